@@ -1,0 +1,122 @@
+"""Every way gpunode can fail, as one tree, with the exit code a caller can rely on.
+
+    GpunodeError                what, how we know, what now; carries an exit code
+    ├── UsageError              2  the command line, spec or inventory is wrong; nothing was touched
+    ├── TransportError          3  a host could not be reached, logged in to, or answered garbage
+    ├── UnsupportedHost         4  this host or request is not supported; the message lists what is
+    ├── ConfigFileError         1  another program's config file cannot be read safely; it was left alone
+    ├── StepFailed              1  a step failed; what it changed was rolled back
+    ├── RollbackFailed          5  a step failed and so did putting things back: a person is needed
+    ├── RebootNeeded            6  a reboot or a console step is needed to go on
+    ├── Drift                   7  the host changed since the plan was made; nothing was written
+    └── HostLocked              8  another gpunode holds this host's lock
+
+Foreseen outcomes of work are values in reports; an error here means "cannot go on with this host".
+It becomes words and an exit code in exactly two places: cli/app.py and fleet/run.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """What a caller can rely on (docs/reference/exit-codes.md)."""
+
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    UNREACHABLE = 3
+    UNSUPPORTED = 4
+    ROLLBACK_FAILED = 5
+    REBOOT_NEEDED = 6
+    DRIFT = 7
+    LOCKED = 8
+    WARNINGS = 9
+
+
+# Most severe first: a fleet exits with the worst code of its hosts.
+SEVERITY = (
+    ExitCode.ROLLBACK_FAILED,
+    ExitCode.FAILED,
+    ExitCode.UNREACHABLE,
+    ExitCode.DRIFT,
+    ExitCode.LOCKED,
+    ExitCode.UNSUPPORTED,
+    ExitCode.USAGE,
+    ExitCode.REBOOT_NEEDED,
+    ExitCode.WARNINGS,
+    ExitCode.DONE,
+)
+
+
+def worst(codes: Iterable[ExitCode]) -> ExitCode:
+    """The code a fleet ends with: the most severe of its hosts' codes, DONE for no hosts."""
+    return min(codes, key=SEVERITY.index, default=ExitCode.DONE)
+
+
+class GpunodeError(Exception):
+    """A problem a person can act on: the sentence, the evidence behind it, and the next move."""
+
+    code = ExitCode.FAILED
+
+    def __init__(self, problem: str, *, evidence: str = "", remedy: str = "") -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.evidence = evidence
+        self.remedy = remedy
+
+
+class UsageError(GpunodeError):
+    """What was typed or written in a spec is wrong. Nothing was touched."""
+
+    code = ExitCode.USAGE
+
+
+class TransportError(GpunodeError):
+    """The host could not be reached or logged in to, or its answer was cut off."""
+
+    code = ExitCode.UNREACHABLE
+
+
+class UnsupportedHost(GpunodeError):
+    """This host or request is outside what gpunode knows how to do."""
+
+    code = ExitCode.UNSUPPORTED
+
+
+class ConfigFileError(GpunodeError):
+    """A config file that belongs to another program cannot be parsed or edited safely. It was left as it is."""
+
+    code = ExitCode.FAILED
+
+
+class StepFailed(GpunodeError):
+    """A step failed; what it had changed was put back."""
+
+    code = ExitCode.FAILED
+
+
+class RollbackFailed(GpunodeError):
+    """A step failed and putting its changes back failed too; both paths are in the message."""
+
+    code = ExitCode.ROLLBACK_FAILED
+
+
+class RebootNeeded(GpunodeError):
+    """Nothing failed, but the host must reboot (or someone must act at its console) before gpunode can go on."""
+
+    code = ExitCode.REBOOT_NEEDED
+
+
+class Drift(GpunodeError):
+    """A file or fact is no longer what the plan was made from. Nothing was written."""
+
+    code = ExitCode.DRIFT
+
+
+class HostLocked(GpunodeError):
+    """Another gpunode is working on this host."""
+
+    code = ExitCode.LOCKED

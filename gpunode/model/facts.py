@@ -1,0 +1,276 @@
+"""What was observed on a host: values only. None (or a line in `unread`) means "not known", never "fine"."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+
+@dataclass(frozen=True)
+class FileFacts:
+    """One file as the probe read it. An absent file has text None and unread None."""
+
+    path: str
+    text: str | None = None  # UTF-8 with surrogateescape, so that odd bytes survive a round trip
+    sha256: str | None = None  # of the bytes; None when absent or unread
+    mode: int | None = None  # permission bits, e.g. 0o644
+    symlink: str | None = None  # where the path points when it is a symbolic link
+    unread: str | None = None  # why it exists but could not be read: "permission denied", "over 131072 bytes"
+
+    @property
+    def exists(self) -> bool:
+        return self.text is not None or self.unread is not None
+
+
+@dataclass(frozen=True)
+class OsFacts:
+    id: str  # os-release ID: "ubuntu", "debian", "rocky"
+    version_id: str  # "24.04", "12"; "" on rolling releases
+    id_like: tuple[str, ...] = ()
+    codename: str = ""  # VERSION_CODENAME: "bookworm"
+    pretty_name: str = ""
+    machine: str = "x86_64"  # uname -m
+
+
+@dataclass(frozen=True)
+class KernelTree:
+    """One installed kernel: a folder in /lib/modules that has a kernel image to boot, or is running."""
+
+    release: str  # "6.8.0-52-generic"
+    bootable: bool  # /boot holds its vmlinuz
+    headers: bool  # /lib/modules/RELEASE/build resolves to a folder with a Makefile
+    nvidia_module: str | None  # path of nvidia.ko* below /lib/modules/RELEASE, None when there is none
+
+
+@dataclass(frozen=True)
+class KernelFacts:
+    release: str  # uname -r
+    boot_id: str | None = None
+    cmdline: str = ""
+    trees: tuple[KernelTree, ...] = ()
+    modules: frozenset[str] = frozenset()  # loaded: names in /sys/module with an initstate (underscores)
+    blacklisted: frozenset[str] = frozenset()  # modules that modprobe.d or the command line keep away
+    next_boot: str | None = None  # release that boots next, as far as it can be told
+    initramfs_tool: str | None = None  # "update-initramfs" | "dracut" | "mkinitcpio"
+    reboot_required: str | None = None  # what asks for one: contents of /run/reboot-required.pkgs
+
+
+@dataclass(frozen=True)
+class PciDevice:
+    """One PCI function made by NVIDIA (and InfiniBand functions, for the NVLink 5 rule)."""
+
+    address: str  # "0000:41:00.0"
+    vendor: str  # four lowercase hex digits, no 0x
+    device: str
+    class_code: str  # "0302": base class and subclass
+    subsystem: str | None = None  # "10de:16c1"
+    driver: str | None = None  # bound kernel driver; None when unbound
+    name: str | None = None  # lspci's name where lspci is present
+    link_width: int | None = None
+    link_width_max: int | None = None
+    link_speed: str | None = None  # "32.0 GT/s PCIe"
+    link_speed_max: str | None = None
+    numa_node: int | None = None  # -1 when the firmware does not say
+    runtime_status: str | None = None  # "active" | "suspended"
+    config_head: str | None = None  # first four config bytes as hex, "de103023"; "ffffffff" = off the bus
+    bar1_bytes: int | None = None  # size of the second BAR (VRAM aperture)
+
+
+@dataclass(frozen=True)
+class SmiGpu:
+    """One <gpu> of `nvidia-smi -q -x`."""
+
+    index: int
+    pci_address: str  # "0000:41:00.0" (nvidia-smi's eight-digit domain shortened)
+    name: str
+    uuid: str | None = None
+    memory_total_bytes: int | None = None
+    persistence: bool | None = None
+    mig_mode: str | None = None  # "Enabled" | "Disabled" | None (no MIG)
+    ecc_mode: str | None = None
+    fabric_state: str | None = None  # "Completed", "In Progress", "N/A"
+    fabric_status: str | None = None
+
+
+@dataclass(frozen=True)
+class SmiFacts:
+    """What nvidia-smi answered. code 124: it did not answer within the limit; 127: not installed."""
+
+    code: int
+    message: str = ""  # first line of what it printed when code is not 0
+    driver_version: str | None = None
+    cuda_version: str | None = None
+    gpus: tuple[SmiGpu, ...] = ()
+
+
+@dataclass(frozen=True)
+class DkmsLine:
+    """One line of `dkms status`."""
+
+    module: str
+    version: str
+    kernel: str | None
+    state: str  # "installed", "built", "added"
+
+
+@dataclass(frozen=True)
+class DriverFacts:
+    loaded: str | None = None  # /sys/module/nvidia/version
+    loaded_flavour: str | None = None  # "open" | "proprietary", from /proc/driver/nvidia/version
+    installed: str | None = None  # modinfo -F version
+    installed_flavour: str | None = None  # from modinfo -F license
+    signer: str | None = None  # modinfo -F signer
+    initstate: str | None = None  # "live"
+    refcnt: int | None = None
+    params: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # /proc/driver/nvidia/params
+    gpus: tuple[str, ...] = ()  # PCI addresses in /proc/driver/nvidia/gpus
+    smi: SmiFacts | None = None  # None: nvidia-smi was not run (the reason is in HostFacts.unread["smi"])
+    dkms: tuple[DkmsLine, ...] = ()
+    libraries: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    # soname -> real paths in loader order, from ldconfig -p: {"libcuda.so.1": ("/usr/lib/.../libcuda.so.595.91.07",)}
+    runfile: bool = False  # /usr/bin/nvidia-uninstall is there: a .run installer was used
+    container: bool = False  # /run/nvidia/driver is there: a driver container (GPU Operator) owns the driver
+    kernel_log: tuple[str, ...] = ()  # NVRM and nvidia lines of this boot, oldest first
+    busy: tuple[str, ...] = ()  # "pid command" of processes that hold /dev/nvidia*
+
+
+@dataclass(frozen=True)
+class DeviceNode:
+    path: str  # "/dev/nvidia0"
+    major: int
+    minor: int
+    mode: int
+    char_link: bool  # /dev/char/MAJOR:MINOR is there
+
+
+@dataclass(frozen=True)
+class ToolkitFacts:
+    version: str | None = None  # nvidia-ctk --version
+    runtime_path: str | None = None  # nvidia-container-runtime in PATH
+    runtime_executable: bool = False
+    hook_path: str | None = None  # nvidia-container-runtime-hook
+    cdi_specs: tuple[str, ...] = ()  # files in /etc/cdi and /var/run/cdi
+    cdi_devices: tuple[str, ...] = ()  # "nvidia.com/gpu=0"
+
+
+@dataclass(frozen=True)
+class RuntimeFacts:
+    """One container engine on this host, as its running daemon sees itself where it could be asked."""
+
+    name: str  # "docker" | "containerd"
+    version: str | None  # "28.5.2"
+    config_path: str  # the file the running daemon really uses
+    unit: str  # systemd unit, "docker.service"
+    socket: str  # path of the API socket
+    binary: str | None = None  # executable of the running daemon or of the unit's ExecStart
+    active: bool = False  # the daemon runs and its unit is active
+    effective_default: str | None = None  # asked of the running daemon; None when it could not be asked
+    effective_source: str = ""  # how: "docker /info", "CRI Status", "config dump (weaker)"
+    handlers: tuple[str, ...] = ()  # runtimes that the running daemon knows
+    systemd_cgroup: Mapping[str, bool] = field(default_factory=lambda: MappingProxyType({}))  # handler -> setting
+    cdi: bool | None = None  # CDI enabled in the running daemon
+    live_restore: bool | None = None  # docker
+    containers_running: int | None = None
+    imports: tuple[str, ...] = ()  # files that were merged in, in order (containerd)
+    merged_config: str | None = None  # `containerd config dump`, where the daemon's binary answered
+    cri_error: str | None = None  # why CRI does not answer though the daemon runs
+    flags: tuple[str, ...] = ()  # the daemon's command line after the binary
+    snap: bool = False  # installed as a snap: its files are not where packages put them
+
+
+@dataclass(frozen=True)
+class PackageVersion:
+    version: str  # "595.91.07-1"
+    status: str = "ii"  # dpkg's abbreviation; rpm: always "ii"
+
+    @property
+    def configured(self) -> bool:
+        return self.status[:2] in ("ii", "hi")
+
+
+@dataclass(frozen=True)
+class PackageFacts:
+    manager: str | None = None  # "apt" | "dnf"; None: none that gpunode knows
+    installed: Mapping[str, PackageVersion] = field(default_factory=lambda: MappingProxyType({}))
+    held: frozenset[str] = frozenset()  # apt-mark hold / versionlock
+    sources: tuple[FileFacts, ...] = ()  # apt lists and .sources, yum .repo files that name NVIDIA, and pins
+    lock_holder: str | None = None  # "243 (unattended-upgr)" while another process holds the lock
+    auto_upgrade: bool | None = None  # unattended-upgrades or dnf-automatic applies updates by itself
+    keys: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # keyring path -> sha256
+
+
+@dataclass(frozen=True)
+class SecurityFacts:
+    secure_boot: bool | None = None  # None: not a UEFI machine or not known
+    uefi: bool | None = None
+    lockdown: str | None = None  # "none" | "integrity" | "confidentiality"
+    selinux: str | None = None  # "Enforcing" | "Permissive" | "Disabled"
+    mok_pending: bool = False
+
+
+@dataclass(frozen=True)
+class ServiceFacts:
+    load: str = "not-found"  # LoadState
+    active: str = "inactive"  # ActiveState
+    sub: str = "dead"  # SubState
+    enabled: str = ""  # UnitFileState
+    main_pid: int | None = None
+    restarts: int | None = None  # NRestarts
+
+
+@dataclass(frozen=True)
+class KubernetesFacts:
+    kubelet: bool = False
+    kubelet_cgroup_driver: str | None = None  # "systemd" | "cgroupfs", from the kubelet's config or flags
+    distribution: str | None = None  # "kubeadm" | "k3s" | "rke2" ...
+
+
+@dataclass(frozen=True)
+class JournalFacts:
+    """What gpunode itself left on this host: work begun and never closed."""
+
+    open_steps: tuple[str, ...] = ()  # step ids that a killed run left open
+    transactions: tuple[str, ...] = ()  # detached units (package transactions) that still run
+
+
+@dataclass(frozen=True)
+class HostFacts:
+    target: str  # how the person named the host
+    hostname: str
+    os: OsFacts
+    kernel: KernelFacts
+    root: bool  # the probe ran as root
+    virtualization: str | None = None  # hypervisor vendor, "container", or None on bare metal
+    init: str = "systemd"  # "systemd" | "openrc" | "none"
+    pci: tuple[PciDevice, ...] = ()  # in bus order
+    driver: DriverFacts = DriverFacts()
+    devices: tuple[DeviceNode, ...] = ()
+    uvm_major: int | None = None  # major of nvidia-uvm in /proc/devices
+    toolkit: ToolkitFacts = ToolkitFacts()
+    runtimes: tuple[RuntimeFacts, ...] = ()
+    packages: PackageFacts = PackageFacts()
+    security: SecurityFacts = SecurityFacts()
+    services: Mapping[str, ServiceFacts] = field(default_factory=lambda: MappingProxyType({}))
+    kubernetes: KubernetesFacts = KubernetesFacts()
+    journal: JournalFacts = JournalFacts()
+    files: Mapping[str, FileFacts] = field(default_factory=lambda: MappingProxyType({}))
+    unread: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # section -> why
+    stream_sha256: str = ""
+
+    @property
+    def gpus(self) -> tuple[PciDevice, ...]:
+        """NVIDIA display (0300) and 3D (0302) controllers; audio, USB and bridges are other functions."""
+        return tuple(d for d in self.pci if d.vendor == NVIDIA_VENDOR and d.class_code in GPU_CLASSES)
+
+    def file(self, path: str) -> FileFacts:
+        """The file at `path` as the probe saw it; absent when the probe did not list it."""
+        return self.files.get(path, FileFacts(path))
+
+    def runtime(self, name: str) -> RuntimeFacts | None:
+        return next((r for r in self.runtimes if r.name == name), None)
+
+
+NVIDIA_VENDOR = "10de"
+# nvidia.ko binds 0300, 0302 and 0680 (open-gpu-kernel-modules, nv-pci-table.c); 0680 is NVSwitch.
+GPU_CLASSES = ("0300", "0302")

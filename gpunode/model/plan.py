@@ -1,0 +1,86 @@
+"""The difference between a host and a spec, as data: saved, shown, reviewed, applied tomorrow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpunode.model.spec import Spec
+
+
+@dataclass(frozen=True)
+class Run:
+    """One command on the host. Joined to a shell line in one place only (apply/execute.py)."""
+
+    argv: tuple[str, ...]
+    ok: tuple[int, ...] = (0,)
+    timeout_s: float = 120
+    env: tuple[tuple[str, str], ...] = ()
+    stdin: str = ""  # text fed to the command; scripts (sh -s) and generated input, never a secret
+    detach: bool = False  # runs as its own unit on the host and is re-attached to: package transactions
+    retry: tuple[float, ...] = ()  # pauses in seconds before each further try, while the code is not in `ok`
+    says: str = ""  # what a person calls it: "apt-get install nvidia-open"; "" = the argv
+
+
+@dataclass(frozen=True)
+class PutFile:
+    """Write a file whole and atomically; keeps owner, mode and symlink of the one it replaces."""
+
+    path: str
+    text: str  # surrogateescape carries bytes that are not UTF-8
+    mode: int = 0o644  # for a new file; an existing one keeps its own
+    expect_sha256: str | None = None  # of the file before; None: it must be absent
+    validate: Run | None = None  # run before the rename with {candidate} in argv or stdin replaced by the new file's path
+    any_before: bool = False  # a file only gpunode owns: whatever was there before may be replaced
+
+
+@dataclass(frozen=True)
+class RemoveFile:
+    path: str
+    expect_sha256: str | None = None  # None: whatever is there
+
+
+@dataclass(frozen=True)
+class Reboot:
+    wait_s: float = 600
+
+
+Action = Run | PutFile | RemoveFile | Reboot
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing that changes, in the order an engineer would type it.
+
+    When an action fails, every file this step wrote goes back to its bytes from before, and then `undo` runs.
+    """
+
+    id: str  # "driver.install"
+    title: str  # "install 14 packages, all 595.91.07 (nvidia-open, ...), and hold them"
+    why: str
+    actions: tuple[Action, ...]
+    undo: tuple[Action, ...] = ()
+    diff: str = ""  # unified diff of the files it changes, secrets masked, for a person
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Something that is already right, with the reason."""
+
+    id: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    target: str
+    spec: Spec
+    facts_sha256: str
+    summary: tuple[str, ...]  # the host in one line and the driver's choice, for a person
+    steps: tuple[Step, ...] = ()
+    kept: tuple[Kept, ...] = ()
+    reboot: str | None = None  # why a reboot is needed after the steps; None when not
+    replan_after: bool = False  # facts will change in ways the plan cannot foresee: probe and plan again
+
+    @property
+    def empty(self) -> bool:
+        return not self.steps and self.reboot is None

@@ -1,0 +1,154 @@
+"""What happened (setup) and what was judged (check), as values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from gpunode.errors import ExitCode
+from gpunode.model.facts import HostFacts
+from gpunode.model.plan import Plan
+
+
+class StepStatus(str, Enum):
+    DONE = "done"
+    FAILED = "failed"  # and what it changed was rolled back
+    ROLLBACK_FAILED = "rollback-failed"
+    SKIPPED = "skipped"  # an earlier step failed, or the person stopped
+
+
+@dataclass(frozen=True)
+class CommandResult:
+    command: str
+    code: int
+    output: str  # last lines of stdout and stderr
+    seconds: float
+
+
+@dataclass(frozen=True)
+class StepResult:
+    id: str
+    status: StepStatus
+    commands: tuple[CommandResult, ...] = ()
+    seconds: float = 0.0
+    error: str = ""  # the sentence; with the daemon's own words where there are any
+    evidence: str = ""
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """One setup on one host, over all its passes."""
+
+    target: str
+    steps: tuple[StepResult, ...] = ()
+    plan: Plan | None = None  # the last pass's plan: what was left to do
+    reboot: str | None = None  # why a reboot is still needed
+    error: str = ""
+    evidence: str = ""
+    remedy: str = ""
+    code: ExitCode = ExitCode.DONE
+
+    @property
+    def changed(self) -> bool:
+        return any(step.status is StepStatus.DONE for step in self.steps)
+
+
+class Severity(str, Enum):
+    ERROR = "error"  # the node does not work, or will not after the next reboot
+    WARNING = "warning"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong."""
+
+    summary: str
+    evidence: str
+    remedy: str
+    fix: str | None = None  # the part of setup that mends it: "runtime", "driver"
+    severity: Severity | None = None  # None: the check's own
+
+
+@dataclass(frozen=True)
+class NotApplicable:
+    """A check that could not or need not judge, with the reason. Never shown as a pass."""
+
+    reason: str
+
+
+CheckOutcome = Finding | NotApplicable | None  # None: it passed
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    id: str
+    severity: Severity
+    outcome: CheckOutcome
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    target: str
+    results: Mapping[str, CheckResult] = field(default_factory=dict)
+    facts: HostFacts | None = None
+
+    @property
+    def failures(self) -> tuple[CheckResult, ...]:
+        return self._findings(Severity.ERROR)
+
+    @property
+    def warnings(self) -> tuple[CheckResult, ...]:
+        return self._findings(Severity.WARNING)
+
+    @property
+    def passed(self) -> int:
+        return sum(result.outcome is None for result in self.results.values())
+
+    def _findings(self, severity: Severity) -> tuple[CheckResult, ...]:
+        return tuple(
+            r
+            for r in self.results.values()
+            if isinstance(r.outcome, Finding) and (r.outcome.severity or r.severity) is severity
+        )
+
+
+@dataclass(frozen=True)
+class HostOutcome:
+    """One host of a fleet: a report, or the reason there is none."""
+
+    target: str
+    code: ExitCode
+    check: CheckReport | None = None
+    run: RunReport | None = None
+    plan: Plan | None = None
+    facts: HostFacts | None = None
+    problem: str = ""
+    evidence: str = ""
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
+class FleetReport:
+    hosts: tuple[HostOutcome, ...] = ()
+    seconds: float = 0.0
+
+
+class EventKind(str, Enum):
+    PHASE = "phase"  # text says what begins: "detect", "plan", "apply pass 1"
+    STEP_BEGIN = "step-begin"
+    STEP_END = "step-end"
+    NOTE = "note"
+
+
+@dataclass(frozen=True)
+class Event:
+    """Progress, told as it happens to whoever listens. Execute prints nothing itself."""
+
+    kind: EventKind
+    target: str
+    text: str
+    step: str = ""
+    status: StepStatus | None = None
+    seconds: float = 0.0

@@ -1,0 +1,66 @@
+"""What a package manager is told, as Run values. A backend knows its tool and nothing about GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from gpunode.model.facts import PackageFacts
+from gpunode.model.plan import Run
+
+
+@dataclass(frozen=True)
+class Repository:
+    """One package repository as it shall stand on the host."""
+
+    id: str  # file stem: "gpunode-cuda", "gpunode-container-toolkit"
+    title: str
+    url: str  # base URL, ends in "/"
+    keyring: str  # path of the trusted key on the host
+    gpg_check_packages: bool = True  # rpm: packages are signed themselves, not only the metadata
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A package that shall be there; version None: what the repository's pin gives."""
+
+    name: str
+    version: str | None = None  # the package manager's own form: "1.20.0-1"
+
+
+class Backend(Protocol):
+    """One package manager's verbs. Every Run that changes packages is detached, waits for the lock, and never asks."""
+
+    name: str  # "apt" | "dnf"
+    source_folder: str  # "/etc/apt/sources.list.d"
+
+    def source_file(self, repository: Repository) -> tuple[str, str]:
+        """(path, text) of the file that adds `repository`; overwrites nothing an admin wrote."""
+        ...
+
+    def refresh(self, repositories: Sequence[Repository]) -> Run:
+        """Fetch the indexes of these repositories and fail when any of them cannot be fetched or is not signed right."""
+        ...
+
+    def install(self, packages: Sequence[Wanted]) -> Run: ...
+
+    def remove(self, names: Sequence[str]) -> Run: ...
+
+    def hold(self, names: Sequence[str]) -> Run: ...
+
+    def unhold(self, names: Sequence[str]) -> Run: ...
+
+    def repair(self) -> Run:
+        """Finish what a killed transaction left half-configured."""
+        ...
+
+
+def missing(wanted: Sequence[Wanted], packages: PackageFacts) -> tuple[Wanted, ...]:
+    """Those of `wanted` that are absent, half-configured, or at another version than the one asked for."""
+    return tuple(w for w in wanted if not _is_there(w, packages))
+
+
+def _is_there(want: Wanted, packages: PackageFacts) -> bool:
+    have = packages.installed.get(want.name)
+    return have is not None and have.configured and want.version in (None, have.version)

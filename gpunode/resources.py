@@ -1,0 +1,49 @@
+"""Where templates, the catalog and the probe lie, in a wheel and in a checkout; and the one jinja environment."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+PACKAGE = Path(__file__).resolve().parent
+
+
+@cache
+def folder(name: str) -> Path:
+    """The folder `name` ("templates", "examples"): inside the installed package, else beside it in the checkout.
+
+    An editable install does not see hatchling's force-include, so both places are looked at. Raises FileNotFoundError.
+    """
+    for candidate in (PACKAGE / name, PACKAGE.parent / name):
+        if candidate.is_dir():
+            return candidate
+    raise FileNotFoundError(f"{name}/ is neither in {PACKAGE} nor beside it: the installation is incomplete")
+
+
+def text(relative: str) -> str:
+    """A file that ships inside the package, e.g. "facts/probe.sh"."""
+    return (PACKAGE / relative).read_text(encoding="utf-8")
+
+
+def render(template: str, **values: object) -> str:
+    """templates/<template> filled in. A name that the template uses and nobody gave is an error, not an empty string."""
+    return _environment().get_template(template).render(values)
+
+
+@cache
+def _environment() -> Environment:
+    # Imported late: jinja2 costs more than everything else `--help` needs.
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    return Environment(
+        loader=FileSystemLoader(folder("templates")),
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,  # config files, not HTML; every value is ours or quoted by a filter
+    )

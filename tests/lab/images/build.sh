@@ -1,0 +1,105 @@
+#!/bin/bash
+# build.sh SUITE...: the images that lab hosts start from, built once and kept.
+#
+#   $GPUNODE_LAB/base/SUITE         a Debian with systemd, sshd, sudo, python3: the lowest overlay layer of every host
+#   $GPUNODE_LAB/base/SUITE-docker  the overlay layer on top of it: docker.io, containerd, runc (nothing enabled)
+#
+# A directory with a `.done` that holds RECIPE is complete and is left alone. Packages come from the Debian mirror
+# that this machine uses by default. Needs root; installs the tools it lacks through apt, and says so.
+set -euo pipefail
+
+RECIPE=1   # raise it when a change below must reach images that were built before
+LAB=${GPUNODE_LAB:-/var/cache/gpunode-lab}
+HERE=$(cd "$(dirname "$0")" && pwd)
+TOOLS="systemd-container mmdebstrap iproute2 iptables openssh-client openssl gnupg apt-utils busybox-static pciutils util-linux e2fsprogs"
+PACKAGES=systemd,systemd-sysv,libpam-systemd,dbus,openssh-server,sudo,python3,iproute2,iputils-ping,iptables,kmod,pciutils
+PACKAGES+=,procps,ca-certificates,gnupg,curl,e2fsprogs,less,zsh,fish
+# Nothing that a throw-away host needs at boot; each costs start time or reaches for hardware that is not there.
+MASKED="getty.target console-getty.service systemd-networkd-wait-online.service apt-daily.timer apt-daily-upgrade.timer
+dpkg-db-backup.timer e2scrub_all.timer fstrim.timer systemd-timesyncd.service systemd-resolved.service networking.service
+systemd-udevd.service systemd-udev-trigger.service"
+
+is_done() { [ "$(cat "$1/.done" 2>/dev/null)" = "$RECIPE" ]; }
+
+install_tools() {
+  local missing=
+  for tool in $TOOLS; do
+    dpkg-query -W -f='${db:Status-Status}\n' "$tool" 2>/dev/null | grep -qx installed || missing+=" $tool"
+  done
+  [ -n "$missing" ] || return 0
+  echo "lab images: installing on this machine:$missing"
+  # shellcheck disable=SC2086  # a list of names
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
+}
+
+add_users() {  # admin: sudo without a password; operator: sudo asks for "secret"; nosudo: neither
+  local root=$1
+  for user in admin operator nosudo; do chroot "$root" useradd -m -s /bin/bash "$user"; done
+  echo 'admin ALL=(ALL) NOPASSWD:ALL' >"$root/etc/sudoers.d/90-admin"
+  echo 'operator ALL=(ALL) ALL' >"$root/etc/sudoers.d/90-operator"
+  chmod 440 "$root"/etc/sudoers.d/90-*
+  printf '%s\n' root:root admin:secret operator:secret nosudo:secret | chroot "$root" chpasswd
+}
+
+build_base() {
+  local suite=$1 root=$LAB/base/$1 started=$SECONDS
+  is_done "$root" && return 0
+  rm -rf --one-file-system "$root" "$root.new"
+  # Check-Valid-Until: a frozen mirror of sid has an expired Release file.
+  mmdebstrap --variant=important --include="$PACKAGES" \
+    --aptopt='Acquire::Languages "none"' --aptopt='Acquire::Check-Valid-Until "false"' \
+    --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \
+    --dpkgopt='path-exclude=/usr/share/locale/*' \
+    "$suite" "$root.new" >"$LAB/log/base-$suite.log" 2>&1
+  : >"$root.new/etc/machine-id"   # every host makes its own
+  : >"$root.new/etc/fstab"
+  rm -f "$root.new"/etc/ssh/ssh_host_*
+  chroot "$root.new" ssh-keygen -A >/dev/null   # here, not at first boot: hosts start in half a second
+  install -d -m700 "$root.new/root/.ssh"
+  add_users "$root.new"
+  for unit in $MASKED; do ln -sf /dev/null "$root.new/etc/systemd/system/$unit"; done
+  cp "$HERE/lab-net.service" "$root.new/etc/systemd/system/"
+  chroot "$root.new" systemctl enable lab-net.service >/dev/null 2>&1
+  echo "$RECIPE" >"$root.new/.done"
+  mv "$root.new" "$root"
+  echo "lab images: $suite $((SECONDS - started)) s, $(du -sh "$root" | cut -f1)"
+}
+
+install_docker() {  # runs in a mounted overlay; starts nothing (policy-rc.d)
+  local root=$1
+  cp /etc/resolv.conf "$root/etc/resolv.conf"
+  printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
+  chmod 755 "$root/usr/sbin/policy-rc.d"
+  chroot "$root" apt-get -q -o Acquire::Check-Valid-Until=false update
+  local client=   # split off docker.io in trixie
+  [ -z "$(chroot "$root" apt-cache madison docker-cli)" ] || client=docker-cli
+  DEBIAN_FRONTEND=noninteractive chroot "$root" apt-get -q -y --no-install-recommends install docker.io containerd runc $client
+  chroot "$root" systemctl disable docker.service docker.socket containerd.service || true
+  chroot "$root" apt-get clean
+  rm -rf "$root/usr/sbin/policy-rc.d" "$root"/var/lib/apt/lists/*
+}
+
+build_docker() (   # a subshell: the trap is its own
+  suite=$1 layer=$LAB/base/$1-docker started=$SECONDS
+  is_done "$layer" && exit 0
+  rm -rf --one-file-system "$layer" "$layer.work" "$layer.root"
+  mkdir -p "$layer" "$layer.work" "$layer.root"
+  trap 'umount -R "$layer.root" 2>/dev/null || true; rm -rf --one-file-system "$layer.work" "$layer.root"' EXIT
+  mount -t overlay gpunode-lab-build -o "lowerdir=$LAB/base/$suite,upperdir=$layer,workdir=$layer.work" "$layer.root"
+  mount -t proc proc "$layer.root/proc"
+  install_docker "$layer.root" >"$LAB/log/docker-$suite.log" 2>&1
+  umount -R "$layer.root"
+  echo "$RECIPE" >"$layer/.done"
+  echo "lab images: $suite-docker $((SECONDS - started)) s, $(du -sh "$layer" | cut -f1)"
+)
+
+[ "$(id -u)" = 0 ] || { echo "lab images: build.sh must run as root" >&2; exit 1; }
+mkdir -p "$LAB/base" "$LAB/log"
+exec 8>"$LAB/base/.tools.lock"; flock 8; install_tools; flock -u 8
+for suite in "${@:-bookworm}"; do
+  exec 9>"$LAB/base/.$suite.lock"   # two builds of one suite would tread on each other
+  flock 9
+  build_base "$suite"
+  build_docker "$suite"
+  flock -u 9
+done
