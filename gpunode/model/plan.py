@@ -29,7 +29,9 @@ class PutFile:
     text: str  # surrogateescape carries bytes that are not UTF-8
     mode: int = 0o644  # for a new file; an existing one keeps its own
     expect_sha256: str | None = None  # of the file before; None: it must be absent
-    validate: Run | None = None  # run before the rename with {candidate} in argv or stdin replaced by the new file's path
+    validate: Run | None = (
+        None  # run before the rename with {candidate} in argv or stdin replaced by the new file's path
+    )
     any_before: bool = False  # a file only gpunode owns: whatever was there before may be replaced
 
 
