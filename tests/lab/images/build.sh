@@ -34,7 +34,9 @@ install_tools() {
 
 add_users() {  # admin: sudo without a password; operator: sudo asks for "secret"; nosudo: neither
   local root=$1
-  for user in admin operator nosudo; do chroot "$root" useradd -m -s /bin/bash "$user"; done
+  for user in admin operator nosudo; do
+    chroot "$root" useradd -m -N -s /bin/bash "$user"   # -N: Debian has a group called operator already
+  done
   echo 'admin ALL=(ALL) NOPASSWD:ALL' >"$root/etc/sudoers.d/90-admin"
   echo 'operator ALL=(ALL) ALL' >"$root/etc/sudoers.d/90-operator"
   chmod 440 "$root"/etc/sudoers.d/90-*

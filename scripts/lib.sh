@@ -1,0 +1,41 @@
+# Shared by demo, test, check and bench: one virtual environment beside the checkout, made once, refreshed when
+# pyproject.toml changes. POSIX sh; sourced, so it only defines functions and two variables.
+
+ROOT=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+VENV=${GPUNODE_VENV:-$ROOT/.venv}
+
+say() { printf '%s\n' "$*" >&2; }
+die() { say "$0: $*"; exit 1; }
+
+# System packages, by name, only as root on an apt system and only those that are missing; says what it does.
+system_packages() {
+    missing=
+    for package; do
+        [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || missing="$missing $package"
+    done
+    [ -n "$missing" ] || return 0
+    say "installing system packages:$missing"
+    export DEBIAN_FRONTEND=noninteractive
+    # shellcheck disable=SC2086  # a list of names
+    apt-get install -y -qq --no-install-recommends $missing >/dev/null 2>&1 ||
+        { apt-get update -qq && apt-get install -y -qq --no-install-recommends $missing >/dev/null; }
+}
+
+can_install() { [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; }
+
+# The virtual environment with gpunode (editable); "dev" adds what tests and linters need.
+environment() {
+    wanted="$1 $(cksum <"$ROOT/pyproject.toml") $(cksum <"$ROOT/gpunode/__init__.py")"
+    [ "$(cat "$VENV/.gpunode-ready" 2>/dev/null)" = "$wanted" ] && "$VENV/bin/python" -c 'import gpunode' 2>/dev/null && return 0
+    command -v python3 >/dev/null 2>&1 || die "python3 is missing: install it first (Python 3.10 or newer)"
+    python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
+        die "$(python3 --version) is too old: gpunode needs Python 3.10 or newer"
+    if ! python3 -c 'import ensurepip, venv' 2>/dev/null; then
+        can_install || die "python3 has no venv module: install python3-venv, or run this as root"
+        system_packages python3-venv ca-certificates
+    fi
+    [ -x "$VENV/bin/python" ] || { say "making the environment in $VENV"; python3 -m venv "$VENV"; }
+    case $1 in dev) target="$ROOT[dev]" ;; *) target=$ROOT ;; esac
+    "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --editable "$target"
+    printf '%s\n' "$wanted" >"$VENV/.gpunode-ready"
+}

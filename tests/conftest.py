@@ -1,0 +1,34 @@
+"""Outside the rooms that talk to real programs, a test that starts one or opens a connection fails at once."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+# These rooms run real shells, sshd or the packaged product; everything else is text in, value out.
+REAL_ROOMS = ("facts", "runtimes", "transport", "apply", "lab", "cli", "fleet")
+REAL_FILES = ("test_converge.py", "test_packaging.py", "test_scripts.py", "test_readme.py")
+
+
+class TouchedTheWorld(BaseException):
+    """From BaseException, so that no handler in the product can swallow it."""
+
+
+def _is_real(path: Path) -> bool:
+    relative = path.relative_to(Path(__file__).parent)
+    return relative.parts[0] in REAL_ROOMS or relative.name in REAL_FILES
+
+
+@pytest.fixture(autouse=True)
+def _stay_inside(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not _is_real(request.path):
+
+        def refuse(*args: Any, **kwargs: Any) -> Any:
+            raise TouchedTheWorld(f"{request.node.nodeid} started a program or opened a connection")
+
+        monkeypatch.setattr(subprocess, "Popen", refuse)
+        monkeypatch.setattr(socket.socket, "connect", refuse)

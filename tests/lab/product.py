@@ -1,0 +1,29 @@
+"""gpunode installed on a host without pip: its source, and its pure-Python dependencies, on a PYTHONPATH."""
+
+from __future__ import annotations
+
+import shutil
+import tomllib
+from pathlib import Path
+
+from .host import Host
+
+HOME = "/opt/gpunode"
+LAUNCHER = """#!/bin/sh
+PYTHONPATH={home}/source:{home}/site exec python3 -P -c 'import sys; from {module} import {function}; sys.exit({function}())' "$@"
+"""
+
+
+def install(host: Host, source_tree: Path, site: Path) -> None:
+    module, function = _entry_point(source_tree)
+    for source, name in ((source_tree / "gpunode", "source/gpunode"), (site, "site")):
+        shutil.copytree(source, host.path(f"{HOME}/{name}"), dirs_exist_ok=True,
+                        ignore=shutil.ignore_patterns("__pycache__"))
+    host.write("/usr/local/bin/gpunode", LAUNCHER.format(home=HOME, module=module, function=function), 0o755)
+
+
+def _entry_point(source_tree: Path) -> tuple[str, str]:
+    """Module and function of the `gpunode` script in pyproject.toml."""
+    project = tomllib.loads((source_tree / "pyproject.toml").read_text())["project"]
+    module, _, function = project["scripts"]["gpunode"].partition(":")
+    return module, function

@@ -1,0 +1,59 @@
+"""Pure-Python dependencies of gpunode as a directory that any Python 3.11 or later can import from.
+
+Built before the lab enters its network namespace (`python -m tests.lab.site`, done by run.sh) and cached by the
+dependencies' hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+from .shell import sh
+from .storage import cache, locked
+
+BINARY = {"paramiko"}   # reaches other hosts only, and its dependencies are compiled for one Python
+UNTIL_PYPROJECT = ("typer", "rich", "jinja2", "tomlkit", "pyyaml", "distro")
+ROOT = Path(__file__).parents[2]
+
+
+def site_path(pyproject: Path) -> Path:
+    """Where build_site puts the packages; may not exist yet."""
+    key = hashlib.sha256("\n".join([sys.version, *_requirements(pyproject)]).encode()).hexdigest()[:12]
+    return cache() / "site" / key
+
+
+def build_site(pyproject: Path = ROOT / "pyproject.toml") -> Path:
+    site = site_path(pyproject)
+    with locked("site"):
+        if not site.exists():
+            fresh = site.with_name(f"{site.name}.{os.getpid()}")
+            sh(sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile",
+               "--target", fresh, *_requirements(pyproject))
+            _drop_compiled(fresh)
+            fresh.rename(site)
+    return site
+
+
+def _requirements(pyproject: Path) -> list[str]:
+    if not pyproject.exists():
+        return sorted(UNTIL_PYPROJECT)
+    wanted = tomllib.loads(pyproject.read_text())["project"]["dependencies"]
+    return sorted(line for line in wanted if not any(line.lower().startswith(name) for name in BINARY))
+
+
+def _drop_compiled(site: Path) -> None:
+    """PyYAML and MarkupSafe fall back to Python where their extension is missing; the one of this Python fits no other."""
+    for extension in site.rglob("*.so"):
+        extension.unlink()
+
+
+if __name__ == "__main__":
+    try:
+        print(build_site())
+    except (RuntimeError, subprocess.SubprocessError) as error:
+        sys.exit(f"lab: no dependencies for local runs of gpunode: {error}")

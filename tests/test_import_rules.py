@@ -1,0 +1,103 @@
+"""Who may import whom (CONTRIBUTING.md draws the picture). Read from the syntax tree, so lazy imports count too."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PRODUCT = Path(__file__).parent.parent / "gpunode"
+
+ALLOWED = {
+    "errors": set[str](),
+    "model": {"errors"},
+    "resources": set[str](),
+    "specfile": {"model", "errors", "resources"},
+    "catalog": {"model", "errors", "resources"},
+    "packages": {"model", "errors", "catalog", "resources"},
+    "runtimes": {"model", "errors", "catalog", "resources"},
+    "facts": {"model", "errors", "packages", "runtimes", "resources"},
+    "planner": {"model", "errors", "catalog", "packages", "runtimes", "resources"},
+    "checks": {"model", "catalog"},
+    "transport": {"errors"},
+    "apply": {"model", "errors", "transport.base", "resources"},
+    "converge": {"facts", "planner", "apply", "model", "errors", "catalog", "transport.base"},
+    "fleet": {"converge", "facts", "checks", "transport", "model", "errors", "catalog"},
+    "render": {"model", "errors", "resources"},
+}
+# cli may import everything; nobody imports cli.
+
+ONLY_IN = {
+    "paramiko": ("transport/ssh.py",),
+    "typer": ("cli/",),
+    "rich": ("render/", "cli/"),
+    "tomlkit": ("runtimes/",),
+    "jinja2": ("resources.py",),
+    "yaml": ("specfile.py", "catalog/", "fleet/inventory.py"),
+}
+RUNS_TRANSPORTS = ("facts/collect.py", "apply/", "converge.py")
+
+
+def sources() -> Iterator[tuple[str, ast.Module]]:
+    for path in sorted(PRODUCT.rglob("*.py")):
+        yield path.relative_to(PRODUCT).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imported(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            assert node.level == 0, f"line {node.lineno}: relative import"
+            yield node.module, node.lineno
+            if node.module == "gpunode":
+                yield from ((f"gpunode.{alias.name}", node.lineno) for alias in node.names)
+
+
+def room(path: str) -> str:
+    return path.split("/")[0].removesuffix(".py")
+
+
+@pytest.mark.parametrize(("path", "tree"), [pytest.param(p, t, id=p) for p, t in sources()])
+def test_every_file_imports_only_from_the_rooms_it_may(path: str, tree: ast.Module) -> None:
+    here = room(path)
+    wrong = []
+    for name, line in imported(tree):
+        if not name.startswith("gpunode.") or here in ("cli", "__main__", "__init__"):
+            continue
+        other = name.removeprefix("gpunode.")
+        allowed = {here, *ALLOWED[here]}
+        if name.startswith("gpunode.cli") or not any(other == a or other.startswith(a + ".") for a in allowed):
+            if other == "transport.base" and path == "facts/collect.py":
+                continue
+            if other.startswith("__"):
+                continue
+            wrong.append(f"gpunode/{path}:{line} imports {name}")
+    assert not wrong
+
+
+@pytest.mark.parametrize(("path", "tree"), [pytest.param(p, t, id=p) for p, t in sources()])
+def test_each_library_stays_where_it_belongs(path: str, tree: ast.Module) -> None:
+    wrong = []
+    for name, line in imported(tree):
+        places = ONLY_IN.get(name.split(".")[0])
+        if places and not any(path.startswith(place) for place in places):
+            wrong.append(f"gpunode/{path}:{line} imports {name}, which belongs in {', '.join(places)}")
+    assert not wrong
+
+
+def test_only_facts_collect_and_apply_run_something_on_a_host() -> None:
+    wrong = [
+        f"gpunode/{path}:{node.lineno}"
+        for path, tree in sources()
+        if not path.startswith((*RUNS_TRANSPORTS, "transport/"))
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "run"
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id in ("transport", "subprocess")
+    ]
+    assert not wrong

@@ -1,0 +1,38 @@
+"""The wheel carries what the product reads at run time, and finds it from any folder."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_the_wheel_renders_a_template_from_anywhere(tmp_path: Path) -> None:
+    subprocess.run(
+        (sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)),
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    )
+    (wheel,) = tmp_path.glob("*.whl")
+    site = tmp_path / "site"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+    names = {p.relative_to(site / "gpunode").as_posix() for p in (site / "gpunode").rglob("*") if p.is_file()}
+    assert {"facts/probe.sh", "catalog/branches.yaml"} <= names
+    template = next(n for n in sorted(names) if n.startswith("templates/modprobe/"))
+    program = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import gpunode.resources as r;"
+        "assert r.__file__.startswith(sys.argv[1]), r.__file__; print(r.render(sys.argv[2]))"
+    )
+    shown = subprocess.run(
+        (sys.executable, "-c", program, str(site), template.removeprefix("templates/")),
+        cwd="/",
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert "nouveau" in shown.stdout
