@@ -1,0 +1,1 @@
+"""Carry a plan out on a host: files, commands, journal, lock, reboot. With facts/collect.py the only caller of Transport.run."""

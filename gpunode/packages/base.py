@@ -19,6 +19,7 @@ class Repository:
     url: str  # base URL, ends in "/"
     keyring: str  # path of the trusted key on the host
     gpg_check_packages: bool = True  # rpm: packages are signed themselves, not only the metadata
+    path: str | None = None  # the file that names it already; None: the backend's own (source_file)
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,8 @@ class Backend(Protocol):
 
     name: str  # "apt" | "dnf"
     source_folder: str  # "/etc/apt/sources.list.d"
+    key_folder: str  # "/etc/apt/keyrings": where a repository's verified key lies
+    key_suffix: str  # ".asc"
 
     def source_file(self, repository: Repository) -> tuple[str, str]:
         """(path, text) of the file that adds `repository`; overwrites nothing an admin wrote."""
@@ -43,11 +46,23 @@ class Backend(Protocol):
         """Fetch the indexes of these repositories and fail when any of them cannot be fetched or is not signed right."""
         ...
 
-    def install(self, packages: Sequence[Wanted]) -> Run: ...
+    def refresh_all(self) -> Run:
+        """Fetch every index as well as it goes; the install that needs one will tell."""
+        ...
+
+    def trust(self, keyring: str) -> Run | None:
+        """Make the manager accept a key file that was verified already; None where the source names its key."""
+        ...
+
+    def install(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run: ...
 
     def remove(self, names: Sequence[str]) -> Run: ...
 
     def hold(self, names: Sequence[str]) -> Run: ...
+
+    def same_version(self, lead: str, patterns: Sequence[str], *, hold: bool) -> Run:
+        """Fail (65) unless every installed package that matches is at `lead`'s upstream version; then hold them all."""
+        ...
 
     def unhold(self, names: Sequence[str]) -> Run: ...
 

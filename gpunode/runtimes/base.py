@@ -18,10 +18,17 @@ class Rewrite:
     before: str | None  # None: the file is absent
     after: str
     added: tuple[str, ...]  # for the plan's line: "+ runtimes.nvidia", "default-runtime runc → nvidia"
+    notes: tuple[str, ...] = ()  # sentences for the plan's why: what was copied, what does not fit together
+    needs_restart: bool = False  # the engine's reload does not take this change (docker: features.cdi)
+
+    @property
+    def changed(self) -> bool:
+        return self.before != self.after
 
 
 class Runtime(Protocol):
     name: str
+    title: str  # what apply does, for the plan's line: "reload, no container restarts"
 
     def rewrite(self, host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec) -> Rewrite:
         """The engine's config with `want` merged in; their settings, comments and order survive.
@@ -31,18 +38,22 @@ class Runtime(Protocol):
         """
         ...
 
+    def idle(self, host: HostFacts, engine: RuntimeFacts) -> str | None:
+        """Why this engine needs no GPU runtime unless someone asks for it by name; None when it does need one."""
+        ...
+
     def validate(self, engine: RuntimeFacts) -> Run | None:
         """Ask the daemon's own binary about the candidate file; None where it has no such verb."""
         ...
 
-    def apply(self, engine: RuntimeFacts) -> tuple[Action, ...]:
-        """What makes the running daemon take the new file (reload or restart)."""
+    def apply(self, engine: RuntimeFacts, *, restart: bool = False) -> tuple[Action, ...]:
+        """What makes the running daemon take the new file: gently, or by a restart where `restart` asks for it."""
         ...
 
     def verify(self, engine: RuntimeFacts, want: RuntimeSpec) -> Run:
         """Ask the running daemon; exit 0 when it is healthy and its effective default is the wanted one."""
         ...
 
-    def undo(self, engine: RuntimeFacts, rewrite: Rewrite) -> tuple[Action, ...]:
+    def undo(self, engine: RuntimeFacts, rewrite: Rewrite, *, restart: bool = False) -> tuple[Action, ...]:
         """After the old bytes are back: make the daemon run them again and prove that it does."""
         ...

@@ -49,7 +49,7 @@ def remove_cgroups(run: str) -> None:
 
 
 def _remove_directory(path: Path) -> None:
-    for _ in range(100):   # the kernel frees it a moment after its last process
+    for _ in range(100):  # the kernel frees it a moment after its last process
         try:
             path.rmdir()
             return

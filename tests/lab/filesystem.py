@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .shell import sh
 
-EXT4_IOC_SHUTDOWN = 0x8004587D   # _IOR('X', 125, __u32): linux/fs/ext4/ext4.h
+EXT4_IOC_SHUTDOWN = 0x8004587D  # _IOR('X', 125, __u32): linux/fs/ext4/ext4.h
 NO_LOG_FLUSH = 2
 
 
@@ -22,10 +22,10 @@ class Filesystem:
     Those two are bind mounts: overlayfs cannot be stacked on an overlay upper.
     """
 
-    directory: Path            # this host's own, below the run directory
-    lower: tuple[Path, ...]    # image layers, topmost first
-    disk_mib: int | None       # an ext4 image of this size: ENOSPC and power cuts are real
-    tmpfs_root: str | None     # size of a tmpfs for the upper, such as "40M": a full disk without the ext4
+    directory: Path  # this host's own, below the run directory
+    lower: tuple[Path, ...]  # image layers, topmost first
+    disk_mib: int | None  # an ext4 image of this size: ENOSPC and power cuts are real
+    tmpfs_root: str | None  # size of a tmpfs for the upper, such as "40M": a full disk without the ext4
 
     @property
     def root(self) -> Path:
@@ -99,7 +99,7 @@ class Filesystem:
         for path, copy in ((self._upper, kept / "upper"), (self.data, kept / "data")):
             shutil.rmtree(path)
             sh("cp", "-a", copy, path)
-        shutil.rmtree(self._work)   # it belongs to the upper that is gone
+        shutil.rmtree(self._work)  # it belongs to the upper that is gone
         self._work.mkdir()
         self.mount()
 

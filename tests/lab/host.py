@@ -11,7 +11,7 @@ from .cgroups import cgroup_path
 from .filesystem import Filesystem
 from .machine import Machine
 
-STATE = "/run/lab"   # the host's view of Host.state: hardware, faults, what the driver stubs keep
+STATE = "/run/lab"  # the host's view of Host.state: hardware, faults, what the driver stubs keep
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 KEY_TYPES = ("ed25519", "ecdsa", "rsa")
 Result = subprocess.CompletedProcess[str]
@@ -72,7 +72,7 @@ class Host:
     def reboot(self, command: str = "systemctl reboot") -> None:
         """Reboot as root over ssh, and wait for the next boot's sshd."""
         boots = self.machine.boots
-        self.run(command, user="root")   # its exit status is lost with the connection
+        self.run(command, user="root")  # its exit status is lost with the connection
         self.wait_for_boot(boots)
 
     def wait_for_boot(self, after: int) -> None:
@@ -120,23 +120,58 @@ class Host:
     # Commands
 
     def run(
-        self, cmd: str, user: str | None = None, input: str | None = None, timeout: float = 300, check: bool = False,
+        self,
+        cmd: str,
+        user: str | None = None,
+        input: str | None = None,
+        timeout: float = 300,
+        check: bool = False,
     ) -> Result:
         """Over ssh, through the login shell of `user`."""
-        return _checked(subprocess.run([*self.ssh_argv(user), cmd], text=True, capture_output=True, input=input,
-                                       timeout=timeout, check=False), check)
+        return _checked(
+            subprocess.run(
+                [*self.ssh_argv(user), cmd], text=True, capture_output=True, input=input, timeout=timeout, check=False
+            ),
+            check,
+        )
 
     def nsrun(self, cmd: str, input: str | None = None, timeout: float = 300, check: bool = False) -> Result:
         """As root in the host's namespaces: works with sshd dead, the link down, a strange shell; and is 40 times faster."""
         argv = ["nsenter", "-t", str(self.machine.init_pid()), "-a", "sh", "-c", cmd]
-        return _checked(subprocess.run(argv, text=True, capture_output=True, input=input, timeout=timeout, check=False,
-                                       env={"PATH": PATH, "LANG": "C.UTF-8", "HOME": "/root"}), check)
+        return _checked(
+            subprocess.run(
+                argv,
+                text=True,
+                capture_output=True,
+                input=input,
+                timeout=timeout,
+                check=False,
+                env={"PATH": PATH, "LANG": "C.UTF-8", "HOME": "/root"},
+            ),
+            check,
+        )
 
     def ssh_argv(self, user: str | None = None) -> list[str]:
-        options = ("StrictHostKeyChecking=yes", f"UserKnownHostsFile={self._known_hosts_file()}", "GlobalKnownHostsFile=none",
-                   "LogLevel=ERROR", "BatchMode=yes", "IdentitiesOnly=yes")
+        options = (
+            "StrictHostKeyChecking=yes",
+            f"UserKnownHostsFile={self._known_hosts_file()}",
+            "GlobalKnownHostsFile=none",
+            "LogLevel=ERROR",
+            "BatchMode=yes",
+            "IdentitiesOnly=yes",
+        )
         flags = [word for option in options for word in ("-o", option)]
-        return ["ssh", "-F", "none", "-i", str(self.key), "-p", str(self.port), *flags, f"{user or self.user}@{self.addr}"]
+        return [
+            "ssh",
+            "-F",
+            "none",
+            "-i",
+            str(self.key),
+            "-p",
+            str(self.port),
+            *flags,
+            f"{user or self.user}@{self.addr}",
+        ]
 
     def ssh_config_text(self, user: str | None = None) -> str:
         """A `Host` block for ~/.ssh/config, with strict host key checking."""
@@ -195,7 +230,8 @@ class Host:
 
     def install_gpunode(self, source_tree: Path, site: Path) -> None:
         """The product on the host itself, for local runs: /usr/local/bin/gpunode. `site` comes from site.build_site()."""
-        from .product import install   # late: product imports Host
+        from .product import install  # late: product imports Host
+
         install(self, source_tree, site)
 
     def _known_hosts_file(self) -> Path:

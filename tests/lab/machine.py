@@ -15,7 +15,7 @@ from pathlib import Path
 from .cgroups import kill_cgroup, remove_cgroup
 from .network import BRIDGE, delete_port
 
-REBOOT_ASKED = 133   # nspawn's exit status under --keep-unit when the host rebooted itself
+REBOOT_ASKED = 133  # nspawn's exit status under --keep-unit when the host rebooted itself
 START_LIMIT_S = 60.0
 STOP_LIMIT_S = 60.0
 # Unified inside, so that docker and systemd agree whatever this machine mounts; no seccomp: dockerd needs keyctl.
@@ -25,11 +25,13 @@ ENVIRONMENT = {"SYSTEMD_NSPAWN_UNIFIED_HIERARCHY": "1", "SYSTEMD_SECCOMP": "0"}
 class Machine:
     """Starts nspawn, starts it again when the host reboots, and ends exactly the processes it started."""
 
-    def __init__(self, name: str, hostname: str, root: Path, cgroup: Path, binds: dict[Path, str], console: Path) -> None:
-        self.name = name                # vb-NAME must fit 15 characters
+    def __init__(
+        self, name: str, hostname: str, root: Path, cgroup: Path, binds: dict[Path, str], console: Path
+    ) -> None:
+        self.name = name  # vb-NAME must fit 15 characters
         self.cgroup = cgroup
         self.console = console
-        self.boots = 0                  # grows by one with each start, reboots included
+        self.boots = 0  # grows by one with each start, reboots included
         self.between_boots: list[Callable[[], None]] = []
         self._argv = _nspawn(name, hostname, root, binds)
         self._process: subprocess.Popen[bytes] | None = None
@@ -96,8 +98,11 @@ class Machine:
         with self.console.open("ab") as console:
             self._process = subprocess.Popen(
                 ["setpriv", "--pdeathsig", "KILL", "sh", "-c", enter, "sh", *self._argv],
-                stdin=subprocess.DEVNULL, stdout=console, stderr=console,
-                env={**os.environ, **ENVIRONMENT}, start_new_session=True,
+                stdin=subprocess.DEVNULL,
+                stdout=console,
+                stderr=console,
+                env={**os.environ, **ENVIRONMENT},
+                start_new_session=True,
             )
         self.boots += 1
         return self._process
@@ -107,7 +112,7 @@ class Machine:
             with contextlib.suppress(ProcessLookupError):
                 self._process.send_signal(how)
             self._supervisor.join(STOP_LIMIT_S)
-            if self._supervisor.is_alive():   # would not stop: the wall switch
+            if self._supervisor.is_alive():  # would not stop: the wall switch
                 kill_cgroup(self.cgroup)
                 self._supervisor.join(STOP_LIMIT_S)
         delete_port(self.name)
@@ -118,10 +123,24 @@ def _nspawn(name: str, hostname: str, root: Path, binds: dict[Path, str]) -> lis
     if len(name) > 11:
         raise ValueError(f"{name}: vb-NAME is an interface name of at most 15 characters, so NAME has 11")
     return [
-        "systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--machine", name, "--hostname", hostname,
-        "--directory", str(root), f"--network-bridge={BRIDGE}", "--capability=all", "--link-journal=no",
-        "--resolv-conf=off", "--timezone=off", "--bind=/dev/fuse",
-        *(f"--bind={outside}:{inside}" for outside, inside in binds.items()), "--boot",
+        "systemd-nspawn",
+        "--quiet",
+        "--register=no",
+        "--keep-unit",
+        "--machine",
+        name,
+        "--hostname",
+        hostname,
+        "--directory",
+        str(root),
+        f"--network-bridge={BRIDGE}",
+        "--capability=all",
+        "--link-journal=no",
+        "--resolv-conf=off",
+        "--timezone=off",
+        "--bind=/dev/fuse",
+        *(f"--bind={outside}:{inside}" for outside, inside in binds.items()),
+        "--boot",
     ]
 
 

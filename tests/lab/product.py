@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shutil
-import tomllib
 from pathlib import Path
+
+import tomlkit
 
 from .host import Host
 
@@ -17,13 +18,14 @@ PYTHONPATH={home}/source:{home}/site exec python3 -P -c 'import sys; from {modul
 def install(host: Host, source_tree: Path, site: Path) -> None:
     module, function = _entry_point(source_tree)
     for source, name in ((source_tree / "gpunode", "source/gpunode"), (site, "site")):
-        shutil.copytree(source, host.path(f"{HOME}/{name}"), dirs_exist_ok=True,
-                        ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            source, host.path(f"{HOME}/{name}"), dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__")
+        )
     host.write("/usr/local/bin/gpunode", LAUNCHER.format(home=HOME, module=module, function=function), 0o755)
 
 
 def _entry_point(source_tree: Path) -> tuple[str, str]:
     """Module and function of the `gpunode` script in pyproject.toml."""
-    project = tomllib.loads((source_tree / "pyproject.toml").read_text())["project"]
+    project = tomlkit.parse((source_tree / "pyproject.toml").read_text()).unwrap()["project"]
     module, _, function = project["scripts"]["gpunode"].partition(":")
     return module, function

@@ -10,13 +10,14 @@ import hashlib
 import os
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
+
+import tomlkit
 
 from .shell import sh
 from .storage import cache, locked
 
-BINARY = {"paramiko"}   # reaches other hosts only, and its dependencies are compiled for one Python
+BINARY = {"paramiko"}  # reaches other hosts only, and its dependencies are compiled for one Python
 UNTIL_PYPROJECT = ("typer", "rich", "jinja2", "tomlkit", "pyyaml", "distro")
 ROOT = Path(__file__).parents[2]
 
@@ -32,8 +33,18 @@ def build_site(pyproject: Path = ROOT / "pyproject.toml") -> Path:
     with locked("site"):
         if not site.exists():
             fresh = site.with_name(f"{site.name}.{os.getpid()}")
-            sh(sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile",
-               "--target", fresh, *_requirements(pyproject))
+            sh(
+                sys.executable,
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "--disable-pip-version-check",
+                "--no-compile",
+                "--target",
+                fresh,
+                *_requirements(pyproject),
+            )
             _drop_compiled(fresh)
             fresh.rename(site)
     return site
@@ -42,7 +53,7 @@ def build_site(pyproject: Path = ROOT / "pyproject.toml") -> Path:
 def _requirements(pyproject: Path) -> list[str]:
     if not pyproject.exists():
         return sorted(UNTIL_PYPROJECT)
-    wanted = tomllib.loads(pyproject.read_text())["project"]["dependencies"]
+    wanted = tomlkit.parse(pyproject.read_text()).unwrap()["project"]["dependencies"]
     return sorted(line for line in wanted if not any(line.lower().startswith(name) for name in BINARY))
 
 

@@ -1,9 +1,9 @@
 """Where the lab keeps things: a cache that runs share, and one directory per run.
 
-    $GPUNODE_LAB/base/      images (images/build.sh)
-    $GPUNODE_LAB/trust/     ssh key, repository key, certificate authority: made once
-    $GPUNODE_LAB/repos/     signed stub repositories, one directory per hash of their recipe
-    $GPUNODE_LAB/run/ID/    hosts of one test run; `owner` names the process, so others can tell a leftover
+$GPUNODE_LAB/base/      images (images/build.sh)
+$GPUNODE_LAB/trust/     ssh key, repository key, certificate authority: made once
+$GPUNODE_LAB/repos/     signed stub repositories, one directory per hash of their recipe
+$GPUNODE_LAB/run/ID/    hosts of one test run; `owner` names the process, so others can tell a leftover
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def locked(name: str) -> Iterator[None]:
 def claim_run_directory() -> Path:
     """This process's directory under run/, empty and marked as ours."""
     directory = cache() / "run" / run_id()
-    if directory.exists():   # a dead run had our pid
+    if directory.exists():  # a dead run had our pid
         _remove_run(directory)
     directory.mkdir(parents=True)
     (directory / "owner").write_text(_identity(os.getpid()))
@@ -71,7 +71,7 @@ def _remove_run(directory: Path) -> None:
     remove_cgroups(directory.name)
     for mount in _mounts_below(directory):
         attempt("umount", "-R", mount)
-    if not _mounts_below(directory):   # never delete through a mount
+    if not _mounts_below(directory):  # never delete through a mount
         shutil.rmtree(directory, ignore_errors=True)
 
 
@@ -95,4 +95,4 @@ def _identity(pid: int) -> str:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return ""
-    return f"{pid} {fields[19]}"   # starttime is field 22 of proc_pid_stat(5); pid and comm are cut off above
+    return f"{pid} {fields[19]}"  # starttime is field 22 of proc_pid_stat(5); pid and comm are cut off above

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..host import Host
+from tests.lab.host import Host
 from .pci import DEVICES, write_device
 
 FILES = Path(__file__).with_name("files")
@@ -23,8 +23,8 @@ class Card:
     architecture: str
     memory_mib: int
     capability: str
-    mig: str        # "Disabled" where the card could, "N/A" where it cannot
-    part: str       # PCI device and vendor, as nvidia-smi writes them
+    mig: str  # "Disabled" where the card could, "N/A" where it cannot
+    part: str  # PCI device and vendor, as nvidia-smi writes them
 
 
 CARDS = {
@@ -47,9 +47,13 @@ MACHINES: dict[str, tuple[tuple[str, str], ...]] = {
 }
 # Where the stand-ins go in the host; lab-kmod keeps the real tools' names, since kmod looks at its argv[0].
 PLACES = {
-    "modprobe": "/usr/sbin/modprobe", "rmmod": "/usr/sbin/rmmod", "modinfo": "/usr/sbin/modinfo",
-    "mokutil": "/usr/bin/mokutil", "update-initramfs": "/usr/sbin/update-initramfs",
-    "lab-hardware": "/usr/local/lib/lab/hardware", "gpus.sh": "/usr/local/lib/lab/gpus.sh",
+    "modprobe": "/usr/sbin/modprobe",
+    "rmmod": "/usr/sbin/rmmod",
+    "modinfo": "/usr/sbin/modinfo",
+    "mokutil": "/usr/bin/mokutil",
+    "update-initramfs": "/usr/sbin/update-initramfs",
+    "lab-hardware": "/usr/local/lib/lab/hardware",
+    "gpus.sh": "/usr/local/lib/lab/gpus.sh",
 }
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MIB, GIB = 1 << 20, 1 << 30
-MEMORY_32 = 0x40200            # resource flags of linux/ioport.h: memory, 32 bit
-MEMORY_64 = 0x14220C           # memory, 64 bit, prefetchable
+MEMORY_32 = 0x40200  # resource flags of linux/ioport.h: memory, 32 bit
+MEMORY_64 = 0x14220C  # memory, 64 bit, prefetchable
 IS_64 = 0x100000
 BAR_64, BAR_32 = 0x20_0000_0000, 0xA000_0000
 
@@ -52,15 +52,26 @@ def write_device(directory: Path, device: Device) -> None:
     """One /sys/bus/pci/devices/ADDRESS."""
     directory.mkdir(parents=True)
     class_code = device.class_code
-    alias = (f"pci:v{device.vendor:08X}d{device.device:08X}sv{device.subvendor:08X}sd{device.subdevice:08X}"
-             f"bc{class_code >> 16:02X}sc{class_code >> 8 & 255:02X}i{class_code & 255:02X}")
+    alias = (
+        f"pci:v{device.vendor:08X}d{device.device:08X}sv{device.subvendor:08X}sd{device.subdevice:08X}"
+        f"bc{class_code >> 16:02X}sc{class_code >> 8 & 255:02X}i{class_code & 255:02X}"
+    )
     lines = {
-        "vendor": f"0x{device.vendor:04x}", "device": f"0x{device.device:04x}",
-        "subsystem_vendor": f"0x{device.subvendor:04x}", "subsystem_device": f"0x{device.subdevice:04x}",
-        "class": f"0x{class_code:06x}", "revision": f"0x{device.revision:02x}", "modalias": alias,
-        "irq": "16", "numa_node": "0", "enable": "1", "power_state": "D0",
-        "current_link_speed": "32.0 GT/s PCIe", "current_link_width": "16",
-        "max_link_speed": "32.0 GT/s PCIe", "max_link_width": "16",
+        "vendor": f"0x{device.vendor:04x}",
+        "device": f"0x{device.device:04x}",
+        "subsystem_vendor": f"0x{device.subvendor:04x}",
+        "subsystem_device": f"0x{device.subdevice:04x}",
+        "class": f"0x{class_code:06x}",
+        "revision": f"0x{device.revision:02x}",
+        "modalias": alias,
+        "irq": "16",
+        "numa_node": "0",
+        "enable": "1",
+        "power_state": "D0",
+        "current_link_speed": "32.0 GT/s PCIe",
+        "current_link_width": "16",
+        "max_link_speed": "32.0 GT/s PCIe",
+        "max_link_width": "16",
         "resource": _resources(device),
     }
     for name, line in lines.items():
@@ -85,15 +96,30 @@ def _configuration(device: Device) -> bytes:
     """Configuration space: header, power management and PCI Express capabilities at full width and speed."""
     space = bytearray(4096)
     code = device.class_code
-    struct.pack_into("<HHHHBBBBBBBB", space, 0, device.vendor, device.device, 0x0546, 0x0010, device.revision,
-                     code & 255, code >> 8 & 255, code >> 16, 0, 0, 0, 0)
+    struct.pack_into(
+        "<HHHHBBBBBBBB",
+        space,
+        0,
+        device.vendor,
+        device.device,
+        0x0546,
+        0x0010,
+        device.revision,
+        code & 255,
+        code >> 8 & 255,
+        code >> 16,
+        0,
+        0,
+        0,
+        0,
+    )
     for bar in device.bars:
         struct.pack_into("<I", space, 0x10 + 4 * bar.index, (_base(bar) & 0xFFFFFFF0) | (bar.flags & 0xF))
         if bar.flags & IS_64:
             struct.pack_into("<I", space, 0x14 + 4 * bar.index, _base(bar) >> 32)
     struct.pack_into("<HH", space, 0x2C, device.subvendor, device.subdevice)
-    space[0x34], space[0x3D] = 0x60, 1   # first capability, interrupt pin A
+    space[0x34], space[0x3D] = 0x60, 1  # first capability, interrupt pin A
     struct.pack_into("<BBHI", space, 0x60, 0x01, 0x78, 0x0003, 0x8)
-    width_and_speed = 16 << 4 | 5        # x16, 32 GT/s
+    width_and_speed = 16 << 4 | 5  # x16, 32 GT/s
     struct.pack_into("<BBHIHHIHH", space, 0x78, 0x10, 0, 0x0002, 0x8FE1, 0x2930, 0, width_and_speed, 0, width_and_speed)
     return bytes(space)

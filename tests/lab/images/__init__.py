@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..storage import cache
+from tests.lab.storage import cache
 
 SUITES = {"debian12": "bookworm", "debian13": "trixie", "debian-sid": "sid"}
 RUNTIMES = ("docker", "containerd")

@@ -1,0 +1,110 @@
+"""Commands that outlive the connection: started on the host as their own unit, watched, and re-attached to."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gpunode.apply.journal import Journal
+from gpunode.apply.shell import SHORT_S, STATE, Host, script_text, shell_line, spoken
+from gpunode.errors import StepFailed, TransportError
+from gpunode.model.plan import Run
+from gpunode.transport.base import Completed, Transport
+
+PATIENCE_S = 20  # one poll; well under the lock's minute
+RUNNING_LIMIT_S = 3600  # how long a transaction of an earlier run is waited for
+# Pauses between tries to reach a host again: about ten minutes in all.
+RECONNECT_S = (1.0, 2.0, 5.0, 10.0, 20.0, *(30.0,) * 18)
+
+Heard = Callable[[str], None]
+Pause = Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a detached command ended. code None: it vanished (killed, or a power cut) without an exit code."""
+
+    code: int | None
+    output: str
+    seconds: float
+
+
+def run_detached(
+    host: Host, journal: Journal, run_id: str, run: Run, *, heard: Heard, pause: Pause = time.sleep
+) -> Ended:
+    """Start `run` under the name `run_id` (or find it started) and wait for its end, over any number of lost connections.
+
+    Raises TransportError when the host stays away for ten minutes (the command goes on), and StepFailed when the command
+    could not be started or runs past its limit: it is never killed, since half a package transaction is worse than a late one.
+    """
+    stdin = stdin_of(run)
+    runner = f'{script_text("runner.sh")}{shell_line(run.argv)}\nfinish "$?"'
+    pending = journal.pending()
+
+    def start() -> Completed:
+        return host.run("start.sh", host.token, pending, run_id, str(len(stdin)), runner, stdin=stdin)
+
+    spoken(_persist(host.transport, start, pause))
+    journal.delivered()
+    return attach(host, run_id, limit_s=run.timeout_s, heard=heard, pause=pause)
+
+
+def attach(host: Host, run_id: str, *, limit_s: float, heard: Heard, pause: Pause = time.sleep) -> Ended:
+    """Follow a detached command to its end. Raises as run_detached does."""
+    output, seconds, size = b"", 0.0, 0
+
+    def poll() -> Completed:
+        return host.run("wait.sh", host.token, run_id, str(size), str(PATIENCE_S), timeout_s=SHORT_S + PATIENCE_S)
+
+    while True:
+        done = _persist(host.transport, poll, pause)
+        word, rest = spoken(done)
+        new = done.stdout.partition(b"\n")[2]
+        output = (output + new)[-65536:]
+        size, seconds = int(rest.split()[-1]), seconds + done.seconds
+        if word == "ended":
+            return Ended(int(rest.split()[0]), output.decode("utf-8", "replace"), seconds)
+        if word == "vanished":
+            return Ended(None, output.decode("utf-8", "replace"), seconds)
+        for line in new.decode("utf-8", "replace").splitlines()[-1:]:
+            heard(line.strip())
+        if seconds > limit_s:
+            raise StepFailed(
+                f"{run_id} still runs after {seconds:.0f} s, over its limit of {limit_s:.0f} s; it was left running",
+                evidence=f"its output so far is in {STATE}/runs/{run_id}/out",
+                remedy="run gpunode setup again: it waits for the running command first",
+            )
+
+
+def wait_for_running(transport: Transport, *, heard: Heard, pause: Pause = time.sleep) -> tuple[str, ...]:
+    """Wait for detached commands that a killed gpunode left running here; their names. Writes nothing.
+
+    Facts taken in the middle of a package transaction would be wrong a minute later.
+    """
+    host = Host(transport)
+    names = tuple(host.run("running.sh").stdout.decode("utf-8", "replace").split())
+    for name in names:
+        heard(f"waiting for {name}, which an earlier gpunode started")
+        attach(host, name, limit_s=RUNNING_LIMIT_S, heard=heard, pause=pause)
+    return names
+
+
+def stdin_of(run: Run) -> bytes:
+    """What run.sh and runner.sh read: NAME=value lines, an empty line, the command's own input.
+
+    The environment can hold a proxy's password, so it travels here and in no argument list.
+    """
+    env = "".join(f"{name}={value}\n" for name, value in run.env)
+    return f"{env}\n{run.stdin}".encode("utf-8", "surrogateescape")
+
+
+def _persist(transport: Transport, ask: Callable[[], Completed], pause: Pause) -> Completed:
+    """Ask until the host answers. Each script here may be sent twice."""
+    for wait_s in RECONNECT_S:
+        try:
+            return ask()
+        except TransportError:
+            pause(wait_s)
+            transport.reconnect()
+    return ask()

@@ -1,0 +1,143 @@
+"""Files on the host, each in one round trip: compare, back up, journal, write beside, validate, rename, verify (put.sh)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+
+from gpunode.apply.journal import Journal, Written
+from gpunode.apply.shell import SHORT_S, STATE, Host, last_words, spoken
+from gpunode.errors import Drift, StepFailed
+from gpunode.model.plan import PutFile, RemoveFile, Run
+from gpunode.transport.base import Completed
+
+
+def put_file(host: Host, journal: Journal, step: str, action: PutFile) -> Written | None:
+    """Write the file; None when it already held this text (its mtime stays).
+
+    Raises Drift when the file is not what the plan was made from, and StepFailed with the tool's own words when the
+    candidate is not valid or the disk says no. In both cases the file is as it was.
+    """
+    text = action.text.encode("utf-8", "surrogateescape")
+    expect = "any" if action.any_before else action.expect_sha256 or "absent"
+    return _change(host, journal, step, action.path, expect, sha256(text), action.mode, text, action.validate)
+
+
+def remove_file(host: Host, journal: Journal, step: str, action: RemoveFile) -> Written | None:
+    """Remove the file; None when it was not there. Raises as put_file does."""
+    return _change(host, journal, step, action.path, action.expect_sha256 or "any", "absent", 0, b"", None)
+
+
+def restore(host: Host, journal: Journal, step: str, written: Written, *, own: bool) -> str:
+    """Put one file back: "kept" (nothing to do), "restored", or "foreign" (own=False and someone else wrote it since).
+
+    own: this run wrote it, so whatever is there now goes. Raises StepFailed when the old bytes cannot be put back.
+    """
+    journal.add("restore", step=step, path=written.path)
+    done = host.run(
+        "restore.sh",
+        host.token,
+        journal.pending(),
+        "1" if own else "0",
+        written.path,
+        written.before,
+        written.after,
+        written.mode,
+        f"{written.uid}:{written.gid}",
+        written.backup,
+        str(written.folders),
+    )
+    word, _ = spoken(done)
+    journal.delivered()
+    return word
+
+
+def drifted(expect: str | None, now: str, after: str, any_before: bool) -> bool:
+    """Whether a file's hash (or "absent") rules the plan out. A file that already holds the new text does not."""
+    return not any_before and now not in (expect or "absent", after)
+
+
+def drift(target: str, path: str, expect: str | None, now: str) -> Drift:
+    return Drift(
+        f"{target}: {path} changed since the plan was made",
+        evidence=f"the plan saw {_hash(expect)}, the file is {_hash(None if now == 'absent' else now)}",
+        remedy="gpunode plan shows what is to be done now",
+    )
+
+
+def sha256(text: bytes) -> str:
+    return hashlib.sha256(text).hexdigest()
+
+
+def backup_path(run_id: str, path: str) -> str:
+    """Where the old bytes go; put.sh adds their hash, so two writes of one file in a run keep both."""
+    return f"{STATE}/backup/{slug(run_id)}/{slug(path)}"
+
+
+def slug(text: str) -> str:
+    """A file name for any text: letters, digits, dot, dash and underscore."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.") or "x"
+
+
+def _change(
+    host: Host,
+    journal: Journal,
+    step: str,
+    path: str,
+    expect: str,
+    after: str,
+    mode: int,
+    text: bytes,
+    validate: Run | None,
+) -> Written | None:
+    entry = journal.head("file", step=step, path=path, after=after)
+    words, limit_s = _validator(validate)
+    done = host.run(
+        "put.sh",
+        host.token,
+        journal.pending(),
+        entry,
+        path,
+        expect,
+        after,
+        f"{mode:o}",
+        backup_path(journal.run_id, path),
+        *words,
+        stdin=text,
+        timeout_s=SHORT_S + limit_s,
+    )
+    word, rest = spoken(done)
+    if word == "drift":
+        raise drift(host.transport.target, path, None if expect in ("any", "absent") else expect, rest)
+    journal.delivered()
+    if word == "same":
+        return None
+    if word == "invalid":
+        raise _invalid(path, rest, done, validate)
+    journal.copy(rest)
+    return Written.from_entry(json.loads(rest))
+
+
+def _validator(validate: Run | None) -> tuple[tuple[str, ...], float]:
+    """put.sh's last arguments: limit, accepted codes, stdin, argv. Its env is part of the argv: a validator has no secrets."""
+    if validate is None:
+        return ("1", "0", ""), 0
+    env = ("env", *(f"{name}={value}" for name, value in validate.env)) if validate.env else ()
+    codes = " ".join(map(str, validate.ok))
+    limit_s = max(1, round(validate.timeout_s))
+    return (str(limit_s), codes, validate.stdin, *env, *validate.argv), limit_s
+
+
+def _invalid(path: str, code: str, done: Completed, validate: Run | None) -> StepFailed:
+    said = done.stdout.decode("utf-8", "replace").partition("\n")[2]
+    tool = (validate.says or validate.argv[0]) if validate else "the validator"
+    return StepFailed(
+        f"{tool} refuses the new {path}: {last_words(said) or f'exit code {code}'}",
+        evidence=f"the candidate was checked before the rename; {path} was not touched",
+        remedy="the new text is in the plan (gpunode plan); report it together with the tool's version",
+    )
+
+
+def _hash(value: str | None) -> str:
+    return f"sha256 {value[:12]}…" if value else "absent"

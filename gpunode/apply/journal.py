@@ -1,0 +1,111 @@
+"""What was done to a host, written there before it is done: /var/lib/gpunode/journal.jsonl, append-only, 0600, flushed.
+
+One JSON object a line:
+
+    {"kind": "run-begin",  "run": R, "schema": 1, "before": {...}}       packages, holds, default runtimes before
+    {"kind": "step-begin", "run": R, "step": "docker.default", "title": ...}
+    {"kind": "file",       "run": R, "step": S, "path": P, "after": SHA|"absent", "before": SHA|"absent",
+                           "backup": PATH, "mode": "644", "uid": 0, "gid": 0, "folders": 0}     folders made above it
+    {"kind": "command",    "run": R, "step": S, "argv": [...], "undo": false}
+    {"kind": "restore",    "run": R, "step": S, "path": P}
+    {"kind": "step-end",   "run": R, "step": S, "status": "done" | "failed" | "rollback-failed" | "superseded"}
+    {"kind": "run-end",    "run": R, "status": "done" | "failed" | "stopped"}
+
+A step with a begin and no end was cut off. The journal is for undo and for picking up a cut-off step, never for
+"already installed": the machine itself answers that.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+Entry = dict[str, Any]
+Mirror = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Written:
+    """One file as it was before gpunode changed it."""
+
+    path: str
+    before: str  # sha256, or "absent"
+    after: str
+    backup: str = ""  # path of the old bytes on the host
+    mode: str = ""  # octal, "644"
+    uid: int = 0
+    gid: int = 0
+    folders: int = 0  # how many folders above it were made
+
+    @classmethod
+    def from_entry(cls, entry: Entry) -> Written:
+        """Raises KeyError or ValueError when the entry is not one of ours."""
+        return cls(
+            path=str(entry["path"]),
+            before=str(entry["before"]),
+            after=str(entry["after"]),
+            backup=str(entry.get("backup", "")),
+            mode=str(entry.get("mode", "")),
+            uid=int(entry.get("uid", 0)),
+            gid=int(entry.get("gid", 0)),
+            folders=int(entry.get("folders", 0)),
+        )
+
+
+class Journal:
+    """Entries of one run, waiting for the next script that takes them along (it appends and flushes before it acts)."""
+
+    def __init__(self, run_id: str, mirror: Mirror | None = None) -> None:
+        self.run_id = run_id
+        self._mirror = mirror
+        self._pending: list[str] = []
+
+    def add(self, kind: str, **fields: object) -> None:
+        line = json.dumps({"kind": kind, "run": self.run_id, **fields})
+        self._pending.append(line)
+        self.copy(line)
+
+    def copy(self, line: str) -> None:
+        """Tell the controller what the host's own journal says."""
+        if self._mirror:
+            self._mirror(line)
+
+    def pending(self) -> str:
+        """Lines that must reach the host before the next act; `delivered` forgets them once they have."""
+        return "\n".join(self._pending)
+
+    def delivered(self) -> None:
+        self._pending.clear()
+
+    def head(self, kind: str, **fields: object) -> str:
+        """An entry whose end only the host can write (what was there before): JSON without its closing brace."""
+        return json.dumps({"kind": kind, "run": self.run_id, **fields})[:-1]
+
+
+def parse_journal(text: str) -> tuple[Entry, ...]:
+    """Entries in order. A line torn by a power cut is skipped: what it announced had not begun."""
+    entries = []
+    for line in text.splitlines():
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(entry, dict) and "kind" in entry:
+            entries.append(entry)
+    return tuple(entries)
+
+
+def open_steps(entries: Iterable[Entry]) -> dict[tuple[str, str], tuple[Written, ...]]:
+    """(run, step) of every step that began and never ended -> the files it had announced, in order."""
+    found: dict[tuple[str, str], tuple[Written, ...]] = {}
+    for entry in entries:
+        key = (str(entry.get("run", "")), str(entry.get("step", "")))
+        if entry["kind"] == "step-begin":
+            found.setdefault(key, ())
+        elif entry["kind"] == "step-end":
+            found.pop(key, None)
+        elif entry["kind"] == "file" and key in found:
+            found[key] = (*found[key], Written.from_entry(entry))
+    return found

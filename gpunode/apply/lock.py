@@ -1,0 +1,101 @@
+"""One gpunode a host: a lock in /run/gpunode with its owner inside and its heartbeat as mtime (lock.sh)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gpunode.apply.shell import Host, spoken
+from gpunode.errors import HostLocked
+from gpunode.transport.base import Transport
+
+STALE_S = 60  # every script of a running gpunode beats, the longest silence is a 20 s wait
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Who holds a lock. `token` is unlike any other run's: pid and start time, or random."""
+
+    host: str  # the controller's name
+    pid: int  # on the controller
+    token: str
+    user: str = ""
+
+
+Alive = Callable[[int], bool]  # is this pid of the controller still running?
+
+
+class HostLock:
+    """The lock of one host: peek while only looking, take before the first write, release at the end."""
+
+    def __init__(self, transport: Transport, owner: Owner, alive: Alive) -> None:
+        self.host = Host(transport, owner.token)
+        self._outside = Host(transport)  # without a token: these scripts run before the lock is ours
+        self._owner = owner
+        self._alive = alive
+
+    def peek(self) -> None:
+        """Read-only. Raises HostLocked when a living gpunode holds it."""
+        self._check(*self._say("peek"))
+
+    def take(self) -> None:
+        """Raises HostLocked, naming the holder; a holder that died, or fell silent for a minute, is replaced."""
+        text = self._text()
+        word, rest = self._say("take", text)
+        if word == "held" and (holder := self._check(word, rest)) is not None:
+            word, rest = self._say("break", holder.token, text)
+            if word == "held":
+                raise self._locked(rest)
+
+    def release(self) -> None:
+        """Safe when it was never taken or belongs to someone else by now."""
+        self._say("release", self._owner.token)
+
+    def _say(self, *words: str) -> tuple[str, str]:
+        return spoken(self._outside.run("lock.sh", *words))
+
+    def _text(self) -> str:
+        owner = self._owner
+        return json.dumps({"host": owner.host, "pid": owner.pid, "token": owner.token, "user": owner.user})
+
+    def _check(self, word: str, rest: str) -> Owner | None:
+        """The stale holder, None when free. Raises HostLocked for one that lives."""
+        if word != "held":
+            return None
+        age, _, text = rest.partition(" ")
+        holder = parse_owner(text)
+        if holder is None:
+            if int(age) > STALE_S:
+                return Owner("", 0, text.strip().strip('"'))
+            raise self._locked(rest)
+        if is_stale(holder, int(age), self._owner, self._alive):
+            return holder
+        raise self._locked(rest)
+
+    def _locked(self, rest: str) -> HostLocked:
+        age, _, text = rest.partition(" ")
+        holder = parse_owner(text)
+        who = f"pid {holder.pid} on {holder.host}{f' ({holder.user})' if holder.user else ''}" if holder else text
+        return HostLocked(
+            f"{self.host.transport.target}: another gpunode is at work on this host: {who}",
+            evidence=f"/run/gpunode/lock, last heartbeat {age} s ago",
+            remedy=f"wait for it to end; a lock without a heartbeat for {STALE_S} s is taken over",
+        )
+
+
+def is_stale(holder: Owner, age_s: int, ours: Owner, alive: Alive) -> bool:
+    """Whether the holder is gone: it ran on this controller and died, or nothing was heard of it for a minute.
+
+    After a reboot of the host there is no question: /run, and the lock in it, is gone.
+    """
+    return age_s > STALE_S or (holder.host == ours.host and not alive(holder.pid))
+
+
+def parse_owner(text: str) -> Owner | None:
+    """The lock's content; None when it is not one of ours."""
+    try:
+        fields = json.loads(text)
+        return Owner(str(fields["host"]), int(fields["pid"]), str(fields["token"]), str(fields.get("user", "")))
+    except (ValueError, KeyError, TypeError):
+        return None

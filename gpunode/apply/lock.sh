@@ -1,0 +1,40 @@
+# The host lock: one file that appears with its content (link(2) is atomic). /run is gone after a reboot, and so is the lock.
+# peek | take OWNER | break TOKEN OWNER | release TOKEN. Says: free | taken | released | held AGE_S OWNER
+verb=$1
+umask 077
+
+held() {
+    owner=$(cat "$lock" 2>/dev/null) || return 1
+    now=$(date +%s)
+    printf 'held %s %s\n' "$((now - $(stat -c %Y "$lock" 2>/dev/null || echo "$now")))" "$owner"
+    exit 0
+}
+take() {
+    said=$(mkdir -p "${lock%/*}" 2>&1) || failed "cannot make ${lock%/*}: $said"
+    mine=$lock.$$
+    said=$(exec 2>&1; printf '%s\n' "$1" >"$mine") || failed "cannot write $mine: $said"
+    if ln "$mine" "$lock" 2>/dev/null; then
+        rm -f "$mine"
+        echo taken
+        exit 0
+    fi
+    rm -f "$mine"
+    held || failed "cannot make $lock"
+}
+
+case $verb in
+    peek) held || echo free ;;
+    take) take "$2" ;;
+    break)
+        # Whoever moves the stale file away may take its place; one that changed hands meanwhile goes back.
+        if mv "$lock" "$lock.stale.$$" 2>/dev/null && ! grep -qF "\"$2\"" "$lock.stale.$$"; then
+            ln "$lock.stale.$$" "$lock" 2>/dev/null
+        fi
+        rm -f "$lock.stale.$$"
+        take "$3"
+        ;;
+    release)
+        ! grep -qsF "\"$2\"" "$lock" || rm -f "$lock"
+        echo released
+        ;;
+esac

@@ -1,0 +1,98 @@
+# Write (text on stdin) or remove one file, whole or not at all. Says: same | drift SHA | invalid CODE + words | written JSON
+token=$1 pending=$2 entry=$3 path=$4 expect=$5 want=$6 mode=$7 backup=$8 limit=$9
+shift 9
+codes=$1 input=$2
+shift 2
+
+made=0
+cleanup() {
+    rm -f "$candidate" "$backup.part"
+    below=$folder
+    while [ "$made" -gt 0 ]; do
+        rmdir "$below" 2>/dev/null || break
+        below=${below%/*} made=$((made - 1))
+    done
+}
+
+keep_lock "$token"
+locate "$path"
+before=$(sha "$resolved" 2>/dev/null) || failed "cannot read $resolved"
+if [ "$before" = "$want" ]; then
+    journal "$pending"
+    echo same
+    exit 0
+fi
+case $expect in any | "$before") ;; *) echo "drift $before"; exit 0 ;; esac
+trap 'cleanup; exit 129' HUP INT TERM
+
+# A copy of the bytes, root's alone: config files hold registry passwords.
+facts='"before":"absent"'
+if [ "$before" != absent ]; then
+    backup=$backup.$before
+    said=$(umask 077 && mkdir -p "${backup%/*}" 2>&1) || failed "cannot make the backup folder: $said"
+    said=$(umask 077 && LC_ALL=C cp "$resolved" "$backup.part" 2>&1) || failed "cannot back up $path: ${said#cp: }"
+    [ "$(sha "$backup.part")" = "$before" ] || failed "cannot back up $path: the copy differs"
+    flush "$backup.part"
+    mv -f "$backup.part" "$backup"
+    flush "${backup%/*}"
+    owner=$(stat -c '"mode":"%a","uid":%u,"gid":%g' "$resolved") || failed "cannot stat $resolved"
+    facts="\"before\":\"$before\",\"backup\":\"$backup\",$owner"
+fi
+
+below=$folder missing=0
+while [ -n "$below" ] && [ ! -d "$below" ]; do
+    below=${below%/*} missing=$((missing + 1))
+done
+entry="$entry,$facts,\"folders\":$missing}"
+journal "$pending${pending:+
+}$entry"
+
+if [ "$want" = absent ]; then
+    said=$(LC_ALL=C rm -f "$resolved" 2>&1) || failed "cannot remove $resolved: ${said#rm: }"
+    flush "$folder"
+    printf 'written %s\n' "$entry"
+    exit 0
+fi
+
+made=$missing
+said=$(umask 022 && LC_ALL=C mkdir -p "$folder" 2>&1) || failed "cannot make the folder $folder: ${said#mkdir: }"
+rm -f "$candidate" 2>/dev/null
+if [ "$before" = absent ]; then
+    said=$(exec 2>&1; umask 077; : >"$candidate") || failed "cannot write beside $path: ${said##*"$candidate": }"
+    said=$(chmod "$mode" "$candidate" 2>&1) || failed "cannot set the mode of $candidate: $said"
+else
+    # Owner, mode, ACL and SELinux label travel with the copy; only the bytes are new.
+    said=$(LC_ALL=C cp -a "$resolved" "$candidate" 2>&1) || failed "cannot write beside $path: ${said#cp: }"
+fi
+said=$(exec 2>&1; LC_ALL=C cat >"$candidate") || failed "cannot write $candidate: ${said##*: }"
+[ "$(sha "$candidate")" = "$want" ] || failed "the text for $path did not arrive whole"
+flush "$candidate"
+
+if [ $# -gt 0 ]; then
+    # {candidate} in any word of the validator becomes the new file's path.
+    mark='{candidate}' words=$#
+    while [ "$words" -gt 0 ]; do
+        word=$1
+        shift
+        case $word in *"$mark"*) word=${word%%"$mark"*}$candidate${word#*"$mark"} ;; esac
+        set -- "$@" "$word"
+        words=$((words - 1))
+    done
+    case $input in *"$mark"*) input=${input%%"$mark"*}$candidate${input#*"$mark"} ;; esac
+    timeout 1 true 2>/dev/null && set -- timeout "$limit" "$@"
+    said=$(printf %s "$input" | "$@" 2>&1)
+    code=$?
+    case " $codes " in
+        *" $code "*) ;;
+        *) cleanup; printf 'invalid %s\n%s\n' "$code" "$said"; exit 0 ;;
+    esac
+fi
+
+# Once more, as close to the rename as sh can be: the validator took its time.
+now=$(sha "$resolved")
+[ "$now" = "$before" ] || { cleanup; echo "drift $now"; exit 0; }
+swap
+made=0
+[ "$before" != absent ] || relabel "$resolved"
+[ "$(sha "$resolved")" = "$want" ] || failed "$path does not hold the new text after the rename"
+printf 'written %s\n' "$entry"

@@ -1,0 +1,47 @@
+# Put one file back to its bytes, mode and owner from before. Says: kept | foreign SHA | restored | failed WHY
+# own=1: this run wrote it, whatever is there now goes. own=0: an earlier, killed run did; what others wrote since stays.
+token=$1 pending=$2 own=$3 path=$4 before=$5 after=$6 mode=$7 owner=$8 backup=$9
+shift 9
+folders=$1
+
+cleanup() { rm -f "$candidate"; }
+keep_lock "$token"
+journal "$pending"
+locate "$path"
+rm -f "$candidate"
+now=$(sha "$resolved") || failed "cannot read $resolved"
+if [ "$now" = "$before" ] && { [ "$now" = absent ] || [ "$(stat -c %a "$resolved")" = "$mode" ]; }; then
+    echo kept
+    exit 0
+fi
+if [ "$own" = 0 ] && [ "$now" != "$after" ]; then
+    echo "foreign $now"
+    exit 0
+fi
+trap 'cleanup; exit 129' HUP INT TERM
+
+if [ "$before" = absent ]; then
+    said=$(LC_ALL=C rm -f "$resolved" 2>&1) || failed "cannot remove $resolved: ${said#rm: }"
+    while [ "$folders" -gt 0 ]; do
+        rmdir "$folder" 2>/dev/null || break
+        folder=${folder%/*} folders=$((folders - 1))
+    done
+    [ ! -d "$folder" ] || flush "$folder"
+    echo restored
+    exit 0
+fi
+
+[ "$(sha "$backup")" = "$before" ] || failed "the backup $backup is gone or no longer holds the old bytes"
+said=$(umask 022 && LC_ALL=C mkdir -p "$folder" 2>&1) || failed "cannot make the folder $folder: ${said#mkdir: }"
+from=$resolved
+[ -e "$resolved" ] || from=$backup
+said=$(LC_ALL=C cp -a "$from" "$candidate" 2>&1) || failed "cannot write beside $path: ${said#cp: }"
+said=$(exec 2>&1; LC_ALL=C cat "$backup" >"$candidate") || failed "cannot write $candidate: ${said##*: }"
+said=$(chown "$owner" "$candidate" 2>&1 && chmod "$mode" "$candidate" 2>&1) || failed "cannot set owner and mode: $said"
+gone=
+[ -e "$resolved" ] || gone=1
+swap
+[ -z "$gone" ] || relabel "$resolved"
+[ "$(sha "$resolved")" = "$before" ] || failed "$path does not hold its old bytes after the rename"
+[ "$(stat -c %a "$resolved")" = "$mode" ] || failed "$path does not have its old mode $mode"
+echo restored

@@ -1,0 +1,28 @@
+# One command. stdin: NAME=value lines, an empty line, then what the command reads. Says `ran`, then the command's own output.
+token=$1 pending=$2 limit=$3
+shift 3
+keep_lock "$token"
+journal "$pending"
+if [ $# -eq 0 ]; then
+    echo ran
+    exit 0
+fi
+whole=
+while IFS= read -r line; do
+    if [ -z "$line" ]; then whole=1; break; fi
+    export "${line?}"
+done
+[ -n "$whole" ] || failed "the connection broke while the command's input was sent; it was not started"
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
+if ! command -v "$1" >/dev/null 2>&1; then
+    echo ran
+    echo "$1: not found on this host" >&2
+    exit 127
+fi
+timeout 1 true 2>/dev/null && set -- timeout "$limit" "$@"
+echo ran
+beat "$token"
+"$@"
+code=$?
+[ -z "${beater:-}" ] || kill "$beater" 2>/dev/null
+exit "$code"

@@ -1,0 +1,22 @@
+# The detached process itself; kept in runs/ID/runner with the command's line at its end. Its exit code lands in `rc`.
+dir=$1
+mkdir "$dir/begun" 2>/dev/null || exit 0
+stat=$(cat /proc/$$/stat)
+# shellcheck disable=SC2086
+set -- ${stat##*)}
+# Field 22, the start time, tells a reused pid apart; the boot id does the same for a reboot.
+echo "$$ ${20} $(cat /proc/sys/kernel/random/boot_id)" >"$dir/pid.part"
+mv "$dir/pid.part" "$dir/pid"
+cd /
+umask 022
+HOME=${HOME:-/root} PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
+export HOME PATH
+finish() {
+    echo "$1" >"$dir/rc.part"
+    sync "$dir/rc.part" 2>/dev/null || sync
+    mv "$dir/rc.part" "$dir/rc"
+    rm -f "$dir/in"
+    exit 0
+}
+exec <"$dir/in" >>"$dir/out" 2>&1
+while IFS= read -r line && [ -n "$line" ]; do export "${line?}"; done

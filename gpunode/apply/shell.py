@@ -1,0 +1,98 @@
+"""How apply speaks to a host: one of the scripts beside this file, with its arguments, through the one seam."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from gpunode.errors import HostLocked, StepFailed
+from gpunode.transport.base import Completed, Transport
+
+STATE = "/var/lib/gpunode"  # on the host; common.sh says the same
+SHORT_S = 60.0  # for scripts that only touch files
+
+
+@dataclass(frozen=True)
+class Host:
+    """One host, and the lock's token that says we may write to it ("" before the lock is taken)."""
+
+    transport: Transport
+    token: str = ""
+
+    def run(self, script: str, *arguments: str, stdin: bytes = b"", timeout_s: float = SHORT_S) -> Completed:
+        """Run `script` ("put.sh") there. Raises HostLocked when another gpunode took the lock over."""
+        text = f"set -- {shell_line(arguments)}\n{_text('common.sh')}{_text(script)}"
+        done = self.transport.run(text, stdin=stdin, timeout_s=timeout_s)
+        if done.stdout.startswith(b"lock-lost"):
+            raise HostLocked(
+                f"{self.transport.target}: another gpunode took over this host's lock",
+                evidence="the lock in /run/gpunode no longer holds this run's token",
+                remedy="let the other run end, then run gpunode setup again",
+            )
+        return done
+
+
+def shell_line(argv: Sequence[str]) -> str:
+    """The one place where words become a shell line."""
+    return shlex.join(argv)
+
+
+def spoken(done: Completed) -> tuple[str, str]:
+    """(first word, the rest) of a script's answer. Raises StepFailed when it said `failed`, or died before it said anything."""
+    answer = done.stdout.decode("utf-8", "surrogateescape")
+    word, _, rest = answer.partition("\n")[0].partition(" ")
+    if word == "failed":
+        raise StepFailed(rest, evidence=_advice_evidence(rest), remedy=_advice(rest))
+    if not word:
+        raise StepFailed(
+            "a script of gpunode ended before it said how",
+            evidence=f"exit code {done.code}; {last_words(done.stderr.decode('utf-8', 'replace')) or 'it printed nothing'}",
+            remedy="run gpunode setup again; it goes on from what is there",
+        )
+    return word, rest
+
+
+# The kernel's words (strerror) for what a person can do something about.
+_ADVICE = {
+    "No space left": "free some space on that file system, then run gpunode setup again",
+    "Disk quota": "raise the quota on that file system, then run gpunode setup again",
+    "Read-only file system": "mount it read-write (mount -o remount,rw), then run gpunode setup again",
+    "Operation not permitted": "lsattr shows whether the file or folder is immutable; chattr -i releases it",
+    "Permission denied": "run gpunode as root, or with sudo on the host",
+}
+
+
+def _advice(text: str) -> str:
+    return next((remedy for words, remedy in _ADVICE.items() if words in text), "mend that, then run gpunode setup again")
+
+
+def _advice_evidence(text: str) -> str:
+    return "the file is as it was; nothing half-written was left" if any(words in text for words in _ADVICE) else ""
+
+
+def last_words(output: str) -> str:
+    """The tool's own reason: its last error lines, else the last line that says anything.
+
+    apt names the lock's holder in an `E:` line and then goes on with advice, so the last line alone is not enough.
+    """
+    lines = [line.strip() for line in output.splitlines() if line.strip()][-30:]
+    errors = [line for line in lines if line.startswith(("E:", "Error:", "error:", "dpkg: error", "fatal:", "FATAL"))]
+    return " · ".join(errors[-3:] or lines[-1:])
+
+
+def tail(output: str, lines: int = 20) -> str:
+    """The last lines of an output, for reports."""
+    return "\n".join(output.splitlines()[-lines:])
+
+
+@cache
+def _text(name: str) -> str:
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")
+
+
+def script_text(name: str) -> str:
+    """A script that is sent as data (the detached runner)."""
+    return _text(name)

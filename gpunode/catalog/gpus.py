@@ -1,0 +1,126 @@
+"""Cards and architectures: what a PCI device id stands for, listed or not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gpunode.catalog.rows import Row, rows
+
+FLAVOURS = ("proprietary", "either", "open")
+FABRICS = ("nvswitch", "nvlink5", "imex")
+FIRST_WITH_GSP = "turing"  # from here on open modules exist, so an unlisted newer id is taken for an open-only card
+
+
+@dataclass(frozen=True)
+class Architecture:
+    name: str  # "hopper"
+    compute_capability: tuple[str, ...]
+    flavour: str  # one of FLAVOURS: which kernel modules drive it
+    first_branch: int
+    last_branch: int | None  # None: current branches still drive it
+    blocks: tuple[tuple[int, int, str], ...]  # first and last PCI device id, chip
+    refused: str | None  # why gpunode installs no driver for it
+    source: str
+    checked: str
+    grade: str
+
+    @property
+    def title(self) -> str:
+        return self.name.capitalize()
+
+
+@dataclass(frozen=True)
+class Card:
+    id: str  # PCI device id, "2330"
+    name: str  # "H100 SXM5 80GB"
+    architecture: str
+    flavour: str | None = None  # where the card differs from its architecture
+    cc: str | None = None
+    fabric: str | None = None  # one of FABRICS: what the board may sit on
+    known: bool = True  # False: placed by its id block
+    source: str = ""
+    checked: str = ""
+    grade: str = ""
+
+
+@dataclass(frozen=True)
+class Switch:
+    generation: int
+    ids: tuple[str, ...]
+    source: str
+    checked: str
+    grade: str
+
+
+def card_in_blocks(device_id: str, architectures: Sequence[Architecture]) -> Card:
+    """An unlisted id: the architecture whose block holds it; above or between the newer blocks, the newest one.
+
+    NVIDIA's own driver assistant treats unknown ids as "open required" too. Below Turing's first block the nearest
+    older architecture answers, so that no pre-Turing card is ever offered open modules.
+    """
+    number = int(device_id, 16)
+    for architecture in architectures:
+        for first, last, chip in architecture.blocks:
+            if first <= number <= last:
+                return Card(
+                    device_id, f"{architecture.title} card 10de:{device_id} ({chip})", architecture.name, known=False
+                )
+    gsp = next(a for a in architectures if a.name == FIRST_WITH_GSP)
+    if number > min(first for first, _, _ in gsp.blocks):
+        newest = architectures[-1]
+        return Card(device_id, f"unknown card 10de:{device_id}", newest.name, flavour="open", known=False)
+    below = [(first, a) for a in architectures for first, _, _ in a.blocks if first <= number]
+    nearest = max(below, key=lambda pair: pair[0])[1] if below else architectures[0]
+    return Card(device_id, f"unknown card 10de:{device_id}", nearest.name, known=False)
+
+
+def read_architectures() -> tuple[Architecture, ...]:
+    return tuple(_architecture(row) for row in rows("architectures.yaml", "architectures", "name"))
+
+
+def read_switches() -> tuple[Switch, ...]:
+    return tuple(
+        Switch(row.number("generation"), row.texts("ids"), *row.provenance())
+        for row in rows("architectures.yaml", "nvswitches", "generation")
+    )
+
+
+def read_cards() -> tuple[Card, ...]:
+    return tuple(_card(row) for row in rows("gpus.yaml", "gpus", "id"))
+
+
+def _architecture(row: Row) -> Architecture:
+    architecture = Architecture(
+        row.text("name"),
+        row.texts("compute_capability"),
+        row.text("flavour", FLAVOURS),
+        row.number("first_branch"),
+        row.maybe_number("last_branch"),
+        tuple((int(first, 16), int(last, 16), chip) for first, last, chip in row.lists("blocks")),
+        row.maybe_text("refused"),
+        *row.provenance(),
+    )
+    row.done()
+    return architecture
+
+
+def _card(row: Row) -> Card:
+    flavour, fabric = row.maybe_text("flavour"), row.maybe_text("fabric")
+    for key, value, allowed in (("flavour", flavour, FLAVOURS), ("fabric", fabric, FABRICS)):
+        if value is not None and value not in allowed:
+            raise row.fault(key, f"{value!r} is not {' | '.join(allowed)}")
+    source, checked, grade = row.provenance()
+    card = Card(
+        row.text("id"),
+        row.text("name"),
+        row.text("architecture"),
+        flavour,
+        row.maybe_text("cc"),
+        fabric,
+        source=source,
+        checked=checked,
+        grade=grade,
+    )
+    row.done()
+    return card

@@ -1,0 +1,168 @@
+"""The typed catalog: what vendors publish about cards, branches, distributions and the container toolkit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+from gpunode.catalog.distros import Distro, read_distros
+from gpunode.catalog.gpus import (
+    Architecture,
+    Card,
+    Switch,
+    card_in_blocks,
+    read_architectures,
+    read_cards,
+    read_switches,
+)
+from gpunode.catalog.rows import Row, document, rows
+from gpunode.model.facts import HostFacts, OsFacts, PciDevice
+
+KINDS = ("production", "lts", "feature", "legacy", "unknown")
+STATUSES = ("supported", "ended", "dead")
+
+
+@dataclass(frozen=True)
+class Branch:
+    number: int
+    kind: str  # one of KINDS
+    status: str  # one of STATUSES
+    end: str | None  # month in which support ends, "2027-03"
+    cuda: str | None  # newest CUDA the driver runs, "13.2"
+    latest: str | None  # newest point release seen
+    open: bool  # has open modules
+    open_only: bool  # proprietary modules are not packaged any more
+    source: str
+    checked: str
+    grade: str
+
+    @property
+    def title(self) -> str:
+        words = {"production": "production branch", "lts": "LTS branch", "feature": "new feature branch"}
+        return words.get(self.kind, "branch")
+
+
+@dataclass(frozen=True)
+class Default:
+    """What `--driver auto` means for a box: "current" (Turing and newer) or "legacy" (an older card is in it)."""
+
+    kind: str
+    branch: int
+    flavour: str
+    source: str
+    checked: str
+    grade: str
+
+
+@dataclass(frozen=True)
+class Toolkit:
+    latest: str  # "1.20.0"
+    floor: str  # oldest version that may stay
+    floor_why: str
+    packages: tuple[str, ...]
+    replaces: tuple[str, ...]
+    package_release: str  # "-1": appended to a version
+    key_url: str
+    fingerprint: str
+    apt_url: str  # {channel}
+    rpm_url: str
+    source: str
+    checked: str
+    grade: str
+
+
+@dataclass(frozen=True)
+class Catalog:
+    cards: tuple[Card, ...]
+    architectures: tuple[Architecture, ...]  # oldest first
+    switches: tuple[Switch, ...]
+    branches: tuple[Branch, ...]
+    defaults: tuple[Default, ...]
+    distros: tuple[Distro, ...]
+    toolkit: Toolkit
+
+    @cached_property
+    def _cards(self) -> dict[str, Card]:
+        return {card.id: card for card in self.cards}
+
+    def card(self, device_id: str) -> Card:
+        """The card with this PCI device id ("2330"); an unlisted id is placed by its block (`known` False)."""
+        return self._cards.get(device_id) or card_in_blocks(device_id, self.architectures)
+
+    def architecture(self, name: str) -> Architecture:
+        return next(a for a in self.architectures if a.name == name)
+
+    def branch(self, number: int) -> Branch | None:
+        return next((b for b in self.branches if b.number == number), None)
+
+    def default(self, kind: str) -> Default:
+        return next(d for d in self.defaults if d.kind == kind)
+
+    def distro(self, os: OsFacts) -> Distro | None:
+        """The row that stands for this operating system, None when gpunode has none."""
+        return next((d for d in self.distros if d.matches(os)), None)
+
+    def is_nvswitch(self, device: PciDevice) -> bool:
+        return device.class_code == "0680" and any(device.device in s.ids for s in self.switches)
+
+    def nvswitches(self, host: HostFacts) -> tuple[PciDevice, ...]:
+        return tuple(d for d in host.pci if d.vendor == "10de" and self.is_nvswitch(d))
+
+
+@cache
+def load_catalog() -> Catalog:
+    """Read once a process. Raises UsageError that names file, row, key and the allowed values."""
+    return Catalog(
+        cards=read_cards(),
+        architectures=read_architectures(),
+        switches=read_switches(),
+        branches=tuple(_branch(row) for row in rows("branches.yaml", "branches", "branch")),
+        defaults=tuple(_default(row) for row in rows("branches.yaml", "defaults", "for")),
+        distros=read_distros(),
+        toolkit=_toolkit(Row("toolkit.yaml", "toolkit", document("toolkit.yaml").get("toolkit"))),
+    )
+
+
+def _branch(row: Row) -> Branch:
+    branch = Branch(
+        row.number("branch"),
+        row.text("kind", KINDS),
+        row.text("status", STATUSES),
+        row.maybe_text("end"),
+        row.maybe_text("cuda"),
+        row.maybe_text("latest"),
+        row.flag("open"),
+        row.flag("open_only"),
+        *row.provenance(),
+    )
+    row.done()
+    return branch
+
+
+def _default(row: Row) -> Default:
+    default = Default(
+        row.text("for", ("current", "legacy")),
+        row.number("branch"),
+        row.text("flavour", ("open", "proprietary")),
+        *row.provenance(),
+    )
+    row.done()
+    return default
+
+
+def _toolkit(row: Row) -> Toolkit:
+    toolkit = Toolkit(
+        row.text("latest"),
+        row.text("floor"),
+        row.text("floor_why"),
+        row.texts("packages"),
+        row.texts("replaces"),
+        row.text("package_release"),
+        row.text("key_url"),
+        row.text("fingerprint"),
+        row.text("apt_url"),
+        row.text("rpm_url"),
+        *row.provenance(),
+    )
+    row.done()
+    return toolkit

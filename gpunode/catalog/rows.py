@@ -1,0 +1,123 @@
+"""One row of a catalog file, read field by field: every fault names the file, the row, the key and what is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from typing import Any
+
+import yaml
+
+from gpunode import resources
+from gpunode.errors import UsageError
+
+GRADES = ("high", "medium", "memory")
+
+
+class Row:
+    """A mapping in a catalog file. The readers raise UsageError; `done` refuses keys that nobody read."""
+
+    def __init__(self, file: str, label: str, values: object) -> None:
+        self.file = file
+        self.label = label
+        self._read: set[str] = set()
+        if not isinstance(values, Mapping):
+            raise self.fault("", f"a row is a mapping, this is {type(values).__name__}")
+        self._values: Mapping[str, Any] = values
+
+    def fault(self, key: str, says: str) -> UsageError:
+        where = f"{self.label}.{key}" if key else self.label
+        return UsageError(
+            f"catalog/{self.file}: {where}: {says}",
+            evidence="the catalog is data that ships with gpunode",
+            remedy="correct the row, or reinstall gpunode",
+        )
+
+    def get(self, key: str) -> Any:
+        self._read.add(key)
+        if key not in self._values:
+            raise self.fault(key, f"missing; the row has {', '.join(map(str, self._values))}")
+        return self._values[key]
+
+    def text(self, key: str, allowed: Sequence[str] = ()) -> str:
+        value = self.get(key)
+        if not isinstance(value, str) or (allowed and value not in allowed):
+            raise self.fault(key, f"{value!r} is not {' | '.join(allowed) or 'text'}")
+        return value
+
+    def maybe_text(self, key: str) -> str | None:
+        return None if self._absent(key) else self.text(key)
+
+    def number(self, key: str) -> int:
+        value = self.get(key)
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise self.fault(key, f"{value!r} is not a whole number")
+        return value
+
+    def maybe_number(self, key: str) -> int | None:
+        return None if self._absent(key) else self.number(key)
+
+    def flag(self, key: str) -> bool:
+        value = self.get(key)
+        if not isinstance(value, bool):
+            raise self.fault(key, f"{value!r} is not true | false")
+        return value
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        value = self.get(key)
+        if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
+            raise self.fault(key, f"{value!r} is not a list of texts")
+        return tuple(value)
+
+    def numbers(self, key: str) -> tuple[int, ...]:
+        value = self.get(key)
+        if not isinstance(value, list) or not all(isinstance(v, int) for v in value):
+            raise self.fault(key, f"{value!r} is not a list of whole numbers")
+        return tuple(value)
+
+    def lists(self, key: str) -> tuple[tuple[str, ...], ...]:
+        value = self.get(key)
+        if not isinstance(value, list) or not all(isinstance(v, list) for v in value):
+            raise self.fault(key, f"{value!r} is not a list of lists")
+        return tuple(tuple(map(str, v)) for v in value)
+
+    def row(self, key: str) -> Row:
+        return Row(self.file, f"{self.label}.{key}", self.get(key))
+
+    def maybe_row(self, key: str) -> Row | None:
+        return None if self._absent(key) else self.row(key)
+
+    def provenance(self) -> tuple[str, str, str]:
+        """(source, checked, grade): where the facts come from, the day they were looked at, how sure they are."""
+        checked = self.get("checked")
+        if not isinstance(checked, date):
+            raise self.fault("checked", f"{checked!r} is not a date such as 2026-11-21")
+        return self.text("source"), checked.isoformat(), self.text("grade", GRADES)
+
+    def done(self) -> None:
+        unknown = sorted(set(self._values) - self._read)
+        if unknown:
+            raise self.fault("", f"unknown key {', '.join(unknown)}; known are {', '.join(sorted(self._read))}")
+
+    def _absent(self, key: str) -> bool:
+        self._read.add(key)
+        return self._values.get(key) is None
+
+
+def rows(file: str, key: str, label: str) -> Iterator[Row]:
+    """The rows below `key` of catalog/<file>; each is named by the value of its key `label`."""
+    values = document(file).get(key)
+    if not isinstance(values, list):
+        raise UsageError(f"catalog/{file}: {key}: not a list", remedy="reinstall gpunode")
+    for number, value in enumerate(values, 1):
+        name = value.get(label, f"row {number}") if isinstance(value, dict) else f"row {number}"
+        yield Row(file, f"{key}[{name}]", value)
+
+
+def document(file: str) -> Mapping[str, Any]:
+    # CSafeLoader is ten times faster; it is absent where PyYAML was built without libyaml.
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    value = yaml.load(resources.text(f"catalog/{file}"), Loader=loader)
+    if not isinstance(value, dict):
+        raise UsageError(f"catalog/{file}: not a mapping", remedy="reinstall gpunode")
+    return value

@@ -1,0 +1,41 @@
+"""Judgements on a host's facts. A check never runs anything: it reads HostFacts, the spec and the catalog.
+
+A new check is one function in the file of its group, decorated with @check; this package finds it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from functools import cache
+
+from gpunode.catalog.load import Catalog
+from gpunode.checks.registry import REGISTRY, Check, CheckDoc, Context, check
+from gpunode.model.facts import HostFacts
+from gpunode.model.report import CheckReport
+from gpunode.model.spec import Spec
+
+__all__ = ["CheckDoc", "all_checks", "check", "explain", "run_all"]
+
+
+def run_all(host: HostFacts, spec: Spec | None, catalog: Catalog) -> CheckReport:
+    """Every check's judgement on `host`, by id. `spec` None: nobody said what is wanted of it."""
+    context = Context(spec, catalog)
+    return CheckReport(host.target, {c.id: c.run(host, context) for c in _checks()}, host)
+
+
+def explain(id: str) -> CheckDoc | None:
+    """What there is to say about one check; None when no check has this id."""
+    return next((doc for doc in all_checks() if doc.id == id), None)
+
+
+def all_checks() -> tuple[CheckDoc, ...]:
+    """Every check there is, ordered by id."""
+    return tuple(c.doc for c in _checks())
+
+
+@cache
+def _checks() -> tuple[Check, ...]:
+    for module in pkgutil.walk_packages(__path__, prefix=f"{__name__}."):
+        importlib.import_module(module.name)
+    return tuple(REGISTRY[id] for id in sorted(REGISTRY))

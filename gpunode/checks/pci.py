@@ -1,0 +1,264 @@
+"""The bus: are the cards there, awake, fully wired, and in the hands of the right kernel driver?"""
+
+from __future__ import annotations
+
+from gpunode.checks import needs
+from gpunode.checks.registry import Context, check
+from gpunode.checks.words import listing
+from gpunode.model.facts import NVIDIA_VENDOR, HostFacts, PciDevice
+from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+
+SYSFS = "/sys/bus/pci/devices"
+OFF_THE_BUS = "ffffffff"
+NVSWITCH_CLASS = "0680"
+# A100 boards carry six switches of the second generation, H100/H200 boards four of the third (open-gpu-kernel-modules).
+SWITCHES = {"1a": 6, "22": 4}
+
+
+@check(
+    "pci.gpu-present",
+    Severity.ERROR,
+    title="an NVIDIA GPU is on the PCI bus",
+    reads=f"{SYSFS}/*/vendor and class",
+    remedy="cloud: choose a GPU instance type; VM: pass the card through; bare metal: reseat it, set Above 4G Decoding",
+    needs=(needs.read("pci"),),
+)
+def gpu_present(host: HostFacts, context: Context) -> CheckOutcome:
+    """Nobody sees a card, though one is expected."""
+    if host.gpus:
+        return None
+    if context.spec is None or not context.spec.expect.gpus:
+        return NotApplicable("not a GPU node: no NVIDIA GPU on the PCI bus, and none is expected")
+    return Finding(
+        f"no NVIDIA GPU on the PCI bus; {context.spec.expect.gpus} expected",
+        evidence=f"no device in {SYSFS} has vendor 0x10de and class 0x0300 or 0x0302",
+        remedy="cloud: choose a GPU instance type; VM: pass the card through; "
+        "bare metal: reseat the card and set Above 4G Decoding in the firmware",
+    )
+
+
+@check(
+    "pci.expected-count",
+    Severity.ERROR,
+    title="as many GPUs as expected",
+    reads=f"{SYSFS} against expect.gpus of the spec",
+    remedy="correct expect.gpus in the spec, or replace the node",
+    needs=(needs.read("pci"),),
+)
+def expected_count(host: HostFacts, context: Context) -> CheckOutcome:
+    """A card is missing from the box."""
+    want = context.spec.expect.gpus if context.spec else None
+    if want is None:
+        return NotApplicable("no number of GPUs is expected: expect.gpus is not set")
+    if len(host.gpus) == want:
+        return None
+    return Finding(
+        f"{len(host.gpus)} of {want} GPUs are on the PCI bus",
+        evidence=f"{SYSFS}: {listing((d.address for d in host.gpus), 16) or 'none'}",
+        remedy="power the node off and on, then inspect the slot that is missing; correct expect.gpus when it is wrong",
+    )
+
+
+@check(
+    "pci.count-vs-driver",
+    Severity.ERROR,
+    title="the driver owns every GPU on the bus",
+    reads="/proc/driver/nvidia/gpus and nvidia-smi -q -x against the PCI bus",
+    remedy="read the kernel log for the missing address; reboot once, then inspect the hardware",
+    needs=(needs.gpu, needs.host_driver, needs.loaded),
+)
+def count_vs_driver(host: HostFacts, context: Context) -> CheckOutcome:
+    """The bus has a card that the driver did not take."""
+    wanted = {d.address for d in host.gpus if d.driver != "vfio-pci"}
+    lost = sorted(wanted - set(host.driver.gpus))
+    source = "/proc/driver/nvidia/gpus"
+    if not lost and host.driver.smi is not None and host.driver.smi.code == 0:
+        lost = sorted(wanted - {g.pci_address for g in host.driver.smi.gpus})
+        source = "nvidia-smi -q -x"
+    if not lost:
+        return None
+    return Finding(
+        f"{len(wanted)} GPUs on the bus, the driver has {len(wanted) - len(lost)}",
+        evidence=f"not in {source}: {listing(lost)}",
+        remedy=f"journalctl -k -b | grep -e NVRM -e {lost[0]}; reboot once, and inspect the card when it stays away",
+    )
+
+
+@check(
+    "pci.fallen-off-bus",
+    Severity.ERROR,
+    title="every GPU answers on the bus",
+    reads=f"first four bytes of {SYSFS}/*/config; the kernel log",
+    remedy="power the node off and on (a warm reboot is often not enough); check power cables and riser; replace the card",
+    needs=(needs.gpu,),
+)
+def fallen_off_bus(host: HostFacts, context: Context) -> CheckOutcome:
+    """A card has fallen off the bus."""
+    gone = [d.address for d in host.gpus if d.config_head == OFF_THE_BUS]
+    said = [line for line in host.driver.kernel_log if "fallen off the bus" in line]
+    if not gone and not said:
+        if all(d.config_head is None for d in host.gpus):
+            return NotApplicable("the config space of no GPU could be read")
+        return None
+    evidence = f"{SYSFS}/{gone[0]}/config reads ff ff ff ff" if gone else f"kernel log: {said[-1].strip()}"
+    return Finding(
+        f"{listing(gone) or 'a GPU'} has fallen off the bus",
+        evidence=evidence,
+        remedy="power the node off and on; when it happens again, check power cables and riser, then replace the card",
+    )
+
+
+@check(
+    "pci.link-width",
+    Severity.WARNING,
+    title="PCIe links run at full width",
+    reads=f"{SYSFS}/*/current_link_width and max_link_width",
+    remedy="reseat the card; check riser, retimer and the firmware's bifurcation setting",
+    needs=(needs.gpu,),
+)
+def link_width(host: HostFacts, context: Context) -> CheckOutcome:
+    """A card talks over fewer PCIe lanes than it has."""
+    known = [(d, d.link_width, d.link_width_max) for d in host.gpus]
+    # A virtual machine's bus reports 0 or 255 where there is no real link.
+    real = [(d, now, most) for d, now, most in known if now is not None and most is not None and 0 < most <= 32]
+    if not real:
+        return NotApplicable("the link width is not reported (a virtual machine has no real link)")
+    narrow = [(d, now, most) for d, now, most in real if now < most]
+    if not narrow:
+        return None
+    device, now, most = narrow[0]
+    return Finding(
+        f"{listing(d.address for d, _, _ in narrow)} runs on fewer PCIe lanes than it has",
+        evidence=f"{SYSFS}/{device.address}/current_link_width is {now}, max_link_width {most}",
+        remedy="reseat the card; check riser, retimer and bifurcation; an x8 slot cannot give an x16 card more",
+    )
+
+
+@check(
+    "pci.bar1-size",
+    Severity.ERROR,
+    title="the cards' memory windows are mapped",
+    reads=f"{SYSFS}/*/resource, second line",
+    remedy="set Above 4G Decoding (and Resizable BAR) in the firmware, or boot with pci=realloc",
+    needs=(needs.gpu,),
+)
+def bar1_size(host: HostFacts, context: Context) -> CheckOutcome:
+    """The firmware gave a card no window for its memory."""
+    sizes = [(d, d.bar1_bytes) for d in host.gpus if d.bar1_bytes is not None]
+    if not sizes:
+        return NotApplicable("no GPU's BAR sizes could be read")
+    unmapped = [d.address for d, size in sizes if size == 0]
+    if not unmapped:
+        return None
+    return Finding(
+        f"BAR 1 of {listing(unmapped)} is not mapped",
+        evidence=f"{SYSFS}/{unmapped[0]}/resource line 2 spans 0 bytes",
+        remedy="set Above 4G Decoding in the firmware setup, or boot with pci=realloc",
+    )
+
+
+@check(
+    "pci.driver-bound",
+    Severity.ERROR,
+    title="the nvidia driver is bound to every GPU",
+    reads=f"{SYSFS}/*/driver",
+    remedy="gpunode setup --only driver",
+    needs=(needs.gpu, needs.host_driver),
+)
+def driver_bound(host: HostFacts, context: Context) -> CheckOutcome:
+    """Another kernel driver, or none, holds a card."""
+    wrong = [d for d in host.gpus if d.driver not in ("nvidia", "vfio-pci")]
+    if not wrong:
+        return None
+    first = wrong[0]
+    loaded = host.driver.loaded is not None
+    remedy = "gpunode setup --only driver --reboot if-needed"
+    if first.driver is None and loaded:
+        remedy = "journalctl -k -b | grep NVRM says why the nvidia module refused it"
+    return Finding(
+        f"{listing(f'{d.address} is bound to {d.driver or "no driver"}' for d in wrong)}",
+        evidence=_binding(first),
+        remedy=remedy,
+        fix="driver" if first.driver or not loaded else None,
+    )
+
+
+def _binding(device: PciDevice) -> str:
+    link = f"{SYSFS}/{device.address}/driver"
+    return f"{link} points to {device.driver}" if device.driver else f"{link} is absent"
+
+
+@check(
+    "pci.nvswitch-present",
+    Severity.WARNING,
+    title="all NVSwitches of the board are there",
+    reads=f"{SYSFS}/*/class 0680 of vendor 10de",
+    remedy="power the node off and on, then inspect the baseboard",
+    needs=(needs.gpu,),
+)
+def nvswitch_present(host: HostFacts, context: Context) -> CheckOutcome:
+    """The baseboard shows fewer NVSwitches than it was built with."""
+    switches = [d for d in host.pci if d.vendor == NVIDIA_VENDOR and d.class_code == NVSWITCH_CLASS]
+    if not switches:
+        return NotApplicable("no NVSwitch on the PCI bus")
+    if host.virtualization is not None:
+        return NotApplicable("a virtual machine may be given only some of the switches")
+    want = SWITCHES.get(switches[0].device[:2])
+    if want is None:
+        return NotApplicable(f"how many switches of id {switches[0].device} a board has is not known")
+    if len(switches) % want == 0:  # two boards in one chassis show twice as many
+        return None
+    return Finding(
+        f"{len(switches)} NVSwitches, a board has {want}",
+        evidence=f"{SYSFS}: {listing((d.address for d in switches), 8)}",
+        remedy="power the node off and on, then inspect the baseboard",
+    )
+
+
+@check(
+    "pci.runtime-pm",
+    Severity.WARNING,
+    title="no GPU is put to sleep by the kernel",
+    reads=f"{SYSFS}/*/power/runtime_status",
+    remedy="systemctl enable --now nvidia-persistenced",
+    needs=(needs.gpu, needs.host_driver),
+)
+def runtime_pm(host: HostFacts, context: Context) -> CheckOutcome:
+    """The kernel has put a card to sleep."""
+    if all(d.runtime_status is None for d in host.gpus):
+        return NotApplicable("runtime power status is not reported")
+    asleep = [d.address for d in host.gpus if d.runtime_status in ("suspended", "suspending")]
+    if not asleep:
+        return None
+    return Finding(
+        f"{listing(asleep)} is suspended",
+        evidence=f"{SYSFS}/{asleep[0]}/power/runtime_status is suspended",
+        remedy=f"systemctl enable --now nvidia-persistenced; echo on > {SYSFS}/{asleep[0]}/power/control",
+    )
+
+
+@check(
+    "pci.numa",
+    Severity.WARNING,
+    title="the firmware says which socket a GPU belongs to",
+    reads=f"{SYSFS}/*/numa_node",
+    remedy="update the firmware; enable NUMA (not Node Interleaving) in its setup",
+    needs=(needs.gpu,),
+)
+def numa(host: HostFacts, context: Context) -> CheckOutcome:
+    """The scheduler cannot tell which socket some cards belong to."""
+    known = [d for d in host.gpus if d.numa_node is not None]
+    if not known:
+        return NotApplicable("numa_node is not reported")
+    placed = [d for d in known if d.numa_node != -1]
+    lost = [d.address for d in known if d.numa_node == -1]
+    if not placed:
+        # One socket and no NUMA at all look the same from the cards: -1 everywhere is normal there.
+        return NotApplicable("no GPU names a NUMA node: one socket, or a virtual machine")
+    if not lost:
+        return None
+    return Finding(
+        f"{listing(lost)} names no NUMA node, {len(placed)} other GPUs do",
+        evidence=f"{SYSFS}/{lost[0]}/numa_node is -1",
+        remedy="update the firmware; enable NUMA (not Node Interleaving) in its setup",
+    )

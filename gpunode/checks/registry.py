@@ -1,0 +1,71 @@
+"""How a check is declared: one short function, its id, and what a person is told about it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from gpunode.catalog.load import Catalog
+from gpunode.model.facts import HostFacts
+from gpunode.model.report import CheckOutcome, CheckResult, NotApplicable, Severity
+from gpunode.model.spec import Spec
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a check may know beside the host: what is wanted (None: nobody said) and what the vendor's tables say."""
+
+    spec: Spec | None
+    catalog: Catalog
+
+
+Judge = Callable[[HostFacts, Context], CheckOutcome]
+Need = Callable[[HostFacts], str | None]  # why the check cannot or need not judge this host; None: it can
+
+
+@dataclass(frozen=True)
+class CheckDoc:
+    """One check for `gpunode check --list` and `--explain`."""
+
+    id: str
+    severity: Severity
+    title: str  # what a pass proves, in a few words
+    broken: str  # the docstring: the sentence a person says about the broken machine
+    reads: str  # where the evidence comes from
+    remedy: str  # the usual next move; a finding's own remedy names the thing
+
+
+@dataclass(frozen=True)
+class Check:
+    doc: CheckDoc
+    needs: tuple[Need, ...]
+    judge: Judge
+
+    @property
+    def id(self) -> str:
+        return self.doc.id
+
+    def run(self, host: HostFacts, context: Context) -> CheckResult:
+        """The judgement on this host; not applicable, with the reason, when a fact it needs is missing."""
+        reason = next((why for need in self.needs if (why := need(host)) is not None), None)
+        outcome = self.judge(host, context) if reason is None else NotApplicable(reason)
+        return CheckResult(self.id, self.doc.severity, outcome)
+
+
+REGISTRY: dict[str, Check] = {}
+
+
+def check(
+    id: str, severity: Severity, *, title: str, reads: str, remedy: str, needs: Sequence[Need] = ()
+) -> Callable[[Judge], Judge]:
+    """Register the decorated function as a check. Two checks of one id are a mistake in this folder: ValueError."""
+
+    def register(judge: Judge) -> Judge:
+        if id in REGISTRY:
+            raise ValueError(f"two checks are called {id}")
+        broken = inspect.cleandoc(judge.__doc__ or "")
+        REGISTRY[id] = Check(CheckDoc(id, severity, title, broken, reads, remedy), tuple(needs), judge)
+        return judge
+
+    return register

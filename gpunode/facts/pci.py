@@ -1,0 +1,68 @@
+"""PCI functions of NVIDIA, and InfiniBand functions (HGX B200 boards show their NVLink switches as ConnectX)."""
+
+from __future__ import annotations
+
+import re
+
+from gpunode.model.facts import PciDevice
+
+
+def parse_pci(text: str, lspci: str = "") -> tuple[PciDevice, ...]:
+    """The probe's `pci` section in bus order; `-` is an attribute that sysfs does not have.
+
+    address|vendor|class|device|subsystem vendor|subsystem device|width|max width|speed|max speed|numa|power|driver|head|BAR1
+
+    0000:41:00.0|0x10de|0x030200|0x2330|0x10de|0x16c1|16|16|32.0 GT/s PCIe|32.0 GT/s PCIe|0|active|nvidia|de103023|0x... 0x... 0x...
+    """
+    names = parse_lspci(lspci)
+    return tuple(_device(line.split("|"), names) for line in text.splitlines() if line.strip())
+
+
+def parse_lspci(text: str) -> dict[str, str]:
+    """address -> name, from `lspci -Dnn -d 10de:`:
+
+    0000:41:00.0 3D controller [0302]: NVIDIA Corporation GH100 [H100 SXM5 80GB] [10de:2330] (rev a1)
+    """
+    pattern = re.compile(r"(\S+) .*?\[[0-9a-f]{4}\]: (?:NVIDIA Corporation )?(.*) \[[0-9a-f]{4}:[0-9a-f]{4}\]")
+    matches = (pattern.match(line) for line in text.splitlines())
+    return {m[1]: m[2] for m in matches if m}
+
+
+def _device(fields: list[str], names: dict[str, str]) -> PciDevice:
+    if len(fields) != 15:
+        raise ValueError(f"a PCI line has {len(fields)} fields, not 15: {'|'.join(fields)[:80]}")
+    address, vendor, klass, device, sub_vendor, sub_device, *rest = fields
+    width, width_max, speed, speed_max, numa, power, driver, head, bar1 = (None if f == "-" else f for f in rest)
+    return PciDevice(
+        address=address,
+        vendor=_hex4(vendor),
+        device=_hex4(device),
+        class_code=klass.removeprefix("0x")[:4],
+        subsystem=None if "-" in (sub_vendor, sub_device) else f"{_hex4(sub_vendor)}:{_hex4(sub_device)}",
+        driver=driver,
+        name=names.get(address),
+        link_width=_integer(width),
+        link_width_max=_integer(width_max),
+        link_speed=speed,
+        link_speed_max=speed_max,
+        numa_node=_integer(numa),
+        runtime_status=power,
+        config_head=head,
+        bar1_bytes=_bar_bytes(bar1),
+    )
+
+
+def _hex4(text: str) -> str:
+    return text.removeprefix("0x").lower().zfill(4)
+
+
+def _integer(text: str | None) -> int | None:
+    return int(text) if text is not None and re.fullmatch(r"-?\d+", text) else None
+
+
+def _bar_bytes(line: str | None) -> int | None:
+    """A line of sysfs `resource`: start, end (inclusive), flags. All zero: no such BAR."""
+    numbers = [int(word, 16) for word in (line or "").split()]
+    if len(numbers) != 3 or not numbers[1]:
+        return None
+    return numbers[1] - numbers[0] + 1

@@ -1,0 +1,663 @@
+# shellcheck shell=sh
+# gpunode's probe: what is on this host, read-only, one round trip (facts/wire.py reads the answer).
+# POSIX sh; runs unchanged under dash, bash and busybox ash. Sent on stdin to `sh -s`, so nothing stays on the host.
+# collect.py puts runtimes/effective.sh before it (gpunode_cri_status, gpunode_docker_info) and the call after it.
+#
+# Rules, each paid for by someone:
+# - Tools that can hang get a file for output and a limit. On the limit: TERM once, never KILL (a killed NVML client
+#   has frozen GPUs: dcgm-exporter#84), and the child is left behind. It never holds the SSH pipe.
+# - nvidia-smi comes last, after all else is on the wire, and only while the module is loaded: it would load it.
+# - docker.socket is never touched while dockerd is down: that would start it.
+# - Under GPUNODE_ROOT (tests) only tools inside that root are asked.
+
+UNITS='nvidia-persistenced.service nvidia-fabricmanager.service nvidia-imex.service docker.service docker.socket
+containerd.service crio.service kubelet.service k3s.service k3s-agent.service rke2-server.service rke2-agent.service
+snap.docker.dockerd.service dnf-automatic-install.timer dnf-automatic.timer apt-daily-upgrade.timer gpunode-*.service'
+FILE_LIMIT=131072
+
+# ---- plumbing
+
+find_tool() { # NAME -> TOOL
+  TOOL=
+  if [ -z "$R" ]; then
+    command -v "$1" >/dev/null 2>&1 && TOOL=$1
+  else
+    for bin in usr/local/sbin usr/local/bin usr/sbin usr/bin sbin bin; do
+      [ -x "$R/$bin/$1" ] && TOOL=$R/$bin/$1 && break
+    done
+  fi
+  [ -n "$TOOL" ]
+}
+
+job() { # NAME LIMIT_S COMMAND...: start it in the background
+  name=$1; printf '%s' "$2" >"$T/$name.limit"; shift 2
+  case $1 in
+    do_* | /* | gpunode_*) ;;
+    *) if find_tool "$1"; then shift; set -- "$TOOL" "$@"; else echo 127 >"$T/$name.rc"; return 0; fi ;;
+  esac
+  (
+    "$@" >"$T/$name.out" 2>"$T/$name.err" </dev/null &
+    child=$!
+    echo "$child" >"$T/$name.pid"
+    wait "$child"
+    echo $? >"$T/$name.rc"
+  ) >/dev/null 2>&1 </dev/null &
+}
+
+clock() { # -> NOW, whole seconds since boot
+  NOW=$TICKS
+  if read -r NOW _ 2>/dev/null </proc/uptime; then NOW=${NOW%%.*}; else TICKS=$((TICKS + 1)); fi
+}
+
+finish() { # NAME -> RC; waits until the job ends or its limit is over
+  RC=
+  clock; begun=$NOW
+  read -r limit <"$T/$1.limit" || limit=5
+  while [ ! -s "$T/$1.rc" ]; do
+    clock
+    if [ $((NOW - begun)) -gt "$limit" ]; then
+      pid=
+      read -r pid 2>/dev/null <"$T/$1.pid"
+      [ -n "$pid" ] && kill -TERM "$pid" 2>/dev/null
+      RC=124
+      return 0
+    fi
+    $NAP
+  done
+  read -r RC <"$T/$1.rc"
+}
+
+payload() { sed 's/^/|/' "$1" 2>/dev/null; echo; } # the echo ends a last line that had no newline; blank lines are skipped
+
+emit() { # NAME: collect a job and print it as a section
+  finish "$1"
+  if [ "$RC" != 0 ] && [ ! -s "$T/$1.out" ] && [ -s "$T/$1.err" ]; then
+    sed 20q "$T/$1.err" >"$T/$1.msg"
+    printf '@ %s rc=%s\n' "$1" "$RC"; payload "$T/$1.msg"
+  else
+    printf '@ %s rc=%s\n' "$1" "$RC"
+    [ -s "$T/$1.out" ] && payload "$T/$1.out"
+  fi
+  return 0
+}
+
+show() { # NAME: print $T/NAME as a section
+  printf '@ %s rc=0\n' "$1"
+  [ -s "$T/$1" ] && payload "$T/$1"
+  return 0
+}
+
+show_files() { # PATHS on the host...
+  : >"$T/paths"
+  for path in "$@"; do
+    grep -qxF -- "$path" "$T/shown" 2>/dev/null && continue
+    printf '%s\n' "$path" >>"$T/shown"
+    if [ ! -e "$R$path" ]; then
+      printf '@ file:%s absent\n' "$path"
+    elif [ ! -f "$R$path" ]; then
+      printf '@ file:%s unreadable not a regular file\n' "$path"
+    elif [ ! -r "$R$path" ]; then
+      printf '@ file:%s unreadable permission denied\n' "$path"
+    else
+      printf '%s\n' "$path" >>"$T/paths"
+    fi
+  done
+  while read -r path <&3; do
+    show_file "$path"
+  done 3<"$T/paths"
+}
+
+show_file() { # PATH of a readable file
+  size=$(wc -c <"$R$1") && size=$((size + 0))
+  if [ "$size" -gt "$FILE_LIMIT" ]; then
+    printf '@ file:%s unreadable over %s bytes\n' "$1" "$FILE_LIMIT"
+    return 0
+  fi
+  mode=$(stat -Lc %a "$R$1" 2>/dev/null) && mode=" mode=$mode" || mode=
+  sum=$(sha256sum <"$R$1" 2>/dev/null) && sum=" sha256=${sum%% *}" || sum=
+  link=
+  if [ -h "$R$1" ]; then
+    link=$(readlink -f "$R$1" 2>/dev/null || readlink "$R$1")
+    link=" symlink=${link#"$R"}"
+  fi
+  printf '@ file:%s bytes=%s%s%s%s\n' "$1" "$size" "$mode" "$sum" "$link"
+  [ "$size" -gt 0 ] && payload "$R$1"
+  return 0
+}
+
+word() { # FILE -> WORD: its first line, "-" when there is none
+  WORD=
+  { read -r WORD <"$1"; } 2>/dev/null
+  WORD=${WORD:--}
+}
+
+# ---- who and where
+
+identity() {
+  echo "uid=$(id -u)"
+  word "$R/proc/sys/kernel/osrelease"; echo "kernel=$WORD"
+  if find_tool uname; then echo "machine=$("$TOOL" -m)"; else echo "machine=$(uname -m)"; fi
+  word "$R/proc/sys/kernel/hostname"; echo "hostname=$WORD"
+  word "$R/proc/sys/kernel/random/boot_id"; echo "boot_id=$WORD"
+  if [ -d "$R/run/systemd/system" ]; then echo init=systemd
+  elif [ -d "$R/run/openrc" ]; then echo init=openrc
+  else echo init=none; fi
+  if [ -e "$R/.dockerenv" ] || [ -e "$R/run/.containerenv" ] || [ -e "$R/run/systemd/container" ]; then echo container=1; fi
+  if [ -n "$(sed -n '/^flags/{/ hypervisor/p;q;}' "$R/proc/cpuinfo" 2>/dev/null)" ]; then
+    word "$R/sys/class/dmi/id/sys_vendor"; echo "hypervisor=$WORD"
+  fi
+  for path in etc/os-release usr/lib/os-release; do
+    [ -r "$R/$path" ] && cat "$R/$path" >"$T/os" && break
+  done
+}
+
+# ---- PCI: sysfs, since minimal images have no lspci
+
+pci() {
+  for dev in "$R"/sys/bus/pci/devices/*; do
+    word "$dev/vendor"; vendor=$WORD
+    word "$dev/class"; class=$WORD
+    case $vendor:$class in 0x10de:* | 0x15b3:* | *:0x0207*) ;; *) continue ;; esac
+    printf '%s|%s|%s' "${dev##*/}" "$vendor" "$class"
+    for attr in device subsystem_vendor subsystem_device current_link_width max_link_width \
+      current_link_speed max_link_speed numa_node power/runtime_status; do
+      word "$dev/$attr"
+      printf '|%s' "$WORD"
+    done
+    driver=-
+    [ -e "$dev/driver" ] && driver=$(readlink "$dev/driver") && driver=${driver##*/}
+    head=$(od -An -tx1 -N4 "$dev/config" 2>/dev/null | tr -d ' \n')
+    { read -r _ && read -r bar1; } 2>/dev/null <"$dev/resource" || bar1=
+    printf '|%s|%s|%s\n' "${driver:--}" "${head:--}" "${bar1:--}"
+  done
+}
+
+# ---- the driver
+
+modules() {
+  for path in "$R"/sys/module/*/initstate; do
+    [ -e "$path" ] || continue
+    path=${path%/initstate}
+    echo "${path##*/}"
+  done
+}
+
+driver_modules() { # NAME VERSION INITSTATE REFCNT
+  for path in "$R"/sys/module/nvidia*; do
+    [ -d "$path" ] || continue
+    word "$path/version"; version=$WORD
+    word "$path/initstate"; state=$WORD
+    word "$path/refcnt"
+    echo "${path##*/} $version $state $WORD"
+  done
+}
+
+driver_marks() {
+  [ -e "$R/usr/bin/nvidia-uninstall" ] && echo runfile=/usr/bin/nvidia-uninstall
+  [ -d "$R/run/nvidia/driver" ] && echo container=/run/nvidia/driver
+  for path in "$R"/proc/driver/nvidia/gpus/*; do
+    [ -d "$path" ] && echo "gpu=${path##*/}"
+  done
+  return 0
+}
+
+do_modinfo() {
+  find_tool modinfo || return 127
+  for module in nvidia nvidia-current nvidia-current-open; do
+    "$TOOL" "$module" >"$T/modinfo.one" 2>&1 || continue
+    sed -n '/^\(filename\|version\|license\|signer\):/p' "$T/modinfo.one" 2>/dev/null
+    return 0
+  done
+  cat "$T/modinfo.one"
+  return 1
+}
+
+do_ldconfig() { # SONAME REAL_PATH in loader order
+  find_tool ldconfig || return 127
+  "$TOOL" -p | sed -n 's/^[[:space:]]*\(libcuda\.so\.1\|libnvidia-ml\.so\.1\) .*=> \(.*\)$/\1 \2/p' |
+    while read -r soname path; do
+      echo "$soname $(readlink -f "$R$path" 2>/dev/null || echo "$path")"
+    done
+}
+
+do_busy() { # PID COMMAND of processes that hold /dev/nvidia*
+  # The fd folders' listings say "PATH -> /dev/nvidia0"; a path line "/proc/PID/fd:" comes before its entries.
+  ls -l "$R"/proc/[0-9]*/fd 2>/dev/null | sed -n -e '/^\/.*\/fd:$/{s/\/fd:$//;s/.*\///;h;}' -e '/-> \/dev\/nvidia/{g;p;}' |
+    sort -un | while read -r pid; do
+    word "$R/proc/$pid/comm"
+    echo "$pid $WORD"
+  done
+}
+
+do_kernel_log() {
+  { { find_tool dmesg && "$TOOL" 2>"$T/dmesg.err"; } ||
+    { find_tool journalctl && "$TOOL" -k -b -o short-monotonic --no-pager -q; } || echo "@failed"; } >"$T/dmesg"
+  grep -qx '@failed' "$T/dmesg" && { cat "$T/dmesg.err" >&2; return 1; }
+  grep -aE 'NVRM|nvidia|nouveau|nova_core' "$T/dmesg" | tail -n 200
+  return 0
+}
+
+# ---- the kernel
+
+kernel_trees() { # RELEASE|BOOTABLE|HEADERS
+  for tree in "$R"/lib/modules/*; do
+    [ -d "$tree" ] || continue
+    release=${tree##*/}
+    bootable=0 headers=0
+    if [ -e "$R/boot/vmlinuz-$release" ] || [ -e "$tree/vmlinuz" ]; then bootable=1; fi
+    build=$tree/build
+    if [ -n "$R" ] && [ -h "$build" ]; then # an absolute link inside a fake root
+      build=$(readlink "$build")
+      case $build in /*) build=$R$build ;; *) build=$tree/$build ;; esac
+    fi
+    [ -f "$build/Makefile" ] && headers=1
+    echo "$release|$bootable|$headers"
+  done
+}
+
+do_nvidia_ko() {
+  [ -d "$R/lib/modules" ] || return 0
+  find "$R/lib/modules/" \( -name 'nvidia.ko*' -o -name 'nvidia-current.ko*' -o -name 'nvidia-current-open.ko*' \
+    -o -name 'nvidia-tesla*.ko*' \) 2>/dev/null | sed "s|^$R||"
+}
+
+next_boot() {
+  for path in vmlinuz boot/vmlinuz; do
+    [ -h "$R/$path" ] && echo "vmlinuz=$(readlink "$R/$path")" && break
+  done
+  for path in boot/grub2/grubenv boot/grub/grubenv; do
+    [ -r "$R/$path" ] && grep -a '^saved_entry=' "$R/$path" && break
+  done
+  [ -r "$R/etc/default/grub" ] && grep '^GRUB_DEFAULT=' "$R/etc/default/grub"
+  return 0
+}
+
+blacklist() { # PATH:LINE
+  for path in "$R"/etc/modprobe.d/*.conf "$R"/run/modprobe.d/*.conf "$R"/usr/lib/modprobe.d/*.conf "$R"/lib/modprobe.d/*.conf; do
+    [ -r "$path" ] || continue
+    set -- "$@" "$path"
+  done
+  [ $# -gt 0 ] && grep -HE '^[[:space:]]*(blacklist|install|options)[[:space:]]+(nouveau|nova|nvidia)' "$@" | sed "s|^$R||"
+  return 0
+}
+
+security() {
+  if [ -d "$R/sys/firmware/efi" ]; then echo uefi=1; else echo uefi=0; fi
+  path=$R/sys/firmware/efi/efivars
+  if [ -r "$path/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c" ]; then # four bytes of attributes, then the value
+    echo "secure_boot=$(od -An -tu1 -j4 -N1 "$path/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c" | tr -d ' \n')"
+  fi
+  [ -e "$path/MokNew-605dab50-e046-4300-abb6-3dd810dd8b23" ] && echo mok_pending=1
+  word "$R/sys/kernel/security/lockdown"; [ "$WORD" != - ] && echo "lockdown=$WORD"
+  word "$R/sys/fs/selinux/enforce"; echo "selinux=$WORD"
+}
+
+# ---- packages
+
+PACKAGES='nvidia|libcuda|cuda|docker|containerd|moby|^runc|^cri-|podman|kube|^dkms|^linux-(image|headers|generic|modules-nvidia)|^kernel|mokutil|shim|dracut|initramfs-tools|unattended-upgrades|dnf-automatic|^gcc|^make'
+
+do_dpkg() {
+  find_tool dpkg-query || return 127
+  # shellcheck disable=SC2016
+  "$TOOL" -W -f '${Package}\t${Version}\t${Architecture}\t${db:Status-Abbrev}\n' >"$T/dpkg.all" || return $?
+  grep -E "$PACKAGES" "$T/dpkg.all" || :
+}
+
+do_rpm() {
+  find_tool rpm || return 127
+  "$TOOL" -qa --qf '%{NAME}\t%|EPOCH?{%{EPOCH}:}|%{VERSION}-%{RELEASE}\t%{ARCH}\n' >"$T/rpm.all" || return $?
+  grep -E "$PACKAGES" "$T/rpm.all" || :
+}
+
+sources() { # paths of repository files and pins that name NVIDIA or gpunode
+  for path in "$R"/etc/apt/sources.list "$R"/etc/apt/sources.list.d/* "$R"/etc/apt/preferences "$R"/etc/apt/preferences.d/* \
+    "$R"/etc/yum.repos.d/*.repo; do
+    [ -f "$path" ] && [ -r "$path" ] && set -- "$@" "$path"
+  done
+  for path in "$R"/etc/apt/sources.list.d/gpunode* "$R"/etc/apt/preferences.d/gpunode* "$R"/etc/yum.repos.d/gpunode*; do
+    [ -f "$path" ] && echo "$path"
+  done
+  [ $# -gt 0 ] && grep -liE 'nvidia|cuda' "$@"
+  return 0
+}
+
+keyrings() {
+  for path in "$R"/usr/share/keyrings/* "$R"/etc/apt/keyrings/* "$R"/etc/apt/trusted.gpg.d/* "$R"/etc/pki/rpm-gpg/*; do
+    case $path in *nvidia* | *NVIDIA* | *cuda* | *gpunode*) [ -r "$path" ] && set -- "$@" "$path" ;; esac
+  done
+  [ $# -gt 0 ] && sha256sum "$@" 2>/dev/null | sed "s|  $R|  |"
+  return 0
+}
+
+package_lock() { # PID COMMAND PATH: fcntl locks are named by inode in /proc/locks
+  for path in var/lib/dpkg/lock-frontend var/lib/dpkg/lock var/lib/apt/lists/lock var/lib/rpm/.rpm.lock var/cache/dnf/metadata_lock.pid; do
+    [ -e "$R/$path" ] && set -- "$@" "$R/$path"
+  done
+  [ $# -gt 0 ] && [ -r "$R/proc/locks" ] || return 0
+  ls -i "$@" 2>/dev/null | while read -r inode path; do
+    sed -n "s/^[0-9]*: *[A-Z]* *[A-Z]* *WRITE *\([0-9]*\) [^ ]*:$inode .*/\1/p" "$R/proc/locks" | while read -r pid; do
+      word "$R/proc/$pid/comm"
+      echo "$pid $WORD ${path#"$R"}"
+    done
+  done
+}
+
+auto_upgrade() {
+  [ -d "$R/etc/apt/apt.conf.d" ] && grep -hsE '^[^/#]*APT::Periodic::(Unattended-Upgrade|Enable)' "$R"/etc/apt/apt.conf.d/*
+  [ -r "$R/etc/dnf/automatic.conf" ] && grep -E '^[[:space:]]*apply_updates' "$R/etc/dnf/automatic.conf"
+  return 0
+}
+
+# ---- running daemons
+
+processes() { # names of container daemons that run on this host, not inside one of its containers
+  mine=$(readlink "$R/proc/self/ns/pid" 2>/dev/null)
+  for path in "$R"/proc/[0-9]*; do
+    word "$path/comm"
+    case $WORD in
+      dockerd | containerd | kubelet | crio | k3s-server | k3s-agent | rke2 | k0s) ;;
+      containerd-shim | containerd-shim*) echo "${path##*/}" >>"$T/shims"; continue ;;
+      *) continue ;;
+    esac
+    theirs=$(readlink "$path/ns/pid" 2>/dev/null)
+    [ -n "$mine" ] && [ -n "$theirs" ] && [ "$mine" != "$theirs" ] && continue
+    echo "${path##*/} $WORD"
+  done
+}
+
+process() { # PID COMM
+  echo "comm=$2"
+  sed -n 's/^PPid:[[:space:]]*/ppid=/p' "$R/proc/$1/status" 2>/dev/null
+  exe=$(readlink "$R/proc/$1/exe" 2>/dev/null)
+  exe=${exe%" (deleted)"}
+  [ -n "$exe" ] && echo "exe=$exe"
+  sed -n 's/^[^:]*:[^:]*:/cgroup=/p' "$R/proc/$1/cgroup" 2>/dev/null | sort -u
+  tr '\0' '\n' <"$R/proc/$1/cmdline" 2>/dev/null | sed 's/^/arg=/'
+}
+
+shims() { # containers per containerd namespace: "moby", "k8s.io"
+  [ -s "$T/shims" ] || return 0
+  set --
+  while read -r pid; do set -- "$@" "$R/proc/$pid/cmdline"; done <"$T/shims"
+  cat "$@" 2>/dev/null | tr '\0' '\n' | sed -n '/^-namespace$/{n;p;}'
+}
+
+option() { # FILE LONG SHORT -> VALUE of an option among the arg= lines of a process
+  VALUE=$(sed -n "
+    s/^arg=--*$2=//p
+    /^arg=--*$2\$/{n;s/^arg=//p;}
+    /^arg=-$3\$/{n;s/^arg=//p;}" "$1" 2>/dev/null | sed -n '$p')
+}
+
+exec_start() { # UNIT FILE: ExecStart of a unit as arg= lines (words; good enough for a path)
+  sed -n "/^Id=$1\$/,/^\$/p" "$T/services.out" 2>/dev/null | cat - /dev/null >"$T/unit.one"
+  sed -n 's/^ExecStart=.*argv\[\]=\([^;]*\) ;.*/\1/p' "$T/unit.one" | tr ' ' '\n' | sed 's/^/arg=/' >"$2"
+}
+
+imports() { # FILE on the host: what its top-level `imports` names, globs expanded
+  awk '/^[ \t]*\[/ && !on { exit }
+    /^[ \t]*imports[ \t]*=/ { on = 1 }
+    on { line = $0; sub(/^[ \t]*#.*/, "", line)
+      while (match(line, /"[^"]*"/)) { print substr(line, RSTART + 1, RLENGTH - 2); line = substr(line, RSTART + RLENGTH) }
+      if (line ~ /\]/) exit }' "$R$1" 2>/dev/null | while read -r pattern; do
+    case $pattern in /*) ;; *) pattern=${1%/*}/$pattern ;; esac
+    for path in $R$pattern; do
+      [ -f "$path" ] && echo "${path#"$R"}"
+    done
+  done
+}
+
+engine_containerd() { # PID CONFIG SOCKET BINARY: its files now, its answers in the background
+  key=containerd:$1
+  echo "$2" >"$T/$key:files"
+  imports "$2" >"$T/level"
+  while [ -s "$T/level" ]; do # nested imports; a file already listed ends the walk
+    : >"$T/deeper"
+    while read -r path <&4; do
+      grep -qxF -- "$path" "$T/$key:files" && continue
+      echo "$path" >>"$T/$key:files"
+      imports "$path" >>"$T/deeper"
+    done 4<"$T/level"
+    mv "$T/deeper" "$T/level"
+  done
+  cat "$T/$key:files" >>"$T/wanted"
+  echo "$key:files" >>"$T/late"
+  ENGINE=$4
+  if [ -n "$R" ]; then ENGINE=$R$4; fi
+  if [ -x "$ENGINE" ]; then
+    job "$key:version" 5 "$ENGINE" --version
+    if [ -r "$R$2" ]; then
+      job "$key:dump" 5 "$ENGINE" --config "$R$2" config dump
+      echo "$key:dump" >>"$T/slow"
+    fi
+    echo "$key:version" >>"$T/slow"
+  fi
+  if [ "$1" != 0 ]; then
+    job "$key:cri" 6 gpunode_cri_status "$R$3"
+    job "$key:plugins" 6 ctr -a "$R$3" plugins ls -d id==cri
+    printf '%s\n' "$key:cri" "$key:plugins" >>"$T/slow"
+    echo "$key $3" >>"$T/sockets"
+  fi
+}
+
+engine_option() { # ARGS_FILE CONFIG -> SOCKET
+  option "$1" address a
+  SOCKET=$VALUE
+  [ -n "$SOCKET" ] || SOCKET=$(sed -n '/^\[grpc\]/,/^\[[^g]/s/^[[:space:]]*address[[:space:]]*=[[:space:]]*"\(.*\)".*/\1/p' "$R$2" 2>/dev/null | sed 1q)
+  SOCKET=${SOCKET:-/run/containerd/containerd.sock}
+}
+
+container_engines() {
+  : >"$T/wanted"; : >"$T/late"; : >"$T/slow"; : >"$T/sockets"
+  docker_pid='' containerd_pid=''
+  while read -r pid comm <&3; do
+    process "$pid" "$comm" >"$T/process:$pid"
+    echo "process:$pid" >>"$T/late"
+    [ "$comm" = dockerd ] && docker_pid=$pid
+  done 3<"$T/processes"
+  while read -r pid comm <&3; do
+    [ "$comm" = containerd ] || continue
+    one=$T/process:$pid
+    # dockerd's own containerd is dockerd's business
+    [ -n "$docker_pid" ] && grep -qx "ppid=$docker_pid" "$one" && continue
+    option "$one" config c
+    config=${VALUE:-/etc/containerd/config.toml}
+    case $config in */docker/containerd/containerd.toml) continue ;; esac
+    engine_option "$one" "$config"
+    binary=$(sed -n 's/^exe=//p' "$one")
+    [ -n "$binary" ] || binary=$(sed -n 's/^arg=//p' "$one" | sed 1q)
+    containerd_pid=$pid
+    engine_containerd "$pid" "$config" "$SOCKET" "$binary"
+  done 3<"$T/processes"
+  exec_start containerd.service "$T/unit-containerd"
+  if [ -z "$containerd_pid" ]; then
+    option "$T/unit-containerd" config c
+    config=${VALUE:-/etc/containerd/config.toml}
+    engine_option "$T/unit-containerd" "$config"
+    binary=$(sed -n 's/^arg=//p' "$T/unit-containerd" | sed 1q)
+    if [ -z "$binary" ] && find_tool containerd; then binary=$(command -v "$TOOL"); binary=${binary#"$R"}; fi
+    if [ -n "$binary" ]; then engine_containerd 0 "$config" "$SOCKET" "$binary"; fi
+  fi
+  engine_docker
+}
+
+engine_docker() {
+  exec_start docker.service "$T/unit-docker"
+  one=$T/unit-docker
+  if [ -n "$docker_pid" ]; then one=$T/process:$docker_pid; fi
+  option "$one" config-file ''
+  config=${VALUE:-/etc/docker/daemon.json}
+  option "$one" host H
+  case $VALUE in unix://*) SOCKET=${VALUE#unix://} ;; *) SOCKET=/var/run/docker.sock ;; esac
+  binary=$(sed -n 's/^exe=//p' "$one")
+  [ -n "$binary" ] || binary=$(sed -n 's/^arg=//p' "$one" | sed 1q)
+  if [ -z "$binary" ] && find_tool dockerd; then binary=$(command -v "$TOOL"); binary=${binary#"$R"}; fi
+  printf 'config=%s\nsocket=%s\nbinary=%s\n' "$config" "$SOCKET" "$binary" >"$T/docker"
+  echo docker >>"$T/late"
+  printf '%s\n' "$config" >>"$T/wanted"
+  if [ -n "$docker_pid" ]; then
+    job docker:info 6 gpunode_docker_info "$R$SOCKET"
+    echo docker:info >>"$T/slow"
+  elif [ -n "$binary" ] && [ -x "$R$binary" ]; then
+    job docker:version 5 "$R$binary" --version
+    echo docker:version >>"$T/slow"
+  fi
+}
+
+kubernetes() {
+  for path in etc/rancher/k3s etc/rancher/rke2 var/snap/microk8s/current etc/k0s etc/kubernetes/kubelet.conf etc/kubernetes/manifests; do
+    [ -e "$R/$path" ] && echo "mark=/$path"
+  done
+  config=/var/lib/kubelet/config.yaml
+  for path in "$T"/process:*; do
+    grep -qx comm=kubelet "$path" 2>/dev/null || continue
+    echo running=1
+    option "$path" config ''
+    config=${VALUE:-$config}
+    option "$path" cgroup-driver ''
+    [ -n "$VALUE" ] && echo "flag=$VALUE"
+  done
+  if find_tool kubelet; then echo "binary=$TOOL"; fi
+  echo "config=$config"
+  if [ -e "$R$config" ]; then
+    if [ -r "$R$config" ]; then sed -n 's/^cgroupDriver:[[:space:]]*/cgroupDriver=/p' "$R$config"; else echo "unreadable=$config"; fi
+  fi
+  return 0
+}
+
+toolkit() {
+  for name in nvidia-container-runtime nvidia-container-runtime-hook nvidia-container-toolkit nvidia-ctk; do
+    find_tool "$name" || continue
+    if [ -z "$R" ]; then TOOL=$(command -v "$name"); fi
+    echo "$name=${TOOL#"$R"}"
+  done
+  # Found but not executable counts as broken, and `command -v` would not name it.
+  for path in usr/bin/nvidia-container-runtime usr/local/bin/nvidia-container-runtime; do
+    if [ -e "$R/$path" ] && [ ! -x "$R/$path" ]; then echo "not-executable=/$path"; fi
+  done
+}
+
+tools() {
+  for name in apt-get dpkg-query dnf yum zypper rpm update-initramfs dracut mkinitcpio systemctl docker dockerd containerd ctr \
+    crictl crio podman snap python3 curl nvidia-smi nvidia-modprobe mokutil grubby; do
+    find_tool "$name" || continue
+    if [ -z "$R" ]; then command -v "$name"; else echo "${TOOL#"$R"}"; fi
+  done
+  [ -e "$R/snap/bin/docker" ] && echo /snap/bin/docker
+  return 0
+}
+
+devices() {
+  for path in "$R"/dev/nvidia* "$R"/dev/nvidia-caps/*; do
+    [ -e "$path" ] && set -- "$@" "$path"
+  done
+  [ $# -gt 0 ] && ls -lnd "$@" 2>/dev/null | sed "s| $R/| /|"
+  return 0
+}
+
+dev_char() {
+  [ -d "$R/dev/char" ] && ls -l "$R/dev/char" 2>/dev/null | sed -n 's/.* \([0-9]*:[0-9]*\) -> .*nvidia.*/\1/p'
+  return 0
+}
+
+# ---- the round trip
+
+gpunode_probe() {
+  R=${1:-${GPUNODE_ROOT:-}}; R=${R%/}
+  set --
+  umask 077
+  LC_ALL=C; LANG=C; TZ=UTC; export LC_ALL LANG TZ
+  PATH=${PATH:-}:/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin; export PATH
+  unset LD_PRELOAD CUDA_VISIBLE_DEVICES NVIDIA_VISIBLE_DEVICES DOCKER_HOST DOCKER_CONTEXT
+  TICKS=0
+  cd / || return 1
+  printf '@gpunode-facts 1\n'
+  T=
+  for path in /run /dev/shm /tmp /var/tmp; do
+    if mkdir "$path/.gpunode-probe.$$" 2>/dev/null; then T=$path/.gpunode-probe.$$; break; fi
+  done
+  if [ -z "$T" ]; then
+    printf '@ probe rc=1\n|no folder to write in: /run, /dev/shm, /tmp and /var/tmp are full or read-only\n@end\n'
+    return 0
+  fi
+  trap 'rm -rf "$T"' 0
+  trap 'exit 130' 1 2 15
+  if sleep 0.02 2>/dev/null; then NAP='sleep 0.02'; else NAP='sleep 1'; fi
+  : >"$T/shown"; : >"$T/os"
+
+  # slow and hanging things first, in the background
+  # shellcheck disable=SC2086
+  job services 5 systemctl show --no-pager -p Id,LoadState,ActiveState,SubState,UnitFileState,MainPID,NRestarts,ExecStart $UNITS
+  job dpkg 10 do_dpkg
+  job rpm 15 do_rpm
+  job dkms 10 dkms status
+  job nvidia_ko 10 do_nvidia_ko
+  job modinfo 5 do_modinfo
+  job ldconfig 5 do_ldconfig
+  job lspci 5 lspci -Dnn -d 10de:
+  job ctk_version 5 nvidia-ctk --version
+  job kernel_log 10 do_kernel_log
+  if [ -d "$R/sys/module/nvidia" ]; then job busy 5 do_busy; fi
+  if [ -d "$R/proc/driver/nvidia" ]; then
+    job driver_version 5 /bin/cat "$R/proc/driver/nvidia/version"
+    job driver_params 5 /bin/cat "$R/proc/driver/nvidia/params"
+  fi
+  processes >"$T/processes"
+
+  for name in identity pci modules driver_modules driver_marks kernel_trees next_boot blacklist security keyrings \
+    package_lock auto_upgrade shims toolkit tools devices dev_char; do
+    "$name" >"$T/$name" 2>/dev/null
+  done
+  { cat "$R/proc/cmdline" || :; } >"$T/cmdline" 2>/dev/null
+  { grep nvidia "$R/proc/devices" || :; } >"$T/proc_devices" 2>/dev/null
+  finish services
+  container_engines
+  kubernetes >"$T/kubernetes" 2>/dev/null
+  for name in identity os pci modules driver_modules driver_marks cmdline kernel_trees next_boot blacklist security keyrings \
+    package_lock auto_upgrade processes shims toolkit tools devices dev_char proc_devices kubernetes; do
+    show "$name"
+  done
+  while read -r name <&3; do show "$name"; done 3<"$T/late"
+  show sockets
+  sources 2>/dev/null | sort -u | sed "s|^$R||" >"$T/sources"
+  show sources
+  for path in "$R"/etc/cdi/* "$R"/var/run/cdi/* "$R"/run/cdi/*; do
+    case $path in *.yaml | *.yml | *.json) [ -e "$path" ] && echo "${path#"$R"}" ;; esac
+  done >"$T/cdi"
+  show cdi
+  while read -r path; do set -- "$@" "$path"; done <"$T/sources"
+  while read -r path; do set -- "$@" "$path"; done <"$T/cdi"
+  while read -r path; do set -- "$@" "$path"; done <"$T/wanted"
+  show_files "$@" /etc/nvidia-container-runtime/config.toml /run/reboot-required /run/reboot-required.pkgs \
+    /etc/dnf/plugins/versionlock.list /etc/dnf/versionlock.toml /etc/yum/pluginconf.d/versionlock.list \
+    /etc/modprobe.d/gpunode.conf /etc/modprobe.d/gpunode-nouveau.conf /etc/containerd/config.toml /etc/docker/daemon.json
+  if [ -r "$R/var/lib/gpunode/journal.jsonl" ]; then
+    tail -n 2000 "$R/var/lib/gpunode/journal.jsonl" >"$T/journal"
+    show journal
+  elif [ -e "$R/var/lib/gpunode/journal.jsonl" ] || { [ -d "$R/var/lib/gpunode" ] && [ ! -x "$R/var/lib/gpunode" ]; }; then
+    printf '@ journal unreadable permission denied\n'
+  fi
+
+  for name in services dpkg rpm dkms nvidia_ko modinfo ldconfig lspci ctk_version; do emit "$name"; done
+  for name in driver_version driver_params busy; do
+    if [ -e "$T/$name.limit" ]; then emit "$name"; fi
+  done
+  while read -r name <&3; do emit "$name"; done 3<"$T/slow"
+  emit kernel_log
+  smi
+  printf '@end\n'
+}
+
+smi() {
+  word "$R/sys/module/nvidia/initstate"
+  if [ ! -d "$R/sys/module/nvidia" ]; then
+    printf '@ smi unreadable the nvidia module is not loaded\n'
+  elif [ "$WORD" != live ] && [ "$WORD" != - ]; then
+    printf '@ smi unreadable the nvidia module is %s\n' "$WORD"
+  elif grep -q '|suspended|' "$T/pci"; then
+    printf '@ smi unreadable a GPU is suspended and would be woken\n'
+  else
+    job smi "${GPUNODE_SMI_LIMIT_S:-30}" nvidia-smi -q -x
+    emit smi
+  fi
+}

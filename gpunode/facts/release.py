@@ -1,0 +1,86 @@
+"""Who this host is: os-release and the probe's `identity` lines."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+
+from gpunode.model.facts import OsFacts
+
+
+@dataclass(frozen=True)
+class Identity:
+    """The probe's first section."""
+
+    root: bool = False
+    kernel: str = ""
+    machine: str = "x86_64"
+    hostname: str = ""
+    boot_id: str | None = None
+    init: str = "none"
+    virtualization: str | None = None
+
+
+def key_values(text: str) -> dict[str, str]:
+    """`key=value` lines; the first of a repeated key wins, other lines are passed over."""
+    found: dict[str, str] = {}
+    for line in text.splitlines():
+        key, equals, value = line.partition("=")
+        if equals:
+            found.setdefault(key.strip(), value.strip())
+    return found
+
+
+def parse_identity(text: str) -> Identity:
+    """`-` stands for a file that was not there; ValueError when there is no uid:
+
+    uid=0
+    kernel=6.8.0-52-generic
+    machine=x86_64
+    hostname=gpu07
+    boot_id=763bc20e-1e78-4731-b993-2f6418be2d8e
+    init=systemd
+    hypervisor=QEMU
+    """
+    value = {key: word for key, word in key_values(text).items() if word != "-"}
+    if "uid" not in value:
+        raise ValueError("no uid line")
+    virtualization = "container" if "container" in value else value.get("hypervisor")
+    if virtualization is None and "hypervisor=-" in text:
+        virtualization = "unknown hypervisor"
+    return Identity(
+        root=value["uid"] == "0",
+        kernel=value.get("kernel", ""),
+        machine=value.get("machine", "x86_64"),
+        hostname=value.get("hostname", ""),
+        boot_id=value.get("boot_id"),
+        init=value.get("init", "none"),
+        virtualization=virtualization,
+    )
+
+
+def parse_os(text: str, machine: str) -> OsFacts:
+    """/etc/os-release (os-release(5)), whose values may be quoted like shell words:
+
+    ID="rocky"
+    ID_LIKE="rhel centos fedora"
+    VERSION_ID="9.5"
+    """
+    value = {key: _unquote(word) for key, word in key_values(text).items()}
+    if not value.get("ID"):
+        raise ValueError("os-release has no ID")
+    return OsFacts(
+        id=value["ID"],
+        version_id=value.get("VERSION_ID", ""),
+        id_like=tuple(value.get("ID_LIKE", "").split()),
+        codename=value.get("VERSION_CODENAME", ""),
+        pretty_name=value.get("PRETTY_NAME", ""),
+        machine=machine,
+    )
+
+
+def _unquote(word: str) -> str:
+    try:
+        return " ".join(shlex.split(word))
+    except ValueError:  # an odd quote in someone's PRETTY_NAME is no reason to know nothing
+        return word.strip("\"'")

@@ -1,0 +1,61 @@
+"""Values -> what JSON can say: snake_case keys, enums by value, sets sorted, an action by its kind."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from enum import Enum
+from typing import Any
+
+from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
+from gpunode.model.plan import PutFile, Reboot, RemoveFile, Run
+from gpunode.model.spec import DriverRequest, Spec, ToolkitRequest
+from gpunode.render.wording import mask_url
+
+KINDS: dict[str, type] = {"run": Run, "put_file": PutFile, "remove_file": RemoveFile, "reboot": Reboot}
+_KIND_OF = {kind: name for name, kind in KINDS.items()}
+# A file's text can hold registry logins and proxy passwords; a report needs its hash only.
+_LEFT_OUT = {FileFacts: {"text"}, RuntimeFacts: {"merged_config"}}
+_RENAMED = {"seconds": "seconds_s"}
+
+
+def to_data(value: Any) -> Any:
+    """`value` in dicts, lists, strings and numbers."""
+    if isinstance(value, (DriverRequest, ToolkitRequest)):
+        return request_text(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return _fields(value)
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return {str(k): to_data(v) for k, v in value.items()}
+    if isinstance(value, (set, frozenset)):
+        return sorted(to_data(v) for v in value)
+    if isinstance(value, (tuple, list)):
+        return [to_data(v) for v in value]
+    return value
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    if isinstance(value, Spec) and value.proxy:
+        value = replace(value, proxy=mask_url(value.proxy))  # a saved plan and a report hold no password
+    out: dict[str, Any] = {"kind": _KIND_OF[type(value)]} if type(value) in _KIND_OF else {}
+    for field in fields(value):
+        if field.name not in _LEFT_OUT.get(type(value), ()):
+            out[_RENAMED.get(field.name, field.name)] = to_data(getattr(value, field.name))
+    if isinstance(value, HostFacts):
+        out["gpus"] = [to_data(g) for g in value.gpus]
+    return out
+
+
+def request_text(request: DriverRequest | ToolkitRequest) -> str:
+    """The request as a person types it."""
+    return str(request) if isinstance(request, DriverRequest) else request.version or request.kind
+
+
+def dumps(value: Any, *, indent: int | None = 2) -> str:
+    """JSON in UTF-8; bytes of a host that are not UTF-8 (surrogates) are escaped, so that they survive."""
+    text = json.dumps(to_data(value), ensure_ascii=False, indent=indent, allow_nan=False)
+    return re.sub("[\ud800-\udfff]", lambda m: f"\\u{ord(m.group()):04x}", text)

@@ -1,0 +1,94 @@
+"""JSON that other programs rely on: an envelope with `schema`, plural keys for lists, and plans that load again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from gpunode.errors import GpunodeError, UsageError
+from gpunode.model.plan import Plan
+from gpunode.model.report import CheckReport, Event, Finding, HostOutcome, NotApplicable
+from gpunode.render.decode import REMEDY, from_data
+from gpunode.render.encode import dumps, to_data
+
+PLAN_SCHEMA = "gpunode.plan/1"
+
+
+def plan_to_json(plan: Plan) -> str:
+    """One plan, to be saved, reviewed and applied. A proxy's password is left out."""
+    return dumps({"schema": PLAN_SCHEMA, "plan": plan}) + "\n"
+
+
+def plan_from_json(text: str) -> Plan:
+    """The plan that `plan_to_json` wrote. Raises UsageError that names the place of the first fault."""
+    try:
+        data = json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise UsageError("this is not a plan gpunode saved", evidence=f"not JSON: {error}", remedy=REMEDY) from error
+    schema = data.get("schema") if isinstance(data, dict) else None
+    if schema != PLAN_SCHEMA:
+        raise UsageError(
+            "this is not a plan gpunode saved", evidence=f"schema is {schema!r}, {PLAN_SCHEMA} is wanted", remedy=REMEDY
+        )
+    plan = from_data(Plan, data.get("plan"), "plan")
+    assert isinstance(plan, Plan)
+    return plan
+
+
+def _refuse(word: str) -> float:
+    raise ValueError(f"{word} is not a number")
+
+
+def hosts_json(verb: str, outcomes: Sequence[HostOutcome], *, seconds_s: float) -> str:
+    """The result of a verb: {"schema": "gpunode.check-result/1", "hosts": [...], "seconds_s": 3.1}."""
+    hosts = [host_data(o) for o in outcomes]
+    return dumps({"schema": f"gpunode.{verb}-result/1", "hosts": hosts, "seconds_s": round(seconds_s, 3)}) + "\n"
+
+
+def host_line(verb: str, outcome: HostOutcome) -> str:
+    """One host as one JSON line."""
+    return dumps({"schema": f"gpunode.{verb}-result/1", **host_data(outcome)}, indent=None) + "\n"
+
+
+def event_json(event: Event, *, at: str) -> str:
+    """One event as one JSON line; `at` is ISO 8601."""
+    return dumps({"schema": "gpunode.event/1", "at": at, **to_data(event)}, indent=None) + "\n"
+
+
+def host_data(outcome: HostOutcome) -> dict[str, Any]:
+    """target, code, whichever of facts, plan, checks and run there is, and the problem where it failed."""
+    out: dict[str, Any] = {"target": outcome.target, "code": int(outcome.code)}
+    if outcome.problem:
+        out |= {"problem": outcome.problem, "evidence": outcome.evidence, "remedy": outcome.remedy}
+    if outcome.facts is not None:
+        out["facts"] = to_data(outcome.facts)
+    if outcome.plan is not None:
+        out["plan"] = to_data(outcome.plan)
+    if outcome.run is not None:
+        out["run"] = to_data(outcome.run)
+    if outcome.check is not None:
+        out["checks"] = _checks(outcome.check)
+    return out
+
+
+def _checks(report: CheckReport) -> list[dict[str, Any]]:
+    rows = []
+    for result in report.results.values():
+        row: dict[str, Any] = {"id": result.id, "severity": result.severity.value}
+        match result.outcome:
+            case None:
+                row["outcome"] = "pass"
+            case NotApplicable(reason):
+                row |= {"outcome": "not-applicable", "reason": reason}
+            case Finding() as finding:
+                row |= {"severity": (finding.severity or result.severity).value, "outcome": "finding"}
+                row |= {k: v for k, v in to_data(finding).items() if k != "severity"}
+        rows.append(row)
+    return rows
+
+
+def error_json(error: GpunodeError) -> str:
+    """What went wrong, for a program that asked for JSON."""
+    body = {"code": int(error.code), "problem": error.problem, "evidence": error.evidence, "remedy": error.remedy}
+    return dumps({"schema": "gpunode.error/1", **body}) + "\n"

@@ -1,0 +1,110 @@
+"""A plan as a person reads it once: the host, the choice and why, the steps in order, what is kept, what then."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from gpunode.model.plan import Action, Plan, PutFile, Reboot, RemoveFile, Run, Step
+from gpunode.model.spec import RebootPolicy
+from gpunode.render.style import PLAIN, Style, hang, paint
+from gpunode.render.wording import count, fold_hosts, printable
+
+LABEL = 9  # columns of "Kept     "
+
+
+def plan_text(plan: Plan, style: Style = PLAIN, *, target: str | None = None) -> str:
+    """The plan in lines, no newline at the end; `target` stands for several hosts with the same plan."""
+    lines = _summary(plan, target or plan.target, style)
+    if plan.steps:
+        lines += ["", *_steps(plan.steps, style)]
+    lines += ["", *_ending(plan, style)]
+    return "\n".join(lines)
+
+
+def plans_text(plans: Sequence[Plan], style: Style = PLAIN) -> str:
+    """Plans of several hosts; the same plan is shown once, under all its hosts' names."""
+    groups: dict[str, list[Plan]] = {}
+    for plan in plans:
+        groups.setdefault(plan_text(plan, style, target="?"), []).append(plan)
+    return "\n\n".join(
+        plan_text(same[0], style, target=fold_hosts(p.target for p in same) if len(same) > 1 else None)
+        for same in groups.values()
+    )
+
+
+def _summary(plan: Plan, target: str, style: Style) -> list[str]:
+    first, rest = (plan.summary[0], plan.summary[1:]) if plan.summary else ("", ())
+    name = printable(target)
+    lines = hang(style, paint(style, "head", name) + "   ", first, lead_width=len(name) + 3)
+    if rest:
+        lines.append("")
+    for line in rest:
+        indent = len(line) - len(line.lstrip())
+        label, gap, text = line.partition("  ")
+        if gap and text.strip() and not indent:
+            lines += hang(style, f"{label:<{LABEL}}", text.strip())
+        elif indent:
+            lines += hang(style, " " * indent, line.strip())
+        else:
+            lines += hang(style, "", line)
+    return lines
+
+
+def _steps(steps: Sequence[Step], style: Style) -> list[str]:
+    names = min(max(len(s.id) for s in steps), 24) + 2
+    lines = []
+    for number, step in enumerate(steps, 1):
+        lead = f"{number:>3}  {step.id:<{names}}"
+        lines += hang(style, lead, step.title)
+        if style.verbose > 0:
+            lines += _details(step, style)
+    return lines
+
+
+def _details(step: Step, style: Style) -> list[str]:
+    lines = hang(style, " " * 5 + "why: ", step.why) if step.why else []
+    for action in step.actions:
+        lines += hang(style, " " * 5 + "does: ", action_words(action))
+    lines += [_diff_line(line, style) for line in step.diff.splitlines()]
+    return [*lines, ""]
+
+
+def _diff_line(line: str, style: Style) -> str:
+    meaning = {"+": "good", "-": "bad", "@": "dim"}.get(line[:1])
+    shown = printable(line)
+    return " " * 7 + (paint(style, meaning, shown) if meaning else shown)
+
+
+def action_words(action: Action) -> str:
+    """What one action does, in a line."""
+    match action:
+        case Run():
+            return action.says or shlex.join(action.argv)
+        case PutFile():
+            return f"write {action.path}"
+        case RemoveFile():
+            return f"remove {action.path}"
+        case Reboot():
+            return "reboot and wait for the host"
+
+
+def _ending(plan: Plan, style: Style) -> list[str]:
+    lines = []
+    if plan.kept:
+        lines += hang(style, f"{'Kept':<{LABEL}}", " · ".join(k.text for k in plan.kept))
+    if plan.empty:
+        lines += hang(style, f"{'Then':<{LABEL}}", "nothing: this host is as the spec wants it")
+    elif plan.reboot:
+        again = plan.spec.reboot is RebootPolicy.IF_NEEDED
+        how = "setup does it and goes on" if again else "--reboot if-needed does it and goes on"
+        lines += hang(style, f"{'Then':<{LABEL}}", f"reboot once: {plan.reboot} ({how})")
+    elif plan.replan_after:
+        lines += hang(style, f"{'Then':<{LABEL}}", "look at the host again, for what the packages bring with them")
+    if plan.steps and style.verbose == 0:
+        lines += hang(style, f"{'Details':<{LABEL}}", f"-v shows why, commands and diffs of {_all(len(plan.steps))}")
+    return lines
+
+
+def _all(steps: int) -> str:
+    return "the step" if steps == 1 else f"all {count(steps, 'step')}"

@@ -1,0 +1,95 @@
+"""Setup as it happens and as it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpunode.errors import SEVERITY, ExitCode
+from gpunode.model.report import Event, EventKind, HostOutcome, RunReport, StepResult, StepStatus
+from gpunode.render.style import PLAIN, Style, hang, paint
+from gpunode.render.wording import CODE_WORDS, code_counts, count, fold_hosts, seconds
+
+MEANING = {
+    StepStatus.DONE: "good",
+    StepStatus.FAILED: "bad",
+    StepStatus.ROLLBACK_FAILED: "bad",
+    StepStatus.SKIPPED: "dim",
+}
+
+
+def event_line(event: Event, style: Style = PLAIN) -> str | None:
+    """One plain line of progress; None for what a person need not see at this verbosity."""
+    if style.verbose < 0:
+        return None
+    if event.kind is EventKind.STEP_END and event.status is not None:
+        word = f"{event.status.value:<8}"
+        said = f" {event.text}" if event.text and event.status is not StepStatus.DONE else ""
+        took = f"  {seconds(event.seconds)}"
+        return f"{event.target}  {paint(style, MEANING[event.status], word)}  {event.step}{said}{took}"
+    if event.kind is EventKind.STEP_BEGIN:
+        return f"{event.target}  begins    {event.step}  {event.text}".rstrip()
+    return f"{event.target}  {event.text}"
+
+
+def run_text(report: RunReport, style: Style = PLAIN, *, seconds_s: float | None = None) -> str:
+    """How setup ended on one host, no newline at the end."""
+    head = _headline(report)
+    if seconds_s is not None:
+        head += f" · {seconds(seconds_s)}"
+    meaning = "good" if report.code is ExitCode.DONE else "warn" if report.code is ExitCode.REBOOT_NEEDED else "bad"
+    lines = hang(style, paint(style, meaning, report.target) + "   ", head, lead_width=len(report.target) + 3)
+    return "\n".join(lines + _body(report, style))
+
+
+def _body(report: RunReport, style: Style) -> list[str]:
+    lines = [line for step in report.steps for line in _step(step, style)]
+    if report.error and report.error not in {s.error for s in report.steps}:
+        lines += hang(style, "  problem   ", report.error)
+        lines += _more(report.evidence, report.remedy, style)
+    return lines + (hang(style, "  reboot    ", report.reboot) if report.reboot else [])
+
+
+def _headline(report: RunReport) -> str:
+    done = sum(s.status is StepStatus.DONE for s in report.steps)
+    if report.code is ExitCode.DONE:
+        return f"{count(done, 'step')} done" if done else "nothing to do: this host is as the spec wants it"
+    return f"{CODE_WORDS[report.code]} after {count(done, 'step')} done"
+
+
+def _step(step: StepResult, style: Style) -> list[str]:
+    if step.status is StepStatus.DONE and style.verbose <= 0:
+        return []
+    word = {StepStatus.FAILED: "FAILED", StepStatus.ROLLBACK_FAILED: "BROKEN"}.get(step.status, step.status.value)
+    lead = "  " + paint(style, MEANING[step.status], f"{word:<8}") + f"  {step.id}   "
+    text = step.error or (seconds(step.seconds) if step.seconds else "")
+    lines = hang(style, lead, text, lead_width=15 + len(step.id)) if text else [lead.rstrip()]
+    return lines + _more(step.evidence, step.remedy, style)
+
+
+def _more(evidence: str, remedy: str, style: Style) -> list[str]:
+    lines = hang(style, "  evidence  ", evidence) if evidence else []
+    return lines + (hang(style, "  remedy    ", remedy) if remedy else [])
+
+
+def fleet_run_text(outcomes: Sequence[HostOutcome], style: Style = PLAIN, *, seconds_s: float = 0.0) -> str:
+    """How setup ended on each host: the same ending once with all its hosts' names, worst first, then the counts."""
+    lines: list[str] = []
+    groups: dict[tuple[ExitCode, tuple[str, str]], list[HostOutcome]] = {}
+    for outcome in outcomes:
+        groups.setdefault((outcome.code, _ending(outcome, style)), []).append(outcome)
+    for (code, (head, body)), same in sorted(groups.items(), key=lambda g: SEVERITY.index(g[0][0])):
+        meaning = "good" if code is ExitCode.DONE else "bad"
+        names = fold_hosts(o.target for o in same)
+        lines += hang(style, paint(style, meaning, names) + "   ", head, lead_width=len(names) + 3)
+        lines += [body] if body else []
+    counts = code_counts([o.code for o in outcomes])
+    lines += hang(style, "", f"{count(len(outcomes), 'host')}: {counts} · {seconds(seconds_s)}")
+    return "\n".join(lines)
+
+
+def _ending(outcome: HostOutcome, style: Style) -> tuple[str, str]:
+    """Headline and what stands below it; without the host's name, so that equal endings compare equal."""
+    if outcome.run is None:
+        below = _more(outcome.evidence, outcome.remedy, style)
+        return outcome.problem or CODE_WORDS[outcome.code], "\n".join(below)
+    return _headline(outcome.run), "\n".join(_body(outcome.run, style))

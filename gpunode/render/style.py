@@ -1,0 +1,63 @@
+"""How text meets the terminal: its width, whether it has colour, and lines that hang under their first word."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from dataclasses import dataclass
+from typing import TextIO
+
+from gpunode.render.wording import printable
+
+CODES = {"bad": "31;1", "warn": "33;1", "good": "32", "head": "1", "dim": "2"}
+
+
+@dataclass(frozen=True)
+class Style:
+    width: int = 100  # columns
+    colour: bool = False
+    verbose: int = 0  # -q is -1, -v is 1
+    live: bool = False  # the terminal can redraw: live table instead of plain lines
+
+
+PLAIN = Style()
+
+
+def style_for(stream: TextIO, *, verbose: int = 0) -> Style:
+    """What `stream` can show. NO_COLOR (no-color.org) and TERM=dumb take colour away; a pipe has none."""
+    terminal = stream.isatty()
+    term = os.environ.get("TERM", "")
+    colour = terminal and not os.environ.get("NO_COLOR") and term not in ("", "dumb")
+    width = _columns(stream) if terminal else 100
+    return Style(max(40, min(width, 160)), colour, verbose, terminal and term not in ("", "dumb"))
+
+
+def _columns(stream: TextIO) -> int:
+    typed = os.environ.get("COLUMNS", "")
+    if typed.isdigit():
+        return int(typed)
+    return os.get_terminal_size(stream.fileno()).columns or 80
+
+
+def paint(style: Style, meaning: str, text: str) -> str:
+    """`text` in the colour of "bad", "warn", "good", "head" or "dim"; as it is without colour."""
+    return f"\x1b[{CODES[meaning]}m{text}\x1b[0m" if style.colour and text else text
+
+
+def hang(style: Style, lead: str, text: str, *, lead_width: int | None = None) -> list[str]:
+    """`lead` then `text`, wrapped so that later lines start under the text's first word.
+
+    `lead` may hold colour, so its visible width is given where it does. Where under 24 columns would be left for the
+    text, it starts on a line of its own, four in.
+    """
+    indent = len(lead) if lead_width is None else lead_width
+    head: list[str] = []
+    if style.width - indent < 24:
+        head, lead, indent = [lead.rstrip()], " " * 4, 4
+    lines = [
+        piece
+        for line in printable(text).split("\n")
+        for piece in textwrap.wrap(line, max(20, style.width - indent), break_long_words=False, break_on_hyphens=False)
+        or [""]
+    ]
+    return head + [((lead if i == 0 else " " * indent) + line).rstrip() for i, line in enumerate(lines)]

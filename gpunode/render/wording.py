@@ -1,0 +1,89 @@
+"""Sentences and small forms that every renderer shares."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Sequence
+
+from gpunode.errors import SEVERITY, ExitCode
+
+CODE_WORDS = {
+    ExitCode.DONE: "done",
+    ExitCode.FAILED: "failed",
+    ExitCode.USAGE: "asked wrongly",
+    ExitCode.UNREACHABLE: "not reached",
+    ExitCode.UNSUPPORTED: "not supported",
+    ExitCode.ROLLBACK_FAILED: "needs a person",
+    ExitCode.REBOOT_NEEDED: "needs a reboot",
+    ExitCode.DRIFT: "changed since the plan",
+    ExitCode.LOCKED: "locked by another gpunode",
+    ExitCode.WARNINGS: "warnings only",
+}
+
+
+def count(number: int, noun: str, plural: str = "") -> str:
+    """1 host, 2 hosts; `plural` where an s is not enough."""
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"
+
+
+def seconds(value: float) -> str:
+    """0.4 s, 41 s, 12 min 5 s."""
+    if value < 10:
+        return f"{value:.1f} s"
+    if value < 120:
+        return f"{value:.0f} s"
+    minutes, rest = divmod(round(value), 60)
+    return f"{minutes} min {rest} s"
+
+
+def size(value: int) -> str:
+    """80 GiB, 512 MiB; bytes below one MiB."""
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB")):
+        if value >= unit:
+            return f"{value / unit:.0f} {name}"
+    return f"{value} bytes"
+
+
+def fold_hosts(names: Iterable[str]) -> str:
+    """gpu01, gpu02, gpu03 and db -> "db, gpu[01-03]": neighbours in number become a range, as --ssh reads it."""
+    plain, numbered = [], []
+    for name in sorted(set(names)):
+        match = re.fullmatch(r"(\D*)(\d+)(\D*)", name)  # an address has more than one number and stays whole
+        if match is None:
+            plain.append(name)
+        else:
+            numbered.append(match.groups())
+    words = list(plain)
+    numbered.sort(key=lambda n: (n[0], n[2], len(n[1]), n[1]))
+    for (head, tail, _), group in itertools.groupby(numbered, key=lambda n: (n[0], n[2], len(n[1]))):
+        words += [head + run + tail for run in _runs([digits for _, digits, _ in group])]
+    return ", ".join(sorted(words))
+
+
+def _runs(digits: Sequence[str]) -> list[str]:
+    """["01", "02", "03", "07"] -> ["[01-03]", "07"]; the strings are sorted and of one length."""
+    runs = []
+    for _, group in itertools.groupby(enumerate(digits), key=lambda pair: int(pair[1]) - pair[0]):
+        members = [d for _, d in group]
+        runs.append(members[0] if len(members) == 1 else f"[{members[0]}-{members[-1]}]")
+    return runs
+
+
+def code_counts(codes: Sequence[ExitCode]) -> str:
+    """ "1 failed (1) · 11 done (0)": each exit code that hosts ended with, most severe first."""
+    return " · ".join(f"{codes.count(c)} {CODE_WORDS[c]} ({int(c)})" for c in SEVERITY if c in codes)
+
+
+def mask_url(url: str) -> str:
+    """http://user:secret@proxy:3128 -> http://***@proxy:3128."""
+    return re.sub(r"//[^/@\s]*(?:@[^/@\s]*)*@", "//***@", url)
+
+
+def printable(text: str) -> str:
+    """A host's text without what a terminal would obey: control characters become visible, newlines and tabs stay."""
+    return re.sub(
+        r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]",
+        lambda m: f"\\x{ord(m.group()):02x}",
+        text.replace("\r\n", "\n"),
+    )

@@ -1,0 +1,174 @@
+"""Edits TOML inside its own text with tomlkit, and believes the result only after a second reader agrees.
+
+tomlkit writes valid TOML in the wrong place for some inputs (dotted keys inside a table), and refuses others
+(inline tables). So the wanted values are worked out first, as plain data; the edited text must read back as
+exactly those, through a parser that shares no code with tomlkit.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+from tomlkit.items import InlineTable, Table
+
+from gpunode.errors import ConfigFileError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib  # type: ignore[import-not-found, unused-ignore]
+
+BOM = "\ufeff"
+Plain = dict[str, Any]
+
+
+def load(path: str, text: str) -> Plain:
+    """The file as plain values. Raises ConfigFileError with line and column."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as fault:
+        # Undecodable bytes travel as lone surrogates; TOML is UTF-8 only, and containerd refuses the file.
+        raise _fault(path, _line_column(text, fault.start), "this byte is not UTF-8") from None
+    try:
+        return dict(tomllib.loads(_body(text)))
+    except tomllib.TOMLDecodeError as fault:
+        found = re.search(r"\(at line (\d+), column (\d+)\)", str(fault))
+        where = f"{found[1]}:{found[2]}" if found else _line_column(text, len(text))
+        raise _fault(path, where, re.sub(r" \(at .*\)$", "", str(fault))) from None
+    except RecursionError:
+        raise _fault(path, "1:1", "nested too deeply to be a daemon's configuration") from None
+
+
+def rewrite(path: str, text: str, want: Plain, subtree: tuple[str, ...]) -> str:
+    """`text` changed to hold `want`; comments, order and line ends of everything else survive.
+
+    What cannot be edited in place (inline tables, dotted keys) is written anew as ordinary tables: the smallest
+    of `subtree`'s ends that makes it right. Raises ConfigFileError when none does.
+    """
+    have, body = load(path, text), _body(text)
+    if _same(have, want):
+        return text
+    body += "" if not body or body.endswith("\n") else "\n"
+    # A byte order mark is dropped: containerd 2 exits on it.
+    ends = [None, *(subtree[:count] for count in range(len(subtree), 0, -1))]
+    for edited in _attempts(body, have, want, ends):
+        if _reads_as(edited, want):
+            return edited.replace("\n", "\r\n") if "\r\n" in text else edited
+    raise ConfigFileError(
+        f"{path} is written in a way that cannot be edited safely",
+        evidence="every edit tried read back as something else than what was wanted; the file was not touched",
+        remedy=f"write the tables below [{'.'.join(subtree[:2])}] as ordinary [tables], or add the runtime by hand",
+    )
+
+
+def _attempts(body: str, have: Plain, want: Plain, ends: list[tuple[str, ...] | None]) -> Iterator[str]:
+    """Edited texts, gentlest first."""
+    for end in ends:
+        document: Any = tomlkit.parse(body)
+        try:
+            if end is not None:
+                _write_anew(document, want, end)
+                have = dict(tomllib.loads(tomlkit.dumps(document)))
+            _align(document, have, want)
+        except (TOMLKitError, KeyError, ValueError, TypeError, AttributeError, tomllib.TOMLDecodeError):
+            # tomlkit says "cannot" in many types; the next attempt, or the refusal, is the answer to all of them.
+            have = dict(tomllib.loads(body))
+            continue
+        yield tomlkit.dumps(document)
+        have = dict(tomllib.loads(body))
+
+
+def _align(node: Any, have: Mapping[str, Any], want: Mapping[str, Any]) -> None:
+    """Change `node`, which reads as `have`, until it reads as `want`; keys that are equal are not touched."""
+    for key in have.keys() - want.keys():
+        del node[key]
+    for key, value in want.items():
+        old = have.get(key)
+        if key not in have:
+            _add(node, key, value)
+        elif isinstance(value, dict) and isinstance(old, dict):
+            _align(node[key], old, value)
+        elif not _same(old, value):
+            node[key] = value
+
+
+def _write_anew(document: Any, want: Plain, end: tuple[str, ...]) -> None:
+    """Replace what stands at `end` by ordinary tables."""
+    node, value = document, want
+    for key in end[:-1]:
+        node, value = node[key], value[key]
+        if isinstance(node, InlineTable):
+            raise TypeError("an inline table cannot hold tables")
+    if end[-1] in node:
+        del node[end[-1]]
+    node[end[-1]] = _table(value[end[-1]], "")
+
+
+def _table(value: Mapping[str, Any], header: str) -> Table:
+    """An ordinary table whose header is indented by `header`, and its keys by two more where that is anything.
+
+    Keys first and tables after them, so that none of the keys lands in a table.
+    """
+    # A table of nothing but tables needs no header of its own.
+    bare = bool(value) and all(isinstance(v, dict) for v in value.values())
+    table = tomlkit.table(is_super_table=bare)
+    table.trivia.indent = header
+    for key, inner in sorted(value.items(), key=lambda item: isinstance(item[1], dict)):
+        below = header + "  " if header and not bare else header
+        table.add(key, _table(inner, below) if isinstance(inner, dict) else inner)
+        _indent(table, key, below)
+    return table
+
+
+def _add(node: Any, key: str, value: Any) -> None:
+    """A new key or table in `node`, indented as its siblings of the same kind are."""
+    siblings = [child for child in _items(node) if isinstance(child, Table) == isinstance(value, dict)]
+    indent = next((s.trivia.indent for s in siblings if s.trivia.indent.isspace()), "")
+    if not siblings and isinstance(node, Table) and node.trivia.indent.isspace():
+        indent = node.trivia.indent + "  "
+    node[key] = _table(value, indent) if isinstance(value, dict) else value
+    _indent(node, key, indent)
+
+
+def _items(node: Any) -> list[Any]:
+    return [item for _, item in node.value.body if item.trivia is not None] if isinstance(node, Table) else []
+
+
+def _indent(node: Any, key: str, indent: str) -> None:
+    # tomlkit gives every new item the indent of its table's header.
+    if isinstance(node, Table):
+        node.value.item(key).trivia.indent = indent
+
+
+def _reads_as(text: str, want: Plain) -> bool:
+    try:
+        return _same(dict(tomllib.loads(text)), want)
+    except tomllib.TOMLDecodeError:
+        return False
+
+
+def _same(left: object, right: object) -> bool:
+    """Equal in type as well: true is not 1, 1 is not 1.0, and nan is nan."""
+    return json.dumps(left, sort_keys=True, default=repr) == json.dumps(right, sort_keys=True, default=repr)
+
+
+def _body(text: str) -> str:
+    return text.removeprefix(BOM).replace("\r\n", "\n")
+
+
+def _line_column(text: str, at: int) -> str:
+    return f"{text.count(chr(10), 0, at) + 1}:{at - text.rfind(chr(10), 0, at)}"
+
+
+def _fault(path: str, where: str, what: str) -> ConfigFileError:
+    return ConfigFileError(
+        f"{path}:{where}: {what}",
+        evidence="the file was not touched",
+        remedy=f"correct {path} at that place (containerd --config {path} config dump names it too)",
+    )

@@ -1,0 +1,254 @@
+"""YAML -> Spec, and flags -> Spec by the same table. Every fault in a file is reported together, with its line."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from gpunode.errors import UsageError
+from gpunode.model.spec import (
+    DriverRequest,
+    DriverSource,
+    Flavour,
+    RebootPolicy,
+    Spec,
+    ToolkitRequest,
+    parse_fingerprint,
+    parse_only,
+    parse_runtimes,
+)
+
+LONGEST = 256 * 1024  # bytes; a spec is a page of text, and YAML of any size can be made slow to read
+
+
+@dataclass(frozen=True)
+class Key:
+    """One key of the spec file, which is one flag as well. `parse` raises UsageError that begins with the flag."""
+
+    flag: str
+    field: str  # where it goes in Spec; "runtime.cdi" is a field of a field
+    parse: Callable[[str], Any]  # the field's own type; Spec's fields differ
+    many: bool = False  # a YAML list is as good as text with commas
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """One `key: value` of the file as text, before anybody judged it."""
+
+    line: int
+    key: str
+    text: str | None  # None: no value
+    shape: str  # "scalar" | "list" | "mapping"
+
+
+def load_spec(path: Path) -> Spec:
+    """The spec in a YAML file. Raises UsageError that lists every fault with its line and what is allowed."""
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise UsageError(
+            f"the spec {path} cannot be read", evidence=str(error.strerror), remedy="name a YAML file with --spec"
+        ) from error
+    if len(raw) > LONGEST:
+        raise UsageError(f"the spec {path} is over {LONGEST} bytes", remedy="name a YAML file with --spec")
+    return parse_spec(raw.decode("utf-8", "surrogateescape"), str(path))
+
+
+def parse_spec(text: str, name: str = "spec") -> Spec:
+    """A spec's text as a Spec; `name` is what the faults are said of."""
+    spec, faults, seen = Spec(), [], dict[str, int]()
+    for entry in _entries(text, name):
+        try:
+            if entry.key in seen:
+                raise UsageError(f"{entry.key} is there twice; the first is on line {seen[entry.key]}")
+            seen[entry.key] = entry.line
+            spec = put(spec, entry.key, _value(entry))
+        except UsageError as fault:
+            faults.append(f"line {entry.line}: {_words(entry.key, fault)}")
+    if faults:
+        count = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
+        raise UsageError(f"{name}: {count}", evidence="\n".join(faults), remedy=f"correct {name}; nothing was touched")
+    return spec
+
+
+def put_all(spec: Spec, texts: Mapping[str, str]) -> Spec:
+    """`spec` with flags over it: {"driver": "580"}. Raises one UsageError for all that are wrong."""
+    faults = []
+    for key, text in texts.items():
+        try:
+            spec = put(spec, key, text)
+        except UsageError as fault:
+            faults.append(fault)
+    if len(faults) == 1:
+        raise faults[0]
+    if faults:
+        raise UsageError(
+            f"{len(faults)} options are wrong",
+            evidence="\n".join(f"{f.problem}: {f.evidence}" for f in faults),
+            remedy="correct them; nothing was touched",
+        )
+    return spec
+
+
+def put(spec: Spec, key: str, text: str) -> Spec:
+    """`spec` with one key set from its text. Raises UsageError for an unknown key or value."""
+    if key not in KEYS:
+        near = difflib.get_close_matches(key, KEYS, n=1)
+        meant = f"did you mean {near[0]}? " if near else ""
+        raise UsageError(f"{key} is not a key of a spec", evidence=f"{meant}the keys are {', '.join(KEYS)}")
+    value: Any = KEYS[key].parse(text)
+    outer, _, inner = KEYS[key].field.partition(".")
+    if inner:
+        value = replace(getattr(spec, outer), **{inner: value})
+    return replace(spec, **{outer: value})
+
+
+def _words(key: str, fault: UsageError) -> str:
+    flag = KEYS[key].flag if key in KEYS else ""
+    problem = fault.problem.removeprefix(f"{flag} ") if flag else fault.problem
+    said = problem if problem.startswith(key) else f"{key}: {problem}"
+    return f"{said}; {fault.evidence}" if fault.evidence else said
+
+
+def _value(entry: _Entry) -> str:
+    known = KEYS.get(entry.key)
+    if known is None:
+        return ""
+    if entry.shape == "list" and not known.many:
+        raise UsageError("one value is wanted here, not a list")
+    if entry.shape == "mapping":
+        raise UsageError("one value is wanted here, not a mapping")
+    if entry.text is None:
+        raise UsageError("there is no value", evidence="leave the key out to keep gpunode's choice")
+    return entry.text
+
+
+def _entries(text: str, name: str) -> Iterator[_Entry]:
+    """Key, text and line of each entry. Scalars keep their spelling: to YAML 580.10 is the number 580.1."""
+    import yaml
+
+    try:
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+    except (yaml.YAMLError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        said = getattr(error, "problem", None) or getattr(error, "reason", None) or "it is nested too deeply"
+        raise UsageError(
+            f"{name} is not YAML", evidence=f"{where}{said}", remedy=f"correct {name}; nothing was touched"
+        ) from error
+    if root is None:
+        return
+    if not isinstance(root, yaml.MappingNode):
+        raise UsageError(
+            f"{name} is not a mapping", evidence="a spec is lines of `key: value`", remedy="see examples/specs/"
+        )
+    yield from _pairs(root, "")
+
+
+def _pairs(mapping: object, prefix: str) -> Iterator[_Entry]:
+    import yaml
+
+    assert isinstance(mapping, yaml.MappingNode)
+    for key, value in mapping.value:
+        line = key.start_mark.line + 1
+        name = prefix + (key.value if isinstance(key, yaml.ScalarNode) else "?")
+        if isinstance(value, yaml.MappingNode) and not prefix and any(k.startswith(f"{name}.") for k in KEYS):
+            yield from _pairs(value, f"{name}.")
+        elif isinstance(value, yaml.SequenceNode):
+            items = [v.value if isinstance(v, yaml.ScalarNode) else "?" for v in value.value]
+            yield _Entry(line, name, ",".join(items), "list")
+        elif isinstance(value, yaml.ScalarNode):
+            null = value.tag == "tag:yaml.org,2002:null"
+            yield _Entry(line, name, None if null else str(value.value), "scalar")
+        else:
+            yield _Entry(line, name, None, "mapping")
+
+
+def _choice(flag: str, kind: type[Enum] | Iterable[str]) -> Callable[[str], object]:
+    values = {str(v.value): v for v in kind} if isinstance(kind, type) else {v: v for v in kind}
+
+    def parse(text: str) -> object:
+        if (word := text.strip().lower()) in values:
+            return values[word]
+        raise UsageError(
+            f"{flag} {text!r} is not a choice",
+            evidence=f"the choices are {', '.join(values)}",
+            remedy=f"choose one of them with {flag}",
+        )
+
+    return parse
+
+
+def _yes_no(flag: str) -> Callable[[str], bool]:
+    words = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+
+    def parse(text: str) -> bool:
+        if (word := text.strip().lower()) in words:
+            return words[word]
+        raise UsageError(f"{flag} {text!r} is neither true nor false", evidence="the choices are true, false")
+
+    return parse
+
+
+def _matching(flag: str, pattern: str, forms: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if re.fullmatch(pattern, text.strip()):
+            return text.strip()
+        raise UsageError(f"{flag} {_masked(text)!r} is not of the right form", evidence=f"it is {forms}")
+
+    return parse
+
+
+def _masked(text: str) -> str:
+    """A URL's user and password are a secret, and a mistyped one still is."""
+    return re.sub(r"[^/@\s]+@", "***@", text)
+
+
+def _count(flag: str) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        if re.fullmatch(r"[0-9]{1,4}", text.strip()):
+            return int(text)
+        raise UsageError(f"{flag} {text!r} is not a count", evidence="it is a whole number, 0 to 9999")
+
+    return parse
+
+
+def _fingerprints(text: str) -> tuple[str, ...]:
+    return tuple(parse_fingerprint(part) for part in text.split(",") if part.strip())
+
+
+_URL_END = r"[^\s/?#]+(/[^\s?#]*)?"
+KEYS: dict[str, Key] = {
+    "driver": Key("--driver", "driver", DriverRequest.parse),
+    "flavour": Key("--flavour", "flavour", _choice("--flavour", Flavour)),
+    "driver_source": Key("--driver-source", "driver_source", _choice("--driver-source", DriverSource)),
+    "toolkit": Key("--toolkit", "toolkit", ToolkitRequest.parse),
+    "toolkit_channel": Key(
+        "--toolkit-channel", "toolkit_channel", _choice("--toolkit-channel", ("stable", "experimental"))
+    ),
+    "runtime": Key("--runtime", "runtimes", parse_runtimes, many=True),
+    "default": Key("--default", "runtime.default", _yes_no("--default")),
+    "cdi": Key("--cdi", "runtime.cdi", _yes_no("--cdi")),
+    "handler": Key(
+        "--handler", "runtime.handler", _matching("--handler", r"[a-z0-9][a-z0-9-]*", "letters, digits and hyphens")
+    ),
+    "runtime_path": Key(
+        "--runtime-path", "runtime.path", _matching("--runtime-path", r"/\S+", "an absolute path on the host")
+    ),
+    "only": Key("--only", "only", parse_only, many=True),
+    "reboot": Key("--reboot", "reboot", _choice("--reboot", RebootPolicy)),
+    "hold": Key("--hold", "hold", _yes_no("--hold")),
+    "mirror": Key("--mirror", "mirror", _matching("--mirror", "https://" + _URL_END, "an https:// URL")),
+    "trust_keys": Key("--trust-key", "trust_keys", _fingerprints, many=True),
+    "proxy": Key("--proxy", "proxy", _matching("--proxy", "https?://" + _URL_END, "an http:// or https:// URL")),
+    "allow_no_gpu": Key("--allow-no-gpu", "allow_no_gpu", _yes_no("--allow-no-gpu")),
+    "allow_container_restart": Key(
+        "--allow-container-restart", "allow_container_restart", _yes_no("--allow-container-restart")
+    ),
+    "expect.gpus": Key("--expect-gpus", "expect.gpus", _count("--expect-gpus")),
+}

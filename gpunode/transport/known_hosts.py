@@ -1,0 +1,177 @@
+"""OpenSSH's known_hosts, parsed once and shared by all hosts of a fleet (paramiko's own reader is quadratic).
+
+The forms are those of sshd(8), SSH_KNOWN_HOSTS FILE FORMAT: names and patterns with commas, `[host]:port`, hashed
+names `|1|salt|hash`, and the marks @revoked and @cert-authority.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import fcntl
+import hashlib
+import hmac
+import os
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class HostKey:
+    type: str  # "ssh-ed25519"
+    blob: bytes  # the public key as it travels on the wire
+
+    @property
+    def fingerprint(self) -> str:
+        """As ssh prints it: "SHA256:" and base64 without padding."""
+        digest = base64.b64encode(hashlib.sha256(self.blob).digest()).decode("ascii")
+        return "SHA256:" + digest.rstrip("=")
+
+
+@dataclass(frozen=True)
+class KnownKey:
+    key: HostKey
+    where: str  # "/home/a/.ssh/known_hosts:12"
+
+
+class Trust(Enum):
+    KNOWN = "known"
+    UNKNOWN = "unknown"
+    CHANGED = "changed"  # the host is known with other keys, of this type or another
+    REVOKED = "revoked"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    trust: Trust
+    known: tuple[KnownKey, ...] = ()  # the lines that speak about this host
+    authority: str | None = None  # where a @cert-authority line speaks about it (certificates are not read)
+
+
+@dataclass
+class KnownHosts:
+    """All lines of the user's and the system's files, by how their names are found."""
+
+    exact: dict[str, list[KnownKey]] = field(default_factory=dict)
+    patterns: list[tuple[str, KnownKey]] = field(default_factory=list)
+    hashed: list[tuple[bytes, bytes, KnownKey]] = field(default_factory=list)  # salt, HMAC-SHA1
+    revoked: list[tuple[str, KnownKey]] = field(default_factory=list)
+    authorities: list[tuple[str, str]] = field(default_factory=list)  # names, where
+
+    def keys(self, name: str) -> tuple[KnownKey, ...]:
+        """Every key that stands for `name`: "host", or "[host]:port" for a port other than 22."""
+        found = list(self.exact.get(name, ()))
+        found += [known for names, known in self.patterns if matches(names, name)]
+        raw = name.encode()
+        found += [k for salt, want, k in self.hashed if hmac.compare_digest(hmac.digest(salt, raw, "sha1"), want)]
+        return tuple(found)
+
+    def judge(self, name: str, key: HostKey) -> Verdict:
+        known = self.keys(name)
+        revoked = tuple(k for names, k in self.revoked if k.key.blob == key.blob and _speaks_of(names, name))
+        if revoked:
+            return Verdict(Trust.REVOKED, revoked)
+        if any(k.key.blob == key.blob for k in known):
+            return Verdict(Trust.KNOWN, known)
+        authority = next((where for names, where in self.authorities if _speaks_of(names, name)), None)
+        return Verdict(Trust.CHANGED if known else Trust.UNKNOWN, known, authority)
+
+
+def host_name(host: str, port: int) -> str:
+    """How known_hosts names a host: lower case, with the port only when it is not 22."""
+    return host.lower() if port == 22 else f"[{host.lower()}]:{port}"
+
+
+def parse(files: Iterable[tuple[str, str]]) -> KnownHosts:
+    """`files` are (path, text). A line that cannot be read is passed over, as ssh does: it can vouch for nobody."""
+    known = KnownHosts()
+    for path, text in files:
+        for number, line in enumerate(text.splitlines(), 1):
+            _add(known, line.split(), f"{path}:{number}")
+    return known
+
+
+def _add(known: KnownHosts, words: Sequence[str], where: str) -> None:
+    if not words or words[0].startswith("#"):
+        return
+    mark, words = (words[0], words[1:]) if words[0].startswith("@") else ("", words)
+    if len(words) < 3 or mark not in ("", "@revoked", "@cert-authority"):
+        return
+    names = words[0]
+    try:
+        entry = KnownKey(HostKey(words[1], binascii.a2b_base64(words[2])), where)
+        if mark == "@revoked":
+            known.revoked.append((names, entry))
+        elif mark:
+            known.authorities.append((names, where))
+        elif names.startswith("|1|"):
+            salt, digest = (binascii.a2b_base64(part) for part in names[3:].split("|"))
+            known.hashed.append((salt, digest, entry))
+        elif any(sign in names for sign in "*?!"):
+            known.patterns.append((names, entry))
+        else:
+            for name in names.split(","):
+                known.exact.setdefault(name.lower(), []).append(entry)
+    except ValueError:  # includes binascii.Error
+        return
+
+
+def matches(names: str, name: str) -> bool:
+    """OpenSSH's pattern list: any pattern, and none that begins with `!`. Brackets are literal."""
+    hit = False
+    for pattern in names.lower().split(","):
+        literal = pattern.lstrip("!").replace("[", "[[]")
+        if fnmatchcase(name, literal):
+            if pattern.startswith("!"):
+                return False
+            hit = True
+    return hit
+
+
+def _speaks_of(names: str, name: str) -> bool:
+    if not names.startswith("|1|"):
+        return matches(names, name)
+    try:
+        salt, digest = (binascii.a2b_base64(part) for part in names[3:].split("|"))
+    except ValueError:
+        return False
+    return hmac.compare_digest(hmac.digest(salt, name.encode(), "sha1"), digest)
+
+
+_lock = threading.Lock()
+_parsed: dict[tuple[tuple[str, int, int], ...], KnownHosts] = {}
+
+
+def load(paths: Sequence[Path]) -> KnownHosts:
+    """The files that exist, parsed once per content for all threads. An unreadable file raises OSError."""
+    stats = tuple((p, p.stat()) for p in paths if p.exists())
+    key = tuple((str(p), s.st_mtime_ns, s.st_size) for p, s in stats)
+    with _lock:
+        if key not in _parsed:
+            _parsed[key] = parse((str(p), p.read_text("utf-8", "replace")) for p, _ in stats)
+        return _parsed[key]
+
+
+def accept_new(path: Path, name: str, key: HostKey) -> Verdict:
+    """Append `key` for `name`, once, even when several runs do so together. Says what the file then holds.
+
+    A host that another run added meanwhile is judged by what that run wrote: a different key is CHANGED.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        text = path.read_text("utf-8", "replace")
+        verdict = parse([(str(path), text)]).judge(name, key)
+        if verdict.trust is Trust.UNKNOWN:
+            line = f"{name} {key.type} {base64.b64encode(key.blob).decode('ascii')}\n"
+            os.write(descriptor, ("\n" + line if text and not text.endswith("\n") else line).encode())
+            os.fsync(descriptor)
+            verdict = Verdict(Trust.KNOWN)
+        return verdict
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,316 @@
+"""A host over SSH, with paramiko: one connection a host, one channel a script, keys only, host keys always checked."""
+
+from __future__ import annotations
+
+import binascii
+import importlib
+import logging
+import re
+import socket
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+from gpunode.errors import TransportError
+from gpunode.transport import known_hosts, ssh_errors
+from gpunode.transport.base import Completed
+from gpunode.transport.channel import OUTPUT_LIMIT_BYTES, Heard, converse
+from gpunode.transport.known_hosts import HostKey, Trust
+from gpunode.transport.shell import Delivery, Feed, after_begin, began, deliver, not_started
+from gpunode.transport.ssh_config import DEFAULT_KEYS, Hop, SshOptions, SshTarget, parse_target, read_config, resolve
+from gpunode.transport.ssh_socket import Proxy, dial
+
+# paramiko imports invoke, half its own import time, for `Match exec` alone (_config brings it back for that).
+_block = "invoke" not in sys.modules
+if _block:
+    sys.modules["invoke"] = None  # type: ignore[assignment]  # makes `import invoke` raise ImportError
+try:
+    import paramiko
+    import paramiko.config
+finally:
+    if _block:
+        del sys.modules["invoke"]
+
+# It logs tracebacks of broken connections to stderr; every one of them becomes a TransportError here.
+logging.getLogger("paramiko").setLevel(logging.CRITICAL + 1)
+
+_REPLY_S = 30.0  # key exchange, login, and the reply to "open" and "exec": a busy host's sshd takes seconds
+_KEEPALIVE_S = 15
+_MAX_HOPS = 8
+_RETRY_PAUSES_S = (0.5, 1.5)  # sshd drops connections at random while too many log in at once (MaxStartups)
+
+
+class Ssh:
+    """One host. Dials at the first run, stays connected; not for two threads at once."""
+
+    def __init__(self, target: SshTarget, options: SshOptions) -> None:
+        self.target = str(target)
+        self._to = target
+        self._options = options
+        self._hop: Hop | None = None
+        self._chain: list[paramiko.Transport] = []  # jump hosts first, the host itself last
+        self._proxies: list[Proxy] = []
+        self._argument = True  # False once a login shell has cut a script in its argument
+
+    def run(self, script: str, *, stdin: bytes = b"", timeout_s: float) -> Completed:
+        """See Transport.run."""
+        begin = time.monotonic()
+        transport = self._connected()
+        delivery = self._delivery(script, stdin)
+        heard = self._talk(transport, delivery, timeout_s)
+        if delivery.in_argument and heard.code not in (None, 0) and not began(heard.stdout):
+            # It never began, so trying again is safe: csh cuts long words, some shells limit a line.
+            self._argument = False
+            heard = self._talk(transport, self._delivery(script, stdin), timeout_s)
+        return self._completed(heard, time.monotonic() - begin)
+
+    def reconnect(self) -> None:
+        """The next run dials again."""
+        self.close()
+
+    def close(self) -> None:
+        while self._chain:
+            self._chain.pop().close()
+        while self._proxies:
+            self._proxies.pop().close()
+
+    def _delivery(self, script: str, stdin: bytes) -> Delivery:
+        become = self._options.become and self._hop is not None and self._hop.user != "root"
+        password = self._options.become_password is not None
+        return deliver(script, stdin, become=become, password=password, argument=self._argument)
+
+    def _talk(self, transport: paramiko.Transport, delivery: Delivery, timeout_s: float) -> Heard:
+        # paramiko waits for the reply to "exec" without a limit; closing the connection is what wakes it.
+        watchdog = threading.Timer(_REPLY_S, transport.close)
+        channel = None
+        try:
+            channel = transport.open_session(timeout=_REPLY_S)
+            watchdog.start()
+            channel.exec_command(delivery.line)
+            watchdog.cancel()
+            heard = converse(channel, Feed(delivery, self._options.become_password), timeout_s)
+        except (paramiko.SSHException, EOFError, OSError) as error:
+            if transport.is_active():
+                raise TransportError(
+                    f"{self.target}: the host refuses to run a command ({error})",
+                    remedy="check MaxSessions and ForceCommand in its sshd_config and the options of your authorized key",
+                ) from error
+            raise ssh_errors.lost(self.target, "before the script began", error) from error
+        finally:
+            watchdog.cancel()
+            if channel is not None:
+                channel.close()
+        if heard.code == -1:
+            raise ssh_errors.lost(self.target, "while a script ran", "" if not transport.is_active() else _KILLED)
+        return heard
+
+    def _completed(self, heard: Heard, seconds: float) -> Completed:
+        if heard.flooded:
+            raise TransportError(
+                f"{self.target}: a script printed more than {OUTPUT_LIMIT_BYTES >> 20} MiB",
+                remedy="look for an rc file or a command on the host that prints without end",
+            )
+        if not began(heard.stdout):
+            if heard.code is None:
+                raise TransportError(
+                    f"{self.target}: the login succeeded, but no script began within {seconds:.0f} s",
+                    evidence="neither the login shell nor sudo answered",
+                    remedy="log in with ssh and see what the shell's start-up files or sudo wait for",
+                )
+            raise not_started(self.target, heard.code, heard.stdout, heard.stderr)
+        code = 124 if heard.code is None else heard.code
+        return Completed(code, after_begin(heard.stdout), after_begin(heard.stderr), seconds)
+
+    def _connected(self) -> paramiko.Transport:
+        if self._chain and self._chain[-1].is_active():
+            return self._chain[-1]
+        self.close()
+        try:
+            self._hop = resolve(self._to, self._options, self._lookup)
+            return self._reach(self._hop, None, ())
+        except BaseException:
+            self.close()
+            raise
+
+    def _reach(
+        self, hop: Hop, through: paramiko.Transport | None, seen: tuple[str, ...], *, final: bool = True
+    ) -> paramiko.Transport:
+        """Connect to `hop`, through its jump hosts where it has some and we are not inside a chain already."""
+        if str(hop) in seen or len(seen) >= _MAX_HOPS:
+            raise TransportError(
+                f"{self.target}: the jump hosts lead in a circle",
+                evidence=" → ".join((*seen, str(hop))),
+                remedy="correct ProxyJump in ~/.ssh/config, or --jump",
+            )
+        if through is None:
+            for word in hop.jumps:
+                bend = resolve(parse_target(word), self._options, self._lookup, jump=True)
+                through = self._reach(bend, through, (*seen, str(hop)))
+        transport = self._session(hop, through)
+        self._chain.append(transport)
+        return transport
+
+    def _session(self, hop: Hop, through: paramiko.Transport | None) -> paramiko.Transport:
+        for pause in (*_RETRY_PAUSES_S, None):
+            transport = None
+            try:
+                transport = self._transport(hop, through)
+                transport.start_client(timeout=_REPLY_S)
+                self._check_host_key(transport, hop)
+                self._login(transport, hop)
+                transport.set_keepalive(_KEEPALIVE_S)
+                return transport
+            except (paramiko.SSHException, EOFError, OSError) as error:
+                if transport is not None:
+                    transport.close()
+                if pause is None or not _may_pass(error):
+                    raise ssh_errors.not_ssh(self.target, hop, error) from error
+            except BaseException:
+                if transport is not None:
+                    transport.close()
+                raise
+            time.sleep(pause)
+        raise AssertionError("the last round returns or raises")
+
+    def _transport(self, hop: Hop, through: paramiko.Transport | None) -> paramiko.Transport:
+        transport = paramiko.Transport(self._socket(hop, through))
+        transport.banner_timeout = transport.auth_timeout = _REPLY_S
+        options = transport.get_security_options()
+        known = known_hosts.load((*hop.user_known_hosts, *hop.system_known_hosts))
+        types = {k.key.type for k in known.keys(known_hosts.host_name(hop.key_name, hop.port))}
+        # A host has several keys: ask for one that is known here, as ssh does, so that the others raise no alarm.
+        options.key_types = sorted(options.key_types, key=lambda name: _key_type(name) not in types)
+        return transport
+
+    def _socket(self, hop: Hop, through: paramiko.Transport | None) -> socket.socket | paramiko.Channel:
+        try:
+            if through is not None:
+                return through.open_channel(
+                    "direct-tcpip", (hop.host, hop.port), ("127.0.0.1", 0), timeout=hop.connect_timeout_s
+                )
+            if hop.proxy_command is not None:
+                self._proxies.append(Proxy(hop.proxy_command))
+                return self._proxies[-1].socket
+            return dial(hop)
+        except paramiko.ChannelException as error:
+            raise TransportError(
+                f"{self.target}: the jump host does not connect to {hop.host}:{hop.port}",
+                evidence=str(error),
+                remedy="check the name and port as seen from the jump host, and AllowTcpForwarding in its sshd_config",
+            ) from error
+        except OSError as error:
+            raise ssh_errors.cannot_connect(self.target, hop, error) from error
+
+    def _check_host_key(self, transport: paramiko.Transport, hop: Hop) -> None:
+        remote = transport.get_remote_server_key()
+        key = HostKey(remote.get_name(), remote.asbytes())
+        name = known_hosts.host_name(hop.key_name, hop.port)
+        verdict = known_hosts.load((*hop.user_known_hosts, *hop.system_known_hosts)).judge(name, key)
+        if verdict.trust is Trust.UNKNOWN and self._options.accept_new and hop.user_known_hosts:
+            verdict = known_hosts.accept_new(hop.user_known_hosts[0], name, key)
+        if verdict.trust is Trust.REVOKED:
+            raise ssh_errors.revoked_key(self.target, hop, key, verdict.known)
+        if verdict.trust is Trust.CHANGED:
+            raise ssh_errors.changed_key(self.target, hop, key, verdict.known)
+        if verdict.trust is Trust.UNKNOWN:
+            raise ssh_errors.unknown_key(self.target, hop, key, verdict)
+
+    def _login(self, transport: paramiko.Transport, hop: Hop) -> None:
+        """Public keys one after the other, as ssh does. Raises TransportError with all that was tried."""
+        tried: list[str] = []
+        skipped: list[str] = []
+        why = "the server accepted none of them"
+        for label, key in _keys(hop, skipped):
+            tried.append(label)
+            try:
+                if not transport.auth_publickey(hop.user, key):
+                    return
+                why = "the key was accepted, but the server asks for a second proof as well"
+                break
+            except paramiko.BadAuthenticationType as error:
+                why = f"the server takes only {', '.join(error.allowed_types)}"
+                break
+            except paramiko.AuthenticationException:
+                if transport.is_active():
+                    continue
+                why = "then the server closed the connection (too many keys: MaxAuthTries?)"
+                break
+        raise ssh_errors.login_refused(self.target, hop, tried, skipped, why)
+
+    def _lookup(self, alias: str) -> Mapping[str, object]:
+        try:
+            # lookup() works on shared state, so one thread at a time.
+            with _config_lock:
+                return _config(tuple(self._options.config_files)).lookup(alias)
+        except (paramiko.ConfigParseError, paramiko.CouldNotCanonicalize, ValueError) as error:
+            raise ssh_errors.config_fault(self.target, error) from error
+
+
+_KILLED = "a signal killed the script on the host; the connection itself is alive"
+_config_lock = threading.Lock()
+
+
+@cache
+def _config(files: tuple[Path, ...]) -> paramiko.SSHConfig:
+    text = read_config(files)
+    if _block and re.search(r"(?im)^\s*match\b.*\bexec\b", text):
+        paramiko.config.invoke = importlib.import_module("invoke")  # type: ignore[attr-defined]
+    return paramiko.SSHConfig.from_text(text)
+
+
+def _may_pass(error: Exception) -> bool:
+    """Closed before the banner: what sshd does at random while more logins are under way than MaxStartups allows."""
+    return isinstance(error, EOFError | ConnectionResetError) or "banner" in str(error)
+
+
+def _key_type(algorithm: str) -> str:
+    return "ssh-rsa" if algorithm.startswith("rsa-sha2-") else algorithm
+
+
+def _keys(hop: Hop, skipped: list[str]) -> Iterator[tuple[str, paramiko.PKey]]:
+    """(name for messages, key) in the order ssh tries them: files first, each by the agent where it holds it."""
+    agent = {key.asbytes(): key for key in _agent_keys()} if hop.agent else {}
+    for path in hop.identities:
+        public = _public_blob(path)
+        if public is not None and public in agent:
+            yield f"{path} (agent)", agent.pop(public)
+            continue
+        if not path.exists():
+            if path.name not in DEFAULT_KEYS:
+                skipped.append(f"{path} does not exist")
+            continue
+        try:
+            yield str(path), _load(path)
+        except TransportError as error:
+            skipped.append(error.problem)
+    if not hop.identities_only:
+        for key in agent.values():
+            yield f"agent key {key.get_name()} {HostKey(key.get_name(), key.asbytes()).fingerprint}", key
+
+
+def _agent_keys() -> tuple[paramiko.PKey, ...]:
+    try:
+        return tuple(paramiko.Agent().get_keys())
+    except (paramiko.SSHException, OSError):
+        return ()  # a dead SSH_AUTH_SOCK: ssh goes on with the files, too
+
+
+def _public_blob(path: Path) -> bytes | None:
+    try:
+        return binascii.a2b_base64(path.with_name(path.name + ".pub").read_text().split()[1])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+@cache
+def _load(path: Path) -> paramiko.PKey:
+    """A private key, read once for all hosts. Raises TransportError with the reason as its sentence."""
+    try:
+        return paramiko.PKey.from_path(path)
+    except (TypeError, paramiko.PasswordRequiredException) as error:
+        raise TransportError(f"{path} has a passphrase, and the agent does not hold it (ssh-add {path})") from error
+    except (OSError, ValueError, paramiko.SSHException, paramiko.UnknownKeyType) as error:
+        raise TransportError(f"{path} cannot be read as a private key ({error})") from error

@@ -1,0 +1,217 @@
+"""Who to log in to, as whom and through what: the target, the flags and ~/.ssh/config made into one Hop."""
+
+from __future__ import annotations
+
+import getpass
+import glob
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpunode.errors import TransportError, UsageError
+from gpunode.transport.secret import Secret
+
+DEFAULT_KEYS = ("id_ed25519", "id_ecdsa", "id_rsa")  # in ~/.ssh, the order ssh(1) tries them
+_INCLUDE_DEPTH = 16  # ssh_config(5) stops there too
+
+
+@dataclass(frozen=True)
+class SshTarget:
+    """A host as a person names it. user and port None: from the flags, ~/.ssh/config or the defaults."""
+
+    host: str  # name, alias in ~/.ssh/config, or address (IPv6 without brackets)
+    user: str | None = None
+    port: int | None = None
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.user + '@' if self.user else ''}{host}{f':{self.port}' if self.port else ''}"
+
+
+_TARGET = re.compile(
+    r"(?:(?P<user>[^\s,]+)@)?(?:\[(?P<v6>[0-9A-Fa-f:.]+(?:%[\w.-]+)?)\]|(?P<host>[A-Za-z0-9_](?:[A-Za-z0-9_.-]*)))"
+    r"(?::(?P<port>\d{1,5}))?"
+)
+
+
+def parse_target(text: str) -> SshTarget:
+    """host, user@host, user@host:port, [v6]:port. Raises UsageError that says what is wrong with it."""
+    found = _TARGET.fullmatch(text)
+    if found is None:
+        bare_v6 = text.count(":") > 1 and "[" not in text
+        raise UsageError(
+            f"{text!r} is not a host",
+            evidence="an IPv6 address stands in brackets"
+            if bare_v6
+            else "the forms are host, user@host:port, [v6]:port",
+            remedy=f"write [{text}]" if bare_v6 else "check the spelling",
+        )
+    port = int(found["port"]) if found["port"] else None
+    if port is not None and not 0 < port < 65536:
+        raise UsageError(f"{text!r}: port {port} does not exist", remedy="ports go from 1 to 65535")
+    return SshTarget(found["v6"] or found["host"], found["user"], port)
+
+
+@dataclass(frozen=True)
+class SshOptions:
+    """The SSH flags, the same for every host of a run."""
+
+    user: str | None = None
+    port: int | None = None
+    identities: tuple[Path, ...] = ()
+    jump: str | None = None  # "user@bastion:22", or several with commas, nearest first
+    accept_new: bool = (
+        False  # --host-key accept-new: trust hosts never seen before; a changed key is refused all the same
+    )
+    connect_timeout_s: float | None = None  # None: ConnectTimeout from the config, else 10
+    become_password: Secret | None = None
+    become: bool = True  # sudo where the login is not root's
+    agent: bool = True
+    home: Path | None = None  # whose ~/.ssh; None: the user's
+    config: tuple[Path, ...] | None = None  # None: ~/.ssh/config and /etc/ssh/ssh_config
+    known_hosts: tuple[Path, ...] | None = None  # None: as the config says
+
+    @property
+    def folder(self) -> Path:
+        return (self.home or Path.home()) / ".ssh"
+
+    @property
+    def config_files(self) -> tuple[Path, ...]:
+        return self.config if self.config is not None else (self.folder / "config", Path("/etc/ssh/ssh_config"))
+
+
+@dataclass(frozen=True)
+class Hop:
+    """One SSH connection, everything settled."""
+
+    host: str  # what is dialled
+    port: int
+    user: str
+    key_name: str  # under which known_hosts knows it, without the port (HostKeyAlias or the host)
+    identities: tuple[Path, ...]
+    identities_only: bool  # the agent may sign for these keys and no others
+    agent: bool
+    jumps: tuple[str, ...]  # nearest first
+    proxy_command: str | None
+    user_known_hosts: tuple[Path, ...]
+    system_known_hosts: tuple[Path, ...]
+    connect_timeout_s: float
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.user}@{host}:{self.port}"
+
+
+Lookup = Callable[[str], Mapping[str, object]]  # alias -> settings, keys in lower case, values str or list of str
+
+
+def resolve(target: SshTarget, options: SshOptions, lookup: Lookup, *, jump: bool = False) -> Hop:
+    """What was typed wins over the flags, they over the config. The flags --user, --port and --jump are not for jump hosts.
+
+    Raises TransportError for a Port or ConnectTimeout in the config that is no number.
+    """
+    found = lookup(target.host)
+    flags = SshOptions() if jump else options
+    identities, listed_only = _identities(found, options)
+    command = found.get("proxycommand")
+    return Hop(
+        host=_word(found, "hostname") or target.host,
+        port=target.port or flags.port or int(_number(found, "port", 22)),
+        user=target.user or flags.user or _word(found, "user") or getpass.getuser(),
+        key_name=_word(found, "hostkeyalias") or _word(found, "hostname") or target.host,
+        identities=identities,
+        identities_only=listed_only,
+        agent=options.agent and _word(found, "identityagent") != "none",
+        jumps=_jumps(flags.jump or _word(found, "proxyjump")),
+        proxy_command=str(command) if command and not flags.jump else None,
+        user_known_hosts=_known_hosts(found, "userknownhostsfile", options, ("known_hosts", "known_hosts2")),
+        system_known_hosts=()
+        if options.known_hosts is not None
+        else tuple(Path(w) for w in (_word(found, "globalknownhostsfile") or "/etc/ssh/ssh_known_hosts").split()),
+        connect_timeout_s=options.connect_timeout_s or _number(found, "connecttimeout", 10),
+    )
+
+
+def _identities(found: Mapping[str, object], options: SshOptions) -> tuple[tuple[Path, ...], bool]:
+    """(key files in the order to try, whether only they may be tried)."""
+    value = found.get("identityfile", ())
+    words: Sequence[object] = value if isinstance(value, list) else ()
+    listed = tuple(_expand(str(w), options) for w in words if str(w).lower() != "none")
+    only = _word(found, "identitiesonly").lower() == "yes"
+    default = tuple(options.folder / name for name in DEFAULT_KEYS)
+    files = options.identities + (listed if words else () if options.identities else default)
+    return files, only
+
+
+def _known_hosts(
+    found: Mapping[str, object], key: str, options: SshOptions, default: tuple[str, ...]
+) -> tuple[Path, ...]:
+    if options.known_hosts is not None:
+        return options.known_hosts
+    words = _word(found, key).split()
+    if words:
+        return tuple(_expand(w, options) for w in words if w.lower() != "none")
+    return tuple(options.folder / name for name in default)
+
+
+def _expand(word: str, options: SshOptions) -> Path:
+    word = word.strip('"')
+    home = options.folder.parent
+    return home / word[2:] if word.startswith("~/") else Path(word.replace("%d", str(home)))
+
+
+def _jumps(value: str) -> tuple[str, ...]:
+    return () if value.lower() in ("", "none") else tuple(part.strip() for part in value.split(",") if part.strip())
+
+
+def _word(found: Mapping[str, object], key: str) -> str:
+    value = found.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _number(found: Mapping[str, object], key: str, default: float) -> float:
+    word = _word(found, key)
+    if not word:
+        return default
+    if word.isdigit() and 0 < int(word) < 65536:
+        return int(word)
+    raise TransportError(
+        f"ssh config: {key} {word!r} is not a number between 1 and 65535",
+        remedy="correct it in ~/.ssh/config; `ssh -G HOST` shows what ssh itself reads",
+    )
+
+
+def read_config(files: Sequence[Path]) -> str:
+    """The config files as one text, Include directives followed (paramiko does not know them).
+
+    Missing files are passed over. Raises TransportError for one that cannot be read.
+    """
+    return "\n".join("Host *\n" + _read(path, path.parent, 0) for path in files if path.is_file())
+
+
+def _read(path: Path, folder: Path, depth: int) -> str:
+    try:
+        text = path.read_text("utf-8", "replace")
+    except OSError as error:
+        raise TransportError(
+            f"cannot read {path}", evidence=str(error), remedy="make it readable for you, as ssh needs it too"
+        ) from error
+    lines, block = [], "Host *"
+    for line in text.splitlines():
+        word, _, rest = line.strip().replace("=", " ", 1).partition(" ")
+        if word.lower() in ("host", "match"):
+            block = line
+        if word.lower() == "include" and depth < _INCLUDE_DEPTH:
+            lines += [_read(Path(p), folder, depth + 1) for p in _included(rest.split(), folder)]
+            lines.append(block)  # an included file's own Host lines end with it
+        else:
+            lines.append(line)
+    return "\n".join(lines)
+
+
+def _included(words: Sequence[str], folder: Path) -> list[str]:
+    """Relative names lie beside the first file (~/.ssh, /etc/ssh); a pattern may match nothing."""
+    patterns = (os.path.expanduser(word.strip('"')) for word in words)
+    return [p for pattern in patterns for p in sorted(glob.glob(os.path.join(folder, pattern))) if os.path.isfile(p)]

@@ -1,0 +1,96 @@
+"""What a person reads when a login does not come about: the host, what was seen, and the next move."""
+
+from __future__ import annotations
+
+import errno
+import socket
+from collections.abc import Iterable, Sequence
+
+from gpunode.errors import TransportError
+from gpunode.transport.known_hosts import HostKey, KnownKey, Verdict
+from gpunode.transport.ssh_config import Hop
+
+
+def cannot_connect(target: str, hop: Hop, error: OSError) -> TransportError:
+    """The TCP connection did not come about; the reason decides what to look at."""
+    place = f"{hop.host}:{hop.port}"
+    if isinstance(error, socket.gaierror):
+        problem, remedy = "the name does not resolve", f"check the spelling, or `getent hosts {hop.host}` here"
+    elif isinstance(error, ConnectionRefusedError):
+        problem, remedy = "refuses connections", "start sshd there, or give its port with HOST:PORT or --port"
+    elif isinstance(error, TimeoutError):
+        problem = f"no answer within {hop.connect_timeout_s:g} s"
+        remedy = "check that the host is up and no firewall is between; --connect-timeout waits longer"
+    elif error.errno in (errno.EHOSTUNREACH, errno.ENETUNREACH):
+        problem, remedy = "is not reachable from here", "check the route, or go through another host with --jump"
+    else:
+        problem, remedy = "cannot be connected to", f"try `ssh -p {hop.port} {hop.user}@{hop.host}` from here"
+    return TransportError(f"{target}: {place} {problem}", evidence=str(error), remedy=remedy)
+
+
+def not_ssh(target: str, hop: Hop, error: Exception) -> TransportError:
+    return TransportError(
+        f"{target}: {hop.host}:{hop.port} accepts the connection, but no SSH session came about",
+        evidence=str(error) or type(error).__name__,
+        remedy=f"try `ssh -v -p {hop.port} {hop.user}@{hop.host}` from here; a busy sshd (MaxStartups) takes fewer --forks",
+    )
+
+
+def unknown_key(target: str, hop: Hop, key: HostKey, verdict: Verdict) -> TransportError:
+    note = ""
+    if verdict.authority:
+        note = (
+            f"; {verdict.authority} trusts a certificate authority for it, and gpunode does not read host certificates"
+        )
+    return TransportError(
+        f"{target}: the host key of {hop.host}:{hop.port} is not known",
+        evidence=f"it shows {key.type} {key.fingerprint}{note}",
+        remedy=f"compare the fingerprint with the host's own (ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub there), then "
+        f"accept it with `ssh -p {hop.port} {hop.user}@{hop.host}` or with --host-key accept-new",
+    )
+
+
+def changed_key(target: str, hop: Hop, key: HostKey, known: Sequence[KnownKey]) -> TransportError:
+    """Never offers to accept: a person must find out first why the key is another."""
+    recorded = ", ".join(f"{k.key.type} {k.key.fingerprint} ({k.where})" for k in known)
+    return TransportError(
+        f"{target}: the host key of {hop.host}:{hop.port} has changed; it may be another machine in its place",
+        evidence=f"it shows {key.type} {key.fingerprint}; known is {recorded}",
+        remedy="find out why (reinstalled? another host at this address?); only when it is explained, remove the old "
+        "line with `ssh-keygen -R` and its name, and log in once with ssh to compare the new fingerprint",
+    )
+
+
+def revoked_key(target: str, hop: Hop, key: HostKey, known: Sequence[KnownKey]) -> TransportError:
+    return TransportError(
+        f"{target}: the host key of {hop.host}:{hop.port} is revoked",
+        evidence=f"{key.type} {key.fingerprint} is marked @revoked in {', '.join(k.where for k in known)}",
+        remedy="do not log in; give the host a new key at its console (ssh-keygen -A)",
+    )
+
+
+def login_refused(target: str, hop: Hop, tried: Iterable[str], skipped: Iterable[str], why: str) -> TransportError:
+    attempts = ", ".join(tried) or "no key (none was found)"
+    left = "".join(f"; not tried: {word}" for word in skipped)
+    return TransportError(
+        f"{target}: {hop.host}:{hop.port} refuses the login of {hop.user}",
+        evidence=f"tried {attempts}{left}; {why}",
+        remedy=f"put your public key into {hop.user}'s ~/.ssh/authorized_keys there, or choose another with --identity "
+        "or --user; a key with a passphrase is used through ssh-agent (ssh-add)",
+    )
+
+
+def lost(target: str, doing: str, error: object = "") -> TransportError:
+    return TransportError(
+        f"{target}: connection lost {doing}",
+        evidence=str(error) or "the connection ended before the exit status was known",
+        remedy="run it again: what was begun on the host is found there and finished or put back",
+    )
+
+
+def config_fault(target: str, error: object) -> TransportError:
+    return TransportError(
+        f"{target}: ~/.ssh/config cannot be read",
+        evidence=str(error),
+        remedy="correct it; `ssh -G HOST` shows what ssh itself reads",
+    )

@@ -1,0 +1,1 @@
+from .plugin import *  # noqa: F403  # fixtures and hooks

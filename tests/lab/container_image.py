@@ -1,0 +1,78 @@
+"""A container image without a registry: one static busybox in a docker-archive tar (`docker load`, `ctr images import`)."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import tarfile
+from pathlib import Path
+
+BUSYBOX = Path("/bin/busybox")  # Debian's busybox-static
+APPLETS = (
+    "sh",
+    "sleep",
+    "cat",
+    "echo",
+    "ls",
+    "id",
+    "true",
+    "env",
+    "grep",
+    "mount",
+    "ps",
+    "kill",
+    "tr",
+    "sed",
+    "date",
+    "cut",
+)
+DIRECTORIES = ("bin", "dev", "etc", "proc", "sys", "tmp", "usr", "root", "run")
+
+
+def write_image(target: Path, *tags: str, command: tuple[str, ...] = ("/bin/sh",)) -> Path:
+    """An image archive with the given tags, such as "docker.io/library/busybox:lab"."""
+    layer = _layer()
+    digest = hashlib.sha256(layer).hexdigest()
+    config = json.dumps(
+        {
+            "architecture": "amd64",
+            "os": "linux",
+            "created": "1970-01-01T00:00:00Z",
+            "config": {"Env": ["PATH=/bin:/usr/bin"], "Cmd": list(command)},
+            "rootfs": {"type": "layers", "diff_ids": [f"sha256:{digest}"]},
+            "history": [{"created": "1970-01-01T00:00:00Z"}],
+        }
+    ).encode()
+    config_name = f"{hashlib.sha256(config).hexdigest()}.json"
+    layer_name = f"{digest}/layer.tar"
+    manifest = json.dumps([{"Config": config_name, "RepoTags": list(tags), "Layers": [layer_name]}]).encode()
+    with tarfile.open(target, "w", format=tarfile.GNU_FORMAT) as archive:
+        for name, content in ((config_name, config), (layer_name, layer), ("manifest.json", manifest)):
+            _add_file(archive, name, content)
+    return target
+
+
+def _layer() -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.GNU_FORMAT) as layer:
+        for name in DIRECTORIES:
+            _add(layer, name, tarfile.DIRTYPE, 0o755)
+        _add_file(layer, "bin/busybox", BUSYBOX.read_bytes(), 0o755)
+        for applet in APPLETS:
+            _add(layer, f"bin/{applet}", tarfile.SYMTYPE, 0o777, "busybox")
+        _add_file(layer, "etc/passwd", b"root:x:0:0::/root:/bin/sh\n")
+        _add_file(layer, "etc/group", b"root:x:0:\n")
+    return buffer.getvalue()
+
+
+def _add(archive: tarfile.TarFile, name: str, kind: bytes, mode: int, link: str = "") -> None:
+    entry = tarfile.TarInfo(name)
+    entry.type, entry.mode, entry.linkname = kind, mode, link
+    archive.addfile(entry)
+
+
+def _add_file(archive: tarfile.TarFile, name: str, content: bytes, mode: int = 0o644) -> None:
+    entry = tarfile.TarInfo(name)
+    entry.size, entry.mode = len(content), mode
+    archive.addfile(entry, io.BytesIO(content))

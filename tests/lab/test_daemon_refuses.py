@@ -1,0 +1,61 @@
+"""A daemon that does not take the new config gets its old bytes back, and the reason is shown in its own words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .host import Host
+from .lab import Lab
+from .product_runs import Controller, expect
+
+CONFIG = {"docker": "/etc/docker/daemon.json", "containerd": "/etc/containerd/config.toml"}
+# The daemon's unit gets a guard that refuses to start (or a docker that ignores reloads) once the file says nvidia.
+GUARD = """[Service]
+ExecStartPre=/bin/sh -c '! grep -q nvidia {config} || {{ echo "{engine}: refused by the test guard: nvidia in {config}"; exit 1; }}'
+"""
+
+
+def state(host: Host, engine: str) -> tuple[str, str, str]:
+    config = CONFIG[engine]
+    file = host.nsrun(f"sha256sum {config} 2>&1; stat -c '%a %U %G' {config} 2>&1").stdout
+    active = host.nsrun(f"systemctl is-active {engine}").stdout.strip()
+    return file, active, host.nsrun(f"systemctl show {engine} -p SubState --value").stdout.strip()
+
+
+@pytest.mark.parametrize("distribution", ["debian12", "debian13", "debian-sid"])
+def test_containerd_that_refuses_is_put_back(lab: Lab, tmp_path: Path, distribution: str) -> None:
+    guard = GUARD.format(engine="containerd", config=CONFIG["containerd"])
+    host = lab.host(
+        distribution,
+        gpu="none",
+        runtime="containerd",
+        files={"/etc/systemd/system/containerd.service.d/guard.conf": guard, "/usr/bin/nvidia-container-runtime": "#!/bin/sh\n"},
+    )
+    host.nsrun("chmod 755 /usr/bin/nvidia-container-runtime", check=True)
+    before = state(host, "containerd")
+    result = expect(Controller("ssh", tmp_path).gpunode(host, "setup", "--yes", "--only", "runtime"), 1)
+    assert "refused by the test guard" in result.stdout + result.stderr
+    assert state(host, "containerd") == before
+
+
+@pytest.mark.parametrize("distribution", ["debian12", "debian13", "debian-sid"])
+def test_docker_that_keeps_its_old_default_is_put_back(lab: Lab, tmp_path: Path, distribution: str) -> None:
+    """The reload does nothing here, so /info never says nvidia: the file goes back and docker was never restarted."""
+    unit = "[Service]\nExecReload=\nExecReload=/bin/true\n"
+    host = lab.host(
+        distribution,
+        gpu="none",
+        runtime="docker",
+        files={
+            "/etc/systemd/system/docker.service.d/deaf.conf": unit,
+            "/etc/docker/daemon.json": '{\n  "log-driver": "json-file"\n}\n',
+            "/usr/bin/nvidia-container-runtime": "#!/bin/sh\n",
+        },
+    )
+    host.nsrun("chmod 755 /usr/bin/nvidia-container-runtime; chmod 640 /etc/docker/daemon.json", check=True)
+    before = state(host, "docker")
+    result = expect(Controller("ssh", tmp_path).gpunode(host, "setup", "--yes", "--only", "runtime"), 1)
+    assert "runc" in result.stdout + result.stderr
+    assert state(host, "docker") == before

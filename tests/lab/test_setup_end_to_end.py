@@ -1,0 +1,48 @@
+"""The main job on real hosts: from no driver at all to a node whose check passes, here and over SSH."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from . import workload
+from .lab import Lab
+from .product_runs import Controller, expect, fingerprint_of_state
+from .site import ROOT, site_path
+
+DISTRIBUTIONS = ("debian12", "debian13", "debian-sid")
+ENGINES = ("docker", "containerd")
+
+
+@pytest.mark.parametrize("how", ["local", "ssh"])
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_from_no_driver_to_a_node_that_passes(
+    lab: Lab, tmp_path: Path, distribution: str, engine: str, how: str
+) -> None:
+    host = lab.host(distribution, gpu="h100", runtime=engine)
+    host.install_gpunode(ROOT, site_path(ROOT / "pyproject.toml"))
+    me = Controller(how, tmp_path / "home")
+    setup = ("setup", "--yes", "--trust-key", lab.repo_fingerprint)
+
+    expect(me.gpunode(host, *setup), 0)
+    host.reboot()
+    expect(me.gpunode(host, "check"), 0)
+    assert workload.ran_through_the_stub(host, engine)
+
+    before = fingerprint_of_state(host)
+    expect(me.gpunode(host, *setup), 0)
+    assert fingerprint_of_state(host) == before
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_pinned_keys_refuse_another_signer(lab: Lab, tmp_path: Path, engine: str) -> None:
+    """The lab signs with a key of its own; without --trust-key that is a stranger's key, and nothing is installed."""
+    host = lab.host("debian12", gpu="h100", runtime=engine)
+    me = Controller("ssh", tmp_path / "home")
+    refused = expect(me.gpunode(host, "setup", "--yes"), 1)
+    said = refused.stdout + refused.stderr
+    assert lab.repo_fingerprint in said.replace(" ", "")
+    assert host.nsrun("dpkg-query -W nvidia-open").returncode != 0
+    assert not host.exists("/usr/share/keyrings/gpunode-cuda.gpg")

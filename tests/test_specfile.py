@@ -1,0 +1,111 @@
+"""YAML and flags become a Spec by one table; what is wrong is said all at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpunode.errors import UsageError
+from gpunode.model.spec import DriverRequest, RebootPolicy, RuntimeSpec, Spec
+from gpunode.specfile import load_spec, parse_spec, put_all
+
+EXAMPLES = sorted((Path(__file__).parent.parent / "examples" / "specs").glob("*.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        ("", Spec()),
+        ("driver: 580\n", Spec(driver=DriverRequest("branch", 580))),
+        ("driver: 580.10\n", Spec(driver=DriverRequest("exact", 580, "580.10"))),
+        ("runtime: [docker, containerd]\n", Spec(runtimes=("docker", "containerd"))),
+        ("runtime: none\n", Spec(runtimes=())),
+        ("default: no\ncdi: true\n", Spec(runtime=RuntimeSpec(default=False, cdi=True))),
+        ("reboot: if-needed\nhold: off\n", Spec(reboot=RebootPolicy.IF_NEEDED, hold=False)),
+    ],
+    ids=[
+        "an empty file is gpunode's own choice",
+        "a bare number is a branch",
+        "a trailing zero of a version survives YAML",
+        "a list names engines",
+        "none is no engine",
+        "nested fields are set together",
+        "yes and off are words of YAML",
+    ],
+)
+def test_a_spec_reads(text: str, want: Spec) -> None:
+    assert parse_spec(text) == want
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.name)
+def test_the_example_specs_load(path: Path) -> None:
+    assert load_spec(path) != Spec() or path.name == "docker-default.yaml"
+
+
+def test_three_faults_are_three_lines_with_number_and_choices() -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_spec("driver: 5x\nhold: true\nflavor: open\nreboot: maybe\n", "node.yaml")
+    assert caught.value.problem == "node.yaml: 3 faults"
+    first, second, third = caught.value.evidence.splitlines()
+    assert first.startswith("line 1: driver: '5x'")
+    assert "580.178.04" in first
+    assert second.startswith("line 3: flavor is not a key of a spec; did you mean flavour?")
+    assert third.startswith("line 4: reboot: 'maybe'")
+    assert "never, if-needed" in third
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("driver: 580\ndriver: 595\n", "line 2: driver is there twice; the first is on line 1"),
+        ("driver:\n", "line 1: driver: there is no value"),
+        ("driver: [580, 595]\n", "one value is wanted here, not a list"),
+        ("driver: {branch: 580}\n", "one value is wanted here, not a mapping"),
+        ("expect:\n  gpu: 8\n", "line 2: expect.gpu is not a key of a spec; did you mean expect.gpus?"),
+        ("- driver\n", "a spec is lines of `key: value`"),
+        ("driver: 'x\n", "line 2"),
+        ("hold: perhaps\n", "true, false"),
+        ("mirror: http://mirror.example\n", "https://"),
+        ("trust_keys: [ABCD1234]\n", "40 hex digits"),
+    ],
+    ids=[
+        "a key twice",
+        "a key without value",
+        "a list for one value",
+        "a mapping for one value",
+        "an unknown nested key suggests the nearest",
+        "a list for a spec",
+        "broken YAML names the line",
+        "a boolean that is none",
+        "a mirror without TLS",
+        "a short key id",
+    ],
+)
+def test_a_fault_is_said(text: str, said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_spec(text)
+    assert said in f"{caught.value.problem}\n{caught.value.evidence}"
+
+
+def test_a_mistyped_proxy_does_not_print_its_password() -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_spec("proxy: ftp://user:hunter2@proxy:1\n")
+    assert "hunter2" not in f"{caught.value.problem}{caught.value.evidence}"
+
+
+def test_flags_win_over_the_file_and_leave_the_rest() -> None:
+    spec = put_all(parse_spec("driver: 580\nhold: false\n"), {"driver": "595"})
+    assert (str(spec.driver), spec.hold) == ("595", False)
+
+
+def test_two_wrong_flags_are_reported_together() -> None:
+    with pytest.raises(UsageError, match="2 options are wrong") as caught:
+        put_all(Spec(), {"driver": "5x", "reboot": "maybe"})
+    assert "--driver" in caught.value.evidence
+    assert "--reboot" in caught.value.evidence
+
+
+def test_a_missing_file_is_a_usage_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be read"):
+        load_spec(tmp_path / "nosuch.yaml")
