@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -252,3 +253,33 @@ KEYS: dict[str, Key] = {
     ),
     "expect.gpus": Key("--expect-gpus", "expect.gpus", _count("--expect-gpus")),
 }
+
+
+def spec_text(spec: Spec) -> str:
+    """A spec as a file that `load_spec` reads back to the same Spec. It may hold a proxy's password: write it 0600."""
+    lines = []
+    for key, known in KEYS.items():
+        outer, _, inner = known.field.partition(".")
+        value = getattr(getattr(spec, outer), inner) if inner else getattr(spec, outer)
+        if value != _default(outer, inner):
+            lines.append(f"{_yaml_key(key)}{json.dumps(_text(value))}{'}' if '.' in key else ''}\n")
+    return "".join(lines)
+
+
+def _default(outer: str, inner: str) -> object:
+    return getattr(getattr(Spec(), outer), inner) if inner else getattr(Spec(), outer)
+
+
+def _yaml_key(key: str) -> str:
+    outer, dot, inner = key.partition(".")
+    return f"{outer}: {{{inner}: " if dot else f"{key}: "
+
+
+def _text(value: object) -> str:
+    if isinstance(value, tuple):
+        return ",".join(value) or "none"  # no engine at all; the other lists are never empty when they differ
+    if isinstance(value, Enum):
+        return str(value.value)
+    if isinstance(value, ToolkitRequest):
+        return value.version or value.kind
+    return str(value).lower() if isinstance(value, bool) else str(value)

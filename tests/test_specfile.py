@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from gpunode.errors import UsageError
-from gpunode.model.spec import DriverRequest, RebootPolicy, RuntimeSpec, Spec
-from gpunode.specfile import load_spec, parse_spec, put_all
+from gpunode.model.spec import DriverRequest, Expectation, RebootPolicy, RuntimeSpec, Spec, ToolkitRequest
+from gpunode.specfile import load_spec, parse_spec, put_all, spec_text
 
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples" / "specs").glob("*.yaml"))
 
@@ -109,3 +109,17 @@ def test_two_wrong_flags_are_reported_together() -> None:
 def test_a_missing_file_is_a_usage_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
         load_spec(tmp_path / "nosuch.yaml")
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        Spec(),
+        Spec(driver=DriverRequest("exact", 580, "580.178.04"), hold=False, runtimes=()),
+        Spec(runtime=RuntimeSpec(default=False, cdi=True), only=("driver",), expect=Expectation(8)),
+        Spec(proxy="http://u:p@proxy:3128/", trust_keys=("A" * 40, "B" * 40), toolkit=ToolkitRequest("none")),
+    ],
+    ids=["gpunode's choice", "no engine", "nested fields", "lists and a proxy"],
+)
+def test_a_spec_written_out_reads_back_the_same(spec: Spec) -> None:
+    assert parse_spec(spec_text(spec)) == spec

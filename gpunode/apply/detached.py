@@ -33,10 +33,11 @@ class Ended:
 def run_detached(
     host: Host, journal: Journal, run_id: str, run: Run, *, heard: Heard, pause: Pause = time.sleep
 ) -> Ended:
-    """Start `run` under the name `run_id` (or find it started) and wait for its end, over any number of lost connections.
+    """Start `run` under the name `run_id` (or find it started) and wait for its end, over many lost connections.
 
-    Raises TransportError when the host stays away for ten minutes (the command goes on), and StepFailed when the command
-    could not be started or runs past its limit: it is never killed, since half a package transaction is worse than a late one.
+    Raises TransportError when the host stays away for ten minutes (the command goes on), and StepFailed when the
+    command could not be started or runs past its limit: it is never killed, since half a package transaction is worse
+    than a late one.
     """
     stdin = stdin_of(run)
     runner = f'{script_text("runner.sh")}{shell_line(run.argv)}\nfinish "$?"'

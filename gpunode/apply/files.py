@@ -1,4 +1,4 @@
-"""Files on the host, each in one round trip: compare, back up, journal, write beside, validate, rename, verify (put.sh)."""
+"""Files on the host, each in one round trip: compare, back up, journal, write beside, validate, rename, verify."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _change(
 
 
 def _validator(validate: Run | None) -> tuple[tuple[str, ...], float]:
-    """put.sh's last arguments: limit, accepted codes, stdin, argv. Its env is part of the argv: a validator has no secrets."""
+    """put.sh's last arguments: limit, accepted codes, stdin, argv (with the env: a validator has no secrets)."""
     if validate is None:
         return ("1", "0", ""), 0
     env = ("env", *(f"{name}={value}" for name, value in validate.env)) if validate.env else ()

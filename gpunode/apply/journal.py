@@ -61,8 +61,15 @@ class Journal:
         self.run_id = run_id
         self._mirror = mirror
         self._pending: list[str] = []
+        self._number = 0
+
+    def number(self) -> int:
+        """1, 2, 3 ...: tells this run's commands apart."""
+        self._number += 1
+        return self._number
 
     def add(self, kind: str, **fields: object) -> None:
+        """`run=` in fields speaks about another run than this one."""
         line = json.dumps({"kind": kind, "run": self.run_id, **fields})
         self._pending.append(line)
         self.copy(line)

@@ -41,7 +41,7 @@ def shell_line(argv: Sequence[str]) -> str:
 
 
 def spoken(done: Completed) -> tuple[str, str]:
-    """(first word, the rest) of a script's answer. Raises StepFailed when it said `failed`, or died before it said anything."""
+    """(first word, the rest) of a script's answer. Raises StepFailed when it said `failed`, or died in silence."""
     answer = done.stdout.decode("utf-8", "surrogateescape")
     word, _, rest = answer.partition("\n")[0].partition(" ")
     if word == "failed":
@@ -49,7 +49,7 @@ def spoken(done: Completed) -> tuple[str, str]:
     if not word:
         raise StepFailed(
             "a script of gpunode ended before it said how",
-            evidence=f"exit code {done.code}; {last_words(done.stderr.decode('utf-8', 'replace')) or 'it printed nothing'}",
+            evidence=f"exit code {done.code}; {last_words(done.stderr.decode('utf-8', 'replace')) or 'no output'}",
             remedy="run gpunode setup again; it goes on from what is there",
         )
     return word, rest
@@ -66,7 +66,9 @@ _ADVICE = {
 
 
 def _advice(text: str) -> str:
-    return next((remedy for words, remedy in _ADVICE.items() if words in text), "mend that, then run gpunode setup again")
+    return next(
+        (remedy for words, remedy in _ADVICE.items() if words in text), "mend that, then run gpunode setup again"
+    )
 
 
 def _advice_evidence(text: str) -> str:

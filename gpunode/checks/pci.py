@@ -5,14 +5,12 @@ from __future__ import annotations
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
 from gpunode.checks.words import listing
-from gpunode.model.facts import NVIDIA_VENDOR, HostFacts, PciDevice
+from gpunode.model.facts import HostFacts, PciDevice
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 
 SYSFS = "/sys/bus/pci/devices"
 OFF_THE_BUS = "ffffffff"
-NVSWITCH_CLASS = "0680"
-# A100 boards carry six switches of the second generation, H100/H200 boards four of the third (open-gpu-kernel-modules).
-SWITCHES = {"1a": 6, "22": 4}
+SWITCHES = {2: 6, 3: 4}  # generation -> on one baseboard: HGX A100 has six, HGX H100 and H200 have four
 
 
 @check(
@@ -89,7 +87,7 @@ def count_vs_driver(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.ERROR,
     title="every GPU answers on the bus",
     reads=f"first four bytes of {SYSFS}/*/config; the kernel log",
-    remedy="power the node off and on (a warm reboot is often not enough); check power cables and riser; replace the card",
+    remedy="power the node off and on (a warm reboot is often not enough); check power cables, replace the card",
     needs=(needs.gpu,),
 )
 def fallen_off_bus(host: HostFacts, context: Context) -> CheckOutcome:
@@ -176,7 +174,7 @@ def driver_bound(host: HostFacts, context: Context) -> CheckOutcome:
     if first.driver is None and loaded:
         remedy = "journalctl -k -b | grep NVRM says why the nvidia module refused it"
     return Finding(
-        f"{listing(f'{d.address} is bound to {d.driver or "no driver"}' for d in wrong)}",
+        listing(f"{d.address} is bound to {d.driver or 'no driver'}" for d in wrong),
         evidence=_binding(first),
         remedy=remedy,
         fix="driver" if first.driver or not loaded else None,
@@ -198,14 +196,15 @@ def _binding(device: PciDevice) -> str:
 )
 def nvswitch_present(host: HostFacts, context: Context) -> CheckOutcome:
     """The baseboard shows fewer NVSwitches than it was built with."""
-    switches = [d for d in host.pci if d.vendor == NVIDIA_VENDOR and d.class_code == NVSWITCH_CLASS]
+    switches = context.catalog.nvswitches(host)
     if not switches:
         return NotApplicable("no NVSwitch on the PCI bus")
     if host.virtualization is not None:
         return NotApplicable("a virtual machine may be given only some of the switches")
-    want = SWITCHES.get(switches[0].device[:2])
+    generation = next(s.generation for s in context.catalog.switches if switches[0].device in s.ids)
+    want = SWITCHES.get(generation)
     if want is None:
-        return NotApplicable(f"how many switches of id {switches[0].device} a board has is not known")
+        return NotApplicable(f"how many NVSwitches of generation {generation} a board has is not known")
     if len(switches) % want == 0:  # two boards in one chassis show twice as many
         return None
     return Finding(

@@ -10,9 +10,11 @@ from gpunode.model.facts import PciDevice
 def parse_pci(text: str, lspci: str = "") -> tuple[PciDevice, ...]:
     """The probe's `pci` section in bus order; `-` is an attribute that sysfs does not have.
 
-    address|vendor|class|device|subsystem vendor|subsystem device|width|max width|speed|max speed|numa|power|driver|head|BAR1
+    address|vendor|class|device|subsystem vendor|subsystem device|width|max width|
+        speed|max speed|numa node|power|driver|first four config bytes|BAR1 (on one line)
 
-    0000:41:00.0|0x10de|0x030200|0x2330|0x10de|0x16c1|16|16|32.0 GT/s PCIe|32.0 GT/s PCIe|0|active|nvidia|de103023|0x... 0x... 0x...
+    0000:41:00.0|0x10de|0x030200|0x2330|0x10de|0x16c1|16|16|
+        32.0 GT/s PCIe|32.0 GT/s PCIe|0|active|nvidia|de103023|0x00 0x00 0x00
     """
     names = parse_lspci(lspci)
     return tuple(_device(line.split("|"), names) for line in text.splitlines() if line.strip())

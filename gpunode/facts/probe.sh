@@ -434,7 +434,7 @@ engine_containerd() { # PID CONFIG SOCKET BINARY: its files now, its answers in 
   fi
   if [ "$1" != 0 ]; then
     job "$key:cri" 6 gpunode_cri_status "$R$3"
-    job "$key:plugins" 6 ctr -a "$R$3" plugins ls -d id==cri
+    job "$key:plugins" 6 ctr -a "$R$3" plugins ls -d id==cri type==io.containerd.cri.v1
     printf '%s\n' "$key:cri" "$key:plugins" >>"$T/slow"
     echo "$key $3" >>"$T/sockets"
   fi

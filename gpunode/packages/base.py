@@ -43,7 +43,7 @@ class Backend(Protocol):
         ...
 
     def refresh(self, repositories: Sequence[Repository]) -> Run:
-        """Fetch the indexes of these repositories and fail when any of them cannot be fetched or is not signed right."""
+        """Fetch their indexes; fail when any of them cannot be fetched or is not signed right."""
         ...
 
     def refresh_all(self) -> Run:

@@ -33,7 +33,7 @@ class Dnf:
         return f"{self.source_folder}/{repository.id}.repo", text
 
     def refresh(self, repositories: Sequence[Repository]) -> Run:
-        # makecache exits 0 and says "Ignoring repositories" for one that answers 404, unless skip_if_unavailable is off.
+        # makecache exits 0 ("Ignoring repositories") for one that answers 404, unless skip_if_unavailable is off.
         ids = ",".join(r.id for r in repositories)
         limit = ("--disablerepo=*", f"--enablerepo={ids}") if ids else ()
         argv = ("dnf", "-y", "makecache", "--refresh", "--setopt=*.skip_if_unavailable=0", *limit)
@@ -72,9 +72,8 @@ class Dnf:
         )
 
     def repair(self) -> Run:
-        # dnf 4 keeps no journal to replay; what is left is to make the database whole.
-        argv = ("dnf", "-y", "distro-sync", "--disablerepo=*")
-        return Run(argv, ok=(0, 1), timeout_s=INSTALL_S, env=ENV, detach=True)
+        # rpm knows no half-configured package; what a power cut can leave is a database that does not answer.
+        return Run(("rpm", "--rebuilddb"), timeout_s=INSTALL_S, env=ENV, detach=True)
 
     def trust(self, keyring: str) -> Run | None:
         """rpm's own key store, for gpgcheck; the file was verified before."""

@@ -78,7 +78,7 @@ def wanted(plain: Plain, version: int, want: RuntimeSpec, around: Around) -> Wan
     cri = result.setdefault("plugins", {}).setdefault(plugin, {})
     if "enable_cdi" in fragment["plugins"][plugin]:
         cri["enable_cdi"] = True
-        added.append("enable_cdi")
+        added.append("+ enable_cdi")
     engine = cri.setdefault("containerd", {})
     base_name, base = _present_default(engine, around.merged, want.handler)
     runtimes = engine.setdefault("runtimes", {})

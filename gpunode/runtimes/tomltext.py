@@ -15,7 +15,7 @@ from typing import Any
 
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
-from tomlkit.items import InlineTable, Table
+from tomlkit.items import Comment, InlineTable, Item, Null, Table, Whitespace
 
 from gpunode.errors import ConfigFileError
 
@@ -68,20 +68,20 @@ def rewrite(path: str, text: str, want: Plain, subtree: tuple[str, ...]) -> str:
 
 
 def _attempts(body: str, have: Plain, want: Plain, ends: list[tuple[str, ...] | None]) -> Iterator[str]:
-    """Edited texts, gentlest first."""
+    """Edited texts, gentlest first; those that tomlkit cannot make are left out."""
     for end in ends:
-        document: Any = tomlkit.parse(body)
         try:
+            document: Any = tomlkit.parse(body)
+            now = have
             if end is not None:
                 _write_anew(document, want, end)
-                have = dict(tomllib.loads(tomlkit.dumps(document)))
-            _align(document, have, want)
-        except (TOMLKitError, KeyError, ValueError, TypeError, AttributeError, tomllib.TOMLDecodeError):
-            # tomlkit says "cannot" in many types; the next attempt, or the refusal, is the answer to all of them.
-            have = dict(tomllib.loads(body))
+                now = dict(tomllib.loads(tomlkit.dumps(document)))
+            _align(document, now, want)
+            edited = tomlkit.dumps(document)
+        except (TOMLKitError, KeyError, ValueError, TypeError, AttributeError, IndexError, RuntimeError):
+            # tomlkit says "cannot" in all these types. The next attempt, or the refusal, is the answer to each.
             continue
-        yield tomlkit.dumps(document)
-        have = dict(tomllib.loads(body))
+        yield edited
 
 
 def _align(node: Any, have: Mapping[str, Any], want: Mapping[str, Any]) -> None:
@@ -94,6 +94,10 @@ def _align(node: Any, have: Mapping[str, Any], want: Mapping[str, Any]) -> None:
             _add(node, key, value)
         elif isinstance(value, dict) and isinstance(old, dict):
             _align(node[key], old, value)
+        elif isinstance(value, list) and isinstance(old, list) and value == [o for o in old if o in value]:
+            # Taken out one by one, the others keep their lines and comments.
+            for index in reversed([i for i, o in enumerate(old) if o not in value]):
+                del node[key][index]
         elif not _same(old, value):
             node[key] = value
 
@@ -118,7 +122,8 @@ def _table(value: Mapping[str, Any], header: str) -> Table:
     # A table of nothing but tables needs no header of its own.
     bare = bool(value) and all(isinstance(v, dict) for v in value.values())
     table = tomlkit.table(is_super_table=bare)
-    table.trivia.indent = header
+    if header:
+        table.trivia.indent = header
     for key, inner in sorted(value.items(), key=lambda item: isinstance(item[1], dict)):
         below = header + "  " if header and not bare else header
         table.add(key, _table(inner, below) if isinstance(inner, dict) else inner)
@@ -137,13 +142,17 @@ def _add(node: Any, key: str, value: Any) -> None:
 
 
 def _items(node: Any) -> list[Any]:
-    return [item for _, item in node.value.body if item.trivia is not None] if isinstance(node, Table) else []
+    body = node.value.body if isinstance(node, Table) else []
+    return [item for _, item in body if not isinstance(item, (Comment, Null, Whitespace))]
 
 
 def _indent(node: Any, key: str, indent: str) -> None:
     # tomlkit gives every new item the indent of its table's header.
     if isinstance(node, Table):
-        node.value.item(key).trivia.indent = indent
+        item = node.value.item(key)
+        # For a table that starts at the margin it is the empty line above, which stays.
+        if isinstance(item, Item) and (indent or not isinstance(item, Table)):
+            item.trivia.indent = indent
 
 
 def _reads_as(text: str, want: Plain) -> bool:

@@ -8,7 +8,9 @@ import time
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from gpunode.transport.shell import Feed
+from gpunode.errors import TransportError
+from gpunode.transport.base import Completed
+from gpunode.transport.shell import Feed, after_begin, began, not_started
 
 OUTPUT_LIMIT_BYTES = 256 * 1024 * 1024  # a script that prints without end must not eat the controller's memory
 _QUIET_S = 0.5  # after the exit status: how long output may pause while a left-behind child keeps the pipe open
@@ -18,9 +20,12 @@ _POLL_S = 0.1  # window and exit status wake no descriptor
 class Channel(Protocol):
     """The part of paramiko.Channel that is used here."""
 
-    eof_received: bool
-    closed: bool
-    status_event: threading.Event
+    @property
+    def eof_received(self) -> bool | int: ...
+    @property
+    def closed(self) -> bool: ...
+    @property
+    def status_event(self) -> threading.Event: ...
 
     def fileno(self) -> int: ...
     def recv_ready(self) -> bool: ...
@@ -64,6 +69,25 @@ def converse(channel: Channel, feed: Feed, timeout_s: float) -> Heard:
         if left <= 0:
             return heard
         _wait(channel, poller, min(left, _POLL_S / 10 if busy else _POLL_S))
+
+
+def completed(target: str, heard: Heard, seconds: float) -> Completed:
+    """What the script answered; 124 when time ran out. Raises TransportError when it never began, or never ended."""
+    if heard.flooded:
+        raise TransportError(
+            f"{target}: a script printed more than {OUTPUT_LIMIT_BYTES >> 20} MiB",
+            remedy="look for an rc file or a command on the host that prints without end",
+        )
+    if not began(heard.stdout):
+        if heard.code is not None:
+            raise not_started(target, heard.code, heard.stdout, heard.stderr)
+        raise TransportError(
+            f"{target}: the login succeeded, but no script began within {seconds:.0f} s",
+            evidence="neither the login shell nor sudo answered",
+            remedy="log in with ssh and see what the shell's start-up files or sudo wait for",
+        )
+    code = 124 if heard.code is None else heard.code
+    return Completed(code, after_begin(heard.stdout), after_begin(heard.stderr), seconds)
 
 
 def _drain(channel: Channel, heard: Heard) -> bool:

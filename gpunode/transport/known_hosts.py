@@ -81,6 +81,19 @@ class KnownHosts:
         return Verdict(Trust.CHANGED if known else Trust.UNKNOWN, known, authority)
 
 
+def algorithm_type(algorithm: str) -> str:
+    """The key type that a host key algorithm signs with: "rsa-sha2-512" -> "ssh-rsa"."""
+    return "ssh-rsa" if algorithm.startswith("rsa-sha2-") else algorithm
+
+
+def public_key_blob(path: Path) -> bytes | None:
+    """The key in a .pub file as it travels on the wire; None where there is no such file or no key in it."""
+    try:
+        return binascii.a2b_base64(path.read_text("utf-8", "replace").split()[1])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
 def host_name(host: str, port: int) -> str:
     """How known_hosts names a host: lower case, with the port only when it is not 22."""
     return host.lower() if port == 22 else f"[{host.lower()}]:{port}"
@@ -103,7 +116,9 @@ def _add(known: KnownHosts, words: Sequence[str], where: str) -> None:
         return
     names = words[0]
     try:
-        entry = KnownKey(HostKey(words[1], binascii.a2b_base64(words[2])), where)
+        entry = KnownKey(HostKey(words[1], base64.b64decode(words[2], validate=True)), where)
+        if not entry.key.blob:
+            return
         if mark == "@revoked":
             known.revoked.append((names, entry))
         elif mark:

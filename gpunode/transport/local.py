@@ -1,4 +1,4 @@
-"""This machine. Output goes to memory files, not pipes: a daemon a script leaves behind cannot keep a run from ending."""
+"""This machine. Output goes to memory files, not pipes: a daemon that a script left behind cannot keep a run open."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SUDO_ANSWERS_S = 30.0
 
 
 class Local:
-    """Runs scripts here: as root where the user is root or sudo lets them, else unprivileged (the facts then say so)."""
+    """Runs scripts here: as root where that is possible without a question, else unprivileged (the facts say so)."""
 
     def __init__(self, *, password: Secret | None = None, become: bool = True) -> None:
         self.target = "localhost"
@@ -57,7 +57,7 @@ class Local:
 def _execute(delivery: Delivery, timeout_s: float) -> tuple[int, bytes, bytes]:
     """(exit status, stdout, stderr); 124 when time ran out, 127 when the program is not there."""
     with ExitStack() as stack:
-        # Memory files: no size limit as argv has, no disk that may be full, and seekable, so readers stop where they must.
+        # Memory files: no limit as argv has, no disk that may be full, and seekable, so readers stop where they must.
         source, stdout, stderr = (
             stack.enter_context(os.fdopen(os.memfd_create(n), "w+b")) for n in ("in", "out", "err")
         )

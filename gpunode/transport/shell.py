@@ -1,7 +1,7 @@
 """How a script travels to a POSIX sh through whatever stands in the way: login shells, rc files, sudo.
 
 The script becomes one line of printable ASCII (`printf %b` escapes), because csh breaks at newlines and `!` inside
-quotes, fish reads `\\\\` and `\\'` there, and `read -r` is the only reader every sh takes byte by byte. Everything before
+quotes, fish reads `\\\\` and `\\'` there, and `read -r` reads byte by byte in every sh. What comes before
 the begin mark (banners, noise of rc files, sudo's lecture) is cut off; no mark means the script never started.
 """
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import binascii
-import importlib
 import logging
-import re
 import socket
 import sys
 import threading
@@ -17,13 +14,22 @@ from pathlib import Path
 from gpunode.errors import TransportError
 from gpunode.transport import known_hosts, ssh_errors
 from gpunode.transport.base import Completed
-from gpunode.transport.channel import OUTPUT_LIMIT_BYTES, Heard, converse
+from gpunode.transport.channel import Heard, completed, converse
 from gpunode.transport.known_hosts import HostKey, Trust
-from gpunode.transport.shell import Delivery, Feed, after_begin, began, deliver, not_started
-from gpunode.transport.ssh_config import DEFAULT_KEYS, Hop, SshOptions, SshTarget, parse_target, read_config, resolve
+from gpunode.transport.shell import Delivery, Feed, began, deliver
+from gpunode.transport.ssh_config import (
+    DEFAULT_KEYS,
+    Hop,
+    MatchExec,
+    SshOptions,
+    SshTarget,
+    parse_target,
+    read_config,
+    resolve,
+)
 from gpunode.transport.ssh_socket import Proxy, dial
 
-# paramiko imports invoke, half its own import time, for `Match exec` alone (_config brings it back for that).
+# paramiko imports invoke, half its own import time, for `Match exec` alone; see MatchExec.
 _block = "invoke" not in sys.modules
 if _block:
     sys.modules["invoke"] = None  # type: ignore[assignment]  # makes `import invoke` raise ImportError
@@ -33,6 +39,9 @@ try:
 finally:
     if _block:
         del sys.modules["invoke"]
+
+
+paramiko.config.invoke = MatchExec  # type: ignore[attr-defined]
 
 # It logs tracebacks of broken connections to stderr; every one of them becomes a TransportError here.
 logging.getLogger("paramiko").setLevel(logging.CRITICAL + 1)
@@ -65,7 +74,7 @@ class Ssh:
             # It never began, so trying again is safe: csh cuts long words, some shells limit a line.
             self._argument = False
             heard = self._talk(transport, self._delivery(script, stdin), timeout_s)
-        return self._completed(heard, time.monotonic() - begin)
+        return completed(self.target, heard, time.monotonic() - begin)
 
     def reconnect(self) -> None:
         """The next run dials again."""
@@ -78,7 +87,8 @@ class Ssh:
             self._proxies.pop().close()
 
     def _delivery(self, script: str, stdin: bytes) -> Delivery:
-        become = self._options.become and self._hop is not None and self._hop.user != "root"
+        user = self._hop.user if self._hop is not None else None
+        become = self._options.become == "always" or (self._options.become == "auto" and user != "root")
         password = self._options.become_password is not None
         return deliver(script, stdin, become=become, password=password, argument=self._argument)
 
@@ -96,7 +106,7 @@ class Ssh:
             if transport.is_active():
                 raise TransportError(
                     f"{self.target}: the host refuses to run a command ({error})",
-                    remedy="check MaxSessions and ForceCommand in its sshd_config and the options of your authorized key",
+                    remedy="check MaxSessions and ForceCommand in its sshd_config, and your authorized key's options",
                 ) from error
             raise ssh_errors.lost(self.target, "before the script began", error) from error
         finally:
@@ -106,23 +116,6 @@ class Ssh:
         if heard.code == -1:
             raise ssh_errors.lost(self.target, "while a script ran", "" if not transport.is_active() else _KILLED)
         return heard
-
-    def _completed(self, heard: Heard, seconds: float) -> Completed:
-        if heard.flooded:
-            raise TransportError(
-                f"{self.target}: a script printed more than {OUTPUT_LIMIT_BYTES >> 20} MiB",
-                remedy="look for an rc file or a command on the host that prints without end",
-            )
-        if not began(heard.stdout):
-            if heard.code is None:
-                raise TransportError(
-                    f"{self.target}: the login succeeded, but no script began within {seconds:.0f} s",
-                    evidence="neither the login shell nor sudo answered",
-                    remedy="log in with ssh and see what the shell's start-up files or sudo wait for",
-                )
-            raise not_started(self.target, heard.code, heard.stdout, heard.stderr)
-        code = 124 if heard.code is None else heard.code
-        return Completed(code, after_begin(heard.stdout), after_begin(heard.stderr), seconds)
 
     def _connected(self) -> paramiko.Transport:
         if self._chain and self._chain[-1].is_active():
@@ -182,7 +175,7 @@ class Ssh:
         known = known_hosts.load((*hop.user_known_hosts, *hop.system_known_hosts))
         types = {k.key.type for k in known.keys(known_hosts.host_name(hop.key_name, hop.port))}
         # A host has several keys: ask for one that is known here, as ssh does, so that the others raise no alarm.
-        options.key_types = sorted(options.key_types, key=lambda name: _key_type(name) not in types)
+        options.key_types = sorted(options.key_types, key=lambda name: known_hosts.algorithm_type(name) not in types)
         return transport
 
     def _socket(self, hop: Hop, through: paramiko.Transport | None) -> socket.socket | paramiko.Channel:
@@ -231,7 +224,8 @@ class Ssh:
                 why = "the key was accepted, but the server asks for a second proof as well"
                 break
             except paramiko.BadAuthenticationType as error:
-                why = f"the server takes only {', '.join(error.allowed_types)}"
+                allowed = ", ".join(filter(None, error.allowed_types))
+                why = f"the server takes only {allowed or 'methods it does not name'}"
                 break
             except paramiko.AuthenticationException:
                 if transport.is_active():
@@ -255,10 +249,7 @@ _config_lock = threading.Lock()
 
 @cache
 def _config(files: tuple[Path, ...]) -> paramiko.SSHConfig:
-    text = read_config(files)
-    if _block and re.search(r"(?im)^\s*match\b.*\bexec\b", text):
-        paramiko.config.invoke = importlib.import_module("invoke")  # type: ignore[attr-defined]
-    return paramiko.SSHConfig.from_text(text)
+    return paramiko.SSHConfig.from_text(read_config(files))
 
 
 def _may_pass(error: Exception) -> bool:
@@ -266,15 +257,11 @@ def _may_pass(error: Exception) -> bool:
     return isinstance(error, EOFError | ConnectionResetError) or "banner" in str(error)
 
 
-def _key_type(algorithm: str) -> str:
-    return "ssh-rsa" if algorithm.startswith("rsa-sha2-") else algorithm
-
-
 def _keys(hop: Hop, skipped: list[str]) -> Iterator[tuple[str, paramiko.PKey]]:
     """(name for messages, key) in the order ssh tries them: files first, each by the agent where it holds it."""
     agent = {key.asbytes(): key for key in _agent_keys()} if hop.agent else {}
     for path in hop.identities:
-        public = _public_blob(path)
+        public = known_hosts.public_key_blob(path.with_name(path.name + ".pub"))
         if public is not None and public in agent:
             yield f"{path} (agent)", agent.pop(public)
             continue
@@ -298,13 +285,6 @@ def _agent_keys() -> tuple[paramiko.PKey, ...]:
         return ()  # a dead SSH_AUTH_SOCK: ssh goes on with the files, too
 
 
-def _public_blob(path: Path) -> bytes | None:
-    try:
-        return binascii.a2b_base64(path.with_name(path.name + ".pub").read_text().split()[1])
-    except (OSError, ValueError, IndexError):
-        return None
-
-
 @cache
 def _load(path: Path) -> paramiko.PKey:
     """A private key, read once for all hosts. Raises TransportError with the reason as its sentence."""
@@ -312,5 +292,5 @@ def _load(path: Path) -> paramiko.PKey:
         return paramiko.PKey.from_path(path)
     except (TypeError, paramiko.PasswordRequiredException) as error:
         raise TransportError(f"{path} has a passphrase, and the agent does not hold it (ssh-add {path})") from error
-    except (OSError, ValueError, paramiko.SSHException, paramiko.UnknownKeyType) as error:
+    except (OSError, ValueError, paramiko.SSHException, paramiko.pkey.UnknownKeyType) as error:
         raise TransportError(f"{path} cannot be read as a private key ({error})") from error

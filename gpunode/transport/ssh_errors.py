@@ -32,7 +32,8 @@ def not_ssh(target: str, hop: Hop, error: Exception) -> TransportError:
     return TransportError(
         f"{target}: {hop.host}:{hop.port} accepts the connection, but no SSH session came about",
         evidence=str(error) or type(error).__name__,
-        remedy=f"try `ssh -v -p {hop.port} {hop.user}@{hop.host}` from here; a busy sshd (MaxStartups) takes fewer --forks",
+        remedy=f"try `ssh -v -p {hop.port} {hop.user}@{hop.host}` from here; "
+        "a busy sshd (MaxStartups) needs fewer --forks",
     )
 
 

@@ -28,8 +28,8 @@ class Proxy:
         with theirs:
             self._process = subprocess.Popen(
                 ("sh", "-c", f"exec {command}"),
-                stdin=theirs,
-                stdout=theirs,
+                stdin=theirs.fileno(),
+                stdout=theirs.fileno(),
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
             )

@@ -1,4 +1,4 @@
-"""A container image without a registry: one static busybox in a docker-archive tar (`docker load`, `ctr images import`)."""
+"""A container image without a registry: a static busybox in a tar for `docker load` and `ctr images import`."""
 
 from __future__ import annotations
 

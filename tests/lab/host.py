@@ -136,7 +136,7 @@ class Host:
         )
 
     def nsrun(self, cmd: str, input: str | None = None, timeout: float = 300, check: bool = False) -> Result:
-        """As root in the host's namespaces: works with sshd dead, the link down, a strange shell; and is 40 times faster."""
+        """As root in the host's namespaces: works with sshd dead, the link down or a strange shell, and at once."""
         argv = ["nsenter", "-t", str(self.machine.init_pid()), "-a", "sh", "-c", cmd]
         return _checked(
             subprocess.run(
@@ -229,7 +229,7 @@ class Host:
         network.set_link(self.machine.name, up=True)
 
     def install_gpunode(self, source_tree: Path, site: Path) -> None:
-        """The product on the host itself, for local runs: /usr/local/bin/gpunode. `site` comes from site.build_site()."""
+        """The product on the host itself, for local runs: /usr/local/bin/gpunode. `site` is build_site()'s."""
         from .product import install  # late: product imports Host
 
         install(self, source_tree, site)

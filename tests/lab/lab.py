@@ -147,7 +147,7 @@ class Lab:
 
 
 def _furnish(host: Host, trust: authority.Trust) -> None:
-    """Everything that makes an image this host: name, address, trust, package sources, cards, units, the test's files."""
+    """What makes an image this host: name, address, trust, package sources, cards, units, the test's files."""
     host.write("/etc/hostname", f"{host.name}\n")
     host.write("/etc/hosts", f"127.0.0.1 localhost\n{host.addr} {host.name}\n")
     host.write("/etc/lab-addr", f"{host.addr}\n")

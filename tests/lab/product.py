@@ -10,17 +10,23 @@ import tomlkit
 from .host import Host
 
 HOME = "/opt/gpunode"
-LAUNCHER = """#!/bin/sh
-PYTHONPATH={home}/source:{home}/site exec python3 -P -c 'import sys; from {module} import {function}; sys.exit({function}())' "$@"
+LAUNCHER = """#!/usr/bin/python3 -P
+import sys
+
+sys.path[:0] = ["{home}/source", "{home}/site"]
+from {module} import {function}
+
+sys.exit({function}())
 """
 
 
 def install(host: Host, source_tree: Path, site: Path) -> None:
     module, function = _entry_point(source_tree)
-    for source, name in ((source_tree / "gpunode", "source/gpunode"), (site, "site")):
-        shutil.copytree(
-            source, host.path(f"{HOME}/{name}"), dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__")
-        )
+    places = {"source/gpunode": source_tree / "gpunode", "source/templates": source_tree / "templates", "site": site}
+    for name, source in places.items():
+        if source.is_dir():
+            target = host.path(f"{HOME}/{name}")
+            shutil.copytree(source, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
     host.write("/usr/local/bin/gpunode", LAUNCHER.format(home=HOME, module=module, function=function), 0o755)
 
 

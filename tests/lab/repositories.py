@@ -29,7 +29,7 @@ KEYRING = "/usr/share/keyrings/cuda-archive-keyring.gpg"
 
 
 def web_root(trust: Trust) -> Path:
-    """The built tree, from the cache when its recipe has not changed. Do not edit it: `copy_root` gives a run its own."""
+    """The built tree, from the cache unless its recipe changed. Not to be edited: `copy_root` gives a run its own."""
     key = _recipe_hash(trust)
     root = cache() / "repos" / key
     with locked("repos"):

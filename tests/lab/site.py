@@ -58,7 +58,7 @@ def _requirements(pyproject: Path) -> list[str]:
 
 
 def _drop_compiled(site: Path) -> None:
-    """PyYAML and MarkupSafe fall back to Python where their extension is missing; the one of this Python fits no other."""
+    """An extension of this Python fits no other; PyYAML and MarkupSafe fall back to Python where theirs is missing."""
     for extension in site.rglob("*.so"):
         extension.unlink()
 

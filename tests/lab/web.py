@@ -32,7 +32,7 @@ class Request:
 
 @dataclass
 class Site:
-    """What the server offers and how it fails. `faults` maps a part of "host/path" to a fault; the first match counts."""
+    """What the server offers and how it fails. `faults`: a part of "host/path" to a fault; the first match counts."""
 
     root: Path
     faults: dict[str, Fault] = field(default_factory=dict)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.lab.host import Host
+
 from .pci import DEVICES, write_device
 
 FILES = Path(__file__).with_name("files")

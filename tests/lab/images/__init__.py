@@ -1,4 +1,4 @@
-"""The images that hosts start from: which overlay layers a distribution and runtime need, and whether they are built."""
+"""The images that hosts start from: which overlay layers a host needs, and whether they are built."""
 
 from __future__ import annotations
 

@@ -121,12 +121,14 @@ def _pinning(pinned: str) -> Package:
     names = "nvidia-* libnvidia-* libcuda1 cuda-drivers"
     preferences = f"Package: {names}\nPin: version {pattern}\nPin-Priority: 1001\n"
     name = f"nvidia-driver-pinning-{pinned}"
+    # apt_preferences(5): a file with an extension other than "pref" is ignored, and ".03" would be one.
+    path = f"/etc/apt/preferences.d/{name}{'.pref' if '.' in pinned else ''}"
     return Package(
         name,
         version,
         architecture="all",
         provides=("nvidia-driver-pinning",),
         conflicts=("nvidia-driver-pinning",),
-        files={f"/etc/apt/preferences.d/{name}": File(preferences.encode())},
-        conffiles=(f"/etc/apt/preferences.d/{name}",),
+        files={path: File(preferences.encode())},
+        conffiles=(path,),
     )

@@ -44,11 +44,8 @@ def _release(version: str) -> Iterator[Package]:
 
 
 def _base(version: str) -> Package:
-    refresh = (
-        "systemctl daemon-reload || true\n"
-        "systemctl enable nvidia-cdi-refresh.path nvidia-cdi-refresh.service || true\n"
-        "systemctl start nvidia-cdi-refresh.path nvidia-cdi-refresh.service || true"
-    )
+    units = "nvidia-cdi-refresh.path nvidia-cdi-refresh.service"
+    refresh = f"systemctl daemon-reload || true\nsystemctl enable {units} || true\nsystemctl start {units} || true"
     return Package(
         "nvidia-container-toolkit-base",
         f"{version}-1",
@@ -62,5 +59,5 @@ def _base(version: str) -> Package:
             f"{UNITS}/nvidia-cdi-refresh.service": File(text("nvidia-cdi-refresh.service")),
             f"{UNITS}/nvidia-cdi-refresh.path": File(text("nvidia-cdi-refresh.path")),
         },
-        prerm='[ "$1" != remove ] || systemctl disable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service || true',
+        prerm=f'[ "$1" != remove ] || systemctl disable --now {units} || true',
     )

@@ -1,0 +1,160 @@
+"""Plan -> what happened. Nothing is written before every file of the plan is known to be as the plan saw it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from gpunode.apply.files import drift, drifted, sha256
+from gpunode.apply.journal import Journal, Written, open_steps, parse_journal
+from gpunode.apply.lock import HostLock
+from gpunode.apply.shell import Host, spoken
+from gpunode.apply.step import StepRun, flush
+from gpunode.errors import Drift, StepFailed
+from gpunode.model.plan import Plan, PutFile, RemoveFile, Step
+from gpunode.model.report import Event, EventKind, StepResult, StepStatus
+from gpunode.model.spec import PARTS
+from gpunode.transport.base import Transport
+
+OnEvent = Callable[[Event], None]
+
+
+def execute(
+    plan: Plan,
+    transport: Transport,
+    *,
+    run_id: str,
+    on_event: OnEvent,
+    stop: Callable[[], bool],
+    lock: HostLock | None = None,
+    before: Mapping[str, object] | None = None,
+    mirror: Callable[[str], None] | None = None,
+    pause: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] = time.monotonic,
+) -> tuple[StepResult, ...]:
+    """Carry the plan out, step by step; one result a step, in the plan's order.
+
+    A step whose action fails is put back (files first, then its undo) and the rest is skipped; so is the rest when
+    `stop()` turns true between two steps. `before` goes to the journal for a later undo; `mirror` hears every journal
+    line. Raises Drift before the first byte when a file is not as the plan saw it, TransportError when the host is lost
+    (the journal shows the open step; the next run picks it up), and HostLocked when the lock was taken over.
+    """
+    host = lock.host if lock else Host(transport)
+    journal = Journal(run_id, mirror)
+    left = _survey(host, plan)
+    journal.add("run-begin", schema=1, before=dict(before or {}))
+    _supersede(journal, plan, left)
+    work = _Work(plan, host, journal, on_event, pause, clock, lock, left)
+    results: list[StepResult] = []
+    status = "done"
+    for step in plan.steps:
+        if status == "done" and stop():
+            status = "stopped"
+        if status != "done":
+            results.append(StepResult(step.id, StepStatus.SKIPPED))
+            continue
+        results.append(work.carry_out(step))
+        if results[-1].status is not StepStatus.DONE:
+            status = "failed"
+    journal.add("run-end", status=status)
+    flush(host, journal)
+    return tuple(results)
+
+
+Open = dict[tuple[str, str], tuple[Written, ...]]  # (run, step) -> the files it had announced
+
+
+@dataclass(frozen=True)
+class _Work:
+    plan: Plan
+    host: Host
+    journal: Journal
+    on_event: OnEvent
+    pause: Callable[[float], None]
+    clock: Callable[[], float]
+    lock: HostLock | None
+    left: Open
+
+    def carry_out(self, step: Step) -> StepResult:
+        self._tell(EventKind.STEP_BEGIN, step)
+        begin = self.clock()
+        self.journal.add("step-begin", step=step.id, title=step.title)
+        earlier = tuple(w for (_, left_id), files in self.left.items() if left_id == step.id for w in files)
+        run = StepRun(
+            self.host, self.journal, step, lambda line: self._note(step, line), self.pause, self.lock, earlier
+        )
+        try:
+            for action in step.actions:
+                run.perform(action)
+            result = StepResult(step.id, StepStatus.DONE)
+        except (StepFailed, Drift) as error:
+            result = _failed(step, run, error)
+        result = replace(result, commands=tuple(run.commands), seconds=self.clock() - begin)
+        self._end(step, result)
+        return result
+
+    def _end(self, step: Step, result: StepResult) -> None:
+        """The end goes along with the next script; a killed earlier try of this step ends with it."""
+        for run_id, left_id in self.left:
+            if left_id == step.id:
+                self.journal.add("step-end", run=run_id, step=step.id, status="superseded")
+        self.journal.add("step-end", step=step.id, status=result.status.value, error=result.error)
+        self._tell(EventKind.STEP_END, step, result.status, result.seconds, result.error)
+
+    def _tell(
+        self, kind: EventKind, step: Step, status: StepStatus | None = None, seconds: float = 0.0, error: str = ""
+    ) -> None:
+        self.on_event(Event(kind, self.plan.target, error or step.title, step.id, status, seconds))
+
+    def _note(self, step: Step, line: str) -> None:
+        self.on_event(Event(EventKind.NOTE, self.plan.target, line, step.id))
+
+
+def _failed(step: Step, run: StepRun, error: StepFailed | Drift) -> StepResult:
+    faults = run.roll_back()
+    if faults:
+        return StepResult(
+            step.id,
+            StepStatus.ROLLBACK_FAILED,
+            error=f"{error.problem}; and the way back failed too: {'; '.join(faults)}",
+            evidence=error.evidence,
+            remedy="put the files named here back by hand, restart what reads them, then run gpunode setup again",
+        )
+    return StepResult(step.id, StepStatus.FAILED, error=error.problem, evidence=error.evidence, remedy=error.remedy)
+
+
+def _survey(host: Host, plan: Plan) -> Open:
+    """Hold every file of the plan against its expected hash, and read what a killed run left open. Raises Drift."""
+    first: dict[str, PutFile | RemoveFile] = {}
+    for step in plan.steps:
+        for action in step.actions:
+            if isinstance(action, (PutFile, RemoveFile)):
+                first.setdefault(action.path, action)  # a later write of the same file expects the earlier one's text
+    done = host.run("survey.sh", host.token, *first)
+    spoken(done)
+    files, _, journal = done.stdout.decode("utf-8", "surrogateescape").partition("\njournal\n")
+    for action, now in zip(first.values(), files.splitlines()[1:], strict=True):
+        _hold(host.transport.target, action, now)
+    return open_steps(parse_journal(journal))
+
+
+def _hold(target: str, action: PutFile | RemoveFile, now: str) -> None:
+    match action:
+        case PutFile():
+            after, free = sha256(action.text.encode("utf-8", "surrogateescape")), action.any_before
+        case RemoveFile():
+            after, free = "absent", action.expect_sha256 is None
+    if drifted(action.expect_sha256, now, after, free):
+        raise drift(target, action.path, action.expect_sha256, now)
+
+
+def _supersede(journal: Journal, plan: Plan, left: Open) -> None:
+    """Close steps that a killed run left open and that fresh facts no longer ask for: they turned out right.
+
+    Otherwise a failure of the same step months later would bring back today's bytes.
+    """
+    wanted = {step.id for step in plan.steps}
+    for run_id, step in left:
+        if step not in wanted and plan.spec.only == PARTS:
+            journal.add("step-end", run=run_id, step=step, status="superseded")

@@ -1,0 +1,154 @@
+"""One step on one host: its actions, and the way back when one of them fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from gpunode.apply.detached import run_detached, stdin_of
+from gpunode.apply.files import put_file, remove_file, restore, slug
+from gpunode.apply.journal import Journal, Written
+from gpunode.apply.lock import HostLock
+from gpunode.apply.reboot import reboot_and_wait
+from gpunode.apply.shell import SHORT_S, Host, last_words, shell_line, spoken, tail
+from gpunode.errors import Drift, StepFailed, TransportError
+from gpunode.model.plan import Action, PutFile, Reboot, RemoveFile, Run, Step
+from gpunode.model.report import CommandResult
+
+GRACE_S = 15.0  # over the command's own limit, which the host enforces
+
+
+@dataclass
+class StepRun:
+    """A step under way: what it wrote and ran so far."""
+
+    host: Host
+    journal: Journal
+    step: Step
+    heard: Callable[[str], None]
+    pause: Callable[[float], None]
+    lock: HostLock | None = None
+    earlier: tuple[Written, ...] = ()  # files that a killed run left open in this same step
+    written: list[Written] = field(default_factory=list)
+    commands: list[CommandResult] = field(default_factory=list)
+    ran: bool = False  # a command was begun, whether or not it ended
+
+    def perform(self, action: Action) -> None:
+        """Raises StepFailed or Drift when the action fails, TransportError when the host is lost."""
+        match action:
+            case Run():
+                self._run(action)
+            case PutFile():
+                self._note(put_file(self.host, self.journal, self.step.id, action))
+            case RemoveFile():
+                self._note(remove_file(self.host, self.journal, self.step.id, action))
+            case Reboot():
+                reboot_and_wait(self.host, self.journal, action.wait_s, pause=self.pause)
+                if self.lock:
+                    self.lock.take()  # /run, and the lock in it, went with the reboot
+            case _:
+                assert_never(action)
+
+    def roll_back(self) -> list[str]:
+        """Files back to their bytes, newest first, then the step's undo; one sentence for each that would not go back."""
+        changed = self.ran
+        faults = []
+        for written, own in [
+            *((w, True) for w in reversed(self.written)),
+            *((w, False) for w in reversed(self.earlier)),
+        ]:
+            try:
+                changed |= restore(self.host, self.journal, self.step.id, written, own=own) == "restored"
+            except (StepFailed, TransportError) as error:
+                kept = f"its old bytes are in {written.backup}" if written.backup else "it was absent before"
+                faults.append(f"{written.path} could not be put back ({error.problem}); {kept}")
+        # With nothing changed there is nothing to undo: no daemon is restarted because a candidate was not valid.
+        return faults if faults or not changed else self._undo()
+
+    def _undo(self) -> list[str]:
+        for action in self.step.undo:
+            try:
+                self.perform(action)
+            except (StepFailed, Drift, TransportError) as error:
+                return [f"after the files were put back: {error.problem}"]
+        return []
+
+    def _note(self, written: Written | None) -> None:
+        if written:
+            self.written.append(written)
+
+    def _run(self, run: Run) -> None:
+        self.ran = True
+        for wait_s in (*run.retry, None):
+            result = self._once(run)
+            self.commands.append(result)
+            if result.code in run.ok:
+                return
+            if wait_s is not None:
+                self.pause(wait_s)
+        raise _failure(run, result)
+
+    def _once(self, run: Run) -> CommandResult:
+        self.journal.add("command", step=self.step.id, argv=run.argv)
+        return self._detached(run) if run.detach else self._attached(run)
+
+    def _attached(self, run: Run) -> CommandResult:
+        limit = str(max(1, round(run.timeout_s)))
+        done = self.host.run(
+            "run.sh",
+            self.host.token,
+            self.journal.pending(),
+            limit,
+            *run.argv,
+            stdin=stdin_of(run),
+            timeout_s=run.timeout_s + GRACE_S,
+        )
+        if done.code != 124 or done.stdout:
+            spoken(done)  # anything but `ran` raises
+        self.journal.delivered()
+        output = (done.stdout.partition(b"\n")[2] + done.stderr).decode("utf-8", "replace")
+        return CommandResult(name(run), done.code, tail(output), done.seconds)
+
+    def _detached(self, run: Run) -> CommandResult:
+        run_id = slug(f"{self.journal.run_id}-{self.step.id}-{self.journal.number()}")
+        ended = run_detached(self.host, self.journal, run_id, run, heard=self.heard, pause=self.pause)
+        if ended.code is None:
+            raise StepFailed(
+                f"{name(run)} vanished without an exit code: {last_words(ended.output) or 'it said nothing'}",
+                evidence=f"/var/lib/gpunode/runs/{run_id}/out holds what it printed",
+                remedy="look in the kernel log for the OOM killer, then run gpunode setup again: it repairs packages",
+            )
+        return CommandResult(name(run), ended.code, tail(ended.output), ended.seconds)
+
+
+def flush(host: Host, journal: Journal) -> None:
+    """Bring the waiting journal lines to the host now."""
+    if lines := journal.pending():
+        spoken(host.run("run.sh", host.token, lines, "1", timeout_s=SHORT_S))
+        journal.delivered()
+
+
+def name(run: Run) -> str:
+    """What a person calls the command."""
+    return run.says or shell_line(run.argv)
+
+
+def assert_never(value: NoReturn) -> NoReturn:
+    """typing.assert_never, which Python 3.10 does not have: mypy proves that it is never reached."""
+    raise AssertionError(f"not an action: {value!r}")
+
+
+def _failure(run: Run, result: CommandResult) -> StepFailed:
+    words = last_words(result.output)
+    if result.code == 124:
+        return StepFailed(
+            f"{name(run)} did not end within {run.timeout_s:.0f} s" + (f": {words}" if words else ""),
+            evidence=result.output,
+            remedy="run gpunode setup again, or run the command by hand to see where it hangs",
+        )
+    return StepFailed(
+        f"{name(run)} ended with code {result.code}: {words or 'it said nothing'}",
+        evidence=result.output,
+        remedy="mend what it names, then run gpunode setup again",
+    )

@@ -1,0 +1,123 @@
+"""What the kernel was started with, and what it will be started with next."""
+
+from __future__ import annotations
+
+import re
+
+from gpunode.checks import needs
+from gpunode.checks.registry import Context, check
+from gpunode.checks.words import listing
+from gpunode.model.facts import HostFacts
+from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+
+RIVALS = ("nouveau", "nova_core")
+BLOCKS = re.compile(
+    r"(?:^|\s)((?:module_blacklist|modprobe\.blacklist|rd\.driver\.blacklist)=(?:\S*,)?nvidia(?=[,\s]|$)\S*)"
+)
+
+
+@check(
+    "boot.nouveau-loaded",
+    Severity.ERROR,
+    title="neither nouveau nor nova is loaded",
+    reads="/sys/module",
+    remedy="gpunode setup --only driver --reboot if-needed",
+    needs=(needs.gpu, needs.host_driver),
+)
+def nouveau_loaded(host: HostFacts, context: Context) -> CheckOutcome:
+    """The free driver nouveau (or nova) sits where the NVIDIA driver should."""
+    found = [name for name in RIVALS if name in host.kernel.modules]
+    if not found:
+        return None
+    return Finding(
+        f"{listing(found)} is loaded",
+        evidence=f"/sys/module/{found[0]} is there",
+        remedy="gpunode setup --only driver --reboot if-needed keeps it away and rebuilds the initramfs",
+        fix="driver",
+    )
+
+
+@check(
+    "boot.nouveau-blacklisted",
+    Severity.WARNING,
+    title="nouveau stays away at the next boot",
+    reads="/etc/modprobe.d, /usr/lib/modprobe.d and the kernel command line",
+    remedy="gpunode setup --only driver",
+    needs=(needs.gpu, needs.host_driver, needs.version),
+)
+def nouveau_blacklisted(host: HostFacts, context: Context) -> CheckOutcome:
+    """Nothing keeps nouveau away: at the next boot it may take the cards first."""
+    if "nouveau" in host.kernel.blacklisted:
+        return None
+    return Finding(
+        "nouveau is not blacklisted",
+        evidence="no `blacklist nouveau` in modprobe.d, no modprobe.blacklist=nouveau on the kernel command line",
+        remedy="gpunode setup --only driver",
+        fix="driver",
+    )
+
+
+@check(
+    "boot.cmdline-blocks",
+    Severity.ERROR,
+    title="the kernel command line lets the driver load",
+    reads="/proc/cmdline",
+    remedy="take the option out of /etc/default/grub, run update-grub (or grub2-mkconfig) and reboot",
+    needs=(needs.gpu, needs.host_driver),
+)
+def cmdline_blocks(host: HostFacts, context: Context) -> CheckOutcome:
+    """The kernel command line forbids the nvidia module."""
+    if not host.kernel.cmdline:
+        return NotApplicable("/proc/cmdline was not read")
+    found = BLOCKS.search(host.kernel.cmdline)
+    if found is None:
+        return None
+    return Finding(
+        "the kernel command line blacklists nvidia",
+        evidence=f"/proc/cmdline: {found.group(1)}",
+        remedy="take the option out of /etc/default/grub, run update-grub (or grub2-mkconfig) and reboot",
+    )
+
+
+@check(
+    "boot.pending-reboot",
+    Severity.WARNING,
+    title="no update waits for a reboot",
+    reads="/run/reboot-required and /run/reboot-required.pkgs",
+    remedy="reboot the host",
+    needs=(needs.gpu,),
+)
+def pending_reboot(host: HostFacts, context: Context) -> CheckOutcome:
+    """An update is installed and waits for a reboot."""
+    if host.kernel.reboot_required is None:
+        return None
+    asked = listing(sorted(set(host.kernel.reboot_required.split()))) or "it names no package"
+    return Finding(
+        "a reboot is pending",
+        evidence=f"/run/reboot-required.pkgs: {asked}",
+        remedy="drain the node and reboot it",
+    )
+
+
+@check(
+    "boot.module-signer",
+    Severity.ERROR,
+    title="the kernel may load the driver under Secure Boot",
+    reads="the SecureBoot EFI variable; modinfo -F signer nvidia",
+    remedy="install the distribution's signed modules, or enrol the signing key at the console (mokutil --import)",
+    needs=(needs.gpu, needs.host_driver, needs.version),
+)
+def module_signer(host: HostFacts, context: Context) -> CheckOutcome:
+    """Secure Boot is on and nobody signed the nvidia module, so the kernel refuses it."""
+    if host.security.secure_boot is None:
+        return NotApplicable("not a UEFI machine, or the Secure Boot state is not known")
+    if not host.security.secure_boot or host.driver.signer or host.driver.loaded is not None:
+        return None
+    if "modinfo" in host.unread:
+        return NotApplicable(f"modinfo was not read: {host.unread['modinfo']}")
+    return Finding(
+        "Secure Boot is on and the nvidia module is not signed",
+        evidence="modinfo -F signer nvidia prints nothing",
+        remedy="install the distribution's signed modules, or sign with an enrolled key "
+        "(mokutil --import KEY, then confirm at the console)",
+    )

@@ -1,0 +1,272 @@
+"""The NVIDIA Container Toolkit: is it whole, safe, and told the right things?"""
+
+from __future__ import annotations
+
+from gpunode.checks import needs
+from gpunode.checks.registry import Context, check
+from gpunode.checks.words import active_lines, listing, numbers, setting
+from gpunode.model.facts import HostFacts
+from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+
+CONFIG = "/etc/nvidia-container-runtime/config.toml"
+OLD_REPOSITORIES = ("nvidia.github.io/nvidia-docker", "nvidia.github.io/nvidia-container-runtime")
+MODES = ("auto", "legacy", "cdi", "csv", "jit-cdi")
+SETUP = "gpunode setup --only toolkit"
+
+
+def _wanted(host: HostFacts, context: Context) -> bool:
+    return context.spec is None or context.spec.toolkit.kind != "none"
+
+
+@check(
+    "ctk.installed",
+    Severity.ERROR,
+    title="the container toolkit is installed",
+    reads="nvidia-ctk --version; nvidia-container-runtime in PATH",
+    remedy=SETUP,
+    needs=(needs.gpu, needs.engine),
+)
+def installed(host: HostFacts, context: Context) -> CheckOutcome:
+    """The container toolkit is missing, so no container can be given a card."""
+    if not _wanted(host, context):
+        return NotApplicable("the spec wants no toolkit")
+    toolkit = host.toolkit
+    if toolkit.version and toolkit.runtime_path and toolkit.runtime_executable:
+        return None
+    if toolkit.version is None:
+        summary, evidence = "the NVIDIA Container Toolkit is not installed", "nvidia-ctk --version answers nothing"
+    elif toolkit.runtime_path is None:
+        summary, evidence = (
+            "nvidia-container-runtime is missing",
+            f"nvidia-ctk {toolkit.version} is there, it is not in PATH",
+        )
+    else:
+        summary, evidence = "nvidia-container-runtime cannot be run", f"{toolkit.runtime_path} is not executable"
+    return Finding(summary, evidence=evidence, remedy=SETUP, fix="toolkit")
+
+
+@check(
+    "ctk.versions-match",
+    Severity.ERROR,
+    title="the toolkit's packages are one version",
+    reads="dpkg-query -W or rpm -qa against catalog/toolkit.yaml",
+    remedy=SETUP,
+    needs=(needs.packages, needs.toolkit),
+)
+def versions_match(host: HostFacts, context: Context) -> CheckOutcome:
+    """The toolkit's packages are of different versions."""
+    have = {n: host.packages.installed[n] for n in context.catalog.toolkit.packages if n in host.packages.installed}
+    have = {n: p for n, p in have.items() if p.configured}
+    if not have:
+        return NotApplicable("the toolkit does not come from packages")
+    if len({numbers(p.version) for p in have.values()}) == 1:
+        return None
+    return Finding(
+        "the toolkit's packages are not one version",
+        evidence=listing((f"{n} {p.version}" for n, p in sorted(have.items())), 8),
+        remedy=SETUP,
+        fix="toolkit",
+    )
+
+
+@check(
+    "sec.ctk-cve",
+    Severity.ERROR,
+    title="the toolkit has no known way out of a container",
+    reads="nvidia-ctk --version against the floor in catalog/toolkit.yaml",
+    remedy=SETUP,
+    needs=(needs.toolkit,),
+)
+def cve(host: HostFacts, context: Context) -> CheckOutcome:
+    """The toolkit's version lets a container take over the host."""
+    floor, version = context.catalog.toolkit.floor, host.toolkit.version or ""
+    if not numbers(version):
+        return NotApplicable(f"nvidia-ctk's version {version!r} cannot be compared")
+    if numbers(version) >= numbers(floor):
+        return None
+    return Finding(
+        f"toolkit {version} is older than {floor}",
+        evidence=f"nvidia-ctk --version prints {version}; {context.catalog.toolkit.floor_why}",
+        remedy=SETUP,
+        fix="toolkit",
+    )
+
+
+@check(
+    "ctk.config",
+    Severity.ERROR,
+    title="the toolkit's own config is sane",
+    reads=CONFIG,
+    remedy="nvidia-ctk config --in-place --set KEY=VALUE",
+    needs=(needs.toolkit,),
+)
+def config(host: HostFacts, context: Context) -> CheckOutcome:
+    """The toolkit's config.toml gives containers no card, or runs their ldconfig as root."""
+    file = host.file(CONFIG)
+    if file.unread is not None:
+        return NotApplicable(f"{CONFIG} was not read: {file.unread}")
+    if file.text is None:
+        return NotApplicable(f"{CONFIG} is absent: the toolkit runs on its defaults")
+    cgroups = setting(file.text, "no-cgroups")
+    if cgroups is not None and cgroups[1] == "true":
+        return _config_finding(
+            "no-cgroups is true: containers of a daemon that runs as root get no card", "no-cgroups", cgroups, "false"
+        )
+    ldconfig = setting(file.text, "ldconfig")
+    if ldconfig is not None and not ldconfig[1].startswith("@"):
+        return _config_finding(
+            "ldconfig is run from inside the container (it has no @)", "ldconfig", ldconfig, "@/sbin/ldconfig"
+        )
+    mode = setting(file.text, "mode")
+    if mode is not None and mode[1] not in MODES:
+        return _config_finding(f"mode {mode[1]!r} is not one of {', '.join(MODES)}", "mode", mode, "auto")
+    return None
+
+
+def _config_finding(summary: str, key: str, found: tuple[int, str], better: str) -> Finding:
+    table = {"mode": "nvidia-container-runtime.mode"}.get(key, f"nvidia-container-cli.{key}")
+    return Finding(
+        summary,
+        evidence=f"{CONFIG}:{found[0]} {key} = {found[1]}",
+        remedy=f"nvidia-ctk config --in-place --set {table}={better}",
+    )
+
+
+@check(
+    "ctk.cdi-present",
+    Severity.ERROR,
+    title="a CDI specification of the cards is there",
+    reads="/etc/cdi and /var/run/cdi",
+    remedy="systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service",
+    needs=(needs.gpu, needs.toolkit),
+)
+def cdi_present(host: HostFacts, context: Context) -> CheckOutcome:
+    """CDI is asked for and no specification names a card."""
+    by_spec = context.spec is not None and context.spec.runtime.cdi
+    by_config = (setting(host.file(CONFIG).text, "mode") or (0, ""))[1] == "cdi"
+    if not (by_spec or by_config):
+        return NotApplicable("nothing asks for CDI specifications: neither the spec nor the toolkit's mode")
+    if any(d.startswith("nvidia.com/gpu=") for d in host.toolkit.cdi_devices):
+        return None
+    return Finding(
+        "no CDI specification names nvidia.com/gpu",
+        evidence=f"/etc/cdi and /var/run/cdi: {listing(host.toolkit.cdi_specs) or 'no files'}",
+        remedy="systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service, "
+        "or nvidia-ctk cdi generate --output=/var/run/cdi/nvidia.yaml",
+    )
+
+
+@check(
+    "ctk.cdi-fresh",
+    Severity.ERROR,
+    title="the CDI specifications fit the running driver",
+    reads="/etc/cdi/*, /var/run/cdi/* against /sys/module/nvidia/version",
+    remedy="systemctl restart nvidia-cdi-refresh.service, or nvidia-ctk cdi generate",
+    needs=(needs.gpu, needs.host_driver, needs.loaded, needs.toolkit),
+)
+def cdi_fresh(host: HostFacts, context: Context) -> CheckOutcome:
+    """The CDI specification mounts libraries of a driver that is gone, so containers do not start."""
+    texts = [(path, host.file(path).text or "") for path in host.toolkit.cdi_specs]
+    mounts = [(path, text) for path, text in texts if "libcuda.so." in text]
+    if not mounts:
+        return NotApplicable("no CDI specification mounts driver libraries")
+    stale = [path for path, text in mounts if f"libcuda.so.{host.driver.loaded}" not in text]
+    if not stale:
+        return None
+    return Finding(
+        f"{listing(stale)} is from another driver",
+        evidence=f"{stale[0]} does not mount libcuda.so.{host.driver.loaded}, the version that is loaded",
+        remedy=f"systemctl restart nvidia-cdi-refresh.service, or nvidia-ctk cdi generate --output={stale[0]}",
+    )
+
+
+@check(
+    "ctk.cdi-duplicate",
+    Severity.WARNING,
+    title="one CDI specification for each card",
+    reads="/etc/cdi and /var/run/cdi",
+    remedy="rm the stale one",
+    needs=(needs.gpu, needs.toolkit),
+)
+def cdi_duplicate(host: HostFacts, context: Context) -> CheckOutcome:
+    """Two CDI specifications describe the same cards; an old one may win."""
+    kinds = [p for p in host.toolkit.cdi_specs if "nvidia.com/gpu" in (host.file(p).text or "")]
+    if not kinds:
+        return NotApplicable("no CDI specification names nvidia.com/gpu")
+    if len(kinds) == 1:
+        return None
+    etc = [p for p in kinds if p.startswith("/etc/")] or kinds[1:]
+    return Finding(
+        f"{len(kinds)} CDI specifications define nvidia.com/gpu",
+        evidence=listing(kinds),
+        remedy=f"rm {etc[0]} when nvidia-cdi-refresh writes the other; keep one",
+    )
+
+
+@check(
+    "ctk.cdi-refresh-unit",
+    Severity.WARNING,
+    title="CDI specifications are renewed by themselves",
+    reads="systemctl show nvidia-cdi-refresh.path nvidia-cdi-refresh.service",
+    remedy="systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service",
+    needs=(needs.gpu, needs.toolkit),
+)
+def cdi_refresh_unit(host: HostFacts, context: Context) -> CheckOutcome:
+    """Nobody renews the CDI specification after a driver upgrade."""
+    there = [(n, s) for n, s in host.services.items() if n.startswith("nvidia-cdi-refresh.") and s.load == "loaded"]
+    if not there:
+        return NotApplicable("this toolkit brings no nvidia-cdi-refresh unit")
+    if any(s.enabled.startswith("enabled") for _, s in there):
+        return None
+    return Finding(
+        f"{listing(n for n, _ in there)} is not enabled",
+        evidence=f"systemctl is-enabled {there[0][0]} prints {there[0][1].enabled or 'nothing'}",
+        remedy="systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service",
+    )
+
+
+@check(
+    "ctk.legacy-packages",
+    Severity.WARNING,
+    title="no leftovers of the old nvidia-docker",
+    reads="dpkg-query -W or rpm -qa against catalog/toolkit.yaml",
+    remedy=SETUP,
+    needs=(needs.gpu, needs.packages),
+)
+def legacy_packages(host: HostFacts, context: Context) -> CheckOutcome:
+    """Packages that the container toolkit has replaced are still installed."""
+    old = [n for n in context.catalog.toolkit.replaces if n in host.packages.installed]
+    old = [n for n in old if host.packages.installed[n].configured]
+    if not old:
+        return None
+    return Finding(
+        f"{listing(old)} is still installed",
+        evidence=listing(f"{n} {host.packages.installed[n].version}" for n in old),
+        remedy=f"{SETUP}; then {'apt-get purge' if host.packages.manager == 'apt' else 'dnf remove'} {' '.join(old)}",
+        fix="toolkit",
+    )
+
+
+@check(
+    "ctk.repo",
+    Severity.WARNING,
+    title="the toolkit's repository is the current one",
+    reads="/etc/apt/sources.list.d, /etc/yum.repos.d",
+    remedy=SETUP,
+    needs=(needs.gpu, needs.packages),
+)
+def repo(host: HostFacts, context: Context) -> CheckOutcome:
+    """The toolkit's repository is one that gets no updates any more."""
+    lines = [(f.path, n, line) for f in host.packages.sources for n, line in active_lines(f.text) if "nvidia" in line]
+    if not lines:
+        return NotApplicable("no NVIDIA repository is configured")
+    old = [(path, n, line) for path, n, line in lines if any(url in line for url in OLD_REPOSITORIES)]
+    if not old:
+        return None
+    path, number, line = old[0]
+    return Finding(
+        "the repository nvidia-docker has ended",
+        evidence=f"{path}:{number} {line}",
+        remedy=f"rm {path}; {SETUP} adds libnvidia-container",
+        fix="toolkit",
+    )

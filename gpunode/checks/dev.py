@@ -1,0 +1,136 @@
+"""Device nodes: what programs and containers open to reach a card."""
+
+from __future__ import annotations
+
+import re
+
+from gpunode.checks import needs
+from gpunode.checks.registry import Context, check
+from gpunode.checks.words import listing, numbers, setting
+from gpunode.model.facts import HostFacts
+from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+
+NVIDIA_MAJOR = 195  # fixed for nvidia and nvidiactl (Documentation/admin-guide/devices.txt); nvidia-uvm's is dynamic
+CARD = re.compile(r"/dev/nvidia\d+")
+CTK_CONFIG = "/etc/nvidia-container-runtime/config.toml"
+CDI_BY_DEFAULT = (1, 18)  # from here on "auto" makes a CDI specification in memory for every container
+NODES = (needs.gpu, needs.host_driver, needs.loaded, needs.read("devices"))
+
+
+@check(
+    "dev.nodes",
+    Severity.ERROR,
+    title="/dev has a node for every card",
+    reads="/dev/nvidiactl, /dev/nvidia0 ... against /proc/driver/nvidia/gpus",
+    remedy="nvidia-modprobe -c 0 (once for every card), or nvidia-ctk system create-device-nodes --control-devices",
+    needs=NODES,
+)
+def nodes(host: HostFacts, context: Context) -> CheckOutcome:
+    """A card has no device node, so no program can open it."""
+    cards = [d for d in host.devices if CARD.fullmatch(d.path)]
+    control = [d for d in host.devices if d.path == "/dev/nvidiactl"]
+    remedy = (
+        "nvidia-modprobe -c 0, once for every card (-c 1, ...); systemctl enable --now nvidia-persistenced keeps them"
+    )
+    if not control:
+        return Finding("/dev/nvidiactl is missing", evidence="ls /dev/nvidiactl finds nothing", remedy=remedy)
+    if len(cards) < len(host.driver.gpus):
+        return Finding(
+            f"{len(cards)} device nodes for {len(host.driver.gpus)} cards",
+            evidence=f"/dev has {listing((d.path for d in cards), 8) or 'no /dev/nvidia0'}; "
+            f"/proc/driver/nvidia/gpus has {len(host.driver.gpus)} cards",
+            remedy=remedy,
+        )
+    odd = [d for d in (*control, *cards) if d.major != NVIDIA_MAJOR]
+    if not odd:
+        return None
+    return Finding(
+        f"{listing(d.path for d in odd)} is not NVIDIA's device",
+        evidence=f"{odd[0].path} has major {odd[0].major}, nvidia has {NVIDIA_MAJOR}",
+        remedy=f"rm {odd[0].path}; {remedy}",
+    )
+
+
+@check(
+    "dev.uvm",
+    Severity.WARNING,
+    title="/dev/nvidia-uvm belongs to the running module",
+    reads="/dev/nvidia-uvm against /proc/devices",
+    remedy="nvidia-modprobe -u -c 0",
+    needs=NODES,
+)
+def uvm(host: HostFacts, context: Context) -> CheckOutcome:
+    """CUDA finds no /dev/nvidia-uvm, or a stale one."""
+    node = next((d for d in host.devices if d.path == "/dev/nvidia-uvm"), None)
+    if host.uvm_major is None:
+        return NotApplicable("nvidia_uvm is not loaded (drv.uvm-loaded)")
+    if node is None:
+        return Finding(
+            "/dev/nvidia-uvm is missing",
+            evidence=f"/proc/devices has nvidia-uvm as {host.uvm_major}, /dev has no node for it",
+            remedy="nvidia-modprobe -u -c 0",
+        )
+    if node.major == host.uvm_major:
+        return None
+    return Finding(
+        "/dev/nvidia-uvm is a stale node",
+        evidence=f"its major is {node.major}, /proc/devices has nvidia-uvm as {host.uvm_major}",
+        remedy="rm /dev/nvidia-uvm /dev/nvidia-uvm-tools; nvidia-modprobe -u -c 0",
+        severity=Severity.ERROR,
+    )
+
+
+@check(
+    "dev.modes",
+    Severity.ERROR,
+    title="users may open the device nodes",
+    reads="modes of /dev/nvidia*; DeviceFileMode in /proc/driver/nvidia/params",
+    remedy="options nvidia NVreg_DeviceFileMode=0666 in /etc/modprobe.d/nvidia.conf, then reboot",
+    needs=NODES,
+)
+def modes(host: HostFacts, context: Context) -> CheckOutcome:
+    """Only root may open the cards."""
+    found = [d for d in host.devices if CARD.fullmatch(d.path) or d.path in ("/dev/nvidiactl", "/dev/nvidia-uvm")]
+    if not found:
+        return NotApplicable("there are no device nodes (dev.nodes)")
+    closed = [d for d in found if d.mode & 0o666 != 0o666]
+    # The module makes the nodes with this mode: one that differs from the default was somebody's decision.
+    decided = host.driver.params.get("DeviceFileMode", "").strip()
+    if not closed or (decided.isdecimal() and all(d.mode == int(decided[:9]) for d in closed)):
+        return None
+    first = closed[0]
+    return Finding(
+        f"{listing(d.path for d in closed)} is not open to everybody",
+        evidence=f"{first.path} has mode {first.mode:04o}, DeviceFileMode is {decided or 'not set'}",
+        remedy=f"chmod 0666 {first.path}; "
+        "options nvidia NVreg_DeviceFileMode=0666 in /etc/modprobe.d/nvidia.conf keeps it",
+        severity=Severity.WARNING if first.mode & 0o060 == 0o060 else None,
+    )
+
+
+@check(
+    "dev.char-symlinks",
+    Severity.WARNING,
+    title="containers keep their cards over a daemon-reload",
+    reads="/dev/char/MAJOR:MINOR; the engines' cgroup driver; mode in the toolkit's config.toml",
+    remedy="nvidia-ctk system create-dev-char-symlinks --create-all",
+    needs=(*NODES, needs.engine, needs.toolkit),
+)
+def char_symlinks(host: HostFacts, context: Context) -> CheckOutcome:
+    """After `systemctl daemon-reload` running containers lose their cards: Failed to initialize NVML: Unknown Error."""
+    if not any(any(engine.systemd_cgroup.values()) for engine in host.runtimes):
+        return NotApplicable("no engine is known to use systemd's cgroups")
+    mode = (setting(host.file(CTK_CONFIG).text, "mode") or (0, "auto"))[1]
+    version = numbers(host.toolkit.version or "")
+    if mode in ("cdi", "jit-cdi") or (mode == "auto" and version >= CDI_BY_DEFAULT):
+        return None
+    bare = [d for d in host.devices if CARD.fullmatch(d.path) and not d.char_link]
+    if not bare:
+        return None
+    return Finding(
+        f"{listing(d.path for d in bare)} has no link in /dev/char",
+        evidence=f"/dev/char/{bare[0].major}:{bare[0].minor} is absent; toolkit {host.toolkit.version}, mode {mode}",
+        remedy="nvidia-ctk system create-dev-char-symlinks --create-all, "
+        "or a toolkit from 1.18 on (gpunode setup --only toolkit)",
+        fix="toolkit",
+    )

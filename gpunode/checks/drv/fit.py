@@ -1,0 +1,119 @@
+"""Does the driver fit the cards, by NVIDIA's tables?"""
+
+from __future__ import annotations
+
+from gpunode.checks import needs
+from gpunode.checks.registry import Context, check
+from gpunode.checks.words import branch
+from gpunode.model.facts import HostFacts
+from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+
+FIT = (needs.gpu, needs.host_driver, needs.version)
+SETUP = "gpunode plan shows the driver that fits; gpunode setup --only driver --reboot if-needed installs it"
+
+
+def _version(host: HostFacts) -> str:
+    return host.driver.loaded or host.driver.installed or ""
+
+
+@check(
+    "pci.device-support",
+    Severity.ERROR,
+    title="a supported driver exists for every card",
+    reads="PCI device ids against catalog/gpus.yaml and architectures.yaml",
+    remedy="replace the card",
+    needs=(needs.gpu, needs.host_driver),
+)
+def device_support(host: HostFacts, context: Context) -> CheckOutcome:
+    """NVIDIA no longer makes a driver for a card in this box."""
+    for device in host.gpus:
+        card = context.catalog.card(device.device)
+        architecture = context.catalog.architecture(card.architecture)
+        if architecture.refused is not None:
+            return Finding(
+                f"{device.address}: {card.name} has no supported driver",
+                evidence=f"10de:{device.device} is {architecture.title}: {architecture.refused}",
+                remedy="replace the card, or take it out; the other cards can then have a current driver",
+            )
+    return None
+
+
+@check(
+    "drv.flavour-vs-arch",
+    Severity.ERROR,
+    title="open or proprietary: the modules fit the cards",
+    reads="/proc/driver/nvidia/version, modinfo -F license nvidia, catalog/architectures.yaml",
+    remedy=SETUP,
+    needs=FIT,
+)
+def flavour_vs_arch(host: HostFacts, context: Context) -> CheckOutcome:
+    """The driver has the kernel modules that a card cannot work with: No devices were found."""
+    flavour = host.driver.loaded_flavour or host.driver.installed_flavour
+    if flavour is None:
+        return NotApplicable("whether the modules are open or proprietary is not known")
+    for device in host.gpus:
+        card = context.catalog.card(device.device)
+        needed = card.flavour or context.catalog.architecture(card.architecture).flavour
+        if needed in ("either", flavour):
+            continue
+        return Finding(
+            f"{device.address}: {card.name} needs {needed} kernel modules, {flavour} ones are there",
+            evidence=f"driver {_version(host)} has {flavour} modules; "
+            f"10de:{device.device} is {card.architecture.capitalize()}",
+            remedy=SETUP,
+            fix="driver",
+        )
+    return None
+
+
+@check(
+    "drv.branch-vs-arch",
+    Severity.ERROR,
+    title="the driver branch knows every card",
+    reads="the driver's version against catalog/architectures.yaml",
+    remedy=SETUP,
+    needs=FIT,
+)
+def branch_vs_arch(host: HostFacts, context: Context) -> CheckOutcome:
+    """The driver is too old for a card, or too new."""
+    number = branch(_version(host))
+    if number is None:
+        return NotApplicable(f"{_version(host)!r} is not one of NVIDIA's version numbers")
+    for device in host.gpus:
+        card = context.catalog.card(device.device)
+        architecture = context.catalog.architecture(card.architecture)
+        first, last = architecture.first_branch, architecture.last_branch
+        if number < first or (last is not None and number > last):
+            span = f"from {first} on" if last is None else f"from {first} to {last}"
+            return Finding(
+                f"{device.address}: {card.name} is not driven by branch {number}",
+                evidence=f"driver {_version(host)}; {architecture.title} cards are driven by branches {span}",
+                remedy=SETUP,
+                fix="driver",
+            )
+    return None
+
+
+@check(
+    "drv.branch-eol",
+    Severity.WARNING,
+    title="the driver branch still gets fixes",
+    reads="the driver's version against catalog/branches.yaml",
+    remedy=SETUP,
+    needs=FIT,
+)
+def branch_eol(host: HostFacts, context: Context) -> CheckOutcome:
+    """The driver's branch gets no security fixes any more."""
+    number = branch(_version(host))
+    row = context.catalog.branch(number) if number is not None else None
+    if row is None:
+        return NotApplicable(f"the catalog has no row for the branch of driver {_version(host)}")
+    if row.status == "supported":
+        return None
+    supported = ", ".join(str(b.number) for b in context.catalog.branches if b.status == "supported")
+    return Finding(
+        f"driver branch {number} has ended{f' ({row.end})' if row.end else ''}",
+        evidence=f"driver {_version(host)}; supported branches are {supported} (looked up {row.checked})",
+        remedy="gpunode plan shows the upgrade; gpunode setup --only driver --reboot if-needed does it",
+        fix="driver",
+    )

@@ -1,0 +1,149 @@
+"""Is there a driver for the kernel that runs, and for the one that boots next?"""
+
+from __future__ import annotations
+
+import re
+
+from gpunode.checks import needs
+from gpunode.checks.registry import Context, check
+from gpunode.checks.words import listing
+from gpunode.model.facts import HostFacts, KernelTree
+from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+
+META_IMAGE = re.compile(
+    r"linux-image-(?!\d|unsigned-|extra-)(.+)"
+)  # linux-image-generic, not linux-image-6.8.0-51-generic
+BUILDS = (needs.gpu, needs.host_driver, needs.version)
+
+
+@check(
+    "drv.dkms-running",
+    Severity.ERROR,
+    title="DKMS built the driver for the running kernel",
+    reads="dkms status; nvidia.ko* below /lib/modules/RELEASE",
+    remedy="gpunode setup --only driver, or dkms autoinstall",
+    needs=(*BUILDS, needs.dkms),
+)
+def dkms_running(host: HostFacts, context: Context) -> CheckOutcome:
+    """DKMS has not built the driver for the kernel that runs."""
+    running = host.kernel.release
+    lines = [d for d in host.driver.dkms if d.module.startswith("nvidia")]
+    if any(d.kernel == running and d.state.startswith("installed") for d in lines):
+        return None
+    tree = _tree(host, running)
+    if tree is not None and tree.nvidia_module is not None:
+        return None
+    if tree is None and not lines:
+        return NotApplicable("neither dkms status nor the running kernel's module folder was read")
+    states = listing(f"{d.module}/{d.version}, {d.kernel or 'no kernel'}: {d.state}" for d in lines)
+    return Finding(
+        f"no nvidia module is built for the running kernel {running}",
+        evidence=f"dkms status: {states or 'no nvidia line'}",
+        remedy=f"gpunode setup --only driver; the reason is in /var/lib/dkms/nvidia*/*/build/make.log"
+        f" (by hand: dkms autoinstall -k {running})",
+        fix="driver",
+    )
+
+
+@check(
+    "drv.dkms-next",
+    Severity.ERROR,
+    title="the kernel that boots next has a driver",
+    reads="/boot/vmlinuz-* and nvidia.ko* below /lib/modules/*",
+    remedy="gpunode setup --only driver, or dkms autoinstall -k RELEASE",
+    needs=BUILDS,
+)
+def dkms_next(host: HostFacts, context: Context) -> CheckOutcome:
+    """The next reboot loses the GPUs: that kernel has no nvidia module."""
+    bootable = [t for t in host.kernel.trees if t.bootable]
+    if not bootable:
+        return NotApplicable("no kernel in /boot has modules here: what boots next does not come from a package")
+    without = [t for t in bootable if t.nvidia_module is None]
+    if not without:
+        return None
+    following = next((t for t in bootable if t.release == host.kernel.next_boot), None)
+    if following is not None and following in without:
+        return _next_boot_is_bare(following, Severity.ERROR)
+    if following is None and len(without) == len(bootable):
+        return _next_boot_is_bare(without[-1], Severity.ERROR)
+    return Finding(
+        f"{listing(t.release for t in without)} could be booted and has no nvidia module",
+        evidence=f"/boot/vmlinuz-{without[0].release} is there, /lib/modules/{without[0].release} holds no nvidia.ko",
+        remedy=f"gpunode setup --only driver, or remove that kernel "
+        f"(by hand: dkms autoinstall -k {without[0].release})",
+        fix="driver",
+        severity=Severity.WARNING,
+    )
+
+
+def _next_boot_is_bare(tree: KernelTree, severity: Severity) -> Finding:
+    cause = "" if tree.headers else f": {tree.release} has no headers"
+    return Finding(
+        f"the next boot has no nvidia module{cause}",
+        evidence=f"/boot/vmlinuz-{tree.release} is there, /lib/modules/{tree.release} holds no nvidia.ko",
+        remedy=f"gpunode setup --only driver before the next reboot (by hand: dkms autoinstall -k {tree.release})",
+        fix="driver",
+        severity=severity,
+    )
+
+
+@check(
+    "drv.headers-running",
+    Severity.ERROR,
+    title="headers of the running kernel are installed",
+    reads="/lib/modules/RELEASE/build/Makefile",
+    remedy="gpunode setup --only driver",
+    needs=(*BUILDS, needs.dkms),
+)
+def headers_running(host: HostFacts, context: Context) -> CheckOutcome:
+    """DKMS cannot build for the running kernel: its headers are missing."""
+    tree = _tree(host, host.kernel.release)
+    if tree is None:
+        return NotApplicable(
+            f"/lib/modules/{host.kernel.release} is not there: the kernel does not come from a package"
+        )
+    if tree.headers:
+        return None
+    return Finding(
+        f"the headers of {tree.release} are missing",
+        evidence=f"/lib/modules/{tree.release}/build leads to no Makefile",
+        remedy=f"gpunode setup --only driver "
+        f"(by hand: install linux-headers-{tree.release}, or kernel-devel-{tree.release})",
+        fix="driver",
+    )
+
+
+@check(
+    "drv.headers-meta",
+    Severity.WARNING,
+    title="kernel updates bring their headers along",
+    reads="dpkg-query -W or rpm -qa: linux-image-* and linux-headers-*, kernel-devel-matched",
+    remedy="install the headers' meta package",
+    needs=(*BUILDS, needs.dkms, needs.packages),
+)
+def headers_meta(host: HostFacts, context: Context) -> CheckOutcome:
+    """The next kernel update comes without headers, so DKMS will not build for it."""
+    installed = {name for name, package in host.packages.installed.items() if package.configured}
+    if host.packages.manager == "apt":
+        images = sorted(n for n in installed if META_IMAGE.fullmatch(n) and not n.endswith("-dbg"))
+        pairs = [(image, image.replace("linux-image-", "linux-headers-", 1)) for image in images]
+    else:
+        pairs = [("kernel-core", "kernel-devel-matched")] if "kernel-core" in installed else []
+        if "kernel-devel" in installed and "kernel-devel-matched" not in installed:
+            pairs = [(image, "kernel-devel") for image, _ in pairs]  # EL 8 has no -matched
+    if not pairs:
+        return NotApplicable("no kernel meta package is installed: kernels do not come by upgrade")
+    missing = [(image, headers) for image, headers in pairs if headers not in installed]
+    if not missing:
+        return None
+    image, headers = missing[0]
+    return Finding(
+        f"{image} is installed and {headers} is not",
+        evidence=f"{image} brings new kernels, and DKMS builds for none of them without {headers}",
+        remedy=f"gpunode setup --only driver (by hand: install {headers})",
+        fix="driver",
+    )
+
+
+def _tree(host: HostFacts, release: str) -> KernelTree | None:
+    return next((t for t in host.kernel.trees if t.release == release), None)

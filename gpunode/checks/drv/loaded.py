@@ -1,0 +1,199 @@
+"""The module in the kernel's memory."""
+
+from __future__ import annotations
+
+from gpunode.checks import needs
+from gpunode.checks.registry import Context, check
+from gpunode.checks.words import driver_version, listing
+from gpunode.model.facts import FileFacts, HostFacts
+from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+
+
+@check(
+    "drv.module-loaded",
+    Severity.ERROR,
+    title="the nvidia kernel module is live",
+    reads="/sys/module/nvidia/initstate and version",
+    remedy="gpunode setup --only driver, or modprobe nvidia and read what it says",
+    needs=(needs.gpu, needs.host_driver),
+)
+def module_loaded(host: HostFacts, context: Context) -> CheckOutcome:
+    """The nvidia module is not loaded."""
+    if host.driver.loaded is not None and host.driver.initstate in (None, "live"):
+        return None
+    if host.driver.loaded is not None:
+        return Finding(
+            f"the nvidia module is {host.driver.initstate}, not live",
+            evidence=f"/sys/module/nvidia/initstate is {host.driver.initstate}",
+            remedy="journalctl -k -b | grep NVRM says what it waits for; reboot when it stays so",
+        )
+    if host.driver.installed is None:
+        return Finding(
+            "no NVIDIA driver is installed",
+            evidence="/sys/module/nvidia is absent and modinfo finds no nvidia module",
+            remedy="gpunode setup --only driver",
+            fix="driver",
+        )
+    return Finding(
+        f"driver {host.driver.installed} is installed and not loaded",
+        evidence="/sys/module/nvidia is absent",
+        remedy="modprobe nvidia; journalctl -k -b | grep -e NVRM -e nvidia when it fails; reboot after an installation",
+    )
+
+
+@check(
+    "drv.uvm-loaded",
+    Severity.WARNING,
+    title="nvidia_uvm is loaded",
+    reads="/sys/module/nvidia_uvm",
+    remedy="modprobe nvidia-uvm; echo nvidia-uvm > /etc/modules-load.d/nvidia-uvm.conf",
+    needs=(needs.gpu, needs.host_driver, needs.loaded),
+)
+def uvm_loaded(host: HostFacts, context: Context) -> CheckOutcome:
+    """CUDA's memory module is not loaded; a container cannot load it."""
+    if "nvidia_uvm" in host.kernel.modules or host.uvm_major is not None:
+        return None
+    return Finding(
+        "nvidia_uvm is not loaded",
+        evidence="/sys/module/nvidia_uvm is absent and /proc/devices has no nvidia-uvm",
+        remedy="modprobe nvidia-uvm; echo nvidia-uvm > /etc/modules-load.d/nvidia-uvm.conf",
+    )
+
+
+@check(
+    "drv.version-running",
+    Severity.WARNING,
+    title="the running driver says its version",
+    reads="/sys/module/nvidia/version",
+    remedy="cat /proc/driver/nvidia/version",
+    needs=(needs.gpu, needs.host_driver, needs.loaded),
+)
+def version_running(host: HostFacts, context: Context) -> CheckOutcome:
+    """The running driver's version is not one of NVIDIA's."""
+    loaded = host.driver.loaded or ""
+    if driver_version(loaded) is not None:
+        return None
+    return Finding(
+        "the running driver's version cannot be read",
+        evidence=f"/sys/module/nvidia/version holds {loaded!r}",
+        remedy="cat /proc/driver/nvidia/version; reinstall the driver when that is empty too",
+    )
+
+
+@check(
+    "drv.running-vs-installed",
+    Severity.ERROR,
+    title="the module in memory is the one on disk",
+    reads="/sys/module/nvidia/version against modinfo -F version nvidia",
+    remedy="reboot the host",
+    needs=(needs.gpu, needs.host_driver, needs.loaded),
+)
+def running_vs_installed(host: HostFacts, context: Context) -> CheckOutcome:
+    """The kernel still runs the driver from before an upgrade."""
+    loaded, installed = host.driver.loaded, host.driver.installed
+    if installed is None:
+        return NotApplicable("modinfo names no version of nvidia (drv.dkms-next looks at the files)")
+    if loaded == installed:
+        return None
+    return Finding(
+        f"driver {loaded} is loaded, {installed} is installed",
+        evidence=f"/sys/module/nvidia/version holds {loaded}; modinfo -F version nvidia prints {installed}",
+        remedy="drain the node and reboot it",
+    )
+
+
+@check(
+    "drv.running-vs-userspace",
+    Severity.ERROR,
+    title="kernel module and libraries are one version",
+    reads="/sys/module/nvidia/version against libcuda.so.1 and libnvidia-ml.so.1",
+    remedy="reboot the host",
+    needs=(needs.gpu, needs.host_driver, needs.loaded),
+)
+def running_vs_userspace(host: HostFacts, context: Context) -> CheckOutcome:
+    """The libraries were upgraded under a running driver: Driver/library version mismatch."""
+    paths = [
+        host.driver.libraries[so][0] for so in ("libcuda.so.1", "libnvidia-ml.so.1") if host.driver.libraries.get(so)
+    ]
+    versioned = [(path, v) for path in paths if (v := driver_version(path.rpartition("/")[2])) is not None]
+    if not versioned:
+        return NotApplicable("no driver library with a version in its name is on the loader's path")
+    wrong = [(path, v) for path, v in versioned if v != host.driver.loaded]
+    if not wrong:
+        return None
+    return Finding(
+        f"driver {host.driver.loaded} is loaded, the libraries are {wrong[0][1]}",
+        evidence=f"/sys/module/nvidia/version holds {host.driver.loaded}; "
+        f"the loader finds {listing(p for p, _ in wrong)}",
+        remedy="drain the node and reboot it; nvidia-smi and every new container fail until then",
+    )
+
+
+@check(
+    "drv.rm-init",
+    Severity.ERROR,
+    title="the driver started every card",
+    reads="the kernel log: RmInitAdapter",
+    remedy="read the NVRM lines before it: wrong flavour, firmware setting, power; reboot once, then replace the card",
+    needs=(needs.gpu, needs.host_driver, needs.kernel_log),
+)
+def rm_init(host: HostFacts, context: Context) -> CheckOutcome:
+    """The driver could not start a card."""
+    failed = [x for x in host.driver.kernel_log if "RmInitAdapter failed" in x or "rm_init_adapter failed" in x]
+    if not failed:
+        return None
+    return Finding(
+        "the driver could not start a card",
+        evidence=f"kernel log: {failed[-1].strip()}",
+        remedy="journalctl -k -b | grep NVRM: the lines before it name the cause; reboot once, then replace the card",
+    )
+
+
+@check(
+    "drv.modprobe-options",
+    Severity.WARNING,
+    title="the module's options on disk are in force",
+    reads="/etc/modprobe.d/* against /proc/driver/nvidia/params",
+    remedy="reboot the host",
+    needs=(needs.gpu, needs.host_driver, needs.loaded),
+)
+def modprobe_options(host: HostFacts, context: Context) -> CheckOutcome:
+    """An option was written for the module and the running one does not have it."""
+    written = [(f, key, value) for f in host.files.values() for key, value in _options(f)]
+    known = [(f, key, value) for f, key, value in written if key in host.driver.params]
+    if not known:
+        return NotApplicable("no option in modprobe.d is one that /proc/driver/nvidia/params shows")
+    differ = [(f, key, value) for f, key, value in known if _number(value) != _number(host.driver.params[key])]
+    if not differ:
+        return None
+    file, key, value = differ[0]
+    return Finding(
+        f"option {key} is {value} on disk and {host.driver.params[key]} in the running module",
+        evidence=f"{file.path}: NVreg_{key}={value}; /proc/driver/nvidia/params: {key}: {host.driver.params[key]}",
+        remedy="drain the node and reboot it; when it stays so, rebuild the initramfs first",
+    )
+
+
+def _options(file: FileFacts) -> list[tuple[str, str]]:
+    """NVreg options of a modprobe.d file: ("DeviceFileMode", "0660") for `options nvidia NVreg_DeviceFileMode=0660`."""
+    if "/modprobe.d/" not in file.path:
+        return []
+    lines = [line.split() for line in (file.text or "").splitlines()]
+    words = [
+        w for line in lines if line[:1] == ["options"] and line[1:2] and line[1].startswith("nvidia") for w in line[2:]
+    ]
+    pairs = [w.removeprefix("NVreg_").partition("=") for w in words if w.startswith("NVreg_")]
+    return [(key, value.strip('"')) for key, _, value in pairs]
+
+
+def _number(text: str) -> int | str:
+    """438 for "438", "0666" and "0x1b6", as the kernel reads module parameters; other text as it is."""
+    word = text.strip().strip('"')
+    if not word.isascii() or len(word) > 20:
+        return word
+    for base in (0, 8):
+        try:
+            return int(word, base)
+        except ValueError:
+            continue
+    return word

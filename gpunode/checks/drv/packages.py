@@ -1,0 +1,83 @@
+"""How the driver came onto this host."""
+
+from __future__ import annotations
+
+import re
+
+from gpunode.checks import needs
+from gpunode.checks.registry import Context, check
+from gpunode.checks.words import driver_version, listing
+from gpunode.model.facts import HostFacts
+from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+
+# Packages whose version must equal the driver's. Persistenced, settings, modprobe and firmware have versions of their
+# own in the distributions' archives and may differ.
+CORE = re.compile(
+    r"(?:lib)?nvidia-(?:open$|driver|kernel-(?!common)|dkms|headless|utils|smi$|compute|ml\d|cfg\d|ptxjit|nvvm|fabric|imex|linux)"
+    r"|libcuda1$|kmod-nvidia|cuda-drivers"
+)
+PIN = "pinning"
+
+
+@check(
+    "drv.package-consistency",
+    Severity.ERROR,
+    title="all driver packages are one version, fully installed",
+    reads="dpkg-query -W or rpm -qa",
+    remedy="dpkg --configure -a; gpunode setup --only driver",
+    needs=(needs.gpu, needs.host_driver, needs.packages),
+)
+def package_consistency(host: HostFacts, context: Context) -> CheckOutcome:
+    """The driver's packages are of two versions, or one of them is half installed."""
+    core = {n: p for n, p in host.packages.installed.items() if CORE.match(n) and PIN not in n and p.status[1:2] != "c"}
+    if not core:
+        return NotApplicable("no driver package is installed")
+    half = [n for n, p in core.items() if not p.configured]
+    if half:
+        return Finding(
+            f"{listing(sorted(half))} is half installed",
+            evidence=f"{half[0]} {core[half[0]].version} has status {core[half[0]].status!r}",
+            remedy="dpkg --configure -a shows what stopped it; gpunode setup --only driver finishes it",
+            fix="driver",
+        )
+    by_version: dict[str, list[str]] = {}
+    for name, package in core.items():
+        by_version.setdefault(driver_version(package.version) or "", []).append(name)
+    by_version.pop("", None)
+    if len(by_version) <= 1:
+        return None
+    return Finding(
+        f"driver packages of {len(by_version)} versions are installed",
+        evidence=" · ".join(f"{v}: {listing(sorted(names), 3)}" for v, names in sorted(by_version.items())),
+        remedy="gpunode setup --only driver brings them to one version",
+        fix="driver",
+    )
+
+
+@check(
+    "drv.install-method",
+    Severity.ERROR,
+    title="the driver was installed in one way only",
+    reads="/usr/bin/nvidia-uninstall, the package list, /run/nvidia/driver",
+    remedy="nvidia-uninstall, then gpunode setup --only driver",
+    needs=(needs.gpu, needs.version),
+)
+def install_method(host: HostFacts, context: Context) -> CheckOutcome:
+    """Two installers have put a driver on this host, and one will overwrite the other."""
+    packaged = sorted(n for n, p in host.packages.installed.items() if CORE.match(n) and PIN not in n and p.configured)
+    ways = [
+        ("a .run installer", "/usr/bin/nvidia-uninstall is there", host.driver.runfile),
+        ("packages", f"{listing(packaged, 2)} installed", bool(packaged)),
+        ("a driver container", "/run/nvidia/driver is there", host.driver.container),
+    ]
+    used = [(way, evidence) for way, evidence, there in ways if there]
+    if len(used) <= 1:
+        return None
+    remedy = "nvidia-uninstall, then gpunode setup --only driver"
+    if host.driver.container:
+        remedy = "keep one: remove the host's driver, or set driver.enabled=false in the GPU Operator"
+    return Finding(
+        f"the driver came by {' and by '.join(way for way, _ in used)}",
+        evidence=" · ".join(evidence for _, evidence in used),
+        remedy=remedy,
+    )

@@ -1,0 +1,196 @@
+"""containerd: its files, its CRI plugin, and what the running daemon made of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from gpunode.checks import needs
+from gpunode.checks.registry import Context, check
+from gpunode.checks.rt.files import Quote, default_in_file
+from gpunode.checks.words import active_lines, listing, numbers
+from gpunode.model.facts import HostFacts, RuntimeFacts
+from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+
+SETUP = "gpunode setup --only runtime"
+HANDLER = re.compile(r"\[.*\.runtimes\.[\"']?nvidia[\"']?\]$")
+LEGACY_DEFAULT = re.compile(r"\[.*\.containerd\.[\"']?default_runtime[\"']?\]$")
+DISABLED = re.compile(r"[\"'](?:cri|io\.containerd\.grpc\.v1\.cri|io\.containerd\.cri\.v1\.runtime)[\"']")
+LEGACY_IS_IGNORED = (2,)  # containerd 2.x does not read [...containerd.default_runtime] any more
+CDI_SINCE = (1, 7)
+
+
+def _containerd(host: HostFacts) -> str | None:
+    return None if host.runtime("containerd") else "containerd is not installed"
+
+
+def _serves_pods(host: HostFacts) -> str | None:
+    """docker's own containerd has CRI switched off on purpose, and is told nothing."""
+    engine = host.runtime("containerd")
+    if engine is not None and engine.cri_error is not None and not host.kubernetes.kubelet:
+        return "CRI is off and there is no kubelet: this containerd serves docker"
+    return None
+
+
+def _wanted(context: Context) -> bool:
+    return context.spec is None or context.spec.runtimes is None or "containerd" in context.spec.runtimes
+
+
+def _lines(host: HostFacts, engine: RuntimeFacts) -> Iterator[Quote]:
+    for path in (engine.config_path, *engine.imports):
+        for number, line in active_lines(host.file(path).text):
+            yield Quote(path, number, line.split("#")[0].strip(), "")
+
+
+ALL = (needs.gpu, _containerd, _serves_pods)
+
+
+@check(
+    "rt.containerd-file",
+    Severity.ERROR,
+    title="containerd's files have the nvidia handler",
+    reads="/etc/containerd/config.toml, or the file that containerd was started with, and its imports",
+    remedy=SETUP,
+    needs=ALL,
+)
+def containerd_file(host: HostFacts, context: Context) -> CheckOutcome:
+    """containerd's files do not know nvidia, or an old table overrules them."""
+    engine = host.runtime("containerd")
+    if engine is None or not _wanted(context):
+        return NotApplicable("the spec leaves containerd alone")
+    file = host.file(engine.config_path)
+    if file.unread is not None:
+        return NotApplicable(f"{engine.config_path} was not read: {file.unread}")
+    lines = list(_lines(host, engine))
+    legacy = next((q for q in lines if LEGACY_DEFAULT.match(q.key)), None)
+    if legacy is not None and numbers(engine.version or "")[:1] < LEGACY_IS_IGNORED and default_in_file(host, engine):
+        return Finding(
+            "an old default_runtime table overrules default_runtime_name",
+            evidence=f"{legacy.path}:{legacy.line} {legacy.key}; containerd {engine.version}",
+            remedy=f"remove that table from {legacy.path}, then {SETUP}",
+        )
+    merged = (line for _, line in active_lines(engine.merged_config))
+    if any(HANDLER.match(q.key) for q in lines) or any(HANDLER.match(line) for line in merged):
+        return None
+    return Finding(
+        "containerd's files do not know nvidia",
+        evidence=f"no runtimes.nvidia in {listing((engine.config_path, *engine.imports))}"
+        f"{'' if file.exists else ' (absent)'}",
+        remedy=SETUP,
+        fix="runtime",
+    )
+
+
+@check(
+    "rt.containerd-live",
+    Severity.ERROR,
+    title="the running containerd knows the nvidia handler",
+    reads="containerd's CRI Status",
+    remedy=f"{SETUP} (by hand: systemctl restart containerd; pods keep running)",
+    needs=ALL,
+)
+def containerd_live(host: HostFacts, context: Context) -> CheckOutcome:
+    """The running containerd does not know nvidia, though its files may."""
+    engine = host.runtime("containerd")
+    if engine is None or not _wanted(context):
+        return NotApplicable("the spec leaves containerd alone")
+    if not engine.handlers:
+        return NotApplicable("containerd could not be asked for its handlers")
+    if "dump" in engine.effective_source:
+        return NotApplicable(f"only {engine.effective_source} answered: that is what the files say, not the daemon")
+    if "nvidia" in engine.handlers:
+        return None
+    return Finding(
+        "the running containerd does not know nvidia",
+        evidence=f"{engine.effective_source or 'CRI Status'}: handlers {listing(sorted(engine.handlers))}",
+        remedy=f"{SETUP} (by hand: systemctl restart containerd, once its files have it; pods keep running)",
+        fix="runtime",
+    )
+
+
+@check(
+    "rt.cri-disabled",
+    Severity.ERROR,
+    title="containerd's CRI answers the kubelet",
+    reads="CRI Status on containerd's socket; disabled_plugins in its files",
+    remedy="take cri out of disabled_plugins, then systemctl restart containerd",
+    needs=(_containerd,),
+)
+def cri_disabled(host: HostFacts, context: Context) -> CheckOutcome:
+    """containerd runs and its CRI does not answer: the kubelet cannot start pods."""
+    engine = host.runtime("containerd")
+    if engine is None or not host.kubernetes.kubelet:
+        return NotApplicable("no kubelet on this host")
+    if not engine.active:
+        return NotApplicable("containerd does not run (rt.present)")
+    off = [q for q in _lines(host, engine) if q.key.startswith("disabled_plugins") and DISABLED.search(q.key)]
+    if engine.cri_error is None and not off:
+        return None
+    if off:
+        return Finding(
+            "containerd's CRI is switched off",
+            evidence=f"{off[0].path}:{off[0].line} {off[0].key}",
+            remedy=f"take cri out of that list in {off[0].path}, then systemctl restart {engine.unit}",
+        )
+    return Finding(
+        "containerd runs, its CRI does not answer",
+        evidence=f"CRI Status: {engine.cri_error}",
+        remedy=f"journalctl -u {engine.unit} -b | grep -i cri names the line of the config that it refuses",
+    )
+
+
+@check(
+    "rt.cgroup-driver",
+    Severity.ERROR,
+    title="kubelet and every handler use one cgroup driver",
+    reads="SystemdCgroup of each handler; cgroupDriver of the kubelet",
+    remedy=SETUP,
+    needs=(needs.gpu, _containerd, _serves_pods),
+)
+def cgroup_driver(host: HostFacts, context: Context) -> CheckOutcome:
+    """The nvidia handler and runc, or the kubelet, put pods into different cgroups."""
+    engine = host.runtime("containerd")
+    nvidia = engine.systemd_cgroup.get("nvidia") if engine else None
+    if engine is None or nvidia is None:
+        return NotApplicable("the SystemdCgroup of the nvidia handler is not known")
+    runc = engine.systemd_cgroup.get("runc")
+    if runc is not None and runc != nvidia:
+        return Finding(
+            "the nvidia handler and runc use different cgroup drivers",
+            evidence=f"SystemdCgroup: runc {str(runc).lower()}, nvidia {str(nvidia).lower()}",
+            remedy=f"{SETUP} copies runc's setting",
+            fix="runtime",
+        )
+    kubelet = host.kubernetes.kubelet_cgroup_driver
+    if kubelet is None or kubelet == ("systemd" if nvidia else "cgroupfs"):
+        return None
+    return Finding(
+        f"the kubelet uses {kubelet}, the nvidia handler does not",
+        evidence=f"kubelet cgroupDriver {kubelet}; containerd SystemdCgroup {str(nvidia).lower()}",
+        remedy="set SystemdCgroup of runc and nvidia to what the kubelet uses, then systemctl restart containerd",
+    )
+
+
+@check(
+    "rt.runc-version",
+    Severity.WARNING,
+    title="the engine is new enough for what is wanted",
+    reads="containerd --version",
+    remedy="upgrade containerd to 1.7 or later",
+    needs=(needs.gpu, _containerd),
+)
+def runc_version(host: HostFacts, context: Context) -> CheckOutcome:
+    """CDI is wanted of a containerd that does not know it."""
+    engine = host.runtime("containerd")
+    if context.spec is None or not context.spec.runtime.cdi:
+        return NotApplicable("the spec does not ask for CDI")
+    version = numbers(engine.version or "") if engine else ()
+    if not version:
+        return NotApplicable("containerd's version is not known")
+    if version >= CDI_SINCE:
+        return None
+    return Finding(
+        f"containerd {engine.version if engine else ''} has no CDI",
+        evidence="containerd reads CDI specifications from 1.7 on",
+        remedy="upgrade containerd to 1.7 or later, or leave --cdi out",
+    )

@@ -1,0 +1,85 @@
+"""docker: daemon.json and what the running daemon made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gpunode.checks import needs
+from gpunode.checks.registry import Context, check
+from gpunode.checks.rt.files import daemon_json
+from gpunode.checks.words import listing
+from gpunode.model.facts import HostFacts
+from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+
+SETUP = "gpunode setup --only runtime"
+
+
+def _docker(host: HostFacts) -> str | None:
+    return None if host.runtime("docker") else "docker is not installed"
+
+
+def _wanted(context: Context) -> bool:
+    return context.spec is None or context.spec.runtimes is None or "docker" in context.spec.runtimes
+
+
+@check(
+    "rt.docker-file",
+    Severity.ERROR,
+    title="daemon.json is valid and has the nvidia runtime",
+    reads="/etc/docker/daemon.json, or the file that dockerd was started with",
+    remedy=SETUP,
+    needs=(needs.gpu, _docker),
+)
+def docker_file(host: HostFacts, context: Context) -> CheckOutcome:
+    """docker's daemon.json is broken, or does not know nvidia."""
+    engine = host.runtime("docker")
+    if engine is None or not _wanted(context):
+        return NotApplicable("the spec leaves docker alone")
+    file = host.file(engine.config_path)
+    if file.unread is not None:
+        return NotApplicable(f"{engine.config_path} was not read: {file.unread}")
+    settings = daemon_json(host, engine)
+    if not isinstance(settings, Mapping):
+        fault = settings if isinstance(settings, str) else "it holds no object"
+        return Finding(
+            f"{engine.config_path} is not valid: docker will not start again with it",
+            evidence=f"{engine.config_path}: {fault}",
+            remedy=f"correct the file (python3 -m json.tool {engine.config_path}), then {SETUP}",
+        )
+    runtimes = settings.get("runtimes")
+    if isinstance(runtimes, Mapping) and "nvidia" in runtimes:
+        return None
+    if any(flag.startswith("--add-runtime=nvidia") for flag in engine.flags):
+        return None
+    names = listing(sorted(map(str, runtimes))) if isinstance(runtimes, Mapping) and runtimes else "no runtimes"
+    return Finding(
+        f"{engine.config_path} does not know nvidia",
+        evidence=f"{engine.config_path} {f'has {names}' if file.exists else 'is absent'}",
+        remedy=SETUP,
+        fix="runtime",
+    )
+
+
+@check(
+    "rt.docker-live",
+    Severity.ERROR,
+    title="the running dockerd knows the nvidia runtime",
+    reads="docker /info: Runtimes",
+    remedy="systemctl reload docker",
+    needs=(needs.gpu, _docker),
+)
+def docker_live(host: HostFacts, context: Context) -> CheckOutcome:
+    """The running dockerd does not know nvidia, though its file may."""
+    engine = host.runtime("docker")
+    if engine is None or not _wanted(context):
+        return NotApplicable("the spec leaves docker alone")
+    if not engine.handlers:
+        return NotApplicable("dockerd could not be asked")
+    if "nvidia" in engine.handlers:
+        return None
+    return Finding(
+        "the running dockerd does not know nvidia",
+        evidence=f"docker /info: Runtimes {listing(engine.handlers)}",
+        remedy=f"{SETUP} (by hand: systemctl reload docker, once {engine.config_path} has it; no container restarts)",
+        fix="runtime",
+    )

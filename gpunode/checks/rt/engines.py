@@ -1,0 +1,146 @@
+"""Questions that are the same for every engine."""
+
+from __future__ import annotations
+
+from gpunode.checks import needs
+from gpunode.checks.registry import Context, check
+from gpunode.checks.rt.files import default_in_file
+from gpunode.checks.words import listing
+from gpunode.model.facts import HostFacts, RuntimeFacts
+from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.model.spec import RuntimeSpec
+
+SETUP = "gpunode setup --only runtime"
+
+
+def wanted(host: HostFacts, context: Context) -> tuple[RuntimeFacts, ...]:
+    """The running engines that shall know nvidia; a containerd without CRI serves docker and is told nothing."""
+    names = context.spec.runtimes if context.spec else None
+    engines = (e for e in host.runtimes if names is None or e.name in names)
+    return tuple(e for e in engines if e.active and (host.kubernetes.kubelet or e.cri_error is None))
+
+
+@check(
+    "rt.present",
+    Severity.ERROR,
+    title="the wanted engines are there and run",
+    reads="systemd units and sockets of docker and containerd",
+    remedy="install and start the engine",
+    needs=(needs.gpu,),
+)
+def present(host: HostFacts, context: Context) -> CheckOutcome:
+    """A container engine is missing or does not run."""
+    names = context.spec.runtimes if context.spec else None
+    absent = [n for n in names or () if host.runtime(n) is None]
+    if absent:
+        return Finding(
+            f"{listing(absent)} is wanted and not installed",
+            evidence=f"engines on this host: {listing(e.name for e in host.runtimes) or 'none'}",
+            remedy=f"install {absent[0]} from your distribution, then {SETUP}",
+        )
+    engines = [e for e in host.runtimes if names is None or e.name in names]
+    if not engines:
+        return NotApplicable("no container engine is installed, and none is wanted by name")
+    stopped = [e for e in engines if not e.active]
+    if not stopped:
+        return None
+    return Finding(
+        f"{listing(e.name for e in stopped)} does not run",
+        evidence=f"systemctl is-active {stopped[0].unit} does not print active",
+        remedy=f"systemctl status {stopped[0].unit}; journalctl -u {stopped[0].unit} -b; "
+        f"systemctl reset-failed {stopped[0].unit} before the next start",
+    )
+
+
+@check(
+    "rt.effective-default",
+    Severity.ERROR,
+    title="the running engines start containers with nvidia",
+    reads="docker /info; containerd's CRI Status",
+    remedy=SETUP,
+    needs=(needs.gpu, needs.engine),
+)
+def effective_default(host: HostFacts, context: Context) -> CheckOutcome:
+    """The running daemon does not start containers with the nvidia runtime, whatever its file says."""
+    want = context.spec.runtime if context.spec else RuntimeSpec()
+    if not want.default:
+        return NotApplicable("nvidia shall not be the default: pods name it with a RuntimeClass")
+    engines = wanted(host, context)
+    if not engines:
+        return NotApplicable("no engine runs that shall know nvidia")
+    asked = [e for e in engines if e.effective_default is not None]
+    wrong = [e for e in asked if e.effective_default != want.handler]
+    if wrong:
+        return _still_runs_with(host, context, wrong[0], want)
+    if len(asked) < len(engines):
+        silent = [e.name for e in engines if e.effective_default is None]
+        return NotApplicable(f"{listing(silent)} could not be asked for its default")
+    return None
+
+
+def _still_runs_with(host: HostFacts, context: Context, engine: RuntimeFacts, want: RuntimeSpec) -> Finding:
+    written = default_in_file(host, engine)
+    said = f"{engine.effective_source}: default {engine.effective_default}"
+    if written is not None and written.value == want.handler:
+        return Finding(
+            f"{engine.name} still runs with {engine.effective_default} as its default: "
+            f"the file says {want.handler}, the daemon was not restarted",
+            evidence=f"{said} · {written}",
+            remedy=SETUP,
+            fix="runtime",
+        )
+    # With no spec, a node whose pods name a RuntimeClass may be just as its owner wants it.
+    by_class = context.spec is None and want.handler in engine.handlers
+    return Finding(
+        f"{engine.name} runs with {engine.effective_default} as its default",
+        evidence=f"{said}{f' · {written}' if written else ''}",
+        remedy=f"{SETUP}, or name it in a RuntimeClass and say so with --no-default" if by_class else SETUP,
+        fix="runtime",
+        severity=Severity.WARNING if by_class else None,
+    )
+
+
+@check(
+    "rt.handler-binary",
+    Severity.ERROR,
+    title="the nvidia handler's program exists",
+    reads="nvidia-container-runtime in PATH; the engines' handlers",
+    remedy="gpunode setup --only toolkit",
+    needs=(needs.gpu, needs.engine),
+)
+def handler_binary(host: HostFacts, context: Context) -> CheckOutcome:
+    """An engine is told to start containers with a program that is not there."""
+    users = [e.name for e in host.runtimes if "nvidia" in e.handlers or e.effective_default == "nvidia"]
+    if not users:
+        return NotApplicable("no engine knows a runtime called nvidia")
+    if host.toolkit.runtime_path and host.toolkit.runtime_executable:
+        return None
+    return Finding(
+        f"{listing(users)} would start nvidia-container-runtime, which is not there",
+        evidence=f"{host.toolkit.runtime_path or 'nvidia-container-runtime'} is "
+        f"{'not executable' if host.toolkit.runtime_path else 'not in PATH'}",
+        remedy="gpunode setup --only toolkit; every new container on this engine fails until then",
+        fix="toolkit",
+    )
+
+
+@check(
+    "rt.daemon-restart-safe",
+    Severity.WARNING,
+    title="docker's containers survive a restart of the daemon",
+    reads="docker /info: LiveRestoreEnabled, ContainersRunning",
+    remedy='"live-restore": true in /etc/docker/daemon.json, then systemctl reload docker',
+    needs=(needs.gpu, needs.engine),
+)
+def daemon_restart_safe(host: HostFacts, context: Context) -> CheckOutcome:
+    """A restart of dockerd, for instance by an upgrade, stops the running containers."""
+    docker = host.runtime("docker")
+    if docker is None or docker.live_restore is None:
+        return NotApplicable("docker is not there, or did not answer")
+    if docker.live_restore or not docker.containers_running:
+        return None
+    return Finding(
+        f"{docker.containers_running} containers stop when docker is restarted",
+        evidence=f"docker /info: LiveRestoreEnabled false, ContainersRunning {docker.containers_running}",
+        remedy=f'add "live-restore": true to {docker.config_path} and systemctl reload docker (not with swarm)',
+    )

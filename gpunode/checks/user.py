@@ -1,0 +1,141 @@
+"""The driver's user space: nvidia-smi and the libraries that CUDA programs load."""
+
+from __future__ import annotations
+
+from gpunode.checks import needs
+from gpunode.checks.registry import Context, check
+from gpunode.checks.words import driver_version, listing
+from gpunode.model.facts import HostFacts, SmiFacts
+from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+
+NO_DEVICES = 6
+INFOROM_CORRUPT = 14
+CAUSES = {
+    4: "its rights do not suffice; look at the modes of /dev/nvidia*",
+    8: "a card has no external power; check its cables",
+    9: "the nvidia module is not loaded; gpunode setup --only driver, or modprobe nvidia",
+    12: "libnvidia-ml.so.1 was not found; gpunode setup --only driver",
+    15: "a card has fallen off the bus; power the node off and on",
+    18: "the libraries are newer than the loaded module; drain the node and reboot it",
+    124: "it hangs: journalctl -k -b | grep -e NVRM -e Xid; a reboot frees it",
+    127: "nvidia-smi is not installed; gpunode setup --only driver",
+}
+LIBRARIES = (needs.gpu, needs.host_driver, needs.version, needs.read("ldconfig"))
+
+
+def _smi_ran(host: HostFacts) -> str | None:
+    return f"nvidia-smi was not run: {host.unread.get('smi', 'no reason given')}" if host.driver.smi is None else None
+
+
+def _empty_handed(smi: SmiFacts) -> bool:
+    return smi.code == NO_DEVICES or "No devices were found" in smi.message
+
+
+@check(
+    "user.smi-works",
+    Severity.ERROR,
+    title="nvidia-smi answers",
+    reads="nvidia-smi -q -x, with a limit",
+    remedy="its exit code names the cause: 9 module not loaded, 18 version mismatch, 15 card off the bus, 124 hangs",
+    needs=(needs.gpu, needs.host_driver, _smi_ran),
+)
+def smi_works(host: HostFacts, context: Context) -> CheckOutcome:
+    """nvidia-smi fails or hangs."""
+    smi = host.driver.smi
+    if smi is None or (smi.code == 0 and not _empty_handed(smi)):
+        return None
+    if _empty_handed(smi) and not host.root:
+        return NotApplicable("nvidia-smi saw no device, and it did not run as root (user.smi-hidden)")
+    said = f": {smi.message.strip()}" if smi.message.strip() else ""
+    return Finding(
+        "nvidia-smi does not answer in time" if smi.code == 124 else f"nvidia-smi ends with code {smi.code}",
+        evidence=f"nvidia-smi -q -x, exit {smi.code}{said}",
+        remedy=CAUSES.get(smi.code, "journalctl -k -b | grep -e NVRM -e Xid"),
+        severity=Severity.WARNING if smi.code == INFOROM_CORRUPT else None,
+    )
+
+
+@check(
+    "user.smi-hidden",
+    Severity.WARNING,
+    title="nothing hides the cards from this login",
+    reads="nvidia-smi -q -x against the PCI bus",
+    remedy="run gpunode as root, or inside the job that was given the cards",
+    needs=(needs.gpu, needs.host_driver, needs.loaded, _smi_ran),
+)
+def smi_hidden(host: HostFacts, context: Context) -> CheckOutcome:
+    """nvidia-smi sees no card because this login may not, not because they are broken."""
+    if host.root:
+        return NotApplicable("the probe ran as root, which sees every card")
+    if host.driver.smi is None or not _empty_handed(host.driver.smi):
+        return None
+    bound = [d.address for d in host.gpus if d.driver == "nvidia"]
+    if not bound:
+        return NotApplicable("no card is bound to nvidia (pci.driver-bound)")
+    return Finding(
+        "nvidia-smi sees no card, the driver holds some",
+        evidence=f"nvidia-smi: No devices were found; bound to nvidia: {listing(bound)}",
+        remedy="run gpunode as root, or inside the job that was given the cards (srun); then check again",
+    )
+
+
+@check(
+    "user.libcuda",
+    Severity.ERROR,
+    title="programs find libcuda",
+    reads="ldconfig -p",
+    remedy="gpunode setup --only driver; ldconfig",
+    needs=LIBRARIES,
+)
+def libcuda(host: HostFacts, context: Context) -> CheckOutcome:
+    """No CUDA program starts: the loader finds no libcuda.so.1."""
+    return _resolvable(host, "libcuda.so.1", "libcuda1, libnvidia-compute or nvidia-driver-cuda-libs")
+
+
+@check(
+    "user.libnvml",
+    Severity.ERROR,
+    title="programs find libnvidia-ml",
+    reads="ldconfig -p",
+    remedy="gpunode setup --only driver; ldconfig",
+    needs=LIBRARIES,
+)
+def libnvml(host: HostFacts, context: Context) -> CheckOutcome:
+    """The device plugin and nvidia-smi cannot start: the loader finds no libnvidia-ml.so.1."""
+    return _resolvable(host, "libnvidia-ml.so.1", "libnvidia-ml1, libnvidia-compute or nvidia-driver-cuda-libs")
+
+
+def _resolvable(host: HostFacts, soname: str, packages: str) -> CheckOutcome:
+    if host.driver.libraries.get(soname):
+        return None
+    return Finding(
+        f"the loader does not find {soname}",
+        evidence=f"ldconfig -p has no line for {soname}",
+        remedy=f"ldconfig; when it stays away: gpunode setup --only driver (the library is in {packages})",
+        fix="driver",
+    )
+
+
+@check(
+    "user.stale-libs",
+    Severity.WARNING,
+    title="no driver library of another version is about",
+    reads="ldconfig -p, the real paths of libcuda.so.1 and libnvidia-ml.so.1",
+    remedy="remove the leftovers of the older installer, then ldconfig",
+    needs=LIBRARIES,
+)
+def stale_libs(host: HostFacts, context: Context) -> CheckOutcome:
+    """Libraries of another driver version lie on the loader's path."""
+    paths = [p for so in ("libcuda.so.1", "libnvidia-ml.so.1") for p in host.driver.libraries.get(so, ())]
+    versioned = {p: v for p in paths if (v := driver_version(p.rpartition("/")[2])) is not None}
+    if not versioned:
+        return NotApplicable("no driver library with a version in its name is on the loader's path")
+    if len(set(versioned.values())) == 1:
+        return None
+    current = host.driver.loaded or host.driver.installed
+    stale = [p for p, v in versioned.items() if v != current] or list(versioned)
+    return Finding(
+        f"driver libraries of {len(set(versioned.values()))} versions are on the loader's path",
+        evidence=listing(sorted(versioned)),
+        remedy=f"dpkg -S {stale[0]} (or rpm -qf) names the owner; remove what no package owns, then ldconfig",
+    )

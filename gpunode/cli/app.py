@@ -1,0 +1,69 @@
+"""The console script: argv in, exit code out. Errors become words here, and in fleet/run.py; nowhere else.
+
+Start-up counts: `--version` loads nothing, `--help` loads typer only, a verb loads what it needs.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from gpunode.errors import ExitCode, GpunodeError
+
+INTERRUPTED = 130  # 128 + SIGINT, as shells say it
+
+
+def run() -> None:
+    """What the `gpunode` command calls."""
+    sys.exit(main())
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line and answer its exit code. Prints; raises nothing that a person could have caused."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        code = _version() if words in (["--version"], ["-V"]) else _verb(words)
+        sys.stdout.flush()
+    except GpunodeError as error:
+        _say_error(error)
+        return int(error.code)
+    except KeyboardInterrupt:
+        print("gpunode: stopped before it was done; the same command goes on from here", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader (head, less) has left. Python flushes stdout once more at exit, and that must not fail either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return int(ExitCode.DONE)
+    except Exception as error:
+        return _say_crash(error)
+    return code
+
+
+def _version() -> int:
+    from gpunode import __version__
+
+    print(f"gpunode {__version__}")
+    return int(ExitCode.DONE)
+
+
+def _verb(words: list[str]) -> int:
+    from gpunode.cli.verbs import run_words
+
+    return run_words(words)
+
+
+def _say_error(error: GpunodeError) -> None:
+    from gpunode.cli.say import error_text
+
+    print(error_text(error), file=sys.stderr)
+
+
+def _say_crash(error: Exception) -> int:
+    """One line for the person, the traceback for the report."""
+    from gpunode.cli.runlog import save_crash
+
+    path = save_crash(error)
+    kept = f"the details are in {path}" if path else "the details could not be saved anywhere"
+    print(f"gpunode: internal error ({type(error).__name__}); please report it: {kept}", file=sys.stderr)
+    return int(ExitCode.FAILED)

@@ -1,0 +1,111 @@
+"""The plans that were agreed to, applied side by side, each with its run log."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import secrets
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+
+from gpunode.apply.lock import Owner
+from gpunode.catalog.load import load_catalog
+from gpunode.cli.hosts import Host, on_each
+from gpunode.cli.options import HostOptions, OutputOptions
+from gpunode.cli.output import progress_style, write_whole
+from gpunode.cli.runlog import RunLog, new_run_id, now, state_home
+from gpunode.converge import converge
+from gpunode.errors import ExitCode
+from gpunode.model.plan import Plan
+from gpunode.model.report import Event, FleetReport, HostOutcome, RunReport
+from gpunode.model.spec import RebootPolicy, Spec
+from gpunode.render.live import Progress
+from gpunode.render.machine import event_json, host_line
+from gpunode.specfile import spec_text
+
+
+def apply_plans(
+    named: tuple[Host, ...], planned: FleetReport, hosts: HostOptions, output: OutputOptions
+) -> FleetReport:
+    """Every host that has a plan is brought to it; the others keep the outcome that planning gave them.
+
+    Ctrl-C stops each host after its current step.
+    """
+    run_id, stop = new_run_id(), threading.Event()
+    log = RunLog(run_id)
+    before = dict(zip(named, planned.hosts, strict=True))
+    with Progress(progress_style(output), sys.stderr, [str(h) for h in named]) as progress:
+
+        def work(host: Host) -> HostOutcome:
+            plan = before[host].plan
+            if plan is None:
+                return before[host]
+            outcome = _one(host, plan, run_id, _teller(log, progress), stop.is_set, log)
+            log.write(str(host), host_line("setup", outcome))
+            return outcome
+
+        report = on_each(named, hosts, work, progress.done, stop)
+    if not output.quiet:
+        print(f"gpunode: run log in {log.folder}", file=sys.stderr)
+    return report
+
+
+def _teller(log: RunLog, progress: Progress) -> Callable[[Event], None]:
+    def tell(event: Event) -> None:
+        log.write(event.target, event_json(event, at=now()))
+        progress.event(event)
+
+    return tell
+
+
+def _one(
+    host: Host, plan: Plan, run_id: str, tell: Callable[[Event], None], stop: Callable[[], bool], log: RunLog
+) -> HostOutcome:
+    if plan.empty:
+        return HostOutcome(str(host), ExitCode.DONE, run=RunReport(str(host), plan=plan))
+    report = converge(
+        host.transport,
+        plan.spec,
+        load_catalog(),
+        confirm=lambda _plan: True,  # it was shown and agreed to; converge raises Drift when today's is another
+        on_event=tell,
+        run_id=run_id,
+        owner=Owner(socket.gethostname(), os.getpid(), f"{os.getpid()}-{secrets.token_hex(8)}", _user()),
+        alive=is_alive,
+        local=host.local,
+        stop=stop,
+        plan=plan,
+        resume_argv=_resume_argv(plan.spec, run_id) if host.local else (),
+        mirror=lambda line: log.write(f"{host}.journal", line if line.endswith("\n") else line + "\n"),
+    )
+    return HostOutcome(str(host), report.code, run=report)
+
+
+def _resume_argv(spec: Spec, run_id: str) -> tuple[str, ...]:
+    """What goes on after this machine's reboot. The spec is in a file, not in the argv: a proxy may hold a password."""
+    if spec.reboot is RebootPolicy.NEVER:
+        return ()
+    path = state_home() / "runs" / run_id / "resume.yaml"
+    write_whole(path, spec_text(replace(spec, reboot=RebootPolicy.NEVER)), "the spec for after the reboot")
+    return (sys.executable, "-m", "gpunode", "setup", "--yes", "--spec", str(path), "--reboot", "never")
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process of this machine is there; one of another user is, too."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())  # no entry in passwd: a container

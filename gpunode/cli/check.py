@@ -1,0 +1,83 @@
+"""gpunode check: is this node well?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gpunode.cli.options import HostOptions, OutputOptions, WantedOptions, verb
+
+if TYPE_CHECKING:
+    from gpunode.cli.hosts import Host
+    from gpunode.errors import ExitCode
+    from gpunode.model.report import CheckReport, FleetReport, HostOutcome
+    from gpunode.model.spec import Spec
+
+
+def register(app: typer.Typer) -> None:
+    verb(
+        app,
+        "check",
+        help="Validate a node: every finding with its evidence and remedy. Changes nothing.",
+        examples=("gpunode check --ssh gpu[01-12]", "gpunode check --explain drv.dkms-next"),
+    )(check)
+
+
+def check(
+    hosts: HostOptions,
+    wanted: WantedOptions,
+    output: OutputOptions,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Warnings alone end with exit code 9.", show_default=False)
+    ] = False,
+    list_all: Annotated[bool, typer.Option("--list", help="List all checks.", show_default=False)] = False,
+    explain: Annotated[
+        str | None, typer.Option("--explain", metavar="ID", help="Explain one check.", show_default=False)
+    ] = None,
+) -> int:
+    from gpunode.cli.hosts import open_hosts
+    from gpunode.cli.output import chosen_format, result_style
+    from gpunode.cli.result import finish, look_at
+    from gpunode.cli.wanted import wanted_spec
+
+    chosen_format(output)
+    if list_all or explain is not None:
+        from gpunode.cli.checkdocs import show_docs
+
+        return show_docs(explain, output)
+    spec = wanted_spec(wanted)
+    with open_hosts(hosts) as named:
+        report = look_at(named, hosts, output, lambda host: judged(host, spec, strict))
+        return finish("check", report, output, lambda report: _text(report, result_style(output)))
+
+
+def judged(host: Host, spec: Spec, strict: bool) -> HostOutcome:
+    """One host's checks."""
+    from gpunode.catalog.load import load_catalog
+    from gpunode.checks import run_all
+    from gpunode.facts.collect import collect
+    from gpunode.model.report import HostOutcome
+
+    report = run_all(collect(host.transport), spec, load_catalog())
+    return HostOutcome(str(host), check_code(report, strict), check=report)
+
+
+def check_code(report: CheckReport, strict: bool) -> ExitCode:
+    """0 all pass, 1 a failure, 9 warnings only with --strict."""
+    from gpunode.errors import ExitCode
+
+    if report.failures:
+        return ExitCode.FAILED
+    return ExitCode.WARNINGS if strict and report.warnings else ExitCode.DONE
+
+
+def _text(report: FleetReport, style: object) -> str:
+    from gpunode.render.check_text import check_text, fleet_check_text
+    from gpunode.render.style import Style
+
+    assert isinstance(style, Style)
+    only = report.hosts[0] if len(report.hosts) == 1 else None
+    if only is not None:
+        return check_text(only.check, style, seconds_s=report.seconds) if only.check else ""
+    return fleet_check_text(report.hosts, style, seconds_s=report.seconds)

@@ -1,0 +1,67 @@
+"""gpunode detect: what is there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gpunode.cli.options import HostOptions, OutputOptions, verb
+
+if TYPE_CHECKING:
+    from gpunode.cli.hosts import Host
+    from gpunode.model.report import FleetReport, HostOutcome
+
+
+def register(app: typer.Typer) -> None:
+    verb(
+        app,
+        "detect",
+        help="Show the cards, driver, kernel, runtimes and Kubernetes of a host. Changes nothing.",
+        examples=("gpunode detect", "gpunode detect --ssh root@gpu07 --record gpu07.facts"),
+    )(detect)
+
+
+def detect(
+    hosts: HostOptions,
+    output: OutputOptions,
+    record: Annotated[
+        Path | None,
+        typer.Option("--record", metavar="FILE", help="Save the facts, secrets masked.", show_default=False),
+    ] = None,
+) -> int:
+    from gpunode.cli.hosts import open_hosts
+    from gpunode.cli.output import chosen_format, result_style
+    from gpunode.cli.result import finish, look_at
+    from gpunode.errors import UsageError
+
+    chosen_format(output)
+    with open_hosts(hosts) as named:
+        if record and len(named) > 1:
+            raise UsageError("--record takes one host", remedy="name one host with --ssh")
+        report = look_at(named, hosts, output, lambda host: observed(host, record))
+        return finish("detect", report, output, lambda report: _text(report, result_style(output)))
+
+
+def observed(host: Host, record: Path | None = None) -> HostOutcome:
+    """One host's facts; saved as well when `record` is given."""
+    from gpunode.errors import ExitCode
+    from gpunode.facts.collect import assemble, probe, save_recording
+    from gpunode.model.report import HostOutcome
+
+    stream = probe(host.transport)
+    facts = assemble(stream, str(host))
+    if record:
+        save_recording(stream, record)
+    return HostOutcome(str(host), ExitCode.DONE, facts=facts)
+
+
+def _text(report: FleetReport, style: object) -> str:
+    from gpunode.catalog.load import load_catalog
+    from gpunode.render.detect_text import detect_text
+    from gpunode.render.style import Style
+
+    assert isinstance(style, Style)
+    names = {card.id: card.name for card in load_catalog().cards}
+    return "\n\n".join(detect_text(h.facts, style, names=names) for h in report.hosts if h.facts)

@@ -1,0 +1,165 @@
+"""--ssh, --recorded or this machine -> hosts, each with its transport."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpunode.cli.options import HostOptions
+from gpunode.errors import UsageError
+
+if TYPE_CHECKING:
+    import threading
+
+    from gpunode.model.report import FleetReport, HostOutcome
+    from gpunode.transport.base import Transport
+    from gpunode.transport.secret import Secret
+
+
+@dataclass(frozen=True)
+class Host:
+    """One host of this run; `transport` stays open until the run ends."""
+
+    transport: Transport
+    local: bool = False
+    recorded: bool = False
+
+    def __str__(self) -> str:
+        return self.transport.target
+
+
+@contextmanager
+def open_hosts(options: HostOptions) -> Iterator[tuple[Host, ...]]:
+    """The hosts that were named; nothing is dialled yet. Raises UsageError."""
+    hosts = _hosts(options)
+    try:
+        yield hosts
+    finally:
+        for host in hosts:
+            host.transport.close()
+
+
+def _hosts(options: HostOptions) -> tuple[Host, ...]:
+    if options.ssh and options.recorded:
+        raise UsageError("--ssh and --recorded exclude each other", remedy="name hosts, or one recording")
+    _one_of("--host-key", options.host_key, ("strict", "accept-new"))
+    if options.recorded:
+        return (_recorded(options.recorded),)
+    if options.ssh:
+        return _over_ssh(options, options.ssh)
+    if only_ssh := _typed_for_ssh(options):
+        raise UsageError(f"{only_ssh} is for hosts over SSH", remedy="name them with --ssh")
+    from gpunode.transport.local import Local
+
+    return (Host(Local(password=_password(options)), local=True),)
+
+
+def _recorded(path: Path) -> Host:
+    from gpunode.facts.collect import load_recording
+    from gpunode.transport.recorded import Recorded
+
+    name = path.parent.name if path.name == "facts.txt" else path.stem if path.is_file() else path.resolve().name
+    return Host(Recorded(load_recording(path), name), recorded=True)
+
+
+def _over_ssh(options: HostOptions, values: Sequence[str]) -> tuple[Host, ...]:
+    from gpunode.fleet.inventory import parse_ssh_targets
+    from gpunode.transport.ssh import Ssh
+    from gpunode.transport.ssh_config import SshOptions
+
+    timeout = whole_number("--connect-timeout", options.connect_timeout, 1, 3600)
+    settled = SshOptions(
+        user=options.user,
+        port=whole_number("--port", options.port, 1, 65535),
+        identities=tuple(options.identity or ()),
+        jump=options.jump,
+        accept_new=options.host_key == "accept-new",
+        connect_timeout_s=float(timeout) if timeout else None,
+        become_password=_password(options),
+    )
+    return tuple(Host(Ssh(target, settled)) for target in parse_ssh_targets(values))
+
+
+def _typed_for_ssh(options: HostOptions) -> str:
+    typed = {
+        "--identity": options.identity,
+        "--user": options.user,
+        "--port": options.port,
+        "--jump": options.jump,
+        "--connect-timeout": options.connect_timeout,
+    }
+    return next((flag for flag, value in typed.items() if value), "")
+
+
+def _password(options: HostOptions) -> Secret | None:
+    from gpunode.transport.secret import Secret
+
+    if options.ask_become_pass and options.become_pass_file:
+        raise UsageError("--ask-become-pass and --become-pass-file exclude each other", remedy="choose one")
+    if options.become_pass_file:
+        try:
+            lines = options.become_pass_file.read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(
+                f"--become-pass-file {options.become_pass_file} cannot be read",
+                evidence=getattr(error, "strerror", None) or "it is not UTF-8",
+                remedy="name a file whose first line is the password",
+            ) from error
+        if not lines or not lines[0]:
+            raise UsageError(f"--become-pass-file {options.become_pass_file} has an empty first line")
+        return Secret(lines[0])
+    return _asked() if options.ask_become_pass else None
+
+
+def _asked() -> Secret:
+    import getpass
+    import sys
+
+    from gpunode.transport.secret import Secret
+
+    if not sys.stdin.isatty():
+        raise UsageError("--ask-become-pass needs a terminal", remedy="use --become-pass-file FILE")
+    return Secret(getpass.getpass("Password for sudo: "))
+
+
+def forks(options: HostOptions) -> int:
+    from gpunode.fleet.run import DEFAULT_FORKS
+
+    return whole_number("--forks", options.forks, 1, 1000) or DEFAULT_FORKS
+
+
+def whole_number(flag: str, text: str | None, least: int, most: int) -> int | None:
+    """None when not typed. Raises UsageError that names the range."""
+    if text is None:
+        return None
+    if re.fullmatch(r"[0-9]{1,9}", text) and least <= int(text) <= most:
+        return int(text)
+    raise UsageError(
+        f"{flag} {text!r} is not a whole number from {least} to {most}", remedy=f"give {flag} such a number"
+    )
+
+
+def _one_of(flag: str, text: str, choices: tuple[str, ...]) -> None:
+    if text not in choices:
+        raise UsageError(
+            f"{flag} {text!r} is not a choice",
+            evidence=f"the choices are {', '.join(choices)}",
+            remedy=f"choose one of them with {flag}",
+        )
+
+
+def on_each(
+    hosts: Sequence[Host],
+    options: HostOptions,
+    work: Callable[[Host], HostOutcome],
+    on_done: Callable[[HostOutcome], None],
+    stop: threading.Event | None = None,
+) -> FleetReport:
+    """`work` on every host side by side. One host's failure stays its own: it becomes that host's outcome."""
+    from gpunode.fleet.run import run_fleet
+
+    return run_fleet(hosts, work, forks=forks(options), on_done=on_done, stop=stop)

@@ -1,0 +1,77 @@
+"""Where the result goes and how much is said on the way."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from gpunode.cli.options import OutputOptions
+from gpunode.errors import UsageError
+from gpunode.render.style import Style, style_for
+
+FORMATS = ("text", "json", "jsonl")
+
+
+def chosen_format(options: OutputOptions) -> str:
+    """One of FORMATS. Raises UsageError."""
+    chosen = "json" if options.json and options.format == "text" else options.format
+    if chosen not in FORMATS:
+        raise UsageError(
+            f"--format {chosen!r} is not a format",
+            evidence=f"the formats are {', '.join(FORMATS)}",
+            remedy="choose one of them with --format",
+        )
+    return chosen
+
+
+def result_style(options: OutputOptions) -> Style:
+    """For stdout, or for a file, which has neither width nor colour."""
+    level = verbosity(options)
+    return Style(verbose=level) if options.output else style_for(sys.stdout, verbose=level)
+
+
+def progress_style(options: OutputOptions) -> Style:
+    return style_for(sys.stderr, verbose=verbosity(options))
+
+
+def verbosity(options: OutputOptions) -> int:
+    return -1 if options.quiet else options.verbose
+
+
+def deliver(text: str, options: OutputOptions) -> None:
+    """The result to stdout or to --output."""
+    if options.output:
+        write_whole(options.output, text, "--output")
+    else:
+        sys.stdout.write(encodable(text if text.endswith("\n") else text + "\n", sys.stdout.encoding))
+
+
+def encodable(text: str, encoding: str | None) -> str:
+    """`text` without what stdout's encoding lacks: under LANG=C the dots and arrows become question marks."""
+    known = encoding or "ascii"
+    return text.encode(known, "replace").decode(known)
+
+
+def write_whole(path: Path, text: str, flag: str) -> None:
+    """`text` into `path`: the old file or the whole new one, never a part. Only its owner reads it: it describes hosts."""
+    try:
+        handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise _unwritable(path, flag, error) from error
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(text if text.endswith("\n") else text + "\n")
+        os.replace(beside, path)
+    except OSError as error:
+        Path(beside).unlink(missing_ok=True)
+        raise _unwritable(path, flag, error) from error
+
+
+def _unwritable(path: Path, flag: str, error: OSError) -> UsageError:
+    return UsageError(
+        f"{flag} {path} cannot be written",
+        evidence=error.strerror or str(error),
+        remedy="name a file in a folder of yours",
+    )

@@ -1,0 +1,72 @@
+"""gpunode plan: what setup would do, and why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gpunode.cli.options import HostOptions, OutputOptions, WantedOptions, verb
+
+if TYPE_CHECKING:
+    from gpunode.cli.hosts import Host
+    from gpunode.model.report import FleetReport, HostOutcome
+    from gpunode.model.spec import Spec
+
+
+def register(app: typer.Typer) -> None:
+    verb(
+        app,
+        "plan",
+        help="Show what setup would do and why. Changes nothing; -v adds reasons, commands and diffs.",
+        examples=("gpunode plan --driver 580 -v", "gpunode plan --ssh gpu07 --save plan.json"),
+    )(plan)
+
+
+def plan(
+    hosts: HostOptions,
+    wanted: WantedOptions,
+    output: OutputOptions,
+    save: Annotated[
+        Path | None,
+        typer.Option("--save", metavar="FILE", help="Save the plan for `setup --plan`.", show_default=False),
+    ] = None,
+) -> int:
+    from gpunode.cli.hosts import open_hosts
+    from gpunode.cli.output import chosen_format, result_style, write_whole
+    from gpunode.cli.result import finish, look_at
+    from gpunode.cli.wanted import wanted_spec
+    from gpunode.errors import UsageError
+    from gpunode.render.machine import plan_to_json
+
+    chosen_format(output)
+    spec = wanted_spec(wanted)
+    with open_hosts(hosts) as named:
+        if save and len(named) > 1:
+            raise UsageError("--save takes one host", remedy="name one host with --ssh")
+        report = look_at(named, hosts, output, lambda host: planned(host, spec))
+        if save and report.hosts[0].plan:
+            write_whole(save, plan_to_json(report.hosts[0].plan), "--save")
+        return finish("plan", report, output, lambda report: plans_of(report, result_style(output)))
+
+
+def planned(host: Host, spec: Spec) -> HostOutcome:
+    """One host's plan from fresh facts."""
+    from gpunode.catalog.load import load_catalog
+    from gpunode.errors import ExitCode
+    from gpunode.facts.collect import collect
+    from gpunode.model.report import HostOutcome
+    from gpunode.planner.plan import make_plan
+
+    facts = collect(host.transport)
+    return HostOutcome(str(host), ExitCode.DONE, plan=make_plan(facts, spec, load_catalog()))
+
+
+def plans_of(report: FleetReport, style: object) -> str:
+    """The plans of all hosts that have one; equal plans once."""
+    from gpunode.render.plan_text import plans_text
+    from gpunode.render.style import Style
+
+    assert isinstance(style, Style)
+    return plans_text([h.plan for h in report.hosts if h.plan], style)

@@ -1,0 +1,47 @@
+"""Hosts' outcomes -> the result on stdout and the exit code; what every verb ends with."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+from gpunode.cli.hosts import Host, on_each
+from gpunode.cli.options import HostOptions, OutputOptions
+from gpunode.cli.output import chosen_format, deliver, progress_style
+from gpunode.errors import GpunodeError, worst
+from gpunode.model.report import FleetReport, HostOutcome
+from gpunode.render.live import Progress
+
+
+def look_at(
+    hosts: tuple[Host, ...], options: HostOptions, output: OutputOptions, work: Callable[[Host], HostOutcome]
+) -> FleetReport:
+    """`work` on every host, with progress on stderr when there is more than one."""
+    with Progress(progress_style(output), sys.stderr, [str(h) for h in hosts]) as progress:
+        return on_each(hosts, options, work, progress.done)
+
+
+def finish(verb: str, report: FleetReport, output: OutputOptions, text: Callable[[FleetReport], str]) -> int:
+    """Show the report in the chosen format; what went wrong with a host goes to stderr. Answers the worst code."""
+    from gpunode.render.machine import host_line, hosts_json
+
+    match chosen_format(output):
+        case "json":
+            deliver(hosts_json(verb, report.hosts, seconds_s=report.seconds), output)
+        case "jsonl":
+            deliver("".join(host_line(verb, h) for h in report.hosts), output)
+        case _:
+            if shown := text(report):
+                deliver(shown, output)
+    say_problems(report)
+    return int(worst(h.code for h in report.hosts))
+
+
+def say_problems(report: FleetReport) -> None:
+    """Each host that gave no report: why, once for each."""
+    from gpunode.cli.say import error_text
+
+    for host in report.hosts:
+        if host.problem:
+            named = host.problem if host.target in host.problem else f"{host.target}: {host.problem}"
+            print(error_text(GpunodeError(named, evidence=host.evidence, remedy=host.remedy)), file=sys.stderr)

@@ -1,0 +1,68 @@
+"""What happened, kept on the controller: $XDG_STATE_HOME/gpunode/runs/<time>/<host>.jsonl, for its owner only."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+import threading
+import traceback
+from datetime import datetime, timezone
+from pathlib import Path
+
+from gpunode.errors import UsageError
+
+
+def state_home() -> Path:
+    """Where XDG says state is kept; relative values are to be ignored (XDG Base Directory Specification)."""
+    named = os.environ.get("XDG_STATE_HOME", "")
+    return (Path(named) if named.startswith("/") else Path.home() / ".local" / "state") / "gpunode"
+
+
+def now() -> str:
+    """ISO 8601 in UTC, to the millisecond."""
+    return datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+
+
+def new_run_id() -> str:
+    """20261121T145501Z-4711: sorts by time, and two runs of one second differ by process."""
+    return f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{os.getpid()}"
+
+
+class RunLog:
+    """One folder a run, one file a host; lines are written whole, from any thread."""
+
+    def __init__(self, run_id: str) -> None:
+        self.folder = state_home() / "runs" / run_id
+        self._lock = threading.Lock()
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(
+                f"the run log {self.folder} cannot be made",
+                evidence=error.strerror or str(error),
+                remedy="set XDG_STATE_HOME to a folder that can be written",
+            ) from error
+
+    def write(self, target: str, line: str) -> None:
+        """Append one line to the host's file. A full disk here must not stop work on a host: the line is lost."""
+        path = self.folder / f"{re.sub(r'[^A-Za-z0-9._@-]', '_', target).lstrip('.') or '_'}.jsonl"
+        with self._lock:
+            handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            with os.fdopen(handle, "a", encoding="utf-8", errors="surrogateescape") as file:
+                file.write(line)
+
+
+def save_crash(error: Exception) -> Path | None:
+    """The traceback of a fault of ours in a file; None when neither the state folder nor /tmp takes it."""
+    text = "".join(traceback.format_exception(error))
+    for folder in (state_home() / "runs", Path(tempfile.gettempdir())):
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(dir=folder, prefix=f"crash-{new_run_id()}-", suffix=".log")
+        except OSError:
+            continue  # the next folder; the caller says so when there is none
+        with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
+            file.write(text)
+        return Path(name)
+    return None

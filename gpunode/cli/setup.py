@@ -1,0 +1,149 @@
+"""gpunode setup: detect, plan, ask, apply."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gpunode.cli.options import HostOptions, OutputOptions, WantedOptions, verb
+
+if TYPE_CHECKING:
+    from gpunode.cli.hosts import Host
+    from gpunode.model.plan import Plan
+    from gpunode.model.report import FleetReport, HostOutcome
+    from gpunode.model.spec import Spec
+
+
+def register(app: typer.Typer) -> None:
+    verb(
+        app,
+        "setup",
+        help="Set a host up: driver, toolkit, runtimes. Shows the plan and asks before the first change.",
+        examples=("gpunode setup --driver 580 --reboot if-needed", "gpunode setup --ssh gpu[01-12] --yes"),
+    )(setup)
+
+
+def setup(
+    hosts: HostOptions,
+    wanted: WantedOptions,
+    output: OutputOptions,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.", show_default=False)] = False,
+    plan: Annotated[
+        Path | None, typer.Option("--plan", metavar="FILE", help="Apply this saved plan.", show_default=False)
+    ] = None,
+) -> int:
+    from gpunode.cli.hosts import open_hosts
+    from gpunode.cli.output import chosen_format
+    from gpunode.cli.wanted import wanted_spec
+    from gpunode.errors import UsageError
+
+    chosen_format(output)
+    saved = saved_plan(plan, wanted) if plan else None
+    spec = saved.spec if saved else wanted_spec(wanted)
+    if not (yes or saved or hosts.recorded or sys.stdin.isatty()):
+        raise UsageError(
+            "there is no terminal to ask on",
+            evidence="setup shows its plan and asks before the first change",
+            remedy="add --yes to go on without the question, or look first with gpunode plan",
+        )
+    with open_hosts(hosts) as named:
+        if saved and len(named) > 1:
+            raise UsageError("--plan is for one host", remedy="name the host the plan was made for")
+        return _run(named, spec, saved, hosts, output, ask=not (yes or saved))
+
+
+def saved_plan(path: Path, wanted: WantedOptions) -> Plan:
+    """The plan in a file. Its proxy's password was not saved, so --proxy may stand beside it; no other wish may."""
+    from dataclasses import replace
+
+    from gpunode.cli.wanted import flag_texts
+    from gpunode.errors import UsageError
+    from gpunode.render.machine import plan_from_json
+    from gpunode.specfile import KEYS, put_all
+
+    texts = flag_texts(wanted)
+    proxy = {"proxy": texts.pop("proxy")} if "proxy" in texts else {}
+    if texts or wanted.spec:
+        flags = ", ".join([*(KEYS[key].flag for key in texts), *(["--spec"] if wanted.spec else [])])
+        raise UsageError(f"{flags} cannot change a saved plan", remedy="make a new one with gpunode plan --save")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            f"the plan {path} cannot be read",
+            evidence=getattr(error, "strerror", None) or "it is not UTF-8",
+            remedy="name a file that gpunode plan --save wrote",
+        ) from error
+    plan = plan_from_json(text)
+    return replace(plan, spec=put_all(plan.spec, proxy))
+
+
+def _run(
+    named: tuple[Host, ...],
+    spec: Spec,
+    saved: Plan | None,
+    hosts: HostOptions,
+    output: OutputOptions,
+    *,
+    ask: bool,
+) -> int:
+    from gpunode.cli.apply import apply_plans
+    from gpunode.cli.plan import planned
+    from gpunode.cli.result import finish, look_at
+    from gpunode.errors import ExitCode
+    from gpunode.model.report import FleetReport, HostOutcome
+
+    if saved:
+        report = FleetReport((HostOutcome(str(named[0]), ExitCode.DONE, plan=saved),))
+    else:
+        report = look_at(named, hosts, output, lambda host: planned(host, spec))
+    changes = [h for h in report.hosts if h.plan and not h.plan.empty]
+    recorded = any(host.recorded for host in named)
+    if recorded or not any(h.plan for h in report.hosts):
+        return finish("setup", report, output, lambda report: _shown(report, output, recorded))
+    _show_plan(report, output)
+    if ask and changes and not _agreed(changes):
+        print("gpunode: nothing was changed", file=sys.stderr)
+        return int(ExitCode.FAILED)
+    done = apply_plans(named, report, hosts, output)
+    return finish("setup", done, output, lambda done: _ended(done, output))
+
+
+def _shown(report: FleetReport, output: OutputOptions, recorded: bool) -> str:
+    from gpunode.cli.output import result_style
+    from gpunode.cli.plan import plans_of
+
+    text = plans_of(report, result_style(output))
+    return f"{text}\n\nThis host is a recording: setup only shows its plan." if recorded and text else text
+
+
+def _show_plan(report: FleetReport, output: OutputOptions) -> None:
+    """On stderr: stdout is for the result, and the question follows on the terminal."""
+    from gpunode.cli.output import encodable, progress_style
+    from gpunode.cli.plan import plans_of
+
+    if not output.quiet:
+        print(encodable(plans_of(report, progress_style(output)), sys.stderr.encoding), end="\n\n", file=sys.stderr)
+
+
+def _agreed(changes: list[HostOutcome]) -> bool:
+    from gpunode.render.wording import count
+
+    steps = sum(len(h.plan.steps) for h in changes if h.plan)
+    where = f" on {count(len(changes), 'host')}" if len(changes) > 1 else ""
+    print(f"Apply {count(steps, 'step')}{where}? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _ended(report: FleetReport, output: OutputOptions) -> str:
+    from gpunode.cli.output import result_style
+    from gpunode.render.run_text import fleet_run_text, run_text
+
+    style = result_style(output)
+    if len(report.hosts) == 1:
+        run = report.hosts[0].run
+        return run_text(run, style, seconds_s=report.seconds) if run else ""
+    return fleet_run_text(report.hosts, style, seconds_s=report.seconds)

@@ -1,0 +1,173 @@
+"""One round trip to a host, and everything that is known about it afterwards."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from types import MappingProxyType
+from typing import TypeVar
+
+from gpunode import resources
+from gpunode.errors import TransportError
+from gpunode.facts.devices import parse_devices, parse_uvm_major
+from gpunode.facts.driver import parse_driver
+from gpunode.facts.journal import parse_journal
+from gpunode.facts.kernel import initramfs_tool, parse_blacklist, parse_next_boot, parse_trees
+from gpunode.facts.kubernetes import parse_kubernetes
+from gpunode.facts.packages import parse_packages
+from gpunode.facts.pci import parse_pci
+from gpunode.facts.recordings import load_recording as load_recording
+from gpunode.facts.recordings import save_recording as save_recording
+from gpunode.facts.release import Identity, parse_identity, parse_os
+from gpunode.facts.runtimes import Units, parse_runtimes
+from gpunode.facts.security import parse_security
+from gpunode.facts.services import parse_services, parse_units
+from gpunode.facts.toolkit import parse_toolkit
+from gpunode.facts.wire import Sections, decode
+from gpunode.model.facts import (
+    DriverFacts,
+    HostFacts,
+    JournalFacts,
+    KernelFacts,
+    KubernetesFacts,
+    OsFacts,
+    PackageFacts,
+    SecurityFacts,
+    ToolkitFacts,
+)
+from gpunode.transport.base import Transport
+
+# nvidia-smi alone may take 30 s before it is given up; every other tool has a limit of its own before that.
+PROBE_TIMEOUT_S = 75.0
+_REBOOT_FILES = ("/run/reboot-required.pkgs", "/run/reboot-required")
+_NO_FAULT = (0, 127)  # 127: the tool is not there, which is a fact
+# Their exit codes are part of the answer, and the parsers read them.
+_JUDGED_ELSEWHERE = ("smi", "modinfo", "docker:", "containerd:")
+
+Part = TypeVar("Part")
+
+
+def probe_script() -> str:
+    """The text for Transport.run: one shell function called on the last line, so a cut upload runs nothing."""
+    effective, probe = resources.text("runtimes/effective.sh"), resources.text("facts/probe.sh")
+    return f"{effective}\n{probe}\ngpunode_probe </dev/null\n"
+
+
+def probe(transport: Transport) -> bytes:
+    """The probe's stream from this host, whole.
+
+    Raises TransportError when the host answers something else, or not all of it, or not in time.
+    """
+    done = transport.run(probe_script(), timeout_s=PROBE_TIMEOUT_S)
+    if done.code == 124:
+        raise TransportError(
+            "the probe did not come back in time",
+            evidence=f"{len(done.stdout)} bytes came within {PROBE_TIMEOUT_S:.0f} s",
+            remedy="look for processes in state D on the host (ps -eo pid,stat,comm), then try again",
+        )
+    try:
+        decode(done.stdout)
+    except TransportError as fault:
+        said = done.stderr.decode("utf-8", "replace").strip()
+        if not said:
+            raise
+        evidence = f"{fault.evidence}; its error output: {said[:300]}"
+        raise TransportError(fault.problem, evidence=evidence, remedy=fault.remedy) from fault
+    return done.stdout
+
+
+def collect(transport: Transport) -> HostFacts:
+    """Probe the host and say what is known. Raises TransportError as `probe` does."""
+    return assemble(probe(transport), transport.target)
+
+
+def assemble(stream: bytes, target: str) -> HostFacts:
+    """Pure: a stream, new or recorded, as HostFacts. What cannot be understood is None and named in `unread`.
+
+    Raises TransportError for a stream that is cut off, of another version, or without the host's identity.
+    """
+    sections = decode(stream)
+    unread = _unread(sections)
+
+    def part(name: str, read: Callable[[], Part], default: Part) -> Part:
+        try:
+            return read()
+        except (ValueError, IndexError, KeyError) as fault:  # a section in a form nobody foresaw must not hide the rest
+            unread.setdefault(name, f"not understood: {fault}")
+            return default
+
+    identity = _identity(sections)
+    no_units: Units = MappingProxyType({})
+    units = part("services", lambda: parse_units(sections.text("services")), no_units)
+    active = {name: value.get("ActiveState", "inactive") for name, value in units.items()}
+    return HostFacts(
+        target=target,
+        hostname=identity.hostname,
+        os=part(
+            "os", lambda: parse_os(sections.text("os"), identity.machine), OsFacts("", "", machine=identity.machine)
+        ),
+        kernel=part("kernel", lambda: _kernel(sections, identity), KernelFacts(identity.kernel, identity.boot_id)),
+        root=identity.root,
+        virtualization=identity.virtualization,
+        init=identity.init,
+        pci=part("pci", lambda: parse_pci(sections.text("pci"), sections.text("lspci")), ()),
+        driver=part("driver", lambda: parse_driver(sections), DriverFacts()),
+        devices=part("devices", lambda: parse_devices(sections.text("devices"), sections.text("dev_char")), ()),
+        uvm_major=parse_uvm_major(sections.text("proc_devices")),
+        toolkit=part("toolkit", lambda: parse_toolkit(sections), ToolkitFacts()),
+        runtimes=part("runtimes", lambda: parse_runtimes(sections, units), ()),
+        packages=part("packages", lambda: parse_packages(sections, active), PackageFacts()),
+        security=part("security", lambda: parse_security(sections.text("security")), SecurityFacts()),
+        services=part("services", lambda: parse_services(units), MappingProxyType({})),
+        kubernetes=part(
+            "kubernetes",
+            lambda: parse_kubernetes(sections.text("kubernetes"), sections.text("processes")),
+            KubernetesFacts(),
+        ),
+        journal=part("journal", lambda: parse_journal(sections.text("journal"), active), JournalFacts()),
+        files=sections.files,
+        unread=MappingProxyType(unread),
+        stream_sha256=hashlib.sha256(stream).hexdigest(),
+    )
+
+
+def _identity(sections: Sections) -> Identity:
+    try:
+        return parse_identity(sections.text("identity"))
+    except ValueError as fault:
+        why = sections.commands["probe"].text.strip() if "probe" in sections.commands else str(fault)
+        raise TransportError(
+            "the probe could not work on this host", evidence=why, remedy="make room in /run or /tmp, and try again"
+        ) from fault
+
+
+def _kernel(sections: Sections, identity: Identity) -> KernelFacts:
+    trees = parse_trees(sections.text("kernel_trees"), sections.text("nvidia_ko"))
+    cmdline = sections.text("cmdline").strip()
+    reboot = (sections.files[path].text for path in _REBOOT_FILES if path in sections.files)
+    return KernelFacts(
+        release=identity.kernel,
+        boot_id=identity.boot_id,
+        cmdline=cmdline,
+        trees=tuple(tree for tree in trees if tree.bootable or tree.release == identity.kernel),
+        modules=frozenset(sections.text("modules").split()),
+        blacklisted=parse_blacklist(sections.text("blacklist"), cmdline),
+        next_boot=parse_next_boot(sections.text("next_boot"), trees),
+        initramfs_tool=initramfs_tool(sections.text("tools")),
+        reboot_required=next((text.strip() for text in reboot if text is not None and text.strip()), None),
+    )
+
+
+def _unread(sections: Sections) -> dict[str, str]:
+    """section -> why: not run, given up, or failed in a way that leaves its facts unknown."""
+    found: dict[str, str] = {}
+    for name, section in sections.commands.items():
+        if section.rc is None:
+            found[name] = section.unread or "not run"
+        elif section.rc == 124:
+            found[name] = "did not answer within its limit"
+        elif section.rc not in _NO_FAULT and not name.startswith(_JUDGED_ELSEWHERE):
+            first = section.text.strip().splitlines()
+            found[name] = first[0] if first else f"exit code {section.rc}"
+    found |= {path: file.unread for path, file in sections.files.items() if file.unread}
+    return found

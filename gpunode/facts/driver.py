@@ -1,0 +1,113 @@
+"""The driver that is loaded, the one on disk, and what the loader gives to programs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from gpunode.facts.release import key_values
+from gpunode.facts.smi import parse_smi
+from gpunode.facts.wire import Sections
+from gpunode.model.facts import DkmsLine, DriverFacts, SmiFacts
+
+_NVRM = re.compile(
+    r"NVRM version: NVIDIA UNIX (?P<open>Open Kernel Module for )?\S+\s.*?(?P<version>\d{3}\.\d+(\.\d+)?)"
+)
+
+
+def parse_driver(sections: Sections) -> DriverFacts:
+    """Everything about the driver that is not the kernel's or the package manager's business."""
+    name, version, state, refcnt = _module_line(sections.text("driver_modules"))
+    nvrm = _NVRM.search(sections.text("driver_version"))
+    marks = key_values(sections.text("driver_marks"))
+    modinfo = parse_modinfo(sections.text("modinfo"))
+    return DriverFacts(
+        loaded=version or (nvrm["version"] if nvrm and name else None),
+        loaded_flavour=None if nvrm is None else ("open" if nvrm["open"] else "proprietary"),
+        installed=modinfo.get("version"),
+        installed_flavour=flavour_of(modinfo.get("license")),
+        signer=modinfo.get("signer"),
+        initstate=state,
+        refcnt=int(refcnt) if refcnt and refcnt.lstrip("-").isdigit() else None,
+        params=MappingProxyType(parse_params(sections.text("driver_params"))),
+        gpus=tuple(
+            line.removeprefix("gpu=") for line in sections.text("driver_marks").split() if line.startswith("gpu=")
+        ),
+        smi=_smi(sections),
+        dkms=parse_dkms(sections.text("dkms")),
+        libraries=parse_ldconfig(sections.text("ldconfig")),
+        runfile="runfile" in marks,
+        container="container" in marks,
+        kernel_log=tuple(sections.text("kernel_log").splitlines()),
+        busy=tuple(sections.text("busy").splitlines()),
+    )
+
+
+def flavour_of(license_line: str | None) -> str | None:
+    """modinfo's license: "Dual MIT/GPL" is the open module, "NVIDIA" the proprietary one."""
+    if not license_line:
+        return None
+    return "open" if "MIT" in license_line or "GPL" in license_line else "proprietary"
+
+
+def parse_modinfo(text: str) -> dict[str, str]:
+    """`modinfo nvidia`:
+
+    filename:       /lib/modules/6.8.0-52-generic/updates/dkms/nvidia.ko.zst
+    version:        580.95.05
+    license:        Dual MIT/GPL
+    signer:         gpu07 Secure Boot Module Signature key
+    """
+    pairs = (line.split(":", 1) for line in text.splitlines() if ":" in line)
+    return {key.strip(): value.strip() for key, value in pairs if value.strip()}
+
+
+def parse_params(text: str) -> dict[str, str]:
+    """/proc/driver/nvidia/params: `EnableGpuFirmware: 18`, values unquoted."""
+    pairs = (line.split(":", 1) for line in text.splitlines() if ":" in line)
+    return {key.strip(): value.strip().strip('"') for key, value in pairs}
+
+
+def parse_dkms(text: str) -> tuple[DkmsLine, ...]:
+    """`dkms status`; 2.x put a comma where 3.x has a slash, and lines without a kernel are only added:
+
+    nvidia/580.95.05, 6.8.0-52-generic, x86_64: installed
+    nvidia, 535.261.03, 6.1.0-30-amd64, x86_64: installed
+    nvidia/580.95.05: added
+    """
+    lines = []
+    for line in text.splitlines():
+        head, colon, state = line.rpartition(":")
+        words = [word.strip() for word in head.replace("/", ", ", 1).split(",")]
+        if colon and len(words) >= 2:
+            lines.append(
+                DkmsLine(words[0], words[1], words[2] if len(words) > 2 else None, state.split("(")[0].strip())
+            )
+    return tuple(lines)
+
+
+def parse_ldconfig(text: str) -> Mapping[str, tuple[str, ...]]:
+    """`SONAME REAL_PATH` lines in loader order -> soname: paths, each once."""
+    found: dict[str, tuple[str, ...]] = {}
+    for line in text.splitlines():
+        soname, _, path = line.partition(" ")
+        if path and path not in found.get(soname, ()):
+            found[soname] = (*found.get(soname, ()), path)
+    return MappingProxyType(found)
+
+
+def _module_line(text: str) -> tuple[str | None, ...]:
+    """The line of nvidia itself among `NAME VERSION INITSTATE REFCNT`: nvidia 580.95.05 live 131"""
+    for line in text.splitlines():
+        words = line.split()
+        if words[:1] == ["nvidia"] and len(words) == 4:
+            return tuple(None if word == "-" else word for word in words)
+    return (None, None, None, None)
+
+
+def _smi(sections: Sections) -> SmiFacts | None:
+    section = sections.commands.get("smi")
+    if section is None or section.rc is None:
+        return None
+    return parse_smi(section.text, section.rc)

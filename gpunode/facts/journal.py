@@ -1,0 +1,38 @@
+"""What gpunode itself left behind here: steps begun and never closed, package transactions that still run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from gpunode.model.facts import JournalFacts
+
+
+def parse_journal(text: str, units: Mapping[str, str]) -> JournalFacts:
+    """The tail of journal.jsonl (its entries are described in apply/journal.py) and unit -> ActiveState.
+
+    {"kind": "step-begin", "run": "r1", "step": "driver.install"}
+    {"kind": "step-end", "run": "r1", "step": "driver.install", "status": "done"}
+
+    A last line that a power cut tore is passed over: its entry never counted.
+    """
+    open_steps: dict[tuple[str, str], None] = {}
+    for line in text.splitlines():
+        entry = _entry(line)
+        key = (str(entry.get("run")), str(entry.get("step")))
+        if entry.get("kind") == "step-begin":
+            open_steps[key] = None
+        elif entry.get("kind") == "step-end":
+            open_steps.pop(key, None)
+    running = tuple(
+        sorted(u for u, state in units.items() if u.startswith("gpunode-") and state in ("active", "activating"))
+    )
+    return JournalFacts(tuple(dict.fromkeys(step for _, step in open_steps)), running)
+
+
+def _entry(line: str) -> dict[str, object]:
+    try:
+        entry = json.loads(line)
+    except ValueError:
+        return {}
+    return entry if isinstance(entry, dict) else {}

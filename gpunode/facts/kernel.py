@@ -1,0 +1,82 @@
+"""The running kernel, the installed ones, and what keeps modules away."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from gpunode.facts.release import key_values
+from gpunode.model.facts import KernelTree
+
+INITRAMFS_TOOLS = ("update-initramfs", "dracut", "mkinitcpio")
+
+
+def parse_trees(text: str, modules: str) -> tuple[KernelTree, ...]:
+    """`kernel_trees` (release|bootable|headers) joined with the paths that `nvidia_ko` found:
+
+    6.8.0-52-generic|1|0            /lib/modules/6.8.0-52-generic/updates/dkms/nvidia.ko.zst
+    """
+    found: dict[str, str] = {}
+    for path in modules.split():
+        parts = path.split("/lib/modules/", 1)[-1].strip("/").split("/")
+        if re.match(r"nvidia(-current(-open)?|-tesla-\d+)?\.ko", parts[-1]):
+            found.setdefault(parts[0], path.replace("//", "/"))
+    rows = (line.split("|") for line in text.splitlines() if line.count("|") == 2)
+    return tuple(KernelTree(name, boot == "1", headers == "1", found.get(name)) for name, boot, headers in rows)
+
+
+def parse_blacklist(text: str, cmdline: str) -> frozenset[str]:
+    """Modules named by modprobe.d(5) lines, found by the probe as PATH:LINE, and by the kernel command line:
+
+    /etc/modprobe.d/blacklist-nouveau.conf:blacklist nouveau
+    /etc/modprobe.d/nova.conf:install nova_core /bin/false
+    """
+    away = set()
+    for line in text.splitlines():
+        words = line.partition(":")[2].split()
+        if _keeps_away(words):
+            away.add(words[1])
+    for word in cmdline.split():
+        key, _, names = word.partition("=")
+        if key in ("modprobe.blacklist", "module_blacklist", "rd.driver.blacklist"):
+            away.update(names.split(","))
+    return frozenset(name.replace("-", "_") for name in away if name)
+
+
+def _keeps_away(words: list[str]) -> bool:
+    """`blacklist X`, or `install X` with a command that loads nothing."""
+    if words[:1] == ["install"]:
+        return len(words) > 2 and words[2].rsplit("/", 1)[-1] in ("false", "true", ":")
+    return words[:1] == ["blacklist"] and len(words) > 1
+
+
+def parse_next_boot(text: str, trees: Iterable[KernelTree]) -> str | None:
+    """The release that GRUB will start, where it can be told; None when not.
+
+    EL keeps it in grubenv as MACHINE_ID-RELEASE; Debian and Ubuntu start the newest when GRUB_DEFAULT is 0 or unset:
+
+    saved_entry=3f9a...-5.14.0-503.14.1.el9_5.x86_64
+    GRUB_DEFAULT=0
+    """
+    value = key_values(text)
+    bootable = [tree.release for tree in trees if tree.bootable]
+    saved = value.get("saved_entry", "").strip("\"'")
+    for release in bootable:
+        if saved.endswith(release):
+            return release
+    if not bootable or value.get("GRUB_DEFAULT", "0").strip("\"'") != "0":
+        return None
+    return max(bootable, key=version_key)
+
+
+def version_key(release: str) -> list[tuple[int, str]]:
+    """Sorts kernel releases as GRUB does: runs of digits as numbers."""
+    return [
+        (int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)|[^0-9A-Za-z]", release) if part
+    ]
+
+
+def initramfs_tool(tools: str) -> str | None:
+    """The first initramfs generator among the paths in the `tools` section."""
+    names = {path.rsplit("/", 1)[-1] for path in tools.split()}
+    return next((tool for tool in INITRAMFS_TOOLS if tool in names), None)

@@ -1,0 +1,71 @@
+"""Container daemons as the kernel sees them: the one truth about the config a running daemon uses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gpunode.facts.release import key_values
+from gpunode.facts.wire import Sections
+
+
+@dataclass(frozen=True)
+class Process:
+    """One process:PID section."""
+
+    pid: int
+    comm: str
+    ppid: int | None = None
+    exe: str | None = None  # None for who may not read /proc/PID/exe
+    unit: str | None = None  # the service in its cgroup
+    argv: tuple[str, ...] = ()
+
+    @property
+    def binary(self) -> str | None:
+        return self.exe or (self.argv[0] if self.argv else None)
+
+
+def parse_processes(sections: Sections) -> tuple[Process, ...]:
+    """`processes` lists PID COMM; each has a section with its links and its command line:
+
+    comm=dockerd
+    ppid=1
+    exe=/usr/bin/dockerd
+    cgroup=/system.slice/docker.service
+    arg=/usr/bin/dockerd
+    arg=-H
+    """
+    listed = (line.split() for line in sections.text("processes").splitlines())
+    return tuple(_process(int(words[0]), sections.text(f"process:{words[0]}")) for words in listed if len(words) == 2)
+
+
+def option(argv: tuple[str, ...], *names: str) -> str | None:
+    """The last value of an option, as `--name value` or `--name=value`."""
+    value = None
+    for here, after in zip(argv, (*argv[1:], ""), strict=True):
+        name, equals, attached = here.partition("=")
+        if name in names:
+            value = attached if equals else after
+    return value or None
+
+
+def unit_of(process: Process, units: Mapping[str, Mapping[str, str]]) -> str | None:
+    """The unit whose MainPID it is, else the service in its cgroup."""
+    main = (name for name, value in units.items() if value.get("MainPID") == str(process.pid))
+    return next(main, process.unit)
+
+
+def _process(pid: int, text: str) -> Process:
+    value = key_values(text)
+    # Longest first: under cgroup v1 some controllers stop above the service.
+    cgroups = sorted(re.findall(r"^cgroup=(.*)$", text, re.MULTILINE), key=len, reverse=True)
+    services = [found[-1] for path in cgroups if (found := re.findall(r"[^/]+\.service(?=/|$)", path))]
+    return Process(
+        pid=pid,
+        comm=value.get("comm", ""),
+        ppid=int(value["ppid"]) if value.get("ppid", "").isdigit() else None,
+        exe=value.get("exe"),
+        unit=services[0] if services else None,
+        argv=tuple(re.findall(r"^arg=(.*)$", text, re.MULTILINE)),
+    )

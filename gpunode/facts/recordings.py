@@ -1,0 +1,125 @@
+"""Recordings: a probe's stream in a file, without what should not leave the host."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from gpunode.errors import UsageError
+from gpunode.facts.wire import Section, Sections, decode, encode
+from gpunode.model.facts import FileFacts
+
+MASK = "MASKED"
+_SECRET_WORD = r"(?:passw(?:or)?d|passphrase|token|secret|credential|api[-_]?key|private[-_]?key|auths?|proxy|proxies)"
+# key = value, "key": "value", key: value, --key=value; the key ends in, or is, a word of secrets.
+_ASSIGNED = re.compile(
+    rf"(?i)([\"']?[\w.-]*{_SECRET_WORD}[\"']?[ \t]*[:=][ \t]*)(\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|[^\s\[{{,;\"'|]+)"
+)
+_NEXT_ARGUMENT = re.compile(rf"(?i)(^arg=--?[\w-]*{_SECRET_WORD}\narg=)(?!-)(.+)$", re.MULTILINE)
+_BASIC_AUTH = re.compile(r"(?i)(authorization[\"']?\s*[:=]\s*\[?\s*[\"']?(?:basic|bearer)\s+)[\w+/=.~-]+")
+_IN_URL = re.compile(r"(\w+://)[^/\s\"'@]+@")
+_UUID = re.compile(r"(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
+_MACHINE_ID = re.compile(r"\b[0-9a-f]{32}\b")
+_MAC = re.compile(r"(?i)\b(?:[0-9a-f]{2}:){5}[0-9a-f]{2}\b")
+_SERIAL = re.compile(r"(<(?:serial|board_serial|board_part_number|chassis_serial_number|host_id)>)[^<]*(?=<)")
+# Names that are not names: replacing them would rewrite half the stream.
+_NO_NAMES = ("", "-", "localhost", "host", "debian", "ubuntu", "linux", "nvidia", "docker", "root")
+
+Edit = Callable[[str], str]
+
+
+def save_recording(stream: bytes, path: Path, *, mask_host: bool) -> None:
+    """Write the stream to `path` (a folder gets facts.txt) with secrets masked, and with `mask_host` the machine's names.
+
+    Raises UsageError when it cannot be written, TransportError when the stream is not whole.
+    """
+    target = path / "facts.txt" if path.is_dir() else path
+    text = masked(stream, mask_host=mask_host)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(text)
+    except OSError as fault:
+        raise UsageError(
+            f"the recording cannot be written to {target}", evidence=str(fault), remedy="name another place"
+        ) from fault
+
+
+def load_recording(path: Path) -> bytes:
+    """The stream in a file, or in a folder's facts.txt. Raises UsageError when there is none."""
+    target = path / "facts.txt" if path.is_dir() else path
+    try:
+        return target.read_bytes()
+    except OSError as fault:
+        raise UsageError(
+            f"{path} is not a recorded host",
+            evidence=str(fault),
+            remedy="name a folder that holds facts.txt, or a file that `gpunode detect --record` wrote",
+        ) from fault
+
+
+def masked(stream: bytes, *, mask_host: bool) -> bytes:
+    """The same stream without registry passwords, tokens and proxy credentials; its hashes fit its masked files."""
+    sections = decode(stream)
+    edits: list[Edit] = [mask_secrets]
+    if mask_host:
+        edits.append(_host_masker(sections))
+    commands = {name: _edited(section, edits) for name, section in sections.commands.items()}
+    files = {path: _edited_file(file, edits) for path, file in sections.files.items()}
+    return encode(Sections(commands, files))
+
+
+def mask_secrets(text: str) -> str:
+    """Values of keys that hold secrets, credentials in URLs, and arguments after --token and its like."""
+    text = _BASIC_AUTH.sub(rf"\1{MASK}", text)
+    text = _NEXT_ARGUMENT.sub(rf"\1{MASK}", text)
+    text = _ASSIGNED.sub(_mask_assigned, text)
+    return _IN_URL.sub(rf"\1{MASK}@", text)
+
+
+def _mask_assigned(match: re.Match[str]) -> str:
+    quote = match[2][0] if match[2][0] in "\"'" else ""
+    if match[2] in ("true", "false", "null", '""', "''"):
+        return match[0]
+    return f"{match[1]}{quote}{MASK}{quote}"
+
+
+def _host_masker(sections: Sections) -> Edit:
+    """UUIDs become numbers in the order they appear, so that what belonged together still does."""
+    seen: dict[str, int] = {}
+
+    def uuid(match: re.Match[str]) -> str:
+        number = seen.setdefault(match[0].lower(), len(seen) + 1)
+        return f"00000000-0000-0000-0000-{number:012d}"
+
+    found = re.search(r"^hostname=(.*)$", sections.text("identity"), re.MULTILINE)
+    name = found[1].strip() if found else ""
+    named = None if name in _NO_NAMES else re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])")
+
+    def edit(text: str) -> str:
+        text = _MAC.sub("00:00:00:00:00:00", _SERIAL.sub(r"\g<1>0", _UUID.sub(uuid, text)))
+        text = _MACHINE_ID.sub("0" * 32, text)
+        return named.sub("host", text) if named else text
+
+    return edit
+
+
+def _edited(section: Section, edits: list[Edit]) -> Section:
+    text = section.text
+    for edit in edits:
+        text = edit(text)
+    return dataclasses.replace(section, text=text)
+
+
+def _edited_file(file: FileFacts, edits: list[Edit]) -> FileFacts:
+    if file.text is None:
+        return file
+    text = file.text
+    for edit in edits:
+        text = edit(text)
+    if text == file.text:
+        return file
+    digest = hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+    return dataclasses.replace(file, text=text, sha256=digest)

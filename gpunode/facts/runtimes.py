@@ -1,0 +1,209 @@
+"""Container engines: which are here, which config they really use, and what the running daemons say of themselves."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from gpunode.facts.processes import Process, parse_processes, unit_of
+from gpunode.facts.release import key_values
+from gpunode.facts.services import exec_words
+from gpunode.facts.wire import Sections
+from gpunode.model.facts import RuntimeFacts
+
+_VERSION = re.compile(r"\bv?(\d+\.\d+\.\d+)")
+# Distributions that carry a containerd of their own and write its config themselves.
+_CARRIERS = ("k3s", "rke2", "k0s", "microk8s")
+
+Units = Mapping[str, Mapping[str, str]]
+
+
+def parse_runtimes(sections: Sections, units: Units) -> tuple[RuntimeFacts, ...]:
+    """docker first, then every containerd that is not docker's own."""
+    running = parse_processes(sections)
+    dockers = [_docker(sections, units, p) for p in running if p.comm == "dockerd"][:1] or _stopped_docker(
+        sections, units
+    )
+    keys = sorted(name for name in sections.commands if re.fullmatch(r"containerd:\d+:files", name))
+    by_pid = {p.pid: p for p in running}
+    containerds = [_containerd(sections, units, int(key.split(":")[1]), by_pid) for key in keys]
+    return (*dockers, *containerds)
+
+
+def _docker(sections: Sections, units: Units, process: Process | None) -> RuntimeFacts:
+    """`/info` of the running daemon, whose fields are Go's: DefaultRuntime, Runtimes, LiveRestoreEnabled ..."""
+    value = key_values(sections.text("docker"))
+    info = _object(sections.text("docker:info"))
+    unit = (unit_of(process, units) if process else None) or "docker.service"
+    argv = process.argv if process else exec_words(units.get(unit, {}))
+    binary = (process.binary if process else None) or value.get("binary") or None
+    handlers = tuple(sorted(_mapping(info.get("Runtimes"))))
+    systemd = info.get("CgroupDriver") == "systemd"
+    cdi = info.get("CDISpecDirs")
+    return RuntimeFacts(
+        name="docker",
+        version=_version(str(info.get("ServerVersion", "")) or sections.text("docker:version")),
+        config_path=value.get("config", "/etc/docker/daemon.json"),
+        unit=unit,
+        socket=value.get("socket", "/var/run/docker.sock"),
+        binary=binary,
+        active=process is not None and _active(units, unit),
+        effective_default=_word(info.get("DefaultRuntime")),
+        effective_source="docker /info" if info else "",
+        handlers=handlers,
+        systemd_cgroup=MappingProxyType({name: systemd for name in handlers if "CgroupDriver" in info}),
+        cdi=bool(cdi) if isinstance(cdi, list) else None,
+        live_restore=info["LiveRestoreEnabled"] if isinstance(info.get("LiveRestoreEnabled"), bool) else None,
+        containers_running=info["ContainersRunning"] if isinstance(info.get("ContainersRunning"), int) else None,
+        flags=argv[1:],
+        snap=_is_snap(binary, unit, sections),
+    )
+
+
+def _stopped_docker(sections: Sections, units: Units) -> list[RuntimeFacts]:
+    """An installed dockerd that does not run. The client alone is no engine."""
+    here = key_values(sections.text("docker")).get("binary") or _loaded(units, "docker.service")
+    return [_docker(sections, units, None)] if here else []
+
+
+def _containerd(sections: Sections, units: Units, pid: int, running: Mapping[int, Process]) -> RuntimeFacts:
+    """pid 0: installed, not running."""
+    process, key = running.get(pid), f"containerd:{pid}"
+    unit = (unit_of(process, units) if process else None) or "containerd.service"
+    argv = process.argv if process else exec_words(units.get("containerd.service", {}))
+    files = sections.text(f"{key}:files").splitlines()
+    dump = sections.text(f"{key}:dump") or None
+    config, source = _cri(sections, key)
+    effective = effective_cri(config)
+    if process and not config and dump and sections.commands.get(f"{key}:plugins") is not None:
+        effective, source = _from_dump(sections, key, dump)
+    sockets = dict(line.split(None, 1) for line in sections.text("sockets").splitlines() if " " in line)
+    namespaces = sections.text("shims").split()
+    binary = (process.binary if process else None) or (argv[0] if argv else None)
+    return RuntimeFacts(
+        name=next((c for c in _CARRIERS if unit.startswith((c, f"snap.{c}"))), "containerd"),
+        version=_version(sections.text(f"{key}:version")),
+        config_path=files[0] if files else "/etc/containerd/config.toml",
+        unit=unit,
+        socket=sockets.get(key, "/run/containerd/containerd.sock"),
+        binary=binary,
+        active=process is not None and _active(units, unit),
+        effective_default=effective.get("default"),
+        effective_source=source,
+        handlers=effective.get("handlers", ()),
+        systemd_cgroup=MappingProxyType(effective.get("systemd_cgroup", {})),
+        cdi=effective.get("cdi"),
+        containers_running=sum(n != "moby" for n in namespaces) if process else None,
+        imports=tuple(files[1:]),
+        merged_config=dump,
+        cri_error=None if config or process is None else _cri_error(sections, key),
+        flags=argv[1:],
+        snap=_is_snap(binary, unit, sections, client=False),
+    )
+
+
+def effective_cri(config: Mapping[str, Any]) -> dict[str, Any]:
+    """default, handlers, systemd_cgroup and cdi in CRI Status' verbose `config`:
+
+    {"containerd": {"defaultRuntimeName": "runc",
+                    "runtimes": {"runc": {"runtimeType": "io.containerd.runc.v2", "options": {"SystemdCgroup": true}}}},
+     "enableCDI": true}
+    """
+    containerd = _mapping(config.get("containerd"))
+    runtimes = _mapping(containerd.get("runtimes"))
+    if not containerd:
+        return {}
+    options = {name: _mapping(_mapping(value).get("options")) for name, value in runtimes.items()}
+    return {
+        "default": _word(containerd.get("defaultRuntimeName")),
+        "handlers": tuple(sorted(runtimes)),
+        # An option that is not set is cgroupfs: SystemdCgroup is not inherited.
+        "systemd_cgroup": {name: value.get("SystemdCgroup") is True for name, value in options.items()},
+        "cdi": config["enableCDI"] if isinstance(config.get("enableCDI"), bool) else None,
+    }
+
+
+def _cri(sections: Sections, key: str) -> tuple[Mapping[str, Any], str]:
+    """`source=WAY`, then the configuration; crictl prints it as the member "config" of a larger object."""
+    source, _, text = sections.text(f"{key}:cri").partition("\n")
+    answer = _object(text)
+    config = _mapping(answer.get("config")) or answer
+    if "containerd" not in config:
+        return {}, ""
+    return config, f"CRI Status ({source.removeprefix('source=')})"
+
+
+def _from_dump(sections: Sections, key: str, dump: str) -> tuple[dict[str, Any], str]:
+    """Without CRI's own word: what the files say, and only while containerd says that the plugin is loaded."""
+    plugins = sections.commands[f"{key}:plugins"]
+    default = re.search(r'^\s*default_runtime_name\s*=\s*["\']([^"\']+)["\']', dump, re.MULTILINE)
+    if plugins.rc != 0 or _plugin_error(plugins.text) or default is None:
+        return {}, ""
+    names = re.findall(r"^\s*\[.*containerd[\"']?\.runtimes\.([\"']?)([\w.-]+?)\1\]", dump, re.MULTILINE)
+    handlers = tuple(sorted({name for _, name in names}))
+    return {"default": default[1], "handlers": handlers}, "config dump (weaker)"
+
+
+def _cri_error(sections: Sections, key: str) -> str | None:
+    """Why CRI does not answer. None while nothing says that it is broken (no tool to ask with, or no permission)."""
+    plugins, asked = sections.commands.get(f"{key}:plugins"), sections.commands.get(f"{key}:cri")
+    if plugins is not None and plugins.rc == 0:
+        return _plugin_error(plugins.text)
+    if asked is None or asked.rc in (0, 2) or "uid=0" not in sections.text("identity").split():
+        return None
+    return "the daemon runs, and its CRI socket did not answer RuntimeService/Status"
+
+
+def _plugin_error(text: str) -> str | None:
+    """`ctr plugins ls -d`: a plugin that failed has an Error block; one switched off is not listed at all.
+
+    Type:          io.containerd.grpc.v1
+    ID:            cri
+    Error:
+                   Code:        Unknown
+                   Message:     invalid plugin config: no corresponding runtime configured in ...
+    """
+    message = re.search(r"Message:\s*(.+)", text)
+    if message:
+        return message[1].strip()
+    return None if re.search(r"^ID:\s*(cri|runtime)\s*$", text, re.MULTILINE) else "the CRI plugin is switched off"
+
+
+def _is_snap(binary: str | None, unit: str, sections: Sections, client: bool = True) -> bool:
+    if (binary or "").startswith("/snap/") or unit.startswith("snap."):
+        return True
+    return client and not binary and "/snap/bin/docker" in sections.text("tools").split()
+
+
+def _active(units: Units, unit: str) -> bool:
+    return units.get(unit, {}).get("ActiveState", "active") == "active"
+
+
+def _loaded(units: Units, unit: str) -> bool:
+    return units.get(unit, {}).get("LoadState") == "loaded"
+
+
+def _version(text: str) -> str | None:
+    match = _VERSION.search(text)
+    return match[1] if match else None
+
+
+def _object(text: str) -> dict[str, Any]:
+    """A JSON object; {} for no text. ValueError for anything else."""
+    if not text.strip():
+        return {}
+    value = json.loads(text)
+    if not isinstance(value, dict):
+        raise ValueError(f"not a JSON object: {text[:60]!r}")
+    return value
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _word(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None

@@ -1,0 +1,49 @@
+"""systemd units, all from one `systemctl show`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from gpunode.facts.release import key_values
+from gpunode.model.facts import ServiceFacts
+
+
+def parse_units(text: str) -> Mapping[str, Mapping[str, str]]:
+    """unit -> its properties. Blocks are parted by empty lines:
+
+    Id=docker.service
+    LoadState=loaded
+    ActiveState=active
+    """
+    blocks = (key_values(block) for block in re.split(r"\n\s*\n", text))
+    return MappingProxyType({block["Id"]: MappingProxyType(block) for block in blocks if "Id" in block})
+
+
+def parse_services(units: Mapping[str, Mapping[str, str]]) -> Mapping[str, ServiceFacts]:
+    return MappingProxyType({name: _service(value) for name, value in units.items()})
+
+
+def exec_words(properties: Mapping[str, str]) -> tuple[str, ...]:
+    """The command line in ExecStart; systemd shows it as
+
+    { path=/usr/bin/dockerd ; argv[]=/usr/bin/dockerd -H fd:// ; ignore_errors=no ; start_time=[n/a] ; ... }
+    """
+    match = re.search(r"argv\[\]=(.*?) ;", properties.get("ExecStart", ""))
+    return tuple(match[1].split()) if match else ()
+
+
+def _service(value: Mapping[str, str]) -> ServiceFacts:
+    return ServiceFacts(
+        load=value.get("LoadState", "not-found"),
+        active=value.get("ActiveState", "inactive"),
+        sub=value.get("SubState", "dead"),
+        enabled=value.get("UnitFileState", ""),
+        main_pid=_positive(value.get("MainPID")),
+        restarts=int(value["NRestarts"]) if value.get("NRestarts", "").isdigit() else None,
+    )
+
+
+def _positive(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isdigit() and text != "0" else None

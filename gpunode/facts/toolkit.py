@@ -1,0 +1,60 @@
+"""NVIDIA Container Toolkit and CDI."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from gpunode.facts.release import key_values
+from gpunode.facts.wire import Sections
+from gpunode.model.facts import ToolkitFacts
+
+
+def parse_toolkit(sections: Sections) -> ToolkitFacts:
+    """`toolkit` lines are NAME=PATH; `ctk_version` is what `nvidia-ctk --version` printed:
+
+    NVIDIA Container Toolkit CLI version 1.18.0
+    commit: f8daa5e26de9fd7eb79259040b6dd5a52060048c
+    """
+    path = key_values(sections.text("toolkit"))
+    version = re.search(r"version (\d\S*)", sections.text("ctk_version"))
+    specs = tuple(p for p in sections.text("cdi").splitlines() if p in sections.files)
+    return ToolkitFacts(
+        version=version[1] if version else None,
+        runtime_path=path.get("nvidia-container-runtime") or path.get("not-executable"),
+        runtime_executable="nvidia-container-runtime" in path,
+        hook_path=path.get("nvidia-container-runtime-hook"),
+        cdi_specs=specs,
+        cdi_devices=tuple(device for spec in specs for device in cdi_devices(sections.files[spec].text or "")),
+    )
+
+
+def cdi_devices(text: str) -> tuple[str, ...]:
+    """Qualified names in a CDI spec, JSON or the YAML that nvidia-ctk writes:
+
+    kind: nvidia.com/gpu
+    devices:
+    - name: "0"
+      containerEdits: ...
+    containerEdits: ...
+    """
+    if text.lstrip().startswith("{"):
+        return _json_devices(text)
+    kind = re.search(r"^kind:\s*[\"']?([^\"'\s]+)", text, re.MULTILINE)
+    listed = re.search(r"^devices:\n((?:[ \-].*\n?)*)", text, re.MULTILINE)
+    if kind is None or listed is None:
+        return ()
+    # A device is named at the list's own depth, wherever in its mapping the name stands.
+    depth = len(listed[1]) - len(listed[1].lstrip(" "))
+    names = re.findall(rf"^ {{{depth}}}(?:- |  )name:\s*[\"']?([^\"'\s]+)", listed[1], re.MULTILINE)
+    return tuple(f"{kind[1]}={name}" for name in names)
+
+
+def _json_devices(text: str) -> tuple[str, ...]:
+    try:
+        spec = json.loads(text)
+    except ValueError:  # the CDI checks read the file itself; a spec that does not parse offers no device
+        return ()
+    if not isinstance(spec, dict) or not isinstance(spec.get("devices"), list):
+        return ()
+    return tuple(f"{spec.get('kind')}={d['name']}" for d in spec["devices"] if isinstance(d, dict) and "name" in d)

@@ -1,0 +1,177 @@
+"""Package repositories: the key is verified by its full fingerprint before any trust store sees it."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+
+from gpunode import resources
+from gpunode.errors import UnsupportedHost
+from gpunode.model.facts import FileFacts
+from gpunode.model.plan import Action, Kept, PutFile, RemoveFile, Run, Step
+from gpunode.packages.base import Repository, Wanted, missing
+from gpunode.planner.site import Site, through_proxy
+
+CUDA_HOST = "https://developer.download.nvidia.com"
+TOOLKIT_HOST = "https://nvidia.github.io"
+# fetch-key.sh needs gpg and something that speaks https. gpg's package is called gnupg2 on EL.
+TOOLS = {"apt": ("gnupg", "curl", "ca-certificates"), "dnf": ("gnupg2", "curl", "ca-certificates")}
+
+
+@dataclass(frozen=True)
+class Source:
+    """One vendor repository as it is wanted, or as it stands on the host already (`step` None)."""
+
+    repository: Repository
+    step: Step | None
+    kept: Kept | None
+
+
+def cuda_source(site: Site) -> Source:
+    """NVIDIA's CUDA repository. Raises UnsupportedHost when its key is not known and --trust-key does not name one."""
+    url = site.distro.cuda_url(site.host.os.machine)
+    if url is None:
+        raise UnsupportedHost(
+            f"NVIDIA builds no driver packages for {site.host.os.machine}",
+            evidence="its repositories hold x86_64 and aarch64 (sbsa)",
+            remedy="use --driver none and bring the driver yourself",
+        )
+    key_file = site.distro.key_file or "cuda-archive-keyring.gpg"
+    return _source(
+        site,
+        "cuda",
+        "NVIDIA's CUDA repository",
+        _mirrored(url, CUDA_HOST, site),
+        f"{url}{key_file}",
+        site.distro.fingerprint,
+    )
+
+
+def toolkit_source(site: Site) -> Source:
+    """The container toolkit's repository."""
+    toolkit = site.catalog.toolkit
+    pattern = toolkit.apt_url if site.distro.manager == "apt" else toolkit.rpm_url
+    url = _mirrored(pattern.format(channel=site.spec.toolkit_channel), TOOLKIT_HOST, site)
+    # The vendor's own .repo trusts packages through the signed metadata (repo_gpgcheck=1, gpgcheck=0).
+    return _source(
+        site,
+        "container-toolkit",
+        "NVIDIA's container toolkit repository",
+        url,
+        toolkit.key_url,
+        toolkit.fingerprint,
+        gpg_check_packages=False,
+    )
+
+
+def tools_step(site: Site) -> Step | None:
+    """What fetching and verifying a key needs and the host lacks."""
+    wanted = [Wanted(name) for name in TOOLS[site.distro.manager]]
+    lacking = [w for w in missing(wanted, site.host.packages) if not _stands_in(w.name, site)]
+    if not lacking:
+        return None
+    names = ", ".join(w.name for w in lacking)
+    actions = (site.backend.refresh_all(), site.backend.install(lacking))
+    return Step(
+        "repo.tools",
+        f"install {names} from {site.distro.name}'s own archive",
+        "a repository's key is fetched and its fingerprint computed on the host",
+        tuple(through_proxy(run, site.spec.proxy) for run in actions),
+    )
+
+
+def _stands_in(name: str, site: Site) -> bool:
+    """gpg without its meta-package, curl-minimal, wget: whatever does the same work."""
+    others = {"gnupg": ("gpg", "gnupg2"), "gnupg2": ("gnupg",), "curl": ("curl-minimal", "wget")}.get(name, ())
+    return any(other in site.host.packages.installed for other in others)
+
+
+def _source(
+    site: Site, name: str, title: str, url: str, key_url: str, pinned: str | None, *, gpg_check_packages: bool = True
+) -> Source:
+    backend = site.backend
+    keyring = f"{backend.key_folder}/gpunode-{name}{backend.key_suffix}"
+    repository = Repository(f"gpunode-{name}", title, url, keyring, gpg_check_packages)
+    path, text = backend.source_file(repository)
+    ours = next((f for f in site.host.packages.sources if f.path == path), FileFacts(path))
+    if ours.text == text and keyring in site.host.packages.keys:
+        kept = Kept(f"repo.{name}", f"{title} is set up")
+        return Source(repository, None, kept)
+    theirs = _already_named(site, url, path)
+    if theirs is not None:
+        existing = Repository(
+            _section(theirs, url, repository.id), title, url, keyring, gpg_check_packages, theirs.path
+        )
+        return Source(existing, None, Kept(f"repo.{name}", f"{title} is in {theirs.path} already"))
+    trusted = _fingerprints(site, title, key_url, pinned)
+    actions: tuple[Action, ...] = (
+        through_proxy(_fetch_key(_mirrored_key(key_url, site), keyring, trusted), site.spec.proxy),
+        *([trust] if (trust := backend.trust(keyring)) else []),
+        PutFile(path, text, expect_sha256=ours.sha256),
+        through_proxy(backend.refresh([repository]), site.spec.proxy),
+    )
+    step = Step(
+        f"repo.{name}",
+        f"add {title}, key {trusted[0][-8:]} checked by fingerprint",
+        "the packages come from here; only a key with the pinned fingerprint is trusted, for this repository alone",
+        actions,
+        undo=(RemoveFile(keyring),) if keyring not in site.host.packages.keys else (),
+        diff=_diff(path, ours.text or "", text),
+    )
+    return Source(repository, step, None)
+
+
+def _fetch_key(url: str, keyring: str, fingerprints: tuple[str, ...]) -> Run:
+    script = (resources.folder("templates") / "repo/fetch-key.sh").read_text(encoding="utf-8")
+    return Run(
+        ("sh", "-s", "--", url, keyring, *fingerprints),
+        timeout_s=180,
+        stdin=script,
+        retry=(3.0, 10.0),
+        says=f"fetch {url}, check its fingerprint, write {keyring}",
+    )
+
+
+def _fingerprints(site: Site, title: str, key_url: str, pinned: str | None) -> tuple[str, ...]:
+    trusted = tuple(dict.fromkeys(([pinned] if pinned else []) + list(site.spec.trust_keys)))
+    if not trusted:
+        raise UnsupportedHost(
+            f"the signing key of {title} for {site.distro.name} is not known to gpunode",
+            evidence=f"catalog/distros.yaml has no full fingerprint for {key_url}",
+            remedy="look the fingerprint up where you trust it and name it: --trust-key FINGERPRINT (40 hex digits)",
+        )
+    return trusted
+
+
+def _already_named(site: Site, url: str, own: str) -> FileFacts | None:
+    """Another file that names this repository: a second entry would make apt stop at conflicting Signed-By values."""
+    bare = url.split("://", 1)[1].rstrip("/").replace("/$(ARCH)", "").replace("/$basearch", "")
+    for source in site.host.packages.sources:
+        live = (line for line in (source.text or "").splitlines() if not line.lstrip().startswith("#"))
+        if source.path != own and any(bare in line for line in live):
+            return source
+    return None
+
+
+def _section(source: FileFacts, url: str, otherwise: str) -> str:
+    """The id of the section of a .repo file that names `url`; apt lists have none."""
+    bare, name = url.split("://", 1)[1].rstrip("/"), otherwise
+    for line in (source.text or "").splitlines():
+        if line.startswith("[") and "]" in line:
+            name = line[1 : line.index("]")]
+        elif bare in line and not line.startswith("#"):
+            return name
+    return otherwise
+
+
+def _mirrored(url: str, vendor: str, site: Site) -> str:
+    return url.replace(vendor, site.spec.mirror.rstrip("/"), 1) if site.spec.mirror else url
+
+
+def _mirrored_key(url: str, site: Site) -> str:
+    return _mirrored(_mirrored(url, CUDA_HOST, site), TOOLKIT_HOST, site)
+
+
+def _diff(path: str, before: str, after: str) -> str:
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), path, path, lineterm="")
+    return "\n".join(lines)

@@ -1,0 +1,67 @@
+"""What every part of the plan looks at: the host, what is wanted, the catalog, and the row of this distribution."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpunode.catalog.distros import Distro
+from gpunode.catalog.gpus import Card
+from gpunode.catalog.load import Catalog
+from gpunode.errors import UnsupportedHost, UsageError
+from gpunode.model.facts import HostFacts, PciDevice, ServiceFacts
+from gpunode.model.plan import Run
+from gpunode.model.spec import Spec
+from gpunode.packages.base import Backend
+from gpunode.packages.registry import backend
+
+
+@dataclass(frozen=True)
+class Site:
+    host: HostFacts
+    spec: Spec
+    catalog: Catalog
+    distro: Distro
+    backend: Backend
+    cards: tuple[Card, ...]
+    switches: tuple[PciDevice, ...]
+
+    @property
+    def systemd(self) -> bool:
+        return self.host.init == "systemd"
+
+    def service(self, name: str) -> ServiceFacts:
+        services = self.host.services
+        return services.get(name) or services.get(f"{name}.service") or ServiceFacts()
+
+
+def survey(host: HostFacts, spec: Spec, catalog: Catalog) -> Site:
+    """Raises UnsupportedHost for a distribution without a row; the message lists those that have one."""
+    distro = catalog.distro(host.os)
+    if distro is None:
+        name = host.os.pretty_name or f"{host.os.id} {host.os.version_id}"
+        raise UnsupportedHost(
+            f"{host.hostname}: {name} is not a distribution gpunode installs drivers or the toolkit on",
+            evidence="it does on " + ", ".join(d.name for d in catalog.distros),
+            remedy="install both by hand, then gpunode setup --only runtime",
+        )
+    refuse_proxy_password(spec)
+    cards = tuple(catalog.card(gpu.device) for gpu in host.gpus)
+    return Site(host, spec, catalog, distro, backend(distro.manager), cards, catalog.nvswitches(host))
+
+
+def refuse_proxy_password(spec: Spec) -> None:
+    """A proxy reaches commands through their environment, which other users of the host may see in logs."""
+    if spec.proxy and "@" in spec.proxy.split("//")[-1].split("/")[0]:
+        raise UsageError(
+            "--proxy must not hold a password",
+            evidence="it would stand in the environment of commands and in unit files on the host",
+            remedy="write it into the package manager's own configuration (apt.conf.d, dnf.conf) on the host",
+        )
+
+
+def through_proxy(run: Run, proxy: str | None) -> Run:
+    """The same command, told about the proxy by its environment."""
+    if not proxy:
+        return run
+    env = (("http_proxy", proxy), ("https_proxy", proxy))
+    return Run(run.argv, run.ok, run.timeout_s, run.env + env, run.stdin, run.detach, run.retry, run.says)

@@ -1,0 +1,80 @@
+"""Progress while hosts are at work: a table that redraws itself on a terminal, plain lines everywhere else."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, TextIO
+
+from gpunode.errors import ExitCode
+from gpunode.model.report import Event, EventKind, HostOutcome
+from gpunode.render.run_text import event_line
+from gpunode.render.style import Style
+from gpunode.render.wording import CODE_WORDS, count, printable
+
+if TYPE_CHECKING:
+    from rich.live import Live
+    from rich.table import Table
+
+MOST_ROWS = 20  # more hosts than this are counted by phase: a table longer than the terminal only flickers
+
+
+class Progress:
+    """Tell it events and outcomes from any thread; use it as a context so that the terminal is left as it was."""
+
+    def __init__(self, style: Style, stream: TextIO, targets: Sequence[str]) -> None:
+        self._style = style
+        self._stream = stream
+        self._lock = threading.Lock()
+        self._now = dict.fromkeys(targets, "waits")
+        self._live: Live | None = None
+
+    def __enter__(self) -> Progress:
+        if self._style.live and self._style.verbose >= 0:
+            from rich.console import Console
+            from rich.live import Live
+
+            console = Console(file=self._stream, no_color=not self._style.colour, highlight=False)
+            self._live = Live(console=console, get_renderable=self._table, refresh_per_second=4, transient=True)
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live:
+            self._live.stop()
+
+    def event(self, event: Event) -> None:
+        """Something happened on a host."""
+        with self._lock:
+            if self._live:
+                begins = event.kind is EventKind.STEP_BEGIN
+                self._now[event.target] = f"{event.step}  {event.text}" if begins else event.text or event.step
+            elif line := event_line(event, self._style):
+                print(printable(line) if not self._style.colour else line, file=self._stream, flush=True)
+
+    def done(self, outcome: HostOutcome) -> None:
+        """A host came to its end."""
+        with self._lock:
+            self._now[outcome.target] = CODE_WORDS[outcome.code]
+            if not self._live and self._style.verbose >= 0 and len(self._now) > 1:
+                said = f": {outcome.problem}" if outcome.code is not ExitCode.DONE and outcome.problem else ""
+                print(f"{outcome.target}  {CODE_WORDS[outcome.code]}{printable(said)}", file=self._stream, flush=True)
+
+    def _table(self) -> Table:
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=None, show_header=False, pad_edge=False)
+        with self._lock:
+            rows = dict(self._now)
+        if len(rows) > MOST_ROWS:
+            for phase, number in Counter(p.split("  ")[0] for p in rows.values()).most_common(MOST_ROWS):
+                table.add_row(Text(count(number, "host")), Text(printable(phase)))
+        else:
+            for target, phase in rows.items():
+                table.add_row(Text(target), Text(printable(phase), overflow="ellipsis", no_wrap=True))
+        return table

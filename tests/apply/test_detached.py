@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from gpunode.apply.detached import attach, run_detached, wait_for_running
+from gpunode.apply.journal import Journal
+from gpunode.apply.shell import Host
+from gpunode.errors import StepFailed
+from gpunode.model.plan import Run
+from tests.apply.machine import Machine
+
+SHELLS = [("dash",), ("bash", "--posix"), ("busybox", "sh")]
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=["dash", "bash", "busybox"])
+def test_output_and_exit_code_come_back(tmp_path: Path, shell: tuple[str, ...]) -> None:
+    machine, heard = Machine(tmp_path, shell), list[str]()
+    run = Run(("sh", "-c", "echo one; sleep 5; echo two >&2; exit 7"), detach=True)
+    ended = run_detached(Host(machine), Journal("r"), "r-a-1", run, heard=heard.append)
+    assert (ended.code, ended.output) == (7, "one\ntwo\n")
+    assert heard == ["one"]
+    assert not (machine.state / "runs" / "r-a-1" / "in").exists(), "the input may hold a password"
+
+
+def test_a_killed_controller_leaves_it_running_and_the_next_one_waits(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from tests.apply.machine import Machine\n"
+        "from gpunode.apply.detached import run_detached; from gpunode.apply.journal import Journal\n"
+        "from gpunode.apply.shell import Host; from gpunode.model.plan import Run\n"
+        f"run = Run(('sh', '-c', 'sleep 3; echo whole > {tmp_path}/mark'), detach=True)\n"
+        f"run_detached(Host(Machine(Path({str(tmp_path)!r}))), Journal('r'), 'r-a-1', run, heard=print)\n"
+    )
+    controller = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
+    pid = tmp_path / "state" / "runs" / "r-a-1" / "pid"
+    for _ in range(100):
+        if pid.exists():
+            break
+        time.sleep(0.1)
+    os.killpg(controller.pid, signal.SIGKILL)
+    controller.wait()
+    assert not (tmp_path / "mark").exists()
+    said: list[str] = []
+    assert wait_for_running(Machine(tmp_path), heard=said.append) == ("r-a-1",)
+    assert (tmp_path / "mark").read_text() == "whole\n"
+    assert wait_for_running(Machine(tmp_path), heard=said.append) == ()
+
+
+def test_one_that_is_killed_is_said_to_have_vanished(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    kill = Run(("sh", "-c", "echo last words; kill -9 $PPID"), detach=True)
+    ended = run_detached(Host(machine), Journal("r"), "r-a-1", kill, heard=lambda _: None)
+    assert (ended.code, ended.output) == (None, "last words\n")
+
+
+def test_one_over_its_limit_is_left_running(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    slow = Run(("sh", "-c", "echo busy; sleep 6"), detach=True, timeout_s=1)
+    with pytest.raises(StepFailed, match="still runs after"):
+        run_detached(Host(machine), Journal("r"), "r-a-1", slow, heard=lambda _: None)
+    assert attach(Host(machine), "r-a-1", limit_s=60, heard=lambda _: None).code == 0

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from gpunode.apply.lock import HostLock, Owner, is_stale
+from gpunode.errors import HostLocked
+from tests.apply.machine import Machine
+
+HERE = Owner("controller", 100, "t-here", "root")
+
+
+@pytest.mark.parametrize(
+    ("holder", "age_s", "alive", "stale"),
+    [
+        (Owner("controller", 7, "x"), 5, False, True),
+        (Owner("controller", 7, "x"), 5, True, False),
+        (Owner("elsewhere", 7, "x"), 5, False, False),
+        (Owner("elsewhere", 7, "x"), 61, True, True),
+    ],
+    ids=["dead on this controller", "alive here", "another controller's pid says nothing", "silent for a minute"],
+)
+def test_a_lock_is_stale_when(holder: Owner, age_s: int, alive: bool, stale: bool) -> None:
+    assert is_stale(holder, age_s, HERE, lambda _: alive) is stale
+
+
+def lock(tmp_path: Path, owner: Owner, alive: bool = True) -> HostLock:
+    return HostLock(Machine(tmp_path), owner, lambda _: alive)
+
+
+def test_a_second_run_is_refused_and_told_by_whom(tmp_path: Path) -> None:
+    lock(tmp_path, HERE).take()
+    other = lock(tmp_path, Owner("laptop", 9, "t-other"))
+    with pytest.raises(HostLocked, match=r"pid 100 on controller \(root\)"):
+        other.peek()
+    with pytest.raises(HostLocked):
+        other.take()
+    other.release()
+    assert (tmp_path / "run" / "lock").exists(), "a release never removes another's lock"
+    lock(tmp_path, HERE).release()
+    other.take()
+
+
+def test_a_silent_lock_is_taken_over_and_its_old_owner_stops(tmp_path: Path) -> None:
+    old = lock(tmp_path, HERE)
+    old.take()
+    os.utime(tmp_path / "run" / "lock", (time.time() - 90,) * 2)
+    lock(tmp_path, Owner("laptop", 9, "t-other")).take()
+    with pytest.raises(HostLocked, match="took over"):
+        old.host.run("survey.sh", old.host.token)
+
+
+def test_every_script_is_a_heartbeat(tmp_path: Path) -> None:
+    ours = lock(tmp_path, HERE)
+    ours.take()
+    path = tmp_path / "run" / "lock"
+    os.utime(path, (1, 1))
+    ours.host.run("survey.sh", ours.host.token)
+    assert time.time() - path.stat().st_mtime < 30

@@ -1,0 +1,198 @@
+"""The constructed hosts of examples/hosts, each described in the few words in which it differs from the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class System:
+    """A distribution as its own files name it."""
+
+    os_release: str
+    kernel: str
+    manager: str  # "apt" | "dnf"
+    kernel_packages: tuple[str, ...]  # name=version of what the distribution installs with its kernel
+    initramfs: str
+    next_kernel: str | None = None  # installed, newer than the running one
+
+
+@dataclass(frozen=True)
+class Card:
+    device: str
+    name: str  # as lspci prints it
+    count: int = 1
+    subsystem: str = "10de:0000"
+    class_code: str = "0x030200"
+    driver: str = "-"
+    bar1_gib: int = 0
+
+
+@dataclass(frozen=True)
+class Recipe:
+    slug: str
+    title: str  # the README's first line
+    system: System
+    cards: tuple[Card, ...]
+    docker: str | None = None
+    daemon_json: str | None = None
+    containerd: str | None = None
+    containerd_config: str | None = None
+    kubelet: bool = False
+    secure_boot: bool | None = False
+    modules: tuple[str, ...] = ()
+    ready: bool = False
+    packages: tuple[str, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+
+def _os(name: str, **values: str) -> str:
+    lines = {"PRETTY_NAME": name, **values}
+    return "".join(f'{key}="{value}"\n' for key, value in lines.items())
+
+
+def _debian(version: str, codename: str, kernel: str) -> System:
+    number = kernel.removesuffix("-amd64")
+    return System(
+        _os(f"Debian GNU/Linux {version} ({codename})", ID="debian", VERSION_ID=version, VERSION_CODENAME=codename),
+        kernel,
+        "apt",
+        (f"linux-image-{kernel}={number}-1", f"linux-image-amd64={number}-1"),
+        "update-initramfs",
+    )
+
+
+def _ubuntu(version: str, codename: str, kernel: str, next_kernel: str | None = None) -> System:
+    images = [f"linux-image-{k}={k.removesuffix('-generic')}.1" for k in (kernel, next_kernel) if k]
+    return System(
+        _os(f"Ubuntu {version} LTS", ID="ubuntu", ID_LIKE="debian", VERSION_ID=version, VERSION_CODENAME=codename),
+        kernel,
+        "apt",
+        (*images, f"linux-image-generic={version}.1", f"linux-generic={version}.1"),
+        "update-initramfs",
+        next_kernel,
+    )
+
+
+def _enterprise(id_: str, name: str, version: str, kernel: str) -> System:
+    major = version.partition(".")[0]
+    plain = kernel.removesuffix(".x86_64")
+    return System(
+        _os(f"{name} {version}", ID=id_, ID_LIKE="rhel centos fedora", VERSION_ID=version, PLATFORM_ID=f"platform:el{major}"),
+        kernel,
+        "dnf",
+        (f"kernel={plain.removeprefix('kernel-')}", f"kernel-core={plain}"),
+        "dracut",
+    )
+
+
+DEBIAN12 = _debian("12", "bookworm", "6.1.0-41-amd64")
+DEBIAN13 = _debian("13", "trixie", "6.12.57+deb13-amd64")
+UBUNTU2204 = _ubuntu("22.04", "jammy", "5.15.0-161-generic")
+UBUNTU2404 = _ubuntu("24.04", "noble", "6.8.0-51-generic", "6.8.0-52-generic")
+UBUNTU2604 = _ubuntu("26.04", "resolute", "7.0.0-12-generic")
+EL8 = _enterprise("rocky", "Rocky Linux", "8.10", "4.18.0-553.82.1.el8_10.x86_64")
+EL9 = _enterprise("almalinux", "AlmaLinux", "9.6", "5.14.0-570.58.1.el9_6.x86_64")
+EL10 = _enterprise("rhel", "Red Hat Enterprise Linux", "10.1", "6.12.0-124.8.1.el10_1.x86_64")
+
+T4 = Card("1eb8", "TU104GL [Tesla T4]", subsystem="10de:12a2")
+K80 = Card("102d", "GK210GL [Tesla K80]", 2, "10de:106c")
+P100 = Card("15f8", "GP100GL [Tesla P100 PCIe 16GB]", subsystem="10de:118f", bar1_gib=16)
+V100 = Card("1db4", "GV100GL [Tesla V100 PCIe 16GB]", 2, "10de:1214", bar1_gib=16)
+A10 = Card("2236", "GA102GL [A10]", 4, "10de:1482", bar1_gib=32)
+A100 = Card("20b2", "GA100 [A100 SXM4 80GB]", 8, "10de:1463", bar1_gib=128)
+A100_SWITCH = Card("1af1", "GA100 [A100 NVSwitch]", 6, "10de:1463", "0x068000")
+L4 = Card("27b8", "AD104GL [L4]", subsystem="10de:16ee", bar1_gib=32)
+L40S = Card("26b9", "AD102GL [L40S]", 2, "10de:1851", bar1_gib=64)
+RTX4090 = Card("2684", "AD102 [GeForce RTX 4090]", subsystem="1043:88e2", class_code="0x030000", driver="nouveau", bar1_gib=32)
+RTX4090_AUDIO = Card("22ba", "AD102 High Definition Audio Controller", subsystem="1043:88e2", class_code="0x040300")
+H100 = Card("2330", "GH100 [H100 SXM5 80GB]", 8, "10de:16c1", bar1_gib=128)
+H100_PCIE = Card("2331", "GH100 [H100 PCIe]", subsystem="10de:1626", bar1_gib=128)
+H100_SWITCH = Card("22a3", "GH100 [H100 NVSwitch]", 4, "10de:1796", "0x068000")
+H200 = Card("2335", "GH100 [H200 SXM 141GB]", 2, "10de:18be", bar1_gib=256)
+B200 = Card("2901", "GB100 [B200]", 8, "10de:1999", driver="nova_core", bar1_gib=256)
+
+DAEMON_JSON = """{
+    "log-driver": "json-file",
+    "log-opts": {"max-size": "50m", "max-file": "3"},
+    "live-restore": true
+}
+"""
+CONTAINERD_V2 = """# Managed by the platform team.
+version = 2
+
+[plugins]
+  [plugins."io.containerd.grpc.v1.cri"]
+    sandbox_image = "registry.example/pause:3.9"
+    [plugins."io.containerd.grpc.v1.cri".containerd]
+      default_runtime_name = "runc"
+      [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+        runtime_type = "io.containerd.runc.v2"
+        [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+          SystemdCgroup = true  # the kubelet's driver is systemd
+"""
+CONTAINERD_V3 = CONTAINERD_V2.replace("version = 2", "version = 3").replace(
+    "io.containerd.grpc.v1.cri", "io.containerd.cri.v1.runtime"
+).replace('    sandbox_image = "registry.example/pause:3.9"\n', "")
+
+RECIPES = (
+    Recipe("ubuntu2204-t4", "one T4 in a VM with docker", UBUNTU2204, (T4,), docker="28.2.2"),
+    Recipe(
+        "ubuntu2204-hgx-a100",
+        "8 × A100 SXM4 with 6 NVSwitch, docker and a kubeadm node's containerd 1.7",
+        UBUNTU2204,
+        (A100, A100_SWITCH),
+        docker="28.2.2",
+        daemon_json=DAEMON_JSON,
+        containerd="1.7.28",
+        containerd_config=CONTAINERD_V2,
+        kubelet=True,
+    ),
+    Recipe(
+        "ubuntu2404-hgx-h100",
+        "8 × H100 SXM5 with 4 NVSwitch, docker, containerd 2.1 and a newer kernel waiting for the next boot",
+        UBUNTU2404,
+        (H100, H100_SWITCH),
+        docker="28.5.2",
+        daemon_json=DAEMON_JSON,
+        containerd="2.1.9",
+        containerd_config=CONTAINERD_V3,
+        kubelet=True,
+    ),
+    Recipe(
+        "ubuntu2604-b200",
+        "8 × B200 held by nova_core; needs --trust-key, for nobody published the repository key's fingerprint",
+        UBUNTU2604,
+        (B200,),
+        containerd="2.2.1",
+        containerd_config=CONTAINERD_V3,
+        kubelet=True,
+        modules=("nova_core", "nova_drm"),
+    ),
+    Recipe("debian12-l4", "one L4, docker 20.10 as Debian ships it", DEBIAN12, (L4,), docker="20.10.24", containerd="1.6.20"),
+    Recipe(
+        "debian13-rtx4090",
+        "a workstation: RTX 4090 held by nouveau, containerd 1.7",
+        DEBIAN13,
+        (RTX4090, RTX4090_AUDIO),
+        containerd="1.7.24",
+        containerd_config='version = 2\n\n[plugins]\n  [plugins."io.containerd.grpc.v1.cri"]\n    [plugins."io.containerd.grpc.v1.cri".cni]\n      bin_dir = "/usr/lib/cni"\n',
+        modules=("nouveau",),
+    ),
+    Recipe("el8-v100", "2 × V100 on Rocky Linux 8: proprietary 580", EL8, (V100,), docker="26.1.3"),
+    Recipe("el9-a10", "4 × A10 on AlmaLinux 9", EL9, (A10,), containerd="1.7.28", containerd_config=CONTAINERD_V2, kubelet=True),
+    Recipe(
+        "el10-h200",
+        "2 × H200 on RHEL 10; needs --trust-key, for the key's full fingerprint is not published",
+        EL10,
+        (H200,),
+        containerd="2.1.4",
+        containerd_config=CONTAINERD_V3,
+    ),
+    Recipe("ubuntu2204-k80", "a K80: refused, with the reason", UBUNTU2204, (K80,), docker="28.2.2"),
+    Recipe("debian12-p100-h100", "P100 and H100 in one box: one driver for both", DEBIAN12, (P100, H100_PCIE), docker="20.10.24", containerd="1.6.20"),
+    Recipe("ubuntu2404-v100-b200", "V100 and B200 in one box: no driver fits both", UBUNTU2404, (V100, B200), docker="28.5.2"),
+    Recipe("ubuntu2404-secureboot-l40s", "2 × L40S with Secure Boot on", UBUNTU2404, (L40S,), docker="28.5.2", secure_boot=True),
+    Recipe("debian12-no-gpu", "no NVIDIA card", DEBIAN12, (), docker="20.10.24", containerd="1.6.20"),
+    Recipe("debian12-ready", "one L4, set up: nothing to do", DEBIAN12, (L4,), docker="20.10.24", containerd="1.6.20", ready=True),
+)

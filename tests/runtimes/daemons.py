@@ -1,0 +1,126 @@
+"""Just enough of two daemons to be asked: CRI Status over gRPC, and docker's /info, each on a unix socket."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+DATA, HEADERS, SETTINGS = 0, 1, 4
+END_STREAM, END_HEADERS, ACK = 1, 4, 1
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+
+
+def cri_config(default: str, *handlers: str) -> str:
+    """The CRI plugin's configuration as containerd's Status prints it; long enough for several DATA frames."""
+    runtimes = {name: {"runtimeType": "io.containerd.runc.v2", "options": {}} for name in handlers}
+    engine = {"defaultRuntimeName": default, "runtimes": runtimes}
+    return json.dumps({"containerd": engine, "sandboxImage": "pause", "filler": "x" * 40_000}, separators=(",", ":"))
+
+
+@contextlib.contextmanager
+def containerd(folder: Path, config: str | None) -> Iterator[str]:
+    """A socket that answers CRI Status with `config`; None: it answers as a daemon whose CRI plugin did not load."""
+    message = b"" if config is None else _status(config)
+    with _listening(folder / "cri.sock", lambda connection: _answer_grpc(connection, message)) as path:
+        yield path
+
+
+@contextlib.contextmanager
+def dockerd(folder: Path, default: str | None, *handlers: str) -> Iterator[str]:
+    """A socket that answers GET /info; None: with status 500."""
+    runtimes = {name: {"path": f"/usr/bin/{name}"} for name in handlers}
+    body = json.dumps({"ID": "A", "Runtimes": runtimes, "DefaultRuntime": default}, separators=(",", ":"))
+    status = "200 OK" if default else "500 Internal Server Error"
+
+    def answer(connection: socket.socket) -> None:
+        connection.recv(65536)
+        head = f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+        connection.sendall(f"{head}Connection: close\r\n\r\n{body}".encode())
+
+    with _listening(folder / "docker.sock", answer) as path:
+        yield path
+
+
+@contextlib.contextmanager
+def silent(folder: Path) -> Iterator[str]:
+    """A socket that accepts and never answers."""
+    with _listening(folder / "silent.sock", lambda connection: threading.Event().wait(20)) as path:
+        yield path
+
+
+@contextlib.contextmanager
+def _listening(path: Path, answer: Callable[[socket.socket], object]) -> Iterator[str]:
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+        server.listen()
+
+        def serve() -> None:
+            while True:
+                try:
+                    connection, _ = server.accept()
+                except OSError:
+                    return  # the test is over
+                threading.Thread(target=_serve_one, args=(connection, answer), daemon=True).start()
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield str(path)
+        server.shutdown(socket.SHUT_RDWR)
+
+
+def _serve_one(connection: socket.socket, answer: Callable[[socket.socket], object]) -> None:
+    with connection, contextlib.suppress(ConnectionError):
+        answer(connection)
+
+
+def _answer_grpc(connection: socket.socket, message: bytes) -> None:
+    """One unary call: read until the client's END_STREAM, then headers, the message in pieces, and trailers."""
+    _exactly(connection, len(PREFACE))
+    connection.sendall(_frame(SETTINGS, 0, 0))
+    while True:
+        head = _exactly(connection, 9)
+        kind, flags, stream = head[3], head[4], struct.unpack(">I", head[5:])[0]
+        _exactly(connection, struct.unpack(">I", b"\0" + head[:3])[0])
+        if kind == SETTINGS and not flags & ACK:
+            connection.sendall(_frame(SETTINGS, ACK, 0))
+        if stream and flags & END_STREAM:
+            break
+    # 0x88 is ":status: 200" in HPACK's static table.
+    connection.sendall(_frame(HEADERS, END_HEADERS, stream, b"\x88"))
+    body = b"\0" + struct.pack(">I", len(message)) + message if message else b""
+    for start in range(0, len(body), 16_000):
+        connection.sendall(_frame(DATA, 0, stream, body[start : start + 16_000]))
+    connection.sendall(_frame(HEADERS, END_HEADERS | END_STREAM, stream, b"\0\x0bgrpc-status\x01" + b"0"))
+    connection.recv(4096)
+
+
+def _status(config: str) -> bytes:
+    """StatusResponse{info: {"golang": ..., "config": config}}: field 2 is a map, so entries of {1: key, 2: value}."""
+    entries = (("golang", '"go1.24"'), ("config", config), ("lastCNILoadStatus", "cni config load failed"))
+    return b"".join(_field(2, _field(1, key.encode()) + _field(2, value.encode())) for key, value in entries)
+
+
+def _field(number: int, payload: bytes) -> bytes:
+    size, length = len(payload), b""
+    while size > 127:
+        length += bytes([size & 127 | 128])
+        size >>= 7
+    return bytes([number << 3 | 2]) + length + bytes([size]) + payload
+
+
+def _frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
+    return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(">I", stream) + payload
+
+
+def _exactly(connection: socket.socket, count: int) -> bytes:
+    received = b""
+    while len(received) < count:
+        more = connection.recv(count - len(received))
+        if not more:
+            raise ConnectionError("the client went away")
+        received += more
+    return received

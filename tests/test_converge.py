@@ -1,0 +1,194 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from gpunode import resources
+from gpunode.apply.lock import HostLock, Owner
+from gpunode.apply.resume import exec_line, resume_step
+from gpunode.converge import Convergence, before_values, still_valid
+from gpunode.errors import Drift, ExitCode, HostLocked
+from gpunode.model.facts import HostFacts, KernelFacts, OsFacts, PackageFacts, PackageVersion, RuntimeFacts
+from gpunode.model.plan import Plan, PutFile, Run, Step
+from gpunode.model.spec import RebootPolicy, Spec
+from gpunode.transport.base import Completed
+from tests.apply.machine import Machine
+
+HOST = HostFacts("testhost", "testhost", OsFacts("debian", "12"), KernelFacts("6.1.0"), True, stream_sha256="now")
+OWNER = Owner("controller", 1, "token-1")
+OK, BAD = Run(("true",)), Run(("sh", "-c", "echo daemon says no; exit 1"))
+
+
+def plan(*actions: Run, reboot: str | None = None, replan: bool = False) -> Plan:
+    steps = (Step("docker.default", "title", "runc is the default", actions),) if actions else ()
+    return Plan("testhost", Spec(), "then", (), steps, reboot=reboot, replan_after=replan)
+
+
+EMPTY = plan()
+
+
+def way(
+    machine: Machine,
+    plans: Iterable[Plan],
+    *,
+    policy: RebootPolicy = RebootPolicy.NEVER,
+    confirm: Callable[[Plan], bool] = lambda _: True,
+    saved: Plan | None = None,
+    local: bool = False,
+    stop: Callable[[], bool] = lambda: False,
+) -> Convergence:
+    """A convergence that meets these plans, one a pass."""
+    coming = iter(plans)
+    return Convergence(
+        machine,
+        observe=lambda: HOST,
+        decide=lambda _: next(coming),
+        policy=policy,
+        confirm=confirm,
+        on_event=lambda _: None,
+        run_id="r1",
+        lock=HostLock(machine, OWNER, lambda _: True),
+        local=local,
+        stop=stop,
+        saved=saved,
+        pause=lambda _: None,
+    )
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("plans", "code", "steps"),
+    [
+        ([EMPTY], ExitCode.DONE, 0),
+        ([plan(OK)], ExitCode.DONE, 1),
+        ([plan(OK, replan=True), EMPTY], ExitCode.DONE, 1),
+        ([plan(OK, replan=True), plan(OK)], ExitCode.DONE, 2),
+        ([plan(OK, replan=True)] * 3 + [EMPTY], ExitCode.DONE, 3),
+        ([plan(OK, replan=True)] * 4, ExitCode.FAILED, 3),
+        ([plan(BAD, replan=True)], ExitCode.FAILED, 1),
+        ([plan(OK, reboot="nouveau is loaded")], ExitCode.REBOOT_NEEDED, 1),
+        ([plan(reboot="nouveau is loaded")], ExitCode.REBOOT_NEEDED, 0),
+    ],
+    ids=[
+        "nothing to do",
+        "one pass",
+        "a second look finds all well",
+        "a second pass",
+        "the third pass settles it",
+        "three passes are enough",
+        "a failure ends it",
+        "a reboot is left to the person",
+        "only a reboot is left",
+    ],
+)
+def test_converge(machine: Machine, plans: list[Plan], code: ExitCode, steps: int) -> None:
+    report = way(machine, plans).run()
+    assert (report.code, len(report.steps)) == (code, steps)
+    assert not (machine.root / "run" / "lock").exists(), "the lock is given back"
+
+
+def test_what_keeps_coming_back_is_named(machine: Machine) -> None:
+    report = way(machine, [plan(OK, replan=True)] * 4).run()
+    assert "docker.default" in report.error
+    assert "runc is the default" in report.evidence
+
+
+def test_the_tools_words_reach_the_report(machine: Machine) -> None:
+    assert "daemon says no" in way(machine, [plan(BAD)]).run().error
+
+
+def test_nothing_is_written_when_the_plan_is_declined_or_empty(machine: Machine) -> None:
+    assert way(machine, [plan(OK)], confirm=lambda _: False).run().code is ExitCode.FAILED
+    assert way(machine, [EMPTY]).run().code is ExitCode.DONE
+    assert list(machine.root.iterdir()) == []
+
+
+def test_a_held_lock_ends_it_before_the_plan_is_shown(machine: Machine) -> None:
+    HostLock(machine, Owner("laptop", 5, "token-2"), lambda _: True).take()
+    shown: list[Plan] = []
+    with pytest.raises(HostLocked):
+        way(machine, [plan(OK)], confirm=lambda p: not shown.append(p)).run()
+    assert shown == []
+
+
+def test_the_lock_is_given_back_after_an_error(machine: Machine, tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_text("edited")
+    step = Step("a", "t", "w", (PutFile(str(path), "new", expect_sha256="0" * 64),))
+    with pytest.raises(Drift):
+        way(machine, [replace(EMPTY, steps=(step,))]).run()
+    assert not (machine.root / "run" / "lock").exists()
+
+
+def test_a_stop_leaves_the_rest_and_says_so(machine: Machine) -> None:
+    report = way(machine, [plan(OK)], stop=lambda: True).run()
+    assert (report.code, report.error) == (ExitCode.FAILED, "stopped before docker.default")
+
+
+@dataclass
+class Rebooting(Machine):
+    """Comes back with another boot id, and with an empty /run, when it is asked to reboot."""
+
+    boots: int = 0
+
+    def run(self, script: str, *, stdin: bytes = b"", timeout_s: float) -> Completed:
+        if script.startswith("cat /proc/sys/kernel/random/boot_id"):
+            return Completed(0, f"boot-{self.boots}\n".encode(), b"", 0)
+        if "systemctl reboot" in script:
+            self.boots += 1
+            (self.root / "run" / "lock").unlink()
+            return Completed(0, b"boot boot-0\n", b"", 0)
+        return super().run(script, stdin=stdin, timeout_s=timeout_s)
+
+
+def test_over_ssh_the_controller_reboots_reconnects_and_goes_on(tmp_path: Path) -> None:
+    machine = Rebooting(tmp_path)
+    plans = [plan(OK, reboot="nouveau is loaded"), plan(OK)]
+    report = way(machine, plans, policy=RebootPolicy.IF_NEEDED).run()
+    assert (report.code, len(report.steps), machine.boots) == (ExitCode.DONE, 2, 1)
+
+
+def test_a_reboot_that_does_not_help_is_not_tried_again(tmp_path: Path) -> None:
+    machine = Rebooting(tmp_path)
+    plans = [plan(reboot="nouveau is loaded")] * 2
+    report = way(machine, plans, policy=RebootPolicy.IF_NEEDED).run()
+    assert (report.code, machine.boots) == (ExitCode.REBOOT_NEEDED, 1)
+    assert "after one" in report.evidence
+
+
+def test_a_saved_plan_holds_while_the_facts_lead_to_the_same_steps() -> None:
+    assert still_valid(plan(OK), plan(OK), HOST) == plan(OK)
+    same_facts = replace(plan(OK), facts_sha256="now")
+    assert still_valid(same_facts, plan(BAD), HOST) == same_facts
+    with pytest.raises(Drift, match="changed since the plan was made") as caught:
+        still_valid(plan(OK), plan(BAD), HOST)
+    assert "docker.default" in caught.value.evidence
+
+
+def test_the_journal_is_told_what_undo_needs() -> None:
+    host = replace(
+        HOST,
+        packages=PackageFacts("apt", {"nvidia-smi": PackageVersion("580.1")}, frozenset({"nvidia-smi"})),
+        runtimes=(
+            RuntimeFacts("docker", "28", "/etc/docker/daemon.json", "docker.service", "", effective_default="runc"),
+        ),
+    )
+    install = Run(("apt-get", "-y", "install", "nvidia-smi=595.1", "cuda-drivers"), detach=True)
+    values = before_values(host, plan(install))
+    assert values["packages"] == {"cuda-drivers": None, "install": None, "nvidia-smi": "580.1"}
+    assert (values["held"], values["default_runtimes"]) == (["nvidia-smi"], {"docker": "runc"})
+
+
+def test_the_resume_unit_runs_our_words_and_removes_itself() -> None:
+    put = resume_step(("/opt/gp node/gpunode", "setup", "--yes", "50%$"), resources.render).actions[0]
+    assert isinstance(put, PutFile)
+    assert 'ExecStart="/opt/gp node/gpunode" "setup" "--yes" "50%%$$"' in put.text
+    assert "ExecStopPost=/bin/rm -f /etc/systemd/system/gpunode-resume.service" in put.text
+    assert exec_line(('say "hi"', "a\\b")) == r'"say \"hi\"" "a\\b"'

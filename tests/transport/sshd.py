@@ -1,0 +1,92 @@
+"""A throw-away sshd of the test's own: port, keys and config in a temporary folder, gone afterwards."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+
+
+@dataclass
+class Sshd:
+    """`force` stands for the login shell: it is given the command line in $SSH_ORIGINAL_COMMAND."""
+
+    folder: Path
+    force: str = ""
+    extra: str = ""
+    port: int = 0
+    process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+
+    @property
+    def identity(self) -> Path:
+        return self.folder / "id"
+
+    @property
+    def host_key(self) -> str:
+        """Type and base64, as known_hosts has them."""
+        return " ".join((self.folder / "host.pub").read_text().split()[:2])
+
+    def keygen(self, name: str, *options: str) -> Path:
+        path = self.folder / name
+        if not path.exists():
+            command = ("ssh-keygen", "-q", "-t", "ed25519", "-f", str(path), *(options or ("-N", "")))
+            subprocess.run(command, check=True)
+        return path
+
+    def start(self) -> Sshd:
+        assert SSHD is not None
+        if os.geteuid() == 0:
+            Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # privilege separation wants the empty folder
+        for name in ("host", "id"):
+            self.keygen(name)
+        self.port = self.port or _free_port()
+        config = self.folder / "sshd_config"
+        config.write_text(
+            # sshd keeps the first value of an option, so the test's come first.
+            f"{self.extra}\n"
+            f"Port {self.port}\nListenAddress 127.0.0.1\nHostKey {self.folder}/host\nPidFile none\nUsePAM no\n"
+            f"AuthorizedKeysFile {self.folder}/id.pub\nStrictModes no\nPermitRootLogin yes\n"
+            f"PasswordAuthentication no\nKbdInteractiveAuthentication no\n"
+            + (f"ForceCommand {self.force}\n" if self.force else "")
+        )
+        log = (self.folder / "log").open("ab")
+        self.process = subprocess.Popen((SSHD, "-D", "-e", "-f", str(config)), stdout=log, stderr=log)
+        log.close()
+        for _ in range(200):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return self
+            time.sleep(0.05)
+        raise AssertionError((self.folder / "log").read_text())
+
+    def sessions(self) -> list[int]:
+        """Processes of this sshd's connections."""
+        assert self.process is not None
+        found = subprocess.run(("ps", "-o", "pid=", "--ppid", str(self.process.pid)), capture_output=True, check=False)
+        return [int(word) for word in found.stdout.split()]
+
+    def cut(self) -> None:
+        """Kill every connection, as a network or an oom-killer does."""
+        for pid in self.sessions():
+            with suppress(ProcessLookupError):  # it may end by itself meanwhile
+                os.kill(pid, 9)
+
+    def stop(self) -> None:
+        if self.process is not None:
+            self.cut()
+            self.process.terminate()
+            self.process.wait()
+            self.process = None
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,112 @@
+"""What every transport promises, asked of this machine and of a real sshd."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gpunode.transport.base import Transport
+from gpunode.transport.local import Local
+from gpunode.transport.ssh import Ssh
+from tests.transport.conftest import options, target
+from tests.transport.sshd import SSHD, Sshd
+
+
+@pytest.fixture(scope="module", params=["local", "ssh"])
+def transport(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Transport]:
+    if request.param == "local":
+        yield Local(become=False)
+        return
+    if SSHD is None:
+        pytest.skip("no sshd here: install openssh-server to run the SSH tests")
+    server = Sshd(tmp_path_factory.mktemp("sshd")).start()
+    ssh = Ssh(target(server), options(server))
+    yield ssh
+    ssh.close()
+    server.stop()
+
+
+EVERY_BYTE = bytes(range(256)) * 4096  # 1 MiB
+
+
+@pytest.mark.parametrize(
+    ("script", "stdin", "code", "stdout"),
+    [
+        ("echo hello", b"", 0, b"hello\n"),
+        ("exit 7", b"", 7, b""),
+        ("printf 'a\\000b\\377\\n'", b"", 0, b"a\0b\xff\n"),
+        ("cat", EVERY_BYTE, 0, EVERY_BYTE),
+        ("head -c 3; exit 4", EVERY_BYTE, 4, bytes(range(3))),
+        ('read -r line; echo "[$line]"; cat', b"\\one\ntwo", 0, b"[\\one]\ntwo"),
+        ("cat <<'E'\nit's \"100%\" `no` $HOME !x \\n\tä\nE", b"", 0, 'it\'s "100%" `no` $HOME !x \\n\tä\n'.encode()),
+        ("# " + "x" * 200_000 + "\necho big", b"", 0, b"big\n"),
+        ("# " + "'!\\\n#" * 40_000 + "\ncat", b"after the script", 0, b"after the script"),
+        ("cat", b"", 0, b""),
+        ("", b"", 0, b""),
+        ("nosuchcommand-at-all", b"", 127, b""),
+        ("echo $#", b"", 0, b"0\n"),
+    ],
+    ids=[
+        "output comes back",
+        "the exit status comes back",
+        "NUL and 0xff survive in output",
+        "1 MiB of every byte survives both ways",
+        "stdin that nobody reads to its end harms nothing",
+        "the script's own read gets the first line of data",
+        "quotes, escapes, bangs and UTF-8 survive in the script",
+        "a 200 KB script runs",
+        "a 200 KB script of awkward characters runs with data behind it",
+        "without data stdin is empty",
+        "an empty script is a success",
+        "a missing program is 127, not an error",
+        "the script has no arguments",
+    ],
+)
+def test_run(transport: Transport, script: str, stdin: bytes, code: int, stdout: bytes) -> None:
+    done = transport.run(script, stdin=stdin, timeout_s=30)
+    assert (done.code, done.stdout) == (code, stdout)
+
+
+def test_both_streams_come_back_apart(transport: Transport) -> None:
+    done = transport.run("echo out; echo err >&2", timeout_s=30)
+    assert (done.stdout, done.stderr) == (b"out\n", b"err\n")
+
+
+def test_much_output_on_both_streams_does_not_block(transport: Transport) -> None:
+    done = transport.run("head -c 5000000 /dev/zero >&2; head -c 5000000 /dev/zero", timeout_s=60)
+    assert (done.code, len(done.stdout), len(done.stderr)) == (0, 5_000_000, 5_000_000)
+
+
+def test_a_script_that_takes_too_long_is_left_with_124_and_what_it_printed(transport: Transport) -> None:
+    begin = time.monotonic()
+    done = transport.run("echo begun; sleep 30", timeout_s=1)
+    assert (done.code, done.stdout) == (124, b"begun\n")
+    assert time.monotonic() - begin < 10
+    assert transport.run("echo next", timeout_s=30).stdout == b"next\n"
+
+
+def test_what_a_script_leaves_running_does_not_keep_the_run_open(transport: Transport, tmp_path: Path) -> None:
+    begin = time.monotonic()
+    pid_file = tmp_path / "pid"
+    done = transport.run(f"sleep 60 & echo $! >{pid_file}; echo left", timeout_s=30)
+    took = time.monotonic() - begin
+    os.kill(int(pid_file.read_text()), 15)
+    assert (done.code, done.stdout) == (0, b"left\n")
+    assert took < 10
+
+
+def test_tools_speak_english_and_sbin_is_found(transport: Transport) -> None:
+    done = transport.run('echo "$LC_ALL"; case :$PATH: in *:/usr/sbin:*) echo yes;; esac', timeout_s=30)
+    assert done.stdout == b"C\nyes\n"
+
+
+def test_a_run_after_close_or_reconnect_works(transport: Transport) -> None:
+    transport.close()
+    transport.close()
+    assert transport.run("echo again", timeout_s=30).stdout == b"again\n"
+    transport.reconnect()
+    assert transport.run("echo and again", timeout_s=30).stdout == b"and again\n"

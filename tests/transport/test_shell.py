@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import pickle
+import subprocess
+
+import pytest
+
+from gpunode.transport.secret import Secret
+from gpunode.transport.shell import ARGUMENT_LIMIT_BYTES, Feed, after_begin, deliver, encode
+
+AWKWARD = 'it\'s "q" `b` $x \\n !! % \t ä\n\x7f\x01end\\'
+
+
+@pytest.mark.parametrize("text", [AWKWARD, "", "plain", "\\0101", "%d %s"])
+def test_encode_gives_one_safe_line_and_printf_gives_it_back(text: str) -> None:
+    line = encode(text)
+    assert not set(line) & set("'!\n")
+    shown = subprocess.run(("sh", "-c", 'printf %b "$1"', "sh", line), capture_output=True, check=True)
+    assert shown.stdout == text.encode()
+
+
+@pytest.mark.parametrize(
+    ("script", "stdin", "become", "in_argument"),
+    [
+        ("echo hi", b"", False, True),
+        ("echo hi", b"x", False, False),
+        ("echo hi", b"", True, False),
+        ("#" * ARGUMENT_LIMIT_BYTES + "x", b"", False, False),
+    ],
+    ids=["a script alone", "with data", "with sudo, which logs arguments", "over the limit"],
+)
+def test_where_the_script_travels(script: str, stdin: bytes, become: bool, in_argument: bool) -> None:
+    delivery = deliver(script, stdin, become=become)
+    assert delivery.in_argument is in_argument
+    assert (encode(script) in delivery.line) is in_argument
+
+
+@pytest.mark.parametrize(
+    ("stdout", "stderr", "sent", "ended"),
+    [
+        (b"", b"", b"", False),
+        (b"", b"lecture\n[gpunode] sudo password: ", b"word\n", False),
+        (b"\x1egpunode-begin\n", b"", b"\ngpunode-script:true\ndata", True),
+    ],
+    ids=["it waits", "the question is answered", "the script goes when sh is there"],
+)
+def test_feed(stdout: bytes, stderr: bytes, sent: bytes, ended: bool) -> None:
+    feed = Feed(deliver("true", b"data", become=True, password=True), Secret("word"))
+    assert feed.next(stdout, stderr) == sent
+    assert feed.ended is ended
+
+
+def test_a_second_question_is_not_answered() -> None:
+    feed = Feed(deliver("true", b"data", become=True, password=True), Secret("word"))
+    prompt = b"[gpunode] sudo password: "
+    assert feed.next(b"", prompt) == b"word\n"
+    assert feed.next(b"", prompt) == b""
+    assert not feed.ended
+    assert feed.next(b"", prompt + b"\nSorry, try again.\n" + prompt) == b""
+    assert feed.ended
+
+
+def test_what_precedes_the_script_is_cut_off() -> None:
+    assert after_begin(b"banner\x1egpunode-begin\nout\x1egpunode-begin\n") == b"out\x1egpunode-begin\n"
+    assert after_begin(b"banner") == b""
+
+
+def test_a_secret_is_not_shown_or_saved() -> None:
+    secret = Secret("open sesame")
+    assert "sesame" not in f"{secret} {secret!r} {[secret]}"
+    assert secret.reveal() == "open sesame"
+    with pytest.raises(TypeError):
+        pickle.dumps(secret)

@@ -1,0 +1,429 @@
+"""Logins that must not come about, connections that end, and login shells that get in the way: against a real sshd."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gpunode.errors import TransportError
+from gpunode.transport.secret import Secret
+from gpunode.transport.ssh import Ssh
+from gpunode.transport.ssh_config import SshTarget
+from tests.transport.conftest import options, target
+from tests.transport.sshd import Sshd
+
+Start = Callable[..., Sshd]
+ECHO = "echo $((6*7)); cat"
+
+
+def refused(ssh: Ssh, timeout_s: float = 20) -> TransportError:
+    with pytest.raises(TransportError) as caught:
+        ssh.run("echo reached", timeout_s=timeout_s)
+    ssh.close()
+    return caught.value
+
+
+def fingerprint(public: Path) -> str:
+    shown = subprocess.run(("ssh-keygen", "-lf", str(public)), capture_output=True, text=True, check=True)
+    return shown.stdout.split()[1]
+
+
+def test_an_unknown_key_is_refused_with_its_fingerprint_and_the_way_to_accept_it(sshd: Start) -> None:
+    server = sshd()
+    error = refused(Ssh(target(server), options(server, known="")))
+    assert f"127.0.0.1:{server.port} is not known" in error.problem
+    assert fingerprint(server.folder / "host.pub") in error.evidence
+    assert "--host-key accept-new" in error.remedy
+    assert (server.folder / "known_hosts").read_text() == ""
+
+
+@pytest.mark.parametrize("accept_new", [False, True], ids=["strict refuses it", "accept-new refuses it too"])
+def test_a_changed_key(sshd: Start, accept_new: bool) -> None:
+    server = sshd()
+    other = server.keygen("other").with_suffix(".pub")
+    known = f"# mine\n[127.0.0.1]:{server.port} {other.read_text()}"
+    error = refused(Ssh(target(server), options(server, known, accept_new=accept_new)))
+    assert "has changed" in error.problem
+    assert fingerprint(server.folder / "host.pub") in error.evidence
+    assert fingerprint(other) in error.evidence
+    assert "known_hosts:2" in error.evidence
+    assert "accept-new" not in error.remedy
+    assert (server.folder / "known_hosts").read_text() == known
+
+
+def test_a_revoked_key_is_refused_though_it_is_known(sshd: Start) -> None:
+    server = sshd()
+    name = f"[127.0.0.1]:{server.port}"
+    error = refused(
+        Ssh(
+            target(server),
+            options(server, f"{name} {server.host_key}\n@revoked * {server.host_key}\n", accept_new=True),
+        )
+    )
+    assert "revoked" in error.problem
+
+
+def test_hashed_known_hosts_are_read(sshd: Start) -> None:
+    server = sshd()
+    flags = options(server)
+    subprocess.run(
+        ("ssh-keygen", "-q", "-H", "-f", str(server.folder / "known_hosts")), check=True, capture_output=True
+    )
+    assert "127.0.0.1" not in (server.folder / "known_hosts").read_text()
+    ssh = Ssh(target(server), flags)
+    assert ssh.run("echo in", timeout_s=20).stdout == b"in\n"
+    ssh.close()
+
+
+def test_accept_new_remembers_the_key(sshd: Start) -> None:
+    server = sshd()
+    first = Ssh(target(server), options(server, known="# no newline at the end", accept_new=True))
+    assert first.run("echo in", timeout_s=20).stdout == b"in\n"
+    first.close()
+    text = (server.folder / "known_hosts").read_text()
+    assert text == f"# no newline at the end\n[127.0.0.1]:{server.port} {server.host_key}\n"
+    second = Ssh(target(server), options(server, known=text))
+    assert second.run("echo in", timeout_s=20).stdout == b"in\n"
+    second.close()
+
+
+def test_a_known_key_of_another_type_is_asked_for_first(sshd: Start) -> None:
+    """sshd shows ed25519 unless the client prefers another; only its RSA key is known here."""
+    server = sshd()
+    rsa = server.keygen("rsa", "-t", "rsa", "-b", "2048", "-N", "")
+    server.stop()
+    server.extra = f"HostKey {rsa}"
+    server.start()
+    public = " ".join(rsa.with_suffix(".pub").read_text().split()[:2])
+    ssh = Ssh(target(server), options(server, known=f"[127.0.0.1]:{server.port} {public}\n"))
+    assert ssh.run("echo in", timeout_s=20).stdout == b"in\n"
+    ssh.close()
+
+
+def test_a_refused_login_lists_what_was_tried(sshd: Start) -> None:
+    server = sshd()
+    wrong = server.keygen("wrong")
+    locked = server.keygen("locked", "-N", "secret phrase")
+    error = refused(Ssh(target(server), options(server, identities=(wrong, locked, server.folder / "absent"))))
+    assert "refuses the login" in error.problem
+    assert f"tried {wrong}" in error.evidence
+    assert f"{locked} has a passphrase" in error.evidence
+    assert "absent does not exist" in error.evidence
+
+
+def test_a_host_that_wants_passwords_says_so(sshd: Start) -> None:
+    server = sshd(extra="PubkeyAuthentication no\nPasswordAuthentication yes")
+    error = refused(Ssh(target(server), options(server)))
+    assert "takes only password" in error.evidence
+
+
+@pytest.mark.parametrize("kind", [("rsa", "-b", "2048"), ("ecdsa",)], ids=["rsa", "ecdsa"])
+def test_keys_of_every_kind_log_in(sshd: Start, kind: tuple[str, ...]) -> None:
+    server = sshd()
+    key = server.keygen("kind", "-t", *kind, "-N", "")
+    (server.folder / "id.pub").write_bytes(key.with_suffix(".pub").read_bytes())
+    ssh = Ssh(target(server), options(server, identities=(key,)))
+    assert ssh.run("echo in", timeout_s=20).stdout == b"in\n"
+    ssh.close()
+
+
+@pytest.mark.parametrize(
+    ("host", "said"),
+    [("127.0.0.1", "refuses connections"), ("no-such-host.invalid", "does not resolve")],
+    ids=["nobody listens", "no such name"],
+)
+def test_unreachable_hosts_are_named_with_their_port(tmp_path: Path, host: str, said: str) -> None:
+    server = Sshd(tmp_path, port=1)
+    error = refused(Ssh(SshTarget(host, "root", 1), options(server, known="", connect_timeout_s=3)))
+    assert f"{host}:1" in error.problem
+    assert said in error.problem
+    assert error.remedy
+
+
+def test_a_port_that_is_not_ssh(tmp_path: Path) -> None:
+    import socket
+
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        port = listener.getsockname()[1]
+
+        def hang_up() -> None:
+            for _ in range(3):
+                listener.accept()[0].close()
+
+        threading.Thread(target=hang_up, daemon=True).start()
+        error = refused(Ssh(SshTarget("127.0.0.1", "root", port), options(Sshd(tmp_path), known="")))
+    assert "no SSH session came about" in error.problem
+
+
+def test_a_connection_that_ends_in_the_middle_is_an_error_and_the_next_run_dials_again(sshd: Start) -> None:
+    server = sshd()
+    ssh = Ssh(target(server), options(server))
+    ssh.run("true", timeout_s=20)
+    timer = threading.Timer(0.7, server.cut)
+    timer.start()
+    begin = time.monotonic()
+    with pytest.raises(TransportError, match="connection lost"):
+        ssh.run("echo begun; sleep 20", timeout_s=60)
+    assert time.monotonic() - begin < 10
+    ssh.reconnect()
+    assert ssh.run("echo back", timeout_s=20).stdout == b"back\n"
+    ssh.close()
+
+
+def test_one_connection_serves_all_runs(sshd: Start) -> None:
+    server = sshd()
+    ssh = Ssh(target(server), options(server))
+    for _ in range(3):
+        ssh.run("true", timeout_s=20)
+    assert len(server.sessions()) == 1
+    assert (server.folder / "log").read_text().count("Accepted publickey") == 1
+    ssh.close()
+
+
+def in_shell(shell: str, *flags: str) -> str:
+    return f'{shell} {" ".join(flags)} -c "$SSH_ORIGINAL_COMMAND"'
+
+
+@pytest.mark.parametrize("shell", ["dash", "bash", "fish", "zsh", "tcsh", "rbash"])
+def test_login_shells(sshd: Start, shell: str) -> None:
+    """The rows whose shell is not installed are skipped."""
+    path = shutil.which(shell)
+    if path is None:
+        pytest.skip(f"{shell} is not installed")
+    server = sshd(force=in_shell(path, *(("-f",) if shell in ("tcsh", "zsh") else ())))
+    ssh = Ssh(target(server), options(server))
+    awkward = "x='it'\"'\"'s !1 $HOME'\nprintf '%s\\\\n%s' \"$x\" \"${x#it}\"\n# " + "ä!'\\\n# " * 3000
+    want = b"it's !1 $HOME\\n's !1 $HOME"
+    assert ssh.run(awkward, timeout_s=30).stdout == want
+    assert ssh.run(awkward + "\ncat", stdin=b"\0!'\\\n", timeout_s=30).stdout == want + b"\0!'\\\n"
+    ssh.close()
+
+
+@pytest.mark.parametrize(
+    "noise",
+    ["echo Welcome; echo warned >&2;", "read eaten;", "printf 'no newline';"],
+    ids=["a banner is cut off", "an rc file that eats a line of stdin", "a banner without a newline"],
+)
+def test_noisy_start_up_files(sshd: Start, noise: str) -> None:
+    server = sshd(force=f'{noise} exec sh -c "$SSH_ORIGINAL_COMMAND"')
+    ssh = Ssh(target(server), options(server))
+    done = ssh.run(ECHO, stdin=b"one\ntwo\n", timeout_s=20)
+    assert (done.stdout, done.stderr) == (b"42\none\ntwo\n", b"")
+    if "read" not in noise:
+        assert ssh.run("echo probe", timeout_s=20).stdout == b"probe\n"
+    ssh.close()
+
+
+@pytest.mark.parametrize(
+    ("force", "said"),
+    [
+        ("echo This account is currently not available.; exit 1", "This account is currently not available."),
+        ("false", "said nothing and ended with 1"),
+        ("PATH=/nonexistent; $SSH_ORIGINAL_COMMAND", "sh"),
+    ],
+    ids=["nologin", "false", "no sh"],
+)
+def test_hosts_that_run_nothing(sshd: Start, force: str, said: str) -> None:
+    server = sshd(force=force)
+    error = refused(Ssh(target(server), options(server)))
+    assert said in error.evidence
+    assert error.remedy
+
+
+def test_a_login_shell_that_cuts_long_words_gets_the_script_on_stdin(sshd: Start) -> None:
+    cuts = 'test "${#SSH_ORIGINAL_COMMAND}" -lt 2000 || { echo Word too long. >&2; exit 1; }; '
+    server = sshd(force=cuts + 'exec sh -c "$SSH_ORIGINAL_COMMAND"')
+    ssh = Ssh(target(server), options(server))
+    assert ssh.run("# " + "x" * 5000 + "\necho in", timeout_s=20).stdout == b"in\n"
+    ssh.close()
+
+
+def test_a_login_shell_that_waits_for_ever_is_an_error_in_time(sshd: Start) -> None:
+    server = sshd(force="sleep 20")
+    assert "no script began within" in refused(Ssh(target(server), options(server)), timeout_s=1).problem
+
+
+def test_jump_hosts_in_a_chain_and_the_config_file(sshd: Start) -> None:
+    one, two, inner = sshd(), sshd(), sshd()
+    user = target(one).user
+    known = "".join(f"[127.0.0.1]:{s.port} {s.host_key}\n" for s in (one, two, inner))
+    config = one.folder / "config"
+    (one.folder / "more").write_text(
+        f"Host inner\n HostName 127.0.0.1\n Port {inner.port}\n User {user}\n IdentityFile {inner.identity}\n"
+        f" UserKnownHostsFile {one.folder}/known_hosts\n IdentitiesOnly yes\n ProxyJump one,two\n"
+    )
+    config.write_text(
+        f"Include {one.folder}/more\n"
+        + "".join(
+            f"Host {name}\n HostName 127.0.0.1\n Port {s.port}\n User {user}\n IdentityFile {s.identity}\n"
+            f" UserKnownHostsFile {one.folder}/known_hosts\n"
+            for name, s in (("one", one), ("two", two))
+        )
+    )
+    flags = options(one, known, config=(config,), known_hosts=None, identities=())
+    ssh = Ssh(SshTarget("inner"), flags)
+    assert ssh.run("echo deep", timeout_s=30).stdout == b"deep\n"
+    for server in (one, two, inner):
+        assert (server.folder / "log").read_text().count("Accepted publickey") == 1
+    ssh.close()
+
+
+def test_jump_hosts_in_a_circle_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "config").write_text("Host a\n ProxyJump b\nHost b\n ProxyJump a\n")
+    flags = options(Sshd(tmp_path), known="", config=(tmp_path / "config",))
+    assert "circle" in refused(Ssh(SshTarget("a", "root"), flags)).problem
+
+
+def test_a_proxy_command_carries_the_connection(sshd: Start) -> None:
+    server = sshd()
+    relay = server.folder / "relay.py"
+    relay.write_text(
+        "import os, socket, sys, threading\n"
+        "link = socket.create_connection((sys.argv[1], int(sys.argv[2])))\n"
+        "def up():\n"
+        "    while data := os.read(0, 65536): link.sendall(data)\n"
+        "    os._exit(0)\n"
+        "threading.Thread(target=up, daemon=True).start()\n"
+        "while data := link.recv(65536): os.write(1, data)\n"
+    )
+    config = server.folder / "config"
+    config.write_text(
+        f"Host far\n HostName 127.0.0.1\n Port {server.port}\n ProxyCommand {sys.executable} {relay} %h %p\n"
+    )
+    ssh = Ssh(SshTarget("far", target(server).user), options(server, config=(config,)))
+    assert ssh.run("echo through", timeout_s=30).stdout == b"through\n"
+    ssh.close()
+
+
+def test_a_dead_proxy_command_is_an_error_in_time(tmp_path: Path) -> None:
+    (tmp_path / "config").write_text("Host far\n ProxyCommand false\n")
+    ssh = Ssh(SshTarget("far", "root"), options(Sshd(tmp_path), known="", config=(tmp_path / "config",)))
+    assert "no SSH session" in refused(ssh).problem
+
+
+def test_match_exec_in_the_config_works(sshd: Start) -> None:
+    server = sshd()
+    (server.folder / "config").write_text(f'Match exec "true"\n HostName 127.0.0.1\n Port {server.port}\n')
+    flags = options(server, config=(server.folder / "config",))
+    ssh = Ssh(SshTarget("anything", target(server).user), flags)
+    assert ssh.run("echo in", timeout_s=30).stdout == b"in\n"
+    ssh.close()
+
+
+SUDO = """#!/bin/sh
+# As sudo -S: asks on stderr, reads a line, three tries.
+echo "$*" >>{folder}/argv
+shift 3
+for try in 1 2 3; do
+  printf '[gpunode] sudo password: ' >&2
+  IFS= read -r word || { echo >&2; echo 'sudo: no password was provided' >&2; exit 1; }
+  echo x >>{folder}/tries
+  [ "$word" = 'open sesame' ] && exec "$@"
+  echo 'Sorry, try again.' >&2
+done
+exit 1
+"""
+
+
+@pytest.fixture
+def with_sudo(sshd: Start, tmp_path: Path) -> Callable[[str, str | None], Ssh]:
+    """A host whose sudo is the given script, and a login that is not root's."""
+
+    def make(sudo: str, password: str | None) -> Ssh:
+        (tmp_path / "bin").mkdir()
+        program = tmp_path / "bin" / "sudo"
+        program.write_text(sudo.replace("{folder}", str(tmp_path)))
+        program.chmod(0o755)
+        server = sshd(force=f'PATH={tmp_path}/bin:/usr/bin:/bin; exec sh -c "$SSH_ORIGINAL_COMMAND"')
+        secret = None if password is None else Secret(password)
+        return Ssh(target(server), options(server, become="always", become_password=secret))
+
+    return make
+
+
+def test_the_sudo_password_is_given_once_when_asked_and_never_shown(
+    with_sudo: Callable[[str, str | None], Ssh], tmp_path: Path
+) -> None:
+    ssh = with_sudo(SUDO, "open sesame")
+    done = ssh.run(ECHO, stdin=b"payload\n", timeout_s=20)
+    assert (done.stdout, done.stderr) == (b"42\npayload\n", b"")
+    assert "sesame" not in (tmp_path / "argv").read_text()
+    ssh.close()
+
+
+def test_a_wrong_sudo_password_is_tried_once(with_sudo: Callable[[str, str | None], Ssh], tmp_path: Path) -> None:
+    error = refused(with_sudo(SUDO, "open barley"))
+    assert "sudo refused the password" in error.problem
+    assert (tmp_path / "tries").read_text() == "x\n"
+    assert "barley" not in error.problem + error.evidence + error.remedy
+
+
+def test_a_sudo_that_asks_nothing_is_sent_no_password(with_sudo: Callable[[str, str | None], Ssh]) -> None:
+    ssh = with_sudo('#!/bin/sh\nshift 3\nexec "$@"\n', "open sesame")
+    assert ssh.run("cat", stdin=b"data", timeout_s=20).stdout == b"data"
+    ssh.close()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ("sudo: a password is required", 1, "needs a password"),
+        ("ann is not in the sudoers file.  This incident will be reported.", 1, "does not allow this user"),
+        ("sudo: sorry, you must have a tty to run sudo", 1, "wants a terminal"),
+        ("bash: line 1: sudo: command not found", 127, "has no sudo"),
+        ("fish: Unknown command: sudo", 127, "has no sudo"),
+    ],
+    ids=["password needed", "not in sudoers", "requiretty", "no sudo (bash)", "no sudo (fish)"],
+)
+def test_each_refusal_of_sudo_has_its_sentence(
+    with_sudo: Callable[[str, str | None], Ssh], words: str, code: int, said: str
+) -> None:
+    error = refused(with_sudo(f"#!/bin/sh\necho '{words}' >&2\nexit {code}\n", None))
+    assert said in error.problem
+    assert words.split()[-1] in error.evidence
+
+
+def test_an_agent_signs_for_a_key_with_a_passphrase(sshd: Start, tmp_path: Path) -> None:
+    server = sshd()
+    locked = server.keygen("locked", "-N", "phrase")
+    (server.folder / "id.pub").write_bytes(locked.with_suffix(".pub").read_bytes())
+    plain = server.folder / "plain"
+    shutil.copy(locked, plain)
+    subprocess.run(
+        ("ssh-keygen", "-q", "-p", "-P", "phrase", "-N", "", "-f", str(plain)), check=True, capture_output=True
+    )
+    agent = subprocess.Popen(("ssh-agent", "-D", "-a", str(tmp_path / "agent")), stdout=subprocess.DEVNULL)
+    try:
+        for _ in range(100):
+            if (tmp_path / "agent").exists():
+                break
+            time.sleep(0.05)
+        environment = {**os.environ, "SSH_AUTH_SOCK": str(tmp_path / "agent")}
+        subprocess.run(("ssh-add", "-q", str(plain)), env=environment, check=True, capture_output=True)
+        flags = options(server, identities=(locked,), agent=True)
+        code = (
+            "from pathlib import *\nfrom gpunode.transport.ssh import Ssh\nfrom gpunode.transport.ssh_config import *\n"
+            f"ssh = Ssh({target(server)!r}, {flags!r})\nprint(ssh.run('echo signed', timeout_s=20).stdout)\nssh.close()"
+        )
+        shown = subprocess.run(
+            (sys.executable, "-c", code), env=environment, capture_output=True, text=True, check=False
+        )
+    finally:
+        agent.terminate()
+        agent.wait()
+    assert shown.stdout == "b'signed\\n'\n", shown.stderr
+
+
+def test_importing_the_transport_leaves_invoke_alone() -> None:
+    code = "import sys, gpunode.transport.ssh; assert 'invoke' not in sys.modules"
+    assert subprocess.run((sys.executable, "-c", code), check=False).returncode == 0

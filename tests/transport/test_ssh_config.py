@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpunode.errors import TransportError
+from gpunode.transport.ssh_config import SshOptions, SshTarget, read_config, resolve
+
+HOME = Path("/home/ann")
+FOUND = {
+    "hostname": "10.0.0.7",
+    "user": "configured",
+    "port": "2200",
+    "identityfile": ["~/.ssh/lab", "/keys/two"],
+    "proxyjump": "a,b:22",
+    "connecttimeout": "3",
+    "userknownhostsfile": "~/one /two",
+}
+
+
+def flags(**given: object) -> SshOptions:
+    return SshOptions(**{"home": HOME, **given})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("target", "options", "want"),
+    [
+        (SshTarget("gpu07"), flags(), {"host": "10.0.0.7", "user": "configured", "port": 2200, "key_name": "10.0.0.7"}),
+        (SshTarget("gpu07"), flags(user="flag", port=22), {"user": "flag", "port": 22}),
+        (SshTarget("gpu07", "typed", 23), flags(user="flag", port=22), {"user": "typed", "port": 23}),
+        (SshTarget("gpu07"), flags(), {"jumps": ("a", "b:22"), "connect_timeout_s": 3}),
+        (SshTarget("gpu07"), flags(jump="c", connect_timeout_s=9), {"jumps": ("c",), "connect_timeout_s": 9}),
+        (SshTarget("gpu07"), flags(jump="none"), {"jumps": ()}),
+        (SshTarget("gpu07"), flags(), {"identities": (HOME / ".ssh/lab", Path("/keys/two"))}),
+        (
+            SshTarget("gpu07"),
+            flags(identities=(Path("/k"),)),
+            {"identities": (Path("/k"), HOME / ".ssh/lab", Path("/keys/two"))},
+        ),
+        (SshTarget("gpu07"), flags(), {"user_known_hosts": (HOME / "one", Path("/two"))}),
+    ],
+    ids=[
+        "the config gives what nobody typed",
+        "flags win over the config",
+        "what stands in the target wins over flags",
+        "jumps and timeout from the config",
+        "flags for jump and timeout win",
+        "--jump none dials directly",
+        "identities from the config, ~ expanded",
+        "--identity comes first",
+        "known_hosts files from the config",
+    ],
+)
+def test_resolve(target: SshTarget, options: SshOptions, want: dict[str, object]) -> None:
+    hop = resolve(target, options, lambda alias: FOUND)
+    assert {name: getattr(hop, name) for name in want} == want
+
+
+def test_without_a_config_the_defaults_are_sshs() -> None:
+    hop = resolve(SshTarget("gpu07", "ann"), flags(), lambda alias: {"hostname": alias})
+    assert (hop.host, hop.port, hop.connect_timeout_s) == ("gpu07", 22, 10)
+    assert [path.name for path in hop.identities] == ["id_ed25519", "id_ecdsa", "id_rsa"]
+    assert hop.user_known_hosts[0] == HOME / ".ssh/known_hosts"
+
+
+def test_flags_of_the_target_are_not_its_jump_hosts() -> None:
+    hop = resolve(SshTarget("a", "ann"), flags(port=2222, jump="b"), lambda alias: {"hostname": alias}, jump=True)
+    assert (hop.port, hop.jumps) == (22, ())
+
+
+def test_a_port_that_is_no_number_is_told() -> None:
+    with pytest.raises(TransportError, match="port 'ssh' is not a number"):
+        resolve(SshTarget("gpu07", "ann"), flags(), lambda alias: {"port": "ssh"})
+
+
+def test_included_files_are_read_where_they_stand(tmp_path: Path) -> None:
+    (tmp_path / "conf.d").mkdir()
+    (tmp_path / "conf.d" / "b").write_text("Host b\n Port 2")
+    (tmp_path / "conf.d" / "a").write_text("Host a\n Port 1")
+    (tmp_path / "config").write_text("Host x\n Include conf.d/* missing\n User u")
+    text = read_config([tmp_path / "config", tmp_path / "absent"])
+    assert text.split("\n") == [
+        "Host *", "Host x", "Host a", " Port 1", "Host b", " Port 2", "Host x", " User u",
+    ]  # fmt: skip
+
+
+def test_a_file_that_includes_itself_ends(tmp_path: Path) -> None:
+    (tmp_path / "config").write_text("Include config\nHost x")
+    assert "Host x" in read_config([tmp_path / "config"])
