@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from gpunode import resources
+from gpunode.apply.before import before_values
 from gpunode.apply.detached import wait_for_running
 from gpunode.apply.execute import execute
 from gpunode.apply.journal import Journal
@@ -17,7 +17,7 @@ from gpunode.catalog.load import Catalog
 from gpunode.errors import Drift, ExitCode
 from gpunode.facts.collect import collect
 from gpunode.model.facts import HostFacts
-from gpunode.model.plan import Plan, Run, Step
+from gpunode.model.plan import Plan, Step
 from gpunode.model.report import Event, EventKind, RunReport, StepResult, StepStatus
 from gpunode.model.spec import RebootPolicy, Spec
 from gpunode.planner.plan import make_plan
@@ -172,7 +172,7 @@ class Convergence:
         return None
 
     def _reboot_here(self, number: int, plan: Plan) -> RunReport:
-        last = replace(plan, steps=(resume_step(self.resume_argv, resources.render),)) if self.resume_argv else None
+        last = replace(plan, steps=(resume_step(self.resume_argv),)) if self.resume_argv else None
         if last:
             results = self._execute(last, f"{self.run_id}.{number}.resume", {})
             if any(result.status is not StepStatus.DONE for result in results):
@@ -242,18 +242,3 @@ def still_valid(saved: Plan, fresh: Plan, host: HostFacts) -> Plan:
 
 def _unlike(saved: tuple[Step, ...], fresh: tuple[Step, ...]) -> list[Step]:
     return [s for s in saved if s not in fresh] + [s for s in fresh if s not in saved]
-
-
-def before_values(host: HostFacts, plan: Plan) -> dict[str, object]:
-    """What undo will want to know about the host before this plan: packages it installs, holds, default runtimes.
-
-    packages: every package name that a detached command of the plan mentions -> its version now, None when absent.
-    """
-    runs = [action for step in plan.steps for action in step.actions if isinstance(action, Run) and action.detach]
-    names = {word.partition("=")[0] for run in runs for word in run.argv[1:] if not word.startswith(("-", "/"))}
-    installed = host.packages.installed
-    return {
-        "packages": {name: installed[name].version if name in installed else None for name in sorted(names)},
-        "held": sorted(host.packages.held),
-        "default_runtimes": {engine.name: engine.effective_default for engine in host.runtimes},
-    }

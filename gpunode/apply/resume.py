@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
+from gpunode import resources
 from gpunode.model.plan import PutFile, Run, Step
 
 UNIT = "gpunode-resume.service"
@@ -12,9 +13,9 @@ WANTS = f"/etc/systemd/system/multi-user.target.wants/{UNIT}"
 TEMPLATE = "systemd/gpunode-resume.service.j2"
 
 
-def resume_step(argv: Sequence[str], render: Callable[..., str]) -> Step:
-    """The step that leaves the unit behind. `render` fills a template in (resources.render)."""
-    text = render(TEMPLATE, command=exec_line(argv), path=PATH, wants=WANTS)
+def resume_step(argv: Sequence[str]) -> Step:
+    """The step that leaves the unit behind; `argv` is what it runs."""
+    text = resources.render(TEMPLATE, command=exec_line(argv), path=PATH, wants=WANTS)
     return Step(
         "reboot.resume",
         f"leave {UNIT}, which goes on after the reboot and removes itself",

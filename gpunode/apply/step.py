@@ -51,7 +51,7 @@ class StepRun:
                 assert_never(action)
 
     def roll_back(self) -> list[str]:
-        """Files back to their bytes, newest first, then the step's undo; one sentence for each that would not go back."""
+        """Files back to their bytes, newest first, then the step's undo; a sentence for each that did not go."""
         changed = self.ran
         faults = []
         for written, own in [

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 # 595.91.07, 550.163.01: what NVIDIA's driver calls itself; also inside package versions (1:595.91.07-1~deb12).
-DRIVER_VERSION = re.compile(r"(?<![\d.])(\d{3}\.\d{2,3}(?:\.\d{2,3})?)(?![\d.]*\d)", re.ASCII)
+DRIVER_VERSION = re.compile(r"(?<!\d)(?<!\d\.)(\d{3}\.\d{2,3}(?:\.\d{2,3})?)(?![\d.]*\d)", re.ASCII)
 
 
 def driver_version(text: str) -> str | None:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from gpunode.errors import ExitCode, GpunodeError
 
@@ -48,9 +49,23 @@ def _version() -> int:
 
 
 def _verb(words: list[str]) -> int:
-    from gpunode.cli.verbs import run_words
+    with _rich_out_of_sight():
+        from gpunode.cli.verbs import run_words
 
     return run_words(words)
+
+
+@contextmanager
+def _rich_out_of_sight() -> Iterator[None]:
+    """typer loads rich (60 ms) for a help page that we do not use; where there is no rich it takes plain click."""
+    hide = "rich" not in sys.modules
+    if hide:
+        sys.modules["rich"] = None  # type: ignore[assignment]  # makes `import rich` raise ImportError
+    try:
+        yield
+    finally:
+        if hide:
+            del sys.modules["rich"]
 
 
 def _say_error(error: GpunodeError) -> None:

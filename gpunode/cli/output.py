@@ -55,7 +55,7 @@ def encodable(text: str, encoding: str | None) -> str:
 
 
 def write_whole(path: Path, text: str, flag: str) -> None:
-    """`text` into `path`: the old file or the whole new one, never a part. Only its owner reads it: it describes hosts."""
+    """`text` into `path`: the old file or the whole new one. Mode 0600, since it describes hosts. Raises UsageError."""
     try:
         handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     except OSError as error:

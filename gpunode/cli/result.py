@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable
 
 from gpunode.cli.hosts import Host, on_each
@@ -17,8 +18,12 @@ def look_at(
     hosts: tuple[Host, ...], options: HostOptions, output: OutputOptions, work: Callable[[Host], HostOutcome]
 ) -> FleetReport:
     """`work` on every host, with progress on stderr when there is more than one."""
+    stop = threading.Event()
     with Progress(progress_style(output), sys.stderr, [str(h) for h in hosts]) as progress:
-        return on_each(hosts, options, work, progress.done)
+        report = on_each(hosts, options, work, progress.done, stop)
+    if stop.is_set():
+        raise KeyboardInterrupt  # only looking was stopped: there is nothing to tell of half the hosts
+    return report
 
 
 def finish(verb: str, report: FleetReport, output: OutputOptions, text: Callable[[FleetReport], str]) -> int:

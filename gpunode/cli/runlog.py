@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import tempfile
 import threading
 import traceback
@@ -35,6 +36,7 @@ class RunLog:
     def __init__(self, run_id: str) -> None:
         self.folder = state_home() / "runs" / run_id
         self._lock = threading.Lock()
+        self._complained = False
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
@@ -48,9 +50,17 @@ class RunLog:
         """Append one line to the host's file. A full disk here must not stop work on a host: the line is lost."""
         path = self.folder / f"{re.sub(r'[^A-Za-z0-9._@-]', '_', target).lstrip('.') or '_'}.jsonl"
         with self._lock:
-            handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-            with os.fdopen(handle, "a", encoding="utf-8", errors="surrogateescape") as file:
-                file.write(line)
+            try:
+                handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+                with os.fdopen(handle, "a", encoding="utf-8", errors="surrogateescape") as file:
+                    file.write(line)
+            except OSError as error:
+                self._complain(path, error)
+
+    def _complain(self, path: Path, error: OSError) -> None:
+        if not self._complained:
+            print(f"gpunode: the run log {path} has gaps: {error.strerror}", file=sys.stderr)
+        self._complained = True
 
 
 def save_crash(error: Exception) -> Path | None:

@@ -2,19 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-
-# typer loads rich (60 ms) for a help page that we do not use: with rich out of sight it takes plain click instead.
-_hide = "rich" not in sys.modules
-if _hide:
-    sys.modules["rich"] = None  # type: ignore[assignment]  # makes `import rich` raise ImportError
-try:
-    import typer
-finally:
-    if _hide:
-        del sys.modules["rich"]
-
 import click
+import typer
 
 from gpunode.cli import catalog, check, detect, plan, setup
 from gpunode.errors import UsageError
@@ -26,16 +15,23 @@ app = typer.Typer(
     "  gpunode setup --ssh gpu[01-12]  set up twelve hosts side by side",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _root(
+    context: typer.Context,
     version: bool = typer.Option(False, "--version", "-V", help="Print the version.", show_default=False),
 ) -> None:
-    """Only for `--version` in the help; app.py answers it before typer is loaded."""
+    """`gpunode --version` alone is answered by app.py, before typer is loaded; here it stands among other words."""
+    if version:
+        from gpunode import __version__
+
+        print(f"gpunode {__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        print(context.get_help())
 
 
 for _module in (detect, plan, setup, check, catalog):
@@ -47,9 +43,6 @@ def run_words(words: list[str]) -> int:
     command = typer.main.get_command(app)
     try:
         result = command.main(args=words, prog_name="gpunode", standalone_mode=False)
-    except click.exceptions.NoArgsIsHelpError as error:
-        print(error.format_message())
-        return 0
     except click.UsageError as error:
         raise UsageError(_sentence(error), remedy=_help_of(error)) from error
     except click.ClickException as error:

@@ -1,4 +1,5 @@
-# shellcheck shell=sh
+# shellcheck shell=sh disable=SC2012
+# (ls: the paths are device nodes and lock files, whose names are known.)
 # gpunode's probe: what is on this host, read-only, one round trip (facts/wire.py reads the answer).
 # POSIX sh; runs unchanged under dash, bash and busybox ash. Sent on stdin to `sh -s`, so nothing stays on the host.
 # collect.py puts runtimes/effective.sh before it (gpunode_cri_status, gpunode_docker_info) and the call after it.
@@ -17,16 +18,12 @@ FILE_LIMIT=131072
 
 # ---- plumbing
 
-find_tool() { # NAME -> TOOL
+find_tool() { # NAME -> TOOL, its path; busybox ash's own applets do not count, as `command -v` would have it
   TOOL=
-  if [ -z "$R" ]; then
-    command -v "$1" >/dev/null 2>&1 && TOOL=$1
-  else
-    for bin in usr/local/sbin usr/local/bin usr/sbin usr/bin sbin bin; do
-      [ -x "$R/$bin/$1" ] && TOOL=$R/$bin/$1 && break
-    done
-  fi
-  [ -n "$TOOL" ]
+  for bin in $BINS; do
+    [ -f "$bin/$1" ] && [ -x "$bin/$1" ] && TOOL=$bin/$1 && return 0
+  done
+  return 1
 }
 
 job() { # NAME LIMIT_S COMMAND...: start it in the background
@@ -90,6 +87,7 @@ show() { # NAME: print $T/NAME as a section
 show_files() { # PATHS on the host...
   : >"$T/paths"
   for path in "$@"; do
+    case $path in /*) ;; *) continue ;; esac
     grep -qxF -- "$path" "$T/shown" 2>/dev/null && continue
     printf '%s\n' "$path" >>"$T/shown"
     if [ ! -e "$R$path" ]; then
@@ -165,7 +163,7 @@ pci() {
       printf '|%s' "$WORD"
     done
     driver=-
-    [ -e "$dev/driver" ] && driver=$(readlink "$dev/driver") && driver=${driver##*/}
+    [ -h "$dev/driver" ] && driver=$(readlink "$dev/driver") && driver=${driver##*/}
     head=$(od -An -tx1 -N4 "$dev/config" 2>/dev/null | tr -d ' \n')
     { read -r _ && read -r bar1; } 2>/dev/null <"$dev/resource" || bar1=
     printf '|%s|%s|%s\n' "${driver:--}" "${head:--}" "${bar1:--}"
@@ -232,7 +230,11 @@ do_busy() { # PID COMMAND of processes that hold /dev/nvidia*
 do_kernel_log() {
   { { find_tool dmesg && "$TOOL" 2>"$T/dmesg.err"; } ||
     { find_tool journalctl && "$TOOL" -k -b -o short-monotonic --no-pager -q; } || echo "@failed"; } >"$T/dmesg"
-  grep -qx '@failed' "$T/dmesg" && { cat "$T/dmesg.err" >&2; return 1; }
+  if grep -qx '@failed' "$T/dmesg"; then
+    [ -s "$T/dmesg.err" ] || return 127
+    cat "$T/dmesg.err" >&2
+    return 1
+  fi
   grep -aE 'NVRM|nvidia|nouveau|nova_core' "$T/dmesg" | tail -n 200
   return 0
 }
@@ -361,6 +363,8 @@ processes() { # names of container daemons that run on this host, not inside one
     esac
     theirs=$(readlink "$path/ns/pid" 2>/dev/null)
     [ -n "$mine" ] && [ -n "$theirs" ] && [ "$mine" != "$theirs" ] && continue
+    theirs=$(readlink "$path/root" 2>/dev/null)
+    [ -n "$theirs" ] && [ "$theirs" != / ] && continue
     echo "${path##*/} $WORD"
   done
 }
@@ -387,6 +391,14 @@ option() { # FILE LONG SHORT -> VALUE of an option among the arg= lines of a pro
     s/^arg=--*$2=//p
     /^arg=--*$2\$/{n;s/^arg=//p;}
     /^arg=-$3\$/{n;s/^arg=//p;}" "$1" 2>/dev/null | sed -n '$p')
+}
+
+absolute() { # PID PATH -> VALUE: a relative path is relative to where the process stands
+  VALUE=$2
+  case $2 in
+    /*) ;;
+    *) VALUE=$(readlink "$R/proc/$1/cwd" 2>/dev/null)/$2 ;;
+  esac
 }
 
 exec_start() { # UNIT FILE: ExecStart of a unit as arg= lines (words; good enough for a path)
@@ -461,7 +473,8 @@ container_engines() {
     # dockerd's own containerd is dockerd's business
     [ -n "$docker_pid" ] && grep -qx "ppid=$docker_pid" "$one" && continue
     option "$one" config c
-    config=${VALUE:-/etc/containerd/config.toml}
+    absolute "$pid" "${VALUE:-/etc/containerd/config.toml}"
+    config=$VALUE
     case $config in */docker/containerd/containerd.toml) continue ;; esac
     engine_option "$one" "$config"
     binary=$(sed -n 's/^exe=//p' "$one")
@@ -475,7 +488,7 @@ container_engines() {
     config=${VALUE:-/etc/containerd/config.toml}
     engine_option "$T/unit-containerd" "$config"
     binary=$(sed -n 's/^arg=//p' "$T/unit-containerd" | sed 1q)
-    if [ -z "$binary" ] && find_tool containerd; then binary=$(command -v "$TOOL"); binary=${binary#"$R"}; fi
+    if [ -z "$binary" ] && find_tool containerd; then binary=${TOOL#"$R"}; fi
     if [ -n "$binary" ]; then engine_containerd 0 "$config" "$SOCKET" "$binary"; fi
   fi
   engine_docker
@@ -486,12 +499,13 @@ engine_docker() {
   one=$T/unit-docker
   if [ -n "$docker_pid" ]; then one=$T/process:$docker_pid; fi
   option "$one" config-file ''
-  config=${VALUE:-/etc/docker/daemon.json}
+  absolute "${docker_pid:-0}" "${VALUE:-/etc/docker/daemon.json}"
+  config=$VALUE
   option "$one" host H
   case $VALUE in unix://*) SOCKET=${VALUE#unix://} ;; *) SOCKET=/var/run/docker.sock ;; esac
   binary=$(sed -n 's/^exe=//p' "$one")
   [ -n "$binary" ] || binary=$(sed -n 's/^arg=//p' "$one" | sed 1q)
-  if [ -z "$binary" ] && find_tool dockerd; then binary=$(command -v "$TOOL"); binary=${binary#"$R"}; fi
+  if [ -z "$binary" ] && find_tool dockerd; then binary=${TOOL#"$R"}; fi
   printf 'config=%s\nsocket=%s\nbinary=%s\n' "$config" "$SOCKET" "$binary" >"$T/docker"
   echo docker >>"$T/late"
   printf '%s\n' "$config" >>"$T/wanted"
@@ -528,7 +542,6 @@ kubernetes() {
 toolkit() {
   for name in nvidia-container-runtime nvidia-container-runtime-hook nvidia-container-toolkit nvidia-ctk; do
     find_tool "$name" || continue
-    if [ -z "$R" ]; then TOOL=$(command -v "$name"); fi
     echo "$name=${TOOL#"$R"}"
   done
   # Found but not executable counts as broken, and `command -v` would not name it.
@@ -541,7 +554,7 @@ tools() {
   for name in apt-get dpkg-query dnf yum zypper rpm update-initramfs dracut mkinitcpio systemctl docker dockerd containerd ctr \
     crictl crio podman snap python3 curl nvidia-smi nvidia-modprobe mokutil grubby; do
     find_tool "$name" || continue
-    if [ -z "$R" ]; then command -v "$name"; else echo "${TOOL#"$R"}"; fi
+    echo "${TOOL#"$R"}"
   done
   [ -e "$R/snap/bin/docker" ] && echo /snap/bin/docker
   return 0
@@ -569,6 +582,11 @@ gpunode_probe() {
   LC_ALL=C; LANG=C; TZ=UTC; export LC_ALL LANG TZ
   PATH=${PATH:-}:/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin; export PATH
   unset LD_PRELOAD CUDA_VISIBLE_DEVICES NVIDIA_VISIBLE_DEVICES DOCKER_HOST DOCKER_CONTEXT
+  if [ -n "$R" ]; then
+    BINS="$R/usr/local/sbin $R/usr/local/bin $R/usr/sbin $R/usr/bin $R/sbin $R/bin"
+  else
+    BINS=$(printf '%s' "$PATH" | tr ':' ' ')
+  fi
   TICKS=0
   cd / || return 1
   printf '@gpunode-facts 1\n'

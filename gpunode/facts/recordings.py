@@ -32,7 +32,7 @@ Edit = Callable[[str], str]
 
 
 def save_recording(stream: bytes, path: Path, *, mask_host: bool) -> None:
-    """Write the stream to `path` (a folder gets facts.txt) with secrets masked, and with `mask_host` the machine's names.
+    """Write the stream to `path` (a folder gets facts.txt) with secrets masked, with `mask_host` also its names.
 
     Raises UsageError when it cannot be written, TransportError when the stream is not whole.
     """

@@ -155,6 +155,7 @@ def _flavour(want: Flavour, branch: Branch, bounds: Bounds, cards: Sequence[Card
         return "open" if "open" in flavours else "proprietary"
     if want.value in flavours:
         return want.value
+    wanted = "any" if want is Flavour.AUTO else want.value
     packaged = (
         "open modules only" if branch.open_only else "both flavours" if branch.open else "proprietary modules only"
     )

@@ -35,7 +35,7 @@ def driver_choice(site: Site) -> DriverChoice:
 
 
 def install_step(site: Site, choice: DriverChoice, source: Source | None) -> Step:
-    """One transaction per decision: the pin first (it must be in place before the driver is resolved), then the driver."""
+    """The pin first, since it must be in place before the driver is resolved; then the driver, checked and held."""
     lead = choice.packages[0]
     before = installed_version(site.host)
     refresh = [site.backend.refresh([source.repository])] if source and source.step is None else []
@@ -71,6 +71,25 @@ def hold_step(site: Site, choice: DriverChoice) -> Step | None:
         "an unattended upgrade would replace the libraries below a loaded module",
         (site.backend.same_version(lead, PATTERNS, hold=True),),
         undo=(site.backend.unhold(sorted({*peers, lead} - site.host.packages.held)),),
+    )
+
+
+def fabric_step(site: Site, choice: DriverChoice) -> Step | None:
+    """A kept driver on an NVSwitch machine without the fabric manager: add it, at exactly the driver's version."""
+    names = _archive(site) if choice.source == "distro" and site.distro.archive else site.distro.cuda
+    there = site.host.packages.installed
+    lacking = [n for n in (name.format(branch=choice.branch) for name in names.fabric) if n not in there]
+    if not site.switches or not lacking or choice.version is None:
+        return None
+    release = "-1" if site.distro.manager == "apt" and choice.source == "cuda" else ""
+    version = f"{choice.version}{release}" if choice.source == "cuda" else None
+    runs = (site.backend.refresh_all(), site.backend.install([Wanted(name, version) for name in lacking]))
+    return Step(
+        "driver.fabric",
+        f"install {', '.join(lacking)} {choice.version}",
+        f"{len(site.switches)} NVSwitches are here; the fabric manager must be at the driver's version",
+        tuple(through_proxy(run, site.spec.proxy) for run in runs),
+        undo=(site.backend.remove(lacking),),
     )
 
 
@@ -128,7 +147,7 @@ def _pin(site: Site, choice: DriverChoice) -> list[Run]:
     if site.distro.select == "module" and isinstance(backend, Dnf):
         stream = f"{choice.branch}-open" if choice.flavour == "open" else f"{choice.branch}-dkms"
         return list(backend.stream("nvidia-driver", stream))
-    # EL 10 has no module streams: the lock on a version pattern chooses the branch (installation guide, version locking).
+    # EL 10 has no module streams: a lock on a version pattern chooses the branch (installation guide).
     return [backend.install([Wanted(VERSIONLOCK)]), backend.hold([f"*nvidia*{choice.version or choice.branch}*"])]
 
 
@@ -148,7 +167,7 @@ def _verify(site: Site, choice: DriverChoice, lead: str) -> list[Run]:
 
 
 def _undo(site: Site, choice: DriverChoice, before: str | None) -> tuple[Action, ...]:
-    """Back to no driver where there was none. A replaced driver is not put back: its packages may be gone from the repository."""
+    """Back to no driver where there was none. A replaced one is not put back: its packages may be gone by now."""
     if before is not None:
         return ()
     fresh = [name for name in choice.packages if name not in site.host.packages.installed]

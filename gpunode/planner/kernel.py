@@ -113,7 +113,9 @@ def load_step(site: Site, driver: DriverChoice, *, now: bool) -> Step | Kept:
     text = resources.render("modprobe/modules-load.conf.j2", modules=MODULES)
     file = site.host.file(LOAD_FILE)
     actions: list[Action] = []
-    if file.text != text:
+    # A recording from before the probe read this file says nothing about it; a loaded driver is then left alone.
+    known = LOAD_FILE in site.host.files or not site.host.driver.loaded
+    if known and file.text != text:
         actions.append(PutFile(LOAD_FILE, text, expect_sha256=file.sha256, any_before=True))
     wanted = {"nvidia", "nvidia_uvm"}
     if now and not wanted <= site.host.kernel.modules:

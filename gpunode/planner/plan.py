@@ -11,7 +11,7 @@ from gpunode.model.plan import Kept, Plan, Step
 from gpunode.model.spec import Spec
 from gpunode.planner.before import before_step, repair_step
 from gpunode.planner.driver import DriverChoice
-from gpunode.planner.install import driver_choice, hold_step, install_step
+from gpunode.planner.install import driver_choice, fabric_step, hold_step, install_step
 from gpunode.planner.kernel import build_step, headers_step, load_step, reboot_reason, rivals_step, services_step
 from gpunode.planner.repository import Source, cuda_source, tools_step
 from gpunode.planner.runtime import runtime_steps
@@ -22,7 +22,7 @@ from gpunode.planner.toolkit import toolkit_steps
 Outcome = Step | Kept
 
 # Packages bring their own config, units and modules: what follows them is planned again from fresh facts.
-CHANGES_THE_GROUND = ("packages.repair", "driver.install", "driver.build", "toolkit.install")
+CHANGES_THE_GROUND = ("packages.repair", "driver.install", "driver.build", "driver.fabric", "toolkit.install")
 
 
 def make_plan(host: HostFacts, spec: Spec, catalog: Catalog) -> Plan:
@@ -53,7 +53,7 @@ def make_plan(host: HostFacts, spec: Spec, catalog: Catalog) -> Plan:
         target=host.target,
         spec=spec,
         facts_sha256=host.stream_sha256,
-        summary=(host_line(host, catalog), *driver_lines(choice)),
+        summary=(host_line(host, catalog), *driver_lines(choice, catalog)),
         steps=done,
         kept=tuple(o for o in outcomes if isinstance(o, Kept)),
         reboot=reboot,
@@ -91,7 +91,7 @@ def _driver_outcomes(site: Site, choice: DriverChoice) -> list[Outcome]:
     if choice.kept:
         found.append(Kept("driver.install", f"driver {choice.version} with {choice.flavour} kernel modules stays"))
         found.append(headers_step(site) if dkms and choice.packages else None)
-        found += [build_step(site, choice), hold_step(site, choice)]
+        found += [build_step(site, choice), fabric_step(site, choice), hold_step(site, choice)]
     else:
         source: Source | None = cuda_source(site) if choice.source == "cuda" else None
         found += [source.step or source.kept] if source else []

@@ -91,18 +91,19 @@ def _source(
 ) -> Source:
     backend = site.backend
     keyring = f"{backend.key_folder}/gpunode-{name}{backend.key_suffix}"
+    step_id = f"repo.{name.removeprefix('container-')}"
     repository = Repository(f"gpunode-{name}", title, url, keyring, gpg_check_packages)
     path, text = backend.source_file(repository)
     ours = next((f for f in site.host.packages.sources if f.path == path), FileFacts(path))
     if ours.text == text and keyring in site.host.packages.keys:
-        kept = Kept(f"repo.{name}", f"{title} is set up")
+        kept = Kept(step_id, f"{title} is set up")
         return Source(repository, None, kept)
     theirs = _already_named(site, url, path)
     if theirs is not None:
         existing = Repository(
             _section(theirs, url, repository.id), title, url, keyring, gpg_check_packages, theirs.path
         )
-        return Source(existing, None, Kept(f"repo.{name}", f"{title} is in {theirs.path} already"))
+        return Source(existing, None, Kept(step_id, f"{title} is in {theirs.path} already"))
     trusted = _fingerprints(site, title, key_url, pinned)
     actions: tuple[Action, ...] = (
         through_proxy(_fetch_key(_mirrored_key(key_url, site), keyring, trusted), site.spec.proxy),
@@ -111,7 +112,7 @@ def _source(
         through_proxy(backend.refresh([repository]), site.spec.proxy),
     )
     step = Step(
-        f"repo.{name}",
+        step_id,
         f"add {title}, key {trusted[0][-8:]} checked by fingerprint",
         "the packages come from here; only a key with the pinned fingerprint is trusted, for this repository alone",
         actions,

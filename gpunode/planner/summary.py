@@ -25,10 +25,12 @@ def host_line(host: HostFacts, catalog: Catalog) -> str:
     return f"{host.hostname}   {' · '.join(words)}"
 
 
-def driver_lines(choice: DriverChoice | None) -> tuple[str, ...]:
+def driver_lines(choice: DriverChoice | None, catalog: Catalog) -> tuple[str, ...]:
     if choice is None:
         return ()
-    version = choice.version or str(choice.branch)
+    branch = catalog.branch(choice.branch)
+    newest = f"{branch.latest} or newer" if branch and branch.latest and choice.source == "cuda" else str(choice.branch)
+    version = choice.version or newest
     stays = " (installed, stays)" if choice.kept else ""
     origin = " from the distribution's archive" if choice.source == "distro" and not choice.kept else ""
     head = f"Driver   {version} with {choice.flavour} kernel modules{origin}{stays}"

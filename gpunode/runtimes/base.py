@@ -23,7 +23,8 @@ class Rewrite:
 
     @property
     def changed(self) -> bool:
-        return self.before != self.after
+        # An absent file is not written to be empty.
+        return (self.before or "") != self.after
 
 
 class Runtime(Protocol):

@@ -89,6 +89,9 @@ class Containerd:
         return scripts.verify(engine, want.handler if want.default else f"+{want.handler}")
 
     def undo(self, engine: RuntimeFacts, rewrite: Rewrite, *, restart: bool = False) -> tuple[Action, ...]:
+        if not rewrite.changed:
+            # The file was right before this step, so there is no older one to run again.
+            return (scripts.revive(engine.unit),)
         if engine.cri_error:
             # CRI was broken before this step, so there is no health to come back to.
             return (scripts.restart(engine.unit),)

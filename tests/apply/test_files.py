@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpunode.apply.files import put_file, remove_file, restore, sha256
-from gpunode.apply.journal import Journal
+from gpunode.apply.journal import Journal, Written
 from gpunode.apply.shell import Host, script_text, shell_line
 from gpunode.errors import Drift, StepFailed
 from gpunode.model.plan import PutFile, RemoveFile, Run
@@ -23,7 +23,7 @@ def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Machine:
     return Machine(tmp_path, request.param)
 
 
-def put(machine: Machine, action: PutFile):
+def put(machine: Machine, action: PutFile) -> Written | None:
     return put_file(Host(machine), Journal("r1"), "s", action)
 
 
@@ -189,7 +189,7 @@ LINES = range(1, len((script_text("common.sh") + script_text("put.sh")).splitlin
 
 
 def test_a_script_killed_at_any_line_never_tears_the_file(tmp_path: Path) -> None:
-    """SIGKILL before each line of put.sh: afterwards the file is the old one or the new one, and a second try succeeds."""
+    """SIGKILL before each line of put.sh: the file is the old one or the new one, and a second try succeeds."""
     seen = set()
     for number in LINES:
         root = tmp_path / str(number)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import threading
 from pathlib import Path
 from types import TracebackType
@@ -52,6 +53,7 @@ class Lab:
     """A context manager. Hosts made by `host` live until `destroy_hosts` or the end."""
 
     def __init__(self) -> None:
+        _end_tidily()
         sweep()
         self.trust = authority.establish(NAMES)
         self.run_directory = claim_run_directory()
@@ -144,6 +146,13 @@ class Lab:
                 if network.host_address(self._number) not in taken:
                     return self._number
         raise RuntimeError("every address of the lab is taken")
+
+
+def _end_tidily() -> None:
+    """SIGTERM, such as timeout(1) sends, unwinds as ^C does; else hosts would run on until the next lab sweeps them."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if is_main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def _furnish(host: Host, trust: authority.Trust) -> None:

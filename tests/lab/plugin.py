@@ -22,13 +22,12 @@ __all__ = [
     "pytest_report_header",
     "pytest_terminal_summary",
 ]
-SAID = pytest.StashKey[bool]()  # two conftests may import this
+SAID = pytest.StashKey[set[str]]()
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
-    if config.stash.get(SAID, False):
+    if not _is_first(config, "header"):
         return None
-    config.stash[SAID] = True
     reason = why_not()
     return f"LAB DID NOT RUN: {reason}" if reason else "lab: ready"
 
@@ -46,10 +45,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     reason = why_not()
-    if reason and config.stash.get(SAID, False):
-        config.stash[SAID] = False
+    if reason and _is_first(config, "summary"):
         terminalreporter.section("LAB DID NOT RUN", sep="!", red=True)
         terminalreporter.line(reason)
+
+
+def _is_first(config: pytest.Config, place: str) -> bool:
+    """Two conftests may import these hooks; each thing is said once."""
+    said = config.stash.setdefault(SAID, set())
+    first = place not in said
+    said.add(place)
+    return first
 
 
 class _Shared:

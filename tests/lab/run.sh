@@ -14,6 +14,7 @@ PATH=$repository/.venv/bin:$PATH
 # Needs the network, so now or never; tests that install gpunode on a host say so when it is missing.
 python3 -m tests.lab.site >/dev/null || echo "lab: going on without dependencies for local runs of gpunode" >&2
 
+# shellcheck disable=SC2016  # expands in there
 exec unshare --net --mount sh -eu -c '
   ip link set lo up
   resolver=$(mktemp)

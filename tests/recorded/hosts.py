@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,6 @@ class Recipe:
     kubelet: bool = False
     secure_boot: bool | None = False
     modules: tuple[str, ...] = ()
-    ready: bool = False
-    packages: tuple[str, ...] = ()
-    notes: tuple[str, ...] = field(default=())
 
 
 def _os(name: str, **values: str) -> str:
@@ -78,7 +75,13 @@ def _enterprise(id_: str, name: str, version: str, kernel: str) -> System:
     major = version.partition(".")[0]
     plain = kernel.removesuffix(".x86_64")
     return System(
-        _os(f"{name} {version}", ID=id_, ID_LIKE="rhel centos fedora", VERSION_ID=version, PLATFORM_ID=f"platform:el{major}"),
+        _os(
+            f"{name} {version}",
+            ID=id_,
+            ID_LIKE="rhel centos fedora",
+            VERSION_ID=version,
+            PLATFORM_ID=f"platform:el{major}",
+        ),
         kernel,
         "dnf",
         (f"kernel={plain.removeprefix('kernel-')}", f"kernel-core={plain}"),
@@ -104,7 +107,9 @@ A100 = Card("20b2", "GA100 [A100 SXM4 80GB]", 8, "10de:1463", bar1_gib=128)
 A100_SWITCH = Card("1af1", "GA100 [A100 NVSwitch]", 6, "10de:1463", "0x068000")
 L4 = Card("27b8", "AD104GL [L4]", subsystem="10de:16ee", bar1_gib=32)
 L40S = Card("26b9", "AD102GL [L40S]", 2, "10de:1851", bar1_gib=64)
-RTX4090 = Card("2684", "AD102 [GeForce RTX 4090]", subsystem="1043:88e2", class_code="0x030000", driver="nouveau", bar1_gib=32)
+RTX4090 = Card(
+    "2684", "AD102 [GeForce RTX 4090]", subsystem="1043:88e2", class_code="0x030000", driver="nouveau", bar1_gib=32
+)
 RTX4090_AUDIO = Card("22ba", "AD102 High Definition Audio Controller", subsystem="1043:88e2", class_code="0x040300")
 H100 = Card("2330", "GH100 [H100 SXM5 80GB]", 8, "10de:16c1", bar1_gib=128)
 H100_PCIE = Card("2331", "GH100 [H100 PCIe]", subsystem="10de:1626", bar1_gib=128)
@@ -131,9 +136,11 @@ version = 2
         [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
           SystemdCgroup = true  # the kubelet's driver is systemd
 """
-CONTAINERD_V3 = CONTAINERD_V2.replace("version = 2", "version = 3").replace(
-    "io.containerd.grpc.v1.cri", "io.containerd.cri.v1.runtime"
-).replace('    sandbox_image = "registry.example/pause:3.9"\n', "")
+CONTAINERD_V3 = (
+    CONTAINERD_V2.replace("version = 2", "version = 3")
+    .replace("io.containerd.grpc.v1.cri", "io.containerd.cri.v1.runtime")
+    .replace('    sandbox_image = "registry.example/pause:3.9"\n', "")
+)
 
 RECIPES = (
     Recipe("ubuntu2204-t4", "one T4 in a VM with docker", UBUNTU2204, (T4,), docker="28.2.2"),
@@ -169,7 +176,14 @@ RECIPES = (
         kubelet=True,
         modules=("nova_core", "nova_drm"),
     ),
-    Recipe("debian12-l4", "one L4, docker 20.10 as Debian ships it", DEBIAN12, (L4,), docker="20.10.24", containerd="1.6.20"),
+    Recipe(
+        "debian12-l4",
+        "one L4, docker 20.10 as Debian ships it",
+        DEBIAN12,
+        (L4,),
+        docker="20.10.24",
+        containerd="1.6.20",
+    ),
     Recipe(
         "debian13-rtx4090",
         "a workstation: RTX 4090 held by nouveau, containerd 1.7",
@@ -180,7 +194,15 @@ RECIPES = (
         modules=("nouveau",),
     ),
     Recipe("el8-v100", "2 × V100 on Rocky Linux 8: proprietary 580", EL8, (V100,), docker="26.1.3"),
-    Recipe("el9-a10", "4 × A10 on AlmaLinux 9", EL9, (A10,), containerd="1.7.28", containerd_config=CONTAINERD_V2, kubelet=True),
+    Recipe(
+        "el9-a10",
+        "4 × A10 on AlmaLinux 9",
+        EL9,
+        (A10,),
+        containerd="1.7.28",
+        containerd_config=CONTAINERD_V2,
+        kubelet=True,
+    ),
     Recipe(
         "el10-h200",
         "2 × H200 on RHEL 10; needs --trust-key, for the key's full fingerprint is not published",
@@ -190,9 +212,28 @@ RECIPES = (
         containerd_config=CONTAINERD_V3,
     ),
     Recipe("ubuntu2204-k80", "a K80: refused, with the reason", UBUNTU2204, (K80,), docker="28.2.2"),
-    Recipe("debian12-p100-h100", "P100 and H100 in one box: one driver for both", DEBIAN12, (P100, H100_PCIE), docker="20.10.24", containerd="1.6.20"),
-    Recipe("ubuntu2404-v100-b200", "V100 and B200 in one box: no driver fits both", UBUNTU2404, (V100, B200), docker="28.5.2"),
-    Recipe("ubuntu2404-secureboot-l40s", "2 × L40S with Secure Boot on", UBUNTU2404, (L40S,), docker="28.5.2", secure_boot=True),
+    Recipe(
+        "debian12-p100-h100",
+        "P100 and H100 in one box: one driver for both",
+        DEBIAN12,
+        (P100, H100_PCIE),
+        docker="20.10.24",
+        containerd="1.6.20",
+    ),
+    Recipe(
+        "ubuntu2404-v100-b200",
+        "V100 and B200 in one box: no driver fits both",
+        UBUNTU2404,
+        (V100, B200),
+        docker="28.5.2",
+    ),
+    Recipe(
+        "ubuntu2404-secureboot-l40s",
+        "2 × L40S with Secure Boot on",
+        UBUNTU2404,
+        (L40S,),
+        docker="28.5.2",
+        secure_boot=True,
+    ),
     Recipe("debian12-no-gpu", "no NVIDIA card", DEBIAN12, (), docker="20.10.24", containerd="1.6.20"),
-    Recipe("debian12-ready", "one L4, set up: nothing to do", DEBIAN12, (L4,), docker="20.10.24", containerd="1.6.20", ready=True),
 )

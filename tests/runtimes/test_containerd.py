@@ -278,3 +278,11 @@ def test_undo_restarts_and_asks_for_the_old_default() -> None:
 def test_undo_expects_no_health_where_there_was_none() -> None:
     facts = engine_facts("containerd", "1.7.24", effective_default=None, cri_error="invalid plugin config")
     assert len(Containerd().undo(facts, rewrite("version = 2\n"))) == 1
+
+
+def test_undo_of_a_step_that_wrote_nothing_only_sees_to_it_that_the_daemon_runs() -> None:
+    right = rewrite(rewrite("version = 2\n").after)
+    assert not right.changed
+    (revive,) = Containerd().undo(engine_facts("containerd", "1.7.24"), right)
+    assert isinstance(revive, Run)
+    assert revive.says == "start containerd.service again if it is down"

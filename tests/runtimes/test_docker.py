@@ -120,6 +120,7 @@ def test_an_engine_that_must_not_be_touched(observed: dict[str, Any], want: Runt
 def test_what_the_flags_say_already_is_not_said_again() -> None:
     flags = ("--default-runtime=nvidia", "--add-runtime=nvidia=/usr/bin/nvidia-container-runtime")
     assert not rewrite("{}\n", flags=flags).changed
+    assert not rewrite(None, flags=flags).changed
 
 
 def test_the_plan_line_names_each_change() -> None:

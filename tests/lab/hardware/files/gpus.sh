@@ -1,3 +1,4 @@
+# shellcheck shell=sh disable=SC2034  # used by those who read this
 # lab: what the stand-ins share. A GPU is a line address|name|architecture|memory MiB|capability|MIG|part.
 lab=/run/lab
 gpus=$lab/gpus

@@ -1,0 +1,103 @@
+"""CDI specifications: the files that tell engines which nodes and libraries make a card."""
+
+from __future__ import annotations
+
+from gpunode.checks import needs
+from gpunode.checks.ctk import CONFIG
+from gpunode.checks.registry import Context, check
+from gpunode.checks.words import listing, setting
+from gpunode.model.facts import HostFacts
+from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+
+
+@check(
+    "ctk.cdi-present",
+    Severity.ERROR,
+    title="a CDI specification of the cards is there",
+    reads="/etc/cdi and /var/run/cdi",
+    remedy="systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service",
+    needs=(needs.gpu, needs.toolkit),
+)
+def cdi_present(host: HostFacts, context: Context) -> CheckOutcome:
+    """CDI is asked for and no specification names a card."""
+    by_spec = context.spec is not None and context.spec.runtime.cdi
+    by_config = (setting(host.file(CONFIG).text, "mode") or (0, ""))[1] == "cdi"
+    if not (by_spec or by_config):
+        return NotApplicable("nothing asks for CDI specifications: neither the spec nor the toolkit's mode")
+    if any(d.startswith("nvidia.com/gpu=") for d in host.toolkit.cdi_devices):
+        return None
+    return Finding(
+        "no CDI specification names nvidia.com/gpu",
+        evidence=f"/etc/cdi and /var/run/cdi: {listing(host.toolkit.cdi_specs) or 'no files'}",
+        remedy="systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service, "
+        "or nvidia-ctk cdi generate --output=/var/run/cdi/nvidia.yaml",
+    )
+
+
+@check(
+    "ctk.cdi-fresh",
+    Severity.ERROR,
+    title="the CDI specifications fit the running driver",
+    reads="/etc/cdi/*, /var/run/cdi/* against /sys/module/nvidia/version",
+    remedy="systemctl restart nvidia-cdi-refresh.service, or nvidia-ctk cdi generate",
+    needs=(needs.gpu, needs.host_driver, needs.loaded, needs.toolkit),
+)
+def cdi_fresh(host: HostFacts, context: Context) -> CheckOutcome:
+    """The CDI specification mounts libraries of a driver that is gone, so containers do not start."""
+    texts = [(path, host.file(path).text or "") for path in host.toolkit.cdi_specs]
+    mounts = [(path, text) for path, text in texts if "libcuda.so." in text]
+    if not mounts:
+        return NotApplicable("no CDI specification mounts driver libraries")
+    stale = [path for path, text in mounts if f"libcuda.so.{host.driver.loaded}" not in text]
+    if not stale:
+        return None
+    return Finding(
+        f"{listing(stale)} is from another driver",
+        evidence=f"{stale[0]} does not mount libcuda.so.{host.driver.loaded}, the version that is loaded",
+        remedy=f"systemctl restart nvidia-cdi-refresh.service, or nvidia-ctk cdi generate --output={stale[0]}",
+    )
+
+
+@check(
+    "ctk.cdi-duplicate",
+    Severity.WARNING,
+    title="one CDI specification for each card",
+    reads="/etc/cdi and /var/run/cdi",
+    remedy="rm the stale one",
+    needs=(needs.gpu, needs.toolkit),
+)
+def cdi_duplicate(host: HostFacts, context: Context) -> CheckOutcome:
+    """Two CDI specifications describe the same cards; an old one may win."""
+    kinds = [p for p in host.toolkit.cdi_specs if "nvidia.com/gpu" in (host.file(p).text or "")]
+    if not kinds:
+        return NotApplicable("no CDI specification names nvidia.com/gpu")
+    if len(kinds) == 1:
+        return None
+    etc = [p for p in kinds if p.startswith("/etc/")] or kinds[1:]
+    return Finding(
+        f"{len(kinds)} CDI specifications define nvidia.com/gpu",
+        evidence=listing(kinds),
+        remedy=f"rm {etc[0]} when nvidia-cdi-refresh writes the other; keep one",
+    )
+
+
+@check(
+    "ctk.cdi-refresh-unit",
+    Severity.WARNING,
+    title="CDI specifications are renewed by themselves",
+    reads="systemctl show nvidia-cdi-refresh.path nvidia-cdi-refresh.service",
+    remedy="systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service",
+    needs=(needs.gpu, needs.toolkit),
+)
+def cdi_refresh_unit(host: HostFacts, context: Context) -> CheckOutcome:
+    """Nobody renews the CDI specification after a driver upgrade."""
+    there = [(n, s) for n, s in host.services.items() if n.startswith("nvidia-cdi-refresh.") and s.load == "loaded"]
+    if not there:
+        return NotApplicable("this toolkit brings no nvidia-cdi-refresh unit")
+    if any(s.enabled.startswith("enabled") for _, s in there):
+        return None
+    return Finding(
+        f"{listing(n for n, _ in there)} is not enabled",
+        evidence=f"systemctl is-enabled {there[0][0]} prints {there[0][1].enabled or 'nothing'}",
+        remedy="systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service",
+    )

@@ -1,0 +1,147 @@
+"""No check raises, whatever part of the facts is missing or odd: a bug in one must not lose the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpunode.catalog.load import load_catalog
+from gpunode.checks import all_checks, run_all
+from gpunode.model.facts import (
+    DeviceNode,
+    DkmsLine,
+    DriverFacts,
+    FileFacts,
+    HostFacts,
+    KernelFacts,
+    KernelTree,
+    KubernetesFacts,
+    OsFacts,
+    PackageFacts,
+    PackageVersion,
+    PciDevice,
+    RuntimeFacts,
+    SecurityFacts,
+    ServiceFacts,
+    SmiFacts,
+    ToolkitFacts,
+)
+from gpunode.model.spec import Expectation, RuntimeSpec, Spec
+from tests.checks import hosts as h
+
+WORDS = st.sampled_from(
+    ("", "nvidia", "runc", "595.91.07", "1.17.8", "0666", "²", "\udcff", "[", '{"runtimes": 1}', "= =")
+)
+TEXTS = WORDS | st.sampled_from(tuple(f.text for f in h.READY.files.values() if f.text)) | st.text(max_size=40)
+NUMBERS = st.none() | st.integers(-1, 300)
+PATHS = st.sampled_from(tuple(h.READY.files))
+DEVICES = st.sampled_from(("2330", "22a3", "1af1", "102d", "1db6", "2901", "ffff", "0000", "06c0"))
+
+
+def _of(kind: type, **given_: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
+    return st.builds(kind, **given_)
+
+
+FILES = _of(FileFacts, path=PATHS, text=st.none() | TEXTS)
+BY_PATH: st.SearchStrategy[Mapping[str, object]] = st.dictionaries(PATHS, FILES, max_size=4)
+LINES = st.lists(TEXTS, max_size=2).map(tuple)
+DRIVERS = _of(
+    DriverFacts,
+    loaded=st.none() | WORDS,
+    installed=st.none() | WORDS,
+    params=st.dictionaries(st.just("DeviceFileMode"), TEXTS),
+    gpus=LINES,
+    smi=st.none() | _of(SmiFacts, code=st.integers(0, 127), message=TEXTS, gpus=st.just(())),
+    dkms=st.lists(_of(DkmsLine, module=WORDS, version=WORDS, kernel=st.none() | WORDS, state=WORDS), max_size=2).map(
+        tuple
+    ),
+    libraries=st.dictionaries(st.sampled_from(("libcuda.so.1", "libnvidia-ml.so.1")), LINES),
+    kernel_log=LINES,
+)
+ENGINES = _of(
+    RuntimeFacts,
+    name=st.sampled_from(("docker", "containerd")),
+    version=st.none() | WORDS,
+    config_path=PATHS,
+    unit=WORDS,
+    socket=WORDS,
+    active=st.booleans(),
+    effective_default=st.none() | WORDS,
+    handlers=LINES,
+    systemd_cgroup=st.dictionaries(WORDS, st.booleans(), max_size=2),
+    imports=st.lists(PATHS, max_size=2).map(tuple),
+    merged_config=st.none() | TEXTS,
+    cri_error=st.none() | WORDS,
+    flags=LINES,
+)
+HOSTS = st.builds(
+    HostFacts,
+    target=WORDS,
+    hostname=WORDS,
+    os=st.just(OsFacts("debian", "12")),
+    kernel=_of(
+        KernelFacts,
+        release=WORDS,
+        trees=st.lists(
+            _of(
+                KernelTree,
+                release=WORDS,
+                bootable=st.booleans(),
+                headers=st.booleans(),
+                nvidia_module=st.none() | WORDS,
+            ),
+            max_size=2,
+        ).map(tuple),
+        next_boot=st.none() | WORDS,
+        cmdline=TEXTS,
+    ),
+    root=st.booleans(),
+    pci=st.lists(
+        _of(
+            PciDevice,
+            address=WORDS,
+            vendor=st.just("10de"),
+            device=DEVICES,
+            class_code=st.sampled_from(("0300", "0302", "0680")),
+            link_width=NUMBERS,
+            link_width_max=NUMBERS,
+            numa_node=NUMBERS,
+            bar1_bytes=NUMBERS,
+            driver=st.none() | WORDS,
+        ),
+        max_size=3,
+    ).map(tuple),
+    driver=DRIVERS,
+    devices=st.lists(_of(DeviceNode, path=st.just("/dev/nvidia0") | WORDS, mode=st.integers(0, 511)), max_size=2).map(
+        tuple
+    ),
+    uvm_major=NUMBERS,
+    toolkit=_of(
+        ToolkitFacts, version=st.none() | WORDS, runtime_path=st.none() | WORDS, cdi_specs=st.lists(PATHS).map(tuple)
+    ),
+    runtimes=st.lists(ENGINES, max_size=2).map(tuple),
+    packages=_of(
+        PackageFacts,
+        manager=st.sampled_from((None, "apt", "dnf")),
+        installed=st.dictionaries(
+            st.sampled_from(tuple(h.PACKAGES)), _of(PackageVersion, version=WORDS, status=WORDS), max_size=3
+        ),
+    ),
+    security=_of(SecurityFacts, secure_boot=st.none() | st.booleans()),
+    services=st.dictionaries(WORDS, _of(ServiceFacts, enabled=WORDS), max_size=1),
+    kubernetes=_of(KubernetesFacts, kubelet=st.booleans(), kubelet_cgroup_driver=st.none() | WORDS),
+    files=BY_PATH,
+    unread=st.dictionaries(st.sampled_from(("smi", "pci", "ldconfig")), WORDS, max_size=1),
+)
+SPECS = st.none() | st.just(Spec(expect=Expectation(gpus=2), runtime=RuntimeSpec(cdi=True), runtimes=("docker",)))
+
+
+@settings(max_examples=150, deadline=None)
+@given(host=HOSTS, spec=SPECS, healthy=st.booleans())
+def test_every_check_answers_for_any_facts(host: HostFacts, spec: Spec | None, healthy: bool) -> None:
+    mixed = replace(host, pci=h.READY.pci, driver=h.READY.driver) if healthy else host
+    report = run_all(mixed, spec, load_catalog())
+    assert set(report.results) == {doc.id for doc in all_checks()}

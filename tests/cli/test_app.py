@@ -1,0 +1,106 @@
+"""What a person typed wrongly is one clear message and exit code 2; help is quick and has examples."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gpunode.cli.app import main
+
+VERBS = ("detect", "plan", "setup", "check", "catalog")
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["plan", "--driver", "5x"], "580.178.04"),
+        (["plan", "--flavour", "free"], "auto, open, proprietary"),
+        (["plan", "--driver-source", "web"], "auto, cuda, distro, local"),
+        (["plan", "--toolkit", "new"], "1.20.0"),
+        (["plan", "--toolkit-channel", "beta"], "stable, experimental"),
+        (["plan", "--runtime", "lxc"], "docker, containerd"),
+        (["plan", "--only", "cuda"], "driver, toolkit, runtime, kubernetes"),
+        (["plan", "--reboot", "always"], "never, if-needed"),
+        (["plan", "--mirror", "ftp://x"], "https://"),
+        (["plan", "--proxy", "proxy"], "http://"),
+        (["plan", "--trust-key", "CC"], "40 hex digits"),
+        (["plan", "--expect-gpus", "many"], "0 to 9999"),
+        (["plan", "--spec", "/nosuch/spec.yaml"], "/nosuch/spec.yaml"),
+        (["check", "--format", "xml"], "text, json, jsonl"),
+        (["check", "--host-key", "off"], "strict, accept-new"),
+        (["check", "--ssh", "h1", "--port", "0"], "1 to 65535"),
+        (["check", "--ssh", "h1", "--connect-timeout", "x"], "1 to 3600"),
+        (["check", "--ssh", "h1", "--forks", "0"], "1 to 1000"),
+        (["check", "--ssh", "h1", "--recorded", "x"], "exclude each other"),
+        (["check", "--ssh", "h1,,h2"], "empty host name"),
+        (["check", "--user", "root"], "--ssh"),
+        (["check", "--become-pass-file", "/nosuch"], "/nosuch"),
+        (["check", "--explain", "rt.nosuch"], "gpunode check --list"),
+        (["catalog", "cars"], "gpus, branches, distros"),
+        (["catalog", "gpus", "--id", "xyz"], "four hex digits"),
+        (["setup", "--plan", "/nosuch.json"], "cannot be read"),
+        (["plan", "--nosuch"], "gpunode plan --help"),
+        (["nosuch"], "nosuch"),
+    ],
+    ids=lambda v: " ".join(v) if isinstance(v, list) else None,
+)
+def test_a_wrong_command_line_is_exit_2_and_names_what_is_allowed(
+    argv: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = main(argv)
+    out, err = capsys.readouterr()
+    assert (code, out) == (2, "")
+    assert said in " ".join(err.split())
+    assert "Traceback" not in err
+
+
+def test_setup_without_a_terminal_and_without_yes_is_exit_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["setup"]) == 2  # pytest's stdin is no terminal
+    assert "--yes" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_shows_two_examples(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([verb, "--help"]) == 0
+    examples = capsys.readouterr().out.partition("Examples:")[2].strip().splitlines()
+    assert len(examples) == 2
+    assert all(line.strip().startswith(f"gpunode {verb}") for line in examples)
+
+
+def test_version_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("gpunode 0.")
+
+
+def test_help_and_version_load_nothing_heavy() -> None:
+    heavy = ("paramiko", "jinja2", "tomlkit", "yaml", "rich")
+    for word, more in (("--help", ()), ("--version", ("typer", "click"))):
+        ran = subprocess.run(
+            [sys.executable, "-X", "importtime", "-m", "gpunode", word], capture_output=True, text=True, check=True
+        )
+        loaded = {line.rpartition("|")[2].strip().partition(".")[0] for line in ran.stderr.splitlines()}
+        assert not loaded & {*heavy, *more}
+
+
+def test_a_reader_that_leaves_is_not_an_error() -> None:
+    ran = subprocess.run(
+        ["sh", "-c", f"{sys.executable} -m gpunode catalog gpus | head -1"], capture_output=True, text=True, check=True
+    )
+    assert ran.stderr == ""
+
+
+def test_a_fault_of_ours_is_one_line_and_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    from gpunode.cli.app import _say_crash
+
+    assert _say_crash(ValueError("odd")) == 1
+    said = capsys.readouterr().err
+    assert len(said.splitlines()) == 1
+    (log,) = (tmp_path / "gpunode" / "runs").glob("crash-*.log")
+    assert str(log) in said
+    assert "ValueError: odd" in log.read_text()

@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gpunode.catalog.load import load_catalog
+from gpunode.errors import UnsupportedHost, UsageError
+from gpunode.model.facts import DriverFacts, FileFacts, HostFacts, SecurityFacts, ServiceFacts
+from gpunode.model.plan import Plan, Run
+from gpunode.model.spec import DriverRequest, Spec
+from gpunode.planner.plan import make_plan
+
+from .builders import B200, H100, L4, T4, gpus, host, kernel, packages, switches
+
+CATALOG = load_catalog()
+V = "595.91.07-1"
+DRIVER = {"nvidia-open": V, "nvidia-kernel-open-dkms": V, "libcuda1": V}
+TOOLKIT = dict.fromkeys(CATALOG.toolkit.packages, "1.20.0-1")
+
+
+def ids(plan: Plan) -> list[str]:
+    return [step.id for step in plan.steps]
+
+
+def commands(plan: Plan) -> list[str]:
+    return [" ".join(a.argv) for step in plan.steps for a in step.actions if isinstance(a, Run)]
+
+
+def ready(*devices: str) -> HostFacts:
+    running = ServiceFacts("loaded", "active", "running", "enabled")
+    return host(
+        *devices,
+        pci=gpus(*devices, driver="nvidia"),
+        driver=DriverFacts("595.91.07", "open", "595.91.07", "open"),
+        packages=packages({**DRIVER, **TOOLKIT}, held=[*DRIVER, *TOOLKIT]),
+        kernel=kernel("nvidia", "nvidia_uvm", blacklisted=frozenset({"nouveau", "nova_core"})),
+        services={"nvidia-persistenced.service": running},
+    )
+
+
+def test_a_bare_host_gets_everything_in_the_order_an_engineer_types_it() -> None:
+    plan = make_plan(host(H100, kernel=kernel(headers=False)), Spec(), CATALOG)
+    assert ids(plan) == [
+        "repo.cuda", "kernel.headers", "driver.install", "kernel.nouveau", "driver.load", "driver.services",
+        "repo.toolkit", "toolkit.install",
+    ]  # fmt: skip
+    assert plan.reboot is None
+    assert plan.replan_after
+
+
+def test_a_ready_node_has_an_empty_plan() -> None:
+    plan = make_plan(ready(H100), Spec(), CATALOG)
+    assert ids(plan) == []
+    assert plan.empty
+    assert plan.kept
+
+
+def test_the_pin_is_installed_before_the_driver() -> None:
+    told = commands(make_plan(host(T4), Spec(), CATALOG))
+    pin = next(n for n, c in enumerate(told) if "nvidia-driver-pinning-595" in c)
+    driver = next(n for n, c in enumerate(told) if c.endswith(" nvidia-open"))
+    assert pin < driver
+
+
+def test_the_fabric_manager_comes_only_with_switches() -> None:
+    plan = make_plan(host(pci=gpus(H100, H100) + switches(4)), Spec(), CATALOG)
+    assert "systemctl enable --now nvidia-fabricmanager.service" in commands(plan)
+    assert "4 × NVSwitch" in plan.summary[0]
+    assert not any("fabric" in c for c in commands(make_plan(host(H100), Spec(), CATALOG)))
+
+
+def test_nouveau_on_the_card_asks_for_a_reboot_and_loads_nothing_now() -> None:
+    plan = make_plan(host(pci=gpus(B200, driver="nova_core")), Spec(), CATALOG)
+    assert plan.reboot is not None
+    assert "nova_core holds" in plan.reboot
+    assert "modprobe nvidia" not in commands(plan)
+
+
+def test_a_killed_transaction_is_finished_first() -> None:
+    cut_off = replace(
+        ready(H100), packages=packages({**DRIVER, **TOOLKIT}, held=[*DRIVER, *TOOLKIT], broken=["libcuda1"])
+    )
+    assert ids(make_plan(cut_off, Spec(), CATALOG))[0] == "packages.repair"
+
+
+def test_a_loose_driver_is_held() -> None:
+    loose = replace(ready(H100), packages=packages({**DRIVER, **TOOLKIT}, held=[*TOOLKIT]))
+    assert ids(make_plan(loose, Spec(), CATALOG)) == ["driver.hold"]
+    assert ids(make_plan(loose, Spec(hold=False), CATALOG)) == []
+
+
+def test_an_unknown_key_is_asked_for() -> None:
+    with pytest.raises(UnsupportedHost, match="signing key") as caught:
+        make_plan(host(L4, os="ubuntu-26.04"), Spec(), CATALOG)
+    assert "--trust-key" in caught.value.remedy
+    plan = make_plan(host(L4, os="ubuntu-26.04"), Spec(trust_keys=("A" * 40,)), CATALOG)
+    assert any("A" * 40 in c for c in commands(plan))
+
+
+def test_the_vendors_own_source_is_used_and_not_doubled() -> None:
+    url = "https://developer.download.nvidia.com/compute/cuda/repos/ubuntu2404/x86_64/"
+    theirs = FileFacts("/etc/apt/sources.list.d/cuda-ubuntu2404-x86_64.list", f"deb [signed-by=/k.gpg] {url} /\n")
+    plan = make_plan(host(H100, packages=packages({}, sources=(theirs,))), Spec(), CATALOG)
+    assert "repo.cuda" not in ids(plan)
+    assert any(f"Dir::Etc::sourcelist={theirs.path}" in c for c in commands(plan))
+
+
+@pytest.mark.parametrize(
+    ("facts", "spec", "says"),
+    [
+        pytest.param(host(), Spec(), "no NVIDIA GPU", id="no card"),
+        pytest.param(host(H100, os="arch"), Spec(), "not a distribution", id="a distribution without a row"),
+        pytest.param(
+            host(H100, driver=DriverFacts(container=True)), Spec(), "driver container", id="a driver container"
+        ),
+        pytest.param(host(H100, driver=DriverFacts(runfile=True)), Spec(), "run file", id="a runfile"),
+    ],
+)
+def test_a_host_it_must_not_touch_is_refused(facts: HostFacts, spec: Spec, says: str) -> None:
+    with pytest.raises(UnsupportedHost, match=says):
+        make_plan(facts, spec, CATALOG)
+
+
+def test_only_runtime_works_anywhere() -> None:
+    assert ids(make_plan(host(H100, os="arch"), Spec(only=("runtime",)), CATALOG)) == []
+
+
+def test_a_password_in_the_proxy_is_refused() -> None:
+    with pytest.raises(UsageError, match="password"):
+        make_plan(host(H100), Spec(proxy="http://me:secret@proxy:3128"), CATALOG)
+
+
+def test_secure_boot_on_ubuntu_takes_the_signed_modules() -> None:
+    plan = make_plan(host(H100, security=SecurityFacts(secure_boot=True)), Spec(), CATALOG)
+    assert any("linux-modules-nvidia-595-server-open-generic" in c for c in commands(plan))
+    assert plan.reboot is None
+
+
+def test_secure_boot_on_debian_needs_the_console() -> None:
+    plan = make_plan(host(H100, os="debian-12", security=SecurityFacts(secure_boot=True)), Spec(), CATALOG)
+    assert plan.reboot is not None
+    assert "MokManager" in plan.reboot
+
+
+@pytest.mark.parametrize(
+    ("os", "command"),
+    [
+        pytest.param("rocky-9", "dnf -y module enable nvidia-driver:580-open", id="EL 9 chooses a module stream"),
+        pytest.param("debian-sid", "debian13/x86_64/8793F200.pub", id="sid uses debian13"),
+    ],
+)
+def test_each_family_is_told_in_its_own_words(os: str, command: str) -> None:
+    plan = make_plan(host(H100, os=os), Spec(driver=DriverRequest.parse("580")), CATALOG)
+    assert any(command in c for c in commands(plan))
+
+
+def test_packages_without_a_module_for_this_kernel_are_built() -> None:
+    unbuilt = replace(ready(H100), driver=DriverFacts(), kernel=kernel(blacklisted=frozenset({"nouveau", "nova_core"})))
+    plan = make_plan(unbuilt, Spec(), CATALOG)
+    assert ids(plan) == ["driver.build", "driver.load"]
+    assert "dkms autoinstall -k 6.8.0-51-generic" in commands(plan)
+
+
+def test_a_driver_that_was_replaced_below_the_loaded_one_asks_for_a_reboot() -> None:
+    stale = replace(ready(H100), driver=DriverFacts("580.178.04", "open", "595.91.07", "open"))
+    plan = make_plan(stale, Spec(), CATALOG)
+    assert ids(plan) == []
+    assert plan.reboot == "driver 580.178.04 is loaded, 595.91.07 is installed"
+
+
+def test_a_kept_driver_gets_the_fabric_manager_of_its_own_version() -> None:
+    switched = replace(ready(H100), pci=gpus(H100, driver="nvidia") + switches(4))
+    plan = make_plan(switched, Spec(), CATALOG)
+    assert ids(plan) == ["driver.fabric", "driver.services"]
+    assert any(c.endswith("nvidia-fabricmanager=595.91.07-1") for c in commands(plan))

@@ -1,0 +1,212 @@
+"""Writes the constructed hosts of examples/hosts: `python -m tests.recorded.construct`.
+
+Each is what the probe would have sent from such a machine, put together from hosts.py; none was a real machine, and
+each README says so. A host that was really recorded has no recipe here and is never overwritten.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from gpunode.facts.wire import Section, Sections, encode, file_facts
+from gpunode.model.facts import FileFacts
+from tests.recorded.hosts import RECIPES, Card, Recipe
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "hosts"
+UNITS = ("docker.service", "docker.socket", "containerd.service", "kubelet.service", "nvidia-persistenced.service")
+APT = ("apt-get", "dpkg-query")
+DNF = ("dnf", "rpm")
+DOCKERD, CONTAINERD = "/usr/bin/dockerd", "/usr/bin/containerd"
+DOCKER_PID, CONTAINERD_PID, KUBELET_PID = 1201, 1100, 1400
+
+
+def stream(recipe: Recipe) -> bytes:
+    """The recording of one host."""
+    commands = {name: Section(text) for name, text in _commands(recipe)}
+    commands["smi"] = Section(rc=None, unread="the nvidia module is not loaded")
+    for tool in ("dkms", "ctk_version", "rpm" if recipe.system.manager == "apt" else "dpkg"):
+        commands[tool] = Section(rc=127)
+    commands["modinfo"] = Section("modinfo: ERROR: Module nvidia not found.\n", 1)
+    return encode(Sections(commands, _files(recipe)))
+
+
+def readme(recipe: Recipe) -> str:
+    return (
+        f"# {recipe.slug}: {recipe.title}\n\n"
+        "Constructed: put together from published facts about such machines (tests/recorded), not recorded on one.\n\n"
+        f"    gpunode plan --recorded examples/hosts/{recipe.slug}\n"
+    )
+
+
+def main() -> None:
+    for recipe in RECIPES:
+        folder = EXAMPLES / recipe.slug
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "facts.txt").write_bytes(stream(recipe))
+        (folder / "README.md").write_text(readme(recipe), encoding="utf-8")
+
+
+def _commands(recipe: Recipe) -> Iterator[tuple[str, str]]:
+    system = recipe.system
+    boot_id = hashlib.sha256(recipe.slug.encode()).hexdigest()
+    yield (
+        "identity",
+        f"uid=0\nkernel={system.kernel}\nmachine=x86_64\nhostname={recipe.slug}\n"
+        f"boot_id={boot_id[:8]}-{boot_id[8:12]}-4{boot_id[13:16]}-8{boot_id[17:20]}-{boot_id[20:32]}\ninit=systemd\n",
+    )
+    yield "os", system.os_release
+    yield "pci", "".join(line for line, _ in _pci(recipe))
+    yield "lspci", "".join(line for _, line in _pci(recipe))
+    yield "modules", "".join(f"{name}\n" for name in ("overlay", "br_netfilter", *recipe.modules))
+    yield "cmdline", f"BOOT_IMAGE=/boot/vmlinuz-{system.kernel} root=/dev/sda2 ro quiet\n"
+    kernels = [kernel for kernel in (system.kernel, system.next_kernel) if kernel]
+    yield "kernel_trees", "".join(f"{kernel}|1|0\n" for kernel in kernels)
+    yield "next_boot", "GRUB_DEFAULT=0\n" if system.manager == "apt" else f"saved_entry=0f-{system.kernel}\n"
+    secure = f"secure_boot={int(recipe.secure_boot)}\n" if recipe.secure_boot is not None else ""
+    lockdown = "none [integrity] confidentiality" if recipe.secure_boot else "[none] integrity confidentiality"
+    yield "security", f"uefi=1\n{secure}lockdown={lockdown}\nselinux={'1' if system.manager == 'dnf' else '-'}\n"
+    yield "tools", "".join(f"/usr/bin/{name}\n" for name in _tools(recipe))
+    yield from _packages(recipe)
+    yield from _daemons(recipe)
+    for name in ("driver_modules", "driver_marks", "blacklist", "keyrings", "package_lock", "auto_upgrade", "shims",
+                 "toolkit", "devices", "dev_char", "proc_devices", "sources", "cdi", "nvidia_ko", "ldconfig", "kernel_log"):  # fmt: skip
+        yield name, ""
+
+
+def _pci(recipe: Recipe) -> Iterator[tuple[str, str]]:
+    """(line of the pci section, line of lspci) for each function, on buses 0x19, 0x1a, ..."""
+    bus = 0x19
+    for card in recipe.cards:
+        for _ in range(card.count):
+            address = f"0000:{bus:02x}:00.{'1' if card.class_code == '0x040300' else '0'}"
+            bus += card.class_code != "0x040300"
+            yield _pci_line(card, address), _lspci_line(card, address)
+
+
+def _pci_line(card: Card, address: str) -> str:
+    vendor, device = (f"0x{part}" for part in card.subsystem.split(":"))
+    head = f"de10{card.device[2:]}{card.device[:2]}"
+    bar1 = (
+        f"0x0000200000000000 0x{0x200000000000 + (card.bar1_gib << 30) - 1:016x} 0x000000000014220c"
+        if card.bar1_gib
+        else "-"
+    )
+    fields = (address, "0x10de", card.class_code, f"0x{card.device}", vendor, device, "16", "16",
+              "16.0 GT/s PCIe", "16.0 GT/s PCIe", "0", "active", card.driver, head, bar1)  # fmt: skip
+    return "|".join(fields) + "\n"
+
+
+def _lspci_line(card: Card, address: str) -> str:
+    kinds = {
+        "0x030000": "VGA compatible controller",
+        "0x030200": "3D controller",
+        "0x068000": "Bridge",
+        "0x040300": "Audio device",
+    }
+    kind = f"{kinds[card.class_code]} [{card.class_code[2:6]}]"
+    return f"{address} {kind}: NVIDIA Corporation {card.name} [10de:{card.device}] (rev a1)\n"
+
+
+def _tools(recipe: Recipe) -> Iterator[str]:
+    yield from APT if recipe.system.manager == "apt" else DNF
+    yield from (recipe.system.initramfs, "systemctl", "python3", "curl")
+    yield from ("docker", "dockerd") if recipe.docker else ()
+    yield from ("containerd", "ctr") if recipe.docker or recipe.containerd else ()
+
+
+def _packages(recipe: Recipe) -> Iterator[tuple[str, str]]:
+    named = dict(package.split("=", 1) for package in recipe.system.kernel_packages)
+    named |= {"docker-ce": f"5:{recipe.docker}-1"} if recipe.docker else {}
+    named |= {"containerd.io": f"{recipe.containerd}-1"} if recipe.containerd else {}
+    if recipe.system.manager == "apt":
+        yield "dpkg", "".join(f"{name}\t{version}\tamd64\tii \n" for name, version in named.items())
+    else:
+        yield "rpm", "".join(f"{name}\t{version}\tx86_64\n" for name, version in named.items())
+
+
+def _daemons(recipe: Recipe) -> Iterator[tuple[str, str]]:
+    running = {}
+    if recipe.docker:
+        running["docker.service"] = (
+            DOCKER_PID,
+            "dockerd",
+            f"{DOCKERD} -H fd:// --containerd=/run/containerd/containerd.sock",
+        )
+        yield "docker", f"config=/etc/docker/daemon.json\nsocket=/run/docker.sock\nbinary={DOCKERD}\n"
+        yield "docker:info", _docker_info(recipe)
+    if recipe.containerd:
+        running["containerd.service"] = (CONTAINERD_PID, "containerd", CONTAINERD)
+        yield f"containerd:{CONTAINERD_PID}:files", "/etc/containerd/config.toml\n"
+        yield (
+            f"containerd:{CONTAINERD_PID}:version",
+            f"containerd github.com/containerd/containerd {recipe.containerd} 0\n",
+        )
+        yield f"containerd:{CONTAINERD_PID}:dump", recipe.containerd_config or "version = 2\n"
+        yield f"containerd:{CONTAINERD_PID}:cri", f"source=python3\n{_cri(recipe)}"
+        yield "sockets", f"containerd:{CONTAINERD_PID} /run/containerd/containerd.sock\n"
+    if recipe.kubelet:
+        running["kubelet.service"] = (KUBELET_PID, "kubelet", "/usr/bin/kubelet --config=/var/lib/kubelet/config.yaml")
+        yield (
+            "kubernetes",
+            (
+                "mark=/etc/kubernetes/kubelet.conf\nrunning=1\nconfig=/var/lib/kubelet/config.yaml\ncgroupDriver=systemd\n"
+            ),
+        )
+    yield "processes", "".join(f"{pid} {comm}\n" for pid, comm, _ in running.values())
+    for unit, (pid, comm, command) in running.items():
+        arguments = "".join(f"arg={word}\n" for word in command.split())
+        yield (
+            f"process:{pid}",
+            f"comm={comm}\nppid=1\nexe={command.split()[0]}\ncgroup=/system.slice/{unit}\n{arguments}",
+        )
+    yield "services", "\n".join(_unit(unit, running.get(unit)) for unit in UNITS)
+
+
+def _unit(name: str, running: tuple[int, str, str] | None) -> str:
+    if running is None:
+        return f"Id={name}\nLoadState=not-found\nActiveState=inactive\nSubState=dead\nUnitFileState=\n"
+    pid, _, command = running
+    return (
+        f"Id={name}\nLoadState=loaded\nActiveState=active\nSubState=running\nUnitFileState=enabled\nMainPID={pid}\nNRestarts=0\n"
+        f"ExecStart={{ path={command.split()[0]} ; argv[]={command} ; ignore_errors=no }}\n"
+    )
+
+
+def _docker_info(recipe: Recipe) -> str:
+    info = {
+        "ServerVersion": recipe.docker,
+        "DefaultRuntime": "runc",
+        "Runtimes": {"io.containerd.runc.v2": {"path": "runc"}, "runc": {"path": "runc"}},
+        "CgroupDriver": "systemd",
+        "LiveRestoreEnabled": "live-restore" in (recipe.daemon_json or ""),
+        "ContainersRunning": 3 if recipe.daemon_json else 0,
+    }
+    return json.dumps(info) + "\n"
+
+
+def _cri(recipe: Recipe) -> str:
+    systemd = "SystemdCgroup = true" in (recipe.containerd_config or "")
+    runc = {"runtimeType": "io.containerd.runc.v2", "options": {"SystemdCgroup": systemd}}
+    config = {
+        "containerd": {"defaultRuntimeName": "runc", "runtimes": {"runc": runc}},
+        "enableCDI": (recipe.containerd or "").startswith("2."),
+    }
+    return json.dumps(config) + "\n"
+
+
+def _files(recipe: Recipe) -> dict[str, FileFacts]:
+    texts = {
+        "/etc/docker/daemon.json": recipe.daemon_json,
+        "/etc/containerd/config.toml": recipe.containerd_config,
+        "/etc/nvidia-container-runtime/config.toml": None,
+        "/etc/modprobe.d/gpunode-nouveau.conf": None,
+        "/run/reboot-required": None,
+    }
+    return {path: FileFacts(path) if text is None else file_facts(path, text) for path, text in texts.items()}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+"""JSON that is loaded again is the same plan; what is no plan is refused by name."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpunode.errors import ExitCode, UsageError
+from gpunode.model.facts import FileFacts, HostFacts, KernelFacts, OsFacts
+from gpunode.model.plan import Action, Kept, Plan, PutFile, Reboot, RemoveFile, Run, Step
+from gpunode.model.report import HostOutcome
+from gpunode.model.spec import DriverRequest, Expectation, Flavour, RebootPolicy, RuntimeSpec, Spec, ToolkitRequest
+from gpunode.render.machine import hosts_json, plan_from_json, plan_to_json
+from tests.render.values import CHECK, PLAN
+
+words = st.text(max_size=12)  # with surrogates: a file that is not UTF-8
+number = st.floats(0, 1e6, allow_nan=False)
+runs = st.builds(
+    Run,
+    argv=st.lists(words, max_size=3).map(tuple),
+    ok=st.lists(st.integers(0, 255), max_size=3).map(tuple),
+    timeout_s=number,
+    env=st.lists(st.tuples(words, words), max_size=2).map(tuple),
+    stdin=words,
+    detach=st.booleans(),
+    retry=st.lists(number, max_size=2).map(tuple),
+    says=words,
+)
+puts = st.builds(
+    PutFile,
+    path=words,
+    text=words,
+    mode=st.integers(0, 0o777),
+    expect_sha256=st.none() | words,
+    validate=st.none() | runs,
+)
+actions: st.SearchStrategy[Action] = st.one_of(
+    runs, puts, st.builds(RemoveFile, path=words, expect_sha256=st.none() | words), st.builds(Reboot, wait_s=number)
+)
+several = st.lists(actions, max_size=2).map(tuple)
+steps = st.builds(Step, id=words, title=words, why=words, actions=several, undo=several, diff=words)
+specs = st.builds(
+    Spec,
+    driver=st.sampled_from(["auto", "none", "580", "580.178.04"]).map(DriverRequest.parse),
+    toolkit=st.sampled_from(["auto", "1.20.0"]).map(ToolkitRequest.parse),
+    flavour=st.sampled_from(Flavour),
+    reboot=st.sampled_from(RebootPolicy),
+    runtimes=st.sampled_from([None, (), ("docker",)]),
+    runtime=st.builds(RuntimeSpec, default=st.booleans(), cdi=st.booleans()),
+    hold=st.booleans(),
+    expect=st.builds(Expectation, gpus=st.none() | st.integers(0, 16)),
+)
+plans = st.builds(
+    Plan,
+    target=words,
+    spec=specs,
+    facts_sha256=words,
+    summary=st.lists(words, max_size=2).map(tuple),
+    steps=st.lists(steps, max_size=2).map(tuple),
+    kept=st.lists(st.builds(Kept, id=words, text=words), max_size=2).map(tuple),
+    reboot=st.none() | words,
+    replan_after=st.booleans(),
+)
+
+
+@given(plans)
+def test_a_plan_survives_json(plan: Plan) -> None:
+    assert plan_from_json(plan_to_json(plan)) == plan
+
+
+def test_bytes_that_are_not_utf8_survive() -> None:
+    odd = replace(PLAN, steps=(Step("a", "b", "c", (PutFile("/f", b"\xff\n".decode("utf-8", "surrogateescape")),)),))
+    text = plan_to_json(odd)
+    text.encode("utf-8")
+    assert plan_from_json(text) == odd
+
+
+def test_a_proxys_password_is_not_saved() -> None:
+    text = plan_to_json(replace(PLAN, spec=Spec(proxy="http://user:hunter2@proxy:3128")))
+    assert "hunter2" not in text
+    assert "http://***@proxy:3128" in text
+
+
+def _changed(path: tuple[str | int, ...], value: object) -> str:
+    document = json.loads(plan_to_json(PLAN))
+    place = document
+    for key in path[:-1]:
+        place = place[key]
+    if value is KeyError:
+        del place[path[-1]]
+    else:
+        place[path[-1]] = value
+    return json.dumps(document)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "not JSON"),
+        ("[]", "schema is None"),
+        ("[" * 100_000, "not JSON"),
+        (_changed(("schema",), "gpunode.plan/9"), "gpunode.plan/9"),
+        (_changed(("plan",), None), "plan: it is null"),
+        (_changed(("plan", "target"), KeyError), "plan.target: it is missing"),
+        (_changed(("plan", "extra"), 1), "plan.extra: no such key"),
+        (_changed(("plan", "steps"), "x"), "plan.steps: it is a string, a list is wanted"),
+        (_changed(("plan", "steps", 0, "actions", 0, "kind"), "eval"), "plan.steps[0].actions[0].kind: it is 'eval'"),
+        (_changed(("plan", "steps", 0, "actions", 0, "argv"), [1]), "argv[0]: it is a whole number"),
+        (_changed(("plan", "steps", 0, "actions", 0, "timeout_s"), True), "timeout_s: it is true or false"),
+        (_changed(("plan", "spec", "driver"), "5x"), "plan.spec.driver: the forms are"),
+        (_changed(("plan", "spec", "reboot"), "maybe"), "never, if-needed"),
+    ],
+    ids=lambda v: v[:40] if v.startswith(("plan", "schema", "not")) else "",
+)
+def test_what_is_no_plan_is_refused_by_place(text: str, said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        plan_from_json(text)
+    assert said in caught.value.evidence
+
+
+def test_a_check_result_has_schema_hosts_and_checks() -> None:
+    document = json.loads(hosts_json("check", [HostOutcome("gpu04", ExitCode.FAILED, check=CHECK)], seconds_s=3.14159))
+    assert (document["schema"], document["seconds_s"]) == ("gpunode.check-result/1", 3.142)
+    rows = {c["id"]: c["outcome"] for c in document["hosts"][0]["checks"]}
+    assert rows == {
+        "drv.loaded": "pass",
+        "drv.mig": "not-applicable",
+        "drv.dkms-next": "finding",
+        "rt.effective-default": "finding",
+    }
+
+
+def test_facts_in_json_hold_no_file_text() -> None:
+    secret = FileFacts("/etc/docker/daemon.json", text='{"auth": "hunter2"}', sha256="a")
+    host = HostFacts("h", "h", OsFacts("debian", "12"), KernelFacts("6.1"), True, files={secret.path: secret})
+    text = hosts_json("detect", [HostOutcome("h", ExitCode.DONE, facts=host)], seconds_s=0)
+    assert "hunter2" not in text
+    assert json.loads(text)["hosts"][0]["facts"]["files"][secret.path]["sha256"] == "a"

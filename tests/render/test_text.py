@@ -1,0 +1,161 @@
+"""What a person sees, letter by letter."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gpunode.errors import ExitCode
+from gpunode.model.facts import HostFacts, KernelFacts, OsFacts, PciDevice
+from gpunode.model.plan import Plan
+from gpunode.model.report import Event, EventKind, HostOutcome, RunReport, StepResult, StepStatus
+from gpunode.model.spec import Spec
+from gpunode.render.check_text import check_text, fleet_check_text
+from gpunode.render.detect_text import detect_text
+from gpunode.render.plan_text import plan_text, plans_text
+from gpunode.render.run_text import event_line, fleet_run_text, run_text
+from gpunode.render.style import Style
+from gpunode.render.wording import fold_hosts, mask_url, printable, seconds
+from tests.render.values import CHECK, PLAN
+
+
+def test_a_plan_at_80_columns() -> None:
+    assert plan_text(PLAN, Style(80)) == "\n".join(
+        (
+            "gpu07   Ubuntu 24.04 · Linux 6.8.0-51-generic · 8 × H100 SXM5 80GB · docker",
+            "        28.5.2",
+            "",
+            "Driver   595.91.07 with open kernel modules",
+            "         why: 8 × Hopper run either flavour",
+            "",
+            "  1  repo.cuda       add NVIDIA's CUDA repository",
+            "  2  docker.default  /etc/docker/daemon.json: + runtimes.nvidia, default-runtime",
+            "                     runc → nvidia",
+            "",
+            "Kept     Secure Boot is off · kubelet's cgroup driver is systemd, as runc's",
+            "Then     reboot once: nouveau is loaded (--reboot if-needed does it and goes on)",
+            "Details  -v shows why, commands and diffs of all 2 steps",
+        )
+    )
+
+
+def test_verbose_plans_say_why_and_show_diffs() -> None:
+    text = plan_text(PLAN, Style(80, verbose=1))
+    assert "     why: docker runs runc\n     does: write /etc/docker/daemon.json\n       -{}\n       +{1}" in text
+
+
+def test_equal_plans_are_shown_once_under_all_names() -> None:
+    text = plans_text([replace(PLAN, target=f"gpu{n:02}") for n in (1, 2, 3, 7)])
+    assert text.startswith("gpu07, gpu[01-03]   Ubuntu 24.04")
+    assert text.count("repo.cuda") == 1
+
+
+def test_an_empty_plan_says_so() -> None:
+    assert "nothing: this host is as the spec wants it" in plan_text(Plan("h", Spec(), "", ("Debian 12",)))
+
+
+def test_a_check_is_worst_first_with_evidence_and_remedy() -> None:
+    assert check_text(CHECK, Style(100), seconds_s=0.42) == "\n".join(
+        (
+            "FAIL  gpu04   rt.effective-default   containerd still runs with runc as its default",
+            '              evidence  defaultRuntimeName "runc"',
+            "              remedy    gpunode setup",
+            "WARN  gpu04   drv.dkms-next          the next boot has no module",
+            "              evidence  6.8.0-52 lacks it",
+            "              remedy    install",
+            "1 check passes · 1 fails · 1 warning · 1 not applicable here (-v says why) · 0.4 s",
+        )
+    )
+
+
+def test_an_unreachable_host_is_among_the_fleets_failures() -> None:
+    lost = HostOutcome("gpu05", ExitCode.UNREACHABLE, problem="connection refused", remedy="start sshd")
+    text = fleet_check_text((HostOutcome("gpu04", ExitCode.FAILED, check=CHECK), lost), Style(100), seconds_s=3.1)
+    assert text.startswith("FAIL  gpu05   connection refused\n              remedy    start sshd\nFAIL  gpu04")
+    assert text.endswith("1 fails · 1 warning · 1 without an answer · 3.1 s")
+
+
+def test_detect_names_cards_and_says_what_is_not_known() -> None:
+    card = PciDevice("0000:41:00.0", "10de", "2330", "0302", driver="nvidia")
+    host = HostFacts(
+        "gpu07",
+        "gpu07",
+        OsFacts("debian", "12", pretty_name="Debian 12"),
+        KernelFacts("6.1.0-40"),
+        True,
+        pci=(card,) * 8,
+        unread={"smi": "no answer in 10 s"},
+    )
+    text = detect_text(host, names={"2330": "H100 SXM5 80GB"})
+    assert text.startswith("gpu07   Debian 12 · Linux 6.1.0-40 · x86_64, bare metal\n")
+    assert "GPUs        8 × H100 SXM5 80GB, driver nvidia\n" in text
+    assert "Not known   smi: no answer in 10 s" in text
+
+
+FAILED = RunReport(
+    "gpu07",
+    (
+        StepResult("repo.cuda", StepStatus.DONE, seconds=1.2),
+        StepResult("docker.default", StepStatus.FAILED, error="docker refuses it", evidence="line 3", remedy="look"),
+    ),
+    error="docker refuses it",
+    code=ExitCode.FAILED,
+)
+
+
+def test_a_failed_run_says_the_step_the_reason_and_the_move_once() -> None:
+    assert run_text(FAILED) == "\n".join(
+        (
+            "gpu07   failed after 1 step done",
+            "  FAILED    docker.default   docker refuses it",
+            "  evidence  line 3",
+            "  remedy    look",
+        )
+    )
+
+
+def test_a_fleet_is_grouped_by_ending_worst_first() -> None:
+    done = [HostOutcome(f"gpu0{n}", ExitCode.DONE, run=RunReport(f"gpu0{n}")) for n in (1, 2)]
+    text = fleet_run_text([*done, HostOutcome("gpu07", ExitCode.FAILED, run=FAILED)], seconds_s=41)
+    assert text.splitlines()[0] == "gpu07   failed after 1 step done"
+    assert text.splitlines()[-2].startswith("gpu[01-02]   nothing to do")
+    assert text.splitlines()[-1] == "3 hosts: 1 failed (1) · 2 done (0) · 41 s"
+
+
+def test_progress_is_a_line_and_quiet_is_none() -> None:
+    end = Event(EventKind.STEP_END, "gpu07", "", "repo.cuda", StepStatus.DONE, 1.25)
+    assert event_line(end) == "gpu07  done      repo.cuda  1.2 s"
+    assert event_line(end, Style(verbose=-1)) is None
+
+
+@pytest.mark.parametrize("width", [80, 100, 160])
+def test_nothing_is_wider_than_the_terminal(width: int) -> None:
+    for text in (plan_text(PLAN, Style(width)), check_text(CHECK, Style(width)), run_text(FAILED, Style(width))):
+        assert max(map(len, text.splitlines())) <= width
+
+
+def test_colour_underlines_and_never_carries_the_meaning() -> None:
+    coloured = check_text(CHECK, Style(100, colour=True))
+    assert "\x1b[31;1mFAIL\x1b[0m" in coloured
+    assert "\x1b" not in check_text(CHECK, Style(100))
+
+
+@pytest.mark.parametrize(
+    ("names", "folded"),
+    [
+        (["gpu01", "gpu02", "gpu03"], "gpu[01-03]"),
+        (["gpu9", "gpu10"], "gpu10, gpu9"),
+        (["root@h1:22", "10.0.0.1"], "10.0.0.1, root@h1:22"),
+        (["b", "a"], "a, b"),
+    ],
+    ids=["neighbours fold", "widths stay apart", "addresses stay whole", "names are sorted"],
+)
+def test_fold_hosts(names: list[str], folded: str) -> None:
+    assert fold_hosts(names) == folded
+
+
+def test_small_forms() -> None:
+    assert [seconds(s) for s in (0.42, 41, 725)] == ["0.4 s", "41 s", "12 min 5 s"]
+    assert mask_url("http://u:p@ss@proxy:3128/") == "http://***@proxy:3128/"
+    assert printable("a\x1b[31mb\n") == "a\\x1b[31mb\n"

@@ -1,0 +1,56 @@
+"""Hand-made values that the renderers' tests show."""
+
+from __future__ import annotations
+
+from gpunode.model.plan import Kept, Plan, PutFile, Run, Step
+from gpunode.model.report import CheckReport, CheckResult, Finding, NotApplicable, Severity
+from gpunode.model.spec import Spec
+
+PLAN = Plan(
+    target="gpu07",
+    spec=Spec(),
+    facts_sha256="f" * 64,
+    summary=(
+        "Ubuntu 24.04 · Linux 6.8.0-51-generic · 8 × H100 SXM5 80GB · docker 28.5.2",
+        "Driver   595.91.07 with open kernel modules",
+        "         why: 8 × Hopper run either flavour",
+    ),
+    steps=(
+        Step(
+            "repo.cuda",
+            "add NVIDIA's CUDA repository",
+            "no repository has it",
+            (Run(("apt-get", "update"), detach=True),),
+        ),
+        Step(
+            "docker.default",
+            "/etc/docker/daemon.json: + runtimes.nvidia, default-runtime runc → nvidia",
+            "docker runs runc",
+            (PutFile("/etc/docker/daemon.json", "{}\n", validate=Run(("dockerd", "--validate"))),),
+            diff="-{}\n+{1}",
+        ),
+    ),
+    kept=(Kept("secure-boot", "Secure Boot is off"), Kept("cgroup", "kubelet's cgroup driver is systemd, as runc's")),
+    reboot="nouveau is loaded",
+)
+
+CHECK = CheckReport(
+    "gpu04",
+    {
+        r.id: r
+        for r in (
+            CheckResult("drv.loaded", Severity.ERROR, None),
+            CheckResult("drv.mig", Severity.ERROR, NotApplicable("no card has MIG")),
+            CheckResult(
+                "drv.dkms-next",
+                Severity.WARNING,
+                Finding("the next boot has no module", "6.8.0-52 lacks it", "install"),
+            ),
+            CheckResult(
+                "rt.effective-default",
+                Severity.ERROR,
+                Finding("containerd still runs with runc as its default", 'defaultRuntimeName "runc"', "gpunode setup"),
+            ),
+        )
+    },
+)
