@@ -30,6 +30,9 @@ def detect(
         Path | None,
         typer.Option("--record", metavar="FILE", help="Save the facts, secrets masked.", show_default=False),
     ] = None,
+    mask_host: Annotated[
+        bool, typer.Option("--mask-host", help="Mask host names, serials and UUIDs as well.", show_default=False)
+    ] = False,
 ) -> int:
     from gpunode.cli.hosts import open_hosts
     from gpunode.cli.output import chosen_format, result_style
@@ -40,11 +43,11 @@ def detect(
     with open_hosts(hosts) as named:
         if record and len(named) > 1:
             raise UsageError("--record takes one host", remedy="name one host with --ssh")
-        report = look_at(named, hosts, output, lambda host: observed(host, record))
+        report = look_at(named, hosts, output, lambda host: observed(host, record, mask_host=mask_host))
         return finish("detect", report, output, lambda report: _text(report, result_style(output)))
 
 
-def observed(host: Host, record: Path | None = None) -> HostOutcome:
+def observed(host: Host, record: Path | None = None, *, mask_host: bool = False) -> HostOutcome:
     """One host's facts; saved as well when `record` is given."""
     from gpunode.errors import ExitCode
     from gpunode.facts.collect import assemble, probe, save_recording
@@ -53,7 +56,7 @@ def observed(host: Host, record: Path | None = None) -> HostOutcome:
     stream = probe(host.transport)
     facts = assemble(stream, str(host))
     if record:
-        save_recording(stream, record)
+        save_recording(stream, record, mask_host=mask_host)
     return HostOutcome(str(host), ExitCode.DONE, facts=facts)
 
 
