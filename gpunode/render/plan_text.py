@@ -35,6 +35,7 @@ def plans_text(plans: Sequence[Plan], style: Style = PLAIN) -> str:
 
 def _summary(plan: Plan, target: str, style: Style) -> list[str]:
     first, rest = (plan.summary[0], plan.summary[1:]) if plan.summary else ("", ())
+    first = first.removeprefix(plan.target).lstrip()  # the name is ours to show: it may stand for several hosts
     name = printable(target)
     lines = hang(style, paint(style, "head", name) + "   ", first, lead_width=len(name) + 3)
     if rest:

@@ -227,6 +227,7 @@ class Host:
 
     def plug_in(self) -> None:
         network.set_link(self.machine.name, up=True)
+        network.forget_neighbour(self.addr)  # "no route to host" is remembered for a while
 
     def install_gpunode(self, source_tree: Path, site: Path) -> None:
         """The product on the host itself, for local runs: /usr/local/bin/gpunode. `site` is build_site()'s."""
