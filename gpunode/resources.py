@@ -30,7 +30,7 @@ def text(relative: str) -> str:
 
 
 def render(template: str, **values: object) -> str:
-    """templates/<template> filled in. A name that the template uses and nobody gave is an error, not an empty string."""
+    """templates/<template> filled in. A name that the template uses and nobody gave is an error, never empty text."""
     return _environment().get_template(template).render(values)
 
 

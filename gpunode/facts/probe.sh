@@ -296,7 +296,7 @@ security() {
 
 # ---- packages
 
-PACKAGES='nvidia|libcuda|cuda|docker|containerd|moby|^runc|^cri-|podman|kube|^dkms|^linux-(image|headers|generic|modules-nvidia)|^kernel|mokutil|shim|dracut|initramfs-tools|unattended-upgrades|dnf-automatic|^gcc|^make'
+PACKAGES='nvidia|libcuda|cuda|docker|containerd|moby|^runc|^cri-|podman|kube|^dkms|^linux-(image|headers|generic|modules-nvidia)|^kernel|mokutil|shim|dracut|initramfs-tools|unattended-upgrades|dnf-automatic|^gcc|^make|^(gnupg2?|gpg|curl|curl-minimal|wget|ca-certificates|epel-release)$|versionlock'
 
 do_dpkg() {
   find_tool dpkg-query || return 127
@@ -639,7 +639,8 @@ gpunode_probe() {
   show sockets
   sources 2>/dev/null | sort -u | sed "s|^$R||" >"$T/sources"
   show sources
-  for path in "$R"/etc/cdi/* "$R"/var/run/cdi/* "$R"/run/cdi/*; do
+  # /var/run is /run on every current distribution; the same file twice would look like two specifications.
+  for path in "$R"/etc/cdi/* "$R"/var/run/cdi/*; do
     case $path in *.yaml | *.yml | *.json) [ -e "$path" ] && echo "${path#"$R"}" ;; esac
   done >"$T/cdi"
   show cdi
@@ -648,7 +649,7 @@ gpunode_probe() {
   while read -r path; do set -- "$@" "$path"; done <"$T/wanted"
   show_files "$@" /etc/nvidia-container-runtime/config.toml /run/reboot-required /run/reboot-required.pkgs \
     /etc/dnf/plugins/versionlock.list /etc/dnf/versionlock.toml /etc/yum/pluginconf.d/versionlock.list \
-    /etc/modprobe.d/gpunode.conf /etc/modprobe.d/gpunode-nouveau.conf /etc/containerd/config.toml /etc/docker/daemon.json
+    /etc/modprobe.d/gpunode-nouveau.conf /etc/modules-load.d/gpunode-nvidia.conf /etc/containerd/config.toml /etc/docker/daemon.json
   if [ -r "$R/var/lib/gpunode/journal.jsonl" ]; then
     tail -n 2000 "$R/var/lib/gpunode/journal.jsonl" >"$T/journal"
     show journal

@@ -5,8 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from gpunode.errors import ExitCode, GpunodeError, worst
@@ -14,6 +13,7 @@ from gpunode.model.report import FleetReport, HostOutcome
 
 DEFAULT_FORKS = 50
 _STACK_BYTES = 1024 * 1024  # the default of 8 MiB a thread, times hundreds, is address space for nothing
+_LOOK_S = 0.2  # a Ctrl-C that the kernel gives to another thread wakes nobody: look for it this often
 
 Target = TypeVar("Target")  # str() of it is how the person named the host
 
@@ -37,8 +37,9 @@ def run_fleet(
     waiting: queue.SimpleQueue[tuple[int, Target]] = queue.SimpleQueue()
     for numbered in enumerate(targets):
         waiting.put(numbered)
-    done: queue.SimpleQueue[tuple[int, HostOutcome]] = queue.SimpleQueue()
+    outcomes: dict[int, HostOutcome] = {}  # place -> outcome; written by the workers
     started: set[int] = set()
+    news = threading.Event()
 
     def worker() -> None:
         while True:
@@ -46,42 +47,32 @@ def run_fleet(
                 place, target = waiting.get_nowait()
             except queue.Empty:
                 return
-            if stop.is_set():
-                done.put((place, _unfinished(target, began=False)))
-                continue
             started.add(place)
-            done.put((place, _outcome(target, work)))
+            outcomes[place] = _unfinished(target, began=False) if stop.is_set() else _outcome(target, work)
+            news.set()
 
-    with _small_stacks():
-        for _ in range(max(1, min(forks, len(targets)))):
-            threading.Thread(target=worker, name="gpunode-host", daemon=True).start()
-    outcomes: dict[int, HostOutcome] = {}
-    for place, outcome in _arrivals(done, len(targets), stop):
-        outcomes[place] = outcome
-        on_done(outcome)
-    for place, target in enumerate(targets):
-        outcomes.setdefault(place, _unfinished(target, began=place in started))
-    return FleetReport(tuple(outcomes[place] for place in range(len(targets))), time.monotonic() - begin)
+    threads = _Threads(worker, max(1, min(forks, len(targets))))
+    told: set[int] = set()
+    # Ctrl-C may strike at any line here, so nothing is taken out of a queue on the way: it could be lost.
+    while len(told) < len(targets):
+        try:
+            threads.start()
+            news.wait(_LOOK_S)
+            news.clear()
+            for place in sorted(outcomes.keys() - told):
+                told.add(place)
+                on_done(outcomes[place])
+        except KeyboardInterrupt:
+            if stop.is_set():
+                break
+            stop.set()
+    hosts = (outcomes.get(place) or _unfinished(target, began=place in started) for place, target in enumerate(targets))
+    return FleetReport(tuple(hosts), time.monotonic() - begin)
 
 
 def exit_code(hosts: Iterable[HostOutcome]) -> ExitCode:
     """The most severe of the hosts' codes."""
     return worst(host.code for host in hosts)
-
-
-def _arrivals(
-    done: queue.SimpleQueue[tuple[int, HostOutcome]], count: int, stop: threading.Event
-) -> Iterator[tuple[int, HostOutcome]]:
-    while count:
-        try:
-            arrived = done.get()
-        except KeyboardInterrupt:
-            if stop.is_set():
-                return
-            stop.set()
-            continue
-        count -= 1
-        yield arrived
 
 
 def _outcome(target: Target, work: Callable[[Target], HostOutcome]) -> HostOutcome:
@@ -117,10 +108,18 @@ def _unfinished(target: Target, *, began: bool) -> HostOutcome:
     return HostOutcome(str(target), ExitCode.FAILED, problem=problem, remedy=remedy)
 
 
-@contextmanager
-def _small_stacks() -> Iterator[None]:
-    before = threading.stack_size(_STACK_BYTES)
-    try:
-        yield
-    finally:
-        threading.stack_size(before)
+class _Threads:
+    """The workers. start() can be called again when Ctrl-C cut it short."""
+
+    def __init__(self, worker: Callable[[], None], count: int) -> None:
+        self._left = [threading.Thread(target=worker, name="gpunode-host", daemon=True) for _ in range(count)]
+
+    def start(self) -> None:
+        while self._left:
+            before = threading.stack_size(_STACK_BYTES)
+            try:
+                if self._left[-1].ident is None:  # else Ctrl-C came right after it began
+                    self._left[-1].start()
+                self._left.pop()
+            finally:
+                threading.stack_size(before)

@@ -126,7 +126,7 @@ def parse_fingerprint(text: str) -> str:
         return digits
     raise UsageError(
         f"--trust-key {text!r} is not a full fingerprint",
-        evidence=f"it has {len(digits)} characters; a full fingerprint has 40 hex digits, and short key ids can be forged",
+        evidence=f"it has {len(digits)} characters; a full one has 40 hex digits, and short key ids can be forged",
         remedy="gpg --show-keys --with-fingerprint FILE prints the full one",
     )
 

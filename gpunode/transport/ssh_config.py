@@ -220,7 +220,7 @@ def _included(words: Sequence[str], folder: Path) -> list[str]:
 
 
 class MatchExec:
-    """Stands in for invoke inside paramiko: `Match exec` asks for one exit status, and must not read the answers typed to gpunode."""
+    """Stands in for invoke inside paramiko: `Match exec` needs one exit status, and may not read our stdin."""
 
     def __init__(self, ok: bool) -> None:
         self.ok = ok

@@ -35,7 +35,8 @@ def field(number: int, value: int | str | bytes) -> bytes:
 def first_string(message: bytes) -> str:
     """Field 1 of a message whose first field is a short string."""
     length = message[1]
-    assert message[0] == 0x0A and length < 128, message
+    assert message[0] == 0x0A, message
+    assert length < 128, message
     return message[2 : 2 + length].decode()
 
 

@@ -20,7 +20,7 @@ def main() -> int:
     with Lab() as lab, tempfile.TemporaryDirectory() as home:
         host = lab.host("debian12", gpu="h100", runtime="docker", name="gpu01")
         me = Controller("ssh", Path(home))
-        print("A Debian 12 host named gpu01: real systemd, sshd, apt and docker; the H100 and NVIDIA's packages are stubs.")
+        print("A Debian 12 host, gpu01: real systemd, sshd, apt and docker. The H100 and NVIDIA's packages are stubs.")
         codes = [
             _type(me, host, "detect"),
             _type(me, host, "setup", "--yes", "--reboot", "if-needed", "--trust-key", lab.repo_fingerprint),
@@ -34,7 +34,9 @@ def _type(me: Controller, host: Host, *words: str) -> int:
     """One gpunode command as a person types it, its output straight to the terminal."""
     argv = ("gpunode", *words, "--ssh", host.name)
     print(f"\n$ {shlex.join(argv)}", flush=True)
-    return subprocess.run((sys.executable, "-m", *argv), env=me.env(host), stdin=subprocess.DEVNULL, check=False).returncode
+    return subprocess.run(
+        (sys.executable, "-m", *argv), env=me.env(host), stdin=subprocess.DEVNULL, check=False
+    ).returncode
 
 
 if __name__ == "__main__":

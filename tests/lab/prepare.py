@@ -1,4 +1,4 @@
-"""What the lab needs from the network, fetched before it enters a namespace without one: `python -m tests.lab.prepare`."""
+"""`python -m tests.lab.prepare`: what the lab needs from the network, before it enters a namespace without one."""
 
 from __future__ import annotations
 

@@ -27,7 +27,13 @@ class Controller:
             return host.run(shlex.join(("gpunode", *args)), timeout=timeout)
         argv = (sys.executable, "-m", "gpunode", *args, "--ssh", host.name)
         return subprocess.run(
-            argv, text=True, capture_output=True, timeout=timeout, check=False, env=self.env(host), stdin=subprocess.DEVNULL
+            argv,
+            text=True,
+            capture_output=True,
+            timeout=timeout,
+            check=False,
+            env=self.env(host),
+            stdin=subprocess.DEVNULL,
         )
 
     def env(self, host: Host) -> dict[str, str]:

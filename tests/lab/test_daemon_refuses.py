@@ -11,14 +11,15 @@ from .lab import Lab
 from .product_runs import Controller, expect
 
 CONFIG = {"docker": "/etc/docker/daemon.json", "containerd": "/etc/containerd/config.toml"}
-# The daemon's unit gets a guard that refuses to start (or a docker that ignores reloads) once the file says nvidia.
+# The unit gets a guard that refuses to start the daemon once its file says nvidia.
 GUARD = """[Service]
-ExecStartPre=/bin/sh -c '! grep -q nvidia {config} || {{ echo "{engine}: refused by the test guard: nvidia in {config}"; exit 1; }}'
+ExecStartPre=/bin/sh -c '! grep -q nvidia {config} || {{ echo "{engine}: refused by the test guard"; exit 1; }}'
 """
 
 
 def state(host: Host, engine: str) -> tuple[str, str, str]:
     config = CONFIG[engine]
+    host.nsrun(f"systemctl start {engine}")  # returns once a start that is under way has ended
     file = host.nsrun(f"sha256sum {config} 2>&1; stat -c '%a %U %G' {config} 2>&1").stdout
     active = host.nsrun(f"systemctl is-active {engine}").stdout.strip()
     return file, active, host.nsrun(f"systemctl show {engine} -p SubState --value").stdout.strip()
@@ -31,7 +32,10 @@ def test_containerd_that_refuses_is_put_back(lab: Lab, tmp_path: Path, distribut
         distribution,
         gpu="none",
         runtime="containerd",
-        files={"/etc/systemd/system/containerd.service.d/guard.conf": guard, "/usr/bin/nvidia-container-runtime": "#!/bin/sh\n"},
+        files={
+            "/etc/systemd/system/containerd.service.d/guard.conf": guard,
+            "/usr/bin/nvidia-container-runtime": "#!/bin/sh\n",
+        },
     )
     host.nsrun("chmod 755 /usr/bin/nvidia-container-runtime", check=True)
     before = state(host, "containerd")

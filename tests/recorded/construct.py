@@ -16,7 +16,27 @@ from gpunode.model.facts import FileFacts
 from tests.recorded.hosts import RECIPES, Card, Recipe
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "hosts"
+BAR1_START = 0x200000000000
 UNITS = ("docker.service", "docker.socket", "containerd.service", "kubelet.service", "nvidia-persistenced.service")
+# What a host without a driver, without repositories of NVIDIA and without containers has nothing to say about.
+EMPTY = (
+    "driver_modules",
+    "driver_marks",
+    "blacklist",
+    "keyrings",
+    "package_lock",
+    "auto_upgrade",
+    "shims",
+    "toolkit",
+    "devices",
+    "dev_char",
+    "proc_devices",
+    "sources",
+    "cdi",
+    "nvidia_ko",
+    "ldconfig",
+    "kernel_log",
+)
 APT = ("apt-get", "dpkg-query")
 DNF = ("dnf", "rpm")
 DOCKERD, CONTAINERD = "/usr/bin/dockerd", "/usr/bin/containerd"
@@ -71,18 +91,18 @@ def _commands(recipe: Recipe) -> Iterator[tuple[str, str]]:
     yield "tools", "".join(f"/usr/bin/{name}\n" for name in _tools(recipe))
     yield from _packages(recipe)
     yield from _daemons(recipe)
-    for name in ("driver_modules", "driver_marks", "blacklist", "keyrings", "package_lock", "auto_upgrade", "shims",
-                 "toolkit", "devices", "dev_char", "proc_devices", "sources", "cdi", "nvidia_ko", "ldconfig", "kernel_log"):  # fmt: skip
+    for name in EMPTY:
         yield name, ""
 
 
 def _pci(recipe: Recipe) -> Iterator[tuple[str, str]]:
-    """(line of the pci section, line of lspci) for each function, on buses 0x19, 0x1a, ..."""
-    bus = 0x19
+    """(line of the pci section, line of lspci) for each function, on buses 0x19, 0x1a, ...; sound is function 1."""
+    bus = 0x18
     for card in recipe.cards:
+        sound = card.class_code == "0x040300"
         for _ in range(card.count):
-            address = f"0000:{bus:02x}:00.{'1' if card.class_code == '0x040300' else '0'}"
-            bus += card.class_code != "0x040300"
+            bus += not sound
+            address = f"0000:{bus:02x}:00.{int(sound)}"
             yield _pci_line(card, address), _lspci_line(card, address)
 
 

@@ -136,6 +136,13 @@ version = 2
         [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
           SystemdCgroup = true  # the kubelet's driver is systemd
 """
+CONTAINERD_DEBIAN = """version = 2
+
+[plugins]
+  [plugins."io.containerd.grpc.v1.cri"]
+    [plugins."io.containerd.grpc.v1.cri".cni]
+      bin_dir = "/usr/lib/cni"
+"""
 CONTAINERD_V3 = (
     CONTAINERD_V2.replace("version = 2", "version = 3")
     .replace("io.containerd.grpc.v1.cri", "io.containerd.cri.v1.runtime")
@@ -190,7 +197,7 @@ RECIPES = (
         DEBIAN13,
         (RTX4090, RTX4090_AUDIO),
         containerd="1.7.24",
-        containerd_config='version = 2\n\n[plugins]\n  [plugins."io.containerd.grpc.v1.cri"]\n    [plugins."io.containerd.grpc.v1.cri".cni]\n      bin_dir = "/usr/lib/cni"\n',
+        containerd_config=CONTAINERD_DEBIAN,
         modules=("nouveau",),
     ),
     Recipe("el8-v100", "2 × V100 on Rocky Linux 8: proprietary 580", EL8, (V100,), docker="26.1.3"),

@@ -41,15 +41,21 @@ def present(host: HostFacts, context: Context) -> CheckOutcome:
     engines = [e for e in host.runtimes if names is None or e.name in names]
     if not engines:
         return NotApplicable("no container engine is installed, and none is wanted by name")
-    stopped = [e for e in engines if not e.active]
+    stopped = [e for e in engines if not e.active and not _switched_off(host, e, names)]
     if not stopped:
-        return None
+        return None if any(e.active for e in engines) else NotApplicable("every engine here is switched off on purpose")
     return Finding(
         f"{listing(e.name for e in stopped)} does not run",
         evidence=f"systemctl is-active {stopped[0].unit} does not print active",
         remedy=f"systemctl status {stopped[0].unit}; journalctl -u {stopped[0].unit} -b; "
         f"systemctl reset-failed {stopped[0].unit} before the next start",
     )
+
+
+def _switched_off(host: HostFacts, engine: RuntimeFacts, names: tuple[str, ...] | None) -> bool:
+    """Disabled by its admin and not asked for by name: a node that runs containerd alone often has an idle docker."""
+    unit = host.services.get(engine.unit)
+    return names is None and unit is not None and unit.enabled in ("disabled", "masked") and unit.active == "inactive"
 
 
 @check(
