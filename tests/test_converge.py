@@ -179,9 +179,10 @@ def test_the_journal_is_told_what_undo_needs() -> None:
             RuntimeFacts("docker", "28", "/etc/docker/daemon.json", "docker.service", "", effective_default="runc"),
         ),
     )
-    install = Run(("apt-get", "-y", "install", "nvidia-smi=595.1", "cuda-drivers"), detach=True)
+    names = ("nvidia-smi", "cuda-drivers")
+    install = Run(("apt-get", "-y", "install", *names), detach=True, packages=names)
     values = before_values(host, plan(install))
-    assert values["packages"] == {"cuda-drivers": None, "install": None, "nvidia-smi": "580.1"}
+    assert values["packages"] == {"cuda-drivers": None, "nvidia-smi": "580.1"}
     assert (values["held"], values["default_runtimes"]) == (["nvidia-smi"], {"docker": "runc"})
 
 

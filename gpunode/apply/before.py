@@ -9,10 +9,10 @@ from gpunode.model.plan import Plan, Run
 def before_values(host: HostFacts, plan: Plan) -> dict[str, object]:
     """What undo will want to know about the host before this plan: packages it installs, holds, default runtimes.
 
-    packages: every package name that a detached command of the plan mentions -> its version now, None when absent.
+    packages: every package that a command of the plan installs or removes -> its version now, None when absent.
     """
-    runs = [action for step in plan.steps for action in step.actions if isinstance(action, Run) and action.detach]
-    names = {word.partition("=")[0] for run in runs for word in run.argv[1:] if not word.startswith(("-", "/"))}
+    runs = [action for step in plan.steps for action in step.actions if isinstance(action, Run)]
+    names = {name for run in runs for name in run.packages}
     installed = host.packages.installed
     return {
         "packages": {name: installed[name].version if name in installed else None for name in sorted(names)},

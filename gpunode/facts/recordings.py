@@ -24,6 +24,7 @@ _IN_URL = re.compile(r"(\w+://)[^/\s\"'@]+@")
 _UUID = re.compile(r"(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
 _MACHINE_ID = re.compile(r"\b[0-9a-f]{32}\b")
 _MAC = re.compile(r"(?i)\b(?:[0-9a-f]{2}:){5}[0-9a-f]{2}\b")
+_DOCKER_ID = re.compile(r"\b(?:[A-Z2-7]{4}:){11}[A-Z2-7]{4}\b")
 _SERIAL = re.compile(r"(<(?:serial|board_serial|board_part_number|chassis_serial_number|host_id)>)[^<]*(?=<)")
 # Names that are not names: replacing them would rewrite half the stream.
 _NO_NAMES = ("", "-", "localhost", "host", "debian", "ubuntu", "linux", "nvidia", "docker", "root")
@@ -100,7 +101,7 @@ def _host_masker(sections: Sections) -> Edit:
 
     def edit(text: str) -> str:
         text = _MAC.sub("00:00:00:00:00:00", _SERIAL.sub(r"\g<1>0", _UUID.sub(uuid, text)))
-        text = _MACHINE_ID.sub("0" * 32, text)
+        text = _DOCKER_ID.sub(":".join(["AAAA"] * 12), _MACHINE_ID.sub("0" * 32, text))
         return named.sub("host", text) if named else text
 
     return edit

@@ -18,6 +18,7 @@ class Run:
     stdin: str = ""  # text fed to the command; scripts (sh -s) and generated input, never a secret
     detach: bool = False  # runs as its own unit on the host and is re-attached to: package transactions
     retry: tuple[float, ...] = ()  # pauses in seconds before each further try, while the code is not in `ok`
+    packages: tuple[str, ...] = ()  # names that this command installs or removes, so that undo knows what came and went
     says: str = ""  # what a person calls it: "apt-get install nvidia-open"; "" = the argv
 
 

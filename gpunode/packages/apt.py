@@ -59,13 +59,13 @@ class Apt:
         down = ("--allow-downgrades",) if downgrade else ()
         names = tuple(f"{p.name}={p.version}" if p.version else p.name for p in packages)
         says = "apt-get install " + " ".join(names)
-        return Run(
-            ("apt-get", "install", *switches, *down, *names), timeout_s=INSTALL_S, env=ENV, detach=True, says=says
-        )
+        argv = ("apt-get", "install", *switches, *down, *names)
+        touched = tuple(p.name for p in packages)
+        return Run(argv, timeout_s=INSTALL_S, env=ENV, detach=True, packages=touched, says=says)
 
     def remove(self, names: Sequence[str]) -> Run:
         argv = ("apt-get", "remove", "-y", "--allow-change-held-packages", *LOCK, *names)
-        return Run(argv, timeout_s=INSTALL_S, env=ENV, detach=True)
+        return Run(argv, timeout_s=INSTALL_S, env=ENV, detach=True, packages=tuple(names))
 
     def hold(self, names: Sequence[str]) -> Run:
         return Run(("apt-mark", "hold", *names), env=ENV, retry=PAUSES_S)

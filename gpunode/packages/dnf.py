@@ -47,10 +47,13 @@ class Dnf:
         # `install name-version` goes down as well as up in dnf 4; allowerasing lets one flavour take the other's place.
         erase = ("--allowerasing",) if downgrade else ()
         says = "dnf install " + " ".join(names)
-        return Run(("dnf", "-y", "install", *erase, *names), timeout_s=INSTALL_S, env=ENV, detach=True, says=says)
+        argv = ("dnf", "-y", "install", *erase, *names)
+        touched = tuple(p.name for p in packages)
+        return Run(argv, timeout_s=INSTALL_S, env=ENV, detach=True, packages=touched, says=says)
 
     def remove(self, names: Sequence[str]) -> Run:
-        return Run(("dnf", "-y", "remove", *names), timeout_s=INSTALL_S, env=ENV, detach=True)
+        argv = ("dnf", "-y", "remove", *names)
+        return Run(argv, timeout_s=INSTALL_S, env=ENV, detach=True, packages=tuple(names))
 
     def hold(self, names: Sequence[str]) -> Run:
         return Run(("dnf", "-y", "versionlock", "add", *names), timeout_s=300, env=ENV)

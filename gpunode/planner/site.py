@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpunode.catalog.distros import Distro
 from gpunode.catalog.gpus import Card
@@ -64,4 +64,4 @@ def through_proxy(run: Run, proxy: str | None) -> Run:
     if not proxy:
         return run
     env = (("http_proxy", proxy), ("https_proxy", proxy))
-    return Run(run.argv, run.ok, run.timeout_s, run.env + env, run.stdin, run.detach, run.retry, run.says)
+    return replace(run, env=run.env + env)

@@ -1,0 +1,103 @@
+"""Several hosts in one run: side by side, one question, one host's trouble its own, the worst code at the end."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from .host import Host, Result
+from .lab import Lab
+from .product_runs import Controller, expect
+
+GUARD = "[Service]\nExecStartPre=/bin/sh -c '! grep -qs nvidia /etc/containerd/config.toml'\n"
+BROKEN = '{\n  "log-driver": "json-file",\n  "debug": tru\n}\n'
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """Hosts of one lab, and the home folder of the person who reaches them all."""
+
+    hosts: tuple[Host, ...]
+    home: Path
+
+    def gpunode(self, *words: str, timeout: float = 400) -> Result:
+        names = ",".join(host.name for host in self.hosts)
+        env = Controller("ssh", self.home).env(self.hosts[0])
+        (self.home / ".ssh" / "config").write_text("".join(host.ssh_config_text() for host in self.hosts))
+        argv = (sys.executable, "-m", "gpunode", *words, "--ssh", names)
+        return subprocess.run(
+            argv, text=True, capture_output=True, timeout=timeout, check=False, env=env, stdin=subprocess.DEVNULL
+        )
+
+
+def start_side_by_side(hosts: Sequence[Host]) -> None:
+    for host in hosts:
+        host.start(wait=False)
+    for host in hosts:
+        host.wait()
+
+
+@pytest.fixture
+def fleet(lab: Lab, tmp_path: Path) -> Fleet:
+    """a (docker) and b (containerd) are well; c has a card held by nobody and a daemon.json that is not JSON."""
+    hosts = (
+        lab.host("debian12", gpu="h100", runtime="docker", name="a", start=False),
+        lab.host("debian13", gpu="h100", runtime="containerd", name="b", start=False),
+        lab.host("debian12", gpu="h100", runtime="containerd", name="c", start=False),
+    )
+    return Fleet(hosts, tmp_path)
+
+
+def test_one_hosts_failing_daemon_stays_its_own(lab: Lab, fleet: Fleet) -> None:
+    fleet.hosts[2].write("/etc/systemd/system/containerd.service.d/guard.conf", GUARD)
+    start_side_by_side(fleet.hosts)
+
+    result = expect(fleet.gpunode("setup", "--yes", "--trust-key", lab.repo_fingerprint), 1)
+    assert "a, b" in result.stdout
+    assert "3 hosts: 1 failed (1) · 2 done (0)" in result.stdout
+    assert "containerd.default" in result.stdout
+    assert "nvidia" not in fleet.hosts[2].nsrun("cat /etc/containerd/config.toml 2>/dev/null").stdout
+
+    text = expect(fleet.gpunode("check"), 1).stdout
+    told = json.loads(expect(fleet.gpunode("check", "--format", "json"), 1).stdout)
+    assert told["schema"] == "gpunode.check-result/1"
+    assert [(h["target"], h["code"]) for h in told["hosts"]] == [("a", 0), ("b", 0), ("c", 1)]
+    assert found_in_text(text) == found_in_json(told)
+
+
+def test_a_config_that_cannot_be_read_stops_that_host_only(lab: Lab, fleet: Fleet) -> None:
+    config = "/etc/docker/daemon.json"
+    broken = lab.host("debian12", gpu="h100", runtime="docker", name="d", start=False)
+    broken.write("/etc/systemd/system/docker.service.d/own.conf", "[Unit]\nConditionPathExists=/nowhere\n")
+    broken.write(config, BROKEN)
+    both = Fleet((fleet.hosts[0], broken), fleet.home)
+    start_side_by_side(both.hosts)
+
+    result = fleet_result = both.gpunode("setup", "--yes", "--trust-key", lab.repo_fingerprint)
+    said = result.stdout + fleet_result.stderr
+    assert result.returncode != 0, said
+    assert f"{config}" in said
+    assert "line 3" in said
+    assert broken.read(config) == BROKEN
+    assert broken.nsrun("dpkg-query -W nvidia-open").returncode != 0, "a host that cannot be planned is not touched"
+    assert fleet.hosts[0].nsrun("docker info -f '{{.DefaultRuntime}}'").stdout.strip() == "nvidia"
+
+
+def found_in_text(text: str) -> set[tuple[str, str]]:
+    words = [line.split() for line in text.splitlines() if line.startswith(("FAIL", "WARN"))]
+    return {(host, check) for _, host, check, *_ in words}
+
+
+def found_in_json(told: dict[str, list[dict[str, object]]]) -> set[tuple[str, str]]:
+    return {
+        (str(host["target"]), str(check["id"]))
+        for host in told["hosts"]
+        for check in host["checks"]  # type: ignore[attr-defined]
+        if check["outcome"] == "finding"
+    }
