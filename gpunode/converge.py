@@ -41,12 +41,14 @@ def converge(
     stop: Callable[[], bool],
     plan: Plan | None = None,
     resume_argv: tuple[str, ...] = (),
+    resume_files: tuple[str, ...] = (),
     mirror: Callable[[str], None] | None = None,
 ) -> RunReport:
     """Bring one host to `spec`, or to what a saved `plan` says.
 
     The first plan is shown to `confirm` before anything is written. `local`: the host is this machine, so its reboot
     ends us and `resume_argv` goes on after it; that command must not ask for a reboot again (--reboot never).
+    `resume_files` are only for that command, and go when it has ended.
     Raises Drift when a saved plan no longer fits, HostLocked, TransportError, and what facts and planner raise.
     """
     return Convergence(
@@ -62,6 +64,7 @@ def converge(
         stop=stop,
         saved=plan,
         resume_argv=resume_argv,
+        resume_files=resume_files,
         mirror=mirror,
     ).run()
 
@@ -82,6 +85,7 @@ class Convergence:
     stop: Callable[[], bool]
     saved: Plan | None = None
     resume_argv: tuple[str, ...] = ()
+    resume_files: tuple[str, ...] = ()
     mirror: Callable[[str], None] | None = None
     pause: Callable[[float], None] = time.sleep
     results: list[StepResult] = field(default_factory=list)
@@ -172,7 +176,7 @@ class Convergence:
         return None
 
     def _reboot_here(self, number: int, plan: Plan) -> RunReport:
-        last = replace(plan, steps=(resume_step(self.resume_argv),)) if self.resume_argv else None
+        last = replace(plan, steps=(resume_step(self.resume_argv, self.resume_files),)) if self.resume_argv else None
         if last:
             results = self._execute(last, f"{self.run_id}.{number}.resume", {})
             if any(result.status is not StepStatus.DONE for result in results):

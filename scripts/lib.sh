@@ -1,4 +1,4 @@
-# Shared by demo, test, check and bench: one virtual environment beside the checkout, made once, refreshed when
+# Shared by demo, test and check: one virtual environment beside the checkout, made once, refreshed when
 # pyproject.toml changes. POSIX sh; sourced, so it only defines functions and two variables.
 
 ROOT=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
@@ -35,7 +35,7 @@ environment() {
         system_packages python3-venv ca-certificates
     fi
     [ -x "$VENV/bin/python" ] || { say "making the environment in $VENV"; python3 -m venv "$VENV"; }
-    case $1 in dev) target="$ROOT[dev]" ;; *) target=$ROOT ;; esac
+    case $1 in dev) target="${ROOT}[dev]" ;; *) target=$ROOT ;; esac
     "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --editable "$target"
     printf '%s\n' "$wanted" >"$VENV/.gpunode-ready"
 }

@@ -190,5 +190,5 @@ def test_the_resume_unit_runs_our_words_and_removes_itself() -> None:
     put = resume_step(("/opt/gp node/gpunode", "setup", "--yes", "50%$")).actions[0]
     assert isinstance(put, PutFile)
     assert 'ExecStart="/opt/gp node/gpunode" "setup" "--yes" "50%%$$"' in put.text
-    assert "ExecStopPost=/bin/rm -f /etc/systemd/system/gpunode-resume.service" in put.text
+    assert 'ExecStopPost=/bin/rm -f "/etc/systemd/system/gpunode-resume.service"' in put.text
     assert exec_line(('say "hi"', "a\\b")) == r'"say \"hi\"" "a\\b"'

@@ -53,8 +53,9 @@ journal() {
     said=$(
         exec 2>&1
         umask 077
-        { [ ! -s "$file" ] || [ -z "$(tail -c 1 "$file")" ] || echo; printf '%s\n' "$1"; } >>"$file"
-    ) || failed "cannot write the journal $file: ${said:-the disk may be full}"
+        # Through cat, which names the reason: dash's printf says "I/O error" of a full disk.
+        { [ ! -s "$file" ] || [ -z "$(tail -c 1 "$file")" ] || echo; printf '%s\n' "$1"; } | LC_ALL=C cat >>"$file"
+    ) || failed "cannot write the journal $file: ${said##*: }"
     flush "$file"
     [ -z "$fresh" ] || flush "$state"
 }

@@ -58,7 +58,13 @@ def execute(
         if results[-1].status is not StepStatus.DONE:
             status = "failed"
     journal.add("run-end", status=status)
-    flush(host, journal)
+    try:
+        flush(host, journal)
+    except StepFailed as error:
+        if status == "done":
+            raise
+        # A full disk stopped the step and now this line: the step's report, with its remedy, must not be lost for it.
+        on_event(Event(EventKind.NOTE, plan.target, error.problem))
     return tuple(results)
 
 

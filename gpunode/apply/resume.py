@@ -13,9 +13,9 @@ WANTS = f"/etc/systemd/system/multi-user.target.wants/{UNIT}"
 TEMPLATE = "systemd/gpunode-resume.service.j2"
 
 
-def resume_step(argv: Sequence[str]) -> Step:
-    """The step that leaves the unit behind; `argv` is what it runs."""
-    text = resources.render(TEMPLATE, command=exec_line(argv), path=PATH, wants=WANTS)
+def resume_step(argv: Sequence[str], files: Sequence[str] = ()) -> Step:
+    """The step that leaves the unit behind; `argv` is what it runs, `files` are removed with the unit."""
+    text = resources.render(TEMPLATE, command=exec_line(argv), leftovers=exec_line((PATH, *files)), wants=WANTS)
     return Step(
         "reboot.resume",
         f"leave {UNIT}, which goes on after the reboot and removes itself",

@@ -11,7 +11,7 @@ if [ ! -d "$dir" ]; then
     said=$(LC_ALL=C mkdir -p "$dir.part" 2>&1) || failed "cannot make $dir: ${said#mkdir: }"
     said=$(exec 2>&1; LC_ALL=C cat >"$dir.part/in") || failed "cannot write $dir/in: ${said##*: }"
     [ "$(wc -c <"$dir.part/in")" -eq "$size" ] || failed "the command's input did not arrive whole; it was not started"
-    said=$(exec 2>&1; printf '%s\n' "$runner" >"$dir.part/runner") || failed "cannot write $dir/runner: ${said##*: }"
+    said=$(exec 2>&1; printf '%s\n' "$runner" | LC_ALL=C cat >"$dir.part/runner") || failed "cannot write $dir/runner: ${said##*: }"
     : >"$dir.part/out"
     journal "$pending"
     mv "$dir.part" "$dir"

@@ -66,6 +66,7 @@ def _one(
 ) -> HostOutcome:
     if plan.empty:
         return HostOutcome(str(host), ExitCode.DONE, run=RunReport(str(host), plan=plan))
+    resume = _resume_spec(plan.spec, run_id) if host.local and plan.spec.reboot is not RebootPolicy.NEVER else ""
     report = converge(
         host.transport,
         plan.spec,
@@ -78,19 +79,31 @@ def _one(
         local=host.local,
         stop=stop,
         plan=plan,
-        resume_argv=_resume_argv(plan.spec, run_id) if host.local else (),
+        resume_argv=_resume_argv(resume) if resume else (),
+        resume_files=(resume,) if resume else (),
         mirror=lambda line: log.write(f"{host}.journal", line if line.endswith("\n") else line + "\n"),
     )
     return HostOutcome(str(host), report.code, run=report)
 
 
-def _resume_argv(spec: Spec, run_id: str) -> tuple[str, ...]:
-    """What goes on after this machine's reboot. The spec is in a file, not in the argv: a proxy may hold a password."""
-    if spec.reboot is RebootPolicy.NEVER:
-        return ()
+def _resume_spec(spec: Spec, run_id: str) -> str:
+    """The file with what is wanted after this machine's reboot; not in an argv, since a proxy may hold a password."""
     path = state_home() / "runs" / run_id / "resume.yaml"
     write_whole(path, spec_text(replace(spec, reboot=RebootPolicy.NEVER)), "the spec for after the reboot")
-    return (sys.executable, "-m", "gpunode", "setup", "--yes", "--spec", str(path), "--reboot", "never")
+    return str(path)
+
+
+def _resume_argv(spec: str) -> tuple[str, ...]:
+    return (*_this_command(), "setup", "--yes", "--spec", spec, "--reboot", "never")
+
+
+def _this_command() -> tuple[str, ...]:
+    """How gpunode was started, in words that work from any folder. `-m` alone would miss a launcher that brings its
+    own import path; an argv[0] that is not a program is the package's __main__.py.
+    """
+    typed = os.path.abspath(sys.argv[0])
+    launcher = os.path.isfile(typed) and os.access(typed, os.X_OK) and not typed.endswith(".py")
+    return (typed,) if launcher else (sys.executable, "-m", "gpunode")
 
 
 def is_alive(pid: int) -> bool:

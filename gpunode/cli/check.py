@@ -49,7 +49,7 @@ def check(
     spec = wanted_spec(wanted)
     with open_hosts(hosts) as named:
         report = look_at(named, hosts, output, lambda host: judged(host, spec, strict))
-        return finish("check", report, output, lambda report: _text(report, result_style(output)))
+        return finish("check", report, output, lambda report: _text(report, result_style(output)), told=len(named) > 1)
 
 
 def judged(host: Host, spec: Spec, strict: bool) -> HostOutcome:

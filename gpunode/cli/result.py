@@ -19,15 +19,20 @@ def look_at(
 ) -> FleetReport:
     """`work` on every host, with progress on stderr when there is more than one."""
     stop = threading.Event()
-    with Progress(progress_style(output), sys.stderr, [str(h) for h in hosts]) as progress:
+    with Progress(progress_style(output), sys.stderr, [str(h) for h in hosts], done="looked at") as progress:
         report = on_each(hosts, options, work, progress.done, stop)
     if stop.is_set():
         raise KeyboardInterrupt  # only looking was stopped: there is nothing to tell of half the hosts
     return report
 
 
-def finish(verb: str, report: FleetReport, output: OutputOptions, text: Callable[[FleetReport], str]) -> int:
-    """Show the report in the chosen format; what went wrong with a host goes to stderr. Answers the worst code."""
+def finish(
+    verb: str, report: FleetReport, output: OutputOptions, text: Callable[[FleetReport], str], *, told: bool = False
+) -> int:
+    """Show the report in the chosen format; what went wrong with a host goes to stderr. Answers the worst code.
+
+    `told`: the text says what went wrong itself, and stderr need not say it again.
+    """
     from gpunode.render.machine import host_line, hosts_json
 
     match chosen_format(output):
@@ -38,7 +43,8 @@ def finish(verb: str, report: FleetReport, output: OutputOptions, text: Callable
         case _:
             if shown := text(report):
                 deliver(shown, output)
-    say_problems(report)
+    if not (told and chosen_format(output) == "text" and not output.output):
+        say_problems(report)
     return int(worst(h.code for h in report.hosts))
 
 
@@ -48,5 +54,5 @@ def say_problems(report: FleetReport) -> None:
 
     for host in report.hosts:
         if host.problem:
-            named = host.problem if host.target in host.problem else f"{host.target}: {host.problem}"
+            named = host.problem if host.problem.startswith(f"{host.target}:") else f"{host.target}: {host.problem}"
             print(error_text(GpunodeError(named, evidence=host.evidence, remedy=host.remedy)), file=sys.stderr)

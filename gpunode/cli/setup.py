@@ -92,7 +92,7 @@ def _run(
 ) -> int:
     from gpunode.cli.apply import apply_plans
     from gpunode.cli.plan import planned
-    from gpunode.cli.result import finish, look_at
+    from gpunode.cli.result import finish, look_at, say_problems
     from gpunode.errors import ExitCode
     from gpunode.model.report import FleetReport, HostOutcome
 
@@ -105,11 +105,12 @@ def _run(
     if recorded or not any(h.plan for h in report.hosts):
         return finish("setup", report, output, lambda report: _shown(report, output, recorded))
     _show_plan(report, output)
+    say_problems(report)  # before the question: these hosts stay as they are
     if ask and changes and not _agreed(changes):
         print("gpunode: nothing was changed", file=sys.stderr)
         return int(ExitCode.FAILED)
     done = apply_plans(named, report, hosts, output)
-    return finish("setup", done, output, lambda done: _ended(done, output))
+    return finish("setup", done, output, lambda done: _ended(done, output), told=len(named) > 1)
 
 
 def _shown(report: FleetReport, output: OutputOptions, recorded: bool) -> str:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from gpunode.errors import UsageError
+from gpunode.errors import TransportError, UsageError
 from gpunode.facts.wire import Section, Sections, decode, encode
 from gpunode.model.facts import FileFacts
 
@@ -49,16 +49,25 @@ def save_recording(stream: bytes, path: Path, *, mask_host: bool) -> None:
 
 
 def load_recording(path: Path) -> bytes:
-    """The stream in a file, or in a folder's facts.txt. Raises UsageError when there is none."""
+    """The stream in a file, or in a folder's facts.txt. Raises UsageError when there is none, or it is not whole."""
     target = path / "facts.txt" if path.is_dir() else path
     try:
-        return target.read_bytes()
+        stream = target.read_bytes()
     except OSError as fault:
         raise UsageError(
             f"{path} is not a recorded host",
             evidence=str(fault),
             remedy="name a folder that holds facts.txt, or a file that `gpunode detect --record` wrote",
         ) from fault
+    try:
+        decode(stream)
+    except TransportError as fault:
+        raise UsageError(
+            f"{target} is not a whole recording: {fault.problem}",
+            evidence=fault.evidence,
+            remedy="record the host again: gpunode detect --record FILE",
+        ) from fault
+    return stream
 
 
 def masked(stream: bytes, *, mask_host: bool) -> bytes:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gpunode.model.report import CheckReport, CheckResult, Finding, HostOutcome, NotApplicable, Severity
 from gpunode.render.style import PLAIN, Style, hang, paint
-from gpunode.render.wording import count, seconds
+from gpunode.render.wording import count, seconds, without_name
 
 DETAIL = 14  # columns before evidence and remedy
 WORDS = {Severity.ERROR: ("FAIL", "bad"), Severity.WARNING: ("WARN", "warn")}
@@ -26,7 +26,7 @@ def fleet_check_text(outcomes: Sequence[HostOutcome], style: Style = PLAIN, *, s
     lines = []
     for outcome in (o for o in outcomes if o.check is None):
         lead = f"{paint(style, 'bad', 'FAIL')}  {outcome.target}   "
-        lines += hang(style, lead, outcome.problem, lead_width=9 + len(outcome.target))
+        lines += hang(style, lead, without_name(outcome.target, outcome.problem), lead_width=9 + len(outcome.target))
         lines += detail("evidence", outcome.evidence, style) + detail("remedy", outcome.remedy, style)
     reports = [o.check for o in outcomes if o.check is not None]
     lines += _findings(reports, style)
@@ -107,7 +107,8 @@ def _fleet_count(reports: Sequence[CheckReport], unreached: int, seconds_s: floa
         parts.append(f"{count(len(clean), 'host')} {verb} {each}{' each' if len(clean) > 1 else ''}")
     failing = sum(bool(r.failures) for r in reports)
     if failing:
-        parts.append(f"{failing} {'fails' if failing == 1 else 'fail'}")
+        what = str(failing) if clean else count(failing, "host")
+        parts.append(f"{what} {'fails' if failing == 1 else 'fail'}")
     if warnings := sum(len(r.warnings) for r in reports):
         parts.append(count(warnings, "warning"))
     if unreached:

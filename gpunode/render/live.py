@@ -12,7 +12,7 @@ from gpunode.errors import ExitCode
 from gpunode.model.report import Event, EventKind, HostOutcome
 from gpunode.render.run_text import event_line
 from gpunode.render.style import Style
-from gpunode.render.wording import CODE_WORDS, count, printable
+from gpunode.render.wording import CODE_WORDS, count, printable, without_name
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -24,8 +24,10 @@ MOST_ROWS = 20  # more hosts than this are counted by phase: a table longer than
 class Progress:
     """Tell it events and outcomes from any thread; use it as a context so that the terminal is left as it was."""
 
-    def __init__(self, style: Style, stream: TextIO, targets: Sequence[str]) -> None:
+    def __init__(self, style: Style, stream: TextIO, targets: Sequence[str], *, done: str = "done") -> None:
+        """`done` is said of a host that came to a good end: only looking at it is not yet "done"."""
         self._style = style
+        self._done = done
         self._stream = stream
         self._lock = threading.Lock()
         self._now = dict.fromkeys(targets, "waits")
@@ -59,10 +61,15 @@ class Progress:
     def done(self, outcome: HostOutcome) -> None:
         """A host came to its end."""
         with self._lock:
-            self._now[outcome.target] = CODE_WORDS[outcome.code]
+            word = self._done if outcome.code is ExitCode.DONE else CODE_WORDS[outcome.code]
+            self._now[outcome.target] = word
             if not self._live and self._style.verbose >= 0 and len(self._now) > 1:
-                said = f": {outcome.problem}" if outcome.code is not ExitCode.DONE and outcome.problem else ""
-                print(f"{outcome.target}  {CODE_WORDS[outcome.code]}{printable(said)}", file=self._stream, flush=True)
+                said = (
+                    f": {without_name(outcome.target, outcome.problem)}"
+                    if outcome.code is not ExitCode.DONE and outcome.problem
+                    else ""
+                )
+                print(f"{outcome.target}  {word}{printable(said)}", file=self._stream, flush=True)
 
     def _table(self) -> Table:
         from rich.table import Table
@@ -75,6 +82,9 @@ class Progress:
             for phase, number in Counter(p.split("  ")[0] for p in rows.values()).most_common(MOST_ROWS):
                 table.add_row(Text(count(number, "host")), Text(printable(phase)))
         else:
+            ids = max((len(p.partition("  ")[0]) for p in rows.values() if "  " in p), default=0)
             for target, phase in rows.items():
-                table.add_row(Text(target), Text(printable(phase), overflow="ellipsis", no_wrap=True))
+                step, gap, text = phase.partition("  ")
+                shown = f"{step:<{ids}}  {text}" if gap else phase
+                table.add_row(Text(target), Text(printable(shown), overflow="ellipsis", no_wrap=True))
         return table

@@ -15,7 +15,7 @@ LABEL = 9  # columns of "Kept     "
 
 def plan_text(plan: Plan, style: Style = PLAIN, *, target: str | None = None) -> str:
     """The plan in lines, no newline at the end; `target` stands for several hosts with the same plan."""
-    lines = _summary(plan, target or plan.target, style)
+    lines = _summary(plan, target, style)
     if plan.steps:
         lines += ["", *_steps(plan.steps, style)]
     lines += ["", *_ending(plan, style)]
@@ -33,11 +33,15 @@ def plans_text(plans: Sequence[Plan], style: Style = PLAIN) -> str:
     )
 
 
-def _summary(plan: Plan, target: str, style: Style) -> list[str]:
+def _summary(plan: Plan, several: str | None, style: Style) -> list[str]:
     first, rest = (plan.summary[0], plan.summary[1:]) if plan.summary else ("", ())
-    first = first.removeprefix(plan.target).lstrip()  # the name is ours to show: it may stand for several hosts
-    name = printable(target)
-    lines = hang(style, paint(style, "head", name) + "   ", first, lead_width=len(name) + 3)
+    # The host's own name comes first; several hosts have several, and what the person typed is how they know them.
+    hostname, gap, described = first.partition("   ")
+    name = printable(several or plan.target)
+    own = printable(hostname) if gap and not several and not _same_name(hostname, plan.target) else ""
+    lead = paint(style, "head", name) + (f" ({own})" if own else "") + "   "
+    width = len(name) + (len(own) + 3 if own else 0) + 3
+    lines = hang(style, lead, described if gap else first, lead_width=width)
     if rest:
         lines.append("")
     for line in rest:
@@ -50,6 +54,12 @@ def _summary(plan: Plan, target: str, style: Style) -> list[str]:
         else:
             lines += hang(style, "", line)
     return lines
+
+
+def _same_name(hostname: str, target: str) -> bool:
+    """Whether `root@gpu07.example:22` needs no "gpu07" beside it."""
+    dialled = target.rpartition("@")[2].partition(":")[0]
+    return not hostname or hostname.partition(".")[0].lower() == dialled.partition(".")[0].lower()
 
 
 def _steps(steps: Sequence[Step], style: Style) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from gpunode.errors import SEVERITY, ExitCode
 from gpunode.model.report import Event, EventKind, HostOutcome, RunReport, StepResult, StepStatus
 from gpunode.render.style import PLAIN, Style, hang, paint
-from gpunode.render.wording import CODE_WORDS, code_counts, count, fold_hosts, seconds
+from gpunode.render.wording import CODE_WORDS, code_counts, count, fold_hosts, seconds, without_name
 
 MEANING = {
     StepStatus.DONE: "good",
@@ -43,10 +43,12 @@ def run_text(report: RunReport, style: Style = PLAIN, *, seconds_s: float | None
 
 def _body(report: RunReport, style: Style) -> list[str]:
     lines = [line for step in report.steps for line in _step(step, style)]
-    if report.error and report.error not in {s.error for s in report.steps}:
-        lines += hang(style, "  problem   ", report.error)
-        lines += _more(report.evidence, report.remedy, style)
-    return lines + (hang(style, "  reboot    ", report.reboot) if report.reboot else [])
+    said = {text for s in report.steps if s.error for text in (s.error, f"{s.id}: {s.error}")}
+    if report.error in said:
+        return lines
+    for label, text in (("problem", report.error), ("reboot", report.reboot)):
+        lines += hang(style, f"  {label:<10}", text) if text else []
+    return lines + _more(report.evidence, report.remedy, style)
 
 
 def _headline(report: RunReport) -> str:
@@ -91,5 +93,5 @@ def _ending(outcome: HostOutcome, style: Style) -> tuple[str, str]:
     """Headline and what stands below it; without the host's name, so that equal endings compare equal."""
     if outcome.run is None:
         below = _more(outcome.evidence, outcome.remedy, style)
-        return outcome.problem or CODE_WORDS[outcome.code], "\n".join(below)
+        return without_name(outcome.target, outcome.problem) or CODE_WORDS[outcome.code], "\n".join(below)
     return _headline(outcome.run), "\n".join(_body(outcome.run, style))

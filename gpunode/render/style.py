@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import textwrap
 from dataclasses import dataclass
 from typing import TextIO
@@ -28,15 +29,16 @@ def style_for(stream: TextIO, *, verbose: int = 0) -> Style:
     terminal = stream.isatty()
     term = os.environ.get("TERM", "")
     colour = terminal and not os.environ.get("NO_COLOR") and term not in ("", "dumb")
-    width = _columns(stream) if terminal else 100
+    width = _columns(stream, terminal)
     return Style(max(40, min(width, 160)), colour, verbose, terminal and term not in ("", "dumb"))
 
 
-def _columns(stream: TextIO) -> int:
+def _columns(stream: TextIO, terminal: bool) -> int:
+    """COLUMNS counts for a pipe as well: shells do not export it by themselves, so somebody wanted it."""
     typed = os.environ.get("COLUMNS", "")
-    if typed.isdigit():
+    if re.fullmatch(r"[1-9][0-9]{0,5}", typed):
         return int(typed)
-    return os.get_terminal_size(stream.fileno()).columns or 80
+    return (os.get_terminal_size(stream.fileno()).columns or 80) if terminal else 100
 
 
 def paint(style: Style, meaning: str, text: str) -> str:

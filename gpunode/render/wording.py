@@ -75,6 +75,11 @@ def code_counts(codes: Sequence[ExitCode]) -> str:
     return " · ".join(f"{codes.count(c)} {CODE_WORDS[c]} ({int(c)})" for c in SEVERITY if c in codes)
 
 
+def without_name(target: str, problem: str) -> str:
+    """A problem for a line that begins with the host's name already."""
+    return problem.removeprefix(f"{target}: ")
+
+
 def mask_url(url: str) -> str:
     """http://user:secret@proxy:3128 -> http://***@proxy:3128."""
     return re.sub(r"//[^/@\s]*(?:@[^/@\s]*)*@", "//***@", url)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from gpunode.model.facts import HostFacts, RuntimeFacts
+from gpunode.errors import ConfigFileError
+from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
 from gpunode.model.plan import Action, Run
 from gpunode.model.spec import RuntimeSpec
 
@@ -25,6 +26,19 @@ class Rewrite:
     def changed(self) -> bool:
         # An absent file is not written to be empty.
         return (self.before or "") != self.after
+
+
+def refuse_unread(file: FileFacts) -> None:
+    """Raises ConfigFileError for a file that is there and could not be read: nobody can merge into it."""
+    if file.unread is None:
+        return
+    raise ConfigFileError(
+        f"{file.path} cannot be read: {file.unread}",
+        evidence="the file was not touched",
+        remedy="run gpunode as root (sudo)"
+        if "denied" in file.unread
+        else f"make {file.path} a regular file with the engine's settings, or move it away, and run gpunode again",
+    )
 
 
 class Runtime(Protocol):

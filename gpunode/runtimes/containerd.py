@@ -9,7 +9,7 @@ from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
 from gpunode.model.plan import Action, Run
 from gpunode.model.spec import RuntimeSpec
 from gpunode.runtimes import scripts, tomltext
-from gpunode.runtimes.base import Rewrite
+from gpunode.runtimes.base import Rewrite, refuse_unread
 from gpunode.runtimes.criconfig import V1, V2, V3, Around, containerd_section, cri_disabled, section, wanted
 from gpunode.runtimes.tomltext import Plain
 from gpunode.runtimes.versions import at_least, release
@@ -110,8 +110,7 @@ def _refuse_generated(engine: RuntimeFacts) -> None:
 
 def _read(host: HostFacts, path: str) -> FileFacts:
     file = host.file(path)
-    if file.unread:
-        raise ConfigFileError(f"{path} cannot be read: {file.unread}", remedy="run gpunode as root (sudo)")
+    refuse_unread(file)
     return file
 
 

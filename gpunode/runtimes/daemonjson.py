@@ -138,7 +138,9 @@ def neutral(rewrite: Rewrite, old: str) -> str:
 def said(engine: RuntimeFacts, config: Mapping[str, Any], keys: Keys, value: object) -> str:
     name, before = ".".join(keys), _at(config, keys)
     if keys == ("default-runtime",):
-        return f"{name} {before or engine.effective_default or 'runc'} → {value}"
+        old = before or engine.effective_default or "runc"
+        # dockerd keeps a default that left its file: then the file catches up, and nothing changes hands.
+        return f"{name} {old} → {value}" if old != value else f"+ {name} {value}"
     return f"+ {name}" if before is None else f"{name} {json.dumps(before)} → {json.dumps(value)}"
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from gpunode.errors import ConfigFileError, UnsupportedHost
+from gpunode.errors import UnsupportedHost
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.plan import Action, PutFile, RemoveFile, Run
 from gpunode.model.spec import RuntimeSpec
 from gpunode.runtimes import daemonjson, jsontext, scripts
-from gpunode.runtimes.base import Rewrite
+from gpunode.runtimes.base import Rewrite, refuse_unread
 from gpunode.runtimes.versions import at_least
 
 UNITS = ("docker.service", "docker.socket")
@@ -30,8 +30,7 @@ class Docker:
         _refuse_snap(engine)
         path = engine.config_path
         file = host.file(path)
-        if file.unread:
-            raise ConfigFileError(f"{path} cannot be read: {file.unread}", remedy="run gpunode as root (sudo)")
+        refuse_unread(file)
         config = jsontext.load(path, file.text or "")
         daemonjson.refuse_wrong_types(path, file.text or "", config)
         changes = tuple(daemonjson.missing(engine, want, config))

@@ -49,7 +49,7 @@ gpunode_pid() {
 # Nothing is printed while waiting, since a daemon that starts is silent for a second or two as well.
 gpunode_verify() {
     gpunode_start=$(date +%s)
-    gpunode_before= gpunode_seen=
+    gpunode_before='' gpunode_seen=''
     while :; do
         gpunode_seen=$(gpunode_look "$1" "$2" "$6" "$7")
         gpunode_now=$(gpunode_pid "$4")

@@ -1,18 +1,20 @@
 """Killed at any moment, gpunode leaves no torn file, and running it again finishes the work.
 
-The host's journal announces each act before it happens, so its length is the clock: the n-th run is killed once the
-journal has grown by n lines. As n rises, every boundary between two acts of the whole setup is met.
+The host's journal announces each act before it happens, so it is the clock: whoever waits for an act that was never
+met before, and strikes then, meets every boundary between two acts of the whole setup.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 import sys
 import time
-import tomllib
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,87 +23,206 @@ from .lab import Lab
 from .product_runs import Controller, expect
 
 JOURNAL = "/var/lib/gpunode/journal.jsonl"
-RUNS = 40
+CONFIGS = ("/etc/docker/daemon.json", "/etc/containerd/config.toml")
+RUNS = 60  # more than a setup has acts
+MOMENTS_S = (0.0, 0.02, 0.04, 0.06, 0.08, 0.1, 0.15, 0.2)  # after a write was announced
+SESSIONS = "/sys/fs/cgroup/user.slice/user-0.slice/session-*.scope/cgroup.procs"
+
+Act = tuple[str, str]
+Running = subprocess.Popen[bytes]
 
 
-def start(me: Controller, host: Host, *args: str) -> subprocess.Popen[bytes]:
+def start(me: Controller, host: Host, *args: str) -> Running:
     return subprocess.Popen(
         (sys.executable, "-m", "gpunode", "setup", "--yes", *args, "--ssh", host.name),
         env=me.env(host),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stderr=(me.home / "stderr").open("wb"),
     )
 
 
-def journal_lines(host: Host) -> int:
-    return len(host.read(JOURNAL).splitlines()) if host.exists(JOURNAL) else 0
-
-
-def untorn(host: Host, engine: str) -> None:
-    """The engine's file is absent or parses, and every journal line is whole."""
-    if host.exists(JOURNAL):
-        for line in host.read(JOURNAL).splitlines():
-            json.loads(line)
-    if engine == "docker" and host.exists("/etc/docker/daemon.json"):
-        json.loads(host.read("/etc/docker/daemon.json"))
-    if engine == "containerd":
-        tomllib.loads(host.read("/etc/containerd/config.toml"))
-
-
-def kill_controller(running: subprocess.Popen[bytes], host: Host) -> None:
+def kill_controller(running: Running, host: Host) -> None:
     running.kill()
 
 
-def kill_connection(running: subprocess.Popen[bytes], host: Host) -> None:
-    """The sshd that serves the controller dies; the listening one stays."""
-    host.nsrun("pkill -KILL -f '^sshd.*(root@|\\[priv\\])'")
+def kill_connection(running: Running, host: Host) -> None:
+    """The sshd that serves the controller dies (Debian 13 calls it sshd-session); the listening one stays."""
+    host.nsrun("pkill -KILL -f '^sshd(-session)?: root'", check=True)
 
 
-@pytest.mark.parametrize("blow", [kill_controller, kill_connection], ids=["controller", "sshd"])
-@pytest.mark.parametrize(("distribution", "engine"), [("debian12", "docker"), ("debian13", "containerd")])
+def kill_session(host: Host) -> None:
+    """sshd, the script it runs and all its children at once, as when the power goes."""
+    host.nsrun(f"kill -KILL $(cat {SESSIONS})")
+
+
+@dataclass
+class Witness:
+    """What the host's journal announced so far, and every state in which a config file was ever seen."""
+
+    host: Host
+    seen: dict[str, set[str]] = field(default_factory=dict)
+
+    def entries(self) -> list[dict[str, Any]]:
+        """Of the lines that are whole: the last one may be half-way through its write."""
+        text = self.host.read(JOURNAL) if self.host.exists(JOURNAL) else ""
+        return [json.loads(line) for line in text.rpartition("\n")[0].splitlines()]
+
+    def acts(self) -> set[Act]:
+        return {
+            (entry["step"], entry.get("path") or json.dumps(entry["argv"]))
+            for entry in self.entries()
+            if entry["kind"] in ("file", "command")
+        }
+
+    def look(self) -> None:
+        for path in CONFIGS:
+            self.seen.setdefault(path, set()).add(digest(self.host, path))
+
+    def assert_untorn(self) -> None:
+        """A file is what it was before a write, or what the write announced; nothing between was ever there."""
+        allowed: dict[str, set[str]] = {}
+        for entry in self.entries():
+            if entry["kind"] == "file":
+                allowed.setdefault(entry["path"], set()).update((entry["before"], entry["after"]))
+        for path, hashes in allowed.items():
+            torn = {digest(self.host, path), *self.seen.get(path, set())} - hashes
+            assert not torn, f"{path} was {torn}, which nobody announced; now it is\n{self.host.read(path)}"
+
+
+def digest(host: Host, path: str) -> str:
+    try:
+        return hashlib.sha256(host.path(path).read_bytes()).hexdigest()
+    except FileNotFoundError:
+        return "absent"
+
+
+@pytest.mark.parametrize(
+    ("distribution", "engine", "blow"),
+    [
+        pytest.param("debian12", "docker", kill_controller, id="controller-debian12-docker"),
+        pytest.param("debian13", "containerd", kill_connection, id="sshd-debian13-containerd"),
+    ],
+)
 def test_killed_at_every_boundary(
-    lab: Lab,
-    tmp_path: Path,
-    distribution: str,
-    engine: str,
-    blow: Callable[[subprocess.Popen[bytes], Host], None],
+    lab: Lab, tmp_path: Path, distribution: str, engine: str, blow: Callable[[Running, Host], None]
 ) -> None:
     host = lab.host(distribution, gpu="h100", runtime=engine)
-    me = Controller("ssh", tmp_path)
-    kills = 0
-    for growth in range(1, RUNS):
-        before = journal_lines(host)
+    me, witness = Controller("ssh", tmp_path), Witness(host)
+    witness.look()
+    struck: set[Act] = set()
+    for _ in range(RUNS):
         running = start(me, host, "--trust-key", lab.repo_fingerprint)
-        while running.poll() is None and journal_lines(host) < before + growth:
-            time.sleep(0.01)
-        finished = running.poll() == 0
-        if running.poll() is None:
-            blow(running, host)
-            kills += 1
-        running.wait(300)
-        untorn(host, engine)
-        if finished:
+        while running.poll() is None:
+            witness.look()
+            if new := witness.acts() - struck:
+                struck |= new
+                blow(running, host)
+            time.sleep(0.005)
+        witness.assert_untorn()
+        said = (tmp_path / "stderr").read_text()
+        assert running.returncode in (0, 3, -9), f"exit {running.returncode} after {len(struck)} kills:\n{said}"
+        if running.returncode == 0:
             break
-    assert kills >= 3
+    assert running.returncode == 0, "it never came to its end"
+    assert len(struck) > 20
     expect(me.gpunode(host, "setup", "--yes", "--trust-key", lab.repo_fingerprint), 0)
+    assert host.nsrun("dpkg --audit; find /etc -name '.*.gpunode'").stdout == ""
+    assert left_open(witness) == set()
     host.reboot()
     expect(me.gpunode(host, "check"), 0)
 
 
-def test_killed_inside_a_package_transaction(lab: Lab, tmp_path: Path) -> None:
-    """dpkg runs as a unit of its own: it finishes although its controller is gone, and setup goes on from there."""
+def left_open(witness: Witness) -> set[tuple[str, str]]:
+    """(run, step) that began and never ended."""
+    steps: set[tuple[str, str]] = set()
+    for entry in witness.entries():
+        if entry["kind"] == "step-begin":
+            steps.add((entry["run"], entry["step"]))
+        elif entry["kind"] == "step-end":
+            steps.discard((entry["run"], entry["step"]))
+    return steps
+
+
+def test_a_config_file_is_old_or_new_whenever_its_write_is_killed(lab: Lab, tmp_path: Path) -> None:
+    """The script that writes dies too, in the middle of its work; only the rename decides."""
     host = lab.host("debian12", gpu="h100", runtime="docker")
-    host.fault("dkms_slow", "6")
-    me = Controller("ssh", tmp_path)
+    me, path = Controller("ssh", tmp_path), CONFIGS[1]
+    old = host.read(path)
+    expect(me.gpunode(host, "setup", "--yes", "--trust-key", lab.repo_fingerprint), 0)
+    new, mode = host.read(path), host.path(path).stat().st_mode
+    cut_off = 0
+    for moment_s in MOMENTS_S:
+        host.write(path, old)
+        before = len(host.read(JOURNAL))
+        running = start(me, host, "--only", "runtime")
+        while running.poll() is None and f'"path": "{path}"' not in host.read(JOURNAL)[before:]:
+            time.sleep(0.002)
+        assert running.poll() is None, (tmp_path / "stderr").read_text()
+        time.sleep(moment_s)
+        kill_session(host)
+        running.kill()
+        running.wait()
+        assert host.read(path) in (old, new), f"torn {moment_s} s after it was announced:\n{host.read(path)}"
+        assert host.path(path).stat().st_mode == mode
+        cut_off += host.read(path) == old
+    assert cut_off, "no kill came before the rename"
+    expect(me.gpunode(host, "setup", "--yes", "--trust-key", lab.repo_fingerprint), 0)
+    assert host.read(path) == new
+    assert host.nsrun("find /etc -name '.*.gpunode'").stdout == ""
+    expect(me.gpunode(host, "check", "--only", "rt"), 0)
+
+
+POSTINST = "pgrep -f '[n]vidia-kernel-open-dkms.postinst'"
+
+
+def in_a_transaction(lab: Lab, me: Controller) -> tuple[Host, Running]:
+    """A host whose dpkg configures the kernel module just now, and the gpunode that asked for it."""
+    host = lab.host("debian12", gpu="h100", runtime="docker")
+    host.fault("dkms_slow", "8")
     running = start(me, host, "--trust-key", lab.repo_fingerprint)
-    deadline = time.monotonic() + 120
-    while host.nsrun("pgrep -f nvidia-kernel-open-dkms.postinst").returncode and time.monotonic() < deadline:
+    deadline = time.monotonic() + 60
+    while host.nsrun(POSTINST).returncode and time.monotonic() < deadline:
         time.sleep(0.05)
     assert running.poll() is None, "setup ended before the transaction was seen"
-    running.kill()
-    running.wait()
+    return host, running
+
+
+def assert_finished(lab: Lab, me: Controller, host: Host) -> None:
     expect(me.gpunode(host, "setup", "--yes", "--trust-key", lab.repo_fingerprint), 0)
     assert host.nsrun("dpkg --audit").stdout == ""
     host.reboot()
     expect(me.gpunode(host, "check"), 0)
+
+
+def test_the_controller_dies_inside_a_package_transaction(lab: Lab, tmp_path: Path) -> None:
+    """dpkg runs as a unit of its own: it goes on, and the next setup waits for it instead of planning half-way."""
+    me = Controller("ssh", tmp_path)
+    host, running = in_a_transaction(lab, me)
+    running.kill()
+    running.wait()
+    again = expect(me.gpunode(host, "setup", "--yes", "--trust-key", lab.repo_fingerprint), 0)
+    assert "which an earlier gpunode started" in again.stderr
+    assert "packages.repair" not in host.read(JOURNAL)
+    assert_finished(lab, me, host)
+
+
+def test_sshd_dies_inside_a_package_transaction(lab: Lab, tmp_path: Path) -> None:
+    """The same gpunode comes back to the running transaction and ends as if nothing had been."""
+    me = Controller("ssh", tmp_path)
+    host, running = in_a_transaction(lab, me)
+    kill_connection(running, host)
+    assert running.wait(120) == 0, (tmp_path / "stderr").read_text()
+    assert_finished(lab, me, host)
+
+
+def test_dpkg_itself_dies(lab: Lab, tmp_path: Path) -> None:
+    """What it left half-configured is said to be so, and is finished first by the next setup."""
+    me = Controller("ssh", tmp_path)
+    host, running = in_a_transaction(lab, me)
+    host.nsrun("systemctl kill -s KILL 'gpunode-*.service'", check=True)
+    assert running.wait(120) == 1, (tmp_path / "stderr").read_text()
+    assert host.nsrun("dpkg --audit").stdout
+    expect(me.gpunode(host, "setup", "--yes", "--trust-key", lab.repo_fingerprint), 0)
+    assert "packages.repair" in host.read(JOURNAL)
+    assert_finished(lab, me, host)

@@ -73,7 +73,7 @@ def test_an_unreachable_host_is_among_the_fleets_failures() -> None:
     lost = HostOutcome("gpu05", ExitCode.UNREACHABLE, problem="connection refused", remedy="start sshd")
     text = fleet_check_text((HostOutcome("gpu04", ExitCode.FAILED, check=CHECK), lost), Style(100), seconds_s=3.1)
     assert text.startswith("FAIL  gpu05   connection refused\n              remedy    start sshd\nFAIL  gpu04")
-    assert text.endswith("1 fails · 1 warning · 1 without an answer · 3.1 s")
+    assert text.endswith("1 host fails · 1 warning · 1 without an answer · 3.1 s")
 
 
 def test_detect_names_cards_and_says_what_is_not_known() -> None:
