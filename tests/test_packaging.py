@@ -23,13 +23,13 @@ def test_the_wheel_renders_a_template_from_anywhere(tmp_path: Path) -> None:
         archive.extractall(site)
     names = {p.relative_to(site / "gpunode").as_posix() for p in (site / "gpunode").rglob("*") if p.is_file()}
     assert {"facts/probe.sh", "catalog/branches.yaml"} <= names
-    template = next(n for n in sorted(names) if n.startswith("templates/modprobe/"))
+    assert "templates/modprobe/nouveau.conf.j2" in names
     program = (
         "import sys; sys.path.insert(0, sys.argv[1]); import gpunode.resources as r;"
-        "assert r.__file__.startswith(sys.argv[1]), r.__file__; print(r.render(sys.argv[2]))"
+        "assert r.__file__.startswith(sys.argv[1]), r.__file__; print(r.render(sys.argv[2], modules=('nouveau',)))"
     )
     shown = subprocess.run(
-        (sys.executable, "-c", program, str(site), template.removeprefix("templates/")),
+        (sys.executable, "-c", program, str(site), "modprobe/nouveau.conf.j2"),
         cwd="/",
         check=True,
         capture_output=True,

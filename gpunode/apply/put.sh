@@ -89,6 +89,7 @@ if [ $# -gt 0 ]; then
 fi
 
 # Once more, as close to the rename as sh can be: the validator took its time.
+keep_lock "$token" # whoever took it over meanwhile may be writing to the same candidate
 now=$(sha "$resolved")
 [ "$now" = "$before" ] || { cleanup; echo "drift $now"; exit 0; }
 swap

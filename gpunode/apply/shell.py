@@ -82,7 +82,10 @@ def last_words(output: str) -> str:
     """
     lines = [line.strip() for line in output.splitlines() if line.strip()][-30:]
     errors = [line for line in lines if line.startswith(("E:", "Error:", "error:", "dpkg: error", "fatal:", "FATAL"))]
-    return " · ".join(errors[-3:] or lines[-1:])
+    # apt that waited in vain for a lock names the holder only in the line that announced the wait.
+    locked = any("lock" in line for line in errors[-3:])
+    holder = [line for line in lines if locked and line.startswith("Waiting for cache lock:")][-1:]
+    return " · ".join(holder + errors[-3:] or lines[-1:])
 
 
 def tail(output: str, lines: int = 20) -> str:

@@ -150,5 +150,7 @@ def _failure(run: Run, result: CommandResult) -> StepFailed:
     return StepFailed(
         f"{name(run)} ended with code {result.code}: {words or 'it said nothing'}",
         evidence=result.output,
-        remedy="mend what it names, then run gpunode setup again",
+        remedy="let the process that holds the lock come to its end, then run gpunode setup again"
+        if "is held by process" in words
+        else "mend what it names, then run gpunode setup again",
     )

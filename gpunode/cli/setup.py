@@ -91,7 +91,6 @@ def _run(
     ask: bool,
 ) -> int:
     from gpunode.cli.apply import apply_plans
-    from gpunode.cli.plan import planned
     from gpunode.cli.result import finish, look_at, say_problems
     from gpunode.errors import ExitCode
     from gpunode.model.report import FleetReport, HostOutcome
@@ -99,7 +98,7 @@ def _run(
     if saved:
         report = FleetReport((HostOutcome(str(named[0]), ExitCode.DONE, plan=saved),))
     else:
-        report = look_at(named, hosts, output, lambda host: planned(host, spec))
+        report = look_at(named, hosts, output, lambda host: _settled(host, spec))
     changes = [h for h in report.hosts if h.plan and not h.plan.empty]
     recorded = any(host.recorded for host in named)
     if recorded or not any(h.plan for h in report.hosts):
@@ -111,6 +110,16 @@ def _run(
         return int(ExitCode.FAILED)
     done = apply_plans(named, report, hosts, output)
     return finish("setup", done, output, lambda done: _ended(done, output), told=len(named) > 1)
+
+
+def _settled(host: Host, spec: Spec) -> HostOutcome:
+    """The plan, from facts that no package transaction of a killed gpunode moves any more."""
+    from gpunode.apply.detached import wait_for_running
+    from gpunode.cli.plan import planned
+
+    if not host.recorded:
+        wait_for_running(host.transport, heard=lambda line: print(f"{host}  {line}", file=sys.stderr))
+    return planned(host, spec)
 
 
 def _shown(report: FleetReport, output: OutputOptions, recorded: bool) -> str:

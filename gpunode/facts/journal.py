@@ -24,10 +24,13 @@ def parse_journal(text: str, units: Mapping[str, str]) -> JournalFacts:
             open_steps[key] = None
         elif entry.get("kind") == "step-end":
             open_steps.pop(key, None)
-    running = tuple(
-        sorted(u for u, state in units.items() if u.startswith("gpunode-") and state in ("active", "activating"))
-    )
+    running = tuple(sorted(u for u, state in units.items() if _is_transaction(u) and state in ("active", "activating")))
     return JournalFacts(tuple(dict.fromkeys(step for _, step in open_steps)), running)
+
+
+def _is_transaction(unit: str) -> bool:
+    """The unit that goes on after a reboot is gpunode itself."""
+    return unit.startswith("gpunode-") and unit != "gpunode-resume.service"
 
 
 def _entry(line: str) -> dict[str, object]:

@@ -121,7 +121,9 @@ def load_step(site: Site, driver: DriverChoice, *, now: bool) -> Step | Kept:
     if now and not wanted <= site.host.kernel.modules:
         actions += [Run(("modprobe", module), timeout_s=120) for module in MODULES]
     if not actions:
-        return Kept("driver.load", f"{site.host.driver.loaded or driver.branch} is loaded, and at every boot")
+        loaded = site.host.driver.loaded
+        text = f"{loaded} is loaded, and at every boot" if loaded else "nvidia and nvidia-uvm load at every boot"
+        return Kept("driver.load", text)
     title = "load nvidia and nvidia-uvm, now and at every boot" if now else "load nvidia and nvidia-uvm at every boot"
     return Step("driver.load", title, "containers need both before the first one starts", tuple(actions))
 
@@ -146,7 +148,8 @@ def services_step(site: Site, *, now: bool) -> Step | Kept | None:
     units = [PERSISTENCED] + ([FABRICMANAGER] if site.switches else [])
     lacking = [unit for unit in units if not _runs(site, unit, now=now)]
     if not lacking:
-        return Kept("driver.services", f"{' and '.join(units)} {'run' if len(units) > 1 else 'runs'}")
+        does = ("run" if len(units) > 1 else "runs") if now else ("are enabled" if len(units) > 1 else "is enabled")
+        return Kept("driver.services", f"{' and '.join(units)} {does}")
     switch = ("--now",) if now else ()
     return Step(
         "driver.services",

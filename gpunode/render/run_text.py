@@ -36,8 +36,9 @@ def run_text(report: RunReport, style: Style = PLAIN, *, seconds_s: float | None
     head = _headline(report)
     if seconds_s is not None:
         head += f" · {seconds(seconds_s)}"
-    meaning = "good" if report.code is ExitCode.DONE else "warn" if report.code is ExitCode.REBOOT_NEEDED else "bad"
-    lines = hang(style, paint(style, meaning, report.target) + "   ", head, lead_width=len(report.target) + 3)
+    lines = hang(
+        style, paint(style, _meaning(report.code), report.target) + "   ", head, lead_width=len(report.target) + 3
+    )
     return "\n".join(lines + _body(report, style))
 
 
@@ -51,11 +52,15 @@ def _body(report: RunReport, style: Style) -> list[str]:
     return lines + _more(report.evidence, report.remedy, style)
 
 
+def _meaning(code: ExitCode) -> str:
+    return {ExitCode.DONE: "good", ExitCode.REBOOT_NEEDED: "warn"}.get(code, "bad")
+
+
 def _headline(report: RunReport) -> str:
     done = sum(s.status is StepStatus.DONE for s in report.steps)
     if report.code is ExitCode.DONE:
         return f"{count(done, 'step')} done" if done else "nothing to do: this host is as the spec wants it"
-    return f"{CODE_WORDS[report.code]} after {count(done, 'step')} done"
+    return CODE_WORDS[report.code] + (f" after {count(done, 'step')} done" if done else "")
 
 
 def _step(step: StepResult, style: Style) -> list[str]:
@@ -80,9 +85,8 @@ def fleet_run_text(outcomes: Sequence[HostOutcome], style: Style = PLAIN, *, sec
     for outcome in outcomes:
         groups.setdefault((outcome.code, _ending(outcome, style)), []).append(outcome)
     for (code, (head, body)), same in sorted(groups.items(), key=lambda g: SEVERITY.index(g[0][0])):
-        meaning = "good" if code is ExitCode.DONE else "bad"
         names = fold_hosts(o.target for o in same)
-        lines += hang(style, paint(style, meaning, names) + "   ", head, lead_width=len(names) + 3)
+        lines += hang(style, paint(style, _meaning(code), names) + "   ", head, lead_width=len(names) + 3)
         lines += [body] if body else []
     counts = code_counts([o.code for o in outcomes])
     lines += hang(style, "", f"{count(len(outcomes), 'host')}: {counts} · {seconds(seconds_s)}")

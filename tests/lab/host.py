@@ -70,10 +70,11 @@ class Host:
         self.machine.wait_for_port(self.addr, self.port)
 
     def reboot(self, command: str = "systemctl reboot") -> None:
-        """Reboot as root over ssh, and wait for the next boot's sshd."""
+        """Reboot as root over ssh, and wait until the next boot is complete."""
         boots = self.machine.boots
         self.run(command, user="root")  # its exit status is lost with the connection
         self.wait_for_boot(boots)
+        self.nsrun("systemctl is-system-running --wait")  # sshd is up well before docker
 
     def wait_for_boot(self, after: int) -> None:
         """Until sshd answers on a later boot than number `after` (see `boots`); for reboots that gpunode asks for."""

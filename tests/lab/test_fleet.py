@@ -45,7 +45,7 @@ def start_side_by_side(hosts: Sequence[Host]) -> None:
 
 @pytest.fixture
 def fleet(lab: Lab, tmp_path: Path) -> Fleet:
-    """a (docker) and b (containerd) are well; c has a card held by nobody and a daemon.json that is not JSON."""
+    """a (docker), b and c (containerd of two releases), not started: a test adds its trouble first."""
     hosts = (
         lab.host("debian12", gpu="h100", runtime="docker", name="a", start=False),
         lab.host("debian13", gpu="h100", runtime="containerd", name="b", start=False),

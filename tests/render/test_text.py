@@ -45,6 +45,24 @@ def test_verbose_plans_say_why_and_show_diffs() -> None:
     assert "     why: docker runs runc\n     does: write /etc/docker/daemon.json\n       -{}\n       +{1}" in text
 
 
+@pytest.mark.parametrize(
+    ("target", "shown"),
+    [
+        pytest.param("gpu07", "gpu07   Ubuntu", id="the same name once"),
+        pytest.param("root@GPU07.example:22", "root@GPU07.example:22   Ubuntu", id="the same host, written longer"),
+        pytest.param("10.0.0.7", "10.0.0.7 (gpu07)   Ubuntu", id="another name, the host's own in brackets"),
+    ],
+)
+def test_a_plan_names_its_host_once(target: str, shown: str) -> None:
+    plan = replace(PLAN, target=target, summary=(f"gpu07   {PLAN.summary[0]}", *PLAN.summary[1:]))
+    assert plan_text(plan).startswith(shown)
+
+
+def test_equal_plans_of_hosts_with_names_of_their_own_are_one_group() -> None:
+    plans = [replace(PLAN, target=f"10.0.0.{n}", summary=(f"gpu0{n}   {PLAN.summary[0]}",)) for n in (1, 2)]
+    assert plans_text(plans).startswith("10.0.0.1, 10.0.0.2   Ubuntu 24.04")
+
+
 def test_equal_plans_are_shown_once_under_all_names() -> None:
     text = plans_text([replace(PLAN, target=f"gpu{n:02}") for n in (1, 2, 3, 7)])
     assert text.startswith("gpu07, gpu[01-03]   Ubuntu 24.04")
@@ -113,6 +131,26 @@ def test_a_failed_run_says_the_step_the_reason_and_the_move_once() -> None:
             "  remedy    look",
         )
     )
+
+
+def test_an_error_that_names_its_step_is_said_once() -> None:
+    named = replace(FAILED, error="docker.default: docker refuses it", evidence="line 3", remedy="look")
+    assert run_text(named) == run_text(FAILED)
+
+
+def test_a_needed_reboot_comes_with_its_remedy() -> None:
+    report = RunReport("gpu07", reboot="nouveau holds a card", remedy="reboot it", code=ExitCode.REBOOT_NEEDED)
+    assert run_text(report).splitlines() == [
+        "gpu07   needs a reboot",
+        "  reboot    nouveau holds a card",
+        "  remedy    reboot it",
+    ]
+
+
+def test_a_problem_does_not_repeat_the_name_its_line_begins_with() -> None:
+    lost = HostOutcome("gpu05", ExitCode.UNREACHABLE, problem="gpu05: connection refused")
+    assert fleet_check_text((lost,)).startswith("FAIL  gpu05   connection refused\n")
+    assert fleet_run_text((lost,)).startswith("gpu05   connection refused\n")
 
 
 def test_a_fleet_is_grouped_by_ending_worst_first() -> None:
