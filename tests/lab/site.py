@@ -18,7 +18,6 @@ from .shell import sh
 from .storage import cache, locked
 
 BINARY = {"paramiko"}  # reaches other hosts only, and its dependencies are compiled for one Python
-UNTIL_PYPROJECT = ("typer", "rich", "jinja2", "tomlkit", "pyyaml", "distro")
 ROOT = Path(__file__).parents[2]
 
 
@@ -51,8 +50,6 @@ def build_site(pyproject: Path = ROOT / "pyproject.toml") -> Path:
 
 
 def _requirements(pyproject: Path) -> list[str]:
-    if not pyproject.exists():
-        return sorted(UNTIL_PYPROJECT)
     wanted = tomlkit.parse(pyproject.read_text()).unwrap()["project"]["dependencies"]
     return sorted(line for line in wanted if not any(line.lower().startswith(name) for name in BINARY))
 

@@ -69,12 +69,11 @@ class Sshd:
     def sessions(self) -> list[int]:
         """Processes of this sshd's connections."""
         assert self.process is not None
-        found = subprocess.run(("ps", "-o", "pid=", "--ppid", str(self.process.pid)), capture_output=True, check=False)
-        return [int(word) for word in found.stdout.split()]
+        return _children(self.process.pid)
 
     def cut(self) -> None:
         """Kill every connection, as a network or an oom-killer does."""
-        for pid in self.sessions():
+        for pid in [p for session in self.sessions() for p in (*_sshd_children(session), session)]:
             with suppress(ProcessLookupError):  # it may end by itself meanwhile
                 os.kill(pid, 9)
 
@@ -84,6 +83,19 @@ class Sshd:
             self.process.terminate()
             self.process.wait()
             self.process = None
+
+
+def _children(pid: int) -> list[int]:
+    found = subprocess.run(("ps", "-o", "pid=", "--ppid", str(pid)), capture_output=True, check=False)
+    return [int(word) for word in found.stdout.split()]
+
+
+def _sshd_children(pid: int) -> list[int]:
+    """OpenSSH 10 serves a connection in two processes; the inner one outlives its parent. Not the shell below them."""
+    names = subprocess.run(
+        ("ps", "-o", "pid=,comm=", "--ppid", str(pid)), capture_output=True, text=True, check=False
+    ).stdout
+    return [int(line.split()[0]) for line in names.splitlines() if line.split()[1].startswith("sshd")]
 
 
 def _free_port() -> int:
