@@ -8,7 +8,7 @@ from gpunode.catalog.load import Catalog
 from gpunode.errors import UnsupportedHost
 from gpunode.model.facts import HostFacts
 from gpunode.model.plan import Kept, Plan, Step
-from gpunode.model.spec import Spec
+from gpunode.model.spec import PARTS, Spec
 from gpunode.planner.before import before_step, repair_step
 from gpunode.planner.driver import DriverChoice
 from gpunode.planner.install import driver_choice, fabric_step, hold_step, install_step
@@ -48,7 +48,7 @@ def make_plan(host: HostFacts, spec: Spec, catalog: Catalog) -> Plan:
     if "runtime" in spec.only and spec.runtimes != ():
         steps, kept = runtime_steps(host, spec)
         outcomes += [*steps, *kept]
-    done = tuple(o for o in outcomes if isinstance(o, Step))
+    done = tuple(o for o in outcomes if isinstance(o, Step)) or _close_journal(host, spec)
     return Plan(
         target=host.target,
         spec=spec,
@@ -71,6 +71,19 @@ def refuse_no_gpu(host: HostFacts, spec: Spec) -> None:
         evidence=f"of NVIDIA's PCI functions with class 0300 or 0302 there is none; others: {seen or 'none'}",
         remedy="check the slot and the virtual machine's passthrough; --allow-no-gpu bakes an image without a card",
     )
+
+
+def _close_journal(host: HostFacts, spec: Spec) -> tuple[Step, ...]:
+    """With nothing else to do, a step that a killed run left open is right by now, and its backups are history.
+
+    Left open, a failure of the same step months later would bring those old bytes back. A plan with steps closes them
+    on its way (apply/execute.py); only a whole spec can tell that nothing is left to do.
+    """
+    if not host.journal.open_steps or spec.only != PARTS:
+        return ()
+    names = ", ".join(host.journal.open_steps)
+    why = "a cut-off run never wrote their end; the facts say that nothing of them is left to do"
+    return (Step("journal.close", f"close in gpunode's own journal: {names}", why, ()),)
 
 
 def _prepare(site: Site, planned: Sequence[Outcome]) -> list[Outcome]:

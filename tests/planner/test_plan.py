@@ -6,7 +6,7 @@ import pytest
 
 from gpunode.catalog.load import load_catalog
 from gpunode.errors import UnsupportedHost, UsageError
-from gpunode.model.facts import DriverFacts, FileFacts, HostFacts, SecurityFacts, ServiceFacts
+from gpunode.model.facts import DriverFacts, FileFacts, HostFacts, JournalFacts, SecurityFacts, ServiceFacts
 from gpunode.model.plan import Plan, Run
 from gpunode.model.spec import DriverRequest, Spec
 from gpunode.planner.plan import make_plan
@@ -47,6 +47,12 @@ def test_a_bare_host_gets_everything_in_the_order_an_engineer_types_it() -> None
     ]  # fmt: skip
     assert plan.reboot is None
     assert plan.replan_after
+
+
+def test_what_a_killed_run_left_open_is_closed_once_all_is_right() -> None:
+    cut_off = replace(ready(H100), journal=JournalFacts(("containerd.default",)))
+    assert ids(make_plan(cut_off, Spec(), CATALOG)) == ["journal.close"]
+    assert make_plan(cut_off, Spec(only=("driver",)), CATALOG).empty, "a part of the spec cannot tell"
 
 
 def test_a_ready_node_has_an_empty_plan() -> None:
