@@ -18,6 +18,8 @@ from typing import Any
 
 import pytest
 
+from gpunode.apply.journal import open_steps, parse_journal
+
 from .host import Host
 from .lab import Lab
 from .product_runs import Controller, expect
@@ -129,6 +131,7 @@ def test_killed_at_every_boundary(
     assert len(struck) > 20
     expect(me.gpunode(host, "setup", "--yes", "--trust-key", lab.repo_fingerprint), 0)
     assert host.nsrun("dpkg --audit; find /etc -name '.*.gpunode'").stdout == ""
+    assert open_steps(parse_journal(host.read(JOURNAL))) == {}, "a cut-off step is still open after all is done"
     host.reboot()
     expect(me.gpunode(host, "check"), 0)
 
