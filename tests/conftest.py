@@ -11,7 +11,7 @@ import pytest
 
 # These rooms run real shells, sshd or the packaged product; everything else is text in, value out.
 REAL_ROOMS = ("facts", "runtimes", "transport", "apply", "lab", "cli", "fleet")
-REAL_FILES = ("test_converge.py", "test_packaging.py", "test_scripts.py", "test_readme.py")
+REAL_FILES = ("test_converge.py", "test_packaging.py", "test_scripts.py", "test_readme.py", "test_fetch_key.py")
 
 
 class TouchedTheWorld(BaseException):
