@@ -6,7 +6,7 @@ from gpunode.errors import UnsupportedHost
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.plan import Action, Kept, PutFile, Step
 from gpunode.model.spec import RuntimeSpec, Spec
-from gpunode.runtimes.base import Rewrite, Runtime
+from gpunode.runtimes.base import Edit, Rewrite, Runtime
 from gpunode.runtimes.diffs import unified
 from gpunode.runtimes.registry import engine
 
@@ -51,7 +51,7 @@ def _outcome(host: HostFacts, spec: Spec, facts: RuntimeFacts) -> Outcome:
     rewrite = runtime.rewrite(host, facts, want)
     runs = facts.active and host.init == "systemd"
     if not rewrite.changed and not runs:
-        return Kept(step_id, f"{rewrite.path} is right; {facts.unit} is not running")
+        return Kept(step_id, f"{rewrite.main.path} is right; {facts.unit} is not running")
     if not rewrite.changed and _in_force(facts, want):
         return Kept(step_id, _right(facts, want))
     return _step(host, spec, facts, rewrite, runs=runs)
@@ -60,7 +60,8 @@ def _outcome(host: HostFacts, spec: Spec, facts: RuntimeFacts) -> Outcome:
 def _step(host: HostFacts, spec: Spec, facts: RuntimeFacts, rewrite: Rewrite, *, runs: bool) -> Step:
     runtime = engine(facts.name)
     restart = rewrite.needs_restart and _may_restart(facts, spec)
-    actions: tuple[Action, ...] = (_put(host, facts, rewrite, runtime),) if rewrite.changed else ()
+    edits = [edit for edit in rewrite.edits if edit.changed]
+    actions: tuple[Action, ...] = tuple(_put(host, facts, edit, runtime) for edit in edits)
     undo: tuple[Action, ...] = ()
     if runs:
         actions += (*runtime.apply(facts, restart=restart), runtime.verify(facts, spec.runtime))
@@ -69,22 +70,21 @@ def _step(host: HostFacts, spec: Spec, facts: RuntimeFacts, rewrite: Rewrite, *,
     what = ", ".join(rewrite.added) or f"is right, but the running daemon {_runs_with(facts)}"
     return Step(
         f"{facts.name}.default",
-        f"{rewrite.path}: {what}; {how}",
+        f"{' and '.join(edit.path for edit in edits) or rewrite.main.path}: {what}; {how}",
         _why(facts, spec, rewrite, restart=restart, runs=runs),
         actions,
         undo,
-        unified(rewrite.path, rewrite.before, rewrite.after) if rewrite.changed else "",
+        "".join(unified(edit.path, edit.before, edit.after) for edit in edits),
     )
 
 
-def _put(host: HostFacts, facts: RuntimeFacts, rewrite: Rewrite, runtime: Runtime) -> PutFile:
-    # An imported file is not a whole configuration, so the daemon's binary cannot judge it alone.
-    validate = runtime.validate(facts) if rewrite.path == facts.config_path else None
+def _put(host: HostFacts, facts: RuntimeFacts, edit: Edit, runtime: Runtime) -> PutFile:
     return PutFile(
-        rewrite.path,
-        rewrite.after,
-        expect_sha256=host.file(rewrite.path).sha256 if rewrite.before is not None else None,
-        validate=validate,
+        edit.path,
+        edit.after,
+        mode=edit.mode,
+        expect_sha256=host.file(edit.path).sha256 if edit.before is not None else None,
+        validate=runtime.validate(facts, edit.path),
     )
 
 

@@ -12,20 +12,37 @@ from gpunode.model.spec import RuntimeSpec
 
 
 @dataclass(frozen=True)
-class Rewrite:
-    """A config file after the change. Equal text means nothing to do."""
+class Edit:
+    """One config file after the change. Equal text means nothing to do."""
 
     path: str
     before: str | None  # None: the file is absent
     after: str
+    mode: int = 0o644  # for a new file; an existing one keeps its own
+
+    @property
+    def changed(self) -> bool:
+        # An absent file is not written to be empty.
+        return (self.before or "") != self.after
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """What an engine's configuration becomes: mostly one file; a drop-in comes before the file that imports it."""
+
+    edits: tuple[Edit, ...]  # in the order they are written
     added: tuple[str, ...]  # for the plan's line: "+ runtimes.nvidia", "default-runtime runc → nvidia"
     notes: tuple[str, ...] = ()  # sentences for the plan's why: what was copied, what does not fit together
     needs_restart: bool = False  # the engine's reload does not take this change (docker: features.cdi)
 
     @property
     def changed(self) -> bool:
-        # An absent file is not written to be empty.
-        return (self.before or "") != self.after
+        return any(edit.changed for edit in self.edits)
+
+    @property
+    def main(self) -> Edit:
+        """The file that decides: where a person looks first."""
+        return self.edits[0]
 
 
 def refuse_unread(file: FileFacts) -> None:
@@ -57,8 +74,8 @@ class Runtime(Protocol):
         """Why this engine needs no GPU runtime unless someone asks for it by name; None when it does need one."""
         ...
 
-    def validate(self, engine: RuntimeFacts) -> Run | None:
-        """Ask the daemon's own binary about the candidate file; None where it has no such verb."""
+    def validate(self, engine: RuntimeFacts, path: str) -> Run | None:
+        """Ask the daemon's own binary about the candidate for `path`; None where it has no such verb."""
         ...
 
     def apply(self, engine: RuntimeFacts, *, restart: bool = False) -> tuple[Action, ...]:

@@ -9,7 +9,7 @@ from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
 from gpunode.model.plan import Action, Run
 from gpunode.model.spec import RuntimeSpec
 from gpunode.runtimes import scripts, tomltext
-from gpunode.runtimes.base import Rewrite, refuse_unread
+from gpunode.runtimes.base import Edit, Rewrite, refuse_unread
 from gpunode.runtimes.criconfig import V1, V2, V3, Around, containerd_section, cri_disabled, section, wanted
 from gpunode.runtimes.tomltext import Plain
 from gpunode.runtimes.versions import at_least, release
@@ -59,9 +59,7 @@ class Containerd:
         changed = after != (file.text or "")
         notes = (f"{file.path} is imported by {main.path} and has the last word",) if imported else ()
         return Rewrite(
-            file.path,
-            file.text,
-            after if changed else file.text or "",
+            (Edit(file.path, file.text, after if changed else file.text or ""),),
             result.added if changed else (),
             notes + (result.notes if changed else ()),
         )
@@ -76,7 +74,9 @@ class Containerd:
             return None
         return f"{file.path} switches CRI off, so containerd serves docker only; --runtime containerd switches it on"
 
-    def validate(self, engine: RuntimeFacts) -> Run | None:
+    def validate(self, engine: RuntimeFacts, path: str) -> Run | None:
+        if path != engine.config_path:
+            return None  # an imported file is not a whole configuration: the binary cannot judge it alone
         # Says nothing about an unknown default runtime or a missing binary; verify() does.
         argv = (engine.binary or "containerd", "--config", "{candidate}", "config", "dump")
         return Run(argv, timeout_s=30, says="containerd config dump, on the new file")

@@ -12,7 +12,7 @@ from gpunode.model.facts import RuntimeFacts
 from gpunode.model.spec import RuntimeSpec
 from gpunode.resources import render
 from gpunode.runtimes import jsontext
-from gpunode.runtimes.base import Rewrite
+from gpunode.runtimes.base import Edit
 from gpunode.runtimes.versions import at_least
 
 # CDI: a feature flag from 25.0, on by default from 28.2 (docker's release notes).
@@ -123,10 +123,10 @@ def merged(text: str | None, changes: tuple[tuple[Keys, object], ...]) -> str:
     return body
 
 
-def neutral(rewrite: Rewrite, old: str) -> str:
+def neutral(edit: Edit, old: str) -> str:
     """The old file, with the old default said aloud and, where it listed no runtimes, an empty list of them."""
-    before = rewrite.before or ""
-    config = jsontext.load(rewrite.path, before)
+    before = edit.before or ""
+    config = jsontext.load(edit.path, before)
     changes: list[tuple[Keys, object]] = []
     if config.get("default-runtime") is None:
         changes.append((("default-runtime",), old))

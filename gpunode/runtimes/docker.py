@@ -9,7 +9,7 @@ from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.plan import Action, PutFile, RemoveFile, Run
 from gpunode.model.spec import RuntimeSpec
 from gpunode.runtimes import daemonjson, jsontext, scripts
-from gpunode.runtimes.base import Rewrite, refuse_unread
+from gpunode.runtimes.base import Edit, Rewrite, refuse_unread
 from gpunode.runtimes.versions import at_least
 
 UNITS = ("docker.service", "docker.socket")
@@ -37,9 +37,7 @@ class Docker:
         notes = ("docker's CDI support is read at start, so it needs a restart to be live",)
         cdi = any(keys == ("features", "cdi") for keys, _ in changes)
         return Rewrite(
-            path,
-            file.text,
-            daemonjson.merged(file.text, changes),
+            (Edit(path, file.text, daemonjson.merged(file.text, changes)),),
             tuple(daemonjson.said(engine, config, keys, value) for keys, value in changes),
             notes if cdi else (),
             needs_restart=cdi,
@@ -48,7 +46,7 @@ class Docker:
     def idle(self, host: HostFacts, engine: RuntimeFacts) -> str | None:
         return None
 
-    def validate(self, engine: RuntimeFacts) -> Run | None:
+    def validate(self, engine: RuntimeFacts, path: str) -> Run | None:
         if not at_least(engine.version, HAS_VALIDATE):
             return None
         argv = (engine.binary or "dockerd", "--validate", "--config-file", "{candidate}", *_flags_that_matter(engine))
@@ -71,16 +69,15 @@ class Docker:
             return (scripts.restart(engine.unit, UNITS), scripts.verify(engine, old))
         if not rewrite.changed:
             return (scripts.revive(engine.unit, UNITS),)
+        edit = rewrite.main
         return (
             scripts.revive(engine.unit, UNITS),
-            PutFile(rewrite.path, daemonjson.neutral(rewrite, old), any_before=True),
+            PutFile(edit.path, daemonjson.neutral(edit, old), any_before=True),
             # Any answer will do for these two: the original file must come back whatever the daemon says,
             # and the last action judges.
             Run(("systemctl", "reload", engine.unit), ok=tuple(range(256)), timeout_s=30),
             scripts.verify(engine, old, ok=(0, 1)),
-            RemoveFile(rewrite.path)
-            if rewrite.before is None
-            else PutFile(rewrite.path, rewrite.before, any_before=True),
+            RemoveFile(edit.path) if edit.before is None else PutFile(edit.path, edit.before, any_before=True),
             scripts.verify(engine, old),
         )
 

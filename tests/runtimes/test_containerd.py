@@ -51,8 +51,8 @@ def test_file_before_and_after(name: str) -> None:
     after = (PAIRS / f"{name}.after.toml").read_text(encoding="utf-8")
     version, _, claim = name.partition("-")
     want = next((w for prefix, w in WANTED.items() if claim.startswith(prefix)), RuntimeSpec())
-    assert rewrite(before, VERSIONS[version], want).after == after
-    assert rewrite(after, VERSIONS[version], want).after == after
+    assert rewrite(before, VERSIONS[version], want).main.after == after
+    assert rewrite(after, VERSIONS[version], want).main.after == after
 
 
 @pytest.mark.parametrize(
@@ -69,14 +69,14 @@ def test_file_before_and_after(name: str) -> None:
 def test_a_file_that_says_nothing(
     text: str | None, version: str | None, schema: int, plugin: str, handlers: list[str]
 ) -> None:
-    config = tomllib.loads(rewrite(text, version).after)
+    config = tomllib.loads(rewrite(text, version).main.after)
     assert config["version"] == schema
     engine = config["plugins"][plugin]["containerd"]
     assert (engine["default_runtime_name"], sorted(engine["runtimes"])) == ("nvidia", handlers)
 
 
 def test_crlf_stays_and_the_byte_order_mark_goes() -> None:
-    after = rewrite("\ufeffversion = 2\r\noom_score = 0 # ours\r\n").after
+    after = rewrite("\ufeffversion = 2\r\noom_score = 0 # ours\r\n").main.after
     assert after.startswith("version = 2\r\noom_score = 0 # ours\r\n")
     assert after.count("\n") == after.count("\r\n")
 
@@ -143,7 +143,7 @@ def test_options_of_the_running_configuration_are_copied_where_the_file_is_silen
     dump = f'[plugins."{V2}".containerd.runtimes.runc]\nruntime_type = "io.containerd.runc.v2"\nruntime_root = ""\n' + (
         f'[plugins."{V2}".containerd.runtimes.runc.options]\nSystemdCgroup = true\nIoUid = 0\n'
     )
-    engine = tomllib.loads(rewrite("version = 2\n", merged_config=dump).after)["plugins"][V2]["containerd"]
+    engine = tomllib.loads(rewrite("version = 2\n", merged_config=dump).main.after)["plugins"][V2]["containerd"]
     assert engine["runtimes"]["runc"] == {"runtime_type": "io.containerd.runc.v2", "options": {"SystemdCgroup": True}}
     assert engine["runtimes"]["nvidia"]["options"]["SystemdCgroup"] is True
 
@@ -157,7 +157,7 @@ def test_a_cgroup_mismatch_with_kubelet_is_said_and_not_changed(driver: str, cgr
     text = f"version = 2\n{runc}options.SystemdCgroup = {cgroup}\n"
     result = rewrite(text, kubelet=driver)
     assert any("cgroup driver" in note for note in result.notes) is not agrees
-    nvidia = tomllib.loads(result.after)["plugins"][V2]["containerd"]["runtimes"]["nvidia"]
+    nvidia = tomllib.loads(result.main.after)["plugins"][V2]["containerd"]["runtimes"]["nvidia"]
     assert nvidia["options"]["SystemdCgroup"] is (cgroup == "true")
 
 
@@ -184,8 +184,8 @@ MAIN = f'version = 2\nimports = ["/etc/containerd/conf.d/*.toml"]\n[plugins."{V2
 )
 def test_the_file_that_has_the_last_word_is_edited(version: str, drop_in: str, path: str) -> None:
     result = rewrite(MAIN, version, files={DROP_IN: drop_in}, imports=(DROP_IN,))
-    assert result.path == path
-    assert ("version" in tomllib.loads(result.after)) is (path == PATH or "version" in drop_in)
+    assert result.main.path == path
+    assert ("version" in tomllib.loads(result.main.after)) is (path == PATH or "version" in drop_in)
     assert result.changed
 
 
@@ -230,14 +230,14 @@ def test_any_other_key_keeps_its_value_and_twice_is_once(
 ) -> None:
     schema, plugin = (3, V3) if version.startswith("2") else (2, V2)
     before = {"version": schema, **others, "plugins": {**plugins, plugin: {"containerd": {"runtimes": runtimes}}}}
-    after = rewrite(tomlkit.dumps(before), version).after
+    after = rewrite(tomlkit.dumps(before), version).main.after
     config = tomllib.loads(after)
     engine = config["plugins"].pop(plugin)["containerd"]
     assert {k: v for k, v in config.items() if k not in ("version", "plugins")} == others
     assert config["plugins"] == plugins
     assert engine["default_runtime_name"] == "nvidia"
     assert {k: v for k, v in engine["runtimes"].items() if k in runtimes} == runtimes
-    assert rewrite(after, version).after == after
+    assert rewrite(after, version).main.after == after
 
 
 @settings(max_examples=200, deadline=None)
@@ -254,14 +254,14 @@ def test_any_file_is_either_edited_right_or_refused(lines: list[str]) -> None:
         result = rewrite("\n".join(["version = 2", *lines]))
     except GpunodeError:
         return
-    engine = tomllib.loads(result.after)["plugins"][V2]["containerd"]
+    engine = tomllib.loads(result.main.after)["plugins"][V2]["containerd"]
     assert engine["default_runtime_name"] == "nvidia"
     assert {"nvidia", "runc"} <= set(engine["runtimes"])
-    assert rewrite(result.after).after == result.after
+    assert rewrite(result.main.after).main.after == result.main.after
 
 
 def test_validation_dumps_the_candidate_with_the_daemons_own_binary() -> None:
-    validate = Containerd().validate(engine_facts("containerd", "2.1.9", binary="/usr/local/bin/containerd"))
+    validate = Containerd().validate(engine_facts("containerd", "2.1.9", binary="/usr/local/bin/containerd"), PATH)
     assert validate is not None
     assert validate.argv == ("/usr/local/bin/containerd", "--config", "{candidate}", "config", "dump")
 
@@ -281,7 +281,7 @@ def test_undo_expects_no_health_where_there_was_none() -> None:
 
 
 def test_undo_of_a_step_that_wrote_nothing_only_sees_to_it_that_the_daemon_runs() -> None:
-    right = rewrite(rewrite("version = 2\n").after)
+    right = rewrite(rewrite("version = 2\n").main.after)
     assert not right.changed
     (revive,) = Containerd().undo(engine_facts("containerd", "1.7.24"), right)
     assert isinstance(revive, Run)

@@ -37,8 +37,8 @@ def test_file_before_and_after(name: str) -> None:
     after = (PAIRS / f"{name}.after.json").read_text(encoding="utf-8")
     want = next((w for prefix, w in WANTED.items() if name.startswith(prefix)), RuntimeSpec())
     version = VERSIONS.get(name, "26.1.5")
-    assert rewrite(before, version, want).after == after
-    assert rewrite(after, version, want).after == after
+    assert rewrite(before, version, want).main.after == after
+    assert rewrite(after, version, want).main.after == after
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_file_before_and_after(name: str) -> None:
     ids=["absent", "empty", "only blanks", "byte order mark goes", "CRLF stays", "a Latin-1 byte stays"],
 )
 def test_odd_bytes(before: str | None, after: str) -> None:
-    assert rewrite(before).after.startswith(after)
+    assert rewrite(before).main.after.startswith(after)
 
 
 @pytest.mark.parametrize(
@@ -145,20 +145,20 @@ def test_any_other_key_keeps_its_value_and_twice_is_once(
     others: dict[str, Any], runtimes: dict[str, Any], indent: int | str | None, ascii_only: bool
 ) -> None:
     before = {**others, "runtimes": runtimes} if runtimes else others
-    after = rewrite(json.dumps(before, indent=indent, ensure_ascii=ascii_only)).after
+    after = rewrite(json.dumps(before, indent=indent, ensure_ascii=ascii_only)).main.after
     config = json.loads(after)
     assert {k: v for k, v in config.items() if k not in OURS} == others
     assert {k: v for k, v in config["runtimes"].items() if k != "nvidia"} == runtimes
     assert config["default-runtime"] == "nvidia"
     assert list(config)[: len(before)] == list(before)
-    assert rewrite(after).after == after
+    assert rewrite(after).main.after == after
 
 
 @settings(max_examples=300, deadline=None)
 @given(st.text(alphabet='{}[]",:x1 \n\\tnu', max_size=40))
 def test_any_text_is_either_merged_or_refused(text: str) -> None:
     try:
-        after = rewrite(text).after
+        after = rewrite(text).main.after
     except GpunodeError:
         return
     assert json.loads(after)["default-runtime"] == "nvidia"
@@ -167,7 +167,7 @@ def test_any_text_is_either_merged_or_refused(text: str) -> None:
 def test_validation_uses_the_daemons_own_flags_but_not_its_sockets() -> None:
     flags = ("-H", "fd://", "--containerd=/run/containerd/containerd.sock", "$DOCKER_OPTS", "--config-file=/etc/d.json")
     facts = engine_facts("docker", "26.1.5", binary="/usr/sbin/dockerd", flags=flags)
-    validate = Docker().validate(facts)
+    validate = Docker().validate(facts, PATH)
     assert validate is not None
     assert validate.argv == (
         "/usr/sbin/dockerd",
@@ -180,7 +180,7 @@ def test_validation_uses_the_daemons_own_flags_but_not_its_sockets() -> None:
 
 @pytest.mark.parametrize("version", ["20.10.24", None], ids=["20.10 has no --validate", "unknown version"])
 def test_no_validation_where_the_daemon_cannot(version: str | None) -> None:
-    assert Docker().validate(engine_facts("docker", version)) is None
+    assert Docker().validate(engine_facts("docker", version), PATH) is None
 
 
 def test_undo_says_the_old_default_aloud_and_then_brings_the_old_bytes_back() -> None:
