@@ -13,13 +13,18 @@ from typing import Any
 
 from gpunode.errors import UsageError
 from gpunode.model.spec import (
+    TOOLKIT_MODES,
+    TOOLKIT_SETTINGS,
     DriverRequest,
     DriverSource,
     Flavour,
     RebootPolicy,
     Spec,
     ToolkitRequest,
+    parse_cuda,
     parse_fingerprint,
+    parse_mig,
+    parse_mirror,
     parse_only,
     parse_runtimes,
 )
@@ -223,6 +228,44 @@ def _fingerprints(text: str) -> tuple[str, ...]:
     return tuple(parse_fingerprint(part) for part in text.split(",") if part.strip())
 
 
+def _names(flag: str) -> Callable[[str], tuple[str, ...]]:
+    def parse(text: str) -> tuple[str, ...]:
+        names = tuple(name.strip() for name in text.split(","))
+        if all(re.fullmatch(r"[\w./+-]+", name) for name in names):
+            return names
+        raise UsageError(
+            f"{flag} {text!r} is not a list of programs", evidence="they are names or paths with commas: crun,runc"
+        )
+
+    return parse
+
+
+def _log_path(flag: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text.strip().lower() == "off":
+            return ""
+        return _matching(flag, r"/\S+", "an absolute path on the host, or off")(text)
+
+    return parse
+
+
+def _toolkit_config() -> dict[str, Key]:
+    """One key for each setting of the toolkit's config.toml; as a flag they are values of --ctk-set."""
+    parse: dict[str, Callable[[str], Callable[[str], Any]]] = {
+        "mode": lambda flag: _choice(flag, TOOLKIT_MODES),
+        "runtimes": _names,
+        "log_level": lambda flag: _choice(flag, ("debug", "info", "warning", "error")),
+        "runtime_debug": _log_path,
+        "cli_debug": _log_path,
+    }
+    keys = {}
+    for field, names in TOOLKIT_SETTINGS.items():
+        flag = f"--ctk-set {'.'.join(names)}"
+        kind = parse.get(field, _yes_no)
+        keys[f"toolkit_config.{field}"] = Key(flag, f"toolkit_config.{field}", kind(flag), many=field == "runtimes")
+    return keys
+
+
 _URL_END = r"[^\s/?#]+(/[^\s?#]*)?"
 KEYS: dict[str, Key] = {
     "driver": Key("--driver", "driver", DriverRequest.parse),
@@ -244,14 +287,18 @@ KEYS: dict[str, Key] = {
     "only": Key("--only", "only", parse_only, many=True),
     "reboot": Key("--reboot", "reboot", _choice("--reboot", RebootPolicy)),
     "hold": Key("--hold", "hold", _yes_no("--hold")),
-    "mirror": Key("--mirror", "mirror", _matching("--mirror", "https://" + _URL_END, "an https:// URL")),
+    "cuda": Key("--cuda", "cuda", parse_cuda),
+    "mirror": Key("--mirror", "mirror", parse_mirror),
     "trust_keys": Key("--trust-key", "trust_keys", _fingerprints, many=True),
     "proxy": Key("--proxy", "proxy", _matching("--proxy", "https?://" + _URL_END, "an http:// or https:// URL")),
     "allow_no_gpu": Key("--allow-no-gpu", "allow_no_gpu", _yes_no("--allow-no-gpu")),
+    "allow_gpu_in_use": Key("--allow-gpu-in-use", "allow_gpu_in_use", _yes_no("--allow-gpu-in-use")),
     "allow_container_restart": Key(
         "--allow-container-restart", "allow_container_restart", _yes_no("--allow-container-restart")
     ),
+    "mig": Key("--mig", "mig", parse_mig, many=True),
     "expect.gpus": Key("--expect-gpus", "expect.gpus", _count("--expect-gpus")),
+    **_toolkit_config(),
 }
 
 
@@ -277,9 +324,11 @@ def _yaml_key(key: str) -> str:
 
 def _text(value: object) -> str:
     if isinstance(value, tuple):
-        return ",".join(value) or "none"  # no engine at all; the other lists are never empty when they differ
+        return ",".join(map(str, value)) or "none"  # no engine at all; the other lists are never empty when they differ
     if isinstance(value, Enum):
         return str(value.value)
     if isinstance(value, ToolkitRequest):
         return value.version or value.kind
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) or "off"  # a log that is switched off; no other text is ever empty

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -12,7 +13,7 @@ from gpunode.errors import TransportError
 from gpunode.facts.devices import parse_devices, parse_uvm_major
 from gpunode.facts.driver import parse_driver
 from gpunode.facts.journal import parse_journal
-from gpunode.facts.kernel import initramfs_tool, parse_blacklist, parse_next_boot, parse_trees
+from gpunode.facts.kernel import initramfs_tool, parse_blacklist, parse_compiler, parse_next_boot, parse_trees
 from gpunode.facts.kubernetes import parse_kubernetes
 from gpunode.facts.packages import parse_packages
 from gpunode.facts.pci import parse_pci
@@ -32,6 +33,7 @@ from gpunode.model.facts import (
     KubernetesFacts,
     OsFacts,
     PackageFacts,
+    RuntimeFacts,
     SecurityFacts,
     ToolkitFacts,
 )
@@ -42,7 +44,7 @@ PROBE_TIMEOUT_S = 75.0
 _REBOOT_FILES = ("/run/reboot-required.pkgs", "/run/reboot-required")
 _NO_FAULT = (0, 127)  # 127: the tool is not there, which is a fact
 # Their exit codes are part of the answer, and the parsers read them.
-_JUDGED_ELSEWHERE = ("smi", "modinfo", "docker:", "containerd:")
+_JUDGED_ELSEWHERE = ("smi", "modinfo", "docker:", "containerd:", "crio:", "podman", "k3s:", "rke2:", "k0s:")
 
 Part = TypeVar("Part")
 
@@ -110,12 +112,13 @@ def assemble(stream: bytes, target: str) -> HostFacts:
         root=identity.root,
         virtualization=identity.virtualization,
         init=identity.init,
+        init_scripts=identity.init_scripts,
         pci=part("pci", lambda: parse_pci(sections.text("pci"), sections.text("lspci")), ()),
         driver=part("driver", lambda: parse_driver(sections), DriverFacts()),
         devices=part("devices", lambda: parse_devices(sections.text("devices"), sections.text("dev_char")), ()),
         uvm_major=parse_uvm_major(sections.text("proc_devices")),
         toolkit=part("toolkit", lambda: parse_toolkit(sections), ToolkitFacts()),
-        runtimes=part("runtimes", lambda: parse_runtimes(sections, units), ()),
+        runtimes=part("runtimes", lambda: _engines(sections, units, identity), ()),
         packages=part("packages", lambda: parse_packages(sections, active), PackageFacts()),
         security=part("security", lambda: parse_security(sections.text("security")), SecurityFacts()),
         services=part("services", lambda: parse_services(units), MappingProxyType({})),
@@ -154,8 +157,13 @@ def _kernel(sections: Sections, identity: Identity) -> KernelFacts:
         blacklisted=parse_blacklist(sections.text("blacklist"), cmdline),
         next_boot=parse_next_boot(sections.text("next_boot"), trees),
         initramfs_tool=initramfs_tool(sections.text("tools")),
+        compiler=parse_compiler(sections.text("kernel_version")),
         reboot_required=next((text.strip() for text in reboot if text is not None and text.strip()), None),
     )
+
+
+def _engines(sections: Sections, units: Units, identity: Identity) -> tuple[RuntimeFacts, ...]:
+    return tuple(replace(engine, init=identity.init) for engine in parse_runtimes(sections, units))
 
 
 def _unread(sections: Sections) -> dict[str, str]:

@@ -38,7 +38,11 @@ def parse_driver(sections: Sections) -> DriverFacts:
         dkms=parse_dkms(sections.text("dkms")),
         libraries=parse_ldconfig(sections.text("ldconfig")),
         runfile="runfile" in marks,
+        switch_management=tuple(
+            line.removeprefix("sw_mng=") for line in sections.text("driver_marks").split() if line.startswith("sw_mng=")
+        ),
         container="container" in marks,
+        image=marks.get("image"),
         kernel_log=tuple(sections.text("kernel_log").splitlines()),
         busy=tuple(sections.text("busy").splitlines()),
     )
@@ -110,4 +114,4 @@ def _smi(sections: Sections) -> SmiFacts | None:
     section = sections.commands.get("smi")
     if section is None or section.rc is None:
         return None
-    return parse_smi(section.text, section.rc)
+    return parse_smi(section.text, section.rc, sections.text("smi_list"))

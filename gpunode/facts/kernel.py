@@ -76,6 +76,15 @@ def version_key(release: str) -> list[tuple[int, str]]:
     ]
 
 
+def parse_compiler(text: str) -> int | None:
+    """Major version of the gcc that built the running kernel, from /proc/version (proc_version(5)):
+
+    Linux version 6.8.0-51-generic (buildd@x) (x86_64-linux-gnu-gcc-12 (Ubuntu 12.3.0-1ubuntu1~22.04) 12.3.0, ...
+    """
+    found = re.search(r"gcc[\w.-]* (?:\(.*?\) )?(\d+)\.\d", text)
+    return int(found[1]) if found else None
+
+
 def initramfs_tool(tools: str) -> str | None:
     """The first initramfs generator among the paths in the `tools` section."""
     names = {path.rsplit("/", 1)[-1] for path in tools.split()}

@@ -29,7 +29,7 @@ def parse_kubernetes(text: str, processes: str) -> KubernetesFacts:
     if distribution is None and any(m.startswith("/etc/kubernetes") for m in marks):
         distribution = "kubeadm"
     driver = value.get("flag") or value.get("cgroupDriver", "").split("#")[0].strip().strip("\"'")
-    kubelet = "running" in value or bool(comms & {"kubelet", "k3s-server", "k3s-agent", "rke2", "k0s"})
+    kubelet = "running" in value or bool(comms & {"kubelet", "k3s-server", "k3s-agent", "rke2", "k0s", "kubelite"})
     if not driver and "running" in value and "unreadable" not in value:
         driver = "cgroupfs"
     return KubernetesFacts(kubelet or "binary" in value, driver or None, distribution)

@@ -6,14 +6,11 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from gpunode.facts.archives import parse_archives
+from gpunode.facts.holds import parse_holds
 from gpunode.facts.wire import Sections
-from gpunode.model.facts import FileFacts, PackageFacts, PackageVersion
+from gpunode.model.facts import PackageFacts, PackageVersion
 
-VERSIONLOCK = (
-    "/etc/dnf/plugins/versionlock.list",
-    "/etc/dnf/versionlock.toml",
-    "/etc/yum/pluginconf.d/versionlock.list",
-)
 # dpkg knows these names, but nothing of the package is on the disk (dpkg-query(1), "Package status").
 _GONE = ("n", "c")
 
@@ -21,8 +18,8 @@ _GONE = ("n", "c")
 def parse_packages(sections: Sections, services: Mapping[str, str]) -> PackageFacts:
     """`services`: unit -> ActiveState, for the timers that upgrade by themselves."""
     manager = manager_of(sections.text("tools"))
-    installed = parse_rpm(sections.text("rpm")) if manager == "dnf" else parse_dpkg(sections.text("dpkg"))
-    held = parse_versionlock(sections.files) if manager == "dnf" else _dpkg_held(sections.text("dpkg"))
+    installed = _installed(manager, sections)
+    held = _dpkg_held(sections.text("dpkg")) if manager in ("apt", None) else parse_holds(sections.files)
     return PackageFacts(
         manager=manager,
         installed=installed,
@@ -31,15 +28,42 @@ def parse_packages(sections: Sections, services: Mapping[str, str]) -> PackageFa
         lock_holder=parse_lock(sections.text("package_lock")),
         auto_upgrade=parse_auto_upgrade(sections.text("auto_upgrade"), installed, services) if manager else None,
         keys=MappingProxyType(parse_keyrings(sections.text("keyrings"))),
+        archives=parse_archives(sections.text("apt_archives")),
     )
 
 
 def manager_of(tools: str) -> str | None:
-    """apt where apt-get and dpkg are; dnf where dnf or yum is with rpm."""
+    """apt where apt-get and dpkg are, pacman where it is; the rest needs rpm's database beside it.
+
+    dnf is followed by what it links to, since dnf 4 (dnf-3) and dnf5 speak differently. A host with zypper has no dnf
+    of its own, and Azure Linux' dnf is an extra beside tdnf.
+
+        /usr/bin/dnf
+        /usr/bin/dnf5
+    """
     names = {path.rsplit("/", 1)[-1] for path in tools.split()}
     if {"apt-get", "dpkg-query"} <= names:
         return "apt"
-    return "dnf" if "rpm" in names and names & {"dnf", "yum"} else None
+    if "rpm" not in names:
+        return "pacman" if "pacman" in names else None
+    if "dnf" in names and "tdnf" not in names and "zypper" not in names:
+        return "dnf5" if "dnf5" in names and "dnf-3" not in names else "dnf"
+    return next((name for name in ("tdnf", "zypper", "yum", "pacman") if name in names), None)
+
+
+def _installed(manager: str | None, sections: Sections) -> Mapping[str, PackageVersion]:
+    if manager in ("apt", None):
+        return parse_dpkg(sections.text("dpkg"))
+    return parse_pacman(sections.text("pacman")) if manager == "pacman" else parse_rpm(sections.text("rpm"))
+
+
+def parse_pacman(text: str) -> Mapping[str, PackageVersion]:
+    """`pacman -Q`, name and [epoch:]version-release:
+
+    nvidia-open-dkms 595.91.07-1
+    """
+    pairs = (line.split() for line in text.splitlines())
+    return MappingProxyType({pair[0]: PackageVersion(pair[1]) for pair in pairs if len(pair) == 2})
 
 
 def parse_dpkg(text: str) -> Mapping[str, PackageVersion]:
@@ -67,21 +91,6 @@ def parse_rpm(text: str) -> Mapping[str, PackageVersion]:
         if not (name in found and architecture == "i686"):
             found[name] = PackageVersion(version)
     return MappingProxyType(found)
-
-
-def parse_versionlock(files: Mapping[str, FileFacts]) -> frozenset[str]:
-    """Names locked by dnf 4 (`nvidia-driver-3:580.95.05-1.el9.*`) or dnf 5 (`name = "nvidia-driver"`)."""
-    names: set[str] = set()
-    for path in VERSIONLOCK:
-        text = files.get(path, FileFacts(path)).text or ""
-        if path.endswith(".toml"):
-            names.update(re.findall(r'^\s*name\s*=\s*"([^"]+)"', text, re.MULTILINE))
-            continue
-        for line in text.splitlines():
-            if (word := line.strip()) and word[0] not in "#!":
-                # The epoch is "N:" after the last but one dash, or before the name in old lists.
-                names.add(re.sub(r"-(\d+:)?\d[^-]*-[^-]+$", "", re.sub(r"^\d+:", "", word)))
-    return frozenset(names)
 
 
 def parse_lock(text: str) -> str | None:

@@ -11,9 +11,11 @@
 # - docker.socket is never touched while dockerd is down: that would start it.
 # - Under GPUNODE_ROOT (tests) only tools inside that root are asked.
 
-UNITS='nvidia-persistenced.service nvidia-fabricmanager.service nvidia-imex.service docker.service docker.socket
+UNITS='nvidia-cdi-refresh.path nvidia-cdi-refresh.service
+nvidia-persistenced.service nvidia-fabricmanager.service nvidia-imex.service docker.service docker.socket
 containerd.service crio.service kubelet.service k3s.service k3s-agent.service rke2-server.service rke2-agent.service
-snap.docker.dockerd.service dnf-automatic-install.timer dnf-automatic.timer apt-daily-upgrade.timer gpunode-*.service'
+k0sworker.service k0scontroller.service snap.microk8s.daemon-containerd.service
+snap.docker.dockerd.service dnf-automatic-install.timer dnf-automatic.timer apt-daily-upgrade.timer gpunode-mig.service gpunode-*.service'
 FILE_LIMIT=131072
 
 # ---- plumbing
@@ -90,7 +92,10 @@ show_files() { # PATHS on the host...
     case $path in /*) ;; *) continue ;; esac
     grep -qxF -- "$path" "$T/shown" 2>/dev/null && continue
     printf '%s\n' "$path" >>"$T/shown"
-    if [ ! -e "$R$path" ]; then
+    if [ ! -e "$R$path" ] && [ -h "$R$path" ]; then
+      link=$(readlink "$R$path" 2>/dev/null)
+      printf '@ file:%s unreadable it is a symbolic link to %s, which is missing\n' "$path" "${link:-a file}"
+    elif [ ! -e "$R$path" ]; then
       printf '@ file:%s absent\n' "$path"
     elif [ ! -f "$R$path" ]; then
       printf '@ file:%s unreadable not a regular file\n' "$path"
@@ -131,15 +136,29 @@ word() { # FILE -> WORD: its first line, "-" when there is none
 
 # ---- who and where
 
+chrooted() { # our root is not that of process 1: an image that is being made, or a container that sees its host's processes
+  ours=$(stat -Lc %d:%i "$R/." 2>/dev/null)
+  theirs=$(stat -Lc %d:%i "$R/proc/1/root/." 2>/dev/null) # root only; unknown is no
+  [ -n "$theirs" ] && [ "$ours" != "$theirs" ]
+}
+
 identity() {
   echo "uid=$(id -u)"
   word "$R/proc/sys/kernel/osrelease"; echo "kernel=$WORD"
   if find_tool uname; then echo "machine=$("$TOOL" -m)"; else echo "machine=$(uname -m)"; fi
   word "$R/proc/sys/kernel/hostname"; echo "hostname=$WORD"
   word "$R/proc/sys/kernel/random/boot_id"; echo "boot_id=$WORD"
-  if [ -d "$R/run/systemd/system" ]; then echo init=systemd
+  if chrooted; then echo init=chroot # whatever /run says: systemctl answers "Running in chroot, ignoring request"
+  elif [ -d "$R/run/systemd/system" ]; then echo init=systemd
   elif [ -d "$R/run/openrc" ]; then echo init=openrc
-  else echo init=none; fi
+  else
+    word "$R/proc/1/comm"
+    if [ "$WORD" = init ] && [ -d "$R/etc/init.d" ]; then echo init=sysv; else echo init=none; fi
+  fi
+  for path in "$R"/etc/init.d/*; do
+    case ${path##*/} in docker | containerd | crio | k3s | k3s-agent | rke2-* | k0s*) [ -x "$path" ] && set -- "$@" "${path##*/}" ;; esac
+  done
+  echo "init_scripts=$*"
   if [ -e "$R/.dockerenv" ] || [ -e "$R/run/.containerenv" ] || [ -e "$R/run/systemd/container" ]; then echo container=1; fi
   if [ -n "$(sed -n '/^flags/{/ hypervisor/p;q;}' "$R/proc/cpuinfo" 2>/dev/null)" ]; then
     word "$R/sys/class/dmi/id/sys_vendor"; echo "hypervisor=$WORD"
@@ -191,8 +210,14 @@ driver_modules() { # NAME VERSION INITSTATE REFCNT
 }
 
 driver_marks() {
+  for path in "$R"/sys/class/infiniband/*/device/vpd; do # NVLink 5 switches are managed through network functions
+    [ -r "$path" ] && grep -aq SW_MNG "$path" && path=$(readlink -f "${path%/vpd}") && echo "sw_mng=${path##*/}"
+  done
   [ -e "$R/usr/bin/nvidia-uninstall" ] && echo runfile=/usr/bin/nvidia-uninstall
   [ -d "$R/run/nvidia/driver" ] && echo container=/run/nvidia/driver
+  for path in etc/dgx-release opt/azurehpc opt/deeplearning opt/aws/dlami etc/eks/nvidia-open-supported-devices.txt; do
+    [ -e "$R/$path" ] && echo "image=/$path" && break # catalog/images.yaml has their names
+  done
   for path in "$R"/proc/driver/nvidia/gpus/*; do
     [ -d "$path" ] && echo "gpu=${path##*/}"
   done
@@ -283,11 +308,27 @@ blacklist() { # PATH:LINE
   return 0
 }
 
+mok_enrolled() { # of the certificate that DKMS signs with: Ubuntu's place, then DKMS's own
+  command -v mokutil >/dev/null 2>&1 || return 0
+  for certificate in "$R/var/lib/shim-signed/mok/MOK.der" "$R/var/lib/dkms/mok.pub"; do
+    [ -r "$certificate" ] || continue
+    case $(mokutil --test-key "$certificate" 2>/dev/null) in # mokutil(1); its exit codes differ between versions
+      *'already enrolled'*) echo mok_enrolled=1 ;;
+      *'enrollment request'*) echo mok_pending=1 ;;
+      *'not enrolled'*) echo mok_enrolled=0 ;;
+    esac
+    return 0
+  done
+  return 0
+}
+
 security() {
   if [ -d "$R/sys/firmware/efi" ]; then echo uefi=1; else echo uefi=0; fi
   path=$R/sys/firmware/efi/efivars
   if [ -r "$path/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c" ]; then # four bytes of attributes, then the value
-    echo "secure_boot=$(od -An -tu1 -j4 -N1 "$path/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c" | tr -d ' \n')"
+    secure=$(od -An -tu1 -j4 -N1 "$path/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c" | tr -d ' \n')
+    echo "secure_boot=$secure"
+    [ "$secure" != 1 ] || mok_enrolled
   fi
   [ -e "$path/MokNew-605dab50-e046-4300-abb6-3dd810dd8b23" ] && echo mok_pending=1
   word "$R/sys/kernel/security/lockdown"; [ "$WORD" != - ] && echo "lockdown=$WORD"
@@ -296,7 +337,7 @@ security() {
 
 # ---- packages
 
-PACKAGES='nvidia|libcuda|cuda|docker|containerd|moby|^runc|^cri-|podman|kube|^dkms|^linux-(image|headers|generic|modules-nvidia)|^kernel|mokutil|shim|dracut|initramfs-tools|unattended-upgrades|dnf-automatic|^gcc|^make|^(gnupg2?|gpg|curl|curl-minimal|wget|ca-certificates|epel-release)$|versionlock'
+PACKAGES='nvidia|libcuda|cuda|docker|containerd|moby|^runc|^cri-|podman|kube|^dkms|^linux-(image|headers|generic|modules-nvidia)|^kernel|mokutil|shim|dracut|initramfs-tools|unattended-upgrades|dnf-automatic|^gcc|^make|^(gnupg2?|gpg2?|nvlsm|curl|curl-minimal|wget|ca-certificates|epel-release)$|versionlock'
 
 do_dpkg() {
   find_tool dpkg-query || return 127
@@ -311,12 +352,19 @@ do_rpm() {
   grep -E "$PACKAGES" "$T/rpm.all" || :
 }
 
+do_pacman() { # NAME VERSION
+  find_tool pacman || return 127
+  "$TOOL" -Q >"$T/pacman.all" || return $?
+  grep -E "$PACKAGES" "$T/pacman.all" || :
+}
+
 sources() { # paths of repository files and pins that name NVIDIA or gpunode
   for path in "$R"/etc/apt/sources.list "$R"/etc/apt/sources.list.d/* "$R"/etc/apt/preferences "$R"/etc/apt/preferences.d/* \
-    "$R"/etc/yum.repos.d/*.repo; do
+    "$R"/etc/yum.repos.d/*.repo "$R"/etc/zypp/repos.d/*.repo; do
     [ -f "$path" ] && [ -r "$path" ] && set -- "$@" "$path"
   done
-  for path in "$R"/etc/apt/sources.list.d/gpunode* "$R"/etc/apt/preferences.d/gpunode* "$R"/etc/yum.repos.d/gpunode*; do
+  for path in "$R"/etc/apt/sources.list.d/gpunode* "$R"/etc/apt/preferences.d/gpunode* "$R"/etc/yum.repos.d/gpunode* \
+    "$R"/etc/zypp/repos.d/gpunode*; do
     [ -f "$path" ] && echo "$path"
   done
   [ $# -gt 0 ] && grep -liE 'nvidia|cuda' "$@"
@@ -331,8 +379,17 @@ keyrings() {
   return 0
 }
 
-package_lock() { # PID COMMAND PATH: fcntl locks are named by inode in /proc/locks
-  for path in var/lib/dpkg/lock-frontend var/lib/dpkg/lock var/lib/apt/lists/lock var/lib/rpm/.rpm.lock var/cache/dnf/metadata_lock.pid; do
+package_lock() { # PID COMMAND PATH: fcntl locks are named by inode in /proc/locks; others are files that hold a pid
+  for path in run/zypp.pid var/run/yum.pid; do
+    word "$R/$path"
+    case $WORD in *[!0-9]* | '') continue ;; esac
+    pid=$WORD
+    [ -d "$R/proc/$pid" ] || continue
+    word "$R/proc/$pid/comm"
+    echo "$pid $WORD /$path"
+  done
+  for path in var/lib/dpkg/lock-frontend var/lib/dpkg/lock var/lib/apt/lists/lock var/lib/rpm/.rpm.lock usr/lib/sysimage/rpm/.rpm.lock \
+    var/cache/dnf/metadata_lock.pid; do
     [ -e "$R/$path" ] && set -- "$@" "$R/$path"
   done
   [ $# -gt 0 ] && [ -r "$R/proc/locks" ] || return 0
@@ -350,14 +407,27 @@ auto_upgrade() {
   return 0
 }
 
+apt_archives() { # live lines of .list files, then the .sources files with a blank line between; passwords in addresses masked
+  [ -d "$R/etc/apt" ] || return 0
+  {
+    grep -hsE '^[[:space:]]*deb[[:space:]]' "$R/etc/apt/sources.list" "$R"/etc/apt/sources.list.d/*.list
+    for path in "$R"/etc/apt/sources.list.d/*.sources; do
+      [ -r "$path" ] && echo && grep -iE '^(Types|URIs|Suites|Components|Signed-By|Enabled):|^[[:space:]]*$' "$path"
+    done
+  } | sed 's|://[^/@[:space:]]*@|://***@|g'
+  return 0
+}
+
 # ---- running daemons
 
 processes() { # names of container daemons that run on this host, not inside one of its containers
   mine=$(readlink "$R/proc/self/ns/pid" 2>/dev/null)
+  chroot=
+  if chrooted; then chroot=1; fi
   for path in "$R"/proc/[0-9]*; do
     word "$path/comm"
     case $WORD in
-      dockerd | containerd | kubelet | crio | k3s-server | k3s-agent | rke2 | k0s) ;;
+      dockerd | containerd | kubelet | crio | k3s-server | k3s-agent | rke2 | k0s | kubelite) ;;
       containerd-shim | containerd-shim*) echo "${path##*/}" >>"$T/shims"; continue ;;
       *) continue ;;
     esac
@@ -365,6 +435,8 @@ processes() { # names of container daemons that run on this host, not inside one
     [ -n "$mine" ] && [ -n "$theirs" ] && [ "$mine" != "$theirs" ] && continue
     theirs=$(readlink "$path/root" 2>/dev/null)
     [ -n "$theirs" ] && [ "$theirs" != / ] && continue
+    # A chroot sees the daemons of the machine it is made on, and their root is not ours.
+    [ -n "$chroot" ] && [ "$(stat -Lc %d:%i "$path/root/." 2>/dev/null)" != "$(stat -Lc %d:%i "$R/.")" ] && continue
     echo "${path##*/} $WORD"
   done
 }
@@ -372,6 +444,17 @@ processes() { # names of container daemons that run on this host, not inside one
 process() { # PID COMM
   echo "comm=$2"
   sed -n 's/^PPid:[[:space:]]*/ppid=/p' "$R/proc/$1/status" 2>/dev/null
+  uid=$(sed -n 's/^Uid:[[:space:]]*\([0-9]*\).*/\1/p' "$R/proc/$1/status" 2>/dev/null)
+  if [ "${uid:-0}" != 0 ]; then # a rootless engine: whose, and where that user's files are
+    echo "uid=$uid"
+    sed -n 's/^Gid:[[:space:]]*\([0-9]*\).*/gid=\1/p' "$R/proc/$1/status" 2>/dev/null
+    awk -F: -v uid="$uid" '$3 == uid { print "user=" $1; print "home=" $6; exit }' "$R/etc/passwd" 2>/dev/null
+    # Its own word on the folders, and no other of its environment.
+    tr '\0' '\n' <"$R/proc/$1/environ" 2>/dev/null | sed -n 's/^HOME=/env_&/p; s/^XDG_CONFIG_HOME=/env_&/p; s/^XDG_RUNTIME_DIR=/env_&/p'
+    # Its /etc holds links to the names that were there when it started, and no later ones.
+    path=$R/proc/$1/root/etc/nvidia-container-runtime
+    if [ -d "${path%/*}" ] && [ ! -d "$path" ] && [ ! -h "$path" ]; then echo sees_toolkit=0; fi
+  fi
   exe=$(readlink "$R/proc/$1/exe" 2>/dev/null)
   exe=${exe%" (deleted)"}
   [ -n "$exe" ] && echo "exe=$exe"
@@ -410,7 +493,7 @@ imports() { # FILE on the host: what its top-level `imports` names, globs expand
   awk '/^[ \t]*\[/ && !on { exit }
     /^[ \t]*imports[ \t]*=/ { on = 1 }
     on { line = $0; sub(/^[ \t]*#.*/, "", line)
-      while (match(line, /"[^"]*"/)) { print substr(line, RSTART + 1, RLENGTH - 2); line = substr(line, RSTART + RLENGTH) }
+      while (match(line, /"[^"]*"|\047[^\047]*\047/)) { print substr(line, RSTART + 1, RLENGTH - 2); line = substr(line, RSTART + RLENGTH) }
       if (line ~ /\]/) exit }' "$R$1" 2>/dev/null | while read -r pattern; do
     case $pattern in /*) ;; *) pattern=${1%/*}/$pattern ;; esac
     for path in $R$pattern; do
@@ -433,6 +516,14 @@ engine_containerd() { # PID CONFIG SOCKET BINARY: its files now, its answers in 
     mv "$T/deeper" "$T/level"
   done
   cat "$T/$key:files" >>"$T/wanted"
+  # Where a drop-in would go, and what an import of that folder would bring into force.
+  for path in "$R${2%/*}"/conf.d/*.toml; do
+    [ -f "$path" ] && echo "${path#"$R"}" >>"$T/wanted"
+  done
+  # what a distribution writes this config from, at every start
+  for path in "$R${2%/*}"/*.tmpl "$R${2%/*}/containerd-template.toml"; do
+    if [ -f "$path" ]; then echo "${path#"$R"}" >>"$T/wanted"; fi
+  done
   echo "$key:files" >>"$T/late"
   ENGINE=$4
   if [ -n "$R" ]; then ENGINE=$R$4; fi
@@ -461,17 +552,20 @@ engine_option() { # ARGS_FILE CONFIG -> SOCKET
 
 container_engines() {
   : >"$T/wanted"; : >"$T/late"; : >"$T/slow"; : >"$T/sockets"
-  docker_pid='' containerd_pid=''
+  docker_pid='' containerd_pid='' rootless_pids=''
   while read -r pid comm <&3; do
     process "$pid" "$comm" >"$T/process:$pid"
     echo "process:$pid" >>"$T/late"
-    [ "$comm" = dockerd ] && docker_pid=$pid
+    [ "$comm" = dockerd ] || continue
+    if grep -q '^uid=' "$T/process:$pid"; then rootless_pids="$rootless_pids $pid"; else docker_pid=$pid; fi
   done 3<"$T/processes"
   while read -r pid comm <&3; do
     [ "$comm" = containerd ] || continue
     one=$T/process:$pid
     # dockerd's own containerd is dockerd's business
-    [ -n "$docker_pid" ] && grep -qx "ppid=$docker_pid" "$one" && continue
+    for pid_of_docker in $docker_pid $rootless_pids; do
+      grep -qx "ppid=$pid_of_docker" "$one" && continue 2
+    done
     option "$one" config c
     absolute "$pid" "${VALUE:-/etc/containerd/config.toml}"
     config=$VALUE
@@ -492,6 +586,89 @@ container_engines() {
     if [ -n "$binary" ]; then engine_containerd 0 "$config" "$SOCKET" "$binary"; fi
   fi
   engine_docker
+  for pid in $rootless_pids; do engine_rootless "$pid"; done
+  engine_crio
+  for carrier in k3s rke2 k0s; do
+    find_tool "$carrier" || continue
+    if [ "$carrier" = k0s ]; then job k0s:version 5 "$TOOL" version; else job "$carrier:version" 5 "$TOOL" --version; fi
+    echo "$carrier:version" >>"$T/slow"
+  done
+  if find_tool podman; then
+    job podman 8 do_podman "$TOOL"
+    echo podman >>"$T/slow"
+  fi
+}
+
+engine_crio() {
+  exec_start crio.service "$T/unit-crio"
+  one=$T/unit-crio crio_pid=''
+  while read -r pid comm <&3; do
+    if [ "$comm" = crio ]; then crio_pid=$pid one=$T/process:$pid; fi
+  done 3<"$T/processes"
+  binary=$(sed -n 's/^exe=//p' "$one" 2>/dev/null)
+  [ -n "$binary" ] || binary=$(sed -n 's/^arg=//p' "$one" 2>/dev/null | sed 1q)
+  if [ -z "$binary" ] && find_tool crio; then binary=${TOOL#"$R"}; fi
+  [ -n "$binary" ] || return 0
+  option "$one" config c; config=${VALUE:-/etc/crio/crio.conf}
+  option "$one" config-dir d; folder=${VALUE:-/etc/crio/crio.conf.d}
+  option "$one" listen ''; SOCKET=${VALUE:-/var/run/crio/crio.sock}
+  printf 'config=%s\nfolder=%s\nsocket=%s\nbinary=%s\n' "$config" "$folder" "$SOCKET" "$binary" >"$T/crio"
+  echo crio >>"$T/late"
+  for path in "$R$config" "$R$folder"/*; do
+    if [ -e "$path" ]; then echo "${path#"$R"}" >>"$T/wanted"; fi
+  done
+  if [ -x "$R$binary" ]; then
+    job crio:version 5 "$R$binary" --version
+    echo crio:version >>"$T/slow"
+  fi
+  if [ -n "$crio_pid" ]; then
+    job crio:config 6 gpunode_crio_config "$R$SOCKET"
+    echo crio:config >>"$T/slow"
+  fi
+}
+
+do_podman() { # PODMAN: its version, and its default runtime for root
+  "$1" --version || return $?
+  # The first podman of root makes the storage; a look must not.
+  [ -e "$R/var/lib/containers/storage/db.sql" ] || [ -e "$R/var/lib/containers/storage/libpod" ] || return 0
+  "$1" info --format 'default={{.Host.OCIRuntime.Name}}' || return $?
+  "$1" --runtime nvidia info --format 'known={{.Host.OCIRuntime.Name}}' 2>/dev/null
+  return 0
+}
+
+engine_files() { # configuration of other engines that is merged from several files
+  for path in "$R"/etc/rancher/k3s/config.yaml "$R"/etc/rancher/k3s/config.yaml.d/* "$R"/etc/rancher/rke2/config.yaml \
+    "$R"/etc/rancher/rke2/config.yaml.d/* "$R"/var/lib/rancher/k3s/agent/etc/containerd/*.tmpl \
+    "$R"/var/lib/rancher/rke2/agent/etc/containerd/*.tmpl "$R"/etc/k0s/containerd.toml "$R"/etc/k0s/containerd.d/*.toml \
+    "$R"/var/snap/microk8s/current/args/containerd-template.toml "$R"/etc/containers/containers.conf \
+    "$R"/etc/containers/containers.conf.d/* "$R"/root/.config/containers/containers.conf \
+    "$R"/root/.config/containers/containers.conf.d/*; do
+    [ -e "$path" ] && echo "${path#"$R"}"
+  done
+  # The distribution's own one is a manual of 30 KiB with every line commented out.
+  path=/usr/share/containers/containers.conf
+  [ -r "$R$path" ] && grep -qE '^[[:space:]]*(runtime[[:space:]]*=|nvidia)' "$R$path" && echo "$path"
+  return 0
+}
+
+engine_rootless() { # PID: a user's own dockerd
+  one=$T/process:$1
+  option "$one" config-file ''
+  config=$VALUE
+  folder=$(sed -n 's/^env_XDG_CONFIG_HOME=//p' "$one")
+  home=$(sed -n 's/^env_HOME=//p' "$one")
+  [ -n "$home" ] || home=$(sed -n 's/^home=//p' "$one")
+  absolute "$1" "${config:-${folder:-${home:-/home/$(sed -n 's/^uid=//p' "$one")}/.config}/docker/daemon.json}"
+  config=$VALUE
+  option "$one" host H
+  folder=$(sed -n 's/^env_XDG_RUNTIME_DIR=//p' "$one")
+  SOCKET=${folder:-/run/user/$(sed -n 's/^uid=//p' "$one")}/docker.sock
+  case $VALUE in unix://*) SOCKET=${VALUE#unix://} ;; esac
+  printf 'config=%s\nsocket=%s\n' "$config" "$SOCKET" >"$T/docker:$1"
+  echo "docker:$1" >>"$T/late"
+  printf '%s\n' "$config" >>"$T/wanted"
+  job "docker:$1:info" 6 gpunode_docker_info "$R$SOCKET"
+  echo "docker:$1:info" >>"$T/slow"
 }
 
 engine_docker() {
@@ -516,6 +693,14 @@ engine_docker() {
     job docker:version 5 "$R$binary" --version
     echo docker:version >>"$T/slow"
   fi
+}
+
+handler_paths() { # PATH 1|0: the executables that engines' files name for nvidia, and whether they can be run
+  while read -r path; do
+    [ -r "$R$path" ] && sed 's|\\/|/|g' "$R$path" | grep -aoE "[\"'](/[^\"']*)?/nvidia-container-runtime[^\"'/]*[\"']"
+  done <"$T/wanted" | sort -u | sed "s/^.//; s/.$//" | while read -r path; do
+    if [ -f "$R$path" ] && [ -x "$R$path" ]; then echo "$path 1"; else echo "$path 0"; fi
+  done
 }
 
 kubernetes() {
@@ -551,10 +736,12 @@ toolkit() {
 }
 
 tools() {
-  for name in apt-get dpkg-query dnf yum zypper rpm update-initramfs dracut mkinitcpio systemctl docker dockerd containerd ctr \
+  for name in apt-get dpkg-query dnf yum zypper tdnf pacman rpm update-initramfs dracut mkinitcpio systemctl docker dockerd containerd ctr \
     crictl crio podman snap python3 curl nvidia-smi nvidia-modprobe mokutil grubby; do
     find_tool "$name" || continue
     echo "${TOOL#"$R"}"
+    # dnf is dnf-3 or dnf5, and yum may be either
+    case $name in dnf | yum) [ ! -h "$TOOL" ] || { link=$(readlink -f "$TOOL") && echo "${link#"$R"}"; } ;; esac
   done
   [ -e "$R/snap/bin/docker" ] && echo /snap/bin/docker
   return 0
@@ -608,6 +795,7 @@ gpunode_probe() {
   job services 5 systemctl show --no-pager -p Id,LoadState,ActiveState,SubState,UnitFileState,MainPID,NRestarts,ExecStart $UNITS
   job dpkg 10 do_dpkg
   job rpm 15 do_rpm
+  job pacman 10 do_pacman
   job dkms 10 dkms status
   job nvidia_ko 10 do_nvidia_ko
   job modinfo 5 do_modinfo
@@ -623,20 +811,23 @@ gpunode_probe() {
   processes >"$T/processes"
 
   for name in identity pci modules driver_modules driver_marks kernel_trees next_boot blacklist security keyrings \
-    package_lock auto_upgrade shims toolkit tools devices dev_char; do
+    package_lock auto_upgrade apt_archives shims toolkit tools devices dev_char; do
     "$name" >"$T/$name" 2>/dev/null
   done
   { cat "$R/proc/cmdline" || :; } >"$T/cmdline" 2>/dev/null
+  { cat "$R/proc/version" || :; } >"$T/kernel_version" 2>/dev/null
   { grep nvidia "$R/proc/devices" || :; } >"$T/proc_devices" 2>/dev/null
   finish services
   container_engines
   kubernetes >"$T/kubernetes" 2>/dev/null
-  for name in identity os pci modules driver_modules driver_marks cmdline kernel_trees next_boot blacklist security keyrings \
-    package_lock auto_upgrade processes shims toolkit tools devices dev_char proc_devices kubernetes; do
+  for name in identity os pci modules driver_modules driver_marks cmdline kernel_version kernel_trees next_boot blacklist security keyrings \
+    package_lock auto_upgrade apt_archives processes shims toolkit tools devices dev_char proc_devices kubernetes; do
     show "$name"
   done
   while read -r name <&3; do show "$name"; done 3<"$T/late"
   show sockets
+  handler_paths >"$T/handler_paths" 2>/dev/null
+  if [ -s "$T/handler_paths" ]; then show handler_paths; fi
   sources 2>/dev/null | sort -u | sed "s|^$R||" >"$T/sources"
   show sources
   # /var/run is /run on every current distribution; the same file twice would look like two specifications.
@@ -647,9 +838,14 @@ gpunode_probe() {
   while read -r path; do set -- "$@" "$path"; done <"$T/sources"
   while read -r path; do set -- "$@" "$path"; done <"$T/cdi"
   while read -r path; do set -- "$@" "$path"; done <"$T/wanted"
+  engine_files >"$T/engine_files"
+  while read -r path; do set -- "$@" "$path"; done <"$T/engine_files"
   show_files "$@" /etc/nvidia-container-runtime/config.toml /run/reboot-required /run/reboot-required.pkgs \
     /etc/dnf/plugins/versionlock.list /etc/dnf/versionlock.toml /etc/yum/pluginconf.d/versionlock.list \
-    /etc/modprobe.d/gpunode-nouveau.conf /etc/modules-load.d/gpunode-nvidia.conf /etc/containerd/config.toml /etc/docker/daemon.json
+    /etc/zypp/locks /etc/tdnf/locks.d/gpunode.conf /etc/pacman.d/gpunode-hold.conf \
+    /etc/modprobe.d/gpunode-nouveau.conf /etc/modules-load.d/gpunode-nvidia.conf /etc/modprobe.d/gpunode-coherent.conf \
+    /etc/udev/rules.d/71-gpunode-dev-char.rules /etc/gpunode/mig.conf \
+    /etc/gpunode/mig.sh /etc/systemd/system/gpunode-mig.service /etc/containerd/config.toml /etc/docker/daemon.json
   if [ -r "$R/var/lib/gpunode/journal.jsonl" ]; then
     tail -n 2000 "$R/var/lib/gpunode/journal.jsonl" >"$T/journal"
     show journal
@@ -657,7 +853,7 @@ gpunode_probe() {
     printf '@ journal unreadable permission denied\n'
   fi
 
-  for name in services dpkg rpm dkms nvidia_ko modinfo ldconfig lspci ctk_version; do emit "$name"; done
+  for name in services dpkg rpm pacman dkms nvidia_ko modinfo ldconfig lspci ctk_version; do emit "$name"; done
   for name in driver_version driver_params busy; do
     if [ -e "$T/$name.limit" ]; then emit "$name"; fi
   done
@@ -678,5 +874,10 @@ smi() {
   else
     job smi "${GPUNODE_SMI_LIMIT_S:-30}" nvidia-smi -q -x
     emit smi
+    # Instances by name stand in the list only.
+    if grep -q '<current_mig>Enabled' "$T/smi.out" 2>/dev/null; then
+      job smi_list "${GPUNODE_SMI_LIMIT_S:-30}" nvidia-smi -L
+      emit smi_list
+    fi
   fi
 }

@@ -20,6 +20,10 @@ class Process:
     exe: str | None = None  # None for who may not read /proc/PID/exe
     unit: str | None = None  # the service in its cgroup
     argv: tuple[str, ...] = ()
+    uid: int | None = None  # of a daemon that does not run as root; None: it does
+    user: str | None = None  # that uid's name
+    gid: int | None = None  # beside uid
+    sees_toolkit: bool = True  # its /etc has nvidia-container-runtime
 
     @property
     def binary(self) -> str | None:
@@ -40,16 +44,6 @@ def parse_processes(sections: Sections) -> tuple[Process, ...]:
     return tuple(_process(int(words[0]), sections.text(f"process:{words[0]}")) for words in listed if len(words) == 2)
 
 
-def option(argv: tuple[str, ...], *names: str) -> str | None:
-    """The last value of an option, as `--name value` or `--name=value`."""
-    value = None
-    for here, after in zip(argv, (*argv[1:], ""), strict=True):
-        name, equals, attached = here.partition("=")
-        if name in names:
-            value = attached if equals else after
-    return value or None
-
-
 def unit_of(process: Process, units: Mapping[str, Mapping[str, str]]) -> str | None:
     """The unit whose MainPID it is, else the service in its cgroup."""
     main = (name for name, value in units.items() if value.get("MainPID") == str(process.pid))
@@ -67,5 +61,9 @@ def _process(pid: int, text: str) -> Process:
         ppid=int(value["ppid"]) if value.get("ppid", "").isdigit() else None,
         exe=value.get("exe"),
         unit=services[0] if services else None,
+        uid=int(value["uid"]) if value.get("uid", "").isdigit() else None,
+        user=value.get("user"),
+        gid=int(value["gid"]) if value.get("gid", "").isdigit() else None,
+        sees_toolkit=value.get("sees_toolkit") != "0",
         argv=tuple(re.findall(r"^arg=(.*)$", text, re.MULTILINE)),
     )

@@ -18,6 +18,7 @@ class Identity:
     hostname: str = ""
     boot_id: str | None = None
     init: str = "none"
+    init_scripts: tuple[str, ...] = ()
     virtualization: str | None = None
 
 
@@ -40,6 +41,7 @@ def parse_identity(text: str) -> Identity:
     hostname=gpu07
     boot_id=763bc20e-1e78-4731-b993-2f6418be2d8e
     init=systemd
+    init_scripts=docker
     hypervisor=QEMU
     """
     value = {key: word for key, word in key_values(text).items() if word != "-"}
@@ -55,6 +57,7 @@ def parse_identity(text: str) -> Identity:
         hostname=value.get("hostname", ""),
         boot_id=value.get("boot_id"),
         init=value.get("init", "none"),
+        init_scripts=tuple(value.get("init_scripts", "").split()),
         virtualization=virtualization,
     )
 

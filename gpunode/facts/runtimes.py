@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from gpunode.facts.engines import carrier_of, carrier_version, crio, own_files, podman, stopped_carriers
 from gpunode.facts.processes import Process, parse_processes, unit_of
 from gpunode.facts.release import key_values
 from gpunode.facts.services import exec_words
@@ -15,22 +16,23 @@ from gpunode.facts.wire import Sections
 from gpunode.model.facts import RuntimeFacts
 
 _VERSION = re.compile(r"\bv?(\d+\.\d+\.\d+)")
-# Distributions that carry a containerd of their own and write its config themselves.
-_CARRIERS = ("k3s", "rke2", "k0s", "microk8s")
 
 Units = Mapping[str, Mapping[str, str]]
 
 
 def parse_runtimes(sections: Sections, units: Units) -> tuple[RuntimeFacts, ...]:
-    """docker first, then every containerd that is not docker's own."""
+    """docker first, then every containerd that is not docker's own, CRI-O, and podman."""
     running = parse_processes(sections)
-    dockers = [_docker(sections, units, p) for p in running if p.comm == "dockerd"][:1] or _stopped_docker(
-        sections, units
-    )
+    daemons = [p for p in running if p.comm == "dockerd"]
+    rootless = [_rootless_docker(sections, p) for p in daemons if p.uid is not None]
+    dockers = [_docker(sections, units, p) for p in daemons if p.uid is None][:1]
+    if not dockers and not rootless:
+        dockers = _stopped_docker(sections, units)
     keys = sorted(name for name in sections.commands if re.fullmatch(r"containerd:\d+:files", name))
     by_pid = {p.pid: p for p in running}
     containerds = [_containerd(sections, units, int(key.split(":")[1]), by_pid) for key in keys]
-    return (*dockers, *containerds)
+    stopped = stopped_carriers(units, tuple(containerds), sections)
+    return (*dockers, *rootless, *containerds, *stopped, *crio(sections, units, running), *podman(sections))
 
 
 def _docker(sections: Sections, units: Units, process: Process | None) -> RuntimeFacts:
@@ -48,6 +50,7 @@ def _docker(sections: Sections, units: Units, process: Process | None) -> Runtim
         version=_version(str(info.get("ServerVersion", "")) or sections.text("docker:version")),
         config_path=value.get("config", "/etc/docker/daemon.json"),
         unit=unit,
+        pid=process.pid if process else None,
         socket=value.get("socket", "/var/run/docker.sock"),
         binary=binary,
         active=process is not None and _active(units, unit),
@@ -60,7 +63,47 @@ def _docker(sections: Sections, units: Units, process: Process | None) -> Runtim
         containers_running=info["ContainersRunning"] if isinstance(info.get("ContainersRunning"), int) else None,
         flags=argv[1:],
         snap=_is_snap(binary, unit, sections),
+        missing_binaries=_missing_binaries(sections),
     )
+
+
+def _rootless_docker(sections: Sections, process: Process) -> RuntimeFacts:
+    """A user's own dockerd (docs.docker.com/engine/security/rootless): their file, their unit, their socket.
+
+    Its answer is the word of a program that is theirs: one that makes no sense counts as none.
+    """
+    value = key_values(sections.text(f"docker:{process.pid}"))
+    try:
+        info = _object(sections.text(f"docker:{process.pid}:info"))
+    except ValueError:
+        info = {}
+    cdi = info.get("CDISpecDirs")
+    return RuntimeFacts(
+        name="docker",
+        version=_version(str(info.get("ServerVersion", ""))),
+        config_path=value.get("config", ""),
+        unit="docker.service",
+        pid=process.pid,
+        socket=value.get("socket", ""),
+        binary=process.binary,
+        active=bool(info),
+        effective_default=_word(info.get("DefaultRuntime")),
+        effective_source=f"docker /info of {process.user or process.uid}" if info else "",
+        handlers=tuple(sorted(_mapping(info.get("Runtimes")))),
+        cdi=bool(cdi) if isinstance(cdi, list) else None,
+        live_restore=info["LiveRestoreEnabled"] if isinstance(info.get("LiveRestoreEnabled"), bool) else None,
+        containers_running=info["ContainersRunning"] if isinstance(info.get("ContainersRunning"), int) else None,
+        flags=process.argv[1:],
+        missing_binaries=_missing_binaries(sections),
+        user=process.user or str(process.uid),
+        owner=f"{process.uid}:{process.uid if process.gid is None else process.gid}",
+        sees_toolkit=process.sees_toolkit,
+    )
+
+
+def _missing_binaries(sections: Sections) -> tuple[str, ...]:
+    lines = sections.text("handler_paths").splitlines()
+    return tuple(line.removesuffix(" 0") for line in lines if line.endswith(" 0"))
 
 
 def _stopped_docker(sections: Sections, units: Units) -> list[RuntimeFacts]:
@@ -83,11 +126,13 @@ def _containerd(sections: Sections, units: Units, pid: int, running: Mapping[int
     sockets = dict(line.split(None, 1) for line in sections.text("sockets").splitlines() if " " in line)
     namespaces = sections.text("shims").split()
     binary = (process.binary if process else None) or (argv[0] if argv else None)
+    carrier = carrier_of(unit, files[0]) if process and files else None
     return RuntimeFacts(
-        name=next((c for c in _CARRIERS if unit.startswith((c, f"snap.{c}"))), "containerd"),
+        name=carrier or "containerd",
         version=_version(sections.text(f"{key}:version")),
         config_path=files[0] if files else "/etc/containerd/config.toml",
         unit=unit,
+        pid=pid or None,
         socket=sockets.get(key, "/run/containerd/containerd.sock"),
         binary=binary,
         active=process is not None and _active(units, unit),
@@ -97,11 +142,13 @@ def _containerd(sections: Sections, units: Units, pid: int, running: Mapping[int
         systemd_cgroup=MappingProxyType(effective.get("systemd_cgroup", {})),
         cdi=effective.get("cdi"),
         containers_running=sum(n != "moby" for n in namespaces) if process else None,
-        imports=tuple(files[1:]),
+        imports=own_files(sections, carrier) if carrier in ("k3s", "rke2") else tuple(files[1:]),
         merged_config=dump,
         cri_error=None if config or process is None else _cri_error(sections, key),
         flags=argv[1:],
         snap=_is_snap(binary, unit, sections, client=False),
+        carrier=carrier_version(sections, carrier) if carrier else None,
+        carrier_flags=exec_words(units.get(unit, {}))[1:] if carrier else (),
     )
 
 

@@ -17,6 +17,7 @@ def parse_security(text: str) -> SecurityFacts:
     secure_boot=1
     lockdown=none [integrity] confidentiality
     selinux=1
+    mok_enrolled=1
     """
     value = key_values(text)
     chosen = re.search(r"\[(\w+)\]", value.get("lockdown", ""))
@@ -26,4 +27,5 @@ def parse_security(text: str) -> SecurityFacts:
         lockdown=chosen[1] if chosen else None,
         selinux=_SELINUX.get(value.get("selinux", "")),
         mok_pending=value.get("mok_pending") == "1",
+        mok_enrolled={"0": False, "1": True}.get(value.get("mok_enrolled", "")),
     )

@@ -11,7 +11,7 @@ _ABSENT = ("", "N/A", "[N/A]", "Unknown Error", "GPU access blocked by the opera
 _UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
-def parse_smi(text: str, code: int) -> SmiFacts:
+def parse_smi(text: str, code: int, instances: str = "") -> SmiFacts:
     """The answer and its exit code. Fields of a missing or garbled answer are None; `message` then says what came.
 
     <nvidia_smi_log><driver_version>580.95.05</driver_version><cuda_version>13.0</cuda_version>
@@ -27,8 +27,26 @@ def parse_smi(text: str, code: int) -> SmiFacts:
         log = ElementTree.fromstring(text[text.index("<nvidia_smi_log") :])
     except ElementTree.ParseError as fault:
         return SmiFacts(code, message=f"nvidia-smi's XML does not parse: {fault}")
-    gpus = tuple(_gpu(index, gpu) for index, gpu in enumerate(log.findall("gpu")))
+    cut = mig_profiles(instances)
+    gpus = tuple(_gpu(index, gpu, cut.get(index, ())) for index, gpu in enumerate(log.findall("gpu")))
     return SmiFacts(code, "", _text(log, "driver_version"), _first_word(_text(log, "cuda_version")), gpus)
+
+
+def mig_profiles(text: str) -> dict[int, tuple[str, ...]]:
+    """GPU index -> profiles of its instances, from `nvidia-smi -L`:
+
+    GPU 0: NVIDIA H200 (UUID: GPU-...)
+      MIG 2g.35gb     Device  2: (UUID: MIG-...)
+    """
+    found: dict[int, tuple[str, ...]] = {}
+    index = -1
+    for line in text.splitlines():
+        gpu, mig = re.match(r"GPU (\d+):", line), re.match(r"\s+MIG (\S+)\s", line)
+        if gpu:
+            index = int(gpu[1])
+        elif mig:
+            found[index] = (*found.get(index, ()), mig[1])
+    return found
 
 
 def short_address(bus_id: str) -> str:
@@ -37,7 +55,7 @@ def short_address(bus_id: str) -> str:
     return f"{domain[-4:].zfill(4)}:{rest}"
 
 
-def _gpu(index: int, gpu: ElementTree.Element) -> SmiGpu:
+def _gpu(index: int, gpu: ElementTree.Element, profiles: tuple[str, ...]) -> SmiGpu:
     persistence = _text(gpu, "persistence_mode")
     return SmiGpu(
         index=index,
@@ -47,6 +65,8 @@ def _gpu(index: int, gpu: ElementTree.Element) -> SmiGpu:
         memory_total_bytes=_bytes(_text(gpu, "fb_memory_usage/total")),
         persistence=None if persistence is None else persistence == "Enabled",
         mig_mode=_text(gpu, "mig_mode/current_mig"),
+        mig_pending=_text(gpu, "mig_mode/pending_mig"),
+        mig_profiles=profiles,
         ecc_mode=_text(gpu, "ecc_mode/current_ecc"),
         fabric_state=_raw(gpu, "fabric/state"),
         fabric_status=_raw(gpu, "fabric/status"),

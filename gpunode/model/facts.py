@@ -53,6 +53,7 @@ class KernelFacts:
     blacklisted: frozenset[str] = frozenset()  # modules that modprobe.d or the command line keep away
     next_boot: str | None = None  # release that boots next, as far as it can be told
     initramfs_tool: str | None = None  # "update-initramfs" | "dracut" | "mkinitcpio"
+    compiler: int | None = None  # major version of the gcc that built the running kernel; None: another compiler
     reboot_required: str | None = None  # what asks for one: contents of /run/reboot-required.pkgs
 
 
@@ -88,6 +89,8 @@ class SmiGpu:
     memory_total_bytes: int | None = None
     persistence: bool | None = None
     mig_mode: str | None = None  # "Enabled" | "Disabled" | None (no MIG)
+    mig_pending: str | None = None  # the mode after the card's next reset
+    mig_profiles: tuple[str, ...] = ()  # "1g.10gb", one for each instance
     ecc_mode: str | None = None
     fabric_state: str | None = None  # "Completed", "In Progress", "N/A"
     fabric_status: str | None = None
@@ -131,6 +134,8 @@ class DriverFacts:
     # soname -> real paths in loader order, from ldconfig -p: {"libcuda.so.1": ("/usr/lib/.../libcuda.so.595.91.07",)}
     runfile: bool = False  # /usr/bin/nvidia-uninstall is there: a .run installer was used
     container: bool = False  # /run/nvidia/driver is there: a driver container (GPU Operator) owns the driver
+    image: str | None = None  # "/etc/dgx-release": the mark of an image that brings its own driver
+    switch_management: tuple[str, ...] = ()  # PCI addresses of functions whose VPD says SW_MNG: NVLink 5 switches
     kernel_log: tuple[str, ...] = ()  # NVRM and nvidia lines of this boot, oldest first
     busy: tuple[str, ...] = ()  # "pid command" of processes that hold /dev/nvidia*
 
@@ -158,11 +163,11 @@ class ToolkitFacts:
 class RuntimeFacts:
     """One container engine on this host, as its running daemon sees itself where it could be asked."""
 
-    name: str  # "docker" | "containerd"
+    name: str  # one of model.spec.RUNTIMES
     version: str | None  # "28.5.2"
     config_path: str  # the file the running daemon really uses
-    unit: str  # systemd unit, "docker.service"
-    socket: str  # path of the API socket
+    unit: str  # systemd unit, "docker.service"; "" for an engine without a daemon (podman)
+    socket: str  # path of the API socket; "" without a daemon
     binary: str | None = None  # executable of the running daemon or of the unit's ExecStart
     active: bool = False  # the daemon runs and its unit is active
     effective_default: str | None = None  # asked of the running daemon; None when it could not be asked
@@ -177,6 +182,22 @@ class RuntimeFacts:
     cri_error: str | None = None  # why CRI does not answer though the daemon runs
     flags: tuple[str, ...] = ()  # the daemon's command line after the binary
     snap: bool = False  # installed as a snap: its files are not where packages put them
+    missing_binaries: tuple[str, ...] = ()  # paths that its config names for a handler and the disk does not have
+    user: str | None = None  # whose rootless dockerd it is; None: it runs as root
+    owner: str = ""  # "UID:GID" of that user; "": root
+    sees_toolkit: bool = True  # its /etc has nvidia-container-runtime; a rootless one copies the names when it starts
+    carrier: str | None = None  # version of the Kubernetes that carries it, "1.31.4+k3s1" (k3s, rke2, k0s)
+    init: str = "systemd"  # HostFacts.init: who starts it again
+    pid: int | None = None  # of the running daemon
+    carrier_flags: tuple[str, ...] = ()  # what follows the binary in its unit's ExecStart: "server", "--disable", ...
+
+    @property
+    def label(self) -> str:
+        """Its name among all engines of one host, which may run several containerds: "containerd@containerd-gpu"."""
+        unit = self.unit.removesuffix(".service")
+        if self.user:
+            return f"{self.name}@{self.user}"
+        return f"{self.name}@{unit}" if self.name == "containerd" and unit not in ("", self.name) else self.name
 
 
 @dataclass(frozen=True)
@@ -190,14 +211,25 @@ class PackageVersion:
 
 
 @dataclass(frozen=True)
+class AptArchive:
+    """One live entry of apt's lists: an address, a suite, and the components taken from it."""
+
+    uri: str  # "http://deb.debian.org/debian"
+    suite: str  # "bookworm", "bookworm-updates"
+    components: tuple[str, ...]  # () for a flat repository
+    signed_by: str | None = None  # its keyring, where the entry names one
+
+
+@dataclass(frozen=True)
 class PackageFacts:
-    manager: str | None = None  # "apt" | "dnf"; None: none that gpunode knows
+    manager: str | None = None  # a key of packages.registry.BACKENDS; None: none that gpunode knows
     installed: Mapping[str, PackageVersion] = field(default_factory=lambda: MappingProxyType({}))
-    held: frozenset[str] = frozenset()  # apt-mark hold / versionlock
+    held: frozenset[str] = frozenset()  # apt-mark hold, versionlock, addlock, locks.d, IgnorePkg
     sources: tuple[FileFacts, ...] = ()  # apt lists and .sources, yum .repo files that name NVIDIA, and pins
     lock_holder: str | None = None  # "243 (unattended-upgr)" while another process holds the lock
     auto_upgrade: bool | None = None  # unattended-upgrades or dnf-automatic applies updates by itself
     keys: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # keyring path -> sha256
+    archives: tuple[AptArchive, ...] = ()  # what apt's lists name; () also when the probe did not look
 
 
 @dataclass(frozen=True)
@@ -206,7 +238,8 @@ class SecurityFacts:
     uefi: bool | None = None
     lockdown: str | None = None  # "none" | "integrity" | "confidentiality"
     selinux: str | None = None  # "Enforcing" | "Permissive" | "Disabled"
-    mok_pending: bool = False
+    mok_pending: bool = False  # a key waits for MokManager
+    mok_enrolled: bool | None = None  # the firmware knows the key DKMS signs with; None: not known, or no such key
 
 
 @dataclass(frozen=True)
@@ -242,7 +275,8 @@ class HostFacts:
     kernel: KernelFacts
     root: bool  # the probe ran as root
     virtualization: str | None = None  # hypervisor vendor, "container", or None on bare metal
-    init: str = "systemd"  # "systemd" | "openrc" | "none"
+    init: str = "systemd"  # "systemd" | "openrc" | "sysv" | "chroot" (an image that is being made) | "none"
+    init_scripts: tuple[str, ...] = ()  # of engines, in /etc/init.d: "docker"
     pci: tuple[PciDevice, ...] = ()  # in bus order
     driver: DriverFacts = DriverFacts()
     devices: tuple[DeviceNode, ...] = ()
@@ -268,7 +302,12 @@ class HostFacts:
         return self.files.get(path, FileFacts(path))
 
     def runtime(self, name: str) -> RuntimeFacts | None:
+        """The first engine of that kind."""
         return next((r for r in self.runtimes if r.name == name), None)
+
+    def labelled(self, label: str) -> RuntimeFacts | None:
+        """The one engine of that label."""
+        return next((r for r in self.runtimes if r.label == label), None)
 
 
 NVIDIA_VENDOR = "10de"

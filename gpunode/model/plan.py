@@ -19,7 +19,11 @@ class Run:
     detach: bool = False  # runs as its own unit on the host and is re-attached to: package transactions
     retry: tuple[float, ...] = ()  # pauses in seconds before each further try, while the code is not in `ok`
     packages: tuple[str, ...] = ()  # names that this command installs or removes, so that undo knows what came and went
+    files: tuple[str, ...] = ()  # files that this command itself writes, so that undo knows about them
     says: str = ""  # what a person calls it: "apt-get install nvidia-open"; "" = the argv
+    looks: bool = False  # it changes nothing: where only such commands ran, there is nothing to undo
+    remedies: tuple[tuple[int, str], ...] = ()  # exit code -> what now, where the usual words would not help
+    receipt: bool = False  # what it answers is kept in the journal: the resolver's answer, the versions that were found
 
 
 @dataclass(frozen=True)
@@ -34,12 +38,14 @@ class PutFile:
         None  # run before the rename with {candidate} in argv or stdin replaced by the new file's path
     )
     any_before: bool = False  # a file only gpunode owns: whatever was there before may be replaced
+    owner: str = ""  # "UID:GID" of a user in whose home it is: written, and its folders made, as that user; "": root
 
 
 @dataclass(frozen=True)
 class RemoveFile:
     path: str
     expect_sha256: str | None = None  # None: whatever is there
+    owner: str = ""  # as in PutFile
 
 
 @dataclass(frozen=True)
@@ -63,6 +69,7 @@ class Step:
     actions: tuple[Action, ...]
     undo: tuple[Action, ...] = ()
     diff: str = ""  # unified diff of the files it changes, secrets masked, for a person
+    by_hand: str = ""  # what a person must type afterwards, since gpunode cannot: a daemon that nothing starts again
 
 
 @dataclass(frozen=True)
@@ -71,6 +78,24 @@ class Kept:
 
     id: str
     text: str
+    by_hand: str = ""  # what a person must type before it is in force; "" = nothing
+
+
+@dataclass(frozen=True)
+class Undoing:
+    """What a plan of `gpunode undo` takes back."""
+
+    runs: tuple[str, ...]  # the journal's runs, oldest first
+    packages: bool = False  # packages, holds and repositories go too
+    left: tuple[Kept, ...] = ()  # what should go and stays, since it is no longer gpunode's alone; with words to type
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the host's resolver would do for a step: "install NAME VERSION", "upgrade ...", "remove ..." a line."""
+
+    step: str  # its id
+    changes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -82,8 +107,20 @@ class Plan:
     steps: tuple[Step, ...] = ()
     kept: tuple[Kept, ...] = ()
     reboot: str | None = None  # why a reboot is needed after the steps; None when not
+    console: str | None = (
+        None  # what only a person at the console can do at that reboot; gpunode then makes none itself
+    )
     replan_after: bool = False  # facts will change in ways the plan cannot foresee: probe and plan again
+    undo: Undoing | None = None  # None: a plan of setup
+    answers: tuple[Answer, ...] = ()  # of the package manager, for the steps that it could be asked about
+    explanation: tuple[str, ...] = ()  # why this driver and no other, when that expires; lines "Label    text"
 
     @property
     def empty(self) -> bool:
-        return not self.steps and self.reboot is None
+        return not self.steps and self.reboot is None and not self.by_hand
+
+    @property
+    def by_hand(self) -> tuple[str, ...]:
+        """What only a person can do for this host, in words to type."""
+        words = (*(step.by_hand for step in self.steps), *(kept.by_hand for kept in self.kept))
+        return tuple(filter(None, words))

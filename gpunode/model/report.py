@@ -49,6 +49,7 @@ class RunReport:
     evidence: str = ""
     remedy: str = ""
     code: ExitCode = ExitCode.DONE
+    by_hand: tuple[str, ...] = ()  # what only a person can do now, in words to type
 
     @property
     def changed(self) -> bool:

@@ -55,7 +55,7 @@ class RebootPolicy(str, Enum):
     IF_NEEDED = "if-needed"
 
 
-RUNTIMES = ("docker", "containerd")
+RUNTIMES = ("docker", "containerd", "crio", "k3s", "rke2", "k0s", "microk8s", "podman")
 PARTS = ("driver", "toolkit", "runtime", "kubernetes")
 
 
@@ -67,6 +67,54 @@ class RuntimeSpec:
     cdi: bool = False  # CDI enabled in the engine
     handler: str = "nvidia"
     path: str = "/usr/bin/nvidia-container-runtime"
+    # containerd: the file that is added beside its config.toml. None: what suits the daemon's version; "none": nothing
+    # is added, the file that has the last word is edited; else an absolute path.
+    drop_in: str | None = None
+
+
+@dataclass(frozen=True)
+class ToolkitConfig:
+    """What nvidia-container-runtime's own config.toml shall say; None leaves the file's word."""
+
+    mode: str | None = None  # one of TOOLKIT_MODES
+    no_cgroups: bool | None = None  # true for engines that run without root, and for no other
+    accept_envvar_when_unprivileged: bool | None = None  # false: NVIDIA_VISIBLE_DEVICES gives cards to privileged only
+    accept_volume_mounts: bool | None = None  # cards are asked for by mounts below /var/run/nvidia-container-devices
+    runtimes: tuple[str, ...] | None = None  # low-level runtimes in the order they are looked for
+    log_level: str | None = None
+    runtime_debug: str | None = None  # absolute path of the runtime's log; "": none
+    cli_debug: str | None = None  # absolute path of nvidia-container-cli's log; "": none
+
+
+TOOLKIT_MODES = ("auto", "legacy", "cdi", "csv", "jit-cdi")
+# Where each field stands in config.toml, as `nvidia-ctk config --set` names it.
+TOOLKIT_SETTINGS: dict[str, tuple[str, ...]] = {
+    "mode": ("nvidia-container-runtime", "mode"),
+    "no_cgroups": ("nvidia-container-cli", "no-cgroups"),
+    "accept_envvar_when_unprivileged": ("accept-nvidia-visible-devices-envvar-when-unprivileged",),
+    "accept_volume_mounts": ("accept-nvidia-visible-devices-as-volume-mounts",),
+    "runtimes": ("nvidia-container-runtime", "runtimes"),
+    "log_level": ("nvidia-container-runtime", "log-level"),
+    "runtime_debug": ("nvidia-container-runtime", "debug"),
+    "cli_debug": ("nvidia-container-cli", "debug"),
+}
+
+
+def toolkit_field(name: str) -> str:
+    """The field for "nvidia-container-runtime.mode", or for "mode" alone where one setting is called so.
+
+    Raises UsageError that lists the names.
+    """
+    dotted = {".".join(keys): field for field, keys in TOOLKIT_SETTINGS.items()}
+    short = [field for field, keys in TOOLKIT_SETTINGS.items() if keys[-1] == name]
+    if name in dotted or len(short) == 1:
+        return dotted.get(name) or short[0]
+    meant = [f"{'.'.join(TOOLKIT_SETTINGS[field])}" for field in short]
+    raise UsageError(
+        f"--ctk-set {name!r} is " + (f"both {' and '.join(meant)}" if meant else "not a setting gpunode makes"),
+        evidence=f"the settings are {', '.join(sorted(dotted))}",
+        remedy="name one of them; nvidia-ctk config --set makes the others",
+    )
 
 
 @dataclass(frozen=True)
@@ -90,6 +138,47 @@ class ToolkitRequest:
         )
 
 
+_PROFILE = re.compile(r"\dg\.\d+gb(\+me|\+gfx|\+me\.all|-me)?")  # as nvidia-smi mig -lgip names them
+
+
+@dataclass(frozen=True)
+class MigLayout:
+    """How cards of one kind are cut: "all=1g.10gb:7", "2330=3g.40gb:2,1g.10gb:1", "h100 pcie=off"."""
+
+    cards: str  # "all", a PCI device id, or a card's name in lower case
+    profiles: tuple[tuple[str, int], ...] = ()  # (profile, how many); (): MIG off
+
+    @classmethod
+    def parse(cls, text: str) -> MigLayout:
+        """Raises UsageError showing the form."""
+        cards, equals, shape = text.strip().lower().partition("=")
+        parts = [part.strip().partition(":") for part in shape.split(",")]
+        right = all(_PROFILE.fullmatch(name) and re.fullmatch(r"[1-9]?", count) for name, _, count in parts)
+        if not equals or not cards.strip() or not (shape.strip() == "off" or right):
+            raise UsageError(
+                f"--mig {text!r} is not a layout",
+                evidence="the form is CARDS=PROFILE:COUNT,... or CARDS=off; CARDS is all, a PCI id, or a card's name",
+                remedy="for example --mig all=1g.10gb:7, or --mig 2330=3g.40gb:2",
+            )
+        if shape.strip() == "off":
+            return cls(cards.strip())
+        return cls(cards.strip(), tuple((name, int(count or 1)) for name, _, count in parts))
+
+    def __str__(self) -> str:
+        return f"{self.cards}={','.join(f'{n}:{c}' for n, c in self.profiles) or 'off'}"
+
+
+def parse_mig(text: str) -> tuple[MigLayout, ...]:
+    """Layouts joined by commas; a word without "=" belongs to the layout before it. Raises UsageError."""
+    layouts: list[str] = []
+    for word in text.split(","):
+        if "=" in word or not layouts:
+            layouts.append(word)
+        else:
+            layouts[-1] += f",{word}"
+    return tuple(MigLayout.parse(layout) for layout in layouts)
+
+
 @dataclass(frozen=True)
 class Expectation:
     """What a check may hold the host to."""
@@ -106,17 +195,48 @@ class Spec:
     driver_source: DriverSource = DriverSource.AUTO
     toolkit: ToolkitRequest = ToolkitRequest()
     toolkit_channel: str = "stable"  # "stable" | "experimental"
+    toolkit_config: ToolkitConfig = ToolkitConfig()
     runtimes: tuple[str, ...] | None = None  # None: every engine found (auto); (): none
     runtime: RuntimeSpec = RuntimeSpec()
     only: tuple[str, ...] = PARTS
     reboot: RebootPolicy = RebootPolicy.NEVER
     hold: bool = True
-    mirror: str | None = None  # https URL that stands for NVIDIA's repositories
+    cuda: str | None = None  # CUDA toolkit beside the driver, "13.0"; None: none is managed
+    mirror: str | None = None  # https or file URL that stands for NVIDIA's repositories, or holds a local one
     trust_keys: tuple[str, ...] = field(default=())  # full fingerprints, 40 upper-case hex digits
     proxy: str | None = None  # for the package manager; may carry a password, so never printed
     allow_no_gpu: bool = False
     allow_container_restart: bool = False
+    allow_gpu_in_use: bool = False  # a driver may be replaced below processes that use it
+    mig: tuple[MigLayout, ...] | None = None  # None: leave the cards as they are
     expect: Expectation = Expectation()
+
+
+def parse_cuda(text: str) -> str | None:
+    """'none' -> None, '13.0' -> '13.0'; raises UsageError for anything else."""
+    word = text.strip().lower()
+    if word == "none":
+        return None
+    if re.fullmatch(r"\d{2}\.\d", word):
+        return word
+    raise UsageError(
+        f"--cuda {text!r} is not a CUDA toolkit",
+        evidence="the forms are: none, a version with its minor number such as 13.0",
+        remedy="choose one of the two forms; gpunode catalog cuda lists the versions",
+    )
+
+
+def parse_mirror(text: str) -> str:
+    """An https or file URL; '/srv/nvidia' -> 'file:///srv/nvidia'. Raises UsageError for anything else."""
+    word = text.strip()
+    url = f"file://{word}" if word.startswith("/") else word
+    if re.fullmatch(r"(https://[^\s/?#@]+|file:///[^\s/?#]+)(/[^\s?#]*)?", url):
+        return url
+    hidden = re.sub(r"[^/@\s]+@", "***@", text)  # a password in it stays out of the message
+    raise UsageError(
+        f"--mirror {hidden!r} is not of the right form",
+        evidence="it is an https:// URL, or a folder on the host: /srv/nvidia or file:///srv/nvidia",
+    )
 
 
 def parse_fingerprint(text: str) -> str:
@@ -138,15 +258,27 @@ def parse_runtimes(text: str) -> tuple[str, ...] | None:
         return None
     if word == "none":
         return ()
-    names = tuple(n.strip() for n in word.split(",") if n.strip())
-    unknown = [n for n in names if n not in RUNTIMES]
+    # A label may follow: "docker@Ann" is the one that the user Ann runs without root.
+    names = tuple(_labelled(n.strip()) for n in text.split(",") if n.strip())
+    unknown = [n for n in names if not _is_runtime(n)]
     if unknown or not names:
         raise UsageError(
             f"--runtime {text!r}: {', '.join(unknown) or 'nothing'} is not a container runtime gpunode configures",
-            evidence=f"it configures {', '.join(RUNTIMES)}",
+            evidence=f"it configures {', '.join(RUNTIMES)}, and docker@USER, which USER runs without root",
             remedy="name one or more of them with commas, or auto, or none",
         )
     return names
+
+
+def _labelled(word: str) -> str:
+    kind, at, label = word.partition("@")
+    return f"{kind.lower()}{at}{label}"
+
+
+def _is_runtime(name: str) -> bool:
+    kind, at, label = name.partition("@")
+    has_labels = kind in ("docker", "containerd")
+    return kind in RUNTIMES and (not at or (has_labels and bool(re.fullmatch(r"[\w.@$+-]+", label))))
 
 
 def parse_only(text: str) -> tuple[str, ...]:

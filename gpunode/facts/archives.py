@@ -1,0 +1,50 @@
+"""Which parts of a Debian archive this host draws on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from gpunode.model.facts import AptArchive
+
+
+def parse_archives(text: str) -> tuple[AptArchive, ...]:
+    """The live entries of apt's lists, as `apt_archives` shows them: lines of .list files, stanzas of .sources files.
+
+    deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian bookworm main
+
+    Types: deb
+    URIs: http://deb.debian.org/debian
+    Suites: bookworm bookworm-updates
+    Components: main
+    Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
+    """
+    found: list[AptArchive] = []
+    for part in re.split(r"\n[ \t]*\n", text):
+        if re.search(r"(?im)^URIs:", part):
+            found += _stanza(part)
+        else:
+            found += (entry for line in part.splitlines() if (entry := _line(line)))
+    return tuple(found)
+
+
+def _line(line: str) -> AptArchive | None:
+    match = re.match(r"\s*deb\s+(?:\[([^\]]*)\]\s*)?(\S+)\s+(\S+)((?:\s+[^\s#]+)*)", line)
+    if match is None:
+        return None
+    key = re.search(r"signed-by=(\S+)", match[1] or "")
+    return AptArchive(match[2], match[3], tuple(match[4].split()), key[1] if key else None)
+
+
+def _stanza(text: str) -> Iterator[AptArchive]:
+    fields: dict[str, str] = {}
+    for line in text.splitlines():
+        name, colon, value = line.partition(":")
+        if colon and not line.startswith((" ", "\t", "#")):
+            fields[name.strip().lower()] = value.strip()
+    off = fields.get("enabled", "yes").lower() in ("no", "false", "0")
+    if off or "deb" not in fields.get("types", "").split():
+        return
+    for uri in fields.get("uris", "").split():
+        for suite in fields.get("suites", "").split():
+            yield AptArchive(uri, suite, tuple(fields.get("components", "").split()), fields.get("signed-by") or None)

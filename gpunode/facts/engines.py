@@ -1,0 +1,131 @@
+"""Container engines beside docker and containerd: CRI-O, podman, and distributions of Kubernetes that do not run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from posixpath import dirname
+
+from gpunode.facts.processes import Process, unit_of
+from gpunode.facts.release import key_values
+from gpunode.facts.services import exec_words
+from gpunode.facts.wire import Sections
+from gpunode.model.facts import RuntimeFacts
+from gpunode.runtimes.table import carriers
+
+Units = Mapping[str, Mapping[str, str]]
+
+
+def carrier_of(unit: str, config_path: str) -> str | None:
+    """The distribution of Kubernetes whose unit or whose generated config this is; None: containerd by itself."""
+    names = (c.name for c in carriers() if unit.startswith((c.name, f"snap.{c.name}")) or config_path == c.config)
+    return next(names, None)
+
+
+def carrier_version(sections: Sections, name: str) -> str | None:
+    """ "k3s version v1.31.4+k3s1 (a562d090)", "v1.31.4+k0s.0" -> "1.31.4+k3s1" """
+    return _version(sections.text(f"{name}:version"))
+
+
+def own_files(sections: Sections, name: str) -> tuple[str, ...]:
+    """k3s and rke2: the files of theirs that people write, in the order in which they are read."""
+    folder = next(c.reads for c in carriers() if c.name == name)
+    main = f"{folder}/config.yaml"
+    here = main in sections.files and sections.files[main].exists
+    return (*((main,) if here else ()), *_below(sections, f"{main}.d"))
+
+
+def stopped_carriers(units: Units, running: tuple[RuntimeFacts, ...], sections: Sections) -> tuple[RuntimeFacts, ...]:
+    """Installed, and its containerd does not run: what it would use is known from where it always keeps it."""
+    found = []
+    for one in carriers():
+        unit = next((u for u in one.units if units.get(u, {}).get("LoadState") == "loaded"), None)
+        if unit is None or any(r.name == one.name for r in running):
+            continue
+        version = carrier_version(sections, one.name)
+        flags = exec_words(units[unit])[1:]
+        found.append(RuntimeFacts(one.name, None, one.config, unit, one.socket, carrier=version, carrier_flags=flags))
+    return tuple(found)
+
+
+def crio(sections: Sections, units: Units, running: tuple[Process, ...]) -> tuple[RuntimeFacts, ...]:
+    """`crio:config` is what the running daemon says it uses, as TOML:
+
+    [crio.runtime]
+    default_runtime = "crun"
+    [crio.runtime.runtimes.crun]
+    """
+    value = key_values(sections.text("crio"))
+    if not value:
+        return ()
+    process = next((p for p in running if p.comm == "crio"), None)
+    unit = (unit_of(process, units) if process else None) or "crio.service"
+    config = sections.text("crio:config") or None
+    default = re.search(r'^\s*default_runtime\s*=\s*"([^"]+)"', config or "", re.MULTILINE)
+    names = re.findall(r'^\s*\[crio\.runtime\.runtimes\."?([^"\].]+)"?\]\s*$', config or "", re.MULTILINE)
+    active = process is not None and units.get(unit, {}).get("ActiveState", "active") == "active"
+    return (
+        RuntimeFacts(
+            name="crio",
+            version=_version(sections.text("crio:version"), release_only=True),
+            config_path=value.get("config", "/etc/crio/crio.conf"),
+            unit=unit,
+            socket=value.get("socket", "/var/run/crio/crio.sock"),
+            binary=value.get("binary"),
+            pid=process.pid if process else None,
+            active=active,
+            effective_default=default[1] if default else None,
+            effective_source="crio status config" if default else "",
+            handlers=tuple(sorted(set(names))),
+            cdi=True if process else None,  # there is no switch for it
+            imports=_below(sections, value.get("folder", "/etc/crio/crio.conf.d")),
+            merged_config=config,
+            cri_error="CRI-O runs, and its socket does not answer" if active and config is None else None,
+            flags=(process.argv if process else exec_words(units.get(unit, {})))[1:],
+        ),
+    )
+
+
+def podman(sections: Sections) -> tuple[RuntimeFacts, ...]:
+    """A podman for root, which has no daemon. Before its first use nothing is asked, for that would set it up:
+
+    podman version 5.4.2
+    default=crun
+    known=nvidia
+    """
+    answer = sections.commands.get("podman")
+    if answer is None or answer.rc == 127:
+        return ()
+    value = key_values(answer.text)
+    binary = next((t for t in sections.text("tools").split() if t.endswith("/podman")), "podman")
+    broken = None if answer.rc == 0 else (answer.text.strip().splitlines() or ["podman info fails"])[-1]
+    default = value.get("default") or None
+    return (
+        RuntimeFacts(
+            name="podman",
+            version=_version(answer.text, release_only=True),
+            config_path="/etc/containers/containers.conf",
+            unit="",
+            socket="",
+            binary=binary,
+            active=True,
+            effective_default=default,
+            effective_source="podman info" if default else "",
+            handlers=tuple(sorted({name for name in (default, value.get("known")) if name})),
+            imports=_below(sections, "/etc/containers/containers.conf.d"),
+            cdi=True,  # from 4.1 on, without a switch
+            cri_error=broken,
+        ),
+    )
+
+
+def _below(sections: Sections, folder: str) -> tuple[str, ...]:
+    """The files of a folder, in the order of their names."""
+    return tuple(sorted(path for path, file in sections.files.items() if dirname(path) == folder and file.exists))
+
+
+def _version(text: str, *, release_only: bool = False) -> str | None:
+    found = re.search(r"\bv?(\d+\.\d+\.\d+)(\S*)", text)
+    if found is None:
+        return None
+    return found[1] if release_only else found[1] + found[2]

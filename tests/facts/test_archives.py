@@ -1,0 +1,53 @@
+"""apt's lists, in both of their spellings."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpunode.facts.archives import parse_archives
+from gpunode.model.facts import AptArchive
+
+KEY = "/usr/share/keyrings/debian-archive-keyring.gpg"
+MAIN = AptArchive("http://deb.debian.org/debian", "bookworm", ("main", "contrib"), KEY)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(
+            f"deb [signed-by={KEY}] http://deb.debian.org/debian bookworm main contrib\n", (MAIN,), id="a line"
+        ),
+        pytest.param(
+            "deb [arch=amd64] http://deb.debian.org/debian bookworm main # note\n",
+            (AptArchive("http://deb.debian.org/debian", "bookworm", ("main",)),),
+            id="a line without a key, and a comment",
+        ),
+        pytest.param(
+            "Types: deb deb-src\nURIs: http://deb.debian.org/debian\nSuites: bookworm\n"
+            f"Components: main contrib\nSigned-By: {KEY}\n",
+            (MAIN,),
+            id="a stanza",
+        ),
+        pytest.param(
+            "Types: deb\nURIs: http://x/\nSuites: a b\nEnabled: no\nComponents: main\n", (), id="a disabled stanza"
+        ),
+        pytest.param("Types: deb-src\nURIs: http://x/\nSuites: a\nComponents: main\n", (), id="sources only"),
+        pytest.param("# deb http://x/ a main\ndeb-src http://x/ a main\n", (), id="comments and sources"),
+        pytest.param(
+            "deb https://developer.download.nvidia.com/x/ /\n",
+            (AptArchive("https://developer.download.nvidia.com/x/", "/", ()),),
+            id="a flat one",
+        ),
+    ],
+)
+def test_parse_archives(text: str, expected: tuple[AptArchive, ...]) -> None:
+    assert parse_archives(text) == expected
+
+
+def test_lines_and_stanzas_stand_side_by_side() -> None:
+    text = "deb http://a/ x main\n\nTypes: deb\nURIs: http://b/\nSuites: y z\nComponents: main\n"
+    assert [(a.uri, a.suite) for a in parse_archives(text)] == [
+        ("http://a/", "x"),
+        ("http://b/", "y"),
+        ("http://b/", "z"),
+    ]

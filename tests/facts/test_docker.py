@@ -1,0 +1,114 @@
+"""Which dockerd is whose, and which executables its file names in vain; as each shell sees it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gpunode.facts.runtimes import parse_runtimes
+from gpunode.facts.wire import decode
+from gpunode.model.facts import RuntimeFacts
+from tests.facts.hosts import make_root, run_probe
+
+PASSWD = "root:x:0:0:root:/root:/bin/bash\nalice:x:1000:1000:Alice:/srv/home/alice:/bin/bash\n"
+SHELLS = [("dash",), ("bash",), ("busybox", "ash")]
+each_shell = pytest.mark.parametrize("shell", SHELLS, ids=lambda words: words[-1])
+
+
+def dockers(shell: tuple[str, ...], root: Path) -> tuple[RuntimeFacts, ...]:
+    done = run_probe(shell, root)
+    assert done.returncode == 0, done.stderr
+    return tuple(engine for engine in parse_runtimes(decode(done.stdout), {}) if engine.name == "docker")
+
+
+def add(root: Path, name: str, text: str) -> None:
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def rootless(root: Path, pid: int, *flags: str) -> None:
+    add(root, "etc/passwd", PASSWD)
+    add(root, f"proc/{pid}/comm", "dockerd\n")
+    ids = "Uid:\t1000\t1000\t1000\t1000\nGid:\t100\t100\t100\t100\n"
+    add(root, f"proc/{pid}/status", f"Name:\tdockerd\nPPid:\t77\n{ids}")
+    add(root, f"proc/{pid}/cmdline", "\0".join(("dockerd", *flags, "")))
+    unit = "/user.slice/user-1000.slice/user@1000.service/app.slice/docker.service"
+    add(root, f"proc/{pid}/cgroup", f"0::{unit}\n")
+
+
+@each_shell
+def test_a_users_dockerd_is_not_taken_for_the_hosts(shell: tuple[str, ...], tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    rootless(root, 990)
+    hosts, theirs = dockers(shell, root)
+    assert (hosts.user, hosts.config_path, hosts.flags) == (None, "/etc/docker/daemon.json", ("-H", "fd://"))
+    assert theirs.user == "alice"
+    assert theirs.config_path == "/srv/home/alice/.config/docker/daemon.json"
+    assert theirs.socket == "/run/user/1000/docker.sock"
+    assert (theirs.label, theirs.owner, theirs.pid) == ("docker@alice", "1000:100", 990)
+
+
+@each_shell
+def test_a_users_dockerd_is_asked_and_what_makes_no_sense_counts_as_no_answer(
+    shell: tuple[str, ...], tmp_path: Path
+) -> None:
+    root = make_root(tmp_path)
+    rootless(root, 990)
+    sections = decode(run_probe(shell, root).stdout)
+    for answer, default in (
+        ('{"DefaultRuntime": "crun", "ServerVersion": "27.1.2"}', "crun"),
+        ("[]", None),
+        ("x", None),
+    ):
+        told = replace(sections.commands["docker:990:info"], text=answer)
+        seen = parse_runtimes(replace(sections, commands={**sections.commands, "docker:990:info": told}), {})
+        theirs = next(engine for engine in seen if engine.user)
+        assert (theirs.effective_default, theirs.active) == (default, default is not None)
+
+
+@each_shell
+def test_its_own_environment_says_where_a_users_dockerd_looks(shell: tuple[str, ...], tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    rootless(root, 990)
+    words = ("HOME=/x", "XDG_CONFIG_HOME=/srv/conf", "SECRET=1", "XDG_RUNTIME_DIR=/tmp/run-1000", "")
+    add(root, "proc/990/environ", "\0".join(words))
+    (theirs,) = (engine for engine in dockers(shell, root) if engine.user)
+    assert (theirs.config_path, theirs.socket) == ("/srv/conf/docker/daemon.json", "/tmp/run-1000/docker.sock")
+    assert b"SECRET" not in run_probe(shell, root).stdout
+
+
+@each_shell
+@pytest.mark.parametrize(
+    ("name", "sees"), [("hosts", False), ("nvidia-container-runtime/x", True)], ids=["newer", "there"]
+)
+def test_a_users_dockerd_sees_what_was_in_etc_when_it_started(
+    shell: tuple[str, ...], tmp_path: Path, name: str, sees: bool
+) -> None:
+    root = make_root(tmp_path)
+    rootless(root, 990)
+    add(root, f"proc/990/root/etc/{name}", "")
+    assert [engine.sees_toolkit for engine in dockers(shell, root) if engine.user] == [sees]
+
+
+@each_shell
+def test_a_users_dockerd_alone_does_not_make_a_docker_of_the_host(shell: tuple[str, ...], tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    for name in ("comm", "status", "cmdline"):
+        (root / "proc/900" / name).unlink()
+    rootless(root, 990, "--config-file", "/srv/d.json", "-H", "unix:///srv/d.sock")
+    (theirs,) = dockers(shell, root)
+    assert (theirs.user, theirs.config_path, theirs.socket) == ("alice", "/srv/d.json", "/srv/d.sock")
+
+
+@each_shell
+def test_an_executable_that_the_file_names_and_the_disk_lacks(shell: tuple[str, ...], tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    here, gone = "/usr/local/bin/nvidia-container-runtime", "/run/nvidia/toolkit/nvidia-container-runtime.cdi"
+    add(root, here[1:], "#!/bin/sh\n")
+    (root / here[1:]).chmod(0o755)
+    entries = f'{{"a": {{"path": "{here}"}}, "b": {{"path": "{gone}"}}, "c": {{"path": "nvidia-container-runtime"}}}}'
+    add(root, "etc/docker/daemon.json", f'{{"runtimes": {entries}}}'.replace("/nvidia/", "\\/nvidia\\/"))
+    assert [docker.missing_binaries for docker in dockers(shell, root)] == [(gone,)]
