@@ -12,10 +12,11 @@ failed() {
 }
 
 # The heartbeat: the lock's mtime. "" means that the caller holds no lock. A lock that is no longer ours stops us.
+# touch -c: a script of a run that was cut off may beat right when the lock is given back, and must not make a new one.
 keep_lock() {
     [ -n "$1" ] || return 0
     case $(cat "$lock" 2>/dev/null) in
-        *"\"$1\""*) touch "$lock" ;;
+        *"\"$1\""*) touch -c "$lock" ;;
         *) echo "lock-lost"; exit 0 ;;
     esac
 }
@@ -23,7 +24,7 @@ keep_lock() {
 # Beat while something long runs; ends with this script, even when it is killed.
 beat() {
     [ -n "$1" ] || return 0
-    ( while sleep 10 && kill -0 $$ && grep -qF "\"$1\"" "$lock"; do touch "$lock"; done ) </dev/null >/dev/null 2>&1 &
+    ( while sleep 10 && kill -0 $$ && grep -qF "\"$1\"" "$lock"; do touch -c "$lock"; done ) </dev/null >/dev/null 2>&1 &
     beater=$!
 }
 
@@ -34,6 +35,47 @@ flush() {
         *sage* | *nvalid* | *nrecognized*) sync ;;
         *) failed "cannot flush $1 to disk: ${said#sync: }" ;;
     esac
+}
+
+# mine COMMAND...: by the hands of the file's own user (hands="UID:GID"). In a folder that is theirs, root would read and
+# write through any link that they put in its way.
+hands=''
+setpriv=setpriv
+mine() {
+    if [ -z "$hands" ]; then
+        LC_ALL=C "$@"
+        return
+    fi
+    LC_ALL=C "$setpriv" --reuid "${hands%:*}" --regid "${hands#*:}" --clear-groups -- "$@"
+}
+# take_hands UID:GID PATH: from here on `mine` is them; "" is root. A file in their folder that is not theirs stays.
+take_hands() {
+    hands=$1
+    [ -n "$hands" ] || return 0
+    # busybox has one of its own, which changes no user.
+    for one in /bin/setpriv /usr/bin/setpriv; do
+        [ ! -x "$one" ] || setpriv=$one
+    done
+    mine true 2>/dev/null || failed "no setpriv (util-linux) here writes as user ${hands%:*}, without which root does not write to $2"
+    [ ! -e "$2" ] || [ "$(stat -Lc %u "$2")" = "${hands%:*}" ] || failed "$2 is not a file of user ${hands%:*}, whose engine reads it"
+}
+# fill PATH: its bytes become what is on stdin.
+fill() {
+    if [ -z "$hands" ]; then
+        LC_ALL=C cat >"$1"
+    else
+        mine sh -c 'LC_ALL=C exec cat >"$1"' sh "$1"
+    fi
+}
+# seen PATH: `sha` by those hands.
+seen() {
+    if [ -z "$hands" ] || [ ! -e "$1" ]; then
+        sha "$1"
+        return
+    fi
+    sum=$(mine sha256sum "$1") || return 1
+    sum=${sum#\\}
+    echo "${sum%% *}"
 }
 
 # sha PATH: 64 hex digits, or "absent".
@@ -72,10 +114,10 @@ locate() {
 # swap: the candidate becomes the file. Both ends are flushed: a rename that was never flushed is lost in a power cut.
 swap() {
     flush "$candidate"
-    said=$(LC_ALL=C mv -f "$candidate" "$resolved" 2>&1 </dev/null) || failed "cannot replace $resolved: ${said#mv: }"
+    said=$(mine mv -f "$candidate" "$resolved" 2>&1 </dev/null) || failed "cannot replace $resolved: ${said#mv: }"
     flush "$folder"
 }
 
 relabel() {
-    if command -v restorecon >/dev/null 2>&1; then restorecon "$1" >/dev/null 2>&1 || :; fi
+    if command -v restorecon >/dev/null 2>&1; then mine restorecon "$1" >/dev/null 2>&1 || :; fi
 }

@@ -21,12 +21,12 @@ def put_file(host: Host, journal: Journal, step: str, action: PutFile) -> Writte
     """
     text = action.text.encode("utf-8", "surrogateescape")
     expect = "any" if action.any_before else action.expect_sha256 or "absent"
-    return _change(host, journal, step, action.path, expect, sha256(text), action.mode, text, action.validate)
+    return _change(host, journal, step, action, expect, sha256(text), action.mode, text, action.validate)
 
 
 def remove_file(host: Host, journal: Journal, step: str, action: RemoveFile) -> Written | None:
     """Remove the file; None when it was not there. Raises as put_file does."""
-    return _change(host, journal, step, action.path, action.expect_sha256 or "any", "absent", 0, b"", None)
+    return _change(host, journal, step, action, action.expect_sha256 or "any", "absent", 0, b"", None)
 
 
 def restore(host: Host, journal: Journal, step: str, written: Written, *, own: bool) -> str:
@@ -47,6 +47,7 @@ def restore(host: Host, journal: Journal, step: str, written: Written, *, own: b
         f"{written.uid}:{written.gid}",
         written.backup,
         str(written.folders),
+        written.hands,
     )
     word, _ = spoken(done)
     journal.delivered()
@@ -84,15 +85,17 @@ def _change(
     host: Host,
     journal: Journal,
     step: str,
-    path: str,
+    action: PutFile | RemoveFile,
     expect: str,
     after: str,
     mode: int,
     text: bytes,
     validate: Run | None,
 ) -> Written | None:
-    entry = journal.head("file", step=step, path=path, after=after)
-    words, limit_s = _validator(validate)
+    path = action.path
+    hands = {"hands": action.owner} if action.owner else {}
+    entry = journal.head("file", step=step, path=path, after=after, **hands)
+    words, limit_s = _validator(validate, action.owner)
     done = host.run(
         "put.sh",
         host.token,
@@ -119,14 +122,14 @@ def _change(
     return Written.from_entry(json.loads(rest))
 
 
-def _validator(validate: Run | None) -> tuple[tuple[str, ...], float]:
-    """put.sh's last arguments: limit, accepted codes, stdin, argv (with the env: a validator has no secrets)."""
+def _validator(validate: Run | None, owner: str) -> tuple[tuple[str, ...], float]:
+    """put.sh's last arguments: limit, accepted codes, stdin, owner, argv (with the env: a validator has no secrets)."""
     if validate is None:
-        return ("1", "0", ""), 0
+        return ("1", "0", "", owner), 0
     env = ("env", *(f"{name}={value}" for name, value in validate.env)) if validate.env else ()
     codes = " ".join(map(str, validate.ok))
     limit_s = max(1, round(validate.timeout_s))
-    return (str(limit_s), codes, validate.stdin, *env, *validate.argv), limit_s
+    return (str(limit_s), codes, validate.stdin, owner, *env, *validate.argv), limit_s
 
 
 def _invalid(path: str, code: str, done: Completed, validate: Run | None) -> StepFailed:

@@ -1,27 +1,31 @@
 # Write (text on stdin) or remove one file, whole or not at all. Says: same | drift SHA | invalid CODE + words | written JSON
 token=$1 pending=$2 entry=$3 path=$4 expect=$5 want=$6 mode=$7 backup=$8 limit=$9
 shift 9
-codes=$1 input=$2
-shift 2
+codes=$1 input=$2 user=$3
+shift 3
 
 made=0
 cleanup() {
-    rm -f "$candidate" "$backup.part"
+    rm -f "$backup.part"
+    mine rm -f "$candidate"
     below=$folder
     while [ "$made" -gt 0 ]; do
-        rmdir "$below" 2>/dev/null || break
+        mine rmdir "$below" 2>/dev/null || break
         below=${below%/*} made=$((made - 1))
     done
 }
 
 keep_lock "$token"
 locate "$path"
-before=$(sha "$resolved" 2>/dev/null) || failed "cannot read $resolved"
+take_hands "$user" "$resolved"
+before=$(seen "$resolved" 2>/dev/null) || failed "cannot read $resolved"
 if [ "$before" = "$want" ]; then
     journal "$pending"
     echo same
     exit 0
 fi
+# Writing through it would put a file where nobody asked for one; replacing it would undo somebody's choice.
+[ ! -h "$path" ] || [ -e "$path" ] || failed "$path is a symbolic link to $(readlink "$path"), which is missing"
 case $expect in any | "$before") ;; *) echo "drift $before"; exit 0 ;; esac
 trap 'cleanup; exit 129' HUP INT TERM
 
@@ -30,7 +34,11 @@ facts='"before":"absent"'
 if [ "$before" != absent ]; then
     backup=$backup.$before
     said=$(umask 077 && mkdir -p "${backup%/*}" 2>&1) || failed "cannot make the backup folder: $said"
-    said=$(umask 077 && LC_ALL=C cp "$resolved" "$backup.part" 2>&1) || failed "cannot back up $path: ${said#cp: }"
+    if [ -n "$hands" ]; then
+        said=$(exec 2>&1; umask 077; mine cat "$resolved" >"$backup.part") || failed "cannot back up $path: ${said#cat: }"
+    else
+        said=$(umask 077 && LC_ALL=C cp "$resolved" "$backup.part" 2>&1) || failed "cannot back up $path: ${said#cp: }"
+    fi
     [ "$(sha "$backup.part")" = "$before" ] || failed "cannot back up $path: the copy differs"
     flush "$backup.part"
     mv -f "$backup.part" "$backup"
@@ -48,24 +56,24 @@ journal "$pending${pending:+
 }$entry"
 
 if [ "$want" = absent ]; then
-    said=$(LC_ALL=C rm -f "$resolved" 2>&1) || failed "cannot remove $resolved: ${said#rm: }"
+    said=$(mine rm -f "$resolved" 2>&1) || failed "cannot remove $resolved: ${said#rm: }"
     flush "$folder"
     printf 'written %s\n' "$entry"
     exit 0
 fi
 
 made=$missing
-said=$(umask 022 && LC_ALL=C mkdir -p "$folder" 2>&1) || failed "cannot make the folder $folder: ${said#mkdir: }"
-rm -f "$candidate" 2>/dev/null
+said=$(umask 022 && mine mkdir -p "$folder" 2>&1) || failed "cannot make the folder $folder: ${said#mkdir: }"
+mine rm -f "$candidate" 2>/dev/null
 if [ "$before" = absent ]; then
-    said=$(exec 2>&1; umask 077; : >"$candidate") || failed "cannot write beside $path: ${said##*"$candidate": }"
-    said=$(chmod "$mode" "$candidate" 2>&1) || failed "cannot set the mode of $candidate: $said"
+    said=$(exec 2>&1; umask 077; fill "$candidate" </dev/null) || failed "cannot write beside $path: ${said##*"$candidate": }"
+    said=$(mine chmod "$mode" "$candidate" 2>&1) || failed "cannot set the mode of $candidate: $said"
 else
     # Owner, mode, ACL and SELinux label travel with the copy; only the bytes are new.
-    said=$(LC_ALL=C cp -a "$resolved" "$candidate" 2>&1) || failed "cannot write beside $path: ${said#cp: }"
+    said=$(mine cp -a "$resolved" "$candidate" 2>&1) || failed "cannot write beside $path: ${said#cp: }"
 fi
-said=$(exec 2>&1; LC_ALL=C cat >"$candidate") || failed "cannot write $candidate: ${said##*: }"
-[ "$(sha "$candidate")" = "$want" ] || failed "the text for $path did not arrive whole"
+said=$(exec 2>&1; fill "$candidate") || failed "cannot write $candidate: ${said##*: }"
+[ "$(seen "$candidate")" = "$want" ] || failed "the text for $path did not arrive whole"
 flush "$candidate"
 
 if [ $# -gt 0 ]; then
@@ -90,10 +98,10 @@ fi
 
 # Once more, as close to the rename as sh can be: the validator took its time.
 keep_lock "$token" # whoever took it over meanwhile may be writing to the same candidate
-now=$(sha "$resolved")
+now=$(seen "$resolved")
 [ "$now" = "$before" ] || { cleanup; echo "drift $now"; exit 0; }
 swap
 made=0
 [ "$before" != absent ] || relabel "$resolved"
-[ "$(sha "$resolved")" = "$want" ] || failed "$path does not hold the new text after the rename"
+[ "$(seen "$resolved")" = "$want" ] || failed "$path does not hold the new text after the rename"
 printf 'written %s\n' "$entry"

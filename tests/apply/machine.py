@@ -25,12 +25,15 @@ class Machine:
         if self.lost:
             self.lost -= 1
             raise TransportError("connection reset")
-        text = script.replace("/var/lib/gpunode", str(self.state)).replace("/run/gpunode", str(self.root / "run"))
         begin = time.monotonic()
         done = subprocess.run(
-            [*self.shell, "-c", text], input=stdin, capture_output=True, timeout=timeout_s, check=False
+            [*self.shell, "-c", self.moved(script)], input=stdin, capture_output=True, timeout=timeout_s, check=False
         )
         return Completed(done.returncode, done.stdout, done.stderr, time.monotonic() - begin)
+
+    def moved(self, script: str) -> str:
+        """The script with gpunode's two folders below `root`."""
+        return script.replace("/var/lib/gpunode", str(self.state)).replace("/run/gpunode", str(self.root / "run"))
 
     def reconnect(self) -> None:
         self.reconnects += 1

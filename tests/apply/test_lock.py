@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
 from gpunode.apply.lock import HostLock, Owner, is_stale
+from gpunode.apply.shell import script_text
 from gpunode.errors import HostLocked
 from tests.apply.machine import Machine
 
@@ -60,3 +62,14 @@ def test_every_script_is_a_heartbeat(tmp_path: Path) -> None:
     os.utime(path, (1, 1))
     ours.host.run("survey.sh", ours.host.token)
     assert time.time() - path.stat().st_mtime < 30
+
+
+@pytest.mark.parametrize("shell", [("dash",), ("bash", "--posix"), ("busybox", "sh")], ids=["dash", "bash", "busybox"])
+def test_a_beat_while_the_lock_is_given_back_makes_no_new_one(tmp_path: Path, shell: tuple[str, ...]) -> None:
+    """A script whose connection was cut reads its own token, and then the controller removes the lock."""
+    path = tmp_path / "lock"
+    path.write_text('{"token": "t-here"}\n')
+    given_back = 'cat() { command cat "$@"; rm -f "$lock"; }\n'
+    script = script_text("common.sh").replace("/run/gpunode/lock", str(path)) + given_back + "keep_lock t-here"
+    subprocess.run([*shell, "-c", script], check=True)
+    assert not path.exists(), "nobody owns an empty lock, and everybody waits for it"

@@ -7,6 +7,7 @@ met before, and strikes then, meets every boundary between two acts of the whole
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import subprocess
 import sys
@@ -27,6 +28,7 @@ from .product_runs import Controller, expect
 JOURNAL = "/var/lib/gpunode/journal.jsonl"
 CONFIGS = ("/etc/docker/daemon.json", "/etc/containerd/config.toml")
 RUNS = 60  # more than a setup has acts
+EVERY = (0, 1)
 MOMENTS_S = (0.0, 0.02, 0.04, 0.06, 0.08, 0.1, 0.15, 0.2)  # after a write was announced
 SESSIONS = "/sys/fs/cgroup/user.slice/user-0.slice/session-*.scope/cgroup.procs"
 
@@ -101,34 +103,45 @@ def digest(host: Host, path: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("distribution", "engine", "blow"),
+    ("distribution", "engine", "blow", "strikes"),
     [
-        pytest.param("debian12", "docker", kill_controller, id="controller-debian12-docker"),
-        pytest.param("debian13", "containerd", kill_connection, id="sshd-debian13-containerd"),
+        pytest.param("debian12", "docker", kill_controller, EVERY, id="controller-debian12-docker"),
+        pytest.param("debian13", "containerd", kill_connection, EVERY, id="sshd-debian13-containerd"),
+        # Half the boundaries each, for time; together they meet all.
+        pytest.param("debian-sid", "containerd", kill_controller, (0, 2), id="controller-sid-containerd"),
+        pytest.param("debian-sid", "docker", kill_connection, (1, 2), id="sshd-sid-docker"),
     ],
 )
 def test_killed_at_every_boundary(
-    lab: Lab, tmp_path: Path, distribution: str, engine: str, blow: Callable[[Running, Host], None]
+    lab: Lab,
+    tmp_path: Path,
+    distribution: str,
+    engine: str,
+    blow: Callable[[Running, Host], None],
+    strikes: tuple[int, int],
 ) -> None:
+    """strikes (first, every): (0, 1) strikes at each act that was not met before, (1, 2) at the second, fourth ..."""
     host = lab.host(distribution, gpu="h100", runtime=engine)
     me, witness = Controller("ssh", tmp_path), Witness(host)
     witness.look()
-    struck: set[Act] = set()
+    met: set[Act] = set()
+    boundaries = itertools.count()
     for _ in range(RUNS):
         running = start(me, host, "--trust-key", lab.repo_fingerprint)
         while running.poll() is None:
             witness.look()
-            if new := witness.acts() - struck:
-                struck |= new
-                blow(running, host)
+            if new := witness.acts() - met:
+                met |= new
+                if next(boundaries) % strikes[1] == strikes[0]:
+                    blow(running, host)
             time.sleep(0.005)
         witness.assert_untorn()
         said = (tmp_path / "stderr").read_text()
-        assert running.returncode in (0, 3, -9), f"exit {running.returncode} after {len(struck)} kills:\n{said}"
+        assert running.returncode in (0, 3, -9), f"exit {running.returncode} after {len(met)} acts:\n{said}"
         if running.returncode == 0:
             break
     assert running.returncode == 0, "it never came to its end"
-    assert len(struck) > 20
+    assert len(met) > 20
     expect(me.gpunode(host, "setup", "--yes", "--trust-key", lab.repo_fingerprint), 0)
     assert host.nsrun("dpkg --audit; find /etc -name '.*.gpunode'").stdout == ""
     assert open_steps(parse_journal(host.read(JOURNAL))) == {}, "a cut-off step is still open after all is done"
@@ -207,13 +220,33 @@ def test_sshd_dies_inside_a_package_transaction(lab: Lab, tmp_path: Path) -> Non
     assert_finished(lab, me, host)
 
 
+def kill_transaction(host: Host) -> None:
+    host.fault("dkms_slow", False)
+    host.nsrun("systemctl kill -s KILL 'gpunode-*.service'", check=True)
+    host.nsrun("while pgrep -x dpkg; do sleep 0.05; done")
+
+
 def test_dpkg_itself_dies(lab: Lab, tmp_path: Path) -> None:
-    """What it left half-configured is said to be so, and is finished first by the next setup."""
+    """The way back lets dpkg finish what it had begun, without which apt takes nothing away; then the driver goes."""
     me = Controller("ssh", tmp_path)
     host, running = in_a_transaction(lab, me)
-    host.nsrun("systemctl kill -s KILL 'gpunode-*.service'", check=True)
-    # 5: apt refuses to take the packages away again before dpkg is repaired.
-    assert running.wait(120) in (1, 5), (tmp_path / "stderr").read_text()
+    before = host.nsrun("ls /var/lib/dpkg/updates", check=True).stdout
+    assert before, "dpkg was killed at a moment that apt does not mind"
+    kill_transaction(host)
+    assert running.wait(120) == 1, (tmp_path / "stderr").read_text()
+    assert "vanished without an exit code" in (tmp_path / "stderr").read_text()
+    assert host.nsrun("dpkg --audit").stdout == ""
+    assert host.nsrun("dpkg-query -W -f '${Status}' nvidia-open").stdout != "install ok installed"
+    assert_finished(lab, me, host)
+
+
+def test_dpkg_and_the_controller_die(lab: Lab, tmp_path: Path) -> None:
+    """As when the power goes: what dpkg left half-configured is finished first by the next setup."""
+    me = Controller("ssh", tmp_path)
+    host, running = in_a_transaction(lab, me)
+    running.kill()
+    running.wait()
+    kill_transaction(host)
     assert host.nsrun("dpkg --audit").stdout
     expect(me.gpunode(host, "setup", "--yes", "--trust-key", lab.repo_fingerprint), 0)
     assert "packages.repair" in host.read(JOURNAL)

@@ -1,0 +1,41 @@
+# Remove folders of old runs below $state: COUNT NAME... ("runs/ID", "backup/ID"), then the files in them that stay. Says: pruned
+token=$1 count=$2
+shift 2
+keep_lock "$token"
+
+# running FOLDER: its command has no end yet, and its process is there.
+running() {
+    [ ! -e "$1/rc" ] && [ -e "$1/pid" ] || return 1
+    read -r pid began boot <"$1/pid" || return 1
+    [ "$boot" = "$(cat /proc/sys/kernel/random/boot_id)" ] && [ -d "/proc/$pid" ]
+}
+# stays PATH OTHERS...: whether the path is one of the others.
+stays() {
+    wanted=$1
+    shift
+    for other; do
+        [ "$other" != "$wanted" ] || return 0
+    done
+    return 1
+}
+
+names=
+while [ "$count" -gt 0 ]; do
+    case $1 in
+        */*/* | *..*) ;; # not one folder below ours
+        runs/* | backup/*) names="$names $1" ;;
+    esac
+    shift
+    count=$((count - 1))
+done
+# The names hold letters, digits, dots and dashes alone.
+for name in $names; do
+    folder=$state/$name
+    [ -d "$folder" ] && [ ! -h "$folder" ] || continue
+    ! running "$folder" || continue
+    for file in "$folder"/*; do
+        stays "$file" "$@" || rm -rf "$file"
+    done
+    rmdir "$folder" 2>/dev/null
+done
+echo pruned
