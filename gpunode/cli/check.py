@@ -49,7 +49,10 @@ def check(
     spec = wanted_spec(wanted)
     with open_hosts(hosts) as named:
         report = look_at(named, hosts, output, lambda host: judged(host, spec, strict))
-        return finish("check", report, output, lambda report: _text(report, result_style(output)), told=len(named) > 1)
+        ssh = not any(host.local or host.recorded for host in named)
+        return finish(
+            "check", report, output, lambda report: _text(report, result_style(output), ssh), told=len(named) > 1
+        )
 
 
 def judged(host: Host, spec: Spec, strict: bool) -> HostOutcome:
@@ -72,12 +75,12 @@ def check_code(report: CheckReport, strict: bool) -> ExitCode:
     return ExitCode.WARNINGS if strict and report.warnings else ExitCode.DONE
 
 
-def _text(report: FleetReport, style: object) -> str:
+def _text(report: FleetReport, style: object, ssh: bool) -> str:
     from gpunode.render.check_text import check_text, fleet_check_text
     from gpunode.render.style import Style
 
     assert isinstance(style, Style)
     only = report.hosts[0] if len(report.hosts) == 1 else None
     if only is not None:
-        return check_text(only.check, style, seconds_s=report.seconds) if only.check else ""
-    return fleet_check_text(report.hosts, style, seconds_s=report.seconds)
+        return check_text(only.check, style, seconds_s=report.seconds, ssh=ssh) if only.check else ""
+    return fleet_check_text(report.hosts, style, seconds_s=report.seconds, ssh=ssh)

@@ -2,34 +2,39 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from gpunode.model.report import CheckReport, CheckResult, Finding, HostOutcome, NotApplicable, Severity
 from gpunode.render.style import PLAIN, Style, hang, paint
-from gpunode.render.wording import count, seconds, without_name
+from gpunode.render.wording import count, fold_hosts, seconds, without_name
 
 DETAIL = 14  # columns before evidence and remedy
+HOSTS = 28  # columns for the hosts of one finding; more of them are counted there and named below
 WORDS = {Severity.ERROR: ("FAIL", "bad"), Severity.WARNING: ("WARN", "warn")}
 
 
-def check_text(report: CheckReport, style: Style = PLAIN, *, seconds_s: float | None = None) -> str:
-    """One host's report, no newline at the end."""
-    lines = _findings([report], style)
+def check_text(report: CheckReport, style: Style = PLAIN, *, seconds_s: float | None = None, ssh: bool = False) -> str:
+    """One host's report, no newline at the end. `ssh`: commands of gpunode in it are to be typed with --ssh."""
+    lines = _findings([report], style, ssh=ssh)
     if style.verbose > 0:
         lines += _others(report, style)
     lines += hang(style, "", _host_count(report, seconds_s))
     return "\n".join(lines)
 
 
-def fleet_check_text(outcomes: Sequence[HostOutcome], style: Style = PLAIN, *, seconds_s: float = 0.0) -> str:
-    """A fleet's reports; hosts that gave none come first, with the reason."""
+def fleet_check_text(
+    outcomes: Sequence[HostOutcome], style: Style = PLAIN, *, seconds_s: float = 0.0, ssh: bool = False
+) -> str:
+    """A fleet's reports; hosts that gave none come first, with the reason. What is equal on several is told once."""
     lines = []
-    for outcome in (o for o in outcomes if o.check is None):
-        lead = f"{paint(style, 'bad', 'FAIL')}  {outcome.target}   "
-        lines += hang(style, lead, without_name(outcome.target, outcome.problem), lead_width=9 + len(outcome.target))
-        lines += detail("evidence", outcome.evidence, style) + detail("remedy", outcome.remedy, style)
+    for block in _unreached(outcomes):
+        names = block.names
+        lines += hang(style, f"{paint(style, 'bad', 'FAIL')}  {names}   ", block.summary, lead_width=9 + len(names))
+        lines += block.details(style)
     reports = [o.check for o in outcomes if o.check is not None]
-    lines += _findings(reports, style)
+    lines += _findings(reports, style, ssh=ssh)
     if style.verbose > 0:
         for report in reports:
             lines += _others(report, style)
@@ -42,33 +47,85 @@ def detail(label: str, text: str, style: Style) -> list[str]:
     return hang(style, " " * DETAIL + f"{label:<10}", text) if text else []
 
 
-def _findings(reports: Sequence[CheckReport], style: Style) -> list[str]:
+@dataclass(frozen=True)
+class _Block:
+    """One thing that is wrong, and all hosts that have it."""
+
+    hosts: tuple[str, ...]
+    summary: str
+    evidence: str
+    remedy: str
+    id: str = ""
+    severity: Severity = Severity.ERROR
+
+    @property
+    def names(self) -> str:
+        """ "gpu[01-03], gpu07", or their number where the names would push the sentence off the line."""
+        folded = fold_hosts(self.hosts)
+        return folded if len(self.hosts) == 1 or len(folded) <= HOSTS else count(len(self.hosts), "host")
+
+    def details(self, style: Style) -> list[str]:
+        folded = fold_hosts(self.hosts)
+        return [
+            *detail("hosts", folded if folded != self.names else "", style),
+            *detail("evidence", self.evidence, style),
+            *detail("remedy", self.remedy, style),
+        ]
+
+
+def _folded(blocks: Sequence[_Block]) -> list[_Block]:
+    """Blocks that say the same of different hosts become one, where the first of them stood."""
+    together: dict[_Block, list[str]] = {}
+    for block in blocks:
+        together.setdefault(replace(block, hosts=()), []).extend(block.hosts)
+    return [replace(block, hosts=tuple(hosts)) for block, hosts in together.items()]
+
+
+def _unreached(outcomes: Sequence[HostOutcome]) -> list[_Block]:
+    silent = (o for o in outcomes if o.check is None)
+    return _folded([_Block((o.target,), without_name(o.target, o.problem), o.evidence, o.remedy) for o in silent])
+
+
+def _findings(reports: Sequence[CheckReport], style: Style, *, ssh: bool) -> list[str]:
     if style.verbose < 0:
         return []
-    failures = [(r.target, f, Severity.ERROR) for r in reports for f in r.failures]
-    found = failures + [(r.target, w, Severity.WARNING) for r in reports for w in r.warnings]
-    hosts = max((len(t) for t, _, _ in found), default=0)
-    ids = max((len(r.id) for _, r, _ in found), default=0)
+    found = [_block(r.target, f, Severity.ERROR) for r in reports for f in r.failures]
+    found += [_block(r.target, w, Severity.WARNING) for r in reports for w in r.warnings]
+    blocks = _folded(found)
+    names = max((len(b.names) for b in blocks), default=0)
+    ids = max((len(b.id) for b in blocks), default=0)
     lines = []
-    for target, result, severity in found:
-        lines += _finding(target, result, severity, (hosts, ids), style)
+    for block in blocks:
+        typed = replace(block, remedy=over_ssh(block.remedy, block.hosts)) if ssh else block
+        lines += _finding(typed, (names, ids), style)
     return lines
 
 
-def _finding(target: str, result: CheckResult, severity: Severity, columns: tuple[int, int], style: Style) -> list[str]:
+def _block(target: str, result: CheckResult, severity: Severity) -> _Block:
     assert isinstance(result.outcome, Finding)
-    word, meaning = WORDS[severity]
-    left = f"  {target:<{columns[0]}}   {result.id:<{columns[1]}}   "
+    finding = result.outcome
+    return _Block((target,), finding.summary, finding.evidence, finding.remedy, result.id, severity)
+
+
+def over_ssh(remedy: str, hosts: Sequence[str]) -> str:
+    """A remedy's own commands as they are typed here: `gpunode setup --ssh gpu[01-03] --only driver`.
+
+    Many hosts without a range in common would make it unreadable: it says HOSTS then, and a line above names them.
+    """
+    names = fold_hosts(hosts).replace(", ", ",")
+    names = names if len(names) <= HOSTS or len(hosts) == 1 else "HOSTS"
+    return re.sub(r"\bgpunode (setup|plan)\b", lambda found: f"{found[0]} --ssh {names}", remedy)
+
+
+def _finding(block: _Block, columns: tuple[int, int], style: Style) -> list[str]:
+    word, meaning = WORDS[block.severity]
+    left = f"  {block.names:<{columns[0]}}   {block.id:<{columns[1]}}   "
     width = len(word) + len(left)
     if style.width - width < 40:  # the sentence would be a ribbon: it goes below, where evidence and remedy stand
-        lines = [paint(style, meaning, word) + left.rstrip(), *hang(style, " " * DETAIL, result.outcome.summary)]
+        lines = [paint(style, meaning, word) + left.rstrip(), *hang(style, " " * DETAIL, block.summary)]
     else:
-        lines = hang(style, paint(style, meaning, word) + left, result.outcome.summary, lead_width=width)
-    return [
-        *lines,
-        *detail("evidence", result.outcome.evidence, style),
-        *detail("remedy", result.outcome.remedy, style),
-    ]
+        lines = hang(style, paint(style, meaning, word) + left, block.summary, lead_width=width)
+    return [*lines, *block.details(style)]
 
 
 def _others(report: CheckReport, style: Style) -> list[str]:

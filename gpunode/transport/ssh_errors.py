@@ -13,7 +13,6 @@ from gpunode.transport.ssh_config import Hop
 
 def cannot_connect(target: str, hop: Hop, error: OSError) -> TransportError:
     """The TCP connection did not come about; the reason decides what to look at."""
-    place = f"{hop.host}:{hop.port}"
     if isinstance(error, socket.gaierror):
         problem, remedy = "the name does not resolve", f"check the spelling, or `getent hosts {hop.host}` here"
     elif isinstance(error, ConnectionRefusedError):
@@ -25,12 +24,12 @@ def cannot_connect(target: str, hop: Hop, error: OSError) -> TransportError:
         problem, remedy = "is not reachable from here", "check the route, or go through another host with --jump"
     else:
         problem, remedy = "cannot be connected to", f"try `ssh -p {hop.port} {hop.user}@{hop.host}` from here"
-    return TransportError(f"{target}: {place} {problem}", evidence=str(error), remedy=remedy)
+    return TransportError(f"{_lead(target, hop)} {problem}", evidence=str(error), remedy=remedy)
 
 
 def not_ssh(target: str, hop: Hop, error: Exception) -> TransportError:
     return TransportError(
-        f"{target}: {hop.host}:{hop.port} accepts the connection, but no SSH session came about",
+        f"{_lead(target, hop)} accepts the connection, but no SSH session came about",
         evidence=str(error) or type(error).__name__,
         remedy=f"try `ssh -v -p {hop.port} {hop.user}@{hop.host}` from here; "
         "a busy sshd (MaxStartups) needs fewer --forks",
@@ -44,7 +43,7 @@ def unknown_key(target: str, hop: Hop, key: HostKey, verdict: Verdict) -> Transp
             f"; {verdict.authority} trusts a certificate authority for it, and gpunode does not read host certificates"
         )
     return TransportError(
-        f"{target}: the host key of {hop.host}:{hop.port} is not known",
+        f"{target}: the host key{_of(target, hop)} is not known",
         evidence=f"it shows {key.type} {key.fingerprint}{note}",
         remedy=f"compare the fingerprint with the host's own (ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub there), then "
         f"accept it with `ssh -p {hop.port} {hop.user}@{hop.host}` or with --host-key accept-new",
@@ -55,7 +54,7 @@ def changed_key(target: str, hop: Hop, key: HostKey, known: Sequence[KnownKey]) 
     """Never offers to accept: a person must find out first why the key is another."""
     recorded = ", ".join(f"{k.key.type} {k.key.fingerprint} ({k.where})" for k in known)
     return TransportError(
-        f"{target}: the host key of {hop.host}:{hop.port} has changed; it may be another machine in its place",
+        f"{target}: the host key{_of(target, hop)} has changed; it may be another machine in its place",
         evidence=f"it shows {key.type} {key.fingerprint}; known is {recorded}",
         remedy="find out why (reinstalled? another host at this address?); only when it is explained, remove the old "
         "line with `ssh-keygen -R` and its name, and log in once with ssh to compare the new fingerprint",
@@ -64,7 +63,7 @@ def changed_key(target: str, hop: Hop, key: HostKey, known: Sequence[KnownKey]) 
 
 def revoked_key(target: str, hop: Hop, key: HostKey, known: Sequence[KnownKey]) -> TransportError:
     return TransportError(
-        f"{target}: the host key of {hop.host}:{hop.port} is revoked",
+        f"{target}: the host key{_of(target, hop)} is revoked",
         evidence=f"{key.type} {key.fingerprint} is marked @revoked in {', '.join(k.where for k in known)}",
         remedy="do not log in; give the host a new key at its console (ssh-keygen -A)",
     )
@@ -74,7 +73,7 @@ def login_refused(target: str, hop: Hop, tried: Iterable[str], skipped: Iterable
     attempts = ", ".join(tried) or "no key (none was found)"
     left = "".join(f"; not tried: {word}" for word in skipped)
     return TransportError(
-        f"{target}: {hop.host}:{hop.port} refuses the login of {hop.user}",
+        f"{_lead(target, hop)} refuses the login of {hop.user}",
         evidence=f"tried {attempts}{left}; {why}",
         remedy=f"put your public key into {hop.user}'s ~/.ssh/authorized_keys there, or choose another with --identity "
         "or --user; a key with a passphrase is used through ssh-agent (ssh-add)",
@@ -95,3 +94,24 @@ def config_fault(target: str, error: object) -> TransportError:
         evidence=str(error),
         remedy="correct it; `ssh -G HOST` shows what ssh itself reads",
     )
+
+
+def _place(target: str, hop: Hop) -> str:
+    """Where it was tried, as far as the host's name does not say it: "" | "port 2222" | "10.0.0.7:22"."""
+    host = f"[{hop.host}]" if ":" in hop.host else hop.host
+    named = target.rpartition("@")[2]
+    if named == f"{host}:{hop.port}" or (named == host and hop.port == 22):
+        return ""
+    return f"port {hop.port}" if named == host else f"{host}:{hop.port}"
+
+
+def _lead(target: str, hop: Hop) -> str:
+    """ "gpu07: 10.0.0.7:22:", or "10.0.0.7:"."""
+    place = _place(target, hop)
+    return f"{target}: {place}:" if place else f"{target}:"
+
+
+def _of(target: str, hop: Hop) -> str:
+    """ " of 10.0.0.7:22", or nothing."""
+    place = _place(target, hop)
+    return f" of {place}" if place else ""

@@ -9,9 +9,18 @@ import pytest
 from gpunode.errors import ExitCode
 from gpunode.model.facts import HostFacts, KernelFacts, OsFacts, PciDevice
 from gpunode.model.plan import Plan
-from gpunode.model.report import Event, EventKind, HostOutcome, RunReport, StepResult, StepStatus
+from gpunode.model.report import (
+    CheckReport,
+    Event,
+    EventKind,
+    Finding,
+    HostOutcome,
+    RunReport,
+    StepResult,
+    StepStatus,
+)
 from gpunode.model.spec import Spec
-from gpunode.render.check_text import check_text, fleet_check_text
+from gpunode.render.check_text import check_text, fleet_check_text, over_ssh
 from gpunode.render.detect_text import detect_text
 from gpunode.render.plan_text import plan_text, plans_text
 from gpunode.render.run_text import event_line, fleet_run_text, run_text
@@ -92,6 +101,59 @@ def test_an_unreachable_host_is_among_the_fleets_failures() -> None:
     text = fleet_check_text((HostOutcome("gpu04", ExitCode.FAILED, check=CHECK), lost), Style(100), seconds_s=3.1)
     assert text.startswith("FAIL  gpu05   connection refused\n              remedy    start sshd\nFAIL  gpu04")
     assert text.endswith("1 host fails · 1 warning · 1 without an answer · 3.1 s")
+
+
+def checked(*names: str) -> list[HostOutcome]:
+    return [HostOutcome(name, ExitCode.FAILED, check=replace(CHECK, target=name)) for name in names]
+
+
+def test_what_is_equal_on_several_hosts_is_told_once_with_their_range() -> None:
+    other = replace(
+        CHECK.results["drv.dkms-next"], outcome=Finding("the next boot has no module", "6.1 lacks it", "install")
+    )
+    odd = CheckReport("db", {other.id: other})
+    hosts = [*checked("gpu02", "gpu01", "gpu03"), HostOutcome("db", ExitCode.DONE, check=odd)]
+    assert fleet_check_text(hosts, Style(120), seconds_s=3.1, ssh=True).splitlines() == [
+        "FAIL  gpu[01-03]   rt.effective-default   containerd still runs with runc as its default",
+        '              evidence  defaultRuntimeName "runc"',
+        "              remedy    gpunode setup --ssh gpu[01-03]",
+        "WARN  gpu[01-03]   drv.dkms-next          the next boot has no module",
+        "              evidence  6.8.0-52 lacks it",
+        "              remedy    install",
+        "WARN  db           drv.dkms-next          the next boot has no module",
+        "              evidence  6.1 lacks it",
+        "              remedy    install",
+        "3 hosts fail · 4 warnings · 3.1 s",
+    ]
+
+
+def test_many_names_without_a_range_are_counted_and_named_below() -> None:
+    names = [f"10.0.{n}.7" for n in range(9)]
+    lines = fleet_check_text(checked(*names), Style(160), ssh=True).splitlines()
+    assert lines[0].startswith("FAIL  9 hosts   rt.effective-default   containerd")
+    assert lines[1] == f"              hosts     {', '.join(names)}"
+    assert lines[3] == "              remedy    gpunode setup --ssh HOSTS"
+
+
+def test_hosts_that_fail_alike_to_answer_are_one_line() -> None:
+    lost = [HostOutcome(n, ExitCode.UNREACHABLE, problem=f"{n}: no answer within 2 s") for n in ("gpu05", "gpu06")]
+    assert fleet_check_text(lost).startswith("FAIL  gpu[05-06]   no answer within 2 s\n")
+
+
+@pytest.mark.parametrize(
+    ("remedy", "typed"),
+    [
+        ("gpunode setup --only driver", "gpunode setup --ssh root@gpu01:22 --only driver"),
+        (
+            "gpunode plan shows it; gpunode setup does it",
+            "gpunode plan --ssh root@gpu01:22 shows it; gpunode setup --ssh root@gpu01:22 does it",
+        ),
+        ("modprobe nvidia, as gpunode-resume does", "modprobe nvidia, as gpunode-resume does"),
+    ],
+    ids=["options follow", "every command", "other words stay"],
+)
+def test_a_remedy_over_ssh_is_typed_where_gpunode_was(remedy: str, typed: str) -> None:
+    assert over_ssh(remedy, ["root@gpu01:22"]) == typed
 
 
 def test_detect_names_cards_and_says_what_is_not_known() -> None:
