@@ -7,38 +7,18 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-from gpunode.errors import ConfigFileError, UnsupportedHost
+from gpunode.errors import UnsupportedHost
 from gpunode.model.facts import RuntimeFacts
 from gpunode.model.spec import RuntimeSpec
 from gpunode.resources import render
 from gpunode.runtimes import jsontext
 from gpunode.runtimes.base import Edit
+from gpunode.runtimes.daemonrefuse import at, entry_key
 from gpunode.runtimes.versions import at_least
 
 # CDI: a feature flag from 25.0, on by default from 28.2 (docker's release notes).
 HAS_CDI, CDI_BY_DEFAULT = (25, 0), (28, 2)
 Keys = tuple[str, ...]
-
-
-def refuse_wrong_types(path: str, text: str, config: Mapping[str, Any]) -> None:
-    """dockerd would not start on these, and a merge would bury what was meant."""
-    objects = [("runtimes",), ("features",), *(("runtimes", name) for name in config.get("runtimes") or ())]
-    for keys, kinds in [*((k, (dict, type(None))) for k in objects), (("default-runtime",), (str, type(None)))]:
-        value = _at(config, keys)
-        if not isinstance(value, kinds):
-            raise ConfigFileError(
-                f"{path}:{jsontext.position(text, keys)}: {'.'.join(keys)} is {_kind(value)}, "
-                f"and dockerd wants {'a string' if str in kinds else 'an object'}",
-                evidence="the file was not touched",
-                remedy=f"correct it; dockerd --validate --config-file {path} judges it (docker 23 and later)",
-            )
-    for key in config:
-        if key != key.lower() and key.lower() in ("runtimes", "features", "default-runtime"):
-            raise ConfigFileError(
-                f"{path}: key {key!r} is not known to dockerd: it is spelled {key.lower()!r}",
-                evidence="dockerd exits with 'the following directives don't match any configuration option'",
-                remedy=f"spell it {key.lower()!r}",
-            )
 
 
 def missing(engine: RuntimeFacts, want: RuntimeSpec, config: Mapping[str, Any]) -> Iterator[tuple[Keys, object]]:
@@ -55,22 +35,35 @@ def missing(engine: RuntimeFacts, want: RuntimeSpec, config: Mapping[str, Any]) 
     else:
         handler = (config.get("runtimes") or {}).get(want.handler)
         if handler is not None:
-            yield from _runtime_changes(("runtimes", want.handler), handler, want.path)
+            yield from _runtime_changes(engine, handler, want)
             del fragment["runtimes"]
     for keys, value in _leaves(fragment):
-        if _at(config, keys) != value:
+        if at(config, keys) != value:
             yield keys, value
 
 
-def _runtime_changes(keys: Keys, handler: Mapping[str, Any], path: str) -> Iterator[tuple[Keys, object]]:
-    """An entry that is there keeps its args; only a path to something else (or to nothing) is put right."""
-    if "runtimeType" in handler:
-        keys, handler, key = (*keys, "options"), handler.get("options") or {}, "BinaryName"
-    else:
-        key = "path"
-    # A bare name is looked up in dockerd's PATH: nvidia-docker2 wrote it so, and it works.
-    if handler.get(key) not in (path, path.rsplit("/", 1)[-1]):
-        yield (*keys, key), path
+def _runtime_changes(
+    engine: RuntimeFacts, handler: Mapping[str, Any], want: RuntimeSpec
+) -> Iterator[tuple[Keys, object]]:
+    """An entry that is there keeps its args and its path; only a path to nothing is put right."""
+    keys = binary_keys(handler, want.handler)
+    path = at({"runtimes": {want.handler: handler}}, keys)
+    if not path or path in engine.missing_binaries:
+        yield keys, want.path
+
+
+def binary(engine: RuntimeFacts, want: RuntimeSpec, config: Mapping[str, Any]) -> str:
+    """The executable that the handler runs once the changes are made."""
+    handler = at(config, ("runtimes", want.handler)) or {}
+    there = at(config, binary_keys(handler, want.handler))
+    return there if there and there not in engine.missing_binaries else want.path
+
+
+def binary_keys(handler: Mapping[str, Any], name: str) -> Keys:
+    """Where an entry of `runtimes` names its executable, in the entry's own spelling."""
+    if handler.get(entry_key(handler, "runtimeType")):
+        return "runtimes", name, entry_key(handler, "options"), "BinaryName"
+    return "runtimes", name, entry_key(handler, "path")
 
 
 def _leaves(fragment: Mapping[str, Any]) -> Iterator[tuple[Keys, object]]:
@@ -83,14 +76,25 @@ def _leaves(fragment: Mapping[str, Any]) -> Iterator[tuple[Keys, object]]:
 
 
 def _must_say_cdi(engine: RuntimeFacts, config: Mapping[str, Any]) -> bool:
+    by_flag = _flag(engine, "--feature")
+    if by_flag:
+        if "cdi=true" in by_flag.split():
+            return False
+        raise UnsupportedHost(
+            f"dockerd is started with --feature {by_flag}",
+            evidence="with features in daemon.json as well it would not start: 'specified both as a flag and in the "
+            "configuration file'",
+            remedy="add --feature cdi=true to the unit (systemctl cat docker; /etc/default/docker), or leave out --cdi",
+        )
     if engine.version is not None and not at_least(engine.version, HAS_CDI):
         raise UnsupportedHost(
             f"docker {engine.version} has no CDI",
             evidence="CDI came with docker 25.0, as features.cdi",
             remedy="leave out --cdi, or upgrade docker",
         )
-    said = (config.get("features") or {}).get("cdi")
-    return said is False or (said is None and not at_least(engine.version, CDI_BY_DEFAULT))
+    features = config.get("features") or {}
+    # A null switches it off too, also where it is on by default.
+    return features.get("cdi") is not True and ("cdi" in features or not at_least(engine.version, CDI_BY_DEFAULT))
 
 
 def _refuse_other_default(by_flag: str, want: RuntimeSpec) -> None:
@@ -116,7 +120,7 @@ def merged(text: str | None, changes: tuple[tuple[Keys, object], ...]) -> str:
     if not changes:
         return text or ""
     body = (text or "").removeprefix(jsontext.BOM)
-    if not body.strip(" \t\r\n"):
+    if body.strip(" \t\r\n") in ("", "null"):
         body = "{}\n"
     for keys, value in changes:
         body = jsontext.put(body, keys, value)
@@ -135,24 +139,70 @@ def neutral(edit: Edit, old: str) -> str:
     return merged(before, tuple(changes))
 
 
+def removed(
+    text: str, handler: str, previous_default: str | None, *, before: str | None = None, path: str = "daemon.json"
+) -> str:
+    """`text` without what gpunode wrote into it, whatever else was written since; every other byte stays.
+
+    `previous_default`: what the file named before, None where it named none. `before`: the file's text then ("" where
+    there was no file); with it features.cdi and what an entry of their own said come back too, and a file that only
+    gpunode touched becomes `before` again, byte for byte. A default that is no longer `handler` is not gpunode's.
+    Raises ConfigFileError (`path`, line and column) for a text that is not a JSON object.
+    """
+    config, old = jsontext.load(path, text), jsontext.load(path, before or "")
+    if not config:
+        return text
+    if at(config, ("default-runtime",)) == handler and previous_default != handler:
+        text = _back(text, before, ("default-runtime",), previous_default)
+        config = jsontext.load(path, text)
+    if before is not None or at(config, ("default-runtime",)) != handler:
+        text = _back(text, before, _ours(old, handler))
+    if before is not None and at(config, ("features", "cdi")) is True and at(old, ("features", "cdi")) is not True:
+        text = _back(text, before, ("features", "cdi"))
+    has_lost_mark = (before or "").startswith(jsontext.BOM) and not text.startswith(jsontext.BOM)
+    return (jsontext.BOM if has_lost_mark else "") + text
+
+
+def _ours(old: Mapping[str, Any], handler: str) -> Keys:
+    """The keys of what gpunode wrote for the handler: all of it, or the path in an entry that was there."""
+    entry = at(old, ("runtimes", handler))
+    return ("runtimes", handler) if entry is None else binary_keys(entry, handler)
+
+
+def _back(text: str, before: str | None, keys: Keys, value: str | None = None) -> str:
+    """`text` with the value at `keys` as `before` spells it, else `value`, else without that member."""
+    spelled = _spelling(before or "", keys)
+    if spelled is None and value is None:
+        return _emptied(jsontext.cut(text, keys), before, keys[:-1])
+    here = jsontext.span(text, keys)
+    spelled = json.dumps(value) if spelled is None else spelled
+    return text[: here[0]] + spelled + text[here[1] :] if here else text
+
+
+def _emptied(text: str, before: str | None, keys: Keys) -> str:
+    """`text`; the object at `keys`, if nothing is left in it, gone too or spelled as `before` spelled nothing."""
+    here, spelled = jsontext.span(text, keys), _spelling(before or "", keys)
+    if here is None or text[slice(*here)] != "{}":
+        return text
+    if spelled is not None and "".join(spelled.split()) not in ("{}", "null"):
+        return text  # what else stood in it was taken out by somebody else
+    if not keys:
+        return text if before is None else before
+    if spelled is None:
+        return _emptied(jsontext.cut(text, keys), before, keys[:-1])
+    return text[: here[0]] + spelled + text[here[1] :]
+
+
+def _spelling(text: str, keys: Keys) -> str | None:
+    """How `text` spells the value at `keys`; None: it has none."""
+    found = jsontext.span(text, keys)
+    return text[slice(*found)] if found else None
+
+
 def said(engine: RuntimeFacts, config: Mapping[str, Any], keys: Keys, value: object) -> str:
-    name, before = ".".join(keys), _at(config, keys)
+    name, before = ".".join(keys), at(config, keys)
     if keys == ("default-runtime",):
         old = before or engine.effective_default or "runc"
         # dockerd keeps a default that left its file: then the file catches up, and nothing changes hands.
         return f"{name} {old} → {value}" if old != value else f"+ {name} {value}"
     return f"+ {name}" if before is None else f"{name} {json.dumps(before)} → {json.dumps(value)}"
-
-
-def _at(config: Mapping[str, Any], keys: Keys) -> Any:
-    value: Any = config
-    for key in keys:
-        if not isinstance(value, dict) or value.get(key) is None:
-            return None
-        value = value[key]
-    return value
-
-
-def _kind(value: object) -> str:
-    kinds = {bool: "true or false", str: "a string", list: "a list", dict: "an object"}
-    return kinds.get(type(value), "a number")

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from gpunode.errors import UnsupportedHost
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.plan import Action, PutFile, RemoveFile, Run
 from gpunode.model.spec import RuntimeSpec
-from gpunode.runtimes import daemonjson, jsontext, scripts
-from gpunode.runtimes.base import Edit, Rewrite, refuse_unread
+from gpunode.runtimes import daemonjson, daemonrefuse, jsontext, scripts
+from gpunode.runtimes.base import Edit, Removal, Rewrite, refuse_unread
 from gpunode.runtimes.versions import at_least
 
 UNITS = ("docker.service", "docker.socket")
 # `dockerd --validate` came with 23.0; 20.10 answers "unknown flag".
 HAS_VALIDATE = (23, 0)
-# What systemd gives a service (systemd.exec(5)). dockerd looks for docker-proxy in it, and --validate fails where a
-# login's PATH has no /usr/sbin: "userland-proxy is enabled, but userland-proxy-path is not set".
-SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 class Docker:
@@ -32,31 +31,37 @@ class Docker:
         file = host.file(path)
         refuse_unread(file)
         config = jsontext.load(path, file.text or "")
-        daemonjson.refuse_wrong_types(path, file.text or "", config)
+        daemonrefuse.refuse(engine, want, file.text or "", config)
         changes = tuple(daemonjson.missing(engine, want, config))
-        notes = ("docker's CDI support is read at start, so it needs a restart to be live",)
         cdi = any(keys == ("features", "cdi") for keys, _ in changes)
         return Rewrite(
             (Edit(path, file.text, daemonjson.merged(file.text, changes)),),
             tuple(daemonjson.said(engine, config, keys, value) for keys, value in changes),
-            notes if cdi else (),
+            _notes(engine, want, config, cdi=cdi),
+            (daemonjson.binary(engine, want, config),),
             needs_restart=cdi,
         )
 
     def idle(self, host: HostFacts, engine: RuntimeFacts) -> str | None:
-        return None
+        if not engine.user:
+            return None
+        return (
+            f"{engine.user} runs a docker without root, which is theirs to set up; --runtime {engine.label} does it "
+            "for them"
+        )
 
     def validate(self, engine: RuntimeFacts, path: str) -> Run | None:
         if not at_least(engine.version, HAS_VALIDATE):
             return None
         argv = (engine.binary or "dockerd", "--validate", "--config-file", "{candidate}", *_flags_that_matter(engine))
-        return Run(argv, env=(("PATH", SYSTEM_PATH),), timeout_s=30)
+        return Run(scripts.by(engine.owner, argv), env=(("PATH", scripts.SYSTEM_PATH),), timeout_s=30)
 
     def apply(self, engine: RuntimeFacts, *, restart: bool = False) -> tuple[Action, ...]:
         if restart:
             return (scripts.restart(engine.unit, UNITS),)
         # Exit 0 says only that SIGHUP was sent: dockerd keeps its old config when the file is wrong. verify() asks.
-        return (Run(("systemctl", "reload", engine.unit), timeout_s=30),)
+        # Exit 1 of systemctl says that the job failed or was cancelled, and not why: verify() quotes dockerd.
+        return (scripts.reload(engine, ok=(0, 1) if engine.init == "systemd" else (0,)),)
 
     def verify(self, engine: RuntimeFacts, want: RuntimeSpec) -> Run:
         return scripts.verify(engine, want.handler if want.default else f"+{want.handler}")
@@ -67,19 +72,43 @@ class Docker:
         old = engine.effective_default or "runc"
         if restart:
             return (scripts.restart(engine.unit, UNITS), scripts.verify(engine, old))
+        # A user's own dockerd is started again by nobody but them.
+        revive = () if engine.user else (scripts.revive(engine.unit, UNITS),)
         if not rewrite.changed:
-            return (scripts.revive(engine.unit, UNITS),)
-        edit = rewrite.main
+            return revive
+        edit, owner = rewrite.main, engine.owner
         return (
-            scripts.revive(engine.unit, UNITS),
-            PutFile(edit.path, daemonjson.neutral(edit, old), any_before=True),
+            *revive,
+            PutFile(edit.path, daemonjson.neutral(edit, old), any_before=True, owner=owner),
             # Any answer will do for these two: the original file must come back whatever the daemon says,
             # and the last action judges.
-            Run(("systemctl", "reload", engine.unit), ok=tuple(range(256)), timeout_s=30),
+            scripts.reload(engine, ok=tuple(range(256))),
             scripts.verify(engine, old, ok=(0, 1)),
-            RemoveFile(edit.path) if edit.before is None else PutFile(edit.path, edit.before, any_before=True),
+            RemoveFile(edit.path, owner=owner)
+            if edit.before is None
+            else PutFile(edit.path, edit.before, any_before=True, owner=owner),
             scripts.verify(engine, old),
         )
+
+    def without(self, path: str, text: str, removal: Removal) -> str:
+        if removal.before is None:
+            # What the file named is not known any more; a default that is docker's own needs no name.
+            named = removal.default if removal.default != "runc" else None
+        else:
+            named = jsontext.load(path, removal.before).get("default-runtime")
+        left = daemonjson.removed(text, removal.handler, named, before=removal.before, path=path)
+        return left if removal.before or jsontext.load(path, left) else ""
+
+
+def _notes(engine: RuntimeFacts, want: RuntimeSpec, config: Mapping[str, Any], *, cdi: bool) -> tuple[str, ...]:
+    notes = ["docker's CDI support is read at start, so it needs a restart to be live"] if cdi else []
+    entry = daemonrefuse.at(config, ("runtimes", want.handler))
+    path = daemonrefuse.at(config, daemonjson.binary_keys(entry, want.handler)) if entry else None
+    if path in engine.missing_binaries:
+        notes.append(f"{path}, which runtimes.{want.handler} named, is not on this host's disk")
+    elif path and path.rsplit("/", 1)[-1] != path != want.path:
+        notes.append(f"runtimes.{want.handler} keeps the path it has, {path}")
+    return tuple(notes)
 
 
 def _refuse_snap(engine: RuntimeFacts) -> None:

@@ -13,6 +13,7 @@ from gpunode.errors import ConfigFileError
 
 BLANKS = re.compile(r"[ \t\n\r]*")  # the four JSON knows (RFC 8259 section 2)
 BOM = "\ufeff"
+UTF16 = ("\udcff\udcfe", "\udcfe\udcff")  # its byte order marks, as surrogateescape carries them
 CONSTANT = re.compile(r'"(?:\\.|[^"\\])*"|(NaN|-?Infinity)')
 # Integers become floats here: nothing computes with them, and Python refuses to build an int of over 4300 digits.
 DECODER = json.JSONDecoder(parse_int=float)
@@ -29,7 +30,7 @@ class Member:
 
 
 def load(path: str, text: str) -> dict[str, Any]:
-    """The object in `text`; blank text is an empty one. Raises ConfigFileError with line and column.
+    """The object in `text`; blank text or `null` is an empty one. Raises ConfigFileError with line and column.
 
     Stricter than json.loads, as the daemon is: no NaN, no second object, and no key twice (Go takes the last of
     two scalars and merges two objects, so a reader would be misled either way).
@@ -40,15 +41,17 @@ def load(path: str, text: str) -> dict[str, Any]:
     try:
         value = json.loads(body, parse_constant=_no_constant, parse_int=float)
         _no_duplicates(path, body, 0)
-    except json.JSONDecodeError as fault:
-        raise _fault(path, body, fault.pos, fault.msg) from None
+    except json.JSONDecodeError as found:
+        raise _spoken(path, body, found) from None
     except RecursionError:
-        raise _fault(path, body, 0, "nested too deeply to be a daemon's configuration") from None
-    except ValueError as fault:
+        raise fault(path, body, 0, "nested too deeply to be a daemon's configuration") from None
+    except ValueError as found:
         at = next((m.start() for m in CONSTANT.finditer(body) if m[1]), 0)
-        raise _fault(path, body, at, f"{fault} is not JSON") from None
+        raise fault(path, body, at, f"{found} is not JSON") from None
+    if value is None:  # dockerd takes a file that holds only `null` as an empty one
+        return {}
     if not isinstance(value, dict):
-        raise _fault(path, body, BLANKS.match(body).end(), "the file must hold one object, {...}")  # type: ignore[union-attr]
+        raise fault(path, body, BLANKS.match(body).end(), "the file must hold one object, {...}")  # type: ignore[union-attr]
     return value
 
 
@@ -70,10 +73,41 @@ def put(text: str, keys: tuple[str, ...], value: object) -> str:
         if found is None:
             return _insert(text, start, key, _nested(rest, value), depth)
         if not rest or text[found.value_at] != "{":
-            filled = _spell(text, _nested(rest, value), depth + 1, across="\n" in text.strip())
+            newline, unit = _style(text)
+            gap = newline + unit * (depth + 1) if "\n" in text.strip() else " "
+            filled = _spell(text, _nested(rest, value), gap)
             return text[: found.value_at] + filled + text[found.end :]
         start = found.value_at
     raise ValueError("put() needs at least one key")
+
+
+def span(text: str, keys: tuple[str, ...]) -> tuple[int, int] | None:
+    """(start, end) of the value at `keys` in a text that `load` took, without the blanks around it; () is the whole."""
+    start = _skip(text, len(BOM) if text.startswith(BOM) else 0)
+    if start == len(text):
+        return None
+    end = DECODER.raw_decode(text, start)[1]
+    for key in keys:
+        inside = members(text, start) if text[start] == "{" else ()
+        found = next((m for m in inside if m.key == key), None)
+        if found is None:
+            return None
+        start, end = found.value_at, found.end
+    return start, end
+
+
+def cut(text: str, keys: tuple[str, ...]) -> str:
+    """`text` without the member at `keys`; what `put` added as a last member leaves every byte as it was before."""
+    parent = span(text, keys[:-1])
+    siblings = list(members(text, parent[0])) if parent and text[parent[0] : parent[0] + 1] == "{" else []
+    at = next((n for n, m in enumerate(siblings) if m.key == keys[-1]), None)
+    if parent is None or at is None:
+        return text
+    if len(siblings) == 1:
+        return f"{text[: parent[0]]}{{}}{text[parent[1] :]}"
+    if at == len(siblings) - 1:
+        return text[: siblings[at - 1].end] + text[siblings[at].end :]
+    return text[: siblings[at].key_at] + text[siblings[at + 1].key_at :]
 
 
 def members(text: str, start: int) -> Iterator[Member]:
@@ -95,14 +129,12 @@ def _insert(text: str, start: int, key: str, value: object, depth: int) -> str:
     newline, unit = _style(text)
     if siblings:
         gap = _gap_before(text, start, siblings)
-        across = "\n" in gap
-        gap = newline + gap.rsplit("\n", 1)[-1] if across else " "
-        spelled = f"{json.dumps(key)}: {_spell(text, value, depth + 1, across=across)}"
+        gap = newline + gap.rsplit("\n", 1)[-1] if "\n" in gap else " "
+        spelled = f"{json.dumps(key)}: {_spell(text, value, gap)}"
         return text[: siblings[-1].end] + "," + gap + spelled + text[siblings[-1].end :]
     across = depth == 0 or "\n" in text.strip()
-    spelled = f"{json.dumps(key)}: {_spell(text, value, depth + 1, across=across)}"
-    if across:
-        spelled = f"{newline}{unit * (depth + 1)}{spelled}{newline}{unit * depth}"
+    before, after = (newline + unit * (depth + 1), newline + unit * depth) if across else ("", "")
+    spelled = f"{before}{json.dumps(key)}: {_spell(text, value, before)}{after}"
     return f"{text[: start + 1]}{spelled}{text[text.index('}', start) :]}"
 
 
@@ -112,13 +144,12 @@ def _gap_before(text: str, start: int, siblings: list[Member]) -> str:
     return text[(text.rindex(",", 0, last) if len(siblings) > 1 else start) + 1 : last]
 
 
-def _spell(text: str, value: object, depth: int, *, across: bool) -> str:
-    """`value` as JSON for a place `depth` levels down; across lines with the file's indent, or on one line."""
-    if not across:
+def _spell(text: str, value: object, gap: str) -> str:
+    """`value` as JSON beside a key that `gap` stands before: across lines if that is a line end and an indent."""
+    if "\n" not in gap:
         return json.dumps(value, ensure_ascii=False)
-    newline, unit = _style(text)
-    lines = json.dumps(value, indent=unit, ensure_ascii=False).split("\n")
-    return (newline + unit * depth).join(lines)
+    _, unit = _style(text)
+    return gap.join(json.dumps(value, indent=unit, ensure_ascii=False).split("\n"))
 
 
 def _style(text: str) -> tuple[str, str]:
@@ -138,6 +169,18 @@ def _skip(text: str, at: int) -> int:
     return blank.end() if blank else at
 
 
+def _spoken(path: str, text: str, found: json.JSONDecodeError) -> ConfigFileError:
+    """The decoder's fault in words and a place that do not depend on Python's version."""
+    if text.startswith(UTF16):
+        return fault(path, text, 0, "the file is UTF-16; save it as UTF-8")
+    # Up to 3.12 it stands at the bracket or brace after a comma too many, from 3.13 at the comma.
+    comma = len(text[: found.pos + 1].rstrip("]} \t\n\r")) - 1
+    between = text[comma + 1 : BLANKS.match(text, found.pos + 1).end() + 1]  # type: ignore[union-attr]
+    if text[comma : comma + 1] == "," and between.strip(" \t\n\r")[:1] in ("]", "}"):
+        return fault(path, text, comma, "a comma with nothing after it")
+    return fault(path, text, found.pos, found.msg)
+
+
 def _no_constant(name: str) -> NoReturn:
     raise ValueError(name)
 
@@ -149,7 +192,7 @@ def _no_duplicates(path: str, text: str, start: int) -> None:
         seen: set[str] = set()
         for member in members(text, start):
             if member.key in seen:
-                raise _fault(path, text, member.key_at, f"key {json.dumps(member.key)} stands twice")
+                raise fault(path, text, member.key_at, f"key {json.dumps(member.key)} stands twice")
             seen.add(member.key)
             _no_duplicates(path, text, member.value_at)
     elif text[start] == "[":
@@ -170,7 +213,8 @@ def _line_column(text: str, at: int) -> str:
     return f"{text.count(chr(10), 0, at) + 1}:{at - text.rfind(chr(10), 0, at)}"
 
 
-def _fault(path: str, text: str, at: int, what: str) -> ConfigFileError:
+def fault(path: str, text: str, at: int, what: str) -> ConfigFileError:
+    """What to raise for the character at `at`."""
     where = f"{path}:{_line_column(text, at)}"
     return ConfigFileError(
         f"{where}: {what}",

@@ -15,7 +15,10 @@ SETUP = "gpunode setup --only runtime"
 
 
 def _docker(host: HostFacts) -> str | None:
-    return None if host.runtime("docker") else "docker is not installed"
+    engine = host.runtime("docker")
+    if engine is None:
+        return "docker is not installed"
+    return f"docker runs without root: it is {engine.user}'s" if engine.user else None
 
 
 def _wanted(context: Context) -> bool:
