@@ -33,6 +33,7 @@ class Rewrite:
     edits: tuple[Edit, ...]  # in the order they are written
     added: tuple[str, ...]  # for the plan's line: "+ runtimes.nvidia", "default-runtime runc → nvidia"
     notes: tuple[str, ...] = ()  # sentences for the plan's why: what was copied, what does not fit together
+    binaries: tuple[str, ...] = ()  # executables that the new text names: without them no container would start
     needs_restart: bool = False  # the engine's reload does not take this change (docker: features.cdi)
 
     @property
@@ -45,6 +46,16 @@ class Rewrite:
         return self.edits[0]
 
 
+@dataclass(frozen=True)
+class Removal:
+    """What an undo takes out of a file that others have written to since gpunode did."""
+
+    handler: str
+    default: str | None = None  # the daemon's default runtime before; None when it is not known
+    before: str | None = None  # the file's text before, "" when there was none; None when it is not known any more
+    gone: tuple[str, ...] = ()  # files that go in the same step: nothing shall import them
+
+
 def refuse_unread(file: FileFacts) -> None:
     """Raises ConfigFileError for a file that is there and could not be read: nobody can merge into it."""
     if file.unread is None:
@@ -52,10 +63,18 @@ def refuse_unread(file: FileFacts) -> None:
     raise ConfigFileError(
         f"{file.path} cannot be read: {file.unread}",
         evidence="the file was not touched",
-        remedy="run gpunode as root (sudo)"
-        if "denied" in file.unread
-        else f"make {file.path} a regular file with the engine's settings, or move it away, and run gpunode again",
+        remedy=_unread_remedy(file.path, file.unread),
     )
+
+
+def _unread_remedy(path: str, why: str) -> str:
+    if "denied" in why:
+        return "run gpunode as root (sudo)"
+    if "which is missing" in why:
+        return f"make the file that the link points to, or remove {path}, and run gpunode again"
+    if why == "it is a folder":
+        return f"name the file in {path}, or move the folder away, and run gpunode again"
+    return f"make {path} a regular file with the engine's settings, or move it away, and run gpunode again"
 
 
 class Runtime(Protocol):
@@ -88,4 +107,11 @@ class Runtime(Protocol):
 
     def undo(self, engine: RuntimeFacts, rewrite: Rewrite, *, restart: bool = False) -> tuple[Action, ...]:
         """After the old bytes are back: make the daemon run them again and prove that it does."""
+        ...
+
+    def without(self, path: str, text: str, removal: Removal) -> str:
+        """`text` without what `rewrite` put into the file, all else as it is; "" when nothing is left to say.
+
+        Raises ConfigFileError for a text that cannot be edited safely.
+        """
         ...

@@ -71,7 +71,7 @@ def wanted(plain: Plain, version: int, want: RuntimeSpec, around: Around) -> Wan
     result = copy.deepcopy(plain)
     added: list[str] = []
     notes: list[str] = []
-    _enable_cri(result, added)
+    enable_cri(result, added)
     fragment = _fragment(version, want, want.cdi and not _cdi_is_on(result, plugin, around))
     if "version" in fragment:
         result["version"] = version
@@ -80,16 +80,16 @@ def wanted(plain: Plain, version: int, want: RuntimeSpec, around: Around) -> Wan
         cri["enable_cdi"] = True
         added.append("+ enable_cdi")
     engine = cri.setdefault("containerd", {})
-    base_name, base = _present_default(engine, around.merged, want.handler)
+    now, base_name, base = _present_default(engine, around.merged, want.handler)
     runtimes = engine.setdefault("runtimes", {})
     if around.keep_runc and "runc" not in runtimes:
         runtimes["runc"] = _runc(base if base_name == "runc" else _handler("runc", engine, around.merged))
         notes.append("runtimes.runc is written out, since containerd 1.x forgets it once a file lists any runtime")
     new = fragment["plugins"][plugin]["containerd"]["runtimes"][want.handler]
-    _add_handler(runtimes, want, new, (base_name, base), added)
+    _add_handler(runtimes, want, new, (base_name, base), now, added)
     notes += _about_cgroups(runtimes[want.handler], base_name, around)
     if want.default:
-        _make_default(engine, want.handler, base_name, added)
+        make_default(engine, want.handler, now, added)
     return Wanted(result, plugin, tuple(added), tuple(notes))
 
 
@@ -100,7 +100,8 @@ def _fragment(version: int, want: RuntimeSpec, cdi: bool) -> Plain:
     return tomltext.load(name, text)
 
 
-def _enable_cri(plain: Plain, added: list[str]) -> None:
+def enable_cri(plain: Plain, added: list[str]) -> None:
+    """Take CRI out of disabled_plugins, in either spelling."""
     off = cri_disabled(plain)
     if off:
         plain["disabled_plugins"] = [name for name in plain["disabled_plugins"] if name not in off]
@@ -109,23 +110,28 @@ def _enable_cri(plain: Plain, added: list[str]) -> None:
 
 def _cdi_is_on(plain: Plain, plugin: str, around: Around) -> bool:
     said = section(plain, "plugins", plugin).get("enable_cdi")
-    return said is True or (said is None and around.cdi_by_default)
+    if said is None:
+        # Another file may say it; a dump always does.
+        elsewhere = (section(around.merged, "plugins", p).get("enable_cdi") for p in (V3, V2, V1))
+        said = next((value for value in elsewhere if value is not None), around.cdi_by_default)
+    return said is True
 
 
-def _present_default(engine: Plain, merged: Plain, handler: str) -> tuple[str, Plain]:
-    """(name, entry) whose settings the new handler copies: the default if it is runc-like, else runc.
+def _present_default(engine: Plain, merged: Plain, handler: str) -> tuple[str, str, Plain]:
+    """(the default, name, entry): the last two are whose settings are copied.
 
-    kata and gvisor have shims of their own, whose options nvidia-container-runtime does not understand. The legacy
-    table `default_runtime` is the default where it has a runtime_type (1.6 and 1.7).
+    They are the default's if it is runc-like, else runc's: kata and gvisor have shims of their own, whose options
+    nvidia-container-runtime does not understand. The legacy table `default_runtime` is the default where it has a
+    runtime_type (1.6 and 1.7).
     """
     legacy = section(engine, "default_runtime")
     if legacy.get("runtime_type") == RUNC_TYPE:
-        return "default_runtime", legacy
-    name = engine.get("default_runtime_name") or containerd_section(merged).get("default_runtime_name") or "runc"
-    entry = _handler(str(name), engine, merged)
+        return "default_runtime", "default_runtime", legacy
+    name = str(engine.get("default_runtime_name") or containerd_section(merged).get("default_runtime_name") or "runc")
+    entry = _handler(name, engine, merged)
     if name == handler or entry.get("runtime_type") != RUNC_TYPE:
-        return "runc", _handler("runc", engine, merged)
-    return str(name), entry
+        return name, "runc", _handler("runc", engine, merged)
+    return name, name, entry
 
 
 def _handler(name: str, engine: Plain, merged: Plain) -> Plain:
@@ -144,13 +150,18 @@ def _settings(entry: Plain) -> Plain:
     return copy.deepcopy({**kept, "options": options} if options else kept)
 
 
-def _add_handler(runtimes: Plain, want: RuntimeSpec, new: Plain, base: tuple[str, Plain], added: list[str]) -> None:
+def _add_handler(
+    runtimes: Plain, want: RuntimeSpec, new: Plain, base: tuple[str, Plain], now: str, added: list[str]
+) -> None:
     base_name, base_entry = base
     cgroup = section(base_entry, "options").get("SystemdCgroup")
     entry = runtimes.get(want.handler)
     if not isinstance(entry, dict):
         copied = _settings(base_entry)
         options = {**section(copied, "options"), **new["options"]}
+        if cgroup is None and "SystemdCgroup" in section(runtimes, "runc", "options"):
+            # Said, since it could not be told later whose settings these are: runc's are others.
+            options["SystemdCgroup"] = False
         runtimes[want.handler] = {**copied, "runtime_type": new["runtime_type"], "options": options}
         said = "" if cgroup is None else f" (SystemdCgroup = {json.dumps(cgroup)}, copied from {base_name})"
         added.append(f"+ handler {want.handler}{said}")
@@ -164,7 +175,8 @@ def _add_handler(runtimes: Plain, want: RuntimeSpec, new: Plain, base: tuple[str
     options = entry.setdefault("options", {})
     if options.get("BinaryName") not in (want.path, want.path.rsplit("/", 1)[-1]):
         _set(options, "BinaryName", want.path, want.handler, added)
-    if cgroup is not None:
+    guessed = now == want.handler  # it is the default itself, and whose settings it once got is not known
+    if cgroup is not None and not (guessed and "SystemdCgroup" in options):
         _set(options, "SystemdCgroup", cgroup, want.handler, added)
 
 
@@ -176,13 +188,14 @@ def _set(table: Plain, key: str, value: object, handler: str, added: list[str]) 
         added.append(f"{handler}: {key} {change}")
 
 
-def _make_default(engine: Plain, handler: str, base_name: str, added: list[str]) -> None:
+def make_default(engine: Plain, handler: str, now: str, added: list[str]) -> None:
+    """Name `handler` as the default in a file's containerd section, in place of `now`."""
     if section(engine, "default_runtime").get("runtime_type"):
         # On 1.6 and 1.7 this table wins over default_runtime_name.
         del engine["default_runtime"]
         added.append("− default_runtime (legacy table, it would win)")
     if engine.get("default_runtime_name") != handler:
-        added.append(f"default {engine.get('default_runtime_name') or base_name} → {handler}")
+        added.append(f"default {engine.get('default_runtime_name') or now} → {handler}")
         engine["default_runtime_name"] = handler
 
 

@@ -72,12 +72,29 @@ gpunode_cri_by_curl() {
 # As many as there are control characters: busybox knows no [\n*].
 gpunode_newlines='\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n'
 
+# gpunode_http_get SOCKET PATH: the body of a GET over a local socket. Returns 1 when nothing answers.
+gpunode_http_get() {
+    if command -v curl >/dev/null 2>&1; then
+        curl --silent --fail --max-time 5 --unix-socket "$1" "http://localhost$2" </dev/null 2>/dev/null && return 0
+    fi
+    gpunode_python "$gpunode_http_client" "$1" "$2"
+}
+
+# gpunode_crio_config SOCKET: what the running CRI-O uses, as TOML. Its CRI Status tells no more than the pause image,
+# so its own inspection endpoint is asked, which is what `crio status config` prints.
+gpunode_crio_config() {
+    gpunode_http_get "$1" /config && return 0
+    for gpunode_tool in 'crio status' crio-status; do
+        command -v "${gpunode_tool%% *}" >/dev/null 2>&1 || continue
+        # shellcheck disable=SC2086  # two words
+        gpunode_bounded $gpunode_tool --socket "$1" config </dev/null 2>/dev/null && return 0
+    done
+    return 1
+}
+
 # gpunode_docker_info SOCKET: docker's GET /info, as JSON. Returns 1 when the daemon does not answer.
 gpunode_docker_info() {
-    if command -v curl >/dev/null 2>&1; then
-        curl --silent --fail --max-time 5 --unix-socket "$1" http://localhost/info </dev/null 2>/dev/null && return 0
-    fi
-    gpunode_python "$gpunode_docker_client" "$1" && return 0
+    gpunode_http_get "$1" /info && return 0
     if command -v docker >/dev/null 2>&1; then
         # The CLI prints an object and exits 0 without a daemon too; only a daemon has an ID.
         gpunode_json=$(gpunode_bounded docker --host "unix://$1" info --format '{{json .}}' </dev/null 2>/dev/null)
@@ -186,7 +203,7 @@ if not config:
 sys.stdout.write(config[0].decode("utf-8", "replace") + "\n")
 '
 
-gpunode_docker_client='
+gpunode_http_client='
 import http.client, socket, sys
 
 
@@ -198,7 +215,7 @@ class Local(http.client.HTTPConnection):
 
 
 connection = Local("localhost")
-connection.request("GET", "/info")
+connection.request("GET", sys.argv[2])
 answer = connection.getresponse()
 if answer.status != 200:
     sys.exit(1)

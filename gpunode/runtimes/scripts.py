@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from gpunode.model.facts import RuntimeFacts
 from gpunode.model.plan import Run
 from gpunode.resources import text
 
+# What systemd gives a service (systemd.exec(5)). dockerd looks for docker-proxy in it, and --validate fails where a
+# login's PATH has no /usr/sbin: "userland-proxy is enabled, but userland-proxy-path is not set".
+SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 POLL_S = 30  # a daemon was healthy 0.4 to 10 s after a restart on busy two-core machines
 
 
@@ -16,13 +20,56 @@ def verify(engine: RuntimeFacts, expected: str, *, ok: tuple[int, ...] = (0,)) -
 
     `expected`: "nvidia": it is the effective default; "+nvidia": it is known; "-": any, only health counts.
     """
-    argv = ("sh", "-s", "--", engine.name, engine.socket, expected, engine.unit, str(POLL_S))
+    # A user's own dockerd is found by whose it is; its unit is in their service manager.
+    unit = f"uid:{engine.owner.partition(':')[0]}" if engine.owner else engine.unit
+    argv = ("sh", "-s", "--", engine.name, engine.socket, expected, unit, str(POLL_S))
     return Run(
         (*argv, engine.binary or engine.name, engine.config_path),
         ok=ok,
         timeout_s=POLL_S + 60,
         stdin=text("runtimes/effective.sh") + text("runtimes/unit.sh") + text("runtimes/verify.sh"),
         says=f"ask the running {engine.name} for its default runtime",
+    )
+
+
+def reload(engine: RuntimeFacts, *, ok: tuple[int, ...] = (0,)) -> Run:
+    """`systemctl reload`; without systemd the SIGHUP that it would send, to the process in dockerd's own pid file.
+
+    A user's own dockerd gets the SIGHUP always.
+    """
+    if engine.owner:
+        # Not through the user's service manager: they may have started dockerd in any other way.
+        stdin = text("runtimes/unit.sh") + '\ngpunode_hangup_user "$@"\n'
+        uid, says = engine.owner.partition(":")[0], f"SIGHUP to {engine.user}'s dockerd"
+        return Run(("sh", "-s", "--", uid), ok=ok, timeout_s=30, stdin=stdin, says=says)
+    if engine.init == "systemd":
+        return Run(("systemctl", "reload", engine.unit), ok=ok, timeout_s=30)
+    words = (*engine.flags, "--pidfile=/var/run/docker.pid")
+    pidfile = next(w.partition("=")[2] or words[n + 1] for n, w in enumerate(words) if re.match(r"--pidfile(=|$)", w))
+    stdin = text("runtimes/unit.sh") + '\ngpunode_hangup "$@"\n'
+    return Run(("sh", "-s", "--", pidfile, "dockerd"), ok=ok, timeout_s=30, stdin=stdin, says="SIGHUP to dockerd")
+
+
+def by(owner: str, argv: Sequence[str]) -> tuple[str, ...]:
+    """`argv` as the user "UID:GID"; as root for "". In a user's folders, root's rights would be theirs to use."""
+    uid, _, gid = owner.partition(":")
+    return ("setpriv", "--reuid", uid, "--regid", gid, "--clear-groups", "--", *argv) if owner else tuple(argv)
+
+
+def is_there(binary: str) -> Run:
+    """Exit 0 when `binary` can be run. An engine takes a config that names one which is not there, and all its new
+    containers fail then."""
+    script = (
+        'case $1 in /*) [ -f "$1" ] && [ -x "$1" ] ;; *) command -v "$1" >/dev/null ;; esac && exit 0; '
+        'echo "$1 is not there, or cannot be executed: with it as their runtime, new containers would not start" >&2; '
+        'echo "install nvidia-container-toolkit first: gpunode setup --only toolkit,runtime" >&2; exit 1'
+    )
+    return Run(
+        ("sh", "-c", script, "sh", binary),
+        env=(("PATH", SYSTEM_PATH),),
+        timeout_s=30,
+        says=f"look for {binary}",
+        looks=True,
     )
 
 

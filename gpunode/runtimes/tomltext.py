@@ -9,23 +9,19 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
-from tomlkit.items import Comment, InlineTable, Item, Null, Table, Whitespace
+from tomlkit.items import Comment, InlineTable, Item, Null, String, Table, Whitespace
 
 from gpunode.errors import ConfigFileError
+from gpunode.runtimes.tomlscan import BOM, statements, tomllib
+from gpunode.runtimes.tomltidy import margin, tidied
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib  # type: ignore[import-not-found, unused-ignore]
-
-BOM = "\ufeff"
 Plain = dict[str, Any]
+DEEPEST = 64  # tables in each other; containerd's own file has eight
 
 
 def load(path: str, text: str) -> Plain:
@@ -36,13 +32,24 @@ def load(path: str, text: str) -> Plain:
         # Undecodable bytes travel as lone surrogates; TOML is UTF-8 only, and containerd refuses the file.
         raise _fault(path, _line_column(text, fault.start), "this byte is not UTF-8") from None
     try:
-        return dict(tomllib.loads(_body(text)))
+        plain = dict(tomllib.loads(_body(text)))
+        # What reads well may still be too deep to be copied and compared.
+        _refuse_deep(plain, DEEPEST)
+        return plain
     except tomllib.TOMLDecodeError as fault:
         found = re.search(r"\(at line (\d+), column (\d+)\)", str(fault))
         where = f"{found[1]}:{found[2]}" if found else _line_column(text, len(text))
         raise _fault(path, where, re.sub(r" \(at .*\)$", "", str(fault))) from None
     except RecursionError:
         raise _fault(path, "1:1", "nested too deeply to be a daemon's configuration") from None
+
+
+def _refuse_deep(value: object, left: int) -> None:
+    """Raises RecursionError for tables and lists in each other, more than `left` of them."""
+    if not left:
+        raise RecursionError
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _refuse_deep(inner, left - 1)
 
 
 def rewrite(path: str, text: str, want: Plain, subtree: tuple[str, ...]) -> str:
@@ -52,13 +59,15 @@ def rewrite(path: str, text: str, want: Plain, subtree: tuple[str, ...]) -> str:
     of `subtree`'s ends that makes it right. Raises ConfigFileError when none does.
     """
     have, body = load(path, text), _body(text)
-    if _same(have, want):
+    if same(have, want):
         return text
     body += "" if not body or body.endswith("\n") else "\n"
+    start = _with_root_keys(body, have, want)
     # A byte order mark is dropped: containerd 2 exits on it.
     ends = [None, *(subtree[:count] for count in range(len(subtree), 0, -1))]
-    for edited in _attempts(body, have, want, ends):
-        if _reads_as(edited, want):
+    for edited in _attempts(start, dict(tomllib.loads(start)), want, ends):
+        edited = tidied(body, edited)
+        if reads_as(edited, want):
             return edited.replace("\n", "\r\n") if "\r\n" in text else edited
     raise ConfigFileError(
         f"{path} is written in a way that cannot be edited safely",
@@ -98,8 +107,19 @@ def _align(node: Any, have: Mapping[str, Any], want: Mapping[str, Any]) -> None:
             # Taken out one by one, the others keep their lines and comments.
             for index in reversed([i for i, o in enumerate(old) if o not in value]):
                 del node[key][index]
-        elif not _same(old, value):
-            node[key] = value
+        elif isinstance(value, list) and isinstance(old, list) and old and value[: len(old)] == old:
+            for item in value[len(old) :]:
+                node[key].append(item)
+        elif not same(old, value):
+            node[key] = _quoted_as(node[key], value)
+
+
+def _quoted_as(old: Any, value: Any) -> Any:
+    """A text in the quotes of the one it takes the place of."""
+    literal = isinstance(old, String) and old.as_string().startswith("'") and not old.as_string().startswith("'''")
+    if literal and isinstance(value, str) and value.isprintable() and "'" not in value:
+        return tomlkit.string(value, literal=True)
+    return value
 
 
 def _write_anew(document: Any, want: Plain, end: tuple[str, ...]) -> None:
@@ -125,7 +145,7 @@ def _table(value: Mapping[str, Any], header: str) -> Table:
     if header:
         table.trivia.indent = header
     for key, inner in sorted(value.items(), key=lambda item: isinstance(item[1], dict)):
-        below = header + "  " if header and not bare else header
+        below = _deeper(header) if header and not bare else header
         table.add(key, _table(inner, below) if isinstance(inner, dict) else inner)
         _indent(table, key, below)
     return table
@@ -134,11 +154,15 @@ def _table(value: Mapping[str, Any], header: str) -> Table:
 def _add(node: Any, key: str, value: Any) -> None:
     """A new key or table in `node`, indented as its siblings of the same kind are."""
     siblings = [child for child in _items(node) if isinstance(child, Table) == isinstance(value, dict)]
-    indent = next((s.trivia.indent for s in siblings if s.trivia.indent.isspace()), "")
-    if not siblings and isinstance(node, Table) and node.trivia.indent.isspace():
-        indent = node.trivia.indent + "  "
+    indent = next((found for s in siblings if (found := margin(s.trivia.indent))), "")
+    if not siblings and isinstance(node, Table) and margin(node.trivia.indent):
+        indent = _deeper(margin(node.trivia.indent))
     node[key] = _table(value, indent) if isinstance(value, dict) else value
     _indent(node, key, indent)
+
+
+def _deeper(indent: str) -> str:
+    return indent + ("\t" if indent.endswith("\t") else "  ")
 
 
 def _items(node: Any) -> list[Any]:
@@ -155,14 +179,26 @@ def _indent(node: Any, key: str, indent: str) -> None:
             item.trivia.indent = indent
 
 
-def _reads_as(text: str, want: Plain) -> bool:
+def _with_root_keys(text: str, have: Mapping[str, Any], want: Mapping[str, Any]) -> str:
+    """The keys that are new above all tables, right below those that are there; else below the opening comment."""
+    new = {key: value for key, value in want.items() if key not in have and not isinstance(value, dict)}
+    found = statements(text)
+    root = next((i for i, statement in enumerate(found) if statement.kind in ("table", "array")), len(found))
+    keys = [i + 1 for i in range(root) if found[i].kind == "key"]
+    blank = next((i for i in range(root) if found[i].kind == "blank"), None if root < len(found) else root)
+    at = keys[-1] if keys else blank or 0
+    lines = [f"{tomlkit.key(key).as_string()} = {tomlkit.item(value).as_string()}\n" for key, value in new.items()]
+    return "".join([*(s.text for s in found[:at]), *lines, *(s.text for s in found[at:])])
+
+
+def reads_as(text: str, want: Plain) -> bool:
     try:
-        return _same(dict(tomllib.loads(text)), want)
+        return same(dict(tomllib.loads(text)), want)
     except tomllib.TOMLDecodeError:
         return False
 
 
-def _same(left: object, right: object) -> bool:
+def same(left: object, right: object) -> bool:
     """Equal in type as well: true is not 1, 1 is not 1.0, and nan is nan."""
     return json.dumps(left, sort_keys=True, default=repr) == json.dumps(right, sort_keys=True, default=repr)
 

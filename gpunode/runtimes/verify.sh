@@ -1,18 +1,25 @@
-# sh -s -- docker|containerd SOCKET EXPECTED UNIT TIMEOUT_S [BINARY CONFIG]      after effective.sh and unit.sh
+# sh -s -- docker|crio|containerd|... SOCKET EXPECTED UNIT TIMEOUT_S [BINARY CONFIG]      after effective.sh and unit.sh
 # Exit 0 once the daemon answers, its runtimes are as EXPECTED, and its process is the same in two samples a second
 # apart. Exit 1 when that does not happen within TIMEOUT_S; stderr then holds what was seen and the daemon's reason.
 # EXPECTED: nvidia = it is the effective default; +nvidia = it is known; - = only health counts.
-# UNIT -: no systemd unit to look at.
+# UNIT -: no systemd unit to look at; uid:1000: that user's own dockerd.
 
 # gpunode_look KIND SOCKET BINARY CONFIG: the daemon's runtimes as JSON with all blanks removed.
 gpunode_look() {
     case $1 in
     docker) gpunode_docker_info "$2" ;;
+    crio) gpunode_crio_config "$2" | gpunode_crio_json ;;
     *)
         gpunode_cri_status "$2" && return 0
         [ $? -eq 2 ] && gpunode_weaker "$@"
         ;;
     esac | tr -d ' \t\n'
+}
+
+# The two things to know of CRI-O's TOML, spelled as CRI Status spells them.
+gpunode_crio_json() {
+    sed -n -e 's/^[[:space:]]*default_runtime[[:space:]]*=[[:space:]]*"\([^"]*\)".*/{"defaultRuntimeName":"\1"}/p' \
+        -e 's/^[[:space:]]*\[crio\.runtime\.runtimes\."\{0,1\}\([^].\"]*\)"\{0,1\}\][[:space:]]*$/{"\1":{}}/p'
 }
 
 # With neither crictl nor python3 nor curl: the CRI plugin is loaded, and the file says so. That is weaker evidence,
@@ -43,13 +50,35 @@ gpunode_holds() {
 # gpunode_pid UNIT: its main process; nothing when it is not active.
 gpunode_pid() {
     [ "$1" = - ] && echo - && return
+    case $1 in uid:*) gpunode_dockerd_of "${1#uid:}"; return ;; esac
+    gpunode_systemd || { gpunode_pids "$1"; return; }
     systemctl is-active --quiet "$1" </dev/null && systemctl show --property MainPID --value "$1" </dev/null
+}
+
+# gpunode_restarts UNIT: how often systemd has started it again by itself.
+gpunode_restarts() {
+    gpunode_count=$(systemctl show --property NRestarts --value "$1" </dev/null 2>/dev/null)
+    echo "${gpunode_count:-0}"
+}
+
+# gpunode_hopeless KIND SOCKET UNIT RESTARTS: no waiting will help a daemon that does not answer. Its start limit is
+# hit, systemd has started it in vain twice more, or it is a containerd whose CRI did not load: it tries once, before
+# it listens at all.
+gpunode_hopeless() {
+    if [ "$3" != - ] && gpunode_systemd; then
+        systemctl is-failed --quiet "$3" </dev/null && return 0
+        [ $(($(gpunode_restarts "$3") - $4)) -ge 2 ] && return 0
+    fi
+    case $1 in docker | crio) return 1 ;; esac
+    gpunode_bounded ctr --address "$2" plugins ls </dev/null 2>/dev/null |
+        grep -Eq '^io\.containerd\.grpc\.v1 +cri +.*(error|skip) *$'
 }
 
 # Nothing is printed while waiting, since a daemon that starts is silent for a second or two as well.
 gpunode_verify() {
     gpunode_start=$(date +%s)
-    gpunode_before='' gpunode_seen=''
+    gpunode_before='' gpunode_seen='' gpunode_wrong=0 gpunode_lost=0
+    gpunode_already=$(gpunode_restarts "$4")
     while :; do
         gpunode_seen=$(gpunode_look "$1" "$2" "$6" "$7")
         gpunode_now=$(gpunode_pid "$4")
@@ -58,6 +87,16 @@ gpunode_verify() {
             gpunode_before=$gpunode_now
         else
             gpunode_before=
+            # A daemon that has given the same wrong answer ten times will not change its mind: a reload takes well
+            # under a second. One that is lost is looked at twice, a second apart.
+            if [ -n "$gpunode_seen" ]; then
+                gpunode_wrong=$((gpunode_wrong + 1)) gpunode_lost=0
+            elif gpunode_hopeless "$1" "$2" "$4" "$gpunode_already"; then
+                gpunode_wrong=0 gpunode_lost=$((gpunode_lost + 1))
+            else
+                gpunode_wrong=0 gpunode_lost=0
+            fi
+            [ "$gpunode_wrong" -ge 10 ] || [ "$gpunode_lost" -ge 2 ] && break
         fi
         [ $(($(date +%s) - gpunode_start)) -ge "$5" ] && break
         sleep 1

@@ -10,11 +10,7 @@ from .host import Host
 from .lab import Lab
 from .product_runs import Controller, expect
 
-CONFIG = {"docker": "/etc/docker/daemon.json", "containerd": "/etc/containerd/config.toml"}
-# The unit gets a guard that refuses to start the daemon once its file says nvidia.
-GUARD = """[Service]
-ExecStartPre=/bin/sh -c '! grep -q nvidia {config} || {{ echo "{engine}: refused by the test guard"; exit 1; }}'
-"""
+CONFIG = {"docker": "/etc/docker/daemon.json"}
 
 
 def state(host: Host, engine: str) -> tuple[str, str, str]:
@@ -23,25 +19,6 @@ def state(host: Host, engine: str) -> tuple[str, str, str]:
     file = host.nsrun(f"sha256sum {config} 2>&1; stat -c '%a %U %G' {config} 2>&1").stdout
     active = host.nsrun(f"systemctl is-active {engine}").stdout.strip()
     return file, active, host.nsrun(f"systemctl show {engine} -p SubState --value").stdout.strip()
-
-
-@pytest.mark.parametrize("distribution", ["debian12", "debian13", "debian-sid"])
-def test_containerd_that_refuses_is_put_back(lab: Lab, tmp_path: Path, distribution: str) -> None:
-    guard = GUARD.format(engine="containerd", config=CONFIG["containerd"])
-    host = lab.host(
-        distribution,
-        gpu="none",
-        runtime="containerd",
-        files={
-            "/etc/systemd/system/containerd.service.d/guard.conf": guard,
-            "/usr/bin/nvidia-container-runtime": "#!/bin/sh\n",
-        },
-    )
-    host.nsrun("chmod 755 /usr/bin/nvidia-container-runtime", check=True)
-    before = state(host, "containerd")
-    result = expect(Controller("ssh", tmp_path).gpunode(host, "setup", "--yes", "--only", "runtime"), 1)
-    assert "refused by the test guard" in result.stdout + result.stderr
-    assert state(host, "containerd") == before
 
 
 @pytest.mark.parametrize("distribution", ["debian12", "debian13", "debian-sid"])

@@ -7,11 +7,13 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from gpunode.model.plan import Run
 from gpunode.resources import text
 from gpunode.runtimes import scripts
 from tests.runtimes import daemons
@@ -164,6 +166,45 @@ def test_verify_says_when_nobody_answers(shell: tuple[str, ...], folder: Path) -
     assert answer.stderr == f"containerd does not answer on {folder}/nope.sock\n"
 
 
+PLUGINS = """TYPE                            ID      PLATFORMS      STATUS
+io.containerd.snapshotter.v1    zfs     linux/amd64    skip
+io.containerd.internal.v1       cri     linux/amd64    error
+io.containerd.grpc.v1           cri     linux/amd64    {}
+"""
+
+
+@pytest.mark.parametrize(("status", "waits"), [("error", False), ("skip", False), ("ok", True)])
+def test_a_cri_that_did_not_load_is_not_waited_for(
+    shell: tuple[str, ...], status: str, waits: bool, folder: Path
+) -> None:
+    env = with_tools(folder, "python3")
+    fake(folder, "ctr", f"cat {folder}/plugins")
+    (folder / "plugins").write_text(PLUGINS.format(status))
+    began = time.monotonic()
+    with daemons.containerd(folder, None) as path:
+        answer = verify(shell, "containerd", path, "nvidia", env, limit_s=3 if waits else 30)
+    took = time.monotonic() - began
+    assert (answer.returncode, "does not answer" in answer.stderr) == (1, True)
+    assert took > 1.9 if waits else took < 20
+
+
+def test_a_unit_that_systemd_starts_in_vain_is_given_up_on(shell: tuple[str, ...], folder: Path) -> None:
+    env = with_tools(folder)
+    fake(folder, "systemctl", f"case $* in *NRestarts*) echo x >>{folder}/n; grep -c x {folder}/n ;; *) exit 3 ;; esac")
+    planned = scripts.verify(engine_facts("docker", None), "nvidia")
+    answer = run(shell, under_systemd(planned), *planned.argv[3:], env=env)
+    assert answer.returncode == 1
+    assert answer.stderr.startswith("docker does not answer on ")
+    assert len((folder / "n").read_text().split()) < 6
+
+
+def under_systemd(asked: Run) -> str:
+    """The script as it runs on a host with systemd, whatever runs this test."""
+    check = "[ -d /run/systemd/system ]"
+    assert check in asked.stdin
+    return asked.stdin.replace(check, "true")
+
+
 def fake(folder: Path, name: str, body: str) -> None:
     program = folder / "bin" / name
     program.write_text(f"#!/bin/sh\n{body}\n")
@@ -180,7 +221,7 @@ def test_a_failed_restart_shows_the_daemons_own_reason_and_not_its_noise(shell: 
         "echo 'time=x level=info msg=\"starting containerd\"'\n"
         "echo 'containerd: failed to load TOML: /etc/containerd/config.toml: (10, 2): unexpected token'",
     )
-    answer = run(shell, scripts.restart("containerd.service").stdin, "containerd.service", env=env)
+    answer = run(shell, under_systemd(scripts.restart("containerd.service")), "containerd.service", env=env)
     assert answer.returncode == 1
     assert answer.stderr == "containerd: failed to load TOML: /etc/containerd/config.toml: (10, 2): unexpected token\n"
 
@@ -188,6 +229,6 @@ def test_a_failed_restart_shows_the_daemons_own_reason_and_not_its_noise(shell: 
 def test_revive_leaves_a_running_daemon_alone(shell: tuple[str, ...], folder: Path) -> None:
     env = with_tools(folder)
     fake(folder, "systemctl", f'echo "$1" >> {folder}/calls')
-    revived = run(shell, scripts.revive("docker.service", ("docker.socket",)).stdin, "docker.service", env=env)
+    revived = run(shell, under_systemd(scripts.revive("docker.service", ("docker.socket",))), "docker.service", env=env)
     assert revived.returncode == 0
     assert (folder / "calls").read_text() == "is-active\n"
