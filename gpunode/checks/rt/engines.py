@@ -16,8 +16,16 @@ SETUP = "gpunode setup --only runtime"
 def wanted(host: HostFacts, context: Context) -> tuple[RuntimeFacts, ...]:
     """The running engines that shall know nvidia; a containerd without CRI serves docker and is told nothing."""
     names = context.spec.runtimes if context.spec else None
-    engines = (e for e in host.runtimes if names is None or e.name in names)
+    # An engine without a daemon (podman) is served by CDI; it is told something only where it is wanted by name.
+    # A docker that runs without root is its user's, and is told something only where it is wanted by name, too.
+    engines = (e for e in host.runtimes if (bool(e.unit) and not e.user if names is None else _named(host, e, names)))
     return tuple(e for e in engines if e.active and (host.kubernetes.kubelet or e.cri_error is None))
+
+
+def _named(host: HostFacts, engine: RuntimeFacts, names: tuple[str, ...]) -> bool:
+    """By its kind or its label; "docker" is a user's own one only where the host has no other."""
+    by_kind = engine.name in names and (not engine.user or all(e.user for e in host.runtimes if e.name == engine.name))
+    return by_kind or engine.label in names
 
 
 @check(
@@ -31,14 +39,15 @@ def wanted(host: HostFacts, context: Context) -> tuple[RuntimeFacts, ...]:
 def present(host: HostFacts, context: Context) -> CheckOutcome:
     """A container engine is missing or does not run."""
     names = context.spec.runtimes if context.spec else None
-    absent = [n for n in names or () if host.runtime(n) is None]
+    absent = [n for n in names or () if not any(n in (e.name, e.label) for e in host.runtimes)]
     if absent:
         return Finding(
             f"{listing(absent)} is wanted and not installed",
             evidence=f"engines on this host: {listing(e.name for e in host.runtimes) or 'none'}",
             remedy=f"install {absent[0]} from your distribution, then {SETUP}",
         )
-    engines = [e for e in host.runtimes if names is None or e.name in names]
+    # A docker that runs without root is its user's.
+    engines = [e for e in host.runtimes if e.user is None and (names is None or _named(host, e, names))]
     if not engines:
         return NotApplicable("no container engine is installed, and none is wanted by name")
     stopped = [e for e in engines if not e.active and not _switched_off(host, e, names)]

@@ -1,0 +1,63 @@
+"""Kubernetes distributions that carry a containerd of their own, as catalog/runtimes.yaml lists them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+
+from gpunode.catalog.rows import Row, rows
+
+
+@dataclass(frozen=True)
+class Carrier:
+    name: str  # "k3s"
+    units: tuple[str, ...]  # systemd units, any of which runs it
+    config: str  # containerd's config, which it writes anew at every start
+    socket: str  # containerd's
+    reads: str  # folder of the files that people own and it reads
+    since: tuple[tuple[int, int, int], ...]  # first release of each minor with what gpunode needs; () = every one
+    why: str  # what came with those releases
+    source: str
+    checked: str
+    grade: str
+
+    def understands(self, version: str | None) -> bool:
+        """Whether this release ("1.31.4+k3s1") reads what gpunode writes; an unknown version is given the benefit."""
+        found = re.match(r"v?(\d+)\.(\d+)\.(\d+)", version or "")
+        if found is None or not self.since:
+            return True
+        have = (int(found[1]), int(found[2]), int(found[3]))
+        return have >= max(self.since) or any(have[:2] == least[:2] and have >= least for least in self.since)
+
+
+@cache
+def carriers() -> tuple[Carrier, ...]:
+    """Raises UsageError that names row and key of a fault in the file."""
+    return tuple(_carrier(row) for row in rows("runtimes.yaml", "runtimes", "name"))
+
+
+def carrier(name: str) -> Carrier:
+    return next(c for c in carriers() if c.name == name)
+
+
+def _carrier(row: Row) -> Carrier:
+    found = Carrier(
+        row.text("name"),
+        row.texts("units"),
+        row.text("config"),
+        row.text("socket"),
+        row.text("reads"),
+        tuple(_release(row, text) for text in row.texts("since")),
+        row.text("why"),
+        *row.provenance(),
+    )
+    row.done()
+    return found
+
+
+def _release(row: Row, text: str) -> tuple[int, int, int]:
+    found = re.fullmatch(r"(\d+)\.(\d+)\.(\d+)", text)
+    if found is None:
+        raise row.fault("since", f"{text!r} is not a release such as 1.29.0")
+    return int(found[1]), int(found[2]), int(found[3])
