@@ -15,7 +15,7 @@ from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
     Severity.ERROR,
     title="a CDI specification of the cards is there",
     reads="/etc/cdi and /var/run/cdi",
-    remedy="systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service",
+    remedy="gpunode setup --only toolkit --cdi",
     needs=(needs.gpu, needs.toolkit),
 )
 def cdi_present(host: HostFacts, context: Context) -> CheckOutcome:
@@ -29,8 +29,8 @@ def cdi_present(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         "no CDI specification names nvidia.com/gpu",
         evidence=f"/etc/cdi and /var/run/cdi: {listing(host.toolkit.cdi_specs) or 'no files'}",
-        remedy="systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service, "
-        "or nvidia-ctk cdi generate --output=/var/run/cdi/nvidia.yaml",
+        remedy="gpunode setup --only toolkit --cdi",
+        fix="toolkit",
     )
 
 
@@ -39,7 +39,7 @@ def cdi_present(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.ERROR,
     title="the CDI specifications fit the running driver",
     reads="/etc/cdi/*, /var/run/cdi/* against /sys/module/nvidia/version",
-    remedy="systemctl restart nvidia-cdi-refresh.service, or nvidia-ctk cdi generate",
+    remedy="gpunode setup --only toolkit",
     needs=(needs.gpu, needs.host_driver, needs.loaded, needs.toolkit),
 )
 def cdi_fresh(host: HostFacts, context: Context) -> CheckOutcome:
@@ -54,7 +54,8 @@ def cdi_fresh(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"{listing(stale)} is from another driver",
         evidence=f"{stale[0]} does not mount libcuda.so.{host.driver.loaded}, the version that is loaded",
-        remedy=f"systemctl restart nvidia-cdi-refresh.service, or nvidia-ctk cdi generate --output={stale[0]}",
+        remedy="gpunode setup --only toolkit",
+        fix="toolkit",
     )
 
 

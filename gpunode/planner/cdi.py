@@ -1,0 +1,165 @@
+"""CDI specifications: made by nvidia-ctk or by its nvidia-cdi-refresh unit, one for each card, of today's driver."""
+
+from __future__ import annotations
+
+import re
+
+from gpunode.model.facts import FileFacts, HostFacts
+from gpunode.model.plan import Action, Kept, PutFile, RemoveFile, Run, Step
+from gpunode.model.spec import Spec
+
+Outcome = Step | Kept
+KIND = "nvidia.com/gpu"
+# Where the toolkit's documentation puts one that lasts; /var/run/cdi is nvidia-cdi-refresh's, and gone after a reboot.
+LASTING, FOLDER = "/etc/cdi/nvidia.yaml", "/etc/cdi"
+UNITS = ("nvidia-cdi-refresh.path", "nvidia-cdi-refresh.service")
+LISTED = (
+    f"nvidia-ctk cdi list 2>/dev/null | grep '^{KIND}=' || {{ echo 'no {KIND} in nvidia-ctk cdi list' >&2; exit 1; }}\n"
+)
+
+
+def cdi_outcomes(host: HostFacts, spec: Spec, *, pending: bool) -> tuple[Outcome, ...]:
+    """What the CDI specifications need. `pending`: this plan changes driver or toolkit, and the next pass looks again.
+
+    They are made where CDI is asked for (--cdi, or mode cdi of the toolkit). One of another driver is put right
+    wherever it is found: it mounts libraries that are gone, so no container starts with it.
+    """
+    asked = wanted(spec)
+    stale = _stale(host) if "toolkit" in spec.only and spec.toolkit.kind != "none" else ()
+    if not asked and not stale:
+        return ()
+    if reason := _not_now(host, pending=pending):
+        return (Kept("cdi.spec", f"CDI specifications are made {reason}"),) if asked else ()
+    outcomes = _by_unit(host, stale) if _units(host) else _by_hand(host, stale, asked=asked)
+    return outcomes or (Kept("cdi.spec", f"{len(_devices(host))} devices of {KIND} are in {_where(host)}"),)
+
+
+def wanted(spec: Spec) -> bool:
+    """Whether anything of the spec takes cards from CDI specifications; mode jit-cdi makes its own as it goes."""
+    by_engine = spec.runtime.cdi and bool({"runtime", "toolkit"} & set(spec.only))
+    return by_engine or (spec.toolkit_config.mode == "cdi" and "toolkit" in spec.only)
+
+
+def _not_now(host: HostFacts, *, pending: bool) -> str:
+    if host.init == "chroot":
+        return "on the machine itself: an image has no cards"
+    if pending:
+        return "after driver and toolkit"
+    if host.toolkit.version is None:
+        return "by nvidia-ctk, which is not here: install the toolkit (--only toolkit)"
+    if host.driver.loaded is None:
+        return "once the driver is loaded"
+    return ""
+
+
+def _by_unit(host: HostFacts, stale: tuple[FileFacts, ...]) -> tuple[Outcome, ...]:
+    """nvidia-cdi-refresh renews /var/run/cdi/nvidia.yaml by itself: it is switched on, and no second file is made."""
+    loose = tuple(unit for unit in _units(host) if not host.services[unit].enabled.startswith("enabled"))
+    lasting = tuple(f for f in _specs(host) if f.path.startswith(f"{FOLDER}/"))
+    old = tuple(f for f in lasting if f in stale or (not loose and _covered(host, f)))
+    fresh = any(f not in stale and not f.path.startswith(f"{FOLDER}/") for f in _specs(host))
+    found: list[Outcome] = []
+    if old:
+        found.append(_away(old, stale))
+    if loose:
+        actions: tuple[Action, ...] = (Run(("systemctl", "enable", "--now", *loose), timeout_s=120), _listed())
+        why = "a specification fits one driver and one set of cards; the toolkit's own unit renews it with them"
+        undo = (Run(("systemctl", "disable", "--now", *loose), timeout_s=120),)
+        found.append(Step("cdi.refresh", f"switch on {' and '.join(loose)}", why, actions, undo))
+    elif not fresh:
+        why = f"it writes /var/run/cdi/nvidia.yaml, which {'is of another driver' if stale else 'is not there'}"
+        again = Run(("systemctl", "restart", UNITS[1]), timeout_s=120)
+        found.append(Step("cdi.refresh", f"run {UNITS[1]}", why, (again, _listed())))
+    return tuple(found)
+
+
+def _away(old: tuple[FileFacts, ...], stale: tuple[FileFacts, ...]) -> Step:
+    names = ", ".join(file.path for file in old)
+    is_stale = any(file in stale for file in old)
+    return Step(
+        "cdi.stale",
+        f"move {names} away, {'which is of another driver' if is_stale else 'a second one of the same cards'}",
+        "nvidia-cdi-refresh keeps one in /var/run/cdi; where two define a card, the older may be the one that is used",
+        tuple(RemoveFile(file.path, file.sha256) for file in old),
+    )
+
+
+def _by_hand(host: HostFacts, stale: tuple[FileFacts, ...], *, asked: bool) -> tuple[Outcome, ...]:
+    """An older toolkit, or no systemd: nvidia-ctk writes the file, and again after each change of driver or cards."""
+    paths = tuple(file.path for file in stale)
+    if asked and not _specs(host):
+        paths = (LASTING,)
+    if not paths:
+        return ()
+    actions: list[Action] = [Run(("mkdir", "-p", FOLDER))] if LASTING in paths else []
+    undo: list[Action] = []
+    for path in paths:
+        # The driver's tools may take a while to wake a card.
+        argv = ("nvidia-ctk", "cdi", "generate", f"--output={path}")
+        actions.append(Run(argv, timeout_s=120, files=(path,)))
+        text = host.file(path).text
+        undo.append(RemoveFile(path) if text is None else PutFile(path, text, any_before=True))
+    what = "of another driver" if stale else "missing"
+    return (
+        Step(
+            "cdi.spec",
+            f"let nvidia-ctk write {', '.join(paths)}",
+            f"the CDI specification is {what}; nothing here renews it by itself: run gpunode setup after a new driver",
+            (*actions, _listed()),
+            tuple(undo),
+        ),
+    )
+
+
+def _listed() -> Run:
+    return Run(("sh", "-s"), timeout_s=60, stdin=LISTED, says="nvidia-ctk cdi list: the cards are in it")
+
+
+def _units(host: HostFacts) -> tuple[str, ...]:
+    if host.init != "systemd":
+        return ()
+    return tuple(unit for unit in UNITS if unit in host.services and host.services[unit].load == "loaded")
+
+
+def _specs(host: HostFacts) -> tuple[FileFacts, ...]:
+    files = (host.file(path) for path in host.toolkit.cdi_specs)
+    return tuple(file for file in files if _kind(file.text or "") == KIND)
+
+
+def _kind(text: str) -> str | None:
+    found = re.search(r"""^[\s{"']*kind["']?\s*:\s*["']?([\w.-]+/[\w.-]+)""", text, re.MULTILINE) or re.search(
+        r'"kind"\s*:\s*"([^"]+)"', text
+    )
+    return found[1] if found else None
+
+
+def _stale(host: HostFacts) -> tuple[FileFacts, ...]:
+    """Those that mount the libraries of a driver that is not the loaded one."""
+    loaded = host.driver.loaded
+    if loaded is None:
+        return ()
+    return tuple(
+        file
+        for file in _specs(host)
+        if "libcuda.so." in (file.text or "") and not re.search(rf"libcuda\.so\.{re.escape(loaded)}\b", file.text or "")
+    )
+
+
+def _covered(host: HostFacts, file: FileFacts) -> bool:
+    """Whether another folder's specification defines each of its devices: then it is a duplicate, and no addition."""
+    mine = set(_names(file.text or ""))
+    others = [f for f in _specs(host) if not f.path.startswith(f"{FOLDER}/") and f not in _stale(host)]
+    return bool(mine) and any(mine <= set(_names(other.text or "")) for other in others)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Names in a specification; deeper ones (hooks have no name, but an annotation may) do no harm in a comparison."""
+    return tuple(re.findall(r"""(?:^\s*-?\s*|[{,]\s*"?)name"?\s*:\s*["']?([^"'\s,}]+)""", text, re.MULTILINE))
+
+
+def _devices(host: HostFacts) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(d for d in host.toolkit.cdi_devices if d.startswith(f"{KIND}=")))
+
+
+def _where(host: HostFacts) -> str:
+    return ", ".join(file.path for file in _specs(host))

@@ -1,0 +1,48 @@
+"""Whether gpunode can make a running engine take its new file, and what a person types where it cannot."""
+
+from __future__ import annotations
+
+import shlex
+
+from gpunode.model.facts import HostFacts, RuntimeFacts
+from gpunode.runtimes.carriers import carriers
+from gpunode.runtimes.registry import engine
+
+
+def runs(host: HostFacts, facts: RuntimeFacts) -> bool:
+    """Whether there is a daemon (or, without one, a program) that reads the file today. In a chroot there is none."""
+    return facts.active and host.init != "chroot"
+
+
+def has_failed(host: HostFacts, facts: RuntimeFacts) -> bool:
+    """systemd tried to start it and could not, or has given up: a new file may be what it needs."""
+    unit = host.services.get(facts.unit) if not facts.user else None
+    if host.init != "systemd" or facts.active or unit is None:
+        return False
+    return unit.active == "failed" or unit.sub == "auto-restart"
+
+
+def reachable(host: HostFacts, facts: RuntimeFacts, *, restart: bool) -> bool:
+    """systemd starts every daemon again; without it a SIGHUP reaches dockerd, and a script in /etc/init.d restarts."""
+    if host.init == "systemd" or not engine(facts.name).apply(facts, restart=restart):
+        return True
+    if facts.name == "docker" and not restart:
+        return True
+    return facts.unit.removesuffix(".service") in host.init_scripts
+
+
+def by_hand(host: HostFacts, facts: RuntimeFacts) -> str:
+    """The words to type for a daemon that nobody would start again."""
+    if any(row.name == facts.name for row in carriers()):
+        # Its containerd is its child: that one is not to be started by itself.
+        return f"{facts.name} must be stopped and started again by whoever started it"
+    binary = facts.binary or facts.unit.removesuffix(".service")
+    # Not by name: dockerd has a containerd of its own.
+    stop = f"kill {facts.pid}" if facts.pid else f"stop {binary.rsplit('/', 1)[-1]}"
+    keeps = {"containerd": "its containers keep running", "docker": "its containers stop unless live-restore is on"}
+    said = f" ({keeps[facts.name]})" if facts.name in keeps else ""
+    again = shlex.join((binary, *facts.flags))
+    return (
+        f"{facts.name} must be started anew by whoever started it, since nothing on {host.hostname or 'this host'} "
+        f"does{said}: {stop}; {again} &"
+    )
