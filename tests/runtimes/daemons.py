@@ -47,6 +47,21 @@ def dockerd(folder: Path, default: str | None, *handlers: str) -> Iterator[str]:
 
 
 @contextlib.contextmanager
+def crio(folder: Path, config: str | None) -> Iterator[str]:
+    """A socket that answers GET /config as CRI-O's inspection endpoint does; None: with status 404."""
+    body = (config or "").encode()
+
+    def answer(connection: socket.socket) -> None:
+        asked = connection.recv(65536).split()[1]
+        status = b"200 OK" if config is not None and asked == b"/config" else b"404 Not Found"
+        head = b"HTTP/1.1 %s\r\nContent-Type: application/toml\r\nContent-Length: %d\r\n" % (status, len(body))
+        connection.sendall(head + b"Connection: close\r\n\r\n" + body)
+
+    with _listening(folder / "crio.sock", answer) as path:
+        yield path
+
+
+@contextlib.contextmanager
 def silent(folder: Path) -> Iterator[str]:
     """A socket that accepts and never answers."""
     with _listening(folder / "silent.sock", lambda connection: threading.Event().wait(20)) as path:

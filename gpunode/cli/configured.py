@@ -1,0 +1,249 @@
+"""What `runtime configure` does with the words it was given: plan one file, print it or write it, say which."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from dataclasses import dataclass, replace
+
+from gpunode.cli import localfile
+from gpunode.cli.localfile import Before
+from gpunode.cli.onefile import Disk, OneFile, Where, plan_one
+from gpunode.cli.options import OutputOptions
+from gpunode.cli.output import check_writable, chosen_format, deliver, to_stdout, write_whole
+from gpunode.cli.runtime import TOOLKIT
+from gpunode.errors import ExitCode, GpunodeError, UsageError
+from gpunode.model.spec import RUNTIMES, RuntimeSpec, Spec
+from gpunode.render.encode import dumps
+from gpunode.runtimes.base import Edit
+from gpunode.runtimes.diffs import unified
+
+
+@dataclass(frozen=True)
+class Wish:
+    """The command line, word for word."""
+
+    runtime: str
+    config: str | None
+    root: str
+    default: bool
+    cdi: bool
+    name: str
+    path: str
+    daemon_version: str | None
+    schema: str | None
+    drop_in: str | None
+    settings: tuple[str, ...]
+    backup: bool
+    dry_run: bool
+    diff: bool
+
+
+def run(wish: Wish, output: OutputOptions) -> int:
+    """Raises UsageError, UnsupportedHost, ConfigFileError and Drift; in each case no file was changed."""
+    form = chosen_format(output)
+    check_writable(output)
+    planned = _toolkit(wish) if wish.runtime == TOOLKIT else _engine(wish)
+    backups = {} if wish.dry_run else _write(planned, wish.backup)
+    if form != "text":
+        data = _data(wish, planned, backups)
+        deliver(dumps(data, indent=2 if form == "json" else None), output)
+    elif wish.diff:
+        if lines := _differences(wish, planned):
+            deliver("\n".join(lines), output)
+    elif wish.dry_run:
+        _print_exactly(planned, output)
+    else:
+        deliver("\n".join(_words(wish, planned)), output)
+    if not output.quiet:
+        _say(wish, planned, backups, said=form == "text" and not wish.dry_run)
+    return int(ExitCode.DONE)
+
+
+def _engine(wish: Wish) -> OneFile:
+    if wish.runtime not in RUNTIMES:
+        raise UsageError(
+            f"{wish.runtime!r} is not a runtime gpunode configures",
+            evidence=f"it configures {', '.join((*RUNTIMES, TOOLKIT))}",
+            remedy="name one of them",
+        )
+    if wish.settings:
+        raise UsageError("--ctk-set is for the toolkit's own file", remedy=f"gpunode runtime configure {TOOLKIT}")
+    if wish.drop_in is not None and wish.runtime != "containerd":
+        raise UsageError("--drop-in is for containerd", remedy="leave it out")
+    want = RuntimeSpec(
+        default=wish.default,
+        cdi=wish.cdi,
+        handler=_matching("--name", wish.name, r"[a-z0-9][a-z0-9-]*", "letters, digits and hyphens", "nvidia"),
+        path=_matching("--path", wish.path, r"/\S+", "an absolute path", RuntimeSpec().path),
+        drop_in=_drop_in(wish.drop_in),
+    )
+    version = wish.daemon_version
+    if version is not None:
+        version = _matching("--daemon-version", version, r"v?\d+\.\d+(\.\d+)?\S*", "a version such as 1.7.24", "")
+    schema = _matching("--config-schema", wish.schema or "", r"\d", "a number, 1 to 4", "")
+    return plan_one(wish.runtime, Where(wish.config, _root(wish), version or None, int(schema or 0) or None), want)
+
+
+def _root(wish: Wish) -> str:
+    """The image's folder; "" for this machine. Raises UsageError where it is no folder."""
+    if wish.root and not os.path.isdir(wish.root):
+        raise UsageError(f"--root {wish.root} is not a folder", remedy="name the folder an image is mounted on")
+    return "" if os.path.realpath(wish.root or "/") == "/" else wish.root
+
+
+def _toolkit(wish: Wish) -> OneFile:
+    """The toolkit's own config.toml."""
+    from gpunode.cli.wanted import ctk_texts
+    from gpunode.runtimes import ctkconfig
+    from gpunode.specfile import put_all
+
+    odd = [flag for flag, typed in _flags_of_engines(wish) if typed]
+    if odd:
+        raise UsageError(f"{odd[0]} is for engines, not for {TOOLKIT}", remedy="its settings are --ctk-set KEY=VALUE")
+    if not wish.settings:
+        raise UsageError(
+            f"{TOOLKIT} needs at least one --ctk-set KEY=VALUE", remedy="for example --ctk-set no-cgroups=true"
+        )
+    spec = put_all(Spec(), ctk_texts(wish.settings))
+    disk, path = Disk(_root(wish)), os.path.abspath(wish.config or ctkconfig.PATH)
+    with disk.own_words():
+        rewrite = ctkconfig.rewrite(disk.read(path), spec.toolkit_config)
+    edits = tuple(replace(edit, path=disk.real(path)) for edit in rewrite.edits)
+    return OneFile(replace(rewrite, edits=edits), {disk.real(path): disk.before(path)}, "")
+
+
+def _flags_of_engines(wish: Wish) -> tuple[tuple[str, bool], ...]:
+    return (
+        ("--no-set-as-default", not wish.default),
+        ("--cdi", wish.cdi),
+        ("--name", bool(wish.name)),
+        ("--path", bool(wish.path)),
+        ("--daemon-version", wish.daemon_version is not None),
+        ("--config-schema", wish.schema is not None),
+        ("--drop-in", wish.drop_in is not None),
+    )
+
+
+def _matching(flag: str, text: str, pattern: str, forms: str, otherwise: str) -> str:
+    if not text:
+        return otherwise
+    if re.fullmatch(pattern, text):
+        return text
+    raise UsageError(f"{flag} {text!r} is not of the right form", evidence=f"it is {forms}", remedy=f"correct {flag}")
+
+
+def _drop_in(text: str | None) -> str | None:
+    return text if text in (None, "none") else os.path.abspath(os.path.expanduser(str(text)))
+
+
+def _write(planned: OneFile, keep: bool) -> dict[str, str]:
+    """Write what changed, in order; answers the copies that were kept. A failure puts back what was written before."""
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    backups: dict[str, str] = {}
+    done: list[Before] = []
+    try:
+        for edit in planned.rewrite.edits:
+            if not edit.changed:
+                continue
+            before = planned.before[edit.path]
+            if keep and (kept := localfile.back_up(before, stamp)):
+                backups[edit.path] = kept
+            localfile.replace(before, edit.after, mode=edit.mode)
+            done.append(before)
+    except GpunodeError:
+        for before in reversed(done):
+            localfile.put_back(before)
+        raise
+    return backups
+
+
+def _word(edit: Edit) -> str:
+    return "changed" if edit.changed else "unchanged"
+
+
+def _differences(wish: Wish, planned: OneFile) -> list[str]:
+    lines = [difference for edit in planned.rewrite.edits if (difference := _difference(edit))]
+    return lines if wish.dry_run else [*lines, *_words(wish, planned)]
+
+
+def _words(wish: Wish, planned: OneFile) -> list[str]:
+    """A line for each file; an engine that needs no file at all is unchanged by its name."""
+    return [f"{_word(edit)} {edit.path}" for edit in planned.rewrite.edits] or [f"unchanged {wish.runtime}"]
+
+
+def _difference(edit: Edit) -> str:
+    return unified(edit.path, edit.before, edit.after)
+
+
+def _print_exactly(planned: OneFile, output: OutputOptions) -> None:
+    """The new text to the byte, for a pipe; with several files, each that changes below its name."""
+    edits = [e for e in planned.rewrite.edits if e.changed] or list(planned.rewrite.edits[:1])
+    text = "".join(edit.after for edit in edits[:1])
+    if len(edits) > 1:
+        text = "\n".join(f"==> {edit.path} <==\n{edit.after}" for edit in edits)
+    if output.output:
+        write_whole(output.output, text, "--output")
+        return
+    to_stdout(text.encode("utf-8", "surrogateescape"))
+
+
+def _data(wish: Wish, planned: OneFile, backups: dict[str, str]) -> dict[str, object]:
+    rewrite = planned.rewrite
+    return {
+        "schema": "gpunode.runtime-configure/1",
+        "runtime": wish.runtime,
+        "daemon_version": planned.daemon or None,
+        "changed": rewrite.changed,
+        "dry_run": wish.dry_run,
+        "needs_restart": rewrite.needs_restart,
+        "files": [_file(edit, wish, backups) for edit in rewrite.edits],
+        "additions": rewrite.added,
+        "notes": rewrite.notes,
+    }
+
+
+def _file(edit: Edit, wish: Wish, backups: dict[str, str]) -> dict[str, object]:
+    data: dict[str, object] = {
+        "path": edit.path,
+        "changed": edit.changed,
+        "created": edit.changed and edit.before is None,
+        "backup": backups.get(edit.path),
+    }
+    if wish.dry_run:
+        data["text"] = edit.after
+    if wish.diff:
+        data["diff"] = _difference(edit)
+    return data
+
+
+def _say(wish: Wish, planned: OneFile, backups: dict[str, str], *, said: bool) -> None:
+    """On stderr: what changed, what to know about it, and who has not heard of it yet."""
+    rewrite = planned.rewrite
+    lines = [] if said else [f"{'would be ' if wish.dry_run else ''}{_word(e)} {e.path}" for e in rewrite.edits]
+    lines += rewrite.added if rewrite.changed else ()
+    lines += rewrite.notes if rewrite.changed or not rewrite.edits else ()
+    lines += [f"the old {path} is kept in {kept}" for path, kept in backups.items()]
+    if rewrite.changed and not (wish.dry_run or wish.root):
+        lines += _next(wish.runtime, rewrite.main.path, restart=rewrite.needs_restart)
+    for line in lines:
+        print(f"  {line}", file=sys.stderr)
+
+
+def _next(runtime: str, path: str, *, restart: bool) -> list[str]:
+    """What makes the engine read it: words to type. In an image nothing runs that could be told."""
+    if runtime == TOOLKIT:
+        return ["it is read whenever a container starts: nothing needs a restart"]
+    if runtime == "podman":
+        return ["it is read by every podman command: nothing needs a restart"]
+    if path.endswith("/.config/docker/daemon.json"):  # docs.docker.com/engine/security/rootless
+        return [
+            "docker has not been told: systemctl --user restart docker",
+            "without root it also needs, once and as root: gpunode runtime configure nvidia-container-runtime "
+            "--ctk-set no-cgroups=true",
+        ]
+    if runtime == "docker" and not restart:
+        return ["docker has not been told: systemctl reload docker (no container restarts)"]
+    return [f"{runtime} has not been told: systemctl restart {runtime}"]

@@ -1,0 +1,185 @@
+"""Files of this machine, with no host around them: read as facts, and replaced whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpunode.errors import ConfigFileError, Drift
+from gpunode.model.facts import FileFacts
+
+LIMIT_BYTES = 4 << 20  # a daemon's configuration is a few pages; a core dump is not read into memory
+REMEDIES = {
+    errno.EACCES: "run gpunode as the file's owner, or as root (sudo)",
+    errno.EPERM: "run gpunode as the file's owner, or as root (sudo): a copy of yours would change its owner",
+    errno.EBUSY: "the file is a mount of its own (a container's volume?): change it where it is mounted from",
+    errno.EROFS: "mount the file system for writing",
+    errno.ENOSPC: "make room on that file system",
+}
+
+
+@dataclass(frozen=True)
+class Before:
+    """A file as it was read; a replacement takes over its owner and holds the present bytes against these."""
+
+    path: str  # as it was typed
+    resolved: str  # where the bytes lie, links followed
+    data: bytes | None = None  # None: absent
+    uid: int = 0
+    gid: int = 0
+    mode: int = 0
+
+
+def read(path: str) -> tuple[FileFacts, Before]:
+    """The file as facts. What cannot be read is in `unread`, as it is for a host's files."""
+    resolved = os.path.realpath(path)
+    link = resolved if os.path.islink(path) else None
+    try:
+        details = os.stat(resolved)
+        if not stat.S_ISREG(details.st_mode):
+            why = "it is a folder" if stat.S_ISDIR(details.st_mode) else "not a regular file"
+            return FileFacts(path, unread=why), Before(path, resolved)
+        if details.st_size > LIMIT_BYTES:
+            return FileFacts(path, unread=f"over {LIMIT_BYTES} bytes"), Before(path, resolved)
+        data = Path(resolved).read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return FileFacts(path, symlink=link), Before(path, resolved)
+    except OSError as error:
+        return FileFacts(path, unread=_why(error).lower()), Before(path, resolved)
+    text, mode = data.decode("utf-8", "surrogateescape"), stat.S_IMODE(details.st_mode)
+    facts = FileFacts(path, text, hashlib.sha256(data).hexdigest(), mode, link)
+    return facts, Before(path, resolved, data, details.st_uid, details.st_gid, mode)
+
+
+def replace(before: Before, text: str, *, mode: int = 0o644) -> None:
+    """Write `text` where `before` was read; at any moment the file is the old or the new one.
+
+    Owner, mode, label and symbolic link stay; `mode` is for a new file, whose folder is made. Raises Drift when the
+    file is no longer as it was read, ConfigFileError when the disk or the owner says no.
+    """
+    with _spoken(before.path):
+        beside = _written_beside(before.resolved, text.encode("utf-8", "surrogateescape"), before, mode)
+        try:
+            _still(before)
+            _swap(beside, before.resolved)
+        finally:
+            Path(beside).unlink(missing_ok=True)
+
+
+def put_back(before: Before) -> None:
+    """The file as it was read, after `replace` wrote it; raises as `replace` does."""
+    now = read(before.path)[1]
+    if before.data is not None:
+        replace(now, before.data.decode("utf-8", "surrogateescape"))
+        return
+    with _spoken(before.path):
+        Path(before.resolved).unlink(missing_ok=True)
+        _flush(os.path.dirname(before.resolved) or ".")
+
+
+def back_up(before: Before, stamp: str) -> str | None:
+    """Keep the old bytes beside the file, with its owner and mode; answers the copy's path, None for an absent file.
+
+    In a folder such as conf.d or crio.conf.d every file may be read as configuration, so the copy goes one up.
+    """
+    if before.data is None:
+        return None
+    folder, name = os.path.split(before.resolved)
+    if folder.endswith(".d"):
+        folder = os.path.dirname(folder)
+    kept = os.path.join(folder, f"{name}.{stamp}.bak")
+    with _spoken(kept):
+        _swap(_written_beside(kept, before.data, before, 0o600), kept)
+    return kept
+
+
+def _written_beside(path: str, data: bytes, before: Before, mode: int) -> str:
+    """A hidden sibling of `path` with these bytes, flushed; it is nobody else's to read until it is whole."""
+    folder = os.path.dirname(path) or "."
+    _make(folder)
+    # No suffix at its end: containerd reads *.toml, and Go's * takes names with a leading dot as well.
+    handle, beside = tempfile.mkstemp(dir=folder, prefix=f".{os.path.basename(path)}.gpunode-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            _dress(handle, before, mode)
+            os.fsync(handle)
+    except BaseException:
+        Path(beside).unlink(missing_ok=True)
+        raise
+    return beside
+
+
+def _dress(handle: int, before: Before, mode: int) -> None:
+    """Owner, mode and extended attributes (SELinux label, POSIX ACL) of the file that is replaced."""
+    if before.data is None:
+        os.fchmod(handle, mode)
+        return
+    new = os.fstat(handle)
+    if (before.uid, before.gid) != (new.st_uid, new.st_gid):
+        os.fchown(handle, before.uid, before.gid)
+    os.fchmod(handle, before.mode)
+    # A label or ACL that may not be copied is the policy's to give, as for any file that an editor saves.
+    with contextlib.suppress(OSError):
+        for name in os.listxattr(before.resolved):
+            os.setxattr(handle, name, os.getxattr(before.resolved, name))
+
+
+def _still(before: Before) -> None:
+    """Raises Drift when somebody else wrote the file since it was read."""
+    now = read(before.path)[1]
+    if (now.resolved, now.data) != (before.resolved, before.data):
+        raise Drift(
+            f"{before.path} changed while it was being rewritten; it was left as it is now",
+            evidence="its bytes are not those that were read a moment ago",
+            remedy="run gpunode again: it starts from the file as it is now",
+        )
+
+
+def _swap(beside: str, path: str) -> None:
+    os.replace(beside, path)
+    _flush(os.path.dirname(path) or ".")
+
+
+def _make(folder: str) -> None:
+    """The folder and those above it, flushed so that a power cut does not take them away again."""
+    if os.path.isdir(folder):
+        return
+    above = os.path.dirname(folder) or "."
+    _make(above)
+    os.mkdir(folder, 0o755)
+    _flush(above)
+
+
+def _flush(folder: str) -> None:
+    """fsync of a folder: a rename that was never flushed is lost in a power cut."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def _spoken(path: str) -> Iterator[None]:
+    """What the operating system refuses, as a sentence about `path`."""
+    try:
+        yield
+    except OSError as error:
+        raise ConfigFileError(
+            f"{path} cannot be written: {_why(error)}",
+            evidence="the file is as it was before",
+            remedy=REMEDIES.get(error.errno or 0, "name a file in a folder that can be written, with --config"),
+        ) from error
+
+
+def _why(error: OSError) -> str:
+    return error.strerror or str(error)

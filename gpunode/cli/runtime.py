@@ -1,0 +1,101 @@
+"""gpunode runtime configure | show: one config file, offline; and what an engine really runs with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gpunode.cli.options import HostOptions, OutputOptions, verb
+
+TOOLKIT = "nvidia-container-runtime"  # not an engine, but a file of its own that people configure the same way
+
+
+def register(app: typer.Typer) -> None:
+    runtime = typer.Typer(
+        help="Configure one engine's file, or show what an engine runs with.",
+        rich_markup_mode=None,
+        epilog="\b\nExamples:\n  gpunode runtime configure docker\n  gpunode runtime show",
+    )
+    verb(
+        runtime,
+        "configure",
+        help="Rewrite one config file so that its engine offers NVIDIA GPUs. Asks no daemon and restarts none.",
+        examples=(
+            "gpunode runtime configure docker --config ~/.config/docker/daemon.json --backup",
+            "gpunode runtime configure containerd --dry-run --diff",
+        ),
+    )(configure)
+    verb(
+        runtime,
+        "show",
+        help="Show each engine's effective default, its handlers, and where each setting comes from.",
+        examples=("gpunode runtime show", "gpunode runtime show containerd --ssh gpu07 --json"),
+    )(show)
+    app.add_typer(runtime, name="runtime")
+
+
+def _flag(*names: str, help: str, metavar: str | None = None) -> Any:
+    return typer.Option(*names, help=help, metavar=metavar, show_default=False)
+
+
+def configure(
+    output: OutputOptions,
+    runtime: Annotated[str, typer.Argument(metavar="RUNTIME", show_default=False)],
+    config: Annotated[
+        Path | None, _flag("--config", metavar="PATH", help="The file (default: the one the engine reads).")
+    ] = None,
+    root: Annotated[str, _flag("--root", metavar="DIR", help="An image's folder; every path is below it.")] = "",
+    set_as_default: Annotated[
+        bool, _flag("--set-as-default/--no-set-as-default", help="nvidia becomes the default runtime (default: yes).")
+    ] = True,
+    cdi: Annotated[bool, _flag("--cdi", help="Enable CDI as well.")] = False,
+    name: Annotated[str, _flag("--name", metavar="NAME", help="Of the handler (default nvidia).")] = "",
+    path: Annotated[str, _flag("--path", metavar="PATH", help="Of nvidia-container-runtime.")] = "",
+    daemon_version: Annotated[
+        str | None, _flag("--daemon-version", metavar="V", help="The daemon the file is for (default: any).")
+    ] = None,
+    config_schema: Annotated[
+        str | None, _flag("--config-schema", metavar="V", help="Of a new containerd file: 2, 3 or 4.")
+    ] = None,
+    drop_in: Annotated[
+        str | None, _flag("--drop-in", metavar="PATH|none", help="containerd: write there, or in the file itself.")
+    ] = None,
+    ctk_set: Annotated[
+        list[str] | None,
+        _flag("--ctk-set", metavar="KEY=VALUE", help=f"A setting of {TOOLKIT}'s config.toml. Repeatable."),
+    ] = None,
+    backup: Annotated[bool, _flag("--backup", help="Keep the old file beside the new one.")] = False,
+    dry_run: Annotated[bool, _flag("--dry-run", help="Print the new text; write nothing.")] = False,
+    diff: Annotated[bool, _flag("--diff", help="Print the difference, secrets masked.")] = False,
+) -> int:
+    from gpunode.cli.configured import Wish, run
+
+    wish = Wish(
+        runtime,
+        str(config.expanduser()) if config else None,
+        root,
+        set_as_default,
+        cdi,
+        name,
+        path,
+        daemon_version,
+        config_schema,
+        drop_in,
+        tuple(ctk_set or ()),
+        backup,
+        dry_run,
+        diff,
+    )
+    return run(wish, output)
+
+
+def show(
+    hosts: HostOptions,
+    output: OutputOptions,
+    runtime: Annotated[str | None, typer.Argument(metavar="[RUNTIME]", show_default=False)] = None,
+) -> int:
+    from gpunode.cli.shown import show_runtimes
+
+    return show_runtimes(runtime, hosts, output)

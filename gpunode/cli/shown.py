@@ -1,0 +1,116 @@
+"""What `runtime show` prints: each engine's effective default and where its settings come from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from gpunode.cli.detect import observed
+from gpunode.cli.hosts import open_hosts
+from gpunode.cli.options import HostOptions, OutputOptions
+from gpunode.cli.output import chosen_format, deliver, result_style
+from gpunode.cli.result import look_at, say_problems
+from gpunode.errors import UsageError, worst
+from gpunode.model.facts import HostFacts, RuntimeFacts
+from gpunode.model.report import FleetReport, HostOutcome
+from gpunode.model.spec import RUNTIMES
+from gpunode.render.encode import dumps
+from gpunode.render.style import Style, hang
+from gpunode.runtimes.origins import Origin, origins
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One engine of one host."""
+
+    engine: RuntimeFacts
+    origins: tuple[Origin, ...]
+
+    @property
+    def said(self) -> str | None:
+        """The default that the files or flags ask for; None where they ask for none."""
+        found = next((o for o in self.origins if o.setting == "default runtime"), None)
+        return found.value if found and found.source != "built in" else None
+
+    @property
+    def differs(self) -> bool:
+        """The daemon runs with another default than its files ask for: it was not restarted since."""
+        effective = self.engine.effective_default
+        return None not in (effective, self.said) and effective != self.said
+
+
+def show_runtimes(name: str | None, hosts: HostOptions, output: OutputOptions) -> int:
+    """Raises UsageError for a name that is no engine's."""
+    form = chosen_format(output)
+    if name is not None and name.partition("@")[0] not in RUNTIMES:
+        raise UsageError(
+            f"{name!r} is not a runtime gpunode knows", evidence=f"it knows {', '.join(RUNTIMES)}", remedy="name one"
+        )
+    with open_hosts(hosts) as named:
+        report = look_at(named, hosts, output, observed)
+    found = [(h, _shown(h.facts, name)) for h in report.hosts if h.facts]
+    if form == "text":
+        if found:
+            deliver("\n\n".join(_text(h, shown, result_style(output)) for h, shown in found), output)
+    else:
+        _deliver_json(form, report, {h.target: shown for h, shown in found}, output)
+    say_problems(report)
+    return int(worst(h.code for h in report.hosts))
+
+
+def _shown(host: HostFacts, name: str | None) -> tuple[Shown, ...]:
+    return tuple(Shown(e, origins(host, e)) for e in host.runtimes if name in (None, e.name, e.label))
+
+
+def _text(host: HostOutcome, shown: tuple[Shown, ...], style: Style) -> str:
+    lines = hang(style, "", f"{host.target}" + ("" if shown else "   no container engine was found"))
+    for one in shown:
+        lines += ["", *_engine(one, style)]
+    return "\n".join(lines)
+
+
+def _engine(shown: Shown, style: Style) -> list[str]:
+    engine = shown.engine
+    asked = f"default {engine.effective_default}, by {engine.effective_source}" if engine.effective_default else ""
+    state = asked or ("it did not say what it runs with" if engine.active else f"{engine.unit} is not running")
+    lines = hang(style, f"{engine.label}   ", f"{engine.version or 'version unknown'} · {state}")
+    if shown.differs:
+        lines += hang(style, "  differs   ", f"its files ask for {shown.said}: it was not told since they changed")
+    rows = [(o.setting, o.value or "-", o.where) for o in shown.origins]
+    widths = [max(len(row[i]) for row in rows) for i in (0, 1)] if rows else [0, 0]
+    return lines + [f"  {a:<{widths[0]}}  {b:<{widths[1]}}  {c}" for a, b, c in rows]
+
+
+def _deliver_json(form: str, report: FleetReport, found: dict[str, tuple[Shown, ...]], output: OutputOptions) -> None:
+    hosts = [_data(h, found.get(h.target, ())) for h in report.hosts]
+    if form == "jsonl":
+        deliver("".join(dumps({"schema": SCHEMA, **host}, indent=None) + "\n" for host in hosts), output)
+    else:
+        deliver(dumps({"schema": SCHEMA, "hosts": hosts}), output)
+
+
+SCHEMA = "gpunode.runtime-show/1"
+
+
+def _data(host: HostOutcome, shown: tuple[Shown, ...]) -> dict[str, Any]:
+    data: dict[str, Any] = {"target": host.target, "code": int(host.code)}
+    if host.problem:
+        return {**data, "problem": host.problem, "evidence": host.evidence, "remedy": host.remedy}
+    return {**data, "runtimes": [_engine_data(one) for one in shown]}
+
+
+def _engine_data(shown: Shown) -> dict[str, Any]:
+    engine = shown.engine
+    return {
+        "name": engine.name,
+        "version": engine.version,
+        "unit": engine.unit,
+        "active": engine.active,
+        "config_path": engine.config_path,
+        "imports": engine.imports,
+        "effective_default": engine.effective_default,
+        "effective_source": engine.effective_source,
+        "differs_from_files": shown.differs,
+        "handlers": engine.handlers,
+        "settings": shown.origins,
+    }
