@@ -1,0 +1,160 @@
+"""The journal's entries -> which runs are still in force, and what each of their files was before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from gpunode.apply.files import slug
+from gpunode.apply.journal import Entry, Written
+from gpunode.apply.shell import STATE
+from gpunode.errors import UsageError
+from gpunode.model.past import goes_with_packages
+
+
+@dataclass(frozen=True)
+class Change:
+    """One write of one file."""
+
+    run: str
+    step: str
+    written: Written
+
+
+@dataclass
+class PastRun:
+    """One pass of a setup, or one undo."""
+
+    id: str
+    before: Entry
+    commands: list[Entry] = field(default_factory=list)
+    failed: set[str] = field(default_factory=set)  # steps that were rolled back
+    steps: list[str] = field(default_factory=list)
+    is_undo: bool = False
+    config_undone: bool = False
+    packages_undone: bool = False
+
+    @property
+    def done_commands(self) -> list[Entry]:
+        """Of every step that was not rolled back; one that was cut off counts."""
+        return [c for c in self.commands if c.get("step") not in self.failed]
+
+
+@dataclass
+class History:
+    runs: dict[str, PastRun] = field(default_factory=dict)
+    changes: dict[str, list[Change]] = field(default_factory=dict)  # path -> what still stands, oldest first
+    cut_off: set[str] = field(default_factory=set)  # steps of an undo that began and never came to an end
+
+    def since(self, run: str | None) -> list[PastRun]:
+        """Setups of which something may still stand: all, or `run` and what came after it. Raises UsageError."""
+        setups = [r for r in self.runs.values() if not r.is_undo]
+        if run is not None:
+            first = next((n for n, r in enumerate(setups) if r.id == run or r.id.startswith(f"{run}.")), None)
+            if first is None:
+                raise _unknown(run, setups)
+            setups = setups[first:]
+        return [r for r in setups if not (r.config_undone and r.packages_undone)]
+
+    @property
+    def last_undo(self) -> str:
+        return next((r.id for r in reversed(self.runs.values()) if r.is_undo), "")
+
+
+def history(entries: Iterable[Entry]) -> History:
+    """Every entry in order. What an undo wrote is no change of its own: once it is done, it marks runs as undone."""
+    found = History()
+    for entry in entries:
+        run = found.runs.get(str(entry.get("run", "")))
+        match entry["kind"]:
+            case "run-begin":
+                _begin(found, entry)
+            case "step-begin" if run:
+                run.steps.append(str(entry.get("step", "")))
+                found.cut_off |= {run.steps[-1]} if run.is_undo else set()
+            case "command" if run:
+                run.commands.append(entry)
+            case "file" if run is None or not run.is_undo:
+                _file(found, entry)
+            case "restore" if run is None or not run.is_undo:
+                _restored(found, entry)
+            case "step-end" if run:
+                _ended(found, run, entry)
+            case "run-end" if run and run.is_undo and entry.get("status") == "done":
+                _undone(found, run)
+            case _:
+                pass
+    return found
+
+
+def still_needed(entries: Iterable[Entry]) -> frozenset[str]:
+    """Files below the backup folder that an undo would still read; all others are history."""
+    found = history(entries)
+    backups = {c.written.backup for stack in found.changes.values() for c in stack if c.written.backup}
+    return frozenset(backups | {inventory_path(r.id) for r in found.since(None) if not r.packages_undone})
+
+
+def inventory_path(run_id: str) -> str:
+    """Where the names of all packages are kept as they were before this run."""
+    return f"{STATE}/backup/{slug(run_id)}/packages"
+
+
+def _begin(found: History, entry: Entry) -> None:
+    before = entry.get("before")
+    before = before if isinstance(before, dict) else {}
+    run = str(entry.get("run", ""))
+    found.runs[run] = PastRun(run, before, is_undo="undo" in before)
+
+
+def _ended(found: History, run: PastRun, entry: Entry) -> None:
+    step = str(entry.get("step", ""))
+    if entry.get("status") == "failed":
+        run.failed.add(step)
+    if run.is_undo:
+        found.cut_off.discard(step)
+
+
+def _file(found: History, entry: Entry) -> None:
+    try:
+        written = Written.from_entry(entry)
+    except (KeyError, ValueError):
+        return  # announced by a line that was never finished
+    stack = found.changes.setdefault(written.path, [])
+    # What came back to an earlier state since (an undo that was cut off, a hand) has no change left.
+    _cut(stack, written.before)
+    stack.append(Change(str(entry.get("run", "")), str(entry.get("step", "")), written))
+    _cut(stack, written.after)
+
+
+def _restored(found: History, entry: Entry) -> None:
+    """A step that failed puts its files back newest first, one entry each."""
+    stack = found.changes.get(str(entry.get("path", "")), [])
+    if stack and stack[-1].step == entry.get("step"):
+        stack.pop()
+
+
+def _cut(stack: list[Change], state: str) -> None:
+    back = next((n for n, change in enumerate(stack) if change.written.before == state), None)
+    if back is not None:
+        del stack[back:]
+
+
+def _undone(found: History, undo: PastRun) -> None:
+    mark = undo.before.get("undo")
+    mark = mark if isinstance(mark, dict) else {}
+    packages, names = bool(mark.get("packages")), {str(n) for n in mark.get("runs") or ()}
+    for run in found.runs.values():
+        if run.id in names:
+            run.config_undone = True
+            run.packages_undone |= packages
+    for stack in found.changes.values():
+        stack[:] = [c for c in stack if c.run not in names or (goes_with_packages(c.written.path) and not packages)]
+
+
+def _unknown(run: str, setups: list[PastRun]) -> UsageError:
+    known = list(dict.fromkeys(r.id.rpartition(".")[0] or r.id for r in setups))
+    return UsageError(
+        f"--run {run!r} is not a run in this host's journal",
+        evidence=f"its runs are {', '.join(known[-8:])}" if known else "the journal names no run",
+        remedy="name one of them: that one and all later ones are undone; without --run all of them are",
+    )

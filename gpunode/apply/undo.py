@@ -1,0 +1,214 @@
+"""What this host's journal and backups say about the past, read for an undo. Writes nothing."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Any
+
+from gpunode.apply.before import units
+from gpunode.apply.history import Change, History, PastRun, history, inventory_path
+from gpunode.apply.journal import Entry, parse_journal
+from gpunode.apply.shell import STATE, Host, spoken
+from gpunode.errors import ConfigFileError, TransportError
+from gpunode.model.facts import FileFacts
+from gpunode.model.past import ABSENT, Past, PastFile, goes_with_packages
+from gpunode.transport.base import Transport
+
+FILE = f"{STATE}/journal.jsonl"
+READ_S = 120.0
+
+
+def read_past(transport: Transport, *, run: str | None = None, packages: bool = False) -> Past:
+    """What is to be taken back on this host: everything, or `run` and what came after it.
+
+    `packages`: packages, holds and repositories as well. Two round trips: the journal, then the files and backups that
+    it names. An empty Past when there is no journal. Raises UsageError for a run that the journal does not know,
+    ConfigFileError for a journal that cannot be read, TransportError when the host is lost.
+    """
+    text = read_journal(transport)
+    if text is None:
+        return Past()
+    entries = parse_journal(text)
+    unread = sum(bool(line.strip()) for line in text.splitlines()) - len(entries)
+    if unread and not entries:
+        raise ConfigFileError(
+            f"{transport.target}: gpunode's journal holds nothing that gpunode wrote",
+            evidence=f"{FILE}: none of its {unread} lines is a journal entry",
+            remedy=f"bring {FILE} back from a backup of the host; the old files themselves are in {STATE}/backup",
+        )
+    found = history(entries)
+    runs = found.since(run)
+    config = [r for r in runs if not r.config_undone]
+    wanted = [*config, *(r for r in runs if packages and r not in config)]
+    stacks = _stacks(found, {r.id for r in config}, {r.id for r in runs} if packages else set())
+    inventory = next((inventory_path(r.id) for r in runs if any(c.get("packages") for c in r.done_commands)), "")
+    files, have_inventory = _files(transport, stacks, inventory if packages else "")
+    return Past(
+        journal=True,
+        runs=tuple(r.id for r in runs if r in wanted),
+        files=files,
+        engines=_engines(config),
+        defaults=_defaults(config),
+        handler=_handler(config or runs),
+        services=_services(config),
+        unread=unread,
+        last_undo=found.last_undo,
+        cut_off=frozenset(found.cut_off),
+        inventory=inventory if have_inventory else "",
+        wrote=(*_wrote(config, along=False), *(_wrote(runs, along=True) if packages else ())),
+        steps=tuple(dict.fromkeys(s for r in config for s in r.steps if s not in r.failed)),
+        **_packages(runs),
+    )
+
+
+def read_journal(transport: Transport) -> str | None:
+    """The journal's text; None when this host has none. Raises ConfigFileError when it may not be read."""
+    done = Host(transport).run("journal.sh", timeout_s=READ_S)
+    word, _ = spoken(done)
+    if word == "denied":
+        raise ConfigFileError(
+            f"{transport.target}: gpunode's journal cannot be read: permission denied",
+            evidence=f"{FILE} is for root alone",
+            remedy="run gpunode as root, or with sudo on the host",
+        )
+    return done.stdout.partition(b"\n")[2].decode("utf-8", "surrogateescape") if word == "journal" else None
+
+
+def _stacks(found: History, config: set[str], packages: set[str]) -> list[list[Change]]:
+    """Per path the changes that are taken back, oldest first; paths in the order of their first change."""
+    stacks = []
+    for stack in found.changes.values():
+        runs = packages if stack and goes_with_packages(stack[0].written.path) else config
+        first = next((n for n, change in enumerate(stack) if change.run in runs), None)
+        if first is not None:
+            stacks.append(stack[first:])
+    return stacks
+
+
+def _files(
+    transport: Transport, stacks: Sequence[Sequence[Change]], inventory: str
+) -> tuple[tuple[PastFile, ...], bool]:
+    """The files with their bytes then and now, and whether the inventory is there."""
+    if not stacks and not inventory:
+        return (), False
+    pairs = [word for stack in stacks for word in (stack[0].written.path, stack[0].written.backup or "-")]
+    done = Host(transport).run("past.sh", inventory or "-", *pairs, timeout_s=READ_S)
+    _, have = spoken(done)
+    rest = done.stdout.partition(b"\n")[2]
+    files = []
+    for stack in stacks:
+        tidy = not rest.startswith(b"absent\n")  # the file is there, or the folder above it is empty
+        now, rest = _one(stack[0].written.path, rest)
+        old, rest = _one(stack[0].written.backup, rest)
+        files.append(_file(stack, now, old, tidy=tidy))
+    return tuple(files), have == "yes"
+
+
+def _one(path: str, answer: bytes) -> tuple[FileFacts, bytes]:
+    """One `show` of past.sh, and what comes after it."""
+    head, _, rest = answer.partition(b"\n")
+    words = head.decode("utf-8", "replace").split(" ", 1)
+    if words[0] == "absent":
+        return FileFacts(path), rest
+    if words[0] == "unread":
+        return FileFacts(path, unread=words[1]), rest
+    if len(words) != 2 or not words[1].isdigit() or len(rest) <= int(words[1]):
+        raise TransportError(
+            "the host's answer about its old files was cut off",
+            evidence=f"at {path}: {head[:80]!r}",
+            remedy="run gpunode undo again; nothing was changed",
+        )
+    text, rest = rest[: int(words[1])], rest[int(words[1]) + 1 :]
+    sha = hashlib.sha256(text).hexdigest()
+    return FileFacts(path, text.decode("utf-8", "surrogateescape"), sha, int(words[0], 8)), rest
+
+
+def _file(stack: Sequence[Change], now: FileFacts, old: FileFacts, *, tidy: bool) -> PastFile:
+    first, last = stack[0].written, stack[-1].written
+    whole = all(later.written.before == earlier.written.after for earlier, later in pairwise(stack))
+    return PastFile(
+        path=first.path,
+        step=stack[0].step,
+        before=first.before,
+        expected=last.after if whole else None,
+        old=old.text if first.before != ABSENT and old.sha256 == first.before else None,
+        now=now,
+        backup=first.backup,
+        mode=int(first.mode or "644", 8),
+        owner=f"{first.uid}:{first.gid}",
+        hands=first.hands,
+        folders=first.folders if first.before == ABSENT and tidy else 0,
+    )
+
+
+def _engines(runs: Sequence[PastRun]) -> tuple[str, ...]:
+    """The engines whose default step these runs did: "docker.default" is docker's."""
+    steps = (step for run in runs for step in run.steps if step not in run.failed)
+    return tuple(dict.fromkeys(s.removesuffix(".default") for s in steps if s.endswith(".default")))
+
+
+def _handler(runs: Sequence[PastRun]) -> str:
+    return next((str(r.before["handler"]) for r in reversed(runs) if r.before.get("handler")), "nvidia")
+
+
+def _defaults(runs: Sequence[PastRun]) -> Mapping[str, str]:
+    """Engine -> the default it last had that was not gpunode's: someone may have chosen another between two setups."""
+    handler, found = _handler(runs), dict[str, str]()
+    for run in runs:
+        for engine, default in _table(run.before, "default_runtimes").items():
+            if isinstance(default, str) and (default != handler or engine not in found):
+                found[engine] = default
+    return MappingProxyType(found)
+
+
+def _services(runs: Sequence[PastRun]) -> Mapping[str, tuple[str, str]]:
+    found: dict[str, tuple[str, str]] = {}
+    for run in runs:
+        before = _table(run.before, "services")
+        for argv in (_words(c, "argv") for c in run.done_commands):
+            for unit in units(argv):
+                if isinstance(state := before.get(unit), list):
+                    found.setdefault(unit, (str(state[0]), str(state[-1])))
+    return MappingProxyType(found)
+
+
+def _packages(runs: Sequence[PastRun]) -> dict[str, Any]:
+    """What the runs' commands did to packages; the first run that touched one knows its version before."""
+    versions: dict[str, str | None] = {}
+    words: set[str] = set()
+    for run in runs:
+        had = _table(run.before, "packages")
+        for command in run.done_commands:
+            for name in _words(command, "packages"):
+                if name in had:
+                    versions.setdefault(name, had[name])
+            words.update(_words(command, "argv"))
+    held: list[object] = next((r.before["held"] for r in runs if isinstance(r.before.get("held"), list)), [])
+    return {
+        "packages": MappingProxyType(versions),
+        "words": frozenset(words),
+        "held": frozenset(map(str, held)),
+    }
+
+
+def _wrote(runs: Sequence[PastRun], *, along: bool) -> tuple[str, ...]:
+    """Files that commands wrote and that were not there before; `along`: those that go with the packages."""
+    fresh: dict[str, bool] = {}
+    for run in runs:
+        was_there = _table(run.before, "files")
+        for path in (path for command in run.done_commands for path in _words(command, "files")):
+            fresh.setdefault(path, not was_there.get(path, True))
+    return tuple(path for path, new in fresh.items() if new and goes_with_packages(path) == along)
+
+
+def _table(entry: Entry, key: str) -> dict[str, Any]:
+    value = entry.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def _words(entry: Entry, key: str) -> tuple[str, ...]:
+    value = entry.get(key)
+    return tuple(map(str, value)) if isinstance(value, list) else ()

@@ -1,0 +1,125 @@
+"""One file of the past: back to its bytes, freed of gpunode's lines, removed, or left with the words to type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from posixpath import dirname
+
+from gpunode.errors import ConfigFileError
+from gpunode.model.past import ABSENT, PastFile
+from gpunode.model.plan import Action, Kept, PutFile, RemoveFile, Run
+from gpunode.runtimes.diffs import unified
+from gpunode.runtimes.scripts import by
+
+# The text without gpunode's part, "" when nothing is left. Raises ConfigFileError.
+Without = Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class Back:
+    """A file that changes: `text` is what it will hold, None when it goes."""
+
+    file: PastFile
+    text: str | None
+    edited: bool  # others wrote to it since: only gpunode's part goes
+
+    @property
+    def changes(self) -> bool:
+        """False where the file is gone already, and only the empty folder above it is left."""
+        return self.text is not None or self.file.now.sha256 is not None
+
+    @property
+    def diff(self) -> str:
+        return unified(self.file.path, self.file.now.text, self.text or "")
+
+    def actions(self, validate: Run | None = None) -> tuple[Action, ...]:
+        """`validate` is asked about a text that nobody has run yet; the old bytes come back as they were."""
+        if not self.changes:
+            return ()
+        if self.text is None:
+            return (RemoveFile(self.file.path, expect_sha256=self.file.now.sha256, owner=self.file.hands),)
+        put = PutFile(
+            self.file.path,
+            self.text,
+            mode=self.file.mode,
+            expect_sha256=self.file.now.sha256,
+            validate=validate if self.edited else None,
+            owner=self.file.hands,
+        )
+        made_anew = self.file.now.sha256 is None and self.file.owner != "0:0" and not self.file.hands
+        return (put, Run(("chown", self.file.owner, self.file.path))) if made_anew else (put,)
+
+    def tidy(self) -> tuple[Action, ...]:
+        """Take the folders away that gpunode made above the file, where nobody else has put anything."""
+        if self.text is not None:
+            return ()
+        made, folder = [], dirname(self.file.path)
+        for _ in range(self.file.folders):
+            made.append(folder)
+            folder = dirname(folder)
+        says = f"remove {' and '.join(made)}, unless something is in it"
+        return (Run(by(self.file.hands, ("rmdir", *made)), ok=(0, 1), says=says),) if made else ()
+
+    @property
+    def words(self) -> str:
+        """For the step's title."""
+        if self.text is None:
+            return f"remove {self.file.path if self.changes else f'the empty {dirname(self.file.path)}'}"
+        return f"{self.file.path}: " + ("without gpunode's part" if self.edited else "as it was")
+
+
+def way_back(file: PastFile, without: Without | None = None) -> Back | Kept | None:
+    """What to do about the file; None when it is as it was. Kept: why it is left, with the words to type.
+
+    `without`: how to take gpunode's part out of a file that others wrote to, where there is such a way.
+    """
+    if file.now.unread is not None:
+        return Kept(file.path, f"{file.path} cannot be read ({file.now.unread}), so it is left")
+    if file.sha256_now == file.before:
+        return Back(file, None, edited=False) if file.folders else None
+    if file.sha256_now == file.expected and (file.before == ABSENT or file.old is not None):
+        return Back(file, file.old, edited=False)
+    if file.now.sha256 is None:
+        return Kept(file.path, f"{file.path} was removed by something else since: {words_to_type(file)}")
+    if without is None:
+        return Kept(file.path, f"{_reason(file)}, so it is left: {words_to_type(file)}")
+    return _freed(file, without)
+
+
+def _freed(file: PastFile, without: Without) -> Back | Kept | None:
+    now = file.now.text or ""
+    try:
+        text = without(now)
+    except ConfigFileError as error:
+        return Kept(file.path, f"{error.problem}, so {file.path} is left: {words_to_type(file)}")
+    if text == now:
+        return None  # gpunode's part is out of it already
+    return Back(file, None if not text and file.before == ABSENT else text, edited=True)
+
+
+def _reason(file: PastFile) -> str:
+    if file.sha256_now == file.expected:
+        return f"{file.path}: the backup of its old bytes, {file.backup}, is gone"
+    return f"{file.path} was changed by something else since"
+
+
+def words_to_type(file: PastFile) -> str:
+    """What brings the file back by hand, whoever wrote to it since."""
+    if file.before == ABSENT:
+        return f"rm {file.path} removes it"
+    if file.old is None:
+        return "edit it by hand"
+    return f"cp {file.backup} {file.path} brings the old one back"
+
+
+def only_backs(found: Sequence[Back | Kept | None]) -> tuple[Back, ...]:
+    return tuple(f for f in found if isinstance(f, Back))
+
+
+def only_left(found: Sequence[Back | Kept | None]) -> tuple[Kept, ...]:
+    return tuple(f for f in found if isinstance(f, Kept))
+
+
+def diffs(backs: Sequence[Back]) -> str:
+    return "\n".join(back.diff for back in backs)

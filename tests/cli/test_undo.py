@@ -1,0 +1,62 @@
+"""gpunode undo before it meets a host, and the words it ends with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpunode.cli.app import main
+from gpunode.cli.undo import ended
+from gpunode.errors import ExitCode
+from gpunode.model.plan import Kept, Plan, Undoing
+from gpunode.model.report import RunReport, StepResult, StepStatus
+from gpunode.model.spec import Spec
+
+RECORDING = str(Path(__file__).parents[2] / "examples" / "hosts" / "debian12-ready")
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["undo"], "no terminal to ask on"),
+        (["undo", "--yes", "--recorded", RECORDING], "journal and the backups are on the host"),
+        (["undo", "--driver", "580"], "no such option"),
+    ],
+    ids=["nobody to ask", "a recording", "undo wants nothing of its own"],
+)  # fmt: skip
+def test_a_wrong_command_line_is_exit_2(argv: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(argv) == ExitCode.USAGE
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert said in " ".join(err.split())
+
+
+def plan(*left: Kept) -> Plan:
+    return Plan("gpu07", Spec(), "", (), undo=Undoing(("r1",), left=left))
+
+
+def test_with_something_left_it_is_not_a_success_and_says_what_to_type() -> None:
+    kept = Kept("/etc/x", "/etc/x was changed by something else since, so it is left: rm /etc/x removes it")
+    report = ended(plan(kept), RunReport("gpu07", (StepResult("undo.note", StepStatus.DONE),)))
+    assert report.code is ExitCode.FAILED
+    assert report.error == "1 thing left as it is, the rest is undone"
+    assert "rm /etc/x" in report.evidence
+
+
+def test_all_undone_is_a_success() -> None:
+    done = RunReport("gpu07", (StepResult("undo.docker.default", StepStatus.DONE),))
+    assert ended(plan(), done) == done
+
+
+def test_the_reboot_that_brings_nouveau_back_is_said() -> None:
+    report = ended(plan(), RunReport("gpu07", (StepResult("undo.kernel.nouveau", StepStatus.DONE),)))
+    assert (report.code, report.remedy) == (ExitCode.DONE, "reboot when it suits: that brings nouveau back")
+
+
+def test_remedies_speak_of_undo_and_a_failure_keeps_its_code() -> None:
+    step = StepResult("undo.x", StepStatus.FAILED, remedy="mend it, then run gpunode setup again")
+    failed = RunReport("gpu07", (step,), remedy="gpunode setup goes on", code=ExitCode.ROLLBACK_FAILED)
+    report = ended(plan(Kept("/etc/x", "left")), failed)
+    assert report.code is ExitCode.ROLLBACK_FAILED
+    assert (report.remedy, report.steps[0].remedy) == ("gpunode undo goes on", "mend it, then run gpunode undo again")
