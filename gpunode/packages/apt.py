@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from gpunode import resources
 from gpunode.model.plan import Run
+from gpunode.packages import scripts
 from gpunode.packages.base import Repository, Wanted
 
 # needrestart (Ubuntu 22.04 and later) asks and restarts daemons by itself otherwise; `l` only lists them.
@@ -14,16 +15,22 @@ ENV = (("DEBIAN_FRONTEND", "noninteractive"), ("NEEDRESTART_MODE", "l"), ("LC_AL
 LOCK = ("-o", "DPkg::Lock::Timeout=300")
 # Keep the admin's config files without asking.
 CONFFILES = ("-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--force-confold")
+CONFIGURE = "dpkg --configure -a --force-confdef --force-confold"
 # The lock on the lists has no timeout option in apt 2.6: try again after these pauses.
 PAUSES_S = (5.0, 15.0, 30.0)
 INSTALL_S = 3600  # a DKMS build on a small host takes more than ten minutes
 
 
 class Apt:
+    """unattended-upgrades leaves what apt-mark holds alone, so holds need no word to it."""
+
     name = "apt"
     source_folder = "/etc/apt/sources.list.d"
     key_folder = "/etc/apt/keyrings"
     key_suffix = ".asc"  # apt takes armoured keys by this ending
+    key_tools: tuple[str, ...] = ("gnupg", "curl", "ca-certificates")
+    hold_tools: tuple[str, ...] = ()
+    names_version = False
 
     def source_file(self, repository: Repository) -> tuple[str, str]:
         text = resources.render(
@@ -47,25 +54,39 @@ class Apt:
                 "APT::Get::List-Cleanup=0",
             )
         argv = ("apt-get", "update", "--error-on=any", *LOCK, *limit)
-        return Run(argv, timeout_s=300, env=ENV, detach=True, retry=PAUSES_S)
+        return scripts.refresh(argv, "apt-get update", ENV)
 
     def refresh_all(self) -> Run:
         """Fetch every index; what cannot be fetched is left to the install that needs it."""
         return Run(("apt-get", "update", *LOCK), ok=(0, 100), timeout_s=300, env=ENV, detach=True)
 
+    def simulate(self, packages: Sequence[Wanted], mine: Sequence[str], *, downgrade: bool = False) -> Run:
+        return scripts.simulate(self.name, (*_switches(downgrade), *_named(packages)), mine, ENV)
+
+    def fetch(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
+        argv = ("apt-get", "install", "--download-only", *_switches(downgrade), *LOCK, *_named(packages))
+        says = "download " + " ".join(_named(packages))
+        return scripts.fetch(argv, "apt-get update", says, ENV)
+
     def install(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
-        # --allow-change-held-packages: gpunode holds what it installed, and only what is named here changes.
-        switches = ("-y", "--no-install-recommends", "--allow-change-held-packages", *LOCK, *CONFFILES)
-        down = ("--allow-downgrades",) if downgrade else ()
-        names = tuple(f"{p.name}={p.version}" if p.version else p.name for p in packages)
-        says = "apt-get install " + " ".join(names)
-        argv = ("apt-get", "install", *switches, *down, *names)
-        touched = tuple(p.name for p in packages)
+        argv = ("apt-get", "install", *_switches(downgrade), *LOCK, *CONFFILES, *_named(packages))
+        touched, says = tuple(p.name for p in packages), "apt-get install " + " ".join(_named(packages))
         return Run(argv, timeout_s=INSTALL_S, env=ENV, detach=True, packages=touched, says=says)
 
     def remove(self, names: Sequence[str]) -> Run:
-        argv = ("apt-get", "remove", "-y", "--allow-change-held-packages", *LOCK, *names)
-        return Run(argv, timeout_s=INSTALL_S, env=ENV, detach=True, packages=tuple(names))
+        # After a dpkg that was killed (its own journal holds updates then) apt refuses everything until dpkg has
+        # finished its packages. Only then: a package whose script fails would be tried again for nothing.
+        script = (
+            f'set -- apt-get remove -y --allow-change-held-packages {" ".join(LOCK)} "$@"\n'
+            "for update in /var/lib/dpkg/updates/[0-9]*; do\n"
+            f'    [ ! -e "$update" ] || {CONFIGURE}\n'
+            "    break\n"
+            "done\n"
+            'exec "$@"\n'
+        )
+        says = "apt-get remove " + " ".join(names)
+        argv = ("sh", "-s", "--", *names)
+        return Run(argv, timeout_s=INSTALL_S, env=ENV, stdin=script, detach=True, packages=tuple(names), says=says)
 
     def hold(self, names: Sequence[str]) -> Run:
         return Run(("apt-mark", "hold", *names), env=ENV, retry=PAUSES_S)
@@ -74,19 +95,24 @@ class Apt:
         return Run(("apt-mark", "unhold", *names), env=ENV, retry=PAUSES_S)
 
     def same_version(self, lead: str, patterns: Sequence[str], *, hold: bool) -> Run:
-        verb = "hold" if hold else "check"
-        says = f"check that all packages are at {lead}'s version" + (", and hold them" if hold else "")
-        script = (resources.folder("templates") / "repo/same-version.dpkg.sh").read_text(encoding="utf-8")
-        return Run(("sh", "-s", "--", verb, lead, *patterns), env=ENV, stdin=script, says=says)
+        return scripts.same_version("dpkg", 'apt-mark hold "$@"' if hold else "", lead, patterns, ENV)
 
     def repair(self) -> Run:
         # What a power cut leaves: dpkg finishes its own packages first, then apt what they still need.
-        script = (
-            f"dpkg --configure -a --force-confdef --force-confold && apt-get install -y --fix-broken {' '.join(LOCK)}\n"
-        )
+        script = f"{CONFIGURE} && apt-get install -y --fix-broken {' '.join(LOCK)}\n"
         says = "dpkg --configure -a; apt-get install --fix-broken"
         return Run(("sh", "-s"), timeout_s=INSTALL_S, env=ENV, stdin=script, detach=True, says=says)
 
     def trust(self, keyring: str) -> Run | None:
         """Nothing to import: the source names its key."""
         return None
+
+
+def _switches(downgrade: bool) -> tuple[str, ...]:
+    # --allow-change-held-packages: gpunode holds what it installed, and only what is named here changes.
+    down = ("--allow-downgrades",) if downgrade else ()
+    return ("-y", "--no-install-recommends", "--allow-change-held-packages", *down)
+
+
+def _named(packages: Sequence[Wanted]) -> tuple[str, ...]:
+    return tuple(f"{p.name}={p.version}" if p.version else p.name for p in packages)

@@ -20,6 +20,7 @@ class Repository:
     keyring: str  # path of the trusted key on the host
     gpg_check_packages: bool = True  # rpm: packages are signed themselves, not only the metadata
     path: str | None = None  # the file that names it already; None: the backend's own (source_file)
+    priority: int | None = None  # rpm: below 99 it wins over every other repository that has a package of the same name
 
 
 @dataclass(frozen=True)
@@ -33,10 +34,15 @@ class Wanted:
 class Backend(Protocol):
     """One package manager's verbs. Every Run that changes packages is detached, waits for the lock, and never asks."""
 
-    name: str  # "apt" | "dnf"
+    name: str  # a key of registry.BACKENDS: "apt", "dnf", "dnf5", ...
     source_folder: str  # "/etc/apt/sources.list.d"
     key_folder: str  # "/etc/apt/keyrings": where a repository's verified key lies
     key_suffix: str  # ".asc"
+    key_tools: tuple[str, ...]  # packages that fetch a key over https and compute its fingerprint
+    hold_tools: tuple[str, ...]  # packages without which it cannot hold anything
+    names_version: (
+        bool  # an exact driver version is named in `install`; False: something else decides (pinning package)
+    )
 
     def source_file(self, repository: Repository) -> tuple[str, str]:
         """(path, text) of the file that adds `repository`; overwrites nothing an admin wrote."""
@@ -54,9 +60,19 @@ class Backend(Protocol):
         """Make the manager accept a key file that was verified already; None where the source names its key."""
         ...
 
+    def simulate(self, packages: Sequence[Wanted], mine: Sequence[str], *, downgrade: bool = False) -> Run:
+        """The resolver's answer to `install`, read-only; fails (65) when it removes what matches none of `mine`."""
+        ...
+
+    def fetch(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
+        """Download what `install` needs and install nothing; tried again while a mirror lags behind its own index."""
+        ...
+
     def install(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run: ...
 
-    def remove(self, names: Sequence[str]) -> Run: ...
+    def remove(self, names: Sequence[str]) -> Run:
+        """Take packages away, and their holds with them."""
+        ...
 
     def hold(self, names: Sequence[str]) -> Run: ...
 
@@ -69,6 +85,17 @@ class Backend(Protocol):
     def repair(self) -> Run:
         """Finish what a killed transaction left half-configured."""
         ...
+
+
+def installation(
+    backend: Backend, packages: Sequence[Wanted], mine: Sequence[str], *, downgrade: bool = False
+) -> tuple[Run, ...]:
+    """Ask, download, install: what can go wrong in the resolver or on the way here does so before anything changes."""
+    return (
+        backend.simulate(packages, mine, downgrade=downgrade),
+        backend.fetch(packages, downgrade=downgrade),
+        backend.install(packages, downgrade=downgrade),
+    )
 
 
 def missing(wanted: Sequence[Wanted], packages: PackageFacts) -> tuple[Wanted, ...]:

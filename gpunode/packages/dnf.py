@@ -1,71 +1,85 @@
-"""Red Hat family: dnf 4 (EL 8, 9 and 10), its module streams and the versionlock plugin."""
+"""Red Hat family: dnf 4 (EL 8, 9 and 10) with module streams and a versionlock plugin; dnf5 (Fedora 41 and later)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from gpunode import resources
 from gpunode.model.plan import Run
+from gpunode.packages import rpm, scripts
 from gpunode.packages.base import Repository, Wanted
+from gpunode.packages.rpm import ENV, INSTALL_S
 
-INSTALL_S = 3600  # a DKMS build on a small host takes more than ten minutes
-ENV = (("LC_ALL", "C.UTF-8"),)
 VERSIONLOCK = "python3-dnf-plugin-versionlock"
+# An `add` on top of an older lock, such as one that chose the branch, would leave the older one to count as well.
+LOCK = 'dnf -q -y versionlock delete "$@" >/dev/null 2>&1 </dev/null || :\ndnf -y versionlock add "$@"\n'
+# A lock outlives its package and would refuse the next version of it; without the plugin there is none to take away.
+REMOVE = (
+    'dnf -q -y versionlock delete "$@" >/dev/null 2>&1 </dev/null || :\n' + rpm.PRESENT + 'exec dnf -y remove "$@"\n'
+)
 
 
+@dataclass
 class Dnf:
-    """dnf waits for its own lock and says who holds it; a missing repository is an error only when it is told so."""
+    """dnf waits for its own lock and says who holds it; a missing repository is an error only when it is told so.
 
-    name = "dnf"
+    dnf-automatic resolves as dnf does, so a versionlock holds against it too. dnf5 is called dnf where it is at home.
+    """
+
+    name: str = "dnf"  # "dnf5": versionlock is built in
+    # `install name-version` goes down as well as up in dnf 4; allowerasing lets one flavour take the other's place.
+    downwards: tuple[str, ...] = ("--allowerasing",)
+    hold_tools: tuple[str, ...] = (VERSIONLOCK,)
     source_folder = "/etc/yum.repos.d"
-    key_folder = "/etc/pki/rpm-gpg"
+    key_folder = rpm.KEYS
     key_suffix = ".key"
+    key_tools: tuple[str, ...] = ("gnupg2", "curl", "ca-certificates")
+    names_version = True
 
     def source_file(self, repository: Repository) -> tuple[str, str]:
-        text = resources.render(
-            "repo/rpm.repo.j2",
-            id=repository.id,
-            title=repository.title,
-            url=repository.url,
-            keyring=repository.keyring,
-            gpg_check_packages=repository.gpg_check_packages,
-        )
-        return f"{self.source_folder}/{repository.id}.repo", text
+        return rpm.repo_file(self.source_folder, repository, "yum")
 
     def refresh(self, repositories: Sequence[Repository]) -> Run:
         # makecache exits 0 ("Ignoring repositories") for one that answers 404, unless skip_if_unavailable is off.
         ids = ",".join(r.id for r in repositories)
         limit = ("--disablerepo=*", f"--enablerepo={ids}") if ids else ()
         argv = ("dnf", "-y", "makecache", "--refresh", "--setopt=*.skip_if_unavailable=0", *limit)
-        return Run(argv, timeout_s=600, env=ENV, detach=True)
+        return scripts.refresh(argv, "dnf makecache", ENV)
 
     def refresh_all(self) -> Run:
         return Run(("dnf", "-y", "makecache"), ok=(0, 1), timeout_s=600, env=ENV, detach=True)
 
+    def simulate(self, packages: Sequence[Wanted], mine: Sequence[str], *, downgrade: bool = False) -> Run:
+        return scripts.simulate(self.name, self._words(packages, downgrade), mine, ENV)
+
+    def fetch(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
+        argv = ("dnf", "-y", "install", "--downloadonly", *self._words(packages, downgrade))
+        return scripts.fetch(argv, "dnf -y makecache --refresh", _says("download", packages), ENV)
+
     def install(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
-        names = tuple(f"{p.name}-{p.version}" if p.version else p.name for p in packages)
-        # `install name-version` goes down as well as up in dnf 4; allowerasing lets one flavour take the other's place.
-        erase = ("--allowerasing",) if downgrade else ()
-        says = "dnf install " + " ".join(names)
-        argv = ("dnf", "-y", "install", *erase, *names)
-        touched = tuple(p.name for p in packages)
-        return Run(argv, timeout_s=INSTALL_S, env=ENV, detach=True, packages=touched, says=says)
+        argv = rpm.patient("dnf", "-y", "install", *self._words(packages, downgrade))
+        touched = rpm.names(packages)
+        return Run(
+            argv, timeout_s=INSTALL_S, env=ENV, detach=True, packages=touched, says=_says("dnf install", packages)
+        )
 
     def remove(self, names: Sequence[str]) -> Run:
-        argv = ("dnf", "-y", "remove", *names)
-        return Run(argv, timeout_s=INSTALL_S, env=ENV, detach=True, packages=tuple(names))
+        says = "dnf remove " + " ".join(names)
+        argv = rpm.patient("sh", "-s", "--", *names)
+        return Run(argv, timeout_s=INSTALL_S, env=ENV, stdin=REMOVE, detach=True, packages=tuple(names), says=says)
 
     def hold(self, names: Sequence[str]) -> Run:
-        return Run(("dnf", "-y", "versionlock", "add", *names), timeout_s=300, env=ENV)
+        says = "dnf versionlock add " + " ".join(names)
+        return Run(("sh", "-s", "--", *names), timeout_s=300, env=ENV, stdin=LOCK, says=says)
 
     def unhold(self, names: Sequence[str]) -> Run:
+        if self.name == "dnf5":
+            says, script = "dnf versionlock delete " + " ".join(names), scripts.text("unlock-dnf5.sh")
+            return Run(("sh", "-s", "--", *names), timeout_s=300, env=ENV, stdin=script, says=says)
         return Run(("dnf", "-y", "versionlock", "delete", *names), timeout_s=300, env=ENV)
 
     def same_version(self, lead: str, patterns: Sequence[str], *, hold: bool) -> Run:
-        verb = "hold" if hold else "check"
-        says = f"check that all packages are at {lead}'s version" + (", and hold them" if hold else "")
-        script = (resources.folder("templates") / "repo/same-version.rpm.sh").read_text(encoding="utf-8")
-        return Run(("sh", "-s", "--", verb, lead, *patterns), timeout_s=300, env=ENV, stdin=script, says=says)
+        return rpm.same_version(lead, patterns, LOCK if hold else "")
 
     def stream(self, module: str, stream: str) -> tuple[Run, ...]:
         """Choose a module stream: reset first, since dnf 4 refuses to switch an enabled one."""
@@ -75,9 +89,14 @@ class Dnf:
         )
 
     def repair(self) -> Run:
-        # rpm knows no half-configured package; what a power cut can leave is a database that does not answer.
-        return Run(("rpm", "--rebuilddb"), timeout_s=INSTALL_S, env=ENV, detach=True)
+        return rpm.repair()
 
     def trust(self, keyring: str) -> Run | None:
-        """rpm's own key store, for gpgcheck; the file was verified before."""
-        return Run(("rpm", "--import", keyring))
+        return rpm.trust(keyring)
+
+    def _words(self, packages: Sequence[Wanted], downgrade: bool) -> tuple[str, ...]:
+        return (*(self.downwards if downgrade else ()), *rpm.named(packages))
+
+
+def _says(verb: str, packages: Sequence[Wanted]) -> str:
+    return f"{verb} " + " ".join(rpm.named(packages))

@@ -6,8 +6,21 @@ from gpunode.errors import UnsupportedHost
 from gpunode.packages.apt import Apt
 from gpunode.packages.base import Backend
 from gpunode.packages.dnf import Dnf
+from gpunode.packages.pacman import Pacman
+from gpunode.packages.tdnf import Tdnf
+from gpunode.packages.yum import Yum
+from gpunode.packages.zypper import Zypper
 
-BACKENDS: dict[str, Backend] = {"apt": Apt(), "dnf": Dnf()}
+_KNOWN: tuple[Backend, ...] = (
+    Apt(),
+    Dnf(),
+    Dnf("dnf5", ("--allowerasing", "--allow-downgrade"), ()),
+    Yum(),
+    Zypper(),
+    Tdnf(),
+    Pacman(),
+)
+BACKENDS: dict[str, Backend] = {known.name: known for known in _KNOWN}
 
 
 def backend(name: str) -> Backend:

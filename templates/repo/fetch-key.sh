@@ -13,6 +13,7 @@ export GNUPGHOME="$work/home"
 mkdir "$GNUPGHOME"
 
 fetch() {
+  case $url in file://*) cp "${url#file://}" "$work/key"; return ;; esac
   if command -v curl >/dev/null 2>&1; then
     curl --fail --silent --show-error --location --proto '=https' --connect-timeout 20 --max-time 60 --output "$work/key" "$url"
   elif command -v wget >/dev/null 2>&1; then

@@ -22,7 +22,7 @@ def test_apt_source_is_bound_to_its_key() -> None:
 
 def test_apt_refresh_fails_on_any_error_and_touches_one_source() -> None:
     run = Apt().refresh([REPO])
-    assert run.argv[:3] == ("apt-get", "update", "--error-on=any")
+    assert run.argv[6:9] == ("apt-get", "update", "--error-on=any")
     assert "Dir::Etc::sourcelist=/etc/apt/sources.list.d/gpunode-cuda.sources" in run.argv
     assert "APT::Get::List-Cleanup=0" in run.argv
 
@@ -45,4 +45,7 @@ def test_dnf_repo_keeps_the_vendors_checks() -> None:
 
 
 def test_dnf_names_versions_its_own_way() -> None:
-    assert Dnf().install([Wanted("nvidia-open", "595.91.07")]).argv == ("dnf", "-y", "install", "nvidia-open-595.91.07")
+    assert Dnf().install([Wanted("nvidia-open", "595.91.07")]).argv[-4:] == (
+        *("dnf", "-y", "install"),
+        "nvidia-open-595.91.07",
+    )

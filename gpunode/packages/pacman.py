@@ -1,0 +1,100 @@
+"""Arch Linux: pacman. Holds are IgnorePkg lines in a file of gpunode's own that pacman.conf includes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpunode.errors import UnsupportedHost
+from gpunode.model.plan import Run
+from gpunode.packages import scripts
+from gpunode.packages.base import Repository, Wanted
+
+ENV = (("LC_ALL", "C.UTF-8"),)
+INSTALL_S = 3600  # a DKMS build on a small host takes more than ten minutes
+LOCK_S = "300"  # how long another pacman is waited for
+# A name that is ignored would be asked about when it is installed by name; --noconfirm answers yes to that one.
+ASK_NOTHING = ("--noconfirm", "--needed")
+
+
+class Pacman:
+    """One version of everything: the repositories hold no other, so none can be asked for by name.
+
+    The index is refreshed for an install, as `pacman -Sy` does, without upgrading the rest: when that is not the
+    admin's wish, they upgrade first and there is nothing to refresh.
+    """
+
+    name = "pacman"
+    source_folder = "/etc/pacman.d"
+    key_folder = "/etc/pacman.d"
+    key_suffix = ".asc"
+    key_tools: tuple[str, ...] = ("gnupg", "curl", "ca-certificates")
+    hold_tools: tuple[str, ...] = ()
+    names_version = False
+
+    def source_file(self, repository: Repository) -> tuple[str, str]:
+        raise UnsupportedHost(
+            f"{repository.title} has no packages for pacman",
+            evidence="NVIDIA builds .deb and .rpm packages; Arch Linux builds its own",
+            remedy="use --driver-source distro",
+        )
+
+    def refresh(self, repositories: Sequence[Repository]) -> Run:
+        argv = ("sh", "-c", scripts.text("pacman.sh"), "sh", LOCK_S, "-Sy", "--noconfirm")
+        return scripts.refresh(argv, "pacman -Sy", ENV)
+
+    def refresh_all(self) -> Run:
+        return self.refresh(())
+
+    def simulate(self, packages: Sequence[Wanted], mine: Sequence[str], *, downgrade: bool = False) -> Run:
+        return scripts.simulate(self.name, _names(packages), mine, ENV)
+
+    def fetch(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
+        words = (LOCK_S, "-Sw", *ASK_NOTHING, *_names(packages))
+        says = "download " + " ".join(_names(packages))
+        argv = ("sh", "-c", scripts.text("pacman.sh"), "sh", *words)
+        return scripts.fetch(argv, "pacman -Sy --noconfirm", says, ENV)
+
+    def install(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
+        names = _names(packages)
+        return _pacman(("-S", *ASK_NOTHING, *names), "pacman -S " + " ".join(names), packages=names)
+
+    def remove(self, names: Sequence[str]) -> Run:
+        """With their holds; what nothing else needs goes with them (-s), files that were edited stay as .pacsave."""
+        script = f'(\nset -- pacman unhold "$@"\n{scripts.text("hold-file.sh")})\n'
+        script += 'set -- $(pacman -Qq "$@" 2>/dev/null)\n[ $# -gt 0 ] || exit 0\n'
+        script += f'set -- {LOCK_S} -Rs --noconfirm "$@"\n{scripts.text("pacman.sh")}'
+        says = "pacman -Rs " + " ".join(names)
+        argv = ("sh", "-s", "--", *names)
+        return Run(argv, timeout_s=INSTALL_S, env=ENV, stdin=script, detach=True, packages=tuple(names), says=says)
+
+    def hold(self, names: Sequence[str]) -> Run:
+        return _file("hold", names)
+
+    def unhold(self, names: Sequence[str]) -> Run:
+        return _file("unhold", names)
+
+    def same_version(self, lead: str, patterns: Sequence[str], *, hold: bool) -> Run:
+        words = f'set -- pacman hold "$@"\n{scripts.text("hold-file.sh")}' if hold else ""
+        return scripts.same_version("pacman", words, lead, patterns, ENV)
+
+    def repair(self) -> Run:
+        """A killed pacman leaves its lock behind, which pacman.sh takes away; then the database is looked through."""
+        return _pacman(("-Dk",), "pacman -Dk")
+
+    def trust(self, keyring: str) -> Run | None:
+        """Nothing to import: packages come from the distribution alone."""
+        return None
+
+
+def _pacman(words: Sequence[str], says: str, *, packages: tuple[str, ...] = ()) -> Run:
+    argv, script = ("sh", "-s", "--", LOCK_S, *words), scripts.text("pacman.sh")
+    return Run(argv, (0,), INSTALL_S, ENV, script, detach=True, packages=packages, says=says)
+
+
+def _file(verb: str, names: Sequence[str]) -> Run:
+    says = f"{verb} {' '.join(names)} in /etc/pacman.d/gpunode-hold.conf"
+    return Run(("sh", "-s", "--", "pacman", verb, *names), env=ENV, stdin=scripts.text("hold-file.sh"), says=says)
+
+
+def _names(packages: Sequence[Wanted]) -> tuple[str, ...]:
+    return tuple(p.name for p in packages)

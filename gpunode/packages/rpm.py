@@ -1,0 +1,60 @@
+"""What every rpm-based manager shares: .repo files, rpm's own key store and database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpunode import resources
+from gpunode.model.plan import Run
+from gpunode.packages import scripts
+from gpunode.packages.base import Repository, Wanted
+
+ENV = (("LC_ALL", "C.UTF-8"),)
+KEYS = "/etc/pki/rpm-gpg"
+INSTALL_S = 3600  # a DKMS build on a small host takes more than ten minutes
+LOCK_S = "300"  # how long another rpm is waited for
+# Of "$@" those that are installed: a roll-back may name what never got in.
+PRESENT = 'set -- $(rpm -q --qf "%{NAME}\\n" "$@" | grep -v " is not installed$")\n[ $# -gt 0 ] || exit 0\n'
+
+
+def repo_file(folder: str, repository: Repository, dialect: str) -> tuple[str, str]:
+    """(path, text); `dialect` is yum (also dnf's), zypp or tdnf: they name their signature switches differently."""
+    text = resources.render(
+        "repo/rpm.repo.j2",
+        id=repository.id,
+        title=repository.title,
+        url=repository.url,
+        keyring=repository.keyring,
+        gpg_check_packages=repository.gpg_check_packages,
+        dialect=dialect,
+        priority=repository.priority,
+    )
+    return f"{folder}/{repository.id}.repo", text
+
+
+def patient(*argv: str) -> tuple[str, ...]:
+    """The same command, once no other process holds rpm's lock: dnf and zypper wait for their own kind only."""
+    return ("sh", "-c", scripts.text("rpm-lock.sh"), "sh", LOCK_S, *argv)
+
+
+def trust(keyring: str) -> Run:
+    """rpm's own key store, for gpgcheck; the file was verified before."""
+    return Run(("rpm", "--import", keyring))
+
+
+def repair() -> Run:
+    """rpm knows no half-configured package; what a power cut can leave is a database that does not answer."""
+    return Run(("rpm", "--rebuilddb"), timeout_s=INSTALL_S, env=ENV, detach=True)
+
+
+def named(packages: Sequence[Wanted]) -> tuple[str, ...]:
+    """name-version, as dnf, yum and tdnf are told."""
+    return tuple(f"{p.name}-{p.version}" if p.version else p.name for p in packages)
+
+
+def names(packages: Sequence[Wanted]) -> tuple[str, ...]:
+    return tuple(p.name for p in packages)
+
+
+def same_version(lead: str, patterns: Sequence[str], hold: str) -> Run:
+    return scripts.same_version("rpm", hold, lead, patterns, ENV)

@@ -1,0 +1,60 @@
+"""What backends say in more than one command: scripts of templates/repo, with a manager's own words put before them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpunode import resources
+from gpunode.model.plan import Run
+
+FETCH_S = 3600  # a driver is 400 MB, and mirrors can be slow
+REFRESH_S = 900
+# What apt, dnf, zypper and pacman say of a package that the index names and the mirror does not have (any more).
+LAGS = (
+    "404|[Hh]ash [Ss]um mismatch|[Ss]ize mismatch|unexpected size|Failed to fetch|No more mirrors|Status code"
+    "|failed retrieving|not found on medium|[Cc]hecksum"
+)
+# apt's lock on its lists has no time-out option (apt 2.6); a network may come back.
+BUSY = (
+    "Could not get lock|Unable to lock|Temporary failure|Could not (connect|resolve)|[Cc]onnection (failed|reset)"
+    "|[Tt]imeout|[Tt]imed out|[Hh]ash [Ss]um mismatch|unexpected size|(HTTP/[0-9.]+ |Status code: | )50[0-9]"
+)
+Env = tuple[tuple[str, str], ...]
+
+
+def text(name: str) -> str:
+    """A script of templates/repo."""
+    return (resources.folder("templates") / "repo" / name).read_text(encoding="utf-8")
+
+
+def same_version(listing: str, hold: str, lead: str, patterns: Sequence[str], env: Env) -> Run:
+    """`listing` is the database that is asked: dpkg, rpm or pacman; `hold` the shell that holds "$@", "" for none."""
+    says = f"check that all packages are at {lead}'s version" + (", and hold them" if hold else "")
+    before = f"hold() (\n{hold}\n)\n" if hold else "hold() { :; }\n"
+    argv = ("sh", "-s", "--", listing, lead, *patterns)
+    return Run(argv, timeout_s=300, env=env, stdin=before + text("same-version.sh"), says=says, receipt=True)
+
+
+def fetch(command: Sequence[str], refresh: str, says: str, env: Env) -> Run:
+    """A download that is tried again, after `refresh` (a shell line), while a mirror's packages and index differ."""
+    return _again(command, LAGS, "10 30 60", refresh, says, env, FETCH_S)
+
+
+def refresh(command: Sequence[str], says: str, env: Env) -> Run:
+    """Indexes that are fetched again when a lock or the network stood in the way, not when their signature does."""
+    return _again(command, BUSY, "5 15 30", ":", says, env, REFRESH_S)
+
+
+def _again(command: Sequence[str], words: str, pauses: str, between: str, says: str, env: Env, timeout_s: float) -> Run:
+    argv = ("sh", "-s", "--", words, pauses, between, *command)
+    return Run(argv, timeout_s=timeout_s, env=env, stdin=text("again.sh"), detach=True, says=says, looks=True)
+
+
+def simulate(manager: str, install: Sequence[str], mine: Sequence[str], env: Env) -> Run:
+    """Ask the resolver what `install` would do; fails (65) when it would remove a package that matches none of `mine`.
+
+    The answer is one line a package: install | upgrade | downgrade | remove, name, version. Changes nothing.
+    """
+    argv = ("sh", "-s", "--", manager, str(len(mine)), *mine, *install)
+    says = f"ask {manager} what it would change"
+    return Run(argv, timeout_s=300, env=env, stdin=text("resolver.sh"), says=says, receipt=True, looks=True)

@@ -1,0 +1,79 @@
+"""Azure Linux and Photon: tdnf. Holds are names in a file of /etc/tdnf/locks.d (vmware/tdnf pull request 272)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpunode.model.plan import Run
+from gpunode.packages import rpm, scripts
+from gpunode.packages.base import Repository, Wanted
+from gpunode.packages.rpm import ENV, INSTALL_S
+
+# A lock file takes no patterns, and a locked package cannot be removed.
+UNLOCKED = 'set -- tdnf unhold "$@"\n'
+
+
+class Tdnf:
+    """Written from tdnf's documentation and tests; never run on an Azure Linux."""
+
+    name = "tdnf"
+    source_folder = "/etc/yum.repos.d"
+    key_folder = rpm.KEYS
+    key_suffix = ".key"
+    key_tools: tuple[str, ...] = ("gnupg2", "curl", "ca-certificates")
+    hold_tools: tuple[str, ...] = ()
+    names_version = True
+
+    def source_file(self, repository: Repository) -> tuple[str, str]:
+        # tdnf checks signed metadata through a plugin that may be absent, and then not at all: packages are always
+        # checked, so that a repository whose packages are not signed is refused instead of believed.
+        return rpm.repo_file(self.source_folder, repository, "tdnf")
+
+    def refresh(self, repositories: Sequence[Repository]) -> Run:
+        limit = ("--disablerepo=*", *(f"--enablerepo={r.id}" for r in repositories)) if repositories else ()
+        argv = ("tdnf", "-y", "makecache", "--refresh", *limit)
+        return scripts.refresh(argv, "tdnf makecache", ENV)
+
+    def refresh_all(self) -> Run:
+        return Run(("tdnf", "-y", "makecache"), ok=tuple(range(256)), timeout_s=600, env=ENV, detach=True)
+
+    def simulate(self, packages: Sequence[Wanted], mine: Sequence[str], *, downgrade: bool = False) -> Run:
+        return scripts.simulate(self.name, rpm.named(packages), mine, ENV)
+
+    def fetch(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
+        argv = ("tdnf", "-y", "install", "--downloadonly", *rpm.named(packages))
+        says = "download " + " ".join(rpm.named(packages))
+        return scripts.fetch(argv, "tdnf -y makecache --refresh", says, ENV)
+
+    def install(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
+        argv = rpm.patient("tdnf", "-y", "install", *rpm.named(packages))
+        says = "tdnf install " + " ".join(rpm.named(packages))
+        return Run(argv, timeout_s=INSTALL_S, env=ENV, detach=True, packages=rpm.names(packages), says=says)
+
+    def remove(self, names: Sequence[str]) -> Run:
+        says = "tdnf remove " + " ".join(names)
+        script = f'(\n{UNLOCKED}{scripts.text("hold-file.sh")})\n{rpm.PRESENT}exec tdnf -y remove "$@"\n'
+        argv = rpm.patient("sh", "-s", "--", *names)
+        return Run(argv, timeout_s=INSTALL_S, env=ENV, stdin=script, detach=True, packages=tuple(names), says=says)
+
+    def hold(self, names: Sequence[str]) -> Run:
+        return _file("hold", names)
+
+    def unhold(self, names: Sequence[str]) -> Run:
+        return _file("unhold", names)
+
+    def same_version(self, lead: str, patterns: Sequence[str], *, hold: bool) -> Run:
+        return rpm.same_version(
+            lead, patterns, f'set -- tdnf hold "$@"\n{scripts.text("hold-file.sh")}' if hold else ""
+        )
+
+    def repair(self) -> Run:
+        return rpm.repair()
+
+    def trust(self, keyring: str) -> Run | None:
+        return rpm.trust(keyring)
+
+
+def _file(verb: str, names: Sequence[str]) -> Run:
+    says = f"{verb} {' '.join(names)} in /etc/tdnf/locks.d"
+    return Run(("sh", "-s", "--", "tdnf", verb, *names), env=ENV, stdin=scripts.text("hold-file.sh"), says=says)

@@ -1,0 +1,78 @@
+"""CentOS 7: yum 3, whose versionlock is a plugin of its own and whose downgrade is a verb of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpunode.model.plan import Run
+from gpunode.packages import rpm, scripts
+from gpunode.packages.base import Repository, Wanted
+from gpunode.packages.rpm import ENV, INSTALL_S
+
+VERSIONLOCK = "yum-plugin-versionlock"
+# An `add` on top of an older lock, such as one that chose the branch, would leave the older one to count as well.
+LOCK = 'yum -q -y versionlock delete "$@" >/dev/null 2>&1 </dev/null || :\nyum -y versionlock add "$@"\n'
+REMOVE = (
+    'yum -q -y versionlock delete "$@" >/dev/null 2>&1 </dev/null || :\n' + rpm.PRESENT + 'exec yum -y remove "$@"\n'
+)
+# yum 3 ends with 0 when a named package does not exist or is there in another version: look again.
+INSTALL = 'yum -y install "$@" && { rpm -q "$@" >/dev/null || yum -y downgrade "$@"; } && rpm -q "$@"\n'
+
+
+class Yum:
+    """yum 3 waits for /var/run/yum.pid and says who holds it. Written from yum(8); never run on a CentOS 7."""
+
+    name = "yum"
+    source_folder = "/etc/yum.repos.d"
+    key_folder = rpm.KEYS
+    key_suffix = ".key"
+    key_tools: tuple[str, ...] = ("gnupg2", "curl", "ca-certificates")
+    hold_tools: tuple[str, ...] = (VERSIONLOCK,)
+    names_version = True
+
+    def source_file(self, repository: Repository) -> tuple[str, str]:
+        return rpm.repo_file(self.source_folder, repository, "yum")
+
+    def refresh(self, repositories: Sequence[Repository]) -> Run:
+        ids = ",".join(r.id for r in repositories)
+        limit = ("--disablerepo=*", f"--enablerepo={ids}") if ids else ()
+        argv = ("yum", "-y", "--setopt=*.skip_if_unavailable=0", *limit, "makecache")
+        return scripts.refresh(argv, "yum makecache", ENV)
+
+    def refresh_all(self) -> Run:
+        return Run(("yum", "-y", "makecache", "fast"), ok=(0, 1), timeout_s=600, env=ENV, detach=True)
+
+    def simulate(self, packages: Sequence[Wanted], mine: Sequence[str], *, downgrade: bool = False) -> Run:
+        return scripts.simulate(self.name, rpm.named(packages), mine, ENV)
+
+    def fetch(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
+        argv = ("yum", "-y", "install", "--downloadonly", *rpm.named(packages))
+        says = "download " + " ".join(rpm.named(packages))
+        return scripts.fetch(argv, "yum -y clean expire-cache", says, ENV)
+
+    def install(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
+        words, touched = rpm.named(packages), rpm.names(packages)
+        says = "yum install " + " ".join(words)
+        argv = rpm.patient("sh", "-s", "--", *words)
+        return Run(argv, timeout_s=INSTALL_S, env=ENV, stdin=INSTALL, detach=True, packages=touched, says=says)
+
+    def remove(self, names: Sequence[str]) -> Run:
+        says = "yum remove " + " ".join(names)
+        argv = rpm.patient("sh", "-s", "--", *names)
+        return Run(argv, timeout_s=INSTALL_S, env=ENV, stdin=REMOVE, detach=True, packages=tuple(names), says=says)
+
+    def hold(self, names: Sequence[str]) -> Run:
+        says = "yum versionlock add " + " ".join(names)
+        return Run(("sh", "-s", "--", *names), timeout_s=300, env=ENV, stdin=LOCK, says=says)
+
+    def unhold(self, names: Sequence[str]) -> Run:
+        return Run(("yum", "-y", "versionlock", "delete", *names), timeout_s=300, env=ENV)
+
+    def same_version(self, lead: str, patterns: Sequence[str], *, hold: bool) -> Run:
+        return rpm.same_version(lead, patterns, LOCK if hold else "")
+
+    def repair(self) -> Run:
+        return rpm.repair()
+
+    def trust(self, keyring: str) -> Run | None:
+        return rpm.trust(keyring)

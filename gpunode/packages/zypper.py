@@ -1,0 +1,98 @@
+"""SUSE family: zypper. Holds are locks, which refuse a removal too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpunode.model.plan import Run
+from gpunode.packages import rpm, scripts
+from gpunode.packages.base import Repository, Wanted
+from gpunode.packages.rpm import INSTALL_S
+
+# libzypp gives up at once when another process holds its lock, unless this says for how many seconds it waits.
+ENV = (*rpm.ENV, ("ZYPP_LOCK_TIMEOUT", "300"))
+ZYPPER = ("zypper", "--non-interactive")
+LOCK = "zypper --non-interactive addlock"
+# A locked package cannot be removed, and a lock without its package would refuse the next install.
+REMOVE = (
+    'zypper --non-interactive removelock "$@" </dev/null\n'
+    + rpm.PRESENT
+    + 'exec zypper --non-interactive remove --clean-deps "$@"\n'
+)
+# A package that the mirror does not have is said in the output alone (libzypp 17.38): the exit code is 0.
+DOWNLOAD = """out=$("$@" 2>&1)
+code=$?
+echo "$out"
+case $out in *"returned error: "* | *"completed with error"*) exit 4 ;; esac
+exit "$code"
+"""
+# zypper(8): 102 asks for a reboot, 103 for a second run after zypper itself was updated; both mean it is in.
+# Not 107: a package's script failed, which for a kernel module package means that it was not built.
+OK = (0, 102, 103)
+
+
+class Zypper:
+    """Never --gpg-auto-import-keys: a key gets in through `trust`, after its fingerprint was computed."""
+
+    name = "zypper"
+    source_folder = "/etc/zypp/repos.d"
+    key_folder = rpm.KEYS
+    key_suffix = ".key"
+    key_tools: tuple[str, ...] = ("gpg2", "curl", "ca-certificates")
+    hold_tools: tuple[str, ...] = ()
+    names_version = True
+
+    def source_file(self, repository: Repository) -> tuple[str, str]:
+        return rpm.repo_file(self.source_folder, repository, "zypp")
+
+    def refresh(self, repositories: Sequence[Repository]) -> Run:
+        argv = (*ZYPPER, "refresh", "--force", *(r.id for r in repositories))
+        return scripts.refresh(argv, "zypper refresh", ENV)
+
+    def refresh_all(self) -> Run:
+        # 4: some could not be refreshed; 6: there are none; 106: some were skipped.
+        return Run((*ZYPPER, "refresh"), ok=(0, 4, 6, 106), timeout_s=600, env=ENV, detach=True)
+
+    def simulate(self, packages: Sequence[Wanted], mine: Sequence[str], *, downgrade: bool = False) -> Run:
+        return scripts.simulate(self.name, _words(packages, downgrade), mine, ENV)
+
+    def fetch(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
+        command = (*ZYPPER, "install", "--download-only", *_words(packages, downgrade))
+        argv = ("sh", "-c", DOWNLOAD, "sh", *command)
+        says = "download " + " ".join(_named(packages))
+        return scripts.fetch(argv, "zypper --non-interactive refresh", says, ENV)
+
+    def install(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
+        argv = rpm.patient(*ZYPPER, "install", *_words(packages, downgrade))
+        says = "zypper install " + " ".join(_named(packages))
+        return Run(argv, OK, INSTALL_S, ENV, detach=True, packages=rpm.names(packages), says=says)
+
+    def remove(self, names: Sequence[str]) -> Run:
+        says = "zypper remove " + " ".join(names)
+        # 104: none of them is installed.
+        ok, argv = (*OK, 104), rpm.patient("sh", "-s", "--", *names)
+        return Run(argv, ok, INSTALL_S, ENV, REMOVE, detach=True, packages=tuple(names), says=says)
+
+    def hold(self, names: Sequence[str]) -> Run:
+        return Run((*LOCK.split(), *names), timeout_s=300, env=ENV)
+
+    def unhold(self, names: Sequence[str]) -> Run:
+        return Run((*ZYPPER, "removelock", *names), timeout_s=300, env=ENV)
+
+    def same_version(self, lead: str, patterns: Sequence[str], *, hold: bool) -> Run:
+        return rpm.same_version(lead, patterns, f'{LOCK} "$@"' if hold else "")
+
+    def repair(self) -> Run:
+        return rpm.repair()
+
+    def trust(self, keyring: str) -> Run | None:
+        return rpm.trust(keyring)
+
+
+def _words(packages: Sequence[Wanted], downgrade: bool) -> tuple[str, ...]:
+    switches = ("--no-recommends", "--auto-agree-with-licenses")
+    return (*switches, *(("--oldpackage",) if downgrade else ()), *_named(packages))
+
+
+def _named(packages: Sequence[Wanted]) -> tuple[str, ...]:
+    return tuple(f"{p.name}={p.version}" if p.version else p.name for p in packages)
