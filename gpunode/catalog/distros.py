@@ -7,32 +7,56 @@ from dataclasses import dataclass
 from gpunode.catalog.rows import Row, rows
 from gpunode.model.facts import OsFacts
 
-MANAGERS = ("apt", "dnf")
-SELECTIONS = ("pinning", "module", "versionlock")
+# Where DKMS keeps its signing key unless its framework.conf says otherwise (dkms(8), mok_signing_key).
+DKMS_KEY = ("/var/lib/dkms/mok.key", "/var/lib/dkms/mok.pub")
+MANAGERS = ("apt", "dnf", "dnf5", "yum", "zypper", "tdnf", "pacman")
+SELECTIONS = ("pinning", "module", "versionlock", "version", "name", "match", "newest")
 CUDA_REPOSITORIES = "https://developer.download.nvidia.com/compute/cuda/repos"
 # NVIDIA's names of uname -m in the repository's path; the driver for aarch64 servers is "sbsa".
 ARCHITECTURE_FOLDERS = {"x86_64": "x86_64", "aarch64": "sbsa"}
 
 
 @dataclass(frozen=True)
-class CudaPackages:
-    """Names in NVIDIA's CUDA repository. A branch below `first` is not offered: its packages are named otherwise."""
+class Names:
+    """What some branches are called in one source; {branch}, {version} and {flavour} (of the kernel) are filled in."""
 
+    branches: tuple[int, ...]  # exactly these; empty: all from `first` to `last`
     first: int
-    open: tuple[str, ...]
+    last: int | None  # None: no end in sight
+    select: str  # one of SELECTIONS: how one branch is chosen among those that the source carries
+    open: tuple[str, ...]  # () where the source has no open modules
     proprietary: tuple[str, ...]
-    fabric: tuple[str, ...]
+    fabric: tuple[str, ...]  # beside NVSwitches
+    nvlink5: tuple[str, ...]  # further ones for HGX B200 and B300
+    imex: tuple[str, ...]  # for GB200 and GB300 trays
+    signed: tuple[str, ...]  # flavours that come built and signed with a key the firmware trusts: nothing to enrol
+
+    def carries(self, branch: int) -> bool:
+        if self.branches:
+            return branch in self.branches
+        return self.first <= branch and (self.last is None or branch <= self.last)
+
+    def of(self, flavour: str) -> tuple[str, ...]:
+        return self.open if flavour == "open" else self.proprietary
 
 
 @dataclass(frozen=True)
-class ArchivePackages:
-    """The distribution's own driver packages; {branch} and {flavour} (of the kernel) are filled in by the planner."""
+class PackageSource:
+    """One place a distribution gets drivers from; `rolling`: only its newest, whichever that is."""
 
-    open: tuple[str, ...]
-    proprietary: tuple[str, ...]
-    fabric: tuple[str, ...]
-    branches: tuple[int, ...]
-    signed: bool  # modules come built and signed with the distribution's key: Secure Boot needs no enrolment
+    sets: tuple[Names, ...]
+    rolling: bool = False
+
+    def names(self, branch: int) -> Names | None:
+        return next((s for s in self.sets if self.rolling or s.carries(branch)), None)
+
+    @property
+    def signed(self) -> bool:
+        return any(s.signed for s in self.sets)
+
+    @property
+    def fabric(self) -> tuple[str, ...]:
+        return next((s.fabric for s in self.sets if s.fabric), ())
 
 
 @dataclass(frozen=True)
@@ -41,18 +65,27 @@ class Distro:
     id: str  # os-release ID
     versions: tuple[str, ...]
     codenames: tuple[str, ...]
-    platform: str  # "ubuntu2404"
+    platform: str | None  # "ubuntu2404"; None: NVIDIA has no repository for it
     manager: str
     key_file: str | None
     fingerprint: str | None  # 40 hex digits; None: not known to anybody we could ask
     select: str
     headers: tuple[str, ...]
     follow: bool  # a headers package that follows the kernel meta-package exists
+    compiler: str | None  # the package of gcc {major}, where headers do not bring the kernel's own along
     initramfs: tuple[str, ...]
-    cuda: CudaPackages
-    archive: ArchivePackages | None
+    mok: tuple[str, str]  # the private key and the certificate that its DKMS signs modules with
+    cuda: PackageSource | None  # NVIDIA's repository
+    archive: PackageSource | None  # the distribution's own
+    components: tuple[str, ...]  # of the distribution's archive, beside main, that driver packages draw on
+    machines: tuple[str, ...]  # uname -m that NVIDIA's repository is built for
+    toolkit: tuple[
+        str, ...
+    ]  # the distribution's own packages of the container toolkit; (): NVIDIA's repository has them
+    refused: str | None  # why gpunode installs no driver on it
     before: tuple[tuple[str, ...], ...]
     before_package: str | None
+    before_key: tuple[str, str] | None  # address and fingerprint of the key of what `before` installs from an address
     source: str
     checked: str
     grade: str
@@ -60,6 +93,8 @@ class Distro:
     def matches(self, os: OsFacts) -> bool:
         if os.id != self.id:
             return False
+        if "*" in self.versions:
+            return True
         if os.version_id == "":
             # Debian testing and sid have no VERSION_ID; "trixie/sid" style names appear on both.
             names = {os.codename, *os.pretty_name.lower().replace("/", " ").split()}
@@ -68,8 +103,12 @@ class Distro:
 
     def cuda_url(self, machine: str) -> str | None:
         """The folder of this release in NVIDIA's CUDA repository; None for a machine that NVIDIA does not build for."""
-        folder = ARCHITECTURE_FOLDERS.get(machine)
-        return folder and f"{CUDA_REPOSITORIES}/{self.platform}/{folder}/"
+        folder = ARCHITECTURE_FOLDERS.get(machine) if machine in self.machines else None
+        return f"{CUDA_REPOSITORIES}/{self.platform}/{folder}/" if folder and self.platform else None
+
+    def packages(self, name: str) -> PackageSource | None:
+        """ "cuda" and "local" hold NVIDIA's packages under NVIDIA's names, "distro" the distribution's own."""
+        return self.archive if name == "distro" else self.cuda
 
 
 def read_distros() -> tuple[Distro, ...]:
@@ -77,24 +116,32 @@ def read_distros() -> tuple[Distro, ...]:
 
 
 def _distro(row: Row) -> Distro:
-    match, key, archive = row.row("match"), row.row("key"), row.maybe_row("archive")
+    match, key = row.row("match"), row.row("key")
+    select = row.text("select", SELECTIONS)
     distro = Distro(
         name=row.text("name"),
         id=match.text("id"),
         versions=match.texts("versions"),
         codenames=match.texts("codenames"),
-        platform=row.text("platform"),
+        platform=row.maybe_text("platform"),
         manager=row.text("manager", MANAGERS),
         key_file=key.maybe_text("file"),
         fingerprint=key.maybe_text("fingerprint"),
-        select=row.text("select", SELECTIONS),
+        select=select,
         headers=row.texts("headers"),
         follow=row.flag("follow"),
+        compiler=row.maybe_text("compiler"),
         initramfs=row.texts("initramfs"),
-        cuda=_cuda(row.row("cuda")),
-        archive=_archive(archive) if archive else None,
+        mok=_mok(row),
+        cuda=_source(row, "cuda", select),
+        archive=_source(row, "archive", "name"),
+        components=row.maybe_texts("components"),
+        machines=row.maybe_texts("machines") or tuple(ARCHITECTURE_FOLDERS),
+        toolkit=row.maybe_texts("toolkit"),
+        refused=row.maybe_text("refused"),
         before=row.lists("before"),
         before_package=row.maybe_text("before_package"),
+        before_key=_before_key(row),
         **dict(zip(("source", "checked", "grade"), row.provenance(), strict=True)),
     )
     for part in (row, match, key):
@@ -102,15 +149,44 @@ def _distro(row: Row) -> Distro:
     return distro
 
 
-def _cuda(row: Row) -> CudaPackages:
-    packages = CudaPackages(row.number("first"), row.texts("open"), row.texts("proprietary"), row.texts("fabric"))
-    row.done()
-    return packages
+def _before_key(row: Row) -> tuple[str, str] | None:
+    key = row.maybe_row("before_key")
+    if key is None:
+        return None
+    pair = (key.text("url"), key.text("fingerprint"))
+    key.done()
+    return pair
 
 
-def _archive(row: Row) -> ArchivePackages:
-    packages = ArchivePackages(
-        row.texts("open"), row.texts("proprietary"), row.texts("fabric"), row.numbers("branches"), row.flag("signed")
+def _mok(row: Row) -> tuple[str, str]:
+    paths = row.maybe_row("mok")
+    if paths is None:
+        return DKMS_KEY
+    pair = (paths.text("key"), paths.text("certificate"))
+    paths.done()
+    return pair
+
+
+def _source(row: Row, key: str, select: str) -> PackageSource | None:
+    sets = tuple(_names(r, select) for r in row.maybe_rows(key))
+    return PackageSource(sets, any(s.select == "newest" for s in sets)) if sets else None
+
+
+def _names(row: Row, select: str) -> Names:
+    own = row.maybe_text("select")
+    if own is not None and own not in SELECTIONS:
+        raise row.fault("select", f"{own!r} is not {' | '.join(SELECTIONS)}")
+    names = Names(
+        branches=row.maybe_numbers("branches"),
+        first=row.maybe_number("first") or 0,
+        last=row.maybe_number("last"),
+        select=own or select,
+        open=row.maybe_texts("open"),
+        proprietary=row.maybe_texts("proprietary"),
+        fabric=row.maybe_texts("fabric"),
+        nvlink5=row.maybe_texts("nvlink5"),
+        imex=row.maybe_texts("imex"),
+        signed=row.maybe_texts("signed"),
     )
     row.done()
-    return packages
+    return names

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gpunode.catalog.rows import Row, rows
@@ -13,14 +13,25 @@ FIRST_WITH_GSP = "turing"  # from here on open modules exist, so an unlisted new
 
 
 @dataclass(frozen=True)
+class Block:
+    """PCI device ids of one chip."""
+
+    first: int
+    last: int
+    chip: str
+    cc: str  # CUDA compute capability; "" where nobody published it
+
+
+@dataclass(frozen=True)
 class Architecture:
     name: str  # "hopper"
     compute_capability: tuple[str, ...]
     flavour: str  # one of FLAVOURS: which kernel modules drive it
     first_branch: int
     last_branch: int | None  # None: current branches still drive it
-    blocks: tuple[tuple[int, int, str], ...]  # first and last PCI device id, chip
-    refused: str | None  # why gpunode installs no driver for it
+    blocks: tuple[Block, ...]
+    refused: str | None  # why gpunode installs no driver for it by itself
+    opt_in: int | None  # the branch that a person may ask for all the same
     source: str
     checked: str
     grade: str
@@ -38,6 +49,10 @@ class Card:
     flavour: str | None = None  # where the card differs from its architecture
     cc: str | None = None
     fabric: str | None = None  # one of FABRICS: what the board may sit on
+    first_branch: int | None = None  # where the card differs from its architecture
+    last_branch: int | None = None
+    mig: str | None = None  # its set in mig.yaml
+    coherent: bool = False  # its memory is cache-coherent with the processor's (Grace)
     known: bool = True  # False: placed by its id block
     source: str = ""
     checked: str = ""
@@ -61,16 +76,15 @@ def card_in_blocks(device_id: str, architectures: Sequence[Architecture]) -> Car
     """
     number = int(device_id, 16)
     for architecture in architectures:
-        for first, last, chip in architecture.blocks:
-            if first <= number <= last:
-                return Card(
-                    device_id, f"{architecture.title} card 10de:{device_id} ({chip})", architecture.name, known=False
-                )
+        for block in architecture.blocks:
+            if block.first <= number <= block.last:
+                name = f"{architecture.title} card 10de:{device_id} ({block.chip})"
+                return Card(device_id, name, architecture.name, cc=block.cc or None, known=False)
     gsp = next(a for a in architectures if a.name == FIRST_WITH_GSP)
-    if number > min(first for first, _, _ in gsp.blocks):
+    if number > min(block.first for block in gsp.blocks):
         newest = architectures[-1]
         return Card(device_id, f"unknown card 10de:{device_id}", newest.name, flavour="open", known=False)
-    below = [(first, a) for a in architectures for first, _, _ in a.blocks if first <= number]
+    below = [(block.first, a) for a in architectures for block in a.blocks if block.first <= number]
     nearest = max(below, key=lambda pair: pair[0])[1] if below else architectures[0]
     return Card(device_id, f"unknown card 10de:{device_id}", nearest.name, known=False)
 
@@ -87,7 +101,7 @@ def read_switches() -> tuple[Switch, ...]:
 
 
 def read_cards() -> tuple[Card, ...]:
-    return tuple(_card(row) for row in rows("gpus.yaml", "gpus", "id"))
+    return tuple(card for row in rows("gpus.yaml", "groups", "architecture") for card in _cards(row))
 
 
 def _architecture(row: Row) -> Architecture:
@@ -97,30 +111,29 @@ def _architecture(row: Row) -> Architecture:
         row.text("flavour", FLAVOURS),
         row.number("first_branch"),
         row.maybe_number("last_branch"),
-        tuple((int(first, 16), int(last, 16), chip) for first, last, chip in row.lists("blocks")),
+        tuple(Block(int(first, 16), int(last, 16), chip, cc) for first, last, chip, cc in row.lists("blocks")),
         row.maybe_text("refused"),
+        row.maybe_number("opt_in"),
         *row.provenance(),
     )
     row.done()
     return architecture
 
 
-def _card(row: Row) -> Card:
+def _cards(row: Row) -> Iterator[Card]:
+    """The cards of one group, which share everything but their id and name."""
     flavour, fabric = row.maybe_text("flavour"), row.maybe_text("fabric")
     for key, value, allowed in (("flavour", flavour, FLAVOURS), ("fabric", fabric, FABRICS)):
         if value is not None and value not in allowed:
             raise row.fault(key, f"{value!r} is not {' | '.join(allowed)}")
+    architecture, cc, mig = row.text("architecture"), row.maybe_text("cc"), row.maybe_text("mig")
+    first, last = row.maybe_number("first_branch"), row.maybe_number("last_branch")
     source, checked, grade = row.provenance()
-    card = Card(
-        row.text("id"),
-        row.text("name"),
-        row.text("architecture"),
-        flavour,
-        row.maybe_text("cc"),
-        fabric,
-        source=source,
-        checked=checked,
-        grade=grade,
-    )
+    coherent = row.maybe_flag("coherent")
+    named = row.mapping("cards")
     row.done()
-    return card
+    for device, name in named.items():
+        yield Card(
+            device, name, architecture, flavour, cc, fabric, first, last, mig, coherent,
+            source=source, checked=checked, grade=grade,
+        )  # fmt: skip

@@ -15,6 +15,7 @@ from gpunode.catalog.gpus import (
     read_cards,
     read_switches,
 )
+from gpunode.catalog.libraries import Cuda, Image, MigSet, read_cuda, read_images, read_mig
 from gpunode.catalog.rows import Row, document, rows
 from gpunode.model.facts import HostFacts, OsFacts, PciDevice
 
@@ -38,8 +39,13 @@ class Branch:
 
     @property
     def title(self) -> str:
-        words = {"production": "production branch", "lts": "LTS branch", "feature": "new feature branch"}
-        return words.get(self.kind, "branch")
+        words = {
+            "production": "production branch",
+            "lts": "LTS branch",
+            "feature": "new feature branch",
+            "legacy": "legacy branch",
+        }
+        return words.get(self.kind, "branch of unknown kind")
 
 
 @dataclass(frozen=True)
@@ -82,6 +88,19 @@ class Catalog:
     toolkit: Toolkit
 
     @cached_property
+    def cuda(self) -> Cuda:
+        """Read when it is asked for: most runs do not."""
+        return read_cuda()
+
+    @cached_property
+    def mig_sets(self) -> tuple[MigSet, ...]:
+        return read_mig()
+
+    @cached_property
+    def images(self) -> tuple[Image, ...]:
+        return read_images()
+
+    @cached_property
     def _cards(self) -> dict[str, Card]:
         return {card.id: card for card in self.cards}
 
@@ -91,6 +110,21 @@ class Catalog:
 
     def architecture(self, name: str) -> Architecture:
         return next(a for a in self.architectures if a.name == name)
+
+    def first_branch(self, card: Card) -> int:
+        return card.first_branch or self.architecture(card.architecture).first_branch
+
+    def last_branch(self, card: Card) -> int | None:
+        """None: current branches still drive it."""
+        return card.last_branch or self.architecture(card.architecture).last_branch
+
+    def flavour(self, card: Card) -> str:
+        """ "open" | "proprietary" | "either": which kernel modules drive it"""
+        return card.flavour or self.architecture(card.architecture).flavour
+
+    def mig(self, device_id: str) -> MigSet | None:
+        """What this card can be cut into; None: it has no MIG, or nobody listed its profiles."""
+        return next((s for s in self.mig_sets if device_id in s.ids), None)
 
     def branch(self, number: int) -> Branch | None:
         return next((b for b in self.branches if b.number == number), None)

@@ -75,6 +75,36 @@ class Row:
             raise self.fault(key, f"{value!r} is not a list of whole numbers")
         return tuple(value)
 
+    def maybe_texts(self, key: str) -> tuple[str, ...]:
+        return () if self._absent(key) else self.texts(key)
+
+    def maybe_numbers(self, key: str) -> tuple[int, ...]:
+        return () if self._absent(key) else self.numbers(key)
+
+    def mapping(self, key: str) -> Mapping[str, str]:
+        value = self.get(key)
+        if not isinstance(value, dict) or not all(isinstance(v, str) for pair in value.items() for v in pair):
+            raise self.fault(key, "not a mapping of texts to texts (numbers want quotes)")
+        return value
+
+    def counts(self, key: str) -> Mapping[str, int]:
+        value = self.get(key)
+        if not isinstance(value, dict) or not all(isinstance(v, int) for v in value.values()):
+            raise self.fault(key, f"{value!r} is not a mapping of names to counts")
+        return value
+
+    def maybe_rows(self, key: str) -> tuple[Row, ...]:
+        """The mappings in a list; () where the key is absent or null."""
+        if self._absent(key):
+            return ()
+        values = self.get(key)
+        if not isinstance(values, list):
+            raise self.fault(key, f"{values!r} is not a list of mappings")
+        return tuple(Row(self.file, f"{self.label}.{key}[{n}]", v) for n, v in enumerate(values, 1))
+
+    def maybe_flag(self, key: str) -> bool:
+        return False if self._absent(key) else self.flag(key)
+
     def lists(self, key: str) -> tuple[tuple[str, ...], ...]:
         value = self.get(key)
         if not isinstance(value, list) or not all(isinstance(v, list) for v in value):

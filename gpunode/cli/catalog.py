@@ -1,4 +1,4 @@
-"""gpunode catalog gpus|branches|distros: what gpunode knows, with source and date."""
+"""gpunode catalog TABLE: what gpunode knows, with source, date and how sure it is."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from gpunode.cli.options import OutputOptions, verb
 if TYPE_CHECKING:
     from gpunode.catalog.load import Catalog
 
-TABLES = ("gpus", "branches", "distros")
+TABLES = ("gpus", "architectures", "nvswitches", "branches", "distros", "toolkit", "cuda", "mig", "support")
 
 
 def register(app: typer.Typer) -> None:
     verb(
         app,
         "catalog",
-        help="Show what gpunode knows: gpus, branches or distros.",
+        help="Show what gpunode knows, with its source, and what is from memory: " + ", ".join(TABLES) + ".",
         examples=("gpunode catalog branches", "gpunode catalog gpus --id 2330,1eb8"),
     )(catalog)
 
 
 def catalog(
     output: OutputOptions,
-    table: Annotated[str, typer.Argument(metavar="gpus|branches|distros")],
+    table: Annotated[str, typer.Argument(metavar="|".join(TABLES))],
     id: Annotated[
         str | None, typer.Option("--id", metavar="IDS", help="PCI device ids: 2330,1eb8.", show_default=False)
     ] = None,
@@ -42,6 +42,8 @@ def catalog(
         )
     if id is not None and table != "gpus":
         raise UsageError("--id is for gpunode catalog gpus", remedy="leave it out")
+    if table == "support":
+        return _support(load_catalog(), form, output)
     rows = _rows(load_catalog(), table, id)
     if form == "json":
         deliver(dumps({"schema": "gpunode.catalog/1", table: rows}), output)
@@ -58,7 +60,7 @@ def _rows(known: Catalog, table: str, ids: str | None) -> list[object]:
     from gpunode.errors import UsageError
 
     if ids is None:
-        return list({"gpus": known.cards, "branches": known.branches, "distros": known.distros}[table])
+        return list(_table_rows(known, table))
     words = [word.strip().lower().removeprefix("10de:").removeprefix("0x") for word in ids.split(",")]
     if wrong := [word for word in words if not re.fullmatch(r"[0-9a-f]{4}", word)]:
         raise UsageError(
@@ -69,22 +71,70 @@ def _rows(known: Catalog, table: str, ids: str | None) -> list[object]:
     return [known.card(word) for word in words]
 
 
+def _table_rows(known: Catalog, table: str) -> tuple[object, ...]:
+    tables: dict[str, tuple[object, ...]] = {
+        "gpus": known.cards,
+        "architectures": known.architectures,
+        "nvswitches": known.switches,
+        "branches": known.branches,
+        "distros": known.distros,
+        "toolkit": (known.toolkit,),
+        "cuda": known.cuda.toolkits,
+        "mig": known.mig_sets,
+    }
+    return tables[table]
+
+
+def _support(known: Catalog, form: str, output: OutputOptions) -> int:
+    """docs/support.md: a page for people, so it has one form."""
+    from gpunode.cli.output import deliver
+    from gpunode.cli.support import support_text
+    from gpunode.errors import UsageError
+
+    if form != "text":
+        raise UsageError(
+            "the support page has one form", evidence="it is Markdown", remedy="use gpunode catalog distros --json"
+        )
+    deliver(support_text(known).rstrip("\n"), output)
+    return 0
+
+
 COLUMNS = {
-    "gpus": ("id", "name", "architecture", "checked", "source"),
-    "branches": ("number", "kind", "status", "end", "cuda", "latest", "checked", "source"),
-    "distros": ("id", "version_id", "versions", "name", "package_manager", "checked", "source"),
+    "gpus": ("id", "name", "architecture", "cc", "fabric", "mig", "grade", "checked", "source"),
+    "architectures": (
+        "name",
+        "compute_capability",
+        "flavour",
+        "first_branch",
+        "last_branch",
+        "grade",
+        "checked",
+        "source",
+    ),
+    "nvswitches": ("generation", "ids", "grade", "checked", "source"),
+    "branches": ("number", "kind", "status", "end", "cuda", "latest", "grade", "checked", "source"),
+    "distros": ("name", "manager", "platform", "fingerprint", "grade", "checked", "source"),
+    "toolkit": ("latest", "floor", "floor_why", "packages", "fingerprint", "grade", "checked", "source"),
+    "cuda": ("version", "driver", "grade", "checked", "source"),
+    "mig": ("name", "ids", "profiles", "grade", "checked", "source"),
 }
+# What a reader should know about a row that no named source states in full.
+GRADES = {"high": "sourced", "medium": "derived", "memory": "FROM MEMORY"}
 
 
 def _table(rows: list[object], table: str) -> str:
     """Aligned columns; the source comes last, since it is long."""
     names = [name for name in COLUMNS[table] if rows and hasattr(rows[0], name)]
-    cells = [names, *([_cell(getattr(row, name)) for name in names] for row in rows)]
+    cells = [names, *([_cell(getattr(row, name), name) for name in names] for row in rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(names))]
     return "\n".join("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in cells)
 
 
-def _cell(value: object) -> str:
+def _cell(value: object, name: str) -> str:
+    if name == "grade":
+        return GRADES.get(str(value), "by its id block")
+    if isinstance(value, dict):
+        return ",".join(f"{key}:{count}" for key, count in value.items())
     if isinstance(value, tuple):
         return ",".join(map(str, value))
     return "-" if value in (None, "") else str(value)

@@ -1,58 +1,105 @@
-"""The driver's packages: from which repository, by which names, pinned how, held how."""
+"""The driver's packages: chosen, pinned, installed as one set of one version, held."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gpunode.catalog.distros import ArchivePackages
+from gpunode import resources
 from gpunode.errors import UnsupportedHost
-from gpunode.model.plan import Action, Run, Step
-from gpunode.model.spec import DriverSource
-from gpunode.packages.base import Wanted
-from gpunode.packages.dnf import VERSIONLOCK, Dnf
-from gpunode.planner.driver import DriverChoice, choose_driver, offered_branches
-from gpunode.planner.present import installed_version, keep_driver, lead_package, refuse_foreign, upstream
+from gpunode.model.plan import Action, PutFile, Run, Step
+from gpunode.packages.base import Wanted, installation, missing
+from gpunode.planner.branchpin import WHATEVER, pattern, pin, unpin
+from gpunode.planner.dkms import with_module
+from gpunode.planner.driver import DriverChoice, choose_driver, describe
+from gpunode.planner.explain import rejected
+from gpunode.planner.origin import foreign_origin, refuse_foreign
+from gpunode.planner.present import (
+    half_driver,
+    installed_source,
+    installed_version,
+    is_driver,
+    keep_driver,
+    lead_package,
+    upstream,
+)
 from gpunode.planner.repository import Source
+from gpunode.planner.signed import holdable
 from gpunode.planner.site import Site, through_proxy
+from gpunode.planner.source import (
+    chosen_source,
+    fabric_names,
+    names_of,
+    offer,
+    package_names,
+    policy,
+    why_source,
+)
 
 PATTERNS = ("*nvidia*", "libcuda*", "cuda-drivers*", "libnvsdm*")
+# What an install of the driver may take away: the other flavour, the other branch, the other source's set.
+MINE = (*PATTERNS, "xserver-xorg-video-nvidia*", "xorg-x11-drv-nvidia*")
 
 
 def driver_choice(site: Site) -> DriverChoice:
     """Keep what is right, else choose; the choice carries the packages to install, the most telling one first."""
-    refuse_foreign(site.host)
     kept = keep_driver(site.host, site.spec, site.cards, site.catalog)
+    origin = foreign_origin(site.host, site.catalog)
+    if origin is not None:
+        if kept is None or site.host.driver.container:
+            raise refuse_foreign(site.host, origin)
+        return replace(kept, foreign=f"{origin.words} ({origin.evidence}); to hand it over: {origin.hand_over}")
     if kept is not None:
         return kept
-    source = _source(site)
-    offered = offered_branches(site.distro, source, site.catalog)
-    choice = choose_driver(site.spec.driver, site.spec.flavour, site.cards, site.catalog, offered)
-    why = choice.why
-    if site.distro.archive and source == "distro" and site.spec.driver_source is DriverSource.AUTO:
-        why += (f"Secure Boot is on, and {site.distro.name}'s own modules are signed",)
-    return replace(choice, source=source, why=why, packages=_packages(site, choice, source))
+    if site.distro.refused is not None:
+        raise UnsupportedHost(
+            f"{site.distro.name} gets no driver from gpunode: {site.distro.refused}",
+            evidence=f"catalog/distros.yaml ({site.distro.source})",
+            remedy="install the driver by hand, then gpunode setup --only toolkit,runtime",
+        )
+    source = chosen_source(site)
+    carried = offer(site, source)
+    choice = choose_driver(site.spec.driver, site.spec.flavour, site.cards, site.catalog, carried)
+    reason = why_source(site, source)
+    names = names_of(site, source, choice.branch)
+    why = (
+        (describe(site.cards, site.catalog), "the archive carries its newest branch only")
+        if choice.rolling
+        else choice.why
+    )
+    return replace(
+        choice,
+        source=source,
+        why=why + ((reason,) if reason else ()),
+        expires=None if choice.rolling else choice.expires,
+        packages=package_names(site, choice, source),
+        signed=choice.flavour in names.signed,
+        rejected=rejected(site, choice, source, carried),
+    )
 
 
 def install_step(site: Site, choice: DriverChoice, source: Source | None) -> Step:
-    """The pin first, since it must be in place before the driver is resolved; then the driver, checked and held."""
-    lead = choice.packages[0]
+    """The policy and the pin first, since they must be in place before the driver is resolved; then the driver."""
     before = installed_version(site.host)
+    pins = policy(site, choice)
     refresh = [site.backend.refresh([source.repository])] if source and source.step is None else []
     if source is None:
         refresh = [site.backend.refresh_all()]
-    held = [name for name in site.host.packages.held if _is_driver(name)]
-    runs: list[Run] = [*refresh, *([site.backend.unhold(sorted(held))] if held else []), *_pin(site, choice)]
-    wanted = [Wanted(name, _version(site, choice)) for name in choice.packages]
-    runs.append(site.backend.install(wanted, downgrade=before is not None))
-    runs += _verify(site, choice, lead)
-    version = choice.version or f"of branch {choice.branch}"
+    elsewhere = installed_source(site.host) not in (None, "distro" if choice.source == "distro" else "cuda")
+    held = [] if elsewhere else sorted(name for name in site.host.packages.held if is_driver(name))
+    runs: list[Run] = [*refresh, *([site.backend.unhold(held)] if held else []), *pin(site, choice)]
+    if half := half_driver(site.host):
+        runs.append(site.backend.remove([half]))  # so that its script runs from the start
+    runs += _install(site, choice, before is not None and not elsewhere)
+    runs += _verify(site, choice)
+    title = f"install {', '.join(choice.packages)} {_words(choice)}" + (", and hold the set" if site.spec.hold else "")
     return Step(
         "driver.install",
-        f"install {', '.join(choice.packages)} {version}" + (", and hold the set" if site.spec.hold else ""),
+        title,
         f"{before} is replaced" if before else "no driver is installed",
-        tuple(through_proxy(run, site.spec.proxy) for run in runs),
-        undo=_undo(site, choice, before),
+        (*pins, *(through_proxy(run, site.spec.proxy) for run in runs)),
+        undo=_undo(site, choice, before, held),
+        diff="\n".join(f"+{line}" for put in pins if isinstance(put, PutFile) for line in put.text.splitlines()),
     )
 
 
@@ -62,120 +109,121 @@ def hold_step(site: Site, choice: DriverChoice) -> Step | None:
     if not site.spec.hold or lead is None:
         return None
     version = upstream(site.host.packages.installed[lead].version)
-    peers = {n for n, p in site.host.packages.installed.items() if _is_driver(n) and upstream(p.version) == version}
+    peers = {n for n, p in site.host.packages.installed.items() if is_driver(n) and upstream(p.version) == version}
     if {*peers, lead} <= site.host.packages.held:
         return None
+    tools = missing([Wanted(name) for name in site.backend.hold_tools], site.host.packages)
+    # A distribution's archive versions its helpers (modprobe, persistenced) on their own, so only the peers are held.
+    apart = installed_source(site.host) == "distro"
+    hold = site.backend.hold(sorted({*peers, lead})) if apart else site.backend.same_version(lead, PATTERNS, hold=True)
     return Step(
         "driver.hold",
         f"hold the driver's packages at {version}",
         "an unattended upgrade would replace the libraries below a loaded module",
-        (site.backend.same_version(lead, PATTERNS, hold=True),),
+        (
+            *([site.backend.install(tools)] if tools else []),
+            hold,
+        ),
         undo=(site.backend.unhold(sorted({*peers, lead} - site.host.packages.held)),),
     )
 
 
 def fabric_step(site: Site, choice: DriverChoice) -> Step | None:
     """A kept driver on an NVSwitch machine without the fabric manager: add it, at exactly the driver's version."""
-    names = _archive(site) if choice.source == "distro" and site.distro.archive else site.distro.cuda
+    carried = site.distro.packages(choice.source)
+    names = carried.names(choice.branch) if carried else None
     there = site.host.packages.installed
-    lacking = [n for n in (name.format(branch=choice.branch) for name in names.fabric) if n not in there]
-    if not site.switches or not lacking or choice.version is None:
+    fabric = [name.format(branch=choice.branch) for name in (fabric_names(site, names) if names else ())]
+    lacking = [name for name in fabric if name not in there]
+    if not lacking or choice.version is None:
         return None
     release = "-1" if site.distro.manager == "apt" and choice.source == "cuda" else ""
     version = f"{choice.version}{release}" if choice.source == "cuda" else None
-    runs = (site.backend.refresh_all(), site.backend.install([Wanted(name, version) for name in lacking]))
+    wanted = [Wanted(name, version) for name in lacking]
+    runs = (site.backend.refresh_all(), *installation(site.backend, wanted, MINE))
     return Step(
         "driver.fabric",
         f"install {', '.join(lacking)} {choice.version}",
-        f"{len(site.switches)} NVSwitches are here; the fabric manager must be at the driver's version",
+        "the fabric of this machine needs them, at exactly the driver's version",
         tuple(through_proxy(run, site.spec.proxy) for run in runs),
         undo=(site.backend.remove(lacking),),
     )
 
 
-def _source(site: Site) -> str:
-    want, archive = site.spec.driver_source, site.distro.archive
-    if want is DriverSource.LOCAL:
+def _words(choice: DriverChoice) -> str:
+    if choice.version:
+        return choice.version
+    return "at the archive's newest version" if choice.rolling else f"of branch {choice.branch}"
+
+
+def _install(site: Site, choice: DriverChoice, replaces: bool) -> tuple[Run, ...]:
+    """All packages at once; where the module comes from elsewhere, it goes first and tells the others' version."""
+    backend, names = site.backend, names_of(site, choice.source, choice.branch)
+    if names.select != "match":
+        wanted = [Wanted(name, _version(site, choice, names.select, replaces)) for name in choice.packages]
+        return with_module(site, choice, installation(backend, wanted, MINE, downgrade=replaces))
+    if choice.version is not None:
         raise UnsupportedHost(
-            "--driver-source local needs a folder of packages, which this version cannot be given",
-            evidence="it installs from NVIDIA's repository or the distribution's archive",
-            remedy="name a mirror with --mirror URL, or choose --driver-source cuda or distro",
+            f"an exact driver version cannot be asked for on {site.distro.name}",
+            evidence=f"its module {choice.packages[0]} carries the distribution's version, and the rest follows it",
+            remedy=f"use --driver {choice.branch}",
         )
-    if want is DriverSource.DISTRO:
-        _archive(site)
-        return "distro"
-    if want is DriverSource.AUTO and archive and archive.signed and site.host.security.secure_boot:
-        return "distro"
-    return "cuda"
+    lead, *rest = choice.packages
+    follow = backend.install([Wanted(name, "@VERSION@") for name in rest], downgrade=replaces)
+    script = resources.render("repo/at-lead-version.sh")
+    argv = ("sh", "-s", "--", lead, *follow.argv)
+    says = f"install {' '.join(rest)} at the version of {lead}"
+    return (
+        *installation(backend, [Wanted(lead)], MINE, downgrade=replaces),
+        replace(follow, argv=argv, stdin=script, says=says),
+    )
 
 
-def _archive(site: Site) -> ArchivePackages:
-    if site.distro.archive is None:
-        raise UnsupportedHost(
-            f"{site.distro.name}'s own archive has no driver that gpunode installs",
-            evidence="catalog/distros.yaml: archive is null",
-            remedy="--driver-source cuda takes NVIDIA's repository",
-        )
-    return site.distro.archive
+def _version(site: Site, choice: DriverChoice, select: str, replaces: bool) -> str | None:
+    """The version that a package's name is told with; None where a pin, a stream or the name itself chooses."""
+    if not site.backend.names_version or select in ("name", "newest") or choice.source == "distro":
+        return None
+    if select == "version":
+        branch = site.catalog.branch(choice.branch)
+        version = choice.version or (branch.latest if branch else None)
+        if version is None:
+            raise UnsupportedHost(
+                f"{site.distro.name} needs the exact version of branch {choice.branch}, which gpunode does not know",
+                evidence="catalog/branches.yaml has no point release for it",
+                remedy=f"name it as the repository lists it: --driver {choice.branch}.x.y",
+            )
+        return version
+    # A package that is installed already is brought down only when its version is named.
+    return choice.version or (f"{choice.branch}.*" if replaces else None)
 
 
-def _packages(site: Site, choice: DriverChoice, source: str) -> tuple[str, ...]:
-    names = _archive(site) if source == "distro" else site.distro.cuda
-    driver = names.open if choice.flavour == "open" else names.proprietary
-    if site.switches and not names.fabric:
-        raise UnsupportedHost(
-            f"{site.distro.name}'s own archive has no fabric manager, which {len(site.switches)} NVSwitches need",
-            evidence="without it CUDA fails with error 802 (system not yet initialized)",
-            remedy="--driver-source cuda takes NVIDIA's repository",
-        )
-    fabric = names.fabric if site.switches else ()
-    flavour = _kernel_flavour(site.host.kernel.release)
-    return tuple(name.format(branch=choice.branch, flavour=flavour) for name in (*driver, *fabric))
-
-
-def _kernel_flavour(release: str) -> str:
-    """ "6.8.0-51-generic" -> "generic", "6.8.0-1021-aws" -> "aws", "6.8.0-51-generic-64k" -> "generic-64k" """
-    return "-".join(release.split("-")[2:]) or "generic"
-
-
-def _pin(site: Site, choice: DriverChoice) -> list[Run]:
-    if choice.source == "distro":
-        return []
-    backend = site.backend
-    if site.distro.select == "pinning":
-        return [backend.install([Wanted(f"nvidia-driver-pinning-{choice.version or choice.branch}")])]
-    if site.distro.select == "module" and isinstance(backend, Dnf):
-        stream = f"{choice.branch}-open" if choice.flavour == "open" else f"{choice.branch}-dkms"
-        return list(backend.stream("nvidia-driver", stream))
-    # EL 10 has no module streams: a lock on a version pattern chooses the branch (installation guide).
-    return [backend.install([Wanted(VERSIONLOCK)]), backend.hold([f"*nvidia*{choice.version or choice.branch}*"])]
-
-
-def _version(site: Site, choice: DriverChoice) -> str | None:
-    """apt's exact version comes from the pinning package; dnf names it."""
-    return choice.version if site.distro.manager == "dnf" else None
-
-
-def _verify(site: Site, choice: DriverChoice, lead: str) -> list[Run]:
+def _verify(site: Site, choice: DriverChoice) -> list[Run]:
+    backend, lead = site.backend, choice.packages[0]
     if choice.source == "distro":
         # A distribution's archive versions its helpers (persistenced, settings) on their own.
-        return [site.backend.hold(list(choice.packages))] if site.spec.hold else []
-    tools: list[Run] = []
-    if site.distro.select == "module" and site.spec.hold:
-        tools = [site.backend.install([Wanted(VERSIONLOCK)])]
-    return [*tools, site.backend.same_version(lead, PATTERNS, hold=site.spec.hold)]
+        return [*_hold_tools(site), backend.hold(holdable(choice.packages))] if site.spec.hold else []
+    if names_of(site, choice.source, choice.branch).select == "match":
+        # The module's version carries the kernel's beside the driver's, so a library leads.
+        held = [backend.hold([lead])] if site.spec.hold else []
+        return [*_hold_tools(site), backend.same_version(choice.packages[1], PATTERNS, hold=site.spec.hold), *held]
+    # The lock that chose the branch counts for packages that never came, too: it goes, and exact ones take its place.
+    chosen = names_of(site, choice.source, choice.branch).select == "versionlock" and choice.source != "local"
+    unpin = [backend.unhold([pattern(choice)])] if chosen else []
+    return [*_hold_tools(site), *unpin, backend.same_version(lead, PATTERNS, hold=site.spec.hold)]
 
 
-def _undo(site: Site, choice: DriverChoice, before: str | None) -> tuple[Action, ...]:
-    """Back to no driver where there was none. A replaced one is not put back: its packages may be gone by now."""
+def _hold_tools(site: Site) -> list[Run]:
+    lacking = missing([Wanted(name) for name in site.backend.hold_tools], site.host.packages)
+    return [site.backend.install(lacking)] if lacking and site.spec.hold else []
+
+
+def _undo(site: Site, choice: DriverChoice, before: str | None, held: Sequence[str]) -> tuple[Action, ...]:
+    """Back to no driver where there was none; else the old one is held again, or the next upgrade tears it apart.
+
+    A replaced driver is not put back: its packages may be gone by now.
+    """
+    back: list[Action] = [*unpin(site, choice, before)]
     if before is not None:
-        return ()
+        return (*back, *([replace(site.backend.hold(held), ok=WHATEVER)] if held else []))
     fresh = [name for name in choice.packages if name not in site.host.packages.installed]
-    return (site.backend.remove(fresh),) if fresh else ()
-
-
-def _is_driver(name: str) -> bool:
-    toolkit: Sequence[str] = ("nvidia-container", "libnvidia-container", "nvidia-docker")
-    return name.startswith(
-        ("nvidia-", "libnvidia-", "libcuda1", "cuda-drivers", "kmod-nvidia")
-    ) and not name.startswith(tuple(toolkit))
+    return (*back, *([site.backend.remove(fresh)] if fresh else []))

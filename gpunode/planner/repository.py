@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 
 from gpunode import resources
 from gpunode.errors import UnsupportedHost
 from gpunode.model.facts import FileFacts
 from gpunode.model.plan import Action, Kept, PutFile, RemoveFile, Run, Step
+from gpunode.model.spec import DriverSource
 from gpunode.packages.base import Repository, Wanted, missing
+from gpunode.planner.lists import live_sources
 from gpunode.planner.site import Site, through_proxy
+from gpunode.runtimes.diffs import unified
 
 CUDA_HOST = "https://developer.download.nvidia.com"
 TOOLKIT_HOST = "https://nvidia.github.io"
-# fetch-key.sh needs gpg and something that speaks https. gpg's package is called gnupg2 on EL.
-TOOLS = {"apt": ("gnupg", "curl", "ca-certificates"), "dnf": ("gnupg2", "curl", "ca-certificates")}
 
 
 @dataclass(frozen=True)
@@ -27,14 +27,36 @@ class Source:
     kept: Kept | None
 
 
+def driver_source(site: Site, name: str) -> Source | None:
+    """The repository behind "cuda" or "local"; None for "distro", whose archive the host has."""
+    if name == "local":
+        return local_source(site)
+    return cuda_source(site) if name == "cuda" else None
+
+
+def local_source(site: Site) -> Source:
+    """One folder or server with a flat, signed repository: packages, index, and its key as key.asc beside them.
+
+    Its key is whoever's made it, so --trust-key names it; a plain copy of NVIDIA's folder is signed by NVIDIA's.
+    """
+    assert site.spec.mirror is not None, "chosen_source has seen to that"
+    url = f"{site.spec.mirror.rstrip('/')}/"
+    key_url = f"{url}key.asc"
+    # The packages inside keep their vendor's signatures; the index, which this key signs, holds their hashes.
+    return _source(
+        site, "local", "the local repository", url, key_url, None if site.spec.trust_keys else site.distro.fingerprint,
+        gpg_check_packages=False, priority=50,
+    )  # fmt: skip
+
+
 def cuda_source(site: Site) -> Source:
     """NVIDIA's CUDA repository. Raises UnsupportedHost when its key is not known and --trust-key does not name one."""
     url = site.distro.cuda_url(site.host.os.machine)
     if url is None:
         raise UnsupportedHost(
-            f"NVIDIA builds no driver packages for {site.host.os.machine}",
-            evidence="its repositories hold x86_64 and aarch64 (sbsa)",
-            remedy="use --driver none and bring the driver yourself",
+            f"NVIDIA builds no driver packages for {site.distro.name} on {site.host.os.machine}",
+            evidence=f"its repository for it holds {', '.join(site.distro.machines)} (catalog/distros.yaml)",
+            remedy="bring the driver yourself, then gpunode setup --only toolkit,runtime",
         )
     key_file = site.distro.key_file or "cuda-archive-keyring.gpg"
     return _source(
@@ -44,11 +66,14 @@ def cuda_source(site: Site) -> Source:
         _mirrored(url, CUDA_HOST, site),
         f"{url}{key_file}",
         site.distro.fingerprint,
+        priority=50,
     )
 
 
 def toolkit_source(site: Site) -> Source:
-    """The container toolkit's repository."""
+    """The container toolkit's repository; with --driver-source local everything comes from that one."""
+    if site.spec.driver_source is DriverSource.LOCAL and site.spec.mirror is not None:
+        return local_source(site)
     toolkit = site.catalog.toolkit
     pattern = toolkit.apt_url if site.distro.manager == "apt" else toolkit.rpm_url
     url = _mirrored(pattern.format(channel=site.spec.toolkit_channel), TOOLKIT_HOST, site)
@@ -66,7 +91,7 @@ def toolkit_source(site: Site) -> Source:
 
 def tools_step(site: Site) -> Step | None:
     """What fetching and verifying a key needs and the host lacks."""
-    wanted = [Wanted(name) for name in TOOLS[site.distro.manager]]
+    wanted = [Wanted(name) for name in site.backend.key_tools]
     lacking = [w for w in missing(wanted, site.host.packages) if not _stands_in(w.name, site)]
     if not lacking:
         return None
@@ -82,17 +107,26 @@ def tools_step(site: Site) -> Step | None:
 
 def _stands_in(name: str, site: Site) -> bool:
     """gpg without its meta-package, curl-minimal, wget: whatever does the same work."""
-    others = {"gnupg": ("gpg", "gnupg2"), "gnupg2": ("gnupg",), "curl": ("curl-minimal", "wget")}.get(name, ())
+    gpg = {"gpg", "gpg2", "gnupg", "gnupg2"}
+    others = gpg if name in gpg else {"curl": ("curl-minimal", "wget")}.get(name, ())
     return any(other in site.host.packages.installed for other in others)
 
 
 def _source(
-    site: Site, name: str, title: str, url: str, key_url: str, pinned: str | None, *, gpg_check_packages: bool = True
+    site: Site,
+    name: str,
+    title: str,
+    url: str,
+    key_url: str,
+    pinned: str | None,
+    *,
+    gpg_check_packages: bool = True,
+    priority: int | None = None,
 ) -> Source:
     backend = site.backend
     keyring = f"{backend.key_folder}/gpunode-{name}{backend.key_suffix}"
     step_id = f"repo.{name.removeprefix('container-')}"
-    repository = Repository(f"gpunode-{name}", title, url, keyring, gpg_check_packages)
+    repository = Repository(f"gpunode-{name}", title, url, keyring, gpg_check_packages, priority=priority)
     path, text = backend.source_file(repository)
     ours = next((f for f in site.host.packages.sources if f.path == path), FileFacts(path))
     if ours.text == text and keyring in site.host.packages.keys:
@@ -105,30 +139,35 @@ def _source(
         )
         return Source(existing, None, Kept(step_id, f"{title} is in {theirs.path} already"))
     trusted = _fingerprints(site, title, key_url, pinned)
+    trust = backend.trust(keyring)
     actions: tuple[Action, ...] = (
-        through_proxy(_fetch_key(_mirrored_key(key_url, site), keyring, trusted), site.spec.proxy),
-        *([trust] if (trust := backend.trust(keyring)) else []),
+        through_proxy(fetch_key(_mirrored_key(key_url, site), keyring, trusted), site.spec.proxy),
+        *([trust] if trust else []),
         PutFile(path, text, expect_sha256=ours.sha256),
         through_proxy(backend.refresh([repository]), site.spec.proxy),
     )
+    alone = "" if trust else ", for this repository alone"
     step = Step(
         step_id,
         f"add {title}, key {trusted[0][-8:]} checked by fingerprint",
-        "the packages come from here; only a key with the pinned fingerprint is trusted, for this repository alone",
+        # rpm has one store of keys for all repositories.
+        f"the packages come from here; only a key with the pinned fingerprint is trusted{alone}",
         actions,
         undo=(RemoveFile(keyring),) if keyring not in site.host.packages.keys else (),
-        diff=_diff(path, ours.text or "", text),
+        diff=unified(path, ours.text, text),
     )
     return Source(repository, step, None)
 
 
-def _fetch_key(url: str, keyring: str, fingerprints: tuple[str, ...]) -> Run:
+def fetch_key(url: str, keyring: str, fingerprints: tuple[str, ...]) -> Run:
+    """Fetch a key, and write it to `keyring` when one of these is its full fingerprint; fails (65) when none is."""
     script = (resources.folder("templates") / "repo/fetch-key.sh").read_text(encoding="utf-8")
     return Run(
         ("sh", "-s", "--", url, keyring, *fingerprints),
         timeout_s=180,
         stdin=script,
         retry=(3.0, 10.0),
+        files=(keyring,),
         says=f"fetch {url}, check its fingerprint, write {keyring}",
     )
 
@@ -147,7 +186,7 @@ def _fingerprints(site: Site, title: str, key_url: str, pinned: str | None) -> t
 def _already_named(site: Site, url: str, own: str) -> FileFacts | None:
     """Another file that names this repository: a second entry would make apt stop at conflicting Signed-By values."""
     bare = url.split("://", 1)[1].rstrip("/").replace("/$(ARCH)", "").replace("/$basearch", "")
-    for source in site.host.packages.sources:
+    for source in live_sources(site.host, site.distro):
         live = (line for line in (source.text or "").splitlines() if not line.lstrip().startswith("#"))
         if source.path != own and any(bare in line for line in live):
             return source
@@ -171,8 +210,3 @@ def _mirrored(url: str, vendor: str, site: Site) -> str:
 
 def _mirrored_key(url: str, site: Site) -> str:
     return _mirrored(_mirrored(url, CUDA_HOST, site), TOOLKIT_HOST, site)
-
-
-def _diff(path: str, before: str, after: str) -> str:
-    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), path, path, lineterm="")
-    return "\n".join(lines)

@@ -24,7 +24,7 @@ from gpunode.model.facts import (
     ToolkitFacts,
 )
 from gpunode.model.report import CheckResult, Finding, NotApplicable, Severity
-from gpunode.model.spec import Expectation, RuntimeSpec, Spec
+from gpunode.model.spec import Expectation, RuntimeSpec, Spec, ToolkitConfig
 from tests.checks import hosts as h
 
 IDS = tuple(doc.id for doc in all_checks())
@@ -73,6 +73,8 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
     ("drv.branch-eol", h.driver(loaded="550.163.01"), "550.163.01"),
     ("drv.branch-vs-arch", h.driver(loaded="470.256.02"), "470.256.02"),
     ("drv.branch-vs-arch", h.card(device="1db6"), "Volta"),
+    ("drv.branch-vs-arch", replace(h.card(device="3182"), driver=h.driver(loaded="570.148.08").driver), "from 580 on"),
+    ("drv.branch-vs-arch", replace(h.card(device="0ff2"), driver=h.driver(loaded="470.256.02").driver), "to 367"),
     ("drv.dkms-next", h.kernel(trees=(h.TREE, replace(h.TREE, release="6.1.0-51-amd64", nvidia_module=None)),
                                next_boot="6.1.0-51-amd64"), "/boot/vmlinuz-6.1.0-51-amd64"),
     ("drv.dkms-next", h.kernel(trees=(h.TREE, replace(h.TREE, release="6.1.0-49", nvidia_module=None))), "6.1.0-49"),
@@ -202,6 +204,19 @@ def test_a_host_without_gpus_and_without_expectation_has_nothing_to_fail() -> No
 def test_runc_as_default_with_a_runtimeclass_is_a_warning_when_nobody_said_what_is_wanted() -> None:
     report = run_all(replace(h.docker(effective_default="runc"), files=h.files(docker="{}")), None, load_catalog())
     assert "rt.effective-default" in [r.id for r in report.warnings]
+
+
+def test_no_cgroups_is_right_where_it_was_asked_for_and_where_every_engine_is_a_users() -> None:
+    faulty = h.host(files=h.files(ctk="[nvidia-container-cli]\nno-cgroups = true\n"))
+    asked = replace(WANT, toolkit_config=ToolkitConfig(no_cgroups=True))
+    assert judged("ctk.config", faulty).outcome is not None
+    assert judged("ctk.config", faulty, asked).outcome is None
+    rootless = replace(faulty, runtimes=tuple(replace(e, user="ann") for e in faulty.runtimes))
+    assert judged("ctk.config", rootless).outcome is None
+    idle = replace(faulty.runtimes[-1], name="containerd", cri_error="the CRI plugin is switched off")
+    assert judged("ctk.config", replace(rootless, runtimes=(*rootless.runtimes, idle))).outcome is None
+    mixed = replace(faulty, runtimes=(replace(faulty.runtimes[0], user="ann"), *faulty.runtimes[1:]))
+    assert judged("ctk.config", mixed).outcome is not None
 
 
 def test_ids_are_ordered_and_every_check_explains_itself() -> None:

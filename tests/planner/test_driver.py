@@ -28,6 +28,7 @@ CATALOG = load_catalog()
         pytest.param([P100, H100], "auto", "auto", 580, "proprietary", id="one Pascal card decides for the whole box"),
         pytest.param(["3700"], "auto", "auto", 595, "open", id="an unknown new card gets open modules"),
         pytest.param([H100], "615", "auto", 615, "open", id="615 is open"),
+        pytest.param([K80], "470", "auto", 470, "proprietary", id="Kepler gets its ended branch when asked for"),
     ],
 )
 def test_the_driver_fits_every_card(devices: list[str], request_: str, flavour: str, branch: int, chosen: str) -> None:
@@ -43,7 +44,10 @@ def test_the_driver_fits_every_card(devices: list[str], request_: str, flavour: 
         pytest.param([V100, B200], "auto", "auto", "cannot share one driver", id="Volta and Blackwell in one box"),
         pytest.param([P100, GH200], "auto", "auto", "cannot share one driver", id="Pascal and Grace Hopper in one box"),
         pytest.param([K80], "auto", "auto", "too old", id="Kepler"),
-        pytest.param([K80], "470", "auto", "too old", id="Kepler, even with 470"),
+        pytest.param([K80], "580", "auto", "too old", id="Kepler, even with 580"),
+        pytest.param([K80, H100], "470", "auto", "does not drive all cards", id="Kepler's 470 has no Hopper"),
+        pytest.param(["0ff2"], "470", "auto", "too old", id="GRID K1 ended with 367, even when 470 is asked for"),
+        pytest.param(["3182"], "570", "auto", "does not drive all cards", id="B300 came with 580"),
         pytest.param(["1081"], "auto", "auto", "too old", id="Fermi"),
         pytest.param([V100], "595", "auto", "does not drive all cards", id="595 has no Volta"),
         pytest.param(

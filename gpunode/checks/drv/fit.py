@@ -53,7 +53,7 @@ def flavour_vs_arch(host: HostFacts, context: Context) -> CheckOutcome:
         return NotApplicable("whether the modules are open or proprietary is not known")
     for device in host.gpus:
         card = context.catalog.card(device.device)
-        needed = card.flavour or context.catalog.architecture(card.architecture).flavour
+        needed = context.catalog.flavour(card)
         if needed in ("either", flavour):
             continue
         return Finding(
@@ -70,7 +70,7 @@ def flavour_vs_arch(host: HostFacts, context: Context) -> CheckOutcome:
     "drv.branch-vs-arch",
     Severity.ERROR,
     title="the driver branch knows every card",
-    reads="the driver's version against catalog/architectures.yaml",
+    reads="the driver's version against catalog/gpus.yaml and architectures.yaml",
     remedy=SETUP,
     needs=FIT,
 )
@@ -81,13 +81,12 @@ def branch_vs_arch(host: HostFacts, context: Context) -> CheckOutcome:
         return NotApplicable(f"{_version(host)!r} is not one of NVIDIA's version numbers")
     for device in host.gpus:
         card = context.catalog.card(device.device)
-        architecture = context.catalog.architecture(card.architecture)
-        first, last = architecture.first_branch, architecture.last_branch
+        first, last = context.catalog.first_branch(card), context.catalog.last_branch(card)
         if number < first or (last is not None and number > last):
             span = f"from {first} on" if last is None else f"from {first} to {last}"
             return Finding(
                 f"{device.address}: {card.name} is not driven by branch {number}",
-                evidence=f"driver {_version(host)}; {architecture.title} cards are driven by branches {span}",
+                evidence=f"driver {_version(host)}; branches {span} drive this {card.architecture.capitalize()} card",
                 remedy=SETUP,
                 fix="driver",
             )

@@ -1,0 +1,110 @@
+"""docs/support.md, made from the catalog: `gpunode catalog support` prints it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gpunode.catalog.distros import Distro, PackageSource
+    from gpunode.catalog.gpus import Architecture
+    from gpunode.catalog.load import Branch, Catalog
+
+GRADES = {"high": "", "medium": " (derived)", "memory": " (from memory)"}
+
+
+def support_text(known: Catalog) -> str:
+    """The page in Markdown, with a newline at its end."""
+    dates = sorted(
+        {d.checked for d in known.distros}
+        | {b.checked for b in known.branches}
+        | {a.checked for a in known.architectures}
+    )
+    parts = [
+        "# What gpunode supports",
+        "Made from the catalog by `gpunode catalog support`; do not edit. Facts were looked at "
+        + (f"on {dates[0]}" if len(dates) == 1 else f"between {dates[0]} and {dates[-1]}")
+        + ".\n*Derived* and *from memory* mark rows that no named source states in full;\n"
+        "`gpunode catalog distros`, `branches` and `gpus` show the source of every row.",
+        "## Cards",
+        _table(("architecture", "capability", "modules", "branches", "`--driver auto`"), _cards(known)),
+        "Mixed boxes get one driver for all cards; a card that runs open modules only and one that runs proprietary "
+        "modules only cannot share a host.\nThe fabric manager is planned where NVSwitches are really "
+        "seen: on the bus, or by the functions that manage them (HGX B200 and B300, with nvlsm). GB200 and GB300 trays "
+        "get nvidia-imex.",
+        "## Driver branches",
+        _table(("branch", "kind", "support", "CUDA", "modules", "newest seen"), map(_branch, reversed(known.branches))),
+        "## Distributions",
+        _table(
+            ("distribution", "packages by", "NVIDIA's repository", "own archive", "Secure Boot", "key"),
+            [_distro(distro, known) for distro in known.distros],
+        ),
+        "*Key*: the repository's signing key is pinned by its full fingerprint. Where nobody published one, "
+        "`--trust-key FINGERPRINT` names it;\na key is never trusted unseen.",
+        "## CUDA toolkits (`--cuda`)",
+        _table(("version", "driver branch", "no longer builds for"), _cuda(known)),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _cards(known: Catalog) -> list[tuple[str, ...]]:
+    return [_architecture(a, known) for a in known.architectures]
+
+
+def _architecture(a: Architecture, known: Catalog) -> tuple[str, ...]:
+    modules = {"either": "open or proprietary"}.get(a.flavour, f"{a.flavour} only")
+    last = str(a.last_branch) if a.last_branch else "now"
+    if a.refused:
+        auto = f"refused; `--driver {a.opt_in}` asks for its ended branch" if a.opt_in else "refused"
+    else:
+        default = known.default("legacy" if a.last_branch else "current")
+        auto = f"{default.branch} {default.flavour}"
+    capability = ", ".join(a.compute_capability) or "?"
+    return f"{a.title}{GRADES[a.grade]}", capability, modules, f"{a.first_branch} to {last}", auto
+
+
+def _branch(b: Branch) -> tuple[str, ...]:
+    ended = {"supported": "until", "ended": "ended", "dead": "dead since"}[b.status]
+    support = f"{ended} {b.end}" if b.end else {"supported": "supported, end unknown"}.get(b.status, b.status)
+    modules = "open" if b.open_only else "open, proprietary" if b.open else "proprietary"
+    return f"{b.number}{GRADES[b.grade]}", b.kind, support, b.cuda or "?", modules, b.latest or "?"
+
+
+def _distro(d: Distro, known: Catalog) -> tuple[str, ...]:
+    name = f"{d.name}{GRADES[d.grade]}"
+    if d.refused:
+        return name, d.manager, f"not supported: {d.refused}", "-", "-", "-"
+    signed = [s for source in (d.cuda, d.archive) if source for s in source.sets if s.signed]
+    boot = "signed modules" if signed else "a key is enrolled at the console"
+    key = "-" if d.cuda is None else f"`{d.fingerprint[-8:]}`" if d.fingerprint else "`--trust-key`"
+    machines = f" ({', '.join(d.machines)})" if d.cuda and len(d.machines) == 1 else ""
+    return name, d.manager, _offers(d.cuda, known) + machines, _offers(d.archive, known), boot, key
+
+
+def _offers(source: PackageSource | None, known: Catalog) -> str:
+    if source is None:
+        return "-"
+    if source.rolling:
+        return "its newest"
+    words = []
+    for names in source.sets:
+        carried = [b.number for b in known.branches if names.carries(b.number)]
+        span = ", ".join(map(str, carried)) if names.branches or len(carried) < 3 else f"{carried[0]} and newer"
+        flavours = " and ".join(f for f in ("open", "proprietary") if names.of(f))
+        words.append(f"{span} {flavours}")
+    return "; ".join(words)
+
+
+def _cuda(known: Catalog) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    for toolkit in known.cuda.toolkits:
+        major = known.cuda.major(toolkit.version)
+        assert major is not None
+        dropped = ", ".join(name.capitalize() for name in major.drops)
+        rows.append((f"{toolkit.version}{GRADES[toolkit.grade]}", f"{major.first_driver} and newer", dropped))
+    return rows

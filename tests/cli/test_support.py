@@ -1,0 +1,21 @@
+"""docs/support.md says what the catalog says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gpunode.catalog.load import load_catalog
+from gpunode.cli.support import support_text
+
+PAGE = Path(__file__).parent.parent.parent / "docs" / "support.md"
+
+
+def test_the_page_is_what_the_catalog_makes() -> None:
+    assert PAGE.read_text(encoding="utf-8") == support_text(load_catalog()), "gpunode catalog support > docs/support.md"
+
+
+def test_rows_from_memory_are_marked_and_refusals_are_told() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert "| Arch Linux (from memory) | pacman |" in text
+    assert "| openEuler (from memory) | dnf | not supported: " in text
+    assert "`--driver 470` asks for its ended branch" in text
