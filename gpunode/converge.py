@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from gpunode.apply.ask import with_answers
 from gpunode.apply.before import before_values
 from gpunode.apply.detached import wait_for_running
 from gpunode.apply.execute import execute
@@ -20,6 +21,7 @@ from gpunode.model.facts import HostFacts
 from gpunode.model.plan import Plan, Step
 from gpunode.model.report import Event, EventKind, RunReport, StepResult, StepStatus
 from gpunode.model.spec import RebootPolicy, Spec
+from gpunode.planner.modules import boot_fault
 from gpunode.planner.plan import make_plan
 from gpunode.transport.base import Transport
 
@@ -99,7 +101,9 @@ class Convergence:
             plan = still_valid(self.saved, plan, host)
         if plan.empty:
             return self._report(plan)
-        if not self.confirm(plan):
+        if not plan.steps and plan.reboot is None:
+            return self._by_hand(plan)
+        if not self.confirm(with_answers(plan, self.transport)):
             return self._report(plan, error="not confirmed: nothing was changed", code=ExitCode.FAILED)
         self.lock.take()
         try:
@@ -116,7 +120,7 @@ class Convergence:
             if plan.empty:
                 return self._report(plan)
         if not plan.steps:
-            return self._reboot_needed(plan)
+            return self._reboot_needed(plan) if plan.reboot else self._by_hand(plan)
         return self._report(
             plan,
             error=f"after {PASSES} passes this keeps coming back: {', '.join(step.id for step in plan.steps)}",
@@ -135,10 +139,10 @@ class Convergence:
         if plan.replan_after:
             return None
         if plan.reboot is None:
-            return self._report(replace(plan, steps=()))
+            return self._by_hand(plan) if plan.by_hand else self._report(replace(plan, steps=()))
         if self.policy is RebootPolicy.NEVER or self.rebooted:
             return self._reboot_needed(plan)
-        return self._reboot(number, plan)
+        return self._console(number, plan) if plan.console else self._reboot(number, plan)
 
     def _execute(self, plan: Plan, run_id: str, before: dict[str, object]) -> tuple[StepResult, ...]:
         if not plan.steps:
@@ -164,9 +168,22 @@ class Convergence:
         host = self.observe()
         return host, self.decide(host)
 
+    def _console(self, number: int, plan: Plan) -> RunReport:
+        """A reboot that nobody attends would only pass MokManager by; what goes on after it can wait there already."""
+        return (self._leave_resume(number, plan) if self.local else None) or self._reboot_needed(plan)
+
     def _reboot(self, number: int, plan: Plan) -> RunReport | None:
         if self.stop():
             return self._reboot_needed(plan)
+        fault = boot_fault(self.observe(), plan.spec)
+        if fault:
+            return self._report(
+                replace(plan, steps=()),
+                error=f"not rebooted: {fault}",
+                evidence="the GPUs would be gone after this reboot",
+                remedy="gpunode setup brings its module, built or signed; or choose another kernel in GRUB",
+                code=ExitCode.FAILED,
+            )
         if self.local:
             return self._reboot_here(number, plan)
         self._tell(f"reboot: {plan.reboot}")
@@ -176,19 +193,28 @@ class Convergence:
         return None
 
     def _reboot_here(self, number: int, plan: Plan) -> RunReport:
-        last = replace(plan, steps=(resume_step(self.resume_argv, self.resume_files),)) if self.resume_argv else None
-        if last:
-            results = self._execute(last, f"{self.run_id}.{number}.resume", {})
-            if any(result.status is not StepStatus.DONE for result in results):
-                return self._stopped(plan, results)
+        stopped = self._leave_resume(number, plan)
+        if stopped:
+            return stopped
         self._tell(f"reboot: {plan.reboot}")
         ask_for_reboot(self.lock.host, Journal(self.run_id, self.mirror))
         return self._report(
             replace(plan, steps=()),
             reboot=f"{plan.reboot}: this machine reboots now",
-            remedy="gpunode-resume.service goes on after the boot: journalctl -u gpunode-resume" if last else "",
+            remedy="gpunode-resume.service goes on after the boot: journalctl -u gpunode-resume"
+            if self.resume_argv
+            else "",
             code=ExitCode.REBOOT_NEEDED,
         )
+
+    def _leave_resume(self, number: int, plan: Plan) -> RunReport | None:
+        """A unit that goes on after the boot; the report when it could not be left."""
+        if not self.resume_argv:
+            return None
+        last = replace(plan, steps=(resume_step(self.resume_argv, self.resume_files),))
+        results = self._execute(last, f"{self.run_id}.{number}.resume", {})
+        bad = any(result.status is not StepStatus.DONE for result in results)
+        return self._stopped(plan, results) if bad else None
 
     def _stopped(self, plan: Plan, results: tuple[StepResult, ...]) -> RunReport:
         bad = next((r for r in results if r.status in (StepStatus.FAILED, StepStatus.ROLLBACK_FAILED)), None)
@@ -209,9 +235,13 @@ class Convergence:
             replace(plan, steps=()),
             reboot=plan.reboot,
             evidence=again,
-            remedy="reboot the host, then run gpunode setup again (--reboot if-needed does both)",
+            remedy=plan.console or "reboot the host, then run gpunode setup again (--reboot if-needed does both)",
             code=ExitCode.REBOOT_NEEDED,
         )
+
+    def _by_hand(self, plan: Plan) -> RunReport:
+        """All is written, and a daemon that nothing on the host starts again has not read it."""
+        return replace(self._report(replace(plan, steps=()), code=ExitCode.REBOOT_NEEDED), by_hand=plan.by_hand)
 
     def _report(
         self,

@@ -11,7 +11,16 @@ from gpunode.apply.lock import HostLock, Owner
 from gpunode.apply.resume import exec_line, resume_step
 from gpunode.converge import Convergence, still_valid
 from gpunode.errors import Drift, ExitCode, HostLocked
-from gpunode.model.facts import HostFacts, KernelFacts, OsFacts, PackageFacts, PackageVersion, RuntimeFacts
+from gpunode.model.facts import (
+    HostFacts,
+    KernelFacts,
+    KernelTree,
+    OsFacts,
+    PackageFacts,
+    PackageVersion,
+    PciDevice,
+    RuntimeFacts,
+)
 from gpunode.model.plan import Plan, PutFile, Run, Step
 from gpunode.model.spec import RebootPolicy, Spec
 from gpunode.transport.base import Completed
@@ -24,7 +33,7 @@ OK, BAD = Run(("true",)), Run(("sh", "-c", "echo daemon says no; exit 1"))
 
 def plan(*actions: Run, reboot: str | None = None, replan: bool = False) -> Plan:
     steps = (Step("docker.default", "title", "runc is the default", actions),) if actions else ()
-    return Plan("testhost", Spec(), "then", (), steps, reboot=reboot, replan_after=replan)
+    return Plan("testhost", Spec(), "then", (), steps=steps, reboot=reboot, replan_after=replan)
 
 
 EMPTY = plan()
@@ -38,13 +47,14 @@ def way(
     confirm: Callable[[Plan], bool] = lambda _: True,
     saved: Plan | None = None,
     local: bool = False,
+    host: HostFacts = HOST,
     stop: Callable[[], bool] = lambda: False,
 ) -> Convergence:
     """A convergence that meets these plans, one a pass."""
     coming = iter(plans)
     return Convergence(
         machine,
-        observe=lambda: HOST,
+        observe=lambda: host,
         decide=lambda _: next(coming),
         policy=policy,
         confirm=confirm,
@@ -192,3 +202,17 @@ def test_the_resume_unit_runs_our_words_and_removes_itself() -> None:
     assert 'ExecStart="/opt/gp node/gpunode" "setup" "--yes" "50%%$$"' in put.text
     assert 'ExecStopPost=/bin/rm -f "/etc/systemd/system/gpunode-resume.service"' in put.text
     assert exec_line(('say "hi"', "a\\b")) == r'"say \"hi\"" "a\\b"'
+
+
+def test_no_reboot_into_a_kernel_without_a_module(machine: Machine) -> None:
+    bare = KernelFacts("6.1.0", trees=(KernelTree("6.2.0", True, True, None),), next_boot="6.2.0")
+    host = replace(HOST, kernel=bare, pci=(PciDevice("0000:41:00.0", "10de", "2330", "0302"),))
+    report = way(machine, [plan(OK, reboot="nouveau is loaded")], policy=RebootPolicy.IF_NEEDED, host=host).run()
+    assert report.code is ExitCode.FAILED
+    assert report.error == "not rebooted: 6.2.0 boots next and has no nvidia module"
+
+
+def test_a_reboot_that_needs_the_console_is_left_to_the_person(machine: Machine) -> None:
+    waiting = replace(plan(OK, reboot="a key waits"), console="press a key in MokManager")
+    report = way(machine, [waiting], policy=RebootPolicy.IF_NEEDED).run()
+    assert (report.code, report.remedy) == (ExitCode.REBOOT_NEEDED, "press a key in MokManager")

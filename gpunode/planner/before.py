@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from gpunode.model.plan import Run, Step
+from gpunode.planner.dkms import say_why, ways_out
+from gpunode.planner.repository import fetch_key
 from gpunode.planner.site import Site, through_proxy
 
 
@@ -16,8 +18,28 @@ def repair_step(site: Site) -> Step | None:
         "packages.repair",
         f"finish configuring {shown}",
         "an earlier package transaction was cut off; nothing else can be installed before it is finished",
-        (through_proxy(site.backend.repair(), site.spec.proxy),),
+        (through_proxy(say_why(site.backend.repair(), _ways_out(site, broken)), site.spec.proxy),),
     )
+
+
+def _ways_out(site: Site, broken: list[str]) -> str:
+    modules = [name for name in broken if name.endswith("-dkms")] or broken
+    return f"apt-get remove {' '.join(modules)} lets apt work again; then {ways_out(site, 'distro')}"
+
+
+def _what(package: str | None) -> str:
+    if package is None or "epel" in package:
+        return "EPEL and the distribution's builder repository"
+    return f"what {package} brings"
+
+
+def _key(site: Site) -> list[Run]:
+    """A package from an address is no repository's: dnf checks it against the keys that rpm trusts already."""
+    assert site.distro.before_key is not None, "a data test holds every row to it"
+    url, fingerprint = site.distro.before_key
+    keyring = f"{site.backend.key_folder}/gpunode-prerequisites{site.backend.key_suffix}"
+    trust = site.backend.trust(keyring)
+    return [fetch_key(url, keyring, (fingerprint,)), *([trust] if trust else [])]
 
 
 def before_step(site: Site) -> Step | None:
@@ -25,13 +47,14 @@ def before_step(site: Site) -> Step | None:
     distro = site.distro
     if not distro.before or distro.before_package in site.host.packages.installed:
         return None
-    runs = (
+    runs = _key(site) if any(word.startswith("https://") for argv in distro.before for word in argv) else []
+    runs += [
         Run(tuple(word.format(machine=site.host.os.machine) for word in argv), timeout_s=900, detach=True)
         for argv in distro.before
-    )
+    ]
     return Step(
         "repo.prerequisites",
-        "enable EPEL and the distribution's builder repository",
-        "dkms, which builds the kernel module, lives there",
+        f"enable {_what(distro.before_package)}",
+        "packages that the driver draws on live there",
         tuple(through_proxy(run, site.spec.proxy) for run in runs),
     )

@@ -7,14 +7,16 @@ from gpunode.model.facts import KernelTree
 from gpunode.model.plan import Action, Kept, PutFile, Run, Step
 from gpunode.packages.base import Wanted, missing
 from gpunode.planner.driver import DriverChoice
+from gpunode.planner.kernelmeta import kernel_meta
+from gpunode.planner.modules import elsewhere, kernels
+from gpunode.planner.secureboot import needs_enrolment
+from gpunode.planner.services import modules
 from gpunode.planner.site import Site, through_proxy
+from gpunode.planner.swap import can_swap, stale, will_swap
 
 NOUVEAU_FILE = "/etc/modprobe.d/gpunode-nouveau.conf"
 LOAD_FILE = "/etc/modules-load.d/gpunode-nvidia.conf"
 RIVALS = ("nouveau", "nova_core")  # nova_core drives Turing and newer from Linux 6.15 on
-MODULES = ("nvidia", "nvidia-uvm")
-PERSISTENCED = "nvidia-persistenced"
-FABRICMANAGER = "nvidia-fabricmanager"
 INITRAMFS = {
     "update-initramfs": ("update-initramfs", "-u", "-k", "all"),
     "dracut": ("dracut", "--force", "--regenerate-all"),
@@ -23,16 +25,16 @@ INITRAMFS = {
 
 
 def headers_step(site: Site) -> Step | Kept:
-    """Headers for the running kernel and for the one that boots next; on Debian and Ubuntu also what follows it."""
-    kernel = site.host.kernel
-    releases = tuple(dict.fromkeys(r for r in (kernel.release, kernel.next_boot) if r))
+    """Headers for the kernels that may boot; on Debian and Ubuntu also what follows them."""
+    releases = kernels(site.host)
     bare = [r for r in releases if not _has_headers(site, r)]
     follow = follower(site)
     wanted = [Wanted(p.format(release=r)) for r in bare for p in site.distro.headers]
     wanted += [Wanted(follow)] if follow else []
+    wanted += [Wanted(compiler)] if (compiler := _compiler(site)) else []
     lacking = tuple(dict.fromkeys(missing(wanted, site.host.packages)))
     if not lacking:
-        return Kept("kernel.headers", f"headers for {' and '.join(releases)} are installed")
+        return Kept("kernel.headers", f"headers for {' and '.join(releases) or 'no kernel'} are installed")
     names = ", ".join(w.name for w in lacking)
     return Step(
         "kernel.headers",
@@ -42,18 +44,26 @@ def headers_step(site: Site) -> Step | Kept:
     )
 
 
+def _compiler(site: Site) -> str | None:
+    """The package of the gcc that built the running kernel, where the default one is another.
+
+    Ubuntu 22.04's 6.8 kernel is built with gcc 12 and its default is 11: DKMS then fails on options that 11 does not
+    know (-ftrivial-auto-var-init=zero).
+    """
+    major, default = site.host.kernel.compiler, site.host.packages.installed.get("gcc")
+    if site.distro.compiler is None or major is None or site.host.init == "chroot":
+        return None
+    same = default is not None and default.version.split(":")[-1].split(".")[0] == str(major)
+    return None if same else site.distro.compiler.format(major=major)
+
+
 def follower(site: Site) -> str | None:
     """The headers meta-package that goes with the installed kernel meta-package: linux-image-generic, -cloud-amd64, ...
 
     None where no kernel meta-package is installed: then nothing follows.
     """
-    if not site.distro.follow:
-        return None
-    images = (
-        n.removeprefix("linux-image-") for n in sorted(site.host.packages.installed) if n.startswith("linux-image-")
-    )
-    tails = [t for t in images if not t[:1].isdigit() and not t.startswith(("unsigned-", "extra-"))]
-    return f"linux-headers-{tails[0]}" if tails else None
+    meta = kernel_meta(site.host) if site.distro.follow else None
+    return f"linux-headers-{meta}" if meta else None
 
 
 def rivals_step(site: Site) -> Step | Kept:
@@ -84,85 +94,40 @@ def holders(site: Site) -> tuple[str, ...]:
 
 def reboot_reason(site: Site, driver: DriverChoice) -> str | None:
     """Why the driver works only after a reboot (or a visit to the console), None when loading it is enough."""
-    loaded, held = site.host.driver.loaded, holders(site)
+    held, old = holders(site), stale(site.host, driver)
     if held:
         return f"{held[0]}{f' and {len(held) - 1} more' if len(held) > 1 else ''}; only a reboot releases it"
-    if loaded and not driver.kept:
-        return f"driver {loaded} is loaded, {driver.version or f'branch {driver.branch}'} is installed"
-    if loaded and driver.version and loaded != driver.version:
-        return f"driver {loaded} is loaded, {driver.version} is installed"
+    if old and not can_swap(site, driver) and will_swap(site, driver) is None:
+        return old
+    if driver.kept and driver.signed and (release := elsewhere(site.host)):
+        return f"the signed module is for {release}, which boots next, and {site.host.kernel.release} runs"
     if site.host.security.mok_pending:
         return "a machine owner key waits to be enrolled at the console (MokManager)"
-    if not loaded and needs_enrolment(site, driver):
-        return (
-            "Secure Boot is on: enrol the key that DKMS signs with (mokutil --import, then reboot and confirm in "
-            "MokManager at the console)"
-        )
+    if needs_enrolment(site, driver):
+        return "Secure Boot is on: the key that DKMS signs with must be enrolled at the console (MokManager)"
     return None
-
-
-def needs_enrolment(site: Site, driver: DriverChoice) -> bool:
-    """Secure Boot refuses a DKMS module until its key is enrolled; a distribution's prebuilt modules are signed."""
-    archive = site.distro.archive
-    signed = driver.source == "distro" and archive is not None and archive.signed
-    return bool(site.host.security.secure_boot) and not signed
 
 
 def load_step(site: Site, driver: DriverChoice, *, now: bool) -> Step | Kept:
     """Load nvidia and nvidia-uvm at every boot, and `now` where nothing stands in the way."""
-    text = resources.render("modprobe/modules-load.conf.j2", modules=MODULES)
+    text = resources.render("modprobe/modules-load.conf.j2", modules=modules(site))
     file = site.host.file(LOAD_FILE)
     actions: list[Action] = []
     # A recording from before the probe read this file says nothing about it; a loaded driver is then left alone.
     known = LOAD_FILE in site.host.files or not site.host.driver.loaded
     if known and file.text != text:
         actions.append(PutFile(LOAD_FILE, text, expect_sha256=file.sha256, any_before=True))
-    wanted = {"nvidia", "nvidia_uvm"}
+    wanted = {module.replace("-", "_") for module in modules(site)}
     if now and not wanted <= site.host.kernel.modules:
-        actions += [Run(("modprobe", module), timeout_s=120) for module in MODULES]
+        actions += [Run(("modprobe", module), timeout_s=120) for module in modules(site)]
+    *most, last = modules(site)
+    names = f"{', '.join(most)} and {last}"
     if not actions:
         loaded = site.host.driver.loaded
-        text = f"{loaded} is loaded, and at every boot" if loaded else "nvidia and nvidia-uvm load at every boot"
-        return Kept("driver.load", text)
-    title = "load nvidia and nvidia-uvm, now and at every boot" if now else "load nvidia and nvidia-uvm at every boot"
+        stays = loaded is not None and stale(site.host, driver) is None
+        return Kept("driver.load", f"{loaded} is loaded, and at every boot" if stays else f"{names} load at every boot")
+    title = f"load {names}, now and at every boot" if now else f"load {names} at every boot"
     return Step("driver.load", title, "containers need both before the first one starts", tuple(actions))
-
-
-def build_step(site: Site, driver: DriverChoice) -> Step | None:
-    """The packages are in, but this kernel has no module: headers came later, or a build was cut off."""
-    if not driver.kept or site.host.driver.installed is not None or not driver.packages:
-        return None
-    release = site.host.kernel.release
-    return Step(
-        "driver.build",
-        f"build the module for {release} with dkms",
-        f"{driver.packages[0]} is installed, but /lib/modules/{release} has no nvidia module",
-        (Run(("dkms", "autoinstall", "-k", release), timeout_s=3600, detach=True),),
-    )
-
-
-def services_step(site: Site, *, now: bool) -> Step | Kept | None:
-    """persistenced everywhere, fabricmanager where NVSwitches are; None on hosts without systemd."""
-    if not site.systemd:
-        return None
-    units = [PERSISTENCED] + ([FABRICMANAGER] if site.switches else [])
-    lacking = [unit for unit in units if not _runs(site, unit, now=now)]
-    if not lacking:
-        does = ("run" if len(units) > 1 else "runs") if now else ("are enabled" if len(units) > 1 else "is enabled")
-        return Kept("driver.services", f"{' and '.join(units)} {does}")
-    switch = ("--now",) if now else ()
-    return Step(
-        "driver.services",
-        f"enable{' and start' if now else ''} {' and '.join(lacking)}",
-        "persistenced keeps the driver's state between containers"
-        + ("; NVSwitch links come up with the fabric manager only" if FABRICMANAGER in lacking else ""),
-        tuple(Run(("systemctl", "enable", *switch, f"{unit}.service"), timeout_s=120) for unit in lacking),
-    )
-
-
-def _runs(site: Site, unit: str, *, now: bool) -> bool:
-    service = site.service(unit)
-    return service.enabled in ("enabled", "static", "alias") and (service.active == "active" or not now)
 
 
 def _has_headers(site: Site, release: str) -> bool:

@@ -10,19 +10,41 @@ from gpunode.model.facts import HostFacts
 from gpunode.model.plan import Kept, Plan, Step
 from gpunode.model.spec import PARTS, Spec
 from gpunode.planner.before import before_step, repair_step
+from gpunode.planner.cdi import cdi_outcomes
+from gpunode.planner.components import components_step
+from gpunode.planner.cuda import cuda_outcomes
 from gpunode.planner.driver import DriverChoice
+from gpunode.planner.explain import explanation
 from gpunode.planner.install import driver_choice, fabric_step, hold_step, install_step
-from gpunode.planner.kernel import build_step, headers_step, load_step, reboot_reason, rivals_step, services_step
-from gpunode.planner.repository import Source, cuda_source, tools_step
+from gpunode.planner.kernel import headers_step, load_step, reboot_reason, rivals_step
+from gpunode.planner.lists import lists_step
+from gpunode.planner.mig import mig_outcome, reset_reason
+from gpunode.planner.modules import build_step
+from gpunode.planner.repository import Source, driver_source, tools_step
 from gpunode.planner.runtime import runtime_steps
-from gpunode.planner.site import Site, survey
+from gpunode.planner.secureboot import console_words, enrol_step
+from gpunode.planner.services import char_links_step, coherent_step, services_step
+from gpunode.planner.signed import modules_step
+from gpunode.planner.site import Site, own_gpus, survey
 from gpunode.planner.summary import driver_lines, host_line
-from gpunode.planner.toolkit import toolkit_steps
+from gpunode.planner.swap import refuse_in_use, swap_step, will_swap
+from gpunode.planner.toolkit import config_outcome, toolkit_steps
+from gpunode.planner.uninstall import parts_beside, reboot_after, replaced_step, uninstall_outcomes
 
 Outcome = Step | Kept
 
 # Packages bring their own config, units and modules: what follows them is planned again from fresh facts.
-CHANGES_THE_GROUND = ("packages.repair", "driver.install", "driver.build", "driver.fabric", "toolkit.install")
+CHANGES_THE_GROUND = (
+    "packages.repair",
+    "driver.install",
+    "driver.build",
+    "driver.modules",
+    "driver.swap",
+    "driver.fabric",
+    "mig.layout",
+    "secureboot.enrol",
+    "toolkit.install",
+)
 
 
 def make_plan(host: HostFacts, spec: Spec, catalog: Catalog) -> Plan:
@@ -31,21 +53,35 @@ def make_plan(host: HostFacts, spec: Spec, catalog: Catalog) -> Plan:
     Raises UnsupportedHost when it cannot be reached from here, UsageError for a request that contradicts itself, and
     ConfigFileError for an engine's config that cannot be edited safely. Nothing on the host was touched.
     """
+    gone = "driver" in spec.only and spec.driver.kind == "none" and catalog.distro(host.os) is not None
+    only = parts_beside(host, spec, catalog) if gone else spec.only
     driver = "driver" in spec.only and spec.driver.kind != "none"
-    toolkit = "toolkit" in spec.only and spec.toolkit.kind != "none"
+    toolkit = "toolkit" in only and spec.toolkit.kind != "none"
     outcomes: list[Outcome] = []
     choice: DriverChoice | None = None
     reboot: str | None = None
-    if driver or toolkit:
+    console: str | None = None
+    if driver or toolkit or gone:
         site = survey(host, spec, catalog)
         if driver:
             refuse_no_gpu(host, spec)
-            choice = driver_choice(site) if site.cards else None
-        parts = _driver_outcomes(site, choice) if choice else []
+            choice = driver_choice(site)
+        parts = _driver_outcomes(site, choice) if choice else [*uninstall_outcomes(site)] if gone else []
+        parts += cuda_outcomes(site, choice) if driver else ()
         tools = toolkit_steps(site) if toolkit else ()
-        outcomes += [*_prepare(site, [*parts, *tools]), *parts, *tools]
-        reboot = reboot_reason(site, choice) if choice else None
-    if "runtime" in spec.only and spec.runtimes != ():
+        # One repository may serve driver, CUDA and toolkit: it is set up once.
+        outcomes += dict.fromkeys([*_prepare(site, [*parts, *tools]), *parts, *tools])
+        reboot = reboot_after(host) if gone else None
+        if choice:
+            refuse_in_use(site, choice)
+            reboot, console = reboot_reason(site, choice) or reset_reason(site), console_words(site, choice)
+    if host.init == "chroot":
+        reboot = console = None  # the image's first boot is still to come
+    pending = {one.id for one in outcomes if isinstance(one, Step)} & set(CHANGES_THE_GROUND)
+    settings = config_outcome(host, spec, "toolkit" in only, installing="toolkit.install" in pending)
+    outcomes += [settings] if settings else []
+    outcomes += cdi_outcomes(host, spec, pending=bool(pending))
+    if "runtime" in only and spec.runtimes != ():
         steps, kept = runtime_steps(host, spec)
         outcomes += [*steps, *kept]
     done = tuple(o for o in outcomes if isinstance(o, Step)) or _close_journal(host, spec)
@@ -54,17 +90,26 @@ def make_plan(host: HostFacts, spec: Spec, catalog: Catalog) -> Plan:
         spec=spec,
         facts_sha256=host.stream_sha256,
         summary=(host_line(host, catalog), *driver_lines(choice, catalog)),
+        explanation=explanation(site, choice) if choice else (),
         steps=done,
         kept=tuple(o for o in outcomes if isinstance(o, Kept)),
         reboot=reboot,
+        console=console if reboot else None,
         replan_after=any(step.id in CHANGES_THE_GROUND for step in done),
     )
 
 
 def refuse_no_gpu(host: HostFacts, spec: Spec) -> None:
     """Raises UnsupportedHost on a host without a card, unless an image is being baked (--allow-no-gpu)."""
-    if host.gpus or spec.allow_no_gpu:
+    if own_gpus(host) or spec.allow_no_gpu:
         return
+    if host.gpus:
+        raise UnsupportedHost(
+            f"{host.hostname}: every GPU is given to virtual machines",
+            evidence=f"vfio-pci holds {', '.join(gpu.address for gpu in host.gpus)}",
+            remedy="give one back to this host (driverctl unset-override ADDRESS, or the vfio-pci ids on the kernel's "
+            "command line), or gpunode setup --only toolkit,runtime",
+        )
     seen = ", ".join(f"{d.address} [{d.class_code}] {d.vendor}:{d.device}" for d in host.pci[:4])
     raise UnsupportedHost(
         f"{host.hostname}: no NVIDIA GPU on the PCI bus",
@@ -90,26 +135,53 @@ def _prepare(site: Site, planned: Sequence[Outcome]) -> list[Outcome]:
     """What must stand before the first repository is touched; nothing when no package is going to change."""
     steps = [o for o in planned if isinstance(o, Step)]
     ids = {step.id for step in steps}
-    first: list[Step | None] = [repair_step(site)]
-    if any(i.startswith("repo.") for i in ids):
+    vendor = bool(ids & {"repo.cuda", "driver.install", "cuda.install"})
+    changing = any(i.endswith(".install") or i.startswith("repo.") for i in ids)
+    # Two lists of one repository stop apt altogether, so they are put right before anything is asked of it.
+    first: list[Step | None] = [
+        lists_step(site.host, site.distro, vendor=vendor) if changing else None,
+        repair_step(site),
+    ]
+    before = before_step(site) if "driver.install" in ids else None
+    if before or any(i.startswith("repo.") for i in ids):
         first.append(tools_step(site))
-    if "driver.install" in ids:
-        first.append(before_step(site))
+    first.append(before)
     return [step for step in first if step is not None]
 
 
 def _driver_outcomes(site: Site, choice: DriverChoice) -> list[Outcome]:
     found: list[Outcome | None] = []
-    dkms = choice.source == "cuda" or not (site.distro.archive and site.distro.archive.signed)
+    dkms = not choice.signed
+    if choice.foreign:
+        return [Kept("driver.install", f"driver {choice.version} stays: {choice.foreign}")]
     if choice.kept:
         found.append(Kept("driver.install", f"driver {choice.version} with {choice.flavour} kernel modules stays"))
         found.append(headers_step(site) if dkms and choice.packages else None)
-        found += [build_step(site, choice), fabric_step(site, choice), hold_step(site, choice)]
+        found += [
+            build_step(site, choice),
+            modules_step(site, choice),
+            enrol_step(site, choice),
+            fabric_step(site, choice),
+            hold_step(site, choice),
+        ]
     else:
-        source: Source | None = cuda_source(site) if choice.source == "cuda" else None
+        found.append(components_step(site, choice))
+        source: Source | None = driver_source(site, choice.source)
         found += [source.step or source.kept] if source else []
         found.append(headers_step(site) if dkms else None)
-        found.append(install_step(site, choice, source))
-    now = reboot_reason(site, choice) is None
-    found += [rivals_step(site), load_step(site, choice, now=now), services_step(site, now=now)]
+        found += [replaced_step(site, choice), install_step(site, choice, source)]
+    # In a chroot modprobe would reach the kernel of the machine that the image is made on; without a card it fails.
+    later = will_swap(site, choice)
+    # Signed modules may be for a newer kernel than the one that runs: the next look at the host tells.
+    unsure = later is not None or (choice.signed and not choice.kept)
+    now = reboot_reason(site, choice) is None and site.host.init != "chroot" and bool(site.cards) and not unsure
+    found += [
+        rivals_step(site),
+        coherent_step(site, choice),
+        swap_step(site, choice) or later,
+        load_step(site, choice, now=now),
+        services_step(site, choice, now=now),
+        mig_outcome(site) if site.cards else None,
+        char_links_step(site),
+    ]
     return [outcome for outcome in found if outcome is not None]

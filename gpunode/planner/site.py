@@ -26,6 +26,20 @@ class Site:
     switches: tuple[PciDevice, ...]
 
     @property
+    def fabric(self) -> str | None:
+        """What joins the cards: "nvswitch" | "nvlink5" | "imex"; None for cards that stand alone.
+
+        Switches of the first kind are seen on PCI. HGX B200 and B300 show theirs only as network functions for their
+        management, and a single such card in a virtual machine has none. Trays have no switch of their own.
+        """
+        kinds = {card.fabric for card in self.cards}
+        if self.switches:
+            return "nvswitch"
+        if "imex" in kinds:
+            return "imex"
+        return "nvlink5" if "nvlink5" in kinds and self.host.driver.switch_management else None
+
+    @property
     def systemd(self) -> bool:
         return self.host.init == "systemd"
 
@@ -45,8 +59,20 @@ def survey(host: HostFacts, spec: Spec, catalog: Catalog) -> Site:
             remedy="install both by hand, then gpunode setup --only runtime",
         )
     refuse_proxy_password(spec)
-    cards = tuple(catalog.card(gpu.device) for gpu in host.gpus)
-    return Site(host, spec, catalog, distro, backend(distro.manager), cards, catalog.nvswitches(host))
+    cards = tuple(catalog.card(gpu.device) for gpu in own_gpus(host))
+    return Site(host, spec, catalog, distro, backend(_manager(distro, host)), cards, catalog.nvswitches(host))
+
+
+def own_gpus(host: HostFacts) -> tuple[PciDevice, ...]:
+    """The cards that this host uses itself; those with vfio-pci are given to virtual machines."""
+    return tuple(gpu for gpu in host.gpus if gpu.driver != "vfio-pci")
+
+
+def _manager(distro: Distro, host: HostFacts) -> str:
+    """The catalog's, in the generation that this host has: a Fedora may still have dnf 4, an EL one day dnf5."""
+    generations = ("dnf", "dnf5")
+    seen = host.packages.manager
+    return seen if seen in generations and distro.manager in generations else distro.manager
 
 
 def refuse_proxy_password(spec: Spec) -> None:

@@ -30,13 +30,19 @@ def driver_lines(choice: DriverChoice | None, catalog: Catalog) -> tuple[str, ..
         return ()
     branch = catalog.branch(choice.branch)
     newest = f"{branch.latest} or newer" if branch and branch.latest and choice.source == "cuda" else str(choice.branch)
+    if choice.rolling:
+        newest = "newest"
     version = choice.version or newest
     stays = " (installed, stays)" if choice.kept else ""
-    origin = " from the distribution's archive" if choice.source == "distro" and not choice.kept else ""
+    places = {"distro": " from the distribution's archive", "local": " from the local repository"}
+    origin = "" if choice.kept else places.get(choice.source, "")
     head = f"Driver   {version} with {choice.flavour} kernel modules{origin}{stays}"
     other = f" ({'; '.join(choice.alternatives)})" if choice.alternatives else ""
     return head, f"         why: {'; '.join(choice.why)}{other}"
 
 
 def _engine(runtime: RuntimeFacts) -> str:
-    return f"{runtime.name} {runtime.version}" if runtime.version else runtime.name
+    if runtime.carrier:
+        return f"{runtime.name} {runtime.carrier}" + (f" with containerd {runtime.version}" if runtime.version else "")
+    name = runtime.label if runtime.user else runtime.name
+    return f"{name} {runtime.version}" if runtime.version else name

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from .host import Host
 from .lab import Lab
 from .product_runs import Controller, expect
 from .site import ROOT, site_path
+from .test_killed import start
 
 RESUME = "/etc/systemd/system/gpunode-resume.service"
 WANTS = "/etc/systemd/system/multi-user.target.wants/gpunode-resume.service"
@@ -55,6 +60,38 @@ def test_on_the_host_itself_a_unit_goes_on_and_removes_itself(lab: Lab) -> None:
     assert "this host is as the spec wants it" in journal
     assert "Finished gpunode-resume.service" in journal
     expect(me.gpunode(host, "check"), 0)
+
+
+@pytest.mark.parametrize("controller_dies", [False, True], ids=["the host alone", "the controller too"])
+def test_the_power_goes_while_the_host_comes_up_again(lab: Lab, tmp_path: Path, controller_dies: bool) -> None:
+    """Whoever waits goes on after the next boot; whoever was killed goes on when setup is run again."""
+    host = held_by_nouveau(lab, "debian13", "containerd")
+    me = Controller("ssh", tmp_path)
+    boots = host.boots
+    words = ("--reboot", "if-needed", "--trust-key", lab.repo_fingerprint)
+    running = start(me, host, *words)
+    until(lambda: host.boots == boots + 1 or running.poll() is not None)
+    assert running.poll() is None, (me.home / "stderr").read_text()
+    if controller_dies:
+        running.kill()
+    host.kill()
+    host.start()
+    host.nsrun("systemctl is-system-running --wait")
+
+    code = running.wait(RESUMED_S)
+
+    assert code == (-signal.SIGKILL if controller_dies else 0), (me.home / "stderr").read_text()
+    again = expect(me.gpunode(host, "setup", "--yes", *words), 0)
+    if not controller_dies:
+        assert "nothing to do" in again.stdout
+    assert host.boots == boots + 2, "one that gpunode asked for and one after the cut"
+    expect(me.gpunode(host, "check"), 0)
+
+
+def until(happened: Callable[[], bool], limit_s: float = RESUMED_S) -> None:
+    end = time.monotonic() + limit_s
+    while not happened() and time.monotonic() < end:
+        time.sleep(0.02)
 
 
 def test_with_policy_never_nothing_reboots_and_the_remedy_is_shown(lab: Lab, tmp_path: Path) -> None:

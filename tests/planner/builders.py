@@ -24,6 +24,11 @@ OSES = {
     "rocky-9": OsFacts("rocky", "9.4", ("rhel", "centos", "fedora"), "", "Rocky Linux 9.4"),
     "rocky-10": OsFacts("rocky", "10.0", ("rhel", "centos", "fedora"), "", "Rocky Linux 10.0"),
     "arch": OsFacts("arch", "", (), "", "Arch Linux"),
+    "ubuntu-20.04": OsFacts("ubuntu", "20.04", ("debian",), "focal", "Ubuntu 20.04.6 LTS"),
+    "sles-15": OsFacts("sles", "15.7", ("suse",), "", "SUSE Linux Enterprise Server 15 SP7"),
+    "azure-3": OsFacts("azurelinux", "3.0", ("fedora",), "", "Microsoft Azure Linux 3.0"),
+    "openeuler": OsFacts("openEuler", "24.03", (), "", "openEuler 24.03"),
+    "gentoo": OsFacts("gentoo", "2.17", (), "", "Gentoo Linux"),
 }
 
 

@@ -54,13 +54,15 @@ def signers() -> Iterator[Signers]:
         subprocess.run(("gpgconf", "--homedir", folder, "--kill", "all"), check=True)
 
 
-def fetch(tmp_path: Path, signers: Signers, *expected: str) -> subprocess.CompletedProcess[str]:
+def fetch(
+    tmp_path: Path, signers: Signers, *expected: str, url: str = "https://vendor.example/key.asc"
+) -> subprocess.CompletedProcess[str]:
     bin_folder = tmp_path / "bin"
     bin_folder.mkdir()
     (bin_folder / "curl").write_text(CURL)
     (bin_folder / "curl").chmod(0o755)
     env = {"PATH": f"{bin_folder}:{os.environ['PATH']}", "SERVED": str(signers.file)}
-    words = ("sh", str(SCRIPT), "https://vendor.example/key.asc", str(tmp_path / "trusted.asc"), *expected)
+    words = ("sh", str(SCRIPT), url, str(tmp_path / "trusted.asc"), *expected)
     return subprocess.run(words, capture_output=True, text=True, check=False, env=env)
 
 
@@ -78,3 +80,17 @@ def test_an_unexpected_key_is_refused_and_both_are_named(tmp_path: Path, signers
     assert signers.stranger in done.stderr
     assert expected in done.stderr
     assert not (tmp_path / "trusted.asc").exists()
+
+
+def test_a_key_beside_a_local_repository_is_looked_at_just_the_same(tmp_path: Path, signers: Signers) -> None:
+    url = f"file://{signers.file}"
+    nothing = Signers(Path("/nonexistent"), signers.vendor, signers.stranger)  # what the downloader would serve
+    done = fetch(tmp_path, nothing, signers.vendor, url=url)
+    assert done.returncode == 0, done.stderr
+    assert fingerprints(signers.file.parent, "--show-keys", str(tmp_path / "trusted.asc")) == [signers.vendor]
+
+
+def test_a_folder_without_a_key_is_named(tmp_path: Path, signers: Signers) -> None:
+    done = fetch(tmp_path, signers, signers.vendor, url="file:///nonexistent/key.asc")
+    assert done.returncode == 66
+    assert "file:///nonexistent/key.asc could not be fetched" in done.stderr

@@ -8,10 +8,10 @@ from gpunode.catalog.load import load_catalog
 from gpunode.errors import UnsupportedHost, UsageError
 from gpunode.model.facts import DriverFacts, FileFacts, HostFacts, JournalFacts, SecurityFacts, ServiceFacts
 from gpunode.model.plan import Plan, Run
-from gpunode.model.spec import DriverRequest, Spec
+from gpunode.model.spec import DriverRequest, Spec, ToolkitRequest
 from gpunode.planner.plan import make_plan
 
-from .builders import B200, H100, L4, T4, gpus, host, kernel, packages, switches
+from .builders import B200, H100, L4, T4, V100, gpus, host, kernel, packages, switches
 
 CATALOG = load_catalog()
 V = "595.91.07-1"
@@ -116,7 +116,7 @@ def test_the_vendors_own_source_is_used_and_not_doubled() -> None:
     ("facts", "spec", "says"),
     [
         pytest.param(host(), Spec(), "no NVIDIA GPU", id="no card"),
-        pytest.param(host(H100, os="arch"), Spec(), "not a distribution", id="a distribution without a row"),
+        pytest.param(host(H100, os="gentoo"), Spec(), "not a distribution", id="a distribution without a row"),
         pytest.param(
             host(H100, driver=DriverFacts(container=True)), Spec(), "driver container", id="a driver container"
         ),
@@ -129,7 +129,7 @@ def test_a_host_it_must_not_touch_is_refused(facts: HostFacts, spec: Spec, says:
 
 
 def test_only_runtime_works_anywhere() -> None:
-    assert ids(make_plan(host(H100, os="arch"), Spec(only=("runtime",)), CATALOG)) == []
+    assert ids(make_plan(host(H100, os="gentoo"), Spec(only=("runtime",)), CATALOG)) == []
 
 
 def test_a_password_in_the_proxy_is_refused() -> None:
@@ -162,14 +162,21 @@ def test_each_family_is_told_in_its_own_words(os: str, command: str) -> None:
 
 
 def test_packages_without_a_module_for_this_kernel_are_built() -> None:
-    unbuilt = replace(ready(H100), driver=DriverFacts(), kernel=kernel(blacklisted=frozenset({"nouveau", "nova_core"})))
+    there = packages({**DRIVER, **TOOLKIT, "dkms": "3.0.11"}, held=[*DRIVER, *TOOLKIT])
+    unbuilt = replace(
+        ready(H100),
+        packages=there,
+        driver=DriverFacts(),
+        kernel=kernel(blacklisted=frozenset({"nouveau", "nova_core"})),
+    )
     plan = make_plan(unbuilt, Spec(), CATALOG)
     assert ids(plan) == ["driver.build", "driver.load"]
     assert "dkms autoinstall -k 6.8.0-51-generic" in commands(plan)
 
 
 def test_a_driver_that_was_replaced_below_the_loaded_one_asks_for_a_reboot() -> None:
-    stale = replace(ready(H100), driver=DriverFacts("580.178.04", "open", "595.91.07", "open"))
+    observed = DriverFacts("580.178.04", "open", "595.91.07", "open", busy=("4242 python3",))
+    stale = replace(ready(H100), driver=observed)
     plan = make_plan(stale, Spec(), CATALOG)
     assert ids(plan) == []
     assert plan.reboot == "driver 580.178.04 is loaded, 595.91.07 is installed"
@@ -180,3 +187,26 @@ def test_a_kept_driver_gets_the_fabric_manager_of_its_own_version() -> None:
     plan = make_plan(switched, Spec(), CATALOG)
     assert ids(plan) == ["driver.fabric", "driver.services"]
     assert any(c.endswith("nvidia-fabricmanager=595.91.07-1") for c in commands(plan))
+
+
+def test_a_card_given_to_virtual_machines_has_no_say_and_all_of_them_are_a_reason_to_stop() -> None:
+    mixed = host(pci=(*gpus(V100, driver="vfio-pci"), *gpus(B200)[:1]))
+    plan = make_plan(mixed, Spec(only=("driver",)), CATALOG)
+    assert any("1 × Blackwell run" in line for line in plan.summary)
+    with pytest.raises(UnsupportedHost, match="given to virtual machines"):
+        make_plan(host(pci=gpus(B200, driver="vfio-pci")), Spec(only=("driver",)), CATALOG)
+
+
+def test_where_no_branch_fits_none_is_promised() -> None:
+    """NVIDIA's repository for Azure Linux has open modules only."""
+    for words in ("auto", "580"):
+        with pytest.raises(UnsupportedHost, match="no current driver for the cards") as refused:
+            make_plan(host(V100, os="azure-3"), Spec(driver=DriverRequest.parse(words)), CATALOG)
+        assert "install branch 580 by hand" in refused.value.remedy
+
+
+@pytest.mark.parametrize(("version", "warned"), [("1.17.7", True), ("1.17.8", False)])
+def test_a_toolkit_with_a_known_hole_is_installed_with_a_word_of_warning(version: str, warned: bool) -> None:
+    spec = Spec(toolkit=ToolkitRequest.parse(version), only=("toolkit",))
+    step = next(s for s in make_plan(host(L4), spec, CATALOG).steps if s.id == "toolkit.install")
+    assert ("CVE-2025-23266" in step.title) is warned

@@ -1,0 +1,38 @@
+"""The meta-package that brings each new kernel, whose name those of its headers and signed modules share."""
+
+from __future__ import annotations
+
+from gpunode.model.facts import HostFacts
+
+IMAGE = "linux-image-"
+
+
+def kernel_meta(host: HostFacts) -> str | None:
+    """ "generic", "generic-hwe-22.04", "cloud-amd64"; None where no kernel meta-package is installed.
+
+    Of several the one that is at the running kernel's version: Ubuntu 22.04 has 5.15 from generic and 6.8 from
+    generic-hwe-22.04.
+    """
+    found = {
+        name.removeprefix(IMAGE): package.version
+        for name, package in sorted(host.packages.installed.items())
+        if name.startswith(IMAGE) and _is_meta(name.removeprefix(IMAGE))
+    }
+    line = ".".join(host.kernel.release.split(".")[:2]) + "."  # "6.8."
+    running = [tail for tail, version in found.items() if version.startswith(line)]
+    return next(iter(running or found), None)
+
+
+def kernel_flavour(host: HostFacts, manager: str) -> str:
+    """What the name of a package of signed modules ends with, for the running kernel and those that follow it.
+
+    "6.8.0-51-generic" -> "generic" ("generic-hwe-22.04" where that meta-package brought it), "6.8.0-1021-aws" ->
+    "aws", "6.4.0-150700.53.22-default" -> "default"
+    """
+    flavour = "-".join(host.kernel.release.split("-")[2:]) or ("default" if manager == "zypper" else "generic")
+    meta = (kernel_meta(host) or "").replace("virtual", "generic")  # the same kernel with fewer modules beside it
+    return meta if meta.startswith(f"{flavour}-hwe-") else flavour
+
+
+def _is_meta(tail: str) -> bool:
+    return not tail[:1].isdigit() and not tail.startswith(("unsigned-", "extra-"))

@@ -1,0 +1,68 @@
+"""Images: no card, no reboot, no daemon; in a chroot the running kernel is somebody else's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gpunode.catalog.load import load_catalog
+from gpunode.errors import UnsupportedHost
+from gpunode.model.facts import HostFacts, KernelTree, PackageVersion
+from gpunode.model.plan import Plan, Run
+from gpunode.model.spec import DriverRequest, Flavour, Spec
+from gpunode.planner.plan import make_plan
+from tests.planner.builders import H100, RELEASE, host, kernel
+
+CATALOG = load_catalog()
+BAKED = Spec(driver=DriverRequest.parse("595"), flavour=Flavour.OPEN, allow_no_gpu=True, only=("driver", "toolkit"))
+IMAGES = ("6.8.0-60-generic", "6.8.0-61-generic")
+TREES = tuple(KernelTree(release, True, False, None) for release in IMAGES)
+CHROOT = host(kernel=kernel(trees=TREES, next_boot=IMAGES[1]), init="chroot")
+VIRTUAL = host()
+DRIVER = {"nvidia-open": PackageVersion("595.91.07-1"), "dkms": PackageVersion("3.0.11")}
+
+
+def plan(facts: HostFacts, spec: Spec = BAKED) -> Plan:
+    return make_plan(facts, spec, CATALOG)
+
+
+def commands(made: Plan) -> list[str]:
+    return [" ".join(a.argv) for step in made.steps for a in step.actions if isinstance(a, Run)]
+
+
+@pytest.mark.parametrize("facts", [CHROOT, VIRTUAL], ids=["a chroot", "a machine without a card"])
+def test_the_driver_goes_in_and_nothing_is_loaded_or_rebooted(facts: HostFacts) -> None:
+    made = plan(facts)
+    assert "driver.install" in [step.id for step in made.steps]
+    assert made.reboot is None
+    assert not [c for c in commands(made) if c.startswith("modprobe") or "--now" in c]
+    assert any(c.startswith("systemctl enable nvidia-persistenced") for c in commands(made))
+
+
+def test_headers_are_for_the_kernels_in_the_image() -> None:
+    step = next(s for s in plan(CHROOT).steps if s.id == "kernel.headers")
+    assert all(f"linux-headers-{release}" in step.title for release in IMAGES)
+    assert RELEASE not in step.title
+
+
+def test_a_module_is_built_for_each_of_them() -> None:
+    there = replace(VIRTUAL.packages, installed={**VIRTUAL.packages.installed, **DRIVER})
+    step = next(s for s in plan(replace(CHROOT, packages=there)).steps if s.id == "driver.build")
+    assert [a.argv[-1] for a in step.actions if isinstance(a, Run) and a.argv[0] == "dkms"] == list(IMAGES)
+
+
+def test_without_the_word_a_host_without_a_card_is_refused() -> None:
+    with pytest.raises(UnsupportedHost, match="no NVIDIA GPU"):
+        plan(VIRTUAL, replace(BAKED, allow_no_gpu=False))
+
+
+@pytest.mark.parametrize("modules", [("nouveau",), ()], ids=["nouveau is loaded outside", "nothing is"])
+def test_the_machine_that_the_image_is_made_on_is_left_alone(modules: tuple[str, ...]) -> None:
+    """On the machine itself nouveau would ask for a reboot, and without it the driver would be loaded at once."""
+    outside = host(H100, kernel=kernel(*modules))
+    inside = make_plan(replace(outside, init="chroot"), Spec(), CATALOG)
+    assert not [c for c in commands(inside) if c.startswith("modprobe") or "--now" in c]
+    assert inside.reboot is None
+    there = make_plan(outside, Spec(), CATALOG)
+    assert there.reboot or [c for c in commands(there) if c.startswith("modprobe")]

@@ -1,0 +1,144 @@
+"""MIG layouts: what a spec may ask of which card, and when the cards are left alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gpunode.catalog.load import load_catalog
+from gpunode.errors import UnsupportedHost, UsageError
+from gpunode.model.facts import DriverFacts, FileFacts, HostFacts, SmiFacts, SmiGpu
+from gpunode.model.plan import Kept, PutFile, Run, Step
+from gpunode.model.spec import MigLayout, Spec, parse_mig
+from gpunode.planner.mig import LAYOUT, UNIT_PATH, mig_outcome, reset_reason
+from gpunode.planner.site import survey
+from tests.planner.builders import H100, L4, gpus, host
+
+CATALOG = load_catalog()
+SEVEN = "1g.10gb," * 6 + "1g.10gb"
+
+
+def cards(*modes: str | None, profiles: tuple[str, ...] = (), busy: tuple[str, ...] = (), ids: str = H100) -> HostFacts:
+    """H100s whose MIG mode is each of `modes`; the driver is loaded."""
+    found = gpus(*[ids] * len(modes), driver="nvidia")
+    seen = tuple(
+        SmiGpu(
+            n, gpu.address, "H100", mig_mode=mode, mig_pending=mode, mig_profiles=profiles if mode == "Enabled" else ()
+        )
+        for n, (gpu, mode) in enumerate(zip(found, modes, strict=True))
+    )
+    driver = DriverFacts("595.91.07", "open", "595.91.07", "open", smi=SmiFacts(0, gpus=seen), busy=busy)
+    return host(H100, pci=found, driver=driver)
+
+
+def outcome(facts: HostFacts, text: str | None) -> Step | Kept | None:
+    spec = Spec(mig=None if text is None else parse_mig(text))
+    return mig_outcome(survey(facts, spec, CATALOG))
+
+
+def layout(facts: HostFacts, text: str) -> str:
+    step = outcome(facts, text)
+    assert isinstance(step, Step)
+    return next(a.text for a in step.actions if isinstance(a, PutFile) and a.path == LAYOUT)
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("all=1g.10gb:7", [SEVEN, SEVEN]),
+        ("2330=3g.40gb:2", ["3g.40gb,3g.40gb"] * 2),
+        ("h100 sxm5 80gb=7g.80gb", ["7g.80gb"] * 2),
+        ("all=1g.10gb:2,2g.20gb,3g.40gb", ["1g.10gb,1g.10gb,2g.20gb,3g.40gb"] * 2),
+        ("all=1g.10gb:7,2330=off", ["off", "off"]),
+        ("all=off", ["off", "off"]),
+    ],
+    ids=["all alike", "by PCI id", "by name", "mixed", "the id is closer than all", "off"],
+)
+def test_lines_of_the_layout_file(text: str, lines: list[str]) -> None:
+    written = layout(cards("Disabled", "Disabled"), text).splitlines()
+    assert [line.split() for line in written if not line.startswith("#")] == [
+        ["0000:19:00.0", lines[0]],
+        ["0000:1a:00.0", lines[1]],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("all=1g.10gb:8", "no room for 8 x 1g.10gb"),
+        ("all=1g.5gb:1", "no room for 1 x 1g.5gb"),
+        ("all=4g.40gb,2g.20gb:2", "asks for 8 slices"),
+        ("20b5=1g.10gb", "no card here is one that the MIG layout names"),
+    ],
+    ids=["too many", "another card's profile", "too large together", "a card that is not here"],
+)
+def test_layouts_that_do_not_fit_are_refused(text: str, says: str) -> None:
+    with pytest.raises(UnsupportedHost, match=says):
+        outcome(cards("Disabled"), text)
+
+
+def test_a_card_without_mig_is_refused() -> None:
+    with pytest.raises(UnsupportedHost, match=r"L4 .* cannot be cut"):
+        outcome(cards(None, ids=L4), "all=1g.10gb")
+
+
+@pytest.mark.parametrize("text", ["1g.10gb", "all=", "all=1g10gb", "all=1g.10gb:0", "=1g.10gb", "all=1g.10gb:x"])
+def test_words_that_are_no_layout(text: str) -> None:
+    with pytest.raises(UsageError, match="is not a layout"):
+        MigLayout.parse(text)
+
+
+@pytest.mark.parametrize("text", ["all=1g.10gb:7", "2330=1g.10gb:2,2g.20gb:1,2331=off"])
+def test_a_layout_reads_back_as_it_was_written(text: str) -> None:
+    assert ",".join(map(str, parse_mig(text))) == text
+
+
+def test_no_layout_leaves_the_cards_alone() -> None:
+    assert outcome(cards("Enabled", profiles=("1g.10gb",)), None) is None
+
+
+def with_files(facts: HostFacts, text: str) -> HostFacts:
+    step = outcome(facts, text)
+    assert isinstance(step, Step)
+    puts = [a for a in step.actions if isinstance(a, PutFile)]
+    return replace(facts, files={p.path: FileFacts(p.path, p.text) for p in puts})
+
+
+def test_cards_that_are_right_and_stay_so_are_kept() -> None:
+    facts = cards("Enabled", profiles=("1g.10gb",) * 7)
+    assert isinstance(outcome(with_files(facts, "all=1g.10gb:7"), "all=1g.10gb:7"), Kept)
+    off = cards("Disabled")
+    assert isinstance(outcome(with_files(off, "all=off"), "all=off"), Kept)
+
+
+def test_files_without_the_instances_cut_them_again() -> None:
+    facts = with_files(cards("Disabled"), "all=1g.10gb:7")
+    step = outcome(facts, "all=1g.10gb:7")
+    assert isinstance(step, Step)
+    assert [a.argv[0] for a in step.actions if isinstance(a, Run)][-1] == "sh"
+
+
+def test_nothing_changes_below_a_program() -> None:
+    with pytest.raises(UnsupportedHost, match="4242 python3 use the cards"):
+        outcome(cards("Disabled", busy=("4242 python3",)), "all=1g.10gb:7")
+    right = with_files(cards("Enabled", profiles=("7g.80gb",)), "all=7g.80gb")
+    assert isinstance(
+        outcome(replace(right, driver=replace(right.driver, busy=("4242 python3",))), "all=7g.80gb"), Kept
+    )
+
+
+def test_without_a_loaded_driver_the_unit_does_it_at_the_boot() -> None:
+    step = outcome(replace(cards("Disabled"), driver=DriverFacts()), "all=1g.10gb:7")
+    assert isinstance(step, Step)
+    assert UNIT_PATH in [a.path for a in step.actions if isinstance(a, PutFile)]
+    assert [a.argv for a in step.actions if isinstance(a, Run)][-1] == ("systemctl", "enable", "gpunode-mig.service")
+
+
+@pytest.mark.parametrize(("text", "asks"), [("all=1g.10gb:7", True), (None, False)])
+def test_a_mode_that_waits_for_a_reset_asks_for_a_reboot(text: str | None, asks: bool) -> None:
+    facts = cards("Disabled")
+    gpu = replace(facts.driver.smi.gpus[0], mig_pending="Enabled")  # type: ignore[union-attr]
+    waiting = replace(facts, driver=replace(facts.driver, smi=SmiFacts(0, gpus=(gpu,))))
+    site = survey(waiting, Spec(mig=parse_mig(text) if text else None), CATALOG)
+    assert (reset_reason(site) is not None) is asks
