@@ -9,11 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from gpunode.facts.wire import Section, Sections, encode, file_facts
 from gpunode.model.facts import FileFacts
-from tests.recorded.hosts import RECIPES, Card, Recipe
+from tests.recorded.hosts import RECIPES
+from tests.recorded.nouns import Card, Recipe
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "hosts"
 BAR1_START = 0x200000000000
@@ -26,6 +28,7 @@ EMPTY = (
     "keyrings",
     "package_lock",
     "auto_upgrade",
+    "apt_archives",
     "shims",
     "toolkit",
     "devices",
@@ -37,8 +40,16 @@ EMPTY = (
     "ldconfig",
     "kernel_log",
 )
-APT = ("apt-get", "dpkg-query")
-DNF = ("dnf", "rpm")
+MANAGERS = {
+    "apt": ("apt-get", "dpkg-query"),
+    "dnf": ("dnf", "rpm"),
+    "dnf5": ("dnf", "dnf5", "rpm"),
+    "yum": ("yum", "rpm"),
+    "zypper": ("zypper", "rpm"),
+    "tdnf": ("tdnf", "rpm"),
+    "pacman": ("pacman",),
+}
+LISTINGS = {"apt": "dpkg", "pacman": "pacman"}  # of the others: rpm
 DOCKERD, CONTAINERD = "/usr/bin/dockerd", "/usr/bin/containerd"
 DOCKER_PID, CONTAINERD_PID, KUBELET_PID = 1201, 1100, 1400
 
@@ -46,10 +57,14 @@ DOCKER_PID, CONTAINERD_PID, KUBELET_PID = 1201, 1100, 1400
 def stream(recipe: Recipe) -> bytes:
     """The recording of one host."""
     commands = {name: Section(text) for name, text in _commands(recipe)}
-    commands["smi"] = Section(rc=None, unread="the nvidia module is not loaded")
-    for tool in ("dkms", "ctk_version", "rpm" if recipe.system.manager == "apt" else "dpkg"):
+    loaded = recipe.driver is not None and recipe.driver.loaded
+    commands["smi"] = Section(
+        rc=None, unread="a GPU is suspended and would be woken" if loaded else "the nvidia module is not loaded"
+    )
+    for tool in ("dkms", "ctk_version", *(t for t in ("dpkg", "rpm", "pacman") if t != _listing(recipe))):
         commands[tool] = Section(rc=127)
-    commands["modinfo"] = Section("modinfo: ERROR: Module nvidia not found.\n", 1)
+    if recipe.driver is None:
+        commands["modinfo"] = Section("modinfo: ERROR: Module nvidia not found.\n", 1)
     return encode(Sections(commands, _files(recipe)))
 
 
@@ -57,7 +72,7 @@ def readme(recipe: Recipe) -> str:
     return (
         f"# {recipe.slug}: {recipe.title}\n\n"
         "Constructed: put together from published facts about such machines (tests/recorded), not recorded on one.\n\n"
-        f"    gpunode plan --recorded examples/hosts/{recipe.slug}\n"
+        f"    {' '.join(('gpunode plan --recorded', f'examples/hosts/{recipe.slug}', *recipe.options))}\n"
     )
 
 
@@ -74,25 +89,61 @@ def _commands(recipe: Recipe) -> Iterator[tuple[str, str]]:
     boot_id = hashlib.sha256(recipe.slug.encode()).hexdigest()
     yield (
         "identity",
-        f"uid=0\nkernel={system.kernel}\nmachine=x86_64\nhostname={recipe.slug}\n"
+        f"uid=0\nkernel={system.kernel}\nmachine={system.machine}\nhostname={recipe.slug}\n"
         f"boot_id={boot_id[:8]}-{boot_id[8:12]}-4{boot_id[13:16]}-8{boot_id[17:20]}-{boot_id[20:32]}\ninit=systemd\n",
     )
     yield "os", system.os_release
     yield "pci", "".join(line for line, _ in _pci(recipe))
     yield "lspci", "".join(line for _, line in _pci(recipe))
-    yield "modules", "".join(f"{name}\n" for name in ("overlay", "br_netfilter", *recipe.modules))
+    yield "modules", "".join(f"{name}\n" for name in ("overlay", "br_netfilter", *recipe.modules, *_modules(recipe)))
     yield "cmdline", f"BOOT_IMAGE=/boot/vmlinuz-{system.kernel} root=/dev/sda2 ro quiet\n"
     kernels = [kernel for kernel in (system.kernel, system.next_kernel) if kernel]
-    yield "kernel_trees", "".join(f"{kernel}|1|0\n" for kernel in kernels)
+    yield "kernel_trees", "".join(f"{kernel}|1|{int(recipe.driver is not None)}\n" for kernel in kernels)
     yield "next_boot", "GRUB_DEFAULT=0\n" if system.manager == "apt" else f"saved_entry=0f-{system.kernel}\n"
     secure = f"secure_boot={int(recipe.secure_boot)}\n" if recipe.secure_boot is not None else ""
     lockdown = "none [integrity] confidentiality" if recipe.secure_boot else "[none] integrity confidentiality"
-    yield "security", f"uefi=1\n{secure}lockdown={lockdown}\nselinux={'1' if system.manager == 'dnf' else '-'}\n"
-    yield "tools", "".join(f"/usr/bin/{name}\n" for name in _tools(recipe))
+    yield (
+        "security",
+        f"uefi=1\n{secure}lockdown={lockdown}\nselinux={'1' if system.manager in ('dnf', 'dnf5', 'yum') else '-'}\n",
+    )
+    yield (
+        "tools",
+        "".join(f"/usr/bin/{name}\n" for name in _tools(recipe)) + "".join(f"{path}\n" for path in recipe.engine.tools),
+    )
     yield from _packages(recipe)
     yield from _daemons(recipe)
+    told = dict(_driver(recipe))
+    told |= {"apt_archives": recipe.archives} if recipe.archives else {}
+    told |= {"sources": "".join(f"{path}\n" for path, _ in recipe.files)} if recipe.files else {}
+    yield from told.items()
     for name in EMPTY:
-        yield name, ""
+        if name not in told:
+            yield name, ""
+
+
+def _modules(recipe: Recipe) -> tuple[str, ...]:
+    return ("nvidia", "nvidia_uvm") if recipe.driver and recipe.driver.loaded else ()
+
+
+def _driver(recipe: Recipe) -> Iterator[tuple[str, str]]:
+    if recipe.marks:
+        yield "driver_marks", "".join(f"{mark}\n" for mark in recipe.marks)
+    driver = recipe.driver
+    if driver is None:
+        return
+    path = f"/lib/modules/{recipe.system.kernel}/updates/dkms/nvidia.ko"
+    words = "Dual MIT/GPL" if driver.flavour == "open" else "NVIDIA"
+    yield "modinfo", f"filename:       {path}\nversion:        {driver.version}\nlicense:        {words}\n"
+    yield "nvidia_ko", f"{path}\n"
+    if driver.loaded:
+        opened = "Open Kernel Module for " if driver.flavour == "open" else ""
+        yield "driver_modules", f"nvidia {driver.version} live 4\nnvidia_uvm - live 0\n"
+        yield (
+            "driver_version",
+            f"NVRM version: NVIDIA UNIX {opened}{recipe.system.machine} Kernel Module  "
+            f"{driver.version}  Release Build\n",
+        )
+        yield "busy", ""
 
 
 def _pci(recipe: Recipe) -> Iterator[tuple[str, str]]:
@@ -103,7 +154,15 @@ def _pci(recipe: Recipe) -> Iterator[tuple[str, str]]:
         for _ in range(card.count):
             bus += not sound
             address = f"0000:{bus:02x}:00.{int(sound)}"
-            yield _pci_line(card, address), _lspci_line(card, address)
+            yield _pci_line(_bound(card, recipe), address), _lspci_line(card, address)
+
+
+def _bound(card: Card, recipe: Recipe) -> Card:
+    return replace(card, driver="nvidia") if recipe.driver and recipe.driver.loaded else card
+
+
+def _listing(recipe: Recipe) -> str:
+    return LISTINGS.get(recipe.system.manager, "rpm")
 
 
 def _pci_line(card: Card, address: str) -> str:
@@ -131,7 +190,7 @@ def _lspci_line(card: Card, address: str) -> str:
 
 
 def _tools(recipe: Recipe) -> Iterator[str]:
-    yield from APT if recipe.system.manager == "apt" else DNF
+    yield from MANAGERS[recipe.system.manager]
     yield from (recipe.system.initramfs, "systemctl", "python3", "curl")
     yield from ("docker", "dockerd") if recipe.docker else ()
     yield from ("containerd", "ctr") if recipe.docker or recipe.containerd else ()
@@ -141,10 +200,16 @@ def _packages(recipe: Recipe) -> Iterator[tuple[str, str]]:
     named = dict(package.split("=", 1) for package in recipe.system.kernel_packages)
     named |= {"docker-ce": f"5:{recipe.docker}-1"} if recipe.docker else {}
     named |= {"containerd.io": f"{recipe.containerd}-1"} if recipe.containerd else {}
+    if recipe.driver:
+        named |= dict.fromkeys(recipe.driver.packages, f"{recipe.driver.version}-1")
+    machine = recipe.system.machine
     if recipe.system.manager == "apt":
-        yield "dpkg", "".join(f"{name}\t{version}\tamd64\tii \n" for name, version in named.items())
+        machine = {"x86_64": "amd64", "aarch64": "arm64"}[machine]
+        yield "dpkg", "".join(f"{name}\t{version}\t{machine}\tii \n" for name, version in named.items())
+    elif recipe.system.manager == "pacman":
+        yield "pacman", "".join(f"{name} {version}\n" for name, version in named.items())
     else:
-        yield "rpm", "".join(f"{name}\t{version}\tx86_64\n" for name, version in named.items())
+        yield "rpm", "".join(f"{name}\t{version}\t{machine}\n" for name, version in named.items())
 
 
 def _daemons(recipe: Recipe) -> Iterator[tuple[str, str]]:
@@ -175,14 +240,20 @@ def _daemons(recipe: Recipe) -> Iterator[tuple[str, str]]:
                 "mark=/etc/kubernetes/kubelet.conf\nrunning=1\nconfig=/var/lib/kubelet/config.yaml\ncgroupDriver=systemd\n"
             ),
         )
-    yield "processes", "".join(f"{pid} {comm}\n" for pid, comm, _ in running.values())
-    for unit, (pid, comm, command) in running.items():
+    running |= {unit: (pid, comm, command) for unit, pid, comm, command in recipe.engine.units}
+    children = recipe.engine.children
+    listed = [*((pid, comm) for pid, comm, _ in running.values()), *((pid, comm) for pid, comm, *_ in children)]
+    yield "processes", "".join(f"{pid} {comm}\n" for pid, comm in listed)
+    yield from recipe.engine.sections
+    parents = [(pid, comm, 1, unit, command) for unit, (pid, comm, command) in running.items()]
+    for pid, comm, parent, unit, command in (*parents, *children):
         arguments = "".join(f"arg={word}\n" for word in command.split())
         yield (
             f"process:{pid}",
-            f"comm={comm}\nppid=1\nexe={command.split()[0]}\ncgroup=/system.slice/{unit}\n{arguments}",
+            f"comm={comm}\nppid={parent}\nexe={command.split()[0]}\ncgroup=/system.slice/{unit}\n{arguments}",
         )
-    yield "services", "\n".join(_unit(unit, running.get(unit)) for unit in UNITS)
+    more = (unit for unit, *_ in recipe.engine.units)
+    yield "services", "\n".join(_unit(unit, running.get(unit)) for unit in (*UNITS, *more))
 
 
 def _unit(name: str, running: tuple[int, str, str] | None) -> str:
@@ -224,6 +295,8 @@ def _files(recipe: Recipe) -> dict[str, FileFacts]:
         "/etc/nvidia-container-runtime/config.toml": None,
         "/etc/modprobe.d/gpunode-nouveau.conf": None,
         "/run/reboot-required": None,
+        **dict(recipe.files),
+        **dict(recipe.engine.files),
     }
     return {path: FileFacts(path) if text is None else file_facts(path, text) for path, text in texts.items()}
 

@@ -2,101 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from tests.recorded.engines import ENGINES
+from tests.recorded.more_hosts import MORE
+from tests.recorded.nouns import HGX_NVLINK5, TRUST, Card, Recipe, debian, enterprise, ubuntu
 
-
-@dataclass(frozen=True)
-class System:
-    """A distribution as its own files name it."""
-
-    os_release: str
-    kernel: str
-    manager: str  # "apt" | "dnf"
-    kernel_packages: tuple[str, ...]  # name=version of what the distribution installs with its kernel
-    initramfs: str
-    next_kernel: str | None = None  # installed, newer than the running one
-
-
-@dataclass(frozen=True)
-class Card:
-    device: str
-    name: str  # as lspci prints it
-    count: int = 1
-    subsystem: str = "10de:0000"
-    class_code: str = "0x030200"
-    driver: str = "-"
-    bar1_gib: int = 0
-
-
-@dataclass(frozen=True)
-class Recipe:
-    slug: str
-    title: str  # the README's first line
-    system: System
-    cards: tuple[Card, ...]
-    docker: str | None = None
-    daemon_json: str | None = None
-    containerd: str | None = None
-    containerd_config: str | None = None
-    kubelet: bool = False
-    secure_boot: bool | None = False
-    modules: tuple[str, ...] = ()
-
-
-def _os(name: str, **values: str) -> str:
-    lines = {"PRETTY_NAME": name, **values}
-    return "".join(f'{key}="{value}"\n' for key, value in lines.items())
-
-
-def _debian(version: str, codename: str, kernel: str) -> System:
-    number = kernel.removesuffix("-amd64")
-    return System(
-        _os(f"Debian GNU/Linux {version} ({codename})", ID="debian", VERSION_ID=version, VERSION_CODENAME=codename),
-        kernel,
-        "apt",
-        (f"linux-image-{kernel}={number}-1", f"linux-image-amd64={number}-1"),
-        "update-initramfs",
-    )
-
-
-def _ubuntu(version: str, codename: str, kernel: str, next_kernel: str | None = None) -> System:
-    images = [f"linux-image-{k}={k.removesuffix('-generic')}.1" for k in (kernel, next_kernel) if k]
-    return System(
-        _os(f"Ubuntu {version} LTS", ID="ubuntu", ID_LIKE="debian", VERSION_ID=version, VERSION_CODENAME=codename),
-        kernel,
-        "apt",
-        (*images, f"linux-image-generic={version}.1", f"linux-generic={version}.1"),
-        "update-initramfs",
-        next_kernel,
-    )
-
-
-def _enterprise(id_: str, name: str, version: str, kernel: str) -> System:
-    major = version.partition(".")[0]
-    plain = kernel.removesuffix(".x86_64")
-    return System(
-        _os(
-            f"{name} {version}",
-            ID=id_,
-            ID_LIKE="rhel centos fedora",
-            VERSION_ID=version,
-            PLATFORM_ID=f"platform:el{major}",
-        ),
-        kernel,
-        "dnf",
-        (f"kernel={plain.removeprefix('kernel-')}", f"kernel-core={plain}"),
-        "dracut",
-    )
-
-
-DEBIAN12 = _debian("12", "bookworm", "6.1.0-41-amd64")
-DEBIAN13 = _debian("13", "trixie", "6.12.57+deb13-amd64")
-UBUNTU2204 = _ubuntu("22.04", "jammy", "5.15.0-161-generic")
-UBUNTU2404 = _ubuntu("24.04", "noble", "6.8.0-51-generic", "6.8.0-52-generic")
-UBUNTU2604 = _ubuntu("26.04", "resolute", "7.0.0-12-generic")
-EL8 = _enterprise("rocky", "Rocky Linux", "8.10", "4.18.0-553.82.1.el8_10.x86_64")
-EL9 = _enterprise("almalinux", "AlmaLinux", "9.6", "5.14.0-570.58.1.el9_6.x86_64")
-EL10 = _enterprise("rhel", "Red Hat Enterprise Linux", "10.1", "6.12.0-124.8.1.el10_1.x86_64")
+DEBIAN12 = debian("12", "bookworm", "6.1.0-41-amd64")
+DEBIAN13 = debian("13", "trixie", "6.12.57+deb13-amd64")
+UBUNTU2204 = ubuntu("22.04", "jammy", "5.15.0-161-generic")
+UBUNTU2404 = ubuntu("24.04", "noble", "6.8.0-51-generic", "6.8.0-52-generic")
+UBUNTU2604 = ubuntu("26.04", "resolute", "7.0.0-12-generic")
+EL8 = enterprise("rocky", "Rocky Linux", "8.10", "4.18.0-553.82.1.el8_10.x86_64")
+EL9 = enterprise("almalinux", "AlmaLinux", "9.6", "5.14.0-570.58.1.el9_6.x86_64")
+EL10 = enterprise("rhel", "Red Hat Enterprise Linux", "10.1", "6.12.0-124.8.1.el10_1.x86_64")
 
 T4 = Card("1eb8", "TU104GL [Tesla T4]", subsystem="10de:12a2")
 K80 = Card("102d", "GK210GL [Tesla K80]", 2, "10de:106c")
@@ -182,6 +99,8 @@ RECIPES = (
         containerd_config=CONTAINERD_V3,
         kubelet=True,
         modules=("nova_core", "nova_drm"),
+        marks=HGX_NVLINK5,
+        options=TRUST,
     ),
     Recipe(
         "debian12-l4",
@@ -217,6 +136,7 @@ RECIPES = (
         (H200,),
         containerd="2.1.4",
         containerd_config=CONTAINERD_V3,
+        options=TRUST,
     ),
     Recipe("ubuntu2204-k80", "a K80: refused, with the reason", UBUNTU2204, (K80,), docker="28.2.2"),
     Recipe(
@@ -242,5 +162,15 @@ RECIPES = (
         docker="28.5.2",
         secure_boot=True,
     ),
+    Recipe(
+        "debian13-secureboot-l4",
+        "an L4 with Secure Boot on: a key of this machine's own",
+        DEBIAN13,
+        (L4,),
+        docker="26.1.5",
+        secure_boot=True,
+    ),
     Recipe("debian12-no-gpu", "no NVIDIA card", DEBIAN12, (), docker="20.10.24", containerd="1.6.20"),
+    *MORE,
+    *ENGINES,
 )

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.recorded.construct import EXAMPLES, readme, stream
-from tests.recorded.hosts import RECIPES, Recipe
+from tests.recorded.hosts import RECIPES
+from tests.recorded.nouns import Recipe
 
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.slug)

@@ -1,0 +1,207 @@
+"""Constructed hosts with the engines beside docker and a plain containerd: CRI-O, k3s, rke2, k0s, microk8s, podman."""
+
+from __future__ import annotations
+
+import json
+
+from tests.recorded.nouns import Card, Engine, Recipe, debian, enterprise, ubuntu
+
+V2, V3 = "io.containerd.grpc.v1.cri", "io.containerd.cri.v1.runtime"
+L4 = Card("27b8", "AD104GL [L4]", subsystem="10de:16ee", bar1_gib=32)
+T4 = Card("1eb8", "TU104GL [Tesla T4]", subsystem="10de:12a2")
+A30 = Card("20b7", "GA100GL [A30 PCIe]", 2, "10de:1532", bar1_gib=32)
+A100 = Card("20b2", "GA100 [A100 SXM4 80GB]", 4, "10de:1463", bar1_gib=128)
+RTX4090 = Card("2684", "AD102 [GeForce RTX 4090]", subsystem="1043:88e2", class_code="0x030000", bar1_gib=32)
+
+
+def _cri(cdi: bool, systemd: bool = False, *more: str) -> str:
+    runc = {"runtimeType": "io.containerd.runc.v2", "options": {"SystemdCgroup": systemd}}
+    runtimes = dict.fromkeys(("runc", *more), runc)
+    config = {"containerd": {"defaultRuntimeName": "runc", "runtimes": runtimes}, "enableCDI": cdi}
+    return f"source=python3\n{json.dumps(config)}\n"
+
+
+def _dump(version: int, *, systemd: bool = False) -> str:
+    plugin = V3 if version == 3 else V2
+    return f"""version = {version}
+
+[plugins."{plugin}".containerd]
+  default_runtime_name = "runc"
+  [plugins."{plugin}".containerd.runtimes.runc]
+    runtime_type = "io.containerd.runc.v2"
+    [plugins."{plugin}".containerd.runtimes.runc.options]
+      SystemdCgroup = {str(systemd).lower()}
+"""
+
+
+def _containerd(pid: int, version: str, config: str, socket: str, schema: int) -> tuple[tuple[str, str], ...]:
+    key, two = f"containerd:{pid}", version.startswith("2.")
+    return (
+        (f"{key}:files", f"{config}\n"),
+        (f"{key}:version", f"containerd github.com/containerd/containerd{'/v2' if two else ''} v{version} 0\n"),
+        (f"{key}:dump", _dump(schema)),
+        (f"{key}:cri", _cri(two)),
+        ("sockets", f"{key} {socket}\n"),
+    )
+
+
+def _k3s(name: str, unit: str, comm: str, version: str, containerd: str, config: tuple[tuple[str, str], ...]) -> Engine:
+    generated = f"/var/lib/rancher/{name}/agent/etc/containerd/config.toml"
+    binary = f"/var/lib/rancher/{name}/data/0f9c/bin/containerd"
+    verb = "agent" if "agent" in unit else "server"
+    return Engine(
+        units=((unit, 900, comm, f"/usr/local/bin/{name} {verb}"),),
+        children=((910, "containerd", 900, unit, f"{binary} -c {generated}"),),
+        sections=(
+            *_containerd(910, containerd, generated, "/run/k3s/containerd/containerd.sock", 3),
+            (f"{name}:version", f"{name} version v{version} (4ec9b7c1)\ngo version go1.24.6\n"),
+            ("kubernetes", f"mark=/etc/rancher/{name}\n"),
+        ),
+        files=((generated, _dump(3)), *config),
+        tools=(f"/usr/local/bin/{name}",),
+    )
+
+
+K3S_CONFIG = 'write-kubeconfig-mode: "0644"\ntoken: MASKED\nnode-label:\n  - accelerator=l4\n'
+CRIO_PACKAGE = """[crio.runtime]
+default_runtime = "crun"
+
+[crio.runtime.runtimes.crun]
+runtime_path = "/usr/libexec/crio/crun"
+runtime_root = "/run/crun"
+monitor_path = "/usr/libexec/crio/conmon"
+allowed_annotations = [
+    "io.containers.trace-syscall",
+]
+
+[crio.runtime.runtimes.runc]
+runtime_path = "/usr/libexec/crio/runc"
+runtime_root = "/run/runc"
+monitor_path = "/usr/libexec/crio/conmon"
+"""
+K0S_MANAGED = '# k0s_managed=true\nversion = 2\nimports = [\n\t"/run/k0s/containerd-cri.toml",\n]\n'
+MICROK8S_ARGS = "/var/snap/microk8s/8148/args"
+MICROK8S_TEMPLATE = f"""# Use config version 2 to enable new configuration fields.
+version = 2
+oom_score = 0
+
+[plugins."{V2}"]
+  sandbox_image = "registry.k8s.io/pause:3.7"
+  [plugins."{V2}".containerd]
+    # snapshotter is the snapshotter used by containerd.
+    snapshotter = "${{SNAPSHOTTER}}"
+    default_runtime_name = "${{RUNTIME}}"
+    [plugins."{V2}".containerd.runtimes.runc]
+      runtime_type = "${{RUNTIME_TYPE}}"
+"""
+
+ENGINES = (
+    Recipe(
+        "ubuntu2404-k3s-l4",
+        "one L4 in a k3s server",
+        ubuntu("24.04", "noble", "6.8.0-51-generic"),
+        (L4,),
+        engine=_k3s(
+            "k3s", "k3s.service", "k3s-server", "1.33.5+k3s1", "2.1.4-k3s1",
+            (("/etc/rancher/k3s/config.yaml", K3S_CONFIG),),
+        ),
+    ),
+    Recipe(
+        "ubuntu2204-rke2-a30",
+        "2 × A30 in an rke2 agent whose config.yaml says crun",
+        ubuntu("22.04", "jammy", "5.15.0-161-generic"),
+        (A30,),
+        engine=_k3s(
+            "rke2", "rke2-agent.service", "rke2", "1.32.9+rke2r1", "2.0.5-k3s2",
+            (("/etc/rancher/rke2/config.yaml", "server: https://10.0.0.1:9345\ndefault-runtime: crun\n"),),
+        ),
+    ),
+    Recipe(
+        "el9-crio-a100",
+        "4 × A100 under CRI-O 1.33",
+        enterprise("almalinux", "AlmaLinux", "9.6", "5.14.0-570.58.1.el9_6.x86_64"),
+        (A100,),
+        kubelet=True,
+        engine=Engine(
+            units=(("crio.service", 950, "crio", "/usr/bin/crio"),),
+            sections=(
+                (
+                    "crio",
+                    "config=/etc/crio/crio.conf\nfolder=/etc/crio/crio.conf.d\n"
+                    "socket=/var/run/crio/crio.sock\nbinary=/usr/bin/crio\n",
+                ),
+                ("crio:version", "crio version 1.33.5\n"),
+                ("crio:config", CRIO_PACKAGE),
+            ),
+            files=(("/etc/crio/crio.conf.d/10-crio.conf", CRIO_PACKAGE),),
+            tools=("/usr/bin/crio",),
+        ),
+    ),
+    Recipe(
+        "debian12-k0s-a30",
+        "2 × A30 in a k0s worker",
+        debian("12", "bookworm", "6.1.0-41-amd64"),
+        (A30,),
+        engine=Engine(
+            units=(("k0sworker.service", 900, "k0s", "/usr/local/bin/k0s worker --token-file=/etc/k0s/token"),),
+            children=(
+                (
+                    910, "containerd", 900, "k0sworker.service",
+                    "/var/lib/k0s/bin/containerd --root=/var/lib/k0s/containerd --state=/run/k0s/containerd "
+                    "--address=/run/k0s/containerd.sock --config=/etc/k0s/containerd.toml",
+                ),
+            ),
+            sections=(
+                *_containerd(910, "1.7.28", "/etc/k0s/containerd.toml", "/run/k0s/containerd.sock", 2),
+                ("k0s:version", "v1.33.5+k0s.0\n"),
+                ("kubernetes", "mark=/etc/k0s\n"),
+            ),
+            files=(("/etc/k0s/containerd.toml", K0S_MANAGED),),
+            tools=("/usr/local/bin/k0s",),
+        ),
+    ),
+    Recipe(
+        "ubuntu2204-microk8s-t4",
+        "one T4 in microk8s 1.33",
+        ubuntu("22.04", "jammy", "5.15.0-161-generic"),
+        (T4,),
+        engine=Engine(
+            units=(
+                (
+                    "snap.microk8s.daemon-containerd.service", 910, "containerd",
+                    f"/snap/microk8s/8148/bin/containerd --config {MICROK8S_ARGS}/containerd.toml "
+                    "--address /var/snap/microk8s/common/run/containerd.sock",
+                ),
+            ),
+            children=((920, "kubelite", 1, "snap.microk8s.daemon-kubelite.service", "/snap/microk8s/8148/kubelite"),),
+            sections=(
+                *_containerd(
+                    910, "1.7.28", f"{MICROK8S_ARGS}/containerd.toml",
+                    "/var/snap/microk8s/common/run/containerd.sock", 2,
+                ),
+                ("kubernetes", "mark=/var/snap/microk8s/current\n"),
+            ),
+            files=((f"{MICROK8S_ARGS}/containerd-template.toml", MICROK8S_TEMPLATE),),
+            tools=("/usr/bin/snap",),
+        ),
+    ),
+    Recipe(
+        "debian13-podman-rtx4090",
+        "a workstation: RTX 4090 and podman, made the default by name",
+        debian("13", "trixie", "6.12.57+deb13-amd64"),
+        (RTX4090,),
+        engine=Engine(
+            sections=(("podman", "podman version 5.4.2\ndefault=crun\n"),),
+            files=(("/etc/containers/containers.conf", '[engine]\nruntime = "crun" # measured\n'),),
+            tools=("/usr/bin/podman",),
+        ),
+        options=("--runtime", "podman"),
+    ),
+    Recipe(
+        "debian13-podman-l4",
+        "one L4 and podman, which CDI serves",
+        debian("13", "trixie", "6.12.57+deb13-amd64"),
+        (L4,),
+        engine=Engine(sections=(("podman", "podman version 5.4.2\ndefault=crun\n"),), tools=("/usr/bin/podman",)),
+    ),
+)  # fmt: skip
