@@ -31,13 +31,20 @@ class Ended:
 
 
 def run_detached(
-    host: Host, journal: Journal, run_id: str, run: Run, *, heard: Heard, pause: Pause = time.sleep
+    host: Host,
+    journal: Journal,
+    run_id: str,
+    run: Run,
+    *,
+    heard: Heard,
+    pause: Pause = time.sleep,
+    begun: Callable[[], None] = lambda: None,
 ) -> Ended:
     """Start `run` under the name `run_id` (or find it started) and wait for its end, over many lost connections.
 
-    Raises TransportError when the host stays away for ten minutes (the command goes on), and StepFailed when the
-    command could not be started or runs past its limit: it is never killed, since half a package transaction is worse
-    than a late one.
+    `begun` is called once it runs. Raises TransportError when the host stays away for ten minutes (the command goes
+    on), and StepFailed when the command could not be started or runs past its limit: it is never killed, since half a
+    package transaction is worse than a late one.
     """
     stdin = stdin_of(run)
     runner = f'{script_text("runner.sh")}{shell_line(run.argv)}\nfinish "$?"'
@@ -48,6 +55,7 @@ def run_detached(
 
     spoken(_persist(host.transport, start, pause))
     journal.delivered()
+    begun()
     return attach(host, run_id, limit_s=run.timeout_s, heard=heard, pause=pause)
 
 

@@ -7,12 +7,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from gpunode.apply.files import drift, drifted, sha256
+from gpunode.apply.history import inventory_path
 from gpunode.apply.journal import Journal, Written, open_steps, parse_journal
 from gpunode.apply.lock import HostLock
+from gpunode.apply.prune import prune
 from gpunode.apply.shell import Host, spoken
 from gpunode.apply.step import StepRun, flush
 from gpunode.errors import Drift, StepFailed
-from gpunode.model.plan import Plan, PutFile, RemoveFile, Step
+from gpunode.model.plan import Plan, PutFile, RemoveFile, Run, Step
 from gpunode.model.report import Event, EventKind, StepResult, StepStatus
 from gpunode.model.spec import PARTS
 from gpunode.transport.base import Transport
@@ -42,9 +44,11 @@ def execute(
     """
     host = lock.host if lock else Host(transport)
     journal = Journal(run_id, mirror)
-    left = _survey(host, plan)
+    left, folders = _survey(host, plan)
+    prune(host, run_id, folders)
     journal.add("run-begin", schema=1, before=dict(before or {}))
     _supersede(journal, plan, left)
+    _take_inventory(host, plan, run_id)
     work = _Work(plan, host, journal, on_event, pause, clock, lock, left)
     results: list[StepResult] = []
     status = "done"
@@ -130,8 +134,11 @@ def _failed(step: Step, run: StepRun, error: StepFailed | Drift) -> StepResult:
     return StepResult(step.id, StepStatus.FAILED, error=error.problem, evidence=error.evidence, remedy=error.remedy)
 
 
-def _survey(host: Host, plan: Plan) -> Open:
-    """Hold every file of the plan against its expected hash, and read what a killed run left open. Raises Drift."""
+def _survey(host: Host, plan: Plan) -> tuple[Open, list[str]]:
+    """Hold every file of the plan against its expected hash; what a killed run left open, and all runs' folders.
+
+    Raises Drift.
+    """
     first: dict[str, PutFile | RemoveFile] = {}
     for step in plan.steps:
         for action in step.actions:
@@ -139,10 +146,11 @@ def _survey(host: Host, plan: Plan) -> Open:
                 first.setdefault(action.path, action)  # a later write of the same file expects the earlier one's text
     done = host.run("survey.sh", host.token, *first)
     spoken(done)
-    files, _, journal = done.stdout.decode("utf-8", "surrogateescape").partition("\njournal\n")
-    for action, now in zip(first.values(), files.splitlines()[1:], strict=True):
+    head, _, journal = done.stdout.decode("utf-8", "surrogateescape").partition("\njournal\n")
+    lines = head.splitlines()
+    for action, now in zip(first.values(), lines[1:], strict=False):
         _hold(host.transport.target, action, now)
-    return open_steps(parse_journal(journal))
+    return open_steps(parse_journal(journal)), lines[lines.index("folders") + 1 :]
 
 
 def _hold(target: str, action: PutFile | RemoveFile, now: str) -> None:
@@ -153,6 +161,13 @@ def _hold(target: str, action: PutFile | RemoveFile, now: str) -> None:
             after, free = "absent", action.expect_sha256 is None
     if drifted(action.expect_sha256, now, after, free):
         raise drift(target, action.path, action.expect_sha256, now)
+
+
+def _take_inventory(host: Host, plan: Plan, run_id: str) -> None:
+    """The names of all packages, before the first is installed: undo must tell what came along from what was there."""
+    runs = (action for step in plan.steps for action in step.actions if isinstance(action, Run))
+    if plan.undo is None and any(run.packages for run in runs):
+        spoken(host.run("inventory.sh", host.token, inventory_path(run_id)))
 
 
 def _supersede(journal: Journal, plan: Plan, left: Open) -> None:

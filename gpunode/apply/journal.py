@@ -2,11 +2,13 @@
 
 One JSON object a line:
 
-    {"kind": "run-begin",  "run": R, "schema": 1, "before": {...}}       packages, holds, default runtimes before
+    {"kind": "run-begin",  "run": R, "schema": 1, "before": {...}}       as before.py says; {"undo": {...}} of an undo
     {"kind": "step-begin", "run": R, "step": "docker.default", "title": ...}
     {"kind": "file",       "run": R, "step": S, "path": P, "after": SHA|"absent", "before": SHA|"absent",
-                           "backup": PATH, "mode": "644", "uid": 0, "gid": 0, "folders": 0}     folders made above it
-    {"kind": "command",    "run": R, "step": S, "argv": [...], "undo": false}
+                           "backup": PATH, "mode": "644", "uid": 0, "gid": 0, "folders": 0}     folders made above it;
+                           "hands": "1000:1000" where a user's own file was written as that user
+    {"kind": "command",    "run": R, "step": S, "argv": [...]}     and packages, holds, files that it touches
+    {"kind": "answer",     "run": R, "step": S, "says": ..., "text": ...}     of a command whose answer is kept
     {"kind": "restore",    "run": R, "step": S, "path": P}
     {"kind": "step-end",   "run": R, "step": S, "status": "done" | "failed" | "rollback-failed" | "superseded"}
     {"kind": "run-end",    "run": R, "status": "done" | "failed" | "stopped"}
@@ -38,6 +40,7 @@ class Written:
     uid: int = 0
     gid: int = 0
     folders: int = 0  # how many folders above it were made
+    hands: str = ""  # "UID:GID" of the user who wrote it for gpunode; "": root
 
     @classmethod
     def from_entry(cls, entry: Entry) -> Written:
@@ -51,6 +54,7 @@ class Written:
             uid=int(entry.get("uid", 0)),
             gid=int(entry.get("gid", 0)),
             folders=int(entry.get("folders", 0)),
+            hands=str(entry.get("hands", "")),
         )
 
 

@@ -61,6 +61,7 @@ _ADVICE = {
     "Disk quota": "raise the quota on that file system, then run gpunode setup again",
     "Read-only file system": "mount it read-write (mount -o remount,rw), then run gpunode setup again",
     "Operation not permitted": "lsattr shows whether the file or folder is immutable; chattr -i releases it",
+    "which is missing": "make the file that the link points to, or remove the link, then run gpunode setup again",
     "Permission denied": "run gpunode as root, or with sudo on the host",
 }
 
@@ -75,13 +76,20 @@ def _advice_evidence(text: str) -> str:
     return "the file is as it was; nothing half-written was left" if any(words in text for words in _ADVICE) else ""
 
 
+# How apt and dpkg, dnf, pacman and tools in general begin such a line; then zypper's and dnf5's own.
+_ERRORS = (
+    *("E:", "Error:", "error:", "dpkg: error", "fatal:", "FATAL"),
+    *("Problem", "Signature verification failed", "System management is locked", "Failed to"),
+)
+
+
 def last_words(output: str) -> str:
     """The tool's own reason: its last error lines, else the last line that says anything.
 
     apt names the lock's holder in an `E:` line and then goes on with advice, so the last line alone is not enough.
     """
     lines = [line.strip() for line in output.splitlines() if line.strip()][-30:]
-    errors = [line for line in lines if line.startswith(("E:", "Error:", "error:", "dpkg: error", "fatal:", "FATAL"))]
+    errors = [line for line in lines if line.startswith(_ERRORS)]
     # apt that waited in vain for a lock names the holder only in the line that announced the wait.
     locked = any("lock" in line for line in errors[-3:])
     holder = [line for line in lines if locked and line.startswith("Waiting for cache lock:")][-1:]

@@ -32,7 +32,7 @@ class StepRun:
     earlier: tuple[Written, ...] = ()  # files that a killed run left open in this same step
     written: list[Written] = field(default_factory=list)
     commands: list[CommandResult] = field(default_factory=list)
-    ran: bool = False  # a command was begun, whether or not it ended
+    ran: bool = False  # a command that changes something was begun, whether or not it ended
 
     def perform(self, action: Action) -> None:
         """Raises StepFailed or Drift when the action fails, TransportError when the host is lost."""
@@ -79,21 +79,24 @@ class StepRun:
             self.written.append(written)
 
     def _run(self, run: Run) -> None:
-        self.ran = True
         for wait_s in (*run.retry, None):
             result = self._once(run)
             self.commands.append(result)
             if result.code in run.ok:
+                if run.receipt:
+                    self.journal.add("answer", step=self.step.id, says=result.command, text=result.output)
                 return
             if wait_s is not None:
                 self.pause(wait_s)
         raise _failure(run, result)
 
     def _once(self, run: Run) -> CommandResult:
-        self.journal.add("command", step=self.step.id, argv=run.argv)
+        touched = {"packages": run.packages, "files": run.files}
+        self.journal.add("command", step=self.step.id, argv=run.argv, **{k: v for k, v in touched.items() if v})
         return self._detached(run) if run.detach else self._attached(run)
 
     def _attached(self, run: Run) -> CommandResult:
+        self._begun(run)
         limit = str(max(1, round(run.timeout_s)))
         done = self.host.run(
             "run.sh",
@@ -110,9 +113,15 @@ class StepRun:
         output = (done.stdout.partition(b"\n")[2] + done.stderr).decode("utf-8", "replace")
         return CommandResult(name(run), done.code, tail(output), done.seconds)
 
+    def _begun(self, run: Run) -> None:
+        """From here on there may be something to undo; a full disk can keep a detached command from coming this far."""
+        self.ran |= not run.looks
+
     def _detached(self, run: Run) -> CommandResult:
         run_id = slug(f"{self.journal.run_id}-{self.step.id}-{self.journal.number()}")
-        ended = run_detached(self.host, self.journal, run_id, run, heard=self.heard, pause=self.pause)
+        ended = run_detached(
+            self.host, self.journal, run_id, run, heard=self.heard, pause=self.pause, begun=lambda: self._begun(run)
+        )
         if ended.code is None:
             raise StepFailed(
                 f"{name(run)} vanished without an exit code: {last_words(ended.output) or 'it said nothing'}",
@@ -150,7 +159,11 @@ def _failure(run: Run, result: CommandResult) -> StepFailed:
     return StepFailed(
         f"{name(run)} ended with code {result.code}: {words or 'it said nothing'}",
         evidence=result.output,
-        remedy="let the process that holds the lock come to its end, then run gpunode setup again"
-        if "is held by process" in words
-        else "mend what it names, then run gpunode setup again",
+        remedy=dict(run.remedies).get(result.code) or _usual_remedy(words),
     )
+
+
+def _usual_remedy(words: str) -> str:
+    if "is held by process" in words:
+        return "let the process that holds the lock come to its end, then run gpunode setup again"
+    return "mend what it names, then run gpunode setup again"

@@ -26,14 +26,24 @@ from gpunode.render.live import Progress
 from gpunode.render.machine import event_json, host_line
 from gpunode.specfile import spec_text
 
+# One host's plan carried out: host, plan, run id, who hears of progress, whether to stop, the run log.
+Carrier = Callable[[Host, Plan, str, Callable[[Event], None], Callable[[], bool], RunLog], HostOutcome]
+
 
 def apply_plans(
-    named: tuple[Host, ...], planned: FleetReport, hosts: HostOptions, output: OutputOptions
+    named: tuple[Host, ...],
+    planned: FleetReport,
+    hosts: HostOptions,
+    output: OutputOptions,
+    *,
+    verb: str = "setup",
+    carry: Carrier | None = None,
 ) -> FleetReport:
     """Every host that has a plan is brought to it; the others keep the outcome that planning gave them.
 
-    Ctrl-C stops each host after its current step.
+    Ctrl-C stops each host after its current step. `carry`: how a plan is carried out; None: as setup does.
     """
+    one = carry or _one
     run_id, stop = new_run_id(), threading.Event()
     log = RunLog(run_id)
     before = dict(zip(named, planned.hosts, strict=True))
@@ -43,8 +53,8 @@ def apply_plans(
             plan = before[host].plan
             if plan is None:
                 return before[host]
-            outcome = _one(host, plan, run_id, _teller(log, progress), stop.is_set, log)
-            log.write(str(host), host_line("setup", outcome))
+            outcome = one(host, plan, run_id, _teller(log, progress), stop.is_set, log)
+            log.write(str(host), host_line(verb, outcome))
             return outcome
 
         report = on_each(named, hosts, work, progress.done, stop)
@@ -74,16 +84,26 @@ def _one(
         confirm=lambda _plan: True,  # it was shown and agreed to; converge raises Drift when today's is another
         on_event=tell,
         run_id=run_id,
-        owner=Owner(socket.gethostname(), os.getpid(), f"{os.getpid()}-{secrets.token_hex(8)}", _user()),
+        owner=lock_owner(),
         alive=is_alive,
         local=host.local,
         stop=stop,
         plan=plan,
         resume_argv=_resume_argv(resume) if resume else (),
         resume_files=(resume,) if resume else (),
-        mirror=lambda line: log.write(f"{host}.journal", line if line.endswith("\n") else line + "\n"),
+        mirror=mirror_of(log, host),
     )
     return HostOutcome(str(host), report.code, run=report)
+
+
+def lock_owner() -> Owner:
+    """Who takes a host's lock: this process, by a name that no other run has."""
+    return Owner(socket.gethostname(), os.getpid(), f"{os.getpid()}-{secrets.token_hex(8)}", _user())
+
+
+def mirror_of(log: RunLog, host: Host) -> Callable[[str], None]:
+    """Where the host's journal is copied to, line by line."""
+    return lambda line: log.write(f"{host}.journal", line if line.endswith("\n") else line + "\n")
 
 
 def _resume_spec(spec: Spec, run_id: str) -> str:

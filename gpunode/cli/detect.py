@@ -66,5 +66,10 @@ def _text(report: FleetReport, style: object) -> str:
     from gpunode.render.style import Style
 
     assert isinstance(style, Style)
-    names = {card.id: card.name for card in load_catalog().cards}
-    return "\n\n".join(detect_text(h.facts, style, names=names) for h in report.hosts if h.facts)
+    catalog = load_catalog()
+    names = {card.id: card.name for card in catalog.cards}
+    texts = []
+    for facts in (h.facts for h in report.hosts if h.facts):
+        distro = catalog.distro(facts.os)
+        texts.append(detect_text(facts, style, names=names, system=distro.name if distro else None))
+    return "\n\n".join(texts)

@@ -56,7 +56,8 @@ class WantedOptions:
 
     spec: Annotated[Path | None, _option("--spec", metavar="FILE", help="YAML; flags win over it.")] = None
     driver: Annotated[
-        str | None, _option("--driver", metavar="auto|none|BRANCH|VERSION", help="Driver: 580, or 580.178.04.")
+        str | None,
+        _option("--driver", metavar="auto|none|BRANCH|VERSION", help="Driver: 580, or 580.178.04; none removes it."),
     ] = None
     flavour: Annotated[str | None, _option("--flavour", metavar="auto|open|proprietary", help="Kernel modules.")] = None
     driver_source: Annotated[
@@ -68,8 +69,13 @@ class WantedOptions:
     toolkit_channel: Annotated[
         str | None, _option("--toolkit-channel", metavar="stable|experimental", help="Its repository.")
     ] = None
+    ctk_set: Annotated[
+        list[str] | None,
+        _option("--ctk-set", metavar="KEY=VALUE", help="A setting of the toolkit's own config.toml. Repeatable."),
+    ] = None
     runtime: Annotated[
-        str | None, _option("--runtime", metavar="auto|none|NAMES", help="docker,containerd: engines to configure.")
+        str | None,
+        _option("--runtime", metavar="auto|none|NAMES", help="docker,containerd,k3s,...: engines to configure."),
     ] = None
     no_default: Annotated[
         bool, _option("--no-default", help="Leave the default runtime: nvidia by RuntimeClass or CDI only.")
@@ -84,7 +90,12 @@ class WantedOptions:
     hold: Annotated[
         bool | None, typer.Option("--hold/--no-hold", help="Keep the packages' versions (default).", show_default=False)
     ] = None
-    mirror: Annotated[str | None, _option("--mirror", metavar="URL", help="A mirror of NVIDIA's repositories.")] = None
+    cuda: Annotated[
+        str | None, _option("--cuda", metavar="none|VERSION", help="CUDA toolkit beside the driver: 13.0.")
+    ] = None
+    mirror: Annotated[
+        str | None, _option("--mirror", metavar="URL|FOLDER", help="A mirror of NVIDIA's repositories, or a local one.")
+    ] = None
     trust_key: Annotated[
         list[str] | None,
         _option("--trust-key", metavar="FINGERPRINT", help="One more repository key, 40 hex digits. Repeatable."),
@@ -93,6 +104,13 @@ class WantedOptions:
     allow_no_gpu: Annotated[bool, _option("--allow-no-gpu", help="No card is fine: an image is made.")] = False
     allow_container_restart: Annotated[
         bool, _option("--allow-container-restart", help="Containers may be restarted where an engine needs it.")
+    ] = False
+    mig: Annotated[
+        list[str] | None,
+        _option("--mig", metavar="CARDS=PROFILES", help="all=1g.10gb:7, 2330=3g.40gb:2, all=off. Repeatable."),
+    ] = None
+    allow_gpu_in_use: Annotated[
+        bool, _option("--allow-gpu-in-use", help="The driver may be replaced while programs use the cards.")
     ] = False
     expect_gpus: Annotated[
         str | None, _option("--expect-gpus", metavar="N", help="A node with fewer cards fails its check.")

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from gpunode.cli.options import OutputOptions
-from gpunode.errors import UsageError
+from gpunode.errors import GpunodeError, UsageError
 from gpunode.render.style import Style, style_for
 
 FORMATS = ("text", "json", "jsonl")
@@ -45,13 +45,39 @@ def deliver(text: str, options: OutputOptions) -> None:
     if options.output:
         write_whole(options.output, text, "--output")
     else:
-        sys.stdout.write(encodable(text if text.endswith("\n") else text + "\n", sys.stdout.encoding))
+        encoding = sys.stdout.encoding if sys.stdout else None
+        to_stdout(encodable(text if text.endswith("\n") else text + "\n", encoding).encode(encoding or "ascii"))
+
+
+def to_stdout(data: bytes) -> None:
+    """Raises GpunodeError where stdout is closed or full. A reader that has left (head, less) has seen enough."""
+    problem = "stdout is closed, so the result cannot be printed"
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
+            return
+    except OSError as error:
+        problem = f"the result cannot be printed: {error.strerror}"
+        # Python flushes stdout once more at exit, and that must not fail as well.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            return
+    raise GpunodeError(problem, evidence="what was asked for was done", remedy="--output FILE keeps the result")
 
 
 def encodable(text: str, encoding: str | None) -> str:
     """`text` without what stdout's encoding lacks: under LANG=C the dots and arrows become question marks."""
     known = encoding or "ascii"
     return text.encode(known, "replace").decode(known)
+
+
+def check_writable(options: OutputOptions) -> None:
+    """Raises UsageError before anything is done, where --output could not be written afterwards."""
+    if options.output and not os.access(options.output.parent, os.W_OK | os.X_OK):
+        why = OSError(0, "its folder is not there, or is not yours to write to")
+        raise _unwritable(options.output, "--output", why)
 
 
 def write_whole(path: Path, text: str, flag: str) -> None:

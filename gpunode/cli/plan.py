@@ -32,6 +32,9 @@ def plan(
         Path | None,
         typer.Option("--save", metavar="FILE", help="Save the plan for `setup --plan`.", show_default=False),
     ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Only why this driver and no other, and when that expires.")
+    ] = False,
 ) -> int:
     from gpunode.cli.hosts import open_hosts
     from gpunode.cli.output import chosen_format, result_style, write_whole
@@ -48,11 +51,12 @@ def plan(
         report = look_at(named, hosts, output, lambda host: planned(host, spec))
         if save and report.hosts[0].plan:
             write_whole(save, plan_to_json(report.hosts[0].plan), "--save")
-        return finish("plan", report, output, lambda report: plans_of(report, result_style(output)))
+        return finish("plan", report, output, lambda report: plans_of(report, result_style(output), explain=explain))
 
 
 def planned(host: Host, spec: Spec) -> HostOutcome:
     """One host's plan from fresh facts."""
+    from gpunode.apply.ask import with_answers
     from gpunode.catalog.load import load_catalog
     from gpunode.errors import ExitCode
     from gpunode.facts.collect import collect
@@ -60,13 +64,18 @@ def planned(host: Host, spec: Spec) -> HostOutcome:
     from gpunode.planner.plan import make_plan
 
     facts = collect(host.transport)
-    return HostOutcome(str(host), ExitCode.DONE, plan=make_plan(facts, spec, load_catalog()))
+    plan = make_plan(facts, spec, load_catalog())
+    if not host.recorded:
+        plan = with_answers(plan, host.transport)
+    return HostOutcome(str(host), ExitCode.DONE, plan=plan)
 
 
-def plans_of(report: FleetReport, style: object) -> str:
-    """The plans of all hosts that have one; equal plans once."""
-    from gpunode.render.plan_text import plans_text
+def plans_of(report: FleetReport, style: object, *, explain: bool = False) -> str:
+    """The plans of all hosts that have one; equal plans once. `explain`: the reasons for the driver instead."""
+    from gpunode.render.plan_text import explanation_text, plans_text
     from gpunode.render.style import Style
 
     assert isinstance(style, Style)
+    if explain:
+        return "\n\n".join(explanation_text(h.plan, style) for h in report.hosts if h.plan)
     return plans_text([h.plan for h in report.hosts if h.plan], style)

@@ -99,17 +99,17 @@ def _run(
         report = FleetReport((HostOutcome(str(named[0]), ExitCode.DONE, plan=saved),))
     else:
         report = look_at(named, hosts, output, lambda host: _settled(host, spec))
-    changes = [h for h in report.hosts if h.plan and not h.plan.empty]
+    changes = [h for h in report.hosts if h.plan and (h.plan.steps or h.plan.reboot)]
     recorded = any(host.recorded for host in named)
     if recorded or not any(h.plan for h in report.hosts):
         return finish("setup", report, output, lambda report: _shown(report, output, recorded))
-    _show_plan(report, output)
+    show_plans(report, output)
     say_problems(report)  # before the question: these hosts stay as they are
-    if ask and changes and not _agreed(changes):
+    if ask and changes and not agreed(changes):
         print("gpunode: nothing was changed", file=sys.stderr)
         return int(ExitCode.FAILED)
     done = apply_plans(named, report, hosts, output)
-    return finish("setup", done, output, lambda done: _ended(done, output), told=len(named) > 1)
+    return finish("setup", done, output, lambda done: ended_text(done, output), told=len(named) > 1)
 
 
 def _settled(host: Host, spec: Spec) -> HostOutcome:
@@ -130,7 +130,7 @@ def _shown(report: FleetReport, output: OutputOptions, recorded: bool) -> str:
     return f"{text}\n\nThis host is a recording: setup only shows its plan." if recorded and text else text
 
 
-def _show_plan(report: FleetReport, output: OutputOptions) -> None:
+def show_plans(report: FleetReport, output: OutputOptions) -> None:
     """On stderr: stdout is for the result, and the question follows on the terminal."""
     from gpunode.cli.output import encodable, progress_style
     from gpunode.cli.plan import plans_of
@@ -139,7 +139,7 @@ def _show_plan(report: FleetReport, output: OutputOptions) -> None:
         print(encodable(plans_of(report, progress_style(output)), sys.stderr.encoding), end="\n\n", file=sys.stderr)
 
 
-def _agreed(changes: list[HostOutcome]) -> bool:
+def agreed(changes: list[HostOutcome]) -> bool:
     from gpunode.render.wording import count
 
     steps = sum(len(h.plan.steps) for h in changes if h.plan)
@@ -148,7 +148,7 @@ def _agreed(changes: list[HostOutcome]) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _ended(report: FleetReport, output: OutputOptions) -> str:
+def ended_text(report: FleetReport, output: OutputOptions) -> str:
     from gpunode.cli.output import result_style
     from gpunode.render.run_text import fleet_run_text, run_text
 

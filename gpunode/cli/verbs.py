@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import typer
 
-from gpunode.cli import catalog, check, detect, plan, setup
+from gpunode.cli import catalog, check, detect, plan, runtime, setup, undo
 from gpunode.errors import UsageError
 
 app = typer.Typer(
@@ -34,7 +34,7 @@ def _root(
         print(context.get_help())
 
 
-for _module in (detect, plan, setup, check, catalog):
+for _module in (detect, plan, setup, check, undo, runtime, catalog):
     _module.register(app)
 
 

@@ -12,11 +12,16 @@ from gpunode.render.wording import count, printable, size
 LABEL = 12
 
 
-def detect_text(host: HostFacts, style: Style = PLAIN, *, names: Mapping[str, str] | None = None) -> str:
-    """The host in lines, no newline at the end. `names`: PCI device id -> what its maker calls it ("2330")."""
-    head = " · ".join(
-        (host.os.pretty_name or host.os.id or "unknown system", f"Linux {host.kernel.release}", _where(host))
-    )
+def detect_text(
+    host: HostFacts, style: Style = PLAIN, *, names: Mapping[str, str] | None = None, system: str | None = None
+) -> str:
+    """The host in lines, no newline at the end.
+
+    `names`: PCI device id -> what its maker calls it ("2330"). `system`: "Debian 12", where the catalog knows it, so
+    that a plan names it alike.
+    """
+    system = system or host.os.pretty_name or host.os.id or "unknown system"
+    head = " · ".join((system, f"Linux {host.kernel.release}", _where(host)))
     name = printable(host.target)
     rows = (
         ("GPUs", _gpus(host, names or {})),
@@ -89,9 +94,11 @@ def _kernel(host: HostFacts) -> str:
 
 
 def _runtime(runtime: RuntimeFacts) -> str:
-    state = "running" if runtime.active else "not running"
+    name = runtime.label if runtime.user else runtime.name
+    state = ("running" if runtime.active else "not running") if runtime.unit else "without a daemon"
     default = f", default {runtime.effective_default} ({runtime.effective_source})" if runtime.effective_default else ""
-    return f"{runtime.name} {runtime.version or '(version not known)'}, {state}{default}, {runtime.config_path}"
+    carried = f" {runtime.carrier}: containerd" if runtime.carrier else ""
+    return f"{name}{carried} {runtime.version or '(version not known)'}, {state}{default}, {runtime.config_path}"
 
 
 def _kubernetes(host: HostFacts) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Sequence
 
-from gpunode.model.plan import Action, Plan, PutFile, Reboot, RemoveFile, Run, Step
+from gpunode.model.plan import Action, Answer, Plan, PutFile, Reboot, RemoveFile, Run, Step
 from gpunode.model.spec import RebootPolicy
 from gpunode.render.style import PLAIN, Style, hang, paint
 from gpunode.render.wording import count, fold_hosts, printable
@@ -16,10 +17,23 @@ LABEL = 9  # columns of "Kept     "
 def plan_text(plan: Plan, style: Style = PLAIN, *, target: str | None = None) -> str:
     """The plan in lines, no newline at the end; `target` stands for several hosts with the same plan."""
     lines = _summary(plan, target, style)
+    if style.verbose > 0 and plan.explanation:
+        lines += ["", *_labelled(plan.explanation, style)]
     if plan.steps:
-        lines += ["", *_steps(plan.steps, style)]
+        lines += ["", *_steps(plan, style)]
     lines += ["", *_ending(plan, style)]
     return "\n".join(lines)
+
+
+def explanation_text(plan: Plan, style: Style = PLAIN) -> str:
+    """The host, the driver's choice, and why it is this one; no steps."""
+    said = ["", *_labelled(plan.explanation, style)] if plan.explanation else ["", "No driver is chosen here."]
+    return "\n".join([*_summary(plan, None, style), *said])
+
+
+def _labelled(lines: Sequence[str], style: Style) -> list[str]:
+    """Lines "Label    text", each as wide as the terminal; the label stands once."""
+    return [shown for line in lines for shown in hang(style, f"{line[:LABEL]:<{LABEL}}", line[LABEL:])]
 
 
 def plans_text(plans: Sequence[Plan], style: Style = PLAIN) -> str:
@@ -62,15 +76,28 @@ def _same_name(hostname: str, target: str) -> bool:
     return not hostname or hostname.partition(".")[0].lower() == dialled.partition(".")[0].lower()
 
 
-def _steps(steps: Sequence[Step], style: Style) -> list[str]:
+def _steps(plan: Plan, style: Style) -> list[str]:
+    steps, answers = plan.steps, {answer.step: answer for answer in plan.answers}
     names = min(max(len(s.id) for s in steps), 24) + 2
     lines = []
     for number, step in enumerate(steps, 1):
         lead = f"{number:>3}  {step.id:<{names}}"
         lines += hang(style, lead, step.title)
+        lines += _answer(answers.get(step.id), len(lead), style)
         if style.verbose > 0:
             lines += _details(step, style)
     return lines
+
+
+def _answer(answer: Answer | None, indent: int, style: Style) -> list[str]:
+    """ "the resolver: install 14, upgrade 1 (libc6 2.36-9)": what is more than an install is named."""
+    if answer is None or not answer.changes:
+        return []
+    words = [change.split(" ", 1) for change in answer.changes]
+    counts = Counter(word[0] for word in words)
+    more = [f"{verb} {rest[0]}" for verb, *rest in words if verb != "install" and rest][:8]
+    said = ", ".join(f"{verb} {count}" for verb, count in counts.items()) + (f" ({'; '.join(more)})" if more else "")
+    return hang(style, " " * indent, f"the resolver would {said}")
 
 
 def _details(step: Step, style: Style) -> list[str]:
@@ -101,20 +128,30 @@ def action_words(action: Action) -> str:
 
 
 def _ending(plan: Plan, style: Style) -> list[str]:
-    lines = []
-    if plan.kept:
-        lines += hang(style, f"{'Kept':<{LABEL}}", " · ".join(k.text for k in plan.kept))
+    said = [("Kept", " · ".join(k.text for k in plan.kept))] if plan.kept else []
+    said += [("Left", left.text) for left in (plan.undo.left if plan.undo else ())]
+    said += _then(plan)
+    if plan.steps and style.verbose == 0:
+        said.append(("Details", f"-v shows why, commands and diffs of {_all(len(plan.steps))}"))
+    return [line for label, text in said for line in hang(style, f"{label:<{LABEL}}", text)]
+
+
+def _then(plan: Plan) -> list[tuple[str, str]]:
+    """What comes after the steps, with its label."""
     if plan.empty:
-        lines += hang(style, f"{'Then':<{LABEL}}", "nothing: this host is as the spec wants it")
-    elif plan.reboot:
+        nothing = "there is nothing to undo" if plan.undo else "this host is as the spec wants it"
+        return [("Then", f"nothing: {nothing}")]
+    if plan.reboot and plan.console:
+        return [("Then", f"reboot once: {plan.reboot}"), ("Console", plan.console)]
+    if plan.reboot:
         again = plan.spec.reboot is RebootPolicy.IF_NEEDED
         how = "setup does it and goes on" if again else "--reboot if-needed does it and goes on"
-        lines += hang(style, f"{'Then':<{LABEL}}", f"reboot once: {plan.reboot} ({how})")
-    elif plan.replan_after:
-        lines += hang(style, f"{'Then':<{LABEL}}", "look at the host again, for what the packages bring with them")
-    if plan.steps and style.verbose == 0:
-        lines += hang(style, f"{'Details':<{LABEL}}", f"-v shows why, commands and diffs of {_all(len(plan.steps))}")
-    return lines
+        return [("Then", f"reboot once: {plan.reboot} ({how})")]
+    if plan.by_hand:
+        return [("By hand", words) for words in plan.by_hand]
+    if plan.replan_after:
+        return [("Then", "look at the host again, for what the packages bring with them")]
+    return []
 
 
 def _all(steps: int) -> str:

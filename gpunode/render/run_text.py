@@ -47,7 +47,11 @@ def _body(report: RunReport, style: Style) -> list[str]:
     said = {text for s in report.steps if s.error for text in (s.error, f"{s.id}: {s.error}")}
     if report.error in said:
         return lines
-    for label, text in (("problem", report.error), ("reboot", report.reboot)):
+    for label, text in (
+        ("problem", report.error),
+        ("reboot", report.reboot),
+        *(("by hand", w) for w in report.by_hand),
+    ):
         lines += hang(style, f"  {label:<10}", text) if text else []
     return lines + _more(report.evidence, report.remedy, style)
 
@@ -59,8 +63,11 @@ def _meaning(code: ExitCode) -> str:
 def _headline(report: RunReport) -> str:
     done = sum(s.status is StepStatus.DONE for s in report.steps)
     if report.code is ExitCode.DONE:
-        return f"{count(done, 'step')} done" if done else "nothing to do: this host is as the spec wants it"
-    return CODE_WORDS[report.code] + (f" after {count(done, 'step')} done" if done else "")
+        undo = report.plan is not None and report.plan.undo is not None
+        nothing = "nothing to undo" if undo else "nothing to do: this host is as the spec wants it"
+        return f"{count(done, 'step')} done" if done else nothing
+    words = "needs a person's hand" if report.by_hand else CODE_WORDS[report.code]
+    return words + (f" after {count(done, 'step')} done" if done else "")
 
 
 def _step(step: StepResult, style: Style) -> list[str]:

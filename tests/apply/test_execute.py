@@ -30,7 +30,7 @@ def run(
     run_id: str = "r1",
 ) -> tuple[StepResult, ...]:
     heard: list[Event] = [] if events is None else events
-    plan = Plan("testhost", Spec(), "", (), steps)
+    plan = Plan("testhost", Spec(), "", (), steps=steps)
     return execute(
         plan, machine, run_id=run_id, on_event=heard.append, stop=stop, pause=lambda _: None, clock=lambda: 0.0
     )
@@ -152,6 +152,13 @@ def test_a_retry_waits_and_tries_again(machine: Machine, tmp_path: Path) -> None
     assert [c.code for c in result.commands] == [1, 0]
 
 
+def test_an_answer_that_is_a_receipt_is_kept_on_the_host(machine: Machine) -> None:
+    """Which versions were found after an install can be read there a year later."""
+    run(machine, step("a", Run(("echo", "595.91.07: libcuda1"), receipt=True, says="check"), Run(("echo", "chatter"))))
+    (answer,) = (e for e in parse_journal(machine.journal) if e["kind"] == "answer")
+    assert (answer["step"], answer["says"], answer["text"]) == ("a", "check", "595.91.07: libcuda1")
+
+
 def test_a_command_over_its_limit_is_ended_and_said_so(machine: Machine) -> None:
     (result,) = run(machine, step("a", Run(("sleep", "30"), timeout_s=1)))
     assert "did not end within 1 s" in result.error
@@ -202,3 +209,14 @@ def test_the_journal_is_roots_alone_and_closes_a_torn_line(machine: Machine) -> 
     lines = machine.journal.splitlines()
     assert lines[0] == '{"kind": "run-be'
     assert json.loads(lines[1])["kind"] == "run-begin"
+
+
+@pytest.mark.parametrize(
+    ("code", "remedy"),
+    [(65, "take another kernel"), (100, "mend what it names, then run gpunode setup again")],
+    ids=["the code that it was written for", "any other code"],
+)
+def test_a_commands_own_remedy_is_for_its_exit_code_alone(machine: Machine, code: int, remedy: str) -> None:
+    refused = Run(("sh", "-c", f"exit {code}"), remedies=((65, "take another kernel"),))
+    (result,) = run(machine, step("a", refused))
+    assert result.remedy == remedy

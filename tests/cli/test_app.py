@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from gpunode.cli.app import main
+from gpunode.cli.catalog import TABLES
 
+EXAMPLES = Path(__file__).parents[2] / "examples" / "hosts"
 VERBS = ("detect", "plan", "setup", "check", "catalog")
 
 
@@ -39,7 +41,7 @@ VERBS = ("detect", "plan", "setup", "check", "catalog")
         (["check", "--user", "root"], "--ssh"),
         (["check", "--become-pass-file", "/nosuch"], "/nosuch"),
         (["check", "--explain", "rt.nosuch"], "gpunode check --list"),
-        (["catalog", "cars"], "gpus, branches, distros"),
+        (["catalog", "cars"], "gpus, architectures, nvswitches, branches"),
         (["catalog", "gpus", "--id", "xyz"], "four hex digits"),
         (["setup", "--plan", "/nosuch.json"], "cannot be read"),
         (["plan", "--nosuch"], "gpunode plan --help"),
@@ -68,6 +70,15 @@ def test_every_verb_shows_two_examples(verb: str, capsys: pytest.CaptureFixture[
     examples = capsys.readouterr().out.partition("Examples:")[2].strip().splitlines()
     assert len(examples) == 2
     assert all(line.strip().startswith(f"gpunode {verb}") for line in examples)
+
+
+@pytest.mark.parametrize("host", ["debian12-l4", "el9-a10", "ubuntu2204-t4"])
+def test_detect_and_plan_name_the_distribution_alike(host: str, capsys: pytest.CaptureFixture[str]) -> None:
+    heads = []
+    for verb in ("detect", "plan"):
+        assert main([verb, "--recorded", str(EXAMPLES / host)]) == 0
+        heads.append(capsys.readouterr().out.partition(" · ")[0])
+    assert heads[0] == heads[1]
 
 
 def test_version_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -107,3 +118,14 @@ def test_a_fault_of_ours_is_one_line_and_a_file(
     (log,) = (tmp_path / "gpunode" / "runs").glob("crash-*.log")
     assert str(log) in said
     assert "ValueError: odd" in log.read_text()
+
+
+@pytest.mark.parametrize("table", [table for table in TABLES if table != "support"])
+def test_every_table_of_the_catalog_shows_source_and_grade_of_its_rows(
+    table: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["catalog", table]) == 0
+    heads, *rows = capsys.readouterr().out.splitlines()
+    assert heads.split()[-3:] == ["grade", "checked", "source"]
+    assert rows
+    assert all("sourced" in row or "derived" in row or "FROM MEMORY" in row for row in rows)

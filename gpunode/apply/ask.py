@@ -1,0 +1,42 @@
+"""What the host's own resolver says to a plan, before anything is changed: shown with the plan, never relied on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from gpunode.apply.shell import shell_line
+from gpunode.model.plan import Answer, Plan, Run, Step
+from gpunode.transport.base import Transport
+
+
+def with_answers(plan: Plan, transport: Transport) -> Plan:
+    """`plan` with the resolver's answer to each step that it can be asked about from here.
+
+    Not before the plan adds a repository or a pin: until then the resolver would speak about other packages. A resolver
+    that fails says so in its step, and setup asks it again as that step's first act.
+    """
+    if any(step.id.startswith("repo.") for step in plan.steps):
+        return plan
+    return replace(plan, answers=tuple(_asked(plan, transport)))
+
+
+def _asked(plan: Plan, transport: Transport) -> Iterator[Answer]:
+    for step in plan.steps:
+        run = _question(step)
+        if run is None:
+            continue
+        words = ("env", *(f"{name}={value}" for name, value in run.env), *run.argv)
+        done = transport.run(f"exec {shell_line(words)}", stdin=run.stdin.encode(), timeout_s=run.timeout_s)
+        if done.code == 0:
+            yield Answer(step.id, tuple(done.stdout.decode("utf-8", "replace").splitlines()))
+
+
+def _question(step: Step) -> Run | None:
+    """The step's read-only question to the resolver; None where something changes packages or files before it."""
+    for action in step.actions:
+        if not isinstance(action, Run) or action.packages or action.files:
+            return None
+        if action.looks and action.receipt:
+            return action
+    return None

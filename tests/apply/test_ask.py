@@ -1,0 +1,58 @@
+"""The resolver is asked read-only, where its answer would be about this plan."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpunode.apply.ask import with_answers
+from gpunode.model.plan import Answer, Plan, PutFile, Run, Step
+from gpunode.model.spec import Spec
+from gpunode.render.plan_text import plan_text
+from tests.apply.machine import Machine
+
+ASK = Run(
+    ("sh", "-s"), env=(("LANG", "C"),), stdin='echo "install a 1"; echo "remove b $LANG"', looks=True, receipt=True
+)
+FAILS = Run(("sh", "-s"), stdin="echo no such package >&2; exit 100", looks=True, receipt=True)
+REFRESH = Run(("apt-get", "update"))
+INSTALL = Run(("apt-get", "install", "a"), packages=("a",))
+ANSWER = (Answer("toolkit.install", ("install a 1", "remove b C")),)
+
+
+def plan(*actions: Run | PutFile, before: str = "kernel.nouveau") -> Plan:
+    steps = (Step(before, "before", "", ()), Step("toolkit.install", "install a", "", actions))
+    return Plan("testhost", Spec(), "now", ("testhost   Debian 12",), steps)
+
+
+@pytest.mark.parametrize(
+    ("made", "answers"),
+    [
+        (plan(ASK, INSTALL), ANSWER),
+        (plan(REFRESH, ASK, INSTALL), ANSWER),
+        (plan(ASK, INSTALL, before="repo.cuda"), ()),
+        (plan(PutFile("/etc/apt/preferences.d/x", "pin"), ASK), ()),
+        (plan(Run(("apt-get", "install", "pin"), packages=("pin",)), ASK), ()),
+        (plan(INSTALL), ()),
+        (plan(FAILS, INSTALL), ()),
+    ],
+    ids=[
+        "asked",
+        "by today's index",
+        "not before a repository is there",
+        "not before a pin is written",
+        "not before a pinning package is in",
+        "nothing to ask",
+        "a resolver that fails is asked again by setup",
+    ],
+)
+def test_what_is_asked(tmp_path: Path, made: Plan, answers: tuple[Answer, ...]) -> None:
+    machine = Machine(tmp_path)
+    assert with_answers(made, machine).answers == answers
+    assert not any("apt-get" in script for script in machine.scripts)
+
+
+def test_what_is_more_than_an_install_is_named(tmp_path: Path) -> None:
+    shown = plan_text(with_answers(plan(ASK, INSTALL), Machine(tmp_path)))
+    assert "the resolver would install 1, remove 1 (remove b C)" in shown
