@@ -15,7 +15,7 @@ system_packages() {
     done
     [ -n "$missing" ] || return 0
     say "installing system packages:$missing"
-    export DEBIAN_FRONTEND=noninteractive
+    export DEBIAN_FRONTEND=noninteractive DEBCONF_NOWARNINGS=yes
     # shellcheck disable=SC2086  # a list of names
     apt-get install -y -qq --no-install-recommends $missing >/dev/null 2>&1 ||
         { apt-get update -qq && apt-get install -y -qq --no-install-recommends $missing >/dev/null; }

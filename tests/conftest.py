@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import subprocess
 from pathlib import Path
@@ -11,7 +12,20 @@ import pytest
 
 # These rooms run real shells, sshd or the packaged product; everything else is text in, value out.
 REAL_ROOMS = ("facts", "runtimes", "transport", "apply", "lab", "cli", "fleet")
-REAL_FILES = ("test_converge.py", "test_packaging.py", "test_scripts.py", "test_readme.py", "test_fetch_key.py")
+REAL_FILES = (
+    "test_converge.py",
+    "test_packaging.py",
+    "test_scripts.py",
+    "test_readme.py",
+    "test_fetch_key.py",
+    "test_at_lead_version.py",
+    "test_module_scripts.py",
+    "test_repo_scripts.py",
+)
+
+# A shell starts its background jobs with SIGINT ignored (`scripts/test &`, nohup), and so would every child of this
+# process; tests that press Ctrl-C are about a gpunode that a person typed.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class TouchedTheWorld(BaseException):

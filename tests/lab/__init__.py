@@ -6,6 +6,7 @@ that answers under the vendor's real names (dns.py, web.py, authority.py). gpuno
 
     tests/lab/images/build.sh bookworm trixie sid      # once, minutes
     tests/lab/run.sh python -m pytest tests/lab        # in a network namespace of its own: nothing can leave
+    scripts/test --real                                # tests/lab/real: Debian's true driver instead of the stubs; slow
 """
 
 from .host import Host

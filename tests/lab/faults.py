@@ -16,6 +16,7 @@ DRIVER = {
     "nouveau": "from the next boot nouveau holds the cards, unless it is blacklisted",
     "secure_boot": "from the next boot the firmware says that Secure Boot is on",
     "dkms_fail": "the module does not build; the kernel package is left half-configured",
+    "dkms_fail_next": "as dkms_fail, but only for kernels that do not run",
     "dkms_slow": "building takes this many seconds (value)",
     "smi_hang": "nvidia-smi does not return",
     "fabric_fail": "nvidia-fabricmanager starts and fails",

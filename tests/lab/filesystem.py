@@ -44,7 +44,8 @@ class Filesystem:
             layer = self.directory / "layer"
             layer.mkdir()
             sh("mount", "-t", "tmpfs", "-o", f"size={self.tmpfs_root},mode=755", "tmpfs", layer)
-        for path in (self._upper, self._work, self.root, self.data / "docker", self.data / "containerd"):
+        engines = (self.data / name for name in ("docker", "containerd", "podman"))
+        for path in (self._upper, self._work, self.root, *engines):
             path.mkdir(parents=True, exist_ok=True)
         self.mount()
 

@@ -53,6 +53,7 @@ class Host:
                 self.files.data / "docker": "/var/lib/docker",
                 self.files.data / "containerd": "/var/lib/containerd",
                 self.state: STATE,
+                **({self.files.data / "podman": "/var/lib/containers"} if recipe.runtime == "podman" else {}),
             },
             console=directory / "console.log",
         )

@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 from types import TracebackType
 
-from . import authority, hardware, images, network, repositories
+from . import authority, foreign, hardware, images, network, repositories
 from .cgroups import unified
 from .dns import Dns
 from .host import Host, Recipe
@@ -25,6 +25,8 @@ TOOLS = (
     "openssl",
     "gpg",
     "apt-ftparchive",
+    "rpmbuild",
+    "createrepo_c",
     "dpkg-deb",
     "setpriv",
     "nsenter",
@@ -41,7 +43,8 @@ def why_not() -> str | None:
         return f"not installed: {', '.join(missing)}; run tests/lab/images/build.sh"
     if network.has_default_route():
         return "not in a network namespace of its own; start it with tests/lab/run.sh"
-    unbuilt = [suite for name, suite in images.SUITES.items() if not images.is_built(name)]
+    every = {**images.SUITES, **images.FOREIGN}
+    unbuilt = dict.fromkeys(suite for name, suite in every.items() if not images.is_built(name))
     if unbuilt:
         return f"no image of {', '.join(unbuilt)}; run tests/lab/images/build.sh {' '.join(unbuilt)}"
     if unified() is None:
@@ -92,25 +95,27 @@ class Lab:
         files: dict[str, str] | None = None,
         disk: int | None = None,
         tmpfs_root: str | None = None,
+        above: tuple[Path, ...] = (),
         name: str | None = None,
         start: bool = True,
         wait: bool = True,
     ) -> Host:
         """A new host, booted until its sshd answers.
 
-        distribution is a key of images.SUITES, gpu one of hardware.MACHINES, runtime None, "docker" or "containerd";
-        disk is MiB of a real ext4, tmpfs_root a size such as "40M"; files are written before the first boot.
+        distribution is a key of images.SUITES or images.FOREIGN, gpu one of hardware.MACHINES, runtime None, "docker",
+        "containerd", "podman" or "rootless" (docker, with what a user's own one needs); disk is MiB of a real ext4,
+        tmpfs_root a size such as "40M"; above are further image layers, topmost first; files are written before the
+        first boot.
         """
         number = self._next_number()
-        recipe = Recipe(
-            distribution, gpu, runtime, dict(files or {}), images.layers(distribution, runtime), disk, tmpfs_root
-        )
+        lower = (*above, *images.layers(distribution, runtime))
+        recipe = Recipe(distribution, gpu, runtime, dict(files or {}), lower, disk, tmpfs_root)
         host = Host(name or f"node{number}", number, self.run_directory, self.key, recipe)
         if host.name in self.hosts:
             raise ValueError(f"{host.name} exists already")
         self.hosts[host.name] = host
         host.files.create()
-        _furnish(host, self.trust)
+        _furnish(host, self.trust, self.web.root)
         if start:
             host.start(wait=wait)
         return host
@@ -155,7 +160,7 @@ def _end_tidily() -> None:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
-def _furnish(host: Host, trust: authority.Trust) -> None:
+def _furnish(host: Host, trust: authority.Trust, web: Path) -> None:
     """What makes an image this host: name, address, trust, package sources, cards, units, the test's files."""
     host.write("/etc/hostname", f"{host.name}\n")
     host.write("/etc/hosts", f"127.0.0.1 localhost\n{host.addr} {host.name}\n")
@@ -163,7 +168,10 @@ def _furnish(host: Host, trust: authority.Trust) -> None:
     host.write("/etc/lab-gateway", f"{network.GATEWAY}\n")
     host.write("/etc/resolv.conf", f"nameserver {network.GATEWAY}\n")
     authority.believe(host, trust)
-    _set_package_sources(host, trust)
+    if host.recipe.distribution in images.FOREIGN:
+        foreign.disguise(host, trust, web)
+    else:
+        _set_package_sources(host, trust)
     hardware.fit(host)
     _enable_runtime(host)
     for path, text in host.recipe.files.items():

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from .cgroups import kill_cgroup, remove_cgroup
 from .network import BRIDGE, delete_port
+from .shell import sh
 
 REBOOT_ASKED = 133  # nspawn's exit status under --keep-unit when the host rebooted itself
 START_LIMIT_S = 60.0
@@ -117,6 +118,11 @@ class Machine:
                 self._supervisor.join(STOP_LIMIT_S)
         delete_port(self.name)
         remove_cgroup(self.cgroup)
+        # A killed nspawn (254 and later) leaves this mount behind, and the next of that name would refuse to start.
+        export = Path("/run/systemd/nspawn/unix-export") / self.name
+        if os.path.ismount(export):
+            sh("umount", export)
+            export.rmdir()
 
 
 def _nspawn(name: str, hostname: str, root: Path, binds: dict[Path, str]) -> list[str]:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+from . import foreign_repositories
 from .authority import Signer, Trust
 from .images import SUITES
 from .shell import sh
@@ -65,6 +66,8 @@ def _build_all(root: Path, trust: Trust) -> None:
     _build_cuda(root / CUDA, trust.vendor, scratch)
     _build_toolkit(root / TOOLKIT, trust.vendor, scratch)
     _build_debian(root / DEBIAN_HOST / "debian", trust.debian, scratch)
+    foreign_repositories.build_rpm(root, trust.vendor, trust.debian, scratch)
+    foreign_repositories.build_arch(root, trust.debian)
     shutil.rmtree(scratch)
 
 
@@ -162,6 +165,7 @@ def _recipe_hash(trust: Trust) -> str:
     here = Path(__file__).parent
     sources = [
         Path(__file__),
+        here / "foreign_repositories.py",
         *sorted(path for path in (here / "stubs").rglob("*") if path.is_file() and path.suffix != ".pyc"),
     ]
     seal = hashlib.sha256("\n".join((os.uname().release, trust.vendor.fingerprint, trust.debian.fingerprint)).encode())

@@ -280,10 +280,11 @@ def test_an_invalid_config_toml_is_left_alone(lab: Lab, twin: Host, me: Controll
     ("make", "word"),
     [
         (f"mkdir {DAEMON_JSON}", "not a regular file"),
+        (f"ln -s /mnt/site.json {DAEMON_JSON}", "a symbolic link to /mnt/site.json, which is missing"),
         (f"printf '{{\\377\\n}}\\n' >{DAEMON_JSON}", "daemon.json:1:2"),
         (f"head -c 3000000 /dev/zero | tr '\\0' ' ' >{DAEMON_JSON}", "over 131072 bytes"),
     ],
-    ids=["a folder", "not text", "huge"],
+    ids=["a folder", "a dangling link", "not text", "huge"],
 )
 def test_an_unreadable_daemon_json_is_left_alone(lab: Lab, node: Host, me: Controller, make: str, word: str) -> None:
     with kept(node, DAEMON_JSON):
@@ -385,7 +386,7 @@ def test_a_package_manager_that_stays_locked_is_given_up_and_its_holder_named(
     transport = Ssh(parse_target(node.name), options)
     notes: list[Event] = []
     with package_lock(node, 60):
-        plan = Plan(node.name, Spec(), "", (), (step,))
+        plan = Plan(node.name, Spec(), "", (), steps=(step,))
         (result,) = execute(plan, transport, run_id="locked", on_event=notes.append, stop=lambda: False)
     transport.close()
     assert result.status is StepStatus.FAILED

@@ -41,6 +41,8 @@ def start_side_by_side(hosts: Sequence[Host]) -> None:
         host.start(wait=False)
     for host in hosts:
         host.wait()
+    for host in hosts:  # sshd answers before docker does; a plan made in between would not fit any more
+        host.nsrun("systemctl is-system-running --wait")
 
 
 @pytest.fixture
@@ -84,7 +86,7 @@ def test_a_config_that_cannot_be_read_stops_that_host_only(lab: Lab, fleet: Flee
     assert f"{config}:3:12: " in result.stderr.partition("  begins  ")[0], "told before the first change"
     assert broken.read(config) == BROKEN
     assert broken.nsrun("dpkg-query -W nvidia-open").returncode != 0, "a host that cannot be planned is not touched"
-    assert fleet.hosts[0].nsrun("docker info -f '{{.DefaultRuntime}}'").stdout.strip() == "nvidia"
+    assert fleet.hosts[0].nsrun("docker info -f '{{.DefaultRuntime}}'").stdout.strip() == "nvidia", result.stderr
 
 
 def found_in_text(text: str) -> set[tuple[str, str]]:

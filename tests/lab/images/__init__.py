@@ -7,26 +7,46 @@ from pathlib import Path
 from tests.lab.storage import cache
 
 SUITES = {"debian12": "bookworm", "debian13": "trixie", "debian-sid": "sid"}
-RUNTIMES = ("docker", "containerd")
+RUNTIMES = ("docker", "containerd", "podman", "rootless")
+# The distributions with a layer of these; build.sh has their suites.
+PODMAN = ("debian13",)
+ROOTLESS = ("debian13",)
 BUILD = Path(__file__).with_name("build.sh")
+# Other families: the package managers that Debian carries, in a layer of their own (tests/lab/foreign.py).
+FOREIGN = {"el9": "sid", "fedora42": "sid", "sles15": "sid", "arch": "sid"}
 
 
 def layers(distribution: str, runtime: str | None) -> tuple[Path, ...]:
-    """Overlay lower directories, topmost first. Both runtimes come from one layer; the host enables what it wants."""
+    """Overlay lower directories, topmost first. Both daemons come from one layer; the host enables what it wants."""
     base = cache() / "base" / suite(distribution)
+    if distribution in FOREIGN:
+        if runtime is not None:
+            raise ValueError(f"{distribution} has package managers and no {runtime}")
+        return (base.with_name(f"{base.name}-managers"), base)
     if runtime is None:
         return (base,)
     if runtime not in RUNTIMES:
         raise ValueError(f"runtime {runtime!r} is not one of {', '.join(RUNTIMES)}")
-    return (base.with_name(f"{base.name}-docker"), base)
+    if runtime == "podman" and distribution not in PODMAN:
+        raise ValueError(f"podman is built for {', '.join(PODMAN)} only")
+    if runtime == "rootless":
+        if distribution not in ROOTLESS:
+            raise ValueError(f"rootless docker is built for {', '.join(ROOTLESS)} only")
+        return (base.with_name(f"{base.name}-rootless"), base.with_name(f"{base.name}-docker"), base)
+    return (base.with_name(f"{base.name}-{'podman' if runtime == 'podman' else 'docker'}"), base)
 
 
 def suite(distribution: str) -> str:
     try:
-        return SUITES[distribution]
+        return {**SUITES, **FOREIGN}[distribution]
     except KeyError:
-        raise ValueError(f"{distribution!r} is not one of {', '.join(SUITES)}") from None
+        raise ValueError(f"{distribution!r} is not one of {', '.join((*SUITES, *FOREIGN))}") from None
 
 
 def is_built(distribution: str) -> bool:
-    return all((layer / ".done").exists() for layer in layers(distribution, "docker"))
+    if distribution in FOREIGN:
+        return all((layer / ".done").exists() for layer in layers(distribution, None))
+    runtimes = ["docker"]
+    runtimes += ["podman"] if distribution in PODMAN else []
+    runtimes += ["rootless"] if distribution in ROOTLESS else []
+    return all((layer / ".done").exists() for runtime in runtimes for layer in layers(distribution, runtime))

@@ -3,6 +3,9 @@
 #
 #   $GPUNODE_LAB/base/SUITE         a Debian with systemd, sshd, sudo, python3: the lowest overlay layer of every host
 #   $GPUNODE_LAB/base/SUITE-docker  the overlay layer on top of it: docker.io, containerd, runc (nothing enabled)
+#   $GPUNODE_LAB/base/SUITE-podman  another layer on top of it, for the suites in PODMAN: podman, crun and runc
+#   $GPUNODE_LAB/base/SUITE-rootless  a layer on top of SUITE-docker, for the suites in ROOTLESS: what a user's own dockerd needs
+#   $GPUNODE_LAB/base/SUITE-managers  another one, for the suites in MANAGERS: dnf 4, dnf5, zypper, pacman and rpm
 #
 # A directory with a `.done` that holds RECIPE is complete and is left alone. Packages come from the Debian mirror
 # that this machine uses by default. Needs root; installs the tools it lacks through apt, and says so.
@@ -11,9 +14,12 @@ set -euo pipefail
 RECIPE=1   # raise it when a change below must reach images that were built before
 LAB=${GPUNODE_LAB:-/var/cache/gpunode-lab}
 HERE=$(cd "$(dirname "$0")" && pwd)
-TOOLS="systemd-container mmdebstrap iproute2 iptables openssh-client openssl gnupg apt-utils busybox-static pciutils util-linux e2fsprogs"
+TOOLS="systemd-container mmdebstrap iproute2 iptables openssh-client openssl gnupg apt-utils busybox-static pciutils util-linux e2fsprogs rpm createrepo-c"
 PACKAGES=systemd,systemd-sysv,libpam-systemd,dbus,openssh-server,sudo,python3,iproute2,iputils-ping,iptables,kmod,pciutils
 PACKAGES+=,procps,ca-certificates,gnupg,curl,e2fsprogs,less,zsh,fish
+PODMAN="trixie"   # podman 5
+MANAGERS="sid"    # the only one with dnf5
+ROOTLESS="trixie"
 # Nothing that a throw-away host needs at boot; each costs start time or reaches for hardware that is not there.
 MASKED="getty.target console-getty.service systemd-networkd-wait-online.service apt-daily.timer apt-daily-upgrade.timer
 dpkg-db-backup.timer e2scrub_all.timer fstrim.timer systemd-timesyncd.service systemd-resolved.service networking.service
@@ -67,32 +73,62 @@ build_base() {
   echo "lab images: $suite $((SECONDS - started)) s, $(du -sh "$root" | cut -f1)"
 }
 
-install_docker() {  # runs in a mounted overlay; starts nothing (policy-rc.d)
+begin_install() {  # runs in a mounted overlay; starts nothing (policy-rc.d)
   local root=$1
   cp /etc/resolv.conf "$root/etc/resolv.conf"
   printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
   chmod 755 "$root/usr/sbin/policy-rc.d"
   chroot "$root" apt-get -q -o Acquire::Check-Valid-Until=false update
+}
+
+end_install() {
+  chroot "$1" apt-get clean
+  rm -rf "$1/usr/sbin/policy-rc.d" "$1"/var/lib/apt/lists/*
+}
+
+install_docker() {
+  local root=$1
+  begin_install "$root"
   local client=   # split off docker.io in trixie
   [ -z "$(chroot "$root" apt-cache madison docker-cli)" ] || client=docker-cli
   DEBIAN_FRONTEND=noninteractive chroot "$root" apt-get -q -y --no-install-recommends install docker.io containerd runc $client
   chroot "$root" systemctl disable docker.service docker.socket containerd.service || true
-  chroot "$root" apt-get clean
-  rm -rf "$root/usr/sbin/policy-rc.d" "$root"/var/lib/apt/lists/*
+  end_install "$root"
 }
 
-build_docker() (   # a subshell: the trap is its own
-  suite=$1 layer=$LAB/base/$1-docker started=$SECONDS
+install_podman() {
+  begin_install "$1"
+  DEBIAN_FRONTEND=noninteractive chroot "$1" apt-get -q -y --no-install-recommends install podman crun runc
+  chroot "$1" sh -c 'cd /lib/systemd/system && systemctl disable podman*.service podman*.timer podman*.socket' || true
+  end_install "$1"
+}
+
+install_rootless() {
+  begin_install "$1"
+  DEBIAN_FRONTEND=noninteractive chroot "$1" apt-get -q -y --no-install-recommends install \
+    rootlesskit slirp4netns uidmap dbus-user-session
+  end_install "$1"
+}
+
+install_managers() {
+  begin_install "$1"
+  DEBIAN_FRONTEND=noninteractive chroot "$1" apt-get -q -y --no-install-recommends install \
+    dnf dnf-plugins-core dnf5 zypper rpm pacman-package-manager
+  end_install "$1"
+}
+
+build_layer() (   # SUITE NAME [BELOW]: on top of SUITE, or of SUITE-BELOW on it; a subshell, so the trap is its own
+  suite=$1 layer=$LAB/base/$1-$2 started=$SECONDS lower=${3:+$LAB/base/$1-$3:}$LAB/base/$1
   is_done "$layer" && exit 0
   rm -rf --one-file-system "$layer" "$layer.work" "$layer.root"
   mkdir -p "$layer" "$layer.work" "$layer.root"
   trap 'umount -R "$layer.root" 2>/dev/null || true; rm -rf --one-file-system "$layer.work" "$layer.root"' EXIT
-  mount -t overlay gpunode-lab-build -o "lowerdir=$LAB/base/$suite,upperdir=$layer,workdir=$layer.work" "$layer.root"
+  mount -t overlay gpunode-lab-build -o "lowerdir=$lower,upperdir=$layer,workdir=$layer.work" "$layer.root"
   mount -t proc proc "$layer.root/proc"
-  install_docker "$layer.root" >"$LAB/log/docker-$suite.log" 2>&1
+  "install_$2" "$layer.root" >"$LAB/log/$2-$suite.log" 2>&1
   umount -R "$layer.root"
   echo "$RECIPE" >"$layer/.done"
-  echo "lab images: $suite-docker $((SECONDS - started)) s, $(du -sh "$layer" | cut -f1)"
+  echo "lab images: $suite-$2 $((SECONDS - started)) s, $(du -sh "$layer" | cut -f1)"
 )
 
 [ "$(id -u)" = 0 ] || { echo "lab images: build.sh must run as root" >&2; exit 1; }
@@ -102,6 +138,9 @@ for suite in "${@:-bookworm}"; do
   exec 9>"$LAB/base/.$suite.lock"   # two builds of one suite would tread on each other
   flock 9
   build_base "$suite"
-  build_docker "$suite"
+  build_layer "$suite" docker
+  case " $PODMAN " in *" $suite "*) build_layer "$suite" podman ;; esac
+  case " $ROOTLESS " in *" $suite "*) build_layer "$suite" rootless docker ;; esac
+  case " $MANAGERS " in *" $suite "*) build_layer "$suite" managers ;; esac
   flock -u 9
 done

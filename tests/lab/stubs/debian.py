@@ -25,5 +25,7 @@ def packages() -> Iterator[Package]:
         # /etc/kernel/header_postinst.d/dkms: headers that come last still get their modules built.
         postinst=f"! command -v dkms >/dev/null || dkms autoinstall -k {kernel}",
     )
+    for tool in ("mokutil", "openssl"):
+        yield Package(tool, "0.6.0-2")  # the files are the lab's own or Debian's; these satisfy a name
     for flavour in ("amd64", "cloud-amd64"):
         yield Package(f"linux-headers-{flavour}", KERNEL_VERSION, section="kernel", depends=(headers,))

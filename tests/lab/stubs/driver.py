@@ -17,7 +17,7 @@ UNITS = "/usr/lib/systemd/system"
 
 def packages() -> Iterator[Package]:
     for version in VERSIONS:
-        yield from _release(version)
+        yield from release(version)
     for pinned in (*BRANCHES, *VERSIONS):
         yield _pinning(pinned)
 
@@ -27,7 +27,8 @@ def text(name: str, version: str = "") -> bytes:
     return (FILES / name).read_text().replace("@VERSION@", version).encode()
 
 
-def _release(version: str) -> Iterator[Package]:
+def release(version: str) -> Iterator[Package]:
+    """All packages of one version."""
     full = f"{version}-1"
     compute = (f"nvidia-driver-cuda (= {full})", f"nvidia-persistenced (= {full})")
     yield _kernel_module("nvidia-kernel-open-dkms", "open", version)

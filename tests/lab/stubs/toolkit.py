@@ -14,10 +14,11 @@ CONFIG = "/etc/nvidia-container-runtime/config.toml"
 
 def packages() -> Iterator[Package]:
     for version in VERSIONS:
-        yield from _release(version)
+        yield from release(version)
 
 
-def _release(version: str) -> Iterator[Package]:
+def release(version: str) -> Iterator[Package]:
+    """All packages of one version."""
     full = f"{version}-1"
     yield Package(
         "libnvidia-container1",
