@@ -10,7 +10,9 @@ from typing import TextIO
 
 from gpunode.render.wording import printable
 
-CODES = {"bad": "31;1", "warn": "33;1", "good": "32", "head": "1", "dim": "2"}
+# In xterm's palette red and magenta have a contrast above 3 to 1 on black and on white; yellow has 1.1 on white. Green
+# has 2.1 there, and is only for what is fine.
+CODES = {"bad": "31;1", "warn": "35;1", "good": "32", "head": "1", "dim": "2"}
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ def test_a_users_dockerd_is_asked_and_what_makes_no_sense_counts_as_no_answer(
         ("[]", None),
         ("x", None),
     ):
-        told = replace(sections.commands["docker:990:info"], text=answer)
+        told = replace(sections.commands["docker:990:info"], rc=0, text=answer)
         seen = parse_runtimes(replace(sections, commands={**sections.commands, "docker:990:info": told}), {})
         theirs = next(engine for engine in seen if engine.user)
         assert (theirs.effective_default, theirs.active) == (default, default is not None)
