@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from gpunode.catalog.load import Catalog
 from gpunode.errors import UnsupportedHost
@@ -47,56 +48,80 @@ CHANGES_THE_GROUND = (
 )
 
 
+@dataclass(frozen=True)
+class _Packages:
+    """What driver, CUDA and toolkit come to."""
+
+    outcomes: tuple[Outcome, ...] = ()
+    choice: DriverChoice | None = None  # None where the spec leaves the driver alone, or wants none
+    explanation: tuple[str, ...] = ()
+    reboot: str | None = None
+    console: str | None = None
+
+
 def make_plan(host: HostFacts, spec: Spec, catalog: Catalog) -> Plan:
     """The difference between this host and what is wanted.
 
     Raises UnsupportedHost when it cannot be reached from here, UsageError for a request that contradicts itself, and
     ConfigFileError for an engine's config that cannot be edited safely. Nothing on the host was touched.
     """
-    gone = "driver" in spec.only and spec.driver.kind == "none" and catalog.distro(host.os) is not None
-    only = parts_beside(host, spec, catalog) if gone else spec.only
-    driver = "driver" in spec.only and spec.driver.kind != "none"
-    toolkit = "toolkit" in only and spec.toolkit.kind != "none"
-    outcomes: list[Outcome] = []
-    choice: DriverChoice | None = None
-    reboot: str | None = None
-    console: str | None = None
-    if driver or toolkit or gone:
-        site = survey(host, spec, catalog)
-        if driver:
-            refuse_no_gpu(host, spec)
-            choice = driver_choice(site)
-        parts = _driver_outcomes(site, choice) if choice else [*uninstall_outcomes(site)] if gone else []
-        parts += cuda_outcomes(site, choice) if driver else ()
-        tools = toolkit_steps(site) if toolkit else ()
-        # One repository may serve driver, CUDA and toolkit: it is set up once.
-        outcomes += dict.fromkeys([*_prepare(site, [*parts, *tools]), *parts, *tools])
-        reboot = reboot_after(host) if gone else None
-        if choice:
-            refuse_in_use(site, choice)
-            reboot, console = reboot_reason(site, choice) or reset_reason(site), console_words(site, choice)
-    if host.init == "chroot":
-        reboot = console = None  # the image's first boot is still to come
-    pending = {one.id for one in outcomes if isinstance(one, Step)} & set(CHANGES_THE_GROUND)
-    settings = config_outcome(host, spec, "toolkit" in only, installing="toolkit.install" in pending)
-    outcomes += [settings] if settings else []
-    outcomes += cdi_outcomes(host, spec, pending=bool(pending))
-    if "runtime" in only and spec.runtimes != ():
-        steps, kept = runtime_steps(host, spec)
-        outcomes += [*steps, *kept]
-    done = tuple(o for o in outcomes if isinstance(o, Step)) or _close_journal(host, spec)
+    removing = "driver" in spec.only and spec.driver.kind == "none" and catalog.distro(host.os) is not None
+    only = parts_beside(host, spec, catalog) if removing else spec.only
+    packages = _packages(host, spec, catalog, only, removing=removing)
+    outcomes = [*packages.outcomes, *_settings(host, spec, only, packages.outcomes)]
+    steps = tuple(o for o in outcomes if isinstance(o, Step)) or _close_journal(host, spec)
     return Plan(
         target=host.target,
         spec=spec,
         facts_sha256=host.stream_sha256,
-        summary=(host_line(host, catalog), *driver_lines(choice, catalog)),
-        explanation=explanation(site, choice) if choice else (),
-        steps=done,
+        summary=(host_line(host, catalog), *driver_lines(packages.choice, catalog)),
+        explanation=packages.explanation,
+        steps=steps,
         kept=tuple(o for o in outcomes if isinstance(o, Kept)),
-        reboot=reboot,
-        console=console if reboot else None,
-        replan_after=any(step.id in CHANGES_THE_GROUND for step in done),
+        reboot=packages.reboot,
+        console=packages.console if packages.reboot else None,
+        replan_after=any(step.id in CHANGES_THE_GROUND for step in steps),
     )
+
+
+def _packages(host: HostFacts, spec: Spec, catalog: Catalog, only: Sequence[str], *, removing: bool) -> _Packages:
+    """What the package manager is asked for, and what stands around the driver."""
+    driver = "driver" in spec.only and spec.driver.kind != "none"
+    toolkit = "toolkit" in only and spec.toolkit.kind != "none"
+    if not (driver or toolkit or removing):
+        return _Packages()
+    site = survey(host, spec, catalog)
+    choice = _choice(site) if driver else None
+    parts = _driver_outcomes(site, choice) if choice else [*uninstall_outcomes(site)] if removing else []
+    parts += cuda_outcomes(site, choice) if driver else ()
+    tools = toolkit_steps(site) if toolkit else ()
+    # One repository may serve driver, CUDA and toolkit: it is set up once.
+    outcomes = tuple(dict.fromkeys([*_prepare(site, [*parts, *tools]), *parts, *tools]))
+    if host.init == "chroot":  # the image's first boot is still to come
+        return _Packages(outcomes, choice, explanation(site, choice) if choice else ())
+    if choice is None:
+        return _Packages(outcomes, reboot=reboot_after(host) if removing else None)
+    reboot = reboot_reason(site, choice) or reset_reason(site)
+    return _Packages(outcomes, choice, explanation(site, choice), reboot, console_words(site, choice))
+
+
+def _choice(site: Site) -> DriverChoice:
+    refuse_no_gpu(site.host, site.spec)
+    choice = driver_choice(site)
+    refuse_in_use(site, choice)
+    return choice
+
+
+def _settings(host: HostFacts, spec: Spec, only: Sequence[str], before: Sequence[Outcome]) -> list[Outcome]:
+    """The toolkit's own settings, CDI specifications and the engines, after the packages (`before`)."""
+    pending = {one.id for one in before if isinstance(one, Step)} & set(CHANGES_THE_GROUND)
+    settings = config_outcome(host, spec, "toolkit" in only, installing="toolkit.install" in pending)
+    found = [settings] if settings else []
+    found += cdi_outcomes(host, spec, pending=bool(pending))
+    if "runtime" in only and spec.runtimes != ():
+        steps, kept = runtime_steps(host, spec)
+        found += [*steps, *kept]
+    return found
 
 
 def refuse_no_gpu(host: HostFacts, spec: Spec) -> None:
