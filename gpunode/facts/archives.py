@@ -11,10 +11,10 @@ from gpunode.model.facts import AptArchive
 def parse_archives(text: str) -> tuple[AptArchive, ...]:
     """The live entries of apt's lists, as `apt_archives` shows them: lines of .list files, stanzas of .sources files.
 
-    deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian bookworm main
+    deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://mirror.example/debian bookworm main
 
     Types: deb
-    URIs: http://deb.debian.org/debian
+    URIs: http://mirror.example/debian
     Suites: bookworm bookworm-updates
     Components: main
     Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg

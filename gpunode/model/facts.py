@@ -214,7 +214,7 @@ class PackageVersion:
 class AptArchive:
     """One live entry of apt's lists: an address, a suite, and the components taken from it."""
 
-    uri: str  # "http://deb.debian.org/debian"
+    uri: str  # "http://mirror.example/debian"
     suite: str  # "bookworm", "bookworm-updates"
     components: tuple[str, ...]  # () for a flat repository
     signed_by: str | None = None  # its keyring, where the entry names one

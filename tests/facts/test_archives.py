@@ -8,22 +8,22 @@ from gpunode.facts.archives import parse_archives
 from gpunode.model.facts import AptArchive
 
 KEY = "/usr/share/keyrings/debian-archive-keyring.gpg"
-MAIN = AptArchive("http://deb.debian.org/debian", "bookworm", ("main", "contrib"), KEY)
+MAIN = AptArchive("http://mirror.example/debian", "bookworm", ("main", "contrib"), KEY)
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
         pytest.param(
-            f"deb [signed-by={KEY}] http://deb.debian.org/debian bookworm main contrib\n", (MAIN,), id="a line"
+            f"deb [signed-by={KEY}] http://mirror.example/debian bookworm main contrib\n", (MAIN,), id="a line"
         ),
         pytest.param(
-            "deb [arch=amd64] http://deb.debian.org/debian bookworm main # note\n",
-            (AptArchive("http://deb.debian.org/debian", "bookworm", ("main",)),),
+            "deb [arch=amd64] http://mirror.example/debian bookworm main # note\n",
+            (AptArchive("http://mirror.example/debian", "bookworm", ("main",)),),
             id="a line without a key, and a comment",
         ),
         pytest.param(
-            "Types: deb deb-src\nURIs: http://deb.debian.org/debian\nSuites: bookworm\n"
+            "Types: deb deb-src\nURIs: http://mirror.example/debian\nSuites: bookworm\n"
             f"Components: main contrib\nSigned-By: {KEY}\n",
             (MAIN,),
             id="a stanza",

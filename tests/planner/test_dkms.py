@@ -13,7 +13,7 @@ from gpunode.planner.plan import make_plan
 from tests.planner.builders import L4, host, packages
 
 CATALOG = load_catalog()
-ARCHIVE = AptArchive("http://deb.debian.org/debian", "bookworm", ("main", "contrib", "non-free", "non-free-firmware"))
+ARCHIVE = AptArchive("http://mirror.example/debian", "bookworm", ("main", "contrib", "non-free", "non-free-firmware"))
 CONFIG = ("APT_CONFIG", "/run/gpunode/module.conf")
 MODULES = {Flavour.OPEN: "nvidia-open-kernel-dkms", Flavour.PROPRIETARY: "nvidia-kernel-dkms"}
 
