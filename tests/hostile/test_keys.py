@@ -1,0 +1,164 @@
+"""Key files that carry more than the pinned key: whatever a server hands out, only that primary key is trusted."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import zlib
+from pathlib import Path
+
+import pytest
+
+from gpunode import resources
+from tests.hostile.openpgp import Key, armored, packet
+
+SCRIPT = resources.folder("templates") / "repo" / "fetch-key.sh"
+VENDOR, STRANGER, THIRD = Key("vendor"), Key("stranger"), Key("third")
+FILE_LIMIT = "20000"  # blocks of 512 bytes: what a test that fails may write at most
+pytestmark = pytest.mark.skipif(shutil.which("gpg") is None, reason="gpg is not installed")
+
+
+def fetch(
+    tmp_path: Path, served: bytes | Path, *pinned: Key, keyring: str = "trusted.asc", path: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """What the script makes of a file; `path` comes first in PATH."""
+    file = served if isinstance(served, Path) else tmp_path / "served"
+    if isinstance(served, bytes):
+        file.write_bytes(served)
+    wanted = [key.fingerprint for key in pinned or (VENDOR,)]
+    words = ("sh", "-c", f'ulimit -f {FILE_LIMIT}; exec sh "$@"', "sh", str(SCRIPT), f"file://{file}")
+    env = {"PATH": f"{path}:{os.environ['PATH']}".lstrip(":"), "TMPDIR": str(tmp_path)}
+    return subprocess.run(
+        (*words, str(tmp_path / keyring), *wanted), capture_output=True, text=True, check=False, env=env, timeout=120
+    )
+
+
+def held(tmp_path: Path, record: str = "pub", keyring: str = "trusted.asc") -> list[str]:
+    """Fingerprints in the keyring that was written: of its primary keys, or (`sub`) of its subkeys."""
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700, exist_ok=True)
+    argv = ("gpg", "--homedir", str(home), "--batch", "--with-colons", "--show-keys", str(tmp_path / keyring))
+    rows = [line.split(":") for line in subprocess.run(argv, check=True, capture_output=True, text=True).stdout.split()]
+    kinds = [row[0] for row in rows if row[0] in ("pub", "sub")]
+    prints = [row[9] for row in rows if row[0] == "fpr"]
+    return sorted(fingerprint for kind, fingerprint in zip(kinds, prints, strict=True) if kind == record)
+
+
+@pytest.mark.parametrize(
+    "served",
+    [
+        VENDOR.block + STRANGER.block + STRANGER.subkey(VENDOR),
+        armored(VENDOR.block + STRANGER.block + STRANGER.subkey(VENDOR)),
+        armored(VENDOR.block) + armored(STRANGER.block),
+        VENDOR.block + THIRD.block + THIRD.subkey(STRANGER) + STRANGER.block + STRANGER.subkey(VENDOR),
+        THIRD.block + THIRD.subkey(STRANGER) + VENDOR.block + STRANGER.block + STRANGER.subkey(VENDOR),
+    ],
+    ids=[
+        "a stranger's key, to which the pinned one is bound as a subkey",
+        "the same in armour",
+        "a second block of armour",
+        "a chain of two strangers' keys",
+        "the chain around the pinned key",
+    ],
+)
+def test_the_keyring_holds_the_pinned_primary_key_and_no_other(tmp_path: Path, served: bytes) -> None:
+    done = fetch(tmp_path, served)
+    assert done.returncode == 0, done.stderr
+    assert held(tmp_path) == [VENDOR.fingerprint]
+    assert held(tmp_path, "sub") == []
+
+
+def test_two_pinned_keys_are_both_taken_and_a_third_is_not(tmp_path: Path) -> None:
+    served = THIRD.block + VENDOR.block + STRANGER.block + THIRD.subkey(VENDOR)
+    done = fetch(tmp_path, served, VENDOR, STRANGER)
+    assert done.returncode == 0, done.stderr
+    assert held(tmp_path) == sorted([VENDOR.fingerprint, STRANGER.fingerprint])
+
+
+def test_a_subkey_stays_only_with_a_signature_of_the_pinned_key(tmp_path: Path) -> None:
+    own = VENDOR.subkey(THIRD)
+    done = fetch(tmp_path, VENDOR.block + own + VENDOR.subkey(STRANGER, forged=True))
+    assert done.returncode == 0, done.stderr
+    assert held(tmp_path, "sub") == [THIRD.fingerprint]
+
+
+@pytest.mark.parametrize(
+    "served",
+    [
+        STRANGER.block + STRANGER.subkey(VENDOR),
+        STRANGER.block + STRANGER.subkey(VENDOR) + VENDOR.block,
+        packet(6, VENDOR.public) + STRANGER.block,
+        VENDOR.public,
+        b"",
+    ],
+    ids=[
+        "the pinned key is a stranger's subkey alone",
+        "gpg takes the pinned key for the stranger's subkey",
+        "the pinned key's bare packet before a stranger's",
+        "no packets",
+        "nothing",
+    ],
+)
+def test_a_file_that_hides_the_pinned_key_is_refused_and_the_old_keyring_stays(tmp_path: Path, served: bytes) -> None:
+    before = armored(VENDOR.block)
+    (tmp_path / "trusted.asc").write_bytes(before)
+    done = fetch(tmp_path, served)
+    assert done.returncode == 65, done.stdout
+    assert f"expected {VENDOR.fingerprint}" in done.stderr
+    assert (tmp_path / "trusted.asc").read_bytes() == before
+    assert not list(tmp_path.glob("*.gpunode-new"))
+    assert not list(tmp_path.glob("tmp.*"))
+
+
+def test_a_file_that_unpacks_to_thousands_of_names_is_refused(tmp_path: Path) -> None:
+    squeeze = zlib.compressobj(9, wbits=-15)
+    names = packet(13, b"x" * 2000) * 1000
+    bomb = squeeze.compress(VENDOR.block) + b"".join(squeeze.compress(names) for _ in range(15)) + squeeze.flush()
+    done = fetch(tmp_path, packet(8, b"\x01" + bomb))
+    assert done.returncode == 65
+    assert not (tmp_path / "trusted.asc").exists()
+
+
+@pytest.mark.parametrize(
+    "served",
+    [armored(VENDOR.block) + b"\n" * 1_048_576, VENDOR.block + packet(13, b"x") * 200_000],
+    ids=["the key, then blank lines", "the key, then user ids"],
+)
+def test_a_key_file_above_one_mebibyte_is_refused(tmp_path: Path, served: bytes) -> None:
+    done = fetch(tmp_path, served)
+    assert done.returncode == 65
+    assert "is larger than 1048576 bytes: that is no signing key" in done.stderr
+    assert not (tmp_path / "trusted.asc").exists()
+
+
+def test_an_endless_file_is_cut_off_and_named(tmp_path: Path) -> None:
+    done = fetch(tmp_path, Path("/dev/zero"))
+    assert done.returncode == 65
+    assert "is larger than 1048576 bytes" in done.stderr
+
+
+def test_a_server_that_never_ends_its_answer_is_given_up_on_by_name(tmp_path: Path) -> None:
+    """A FIFO nobody writes to; the script's own limit is shortened by a `timeout` before the system's."""
+    stall = tmp_path / "stall"
+    os.mkfifo(stall)
+    before = tmp_path / "bin"
+    before.mkdir()
+    real = shutil.which("timeout")
+    (before / "timeout").write_text(f'#!/bin/sh\nshift\nexec {real} 1 "$@"\n')
+    (before / "timeout").chmod(0o755)
+    done = fetch(tmp_path, stall, path=str(before))
+    assert done.returncode == 66
+    assert "could not be fetched: its server did not finish within" in done.stderr
+
+
+def test_a_host_without_gpg_is_told_so(tmp_path: Path) -> None:
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name in ("sh", "mktemp", "mkdir", "rm", "cp"):
+        (tools / name).symlink_to(str(shutil.which(name)))
+    env = {"PATH": str(tools), "TMPDIR": str(tmp_path)}
+    words = (str(tools / "sh"), str(SCRIPT), "file:///nonexistent", str(tmp_path / "k"), VENDOR.fingerprint)
+    done = subprocess.run(words, capture_output=True, text=True, check=False, env=env)
+    assert done.returncode == 69
+    assert "gpg is not installed" in done.stderr
