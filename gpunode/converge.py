@@ -15,12 +15,13 @@ from gpunode.apply.lock import Alive, HostLock, Owner
 from gpunode.apply.reboot import ask_for_reboot, reboot_and_wait
 from gpunode.apply.resume import resume_step
 from gpunode.catalog.load import Catalog
-from gpunode.errors import Drift, ExitCode
+from gpunode.errors import ExitCode
 from gpunode.facts.collect import collect
 from gpunode.model.facts import HostFacts
-from gpunode.model.plan import Plan, Step
+from gpunode.model.plan import Plan
 from gpunode.model.report import Event, EventKind, RunReport, StepResult, StepStatus
 from gpunode.model.spec import RebootPolicy, Spec
+from gpunode.planner.drift import same_plan
 from gpunode.planner.modules import boot_fault
 from gpunode.planner.plan import make_plan
 from gpunode.transport.base import Transport
@@ -46,12 +47,13 @@ def converge(
     resume_files: tuple[str, ...] = (),
     mirror: Callable[[str], None] | None = None,
 ) -> RunReport:
-    """Bring one host to `spec`, or to what a saved `plan` says.
+    """Bring one host to `spec`; `plan`: what was shown or saved, and today's must be the same.
 
     The first plan is shown to `confirm` before anything is written. `local`: the host is this machine, so its reboot
     ends us and `resume_argv` goes on after it; that command must not ask for a reboot again (--reboot never).
     `resume_files` are only for that command, and go when it has ended.
-    Raises Drift when a saved plan no longer fits, HostLocked, TransportError, and what facts and planner raise.
+    Raises Drift where today's plan is another than `plan`, HostLocked, TransportError, and what facts and
+    planner raise.
     """
     return Convergence(
         transport,
@@ -98,7 +100,7 @@ class Convergence:
         self.lock.peek()  # read-only: another gpunode at work is told before a plan is made from moving facts
         host, plan = self._look(1)
         if self.saved:
-            plan = still_valid(self.saved, plan, host)
+            plan = same_plan(self.saved, plan)  # fresh facts, fresh bytes: what runs is never read from a file
         if plan.empty:
             return self._report(plan)
         if not plan.steps and plan.reboot is None:
@@ -257,22 +259,3 @@ class Convergence:
 
     def _tell(self, text: str, kind: EventKind = EventKind.PHASE) -> None:
         self.on_event(Event(kind, self.transport.target, text))
-
-
-def still_valid(saved: Plan, fresh: Plan, host: HostFacts) -> Plan:
-    """The saved plan, when the host is as it was, or when today's facts lead to the same steps. Raises Drift.
-
-    The facts' hash alone would be too strict: a process id or a kernel message is no reason to refuse.
-    """
-    if saved.facts_sha256 == host.stream_sha256 or (saved.steps, saved.reboot) == (fresh.steps, fresh.reboot):
-        return saved
-    differ = [step.id for step in _unlike(saved.steps, fresh.steps)] or ["the reboot"]
-    raise Drift(
-        f"{host.target}: the host changed since the plan was made; nothing was written",
-        evidence=f"from today's facts these steps come out differently: {', '.join(differ)}",
-        remedy="gpunode plan --save makes a new one",
-    )
-
-
-def _unlike(saved: tuple[Step, ...], fresh: tuple[Step, ...]) -> list[Step]:
-    return [s for s in saved if s not in fresh] + [s for s in fresh if s not in saved]

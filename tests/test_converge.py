@@ -9,7 +9,7 @@ import pytest
 from gpunode.apply.before import before_values
 from gpunode.apply.lock import HostLock, Owner
 from gpunode.apply.resume import exec_line, resume_step
-from gpunode.converge import Convergence, still_valid
+from gpunode.converge import Convergence
 from gpunode.errors import Drift, ExitCode, HostLocked
 from gpunode.model.facts import (
     HostFacts,
@@ -23,6 +23,7 @@ from gpunode.model.facts import (
 )
 from gpunode.model.plan import Plan, PutFile, Run, Step
 from gpunode.model.spec import RebootPolicy, Spec
+from gpunode.planner.drift import same_plan
 from gpunode.transport.base import Completed
 from tests.apply.machine import Machine
 
@@ -173,11 +174,9 @@ def test_a_reboot_that_does_not_help_is_not_tried_again(tmp_path: Path) -> None:
 
 
 def test_a_saved_plan_holds_while_the_facts_lead_to_the_same_steps() -> None:
-    assert still_valid(plan(OK), plan(OK), HOST) == plan(OK)
-    same_facts = replace(plan(OK), facts_sha256="now")
-    assert still_valid(same_facts, plan(BAD), HOST) == same_facts
+    assert same_plan(replace(plan(OK), facts_sha256="then"), plan(OK)) == plan(OK)
     with pytest.raises(Drift, match="changed since the plan was made") as caught:
-        still_valid(plan(OK), plan(BAD), HOST)
+        same_plan(plan(OK), plan(BAD))
     assert "docker.default" in caught.value.evidence
 
 

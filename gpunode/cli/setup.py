@@ -32,11 +32,18 @@ def setup(
     output: OutputOptions,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.", show_default=False)] = False,
     plan: Annotated[
-        Path | None, typer.Option("--plan", metavar="FILE", help="Apply this saved plan.", show_default=False)
+        Path | None,
+        typer.Option(
+            "--plan",
+            metavar="FILE",
+            help="Apply this saved plan, if today's facts still lead to the same.",
+            show_default=False,
+        ),
     ] = None,
 ) -> int:
     from gpunode.cli.hosts import open_hosts
     from gpunode.cli.output import chosen_format
+    from gpunode.cli.savedplan import saved_plan
     from gpunode.cli.wanted import wanted_spec
     from gpunode.errors import UsageError
 
@@ -55,32 +62,6 @@ def setup(
         return _run(named, spec, saved, hosts, output, ask=not (yes or saved))
 
 
-def saved_plan(path: Path, wanted: WantedOptions) -> Plan:
-    """The plan in a file. Its proxy's password was not saved, so --proxy may stand beside it; no other wish may."""
-    from dataclasses import replace
-
-    from gpunode.cli.wanted import flag_texts
-    from gpunode.errors import UsageError
-    from gpunode.render.machine import plan_from_json
-    from gpunode.specfile import KEYS, put_all
-
-    texts = flag_texts(wanted)
-    proxy = {"proxy": texts.pop("proxy")} if "proxy" in texts else {}
-    if texts or wanted.spec:
-        flags = ", ".join([*(KEYS[key].flag for key in texts), *(["--spec"] if wanted.spec else [])])
-        raise UsageError(f"{flags} cannot change a saved plan", remedy="make a new one with gpunode plan --save")
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(
-            f"the plan {path} cannot be read",
-            evidence=getattr(error, "strerror", None) or "it is not UTF-8",
-            remedy="name a file that gpunode plan --save wrote",
-        ) from error
-    plan = plan_from_json(text)
-    return replace(plan, spec=put_all(plan.spec, proxy))
-
-
 def _run(
     named: tuple[Host, ...],
     spec: Spec,
@@ -93,12 +74,8 @@ def _run(
     from gpunode.cli.apply import apply_plans
     from gpunode.cli.result import finish, look_at, say_problems
     from gpunode.errors import ExitCode
-    from gpunode.model.report import FleetReport, HostOutcome
 
-    if saved:
-        report = FleetReport((HostOutcome(str(named[0]), ExitCode.DONE, plan=saved),))
-    else:
-        report = look_at(named, hosts, output, lambda host: _settled(host, spec))
+    report = look_at(named, hosts, output, lambda host: _settled(host, spec, saved))
     changes = [h for h in report.hosts if h.plan and (h.plan.steps or h.plan.reboot)]
     recorded = any(host.recorded for host in named)
     if recorded or not any(h.plan for h in report.hosts):
@@ -112,14 +89,20 @@ def _run(
     return finish("setup", done, output, lambda done: ended_text(done, output), told=len(named) > 1)
 
 
-def _settled(host: Host, spec: Spec) -> HostOutcome:
-    """The plan, from facts that no package transaction of a killed gpunode moves any more."""
+def _settled(host: Host, spec: Spec, saved: Plan | None) -> HostOutcome:
+    """The plan, from facts that no package transaction of a killed gpunode moves any more. Raises Drift where a saved
+    one is another: what is shown and run is the fresh one, never what stands in the file.
+    """
     from gpunode.apply.detached import wait_for_running
     from gpunode.cli.plan import planned
+    from gpunode.cli.savedplan import hold_against
 
     if not host.recorded:
         wait_for_running(host.transport, heard=lambda line: print(f"{host}  {line}", file=sys.stderr))
-    return planned(host, spec)
+    outcome = planned(host, spec)
+    if saved and outcome.plan:
+        hold_against(saved, outcome.plan)
+    return outcome
 
 
 def _shown(report: FleetReport, output: OutputOptions, recorded: bool) -> str:

@@ -102,7 +102,7 @@ class Answer:
 class Plan:
     target: str
     spec: Spec
-    facts_sha256: str
+    facts_sha256: str  # which facts it was made from; never a reason to believe the rest
     summary: tuple[str, ...]  # the host in one line and the driver's choice, for a person
     steps: tuple[Step, ...] = ()
     kept: tuple[Kept, ...] = ()
@@ -113,6 +113,7 @@ class Plan:
     replan_after: bool = False  # facts will change in ways the plan cannot foresee: probe and plan again
     undo: Undoing | None = None  # None: a plan of setup
     answers: tuple[Answer, ...] = ()  # of the package manager, for the steps that it could be asked about
+    hostname: str = ""  # what the host calls itself: a saved plan is for no other
     explanation: tuple[str, ...] = ()  # why this driver and no other, when that expires; lines "Label    text"
 
     @property

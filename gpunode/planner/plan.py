@@ -74,6 +74,7 @@ def make_plan(host: HostFacts, spec: Spec, catalog: Catalog) -> Plan:
         target=host.target,
         spec=spec,
         facts_sha256=host.stream_sha256,
+        hostname=host.hostname,
         summary=(host_line(host, catalog), *driver_lines(packages.choice, catalog)),
         explanation=packages.explanation,
         steps=steps,

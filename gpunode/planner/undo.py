@@ -47,6 +47,7 @@ def undo_plan(host: HostFacts, past: Past, catalog: Catalog, *, packages: bool =
         target=host.target,
         spec=Spec(),
         facts_sha256=host.stream_sha256,
+        hostname=host.hostname,
         summary=(host_line(host, catalog), *_lines(past)),
         steps=tuple(steps) or _note(past, left),
         kept=(*kept, *_for_good(past), *_unread(past), *(() if steps or left else _nothing(past))),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 import types
 from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
@@ -41,9 +42,9 @@ def _dataclass(kind: Any, data: Any, where: str) -> Any:
     if not isinstance(data, dict):
         raise _fault(where, f"it is {_called(data)}, an object is wanted")
     known = {f.name: f for f in fields(kind)}
-    given = {k: v for k, v in data.items() if not (k == "kind" and kind in KINDS.values())}
+    given = {k: v for k, v in data.items() if not (k == "kind" and KINDS.get(v if isinstance(v, str) else "") is kind)}
     if unknown := sorted(set(given) - set(known)):
-        raise _fault(f"{where}.{unknown[0]}", f"no such key; the keys are {', '.join(known)}")
+        raise _fault(f"{where}.{unknown[0][:60]}", f"no such key; the keys are {', '.join(known)}")
     for name, field in known.items():
         if name not in given and field.default is MISSING and field.default_factory is MISSING:
             raise _fault(f"{where}.{name}", "it is missing")
@@ -60,7 +61,7 @@ def _union(options: tuple[Any, ...], data: Any, where: str) -> Any:
     name = data.get("kind") if isinstance(data, dict) else None
     kind = KINDS.get(name) if isinstance(name, str) else None
     if kind not in rest:
-        raise _fault(f"{where}.kind", f"it is {name!r}; the kinds are {', '.join(KINDS)}")
+        raise _fault(f"{where}.kind", f"it is {shortened(name)}; the kinds are {', '.join(KINDS)}")
     return from_data(kind, data, where)
 
 
@@ -80,7 +81,7 @@ def _enum(kind: type[Enum], data: Any, where: str) -> Enum:
     for member in kind:
         if member.value == data:
             return member
-    raise _fault(where, f"it is {data!r}; the choices are {', '.join(str(m.value) for m in kind)}")
+    raise _fault(where, f"it is {shortened(data)}; the choices are {', '.join(str(m.value) for m in kind)}")
 
 
 def _plain(kind: Any, data: Any, where: str) -> Any:
@@ -100,6 +101,11 @@ _NAMES = {
     dict: "an object",
     list: "a list",
 }
+
+
+def shortened(data: Any) -> str:
+    """A value of the file for a message, however long or deep it is."""
+    return reprlib.repr(data) if not isinstance(data, str) or len(data) > 60 else repr(data)
 
 
 def _called(data: Any) -> str:

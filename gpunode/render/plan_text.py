@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Sequence
 
-from gpunode.model.plan import Action, Answer, Plan, PutFile, Reboot, RemoveFile, Run, Step
+from gpunode.model.plan import Answer, Plan, Run, Step
 from gpunode.model.spec import RebootPolicy
+from gpunode.render.action_text import action_lines
 from gpunode.render.style import PLAIN, Style, hang, paint
 from gpunode.render.wording import count, fold_hosts, printable
 
@@ -103,7 +103,13 @@ def _answer(answer: Answer | None, indent: int, style: Style) -> list[str]:
 def _details(step: Step, style: Style) -> list[str]:
     lines = hang(style, " " * 5 + "why: ", step.why) if step.why else []
     for action in step.actions:
-        lines += hang(style, " " * 5 + "does: ", action_words(action))
+        for word, text in action_lines(action):
+            lines += hang(style, f"     {word}: ", text)
+        if style.verbose > 1 and isinstance(action, Run):
+            lines += [" " * 7 + printable(line) for line in action.stdin.splitlines()]
+    if style.verbose > 1:
+        for word, text in (pair for action in step.undo for pair in action_lines(action)):
+            lines += hang(style, f"     if it fails, {word}: ", text)
     lines += [_diff_line(line, style) for line in step.diff.splitlines()]
     return [*lines, ""]
 
@@ -112,19 +118,6 @@ def _diff_line(line: str, style: Style) -> str:
     meaning = {"+": "good", "-": "bad", "@": "dim"}.get(line[:1])
     shown = printable(line)
     return " " * 7 + (paint(style, meaning, shown) if meaning else shown)
-
-
-def action_words(action: Action) -> str:
-    """What one action does, in a line."""
-    match action:
-        case Run():
-            return action.says or shlex.join(action.argv)
-        case PutFile():
-            return f"write {action.path}"
-        case RemoveFile():
-            return f"remove {action.path}"
-        case Reboot():
-            return "reboot and wait for the host"
 
 
 def _ending(plan: Plan, style: Style) -> list[str]:

@@ -1,0 +1,1 @@
+"""What a hostile user, host, network or file tries, and what gpunode makes of it."""

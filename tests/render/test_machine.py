@@ -64,6 +64,7 @@ plans = st.builds(
     kept=st.lists(st.builds(Kept, id=words, text=words), max_size=2).map(tuple),
     reboot=st.none() | words,
     replan_after=st.booleans(),
+    hostname=words,
 )
 
 

@@ -51,7 +51,8 @@ def test_a_plan_at_80_columns() -> None:
 
 def test_verbose_plans_say_why_and_show_diffs() -> None:
     text = plan_text(PLAN, Style(80, verbose=1))
-    assert "     why: docker runs runc\n     does: write /etc/docker/daemon.json\n       -{}\n       +{1}" in text
+    assert "     why: docker runs runc\n     does: write /etc/docker/daemon.json\n" in text
+    assert "\n       -{}\n       +{1}" in text
 
 
 @pytest.mark.parametrize(
