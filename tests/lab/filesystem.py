@@ -55,6 +55,15 @@ class Filesystem:
         options = f"lowerdir={':'.join(map(str, self.lower))},upperdir={self._upper},workdir={self._work}"
         sh("mount", "-t", "overlay", "gpunode-lab", "-o", options, self.root)
 
+    def made_size_mib(self) -> int:
+        """Of the disk that was made for this host alone; raises ValueError where its root has no size of its own."""
+        status = os.statvfs(self.root)  # an overlay says what its upper's file system says
+        size_mib = status.f_blocks * status.f_frsize >> 20
+        asked = self.disk_mib or _mib(self.tmpfs_root or "0M")
+        if not os.path.ismount(self.root) or not asked or size_mib > asked:
+            raise ValueError(f"{self.root} is on a disk of {size_mib} MiB: only one made with a size is ever filled")
+        return size_mib
+
     def unmount(self) -> None:
         if os.path.ismount(self.root):
             sh("umount", "-R", self.root)
@@ -128,3 +137,10 @@ class Filesystem:
     @property
     def _work(self) -> Path:
         return self.directory / "layer" / "work"
+
+
+def _mib(size: str) -> int:
+    """Of a tmpfs size such as "40M"."""
+    if not size.endswith("M"):
+        raise ValueError(f"{size!r} is not a number of megabytes such as 40M")
+    return int(size[:-1])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 from . import faults, network
 from .cgroups import cgroup_path
+from .containment import inside
 from .filesystem import Filesystem
 from .machine import Machine
 
@@ -138,19 +140,31 @@ class Host:
         )
 
     def nsrun(self, cmd: str, input: str | None = None, timeout: float = 300, check: bool = False) -> Result:
-        """As root in the host's namespaces: works with sshd dead, the link down or a strange shell, and at once."""
-        argv = ["nsenter", "-t", str(self.machine.init_pid()), "-a", "sh", "-c", cmd]
-        return _checked(
-            subprocess.run(
-                argv,
+        """As root in the host's namespaces and root: works with sshd dead, the link down or a strange shell; at once.
+
+        Raises containment.NotOurs where it is not proven that they are this host's.
+        """
+        with self.machine.door() as enter:
+            done = subprocess.run(
+                [*enter, "sh", "-c", cmd],
                 text=True,
                 capture_output=True,
                 input=input,
                 timeout=timeout,
                 check=False,
                 env={"PATH": PATH, "LANG": "C.UTF-8", "HOME": "/root"},
-            ),
-            check,
+            )
+        return _checked(done, check)
+
+    def fill(self, path: str) -> None:
+        """Fill the host's disk with one file; only a disk that the lab made with a size, and that much at most."""
+        size_mib = self.files.made_size_mib()
+        name, under = shlex.quote(path), f"{path.rpartition('/')[0]}/"
+        if any(under.startswith(f"{bound}/") for bound in self.machine.binds.values()):
+            raise ValueError(f"{self.name}: {path} is not on the disk that was made with a size")
+        self.nsrun(
+            f"dd if=/dev/zero of={name} bs=1M count={size_mib}; "
+            f"dd if=/dev/zero of={name} bs=1k count=2048 oflag=append conv=notrunc; sync"  # what no whole MiB fits in
         )
 
     def ssh_argv(self, user: str | None = None) -> list[str]:
@@ -200,8 +214,8 @@ class Host:
     # Files
 
     def path(self, path: str) -> Path:
-        """Where a file of the host lies on this machine. Absolute symlinks in it would leave the host: mind them."""
-        return self.files.root / path.lstrip("/")
+        """Where a file of the host lies on this machine; a link in its place is not followed, and is never to be."""
+        return inside(self.files.root, path)
 
     def write(self, path: str, text: str | bytes, mode: int = 0o644) -> None:
         """Replaces a symlink instead of following it."""
@@ -213,10 +227,10 @@ class Host:
         target.chmod(mode)
 
     def read(self, path: str) -> str:
-        return self.path(path).read_text()
+        return inside(self.files.root, path, follow=True).read_text()
 
     def exists(self, path: str) -> bool:
-        return self.path(path).exists()
+        return inside(self.files.root, path, follow=True).exists()
 
     # Misfortune and the product
 

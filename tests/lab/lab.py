@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 from types import TracebackType
 
-from . import authority, foreign, hardware, images, network, repositories
+from . import authority, containment, foreign, hardware, images, network, repositories
 from .cgroups import unified
 from .dns import Dns
 from .host import Host, Recipe
@@ -42,7 +42,9 @@ def why_not() -> str | None:
     if missing:
         return f"not installed: {', '.join(missing)}; run tests/lab/images/build.sh"
     if network.has_default_route():
-        return "not in a network namespace of its own; start it with tests/lab/run.sh"
+        return "in a network namespace with a way out; start it with tests/lab/run.sh"
+    if exposed := containment.why_exposed():
+        return exposed
     every = {**images.SUITES, **images.FOREIGN}
     unbuilt = dict.fromkeys(suite for name, suite in every.items() if not images.is_built(name))
     if unbuilt:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import signal
 import socket
 import subprocess
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from . import containment
 from .cgroups import kill_cgroup, remove_cgroup
 from .network import BRIDGE, delete_port
 from .shell import sh
@@ -34,6 +36,10 @@ class Machine:
         self.console = console
         self.boots = 0  # grows by one with each start, reboots included
         self.between_boots: list[Callable[[], None]] = []
+        self.binds = binds
+        self._root = root
+        self._token = secrets.token_hex(16)
+        self._init: tuple[int, int, str] | None = None  # nspawn's pid, init's, and when that one started
         self._argv = _nspawn(name, hostname, root, binds)
         self._process: subprocess.Popen[bytes] | None = None
         self._supervisor: threading.Thread | None = None
@@ -47,6 +53,9 @@ class Machine:
         if self.is_running:
             raise RuntimeError(f"{self.name} is running already")
         self._staying_down = False
+        marker = self._root / containment.MARKER
+        if not marker.is_file() or marker.read_text() != self._token:
+            marker.write_text(self._token)
         started = threading.Event()
         self._supervisor = threading.Thread(target=self._supervise, args=(started,), daemon=True)
         self._supervisor.start()
@@ -63,8 +72,22 @@ class Machine:
         self._staying_down = True
         self._end(signal.SIGTERM)
 
+    @contextlib.contextmanager
+    def door(self) -> Iterator[list[str]]:
+        """nsenter's argv into the running host; raises containment.NotOurs where it is not proven to be this one."""
+        process = self._process
+        if process is None or process.returncode is not None:
+            raise containment.NotOurs(f"{self.name} does not run")
+        pid = self.init_pid()
+        known = self._init if self._init and self._init[:2] == (process.pid, pid) else None
+        root = containment.mounted_root(self._root)
+        made = containment.Made(process.pid, known[2] if known else None, root, self._token)
+        with containment.door(pid, made) as (enter, seen):
+            self._init = (process.pid, pid, seen.started)
+            yield enter
+
     def init_pid(self) -> int:
-        """Pid, as this machine counts, of the host's systemd."""
+        """Pid, as this machine counts, of the host's systemd; to look at: `door` is what proves it."""
         if self._process is None:
             raise RuntimeError(f"{self.name} was never started")
         pid = self._process.pid

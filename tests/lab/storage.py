@@ -3,7 +3,7 @@
 $GPUNODE_LAB/base/      images (images/build.sh)
 $GPUNODE_LAB/trust/     ssh key, repository key, certificate authority: made once
 $GPUNODE_LAB/repos/     signed stub repositories, one directory per hash of their recipe
-$GPUNODE_LAB/run/ID/    hosts of one test run; `owner` names the process, so others can tell a leftover
+$GPUNODE_LAB/run/ID/    hosts of one test run; its process holds a lock on `owner`, so others can tell a leftover
 """
 
 from __future__ import annotations
@@ -11,14 +11,17 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import secrets
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TextIO
 
 from .cgroups import remove_cgroups
 from .shell import attempt
 
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+_owned: dict[Path, TextIO] = {}  # open as long as this process has the run
 
 
 def cache() -> Path:
@@ -26,12 +29,8 @@ def cache() -> Path:
 
 
 def run_id() -> str:
-    """Short and unique among living processes: five base-36 digits hold every pid Linux gives out."""
-    number, digits = os.getpid(), ""
-    while number:
-        number, digit = divmod(number, 36)
-        digits = DIGITS[digit] + digits
-    return digits
+    """Five base-36 digits: an interface's name has few (machine.py). No pid: each run counts its own."""
+    return "".join(secrets.choice(DIGITS) for _ in range(5))
 
 
 @contextlib.contextmanager
@@ -46,29 +45,36 @@ def locked(name: str) -> Iterator[None]:
 def claim_run_directory() -> Path:
     """This process's directory under run/, empty and marked as ours."""
     directory = cache() / "run" / run_id()
-    if directory.exists():  # a dead run had our pid
-        _remove_run(directory)
-    directory.mkdir(parents=True)
-    (directory / "owner").write_text(_identity(os.getpid()))
+    with locked("run"):  # nobody sweeps what has no owner yet
+        directory.mkdir(parents=True)
+        owner = (directory / "owner").open("w")
+        fcntl.flock(owner, fcntl.LOCK_EX)
+        owner.write(_identity(directory))
+        owner.flush()
+    _owned[directory] = owner
     return directory
 
 
 def sweep() -> list[str]:
     """Remove what interrupted runs left behind; runs whose process is alive are not touched."""
     swept = []
-    for directory in sorted((cache() / "run").glob("*")):
-        if not _is_alive(directory):
-            _remove_run(directory)
-            swept.append(directory.name)
+    with locked("run"):
+        for directory in sorted((cache() / "run").glob("*")):
+            if not _is_alive(directory):
+                _remove_run(directory)
+                swept.append(directory.name)
     return swept
 
 
 def release_run_directory(directory: Path) -> None:
     _remove_run(directory)
+    if owner := _owned.pop(directory, None):
+        owner.close()
 
 
 def _remove_run(directory: Path) -> None:
-    remove_cgroups(directory.name)
+    if _owner(directory) == _identity(directory):  # else a copy of another machine's, whose hosts may well run
+        remove_cgroups(directory.name)
     for mount in _mounts_below(directory):
         attempt("umount", "-R", mount)
     if not _mounts_below(directory):  # never delete through a mount
@@ -82,17 +88,25 @@ def _mounts_below(directory: Path) -> list[str]:
 
 
 def _is_alive(directory: Path) -> bool:
+    """A lock ends with the process that holds it, whatever pid namespace that one counts in."""
     try:
-        owner = (directory / "owner").read_text()
+        with (directory / "owner").open() as owner:
+            fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
     except OSError:
         return False
-    return owner == _identity(int(owner.split()[0]))
+    return False
 
 
-def _identity(pid: int) -> str:
-    """pid and its start time: a pid alone may have been given to another process since."""
+def _owner(directory: Path) -> str:
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return (directory / "owner").read_text()
     except OSError:
         return ""
-    return f"{pid} {fields[19]}"  # starttime is field 22 of proc_pid_stat(5); pid and comm are cut off above
+
+
+def _identity(directory: Path) -> str:
+    """Of the folder itself: a copy of it has another."""
+    status = directory.stat()
+    return f"{status.st_dev}:{status.st_ino}"

@@ -299,7 +299,7 @@ def test_an_unreadable_daemon_json_is_left_alone(lab: Lab, node: Host, me: Contr
 
 def test_a_full_disk(lab: Lab, me: Controller) -> None:
     host = _engine_host(lab, "docker", tmpfs_root="48M")
-    host.nsrun("cat /dev/zero >/var/ballast; sync")
+    host.fill("/var/ballast")
     before = fingerprint_of_state(host)
     refused(me.gpunode(host, *SETUP), 1, "No space left", "free some space")
     assert fingerprint_of_state(host) == before

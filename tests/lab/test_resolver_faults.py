@@ -70,7 +70,7 @@ def nothing_there(on: Ground) -> None:
 
 
 def no_space(on: Ground) -> None:
-    on.host.nsrun("dd if=/dev/zero of=/var/fill bs=1M 2>/dev/null; dd if=/dev/zero of=/var/fill2 bs=1k 2>/dev/null")
+    on.host.fill("/var/fill")
 
 
 FAULTS: tuple[tuple[Callable[[Ground], None], str], ...] = (
@@ -95,7 +95,7 @@ def test_a_repository_that_fails(lab: Lab, tmp_path: Path, case: Case) -> None:
         said = failed.stdout + failed.stderr
         assert re.search(words, said), f"{break_it.__name__}:\n{said}"
         assert packages(host, case) == before, break_it.__name__
-        host.nsrun("rm -f /var/fill /var/fill2")
+        host.nsrun("rm -f /var/fill")
         assert not host.nsrun("ls /etc/apt/sources.list.d/gpunode* /etc/*/repos.d/gpunode* 2>/dev/null").stdout
         on.heal()
     the_mirror_catches_up(on)
