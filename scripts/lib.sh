@@ -21,6 +21,17 @@ system_packages() {
         { apt-get update -qq && apt-get install -y -qq --no-install-recommends $missing >/dev/null; }
 }
 
+# What the tests use of the system, as COMMAND:PACKAGE of Debian.
+TEST_TOOLS="busybox:busybox-static curl:curl dash:dash fish:fish gpg:gnupg ssh:openssh-client sshd:openssh-server ps:procps
+shellcheck:shellcheck tcsh:tcsh zsh:zsh"
+
+# The packages of those that are not there.
+missing_tools() {
+    for tool in $TEST_TOOLS; do
+        PATH=$PATH:/usr/sbin command -v "${tool%%:*}" >/dev/null 2>&1 || printf ' %s' "${tool#*:}"
+    done
+}
+
 can_install() { [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; }
 
 # The virtual environment with gpunode (editable); "dev" adds what tests and linters need.

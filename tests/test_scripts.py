@@ -66,3 +66,48 @@ def _except(path: Path) -> tuple[str, ...]:
 @pytest.mark.parametrize("name", ["scripts/check", "scripts/demo", "scripts/test", ".ci/run"])
 def test_a_command_that_people_type_can_be_executed(name: str) -> None:
     assert os.access(ROOT / name, os.X_OK)
+
+
+def test_the_lab_says_what_it_does_while_it_runs(tmp_path: Path) -> None:
+    """A line when a file starts and when it ends, with seconds and what is left, and one now and then in between."""
+    for name in ("test_good.py", "test_bad.py"):
+        (tmp_path / name).write_text("# not run by this test\n")
+    gate, run = tmp_path / "gate", tmp_path / "run.sh"
+    # As run.sh is called: PYTHON -m pytest -q FILE. It ends once the gate is there, within a minute.
+    run.write_text(
+        'n=0; while [ ! -e "$GATE" ] && [ "$n" -lt 600 ]; do sleep 0.1; n=$((n + 1)); done\n'
+        'echo "output of $5"; case $5 in *bad*) exit 1 ;; esac\n'
+    )
+    env = {"GPUNODE_LAB_FOLDER": str(tmp_path), "GPUNODE_LAB_RUN": str(run), "GPUNODE_LAB_BEAT_S": "0"}
+    with subprocess.Popen(
+        ("sh", str(ROOT / "tests/lab/side-by-side.sh"), "python3"),
+        env={**os.environ, **env, "GPUNODE_LAB_JOBS": "2", "GATE": str(gate)},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as lab:
+        assert lab.stdout is not None
+        said = []
+        for line in lab.stdout:
+            said.append(line)
+            if "0 of 2 files ended; under way: test_" in line:
+                gate.touch()
+    assert lab.returncode != 0, "a failed file is the failure of all"
+    text = "".join(said)
+    assert gate.exists(), text
+    for name, code in (("good", 0), ("bad", 1)):
+        path = tmp_path / f"test_{name}.py"
+        assert f"lab: starts {path}\n" in text
+        assert re.search(
+            rf"== {path}\noutput of {path}\nlab: ended {path} after \d+ s, exit {code}; [01] of 2 files left", text
+        )
+
+
+def test_check_names_the_packages_that_it_lacks(tmp_path: Path) -> None:
+    script = tmp_path / "scripts" / "one"
+    script.parent.mkdir()
+    script.write_text(f'. "{ROOT}/scripts/lib.sh"\nPATH={tmp_path}\nmissing_tools\n')
+    (tmp_path / "curl").write_text("#!/bin/sh\n")
+    (tmp_path / "curl").chmod(0o755)
+    done = subprocess.run(("sh", str(script)), capture_output=True, text=True, check=True)
+    assert "busybox-static" in done.stdout.split()
+    assert "curl" not in done.stdout.split()
