@@ -21,6 +21,7 @@ command -v gpg >/dev/null 2>&1 || { echo "gpg is not installed: no key's fingerp
 bounded() (
   trap '' XFSZ # a write beyond the limit fails, instead of leaving a core file
   ulimit -f $((limit_bytes * 4 / 512))
+  # shellcheck disable=SC3045  # where a shell has no -v, its words are dropped
   ulimit -v 2097152 2>/dev/null || :
   exec timeout "$limit_s" "$@" </dev/null # standard input is this script
 )
