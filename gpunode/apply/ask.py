@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from gpunode.apply.shell import shell_line
 from gpunode.model.plan import Answer, Plan, Run, Step
-from gpunode.transport.base import Transport
+from gpunode.transport.base import StillRunning, Transport
 
 
 def with_answers(plan: Plan, transport: Transport) -> Plan:
@@ -27,7 +27,10 @@ def _asked(plan: Plan, transport: Transport) -> Iterator[Answer]:
         if run is None:
             continue
         words = ("env", *(f"{name}={value}" for name, value in run.env), *run.argv)
-        done = transport.run(f"exec {shell_line(words)}", stdin=run.stdin.encode(), timeout_s=run.timeout_s)
+        try:
+            done = transport.run(f"exec {shell_line(words)}", stdin=run.stdin.encode(), timeout_s=run.timeout_s)
+        except StillRunning:
+            continue
         if done.code == 0:
             yield Answer(step.id, tuple(done.stdout.decode("utf-8", "replace").splitlines()))
 

@@ -15,7 +15,9 @@ from gpunode.apply.shell import SHORT_S, Host, last_words, shell_line, spoken, t
 from gpunode.errors import Drift, StepFailed, TransportError
 from gpunode.model.plan import Action, PutFile, Reboot, RemoveFile, Run, Step
 from gpunode.model.report import CommandResult
+from gpunode.transport.base import StillRunning
 
+TIMED_OUT = 124  # what timeout(1) answers for a command that it had to end
 GRACE_S = 15.0  # over the command's own limit, which the host enforces
 
 
@@ -98,17 +100,19 @@ class StepRun:
     def _attached(self, run: Run) -> CommandResult:
         self._begun(run)
         limit = str(max(1, round(run.timeout_s)))
-        done = self.host.run(
-            "run.sh",
-            self.host.token,
-            self.journal.pending(),
-            limit,
-            *run.argv,
-            stdin=stdin_of(run),
-            timeout_s=run.timeout_s + GRACE_S,
-        )
-        if done.code != 124 or done.stdout:
-            spoken(done)  # anything but `ran` raises
+        try:
+            done = self.host.run(
+                "run.sh",
+                self.host.token,
+                self.journal.pending(),
+                limit,
+                *run.argv,
+                stdin=stdin_of(run),
+                timeout_s=run.timeout_s + GRACE_S,
+            )
+        except StillRunning:  # a host without `timeout`, or a command that no signal ends
+            return CommandResult(name(run), TIMED_OUT, "", run.timeout_s + GRACE_S)
+        spoken(done)  # anything but `ran` raises
         self.journal.delivered()
         output = (done.stdout.partition(b"\n")[2] + done.stderr).decode("utf-8", "replace")
         return CommandResult(name(run), done.code, tail(output), done.seconds)
@@ -150,7 +154,7 @@ def assert_never(value: NoReturn) -> NoReturn:
 
 def _failure(run: Run, result: CommandResult) -> StepFailed:
     words = last_words(result.output)
-    if result.code == 124:
+    if result.code == TIMED_OUT:
         return StepFailed(
             f"{name(run)} did not end within {run.timeout_s:.0f} s" + (f": {words}" if words else ""),
             evidence=result.output,

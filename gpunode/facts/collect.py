@@ -37,7 +37,7 @@ from gpunode.model.facts import (
     SecurityFacts,
     ToolkitFacts,
 )
-from gpunode.transport.base import Transport
+from gpunode.transport.base import StillRunning, Transport
 
 # nvidia-smi alone may take 30 s before it is given up; every other tool has a limit of its own before that.
 PROBE_TIMEOUT_S = 75.0
@@ -60,13 +60,11 @@ def probe(transport: Transport) -> bytes:
 
     Raises TransportError when the host answers something else, or not all of it, or not in time.
     """
-    done = transport.run(probe_script(), timeout_s=PROBE_TIMEOUT_S)
-    if done.code == 124:
-        raise TransportError(
-            "the probe did not come back in time",
-            evidence=f"{len(done.stdout)} bytes came within {PROBE_TIMEOUT_S:.0f} s",
-            remedy="look for processes in state D on the host (ps -eo pid,stat,comm), then try again",
-        )
+    try:
+        done = transport.run(probe_script(), timeout_s=PROBE_TIMEOUT_S)
+    except StillRunning as late:
+        problem = f"the probe did not come back in {PROBE_TIMEOUT_S:.0f} s"
+        raise StillRunning(problem, evidence=late.evidence, remedy=late.remedy) from late
     try:
         decode(done.stdout)
     except TransportError as fault:

@@ -5,15 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from gpunode.errors import TransportError
+
 
 @dataclass(frozen=True)
 class Completed:
     """How one script ended. Output is bytes: a host's text is decoded where it is understood."""
 
-    code: int  # exit status; 124 when timeout_s ran out
+    code: int  # the script's own exit status
     stdout: bytes
     stderr: bytes
     seconds: float
+
+
+class StillRunning(TransportError):
+    """A script had not ended within its limit. What it had printed by then is no result, and is not handed on."""
 
 
 class Transport(Protocol):
@@ -28,9 +34,11 @@ class Transport(Protocol):
     def run(self, script: str, *, stdin: bytes = b"", timeout_s: float) -> Completed:
         """Run `script` with POSIX sh as root where possible, feeding `stdin` to it.
 
-        `script` may be long and holds no secret. Raises TransportError when the host cannot be reached, the login is
-        refused, or the connection breaks before the script's exit status is known. A script that runs past
-        `timeout_s` is abandoned (not killed by force) and answers code 124 with what it had printed.
+        `script` may be long and holds no secret. There is a result only when the answer came whole, up to the mark
+        of its end (transport/answer.py); what a child that was left behind prints later is not part of it. Raises
+        TransportError when the host cannot be reached, the login is refused, the connection or the script ends before
+        that, or more came than the limit of an answer; StillRunning when `timeout_s` is over. A remote script is then
+        abandoned, not killed; a local one is ended with all that belongs to its session.
         """
         ...
 

@@ -8,13 +8,12 @@ import time
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from gpunode.errors import TransportError
-from gpunode.transport.base import Completed
-from gpunode.transport.shell import Feed, after_begin, began, not_started
+from gpunode.transport.answer import STDERR_GRACE_S, Answer
+from gpunode.transport.shell import Feed
 
-OUTPUT_LIMIT_BYTES = 256 * 1024 * 1024  # a script that prints without end must not eat the controller's memory
-_QUIET_S = 0.5  # after the exit status: how long output may pause while a left-behind child keeps the pipe open
 _POLL_S = 0.1  # window and exit status wake no descriptor
+_PIECE_BYTES = 65536
+_PIECES = 32  # of each stream, before the clock is looked at again
 
 
 class Channel(Protocol):
@@ -41,63 +40,57 @@ class Channel(Protocol):
 
 @dataclass
 class Heard:
-    stdout: bytearray = field(default_factory=bytearray)
-    stderr: bytearray = field(default_factory=bytearray)
-    code: int | None = None  # exit status; None: time ran out; -1: the connection broke, or a signal killed the script
-    flooded: bool = False
+    answer: Answer = field(default_factory=Answer)
+    code: int | None = None  # how the process ended; -1: the connection broke, or a signal; None: nobody waited for it
+    late: bool = False
 
 
 def converse(channel: Channel, feed: Feed, timeout_s: float) -> Heard:
-    """Until the script has ended and its output is in, or `timeout_s` is over."""
+    """Until the answer is complete, can no longer become so, or `timeout_s` is over.
+
+    The exit status alone ends nothing: it overtakes output that is still on the way, and how long that takes is up to
+    the link and to how busy both machines are.
+    """
     heard = Heard()
+    answer = heard.answer
     deadline = time.monotonic() + timeout_s
     writer = _Writer(channel, feed)
     poller = select.poll()
     poller.register(channel.fileno(), select.POLLIN)
-    last = time.monotonic()
     while True:
-        over = channel.exit_status_ready()  # asked before reading: what was printed before it is then in the buffers
-        complete = over and (channel.eof_received or channel.closed)
-        if _drain(channel, heard):
-            last = time.monotonic()
-        heard.flooded = len(heard.stdout) + len(heard.stderr) > OUTPUT_LIMIT_BYTES
-        if complete or heard.flooded or (over and time.monotonic() - last > _QUIET_S):
-            heard.code = channel.recv_exit_status() if over else None
+        ended = _ended(channel)  # asked before reading: what was printed before it is then in the buffers
+        more = _drain(channel, answer)
+        if answer.flooded or (answer.complete and answer.stderr.ended):
             return heard
-        busy = not over and writer.push(heard)
+        if ended and not more:
+            heard.code = channel.recv_exit_status() if channel.exit_status_ready() else -1
+            return heard
+        if answer.complete:  # only stderr is still waited for
+            deadline = min(deadline, time.monotonic() + STDERR_GRACE_S)
+        busy = not answer.complete and writer.push(heard)
         left = deadline - time.monotonic()
         if left <= 0:
+            heard.late = True
             return heard
-        _wait(channel, poller, min(left, _POLL_S / 10 if busy else _POLL_S))
+        if not more:
+            _wait(channel, poller, min(left, _POLL_S / 10 if busy else _POLL_S))
 
 
-def completed(target: str, heard: Heard, seconds: float) -> Completed:
-    """What the script answered; 124 when time ran out. Raises TransportError when it never began, or never ended."""
-    if heard.flooded:
-        raise TransportError(
-            f"{target}: a script printed more than {OUTPUT_LIMIT_BYTES >> 20} MiB",
-            remedy="look for an rc file or a command on the host that prints without end",
-        )
-    if not began(heard.stdout):
-        if heard.code is not None:
-            raise not_started(target, heard.code, heard.stdout, heard.stderr)
-        raise TransportError(
-            f"{target}: the login succeeded, but no script began within {seconds:.0f} s",
-            evidence="neither the login shell nor sudo answered",
-            remedy="log in with ssh and see what the shell's start-up files or sudo wait for",
-        )
-    code = 124 if heard.code is None else heard.code
-    return Completed(code, after_begin(heard.stdout), after_begin(heard.stderr), seconds)
+def _ended(channel: Channel) -> bool:
+    """Nothing more can come. A script that only closed its output may still run: the exit status follows the EOF."""
+    return channel.closed or bool(channel.eof_received and channel.exit_status_ready())
 
 
-def _drain(channel: Channel, heard: Heard) -> bool:
-    """Take what has arrived; True when there was anything."""
-    before = len(heard.stdout) + len(heard.stderr)
-    while channel.recv_ready():
-        heard.stdout += channel.recv(65536)
-    while channel.recv_stderr_ready():
-        heard.stderr += channel.recv_stderr(65536)
-    return len(heard.stdout) + len(heard.stderr) > before
+def _drain(channel: Channel, answer: Answer) -> bool:
+    """Take what has arrived, within bounds; True when there may be more at once."""
+    taken = 0
+    while taken < _PIECES and not answer.flooded and channel.recv_ready():
+        answer.out(channel.recv(_PIECE_BYTES))
+        taken += 1
+    while taken < 2 * _PIECES and not answer.flooded and channel.recv_stderr_ready():
+        answer.err(channel.recv_stderr(_PIECE_BYTES))
+        taken += 1
+    return channel.recv_ready() or channel.recv_stderr_ready()
 
 
 def _wait(channel: Channel, poller: select.poll, seconds: float) -> None:
@@ -122,7 +115,7 @@ class _Writer:
         if self._closed:
             return False
         if not self._pending:
-            self._pending = memoryview(self._feed.next(heard.stdout, heard.stderr))
+            self._pending = memoryview(self._feed.next(heard.answer.began, heard.answer.stderr.noise))
         try:
             while self._pending:
                 sent = self._channel.send(self._pending[:32768].tobytes())

@@ -1,19 +1,24 @@
-"""This machine. Output goes to memory files, not pipes: a daemon that a script left behind cannot keep a run open."""
+"""This machine, through the same wrapper and marks as a remote one (transport/answer.py)."""
 
 from __future__ import annotations
 
 import os
+import select
+import signal
 import subprocess
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 from gpunode.errors import TransportError
+from gpunode.transport.answer import STDERR_GRACE_S, Answer, result
 from gpunode.transport.base import Completed
 from gpunode.transport.secret import Secret
-from gpunode.transport.shell import Delivery, after_begin, began, deliver, not_started
+from gpunode.transport.shell import Delivery, deliver, not_started
 
-TIMED_OUT = 124
 _SUDO_ANSWERS_S = 30.0
+_ENDS_S = 5.0  # a script that is asked to end may take so long to clean up behind itself
+_POLL_MS = 100
+_PIECE_BYTES = 65536
 
 
 class Local:
@@ -29,10 +34,10 @@ class Local:
         """See Transport.run. Raises TransportError when there is no sh or sudo refuses the password."""
         self._ask_sudo_once()
         begin = time.monotonic()
-        code, stdout, stderr = _execute(deliver(script, stdin, become=self._become), timeout_s)
-        if code != TIMED_OUT and not began(stdout):
-            raise not_started(self.target, code, stdout, stderr)
-        return Completed(code, after_begin(stdout), after_begin(stderr), time.monotonic() - begin)
+        answer = Answer()
+        code = _execute(deliver(script, stdin, become=self._become), answer, timeout_s)
+        seconds = time.monotonic() - begin
+        return result(self.target, answer, code, seconds, late=code is None, not_begun=self._not_started)
 
     def reconnect(self) -> None:
         """There is no connection."""
@@ -46,58 +51,113 @@ class Local:
         if self._password is not None:
             # The end of input follows the password, so sudo tries it exactly once.
             delivery = Delivery(("sudo", "-S", "-p", "", "-v"), self._password.reveal().encode() + b"\n")
-            code, stdout, stderr = _execute(delivery, _SUDO_ANSWERS_S)
+            code, answer = _ask(delivery)
             if code != 0:
-                raise not_started(self.target, code, stdout, stderr)
+                raise self._not_started(code, answer.stdout.noise, answer.stderr.noise)
         else:
-            self._become = _execute(Delivery(("sudo", "-n", "true"), b""), _SUDO_ANSWERS_S)[0] == 0
+            self._become = _ask(Delivery(("sudo", "-n", "true"), b""))[0] == 0
         self._asked = True
 
+    def _not_started(self, code: int, stdout: bytes | bytearray, stderr: bytes | bytearray) -> TransportError:
+        return not_started(self.target, code, stdout, stderr)
 
-def _execute(delivery: Delivery, timeout_s: float) -> tuple[int, bytes, bytes]:
-    """(exit status, stdout, stderr); 124 when time ran out, 127 when the program is not there."""
+
+def _ask(delivery: Delivery) -> tuple[int, Answer]:
+    """A command that is no script of ours: its exit status (124: it did not answer), and what it said as noise."""
+    answer = Answer()
+    code = _execute(delivery, answer, _SUDO_ANSWERS_S)
+    return 124 if code is None else code, answer
+
+
+def _execute(delivery: Delivery, answer: Answer, timeout_s: float) -> int | None:
+    """Fill `answer`. Exit status: -1 for a signal, 127 when there is no such program, None when nobody waited for it.
+
+    Whoever has not ended by then, or prints without end, is ended here, with all of its session.
+    """
     with ExitStack() as stack:
-        # Memory files: no limit as argv has, no disk that may be full, and seekable, so readers stop where they must.
-        source, stdout, stderr = (
-            stack.enter_context(os.fdopen(os.memfd_create(n), "w+b")) for n in ("in", "out", "err")
-        )
+        # A memory file: no limit as argv has, no disk that may be full, and seekable, so readers stop where they must.
+        source = stack.enter_context(os.fdopen(os.memfd_create("in"), "w+b"))
         source.write(delivery.payload)
         source.seek(0)
         try:
             # A session of its own: Ctrl-C at the terminal stops gpunode between steps, not the step.
             process = subprocess.Popen(
-                delivery.argv, stdin=source, stdout=stdout, stderr=stderr, start_new_session=True, env=_environment()
+                delivery.argv,
+                stdin=source,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+                env={**os.environ, "LC_ALL": "C"},
             )
         except FileNotFoundError:
-            return 127, b"", f"{delivery.argv[0]}: not found".encode()
+            answer.err(f"{delivery.argv[0]}: not found".encode())
+            return 127
         except OSError as error:
             raise TransportError(
                 f"localhost: cannot start {delivery.argv[0]}",
                 evidence=str(error),
                 remedy="free memory or processes, then run it again",
             ) from error
-        code = _wait(process, timeout_s)
-        return code, _content(stdout.fileno()), _content(stderr.fileno())
+        assert process.stdout is not None
+        assert process.stderr is not None
+        stack.enter_context(process.stdout)
+        stack.enter_context(process.stderr)
+        return _listen(process, process.stdout.fileno(), process.stderr.fileno(), answer, timeout_s)
 
 
-def _environment() -> dict[str, str]:
-    return {**os.environ, "LC_ALL": "C"}
-
-
-def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> int:
+def _listen(process: subprocess.Popen[bytes], out: int, err: int, answer: Answer, timeout_s: float) -> int | None:
+    deadline = time.monotonic() + timeout_s
+    takers = {out: answer.out, err: answer.err}
+    poller = select.poll()
+    for descriptor in takers:
+        poller.register(descriptor, select.POLLIN)
     try:
-        code = process.wait(timeout_s)
-    except subprocess.TimeoutExpired:
-        # Only the shell is asked to stop: what it started may be in the middle of writing.
-        process.terminate()
-        try:
-            process.wait(1.0)
-        except subprocess.TimeoutExpired:
-            # Still there after a second: left to itself, and reaped by the system when this program ends.
-            process.returncode = TIMED_OUT
-        return TIMED_OUT
-    return 128 - code if code < 0 else code
+        while not answer.flooded and not (answer.complete and answer.stderr.ended):
+            over = process.poll() is not None  # asked before reading: all that it printed is then in the pipes
+            more = False
+            for descriptor, _ in poller.poll(0 if over else _POLL_MS):
+                piece = os.read(descriptor, _PIECE_BYTES)
+                takers[descriptor](piece)
+                more |= bool(piece)
+                if not piece:
+                    poller.unregister(descriptor)
+            if over and not more:
+                return max(-1, process.returncode)
+            if answer.complete:  # only stderr is still waited for
+                deadline = min(deadline, time.monotonic() + STDERR_GRACE_S)
+            if time.monotonic() > deadline:
+                return None
+        return None
+    finally:
+        _end(process, answer)
 
 
-def _content(descriptor: int) -> bytes:
-    return os.pread(descriptor, os.fstat(descriptor).st_size, 0)
+def _end(process: subprocess.Popen[bytes], answer: Answer) -> None:
+    """Wait for the script that told its end; ask any other to end, and make it: nothing of its session stays.
+
+    What a script with an answer left running stays as it is, as it does on a remote host.
+    """
+    if answer.complete:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_ENDS_S)
+            return
+    for sign, limit_s in ((signal.SIGTERM, _ENDS_S), (signal.SIGKILL, _ENDS_S)):
+        for pid in _session(process.pid):
+            with suppress(ProcessLookupError, PermissionError):  # gone meanwhile; or sudo's, which ends by itself
+                os.kill(pid, sign)
+        end = time.monotonic() + limit_s
+        while _session(process.pid) and time.monotonic() < end:
+            process.poll()
+            time.sleep(0.02)
+        if process.poll() is not None and not _session(process.pid):
+            return
+
+
+def _session(leader: int) -> list[int]:
+    """Everything that still runs in the session of `leader`; a daemon has one of its own. Ends are not waited for."""
+    found = []
+    for name in os.listdir("/proc"):
+        with suppress(ValueError, ProcessLookupError, PermissionError):
+            if os.getsid(int(name)) == leader:
+                found.append(int(name))
+    return found

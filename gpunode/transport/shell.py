@@ -1,8 +1,8 @@
 """How a script travels to a POSIX sh through whatever stands in the way: login shells, rc files, sudo.
 
 The script becomes one line of printable ASCII (`printf %b` escapes), because csh breaks at newlines and `!` inside
-quotes, fish reads `\\\\` and `\\'` there, and `read -r` reads byte by byte in every sh. What comes before
-the begin mark (banners, noise of rc files, sudo's lecture) is cut off; no mark means the script never started.
+quotes, fish reads `\\\\` and `\\'` there, and `read -r` reads byte by byte in every sh. Marks before and after the
+script's output say where it begins and ends (transport/answer.py); no begin mark means the script never started.
 """
 
 from __future__ import annotations
@@ -15,22 +15,33 @@ from dataclasses import dataclass
 from gpunode.errors import TransportError
 from gpunode.transport.secret import Secret
 
-BEGIN = b"\x1egpunode-begin\n"
 PROMPT = "[gpunode] sudo password: "
 ARGUMENT_LIMIT_BYTES = 100_000  # Linux allows 128 KiB an argument (MAX_ARG_STRLEN); the login shell gets the whole line
 
-# Non-interactive logins often lack sbin; LC_ALL=C so that tools speak the language their parsers read.
+# The token is the host's own, new for every script, and in no argument list: a local user who could read it there
+# might print an end mark into something that the script quotes. The kernel's uuid costs no process.
 _PREPARE = (
+    # Non-interactive logins often lack sbin; LC_ALL=C so that tools speak the language their parsers read.
     "PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C; export PATH LC_ALL; "
-    r'printf "\036gpunode-begin\n"; printf "\036gpunode-begin\n" >&2; '
+    "unset gpunode_token gpunode_script gpunode_code; "
+    "{ read -r gpunode_token </proc/sys/kernel/random/uuid; } 2>/dev/null || "
+    "gpunode_token=$(od -An -vtx1 -N16 /dev/urandom | tr -cd 0-9a-f); "
+    r'printf "\036gpunode-begin %s\n" "$gpunode_token"; printf "\036gpunode-begin %s\n" "$gpunode_token" >&2; '
 )
-_FROM_ARGUMENT = _PREPARE + 'gpunode_script=$1; shift; eval "$(printf %b "$gpunode_script")"'
+# A shell of its own, so that exit, exec, a syntax error or a signal end the script and not the one who tells its end.
+_EVALUATE = (
+    r'(unset gpunode_token; eval "$(printf %b "$gpunode_script")"); gpunode_code=$?; '
+    r'printf "\036gpunode-end %s %d\n" "$gpunode_token" "$gpunode_code" >&2; '
+    r'printf "\036gpunode-end %s %d\n" "$gpunode_token" "$gpunode_code"; exit "$gpunode_code"'
+)
+_FROM_ARGUMENT = _PREPARE + "gpunode_script=$1; shift; " + _EVALUATE
 # Lines that are not the script are skipped: an rc file may have eaten the first one, or only half of it.
 _FROM_STDIN = (
     _PREPARE
     + "until IFS= read -r gpunode_script || exit 95; "
     + "case $gpunode_script in gpunode-script:*) true;; *) false;; esac; do :; done; "
-    + 'eval "$(printf %b "${gpunode_script#gpunode-script:}")"'
+    + "gpunode_script=${gpunode_script#gpunode-script:}; "
+    + _EVALUATE
 )
 _PLAIN = re.compile(rb"[^ -~]|[\\'!]")
 _SHORT = {b"\n": b"\\n", b"\t": b"\\t"}
@@ -87,29 +98,20 @@ class Feed:
         self._answered = False
         self.ended = False  # nothing more will be said
 
-    def next(self, stdout: bytes | bytearray, stderr: bytes | bytearray) -> bytes:
-        """Bytes to send now, given everything heard so far."""
+    def next(self, began: bool, said: bytes | bytearray) -> bytes:
+        """Bytes to send now, when the script began or not, and sudo has `said` so much on stderr."""
         if self.ended:
             return b""
-        if not self._delivery.asks or BEGIN in stdout:
+        if not self._delivery.asks or began:
             self.ended = True
             return self._delivery.payload
-        asked = stderr.count(PROMPT.encode())
+        asked = said.count(PROMPT.encode())
         if asked and not self._answered and self._password is not None:
             self._answered = True
             return self._password.reveal().encode() + b"\n"
         # One try only: three wrong ones lock the account where faillock watches.
         self.ended = asked > 1
         return b""
-
-
-def began(stdout: bytes | bytearray) -> bool:
-    return BEGIN in stdout
-
-
-def after_begin(stream: bytes | bytearray) -> bytes:
-    """What the script itself printed; b"" when it never began."""
-    return bytes(stream.partition(BEGIN)[2])
 
 
 # What sudo, with LC_ALL unset on the far side, says in English; other languages fall through to the last sentence.

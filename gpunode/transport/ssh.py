@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import logging
 import socket
-import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -13,38 +11,22 @@ from pathlib import Path
 
 from gpunode.errors import TransportError
 from gpunode.transport import known_hosts, ssh_errors
+from gpunode.transport.answer import result
 from gpunode.transport.base import Completed
-from gpunode.transport.channel import Heard, completed, converse
+from gpunode.transport.channel import Heard, converse
 from gpunode.transport.known_hosts import HostKey, Trust
-from gpunode.transport.shell import Delivery, Feed, began, deliver
+from gpunode.transport.shell import Delivery, Feed, deliver, not_started
 from gpunode.transport.ssh_config import (
     DEFAULT_KEYS,
     Hop,
-    MatchExec,
     SshOptions,
     SshTarget,
     parse_target,
     read_config,
     resolve,
 )
+from gpunode.transport.ssh_library import BoundedPackets, paramiko
 from gpunode.transport.ssh_socket import Proxy, dial
-
-# paramiko imports invoke, half its own import time, for `Match exec` alone; see MatchExec.
-_block = "invoke" not in sys.modules
-if _block:
-    sys.modules["invoke"] = None  # type: ignore[assignment]  # makes `import invoke` raise ImportError
-try:
-    import paramiko
-    import paramiko.config
-finally:
-    if _block:
-        del sys.modules["invoke"]
-
-
-paramiko.config.invoke = MatchExec  # type: ignore[attr-defined]
-
-# It logs tracebacks of broken connections to stderr; every one of them becomes a TransportError here.
-logging.getLogger("paramiko").setLevel(logging.CRITICAL + 1)
 
 _REPLY_S = 30.0  # key exchange, login, and the reply to "open" and "exec": a busy host's sshd takes seconds
 _KEEPALIVE_S = 15
@@ -70,11 +52,12 @@ class Ssh:
         transport = self._connected()
         delivery = self._delivery(script, stdin)
         heard = self._talk(transport, delivery, timeout_s)
-        if delivery.in_argument and heard.code not in (None, 0) and not began(heard.stdout):
+        if delivery.in_argument and heard.code not in (None, 0) and not heard.answer.began:
             # It never began, so trying again is safe: csh cuts long words, some shells limit a line.
             self._argument = False
             heard = self._talk(transport, self._delivery(script, stdin), timeout_s)
-        return completed(self.target, heard, time.monotonic() - begin)
+        seconds = time.monotonic() - begin
+        return result(self.target, heard.answer, heard.code, seconds, late=heard.late, not_begun=self._not_started)
 
     def reconnect(self) -> None:
         """The next run dials again."""
@@ -113,9 +96,12 @@ class Ssh:
             watchdog.cancel()
             if channel is not None:
                 channel.close()
-        if heard.code == -1:
-            raise ssh_errors.lost(self.target, "while a script ran", "" if not transport.is_active() else _KILLED)
+        if heard.code == -1 and not heard.answer.complete and not transport.is_active():
+            raise ssh_errors.lost(self.target, "before the answer was complete")
         return heard
+
+    def _not_started(self, code: int, stdout: bytes | bytearray, stderr: bytes | bytearray) -> TransportError:
+        return not_started(self.target, code, stdout, stderr)
 
     def _connected(self) -> paramiko.Transport:
         if self._chain and self._chain[-1].is_active():
@@ -169,7 +155,9 @@ class Ssh:
         raise AssertionError("the last round returns or raises")
 
     def _transport(self, hop: Hop, through: paramiko.Transport | None) -> paramiko.Transport:
-        transport = paramiko.Transport(self._socket(hop, through))
+        link = self._socket(hop, through)
+        transport = paramiko.Transport(link)
+        transport.packetizer = BoundedPackets(link)  # type: ignore[arg-type]  # a Channel will do, as for Transport
         transport.banner_timeout = transport.auth_timeout = _REPLY_S
         options = transport.get_security_options()
         known = known_hosts.load((*hop.user_known_hosts, *hop.system_known_hosts))
@@ -243,7 +231,6 @@ class Ssh:
             raise ssh_errors.config_fault(self.target, error) from error
 
 
-_KILLED = "a signal killed the script on the host; the connection itself is alive"
 _config_lock = threading.Lock()
 
 

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from gpunode.transport.secret import Secret
-from gpunode.transport.shell import ARGUMENT_LIMIT_BYTES, Feed, after_begin, deliver, encode
+from gpunode.transport.shell import ARGUMENT_LIMIT_BYTES, Feed, deliver, encode
 
 AWKWARD = 'it\'s "q" `b` $x \\n !! % \t ä\n\x7f\x01end\\'
 
@@ -36,33 +36,28 @@ def test_where_the_script_travels(script: str, stdin: bytes, become: bool, in_ar
 
 
 @pytest.mark.parametrize(
-    ("stdout", "stderr", "sent", "ended"),
+    ("began", "stderr", "sent", "ended"),
     [
-        (b"", b"", b"", False),
-        (b"", b"lecture\n[gpunode] sudo password: ", b"word\n", False),
-        (b"\x1egpunode-begin\n", b"", b"\ngpunode-script:true\ndata", True),
+        (False, b"", b"", False),
+        (False, b"lecture\n[gpunode] sudo password: ", b"word\n", False),
+        (True, b"", b"\ngpunode-script:true\ndata", True),
     ],
     ids=["it waits", "the question is answered", "the script goes when sh is there"],
 )
-def test_feed(stdout: bytes, stderr: bytes, sent: bytes, ended: bool) -> None:
+def test_feed(began: bool, stderr: bytes, sent: bytes, ended: bool) -> None:
     feed = Feed(deliver("true", b"data", become=True, password=True), Secret("word"))
-    assert feed.next(stdout, stderr) == sent
+    assert feed.next(began, stderr) == sent
     assert feed.ended is ended
 
 
 def test_a_second_question_is_not_answered() -> None:
     feed = Feed(deliver("true", b"data", become=True, password=True), Secret("word"))
     prompt = b"[gpunode] sudo password: "
-    assert feed.next(b"", prompt) == b"word\n"
-    assert feed.next(b"", prompt) == b""
+    assert feed.next(False, prompt) == b"word\n"
+    assert feed.next(False, prompt) == b""
     assert not feed.ended
-    assert feed.next(b"", prompt + b"\nSorry, try again.\n" + prompt) == b""
+    assert feed.next(False, prompt + b"\nSorry, try again.\n" + prompt) == b""
     assert feed.ended
-
-
-def test_what_precedes_the_script_is_cut_off() -> None:
-    assert after_begin(b"banner\x1egpunode-begin\nout\x1egpunode-begin\n") == b"out\x1egpunode-begin\n"
-    assert after_begin(b"banner") == b""
 
 
 def test_a_secret_is_not_shown_or_saved() -> None:
