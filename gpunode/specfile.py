@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gpunode.errors import UsageError
+from gpunode.foreign import NotRead, read_yaml
 from gpunode.model.spec import (
     TOOLKIT_MODES,
     TOOLKIT_SETTINGS,
@@ -139,14 +140,13 @@ def _entries(text: str, name: str) -> Iterator[_Entry]:
     import yaml
 
     try:
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
-    except (yaml.YAMLError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        said = getattr(error, "problem", None) or getattr(error, "reason", None) or "it is nested too deeply"
+        root = read_yaml(text)
+    except NotRead as fault:
         raise UsageError(
-            f"{name} is not YAML", evidence=f"{where}{said}", remedy=f"correct {name}; nothing was touched"
-        ) from error
+            f"{name} is not YAML",
+            evidence=f"line {fault.line}, column {fault.column}: {fault.what}",
+            remedy=f"correct {name}; nothing was touched",
+        ) from fault
     if root is None:
         return
     if not isinstance(root, yaml.MappingNode):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from gpunode.apply.journal import Journal
 from gpunode.apply.shell import SHORT_S, STATE, Host, script_text, shell_line, spoken
 from gpunode.errors import StepFailed, TransportError
+from gpunode.foreign import whole_number
 from gpunode.model.plan import Run
 from gpunode.transport.base import Completed, Transport
 
@@ -71,9 +72,10 @@ def attach(host: Host, run_id: str, *, limit_s: float, heard: Heard, pause: Paus
         word, rest = spoken(done)
         new = done.stdout.partition(b"\n")[2]
         output = (output + new)[-65536:]
-        size, seconds = int(rest.split()[-1]), seconds + done.seconds
+        code, size = _numbers(run_id, word, rest)
+        seconds += done.seconds
         if word == "ended":
-            return Ended(int(rest.split()[0]), output.decode("utf-8", "replace"), seconds)
+            return Ended(code, output.decode("utf-8", "replace"), seconds)
         if word == "vanished":
             return Ended(None, output.decode("utf-8", "replace"), seconds)
         for line in new.decode("utf-8", "replace").splitlines()[-1:]:
@@ -84,6 +86,18 @@ def attach(host: Host, run_id: str, *, limit_s: float, heard: Heard, pause: Paus
                 evidence=f"its output so far is in {STATE}/runs/{run_id}/out",
                 remedy="run gpunode setup again: it waits for the running command first",
             )
+
+
+def _numbers(run_id: str, word: str, rest: str) -> tuple[int | None, int]:
+    """(exit code, bytes of output so far) in wait.sh's answer: `running SIZE`, `ended CODE SIZE`, `vanished SIZE`."""
+    numbers = [whole_number(text) for text in rest.split()]
+    if len(numbers) != (2 if word == "ended" else 1) or any(number is None or number < 0 for number in numbers):
+        raise StepFailed(
+            f"the host's answer about {run_id} makes no sense",
+            evidence=f"it said {f'{word} {rest}'[:120]!r}",
+            remedy=f"see {STATE}/runs/{run_id} on the host (a full disk?), then run gpunode setup again",
+        )
+    return numbers[0], numbers[-1] or 0
 
 
 def wait_for_running(transport: Transport, *, heard: Heard, pause: Pause = time.sleep) -> tuple[str, ...]:

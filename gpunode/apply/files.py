@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 
 from gpunode.apply.journal import Journal, Written
 from gpunode.apply.shell import SHORT_S, STATE, Host, last_words, spoken
 from gpunode.errors import Drift, StepFailed
+from gpunode.foreign import read_json
 from gpunode.model.plan import PutFile, RemoveFile, Run
 from gpunode.transport.base import Completed
 
@@ -119,7 +119,19 @@ def _change(
     if word == "invalid":
         raise _invalid(path, rest, done, validate)
     journal.copy(rest)
-    return Written.from_entry(json.loads(rest))
+    return _written(host, path, rest)
+
+
+def _written(host: Host, path: str, line: str) -> Written:
+    """The journal's line as put.sh wrote and repeated it. Raises StepFailed for an answer in another form."""
+    try:
+        return Written.from_entry(read_json(line, own=True, undecodable=True))
+    except (ValueError, KeyError, TypeError, AttributeError) as fault:
+        raise StepFailed(
+            f"{host.transport.target}: the answer about {path} makes no sense",
+            evidence=f"{line[:120]!r}: {fault}",
+            remedy="something else writes to the connection; run gpunode setup again, it goes on from what is there",
+        ) from fault
 
 
 def _validator(validate: Run | None, owner: str) -> tuple[tuple[str, ...], float]:

@@ -20,9 +20,12 @@ A step with a begin and no end was cut off. The journal is for undo and for pick
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
+
+from gpunode.foreign import read_json, whole_number
 
 Entry = dict[str, Any]
 Mirror = Callable[[str], None]
@@ -45,17 +48,28 @@ class Written:
     @classmethod
     def from_entry(cls, entry: Entry) -> Written:
         """Raises KeyError or ValueError when the entry is not one of ours."""
+        mode = str(entry.get("mode", ""))
+        if not re.fullmatch("[0-7]{0,6}", mode):
+            raise ValueError("mode is not octal")
+        uid, gid, folders = (_number(entry, key) for key in ("uid", "gid", "folders"))
         return cls(
             path=str(entry["path"]),
             before=str(entry["before"]),
             after=str(entry["after"]),
             backup=str(entry.get("backup", "")),
-            mode=str(entry.get("mode", "")),
-            uid=int(entry.get("uid", 0)),
-            gid=int(entry.get("gid", 0)),
-            folders=int(entry.get("folders", 0)),
+            mode=mode,
+            uid=uid,
+            gid=gid,
+            folders=folders,
             hands=str(entry.get("hands", "")),
         )
+
+
+def _number(entry: Entry, key: str) -> int:
+    number = whole_number(str(entry.get(key, 0)))
+    if number is None or number < 0:
+        raise ValueError(f"{key} is no number")
+    return number
 
 
 class Journal:
@@ -100,7 +114,7 @@ def parse_journal(text: str) -> tuple[Entry, ...]:
     entries = []
     for line in text.splitlines():
         try:
-            entry = json.loads(line)
+            entry = read_json(line, own=True)
         except ValueError:
             continue
         if isinstance(entry, dict) and "kind" in entry:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from gpunode.apply.shell import Host, spoken
 from gpunode.errors import HostLocked
+from gpunode.foreign import read_json, whole_number
 from gpunode.transport.base import Transport
 
 STALE_S = 60  # every script of a running gpunode beats, the longest silence is a 20 s wait
@@ -66,10 +67,10 @@ class HostLock:
         age, _, text = rest.partition(" ")
         holder = parse_owner(text)
         if holder is None:
-            if int(age) > STALE_S:
+            if _age_s(age) > STALE_S:
                 return Owner("", 0, text.strip().strip('"'))
             raise self._locked(rest)
-        if is_stale(holder, int(age), self._owner, self._alive):
+        if is_stale(holder, _age_s(age), self._owner, self._alive):
             return holder
         raise self._locked(rest)
 
@@ -92,10 +93,22 @@ def is_stale(holder: Owner, age_s: int, ours: Owner, alive: Alive) -> bool:
     return age_s > STALE_S or (holder.host == ours.host and not alive(holder.pid))
 
 
+def _age_s(word: str) -> int:
+    """The lock's age as lock.sh says it; one that is no number is no reason to take a lock over."""
+    return max(whole_number(word) or 0, 0)
+
+
 def parse_owner(text: str) -> Owner | None:
     """The lock's content; None when it is not one of ours."""
     try:
-        fields = json.loads(text)
-        return Owner(str(fields["host"]), int(fields["pid"]), str(fields["token"]), str(fields.get("user", "")))
+        fields = read_json(text, own=True)
+        pid = fields["pid"]
+        # A pid that no process can have is nobody's.
+        return Owner(
+            str(fields["host"]),
+            pid if type(pid) is int and 0 < pid < 1 << 31 else 0,
+            str(fields["token"]),
+            str(fields.get("user", "")),
+        )
     except (ValueError, KeyError, TypeError):
         return None

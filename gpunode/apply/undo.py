@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from types import MappingProxyType
@@ -13,6 +14,7 @@ from gpunode.apply.history import Change, History, PastRun, history, inventory_p
 from gpunode.apply.journal import Entry, parse_journal
 from gpunode.apply.shell import STATE, Host, spoken
 from gpunode.errors import ConfigFileError, TransportError
+from gpunode.foreign import whole_number
 from gpunode.model.facts import FileFacts
 from gpunode.model.past import ABSENT, Past, PastFile, goes_with_packages
 from gpunode.transport.base import Transport
@@ -114,16 +116,17 @@ def _one(path: str, answer: bytes) -> tuple[FileFacts, bytes]:
     if words[0] == "absent":
         return FileFacts(path), rest
     if words[0] == "unread":
-        return FileFacts(path, unread=words[1]), rest
-    if len(words) != 2 or not words[1].isdigit() or len(rest) <= int(words[1]):
+        return FileFacts(path, unread=words[-1]), rest
+    size, mode = (whole_number(words[1]), words[0]) if len(words) == 2 else (None, "")
+    if size is None or not 0 <= size < len(rest) or not re.fullmatch("[0-7]{1,6}", mode):
         raise TransportError(
             "the host's answer about its old files was cut off",
             evidence=f"at {path}: {head[:80]!r}",
             remedy="run gpunode undo again; nothing was changed",
         )
-    text, rest = rest[: int(words[1])], rest[int(words[1]) + 1 :]
+    text, rest = rest[:size], rest[size + 1 :]
     sha = hashlib.sha256(text).hexdigest()
-    return FileFacts(path, text.decode("utf-8", "surrogateescape"), sha, int(words[0], 8)), rest
+    return FileFacts(path, text.decode("utf-8", "surrogateescape"), sha, int(mode, 8)), rest
 
 
 def _file(stack: Sequence[Change], now: FileFacts, old: FileFacts, *, tidy: bool) -> PastFile:

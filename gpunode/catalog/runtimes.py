@@ -24,7 +24,7 @@ class Carrier:
 
     def understands(self, version: str | None) -> bool:
         """Whether this release ("1.31.4+k3s1") reads what gpunode writes; an unknown version is given the benefit."""
-        found = re.match(r"v?(\d+)\.(\d+)\.(\d+)", version or "")
+        found = re.match(r"v?([0-9]{1,9})\.([0-9]{1,9})\.([0-9]{1,9})", version or "")
         if found is None or not self.since:
             return True
         have = (int(found[1]), int(found[2]), int(found[3]))

@@ -7,7 +7,7 @@ import re
 from gpunode.model.facts import DeviceNode
 
 _NODE = re.compile(
-    r"c(?P<bits>[rwxsStT-]{9})\S?\s+\d+\s+\d+\s+\d+\s+(?P<major>\d+),\s*(?P<minor>\d+)\s.*?(?P<path>/dev/.*)"
+    r"c(?P<bits>[rwxsStT-]{9})\S?\s+\d+\s+\d+\s+\d+\s+(?P<major>[0-9]{1,9}),\s*(?P<minor>[0-9]{1,9})\s.*?(?P<path>/dev/.*)"
 )
 
 
@@ -27,7 +27,7 @@ def parse_devices(text: str, char_links: str) -> tuple[DeviceNode, ...]:
 
 def parse_uvm_major(text: str) -> int | None:
     """/proc/devices, cut to nvidia's lines: `511 nvidia-uvm`."""
-    match = re.search(r"^\s*(\d+) nvidia-uvm$", text, re.MULTILINE)
+    match = re.search(r"^[ \t]*([0-9]{1,9}) nvidia-uvm$", text, re.MULTILINE)
     return int(match[1]) if match else None
 
 

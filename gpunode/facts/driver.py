@@ -9,6 +9,7 @@ from types import MappingProxyType
 from gpunode.facts.release import key_values
 from gpunode.facts.smi import parse_smi
 from gpunode.facts.wire import Sections
+from gpunode.foreign import whole_number
 from gpunode.model.facts import DkmsLine, DriverFacts, SmiFacts
 
 _NVRM = re.compile(
@@ -29,7 +30,7 @@ def parse_driver(sections: Sections) -> DriverFacts:
         installed_flavour=flavour_of(modinfo.get("license")),
         signer=modinfo.get("signer"),
         initstate=state,
-        refcnt=int(refcnt) if refcnt and refcnt.lstrip("-").isdigit() else None,
+        refcnt=whole_number(refcnt),
         params=MappingProxyType(parse_params(sections.text("driver_params"))),
         gpus=tuple(
             line.removeprefix("gpu=") for line in sections.text("driver_marks").split() if line.startswith("gpu=")

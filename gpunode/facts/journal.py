@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
+from gpunode.foreign import read_json
 from gpunode.model.facts import JournalFacts
 
 
@@ -35,7 +35,7 @@ def _is_transaction(unit: str) -> bool:
 
 def _entry(line: str) -> dict[str, object]:
     try:
-        entry = json.loads(line)
+        entry = read_json(line, own=True)
     except ValueError:
         return {}
     return entry if isinstance(entry, dict) else {}

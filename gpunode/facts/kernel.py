@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from gpunode.facts.release import key_values
+from gpunode.foreign import whole_number
 from gpunode.model.facts import KernelTree
 
 INITRAMFS_TOOLS = ("update-initramfs", "dracut", "mkinitcpio")
@@ -72,7 +73,9 @@ def parse_next_boot(text: str, trees: Iterable[KernelTree]) -> str | None:
 def version_key(release: str) -> list[tuple[int, str]]:
     """Sorts kernel releases as GRUB does: runs of digits as numbers."""
     return [
-        (int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)|[^0-9A-Za-z]", release) if part
+        (-1, part) if (number := whole_number(part)) is None else (number, "")
+        for part in re.split(r"([0-9]+)|[^0-9A-Za-z]", release)
+        if part
     ]
 
 
@@ -81,7 +84,7 @@ def parse_compiler(text: str) -> int | None:
 
     Linux version 6.8.0-51-generic (buildd@x) (x86_64-linux-gnu-gcc-12 (Ubuntu 12.3.0-1ubuntu1~22.04) 12.3.0, ...
     """
-    found = re.search(r"gcc[\w.-]* (?:\(.*?\) )?(\d+)\.\d", text)
+    found = re.search(r"gcc[\w.-]* (?:\(.*?\) )?([0-9]{1,4})\.[0-9]", text)
     return int(found[1]) if found else None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from gpunode.foreign import hex_number, whole_number
 from gpunode.model.facts import PciDevice
 
 
@@ -55,16 +56,17 @@ def _device(fields: list[str], names: dict[str, str]) -> PciDevice:
 
 
 def _hex4(text: str) -> str:
-    return text.removeprefix("0x").lower().zfill(4)
+    number = hex_number(text)
+    if number is None or number > 0xFFFF:
+        raise ValueError(f"a PCI id is not four hexadecimal digits: {text[:20]!r}")
+    return f"{number:04x}"
 
 
 def _integer(text: str | None) -> int | None:
-    return int(text) if text is not None and re.fullmatch(r"-?\d+", text) else None
+    return whole_number(text)
 
 
 def _bar_bytes(line: str | None) -> int | None:
     """A line of sysfs `resource`: start, end (inclusive), flags. All zero: no such BAR."""
-    numbers = [int(word, 16) for word in (line or "").split()]
-    if len(numbers) != 3 or not numbers[1]:
-        return None
-    return numbers[1] - numbers[0] + 1
+    start, end, *rest = map(hex_number, (line or "").split()[:4]) if len((line or "").split()) == 3 else (None, None)
+    return end - start + 1 if end and start is not None and end >= start and None not in rest else None

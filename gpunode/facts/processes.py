@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from gpunode.facts.release import key_values
 from gpunode.facts.wire import Sections
+from gpunode.foreign import whole_number
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,8 @@ def parse_processes(sections: Sections) -> tuple[Process, ...]:
     arg=-H
     """
     listed = (line.split() for line in sections.text("processes").splitlines())
-    return tuple(_process(int(words[0]), sections.text(f"process:{words[0]}")) for words in listed if len(words) == 2)
+    pids = ((words[0], whole_number(words[0])) for words in listed if len(words) == 2)
+    return tuple(_process(pid, sections.text(f"process:{word}")) for word, pid in pids if pid is not None)
 
 
 def unit_of(process: Process, units: Mapping[str, Mapping[str, str]]) -> str | None:
@@ -58,12 +60,12 @@ def _process(pid: int, text: str) -> Process:
     return Process(
         pid=pid,
         comm=value.get("comm", ""),
-        ppid=int(value["ppid"]) if value.get("ppid", "").isdigit() else None,
+        ppid=whole_number(value.get("ppid")),
         exe=value.get("exe"),
         unit=services[0] if services else None,
-        uid=int(value["uid"]) if value.get("uid", "").isdigit() else None,
+        uid=whole_number(value.get("uid")),
         user=value.get("user"),
-        gid=int(value["gid"]) if value.get("gid", "").isdigit() else None,
+        gid=whole_number(value.get("gid")),
         sees_toolkit=value.get("sees_toolkit") != "0",
         argv=tuple(re.findall(r"^arg=(.*)$", text, re.MULTILINE)),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -13,6 +12,7 @@ from gpunode.facts.processes import Process, parse_processes, unit_of
 from gpunode.facts.release import key_values
 from gpunode.facts.services import exec_words
 from gpunode.facts.wire import Sections
+from gpunode.foreign import read_json
 from gpunode.model.facts import RuntimeFacts
 
 _VERSION = re.compile(r"\bv?(\d+\.\d+\.\d+)")
@@ -28,7 +28,7 @@ def parse_runtimes(sections: Sections, units: Units) -> tuple[RuntimeFacts, ...]
     dockers = [_docker(sections, units, p) for p in daemons if p.uid is None][:1]
     if not dockers and not rootless:
         dockers = _stopped_docker(sections, units)
-    keys = sorted(name for name in sections.commands if re.fullmatch(r"containerd:\d+:files", name))
+    keys = sorted(name for name in sections.commands if re.fullmatch(r"containerd:[0-9]{1,9}:files", name))
     by_pid = {p.pid: p for p in running}
     containerds = [_containerd(sections, units, int(key.split(":")[1]), by_pid) for key in keys]
     stopped = stopped_carriers(units, tuple(containerds), sections)
@@ -242,7 +242,7 @@ def _object(text: str) -> dict[str, Any]:
     """A JSON object; {} for no text. ValueError for anything else."""
     if not text.strip():
         return {}
-    value = json.loads(text)
+    value = read_json(text)
     if not isinstance(value, dict):
         raise ValueError(f"not a JSON object: {text[:60]!r}")
     return value

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from gpunode.facts.release import key_values
+from gpunode.foreign import whole_number
 from gpunode.model.facts import ServiceFacts
 
 
@@ -41,9 +42,14 @@ def _service(value: Mapping[str, str]) -> ServiceFacts:
         sub=value.get("SubState", "dead"),
         enabled=value.get("UnitFileState", ""),
         main_pid=_positive(value.get("MainPID")),
-        restarts=int(value["NRestarts"]) if value.get("NRestarts", "").isdigit() else None,
+        restarts=_natural(value.get("NRestarts")),
     )
 
 
 def _positive(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isdigit() and text != "0" else None
+    return _natural(text) or None
+
+
+def _natural(text: str | None) -> int | None:
+    number = whole_number(text)
+    return None if number is None or number < 0 else number

@@ -41,7 +41,7 @@ def mig_profiles(text: str) -> dict[int, tuple[str, ...]]:
     found: dict[int, tuple[str, ...]] = {}
     index = -1
     for line in text.splitlines():
-        gpu, mig = re.match(r"GPU (\d+):", line), re.match(r"\s+MIG (\S+)\s", line)
+        gpu, mig = re.match(r"GPU ([0-9]{1,9}):", line), re.match(r"\s+MIG (\S+)\s", line)
         if gpu:
             index = int(gpu[1])
         elif mig:
@@ -90,5 +90,5 @@ def _first_word(text: str | None) -> str | None:
 
 def _bytes(text: str | None) -> int | None:
     """ "81559 MiB" in bytes."""
-    match = re.fullmatch(r"(\d+) (B|KiB|MiB|GiB)", text or "")
+    match = re.fullmatch(r"([0-9]{1,15}) (B|KiB|MiB|GiB)", text or "")
     return int(match[1]) * _UNITS[match[2]] if match else None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 from gpunode.facts.release import key_values
 from gpunode.facts.wire import Sections
+from gpunode.foreign import read_json
 from gpunode.model.facts import ToolkitFacts
 
 
@@ -52,7 +52,7 @@ def cdi_devices(text: str) -> tuple[str, ...]:
 
 def _json_devices(text: str) -> tuple[str, ...]:
     try:
-        spec = json.loads(text)
+        spec = read_json(text)
     except ValueError:  # the CDI checks read the file itself; a spec that does not parse offers no device
         return ()
     if not isinstance(spec, dict) or not isinstance(spec.get("devices"), list):

@@ -28,11 +28,11 @@ from gpunode.model.facts import FileFacts
 VERSION = 1
 HEADER = f"@gpunode-facts {VERSION}"
 _ANY_HEADER = re.compile(r"@gpunode-facts (\S+)")
-_COMMAND = re.compile(r"@ (?P<name>[^\s/]+) rc=(?P<rc>\d+)")
+_COMMAND = re.compile(r"@ (?P<name>[^\s/]+) rc=(?P<rc>[0-9]{1,9})")
 _UNREADABLE = re.compile(r"@ (?P<name>file:/.*?|[^\s/]+) unreadable (?P<why>.*)")
 _ABSENT = re.compile(r"@ file:(?P<path>/.*) absent")
 _FILE = re.compile(
-    r"@ file:(?P<path>/.*?) bytes=(?P<bytes>\d+)(?: mode=(?P<mode>[0-7]+))?"
+    r"@ file:(?P<path>/.*?) bytes=(?P<bytes>[0-9]{1,15})(?: mode=(?P<mode>[0-7]{1,7}))?"
     r"(?: sha256=(?P<sha256>[0-9a-f]{64}))?(?: symlink=(?P<symlink>.*))?"
 )
 

@@ -60,7 +60,7 @@ def _numbers(text: str, word: str) -> list[str]:
     """'01-03,7' -> 01 02 03 7: as many digits as the range's begin has, leading zeros kept."""
     numbers: list[str] = []
     for part in text.split(","):
-        match = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", part)
+        match = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", part)
         if match is None:
             raise UsageError(
                 f"{word!r}: [{text}] is not a range", evidence="ranges look like [1-8], [01-64] or [1,3,7-9]"

@@ -23,9 +23,9 @@ class DriverRequest:
         word = text.strip().lower()
         if word in ("auto", "none"):
             return cls(word)
-        if re.fullmatch(r"\d{3}", word):
+        if re.fullmatch(r"[0-9]{3}", word):
             return cls("branch", branch=int(word))
-        if re.fullmatch(r"\d{3}(\.\d{2,3}){1,2}", word):
+        if re.fullmatch(r"[0-9]{3}(\.[0-9]{2,3}){1,2}", word):
             return cls("exact", branch=int(word[:3]), exact=word)
         raise UsageError(
             f"--driver {text!r} is not a driver",
@@ -129,7 +129,7 @@ class ToolkitRequest:
         word = text.strip().lower()
         if word in ("auto", "none"):
             return cls(word)
-        if re.fullmatch(r"\d+\.\d+\.\d+", word):
+        if re.fullmatch(r"[0-9]{1,5}\.[0-9]{1,5}\.[0-9]{1,5}", word):
             return cls("exact", word)
         raise UsageError(
             f"--toolkit {text!r} is not a toolkit version",
@@ -138,7 +138,7 @@ class ToolkitRequest:
         )
 
 
-_PROFILE = re.compile(r"\dg\.\d+gb(\+me|\+gfx|\+me\.all|-me)?")  # as nvidia-smi mig -lgip names them
+_PROFILE = re.compile(r"[0-9]g\.[0-9]{1,5}gb(\+me|\+gfx|\+me\.all|-me)?")  # as nvidia-smi mig -lgip names them
 
 
 @dataclass(frozen=True)
@@ -217,7 +217,7 @@ def parse_cuda(text: str) -> str | None:
     word = text.strip().lower()
     if word == "none":
         return None
-    if re.fullmatch(r"\d{2}\.\d", word):
+    if re.fullmatch(r"[0-9]{2}\.[0-9]", word):
         return word
     raise UsageError(
         f"--cuda {text!r} is not a CUDA toolkit",

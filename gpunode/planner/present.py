@@ -35,7 +35,7 @@ CUDA_LEADS = re.compile(
 # A module's package alone is half a driver, such as an rpm transaction that was killed leaves behind.
 _MODULES = re.compile(r"(kmod|akmod)-nvidia.*|nvidia-(open-)?driver-G\d\d-.*kmp-\w+|nvidia-open-dkms")
 _TOOLS = re.compile(r"nvidia-driver(-cuda)?|nvidia-compute-utils-G\d\d|nvidia-utils|xorg-x11-drv-nvidia.*")
-DRIVER_VERSION = re.compile(r"^(?:\d+:)?(\d{3}(?:\.\d+){1,2})")
+DRIVER_VERSION = re.compile(r"^(?:[0-9]+:)?([0-9]{3}(?:\.[0-9]+){1,2})")
 
 
 def upstream(version: str) -> str | None:
@@ -63,7 +63,8 @@ def lead_package(host: HostFacts) -> str | None:
 
 def installed_version(host: HostFacts) -> str | None:
     """What will be loaded: the module on disk, else what the packages say (its module is not built yet)."""
-    if host.driver.installed:
+    # A module whose version is none of NVIDIA's (somebody's own build) says nothing about branches.
+    if re.match(r"[0-9]{3}\.[0-9]", host.driver.installed or ""):
         return host.driver.installed
     lead = lead_package(host)
     return upstream(host.packages.installed[lead].version) if lead else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gpunode.errors import UnsupportedHost
+from gpunode.foreign import whole_number
 from gpunode.model.facts import HostFacts
 from gpunode.model.plan import Action, Kept, PutFile, Step
 from gpunode.model.spec import Spec, ToolkitConfig
@@ -154,4 +155,4 @@ def _legacy(site: Site) -> str:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split(".") if part.isdigit())
+    return tuple(number for part in version.split(".") if (number := whole_number(part)) is not None)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from gpunode.errors import GpunodeError, UsageError
+from gpunode.foreign import NotRead, read_json
 from gpunode.model.plan import Plan
 from gpunode.model.report import CheckReport, Event, Finding, HostOutcome, NotApplicable
 from gpunode.render.decode import REMEDY, from_data, shortened
 from gpunode.render.encode import dumps, to_data
 
 PLAN_SCHEMA = "gpunode.plan/2"  # 2: the host's own name is in it, and it is held against a fresh plan
-DEEPEST = 32  # a plan nests 8 deep
 
 
 def plan_to_json(plan: Plan) -> str:
@@ -24,9 +23,8 @@ def plan_to_json(plan: Plan) -> str:
 def plan_from_json(text: str) -> Plan:
     """The plan that `plan_to_json` wrote. Raises UsageError that names the place of the first fault."""
     try:
-        data = json.loads(text, parse_constant=_refuse, object_pairs_hook=_once)
-        _not_deep(data)
-    except (ValueError, RecursionError) as error:
+        data = read_json(text, own=True, unique=True)
+    except NotRead as error:
         raise UsageError("this is not a plan gpunode saved", evidence=f"not JSON: {error}", remedy=REMEDY) from error
     schema = data.get("schema") if isinstance(data, dict) else None
     if schema != PLAN_SCHEMA:
@@ -42,34 +40,6 @@ def _other_schema(schema: object) -> str:
     older = schema == "gpunode.plan/1"
     said = "an older gpunode saved it" if older else f"schema is {shortened(schema)}"
     return f"{said}; {PLAN_SCHEMA} is wanted"
-
-
-def _refuse(word: str) -> float:
-    raise ValueError(f"{word} is not a number")
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A key that is there twice says one thing to one reader and another to the next."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the key {shortened(twice)} is there twice")
-    return found
-
-
-def _not_deep(data: Any) -> None:
-    """Raises ValueError. json itself only stops where Python's stack would end."""
-    level = [data]
-    for _ in range(DEEPEST):
-        level = [v for one in level if isinstance(one, (dict, list)) for v in _inside(one)]
-        if not level:
-            return
-    raise ValueError(f"it is nested over {DEEPEST} deep")
-
-
-def _inside(one: dict[str, Any] | list[Any]) -> Iterable[Any]:
-    return one.values() if isinstance(one, dict) else one
 
 
 def hosts_json(verb: str, outcomes: Sequence[HostOutcome], *, seconds_s: float) -> str:

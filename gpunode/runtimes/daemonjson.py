@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from gpunode.errors import UnsupportedHost
+from gpunode.foreign import read_json
 from gpunode.model.facts import RuntimeFacts
 from gpunode.model.spec import RuntimeSpec
 from gpunode.resources import render
@@ -25,7 +26,7 @@ def missing(engine: RuntimeFacts, want: RuntimeSpec, config: Mapping[str, Any]) 
     """(keys, value) of everything the fragment asks for that the file does not say yet."""
     cdi = want.cdi and _must_say_cdi(engine, config)
     text = render("runtimes/docker.json.j2", handler=want.handler, path=want.path, default=want.default, cdi=cdi)
-    fragment: dict[str, Any] = json.loads(text)
+    fragment: dict[str, Any] = read_json(text)
     by_flag = _flag(engine, "--default-runtime")
     if want.default and by_flag:
         _refuse_other_default(by_flag, want)

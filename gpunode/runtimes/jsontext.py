@@ -7,14 +7,15 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from json.decoder import scanstring  # type: ignore[attr-defined]  # C scanner with positions, in json since 2.6
-from typing import Any, NoReturn
+from typing import Any
 
+from gpunode import foreign
 from gpunode.errors import ConfigFileError
+from gpunode.foreign import NotRead, StandsTwice
 
 BLANKS = re.compile(r"[ \t\n\r]*")  # the four JSON knows (RFC 8259 section 2)
 BOM = "\ufeff"
 UTF16 = ("\udcff\udcfe", "\udcfe\udcff")  # its byte order marks, as surrogateescape carries them
-CONSTANT = re.compile(r'"(?:\\.|[^"\\])*"|(NaN|-?Infinity)')
 # Integers become floats here: nothing computes with them, and Python refuses to build an int of over 4300 digits.
 DECODER = json.JSONDecoder(parse_int=float)
 
@@ -39,15 +40,12 @@ def load(path: str, text: str) -> dict[str, Any]:
     if not body.strip(" \t\r\n"):
         return {}
     try:
-        value = json.loads(body, parse_constant=_no_constant, parse_int=float)
-        _no_duplicates(path, body, 0)
-    except json.JSONDecodeError as found:
+        value = foreign.read_json(body, undecodable=True, halves=True, unique=True)
+    except StandsTwice as found:
+        _refuse_duplicates(path, body, 0)
+        raise fault(path, body, found.at, found.what) from None
+    except NotRead as found:
         raise _spoken(path, body, found) from None
-    except RecursionError:
-        raise fault(path, body, 0, "nested too deeply to be a daemon's configuration") from None
-    except ValueError as found:
-        at = next((m.start() for m in CONSTANT.finditer(body) if m[1]), 0)
-        raise fault(path, body, at, f"{found} is not JSON") from None
     if value is None:  # dockerd takes a file that holds only `null` as an empty one
         return {}
     if not isinstance(value, dict):
@@ -169,23 +167,21 @@ def _skip(text: str, at: int) -> int:
     return blank.end() if blank else at
 
 
-def _spoken(path: str, text: str, found: json.JSONDecodeError) -> ConfigFileError:
+def _spoken(path: str, text: str, found: NotRead) -> ConfigFileError:
     """The decoder's fault in words and a place that do not depend on Python's version."""
     if text.startswith(UTF16):
         return fault(path, text, 0, "the file is UTF-16; save it as UTF-8")
+    if found.what == "nested too deeply":
+        return fault(path, text, found.at, f"{found.what} to be a daemon's configuration")
     # Up to 3.12 it stands at the bracket or brace after a comma too many, from 3.13 at the comma.
-    comma = len(text[: found.pos + 1].rstrip("]} \t\n\r")) - 1
-    between = text[comma + 1 : BLANKS.match(text, found.pos + 1).end() + 1]  # type: ignore[union-attr]
+    comma = len(text[: found.at + 1].rstrip("]} \t\n\r")) - 1
+    between = text[comma + 1 : BLANKS.match(text, found.at + 1).end() + 1]  # type: ignore[union-attr]
     if text[comma : comma + 1] == "," and between.strip(" \t\n\r")[:1] in ("]", "}"):
         return fault(path, text, comma, "a comma with nothing after it")
-    return fault(path, text, found.pos, found.msg)
+    return fault(path, text, found.at, found.what)
 
 
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(name)
-
-
-def _no_duplicates(path: str, text: str, start: int) -> None:
+def _refuse_duplicates(path: str, text: str, start: int) -> None:
     """Raises for a key that stands twice in one object, at any depth."""
     start = _skip(text, start)
     if text[start] == "{":
@@ -194,10 +190,10 @@ def _no_duplicates(path: str, text: str, start: int) -> None:
             if member.key in seen:
                 raise fault(path, text, member.key_at, f"key {json.dumps(member.key)} stands twice")
             seen.add(member.key)
-            _no_duplicates(path, text, member.value_at)
+            _refuse_duplicates(path, text, member.value_at)
     elif text[start] == "[":
         for item in _items(text, start):
-            _no_duplicates(path, text, item)
+            _refuse_duplicates(path, text, item)
 
 
 def _items(text: str, start: int) -> Iterator[int]:

@@ -7,17 +7,11 @@ tomltext.load accepted: what is not TOML is not found out here.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib  # type: ignore[import-not-found, unused-ignore]
-
-__all__ = ["BOM", "Statement", "comments", "statements", "tomllib"]
+from gpunode.foreign import read_toml
 
 BOM = "\ufeff"
 
@@ -104,7 +98,7 @@ def _path(text: str, at: int, start: int) -> tuple[tuple[str, ...], tuple[tuple[
 
 @cache
 def _name(key: str) -> str:
-    return str(next(iter(tomllib.loads(f"{key} = 0"))))
+    return str(next(iter(read_toml(f"{key} = 0"))))
 
 
 def _rest(text: str, at: int) -> tuple[int, tuple[str, ...]]:

@@ -8,7 +8,6 @@ exactly those, through a parser that shares no code with tomlkit.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -16,40 +15,24 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import Comment, InlineTable, Item, Null, String, Table, Whitespace
 
+from gpunode import foreign
 from gpunode.errors import ConfigFileError
-from gpunode.runtimes.tomlscan import BOM, statements, tomllib
+from gpunode.foreign import NotRead
+from gpunode.runtimes.tomlscan import BOM, statements
 from gpunode.runtimes.tomltidy import margin, tidied
 
 Plain = dict[str, Any]
-DEEPEST = 64  # tables in each other; containerd's own file has eight
 
 
 def load(path: str, text: str) -> Plain:
     """The file as plain values. Raises ConfigFileError with line and column."""
     try:
-        text.encode("utf-8")
-    except UnicodeEncodeError as fault:
-        # Undecodable bytes travel as lone surrogates; TOML is UTF-8 only, and containerd refuses the file.
-        raise _fault(path, _line_column(text, fault.start), "this byte is not UTF-8") from None
-    try:
-        plain = dict(tomllib.loads(_body(text)))
-        # What reads well may still be too deep to be copied and compared.
-        _refuse_deep(plain, DEEPEST)
-        return plain
-    except tomllib.TOMLDecodeError as fault:
-        found = re.search(r"\(at line (\d+), column (\d+)\)", str(fault))
-        where = f"{found[1]}:{found[2]}" if found else _line_column(text, len(text))
-        raise _fault(path, where, re.sub(r" \(at .*\)$", "", str(fault))) from None
-    except RecursionError:
-        raise _fault(path, "1:1", "nested too deeply to be a daemon's configuration") from None
-
-
-def _refuse_deep(value: object, left: int) -> None:
-    """Raises RecursionError for tables and lists in each other, more than `left` of them."""
-    if not left:
-        raise RecursionError
-    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        _refuse_deep(inner, left - 1)
+        return foreign.read_toml(_body(text))
+    except NotRead as found:
+        what = found.what
+        if what == "nested too deeply":
+            what = f"{what} to be a daemon's configuration"
+        raise _fault(path, f"{found.line}:{found.column}", what) from None
 
 
 def rewrite(path: str, text: str, want: Plain, subtree: tuple[str, ...]) -> str:
@@ -65,7 +48,7 @@ def rewrite(path: str, text: str, want: Plain, subtree: tuple[str, ...]) -> str:
     start = _with_root_keys(body, have, want)
     # A byte order mark is dropped: containerd 2 exits on it.
     ends = [None, *(subtree[:count] for count in range(len(subtree), 0, -1))]
-    for edited in _attempts(start, dict(tomllib.loads(start)), want, ends):
+    for edited in _attempts(start, foreign.read_toml(start), want, ends):
         edited = tidied(body, edited)
         if reads_as(edited, want):
             return edited.replace("\n", "\r\n") if "\r\n" in text else edited
@@ -84,7 +67,7 @@ def _attempts(body: str, have: Plain, want: Plain, ends: list[tuple[str, ...] | 
             now = have
             if end is not None:
                 _write_anew(document, want, end)
-                now = dict(tomllib.loads(tomlkit.dumps(document)))
+                now = foreign.read_toml(tomlkit.dumps(document))
             _align(document, now, want)
             edited = tomlkit.dumps(document)
         except (TOMLKitError, KeyError, ValueError, TypeError, AttributeError, IndexError, RuntimeError):
@@ -193,8 +176,8 @@ def _with_root_keys(text: str, have: Mapping[str, Any], want: Mapping[str, Any])
 
 def reads_as(text: str, want: Plain) -> bool:
     try:
-        return same(dict(tomllib.loads(text)), want)
-    except tomllib.TOMLDecodeError:
+        return same(foreign.read_toml(text), want)
+    except NotRead:
         return False
 
 
@@ -205,10 +188,6 @@ def same(left: object, right: object) -> bool:
 
 def _body(text: str) -> str:
     return text.removeprefix(BOM).replace("\r\n", "\n")
-
-
-def _line_column(text: str, at: int) -> str:
-    return f"{text.count(chr(10), 0, at) + 1}:{at - text.rfind(chr(10), 0, at)}"
 
 
 def _fault(path: str, where: str, what: str) -> ConfigFileError:

@@ -289,8 +289,8 @@ def instead(make: Callable[[Path], None]) -> Callable[[Path], None]:
 
 BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "an older gpunode's": (text_of(lambda d: d.update(schema="gpunode.plan/1")), "an older gpunode saved it"),
-    "a key twice": (replaced('"plan": {', '"plan": {"target": "x", '), "target' is there twice"),
-    "a schema twice": (replaced('"schema"', '"schema": "gpunode.plan/2", "schema"'), "schema' is there twice"),
+    "a key twice": (replaced('"plan": {', '"plan": {"target": "x", '), '"target" stands twice'),
+    "a schema twice": (replaced('"schema"', '"schema": "gpunode.plan/2", "schema"'), '"schema" stands twice'),
     "a key beside the plan": (text_of(lambda d: d.update(also=1)), "also: no such key"),
     "an unknown key": (text_of(lambda d: steps(d)[0].update(sudo=True)), "sudo: no such key"),
     "a kind that is not": (text_of(lambda d: steps(d)[0]["actions"][0].update(kind="eval")), "'eval'"),
@@ -300,9 +300,9 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "deep": (lambda p: p.write_text("[" * 5_000_000), "not JSON"),
     "deep where any value stands": (
         text_of(lambda d: d["plan"].update(reboot=json.loads("[" * 200 + "]" * 200))),
-        "nested over 32 deep",
+        "nested too deeply",
     ),
-    "NaN": (text_of(lambda d: run(d).update(timeout_s=float("nan"))), "NaN is not a number"),
+    "NaN": (text_of(lambda d: run(d).update(timeout_s=float("nan"))), "NaN is not JSON"),
     "not UTF-8": (lambda p: p.write_bytes(b"\xff\xfe{}"), "it is not UTF-8"),
     "too long": (lambda p: p.write_bytes(b" " * (LIMIT_BYTES + 1)), "over 16 MiB"),
     "a folder": (instead(os.mkdir), "cannot be read"),

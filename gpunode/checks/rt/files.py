@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gpunode.checks.words import active_lines
+from gpunode.foreign import NotRead, read_json
 from gpunode.model.facts import HostFacts, RuntimeFacts
 
 DEFAULT_NAME = re.compile(r"default_runtime_name\s*=\s*[\"']([^\"']*)[\"']")
@@ -47,6 +47,6 @@ def daemon_json(host: HostFacts, engine: RuntimeFacts) -> object:
     if not text.strip():
         return {}
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:  # RecursionError: brackets nested without end
-        return str(error)
+        return read_json(text, undecodable=True)
+    except NotRead as error:
+        return f"line {error.line} column {error.column}: {error.what}"
