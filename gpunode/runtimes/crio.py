@@ -129,17 +129,26 @@ def _files(host: HostFacts, engine: RuntimeFacts, folder: str) -> tuple[FileFact
 
 def _runtime_section(file: FileFacts) -> Plain:
     plain = dropins.load(file, READER)
-    for keys in (("crio",), ("crio", "runtime"), ("crio", "runtime", "runtimes")):
+    runtime = ("crio", "runtime")
+    tables = [("crio",), runtime, *((*runtime, "runtimes", *name) for name in ((), *_named(plain)))]
+    texts = [(*runtime, "default_runtime"), *((*t, k) for t in tables[3:] for k in ("runtime_path", "runtime_type"))]
+    kinds: dict[tuple[str, ...], type] = {**dict.fromkeys(tables, dict), **dict.fromkeys(texts, str)}
+    for keys, kind in kinds.items():
         value: object = plain
         for key in keys:
-            value = value.get(key, {}) if isinstance(value, dict) else value
-        if not isinstance(value, dict):
+            value = value.get(key) if isinstance(value, dict) else None
+        if value is not None and not isinstance(value, kind):
+            wanted = "a table" if kind is dict else "a text"
             raise ConfigFileError(
-                f"{file.path}: {'.'.join(keys)} is {value!r}, and CRI-O wants a table",
+                f"{file.path}: {'.'.join(keys)} is {value!r:.80}, and CRI-O wants {wanted}",
                 evidence="CRI-O does not start on it; no file was touched",
                 remedy="correct it, and run gpunode again",
             )
     return section(plain, "crio", "runtime")
+
+
+def _named(plain: Plain) -> list[tuple[str]]:
+    return [(name,) for name in section(plain, "crio", "runtime", "runtimes")]
 
 
 def _runtimes(plain: Plain) -> dict[str, Plain]:

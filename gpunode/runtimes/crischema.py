@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from gpunode.errors import ConfigFileError, UnsupportedHost
 from gpunode.runtimes import tomltext
-from gpunode.runtimes.criconfig import V1, V2, V3
+from gpunode.runtimes.criconfig import V1, V2, V3, section
 from gpunode.runtimes.tomlscan import Statement, statements
 from gpunode.runtimes.tomltext import Plain
 from gpunode.runtimes.versions import at_least, release
@@ -121,24 +122,42 @@ def _renamed(path: str, statement: Statement, daemon: str | None) -> str:
 
 
 def refuse_wrong_types(path: str, plain: Plain) -> None:
-    """A table that is something else would be replaced by a merge; containerd does not start on it."""
-    for plugin in (V1, V2, V3):
-        for keys in (
-            ("plugins",),
-            ("plugins", plugin),
-            ("plugins", plugin, "containerd"),
-            ("plugins", plugin, "containerd", "runtimes"),
-        ):
-            value: Any = plain
-            for key in keys:
-                value = value.get(key, {}) if isinstance(value, dict) else value
-            if not isinstance(value, dict):
-                raise ConfigFileError(
-                    f"{path}: {'.'.join(keys)} is {value!r}, and containerd wants a table",
-                    evidence="the file was not touched",
-                    remedy="correct it; containerd config dump says when it is right",
-                )
+    """A table that is something else would be replaced by a merge; containerd does not start on it, or without CRI."""
+    for keys, kind in _kinds(plain):
+        value: Any = plain
+        for key in keys:
+            value = value.get(key) if isinstance(value, dict) else None
+        if value is not None and type(value) is not kind:
+            raise ConfigFileError(
+                f"{path}: {'.'.join(keys)} is {value!r:.80}, and containerd wants {_NAMES[kind]}",
+                evidence="the file was not touched",
+                remedy="correct it; containerd config dump says when it is right",
+            )
     _refuse_no_list(path, plain, "imports")
+
+
+_NAMES: dict[type, str] = {dict: "a table", str: "a text", bool: "true or false"}
+# What gpunode reads or writes of a runtime (containerd's Runtime and runc options structs).
+_RUNTIME: tuple[tuple[tuple[str, ...], type], ...] = (
+    ((), dict),
+    (("runtime_type",), str),
+    (("options",), dict),
+    (("options", "SystemdCgroup"), bool),
+    (("options", "BinaryName"), str),
+)
+
+
+def _kinds(plain: Plain) -> Iterator[tuple[tuple[str, ...], type]]:
+    """(keys, type) of what must be of that type where it is there; outer tables first."""
+    yield ("plugins",), dict
+    for plugin in (V1, V2, V3):
+        cri = ("plugins", plugin)
+        engine = (*cri, "containerd")
+        yield from ((cri, dict), ((*cri, "enable_cdi"), bool), (engine, dict), ((*engine, "runtimes"), dict))
+        yield (*engine, "default_runtime_name"), str
+        tables = [(*engine, "runtimes", name) for name in section(plain, *engine, "runtimes")]
+        for table in (*tables, (*engine, "default_runtime")):
+            yield from (((*table, *keys), kind) for keys, kind in _RUNTIME)
 
 
 def _refuse_no_list(path: str, plain: Plain, key: str) -> None:

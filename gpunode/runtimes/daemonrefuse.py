@@ -65,10 +65,10 @@ def _faults(
             said = "dockerd exits with 'the following directives don't match any configuration option'"
             yield (key,), f"key {key!r} is not known to dockerd: it is spelled {key.lower()!r}", said
     yield from _wrong_types(config, want)
-    for keys, text in _spoken_of(config):
-        if re.search("[\ud800-\udc7f\udd00-\udfff]", text):
-            problem = f"{text!a} holds half of a surrogate pair, which is no character"
-            yield keys, problem, "dockerd reads U+FFFD in its place, and nothing has such a name"
+    for keys, name in _spoken_of(config):
+        if re.search("[\ud800-\udc7f\udd00-\udfff]", name):
+            half = f"{name!a} holds half of a surrogate pair, which is no character"
+            yield keys, half, "dockerd reads U+FFFD in its place, and nothing has such a name"
     for name, entry in (config.get("runtimes") or {}).items():
         problem = _wrong_runtime(name, entry or {}, engine, want)
         if problem:

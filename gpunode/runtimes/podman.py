@@ -16,6 +16,7 @@ from gpunode.model.spec import RuntimeSpec
 from gpunode.resources import render, text
 from gpunode.runtimes import dropins, tomltext
 from gpunode.runtimes.base import Edit, Removal, Rewrite, refuse_unread
+from gpunode.runtimes.criconfig import section
 from gpunode.runtimes.tomltext import Plain
 from gpunode.runtimes.versions import at_least
 
@@ -77,7 +78,7 @@ class Podman:
 
     def without(self, path: str, text: str, removal: Removal) -> str:
         old = None if removal.before is None else tomltext.load(path, removal.before)
-        previous = removal.default if old is None else old.get("engine", {}).get("runtime")
+        previous = removal.default if old is None else section(old, "engine").get("runtime")
         left = removed(text, removal.handler, previous, path=path)
         return left if old or tomltext.load(path, left) else ""
 
