@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _say_error(error)
         return int(error.code)
     except KeyboardInterrupt:
-        print("gpunode: stopped before it was done; the same command goes on from here", file=sys.stderr)
+        _say("gpunode: stopped before it was done; the same command goes on from here")
         return INTERRUPTED
     except BrokenPipeError:
         # The reader (head, less) has left. Python flushes stdout once more at exit, and that must not fail either.
@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _version() -> int:
     from gpunode import __version__
 
-    print(f"gpunode {__version__}")
+    sys.stdout.write(f"gpunode {__version__}\n")  # nothing of anybody else's is in it, and nothing is loaded for it
     return int(ExitCode.DONE)
 
 
@@ -69,9 +69,15 @@ def _rich_out_of_sight() -> Iterator[None]:
 
 
 def _say_error(error: GpunodeError) -> None:
-    from gpunode.cli.say import error_text
+    from gpunode.cli.say import say_error
 
-    print(error_text(error), file=sys.stderr)
+    say_error(error)
+
+
+def _say(text: str) -> None:
+    from gpunode.cli.say import say
+
+    say(text)
 
 
 def _say_crash(error: Exception) -> int:
@@ -80,5 +86,5 @@ def _say_crash(error: Exception) -> int:
 
     path = save_crash(error)
     kept = f"the details are in {path}" if path else "the details could not be saved anywhere"
-    print(f"gpunode: internal error ({type(error).__name__}); please report it: {kept}", file=sys.stderr)
+    _say(f"gpunode: internal error ({type(error).__name__}); please report it: {kept}")
     return int(ExitCode.FAILED)

@@ -17,6 +17,7 @@ from gpunode.cli.hosts import Host, on_each
 from gpunode.cli.options import HostOptions, OutputOptions
 from gpunode.cli.output import progress_style, write_whole
 from gpunode.cli.runlog import RunLog, new_run_id, now, state_home
+from gpunode.cli.say import say
 from gpunode.converge import converge
 from gpunode.errors import ExitCode
 from gpunode.model.plan import Plan
@@ -59,7 +60,7 @@ def apply_plans(
 
         report = on_each(named, hosts, work, progress.done, stop)
     if not output.quiet:
-        print(f"gpunode: run log in {log.folder}", file=sys.stderr)
+        say(f"gpunode: run log in {log.folder}")
     return report
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 import time
 from dataclasses import dataclass, replace
 
@@ -12,8 +11,9 @@ from gpunode.cli import localfile
 from gpunode.cli.localfile import Before
 from gpunode.cli.onefile import Disk, OneFile, Where, plan_one
 from gpunode.cli.options import OutputOptions
-from gpunode.cli.output import check_writable, chosen_format, deliver, to_stdout, write_whole
+from gpunode.cli.output import check_writable, chosen_format, deliver, is_terminal, to_stdout, write_whole
 from gpunode.cli.runtime import TOOLKIT
+from gpunode.cli.say import say
 from gpunode.errors import ExitCode, GpunodeError, UsageError
 from gpunode.model.spec import RUNTIMES, RuntimeSpec, Spec
 from gpunode.render.encode import dumps
@@ -179,7 +179,9 @@ def _difference(edit: Edit) -> str:
 
 
 def _print_exactly(planned: OneFile, output: OutputOptions) -> None:
-    """The new text to the byte, for a pipe; with several files, each that changes below its name."""
+    """The new text to the byte, for a pipe; with several files, each that changes below its name. A terminal gets it
+    cleaned, as it gets all text that others wrote.
+    """
     edits = [e for e in planned.rewrite.edits if e.changed] or list(planned.rewrite.edits[:1])
     text = "".join(edit.after for edit in edits[:1])
     if len(edits) > 1:
@@ -187,7 +189,10 @@ def _print_exactly(planned: OneFile, output: OutputOptions) -> None:
     if output.output:
         write_whole(output.output, text, "--output")
         return
-    to_stdout(text.encode("utf-8", "surrogateescape"))
+    if is_terminal():
+        deliver(text, output)
+    else:
+        to_stdout(text.encode("utf-8", "surrogateescape"))
 
 
 def _data(wish: Wish, planned: OneFile, backups: dict[str, str]) -> dict[str, object]:
@@ -229,7 +234,7 @@ def _say(wish: Wish, planned: OneFile, backups: dict[str, str], *, said: bool) -
     if rewrite.changed and not (wish.dry_run or wish.root):
         lines += _next(wish.runtime, rewrite.main.path, restart=rewrite.needs_restart)
     for line in lines:
-        print(f"  {line}", file=sys.stderr)
+        say(f"  {line}")
 
 
 def _next(runtime: str, path: str, *, restart: bool) -> list[str]:

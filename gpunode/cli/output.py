@@ -9,6 +9,7 @@ from pathlib import Path
 
 from gpunode.cli.options import OutputOptions
 from gpunode.errors import GpunodeError, UsageError
+from gpunode.render.door import cleaned, encodable
 from gpunode.render.style import Style, style_for
 
 FORMATS = ("text", "json", "jsonl")
@@ -41,12 +42,18 @@ def verbosity(options: OutputOptions) -> int:
 
 
 def deliver(text: str, options: OutputOptions) -> None:
-    """The result to stdout or to --output."""
+    """The result to stdout or to --output, cleaned: JSON has its own escapes and is the same afterwards."""
     if options.output:
-        write_whole(options.output, text, "--output")
+        write_whole(options.output, cleaned(text, painted=False), "--output")
     else:
-        encoding = sys.stdout.encoding if sys.stdout else None
-        to_stdout(encodable(text if text.endswith("\n") else text + "\n", encoding).encode(encoding or "ascii"))
+        encoding = (sys.stdout.encoding if sys.stdout else None) or "ascii"
+        whole = cleaned(text, painted=is_terminal() and style_for(sys.stdout).colour)
+        to_stdout(encodable(whole if whole.endswith("\n") else whole + "\n", encoding).encode(encoding))
+
+
+def is_terminal() -> bool:
+    """Whether a terminal reads stdout; a pipe gets a file's bytes as they are."""
+    return sys.stdout is not None and sys.stdout.isatty()
 
 
 def to_stdout(data: bytes) -> None:
@@ -65,12 +72,6 @@ def to_stdout(data: bytes) -> None:
         if isinstance(error, BrokenPipeError):
             return
     raise GpunodeError(problem, evidence="what was asked for was done", remedy="--output FILE keeps the result")
-
-
-def encodable(text: str, encoding: str | None) -> str:
-    """`text` without what stdout's encoding lacks: under LANG=C the dots and arrows become question marks."""
-    known = encoding or "ascii"
-    return text.encode(known, "replace").decode(known)
 
 
 def check_writable(options: OutputOptions) -> None:

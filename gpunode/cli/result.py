@@ -50,9 +50,9 @@ def finish(
 
 def say_problems(report: FleetReport) -> None:
     """Each host that gave no report: why, once for each."""
-    from gpunode.cli.say import error_text
+    from gpunode.cli.say import say_error
 
     for host in report.hosts:
         if host.problem:
             named = host.problem if host.problem.startswith(f"{host.target}:") else f"{host.target}: {host.problem}"
-            print(error_text(GpunodeError(named, evidence=host.evidence, remedy=host.remedy)), file=sys.stderr)
+            say_error(GpunodeError(named, evidence=host.evidence, remedy=host.remedy))

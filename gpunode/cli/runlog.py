@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 import tempfile
 import threading
 import traceback
 from datetime import datetime, timezone
 from pathlib import Path
 
+from gpunode.cli.say import say
 from gpunode.errors import UsageError
+from gpunode.render.clean import clean
 
 
 def state_home() -> Path:
@@ -59,7 +60,7 @@ class RunLog:
 
     def _complain(self, path: Path, error: OSError) -> None:
         if not self._complained:
-            print(f"gpunode: the run log {path} has gaps: {error.strerror}", file=sys.stderr)
+            say(f"gpunode: the run log {path} has gaps: {error.strerror}")
         self._complained = True
 
 
@@ -73,6 +74,6 @@ def save_crash(error: Exception) -> Path | None:
         except OSError:
             continue  # the next folder; the caller says so when there is none
         with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
-            file.write(text)
+            file.write(clean(text))
         return Path(name)
     return None

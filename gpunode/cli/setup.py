@@ -73,6 +73,7 @@ def _run(
 ) -> int:
     from gpunode.cli.apply import apply_plans
     from gpunode.cli.result import finish, look_at, say_problems
+    from gpunode.cli.say import say
     from gpunode.errors import ExitCode
 
     report = look_at(named, hosts, output, lambda host: _settled(host, spec, saved))
@@ -83,7 +84,7 @@ def _run(
     show_plans(report, output)
     say_problems(report)  # before the question: these hosts stay as they are
     if ask and changes and not agreed(changes):
-        print("gpunode: nothing was changed", file=sys.stderr)
+        say("gpunode: nothing was changed")
         return int(ExitCode.FAILED)
     done = apply_plans(named, report, hosts, output)
     return finish("setup", done, output, lambda done: ended_text(done, output), told=len(named) > 1)
@@ -96,9 +97,10 @@ def _settled(host: Host, spec: Spec, saved: Plan | None) -> HostOutcome:
     from gpunode.apply.detached import wait_for_running
     from gpunode.cli.plan import planned
     from gpunode.cli.savedplan import hold_against
+    from gpunode.cli.say import say
 
     if not host.recorded:
-        wait_for_running(host.transport, heard=lambda line: print(f"{host}  {line}", file=sys.stderr))
+        wait_for_running(host.transport, heard=lambda line: say(f"{host}  {line}"))
     outcome = planned(host, spec)
     if saved and outcome.plan:
         hold_against(saved, outcome.plan)
@@ -115,19 +117,22 @@ def _shown(report: FleetReport, output: OutputOptions, recorded: bool) -> str:
 
 def show_plans(report: FleetReport, output: OutputOptions) -> None:
     """On stderr: stdout is for the result, and the question follows on the terminal."""
-    from gpunode.cli.output import encodable, progress_style
+    from gpunode.cli.output import progress_style
     from gpunode.cli.plan import plans_of
+    from gpunode.render.door import show
 
+    style = progress_style(output)
     if not output.quiet:
-        print(encodable(plans_of(report, progress_style(output)), sys.stderr.encoding), end="\n\n", file=sys.stderr)
+        show(plans_of(report, style), sys.stderr, end="\n\n", painted=style.colour)
 
 
 def agreed(changes: list[HostOutcome]) -> bool:
+    from gpunode.cli.say import say
     from gpunode.render.wording import count
 
     steps = sum(len(h.plan.steps) for h in changes if h.plan)
     where = f" on {count(len(changes), 'host')}" if len(changes) > 1 else ""
-    print(f"Apply {count(steps, 'step')}{where}? [y/N] ", end="", file=sys.stderr, flush=True)
+    say(f"Apply {count(steps, 'step')}{where}? [y/N] ", end="")
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 

@@ -85,6 +85,7 @@ def _run(
     from gpunode.cli.output import result_style
     from gpunode.cli.plan import plans_of
     from gpunode.cli.result import finish, look_at, say_problems
+    from gpunode.cli.say import say
     from gpunode.cli.setup import agreed, ended_text, show_plans
     from gpunode.errors import ExitCode
 
@@ -95,7 +96,7 @@ def _run(
     show_plans(report, output)
     say_problems(report)  # before the question: these hosts stay as they are
     if ask and changes and not agreed(changes):
-        print("gpunode: nothing was changed", file=sys.stderr)
+        say("gpunode: nothing was changed")
         return int(ExitCode.FAILED)
     done = apply_plans(named, report, hosts, output, verb="undo", carry=carry)
     return finish("undo", done, output, lambda done: ended_text(done, output), told=len(named) > 1)
@@ -106,11 +107,12 @@ def _planner(run: str | None, packages: bool) -> Planner:
 
     def planned(host: Host) -> HostOutcome:
         from gpunode.apply.detached import wait_for_running
+        from gpunode.cli.say import say
         from gpunode.errors import ExitCode
         from gpunode.facts.collect import collect
         from gpunode.model.report import HostOutcome
 
-        wait_for_running(host.transport, heard=lambda line: print(f"{host}  {line}", file=sys.stderr))
+        wait_for_running(host.transport, heard=lambda line: say(f"{host}  {line}"))
         plan = way_back(host, run, packages)(collect(host.transport))
         return HostOutcome(str(host), ExitCode.DONE, plan=plan)
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 import typer
 
 from gpunode.cli import catalog, check, detect, plan, runtime, setup, undo
 from gpunode.errors import UsageError
+from gpunode.render.door import show
 
 app = typer.Typer(
     name="gpunode",
@@ -28,10 +31,10 @@ def _root(
     if version:
         from gpunode import __version__
 
-        print(f"gpunode {__version__}")
+        show(f"gpunode {__version__}", sys.stdout)
         raise typer.Exit
     if context.invoked_subcommand is None:
-        print(context.get_help())
+        show(context.get_help(), sys.stdout)
 
 
 for _module in (detect, plan, setup, check, undo, runtime, catalog):

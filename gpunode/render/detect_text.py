@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Mapping
 
 from gpunode.model.facts import HostFacts, PciDevice, RuntimeFacts
+from gpunode.render.clean import clean
 from gpunode.render.style import PLAIN, Style, hang, paint
-from gpunode.render.wording import count, printable, size
+from gpunode.render.wording import count, size
 
 LABEL = 12
 
@@ -22,7 +23,7 @@ def detect_text(
     """
     system = system or host.os.pretty_name or host.os.id or "unknown system"
     head = " · ".join((system, f"Linux {host.kernel.release}", _where(host)))
-    name = printable(host.target)
+    name = clean(host.target)
     rows = (
         ("GPUs", _gpus(host, names or {})),
         ("Driver", _driver(host)),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
@@ -12,6 +11,7 @@ from typing import Any
 from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
 from gpunode.model.plan import PutFile, Reboot, RemoveFile, Run
 from gpunode.model.spec import DriverRequest, Spec, ToolkitRequest
+from gpunode.render.clean import clean_json
 from gpunode.render.wording import mask_url
 
 KINDS: dict[str, type] = {"run": Run, "put_file": PutFile, "remove_file": RemoveFile, "reboot": Reboot}
@@ -56,6 +56,5 @@ def request_text(request: DriverRequest | ToolkitRequest) -> str:
 
 
 def dumps(value: Any, *, indent: int | None = 2) -> str:
-    """JSON in UTF-8; bytes of a host that are not UTF-8 (surrogates) are escaped, so that they survive."""
-    text = json.dumps(to_data(value), ensure_ascii=False, indent=indent, allow_nan=False)
-    return re.sub("[\ud800-\udfff]", lambda m: f"\\u{ord(m.group()):04x}", text)
+    """JSON in UTF-8; what a terminal obeys, and bytes of a host that are not UTF-8 (surrogates), are escaped."""
+    return clean_json(json.dumps(to_data(value), ensure_ascii=False, indent=indent, allow_nan=False))

@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, TextIO
 
 from gpunode.errors import ExitCode
 from gpunode.model.report import Event, EventKind, HostOutcome
+from gpunode.render.clean import clean_line
+from gpunode.render.door import show
 from gpunode.render.run_text import event_line
 from gpunode.render.style import Style
-from gpunode.render.wording import CODE_WORDS, count, printable, without_name
+from gpunode.render.wording import CODE_WORDS, count, without_name
 
 if TYPE_CHECKING:
     from rich.live import Live
     from rich.table import Table
+    from rich.text import Text
 
 MOST_ROWS = 20  # more hosts than this are counted by phase: a table longer than the terminal only flickers
 
@@ -38,7 +41,9 @@ class Progress:
             from rich.console import Console
             from rich.live import Live
 
-            console = Console(file=self._stream, no_color=not self._style.colour, highlight=False)
+            console = Console(
+                file=self._stream, no_color=not self._style.colour, highlight=False, markup=False, emoji=False
+            )
             self._live = Live(console=console, get_renderable=self._table, refresh_per_second=4, transient=True)
             self._live.start()
         return self
@@ -56,7 +61,7 @@ class Progress:
                 begins = event.kind is EventKind.STEP_BEGIN
                 self._now[event.target] = f"{event.step}  {event.text}" if begins else event.text or event.step
             elif line := event_line(event, self._style):
-                print(printable(line) if not self._style.colour else line, file=self._stream, flush=True)
+                show(line, self._stream, painted=self._style.colour)
 
     def done(self, outcome: HostOutcome) -> None:
         """A host came to its end."""
@@ -69,22 +74,28 @@ class Progress:
                     if outcome.code is not ExitCode.DONE and outcome.problem
                     else ""
                 )
-                print(f"{outcome.target}  {word}{printable(said)}", file=self._stream, flush=True)
+                show(clean_line(f"{outcome.target}  {word}{said}"), self._stream)
 
     def _table(self) -> Table:
         from rich.table import Table
-        from rich.text import Text
 
         table = Table(box=None, show_header=False, pad_edge=False)
         with self._lock:
             rows = dict(self._now)
         if len(rows) > MOST_ROWS:
             for phase, number in Counter(p.split("  ")[0] for p in rows.values()).most_common(MOST_ROWS):
-                table.add_row(Text(count(number, "host")), Text(printable(phase)))
+                table.add_row(_cell(count(number, "host")), _cell(phase))
         else:
             ids = max((len(p.partition("  ")[0]) for p in rows.values() if "  " in p), default=0)
             for target, phase in rows.items():
                 step, gap, text = phase.partition("  ")
                 shown = f"{step:<{ids}}  {text}" if gap else phase
-                table.add_row(Text(target), Text(printable(shown), overflow="ellipsis", no_wrap=True))
+                table.add_row(_cell(target), _cell(shown))
         return table
+
+
+def _cell(text: str) -> Text:
+    """Cleaned, on one line, and with no markup read out of it: a step's "[red]" is shown as it is."""
+    from rich.text import Text
+
+    return Text(clean_line(text), overflow="ellipsis", no_wrap=True)

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from gpunode.model.plan import Answer, Plan, Run, Step
 from gpunode.model.spec import RebootPolicy
 from gpunode.render.action_text import action_lines
+from gpunode.render.clean import clean
 from gpunode.render.style import PLAIN, Style, hang, paint
-from gpunode.render.wording import count, fold_hosts, printable
+from gpunode.render.wording import count, fold_hosts
 
 LABEL = 9  # columns of "Kept     "
 
@@ -51,8 +52,8 @@ def _summary(plan: Plan, several: str | None, style: Style) -> list[str]:
     first, rest = (plan.summary[0], plan.summary[1:]) if plan.summary else ("", ())
     # The host's own name comes first; several hosts have several, and what the person typed is how they know them.
     hostname, gap, described = first.partition("   ")
-    name = printable(several or plan.target)
-    own = printable(hostname) if gap and not several and not _same_name(hostname, plan.target) else ""
+    name = clean(several or plan.target)
+    own = clean(hostname) if gap and not several and not _same_name(hostname, plan.target) else ""
     lead = paint(style, "head", name) + (f" ({own})" if own else "") + "   "
     width = len(name) + (len(own) + 3 if own else 0) + 3
     lines = hang(style, lead, described if gap else first, lead_width=width)
@@ -106,7 +107,7 @@ def _details(step: Step, style: Style) -> list[str]:
         for word, text in action_lines(action):
             lines += hang(style, f"     {word}: ", text)
         if style.verbose > 1 and isinstance(action, Run):
-            lines += [" " * 7 + printable(line) for line in action.stdin.splitlines()]
+            lines += [" " * 7 + clean(line) for line in action.stdin.splitlines()]
     if style.verbose > 1:
         for word, text in (pair for action in step.undo for pair in action_lines(action)):
             lines += hang(style, f"     if it fails, {word}: ", text)
@@ -116,7 +117,7 @@ def _details(step: Step, style: Style) -> list[str]:
 
 def _diff_line(line: str, style: Style) -> str:
     meaning = {"+": "good", "-": "bad", "@": "dim"}.get(line[:1])
-    shown = printable(line)
+    shown = clean(line)
     return " " * 7 + (paint(style, meaning, shown) if meaning else shown)
 
 

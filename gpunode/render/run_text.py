@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from gpunode.errors import SEVERITY, ExitCode
 from gpunode.model.report import Event, EventKind, HostOutcome, RunReport, StepResult, StepStatus
+from gpunode.render.clean import clean_line
 from gpunode.render.style import PLAIN, Style, hang, paint
 from gpunode.render.wording import CODE_WORDS, code_counts, count, fold_hosts, seconds, without_name
 
@@ -21,14 +22,15 @@ def event_line(event: Event, style: Style = PLAIN) -> str | None:
     """One plain line of progress; None for what a person need not see at this verbosity."""
     if style.verbose < 0:
         return None
+    target, step, text = clean_line(event.target), clean_line(event.step), clean_line(event.text)
     if event.kind is EventKind.STEP_END and event.status is not None:
         word = f"{event.status.value:<8}"
-        said = f" {event.text}" if event.text and event.status is not StepStatus.DONE else ""
+        said = f" {text}" if text and event.status is not StepStatus.DONE else ""
         took = f"  {seconds(event.seconds)}"
-        return f"{event.target}  {paint(style, MEANING[event.status], word)}  {event.step}{said}{took}"
+        return f"{target}  {paint(style, MEANING[event.status], word)}  {step}{said}{took}"
     if event.kind is EventKind.STEP_BEGIN:
-        return f"{event.target}  begins    {event.step}  {event.text}".rstrip()
-    return f"{event.target}  {event.text}"
+        return f"{target}  begins    {step}  {text}".rstrip()
+    return f"{target}  {text}"
 
 
 def run_text(report: RunReport, style: Style = PLAIN, *, seconds_s: float | None = None) -> str:

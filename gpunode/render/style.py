@@ -8,7 +8,7 @@ import textwrap
 from dataclasses import dataclass
 from typing import TextIO
 
-from gpunode.render.wording import printable
+from gpunode.render.clean import clean
 
 # In xterm's palette red and magenta have a contrast above 3 to 1 on black and on white; yellow has 1.1 on white. Green
 # has 2.1 there, and is only for what is fine.
@@ -60,7 +60,7 @@ def hang(style: Style, lead: str, text: str, *, lead_width: int | None = None) -
         head, lead, indent = [lead.rstrip()], " " * 4, 4
     lines = [
         piece
-        for line in printable(text).split("\n")
+        for line in clean(text).split("\n")
         for piece in textwrap.wrap(line, max(20, style.width - indent), break_long_words=False, break_on_hyphens=False)
         or [""]
     ]

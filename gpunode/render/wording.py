@@ -83,12 +83,3 @@ def without_name(target: str, problem: str) -> str:
 def mask_url(url: str) -> str:
     """http://user:secret@proxy:3128 -> http://***@proxy:3128."""
     return re.sub(r"//[^/@\s]*(?:@[^/@\s]*)*@", "//***@", url)
-
-
-def printable(text: str) -> str:
-    """A host's text without what a terminal would obey: control characters become visible, newlines and tabs stay."""
-    return re.sub(
-        r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]",
-        lambda m: f"\\x{ord(m.group()):02x}",
-        text.replace("\r\n", "\n"),
-    )

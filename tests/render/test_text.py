@@ -21,11 +21,12 @@ from gpunode.model.report import (
 )
 from gpunode.model.spec import Spec
 from gpunode.render.check_text import check_text, fleet_check_text, over_ssh
+from gpunode.render.clean import clean
 from gpunode.render.detect_text import detect_text
 from gpunode.render.plan_text import plan_text, plans_text
 from gpunode.render.run_text import event_line, fleet_run_text, run_text
 from gpunode.render.style import Style
-from gpunode.render.wording import fold_hosts, mask_url, printable, seconds
+from gpunode.render.wording import fold_hosts, mask_url, seconds
 from tests.render.values import CHECK, PLAN
 
 
@@ -259,4 +260,4 @@ def test_fold_hosts(names: list[str], folded: str) -> None:
 def test_small_forms() -> None:
     assert [seconds(s) for s in (0.42, 41, 725)] == ["0.4 s", "41 s", "12 min 5 s"]
     assert mask_url("http://u:p@ss@proxy:3128/") == "http://***@proxy:3128/"
-    assert printable("a\x1b[31mb\n") == "a\\x1b[31mb\n"
+    assert clean("a\x1b[31mb\n") == "a\\x1b[31mb\n"

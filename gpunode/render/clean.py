@@ -1,0 +1,34 @@
+"""The one cleaner: what others wrote (hosts, files, users) without what a terminal would obey or show otherwise.
+
+C0, C1 and DEL move the cursor, set titles and worse; bidi controls make a word read as another (Trojan Source,
+CVE-2021-42574); U+2028 and U+2029 begin lines where nobody laid one out; a lone surrogate is a byte that is not UTF-8.
+"""
+
+from __future__ import annotations
+
+import re
+
+_OBEYED = "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
+_TEXT = re.compile(f"[{_OBEYED}]")
+_LINE = re.compile(f"[{_OBEYED}\n\t]")
+_SHORT = {"\n": "\\n", "\t": "\\t"}
+
+
+def clean(text: str) -> str:
+    """Text of several lines: newline and tab stay, all else that is obeyed is shown: \\x1b, \\u202e."""
+    return _TEXT.sub(_shown, text.replace("\r\n", "\n"))
+
+
+def clean_line(text: str) -> str:
+    """Text that is one line of ours: its line ends are shown as well, so that it cannot begin another."""
+    return _LINE.sub(_shown, text)
+
+
+def clean_json(text: str) -> str:
+    """The same characters as JSON escapes: the document's value does not change."""
+    return _TEXT.sub(lambda m: f"\\u{ord(m.group()):04x}", text)
+
+
+def _shown(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    return _SHORT.get(match.group()) or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")

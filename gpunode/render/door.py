@@ -1,0 +1,34 @@
+"""The door to the terminal: whatever is shown goes through here (or cli/output.py, for stdout) and is cleaned.
+
+No other file prints; tests/hostile/test_terminal.py reads the syntax trees for it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TextIO
+
+from gpunode.render.clean import clean
+from gpunode.render.style import CODES
+
+_OURS = re.compile("(\x1b\\[(?:" + "|".join([*CODES.values(), "0"]) + ")m)")
+
+
+def show(text: str, stream: TextIO | None, *, end: str = "\n", painted: bool = False) -> None:
+    """Print `text`, cleaned. `painted`: colours of ours are in it. A stream that is closed has nobody who reads it."""
+    if stream is not None:
+        stream.write(encodable(cleaned(text, painted=painted), stream.encoding) + end)
+        stream.flush()
+
+
+def cleaned(text: str, *, painted: bool) -> str:
+    """`text` without what a terminal obeys; with `painted` the few colours of render/style.py stay."""
+    if not painted:
+        return clean(text)
+    return "".join(piece if _OURS.fullmatch(piece) else clean(piece) for piece in _OURS.split(text))
+
+
+def encodable(text: str, encoding: str | None) -> str:
+    """`text` without what a stream's encoding lacks: under LANG=C the dots and arrows become question marks."""
+    known = encoding or "utf-8"
+    return text.encode(known, "replace").decode(known)
