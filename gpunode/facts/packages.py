@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -10,6 +11,7 @@ from gpunode.facts.archives import parse_archives
 from gpunode.facts.holds import parse_holds
 from gpunode.facts.wire import Sections
 from gpunode.model.facts import PackageFacts, PackageVersion
+from gpunode.packages.openpgp import primary_fingerprints
 
 # dpkg knows these names, but nothing of the package is on the disk (dpkg-query(1), "Package status").
 _GONE = ("n", "c")
@@ -28,6 +30,7 @@ def parse_packages(sections: Sections, services: Mapping[str, str]) -> PackageFa
         lock_holder=parse_lock(sections.text("package_lock")),
         auto_upgrade=parse_auto_upgrade(sections.text("auto_upgrade"), installed, services) if manager else None,
         keys=MappingProxyType(parse_keyrings(sections.text("keyrings"))),
+        primaries=MappingProxyType(parse_key_files(sections.text("keyring_bytes"))),
         archives=parse_archives(sections.text("apt_archives")),
     )
 
@@ -118,6 +121,21 @@ def parse_keyrings(text: str) -> dict[str, str]:
     """sha256sum's lines -> path: hash."""
     pairs = (line.split(None, 1) for line in text.splitlines())
     return {pair[1].lstrip("*"): pair[0] for pair in pairs if len(pair) == 2}
+
+
+def parse_key_files(text: str) -> dict[str, tuple[str, ...]]:
+    """Lines of a path and its bytes in base64 -> path: the primary keys' fingerprints; () for what is no keyring.
+
+    /usr/share/keyrings/cuda-archive-keyring.gpg mQINBGJYmlEBEAC6nJmeqByeReM+MSy4...
+    """
+    found = {}
+    for line in text.splitlines():
+        path, _, encoded = line.rpartition(" ")
+        try:
+            found[path] = tuple(sorted(primary_fingerprints(base64.b64decode(encoded, validate=True))))
+        except ValueError:  # binascii.Error is one
+            found[path] = ()
+    return found
 
 
 def _dpkg_held(text: str) -> frozenset[str]:

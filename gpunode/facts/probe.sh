@@ -373,10 +373,27 @@ sources() { # paths of repository files and pins that name NVIDIA or gpunode
 
 keyrings() {
   for path in "$R"/usr/share/keyrings/* "$R"/etc/apt/keyrings/* "$R"/etc/apt/trusted.gpg.d/* "$R"/etc/pki/rpm-gpg/*; do
-    case $path in *nvidia* | *NVIDIA* | *cuda* | *gpunode*) [ -r "$path" ] && set -- "$@" "$path" ;; esac
+    case $path in *nvidia* | *NVIDIA* | *cuda* | *gpunode*) [ -f "$path" ] && [ -r "$path" ] && set -- "$@" "$path" ;; esac
   done
   [ $# -gt 0 ] && sha256sum "$@" 2>/dev/null | sed "s|  $R|  |"
   return 0
+}
+
+key_files() { # PATH BASE64 of what $T/sources trusts and of key files with telling names, as far as root alone writes them
+  {
+    while read -r path; do
+      grep -hoiE '(signed-by|gpgkey)[[:space:]]*[=:][^]]*' "$R$path" | sed 's/^[^=:]*[=:]//; s|file://||g' | tr ', \t' '\n\n\n'
+    done <"$T/sources"
+    for path in "$R"/usr/share/keyrings/* "$R"/etc/apt/keyrings/* "$R"/etc/apt/trusted.gpg.d/* "$R"/etc/pki/rpm-gpg/*; do
+      case $path in *nvidia* | *NVIDIA* | *cuda* | *gpunode*) echo "${path#"$R"}" ;; esac
+    done
+  } | sort -u | sed 64q | while read -r path; do
+    case $path in *..*) continue ;; /etc/* | /usr/*) ;; *) continue ;; esac
+    real=$(readlink -f "$R$path") || continue
+    case ${real#"$R"} in /etc/* | /usr/*) ;; *) continue ;; esac
+    [ -n "$(find "$real" -prune -type f -user 0 ! -perm -020 ! -perm -002 -size -64)" ] || continue # blocks of 512 bytes
+    printf '%s %s\n' "$path" "$(base64 <"$real" | tr -d '\n')"
+  done
 }
 
 package_lock() { # PID COMMAND PATH: fcntl locks are named by inode in /proc/locks; others are files that hold a pid
@@ -830,6 +847,8 @@ gpunode_probe() {
   if [ -s "$T/handler_paths" ]; then show handler_paths; fi
   sources 2>/dev/null | sort -u | sed "s|^$R||" >"$T/sources"
   show sources
+  key_files >"$T/keyring_bytes" 2>/dev/null
+  show keyring_bytes
   # /var/run is /run on every current distribution; the same file twice would look like two specifications.
   for path in "$R"/etc/cdi/* "$R"/var/run/cdi/*; do
     case $path in *.yaml | *.yml | *.json) [ -e "$path" ] && echo "${path#"$R"}" ;; esac

@@ -229,6 +229,9 @@ class PackageFacts:
     lock_holder: str | None = None  # "243 (unattended-upgr)" while another process holds the lock
     auto_upgrade: bool | None = None  # unattended-upgrades or dnf-automatic applies updates by itself
     keys: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # keyring path -> sha256
+    primaries: Mapping[str, tuple[str, ...]] = field(  # keyring path -> its primary keys' fingerprints; (): unreadable
+        default_factory=lambda: MappingProxyType({})  # only of key files that root alone can write
+    )
     archives: tuple[AptArchive, ...] = ()  # what apt's lists name; () also when the probe did not look
 
 

@@ -21,7 +21,7 @@ from gpunode.planner.kernel import headers_step, load_step, reboot_reason, rival
 from gpunode.planner.lists import lists_step
 from gpunode.planner.mig import mig_outcome, reset_reason
 from gpunode.planner.modules import build_step
-from gpunode.planner.repository import Source, driver_source, tools_step
+from gpunode.planner.repository import Source, claims, driver_source, tools_step
 from gpunode.planner.runtime import runtime_steps
 from gpunode.planner.secureboot import console_words, enrol_step
 from gpunode.planner.services import char_links_step, coherent_step, services_step
@@ -165,7 +165,7 @@ def _prepare(site: Site, planned: Sequence[Outcome]) -> list[Outcome]:
     changing = any(i.endswith(".install") or i.startswith("repo.") for i in ids)
     # Two lists of one repository stop apt altogether, so they are put right before anything is asked of it.
     first: list[Step | None] = [
-        lists_step(site.host, site.distro, vendor=vendor) if changing else None,
+        lists_step(site.host, site.distro, claims(site, {o.id for o in planned}), vendor=vendor) if changing else None,
         repair_step(site),
     ]
     before = before_step(site) if "driver.install" in ids else None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 from gpunode import resources
 from gpunode.errors import UnsupportedHost
@@ -10,7 +11,8 @@ from gpunode.model.facts import FileFacts
 from gpunode.model.plan import Action, Kept, PutFile, RemoveFile, Run, Step
 from gpunode.model.spec import DriverSource
 from gpunode.packages.base import Repository, Wanted, missing
-from gpunode.planner.lists import live_sources
+from gpunode.planner.claims import Claim
+from gpunode.planner.lists import standing
 from gpunode.planner.site import Site, through_proxy
 from gpunode.runtimes.diffs import unified
 
@@ -25,6 +27,13 @@ class Source:
     repository: Repository
     step: Step | None
     kept: Kept | None
+    claim: Claim  # what an entry must say to be this repository
+
+
+def claims(site: Site, ids: Collection[str]) -> tuple[Claim, ...]:
+    """Of the repositories whose steps or reasons to stay are in a plan (`repo.cuda`, ...)."""
+    known = {"repo.cuda": cuda_source, "repo.toolkit": toolkit_source, "repo.local": local_source}
+    return tuple(source(site).claim for step_id, source in known.items() if step_id in ids)
 
 
 def driver_source(site: Site, name: str) -> Source | None:
@@ -129,16 +138,15 @@ def _source(
     repository = Repository(f"gpunode-{name}", title, url, keyring, gpg_check_packages, priority=priority)
     path, text = backend.source_file(repository)
     ours = next((f for f in site.host.packages.sources if f.path == path), FileFacts(path))
-    if ours.text == text and keyring in site.host.packages.keys:
-        kept = Kept(step_id, f"{title} is set up")
-        return Source(repository, None, kept)
-    theirs = _already_named(site, url, path)
-    if theirs is not None:
-        existing = Repository(
-            _section(theirs, url, repository.id), title, url, keyring, gpg_check_packages, theirs.path
-        )
-        return Source(existing, None, Kept(step_id, f"{title} is in {theirs.path} already"))
     trusted = _fingerprints(site, title, key_url, pinned)
+    claim = Claim(title, url, frozenset(trusted), site.host.os.machine, site.distro.manager)
+    if ours.text == text and claim.owns(keyring, site.host.packages.primaries):
+        return Source(repository, None, Kept(step_id, f"{title} is set up"), claim)
+    theirs = standing(site.host, site.distro, claim) if ours.text is None else None
+    if theirs is not None:
+        file, entry = theirs
+        existing = replace(repository, id=entry.name or repository.id, path=file.path)
+        return Source(existing, None, Kept(step_id, f"{title} is in {file.path} already"), claim)
     trust = backend.trust(keyring)
     actions: tuple[Action, ...] = (
         through_proxy(fetch_key(_mirrored_key(key_url, site), keyring, trusted), site.spec.proxy),
@@ -156,7 +164,7 @@ def _source(
         undo=(RemoveFile(keyring),) if keyring not in site.host.packages.keys else (),
         diff=unified(path, ours.text, text),
     )
-    return Source(repository, step, None)
+    return Source(repository, step, None, claim)
 
 
 def fetch_key(url: str, keyring: str, fingerprints: tuple[str, ...]) -> Run:
@@ -181,27 +189,6 @@ def _fingerprints(site: Site, title: str, key_url: str, pinned: str | None) -> t
             remedy="look the fingerprint up where you trust it and name it: --trust-key FINGERPRINT (40 hex digits)",
         )
     return trusted
-
-
-def _already_named(site: Site, url: str, own: str) -> FileFacts | None:
-    """Another file that names this repository: a second entry would make apt stop at conflicting Signed-By values."""
-    bare = url.split("://", 1)[1].rstrip("/").replace("/$(ARCH)", "").replace("/$basearch", "")
-    for source in live_sources(site.host, site.distro):
-        live = (line for line in (source.text or "").splitlines() if not line.lstrip().startswith("#"))
-        if source.path != own and any(bare in line for line in live):
-            return source
-    return None
-
-
-def _section(source: FileFacts, url: str, otherwise: str) -> str:
-    """The id of the section of a .repo file that names `url`; apt lists have none."""
-    bare, name = url.split("://", 1)[1].rstrip("/"), otherwise
-    for line in (source.text or "").splitlines():
-        if line.startswith("[") and "]" in line:
-            name = line[1 : line.index("]")]
-        elif bare in line and not line.startswith("#"):
-            return name
-    return otherwise
 
 
 def _mirrored(url: str, vendor: str, site: Site) -> str:

@@ -106,8 +106,10 @@ def test_an_unknown_key_is_asked_for() -> None:
 
 def test_the_vendors_own_source_is_used_and_not_doubled() -> None:
     url = "https://developer.download.nvidia.com/compute/cuda/repos/ubuntu2404/x86_64/"
-    theirs = FileFacts("/etc/apt/sources.list.d/cuda-ubuntu2404-x86_64.list", f"deb [signed-by=/k.gpg] {url} /\n")
-    plan = make_plan(host(H100, packages=packages({}, sources=(theirs,))), Spec(), CATALOG)
+    keyring = "/usr/share/keyrings/cuda-archive-keyring.gpg"
+    theirs = FileFacts("/etc/apt/sources.list.d/cuda-ubuntu2404-x86_64.list", f"deb [signed-by={keyring}] {url} /\n")
+    primaries = {keyring: ("EB693B3035CD5710E231E123A4B469963BF863CC",)}
+    plan = make_plan(host(H100, packages=packages({}, sources=(theirs,), primaries=primaries)), Spec(), CATALOG)
     assert "repo.cuda" not in ids(plan)
     assert any(f"Dir::Etc::sourcelist={theirs.path}" in c for c in commands(plan))
 

@@ -1,0 +1,137 @@
+"""Which existing entry is the vendor's repository: address, options and keys are judged, never a part of its text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit
+
+from gpunode.packages.entries import Entry
+from gpunode.packages.openpgp import inline_key, primary_fingerprints
+
+DEB_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+DEFAULT_PORTS = {"http": 80, "https": 443}
+# Options of apt's entries that say nothing about trust. Any other one makes an entry somebody else's affair: trusted,
+# allow-insecure, allow-weak, check-date ... (sources.list(5)), and whatever a later apt may bring.
+HARMLESS = {"signed-by", "arch", "architectures", "lang", "languages", "target", "targets", "pdiffs", "by-hash"}
+HARMLESS |= {"components", "description"}
+YES, NO = ("1", "yes", "true", "on"), ("0", "no", "false", "off")
+SYSTEM_FOLDERS = ("/etc/", "/usr/")  # where only root writes
+Keyrings = Mapping[str, tuple[str, ...]]  # path -> fingerprints of its primary keys; () when it cannot be judged
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A vendor's repository as an entry must name it to count."""
+
+    title: str  # "NVIDIA's CUDA repository"
+    url: str  # with apt's $(ARCH) or dnf's $basearch in it
+    pinned: frozenset[str]  # primary fingerprints, of which its keyring holds one or more, and no other
+    machine: str  # uname -m
+    manager: str
+
+    def concerns(self, entry: Entry) -> bool:
+        """It names this very folder of this very host, by whatever scheme, and however little it can be trusted."""
+        wanted = self._place(self.url)
+        return any(self._place(address) == wanted for address in entry.addresses)
+
+    def fault(self, entry: Entry, keyrings: Keyrings) -> str | None:
+        """Why an entry that names this repository is not to be believed; None when it is right."""
+        faults = self._rpm(entry) if "rpm" in entry.kinds else self._apt(entry)
+        first = next((fault for fault in (*self._common(entry), *faults)), None)
+        return first or self._key_fault(entry, keyrings)
+
+    def owns(self, keyring: str, keyrings: Keyrings) -> bool:
+        """This key file holds what is pinned, and nothing else."""
+        return self._foreign(keyrings.get(keyring, ())) is None
+
+    def _common(self, entry: Entry) -> Iterator[str]:
+        if entry.doubled:
+            yield f"it says {entry.doubled[0]} more than once"
+        wanted = urlsplit(self.url).scheme
+        for address in entry.addresses:
+            if self._place(address) == self._place(self.url) and urlsplit(address).scheme != wanted:
+                yield f"it is fetched over {urlsplit(address).scheme}, not {wanted}"
+
+    def _apt(self, entry: Entry) -> Iterator[str]:
+        if "deb" not in entry.kinds:
+            yield "it offers sources (deb-src) and no packages"
+        if not entry.flat:
+            yield "its suite is not the repository's folder"
+        for name in entry.options:
+            if name not in HARMLESS and not name.startswith("x-"):
+                yield f"it sets {name}={entry.options[name]}"
+        wanted = entry.options.get("arch", entry.options.get("architectures", ""))
+        if wanted and self._architecture not in wanted.replace(",", " ").split():
+            yield f"it is for {wanted} alone"
+
+    def _rpm(self, entry: Entry) -> Iterator[str]:
+        says = {name: value.strip().lower() for name, value in entry.options.items()}
+        if "mirrorlist" in says or "metalink" in says:
+            yield "whoever serves its list of mirrors decides where packages come from"
+        if len(entry.addresses) > 1:
+            yield "it names more than one address"
+        for name in ("sslverify", "gpgcheck", "repo_gpgcheck", "pkg_gpgcheck"):
+            if says.get(name, "1") not in (*YES, *NO):
+                yield f"it sets {name}={says[name]}"
+        if says.get("sslverify") in NO:
+            yield "it does not check the server's certificate (sslverify=0)"
+        # Some value of its own: the default for all is dnf.conf's, and anybody's guess. tdnf may lack the plugin that
+        # checks indexes.
+        checks = ("gpgcheck",) if self.manager == "tdnf" else ("gpgcheck", "repo_gpgcheck")
+        if not any(says.get(name) in YES for name in checks):
+            yield f"it checks no signature ({' and '.join(checks)} are not switched on)"
+
+    def _key_fault(self, entry: Entry, keyrings: Keyrings) -> str | None:
+        named = entry.options.get("gpgkey" if "rpm" in entry.kinds else "signed-by", "")
+        if "BEGIN PGP PUBLIC KEY BLOCK" in named:
+            return self._foreign(_judged(inline_key(named)))
+        paths = named.replace(",", " ").split()
+        if not paths:
+            return "it names no key, so every key of this host would do"
+        for path in paths:
+            if "rpm" in entry.kinds and not path.startswith("file:///"):
+                return f"its key is fetched from {path}: whoever serves that address decides what is trusted"
+            plain = path.removeprefix("file://")
+            if not plain.startswith(SYSTEM_FOLDERS) or ".." in plain.split("/"):
+                return f"its key {path} is not a file of this system"
+            if plain not in keyrings:
+                return f"its key file {plain} is not there, or cannot be read and believed"
+            fault = self._foreign(keyrings[plain])
+            if fault:
+                return f"{plain}: {fault}"
+        return None
+
+    def _foreign(self, found: Iterable[str]) -> str | None:
+        held = frozenset(found)
+        if not held:
+            return "its key cannot be read"
+        foreign = sorted(held - self.pinned)
+        return f"it trusts key {foreign[0]}, which is not the expected one" if foreign else None
+
+    @property
+    def _architecture(self) -> str:
+        return DEB_ARCHITECTURES.get(self.machine, self.machine)
+
+    def _place(self, url: str) -> tuple[str, int | None, tuple[str, ...]] | None:
+        """Host, port and folder; None for what is no address. A user's name before the host does not make it one."""
+        filled = url.replace("$(ARCH)", self._architecture)
+        for name in ("$basearch", "${basearch}"):
+            filled = filled.replace(name, self.machine)
+        try:
+            parts = urlsplit(filled)
+            port = parts.port
+        except ValueError:
+            return None
+        if not parts.scheme or parts.query or parts.fragment or not (parts.hostname or parts.scheme == "file"):
+            return None
+        port = None if port == DEFAULT_PORTS.get(parts.scheme) else port
+        folders = tuple(piece for piece in unquote(parts.path).split("/") if piece not in ("", "."))
+        return (parts.hostname or "").lower(), port, folders
+
+
+def _judged(keyring: bytes) -> frozenset[str]:
+    try:
+        return primary_fingerprints(keyring)
+    except ValueError:
+        return frozenset()
