@@ -27,7 +27,13 @@ from gpunode.model.facts import FileFacts
 
 VERSION = 1
 HEADER = f"@gpunode-facts {VERSION}"
-_ANY_HEADER = re.compile(r"@gpunode-facts (\S+)")
+STREAM_LIMIT_BYTES = 4 * 1024 * 1024  # a hundred times the largest of a real host
+SECTION_LIMIT = 20_000  # files and commands; a real host has 60
+HEADER_LIMIT_BYTES = 16 * 1024  # two paths of PATH_MAX, escaped
+_ANY_HEADER = re.compile(rb"^@gpunode-facts \S+\r?$", re.MULTILINE)
+_END = re.compile(rb"^@end$", re.MULTILINE)
+_HEAD = re.compile(rb"^@ .*", re.MULTILINE)
+_FOREIGN = re.compile(rb"^(?!@ )[^|\n].*", re.MULTILINE)
 _COMMAND = re.compile(r"@ (?P<name>[^\s/]+) rc=(?P<rc>[0-9]{1,9})")
 _UNREADABLE = re.compile(r"@ (?P<name>file:/.*?|[^\s/]+) unreadable (?P<why>.*)")
 _ABSENT = re.compile(r"@ file:(?P<path>/.*) absent")
@@ -60,12 +66,14 @@ class Sections:
 def decode(stream: bytes) -> Sections:
     """The sections of a probe's answer.
 
-    Raises TransportError when it does not start (no sh, or another version), is cut off, or holds foreign lines.
+    Raises TransportError when it does not start (no sh, or another version), is cut off, holds foreign lines, or is
+    larger than any host's answer. Works on the bytes as they came: a list of lines would take fifty times their size.
     """
-    lines = stream.decode("utf-8", "surrogateescape").split("\n")
     commands: dict[str, Section] = {}
     files: dict[str, FileFacts] = {}
-    for header, payload in _blocks(_body(lines, stream)):
+    for number, (header, payload) in enumerate(_blocks(stream, *_body(stream)), 1):
+        if number > SECTION_LIMIT:
+            raise _oversized(f"more than {SECTION_LIMIT} sections")
         _place(header, payload, commands, files)
     return Sections(MappingProxyType(commands), MappingProxyType(files))
 
@@ -89,9 +97,11 @@ def file_facts(path: str, text: str, *, mode: int | None = 0o644, symlink: str |
     return FileFacts(path, text, _sha256(text), mode, symlink)
 
 
-def _body(lines: list[str], stream: bytes) -> list[str]:
-    """The lines between the header and @end."""
-    start = next((i for i, line in enumerate(lines) if _ANY_HEADER.fullmatch(line.rstrip("\r"))), None)
+def _body(stream: bytes) -> tuple[int, int]:
+    """Where the lines between the header and @end begin and end."""
+    if len(stream) > STREAM_LIMIT_BYTES:
+        raise _oversized(f"{len(stream)} bytes")
+    start = _ANY_HEADER.search(stream)
     if start is None:
         shown = stream[:200].decode("utf-8", "replace").strip()
         raise TransportError(
@@ -99,41 +109,51 @@ def _body(lines: list[str], stream: bytes) -> list[str]:
             evidence=f"it sent: {shown}" if shown else "it sent nothing",
             remedy="gpunode needs a POSIX sh at the other end; try: ssh HOST sh -s </dev/null",
         )
-    if lines[start] != HEADER:
+    if start[0] != HEADER.encode():
         raise TransportError(
             f"the probe's answer is not in the form this gpunode reads ({HEADER})",
-            evidence=f"it begins with {lines[start]!r}",
+            evidence=f"it begins with {_shown(start[0])!r}",
             remedy="record it again with this gpunode; a terminal in between (ssh -t) also changes line ends",
         )
-    if "@end" not in lines[start:]:
-        last = next((line for line in reversed(lines) if line.startswith("@ ")), HEADER)
+    end = _END.search(stream, start.end())
+    if end is None:
+        last = stream.rfind(b"\n@ ", start.start())
+        shown = _shown(stream[last + 1 :].partition(b"\n")[0]) if last >= 0 else HEADER
         raise TransportError(
             "the probe's answer was cut off",
-            evidence=f"{len(stream)} bytes came, the last section begun is {last!r}, and @end is missing",
+            evidence=f"{len(stream)} bytes came, the last section begun is {shown!r}, and @end is missing",
             remedy="try again; if it happens again, look at the connection and at free space in /run and /tmp",
         )
-    return lines[start + 1 : lines.index("@end", start)]
+    return start.end(), end.start()
 
 
-def _blocks(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
-    header: str | None = None
-    payload: list[str] = []
-    for line in lines:
-        if line.startswith("|") and header is not None:
-            payload.append(line[1:])
-        elif line.startswith("@ "):
-            if header is not None:
-                yield header, payload
-            header, payload = line, []
-        elif line:
-            raise _garbled(line)
-    if header is not None:
-        yield header, payload
+def _blocks(stream: bytes, start: int, end: int) -> Iterator[tuple[str, bytes]]:
+    """(header line, payload without its marks); a payload of lines ends in a newline."""
+    if foreign := _FOREIGN.search(stream, start + 1, end):
+        raise _garbled(_shown(foreign[0]))
+    head = _HEAD.search(stream, start, end)
+    if early := stream[start : head.start() if head else end].strip(b"\n"):
+        raise _garbled(_shown(early.partition(b"\n")[0]))
+    while head is not None:
+        after = _HEAD.search(stream, head.end(), end)
+        if head.end() - head.start() > HEADER_LIMIT_BYTES:
+            raise _garbled(_shown(head[0]))
+        yield (
+            head[0].decode("utf-8", "surrogateescape"),
+            _unmarked(stream[head.end() : after.start() if after else end]),
+        )
+        head = after
 
 
-def _place(header: str, payload: list[str], commands: dict[str, Section], files: dict[str, FileFacts]) -> None:
+def _unmarked(block: bytes) -> bytes:
+    while b"\n\n" in block:  # blank lines mean nothing
+        block = block.replace(b"\n\n", b"\n")
+    return block.replace(b"\n|", b"\n")[1:]
+
+
+def _place(header: str, payload: bytes, commands: dict[str, Section], files: dict[str, FileFacts]) -> None:
     if match := _COMMAND.fullmatch(header):
-        commands[match["name"]] = Section("".join(f"{line}\n" for line in payload), int(match["rc"]))
+        commands[match["name"]] = Section(_text(payload), int(match["rc"]))
     elif match := _FILE.fullmatch(header):
         files[match["path"]] = _file(match, payload)
     elif match := _ABSENT.fullmatch(header):
@@ -148,17 +168,20 @@ def _place(header: str, payload: list[str], commands: dict[str, Section], files:
         raise _garbled(header)
 
 
-def _file(match: re.Match[str], payload: list[str]) -> FileFacts:
+def _file(match: re.Match[str], payload: bytes) -> FileFacts:
     """bytes= tells whether the last line had its newline; any other size means the file moved under the probe."""
     path, size = match["path"], int(match["bytes"])
-    text = "\n".join(payload)
-    length = len(text.encode("utf-8", "surrogateescape"))
-    if payload and size == length + 1:
-        text += "\n"
-    elif size != length:
-        return FileFacts(path, unread=f"changed while it was read ({size} bytes announced, {length} came)")
+    if size != len(payload):
+        payload = payload[:-1]
+    if size != len(payload):
+        return FileFacts(path, unread=f"changed while it was read ({size} bytes announced, {len(payload)} came)")
     mode = int(match["mode"], 8) if match["mode"] else None
-    return FileFacts(path, text, match["sha256"] or _sha256(text), mode, match["symlink"])
+    sha256 = match["sha256"] or hashlib.sha256(payload).hexdigest()
+    return FileFacts(path, _text(payload), sha256, mode, match["symlink"])
+
+
+def _text(payload: bytes) -> str:
+    return payload.decode("utf-8", "surrogateescape")
 
 
 def _file_lines(path: str, file: FileFacts) -> list[str]:
@@ -183,9 +206,21 @@ def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
+def _shown(line: bytes) -> str:
+    return line[:120].decode("utf-8", "surrogateescape")
+
+
 def _garbled(line: str) -> TransportError:
     return TransportError(
         "the probe's answer holds a line that is not the probe's",
         evidence=f"{line[:120]!r}",
         remedy="something else writes to the connection (a login script, a terminal); record it again without it",
+    )
+
+
+def _oversized(what: str) -> TransportError:
+    return TransportError(
+        "the probe's answer is larger than any host's",
+        evidence=f"it holds {what}",
+        remedy="look on the host for what fills it: gpunode detect --record there, and its largest sections",
     )

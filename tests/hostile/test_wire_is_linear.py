@@ -1,0 +1,134 @@
+"""Reading an answer takes time in proportion to its size and at most eight times its memory, whatever it holds."""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+from collections.abc import Callable
+
+import pytest
+
+from gpunode.errors import TransportError
+from gpunode.facts.wire import HEADER, SECTION_LIMIT, STREAM_LIMIT_BYTES, Sections, decode, encode, file_facts
+from gpunode.transport.answer import ANSWER_LIMIT_BYTES, Answer, Stream
+
+MIB = 1024 * 1024
+BEGIN = b"\x1egpunode-begin 0123456789abcdef0123456789abcdef\n"
+END = b"\x1egpunode-end 0123456789abcdef0123456789abcdef 0\n"
+
+
+def answer(body: bytes, size: int) -> bytes:
+    """`body` again and again, as what a whole answer of `size` bytes holds."""
+    head, tail = f"{HEADER}\n@ os rc=0\n".encode(), b"\n@end\n"
+    room = size - len(head) - len(tail)
+    return head + (body * (room // len(body) + 1))[:room] + tail
+
+
+BODIES = {
+    "empty lines of payload": b"|\n",
+    "lines of one letter": b"|a\n",
+    "blank lines": b"\n",
+    "marks and nothing else": b"|",
+    "a wide letter here and there": b"|" + b"a" * 500 + "😀\n".encode(),
+    "bytes that are no text": b"|\xff\xfe\x80\n",
+    "the same section again": b"\n@ os rc=0",
+    "files that are not there": b"\n@ file:/a absent",
+    "files without an end of their name": b"\n@ file:/a bytes=1 bytes=1 bytes=x",
+    "one header without end": b"\n@ " + b"file:/a unreadable bytes=" * 100,
+}
+
+
+def read(stream: bytes) -> Sections | None:
+    try:
+        return decode(stream)
+    except TransportError:
+        return None
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+def test_reading_takes_at_most_eight_times_the_size(body: bytes) -> None:
+    stream = answer(body, STREAM_LIMIT_BYTES)
+    tracemalloc.start()
+    try:
+        read(stream)
+        peak = tracemalloc.get_traced_memory()[1] + len(stream)
+    finally:
+        tracemalloc.stop()
+    assert peak <= 8 * len(stream)
+
+
+def test_many_sections_take_no_more() -> None:
+    heads = b"".join(b"\n@ file:/%d bytes=0 mode=644" % n for n in range(100_000))
+    stream = answer(heads, STREAM_LIMIT_BYTES)
+    tracemalloc.start()
+    try:
+        with pytest.raises(TransportError, match="larger than any host's") as caught:
+            decode(stream)
+        peak = tracemalloc.get_traced_memory()[1] + len(stream)
+    finally:
+        tracemalloc.stop()
+    assert str(SECTION_LIMIT) in caught.value.evidence
+    assert peak <= 8 * len(stream)
+
+
+def test_an_answer_over_the_limit_is_refused_unread() -> None:
+    with pytest.raises(TransportError, match="larger than any host's"):
+        decode(answer(b"|a\n", STREAM_LIMIT_BYTES + 1))
+
+
+def cost(act: Callable[[], object]) -> float:
+    """CPU seconds, the least of three tries."""
+    tries = []
+    for _ in range(3):
+        begin = time.process_time()
+        act()
+        tries.append(time.process_time() - begin)
+    return min(tries)
+
+
+def assert_linear(small: Callable[[], object], eight_times: Callable[[], object]) -> None:
+    """Eight times the input costs 8 times the CPU where it is linear and 64 times where it is quadratic."""
+    assert cost(eight_times) <= 24 * max(cost(small), 0.0005)
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+def test_reading_is_linear(body: bytes) -> None:
+    small, large = answer(body, STREAM_LIMIT_BYTES // 8), answer(body, STREAM_LIMIT_BYTES)
+    assert_linear(lambda: read(small), lambda: read(large))
+
+
+def test_writing_is_linear() -> None:
+    small, large = (Sections(files={"/f": file_facts("/f", "|@ \n" * (n * 16_000))}) for n in (1, 8))
+    assert_linear(lambda: encode(small), lambda: encode(large))
+
+
+def listen(stream: bytes, piece_bytes: int) -> Stream:
+    heard = Answer()
+    for place in range(0, len(stream), piece_bytes):
+        heard.out(stream[place : place + piece_bytes])
+    return heard.stdout
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"\x1e", b"\x1egpunode-end ", END[:-5], END[:-2] + b"x", b"\x1egpunode-begin "],
+    ids=["record marks", "ends without a token", "ends without a code", "ends with a false code", "begins"],
+)
+@pytest.mark.parametrize("before", [True, False], ids=["in the answer", "before it begins"])
+def test_listening_is_linear_in_small_pieces(body: bytes, before: bool) -> None:
+    def stream(size: int) -> bytes:
+        return (BEGIN if before else b"") + (body * (size // len(body) + 1))[:size]
+
+    small, large = stream(64 * 1024), stream(512 * 1024)
+    assert_linear(lambda: listen(small, 100), lambda: listen(large, 100))
+
+
+@pytest.mark.parametrize("piece_bytes", [1, 2, 7, 61, 4096])
+@pytest.mark.parametrize("inside", [b"", b"\x1e", END[:-3], END[:-2] + b"x" + END[:20], b"end\n" * 30])
+def test_an_answer_is_the_same_in_pieces_of_any_size(inside: bytes, piece_bytes: int) -> None:
+    heard = listen(b"banner\x1e" + BEGIN + inside + END[:-2] + b"17\n" + b"left behind" + END, piece_bytes)
+    assert (bytes(heard.noise), bytes(heard.body), heard.code) == (b"banner\x1e", inside, 17)
+
+
+def test_the_limits_of_wire_and_transport_agree() -> None:
+    assert STREAM_LIMIT_BYTES == ANSWER_LIMIT_BYTES
