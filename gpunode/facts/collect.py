@@ -17,6 +17,7 @@ from gpunode.facts.kernel import initramfs_tool, parse_blacklist, parse_compiler
 from gpunode.facts.kubernetes import parse_kubernetes
 from gpunode.facts.packages import parse_packages
 from gpunode.facts.pci import parse_pci
+from gpunode.facts.processes import parse_processes
 from gpunode.facts.recordings import load_recording as load_recording
 from gpunode.facts.recordings import save_recording as save_recording
 from gpunode.facts.release import Identity, parse_identity, parse_os
@@ -24,6 +25,7 @@ from gpunode.facts.runtimes import Units, parse_runtimes
 from gpunode.facts.security import parse_security
 from gpunode.facts.services import parse_services, parse_units
 from gpunode.facts.toolkit import parse_toolkit
+from gpunode.facts.trust import daemons_of_the_host, parse_ignored
 from gpunode.facts.wire import Sections, decode
 from gpunode.model.facts import (
     DriverFacts,
@@ -51,8 +53,8 @@ Part = TypeVar("Part")
 
 def probe_script() -> str:
     """The text for Transport.run: one shell function called on the last line, so a cut upload runs nothing."""
-    effective, probe = resources.text("runtimes/effective.sh"), resources.text("facts/probe.sh")
-    return f"{effective}\n{probe}\ngpunode_probe </dev/null\n"
+    parts = map(resources.text, ("runtimes/effective.sh", "facts/trust.sh", "facts/probe.sh"))
+    return "\n".join((*parts, "gpunode_probe </dev/null\n"))
 
 
 def probe(transport: Transport) -> bytes:
@@ -122,10 +124,11 @@ def assemble(stream: bytes, target: str) -> HostFacts:
         services=part("services", lambda: parse_services(units), MappingProxyType({})),
         kubernetes=part(
             "kubernetes",
-            lambda: parse_kubernetes(sections.text("kubernetes"), sections.text("processes")),
+            lambda: parse_kubernetes(sections.text("kubernetes"), daemons_of_the_host(parse_processes(sections))),
             KubernetesFacts(),
         ),
         journal=part("journal", lambda: parse_journal(sections.text("journal"), active), JournalFacts()),
+        ignored=part("ignored", lambda: parse_ignored(sections.text("ignored")), ()),
         files=sections.files,
         unread=MappingProxyType(unread),
         stream_sha256=hashlib.sha256(stream).hexdigest(),

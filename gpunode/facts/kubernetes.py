@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from gpunode.facts.processes import Process
 from gpunode.facts.release import key_values
 from gpunode.model.facts import KubernetesFacts
 
@@ -14,7 +17,7 @@ _MARKS = (
 )
 
 
-def parse_kubernetes(text: str, processes: str) -> KubernetesFacts:
+def parse_kubernetes(text: str, daemons: Iterable[Process]) -> KubernetesFacts:
     """A flag beats the file; a kubelet with neither runs on its default, cgroupfs (KubeletConfiguration v1beta1):
 
     mark=/etc/kubernetes/kubelet.conf
@@ -24,7 +27,7 @@ def parse_kubernetes(text: str, processes: str) -> KubernetesFacts:
     """
     value = key_values(text)
     marks = [line.removeprefix("mark=") for line in text.splitlines() if line.startswith("mark=")]
-    comms = {line.split()[-1] for line in processes.splitlines() if line.split()}
+    comms = {daemon.comm for daemon in daemons}
     distribution = next((name for path, name in _MARKS if any(m.startswith(path) for m in marks)), None)
     if distribution is None and any(m.startswith("/etc/kubernetes") for m in marks):
         distribution = "kubeadm"

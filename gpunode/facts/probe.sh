@@ -2,7 +2,8 @@
 # (ls: the paths are device nodes and lock files, whose names are known.)
 # gpunode's probe: what is on this host, read-only, one round trip (facts/wire.py reads the answer).
 # POSIX sh; runs unchanged under dash, bash and busybox ash. Sent on stdin to `sh -s`, so nothing stays on the host.
-# collect.py puts runtimes/effective.sh before it (gpunode_cri_status, gpunode_docker_info) and the call after it.
+# collect.py puts runtimes/effective.sh (gpunode_cri_status, gpunode_docker_info) and facts/trust.sh (who may be believed)
+# before it and the call after it.
 #
 # Rules, each paid for by someone:
 # - Tools that can hang get a file for output and a limit. On the limit: TERM once, never KILL (a killed NVML client
@@ -10,22 +11,35 @@
 # - nvidia-smi comes last, after all else is on the wire, and only while the module is loaded: it would load it.
 # - docker.socket is never touched while dockerd is down: that would start it.
 # - Under GPUNODE_ROOT (tests) only tools inside that root are asked.
+# - Nothing is run, opened with root's rights or believed before facts/trust.sh has agreed.
 
 UNITS='nvidia-cdi-refresh.path nvidia-cdi-refresh.service
 nvidia-persistenced.service nvidia-fabricmanager.service nvidia-imex.service docker.service docker.socket
 containerd.service crio.service kubelet.service k3s.service k3s-agent.service rke2-server.service rke2-agent.service
 k0sworker.service k0scontroller.service snap.microk8s.daemon-containerd.service
 snap.docker.dockerd.service dnf-automatic-install.timer dnf-automatic.timer apt-daily-upgrade.timer gpunode-mig.service gpunode-*.service'
+TOOLS='apt-get dpkg-query dnf yum zypper tdnf pacman rpm update-initramfs dracut mkinitcpio systemctl docker dockerd containerd ctr
+crictl crio podman snap python3 curl nvidia-smi nvidia-modprobe mokutil grubby'
 FILE_LIMIT=131072
+IMPORTS_LIMIT=100 # files, and levels of files that name files
+NAMED_LIMIT=20    # processes that were ignored
+USERS_LIMIT=16    # engines of users
 
 # ---- plumbing
 
 find_tool() { # NAME -> TOOL, its path; busybox ash's own applets do not count, as `command -v` would have it
   TOOL=
   for bin in $BINS; do
-    [ -f "$bin/$1" ] && [ -x "$bin/$1" ] && TOOL=$bin/$1 && return 0
+    [ -f "$bin/$1" ] && [ -x "$bin/$1" ] && trusted "${bin#"$R"}/$1" && TOOL=$bin/$1 && return 0
   done
   return 1
+}
+
+gpunode_tool() { # what effective.sh runs
+  case $1 in
+    /*) program "$1" && TOOL=$R$1 ;;
+    *) find_tool "$1" ;;
+  esac
 }
 
 job() { # NAME LIMIT_S COMMAND...: start it in the background
@@ -35,12 +49,23 @@ job() { # NAME LIMIT_S COMMAND...: start it in the background
     *) if find_tool "$1"; then shift; set -- "$TOOL" "$@"; else echo 127 >"$T/$name.rc"; return 0; fi ;;
   esac
   (
-    "$@" >"$T/$name.out" 2>"$T/$name.err" </dev/null &
+    case $1 in gpunode_*) ulimit -f 16384 ;; esac # at most 16 MiB of what a socket says
+    "$@" >"$T/$name.out" 2>"$T/$name.err" </dev/null 3<&- 4<&- &
     child=$!
     echo "$child" >"$T/$name.pid"
     wait "$child"
     echo $? >"$T/$name.rc"
   ) >/dev/null 2>&1 </dev/null &
+}
+
+refuse() { # NAME WHY: it was not asked
+  printf '%s\n' "$2" >"$T/$1.why"
+}
+
+ask() { # NAME LIMIT_S SOCKET COMMAND...: a job that speaks to a daemon of this host
+  ask_name=$1 ask_limit=$2 ask_socket=$3; shift 3
+  if own_socket "$ask_socket"; then job "$ask_name" "$ask_limit" "$@"; else refuse "$ask_name" "$WHY_NOT"; fi
+  printf '%s\n' "$ask_name" >>"$T/slow"
 }
 
 clock() { # -> NOW, whole seconds since boot
@@ -68,7 +93,20 @@ finish() { # NAME -> RC; waits until the job ends or its limit is over
 
 payload() { sed 's/^/|/' "$1" 2>/dev/null; echo; } # the echo ends a last line that had no newline; blank lines are skipped
 
+plain() { # TEXT -> PLAIN, for a header: blanks and control characters as \040, as /proc/mounts has them
+  PLAIN=$1
+  case $1 in
+    *[![:graph:]]* | *\\*)
+      PLAIN=$(printf '%s' "$1" | tr '\n\r' '??' | sed 's/\\/\\134/g; s/ /\\040/g; s/	/\\011/g' | tr -d '\000-\037\177') ;;
+  esac
+}
+
 emit() { # NAME: collect a job and print it as a section
+  if [ -s "$T/$1.why" ]; then
+    read -r why <"$T/$1.why"
+    printf '@ %s unreadable %s\n' "$1" "$why"
+    return 0
+  fi
   finish "$1"
   if [ "$RC" != 0 ] && [ ! -s "$T/$1.out" ] && [ -s "$T/$1.err" ]; then
     sed 20q "$T/$1.err" >"$T/$1.msg"
@@ -92,15 +130,18 @@ show_files() { # PATHS on the host...
     case $path in /*) ;; *) continue ;; esac
     grep -qxF -- "$path" "$T/shown" 2>/dev/null && continue
     printf '%s\n' "$path" >>"$T/shown"
-    if [ ! -e "$R$path" ] && [ -h "$R$path" ]; then
+    plain "$path"
+    if ! located "$path"; then
+      printf '@ file:%s unreadable %s\n' "$PLAIN" "$WHY_NOT"
+    elif [ ! -e "$R$path" ] && [ -h "$R$path" ]; then
       link=$(readlink "$R$path" 2>/dev/null)
-      printf '@ file:%s unreadable it is a symbolic link to %s, which is missing\n' "$path" "${link:-a file}"
+      printf '@ file:%s unreadable it is a symbolic link to %s, which is missing\n' "$PLAIN" "${link:-a file}"
     elif [ ! -e "$R$path" ]; then
-      printf '@ file:%s absent\n' "$path"
+      printf '@ file:%s absent\n' "$PLAIN"
     elif [ ! -f "$R$path" ]; then
-      printf '@ file:%s unreadable not a regular file\n' "$path"
+      printf '@ file:%s unreadable not a regular file\n' "$PLAIN"
     elif [ ! -r "$R$path" ]; then
-      printf '@ file:%s unreadable permission denied\n' "$path"
+      printf '@ file:%s unreadable permission denied\n' "$PLAIN"
     else
       printf '%s\n' "$path" >>"$T/paths"
     fi
@@ -111,21 +152,49 @@ show_files() { # PATHS on the host...
 }
 
 show_file() { # PATH of a readable file
-  size=$(wc -c <"$R$1") && size=$((size + 0))
-  if [ "$size" -gt "$FILE_LIMIT" ]; then
-    printf '@ file:%s unreadable over %s bytes\n' "$1" "$FILE_LIMIT"
-    return 0
-  fi
-  mode=$(stat -Lc %a "$R$1" 2>/dev/null) && mode=" mode=$mode" || mode=
-  sum=$(sha256sum <"$R$1" 2>/dev/null) && sum=" sha256=${sum%% *}" || sum=
   link=
   if [ -h "$R$1" ]; then
     link=$(readlink -f "$R$1" 2>/dev/null || readlink "$R$1")
-    link=" symlink=${link#"$R"}"
+    link=${link#"$R"}
   fi
-  printf '@ file:%s bytes=%s%s%s%s\n' "$1" "$size" "$mode" "$sum" "$link"
-  [ "$size" -gt 0 ] && payload "$R$1"
+  put_file "$1" "$R$1" "$(stat -Lc %a "$R$1" 2>/dev/null)" "$link"
+}
+
+put_file() { # PATH CONTENT_FILE MODE LINK: the section
+  plain "$4"; link=${PLAIN:+ symlink=$PLAIN}
+  plain "$1"
+  size=$(wc -c <"$2") && size=$((size + 0))
+  if [ "$size" -gt "$FILE_LIMIT" ]; then
+    printf '@ file:%s unreadable over %s bytes\n' "$PLAIN" "$FILE_LIMIT"
+    return 0
+  fi
+  sum=$(sha256sum <"$2" 2>/dev/null) && sum=" sha256=${sum%% *}" || sum=
+  printf '@ file:%s bytes=%s%s%s%s\n' "$PLAIN" "$size" "${3:+ mode=$3}" "$sum" "$link"
+  [ "$size" -gt 0 ] && payload "$2"
   return 0
+}
+
+user_file() { # NAME of a do_user_file job -> $T/NAME.file, its first line in LOOK, its second in LINK
+  finish "$1"
+  LOOK='' LINK=''
+  { read -r LOOK && read -r LINK; } <"$T/$1.out"
+  case $LOOK in
+    'found '[0-7][0-7][0-7] | 'found '[0-7][0-7][0-7][0-7]) tail -n +3 "$T/$1.out" >"$T/$1.file" ;;
+    absent | 'unreadable permission denied' | 'unreadable not a regular file') : >"$T/$1.file" ;;
+    'unreadable it is a symbolic link to a file that is missing') : >"$T/$1.file" ;;
+    *) : >"$T/$1.file"; LOOK='unreadable it could not be read with the rights of its user' ;;
+  esac
+}
+
+show_user_file() { # NAME PATH
+  grep -qxF -- "$2" "$T/shown" 2>/dev/null && return 0
+  printf '%s\n' "$2" >>"$T/shown"
+  user_file "$1"
+  plain "$2"
+  case $LOOK in
+    found*) put_file "$2" "$T/$1.file" "${LOOK#found }" "${LINK#"$R"}" ;;
+    *) printf '@ file:%s %s\n' "$PLAIN" "$LOOK" ;;
+  esac
 }
 
 word() { # FILE -> WORD: its first line, "-" when there is none
@@ -143,7 +212,7 @@ chrooted() { # our root is not that of process 1: an image that is being made, o
 }
 
 identity() {
-  echo "uid=$(id -u)"
+  echo "uid=$ME"
   word "$R/proc/sys/kernel/osrelease"; echo "kernel=$WORD"
   if find_tool uname; then echo "machine=$("$TOOL" -m)"; else echo "machine=$(uname -m)"; fi
   word "$R/proc/sys/kernel/hostname"; echo "hostname=$WORD"
@@ -214,9 +283,9 @@ driver_marks() {
     [ -r "$path" ] && grep -aq SW_MNG "$path" && path=$(readlink -f "${path%/vpd}") && echo "sw_mng=${path##*/}"
   done
   [ -e "$R/usr/bin/nvidia-uninstall" ] && echo runfile=/usr/bin/nvidia-uninstall
-  [ -d "$R/run/nvidia/driver" ] && echo container=/run/nvidia/driver
+  [ -d "$R/run/nvidia/driver" ] && trusted /run/nvidia/driver && echo container=/run/nvidia/driver
   for path in etc/dgx-release opt/azurehpc opt/deeplearning opt/aws/dlami etc/eks/nvidia-open-supported-devices.txt; do
-    [ -e "$R/$path" ] && echo "image=/$path" && break # catalog/images.yaml has their names
+    [ -e "$R/$path" ] && trusted "/$path" && echo "image=/$path" && break # catalog/images.yaml has their names
   done
   for path in "$R"/proc/driver/nvidia/gpus/*; do
     [ -d "$path" ] && echo "gpu=${path##*/}"
@@ -309,10 +378,10 @@ blacklist() { # PATH:LINE
 }
 
 mok_enrolled() { # of the certificate that DKMS signs with: Ubuntu's place, then DKMS's own
-  command -v mokutil >/dev/null 2>&1 || return 0
+  find_tool mokutil || return 0
   for certificate in "$R/var/lib/shim-signed/mok/MOK.der" "$R/var/lib/dkms/mok.pub"; do
     [ -r "$certificate" ] || continue
-    case $(mokutil --test-key "$certificate" 2>/dev/null) in # mokutil(1); its exit codes differ between versions
+    case $("$TOOL" --test-key "$certificate" 2>/dev/null) in # mokutil(1); its exit codes differ between versions
       *'already enrolled'*) echo mok_enrolled=1 ;;
       *'enrollment request'*) echo mok_pending=1 ;;
       *'not enrolled'*) echo mok_enrolled=0 ;;
@@ -429,7 +498,7 @@ apt_archives() { # live lines of .list files, then the .sources files with a bla
   {
     grep -hsE '^[[:space:]]*deb[[:space:]]' "$R/etc/apt/sources.list" "$R"/etc/apt/sources.list.d/*.list
     for path in "$R"/etc/apt/sources.list.d/*.sources; do
-      [ -r "$path" ] && echo && grep -iE '^(Types|URIs|Suites|Components|Signed-By|Enabled):|^[[:space:]]*$' "$path"
+      [ -f "$path" ] && [ -r "$path" ] && echo && grep -iE '^(Types|URIs|Suites|Components|Signed-By|Enabled):|^[[:space:]]*$' "$path"
     done
   } | sed 's|://[^/@[:space:]]*@|://***@|g'
   return 0
@@ -437,46 +506,115 @@ apt_archives() { # live lines of .list files, then the .sources files with a bla
 
 # ---- running daemons
 
-processes() { # names of container daemons that run on this host, not inside one of its containers
-  mine=$(readlink "$R/proc/self/ns/pid" 2>/dev/null)
-  chroot=
-  if chrooted; then chroot=1; fi
+candidates() { # PID COMM of all that are called like a container daemon; any user may call a process so
   for path in "$R"/proc/[0-9]*; do
     word "$path/comm"
     case $WORD in
       dockerd | containerd | kubelet | crio | k3s-server | k3s-agent | rke2 | k0s | kubelite) ;;
-      containerd-shim | containerd-shim*) echo "${path##*/}" >>"$T/shims"; continue ;;
+      containerd-shim | containerd-shim*) WORD=shim ;;
       *) continue ;;
     esac
-    theirs=$(readlink "$path/ns/pid" 2>/dev/null)
-    [ -n "$mine" ] && [ -n "$theirs" ] && [ "$mine" != "$theirs" ] && continue
-    theirs=$(readlink "$path/root" 2>/dev/null)
-    [ -n "$theirs" ] && [ "$theirs" != / ] && continue
-    # A chroot sees the daemons of the machine it is made on, and their root is not ours.
-    [ -n "$chroot" ] && [ "$(stat -Lc %d:%i "$path/root/." 2>/dev/null)" != "$(stat -Lc %d:%i "$R/.")" ] && continue
-    echo "${path##*/} $WORD"
+    printf '%s %s\n' "${path##*/}" "$WORD"
   done
 }
 
-process() { # PID COMM
-  echo "comm=$2"
-  sed -n 's/^PPid:[[:space:]]*/ppid=/p' "$R/proc/$1/status" 2>/dev/null
-  uid=$(sed -n 's/^Uid:[[:space:]]*\([0-9]*\).*/\1/p' "$R/proc/$1/status" 2>/dev/null)
-  if [ "${uid:-0}" != 0 ]; then # a rootless engine: whose, and where that user's files are
-    echo "uid=$uid"
-    sed -n 's/^Gid:[[:space:]]*\([0-9]*\).*/gid=\1/p' "$R/proc/$1/status" 2>/dev/null
-    awk -F: -v uid="$uid" '$3 == uid { print "user=" $1; print "home=" $6; exit }' "$R/etc/passwd" 2>/dev/null
-    # Its own word on the folders, and no other of its environment.
-    tr '\0' '\n' <"$R/proc/$1/environ" 2>/dev/null | sed -n 's/^HOME=/env_&/p; s/^XDG_CONFIG_HOME=/env_&/p; s/^XDG_RUNTIME_DIR=/env_&/p'
-    # Its /etc holds links to the names that were there when it started, and no later ones.
-    path=$R/proc/$1/root/etc/nvidia-container-runtime
-    if [ -d "${path%/*}" ] && [ ! -d "$path" ] && [ ! -h "$path" ]; then echo sees_toolkit=0; fi
+owners() { # of $T/candidates: PID COMM PPID UID GID, without those in containers; $T/shims: root's shims
+  { echo self; cat "$T/candidates"; } | sed 's/ .*//; s|$|/status|' | xargs grep -sHE '^(PPid|Uid|Gid|NSpid):' >"$T/status"
+  # NSpid counts the pid namespaces that a process is in, ours (grep's) too. Any of the four uids: set-uid programs.
+  awk -v shims="$T/shims" '
+    NR == FNR { comm[$1] = $2; list[++count] = $1; next }
+    { split($1, word, /[\/:]/); pid = word[1] }
+    word[3] == "PPid" { parent[pid] = $2 }
+    word[3] == "Gid" { gid[pid] = $2 }
+    word[3] == "NSpid" { depth[pid] = NF }
+    word[3] == "Uid" { owner[pid] = 0; for (i = 5; i > 1; i--) if ($i != 0) owner[pid] = $i }
+    END {
+      ours = ("self" in depth) ? depth["self"] : 2
+      for (i = 1; i <= count; i++) {
+        pid = list[i]
+        if (!(pid in owner) || (pid in depth) && depth[pid] > ours) continue
+        if (comm[pid] == "shim") { if (owner[pid] == 0) print pid >shims; continue }
+        # the containerd of a dockerd without root is the business of that one
+        if (owner[pid] != 0 && comm[parent[pid]] == "dockerd" && owner[parent[pid]] == owner[pid]) continue
+        print pid, comm[pid], parent[pid], owner[pid], gid[pid]
+      }
+    }' "$T/candidates" "$T/status"
+}
+
+processes() { # -> $T/processes, PID COMM of the host's daemons and of dockers without root; $T/ignored: PID UID COMM WHY
+  : >"$T/processes"; : >"$T/ignored"; : >"$T/shims"
+  candidates >"$T/candidates"
+  [ -s "$T/candidates" ] && cd "$R/proc" || return 0
+  owners >"$T/owners"
+  set --
+  users=0
+  while read -r pid comm _ uid _; do
+    case $uid:$comm in
+      0:*) set -- "$@" "$pid" ;;
+      *:dockerd) users=$((users + 1)); [ "$users" -le "$USERS_LIMIT" ] && set -- "$@" "$pid" ;;
+    esac
+  done <"$T/owners"
+  namespaces "$@"
+  cd / || return 0
+  chroot='' named=0 users=0
+  if chrooted; then chroot=1; fi
+  while read -r pid comm ppid uid gid <&3; do
+    # A chroot sees the daemons of the machine it is made on, and their root is not ours.
+    if [ -n "$chroot" ] && { foreign "$pid:root" || ! seen "$pid:root"; }; then continue; fi
+    if [ "$uid" != 0 ]; then
+      users_daemon && printf '%s %s\n' "$pid" "$comm" >>"$T/processes"
+      continue
+    fi
+    process
+    one_off "$comm" "$T/process:$pid" && continue
+    if own_daemon "$pid" "$T/process:$pid" "$exe"; then
+      printf '%s %s\n' "$pid" "$comm" >>"$T/processes"
+    else
+      ignored "$WHY_NOT"
+    fi
+  done 3<"$T/owners"
+}
+
+ignored() { # WHY
+  named=$((named + 1))
+  [ "$named" -le "$NAMED_LIMIT" ] && printf '%s %s %s %s\n' "$pid" "$uid" "$comm" "$1" >>"$T/ignored"
+}
+
+users_daemon() { # true: a docker without root, with its process:PID
+  if [ "$comm" != dockerd ]; then ignored "it belongs to uid $uid"; return 1; fi
+  users=$((users + 1))
+  if [ "$users" -gt "$USERS_LIMIT" ]; then ignored "it belongs to uid $uid, and $USERS_LIMIT of its kind were looked at"; return 1; fi
+  if foreign "$pid:pid"; then ignored "it belongs to uid $uid and runs in a container"; return 1; fi
+  # rootlesskit gives every one its own, where its user is root
+  if seen "$pid:user" && ! foreign "$pid:user"; then
+    ignored "it belongs to uid $uid and has no user namespace of its own, as a docker without root has"
+    return 1
   fi
-  exe=$(readlink "$R/proc/$1/exe" 2>/dev/null)
+  process
+}
+
+process() { # of pid, comm, ppid, uid, gid -> $T/process:PID, and exe
+  exe=$(readlink "$R/proc/$pid/exe" 2>/dev/null)
   exe=${exe%" (deleted)"}
-  [ -n "$exe" ] && echo "exe=$exe"
-  sed -n 's/^[^:]*:[^:]*:/cgroup=/p' "$R/proc/$1/cgroup" 2>/dev/null | sort -u
-  tr '\0' '\n' <"$R/proc/$1/cmdline" 2>/dev/null | sed 's/^/arg=/'
+  case $exe in *"$NL"*) exe= ;; esac
+  {
+    printf 'comm=%s\nppid=%s\n' "$comm" "$ppid"
+    [ "$uid" = 0 ] || process_of_user
+    [ -n "$exe" ] && printf 'exe=%s\n' "$exe"
+    sed -n 's/^[^:]*:[^:]*:/cgroup=/p' "$R/proc/$pid/cgroup" 2>/dev/null | sort -u
+    head -c 65536 "$R/proc/$pid/cmdline" 2>/dev/null | tr '\0' '\n' | sed 's/^/arg=/'
+  } >"$T/process:$pid"
+}
+
+process_of_user() { # a docker without root: whose, and where that user's files are
+  printf 'uid=%s\ngid=%s\n' "$uid" "$gid"
+  awk -F: -v uid="$uid" '$3 == uid { print "user=" $1; print "home=" $6; exit }' "$R/etc/passwd" 2>/dev/null
+  # Its own word on the folders, and no other of its environment.
+  head -c 65536 "$R/proc/$pid/environ" 2>/dev/null | tr '\0' '\n' |
+    sed -n 's/^HOME=/env_&/p; s/^XDG_CONFIG_HOME=/env_&/p; s/^XDG_RUNTIME_DIR=/env_&/p'
+  # Its /etc holds links to the names that were there when it started, and no later ones.
+  path=$R/proc/$pid/root/etc/nvidia-container-runtime
+  if [ -d "${path%/*}" ] && [ ! -d "$path" ] && [ ! -h "$path" ]; then echo sees_toolkit=0; fi
 }
 
 shims() { # containers per containerd namespace: "moby", "k8s.io"
@@ -507,31 +645,42 @@ exec_start() { # UNIT FILE: ExecStart of a unit as arg= lines (words; good enoug
 }
 
 imports() { # FILE on the host: what its top-level `imports` names, globs expanded
-  awk '/^[ \t]*\[/ && !on { exit }
+  located "$1" && [ -f "$R$1" ] || return 0
+  head -c "$FILE_LIMIT" "$R$1" 2>/dev/null | awk '/^[ \t]*\[/ && !on { exit }
     /^[ \t]*imports[ \t]*=/ { on = 1 }
     on { line = $0; sub(/^[ \t]*#.*/, "", line)
       while (match(line, /"[^"]*"|\047[^\047]*\047/)) { print substr(line, RSTART + 1, RLENGTH - 2); line = substr(line, RSTART + RLENGTH) }
-      if (line ~ /\]/) exit }' "$R$1" 2>/dev/null | while read -r pattern; do
+      if (line ~ /\]/) exit }' | while read -r pattern; do
     case $pattern in /*) ;; *) pattern=${1%/*}/$pattern ;; esac
+    IFS= # a blank in a name parts nothing
     for path in $R$pattern; do
-      [ -f "$path" ] && echo "${path#"$R"}"
+      [ -e "$path" ] && printf '%s\n' "${path#"$R"}"
     done
   done
 }
 
-engine_containerd() { # PID CONFIG SOCKET BINARY: its files now, its answers in the background
-  key=containerd:$1
-  echo "$2" >"$T/$key:files"
-  imports "$2" >"$T/level"
+files_of() { # KEY CONFIG -> $T/KEY:files, it and what it imports; false: some of it may not be read with root's rights
+  printf '%s\n' "$2" >"$T/$1:files"
+  located "$2" || return 1
+  imports "$2" | head -n "$IMPORTS_LIMIT" >"$T/level"
+  open='' listed=1
   while [ -s "$T/level" ]; do # nested imports; a file already listed ends the walk
     : >"$T/deeper"
     while read -r path <&4; do
-      grep -qxF -- "$path" "$T/$key:files" && continue
-      echo "$path" >>"$T/$key:files"
-      imports "$path" >>"$T/deeper"
+      grep -qxF -- "$path" "$T/$1:files" && continue
+      listed=$((listed + 1))
+      if [ "$listed" -gt "$IMPORTS_LIMIT" ]; then open=1; break; fi
+      printf '%s\n' "$path" >>"$T/$1:files"
+      if located "$path" && [ -f "$R$path" ]; then imports "$path" | head -n "$IMPORTS_LIMIT" >>"$T/deeper"; else open=1; fi
     done 4<"$T/level"
     mv "$T/deeper" "$T/level"
   done
+  [ -z "$open" ]
+}
+
+engine_containerd() { # PID CONFIG SOCKET BINARY: its files now, its answers in the background
+  key=containerd:$1 whole=
+  files_of "$key" "$2" && whole=1
   cat "$T/$key:files" >>"$T/wanted"
   # Where a drop-in would go, and what an import of that folder would bring into force.
   for path in "$R${2%/*}"/conf.d/*.toml; do
@@ -542,36 +691,35 @@ engine_containerd() { # PID CONFIG SOCKET BINARY: its files now, its answers in 
     if [ -f "$path" ]; then echo "${path#"$R"}" >>"$T/wanted"; fi
   done
   echo "$key:files" >>"$T/late"
-  ENGINE=$4
-  if [ -n "$R" ]; then ENGINE=$R$4; fi
-  if [ -x "$ENGINE" ]; then
-    job "$key:version" 5 "$ENGINE" --version
-    if [ -r "$R$2" ]; then
-      job "$key:dump" 5 "$ENGINE" --config "$R$2" config dump
+  if program "$4"; then
+    job "$key:version" 5 "$R$4" --version
+    # It reads all that the file imports, with root's rights.
+    if [ -n "$whole" ] && [ -f "$R$2" ] && [ -r "$R$2" ]; then
+      job "$key:dump" 5 "$R$4" --config "$R$2" config dump
       echo "$key:dump" >>"$T/slow"
     fi
     echo "$key:version" >>"$T/slow"
   fi
   if [ "$1" != 0 ]; then
-    job "$key:cri" 6 gpunode_cri_status "$R$3"
-    job "$key:plugins" 6 ctr -a "$R$3" plugins ls -d id==cri type==io.containerd.cri.v1
-    printf '%s\n' "$key:cri" "$key:plugins" >>"$T/slow"
-    echo "$key $3" >>"$T/sockets"
+    ask "$key:cri" 6 "$3" gpunode_cri_status "$R$3"
+    ask "$key:plugins" 6 "$3" ctr -a "$R$3" plugins ls -d id==cri type==io.containerd.cri.v1
+    printf '%s\n' "$key $3" >>"$T/sockets"
   fi
 }
 
 engine_option() { # ARGS_FILE CONFIG -> SOCKET
   option "$1" address a
   SOCKET=$VALUE
-  [ -n "$SOCKET" ] || SOCKET=$(sed -n '/^\[grpc\]/,/^\[[^g]/s/^[[:space:]]*address[[:space:]]*=[[:space:]]*"\(.*\)".*/\1/p' "$R$2" 2>/dev/null | sed 1q)
+  if [ -z "$SOCKET" ] && located "$2" && [ -f "$R$2" ]; then
+    SOCKET=$(sed -n '/^\[grpc\]/,/^\[[^g]/s/^[[:space:]]*address[[:space:]]*=[[:space:]]*"\(.*\)".*/\1/p' "$R$2" 2>/dev/null | sed 1q)
+  fi
   SOCKET=${SOCKET:-/run/containerd/containerd.sock}
 }
 
 container_engines() {
-  : >"$T/wanted"; : >"$T/late"; : >"$T/slow"; : >"$T/sockets"
+  : >"$T/wanted"; : >"$T/late"; : >"$T/slow"; : >"$T/sockets"; : >"$T/user_files"
   docker_pid='' containerd_pid='' rootless_pids=''
   while read -r pid comm <&3; do
-    process "$pid" "$comm" >"$T/process:$pid"
     echo "process:$pid" >>"$T/late"
     [ "$comm" = dockerd ] || continue
     if grep -q '^uid=' "$T/process:$pid"; then rootless_pids="$rootless_pids $pid"; else docker_pid=$pid; fi
@@ -634,13 +782,12 @@ engine_crio() {
   for path in "$R$config" "$R$folder"/*; do
     if [ -e "$path" ]; then echo "${path#"$R"}" >>"$T/wanted"; fi
   done
-  if [ -x "$R$binary" ]; then
+  if program "$binary"; then
     job crio:version 5 "$R$binary" --version
     echo crio:version >>"$T/slow"
   fi
   if [ -n "$crio_pid" ]; then
-    job crio:config 6 gpunode_crio_config "$R$SOCKET"
-    echo crio:config >>"$T/slow"
+    ask crio:config 6 "$SOCKET" gpunode_crio_config "$R$SOCKET"
   fi
 }
 
@@ -664,7 +811,7 @@ engine_files() { # configuration of other engines that is merged from several fi
   done
   # The distribution's own one is a manual of 30 KiB with every line commented out.
   path=/usr/share/containers/containers.conf
-  [ -r "$R$path" ] && grep -qE '^[[:space:]]*(runtime[[:space:]]*=|nvidia)' "$R$path" && echo "$path"
+  [ -f "$R$path" ] && [ -r "$R$path" ] && grep -qE '^[[:space:]]*(runtime[[:space:]]*=|nvidia)' "$R$path" && echo "$path"
   return 0
 }
 
@@ -683,8 +830,11 @@ engine_rootless() { # PID: a user's own dockerd
   case $VALUE in unix://*) SOCKET=${VALUE#unix://} ;; esac
   printf 'config=%s\nsocket=%s\n' "$config" "$SOCKET" >"$T/docker:$1"
   echo "docker:$1" >>"$T/late"
-  printf '%s\n' "$config" >>"$T/wanted"
-  job "docker:$1:info" 6 gpunode_docker_info "$R$SOCKET"
+  # Named by a user: read and asked with the rights of that user.
+  uid=$(sed -n 's/^uid=//p' "$one") gid=$(sed -n 's/^gid=//p' "$one")
+  printf '%s %s\n' "docker:$1:file" "$config" >>"$T/user_files"
+  job "docker:$1:file" 6 do_user_file "$uid" "$gid" "$config"
+  job "docker:$1:info" 6 do_user_docker "$uid" "$gid" "$R$SOCKET"
   echo "docker:$1:info" >>"$T/slow"
 }
 
@@ -704,39 +854,42 @@ engine_docker() {
   echo docker >>"$T/late"
   printf '%s\n' "$config" >>"$T/wanted"
   if [ -n "$docker_pid" ]; then
-    job docker:info 6 gpunode_docker_info "$R$SOCKET"
-    echo docker:info >>"$T/slow"
-  elif [ -n "$binary" ] && [ -x "$R$binary" ]; then
+    ask docker:info 6 "$SOCKET" gpunode_docker_info "$R$SOCKET"
+  elif program "$binary"; then
     job docker:version 5 "$R$binary" --version
     echo docker:version >>"$T/slow"
   fi
 }
 
 handler_paths() { # PATH 1|0: the executables that engines' files name for nvidia, and whether they can be run
-  while read -r path; do
-    [ -r "$R$path" ] && sed 's|\\/|/|g' "$R$path" | grep -aoE "[\"'](/[^\"']*)?/nvidia-container-runtime[^\"'/]*[\"']"
-  done <"$T/wanted" | sort -u | sed "s/^.//; s/.$//" | while read -r path; do
+  {
+    while read -r path; do
+      [ -f "$R$path" ] && [ -r "$R$path" ] && located "$path" && head -c "$FILE_LIMIT" "$R$path"
+    done <"$T/wanted"
+    while read -r name _; do user_file "$name"; cat "$T/$name.file"; done <"$T/user_files"
+  } | sed 's|\\/|/|g' | grep -aoE "[\"'](/[^\"']*)?/nvidia-container-runtime[^\"'/]*[\"']" | sort -u | sed "s/^.//; s/.$//" | while read -r path; do
     if [ -f "$R$path" ] && [ -x "$R$path" ]; then echo "$path 1"; else echo "$path 0"; fi
   done
 }
 
 kubernetes() {
   for path in etc/rancher/k3s etc/rancher/rke2 var/snap/microk8s/current etc/k0s etc/kubernetes/kubelet.conf etc/kubernetes/manifests; do
-    [ -e "$R/$path" ] && echo "mark=/$path"
+    [ -e "$R/$path" ] && trusted "/$path" && echo "mark=/$path"
   done
   config=/var/lib/kubelet/config.yaml
-  for path in "$T"/process:*; do
-    grep -qx comm=kubelet "$path" 2>/dev/null || continue
+  while read -r pid comm; do
+    [ "$comm" = kubelet ] || continue
+    path=$T/process:$pid
     echo running=1
     option "$path" config ''
     config=${VALUE:-$config}
     option "$path" cgroup-driver ''
     [ -n "$VALUE" ] && echo "flag=$VALUE"
-  done
+  done <"$T/processes"
   if find_tool kubelet; then echo "binary=$TOOL"; fi
   echo "config=$config"
   if [ -e "$R$config" ]; then
-    if [ -r "$R$config" ]; then sed -n 's/^cgroupDriver:[[:space:]]*/cgroupDriver=/p' "$R$config"; else echo "unreadable=$config"; fi
+    if located "$config" && [ -f "$R$config" ] && [ -r "$R$config" ]; then sed -n 's/^cgroupDriver:[[:space:]]*/cgroupDriver=/p' "$R$config"; else echo "unreadable=$config"; fi
   fi
   return 0
 }
@@ -753,8 +906,7 @@ toolkit() {
 }
 
 tools() {
-  for name in apt-get dpkg-query dnf yum zypper tdnf pacman rpm update-initramfs dracut mkinitcpio systemctl docker dockerd containerd ctr \
-    crictl crio podman snap python3 curl nvidia-smi nvidia-modprobe mokutil grubby; do
+  for name in $TOOLS; do
     find_tool "$name" || continue
     echo "${TOOL#"$R"}"
     # dnf is dnf-3 or dnf5, and yum may be either
@@ -779,31 +931,86 @@ dev_char() {
 
 # ---- the round trip
 
-gpunode_probe() {
-  R=${1:-${GPUNODE_ROOT:-}}; R=${R%/}
-  set --
-  umask 077
-  LC_ALL=C; LANG=C; TZ=UTC; export LC_ALL LANG TZ
-  PATH=${PATH:-}:/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin; export PATH
-  unset LD_PRELOAD CUDA_VISIBLE_DEVICES NVIDIA_VISIBLE_DEVICES DOCKER_HOST DOCKER_CONTEXT
-  if [ -n "$R" ]; then
-    BINS="$R/usr/local/sbin $R/usr/local/bin $R/usr/sbin $R/usr/bin $R/sbin $R/bin"
-  else
-    BINS=$(printf '%s' "$PATH" | tr ':' ' ')
-  fi
-  TICKS=0
-  cd / || return 1
-  printf '@gpunode-facts 1\n'
+who() { # -> ME and MY_GROUP
+  ME=$(id 2>/dev/null) # uid=0(root) gid=0(root) groups=...
+  MY_GROUP=${ME#*gid=}; MY_GROUP=${MY_GROUP%%[!0-9]*}
+  ME=${ME#uid=}; ME=${ME%%[!0-9]*}
+}
+
+look_up_tools() { # BINS and the tools in them, with one stat; files and folders that are no links
+  set -- "$R/"
+  for bin in $BINS; do
+    path=${bin#"$R"}
+    while [ -n "$path" ]; do
+      case " $* " in *" $R$path "*) break ;; esac
+      [ -d "$R$path" ] && [ ! -h "$R$path" ] && set -- "$@" "$R$path"
+      path=${path%/*}
+    done
+    [ -h "$bin" ] && continue
+    for name in $TOOLS systemctl dkms modinfo kmod ldconfig lspci nvidia-ctk uname dmesg journalctl; do
+      [ -f "$bin/$name" ] && [ ! -h "$bin/$name" ] && set -- "$@" "$bin/$name"
+    done
+  done
+  for path in /etc /etc/docker /etc/containerd /etc/containerd/conf.d /run /run/containerd /var /var/lib; do
+    [ -d "$R$path" ] && [ ! -h "$R$path" ] && set -- "$@" "$R$path"
+  done
+  look_up "$@"
+}
+
+search() { # GIVEN, the PATH that came -> PATH and BINS: what is trusted of it; the system's folders come first in PATH
+  BINS=
+  old=$IFS; IFS=:; set -f
+  for bin in $1:/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin; do
+    case $bin in *[!A-Za-z0-9._/+~@-]* | [!/]* | '') continue ;; esac
+    case " $BINS" in *" $bin "*) ;; *) BINS="$BINS$bin " ;; esac
+  done
+  set +f; IFS=$old
+  look_up_tools
+  for bin in $BINS; do
+    case :$PATH: in *":$bin:"*) ;; *) trusted "$bin" && PATH=$PATH:$bin ;; esac
+  done
+}
+
+work_folder() { # -> T, which goes away in every ending
   T=
   for path in /run /dev/shm /tmp /var/tmp; do
     if mkdir "$path/.gpunode-probe.$$" 2>/dev/null; then T=$path/.gpunode-probe.$$; break; fi
   done
-  if [ -z "$T" ]; then
+  [ -n "$T" ] || return 1
+  # Again, when a job that was left behind wrote into it meanwhile.
+  trap 'rm -rf "$T" 2>/dev/null || rm -rf "$T" 2>/dev/null || rm -rf "$T" 2>/dev/null' 0
+  trap 'exit 130' HUP INT QUIT PIPE TERM
+  # KILL leaves no time to; only root writes /run, and a pid may be another namespace's.
+  for path in /run/.gpunode-probe.*; do
+    [ -d "$path" ] && [ ! -d "/proc/${path##*.}" ] && [ -n "$(find "$path" -maxdepth 0 -mmin +10 2>/dev/null)" ] && rm -rf "$path"
+  done
+  return 0
+}
+
+gpunode_probe() {
+  R=''
+  given=${PATH:-} root=${1:-${GPUNODE_ROOT:-}}
+  set --
+  umask 077
+  LC_ALL=C; LANG=C; TZ=UTC; export LC_ALL LANG TZ
+  PATH=/usr/sbin:/usr/bin:/sbin:/bin
+  if ! command -v stat >/dev/null 2>&1; then PATH=$given; fi # a system that keeps its tools elsewhere
+  export PATH
+  unset LD_PRELOAD CUDA_VISIBLE_DEVICES NVIDIA_VISIBLE_DEVICES DOCKER_HOST DOCKER_CONTEXT
+  TICKS=0
+  cd / || return 1
+  printf '@gpunode-facts 1\n'
+  if ! work_folder; then
     printf '@ probe rc=1\n|no folder to write in: /run, /dev/shm, /tmp and /var/tmp are full or read-only\n@end\n'
     return 0
   fi
-  trap 'rm -rf "$T"' 0
-  trap 'exit 130' 1 2 15
+  who
+  search "$given"
+  if [ -n "${root%/}" ]; then
+    R=${root%/}
+    BINS="$R/usr/local/sbin $R/usr/local/bin $R/usr/sbin $R/usr/bin $R/sbin $R/bin"
+    look_up_tools
+  fi
   if sleep 0.02 2>/dev/null; then NAP='sleep 0.02'; else NAP='sleep 1'; fi
   : >"$T/shown"; : >"$T/os"
 
@@ -825,16 +1032,17 @@ gpunode_probe() {
     job driver_version 5 /bin/cat "$R/proc/driver/nvidia/version"
     job driver_params 5 /bin/cat "$R/proc/driver/nvidia/params"
   fi
-  processes >"$T/processes"
 
   for name in identity pci modules driver_modules driver_marks kernel_trees next_boot blacklist security keyrings \
-    package_lock auto_upgrade apt_archives shims toolkit tools devices dev_char; do
+    package_lock auto_upgrade apt_archives toolkit tools devices dev_char; do
     "$name" >"$T/$name" 2>/dev/null
   done
   { cat "$R/proc/cmdline" || :; } >"$T/cmdline" 2>/dev/null
   { cat "$R/proc/version" || :; } >"$T/kernel_version" 2>/dev/null
   { grep nvidia "$R/proc/devices" || :; } >"$T/proc_devices" 2>/dev/null
   finish services
+  processes
+  shims >"$T/shim_namespaces" 2>/dev/null; mv "$T/shim_namespaces" "$T/shims"
   container_engines
   kubernetes >"$T/kubernetes" 2>/dev/null
   for name in identity os pci modules driver_modules driver_marks cmdline kernel_version kernel_trees next_boot blacklist security keyrings \
@@ -843,6 +1051,7 @@ gpunode_probe() {
   done
   while read -r name <&3; do show "$name"; done 3<"$T/late"
   show sockets
+  if [ -s "$T/ignored" ]; then show ignored; fi
   handler_paths >"$T/handler_paths" 2>/dev/null
   if [ -s "$T/handler_paths" ]; then show handler_paths; fi
   sources 2>/dev/null | sort -u | sed "s|^$R||" >"$T/sources"
@@ -865,6 +1074,7 @@ gpunode_probe() {
     /etc/modprobe.d/gpunode-nouveau.conf /etc/modules-load.d/gpunode-nvidia.conf /etc/modprobe.d/gpunode-coherent.conf \
     /etc/udev/rules.d/71-gpunode-dev-char.rules /etc/gpunode/mig.conf \
     /etc/gpunode/mig.sh /etc/systemd/system/gpunode-mig.service /etc/containerd/config.toml /etc/docker/daemon.json
+  while read -r name path <&3; do show_user_file "$name" "$path"; done 3<"$T/user_files"
   if [ -r "$R/var/lib/gpunode/journal.jsonl" ]; then
     tail -n 2000 "$R/var/lib/gpunode/journal.jsonl" >"$T/journal"
     show journal

@@ -11,6 +11,7 @@ from gpunode.facts.engines import carrier_of, carrier_version, crio, own_files, 
 from gpunode.facts.processes import Process, parse_processes, unit_of
 from gpunode.facts.release import key_values
 from gpunode.facts.services import exec_words
+from gpunode.facts.trust import daemons_of_the_host, daemons_of_users
 from gpunode.facts.wire import Sections
 from gpunode.foreign import read_json
 from gpunode.model.facts import RuntimeFacts
@@ -23,16 +24,17 @@ Units = Mapping[str, Mapping[str, str]]
 def parse_runtimes(sections: Sections, units: Units) -> tuple[RuntimeFacts, ...]:
     """docker first, then every containerd that is not docker's own, CRI-O, and podman."""
     running = parse_processes(sections)
-    daemons = [p for p in running if p.comm == "dockerd"]
-    rootless = [_rootless_docker(sections, p) for p in daemons if p.uid is not None]
-    dockers = [_docker(sections, units, p) for p in daemons if p.uid is None][:1]
-    if not dockers and not rootless:
+    hosts = daemons_of_the_host(running)
+    rootless = [_rootless_docker(sections, p) for p in daemons_of_users(running)]
+    dockers = [_docker(sections, units, p) for p in hosts if p.comm == "dockerd"][:1]
+    # Docker advises to disable the host's beside one without root; one that is only stopped is still the host's.
+    if not dockers and (not rootless or _starts_by_itself(units, "docker.service")):
         dockers = _stopped_docker(sections, units)
     keys = sorted(name for name in sections.commands if re.fullmatch(r"containerd:[0-9]{1,9}:files", name))
-    by_pid = {p.pid: p for p in running}
+    by_pid = {p.pid: p for p in hosts}
     containerds = [_containerd(sections, units, int(key.split(":")[1]), by_pid) for key in keys]
     stopped = stopped_carriers(units, tuple(containerds), sections)
-    return (*dockers, *rootless, *containerds, *stopped, *crio(sections, units, running), *podman(sections))
+    return (*dockers, *rootless, *containerds, *stopped, *crio(sections, units, hosts), *podman(sections))
 
 
 def _docker(sections: Sections, units: Units, process: Process | None) -> RuntimeFacts:
@@ -231,6 +233,10 @@ def _active(units: Units, unit: str) -> bool:
 
 def _loaded(units: Units, unit: str) -> bool:
     return units.get(unit, {}).get("LoadState") == "loaded"
+
+
+def _starts_by_itself(units: Units, unit: str) -> bool:
+    return _loaded(units, unit) and units[unit].get("UnitFileState") in ("enabled", "enabled-runtime")
 
 
 def _version(text: str) -> str | None:

@@ -10,7 +10,8 @@
     @ file:/etc/containerd/config.toml absent
     @end
 
-Payload lines carry a `|`, so no file can forge a header. Blank lines between sections mean nothing. What comes before
+Payload lines carry a `|`, and blanks and backslashes in a path are escaped as in /proc/mounts (`\\040`, `\\134`), so
+no file and no name can forge a header. Blank lines between sections mean nothing. What comes before
 the first header is a login banner; what comes after `@end` is a farewell; both are skipped.
 """
 
@@ -155,12 +156,14 @@ def _place(header: str, payload: bytes, commands: dict[str, Section], files: dic
     if match := _COMMAND.fullmatch(header):
         commands[match["name"]] = Section(_text(payload), int(match["rc"]))
     elif match := _FILE.fullmatch(header):
-        files[match["path"]] = _file(match, payload)
+        path = _path(match["path"])
+        files[path] = _file(path, match, payload)
     elif match := _ABSENT.fullmatch(header):
-        files[match["path"]] = FileFacts(match["path"])
+        path = _path(match["path"])
+        files[path] = FileFacts(path)
     elif match := _UNREADABLE.fullmatch(header):
         if match["name"].startswith("file:"):
-            path = match["name"].removeprefix("file:")
+            path = _path(match["name"].removeprefix("file:"))
             files[path] = FileFacts(path, unread=match["why"])
         else:
             commands[match["name"]] = Section(rc=None, unread=match["why"])
@@ -168,16 +171,17 @@ def _place(header: str, payload: bytes, commands: dict[str, Section], files: dic
         raise _garbled(header)
 
 
-def _file(match: re.Match[str], payload: bytes) -> FileFacts:
+def _file(path: str, match: re.Match[str], payload: bytes) -> FileFacts:
     """bytes= tells whether the last line had its newline; any other size means the file moved under the probe."""
-    path, size = match["path"], int(match["bytes"])
+    size = int(match["bytes"])
     if size != len(payload):
         payload = payload[:-1]
     if size != len(payload):
         return FileFacts(path, unread=f"changed while it was read ({size} bytes announced, {len(payload)} came)")
     mode = int(match["mode"], 8) if match["mode"] else None
     sha256 = match["sha256"] or hashlib.sha256(payload).hexdigest()
-    return FileFacts(path, _text(payload), sha256, mode, match["symlink"])
+    symlink = _path(match["symlink"]) if match["symlink"] else None
+    return FileFacts(path, _text(payload), sha256, mode, symlink)
 
 
 def _text(payload: bytes) -> str:
@@ -185,15 +189,25 @@ def _text(payload: bytes) -> str:
 
 
 def _file_lines(path: str, file: FileFacts) -> list[str]:
+    name = _escaped(path)
     if file.unread is not None:
-        return [f"@ file:{path} unreadable {file.unread}"]
+        return [f"@ file:{name} unreadable {file.unread}"]
     if file.text is None:
-        return [f"@ file:{path} absent"]
-    head = f"@ file:{path} bytes={len(file.text.encode('utf-8', 'surrogateescape'))}"
+        return [f"@ file:{name} absent"]
+    head = f"@ file:{name} bytes={len(file.text.encode('utf-8', 'surrogateescape'))}"
     head += f" mode={file.mode:o}" if file.mode is not None else ""
     head += f" sha256={file.sha256}" if file.sha256 else ""
-    head += f" symlink={file.symlink}" if file.symlink else ""
+    head += f" symlink={_escaped(file.symlink)}" if file.symlink else ""
     return [head, *_payload(file.text)]
+
+
+def _escaped(path: str) -> str:
+    return re.sub(r"[\x00-\x20\\\x7f]", lambda found: f"\\{ord(found[0]):03o}", path)
+
+
+def _path(written: str) -> str:
+    """As it is on the host. Recordings of before were not escaped: a backslash without its three digits stays."""
+    return re.sub(r"\\([0-3][0-7]{2})", lambda found: chr(int(found[1], 8)), written)
 
 
 def _payload(text: str) -> list[str]:

@@ -263,6 +263,16 @@ class KubernetesFacts:
 
 
 @dataclass(frozen=True)
+class IgnoredProcess:
+    """A process that is called like a container daemon and is none of this host: nothing of it was run or read."""
+
+    pid: int
+    comm: str  # "containerd"
+    uid: int
+    why: str  # "it belongs to uid 65534"
+
+
+@dataclass(frozen=True)
 class JournalFacts:
     """What gpunode itself left on this host: work begun and never closed."""
 
@@ -291,6 +301,7 @@ class HostFacts:
     services: Mapping[str, ServiceFacts] = field(default_factory=lambda: MappingProxyType({}))
     kubernetes: KubernetesFacts = KubernetesFacts()
     journal: JournalFacts = JournalFacts()
+    ignored: tuple[IgnoredProcess, ...] = ()
     files: Mapping[str, FileFacts] = field(default_factory=lambda: MappingProxyType({}))
     unread: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # section -> why
     stream_sha256: str = ""

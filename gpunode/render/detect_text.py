@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from gpunode.model.facts import HostFacts, PciDevice, RuntimeFacts
+from gpunode.model.facts import HostFacts, IgnoredProcess, PciDevice, RuntimeFacts
 from gpunode.render.clean import clean
 from gpunode.render.style import PLAIN, Style, hang, paint
 from gpunode.render.wording import count, size
@@ -33,6 +33,7 @@ def detect_text(
         ("Kubernetes", _kubernetes(host)),
         ("Packages", _packages(host)),
         ("Security", _security(host)),
+        ("Ignored", "\n".join(map(_ignored, host.ignored))),
         ("Not known", "\n".join(f"{section}: {why}" for section, why in sorted(host.unread.items()))),
     )
     lines = hang(style, paint(style, "head", name) + "   ", head, lead_width=len(name) + 3)
@@ -100,6 +101,10 @@ def _runtime(runtime: RuntimeFacts) -> str:
     default = f", default {runtime.effective_default} ({runtime.effective_source})" if runtime.effective_default else ""
     carried = f" {runtime.carrier}: containerd" if runtime.carrier else ""
     return f"{name}{carried} {runtime.version or '(version not known)'}, {state}{default}, {runtime.config_path}"
+
+
+def _ignored(process: IgnoredProcess) -> str:
+    return clean(f"a process called {process.comm} (pid {process.pid}): {process.why}")
 
 
 def _kubernetes(host: HostFacts) -> str:

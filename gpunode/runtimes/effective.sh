@@ -1,6 +1,11 @@
 # Asking container daemons what they really run, with nothing installed for it. POSIX sh: dash, bash, busybox ash.
 # Read-only. Every call is bounded. Standard input is never touched: the caller's script may still be on it.
 
+# gpunode_tool NAME_OR_PATH -> TOOL, what to run for it. The probe puts its own in this place, which judges whose it is.
+gpunode_tool() {
+    TOOL=$(command -v "$1" 2>/dev/null)
+}
+
 # gpunode_bounded COMMAND...: at most five seconds, where the host has timeout(1).
 gpunode_bounded() {
     if command -v timeout >/dev/null 2>&1; then
@@ -13,8 +18,8 @@ gpunode_bounded() {
 # gpunode_python PROGRAM ARGUMENT...: the host's own Python; EL keeps its one out of PATH.
 gpunode_python() {
     for gpunode_py in python3 /usr/libexec/platform-python; do
-        if command -v "$gpunode_py" >/dev/null 2>&1; then
-            gpunode_bounded "$gpunode_py" -I -c "$@" </dev/null 2>/dev/null
+        if gpunode_tool "$gpunode_py"; then
+            gpunode_bounded "$TOOL" -I -c "$@" </dev/null 2>/dev/null
             return
         fi
     done
@@ -42,8 +47,8 @@ gpunode_cri_status() {
 }
 
 gpunode_cri_by_crictl() {
-    command -v crictl >/dev/null 2>&1 || return 127
-    gpunode_json=$(gpunode_bounded crictl --timeout 5s --runtime-endpoint "unix://$1" info </dev/null 2>/dev/null)
+    gpunode_tool crictl || return 127
+    gpunode_json=$(gpunode_bounded "$TOOL" --timeout 5s --runtime-endpoint "unix://$1" info </dev/null 2>/dev/null)
     case $gpunode_json in
     *'"defaultRuntimeName"'*) printf '%s\n' "$gpunode_json" ;;
     *) return 1 ;;
@@ -58,10 +63,10 @@ gpunode_cri_by_python3() {
 # framing (inside JSON they are escaped), so the line with defaultRuntimeName is the configuration, after a few
 # bytes of length.
 gpunode_cri_by_curl() {
-    command -v curl >/dev/null 2>&1 || return 127
-    curl --version </dev/null | grep -q HTTP2 || return 127
+    gpunode_tool curl || return 127
+    "$TOOL" --version </dev/null | grep -q HTTP2 || return 127
     gpunode_json=$(printf '\000\000\000\000\002\010\001' |
-        curl --silent --max-time 5 --http2-prior-knowledge --unix-socket "$1" --data-binary @- \
+        "$TOOL" --silent --max-time 5 --http2-prior-knowledge --unix-socket "$1" --data-binary @- \
             --header 'content-type: application/grpc' --header 'te: trailers' \
             http://localhost/runtime.v1.RuntimeService/Status 2>/dev/null |
         LC_ALL=C tr '\000-\037' "$gpunode_newlines" |
@@ -74,8 +79,8 @@ gpunode_newlines='\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n
 
 # gpunode_http_get SOCKET PATH: the body of a GET over a local socket. Returns 1 when nothing answers.
 gpunode_http_get() {
-    if command -v curl >/dev/null 2>&1; then
-        curl --silent --fail --max-time 5 --unix-socket "$1" "http://localhost$2" </dev/null 2>/dev/null && return 0
+    if gpunode_tool curl; then
+        "$TOOL" --silent --fail --max-time 5 --unix-socket "$1" "http://localhost$2" </dev/null 2>/dev/null && return 0
     fi
     gpunode_python "$gpunode_http_client" "$1" "$2"
 }
@@ -84,20 +89,17 @@ gpunode_http_get() {
 # so its own inspection endpoint is asked, which is what `crio status config` prints.
 gpunode_crio_config() {
     gpunode_http_get "$1" /config && return 0
-    for gpunode_tool in 'crio status' crio-status; do
-        command -v "${gpunode_tool%% *}" >/dev/null 2>&1 || continue
-        # shellcheck disable=SC2086  # two words
-        gpunode_bounded $gpunode_tool --socket "$1" config </dev/null 2>/dev/null && return 0
-    done
+    if gpunode_tool crio && gpunode_bounded "$TOOL" status --socket "$1" config </dev/null 2>/dev/null; then return 0; fi
+    if gpunode_tool crio-status && gpunode_bounded "$TOOL" --socket "$1" config </dev/null 2>/dev/null; then return 0; fi
     return 1
 }
 
 # gpunode_docker_info SOCKET: docker's GET /info, as JSON. Returns 1 when the daemon does not answer.
 gpunode_docker_info() {
     gpunode_http_get "$1" /info && return 0
-    if command -v docker >/dev/null 2>&1; then
+    if gpunode_tool docker; then
         # The CLI prints an object and exits 0 without a daemon too; only a daemon has an ID.
-        gpunode_json=$(gpunode_bounded docker --host "unix://$1" info --format '{{json .}}' </dev/null 2>/dev/null)
+        gpunode_json=$(gpunode_bounded "$TOOL" --host "unix://$1" info --format '{{json .}}' </dev/null 2>/dev/null)
         case $gpunode_json in
         *'"ServerErrors"'* | '') ;;
         *)

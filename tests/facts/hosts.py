@@ -29,6 +29,9 @@ SMI_XML = """<?xml version="1.0" ?>
 </nvidia_smi_log>
 """
 
+ROOTS = "Uid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\n"
+NAMESPACES = ("pid", "mnt", "user")
+
 FILES = {
     "proc/sys/kernel/osrelease": "6.8.0-52-generic\n",
     "proc/sys/kernel/hostname": "gpu07\n",
@@ -39,14 +42,14 @@ FILES = {
     "proc/driver/nvidia/params": 'EnableGpuFirmware: 18\nRegistryDwords: ""\n',
     "proc/driver/nvidia/gpus/0000:41:00.0/information": "Model: NVIDIA H100\n",
     "proc/812/comm": "containerd\n",
-    "proc/812/status": "Name:\tcontainerd\nPPid:\t1\n",
+    "proc/812/status": "Name:\tcontainerd\nPPid:\t1\n" + ROOTS,
     "proc/812/cgroup": "0::/system.slice/containerd.service\n",
     "proc/812/cmdline": "/usr/bin/containerd\0--config\0/etc/containerd/main.toml\0",
     "proc/900/comm": "dockerd\n",
-    "proc/900/status": "Name:\tdockerd\nPPid:\t1\n",
+    "proc/900/status": "Name:\tdockerd\nPPid:\t1\n" + ROOTS,
     "proc/900/cmdline": "/usr/bin/dockerd\0-H\0fd://\0",
     "proc/950/comm": "containerd\n",
-    "proc/950/status": "Name:\tcontainerd\nPPid:\t900\n",
+    "proc/950/status": "Name:\tcontainerd\nPPid:\t900\n" + ROOTS,
     "proc/950/cmdline": "containerd\0--config\0/var/run/docker/containerd/containerd.toml\0",
     "sys/module/nvidia/version": "610.57.04\n",
     "sys/module/nvidia/initstate": "live\n",
@@ -90,9 +93,24 @@ def make_root(root: Path, tools: dict[str, str] | None = None) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
         path.chmod(0o755)
+    for pid in ("1", "812", "900", "950"):
+        in_namespaces(root, pid)
     (root / "proc/812/exe").symlink_to("/usr/bin/containerd")
+    (root / "proc/900/exe").symlink_to("/usr/bin/dockerd")
+    (root / "proc/950/exe").symlink_to("/usr/bin/containerd")
     (root / "sys/bus/pci/devices/0000:41:00.0/driver").symlink_to("/sys/bus/pci/drivers/nvidia")
     return root
+
+
+def in_namespaces(root: Path, process: str, **other: str) -> None:
+    """Process `process` is where process 1 is; `other` has another number for a kind of namespace: pid="5"."""
+    folder = root / "proc" / process / "ns"
+    folder.mkdir(parents=True, exist_ok=True)
+    for kind in NAMESPACES:
+        inode = root / "namespaces" / f"{kind}-{other.get(kind, 'home')}"
+        inode.parent.mkdir(exist_ok=True)
+        inode.touch()
+        (folder / kind).symlink_to(inode)
 
 
 def run_probe(shell: Sequence[str], root: Path, **env: str) -> subprocess.CompletedProcess[bytes]:

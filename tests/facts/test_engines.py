@@ -9,7 +9,7 @@ from pathlib import Path
 from gpunode.facts.collect import assemble
 from gpunode.facts.recordings import masked
 from gpunode.model.facts import HostFacts, RuntimeFacts
-from tests.facts.hosts import make_root, run_probe, snapshot
+from tests.facts.hosts import ROOTS, in_namespaces, make_root, run_probe, snapshot
 from tests.facts.test_probe import shell
 from tests.recorded.construct import stream
 from tests.recorded.engines import ENGINES
@@ -74,7 +74,7 @@ echo 'ExecStart={ path=/usr/local/bin/k3s ; argv[]=/usr/local/bin/k3s server --d
 """
 FILES = {
     "proc/700/comm": "crio\n",
-    "proc/700/status": "Name:\tcrio\nPPid:\t1\n",
+    "proc/700/status": "Name:\tcrio\nPPid:\t1\n" + ROOTS,
     "proc/700/cgroup": "0::/system.slice/crio.service\n",
     "proc/700/cmdline": "/usr/bin/crio\0--config-dir\0/srv/crio.d\0",
     "srv/crio.d/10-crun.conf": '[crio.runtime]\ndefault_runtime = "crun"\n',
@@ -94,6 +94,7 @@ def root_with(tmp_path: Path, *, used: bool = True) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     (root / "proc/700/exe").symlink_to("/usr/bin/crio")
+    in_namespaces(root, "700")
     return root
 
 

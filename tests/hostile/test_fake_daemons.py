@@ -1,0 +1,210 @@
+"""Any user may call a process "containerd". Root runs nothing of theirs, and takes none of it for an engine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gpunode.facts.collect import assemble
+from gpunode.model.facts import HostFacts
+from gpunode.render.detect_text import detect_text
+from tests.facts.hosts import ROOTS, in_namespaces, make_root, run_probe
+from tests.hostile.users import NOBODY, give, leave_a_mark, needs_root, open_folder, probe_here, process, this_host
+
+pytestmark = needs_root
+DAEMONS = ("containerd", "dockerd", "crio", "kubelet", "k3s-server")
+
+
+@pytest.mark.parametrize("name", DAEMONS)
+def test_the_program_of_a_users_process_is_not_run(name: str) -> None:
+    with open_folder(NOBODY) as folder, process(folder, name) as running:
+        leave_a_mark(folder / name, folder / "mark")
+        host = this_host()
+        assert not (folder / "mark").exists()
+    assert running.pid not in [engine.pid for engine in host.runtimes]
+    (named,) = [one for one in host.ignored if one.pid == running.pid]
+    assert (named.comm, named.uid) == (name, NOBODY)
+    assert f"a process called {name} (pid {running.pid}): it belongs to uid {NOBODY}" in detect_text(host)
+
+
+def test_a_program_that_root_started_from_a_users_folder_is_not_run_again() -> None:
+    with open_folder(NOBODY) as folder, process(folder, "containerd", uid=0) as running:
+        leave_a_mark(folder / "containerd", folder / "mark")
+        host = this_host()
+        assert not (folder / "mark").exists()
+    (named,) = [one for one in host.ignored if one.pid == running.pid]
+    assert named.uid == 0
+    assert "may be written by everybody" in named.why or f"belongs to uid {NOBODY}" in named.why
+
+
+def test_a_program_that_a_user_put_into_roots_path_is_not_run() -> None:
+    with open_folder(NOBODY) as folder:
+        for name in ("containerd", "k3s", "podman", "nvidia-ctk", "crictl", "systemctl", "stat", "id", "sed"):
+            leave_a_mark_at(folder / name, folder / "mark")
+        done = probe_here(PATH=f"{folder}:/usr/sbin:/usr/bin:/sbin:/bin")
+        assert not (folder / "mark").exists()
+        assert str(folder).encode() not in done.stdout
+
+
+def leave_a_mark_at(program: Path, mark: Path) -> None:
+    program.touch()
+    leave_a_mark(program, mark)
+
+
+# ---- in a root of our own, where a process can be anything
+
+
+def looked_at(root: Path) -> HostFacts:
+    done = run_probe(("sh",), root)
+    assert (done.returncode, done.stderr) == (0, b"")
+    return assemble(done.stdout, "gpu07")
+
+
+def own_containerd(host: HostFacts) -> bool:
+    return any(engine.name == "containerd" and engine.pid == 812 for engine in host.runtimes)
+
+
+def marked_root(tmp_path: Path) -> Path:
+    """The containerd of this host says that it was run."""
+    return make_root(tmp_path, {"containerd": f"#!/bin/sh\ntouch {tmp_path}/mark\n"})
+
+
+def test_the_hosts_own_containerd_is_run_and_believed(tmp_path: Path) -> None:
+    root = marked_root(tmp_path)
+    host = looked_at(root)
+    assert (own_containerd(host), (tmp_path / "mark").exists(), host.ignored) == (True, True, ())
+
+
+@pytest.mark.parametrize("kind", ["pid", "mnt", "user"])
+def test_a_root_of_a_container_is_not_the_hosts(kind: str, tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    for path in (root / "proc/812/ns").iterdir():
+        path.unlink()
+    in_namespaces(root, "812", **{kind: "other"})
+    (root / "proc/812/cgroup").write_text("0::/system.slice/docker-0123456789ab.scope\n")
+    host = looked_at(root)
+    assert not own_containerd(host)
+    assert [(one.pid, one.uid) for one in host.ignored] == [(812, 0)]
+
+
+def test_a_snap_has_a_mount_namespace_of_its_own_and_a_unit_of_the_system(tmp_path: Path) -> None:
+    root = make_root(tmp_path, {"systemctl": "#!/bin/sh\necho Id=containerd.service\necho LoadState=loaded\n"})
+    (root / "proc/812/ns/mnt").unlink()
+    (root / "proc/812/ns/mnt").touch()
+    assert own_containerd(looked_at(root))
+
+
+@pytest.mark.parametrize("uids", ["1000\t0\t0\t0", "0\t1000\t0\t0", "65534\t65534\t65534\t65534"])
+def test_a_set_uid_process_is_its_users(uids: str, tmp_path: Path) -> None:
+    root = marked_root(tmp_path)
+    (root / "proc/812/status").write_text(f"Name:\tcontainerd\nPPid:\t1\nUid:\t{uids}\nGid:\t0\t0\t0\t0\n")
+    host = looked_at(root)
+    assert not own_containerd(host)
+    assert [one.pid for one in host.ignored] == [812]
+
+
+def group_writable(path: Path) -> None:
+    path.chmod(path.stat().st_mode | 0o020)
+    give_to_group(path, NOBODY)
+
+
+def give_to_group(path: Path, gid: int) -> None:
+    os.chown(path, 0, gid)
+
+
+def for_everybody(path: Path) -> None:
+    path.chmod(0o1777)
+
+
+def set_uid(path: Path) -> None:
+    path.chmod(0o4755)
+
+
+@pytest.mark.parametrize(
+    ("where", "spoil", "why"),
+    [
+        ("usr/bin/containerd", give, f"its program /usr/bin/containerd belongs to uid {NOBODY}"),
+        ("usr/bin", give, f"/usr/bin belongs to uid {NOBODY}"),
+        ("usr", for_everybody, "/usr may be written by everybody"),
+        ("usr/bin", group_writable, f"/usr/bin may be written by the group {NOBODY}"),
+        ("usr/bin/containerd", for_everybody, "its program /usr/bin/containerd may be written by everybody"),
+        ("usr/bin/containerd", set_uid, "its program /usr/bin/containerd is set-uid"),
+    ],
+    ids=["a user's file", "a user's folder", "sticky does not help", "a group's folder", "everybody's file", "set-uid"],
+)
+def test_a_program_that_others_can_change_is_not_run(
+    where: str, spoil: Callable[[Path], object], why: str, tmp_path: Path
+) -> None:
+    root = marked_root(tmp_path)
+    spoil(root / where)
+    host = looked_at(root)
+    if spoil is not set_uid:  # which is root's, and may be run
+        assert not (tmp_path / "mark").exists()
+    assert why in [one.why for one in host.ignored if one.pid == 812]
+
+
+def test_a_link_through_a_users_folder_leads_nowhere(tmp_path: Path) -> None:
+    root = marked_root(tmp_path)
+    (root / "home").mkdir()
+    give(root / "home")
+    (root / "home/containerd").symlink_to("/usr/bin/containerd")
+    (root / "proc/812/exe").unlink()
+    (root / "proc/812/exe").symlink_to("/home/containerd")
+    (root / "usr/bin/containerd").chmod(0o755)
+    host = looked_at(root)
+    assert [one.why for one in host.ignored] == [f"/home belongs to uid {NOBODY}"]
+
+
+@pytest.mark.parametrize(("group", "runs"), [("staff:x:50:", True), ("ftp:x:50:", False)])
+def test_debians_staff_is_the_system_in_usr_local(group: str, runs: bool, tmp_path: Path) -> None:
+    root = marked_root(tmp_path)
+    (root / "etc/group").write_text(f"root:x:0:\n{group}\n")
+    (root / "usr/local/bin").mkdir(parents=True)
+    (root / "usr/bin/containerd").rename(root / "usr/local/bin/containerd")
+    for name in ("usr/local", "usr/local/bin"):
+        give_to_group(root / name, 50)
+        (root / name).chmod(0o2775)
+    (root / "proc/812/exe").unlink()
+    (root / "proc/812/exe").symlink_to("/usr/local/bin/containerd (deleted)")
+    host = looked_at(root)
+    assert (own_containerd(host), (tmp_path / "mark").exists()) == (runs, runs)
+
+
+def add_process(root: Path, pid: int, *argv: str) -> None:
+    folder = root / "proc" / str(pid)
+    folder.mkdir()
+    (folder / "comm").write_text("containerd\n")
+    (folder / "status").write_text("Name:\tcontainerd\nPPid:\t77\n" + ROOTS)
+    (folder / "cmdline").write_text("\0".join((*argv, "")))
+    (folder / "exe").symlink_to("/usr/bin/containerd")
+    in_namespaces(root, str(pid))
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("/usr/bin/containerd", "--config", "/etc/containerd/main.toml", "config", "dump"),
+        ("/usr/bin/containerd", "--version"),
+        ("/bin/sh", "/usr/bin/containerd", "config", "default"),
+    ],
+    ids=["config dump", "version", "a script's default"],
+)
+def test_a_question_of_a_probe_beside_this_one_is_no_second_containerd(argv: tuple[str, ...], tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    add_process(root, 820, *argv)
+    host = looked_at(root)
+    assert [engine.pid for engine in host.runtimes if engine.name == "containerd"] == [812]
+    assert host.ignored == ()
+
+
+def test_many_fakes_are_named_up_to_a_limit(tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    for pid in range(1000, 1100):
+        add_process(root, pid, "/usr/bin/containerd")
+        (root / f"proc/{pid}/status").write_text("PPid:\t1\nUid:\t1000\t1000\t1000\t1000\nGid:\t0\t0\t0\t0\n")
+    host = looked_at(root)
+    assert own_containerd(host)
+    assert len(host.ignored) == 20
