@@ -10,17 +10,10 @@ from pathlib import Path
 
 from gpunode.errors import TransportError, UsageError
 from gpunode.facts.wire import Section, Sections, decode, encode
+from gpunode.masking import form_of
+from gpunode.masking import masked as secrets_masked
 from gpunode.model.facts import FileFacts
 
-MASK = "MASKED"
-_SECRET_WORD = r"(?:passw(?:or)?d|passphrase|token|secret|credential|api[-_]?key|private[-_]?key|auths?|proxy|proxies)"
-# key = value, "key": "value", key: value, --key=value; the key ends in, or is, a word of secrets.
-_ASSIGNED = re.compile(
-    rf"(?i)([\"']?[\w.-]*{_SECRET_WORD}[\"']?[ \t]*[:=][ \t]*)(\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|[^\s\[{{,;\"'|]+)"
-)
-_NEXT_ARGUMENT = re.compile(rf"(?i)(^arg=--?[\w-]*{_SECRET_WORD}\narg=)(?!-)(.+)$", re.MULTILINE)
-_BASIC_AUTH = re.compile(r"(?i)(authorization[\"']?\s*[:=]\s*\[?\s*[\"']?(?:basic|bearer)\s+)[\w+/=.~-]+")
-_IN_URL = re.compile(r"(\w+://)[^/\s\"'@]+@")
 _UUID = re.compile(r"(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
 _MACHINE_ID = re.compile(r"\b[0-9a-f]{32}\b")
 _MAC = re.compile(r"(?i)\b(?:[0-9a-f]{2}:){5}[0-9a-f]{2}\b")
@@ -73,27 +66,20 @@ def load_recording(path: Path) -> bytes:
 def masked(stream: bytes, *, mask_host: bool) -> bytes:
     """The same stream without registry passwords, tokens and proxy credentials; its hashes fit its masked files."""
     sections = decode(stream)
-    edits: list[Edit] = [mask_secrets]
-    if mask_host:
-        edits.append(_host_masker(sections))
-    commands = {name: _edited(section, edits) for name, section in sections.commands.items()}
-    files = {path: _edited_file(file, edits) for path, file in sections.files.items()}
+    hide: Edit = _host_masker(sections) if mask_host else str
+    commands = {name: _edited(section, _form(name), hide) for name, section in sections.commands.items()}
+    files = {path: _edited_file(file, hide) for path, file in sections.files.items()}
     return encode(Sections(commands, files))
 
 
 def mask_secrets(text: str) -> str:
-    """Values of keys that hold secrets, credentials in URLs, and arguments after --token and its like."""
-    text = _BASIC_AUTH.sub(rf"\1{MASK}", text)
-    text = _NEXT_ARGUMENT.sub(rf"\1{MASK}", text)
-    text = _ASSIGNED.sub(_mask_assigned, text)
-    return _IN_URL.sub(rf"\1{MASK}@", text)
+    """What a tool or the kernel printed, without secrets; its form is told by the text itself."""
+    return secrets_masked(text)
 
 
-def _mask_assigned(match: re.Match[str]) -> str:
-    quote = match[2][0] if match[2][0] in "\"'" else ""
-    if match[2] in ("true", "false", "null", '""', "''"):
-        return match[0]
-    return f"{match[1]}{quote}{MASK}{quote}"
+def _form(section: str) -> str:
+    """The form of a section of the wire; "" for what tools print."""
+    return "toml" if section == "crio:config" or section.endswith(":dump") else "jsonl" if section == "journal" else ""
 
 
 def _host_masker(sections: Sections) -> Edit:
@@ -116,19 +102,16 @@ def _host_masker(sections: Sections) -> Edit:
     return edit
 
 
-def _edited(section: Section, edits: list[Edit]) -> Section:
-    text = section.text
-    for edit in edits:
-        text = edit(text)
-    return dataclasses.replace(section, text=text)
+def _edited(section: Section, form: str, hide: Edit) -> Section:
+    unread = mask_secrets(section.unread) if section.unread else section.unread
+    return dataclasses.replace(section, text=hide(secrets_masked(section.text, form)), unread=unread)
 
 
-def _edited_file(file: FileFacts, edits: list[Edit]) -> FileFacts:
+def _edited_file(file: FileFacts, hide: Edit) -> FileFacts:
+    """The file with its masked text, and the hash of that text: of the true one, short secrets could be guessed."""
     if file.text is None:
         return file
-    text = file.text
-    for edit in edits:
-        text = edit(text)
+    text = hide(secrets_masked(file.text, form_of(file.path)))
     if text == file.text:
         return file
     digest = hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()

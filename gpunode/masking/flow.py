@@ -1,0 +1,206 @@
+"""Values in brackets and quotes: JSON whole, and what TOML and YAML write between brackets. A scanner without
+recursion that reads every character once and never gives up: what is no value is masked as words are."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+
+from gpunode.masking.names import MASK, is_plain, is_secret
+from gpunode.masking.words import lines_of, mask_words
+
+_TOKEN = re.compile(
+    r'"""(?:[^"\\]+|\\(?:.|\n)?|"(?!""))*(?:""")?'
+    r"|'''(?:[^']+|'(?!''))*(?:''')?"
+    r'|"(?:[^"\\\n]+|\\[^\n]?)*"?|' + r"'[^'\n]*'?"
+    r"|[\[\]{},:=]|\s+|(?<![^\s\[\]{},])#[^\n]*|[^\s\[\]{},:=\"']+|.",
+    re.DOTALL,
+)
+_FLAG = re.compile(r"--?[A-Za-z][\w.-]*")
+_FLAG_OR_OPTION = re.compile(r"--[A-Za-z]|-[A-Za-z]$")
+_HALF_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?$")
+_DEEPEST_TEXT = 3  # a file in a string in a file
+
+
+@dataclass
+class _Frame:
+    """An open bracket."""
+
+    object: bool
+    secret: bool  # all in it is
+    key: str | None = None  # of the entry that is being read
+    named: bool = False  # {"name": "K3S_TOKEN", "value": ...}
+    after_flag: bool = False  # ["--token", ...]
+    run: list[str] = field(default_factory=list)  # tokens of the key or the value
+
+
+@dataclass
+class Flow:
+    """One value's scanner."""
+
+    text: str
+    bare_words: bool = False  # YAML: MASKED needs no quotes; in JSON and TOML a masked number becomes a string
+    depth: int = 0  # of texts in strings
+    broken: bool = False  # a bracket closes what was not open, or something never closes
+    out: list[str] = field(default_factory=list)
+
+    def value(self, start: int, *, secret: bool, ends: str = "") -> int:
+        """Mask the value at `start` into `out`; answers where it ends.
+
+        `ends`: "line", where what is outside brackets ends with its line; "bracket", with its bracket; "": the text.
+        """
+        frames = [_Frame(object=False, secret=secret)]
+        position = start
+        for found in _TOKEN.finditer(self.text, start):
+            token = found[0]
+            if ends == "line" and len(frames) == 1 and token[0].isspace() and "\n" in token:
+                break
+            position = found.end()
+            self._take(token, frames)
+            if ends == "bracket" and len(frames) == 1:
+                break
+        self.broken = self.broken or len(frames) > 1
+        while frames:
+            self._flush(frames.pop())
+        return position
+
+    def _take(self, token: str, frames: list[_Frame]) -> None:
+        frame = frames[-1]
+        if token in ("[", "{") and not _solid(frame.run):
+            self._flush(frame, keep=True)
+            frames.append(_Frame(token == "{", frame.secret or _names_secret(frame)))
+            self.out.append(token)
+        elif token in ("]", "}"):
+            self._flush(frame)
+            self.out.append(token)
+            if len(frames) > 1:
+                frames.pop()
+                frames[-1].after_flag = False
+            else:
+                self.broken = True
+        elif token == "," and len(frames) > 1:
+            self._flush(frame)
+            self.out.append(token)
+        elif token in (":", "=") and frame.object and frame.key is None and _solid(frame.run):
+            frame.key = _unquoted("".join(frame.run).strip())
+            self.out += (*frame.run, token)
+            frame.run = []
+        elif token.startswith("#"):
+            self._flush(frame, keep=True)
+            self.out.append(mask_words(token))
+        else:
+            frame.run.append(token)
+
+    def _flush(self, frame: _Frame, *, keep: bool = False) -> None:
+        """Write the entry that was read. `keep`: the entry goes on behind a bracket or a comment."""
+        raw = "".join(frame.run)
+        core = raw.strip()
+        if core:
+            before = raw[: len(raw) - len(raw.lstrip())]
+            self.out += (before, self._scalar(core, frame), raw[len(raw.rstrip()) :])
+        else:
+            self.out.append(raw)
+        frame.run = []
+        if not keep:
+            frame.key = None
+
+    def _scalar(self, core: str, frame: _Frame) -> str:
+        content = _unquoted(core)
+        secret = frame.secret or _names_secret(frame) or (frame.after_flag and not _FLAG_OR_OPTION.match(content))
+        if frame.object and frame.key is not None and frame.key.lower() in ("name", "key"):
+            frame.named = is_secret(content)
+        frame.after_flag = not frame.object and bool(_FLAG.fullmatch(content)) and is_secret(content)
+        if secret:
+            return self._masked(core, content)
+        quote = _quote_of(core)
+        if not quote:
+            return mask_words(core)
+        if not _closed(core, quote):
+            return self._cut_off(core)
+        if len(quote) == 3 or quote == "'":
+            return quote + self._text(core[len(quote) : -len(quote)]) + quote
+        return self._string(core, content)
+
+    def _masked(self, core: str, content: str) -> str:
+        quote = _quote_of(core)
+        if is_plain(content) or content == MASK:
+            return core
+        if not quote:
+            return lines_of(core) if self.bare_words or "\n" in core else f'"{MASK}"'
+        if not _closed(core, quote):
+            return quote + lines_of(core[len(quote) :])
+        return quote + lines_of(core[len(quote) : -len(quote)]) + quote
+
+    def _string(self, core: str, content: str) -> str:
+        """A string with escapes: only where something was masked is it written anew."""
+        masked = self._text(content)
+        if masked == content:
+            return core
+        if not _decodable(core):
+            return f'"{masked}"'
+        # An escaped surrogate must not become a byte that was never there.
+        return json.dumps(masked, ensure_ascii="\\u" in core)
+
+    def _cut_off(self, core: str) -> str:
+        """A string that never closes: what it says so far, without a last escape that is not whole."""
+        whole = _HALF_ESCAPE.sub("", core)
+        if core[0] == '"' and "\n" not in core and _decodable(f'{whole}"'):
+            content = _unquoted(f'{whole}"')
+            if (masked := self._text(content)) != content:
+                return json.dumps(masked, ensure_ascii="\\u" in core)[:-1]
+        return mask_words(core)
+
+    def _text(self, content: str) -> str:
+        from gpunode.masking.forms import masked
+
+        whole = "\n" in content or content.lstrip()[:1] in ("{", "[")
+        if whole and self.depth < _DEEPEST_TEXT:
+            return masked(content, depth=self.depth + 1)
+        return mask_words(content)
+
+
+def _names_secret(frame: _Frame) -> bool:
+    if frame.key is None:
+        return False
+    return is_secret(frame.key) or (frame.named and frame.key.lower() == "value")
+
+
+def _solid(run: list[str]) -> bool:
+    return any(not token.isspace() for token in run)
+
+
+def _quote_of(core: str) -> str:
+    if core[:3] in ('"""', "'''") and len(core) >= 6:
+        return core[:3]
+    return core[0] if core[0] in "\"'" else ""
+
+
+def _closed(core: str, quote: str) -> bool:
+    return len(core) >= 2 * len(quote) and core.endswith(quote)
+
+
+def _unquoted(core: str) -> str:
+    """What a string or bare word says; a string whose escapes nobody knows says its own bytes."""
+    quote = _quote_of(core)
+    if not quote or not _closed(core, quote):
+        return core.strip("\"'")
+    inner = core[len(quote) : len(core) - len(quote)]
+    if quote[0] == '"' and "\\" in inner and _decodable(core):
+        return str(json.loads(core, strict=False))
+    return inner
+
+
+def _decodable(core: str) -> bool:
+    """TOML knows escapes that JSON does not, and people write others."""
+    try:
+        return isinstance(json.loads(core, strict=False), str)
+    except ValueError:
+        return False
+
+
+def mask_json(text: str, *, depth: int = 0) -> tuple[str, bool]:
+    """(masked text, whether it was whole). Numbers behind secret names become strings."""
+    flow = Flow(text, depth=depth)
+    flow.value(0, secret=False)
+    return "".join(flow.out), not flow.broken

@@ -1,0 +1,88 @@
+"""Which form a text has, and the one function that masks it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gpunode.masking.argv import mask_commands
+from gpunode.masking.flow import mask_json
+from gpunode.masking.toml import mask_toml
+from gpunode.masking.words import mask_pem, mask_words
+from gpunode.masking.yaml import mask_yaml
+
+_BY_END = {
+    ".json": "json",
+    ".jsonl": "jsonl",
+    ".toml": "toml",
+    ".tmpl": "toml",
+    ".yaml": "yaml",
+    ".yml": "yaml",
+}
+# TOML without saying so in their names.
+_TOML_FOLDERS = ("/crio/", "/containers/containers.conf", "/containers/registries.conf", "/containers/storage.conf")
+
+
+def form_of(path: str) -> str:
+    """The form of the file at `path`: a key of FORMS; "" where the text itself must tell."""
+    if any(folder in path for folder in _TOML_FOLDERS):
+        return "toml"
+    name = path.rpartition("/")[2]
+    return next((form for end, form in _BY_END.items() if name.endswith(end)), "")
+
+
+def masked(text: str, form: str = "", *, depth: int = 0) -> str:
+    """`text` with MASKED in place of what must not leave its host, linear in its length; masked twice is masked once.
+
+    It keeps its lines and, where it parsed, still parses. A text that is not whole in its form is masked as words as
+    well, which hides more, never less.
+    """
+    if "PRIVATE KEY" in text:
+        text = mask_pem(text)
+    form = form or _looks_like(text)
+    if form in ("toml", "yaml") and text.lstrip()[:1] == "{":
+        form = "json"
+    return FORMS[form](mask_commands(text), depth)
+
+
+def _looks_like(text: str) -> str:
+    start = text[:4096].lstrip()
+    if start.startswith(("{", "[{")):
+        return "json"
+    if start.startswith("[") and "=" in start:
+        return "toml"
+    return "lines"
+
+
+def _json(text: str, depth: int) -> str:
+    out, whole = mask_json(text, depth=depth)
+    return out if whole and text.lstrip()[:1] in ("{", "[", "") else mask_words(out)
+
+
+def _toml(text: str, depth: int) -> str:
+    out, whole = mask_toml(text, depth=depth)
+    return out if whole else mask_words(out)
+
+
+def _jsonl(text: str, depth: int) -> str:
+    lines = [mask_json(line, depth=depth) for line in text.split("\n")]
+    out = "\n".join(line for line, _ in lines)
+    odd = any(not whole or line.lstrip()[:1] not in ("{", "") for line, whole in lines)
+    return mask_words(out) if odd else out
+
+
+def _yaml(text: str, depth: int) -> str:
+    out, whole = mask_yaml(text, depth=depth)
+    return out if whole else mask_words(out)
+
+
+def _lines(text: str, depth: int) -> str:
+    return mask_words(text)
+
+
+FORMS: dict[str, Callable[[str, int], str]] = {
+    "json": _json,
+    "jsonl": _jsonl,
+    "toml": _toml,
+    "yaml": _yaml,
+    "lines": _lines,
+}
