@@ -20,6 +20,7 @@ _TOKEN = re.compile(
 _FLAG = re.compile(r"--?[A-Za-z][\w.-]*")
 _FLAG_OR_OPTION = re.compile(r"--[A-Za-z]|-[A-Za-z]$")
 _HALF_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?$")
+_STRING = json.JSONDecoder(strict=False)  # of one string, whose end was found already
 _DEEPEST_TEXT = 3  # a file in a string in a file
 
 
@@ -187,14 +188,14 @@ def _unquoted(core: str) -> str:
         return core.strip("\"'")
     inner = core[len(quote) : len(core) - len(quote)]
     if quote[0] == '"' and "\\" in inner and _decodable(core):
-        return str(json.loads(core, strict=False))
+        return str(_STRING.decode(core))
     return inner
 
 
 def _decodable(core: str) -> bool:
     """TOML knows escapes that JSON does not, and people write others."""
     try:
-        return isinstance(json.loads(core, strict=False), str)
+        return isinstance(_STRING.decode(core), str)
     except ValueError:
         return False
 
