@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from gpunode.apply.files import drift, drifted, sha256
 from gpunode.apply.history import inventory_path
@@ -37,8 +37,9 @@ def execute(
 ) -> tuple[StepResult, ...]:
     """Carry the plan out, step by step; one result a step, in the plan's order.
 
-    A step whose action fails is put back (files first, then its undo) and the rest is skipped; so is the rest when
-    `stop()` turns true between two steps. `before` goes to the journal for a later undo; `mirror` hears every journal
+    A step whose action fails is put back (files first, then its undo) and the rest is skipped; then whatever was done
+    only to serve steps that were not done goes back as well. The rest is skipped, too, when `stop()` turns true between
+    two steps. `before` goes to the journal for a later undo; `mirror` hears every journal
     line. Raises Drift before the first byte when a file is not as the plan saw it, TransportError when the host is lost
     (the journal shows the open step; the next run picks it up), and HostLocked when the lock was taken over.
     """
@@ -61,6 +62,8 @@ def execute(
         results.append(work.carry_out(step))
         if results[-1].status is not StepStatus.DONE:
             status = "failed"
+    if status == "failed":
+        results = work.take_back(results)
     journal.add("run-end", status=status)
     try:
         flush(host, journal)
@@ -85,6 +88,7 @@ class _Work:
     clock: Callable[[], float]
     lock: HostLock | None
     left: Open
+    ran: dict[str, StepRun] = field(default_factory=dict)  # by the step's id
 
     def carry_out(self, step: Step) -> StepResult:
         self._tell(EventKind.STEP_BEGIN, step)
@@ -94,6 +98,7 @@ class _Work:
         run = StepRun(
             self.host, self.journal, step, lambda line: self._note(step, line), self.pause, self.lock, earlier
         )
+        self.ran[step.id] = run
         try:
             for action in step.actions:
                 run.perform(action)
@@ -102,6 +107,35 @@ class _Work:
             result = _failed(step, run, error)
         result = replace(result, commands=tuple(run.commands), seconds=self.clock() - begin)
         self._end(step, result)
+        return result
+
+    def take_back(self, results: list[StepResult]) -> list[StepResult]:
+        """What was done for steps that were not goes, newest first: no repository stays without what it was added for.
+
+        Where the failed step itself could not be put back, packages may be half there: their repository stays then.
+        """
+        now = {result.id: result for result in results}
+        if any(result.status is StepStatus.ROLLBACK_FAILED for result in results):
+            return results
+        for step in reversed(self.plan.steps):
+            served = {now[other].status for other in step.serves if other in now}
+            if now[step.id].status is StepStatus.DONE and served and StepStatus.DONE not in served:
+                now[step.id] = self._take_back(step, now[step.id])
+        return [now[result.id] for result in results]
+
+    def _take_back(self, step: Step, done: StepResult) -> StepResult:
+        why = f"taken back: {', '.join(step.serves)} did not come about"
+        faults = self.ran[step.id].roll_back()
+        status = StepStatus.ROLLBACK_FAILED if faults else StepStatus.TAKEN_BACK
+        result = replace(
+            done,
+            status=status,
+            error=f"{why}; and that failed: {'; '.join(faults)}" if faults else why,
+            remedy="put the files named here back by hand, then run gpunode setup again" if faults else "",
+        )
+        # "failed" is the journal's word for a step of which nothing stands.
+        self.journal.add("step-end", step=step.id, status="rollback-failed" if faults else "failed", error=result.error)
+        self._tell(EventKind.STEP_END, step, status, 0.0, result.error)
         return result
 
     def _end(self, step: Step, result: StepResult) -> None:

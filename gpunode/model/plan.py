@@ -70,6 +70,7 @@ class Step:
     undo: tuple[Action, ...] = ()
     diff: str = ""  # unified diff of the files it changes, secrets masked, for a person
     by_hand: str = ""  # what a person must type afterwards, since gpunode cannot: a daemon that nothing starts again
+    serves: tuple[str, ...] = ()  # ids of later steps; when the run fails and none of them was done, this goes back too
 
 
 @dataclass(frozen=True)

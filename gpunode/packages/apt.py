@@ -107,6 +107,9 @@ class Apt:
         """Nothing to import: the source names its key."""
         return None
 
+    def distrust(self, keyring: str) -> Run | None:
+        return None
+
 
 def _switches(downgrade: bool) -> tuple[str, ...]:
     # --allow-change-held-packages: gpunode holds what it installed, and only what is named here changes.

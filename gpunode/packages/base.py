@@ -60,6 +60,10 @@ class Backend(Protocol):
         """Make the manager accept a key file that was verified already; None where the source names its key."""
         ...
 
+    def distrust(self, keyring: str) -> Run | None:
+        """The way back of `trust`, for the keys that it was the first to bring; None where `trust` is."""
+        ...
+
     def simulate(self, packages: Sequence[Wanted], mine: Sequence[str], *, downgrade: bool = False) -> Run:
         """The resolver's answer to `install`, read-only; fails (65) when it removes what matches none of `mine`."""
         ...

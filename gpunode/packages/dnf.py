@@ -94,6 +94,9 @@ class Dnf:
     def trust(self, keyring: str) -> Run | None:
         return rpm.trust(keyring)
 
+    def distrust(self, keyring: str) -> Run | None:
+        return rpm.distrust(keyring)
+
     def _words(self, packages: Sequence[Wanted], downgrade: bool) -> tuple[str, ...]:
         return (*(self.downwards if downgrade else ()), *rpm.named(packages))
 

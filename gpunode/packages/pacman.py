@@ -85,6 +85,9 @@ class Pacman:
         """Nothing to import: packages come from the distribution alone."""
         return None
 
+    def distrust(self, keyring: str) -> Run | None:
+        return None
+
 
 def _pacman(words: Sequence[str], says: str, *, packages: tuple[str, ...] = ()) -> Run:
     argv, script = ("sh", "-s", "--", LOCK_S, *words), scripts.text("pacman.sh")

@@ -42,6 +42,12 @@ def trust(keyring: str) -> Run:
     return Run(("rpm", "--import", keyring))
 
 
+def distrust(keyring: str) -> Run:
+    """Erase the file's keys again, as far as they came into rpm's store after the file was written."""
+    says = f"rpm --erase the keys of {keyring}"
+    return Run(("sh", "-s", "--", keyring), env=ENV, stdin=scripts.text("rpm-distrust.sh"), says=says)
+
+
 def repair() -> Run:
     """rpm knows no half-configured package; what a power cut can leave is a database that does not answer."""
     return Run(("rpm", "--rebuilddb"), timeout_s=INSTALL_S, env=ENV, detach=True)

@@ -73,6 +73,9 @@ class Tdnf:
     def trust(self, keyring: str) -> Run | None:
         return rpm.trust(keyring)
 
+    def distrust(self, keyring: str) -> Run | None:
+        return rpm.distrust(keyring)
+
 
 def _file(verb: str, names: Sequence[str]) -> Run:
     says = f"{verb} {' '.join(names)} in /etc/tdnf/locks.d"

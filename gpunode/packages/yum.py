@@ -76,3 +76,6 @@ class Yum:
 
     def trust(self, keyring: str) -> Run | None:
         return rpm.trust(keyring)
+
+    def distrust(self, keyring: str) -> Run | None:
+        return rpm.distrust(keyring)

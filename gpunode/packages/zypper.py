@@ -88,6 +88,9 @@ class Zypper:
     def trust(self, keyring: str) -> Run | None:
         return rpm.trust(keyring)
 
+    def distrust(self, keyring: str) -> Run | None:
+        return rpm.distrust(keyring)
+
 
 def _words(packages: Sequence[Wanted], downgrade: bool) -> tuple[str, ...]:
     switches = ("--no-recommends", "--auto-agree-with-licenses")

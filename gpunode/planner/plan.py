@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpunode.catalog.load import Catalog
 from gpunode.errors import UnsupportedHost
@@ -46,6 +46,14 @@ CHANGES_THE_GROUND = (
     "secureboot.enrol",
     "toolkit.install",
 )
+INSTALLS = ("driver.install", "cuda.install", "toolkit.install")
+SERVES = {
+    "repo.lists": INSTALLS,
+    "repo.components": ("driver.install",),
+    "repo.cuda": ("driver.install", "cuda.install"),
+    "repo.local": INSTALLS,
+    "repo.toolkit": ("toolkit.install",),
+}
 
 
 @dataclass(frozen=True)
@@ -97,13 +105,22 @@ def _packages(host: HostFacts, spec: Spec, catalog: Catalog, only: Sequence[str]
     parts += cuda_outcomes(site, choice) if driver else ()
     tools = toolkit_steps(site) if toolkit else ()
     # One repository may serve driver, CUDA and toolkit: it is set up once.
-    outcomes = tuple(dict.fromkeys([*_prepare(site, [*parts, *tools]), *parts, *tools]))
+    outcomes = _serving(tuple(dict.fromkeys([*_prepare(site, [*parts, *tools]), *parts, *tools])))
     if host.init == "chroot":  # the image's first boot is still to come
         return _Packages(outcomes, choice, explanation(site, choice) if choice else ())
     if choice is None:
         return _Packages(outcomes, reboot=reboot_after(host) if removing else None)
     reboot = reboot_reason(site, choice) or reset_reason(site)
     return _Packages(outcomes, choice, explanation(site, choice), reboot, console_words(site, choice))
+
+
+def _serving(outcomes: tuple[Outcome, ...]) -> tuple[Outcome, ...]:
+    """Repositories, told which of the plan's installs they are for: those that come to nothing take them along."""
+    ids = {o.id for o in outcomes if isinstance(o, Step)}
+    return tuple(
+        replace(o, serves=tuple(s for s in SERVES[o.id] if s in ids)) if isinstance(o, Step) and o.id in SERVES else o
+        for o in outcomes
+    )
 
 
 def _choice(site: Site) -> DriverChoice:

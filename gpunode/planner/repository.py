@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from gpunode import resources
 from gpunode.errors import UnsupportedHost
 from gpunode.model.facts import FileFacts
-from gpunode.model.plan import Action, Kept, PutFile, RemoveFile, Run, Step
+from gpunode.model.plan import Action, Kept, PutFile, Run, Step
 from gpunode.model.spec import DriverSource
 from gpunode.packages.base import Repository, Wanted, missing
 from gpunode.planner.claims import Claim
@@ -161,10 +161,19 @@ def _source(
         # rpm has one store of keys for all repositories.
         f"the packages come from here; only a key with the pinned fingerprint is trusted{alone}",
         actions,
-        undo=(RemoveFile(keyring),) if keyring not in site.host.packages.keys else (),
+        undo=_forget(site, keyring),
         diff=unified(path, ours.text, text),
     )
     return Source(repository, step, None, claim)
+
+
+def _forget(site: Site, keyring: str) -> tuple[Action, ...]:
+    """The way back of fetching and trusting a key; a key file that was there before stays."""
+    if keyring in site.host.packages.keys:
+        return ()
+    distrust = site.backend.distrust(keyring)
+    remove = Run(("rm", "-f", "--", keyring), says=f"remove {keyring}")  # no change that gpunode undo would bring back
+    return (*([distrust] if distrust else []), remove)
 
 
 def fetch_key(url: str, keyring: str, fingerprints: tuple[str, ...]) -> Run:

@@ -14,6 +14,7 @@ MEANING = {
     StepStatus.DONE: "good",
     StepStatus.FAILED: "bad",
     StepStatus.ROLLBACK_FAILED: "bad",
+    StepStatus.TAKEN_BACK: "dim",
     StepStatus.SKIPPED: "dim",
 }
 

@@ -1,0 +1,192 @@
+"""When the resolver refuses, nothing that was added for it stays: no repository, no key, no switched-off list."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from gpunode import resources
+from gpunode.apply.execute import execute
+from gpunode.apply.files import sha256
+from gpunode.apply.history import history
+from gpunode.apply.journal import open_steps, parse_journal
+from gpunode.catalog.load import load_catalog
+from gpunode.model.facts import FileFacts
+from gpunode.model.plan import Action, Plan, PutFile, Run, Step
+from gpunode.model.report import Event, EventKind, RunReport, StepResult, StepStatus
+from gpunode.model.spec import DriverSource, Spec
+from gpunode.planner.plan import make_plan
+from gpunode.render.run_text import run_text
+from tests.apply.machine import Machine
+from tests.hostile.openpgp import Key, armored
+from tests.planner.builders import T4, host, packages
+
+CATALOG = load_catalog()
+DONE, FAILED, BACK, SKIPPED = StepStatus.DONE, StepStatus.FAILED, StepStatus.TAKEN_BACK, StepStatus.SKIPPED
+REFUSES = Run(("sh", "-c", "echo 'E: Unable to correct problems' >&2; exit 100"))
+DISTRUST = resources.folder("templates") / "repo" / "rpm-distrust.sh"
+
+
+def step(id: str, *actions: Action, serves: tuple[str, ...] = (), undo: tuple[Action, ...] = ()) -> Step:
+    return Step(id, f"title of {id}", "because", actions, undo, serves=serves)
+
+
+def carry_out(machine: Machine, *steps: Step, events: list[Event] | None = None) -> tuple[StepResult, ...]:
+    heard: list[Event] = [] if events is None else events
+    plan = Plan("testhost", Spec(), "", (), steps=steps)
+    return execute(plan, machine, run_id="r1", on_event=heard.append, stop=lambda: False, pause=lambda _: None)
+
+
+def statuses(results: tuple[StepResult, ...]) -> list[StepStatus]:
+    return [result.status for result in results]
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def repository(folder: Path, name: str, *serves: str) -> Step:
+    """A key that a command writes, and a list: as repo.cuda is made of."""
+    key, listed = folder / f"{name}.asc", folder / f"{name}.sources"
+    made = (Run(("sh", "-c", f"echo key >{key}"), files=(str(key),)), PutFile(str(listed), "Types: deb\n"))
+    return step(f"repo.{name}", *made, serves=serves, undo=(Run(("rm", "-f", str(key))),))
+
+
+def test_a_refused_install_takes_its_repository_key_and_lists_along(machine: Machine, tmp_path: Path) -> None:
+    folder, old = tmp_path / "etc", tmp_path / "old.list"
+    folder.mkdir()
+    old.write_text("deb [trusted=yes] x /\n")
+    lists = PutFile(str(old), "# off\n", expect_sha256=sha256(old.read_bytes()))
+    events: list[Event] = []
+    results = carry_out(
+        machine,
+        step("repo.lists", lists, serves=("driver.install",)),
+        repository(folder, "cuda", "driver.install"),
+        step("kernel.headers", Run(("true",))),
+        step("driver.install", REFUSES),
+        step("toolkit.install", Run(("true",))),
+        events=events,
+    )
+    assert statuses(results) == [BACK, BACK, DONE, FAILED, SKIPPED]
+    assert list(folder.iterdir()) == []
+    assert old.read_text() == "deb [trusted=yes] x /\n"
+    told = [(e.step, e.status) for e in events if e.kind is EventKind.STEP_END]
+    assert told[-2:] == [("repo.cuda", BACK), ("repo.lists", BACK)]
+    entries = parse_journal(machine.journal)
+    assert open_steps(entries) == {}
+    past = history(entries)
+    assert [c for stack in past.changes.values() for c in stack] == [], "nothing is left for gpunode undo"
+    assert not any(c.get("files") for c in past.runs["r1"].done_commands)
+
+
+def test_a_step_between_that_fails_takes_the_repository_back_too(machine: Machine, tmp_path: Path) -> None:
+    folder = tmp_path / "etc"
+    folder.mkdir()
+    steps = (repository(folder, "cuda", "driver.install"), step("kernel.headers", REFUSES), step("driver.install"))
+    assert statuses(carry_out(machine, *steps)) == [BACK, FAILED, SKIPPED]
+    assert list(folder.iterdir()) == []
+
+
+def test_a_repository_stays_with_what_was_installed_from_it(machine: Machine, tmp_path: Path) -> None:
+    folder = tmp_path / "etc"
+    folder.mkdir()
+    results = carry_out(
+        machine,
+        repository(folder, "local", "driver.install", "toolkit.install"),
+        step("driver.install", Run(("true",))),
+        repository(folder, "toolkit", "toolkit.install"),
+        step("toolkit.install", REFUSES),
+    )
+    assert statuses(results) == [DONE, DONE, BACK, FAILED]
+    assert sorted(path.name for path in folder.iterdir()) == ["local.asc", "local.sources"]
+
+
+def test_a_repository_stays_while_packages_may_be_half_there(machine: Machine, tmp_path: Path) -> None:
+    folder = tmp_path / "etc"
+    folder.mkdir()
+    broken = step("driver.install", Run(("true",)), REFUSES, undo=(Run(("false",)),))
+    results = carry_out(machine, repository(folder, "cuda", "driver.install"), broken)
+    assert statuses(results) == [DONE, StepStatus.ROLLBACK_FAILED]
+    assert len(list(folder.iterdir())) == 2
+
+
+def test_a_way_back_that_fails_is_said(machine: Machine, tmp_path: Path) -> None:
+    stuck = step("repo.cuda", Run(("true",)), serves=("driver.install",), undo=(Run(("false",)),))
+    results = carry_out(machine, stuck, step("driver.install", REFUSES))
+    assert results[0].status is StepStatus.ROLLBACK_FAILED
+    assert "that failed" in results[0].error
+    assert results[0].remedy
+
+
+def test_a_person_reads_what_was_taken_back() -> None:
+    results = (StepResult("repo.cuda", BACK, error="taken back: driver.install did not come about"),)
+    assert "undone    repo.cuda   taken back: driver.install did not come about" in run_text(
+        RunReport("gpu07", steps=results)
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "serves"),
+    [
+        (Spec(), {"repo.cuda": ("driver.install",), "repo.toolkit": ("toolkit.install",)}),
+        (Spec(cuda="13.0"), {"repo.cuda": ("driver.install", "cuda.install"), "repo.toolkit": ("toolkit.install",)}),
+        (
+            Spec(driver_source=DriverSource.LOCAL, mirror="file:///srv/nvidia", trust_keys=("A" * 40,)),
+            {"repo.local": ("driver.install", "toolkit.install")},
+        ),
+    ],
+    ids=["the two repositories", "CUDA's too", "one for all"],
+)
+def test_the_plan_ties_each_repository_to_its_installs(spec: Spec, serves: dict[str, tuple[str, ...]]) -> None:
+    plan = make_plan(host(T4), spec, CATALOG)
+    assert {s.id: s.serves for s in plan.steps if s.serves} == serves
+
+
+def test_a_key_that_was_there_before_is_no_rollbacks_affair() -> None:
+    key = "/etc/apt/keyrings/gpunode-cuda.asc"
+    fresh = make_plan(host(T4), Spec(), CATALOG)
+    there = make_plan(host(T4, packages=packages({}, keys={key: "0" * 64})), Spec(), CATALOG)
+    undo = {
+        name: next(s.undo for s in plan.steps if s.id == "repo.cuda") for name, plan in (("n", fresh), ("o", there))
+    }
+    assert [a.argv for a in undo["n"] if isinstance(a, Run)] == [("rm", "-f", "--", key)]
+    assert undo["o"] == ()
+
+
+def test_wrong_lists_come_back_with_the_rest() -> None:
+    wrong = FileFacts("/etc/apt/sources.list.d/n.list", "deb [trusted=yes] https://nvidia.github.io/"
+                      "libnvidia-container/stable/deb/$(ARCH) /\n", "1" * 64)  # fmt: skip
+    plan = make_plan(host(T4, packages=packages({}, sources=(wrong,))), Spec(), CATALOG)
+    lists = next(s for s in plan.steps if s.id == "repo.lists")
+    assert lists.serves == ("driver.install", "toolkit.install")
+
+
+RPM = """#!/bin/sh
+case $1 in
+  -q) printf '%s\\n' "$KNOWN" ;;
+  --erase) echo "$3" >>"$ERASED" ;;
+esac
+"""
+
+
+@pytest.mark.skipif(shutil.which("gpg") is None, reason="gpg is not installed")
+@pytest.mark.parametrize("full", [False, True], ids=["rpm 4", "rpm 6"])
+def test_rpm_forgets_the_keys_that_came_with_the_file_and_no_other(tmp_path: Path, full: bool) -> None:
+    ours, older, other = Key("vendor"), Key("stranger"), Key("third")
+    keyring, tools, erased = tmp_path / "k.key", tmp_path / "bin", tmp_path / "erased"
+    keyring.write_bytes(armored(ours.block + older.block))
+    os.utime(keyring, (1_000_000, 1_000_000))
+    tools.mkdir()
+    (tools / "rpm").write_text(RPM)
+    (tools / "rpm").chmod(0o755)
+    versions = [key.fingerprint.lower()[0 if full else -8 :] for key in (ours, older, other)]
+    times = (1_000_001, 999_999, 1_000_002)
+    known = "\n".join(f"{version} 65533a40 {time}" for version, time in zip(versions, times, strict=True))
+    env = {"PATH": f"{tools}:{os.environ['PATH']}", "KNOWN": known, "ERASED": str(erased), "TMPDIR": str(tmp_path)}
+    subprocess.run(("sh", str(DISTRUST), str(keyring)), check=True, env=env)
+    assert erased.read_text().split() == [f"gpg-pubkey-{versions[0]}-65533a40"]
