@@ -49,7 +49,7 @@ job() { # NAME LIMIT_S COMMAND...: start it in the background
     *) if find_tool "$1"; then shift; set -- "$TOOL" "$@"; else echo 127 >"$T/$name.rc"; return 0; fi ;;
   esac
   (
-    case $1 in gpunode_*) ulimit -f 16384 ;; esac # at most 16 MiB of what a socket says
+    case $1 in gpunode_*) ulimit -f 16384 ;; esac # at most 8 or 16 MiB of what a socket says: shells count in other blocks
     "$@" >"$T/$name.out" 2>"$T/$name.err" </dev/null 3<&- 4<&- &
     child=$!
     echo "$child" >"$T/$name.pid"
@@ -982,7 +982,7 @@ work_folder() { # -> T, which goes away in every ending
   trap 'exit 130' HUP INT QUIT PIPE TERM
   # KILL leaves no time to; only root writes /run, and a pid may be another namespace's.
   for path in /run/.gpunode-probe.*; do
-    [ -d "$path" ] && [ ! -d "/proc/${path##*.}" ] && [ -n "$(find "$path" -maxdepth 0 -mmin +10 2>/dev/null)" ] && rm -rf "$path"
+    [ -d "$path" ] && [ ! -d "/proc/${path##*.}" ] && [ -n "$(find "$path" -maxdepth 0 -mmin +10 2>/dev/null)" ] && rm -rf "$path" 2>/dev/null
   done
   return 0
 }

@@ -164,7 +164,7 @@ own_daemon() { # PID FILE EXE of a process of uid 0 -> true: it is a daemon of t
     # Who may not read it (no root) goes by the unit as well.
     if ! system_service "$2"; then
       WHY_NOT='it runs in another mount namespace, as containers do'
-      seen "$1:mnt" || WHY_NOT='its namespaces cannot be read, and it is no service of the system'
+      seen "$1:mnt" || WHY_NOT='its namespaces can be read by root only, and it is no service of the system'
       return 1
     fi
   fi
@@ -181,6 +181,7 @@ one_off() { # COMM FILE of `process`: a question (`containerd config dump`, ours
       containerd:config:d* | containerd:config:migrate | containerd:*:publish | containerd:*:oci-hook) return 0 ;;
       crio:*crio:config | crio:*:wipe | crio:*:version | crio:*:status | crio:*:check) return 0 ;;
       k0s:*:controller | k0s:*:worker | rke2:*:server | rke2:*:agent) t_name=daemon ;;
+      rke2:*:*\ server | rke2:*:*\ agent) t_name=daemon ;; # it writes its command line anew, as one word
     esac
     t_left=$t_part
   done <"$2"

@@ -10,6 +10,7 @@ import pytest
 
 from gpunode.facts.collect import assemble
 from gpunode.model.facts import HostFacts
+from gpunode.planner.rootless import named
 from gpunode.render.detect_text import detect_text
 from tests.facts.hosts import ROOTS, in_namespaces, make_root, run_probe
 from tests.hostile.users import NOBODY, give, leave_a_mark, needs_root, open_folder, probe_here, process, this_host
@@ -208,3 +209,86 @@ def test_many_fakes_are_named_up_to_a_limit(tmp_path: Path) -> None:
     host = looked_at(root)
     assert own_containerd(host)
     assert len(host.ignored) == 20
+
+
+# ---- other words that a user's process could put in
+
+
+def add_users(root: Path, pid: int, comm: str, **namespaces: str) -> None:
+    folder = root / "proc" / str(pid)
+    folder.mkdir()
+    (folder / "comm").write_text(f"{comm}\n")
+    (folder / "status").write_text("PPid:\t1\nUid:\t1000\t1000\t1000\t1000\nGid:\t100\t100\t100\t100\n")
+    (folder / "environ").write_text("")
+    (folder / "cmdline").write_text(f"{comm}\0")
+    in_namespaces(root, str(pid), **namespaces)
+
+
+@pytest.mark.parametrize("comm", ["kubelet", "k3s-server", "k3s-agent", "kubelite", "k0s", "rke2"])
+def test_a_users_kubelet_makes_no_node(comm: str, tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    add_users(root, 990, comm)
+    assert not looked_at(root).kubernetes.kubelet
+
+
+def test_a_users_shims_are_no_containers_of_the_host(tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    add_users(root, 990, "containerd-shim")
+    (root / "proc/990/cmdline").write_text("containerd-shim\0-namespace\0k8s.io\0")
+    containerd = next(engine for engine in looked_at(root).runtimes if engine.name == "containerd")
+    assert containerd.containers_running == 0
+
+
+def test_a_dockerd_of_a_user_outside_a_user_namespace_is_no_docker_without_root(tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    add_users(root, 990, "dockerd")
+    add_users(root, 991, "dockerd", user="theirs")
+    host = looked_at(root)
+    assert [engine.pid for engine in host.runtimes if engine.user] == [991]
+    assert [one.pid for one in host.ignored] == [990]
+
+
+SYSTEMCTL = """#!/bin/sh
+echo Id=docker.service
+echo LoadState=loaded
+echo ActiveState=inactive
+echo UnitFileState={}
+echo 'ExecStart={{ path=/usr/bin/dockerd ; argv[]=/usr/bin/dockerd -H fd:// ; }}'
+"""
+
+
+@pytest.mark.parametrize(("state", "label"), [("enabled", "docker"), ("disabled", "docker@1000")])
+def test_beside_a_stopped_docker_of_the_host_a_users_is_not_meant_by_docker(
+    state: str, label: str, tmp_path: Path
+) -> None:
+    """Docker's guide disables the host's docker where a user has one (docs.docker.com/engine/security/rootless)."""
+    root = make_root(tmp_path, {"systemctl": SYSTEMCTL.format(state), "dockerd": "#!/bin/sh\n"})
+    (root / "proc/900/comm").write_text("other\n")
+    add_users(root, 990, "dockerd", user="theirs")
+    assert [engine.label for engine in named(looked_at(root), "docker")] == [label]
+
+
+def as_nobody(root: Path) -> HostFacts:
+    done = run_probe(("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "sh"), root)
+    assert (done.returncode, done.stderr) == (0, b"")
+    return assemble(done.stdout, "gpu07")
+
+
+@pytest.mark.parametrize(
+    ("cgroup", "nspid", "known"),
+    [
+        ("/system.slice/containerd.service", "812", True),
+        ("/system.slice/docker-0123.scope", "812", False),
+        ("/system.slice/containerd.service", "812\t7", False),
+        ("/system.slice/containerd.service/docker-0123.scope/system.slice/containerd.service", "812", False),
+    ],
+    ids=["the system's service", "a container", "another pid namespace", "systemd in a container"],
+)
+def test_who_may_not_see_namespaces_goes_by_the_unit(cgroup: str, nspid: str, known: bool) -> None:
+    tools = {"systemctl": "#!/bin/sh\necho Id=containerd.service\necho LoadState=loaded\n"}
+    with open_folder() as root:
+        make_root(root, tools)
+        (root / "proc/812/ns").chmod(0)
+        (root / "proc/812/cgroup").write_text(f"0::{cgroup}\n")
+        (root / "proc/812/status").write_text("PPid:\t1\n" + ROOTS + f"NSpid:\t{nspid}\n")
+        assert own_containerd(as_nobody(root)) is known

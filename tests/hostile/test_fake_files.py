@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -72,8 +74,7 @@ def with_imports(root: Path, *patterns: str) -> None:
 def test_an_import_from_a_users_folder_is_named_and_not_read(tmp_path: Path) -> None:
     root = make_root(tmp_path, {"containerd": f'#!/bin/sh\necho "$@" >>{tmp_path}/asked\n'})
     (root / "home").mkdir()
-    (root / "home/theirs.toml").symlink_to("/etc/shadow")
-    (root / "etc/shadow").write_text(SECRET)
+    (root / "home/theirs.toml").symlink_to(secret(root))
     give(root / "home")
     with_imports(root, "/home/*.toml")
     host = looked_at(root)
@@ -111,6 +112,16 @@ def test_a_name_with_blanks_is_one_file_and_no_header(name: str, tmp_path: Path)
     assert not {"/etc/containerd/conf.d/x", "/etc/containerd/conf.d/a"} & set(host.files)
 
 
+def test_an_import_with_a_blank_is_one_path(tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    folder = root / "etc/containerd/site/my conf"
+    folder.mkdir(parents=True)
+    (folder / "a.toml").write_text("version = 2\n")
+    with_imports(root, "/etc/containerd/site/my conf/*.toml")
+    containerd = next(engine for engine in looked_at(root).runtimes if engine.name == "containerd")
+    assert containerd.imports == ("/etc/containerd/site/my conf/a.toml",)
+
+
 def test_imports_without_end_come_to_an_end(tmp_path: Path) -> None:
     root = make_root(tmp_path)
     with_imports(root, "/etc/containerd/chain/0.toml")
@@ -131,6 +142,7 @@ def rootless(root: Path, *flags: str) -> None:
     (folder / "comm").write_text("dockerd\n")
     (folder / "status").write_text(f"Name:\tdockerd\nPPid:\t77\nUid:\t{ids}\nGid:\t{ids}\n")
     (folder / "cmdline").write_text("\0".join(("dockerd", *flags, "")))
+    (folder / "environ").write_text("")
 
 
 def read_for_them(flag: str, prepare: str) -> FileFacts:
@@ -180,3 +192,31 @@ def test_a_users_docker_names_what_its_user_cannot_read(flag: str, prepare: str,
 def test_a_users_docker_has_its_own_file_read() -> None:
     file = read_for_them("/srv/daemon.json", "own")
     assert (file.text, file.mode, file.unread) == ('{"debug": true}', 0o600, None)
+
+
+def test_a_docker_in_a_user_namespace_names_roots_file() -> None:
+    """As rootlesskit starts it, with real namespaces."""
+    with open_folder() as folder, open_folder(NOBODY) as theirs:
+        path = secret(folder)
+        shutil.copyfile("/bin/sh", theirs / "dockerd")
+        (theirs / "dockerd").chmod(0o755)
+        leads = ("unshare", "--user", "--map-root-user", "--mount", str(theirs / "dockerd"), "-c", "echo; read line")
+        with subprocess.Popen(
+            (*leads, "dockerd", "--config-file", str(path)),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            user=NOBODY,
+            group=NOBODY,
+            extra_groups=[],
+            cwd="/",
+        ) as running:
+            assert running.stdin is not None
+            assert running.stdout is not None
+            if running.stdout.readline() != b"\n":
+                pytest.skip("this machine gives users no namespaces")
+            host = assemble(probe_here().stdout, "here")
+            running.stdin.close()
+    (engine,) = [engine for engine in host.runtimes if engine.pid == running.pid]
+    assert (engine.name, bool(engine.user), engine.config_path) == ("docker", True, str(path))
+    assert host.file(str(path)).unread == "permission denied"

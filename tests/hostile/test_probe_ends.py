@@ -1,0 +1,86 @@
+"""However the probe ends, nothing of it stays on the host."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from gpunode.facts.collect import probe_script
+from tests.facts.hosts import make_root
+from tests.hostile.users import needs_root, probe_here
+
+WAIT_S = 60
+PLACES = ("/run", "/dev/shm", "/tmp", "/var/tmp")
+
+
+def until(true: Callable[[], bool]) -> bool:
+    end = time.monotonic() + WAIT_S
+    while time.monotonic() < end:
+        if true():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def left(pid: int) -> list[Path]:
+    return [path for place in PLACES if (path := Path(place, f".gpunode-probe.{pid}")).exists()]
+
+
+@contextmanager
+def probing(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+    """A probe whose nvidia-smi runs until the file beside it is there."""
+    answer = tmp_path / "answer"
+    ends = f"i=0; while [ ! -e {answer} ] && [ $i -lt 1200 ]; do sleep 0.1; i=$((i+1)); done"
+    root = make_root(tmp_path / "root", {"nvidia-smi": f"#!/bin/sh\ntrap '' HUP INT TERM QUIT\n{ends}\necho late\n"})
+    environment = {**os.environ, "GPUNODE_ROOT": str(root), "GPUNODE_SMI_LIMIT_S": "120"}
+    with subprocess.Popen(
+        ("sh", "-s"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
+    ) as running:
+        try:
+            assert running.stdin is not None
+            running.stdin.write(probe_script().encode())
+            running.stdin.close()
+            assert until(lambda: any((path / "smi.pid").exists() for path in left(running.pid)))
+            yield running, answer
+        finally:
+            answer.touch()
+
+
+@pytest.mark.parametrize("name", ["HUP", "INT", "QUIT", "TERM", "PIPE"])
+def test_a_signal_leaves_nothing(name: str, tmp_path: Path) -> None:
+    with probing(tmp_path) as (running, _):
+        running.send_signal(signal.Signals[f"SIG{name}"])
+        assert until(lambda: running.poll() is not None)
+        assert left(running.pid) == []
+
+
+def test_a_reader_that_is_gone_leaves_nothing(tmp_path: Path) -> None:
+    with probing(tmp_path) as (running, answer):
+        assert running.stdout is not None
+        running.stdout.close()
+        answer.touch()
+        assert until(lambda: running.poll() is not None)
+        assert left(running.pid) == []
+
+
+@needs_root
+def test_what_a_killed_probe_left_goes_with_the_next_one() -> None:
+    old = Path("/run/.gpunode-probe.99999999")  # no pid is that large
+    young = Path("/run/.gpunode-probe.99999998")
+    try:
+        for path in (old, young):
+            path.mkdir()
+        os.utime(old, (0, 0))
+        assert probe_here().returncode == 0
+        assert (old.exists(), young.exists()) == (False, True)
+    finally:
+        for path in (old, young):
+            if path.exists():
+                path.rmdir()
