@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from gpunode.cli.streams import fill_closed_streams, why_unwritten
 from gpunode.errors import ExitCode, GpunodeError
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells say it
@@ -23,6 +24,7 @@ def run() -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line and answer its exit code. Prints; raises nothing that a person could have caused."""
     words = list(sys.argv[1:] if argv is None else argv)
+    fill_closed_streams()
     try:
         code = _version() if words in (["--version"], ["-V"]) else _verb(words)
         sys.stdout.flush()
@@ -37,7 +39,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return int(ExitCode.DONE)
     except Exception as error:
-        return _say_crash(error)
+        why = why_unwritten(error)
+        if why is None:
+            return _say_crash(error)
+        _say(f"gpunode: this cannot be printed: {why}")
+        return int(ExitCode.FAILED)
     return code
 
 

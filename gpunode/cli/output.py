@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 from gpunode.cli.options import OutputOptions
+from gpunode.cli.streams import why_unwritten
 from gpunode.errors import GpunodeError, UsageError
 from gpunode.render.door import cleaned, encodable
 from gpunode.render.style import Style, style_for
@@ -46,32 +47,31 @@ def deliver(text: str, options: OutputOptions) -> None:
     if options.output:
         write_whole(options.output, cleaned(text, painted=False), "--output")
     else:
-        encoding = (sys.stdout.encoding if sys.stdout else None) or "ascii"
+        encoding = sys.stdout.encoding or "ascii"
         whole = cleaned(text, painted=is_terminal() and style_for(sys.stdout).colour)
         to_stdout(encodable(whole if whole.endswith("\n") else whole + "\n", encoding).encode(encoding))
 
 
 def is_terminal() -> bool:
     """Whether a terminal reads stdout; a pipe gets a file's bytes as they are."""
-    return sys.stdout is not None and sys.stdout.isatty()
+    return sys.stdout.isatty()
 
 
 def to_stdout(data: bytes) -> None:
     """Raises GpunodeError where stdout is closed or full. A reader that has left (head, less) has seen enough."""
-    problem = "stdout is closed, so the result cannot be printed"
     try:
-        if sys.stdout is not None:
-            sys.stdout.flush()
-            sys.stdout.buffer.write(data)
-            sys.stdout.buffer.flush()
-            return
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
     except OSError as error:
-        problem = f"the result cannot be printed: {error.strerror}"
         # Python flushes stdout once more at exit, and that must not fail as well.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             return
-    raise GpunodeError(problem, evidence="what was asked for was done", remedy="--output FILE keeps the result")
+        problem = f"the result cannot be printed: {why_unwritten(error) or error.strerror}"
+        raise GpunodeError(
+            problem, evidence="what was asked for was done", remedy="--output FILE keeps the result"
+        ) from error
 
 
 def check_writable(options: OutputOptions) -> None:
