@@ -15,6 +15,7 @@ from gpunode.transport.answer import result
 from gpunode.transport.base import Completed
 from gpunode.transport.channel import Heard, converse
 from gpunode.transport.known_hosts import HostKey, Trust
+from gpunode.transport.revoked_keys import revoked
 from gpunode.transport.shell import Delivery, Feed, deliver, not_started
 from gpunode.transport.ssh_config import (
     DEFAULT_KEYS,
@@ -188,6 +189,8 @@ class Ssh:
     def _check_host_key(self, transport: paramiko.Transport, hop: Hop) -> None:
         remote = transport.get_remote_server_key()
         key = HostKey(remote.get_name(), remote.asbytes())
+        if hop.revoked_keys is not None and (line := revoked(hop.revoked_keys, key)):
+            raise ssh_errors.revoked_key(self.target, hop, key, (line,))
         name = known_hosts.host_name(hop.key_name, hop.port)
         verdict = known_hosts.load((*hop.user_known_hosts, *hop.system_known_hosts)).judge(name, key)
         if verdict.trust is Trust.UNKNOWN and self._options.accept_new and hop.user_known_hosts:

@@ -100,6 +100,7 @@ class Hop:
     user_known_hosts: tuple[Path, ...]
     system_known_hosts: tuple[Path, ...]
     connect_timeout_s: float
+    revoked_keys: Path | None = None  # RevokedHostKeys: keys that no host may show
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -133,6 +134,7 @@ def resolve(target: SshTarget, options: SshOptions, lookup: Lookup, *, jump: boo
         if options.known_hosts is not None
         else tuple(Path(w) for w in (_word(found, "globalknownhostsfile") or "/etc/ssh/ssh_known_hosts").split()),
         connect_timeout_s=options.connect_timeout_s or _number(found, "connecttimeout", 10),
+        revoked_keys=_revoked_keys(_word(found, "revokedhostkeys"), options),
     )
 
 
@@ -156,6 +158,11 @@ def _known_hosts(
     if words:
         return tuple(_expand(w, options) for w in words if w.lower() != "none")
     return tuple(options.folder / name for name in default)
+
+
+def _revoked_keys(word: str, options: SshOptions) -> Path | None:
+    """A token of ssh_config(5) that is not known here leaves a path that does not exist: every host is refused."""
+    return _expand(word, options) if word.lower() not in ("", "none") else None
 
 
 def _expand(word: str, options: SshOptions) -> Path:

@@ -64,7 +64,7 @@ def changed_key(target: str, hop: Hop, key: HostKey, known: Sequence[KnownKey]) 
 def revoked_key(target: str, hop: Hop, key: HostKey, known: Sequence[KnownKey]) -> TransportError:
     return TransportError(
         f"{target}: the host key{_of(target, hop)} is revoked",
-        evidence=f"{key.type} {key.fingerprint} is marked @revoked in {', '.join(k.where for k in known)}",
+        evidence=f"{key.type} {key.fingerprint} is listed as revoked in {', '.join(k.where for k in known)}",
         remedy="do not log in; give the host a new key at its console (ssh-keygen -A)",
     )
 

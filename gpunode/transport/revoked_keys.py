@@ -1,0 +1,79 @@
+"""RevokedHostKeys of ssh_config(5): keys that no host may show, whatever known_hosts says.
+
+As in OpenSSH (authfile.c, sshkey_check_revoked), a file that is missing, unreadable or not understood refuses every
+host: who wrote the line wants revoked keys refused, and we could not tell one.
+"""
+
+from __future__ import annotations
+
+import base64
+from functools import lru_cache
+from pathlib import Path
+
+from gpunode.errors import TransportError
+from gpunode.transport.known_hosts import HostKey, KnownKey
+
+SIZE_LIMIT_BYTES = 16 * 1024 * 1024  # 200,000 keys
+_KRL = b"SSHKRL\n\0"  # how OpenSSH's binary key revocation lists begin (PROTOCOL.krl)
+
+
+def revoked(path: Path, key: HostKey) -> KnownKey | None:
+    """The line that revokes `key`. Raises TransportError when the file cannot say."""
+    try:
+        found = path.stat()
+        number = _keys(path, found.st_mtime_ns, found.st_size).get(key.blob)
+    except OSError as error:
+        raise _refusal(path, error.strerror or str(error), "make it readable for you") from error
+    return None if number is None else KnownKey(key, f"{path}:{number}")
+
+
+@lru_cache(maxsize=8)
+def _keys(path: Path, _mtime_ns: int, size: int) -> dict[bytes, int]:
+    """Each key as it travels on the wire, and its line. Read once per content for all hosts of a fleet."""
+    if not path.is_file() or size > SIZE_LIMIT_BYTES:
+        raise _refusal(path, "it is no regular file, or a huge one", "name the file of revoked keys")
+    content = path.read_bytes()
+    if content.startswith(_KRL):
+        raise _refusal(
+            path,
+            "it is a binary key revocation list, which gpunode does not read",
+            "list the revoked public keys as text, one a line, which ssh reads as well",
+        )
+    keys = {}
+    for number, line in enumerate(content.splitlines(), 1):
+        words = line.split()
+        if words and not words[0].startswith(b"#"):
+            keys[_blob(words, path, number)] = number
+    return keys
+
+
+def _blob(words: list[bytes], path: Path, number: int) -> bytes:
+    """The key of a line `ssh-ed25519 AAAA... comment`."""
+    try:
+        blob = base64.b64decode(words[1], validate=True)
+    except (IndexError, ValueError):
+        blob = b""
+    fields = _fields(blob)
+    if len(fields) < 2 or fields[0] != words[0]:
+        raise _refusal(path, f"line {number} is no public key", "correct the line, or remove it")
+    return blob
+
+
+def _fields(blob: bytes) -> list[bytes]:
+    """The strings a key consists of, its type first (RFC 4251, section 5); none when it is not whole."""
+    fields, place = [], 0
+    while place < len(blob):
+        end = place + 4 + int.from_bytes(blob[place : place + 4], "big")
+        if end > len(blob) or place + 4 > len(blob):
+            return []
+        fields.append(blob[place + 4 : end])
+        place = end
+    return fields
+
+
+def _refusal(path: Path, why: str, remedy: str) -> TransportError:
+    return TransportError(
+        f"no host key is accepted while {path} cannot be read as RevokedHostKeys",
+        evidence=f"{why}; ssh refuses every host then, too",
+        remedy=f"{remedy}, or correct RevokedHostKeys in ~/.ssh/config",
+    )
