@@ -15,7 +15,8 @@ from gpunode.apply.lock import Owner
 from gpunode.catalog.load import load_catalog
 from gpunode.cli.hosts import Host, on_each
 from gpunode.cli.options import HostOptions, OutputOptions
-from gpunode.cli.output import progress_style, write_whole
+from gpunode.cli.outfile import write_whole
+from gpunode.cli.output import progress_style
 from gpunode.cli.runlog import RunLog, new_run_id, now, state_home
 from gpunode.cli.say import say
 from gpunode.converge import converge

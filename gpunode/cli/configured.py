@@ -11,7 +11,7 @@ from gpunode.cli import localfile
 from gpunode.cli.localfile import Before
 from gpunode.cli.onefile import Disk, OneFile, Where, plan_one
 from gpunode.cli.options import OutputOptions
-from gpunode.cli.output import check_writable, chosen_format, deliver, is_terminal, to_stdout, write_whole
+from gpunode.cli.output import chosen_format, deliver, is_terminal, to_file, to_stdout
 from gpunode.cli.runtime import TOOLKIT
 from gpunode.cli.say import say
 from gpunode.errors import ExitCode, GpunodeError, UsageError
@@ -44,7 +44,6 @@ class Wish:
 def run(wish: Wish, output: OutputOptions) -> int:
     """Raises UsageError, UnsupportedHost, ConfigFileError and Drift; in each case no file was changed."""
     form = chosen_format(output)
-    check_writable(output)
     planned = _toolkit(wish) if wish.runtime == TOOLKIT else _engine(wish)
     backups = {} if wish.dry_run else _write(planned, wish.backup)
     if form != "text":
@@ -187,7 +186,7 @@ def _print_exactly(planned: OneFile, output: OutputOptions) -> None:
     if len(edits) > 1:
         text = "\n".join(f"==> {edit.path} <==\n{edit.after}" for edit in edits)
     if output.output:
-        write_whole(output.output, text, "--output")
+        to_file(output.output, text, "--output")
         return
     if is_terminal():
         deliver(text, output)

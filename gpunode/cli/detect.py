@@ -35,6 +35,7 @@ def detect(
     ] = False,
 ) -> int:
     from gpunode.cli.hosts import open_hosts
+    from gpunode.cli.outfile import check
     from gpunode.cli.output import chosen_format, result_style
     from gpunode.cli.result import finish, look_at
     from gpunode.errors import UsageError
@@ -43,20 +44,24 @@ def detect(
     with open_hosts(hosts) as named:
         if record and len(named) > 1:
             raise UsageError("--record takes one host", remedy="name one host with --ssh")
+        if record:
+            check(record, "--record")
         report = look_at(named, hosts, output, lambda host: observed(host, record, mask_host=mask_host))
         return finish("detect", report, output, lambda report: _text(report, result_style(output)))
 
 
 def observed(host: Host, record: Path | None = None, *, mask_host: bool = False) -> HostOutcome:
     """One host's facts; saved as well when `record` is given."""
+    from gpunode.cli.output import to_file
     from gpunode.errors import ExitCode
-    from gpunode.facts.collect import assemble, probe, save_recording
+    from gpunode.facts.collect import assemble, probe
+    from gpunode.facts.recordings import masked
     from gpunode.model.report import HostOutcome
 
     stream = probe(host.transport)
     facts = assemble(stream, str(host))
     if record:
-        save_recording(stream, record, mask_host=mask_host)
+        to_file(record, masked(stream, mask_host=mask_host).decode("utf-8", "surrogateescape"), "--record")
     return HostOutcome(str(host), ExitCode.DONE, facts=facts)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from pathlib import Path
 
+from gpunode.cli import outfile
 from gpunode.cli.options import OutputOptions
 from gpunode.cli.streams import why_unwritten
 from gpunode.errors import GpunodeError, UsageError
@@ -17,7 +17,7 @@ FORMATS = ("text", "json", "jsonl")
 
 
 def chosen_format(options: OutputOptions) -> str:
-    """One of FORMATS. Raises UsageError."""
+    """One of FORMATS. Raises UsageError, also where --output could not be written afterwards: nothing was done yet."""
     chosen = "json" if options.json and options.format == "text" else options.format
     if chosen not in FORMATS:
         raise UsageError(
@@ -25,6 +25,8 @@ def chosen_format(options: OutputOptions) -> str:
             evidence=f"the formats are {', '.join(FORMATS)}",
             remedy="choose one of them with --format",
         )
+    if options.output:
+        outfile.check(options.output, "--output")
     return chosen
 
 
@@ -45,11 +47,19 @@ def verbosity(options: OutputOptions) -> int:
 def deliver(text: str, options: OutputOptions) -> None:
     """The result to stdout or to --output, cleaned: JSON has its own escapes and is the same afterwards."""
     if options.output:
-        write_whole(options.output, cleaned(text, painted=False), "--output")
+        to_file(options.output, cleaned(text, painted=False), "--output")
     else:
         encoding = sys.stdout.encoding or "ascii"
         whole = cleaned(text, painted=is_terminal() and style_for(sys.stdout).colour)
         to_stdout(encodable(whole if whole.endswith("\n") else whole + "\n", encoding).encode(encoding))
+
+
+def to_file(path: Path, text: str, flag: str) -> None:
+    """`text` to a file of the person's; the names of stdout mean stdout, as they do for a shell."""
+    if outfile.is_stdout(path):
+        to_stdout((text if text.endswith("\n") else text + "\n").encode("utf-8", "surrogateescape"))
+    else:
+        outfile.write_whole(path, text, flag)
 
 
 def is_terminal() -> bool:
@@ -72,33 +82,3 @@ def to_stdout(data: bytes) -> None:
         raise GpunodeError(
             problem, evidence="what was asked for was done", remedy="--output FILE keeps the result"
         ) from error
-
-
-def check_writable(options: OutputOptions) -> None:
-    """Raises UsageError before anything is done, where --output could not be written afterwards."""
-    if options.output and not os.access(options.output.parent, os.W_OK | os.X_OK):
-        why = OSError(0, "its folder is not there, or is not yours to write to")
-        raise _unwritable(options.output, "--output", why)
-
-
-def write_whole(path: Path, text: str, flag: str) -> None:
-    """`text` into `path`: the old file or the whole new one. Mode 0600, since it describes hosts. Raises UsageError."""
-    try:
-        handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except OSError as error:
-        raise _unwritable(path, flag, error) from error
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", errors="surrogateescape") as file:
-            file.write(text if text.endswith("\n") else text + "\n")
-        os.replace(beside, path)
-    except OSError as error:
-        Path(beside).unlink(missing_ok=True)
-        raise _unwritable(path, flag, error) from error
-
-
-def _unwritable(path: Path, flag: str, error: OSError) -> UsageError:
-    return UsageError(
-        f"{flag} {path} cannot be written",
-        evidence=error.strerror or str(error),
-        remedy="name a file in a folder of yours",
-    )

@@ -37,7 +37,8 @@ def plan(
     ] = False,
 ) -> int:
     from gpunode.cli.hosts import open_hosts
-    from gpunode.cli.output import chosen_format, result_style, write_whole
+    from gpunode.cli.outfile import check
+    from gpunode.cli.output import chosen_format, result_style, to_file
     from gpunode.cli.result import finish, look_at
     from gpunode.cli.wanted import wanted_spec
     from gpunode.errors import UsageError
@@ -48,9 +49,11 @@ def plan(
     with open_hosts(hosts) as named:
         if save and len(named) > 1:
             raise UsageError("--save takes one host", remedy="name one host with --ssh")
+        if save:
+            check(save, "--save")
         report = look_at(named, hosts, output, lambda host: planned(host, spec))
         if save and report.hosts[0].plan:
-            write_whole(save, plan_to_json(report.hosts[0].plan), "--save")
+            to_file(save, plan_to_json(report.hosts[0].plan), "--save")
         return finish("plan", report, output, lambda report: plans_of(report, result_style(output), explain=explain))
 
 

@@ -52,7 +52,7 @@ class RunLog:
         path = self.folder / f"{re.sub(r'[^A-Za-z0-9._@-]', '_', target).lstrip('.') or '_'}.jsonl"
         with self._lock:
             try:
-                handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+                handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
                 with os.fdopen(handle, "a", encoding="utf-8", errors="surrogateescape") as file:
                     file.write(line)
             except OSError as error:

@@ -19,7 +19,6 @@ from gpunode.facts.packages import parse_packages
 from gpunode.facts.pci import parse_pci
 from gpunode.facts.processes import parse_processes
 from gpunode.facts.recordings import load_recording as load_recording
-from gpunode.facts.recordings import save_recording as save_recording
 from gpunode.facts.release import Identity, parse_identity, parse_os
 from gpunode.facts.runtimes import Units, parse_runtimes
 from gpunode.facts.security import parse_security

@@ -25,22 +25,6 @@ _NO_NAMES = ("", "-", "localhost", "host", "debian", "ubuntu", "linux", "nvidia"
 Edit = Callable[[str], str]
 
 
-def save_recording(stream: bytes, path: Path, *, mask_host: bool) -> None:
-    """Write the stream to `path` (a folder gets facts.txt) with secrets masked, with `mask_host` also its names.
-
-    Raises UsageError when it cannot be written, TransportError when the stream is not whole.
-    """
-    target = path / "facts.txt" if path.is_dir() else path
-    text = masked(stream, mask_host=mask_host)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(text)
-    except OSError as fault:
-        raise UsageError(
-            f"the recording cannot be written to {target}", evidence=str(fault), remedy="name another place"
-        ) from fault
-
-
 def load_recording(path: Path) -> bytes:
     """The stream in a file, or in a folder's facts.txt. Raises UsageError when there is none, or it is not whole."""
     target = path / "facts.txt" if path.is_dir() else path
