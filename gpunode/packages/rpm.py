@@ -39,13 +39,16 @@ def patient(*argv: str) -> tuple[str, ...]:
 
 def trust(keyring: str) -> Run:
     """rpm's own key store, for gpgcheck; the file was verified before."""
-    return Run(("rpm", "--import", keyring))
+    return _keys("trust", keyring, f"rpm --import {keyring}")
 
 
 def distrust(keyring: str) -> Run:
     """Erase the file's keys again, as far as they came into rpm's store after the file was written."""
-    says = f"rpm --erase the keys of {keyring}"
-    return Run(("sh", "-s", "--", keyring), env=ENV, stdin=scripts.text("rpm-distrust.sh"), says=says)
+    return _keys("distrust", keyring, f"rpm --erase the keys of {keyring}")
+
+
+def _keys(verb: str, keyring: str, says: str) -> Run:
+    return Run(("sh", "-s", "--", verb, keyring), env=ENV, stdin=scripts.text("rpm-keys.sh"), says=says)
 
 
 def repair() -> Run:

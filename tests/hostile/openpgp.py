@@ -23,7 +23,18 @@ def packet(tag: int, body: bytes) -> bytes:
 def armored(binary: bytes) -> bytes:
     lines = base64.encodebytes(binary).replace(b"\n", b"")
     wrapped = b"\n".join(lines[at : at + 64] for at in range(0, len(lines), 64))
-    return b"-----BEGIN PGP PUBLIC KEY BLOCK-----\n\n" + wrapped + b"\n-----END PGP PUBLIC KEY BLOCK-----\n"
+    check = b"=" + base64.b64encode(_crc24(binary).to_bytes(3, "big"))  # without it gpg 2.2 loses the last packets
+    return b"-----BEGIN PGP PUBLIC KEY BLOCK-----\n\n%s\n%s\n-----END PGP PUBLIC KEY BLOCK-----\n" % (wrapped, check)
+
+
+def _crc24(data: bytes) -> int:
+    """RFC 4880, 6.1."""
+    crc = 0xB704CE
+    for byte in data:
+        crc ^= byte << 16
+        for _ in range(8):
+            crc = crc << 1 ^ (0x1864CFB if crc & 0x800000 else 0)
+    return crc
 
 
 @dataclass(frozen=True)
