@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from gpunode.advice import named
 from gpunode.apply.journal import Journal
 from gpunode.apply.shell import SHORT_S, STATE, Host, script_text, shell_line, spoken
 from gpunode.errors import StepFailed, TransportError
@@ -95,7 +96,7 @@ def _numbers(run_id: str, word: str, rest: str) -> tuple[int | None, int]:
         raise StepFailed(
             f"the host's answer about {run_id} makes no sense",
             evidence=f"it said {f'{word} {rest}'[:120]!r}",
-            remedy=f"see {STATE}/runs/{run_id} on the host (a full disk?), then run gpunode setup again",
+            remedy=f"see {named(f'{STATE}/runs/{run_id}')} on the host (a full disk?), then run gpunode setup again",
         )
     return numbers[0], numbers[-1] or 0
 

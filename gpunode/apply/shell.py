@@ -60,8 +60,10 @@ _ADVICE = {
     "No space left": "free some space on that file system, then run gpunode setup again",
     "Disk quota": "raise the quota on that file system, then run gpunode setup again",
     "Read-only file system": "mount it read-write (mount -o remount,rw), then run gpunode setup again",
-    "Operation not permitted": "lsattr shows whether the file or folder is immutable; chattr -i releases it",
-    "which is missing": "make the file that the link points to, or remove the link, then run gpunode setup again",
+    "Operation not permitted": "lsattr -d of the file and of its folder shows i (immutable) or a (append only); "
+    "chattr -i (or -a) takes it off, then run gpunode setup again",
+    "which is missing": "let its owner remove the link, or lead it to a file that is there; "
+    "then run gpunode setup again",
     "Permission denied": "run gpunode as root, or with sudo on the host",
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpunode.advice import typed
 from gpunode.checks import needs
 from gpunode.checks.ctk import CONFIG
 from gpunode.checks.registry import Context, check
@@ -78,7 +79,7 @@ def cdi_duplicate(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"{len(kinds)} CDI specifications define nvidia.com/gpu",
         evidence=listing(kinds),
-        remedy=f"rm {etc[0]} when nvidia-cdi-refresh writes the other; keep one",
+        remedy=f"{typed('rm', etc[0])} when nvidia-cdi-refresh writes the other; keep one",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpunode.advice import typed
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
 from gpunode.checks.words import active_lines, listing, numbers, setting
@@ -132,7 +133,7 @@ def _config_finding(summary: str, key: str, found: tuple[int, str], better: str)
     return Finding(
         summary,
         evidence=f"{CONFIG}:{found[0]} {key} = {found[1]}",
-        remedy=f"nvidia-ctk config --in-place --set {table}={better}",
+        remedy=f"{typed('nvidia-ctk', 'config', '--in-place', '--set', f'{table}={better}')}",
     )
 
 
@@ -153,7 +154,7 @@ def legacy_packages(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"{listing(old)} is still installed",
         evidence=listing(f"{n} {host.packages.installed[n].version}" for n in old),
-        remedy=f"{SETUP}; then {'apt-get purge' if host.packages.manager == 'apt' else 'dnf remove'} {' '.join(old)}",
+        remedy=f"{SETUP}; then {'apt-get purge' if host.packages.manager == 'apt' else 'dnf remove'} {typed(*old)}",
         fix="toolkit",
     )
 
@@ -178,6 +179,6 @@ def repo(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         "the repository nvidia-docker has ended",
         evidence=f"{path}:{number} {line}",
-        remedy=f"rm {path}; {SETUP} adds libnvidia-container",
+        remedy=f"{typed('rm', path)}; {SETUP} adds libnvidia-container",
         fix="toolkit",
     )

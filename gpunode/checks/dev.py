@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from gpunode.advice import typed
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
 from gpunode.checks.words import listing, numbers, setting
@@ -47,7 +48,7 @@ def nodes(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"{listing(d.path for d in odd)} is not NVIDIA's device",
         evidence=f"{odd[0].path} has major {odd[0].major}, nvidia has {NVIDIA_MAJOR}",
-        remedy=f"rm {odd[0].path}; {remedy}",
+        remedy=f"{typed('rm', odd[0].path)}; {remedy}",
     )
 
 
@@ -102,7 +103,7 @@ def modes(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"{listing(d.path for d in closed)} is not open to everybody",
         evidence=f"{first.path} has mode {first.mode:04o}, DeviceFileMode is {decided or 'not set'}",
-        remedy=f"chmod 0666 {first.path}; "
+        remedy=f"{typed('chmod', '0666', first.path)}; "
         "options nvidia NVreg_DeviceFileMode=0666 in /etc/modprobe.d/nvidia.conf keeps it",
         severity=Severity.WARNING if first.mode & 0o060 == 0o060 else None,
     )

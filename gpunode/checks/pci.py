@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpunode.advice import named
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
 from gpunode.checks.words import listing
@@ -78,7 +79,8 @@ def count_vs_driver(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"{len(wanted)} GPUs on the bus, the driver has {len(wanted) - len(lost)}",
         evidence=f"not in {source}: {listing(lost)}",
-        remedy=f"journalctl -k -b | grep -e NVRM -e {lost[0]}; reboot once, and inspect the card when it stays away",
+        remedy=f"journalctl -k -b | grep -e NVRM -e {named(lost[0])}; "
+        "reboot once, and inspect the card when it stays away",
     )
 
 
@@ -232,7 +234,7 @@ def runtime_pm(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"{listing(asleep)} is suspended",
         evidence=f"{SYSFS}/{asleep[0]}/power/runtime_status is suspended",
-        remedy=f"systemctl enable --now nvidia-persistenced; echo on > {SYSFS}/{asleep[0]}/power/control",
+        remedy=f"systemctl enable --now nvidia-persistenced; echo on > {named(f'{SYSFS}/{asleep[0]}/power/control')}",
     )
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
-
+from gpunode.advice import named, typed
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.runtimes.carriers import carriers
 from gpunode.runtimes.registry import engine
@@ -32,16 +31,18 @@ def reachable(host: HostFacts, facts: RuntimeFacts, *, restart: bool) -> bool:
 
 
 def by_hand(host: HostFacts, facts: RuntimeFacts) -> str:
-    """The words to type for a daemon that nobody would start again."""
+    """The words to type for a daemon that nobody would start again. Not for root where the binary is a user's own."""
     if any(row.name == facts.name for row in carriers()):
         # Its containerd is its child: that one is not to be started by itself.
         return f"{facts.name} must be stopped and started again by whoever started it"
+    if facts.user:
+        return f"{facts.label} must be started anew by {named(facts.user)}, who started it"
     binary = facts.binary or facts.unit.removesuffix(".service")
     # Not by name: dockerd has a containerd of its own.
-    stop = f"kill {facts.pid}" if facts.pid else f"stop {binary.rsplit('/', 1)[-1]}"
+    stop = f"kill {facts.pid}" if facts.pid else f"stop {named(binary.rsplit('/', 1)[-1])}"
     keeps = {"containerd": "its containers keep running", "docker": "its containers stop unless live-restore is on"}
     said = f" ({keeps[facts.name]})" if facts.name in keeps else ""
-    again = shlex.join((binary, *facts.flags))
+    again = typed(binary, *facts.flags)
     return (
         f"{facts.name} must be started anew by whoever started it, since nothing on {host.hostname or 'this host'} "
         f"does{said}: {stop}; {again} &"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from gpunode.advice import named as quoted
 from gpunode.errors import UnsupportedHost
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.spec import Spec, ToolkitConfig
@@ -27,7 +28,7 @@ def named(host: HostFacts, name: str) -> tuple[RuntimeFacts, ...]:
     raise UnsupportedHost(
         f"{host.target} has {len(users)} dockers, each a user's own",
         evidence=f"they are {', '.join(labels)}",
-        remedy=f"name the one, or all of them: --runtime {','.join(labels)}",
+        remedy=f"name the one, or all of them: --runtime {quoted(','.join(labels))}",
     )
 
 
@@ -59,7 +60,7 @@ def restart_words(facts: RuntimeFacts) -> str:
         return ""
     return (
         f"{facts.label} made its copy of /etc before {FOLDER} was there, and sees it once it is started again. "
-        f"As {facts.user}: systemctl --user restart docker   (its containers stop unless live-restore is on)"
+        f"As {quoted(facts.user)}: systemctl --user restart docker   (its containers stop unless live-restore is on)"
     )
 
 

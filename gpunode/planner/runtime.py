@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from gpunode.advice import named as quoted
 from gpunode.errors import UnsupportedHost
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.plan import Action, Kept, PutFile, Step
@@ -53,8 +54,9 @@ def _chosen(host: HostFacts, spec: Spec) -> tuple[RuntimeFacts, ...]:
 def _first(name: str) -> str:
     kind, _, user = name.partition("@")
     if kind == "docker" and user:
-        return f"let {user} start it (systemctl --user start docker), since a docker without root is seen while it runs"
-    return f"install {name}"
+        seen = "since a docker without root is seen while it runs"
+        return f"let {quoted(user)} start it (systemctl --user start docker), {seen}"
+    return f"install {quoted(name)}"
 
 
 def _outcomes(host: HostFacts, spec: Spec, found: Sequence[RuntimeFacts]) -> list[Outcome]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gpunode.advice import typed
 from gpunode.catalog.load import Catalog
 from gpunode.model.facts import HostFacts, ServiceFacts
 from gpunode.model.past import Past, goes_with_packages
@@ -118,7 +119,7 @@ def _file_steps(host: HostFacts, past: Past) -> tuple[list[Step], list[Kept]]:
     for name in dict.fromkeys(file.step for file in reversed(files)):
         found = [way_back(file) for file in files if file.step == name]
         after = _afterwards(host, name, [file.path for file in files if file.step == name])
-        told = "".join(f", then {' '.join(run.argv)}" for run in after)
+        told = "".join(f", then {typed(*run.argv)}" for run in after)
         left += [Kept(kept.id, kept.text + told) for kept in only_left(found)]
         if backs := only_backs(found):
             steps.append(_file_step(name, backs, after))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from posixpath import dirname
 
+from gpunode.advice import by_user, named, typed
 from gpunode.errors import ConfigFileError
 from gpunode.model.past import ABSENT, PastFile
 from gpunode.model.plan import Action, Kept, PutFile, RemoveFile, Run
@@ -105,12 +106,22 @@ def _reason(file: PastFile) -> str:
 
 
 def words_to_type(file: PastFile) -> str:
-    """What brings the file back by hand, whoever wrote to it since."""
+    """What brings the file back by hand, whoever wrote to it since.
+
+    Never `cp` or `rm` with root's rights by a path that is a user's to change, or that has become a link: root would
+    write, or remove, what the link leads to.
+    """
+    path, kept = named(file.path), named(file.backup)
+    user = file.hands or (file.owner if file.owner.partition(":")[0] != "0" else "")
     if file.before == ABSENT:
-        return f"rm {file.path} removes it"
+        return f"{by_user(user, 'rm', file.path)} removes it"
     if file.old is None:
-        return "edit it by hand"
-    return f"cp {file.backup} {file.path} brings the old one back"
+        return f"edit it by hand as user {user.partition(':')[0]}" if user else "edit it by hand"
+    if user:
+        return f"its old bytes are in {kept}: let user {user.partition(':')[0]} put them into {path}, and not root"
+    if file.now.symlink:
+        return f"it is a link to {named(file.now.symlink)} now: see whose that is first; its old bytes are in {kept}"
+    return f"{typed('cp', file.backup, file.path)} brings the old one back"
 
 
 def only_backs(found: Sequence[Back | Kept | None]) -> tuple[Back, ...]:

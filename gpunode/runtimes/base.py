@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from gpunode.advice import named
 from gpunode.errors import ConfigFileError
 from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
 from gpunode.model.plan import Action, Run
@@ -71,10 +72,10 @@ def _unread_remedy(path: str, why: str) -> str:
     if "denied" in why:
         return "run gpunode as root (sudo)"
     if "which is missing" in why:
-        return f"make the file that the link points to, or remove {path}, and run gpunode again"
+        return f"let its owner remove the link {named(path)}, or lead it to a file that is there; run gpunode again"
     if why == "it is a folder":
-        return f"name the file in {path}, or move the folder away, and run gpunode again"
-    return f"make {path} a regular file with the engine's settings, or move it away, and run gpunode again"
+        return f"name the file in {named(path)}, or move the folder away, and run gpunode again"
+    return f"make {named(path)} a regular file with the engine's settings, or move it away, and run gpunode again"
 
 
 class Runtime(Protocol):

@@ -7,6 +7,7 @@ import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from gpunode.advice import named
 from gpunode.errors import ConfigFileError, UnsupportedHost, UsageError
 from gpunode.model.spec import RuntimeSpec
 from gpunode.runtimes import tomltext
@@ -122,7 +123,7 @@ def _target(files: Files, want: RuntimeSpec, version: int) -> str:
                 f"containerd {files.daemon or 'of an unknown version'} gets no drop-in",
                 evidence="1.x replaces the CRI section of its config.toml by that of an imported file, sandbox image, "
                 "registries and all; 2.0 and later merge the two",
-                remedy=f"leave --drop-in out: {target} is edited in place",
+                remedy=f"leave --drop-in out: {named(target)} is edited in place",
             )
         return target
     engines = {path: _engine(files, path, version) for path in order}
@@ -153,7 +154,7 @@ def _drop_in(files: Files, want: RuntimeSpec) -> str | None:
         raise UsageError(
             f"--drop-in {path!r} is not a file for a drop-in",
             evidence=f"it wants an absolute path that ends in .toml and is not {files.root} itself",
-            remedy=f"leave it out for {DROP_IN} beside it, or say none to edit {files.root} in place",
+            remedy=f"leave it out for {DROP_IN} beside it, or say none to edit {named(files.root)} in place",
         )
     return path
 

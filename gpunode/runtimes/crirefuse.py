@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from gpunode.advice import named
 from gpunode.errors import ConfigFileError
 from gpunode.model.spec import RuntimeSpec
 from gpunode.runtimes.criconfig import CRI_PLUGINS, OLD_SHIM_KEYS, RUNC_TYPE, containerd_section, section
@@ -43,7 +44,7 @@ def refuse(files: Files, want: RuntimeSpec, running: Plain) -> None:
             f"{path}:{line}: {problem}",
             evidence="containerd runs with it and its CRI plugin does not load, so a restart would take the kubelet's "
             "pods away; the file was not touched",
-            remedy=f"correct {path} at that place, and run gpunode again",
+            remedy=f"correct {named(path)} at that place, and run gpunode again",
         )
 
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gpunode.advice import named
 from gpunode.errors import ConfigFileError
 from gpunode.model.facts import FileFacts
 from gpunode.model.spec import TOOLKIT_SETTINGS, ToolkitConfig
@@ -41,7 +42,7 @@ def rewrite(file: FileFacts, want: ToolkitConfig) -> Rewrite:
         raise ConfigFileError(
             fault.problem,
             evidence="the file was not touched",
-            remedy=f"correct {file.path} there; nvidia-ctk config default prints a sane one",
+            remedy=f"correct {named(file.path)} there; nvidia-ctk config default prints a sane one",
         ) from None
     said = tuple(_said(*change) for change in changes)
     return Rewrite((Edit(file.path, file.text, after),), said, tuple(_notes(want)))

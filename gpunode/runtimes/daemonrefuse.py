@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gpunode.advice import typed
 from gpunode.errors import ConfigFileError, UnsupportedHost
 from gpunode.model.facts import RuntimeFacts
 from gpunode.model.spec import RuntimeSpec
@@ -30,7 +31,8 @@ def refuse(engine: RuntimeFacts, want: RuntimeSpec, text: str, config: Mapping[s
         raise ConfigFileError(
             f"{path}:{where}: {problem}",
             evidence=f"{evidence}; the file was not touched",
-            remedy=f"correct it; dockerd --validate --config-file {path} judges most of it (docker 23 and later)",
+            remedy=f"correct it; {typed('dockerd', '--validate', '--config-file', path)} judges most of it "
+            "(docker 23 and later)",
         )
     _refuse_shim(engine, str(config.get("default-runtime")))
     broken = re.search("[\udc80-\udcff]", text)

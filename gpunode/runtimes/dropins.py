@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from posixpath import basename, dirname
 
+from gpunode.advice import named
 from gpunode.errors import ConfigFileError
 from gpunode.model.facts import FileFacts, HostFacts
 from gpunode.runtimes import tomltext
@@ -32,7 +33,7 @@ def load(file: FileFacts, tool: str) -> Plain:
         raise ConfigFileError(
             fault.problem,
             evidence=f"{tool} does not take it either; no file was touched",
-            remedy=f"correct {file.path} at that place, or move it away, and run gpunode again",
+            remedy=f"correct {named(file.path)} at that place, or move it away, and run gpunode again",
         ) from None
 
 

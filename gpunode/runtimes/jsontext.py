@@ -10,6 +10,7 @@ from json.decoder import scanstring  # type: ignore[attr-defined]  # C scanner w
 from typing import Any
 
 from gpunode import foreign
+from gpunode.advice import named
 from gpunode.errors import ConfigFileError
 from gpunode.foreign import NotRead, StandsTwice
 
@@ -215,5 +216,5 @@ def fault(path: str, text: str, at: int, what: str) -> ConfigFileError:
     return ConfigFileError(
         f"{where}: {what}",
         evidence="the file was not touched",
-        remedy=f"correct {path} at that place, or move it away, and run gpunode again",
+        remedy=f"correct {named(path)} at that place, or move it away, and run gpunode again",
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from posixpath import dirname
 
+from gpunode.advice import named
 from gpunode.errors import ConfigFileError
 from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
 from gpunode.model.plan import Action, Run
@@ -79,7 +80,7 @@ def _drop_in(host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec, main: Fil
         raise ConfigFileError(
             f"{path} is in version {said}, and k0s writes version {version}",
             evidence="k0s merges files of one version; the file was not touched",
-            remedy=f"write {path} as version {version}, or remove it, and run gpunode again",
+            remedy=f"write {named(path)} as version {named(str(version))}, or remove it, and run gpunode again",
         )
     # k0s merges into containerd's own defaults, where runc is.
     rewrite = carriers.with_handler(host, engine, want, file, version, keep_runc=False)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from posixpath import basename, dirname
 
+from gpunode.advice import named
 from gpunode.errors import ConfigFileError, UnsupportedHost
 from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
 from gpunode.model.plan import Action, Run
@@ -102,7 +103,7 @@ def default_runtime(path: str, text: str) -> str | None:
     raise ConfigFileError(
         f"{path}: {KEY} is {'set more than once' if found else 'not a line of its own at the margin'}",
         evidence="gpunode reads it as `default-runtime: NAME`, once; the file was not touched",
-        remedy=f"write it as one such line, or take it out of {path}, and run gpunode again",
+        remedy=f"write it as one such line, or take it out of {named(path)}, and run gpunode again",
     )
 
 
@@ -177,8 +178,8 @@ def _template_note(host: HostFacts, engine: RuntimeFacts) -> tuple[str, ...]:
     raise UnsupportedHost(
         f"{file.path} is a whole template, so {engine.name} would not write its default runtime into config.toml",
         evidence='it has no {{ template "base" . }}: nothing of what config.yaml says about runtimes gets through',
-        remedy=f'begin {file.path} with {{{{ template "base" . }}}}, keep below it only the tables that the base does '
-        "not have (a table that stands twice keeps containerd from starting), and run gpunode again",
+        remedy=f'begin {named(file.path)} with {{{{ template "base" . }}}}, keep below it only the tables that the '
+        "base does not have (a table that stands twice keeps containerd from starting), and run gpunode again",
     )
 
 

@@ -16,6 +16,7 @@ from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import Comment, InlineTable, Item, Null, String, Table, Whitespace
 
 from gpunode import foreign
+from gpunode.advice import named, typed
 from gpunode.errors import ConfigFileError
 from gpunode.foreign import NotRead
 from gpunode.runtimes.tomlscan import BOM, statements
@@ -55,7 +56,8 @@ def rewrite(path: str, text: str, want: Plain, subtree: tuple[str, ...]) -> str:
     raise ConfigFileError(
         f"{path} is written in a way that cannot be edited safely",
         evidence="every edit tried read back as something else than what was wanted; the file was not touched",
-        remedy=f"write the tables below [{'.'.join(subtree[:2])}] as ordinary [tables], or add the runtime by hand",
+        remedy=f"write the tables below [{named('.'.join(subtree[:2]))}] as ordinary [tables], "
+        "or add the runtime by hand",
     )
 
 
@@ -194,5 +196,6 @@ def _fault(path: str, where: str, what: str) -> ConfigFileError:
     return ConfigFileError(
         f"{path}:{where}: {what}",
         evidence="the file was not touched",
-        remedy=f"correct {path} at that place (containerd --config {path} config dump names it too)",
+        remedy=f"correct {named(path)} at that place "
+        f"({typed('containerd', '--config', path, 'config', 'dump')} names it too)",
     )

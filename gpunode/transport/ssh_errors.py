@@ -6,6 +6,7 @@ import errno
 import socket
 from collections.abc import Iterable, Sequence
 
+from gpunode.advice import named, typed
 from gpunode.errors import TransportError
 from gpunode.transport.known_hosts import HostKey, KnownKey, Verdict
 from gpunode.transport.ssh_config import Hop
@@ -23,7 +24,7 @@ def cannot_connect(target: str, hop: Hop, error: OSError) -> TransportError:
     elif error.errno in (errno.EHOSTUNREACH, errno.ENETUNREACH):
         problem, remedy = "is not reachable from here", "check the route, or go through another host with --jump"
     else:
-        problem, remedy = "cannot be connected to", f"try `ssh -p {hop.port} {hop.user}@{hop.host}` from here"
+        problem, remedy = "cannot be connected to", f"try `{_ssh(hop)}` from here"
     return TransportError(f"{_lead(target, hop)} {problem}", evidence=str(error), remedy=remedy)
 
 
@@ -31,8 +32,7 @@ def not_ssh(target: str, hop: Hop, error: Exception) -> TransportError:
     return TransportError(
         f"{_lead(target, hop)} accepts the connection, but no SSH session came about",
         evidence=str(error) or type(error).__name__,
-        remedy=f"try `ssh -v -p {hop.port} {hop.user}@{hop.host}` from here; "
-        "a busy sshd (MaxStartups) needs fewer --forks",
+        remedy=f"try `{_ssh(hop, '-v')}` from here; a busy sshd (MaxStartups) needs fewer --forks",
     )
 
 
@@ -46,7 +46,7 @@ def unknown_key(target: str, hop: Hop, key: HostKey, verdict: Verdict) -> Transp
         f"{target}: the host key{_of(target, hop)} is not known",
         evidence=f"it shows {key.type} {key.fingerprint}{note}",
         remedy=f"compare the fingerprint with the host's own (ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub there), then "
-        f"accept it with `ssh -p {hop.port} {hop.user}@{hop.host}` or with --host-key accept-new",
+        f"accept it with `{_ssh(hop)}` or with --host-key accept-new",
     )
 
 
@@ -75,8 +75,8 @@ def login_refused(target: str, hop: Hop, tried: Iterable[str], skipped: Iterable
     return TransportError(
         f"{_lead(target, hop)} refuses the login of {hop.user}",
         evidence=f"tried {attempts}{left}; {why}",
-        remedy=f"put your public key into {hop.user}'s ~/.ssh/authorized_keys there, or choose another with --identity "
-        "or --user; a key with a passphrase is used through ssh-agent (ssh-add)",
+        remedy=f"put your public key into {named(hop.user)}'s ~/.ssh/authorized_keys there, or choose another with "
+        "--identity or --user; a key with a passphrase is used through ssh-agent (ssh-add)",
     )
 
 
@@ -115,3 +115,7 @@ def _of(target: str, hop: Hop) -> str:
     """ " of 10.0.0.7:22", or nothing."""
     place = _place(target, hop)
     return f" of {place}" if place else ""
+
+
+def _ssh(hop: Hop, *options: str) -> str:
+    return typed("ssh", *options, "-p", str(hop.port), f"{hop.user}@{hop.host}")

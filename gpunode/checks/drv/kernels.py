@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from gpunode.advice import named
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
 from gpunode.checks.words import listing
@@ -40,7 +41,7 @@ def dkms_running(host: HostFacts, context: Context) -> CheckOutcome:
         f"no nvidia module is built for the running kernel {running}",
         evidence=f"dkms status: {states or 'no nvidia line'}",
         remedy=f"gpunode setup --only driver; the reason is in /var/lib/dkms/nvidia*/*/build/make.log"
-        f" (by hand: dkms autoinstall -k {running})",
+        f" (by hand: dkms autoinstall -k {named(running)})",
         fix="driver",
     )
 
@@ -70,7 +71,7 @@ def dkms_next(host: HostFacts, context: Context) -> CheckOutcome:
         f"{listing(t.release for t in without)} could be booted and has no nvidia module",
         evidence=f"/boot/vmlinuz-{without[0].release} is there, /lib/modules/{without[0].release} holds no nvidia.ko",
         remedy=f"gpunode setup --only driver, or remove that kernel "
-        f"(by hand: dkms autoinstall -k {without[0].release})",
+        f"(by hand: dkms autoinstall -k {named(without[0].release)})",
         fix="driver",
         severity=Severity.WARNING,
     )
@@ -81,7 +82,8 @@ def _next_boot_is_bare(tree: KernelTree, severity: Severity) -> Finding:
     return Finding(
         f"the next boot has no nvidia module{cause}",
         evidence=f"/boot/vmlinuz-{tree.release} is there, /lib/modules/{tree.release} holds no nvidia.ko",
-        remedy=f"gpunode setup --only driver before the next reboot (by hand: dkms autoinstall -k {tree.release})",
+        remedy=f"gpunode setup --only driver before the next reboot "
+        f"(by hand: dkms autoinstall -k {named(tree.release)})",
         fix="driver",
         severity=severity,
     )
@@ -108,7 +110,7 @@ def headers_running(host: HostFacts, context: Context) -> CheckOutcome:
         f"the headers of {tree.release} are missing",
         evidence=f"/lib/modules/{tree.release}/build leads to no Makefile",
         remedy=f"gpunode setup --only driver "
-        f"(by hand: install linux-headers-{tree.release}, or kernel-devel-{tree.release})",
+        f"(by hand: install {named(f'linux-headers-{tree.release}')}, or {named(f'kernel-devel-{tree.release}')})",
         fix="driver",
     )
 
@@ -140,7 +142,7 @@ def headers_meta(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"{image} is installed and {headers} is not",
         evidence=f"{image} brings new kernels, and DKMS builds for none of them without {headers}",
-        remedy=f"gpunode setup --only driver (by hand: install {headers})",
+        remedy=f"gpunode setup --only driver (by hand: install {named(headers)})",
         fix="driver",
     )
 

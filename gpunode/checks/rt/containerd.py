@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from gpunode.advice import named
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
 from gpunode.checks.rt.files import Quote, default_in_file
@@ -67,7 +68,7 @@ def containerd_file(host: HostFacts, context: Context) -> CheckOutcome:
         return Finding(
             "an old default_runtime table overrules default_runtime_name",
             evidence=f"{legacy.path}:{legacy.line} {legacy.key}; containerd {engine.version}",
-            remedy=f"remove that table from {legacy.path}, then {SETUP}",
+            remedy=f"remove that table from {named(legacy.path)}, then {SETUP}",
         )
     merged = (line for _, line in active_lines(engine.merged_config))
     if any(HANDLER.match(q.key) for q in lines) or any(HANDLER.match(line) for line in merged):
@@ -130,12 +131,12 @@ def cri_disabled(host: HostFacts, context: Context) -> CheckOutcome:
         return Finding(
             "containerd's CRI is switched off",
             evidence=f"{off[0].path}:{off[0].line} {off[0].key}",
-            remedy=f"take cri out of that list in {off[0].path}, then systemctl restart {engine.unit}",
+            remedy=f"take cri out of that list in {named(off[0].path)}, then systemctl restart {named(engine.unit)}",
         )
     return Finding(
         "containerd runs, its CRI does not answer",
         evidence=f"CRI Status: {engine.cri_error}",
-        remedy=f"journalctl -u {engine.unit} -b | grep -i cri names the line of the config that it refuses",
+        remedy=f"journalctl -u {named(engine.unit)} -b | grep -i cri names the line of the config that it refuses",
     )
 
 

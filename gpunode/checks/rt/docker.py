@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from gpunode.advice import named
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
 from gpunode.checks.rt.files import daemon_json
@@ -47,7 +48,7 @@ def docker_file(host: HostFacts, context: Context) -> CheckOutcome:
         return Finding(
             f"{engine.config_path} is not valid: docker will not start again with it",
             evidence=f"{engine.config_path}: {fault}",
-            remedy=f"correct the file (python3 -m json.tool {engine.config_path}), then {SETUP}",
+            remedy=f"correct the file (python3 -m json.tool {named(engine.config_path)}), then {SETUP}",
         )
     runtimes = settings.get("runtimes")
     if isinstance(runtimes, Mapping) and "nvidia" in runtimes:
@@ -83,6 +84,7 @@ def docker_live(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         "the running dockerd does not know nvidia",
         evidence=f"docker /info: Runtimes {listing(engine.handlers)}",
-        remedy=f"{SETUP} (by hand: systemctl reload docker, once {engine.config_path} has it; no container restarts)",
+        remedy=f"{SETUP} (by hand: systemctl reload docker, once {named(engine.config_path)} has it; "
+        "no container restarts)",
         fix="runtime",
     )

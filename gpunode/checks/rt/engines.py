@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpunode.advice import named
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
 from gpunode.checks.rt.files import default_in_file
@@ -44,7 +45,7 @@ def present(host: HostFacts, context: Context) -> CheckOutcome:
         return Finding(
             f"{listing(absent)} is wanted and not installed",
             evidence=f"engines on this host: {listing(e.name for e in host.runtimes) or 'none'}",
-            remedy=f"install {absent[0]} from your distribution, then {SETUP}",
+            remedy=f"install {named(absent[0])} from your distribution, then {SETUP}",
         )
     # A docker that runs without root is its user's.
     engines = [e for e in host.runtimes if e.user is None and (names is None or _named(host, e, names))]
@@ -53,11 +54,11 @@ def present(host: HostFacts, context: Context) -> CheckOutcome:
     stopped = [e for e in engines if not e.active and not _switched_off(host, e, names)]
     if not stopped:
         return None if any(e.active for e in engines) else NotApplicable("every engine here is switched off on purpose")
+    unit = named(stopped[0].unit)
     return Finding(
         f"{listing(e.name for e in stopped)} does not run",
         evidence=f"systemctl is-active {stopped[0].unit} does not print active",
-        remedy=f"systemctl status {stopped[0].unit}; journalctl -u {stopped[0].unit} -b; "
-        f"systemctl reset-failed {stopped[0].unit} before the next start",
+        remedy=f"systemctl status {unit}; journalctl -u {unit} -b; systemctl reset-failed {unit} before the next start",
     )
 
 
@@ -157,5 +158,5 @@ def daemon_restart_safe(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"{docker.containers_running} containers stop when docker is restarted",
         evidence=f"docker /info: LiveRestoreEnabled false, ContainersRunning {docker.containers_running}",
-        remedy=f'add "live-restore": true to {docker.config_path} and systemctl reload docker (not with swarm)',
+        remedy=f'add "live-restore": true to {named(docker.config_path)} and systemctl reload docker (not with swarm)',
     )
