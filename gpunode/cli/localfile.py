@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpunode.cli.attributes import not_permitted
 from gpunode.errors import ConfigFileError, Drift
 from gpunode.model.facts import FileFacts
 
 LIMIT_BYTES = 4 << 20  # a daemon's configuration is a few pages; a core dump is not read into memory
 REMEDIES = {
     errno.EACCES: "run gpunode as the file's owner, or as root (sudo)",
-    errno.EPERM: "run gpunode as the file's owner, or as root (sudo): a copy of yours would change its owner",
     errno.EBUSY: "the file is a mount of its own (a container's volume?): change it where it is mounted from",
     errno.EROFS: "mount the file system for writing",
     errno.ENOSPC: "make room on that file system",
@@ -177,8 +177,16 @@ def _spoken(path: str) -> Iterator[None]:
         raise ConfigFileError(
             f"{path} cannot be written: {_why(error)}",
             evidence="the file is as it was before",
-            remedy=REMEDIES.get(error.errno or 0, "name a file in a folder that can be written, with --config"),
+            remedy=_remedy(path, error.errno or 0),
         ) from error
+
+
+def _remedy(path: str, number: int) -> str:
+    if number == errno.EPERM:
+        return not_permitted(os.path.realpath(path))
+    if number == errno.EACCES and os.geteuid() == 0:
+        return "root is refused here: a security module (ausearch -m avc), or a network file system, keeps it"
+    return REMEDIES.get(number, "name a file in a folder that can be written, with --config")
 
 
 def _why(error: OSError) -> str:

@@ -44,6 +44,6 @@ def by_hand(host: HostFacts, facts: RuntimeFacts) -> str:
     said = f" ({keeps[facts.name]})" if facts.name in keeps else ""
     again = typed(binary, *facts.flags)
     return (
-        f"{facts.name} must be started anew by whoever started it, since nothing on {host.hostname or 'this host'} "
+        f"{facts.name} must be started anew by whoever started it, since nothing on {named(host.hostname) if host.hostname else 'this host'} "
         f"does{said}: {stop}; {again} &"
     )
