@@ -42,8 +42,9 @@ def by_hand(host: HostFacts, facts: RuntimeFacts) -> str:
     stop = f"kill {facts.pid}" if facts.pid else f"stop {named(binary.rsplit('/', 1)[-1])}"
     keeps = {"containerd": "its containers keep running", "docker": "its containers stop unless live-restore is on"}
     said = f" ({keeps[facts.name]})" if facts.name in keeps else ""
+    where = named(host.hostname) if host.hostname else "this host"
     again = typed(binary, *facts.flags)
     return (
-        f"{facts.name} must be started anew by whoever started it, since nothing on {named(host.hostname) if host.hostname else 'this host'} "
+        f"{facts.name} must be started anew by whoever started it, since nothing on {where} "
         f"does{said}: {stop}; {again} &"
     )
