@@ -181,8 +181,9 @@ user_file() { # NAME of a do_user_file job -> $T/NAME.file, its first line in LO
   case $LOOK in
     'found '[0-7][0-7][0-7] | 'found '[0-7][0-7][0-7][0-7]) tail -n +3 "$T/$1.out" >"$T/$1.file" ;;
     absent | 'unreadable permission denied' | 'unreadable not a regular file') : >"$T/$1.file" ;;
-    'unreadable it is a symbolic link to a file that is missing') : >"$T/$1.file" ;;
-    *) : >"$T/$1.file"; LOOK='unreadable it could not be read with the rights of its user' ;;
+    'unreadable it is a symbolic link to a file that is missing' | "unreadable $NO_WAY") : >"$T/$1.file" ;;
+    *) : >"$T/$1.file"
+      LOOK='unreadable it could not be read with the rights of its user' ;;
   esac
 }
 

@@ -13,8 +13,10 @@ from gpunode.model.facts import HostFacts
 from gpunode.planner.rootless import named
 from gpunode.render.detect_text import detect_text
 from tests.facts.hosts import ROOTS, in_namespaces, make_root, run_probe
+from tests.facts.test_probe import shell
 from tests.hostile.users import NOBODY, give, leave_a_mark, needs_root, open_folder, probe_here, process, this_host
 
+__all__ = ["shell"]
 pytestmark = needs_root
 DAEMONS = ("containerd", "dockerd", "crio", "kubelet", "k3s-server")
 
@@ -58,8 +60,8 @@ def leave_a_mark_at(program: Path, mark: Path) -> None:
 # ---- in a root of our own, where a process can be anything
 
 
-def looked_at(root: Path) -> HostFacts:
-    done = run_probe(("sh",), root)
+def looked_at(root: Path, shell: tuple[str, ...] = ("sh",)) -> HostFacts:
+    done = run_probe(shell, root)
     assert (done.returncode, done.stderr) == (0, b"")
     return assemble(done.stdout, "gpu07")
 
@@ -137,11 +139,11 @@ def set_uid(path: Path) -> None:
     ids=["a user's file", "a user's folder", "sticky does not help", "a group's folder", "everybody's file", "set-uid"],
 )
 def test_a_program_that_others_can_change_is_not_run(
-    where: str, spoil: Callable[[Path], object], why: str, tmp_path: Path
+    where: str, spoil: Callable[[Path], object], why: str, shell: tuple[str, ...], tmp_path: Path
 ) -> None:
     root = marked_root(tmp_path)
     spoil(root / where)
-    host = looked_at(root)
+    host = looked_at(root, shell)
     if spoil is not set_uid:  # which is root's, and may be run
         assert not (tmp_path / "mark").exists()
     assert why in [one.why for one in host.ignored if one.pid == 812]
@@ -157,6 +159,21 @@ def test_a_link_through_a_users_folder_leads_nowhere(tmp_path: Path) -> None:
     (root / "usr/bin/containerd").chmod(0o755)
     host = looked_at(root)
     assert [one.why for one in host.ignored] == [f"/home belongs to uid {NOBODY}"]
+
+
+@pytest.mark.parametrize(("group", "read"), [("microk8s:x:998:ann", True), ("games:x:998:ann", False)])
+def test_microk8s_lets_its_group_write_its_arguments(group: str, read: bool, tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    (root / "etc/group").write_text(f"root:x:0:\n{group}\n")
+    folder = root / "var/snap/microk8s/8148/args"
+    folder.mkdir(parents=True)
+    (root / "var/snap/microk8s/current").symlink_to("8148")
+    (folder / "containerd-template.toml").write_text("version = 2\n")
+    give_to_group(folder, 998)
+    folder.chmod(0o770)
+    file = looked_at(root).file("/var/snap/microk8s/current/args/containerd-template.toml")
+    assert (file.text is not None) is read
+    assert file.unread == (None if read else "/var/snap/microk8s/8148/args may be written by the group 998")
 
 
 @pytest.mark.parametrize(("group", "runs"), [("staff:x:50:", True), ("ftp:x:50:", False)])
