@@ -28,54 +28,67 @@ beat() {
     beater=$!
 }
 
-# flush PATH: fsync a file or folder. coreutils before 8.24 and small busyboxes know only `sync` for everything.
-flush() {
-    said=$(LC_ALL=C sync "$1" 2>&1) && return 0
+# flush PATH: fsync a file or folder of root's; settle PATH: one that `mine` wrote.
+flush() { synced "$1" sync "$1"; }
+settle() { synced "$1" mine sync "$1"; }
+# coreutils before 8.24 and small busyboxes know only `sync` for everything.
+synced() {
+    flushed=$1
+    shift
+    said=$(LC_ALL=C "$@" 2>&1) && return 0
     case $said in
         *sage* | *nvalid* | *nrecognized*) sync ;;
-        *) failed "cannot flush $1 to disk: ${said#sync: }" ;;
+        *) failed "cannot flush $flushed to disk: ${said#sync: }" ;;
     esac
 }
 
-# mine COMMAND...: by the hands of the file's own user (hands="UID:GID"). In a folder that is theirs, root would read and
-# write through any link that they put in its way.
+# mine COMMAND...: by the hands of the file's own user (hands="UID:GID"), see hands.sh. In a folder that is theirs root would
+# look, read and write through any link that they put in its way, so there it touches nothing itself.
 hands=''
-setpriv=setpriv
+hands_s=20
 mine() {
     if [ -z "$hands" ]; then
         LC_ALL=C "$@"
-        return
+    else
+        hired "$hands" "$hands_s" "$@" </dev/null
     fi
-    LC_ALL=C "$setpriv" --reuid "${hands%:*}" --regid "${hands#*:}" --clear-groups -- "$@"
 }
-# take_hands UID:GID PATH: from here on `mine` is them; "" is root. A file in their folder that is not theirs stays.
+# quiet COMMAND...: mine, with what it says left unsaid: a user's words do not stand where this script's are looked for.
+quiet() { mine "$@" >/dev/null 2>&1; }
+# take_hands UID:GID PATH: from here on `mine` is them; "" is root.
 take_hands() {
+    hands=
+    [ -z "$1" ] || hired_ready "$1" ||
+        failed "no setpriv (util-linux) here writes as user ${1%:*}, without which root does not write to $2"
     hands=$1
-    [ -n "$hands" ] || return 0
-    # busybox has one of its own, which changes no user.
-    for one in /bin/setpriv /usr/bin/setpriv; do
-        [ ! -x "$one" ] || setpriv=$one
-    done
-    mine true 2>/dev/null || failed "no setpriv (util-linux) here writes as user ${hands%:*}, without which root does not write to $2"
-    [ ! -e "$2" ] || [ "$(stat -Lc %u "$2")" = "${hands%:*}" ] || failed "$2 is not a file of user ${hands%:*}, whose engine reads it"
 }
-# fill PATH: its bytes become what is on stdin.
+# their_own PATH: a file in their folder that is not theirs stays.
+their_own() {
+    [ -z "$hands" ] || ! quiet test -e "$1" || [ "$(mine stat -Lc %u "$1")" = "${hands%:*}" ] ||
+        failed "$1 is not a file of user ${hands%:*}, whose engine reads it"
+}
+# fill PATH: its bytes become what is on stdin. Another cat stands between that stream and the user's.
 fill() {
     if [ -z "$hands" ]; then
         LC_ALL=C cat >"$1"
     else
-        mine sh -c 'LC_ALL=C exec cat >"$1"' sh "$1"
+        cat | hired "$hands" "$hands_s" sh -c 'exec cat >"$1"' sh "$1"
     fi
 }
-# seen PATH: `sha` by those hands.
+# seen PATH: `sha` by those hands, of a regular file alone.
 seen() {
-    if [ -z "$hands" ] || [ ! -e "$1" ]; then
+    if [ -z "$hands" ]; then
         sha "$1"
         return
     fi
-    sum=$(mine sha256sum "$1") || return 1
-    sum=${sum#\\}
-    echo "${sum%% *}"
+    sum=$(mine sh -c '[ -e "$1" ] || { echo absent; exit; }; [ -f "$1" ] && exec sha256sum <"$1"' sh "$1") || return 1
+    sum=${sum%% *}
+    case $sum in
+        absent) ;;
+        *[!0-9a-f]*) return 1 ;;
+        *) [ ${#sum} -eq 64 ] || return 1 ;;
+    esac
+    echo "$sum"
 }
 
 # sha PATH: 64 hex digits, or "absent".
@@ -104,20 +117,21 @@ journal() {
 
 # locate PATH: where its bytes live (links followed, and kept), and the sibling that becomes it.
 locate() {
-    resolved=$(readlink -f "$1" 2>/dev/null) || resolved=$1
+    resolved=$(mine readlink -f "$1" 2>/dev/null) || resolved=$1
+    case $resolved in /*) ;; *) resolved=$1 ;; esac
     folder=${resolved%/*}
     [ -n "$folder" ] || folder=/
     candidate=${folder%/}/.${resolved##*/}.gpunode
-    [ ! -d "$resolved" ] || failed "$1 is a folder"
+    ! quiet test -d "$resolved" || failed "$1 is a folder"
 }
 
 # swap: the candidate becomes the file. Both ends are flushed: a rename that was never flushed is lost in a power cut.
 swap() {
-    flush "$candidate"
+    settle "$candidate"
     said=$(mine mv -f "$candidate" "$resolved" 2>&1 </dev/null) || failed "cannot replace $resolved: ${said#mv: }"
-    flush "$folder"
+    settle "$folder"
 }
 
 relabel() {
-    if command -v restorecon >/dev/null 2>&1; then mine restorecon "$1" >/dev/null 2>&1 || :; fi
+    if command -v restorecon >/dev/null 2>&1; then quiet restorecon "$1" || :; fi
 }

@@ -178,7 +178,8 @@ def _survey(host: Host, plan: Plan) -> tuple[Open, list[str]]:
         for action in step.actions:
             if isinstance(action, (PutFile, RemoveFile)):
                 first.setdefault(action.path, action)  # a later write of the same file expects the earlier one's text
-    done = host.run("survey.sh", host.token, *first)
+    pairs = (word for action in first.values() for word in (action.path, action.owner))
+    done = host.run("survey.sh", host.token, *pairs)
     spoken(done)
     head, _, journal = done.stdout.decode("utf-8", "surrogateescape").partition("\njournal\n")
     lines = head.splitlines()

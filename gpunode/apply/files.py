@@ -118,8 +118,10 @@ def _change(
         return None
     if word == "invalid":
         raise _invalid(path, rest, done, validate)
+    written = _written(host, path, rest)
+    _hold(written, rest, journal.run_id, action, after)
     journal.copy(rest)
-    return _written(host, path, rest)
+    return written
 
 
 def _written(host: Host, path: str, line: str) -> Written:
@@ -132,6 +134,22 @@ def _written(host: Host, path: str, line: str) -> Written:
             evidence=f"{line[:120]!r}: {fault}",
             remedy="something else writes to the connection; run gpunode setup again, it goes on from what is there",
         ) from fault
+
+
+def _hold(written: Written, line: str, run: str, action: PutFile | RemoveFile, after: str) -> None:
+    """The entry must be about the file that was sent: the way back is taken by it, with root's rights.
+
+    Raises StepFailed.
+    """
+    known = written.before == "absent" or re.fullmatch("[0-9a-f]{64}", written.before)
+    old = "" if written.before == "absent" else f"{backup_path(run, action.path)}.{written.before}".removeprefix(STATE)
+    said = (written.path, written.after, written.hands, written.backup.endswith(old), bool(written.backup))
+    if not known or said != (action.path, after, action.owner, True, bool(old)):
+        raise StepFailed(
+            f"the host's answer about {action.path} is about something else",
+            evidence=repr(line[:500]),
+            remedy="look for what writes to gpunode's answers on that host; the file itself may have been changed",
+        )
 
 
 def _validator(validate: Run | None, owner: str) -> tuple[tuple[str, ...], float]:

@@ -1,4 +1,5 @@
-# Files as they are now, and their backups: INVENTORY, then pairs of PATH BACKUP ("-": none). Read-only.
+# Files as they are now, and their backups: INVENTORY, then PATH, BACKUP ("-": none) and "UID:GID" of the user whose file it is
+# ("": root) of each. Read-only.
 # Says: past yes | past no (the inventory is there), then per path and per backup: absent [empty] | unread WHY | MODE SIZE and the bytes.
 inventory=$1
 shift
@@ -22,10 +23,34 @@ show() {
     fi
 }
 
+# show_theirs PATH: a copy of what the user's hands read, no more than fits.
+show_theirs() {
+    copy=$(mktemp) || failed "cannot make a file for a copy of $1"
+    hired_bytes=$((most + 1))
+    if ! quiet test -e "$1"; then
+        hired_bytes=4096
+        quiet test -d "${1%/*}" && [ -z "$(mine ls -A "${1%/*}")" ] && echo "absent empty" || echo absent
+    elif ! quiet test -f "$1"; then
+        echo "unread not a regular file"
+    elif ! mine sh -c '[ -f "$1" ] && exec cat "$1"' sh "$1" >"$copy"; then
+        echo "unread by its user's hands"
+    elif [ "$(wc -c <"$copy")" -gt "$most" ]; then
+        echo "unread over $most bytes"
+    else
+        mode=$(mine stat -c %a "$1")
+        case $mode in '' | *[!0-7]*) mode=600 ;; esac
+        printf '%s %d\n' "$mode" "$(wc -c <"$copy")"
+        cat "$copy"
+        echo
+    fi
+    rm -f "$copy"
+}
+
 [ -r "$inventory" ] && echo "past yes" || echo "past no"
 while [ $# -gt 0 ]; do
+    take_hands "$3" "$1"
     locate "$1"
-    show "$resolved"
+    if [ -n "$hands" ]; then show_theirs "$resolved"; else show "$resolved"; fi
     if [ "$2" = - ]; then echo absent; else show "$2"; fi
-    shift 2
+    shift 3
 done

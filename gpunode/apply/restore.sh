@@ -4,22 +4,23 @@ token=$1 pending=$2 own=$3 path=$4 before=$5 after=$6 mode=$7 owner=$8 backup=$9
 shift 9
 folders=$1 user=$2
 
-cleanup() { mine rm -f "$candidate"; }
+cleanup() { quiet rm -f "$candidate"; }
 # unmake: the folders that were made above a file that was absent before, as far as nobody else uses them.
 unmake() {
     while [ "$folders" -gt 0 ]; do
-        mine rmdir "$folder" 2>/dev/null || [ ! -d "$folder" ] || break
+        quiet rmdir "$folder" || ! quiet test -d "$folder" || break
         folder=${folder%/*} folders=$((folders - 1))
     done
-    [ ! -d "$folder" ] || flush "$folder"
+    ! quiet test -d "$folder" || settle "$folder"
 }
 keep_lock "$token"
 journal "$pending"
+take_hands "$user" "$path"
 locate "$path"
-take_hands "$user" "$resolved"
-mine rm -f "$candidate"
+their_own "$resolved"
+quiet rm -f "$candidate"
 now=$(seen "$resolved") || failed "cannot read $resolved"
-if [ "$now" = "$before" ] && { [ "$now" = absent ] || [ "$(stat -c %a "$resolved")" = "$mode" ]; }; then
+if [ "$now" = "$before" ] && { [ "$now" = absent ] || [ "$(mine stat -c %a "$resolved")" = "$mode" ]; }; then
     [ "$now" != absent ] || unmake # an earlier way back may have been killed right after the file
     echo kept
     exit 0
@@ -40,16 +41,16 @@ fi
 [ "$(sha "$backup")" = "$before" ] || failed "the backup $backup is gone or no longer holds the old bytes"
 said=$(umask 022 && mine mkdir -p "$folder" 2>&1) || failed "cannot make the folder $folder: ${said#mkdir: }"
 from=$resolved
-[ -e "$resolved" ] || from=$backup
+quiet test -e "$resolved" || from=$backup
 # A backup is root's alone: a user's file that is gone is made anew by their hands.
 [ -n "$hands" ] && [ "$from" = "$backup" ] || said=$(mine cp -a "$from" "$candidate" 2>&1) || failed "cannot write beside $path: ${said#cp: }"
 said=$(exec 2>&1; fill "$candidate" <"$backup") || failed "cannot write $candidate: ${said##*: }"
-[ -z "$hands" ] || [ "$(stat -c %u:%g "$candidate")" != "$owner" ] || owner=
+[ -z "$hands" ] || [ "$(mine stat -c %u:%g "$candidate")" != "$owner" ] || owner=
 said=$({ [ -z "$owner" ] || mine chown "$owner" "$candidate"; } 2>&1 && mine chmod "$mode" "$candidate" 2>&1) || failed "cannot set owner and mode: $said"
 gone=
-[ -e "$resolved" ] || gone=1
+quiet test -e "$resolved" || gone=1
 swap
 [ -z "$gone" ] || relabel "$resolved"
 [ "$(seen "$resolved")" = "$before" ] || failed "$path does not hold its old bytes after the rename"
-[ "$(stat -c %a "$resolved")" = "$mode" ] || failed "$path does not have its old mode $mode"
+[ "$(mine stat -c %a "$resolved")" = "$mode" ] || failed "$path does not have its old mode $mode"
 echo restored

@@ -24,7 +24,7 @@ class Host:
 
     def run(self, script: str, *arguments: str, stdin: bytes = b"", timeout_s: float = SHORT_S) -> Completed:
         """Run `script` ("put.sh") there. Raises HostLocked when another gpunode took the lock over."""
-        text = f"set -- {shell_line(arguments)}\n{_text('common.sh')}{_text(script)}"
+        text = f"set -- {shell_line(arguments)}\n{_text('hands.sh')}{_text('common.sh')}{_text(script)}"
         done = self.transport.run(text, stdin=stdin, timeout_s=timeout_s)
         if done.stdout.startswith(b"lock-lost"):
             raise HostLocked(

@@ -1,11 +1,14 @@
 # Before the first write, and read-only: the hash of every file the plan will touch, the folders of all runs, the journal's tail.
+# The files come as pairs of PATH and "UID:GID" of the user whose file it is ("": root).
 token=$1
 shift
 keep_lock "$token"
 echo files
-for path in "$@"; do
-    locate "$path"
-    sha "$resolved" 2>/dev/null || echo unreadable
+while [ $# -gt 0 ]; do
+    take_hands "$2" "$1"
+    locate "$1"
+    seen "$resolved" 2>/dev/null || echo unreadable
+    shift 2
 done
 echo folders
 for folder in "$state"/runs/*/ "$state"/backup/*/; do

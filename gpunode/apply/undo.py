@@ -96,8 +96,9 @@ def _files(
     """The files with their bytes then and now, and whether the inventory is there."""
     if not stacks and not inventory:
         return (), False
-    pairs = [word for stack in stacks for word in (stack[0].written.path, stack[0].written.backup or "-")]
-    done = Host(transport).run("past.sh", inventory or "-", *pairs, timeout_s=READ_S)
+    first = [stack[0].written for stack in stacks]
+    words = [word for written in first for word in (written.path, written.backup or "-", written.hands)]
+    done = Host(transport).run("past.sh", inventory or "-", *words, timeout_s=READ_S)
     _, have = spoken(done)
     rest = done.stdout.partition(b"\n")[2]
     files = []

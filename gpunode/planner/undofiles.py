@@ -60,7 +60,8 @@ class Back:
             made.append(folder)
             folder = dirname(folder)
         says = f"remove {' and '.join(made)}, unless something is in it"
-        return (Run(by(self.file.hands, ("rmdir", *made)), ok=(0, 1), says=says),) if made else ()
+        run = Run(("rmdir", *made), ok=(0, 1), timeout_s=30, says=says)
+        return (by(self.file.hands, run),) if made else ()
 
     @property
     def words(self) -> str:

@@ -54,7 +54,8 @@ class Docker:
         if not at_least(engine.version, HAS_VALIDATE):
             return None
         argv = (engine.binary or "dockerd", "--validate", "--config-file", "{candidate}", *_flags_that_matter(engine))
-        return Run(scripts.by(engine.owner, argv), env=(("PATH", scripts.SYSTEM_PATH),), timeout_s=30)
+        # A user's own dockerd judges by their hands, as their file is written: PutFile.owner.
+        return Run(argv, env=(("PATH", scripts.SYSTEM_PATH),), timeout_s=30)
 
     def apply(self, engine: RuntimeFacts, *, restart: bool = False) -> tuple[Action, ...]:
         if restart:

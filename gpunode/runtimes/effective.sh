@@ -221,5 +221,5 @@ connection.request("GET", sys.argv[2])
 answer = connection.getresponse()
 if answer.status != 200:
     sys.exit(1)
-sys.stdout.write(answer.read().decode("utf-8", "replace"))
+sys.stdout.write(answer.read(4 << 20).decode("utf-8", "replace"))
 '

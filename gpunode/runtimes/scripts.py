@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from gpunode.model.facts import RuntimeFacts
 from gpunode.model.plan import Run
@@ -12,6 +13,10 @@ from gpunode.resources import text
 # What systemd gives a service (systemd.exec(5)). dockerd looks for docker-proxy in it, and --validate fails where a
 # login's PATH has no /usr/sbin: "userland-proxy is enabled, but userland-proxy-path is not set".
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+BY = """
+hired_ready "$1" || { echo "no setpriv (util-linux) here runs a command as user ${1%:*}" >&2; exit 1; }
+hired "$@" </dev/null
+"""
 POLL_S = 30  # a daemon was healthy 0.4 to 10 s after a restart on busy two-core machines
 
 
@@ -21,13 +26,14 @@ def verify(engine: RuntimeFacts, expected: str, *, ok: tuple[int, ...] = (0,)) -
     `expected`: "nvidia": it is the effective default; "+nvidia": it is known; "-": any, only health counts.
     """
     # A user's own dockerd is found by whose it is; its unit is in their service manager.
-    unit = f"uid:{engine.owner.partition(':')[0]}" if engine.owner else engine.unit
+    unit = f"uid:{engine.owner}" if engine.owner else engine.unit
+    hands = text("apply/hands.sh") if engine.owner else ""
     argv = ("sh", "-s", "--", engine.name, engine.socket, expected, unit, str(POLL_S))
     return Run(
         (*argv, engine.binary or engine.name, engine.config_path),
         ok=ok,
         timeout_s=POLL_S + 60,
-        stdin=text("runtimes/effective.sh") + text("runtimes/unit.sh") + text("runtimes/verify.sh"),
+        stdin=hands + text("runtimes/effective.sh") + text("runtimes/unit.sh") + text("runtimes/verify.sh"),
         says=f"ask the running {engine.name} for its default runtime",
     )
 
@@ -50,10 +56,12 @@ def reload(engine: RuntimeFacts, *, ok: tuple[int, ...] = (0,)) -> Run:
     return Run(("sh", "-s", "--", pidfile, "dockerd"), ok=ok, timeout_s=30, stdin=stdin, says="SIGHUP to dockerd")
 
 
-def by(owner: str, argv: Sequence[str]) -> tuple[str, ...]:
-    """`argv` as the user "UID:GID"; as root for "". In a user's folders, root's rights would be theirs to use."""
-    uid, _, gid = owner.partition(":")
-    return ("setpriv", "--reuid", uid, "--regid", gid, "--clear-groups", "--", *argv) if owner else tuple(argv)
+def by(owner: str, run: Run) -> Run:
+    """`run` as the user "UID:GID"; as root for "". In a user's folders, root's rights would be theirs to use."""
+    if not owner:
+        return run
+    stdin = text("apply/hands.sh") + BY
+    return replace(run, argv=("sh", "-s", "--", owner, str(round(run.timeout_s)), *run.argv), stdin=stdin)
 
 
 def is_there(binary: str) -> Run:

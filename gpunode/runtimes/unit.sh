@@ -48,7 +48,8 @@ gpunode_hangup() {
 # gpunode_dockerd_of UID: the dockerds of one user.
 gpunode_dockerd_of() {
     for gpunode_pid in $(gpunode_pids docker); do
-        grep -q "^Uid:[[:space:]]*$1[[:space:]]" "/proc/$gpunode_pid/status" 2>/dev/null && echo "$gpunode_pid"
+        # All four: a setuid program that the user started under that name is more than theirs.
+        grep -Eq "^Uid:([[:space:]]+$1){4}\$" "/proc/$gpunode_pid/status" 2>/dev/null && echo "$gpunode_pid"
     done
 }
 
@@ -63,7 +64,7 @@ gpunode_hangup_user() {
 # gpunode_reason UNIT SINCE: the lines of its log since then (seconds since 1970) that name a fault; else its last three.
 gpunode_reason() {
     gpunode_systemd && command -v journalctl >/dev/null 2>&1 || return 0
-    case $1 in uid:*) set -- "_UID=${1#uid:}" "$2" _COMM=dockerd ;; *) set -- "--unit=$1" "$2" ;; esac
+    case $1 in uid:*) gpunode_uid=${1#uid:} && set -- "_UID=${gpunode_uid%%:*}" "$2" _COMM=dockerd ;; *) set -- "--unit=$1" "$2" ;; esac
     # Not --lines: with --since, older journalctls print the first ones, and the reason is among the last.
     gpunode_log=$(journalctl "$1" ${3:+"$3"} --since "@$2" --output cat --no-pager </dev/null 2>/dev/null | tail -n 200)
     # What containerd says on every healthy start: no CNI yet, snapshotters it skips, no blockio.

@@ -235,7 +235,11 @@ def test_a_users_link_does_not_lead_root_elsewhere(machine: Machine, home: Path,
     real = config(tmp_path)
     link = home / "daemon.json"
     link.symlink_to(real)
-    with pytest.raises(StepFailed, match="is not a file of user 12345"):
+    with pytest.raises(StepFailed, match="not for user 12345 to see"):
+        put(machine, PutFile(str(link), NEW, any_before=True, owner="12345:12345"))
+    link.unlink()
+    link.symlink_to("/etc/passwd")  # one that they may read
+    with pytest.raises(StepFailed, match="/etc/passwd is not a file of user 12345"):
         put(machine, PutFile(str(link), NEW, any_before=True, owner="12345:12345"))
     link.unlink()
     # Nor does a folder: what they cannot write, root does not write for them.
