@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 
 from gpunode.errors import Drift, UsageError
+from gpunode.masking import mask_argv, masked
 from gpunode.model.plan import Action, Plan, Run, Step
 
 MOST = 6  # differences that are told; the rest are counted
@@ -81,21 +82,29 @@ def _actions(where: str, saved: tuple[Action, ...], fresh: tuple[Action, ...]) -
 
 
 def _value(where: str, saved: object, fresh: object) -> Iterator[str]:
-    if saved != fresh:
+    if saved == fresh:
+        return
+    if where.endswith((": text", ": stdin")) and isinstance(saved, str) and isinstance(fresh, str):
+        line = saved.count("\n", 0, _common(saved, fresh)) + 1  # a file's bytes may hold anybody's password
+        sizes = f"{len(saved)} characters in the plan, {len(fresh)} today"
+        yield f"{_short(where)}: {sizes}, other ones from line {line} on"
+    else:
         yield f"{_short(where)}: {_words(saved, fresh)} in the plan, {_words(fresh, saved)} today"
 
 
 def _words(value: object, other: object) -> str:
-    """A value on one line; of a long text the place where it leaves the other."""
+    """A value on one line, secrets masked; of a long text the place where it leaves the other."""
+    shown, against = _shown(value), _shown(other)
+    begin = max(0, _common(shown, against) - 40)
+    return ("..." if begin else "") + _short(shown[begin:])
+
+
+def _shown(value: object) -> str:
     if isinstance(value, Run):
-        value = value.argv
+        return _shown(value.argv)
     if isinstance(value, tuple) and all(isinstance(word, str) for word in value):
-        value = shlex.join(value)
-        other = shlex.join(other) if isinstance(other, tuple) and all(isinstance(w, str) for w in other) else other
-    if isinstance(value, str) and isinstance(other, str):
-        begin = max(0, _common(value, other) - 40)
-        return repr(("..." if begin else "") + _short(value[begin:]))
-    return _short(repr(value))
+        return shlex.join(mask_argv(value))
+    return masked(repr(value))
 
 
 def _common(one: str, two: str) -> int:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
+from gpunode.masking import mask_argv
 from gpunode.model.plan import Action, PutFile, Reboot, RemoveFile, Run
 from gpunode.render.clean import clean_line
-from gpunode.render.wording import count, mask_url
+from gpunode.render.wording import count
 
 LONGEST = 600  # characters of one command; --json has every byte
 
@@ -37,8 +38,8 @@ def action_lines(action: Action) -> Iterator[tuple[str, str]]:
 
 def command(run: Run) -> str:
     """Its argv, quoted for a shell, with its environment before it and the size of what it reads on stdin."""
-    env = ("env", *(f"{name}={mask_url(value)}" for name, value in run.env)) if run.env else ()
-    text = clean_line(shlex.join((*env, *run.argv)))
+    env = ("env", *(f"{name}={value}" for name, value in run.env)) if run.env else ()
+    text = clean_line(shlex.join(mask_argv((*env, *run.argv))))
     if len(text) > LONGEST:
         text = f"{text[:LONGEST]}... ({len(text) - LONGEST} more characters; --json shows them)"
     lines = run.stdin.count("\n") + (not run.stdin.endswith("\n"))

