@@ -21,6 +21,9 @@ from gpunode.transport.base import Transport
 
 OnEvent = Callable[[Event], None]
 
+# In a user's folders root's rights would be that user's to use.
+BY_HAND = "put the files named here back by hand, a user's own as that user"
+
 
 def execute(
     plan: Plan,
@@ -131,7 +134,7 @@ class _Work:
             done,
             status=status,
             error=f"{why}; and that failed: {'; '.join(faults)}" if faults else why,
-            remedy="put the files named here back by hand, then run gpunode setup again" if faults else "",
+            remedy=f"{BY_HAND}, then run gpunode setup again" if faults else "",
         )
         # "failed" is the journal's word for a step of which nothing stands.
         self.journal.add("step-end", step=step.id, status="rollback-failed" if faults else "failed", error=result.error)
@@ -163,7 +166,7 @@ def _failed(step: Step, run: StepRun, error: StepFailed | Drift) -> StepResult:
             StepStatus.ROLLBACK_FAILED,
             error=f"{error.problem}; and the way back failed too: {'; '.join(faults)}",
             evidence=error.evidence,
-            remedy="put the files named here back by hand, restart what reads them, then run gpunode setup again",
+            remedy=f"{BY_HAND}, restart what reads them, then run gpunode setup again",
         )
     return StepResult(step.id, StepStatus.FAILED, error=error.problem, evidence=error.evidence, remedy=error.remedy)
 

@@ -14,6 +14,8 @@ from gpunode.errors import Drift, UsageError
 from gpunode.masking import mask_argv, masked
 from gpunode.model.plan import Action, Plan, Run, Step
 
+# What a plan says of its host and itself: shown from the fresh plan, run by nobody. Steps and undo are held in parts.
+DESCRIBES = {"target", "spec", "facts_sha256", "summary", "kept", "answers", "hostname", "explanation", "steps", "undo"}
 MOST = 6  # differences that are told; the rest are counted
 _LONG = 160  # characters of each value that are shown
 
@@ -45,7 +47,7 @@ def differences(saved: Plan, fresh: Plan) -> Iterator[str]:
     for step in saved.steps:
         if step.id in now:
             yield from _step(step, now[step.id])
-    for name in ("reboot", "console", "replan_after"):
+    for name in [field.name for field in fields(Plan) if field.name not in DESCRIBES]:
         yield from _value(name, getattr(saved, name), getattr(fresh, name))
     for name in ("runs", "packages"):
         yield from _value(f"undo of {name}", getattr(saved.undo, name, None), getattr(fresh.undo, name, None))
@@ -62,10 +64,9 @@ def _order(saved: tuple[Step, ...], fresh: tuple[Step, ...]) -> Iterator[str]:
 
 
 def _step(saved: Step, fresh: Step) -> Iterator[str]:
-    for name in ("title", "why", "diff", "by_hand"):
-        yield from _value(f"{saved.id}: {name}", getattr(saved, name), getattr(fresh, name))
-    for name in ("actions", "undo"):
-        yield from _actions(f"{saved.id}: {name}", getattr(saved, name), getattr(fresh, name))
+    for name in [field.name for field in fields(Step)]:
+        compare = _actions if name in ("actions", "undo") else _value
+        yield from compare(f"{saved.id}: {name}", getattr(saved, name), getattr(fresh, name))
 
 
 def _actions(where: str, saved: tuple[Action, ...], fresh: tuple[Action, ...]) -> Iterator[str]:
