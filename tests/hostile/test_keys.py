@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from gpunode import resources
+from tests.hostile.key_server import key_server
 from tests.hostile.openpgp import Key, armored, packet
 
 SCRIPT = resources.folder("templates") / "repo" / "fetch-key.sh"
@@ -150,12 +151,43 @@ def test_a_server_that_never_ends_its_answer_is_given_up_on_by_name(tmp_path: Pa
     os.mkfifo(stall)
     before = tmp_path / "bin"
     before.mkdir()
-    real = shutil.which("timeout")
-    (before / "timeout").write_text(f'#!/bin/sh\nshift\nexec {real} 1 "$@"\n')
-    (before / "timeout").chmod(0o755)
+    shorten(before, 1)
     done = fetch(tmp_path, stall, path=str(before))
     assert done.returncode == 66
     assert "could not be fetched: its server did not finish within" in done.stderr
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+@pytest.mark.parametrize(
+    ("name", "code", "says"),
+    [
+        ("mixed", 0, f"trusted {VENDOR.fingerprint}"),
+        ("endless", 65, "is larger than 1048576 bytes"),
+        ("claims", 65, "is larger than 1048576 bytes"),
+        ("drips", 66, "its server did not finish within"),
+        ("http", 66, "could not be fetched"),
+    ],
+)
+def test_a_hostile_server_gets_nothing_in(tmp_path: Path, name: str, code: int, says: str) -> None:
+    """Real curl; the script's own time limit is shortened for the server that falls silent."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    shorten(tools, 2 if name == "drips" else 75)
+    mixed = VENDOR.block + STRANGER.block + STRANGER.subkey(VENDOR)
+    with key_server(tmp_path, {"mixed": armored(mixed)}) as (url, certificate):
+        env = {"PATH": f"{tools}:{os.environ['PATH']}", "TMPDIR": str(tmp_path), "CURL_CA_BUNDLE": str(certificate)}
+        words = ("sh", str(SCRIPT), f"{url}/{name}", str(tmp_path / "trusted.asc"), VENDOR.fingerprint)
+        done = subprocess.run(words, capture_output=True, text=True, check=False, env=env, timeout=120)
+    assert done.returncode == code, done.stderr
+    assert says in done.stdout + done.stderr
+    assert (tmp_path / "trusted.asc").exists() is (code == 0)
+    assert code or held(tmp_path) == [VENDOR.fingerprint]
+
+
+def shorten(folder: Path, limit_s: int) -> None:
+    """A `timeout` that comes before the system's in PATH, and knows better how long to wait."""
+    (folder / "timeout").write_text(f'#!/bin/sh\nshift\nexec {shutil.which("timeout")} {limit_s} "$@"\n')
+    (folder / "timeout").chmod(0o755)
 
 
 def test_a_host_without_gpg_is_told_so(tmp_path: Path) -> None:
