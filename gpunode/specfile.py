@@ -13,6 +13,7 @@ from typing import Any
 
 from gpunode.errors import UsageError
 from gpunode.foreign import NotRead, read_yaml
+from gpunode.masking import masked
 from gpunode.model.spec import (
     TOOLKIT_MODES,
     TOOLKIT_SETTINGS,
@@ -205,14 +206,25 @@ def _matching(flag: str, pattern: str, forms: str) -> Callable[[str], str]:
     def parse(text: str) -> str:
         if re.fullmatch(pattern, text.strip()):
             return text.strip()
-        raise UsageError(f"{flag} {_masked(text)!r} is not of the right form", evidence=f"it is {forms}")
+        raise UsageError(f"{flag} {masked(text)!r} is not of the right form", evidence=f"it is {forms}")
 
     return parse
 
 
-def _masked(text: str) -> str:
-    """A URL's user and password are a secret, and a mistyped one still is."""
-    return re.sub(r"[^/@\s]+@", "***@", text)
+def _proxy(text: str) -> str:
+    """A proxy's address. What is wrong with it is said without it: a password may be anywhere in a mistyped one."""
+    word = text.strip()
+    if "@" in word:
+        raise UsageError(
+            "--proxy must not hold a user or a password",
+            evidence="arguments are for every user of a machine to read, and logs show the environment of commands",
+            remedy="write it into the package manager's own configuration (apt.conf.d, dnf.conf) on the host",
+        )
+    if not re.fullmatch(r"https?://(?:\[[0-9A-Fa-f:.]+\]|[\w.-]+)(?::[0-9]{1,5})?(?:/[^\s?#:]*)?", word):
+        raise UsageError(
+            "--proxy is not of the right form", evidence="it is an http:// or https:// URL: http://proxy.example:3128"
+        )
+    return word
 
 
 def _count(flag: str) -> Callable[[str], int]:
@@ -266,7 +278,6 @@ def _toolkit_config() -> dict[str, Key]:
     return keys
 
 
-_URL_END = r"[^\s/?#]+(/[^\s?#]*)?"
 KEYS: dict[str, Key] = {
     "driver": Key("--driver", "driver", DriverRequest.parse),
     "flavour": Key("--flavour", "flavour", _choice("--flavour", Flavour)),
@@ -290,7 +301,7 @@ KEYS: dict[str, Key] = {
     "cuda": Key("--cuda", "cuda", parse_cuda),
     "mirror": Key("--mirror", "mirror", parse_mirror),
     "trust_keys": Key("--trust-key", "trust_keys", _fingerprints, many=True),
-    "proxy": Key("--proxy", "proxy", _matching("--proxy", "https?://" + _URL_END, "an http:// or https:// URL")),
+    "proxy": Key("--proxy", "proxy", _proxy),
     "allow_no_gpu": Key("--allow-no-gpu", "allow_no_gpu", _yes_no("--allow-no-gpu")),
     "allow_gpu_in_use": Key("--allow-gpu-in-use", "allow_gpu_in_use", _yes_no("--allow-gpu-in-use")),
     "allow_container_restart": Key(

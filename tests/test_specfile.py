@@ -88,10 +88,27 @@ def test_a_fault_is_said(text: str, said: str) -> None:
     assert said in f"{caught.value.problem}\n{caught.value.evidence}"
 
 
-def test_a_mistyped_proxy_does_not_print_its_password() -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("ftp://user:hunter2@proxy:1", "http://user:hunter2@proxy:3128", "user:hunter2@proxy", "http://user:hunter2"),
+        *("http://user:hun/hunter2@proxy", "http:/user:hunter2@proxy", "http://proxy?password=hunter2", "hunter2"),
+    ],
+)
+def test_a_proxy_with_a_password_is_refused_without_its_password(text: str) -> None:
     with pytest.raises(UsageError) as caught:
-        parse_spec("proxy: ftp://user:hunter2@proxy:1\n")
-    assert "hunter2" not in f"{caught.value.problem}{caught.value.evidence}"
+        put_all(Spec(), {"proxy": text})
+    assert "hunter2" not in f"{caught.value.problem}{caught.value.evidence}{caught.value.remedy}"
+    with pytest.raises(UsageError) as caught:
+        parse_spec(f"proxy: {text}\n")
+    assert "hunter2" not in f"{caught.value.problem}{caught.value.evidence}{caught.value.remedy}"
+
+
+@pytest.mark.parametrize(
+    "text", ["http://proxy", "https://proxy.example:3128/", "http://10.0.0.1:8080", "http://[fd00::1]:3128/x"]
+)
+def test_a_proxy_without_a_password_is_taken(text: str) -> None:
+    assert put_all(Spec(), {"proxy": text}).proxy == text
 
 
 def test_flags_win_over_the_file_and_leave_the_rest() -> None:
@@ -117,7 +134,7 @@ def test_a_missing_file_is_a_usage_error(tmp_path: Path) -> None:
         Spec(),
         Spec(driver=DriverRequest("exact", 580, "580.178.04"), hold=False, runtimes=()),
         Spec(runtime=RuntimeSpec(default=False, cdi=True), only=("driver",), expect=Expectation(8)),
-        Spec(proxy="http://u:p@proxy:3128/", trust_keys=("A" * 40, "B" * 40), toolkit=ToolkitRequest("none")),
+        Spec(proxy="http://proxy:3128/", trust_keys=("A" * 40, "B" * 40), toolkit=ToolkitRequest("none")),
     ],
     ids=["gpunode's choice", "no engine", "nested fields", "lists and a proxy"],
 )

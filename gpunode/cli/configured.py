@@ -15,6 +15,7 @@ from gpunode.cli.output import chosen_format, deliver, is_terminal, to_file, to_
 from gpunode.cli.runtime import TOOLKIT
 from gpunode.cli.say import say
 from gpunode.errors import ExitCode, GpunodeError, UsageError
+from gpunode.masking import form_of, masked
 from gpunode.model.spec import RUNTIMES, RuntimeSpec, Spec
 from gpunode.render.encode import dumps
 from gpunode.runtimes.base import Edit
@@ -217,7 +218,7 @@ def _file(edit: Edit, wish: Wish, backups: dict[str, str]) -> dict[str, object]:
         "backup": backups.get(edit.path),
     }
     if wish.dry_run:
-        data["text"] = edit.after
+        data["text"] = masked(edit.after, form_of(edit.path))
     if wish.diff:
         data["diff"] = _difference(edit)
     return data

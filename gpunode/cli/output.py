@@ -10,6 +10,7 @@ from gpunode.cli import outfile
 from gpunode.cli.options import OutputOptions
 from gpunode.cli.streams import why_unwritten
 from gpunode.errors import GpunodeError, UsageError
+from gpunode.masking import masked
 from gpunode.render.door import cleaned, encodable
 from gpunode.render.style import Style, style_for
 
@@ -45,7 +46,9 @@ def verbosity(options: OutputOptions) -> int:
 
 
 def deliver(text: str, options: OutputOptions) -> None:
-    """The result to stdout or to --output, cleaned: JSON has its own escapes and is the same afterwards."""
+    """The result to stdout or to --output, cleaned, text masked once more: JSON is whole already."""
+    if not options.json and options.format == "text":
+        text = masked(text, "lines")
     if options.output:
         to_file(options.output, cleaned(text, painted=False), "--output")
     else:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from gpunode.cli.say import say
 from gpunode.errors import UsageError
+from gpunode.masking import masked
 from gpunode.render.clean import clean
 
 
@@ -48,13 +49,13 @@ class RunLog:
             ) from error
 
     def write(self, target: str, line: str) -> None:
-        """Append one line to the host's file. A full disk here must not stop work on a host: the line is lost."""
+        """Append one line to the host's file, without secrets. On a full disk here the line is lost, no more."""
         path = self.folder / f"{re.sub(r'[^A-Za-z0-9._@-]', '_', target).lstrip('.') or '_'}.jsonl"
         with self._lock:
             try:
                 handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
                 with os.fdopen(handle, "a", encoding="utf-8", errors="surrogateescape") as file:
-                    file.write(line)
+                    file.write(masked(line, "jsonl"))
             except OSError as error:
                 self._complain(path, error)
 
@@ -74,6 +75,6 @@ def save_crash(error: Exception) -> Path | None:
         except OSError:
             continue  # the next folder; the caller says so when there is none
         with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
-            file.write(clean(text))
+            file.write(clean(masked(text, "lines")))
         return Path(name)
     return None

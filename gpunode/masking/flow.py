@@ -7,7 +7,7 @@ import json
 import re
 from dataclasses import dataclass, field
 
-from gpunode.masking.names import MASK, is_plain, is_secret
+from gpunode.masking.names import MASK, holds_secrets, is_plain, is_secret
 from gpunode.masking.words import lines_of, mask_words
 
 _TOKEN = re.compile(
@@ -164,7 +164,7 @@ class Flow:
 def _names_secret(frame: _Frame) -> bool:
     if frame.key is None:
         return False
-    return is_secret(frame.key) or (frame.named and frame.key.lower() == "value")
+    return holds_secrets(frame.key) or (frame.named and frame.key.lower() == "value")
 
 
 def _solid(run: list[str]) -> bool:

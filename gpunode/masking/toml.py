@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 
 from gpunode.masking.flow import Flow
-from gpunode.masking.names import is_secret
+from gpunode.masking.names import holds_secrets
 from gpunode.masking.words import mask_words
 
 _PART = r"(?:\"(?:[^\"\\\n]+|\\[^\n]?)*\"|'[^'\n]*'|[\w+-]+)"
@@ -24,10 +24,10 @@ def mask_toml(text: str, *, depth: int = 0) -> tuple[str, bool]:
         assert line is not None
         if key := _KEY.match(text, position):
             flow.out.append(key[0])
-            position = flow.value(key.end(), secret=table_secret or is_secret(key[1]), ends="line")
+            position = flow.value(key.end(), secret=table_secret or holds_secrets(key[1]), ends="line")
             continue
         if table := _TABLE.match(text, position):
-            table_secret = is_secret(table[1].partition("#")[0])
+            table_secret = holds_secrets(table[1].partition("#")[0])
             flow.out.append(mask_words(line[0]) if "@" in line[0] else line[0])
         else:
             bare = line[0].strip()

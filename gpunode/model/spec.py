@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from gpunode.errors import UsageError
+from gpunode.masking import masked
 
 
 @dataclass(frozen=True)
@@ -232,7 +233,7 @@ def parse_mirror(text: str) -> str:
     url = f"file://{word}" if word.startswith("/") else word
     if re.fullmatch(r"(https://[^\s/?#@]+|file:///[^\s/?#]+)(/[^\s?#]*)?", url):
         return url
-    hidden = re.sub(r"[^/@\s]+@", "***@", text)  # a password in it stays out of the message
+    hidden = masked(text)  # a password in it stays out of the message
     raise UsageError(
         f"--mirror {hidden!r} is not of the right form",
         evidence="it is an https:// URL, or a folder on the host: /srv/nvidia or file:///srv/nvidia",

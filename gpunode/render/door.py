@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import TextIO
 
+from gpunode.masking import masked
 from gpunode.render.clean import clean
 from gpunode.render.style import CODES
 
@@ -15,9 +16,9 @@ _OURS = re.compile("(\x1b\\[(?:" + "|".join([*CODES.values(), "0"]) + ")m)")
 
 
 def show(text: str, stream: TextIO | None, *, end: str = "\n", painted: bool = False) -> None:
-    """Print `text`, cleaned. `painted`: colours of ours are in it. A stream that is closed has nobody who reads it."""
+    """Print `text`, masked once more and cleaned. `painted`: colours of ours are in it. None: nobody reads."""
     if stream is not None:
-        stream.write(encodable(cleaned(text, painted=painted), stream.encoding) + end)
+        stream.write(encodable(cleaned(masked(text, "lines"), painted=painted), stream.encoding) + end)
         stream.flush()
 
 

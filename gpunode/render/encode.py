@@ -8,6 +8,7 @@ from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from typing import Any
 
+from gpunode.masking import MASK, form_of, is_secret, mask_argv, masked
 from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
 from gpunode.model.plan import PutFile, Reboot, RemoveFile, Run
 from gpunode.model.spec import DriverRequest, Spec, ToolkitRequest
@@ -21,33 +22,55 @@ _LEFT_OUT = {FileFacts: {"text"}, RuntimeFacts: {"merged_config"}}
 _RENAMED = {"seconds": "seconds_s"}
 
 
-def to_data(value: Any) -> Any:
-    """`value` in dicts, lists, strings and numbers."""
+def to_data(value: Any, *, secrets: bool = False) -> Any:
+    """`value` in dicts, lists, strings and numbers. `secrets`: they stay, for a plan that is to be applied."""
+    if isinstance(value, str) and not isinstance(value, Enum):
+        return value if secrets else masked(value)
     if isinstance(value, (DriverRequest, ToolkitRequest)):
         return request_text(value)
     if is_dataclass(value) and not isinstance(value, type):
-        return _fields(value)
+        return _fields(value, secrets)
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Mapping):
-        return {str(k): to_data(v) for k, v in value.items()}
+        return {str(k): _under(str(k), v, secrets) for k, v in value.items()}
     if isinstance(value, (set, frozenset)):
-        return sorted(to_data(v) for v in value)
+        return sorted(to_data(v, secrets=secrets) for v in value)
     if isinstance(value, (tuple, list)):
-        return [to_data(v) for v in value]
+        return [to_data(v, secrets=secrets) for v in value]
     return value
 
 
-def _fields(value: Any) -> dict[str, Any]:
+def _under(name: str, value: Any, secrets: bool) -> Any:
+    """What stands behind a name that somebody else chose: an environment variable, a parameter of a module."""
+    return MASK if not secrets and isinstance(value, str) and is_secret(name) else to_data(value, secrets=secrets)
+
+
+def _fields(value: Any, secrets: bool) -> dict[str, Any]:
     if isinstance(value, Spec) and value.proxy:
         value = replace(value, proxy=mask_url(value.proxy))  # a saved plan and a report hold no password
+    if not secrets:
+        value = _masked(value)
     out: dict[str, Any] = {"kind": _KIND_OF[type(value)]} if type(value) in _KIND_OF else {}
     for field in fields(value):
         if field.name not in _LEFT_OUT.get(type(value), ()):
-            out[_RENAMED.get(field.name, field.name)] = to_data(getattr(value, field.name))
+            out[_RENAMED.get(field.name, field.name)] = to_data(getattr(value, field.name), secrets=secrets)
     if isinstance(value, HostFacts):
-        out["gpus"] = [to_data(g) for g in value.gpus]
+        out["gpus"] = [to_data(g, secrets=secrets) for g in value.gpus]
     return out
+
+
+def _masked(value: Any) -> Any:
+    """Command lines and files by their form; other texts tell theirs themselves."""
+    match value:
+        case Run():
+            env = tuple((name, MASK if is_secret(name) else text) for name, text in value.env)
+            return replace(value, argv=mask_argv(value.argv), env=env)
+        case PutFile():
+            return replace(value, text=masked(value.text, form_of(value.path)))
+        case RuntimeFacts():
+            return replace(value, flags=mask_argv(value.flags), carrier_flags=mask_argv(value.carrier_flags))
+    return value
 
 
 def request_text(request: DriverRequest | ToolkitRequest) -> str:
@@ -55,6 +78,8 @@ def request_text(request: DriverRequest | ToolkitRequest) -> str:
     return str(request) if isinstance(request, DriverRequest) else request.version or request.kind
 
 
-def dumps(value: Any, *, indent: int | None = 2) -> str:
-    """JSON in UTF-8; what a terminal obeys, and bytes of a host that are not UTF-8 (surrogates), are escaped."""
-    return clean_json(json.dumps(to_data(value), ensure_ascii=False, indent=indent, allow_nan=False))
+def dumps(value: Any, *, indent: int | None = 2, secrets: bool = False) -> str:
+    """JSON in UTF-8, with secrets only where they are asked for. What a terminal obeys, and bytes of a host that are
+    not UTF-8 (surrogates), are escaped.
+    """
+    return clean_json(json.dumps(to_data(value, secrets=secrets), ensure_ascii=False, indent=indent, allow_nan=False))

@@ -16,8 +16,8 @@ PLAN_SCHEMA = "gpunode.plan/2"  # 2: the host's own name is in it, and it is hel
 
 
 def plan_to_json(plan: Plan) -> str:
-    """One plan, to be saved, reviewed and applied. A proxy's password is left out."""
-    return dumps({"schema": PLAN_SCHEMA, "plan": plan}) + "\n"
+    """One plan, to be saved and applied: the bytes of its files, with their secrets. A proxy's password is left out."""
+    return dumps({"schema": PLAN_SCHEMA, "plan": plan}, secrets=True) + "\n"
 
 
 def plan_from_json(text: str) -> Plan:
@@ -37,6 +37,8 @@ def plan_from_json(text: str) -> Plan:
 
 
 def _other_schema(schema: object) -> str:
+    if isinstance(schema, str) and schema.endswith("-result/1"):
+        return "--json printed it, for reading: what is secret in its files is masked; --save keeps what setup needs"
     older = schema == "gpunode.plan/1"
     said = "an older gpunode saved it" if older else f"schema is {shortened(schema)}"
     return f"{said}; {PLAN_SCHEMA} is wanted"

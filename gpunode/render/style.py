@@ -8,6 +8,7 @@ import textwrap
 from dataclasses import dataclass
 from typing import TextIO
 
+from gpunode.masking import masked
 from gpunode.render.clean import clean
 
 # In xterm's palette red and magenta have a contrast above 3 to 1 on black and on white; yellow has 1.1 on white. Green
@@ -60,7 +61,7 @@ def hang(style: Style, lead: str, text: str, *, lead_width: int | None = None) -
         head, lead, indent = [lead.rstrip()], " " * 4, 4
     lines = [
         piece
-        for line in clean(text).split("\n")
+        for line in clean(masked(text, "lines")).split("\n")
         for piece in textwrap.wrap(line, max(20, style.width - indent), break_long_words=False, break_on_hyphens=False)
         or [""]
     ]
