@@ -552,7 +552,7 @@ processes() { # -> $T/processes, PID COMM of the host's daemons and of dockers w
   while read -r pid comm _ uid _; do
     case $uid:$comm in
       0:*) set -- "$@" "$pid" ;;
-      *:dockerd) users=$((users + 1)); [ "$users" -le "$USERS_LIMIT" ] && set -- "$@" "$pid" ;;
+      *:dockerd) users=$((users + 1)); [ "$users" -le "$USERS_LIMIT" ] && set -- "$@" "-$pid" ;;
     esac
   done <"$T/owners"
   namespaces "$@"
@@ -603,7 +603,8 @@ process() { # of pid, comm, ppid, uid, gid -> $T/process:PID, and exe
     [ "$uid" = 0 ] || process_of_user
     [ -n "$exe" ] && printf 'exe=%s\n' "$exe"
     sed -n 's/^[^:]*:[^:]*:/cgroup=/p' "$R/proc/$pid/cgroup" 2>/dev/null | sort -u
-    head -c 65536 "$R/proc/$pid/cmdline" 2>/dev/null | tr '\0' '\n' | sed 's/^/arg=/'
+    if [ "$uid" = 0 ]; then head -c 65536 "$R/proc/$pid/cmdline" 2>/dev/null
+    else briefly head -c 65536 "$R/proc/$pid/cmdline"; fi | tr '\0' '\n' | sed 's/^/arg=/'
   } >"$T/process:$pid"
 }
 
@@ -611,11 +612,12 @@ process_of_user() { # a docker without root: whose, and where that user's files 
   printf 'uid=%s\ngid=%s\n' "$uid" "$gid"
   awk -F: -v uid="$uid" '$3 == uid { print "user=" $1; print "home=" $6; exit }' "$R/etc/passwd" 2>/dev/null
   # Its own word on the folders, and no other of its environment.
-  head -c 65536 "$R/proc/$pid/environ" 2>/dev/null | tr '\0' '\n' |
+  briefly head -c 65536 "$R/proc/$pid/environ" | tr '\0' '\n' |
     sed -n 's/^HOME=/env_&/p; s/^XDG_CONFIG_HOME=/env_&/p; s/^XDG_RUNTIME_DIR=/env_&/p'
   # Its /etc holds links to the names that were there when it started, and no later ones.
-  path=$R/proc/$pid/root/etc/nvidia-container-runtime
-  if [ -d "${path%/*}" ] && [ ! -d "$path" ] && [ ! -h "$path" ]; then echo sees_toolkit=0; fi
+  # shellcheck disable=SC2016
+  briefly sh -c '[ -d "$1" ] && [ ! -d "$2" ] && [ ! -h "$2" ] && echo sees_toolkit=0' sh \
+    "$R/proc/$pid/root/etc" "$R/proc/$pid/root/etc/nvidia-container-runtime"
 }
 
 shims() { # containers per containerd namespace: "moby", "k8s.io"

@@ -118,9 +118,13 @@ own_program() { # EXE of a running process, as its link says -> true: only root 
 # ---- namespaces
 
 namespaces() { # PIDS, in $R/proc: which of them are not where we are -> FOREIGN and SEEN, words "PID:pid", "PID:mnt"
+  # A pid with a minus is a user's: no look at its root, which may be a file system of theirs.
   FOREIGN=' ' SEEN=' ' t_pid=' ' t_mnt=' ' t_user=' ' t_root=' '
   for t_part in "$@"; do
-    set -- "$@" "$t_part/ns/pid" "$t_part/ns/mnt" "$t_part/ns/user" "$t_part/root/."
+    case $t_part in
+      -*) set -- "$@" "${t_part#-}/ns/pid" "${t_part#-}/ns/user" ;;
+      *) set -- "$@" "$t_part/ns/pid" "$t_part/ns/mnt" "$t_part/ns/user" "$t_part/root/." ;;
+    esac
     shift
   done
   # Ours and those of process 1: a session may have a mount namespace of its own (pam_namespace).
@@ -215,6 +219,11 @@ os.execvp(sys.argv[3], sys.argv[3:])' "$t_uid" "$t_gid" "$@"
   fi
   # KILL: the user may stop what is theirs, and a stopped process does not hear TERM.
   if find_program timeout; then set -- "$FOUND" -s KILL 5 "$@"; fi
+  "$@" </dev/null 2>/dev/null 3<&- 4<&-
+}
+
+briefly() { # COMMAND...: a look at what a user's process shows of itself, which may be a file system of theirs that hangs
+  if find_program timeout; then set -- "$FOUND" -s KILL 2 "$@"; fi
   "$@" </dev/null 2>/dev/null 3<&- 4<&-
 }
 

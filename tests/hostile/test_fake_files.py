@@ -220,3 +220,15 @@ def test_a_docker_in_a_user_namespace_names_roots_file() -> None:
     (engine,) = [engine for engine in host.runtimes if engine.pid == running.pid]
     assert (engine.name, bool(engine.user), engine.config_path) == ("docker", True, str(path))
     assert host.file(str(path)).unread == "permission denied"
+
+
+@pytest.mark.parametrize("name", ["cmdline", "environ"])
+def test_a_process_that_hangs_who_looks_at_it_is_left(name: str) -> None:
+    """A user can back these with a file system of theirs that never answers; a pipe without a writer does the same."""
+    with open_folder() as root:
+        make_root(root)
+        rootless(root)
+        (root / "proc/990" / name).unlink()
+        os.mkfifo(root / "proc/990" / name)
+        host = looked_at(root)
+    assert [engine.name for engine in host.runtimes] == ["docker", "docker", "containerd"]
