@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import configparser
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice, product
 
 _LINE = re.compile(r"\s*(deb(?:-src)?)\s+(?:\[([^\]]*)\]\s*)?([^\s#]+)\s+([^\s#]+)")
+MOST = 1000  # addresses of one entry that are looked at
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ def _stanza(text: str) -> Entry | None:
         return None
     return Entry(
         tuple(options.pop("types", "").split()),
-        tuple(_joined(uri, suite) for uri in uris for suite in suites or ("",)),
+        tuple(_joined(uri, suite) for uri, suite in islice(product(uris, suites or [""]), MOST)),
         {name: value for name, value in options.items() if name},
         all(suite.endswith("/") for suite in suites),
         _twice([name for name, _ in fields]),
@@ -97,4 +100,4 @@ def _joined(uri: str, suite: str) -> str:
 
 
 def _twice(names: list[str]) -> tuple[str, ...]:
-    return tuple(sorted({name for name in names if name and names.count(name) > 1}))
+    return tuple(sorted(name for name, times in Counter(names).items() if name and times > 1))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-import re
 from collections.abc import Iterator
 
 LIMIT_BYTES = 1 << 20  # NVIDIA's keys are below 5 kB
@@ -94,4 +93,5 @@ def _number(data: bytes, at: int, size: int) -> int:
 
 def inline_key(value: str) -> bytes:
     """The key block that a deb822 Signed-By holds itself: a lone dot stands for an empty line (sources.list(5))."""
-    return re.sub(r"(?m)^[ \t]*\.?[ \t]*$", "", value).encode("utf-8", "surrogateescape")
+    lines = (line.strip() for line in value.splitlines())
+    return "\n".join("" if line == "." else line for line in lines).encode("utf-8", "surrogateescape")

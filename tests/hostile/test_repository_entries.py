@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import time
 from collections.abc import Mapping
 
 import pytest
@@ -11,6 +13,8 @@ from gpunode.errors import UnsupportedHost
 from gpunode.model.facts import FileFacts
 from gpunode.model.plan import Plan, PutFile
 from gpunode.model.spec import Spec
+from gpunode.packages.entries import read_entry
+from gpunode.planner.claims import Claim
 from gpunode.planner.lists import MARK
 from gpunode.planner.plan import make_plan
 from tests.hostile.openpgp import Key, armored
@@ -257,3 +261,57 @@ def test_a_mirrors_entry_counts_for_that_mirror_alone() -> None:
     text = f"deb [signed-by={GOOD}] https://mirror.example/nv/{PATH}/ /\n"
     assert not added(plan_with(f"{LISTS}/a.list", text, spec))
     assert added(plan_with(f"{LISTS}/a.list", text))
+
+
+def garbled(rng: random.Random, text: str) -> str:
+    """A few bytes replaced, taken away, or said again."""
+    for _ in range(rng.randint(1, 6)):
+        at, size = rng.randrange(len(text) + 1), rng.randint(0, 12)
+        new = rng.choice(("", text[at : at + size] * 2, rng.choice("[]=:#\n\t %$@/\\\"'\0\udcff.,"), "deb ", "\n[x]\n"))
+        text = text[:at] + new + text[at + size :]
+    return text
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_garbled_entry_is_judged_or_left_alone(seed: int) -> None:
+    """Whatever it says by then: an answer, and no exception."""
+    rng = random.Random(seed)
+    claim = Claim("x", URL, frozenset((NVIDIA,)), "x86_64", "apt")
+    rpm = Claim("x", RPM_URL, frozenset((NVIDIA_RPM,)), "x86_64", "dnf")
+    rows = [row.values for row in WRONG]
+    for _ in range(250):
+        name, text = (str(value) for value in rng.choice(rows)[:2])
+        read = read_entry(name, garbled(rng, text))
+        if read is not None:
+            for judge in (claim, rpm):
+                assert judge.concerns(read) in (True, False)
+                assert judge.fault(read, PRIMARIES) != ""
+
+
+@pytest.mark.parametrize(
+    ("name", "piece", "frame"),
+    [
+        ("a.list", "a=b ", "deb [{}] https://x/ /\n"),
+        ("a.sources", "a: b\n", "URIs: https://x/\nSuites: /\n{}"),
+        ("a.sources", "https://x/ ", "URIs: {}\nSuites: / a/ b/ c/\n"),
+        ("a.sources", " \n", "URIs: https://x/\nSigned-By:\n -----BEGIN PGP PUBLIC KEY BLOCK-----\n{} x\n"),
+        ("a.repo", "a=b\n", "[x]\nbaseurl=https://x/\n{}"),
+        ("a.repo", " ", "[x]\nbaseurl=https://x/{}x\n"),
+    ],
+)
+def test_judging_is_linear(name: str, piece: str, frame: str) -> None:
+    """8 times the text costs at most 24 times the CPU."""
+    claim = Claim("x", URL, frozenset((NVIDIA,)), "x86_64", "apt")
+
+    def cost(size: int) -> float:
+        text = frame.format(piece * (size // len(piece)))
+        best = 1e9
+        for _ in range(5):
+            begin = time.process_time()
+            read = read_entry(name, text)
+            assert read is None or not claim.concerns(read)
+            assert read is None or claim.fault(read, PRIMARIES)
+            best = min(best, time.process_time() - begin)
+        return best
+
+    assert cost(128_000) < 24 * max(cost(16_000), 0.002)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import random
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -85,3 +87,14 @@ def test_reading_is_linear() -> None:
         return best
 
     assert cost(120_000) < 24 * max(cost(15_000), 0.001)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_garbled_keyring_is_read_or_refused(seed: int) -> None:
+    rng = random.Random(seed)
+    for _ in range(1500):
+        keyring = bytearray(rng.choice((A.block + B.subkey(A), armored(A.block), old(6, A.public))))
+        for _ in range(rng.randint(1, 5)):
+            keyring[rng.randrange(len(keyring))] = rng.randrange(256)
+        with suppress(ValueError):
+            assert primary_fingerprints(bytes(keyring[: rng.randint(1, 2 * len(keyring))]))
