@@ -45,7 +45,7 @@ synced() {
 # mine COMMAND...: by the hands of the file's own user (hands="UID:GID"), see hands.sh. In a folder that is theirs root would
 # look, read and write through any link that they put in its way, so there it touches nothing itself.
 hands=''
-hands_s=20
+hands_s=30
 mine() {
     if [ -z "$hands" ]; then
         LC_ALL=C "$@"

@@ -13,7 +13,7 @@ hired_ready() {
         [ ! -x "$hired_one/setpriv" ] || hired_setpriv=$hired_one/setpriv
         [ ! -x "$hired_one/timeout" ] || hired_timeout=$hired_one/timeout
     done
-    [ -n "$hired_setpriv" ] && hired "$1" 10 true >/dev/null 2>&1 </dev/null
+    [ -n "$hired_setpriv" ] && hired "$1" 30 true >/dev/null 2>&1 </dev/null
 }
 
 # hired UID:GID SECONDS COMMAND...: what it says on both streams, at most $hired_bytes; its exit status, 137 when it had to be
