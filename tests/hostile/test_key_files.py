@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpunode.facts.collect import collect
+from gpunode.facts.recordings import masked
 from gpunode.transport.recorded import Recorded
 from tests.facts.hosts import make_root, run_probe
 from tests.hostile.openpgp import Key, armored, packet
@@ -47,10 +48,13 @@ def test_a_key_file_counts_only_when_root_alone_writes_it(tmp_path: Path) -> Non
 
     done = run_probe(("sh",), root)
     assert done.returncode == 0, done.stderr
-    assert collect(Recorded(done.stdout, "host")).packages.primaries == {
+    seen = collect(Recorded(done.stdout, "host")).packages.primaries
+    assert seen == {
         "/usr/share/keyrings/nvidia-good.gpg": (A.fingerprint,),
         "/etc/apt/keyrings/nvidia-both.asc": tuple(sorted((A.fingerprint, B.fingerprint))),
         "/etc/apt/keyrings/corp.gpg": (B.fingerprint,),
         "/etc/apt/keyrings/nvidia-own-link.gpg": (B.fingerprint,),
         "/etc/apt/keyrings/nvidia-web-page.gpg": (),
     }
+    recorded = collect(Recorded(masked(done.stdout, mask_host=True), "host")).packages.primaries
+    assert recorded == seen, "a public key is no secret"
