@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from gpunode.advice import named
 from gpunode.model.report import CheckReport, CheckResult, Finding, HostOutcome, NotApplicable, Severity
 from gpunode.render.style import PLAIN, Style, hang, paint
 from gpunode.render.wording import count, fold_hosts, seconds, without_name
@@ -114,6 +115,8 @@ def over_ssh(remedy: str, hosts: Sequence[str]) -> str:
     """
     names = fold_hosts(hosts).replace(", ", ",")
     names = names if len(names) <= HOSTS or len(hosts) == 1 else "HOSTS"
+    if not re.fullmatch(r"[\w@.:,\[\]%+-]+", names):  # a range's brackets need no quotes: no file is called so
+        names = named(names)
     return re.sub(r"\bgpunode (setup|plan)\b", lambda found: f"{found[0]} --ssh {names}", remedy)
 
 

@@ -30,6 +30,7 @@ from gpunode.model.spec import Spec
 from gpunode.planner.plan import make_plan
 from gpunode.planner.reach import by_hand
 from gpunode.planner.undofiles import words_to_type
+from gpunode.render.check_text import over_ssh
 from gpunode.runtimes.base import refuse_unread
 from gpunode.transport.ssh_config import Hop
 from gpunode.transport.ssh_errors import cannot_connect, not_ssh
@@ -259,6 +260,14 @@ def test_ssh_is_told_quoted() -> None:
     for error in (cannot_connect("t", hop, OSError("x")), not_ssh("t", hop, ValueError("x"))):
         assert_safe(error.remedy, "ssh")
         assert words_with_evil(error.remedy)
+
+
+def test_the_hosts_of_a_remedy_are_quoted() -> None:
+    assert over_ssh("gpunode setup", ("gpu01", "gpu02")) == "gpunode setup --ssh gpu[01-02]"
+    assert over_ssh("gpunode setup", ("ann@gpu07:2222",)) == "gpunode setup --ssh ann@gpu07:2222"
+    said = over_ssh("gpunode setup; gpunode plan", (f"gpu07{EVIL}",))
+    assert_safe(said, "check")
+    assert len(words_with_evil(said)) == 2
 
 
 def some_hop() -> Hop:
