@@ -29,7 +29,8 @@ mount --rbind /dev "$inner/dev"
 mount -t proc proc "$machine/root/proc"
 cd "$machine/root"
 mkdir -p .old
-pivot_root . .old
+# Refused in a chroot that lies in a shared mount (pivot_root(2)): then there is no machine around to be made.
+pivot_root . .old || exit 77
 umount -l /.old # from here on this machine has no path in this namespace but through the chroot
 # shellcheck disable=SC2016  # expands in there
 exec chroot /inner sh -c 'cd "$1" && shift && exec "$@"' outer "$repository" "$@"
