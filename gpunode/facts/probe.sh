@@ -519,7 +519,7 @@ candidates() { # PID COMM of all that are called like a container daemon; any us
   done
 }
 
-owners() { # of $T/candidates: PID COMM PPID UID GID, without those in containers; $T/shims: root's shims
+owners() { # of $T/candidates: PID COMM PPID UID GID 1|0 (its parent is called the same), without those in containers; $T/shims: root's shims
   { echo self; cat "$T/candidates"; } | sed 's/ .*//; s|$|/status|' | xargs grep -sHE '^(PPid|Uid|Gid|NSpid):' >"$T/status"
   # NSpid counts the pid namespaces that a process is in, ours (grep's) too. Any of the four uids: set-uid programs.
   awk -v shims="$T/shims" '
@@ -537,7 +537,7 @@ owners() { # of $T/candidates: PID COMM PPID UID GID, without those in container
         if (comm[pid] == "shim") { if (owner[pid] == 0) print pid >shims; continue }
         # the containerd of a dockerd without root is the business of that one
         if (owner[pid] != 0 && comm[parent[pid]] == "dockerd" && owner[parent[pid]] == owner[pid]) continue
-        print pid, comm[pid], parent[pid], owner[pid], gid[pid]
+        print pid, comm[pid], parent[pid], owner[pid], gid[pid], comm[parent[pid]] == comm[pid]
       }
     }' "$T/candidates" "$T/status"
 }
@@ -559,7 +559,7 @@ processes() { # -> $T/processes, PID COMM of the host's daemons and of dockers w
   cd / || return 0
   chroot='' named=0 users=0
   if chrooted; then chroot=1; fi
-  while read -r pid comm ppid uid gid <&3; do
+  while read -r pid comm ppid uid gid alike <&3; do
     # A chroot sees the daemons of the machine it is made on, and their root is not ours.
     if [ -n "$chroot" ] && { foreign "$pid:root" || ! seen "$pid:root"; }; then continue; fi
     if [ "$uid" != 0 ]; then
@@ -568,12 +568,20 @@ processes() { # -> $T/processes, PID COMM of the host's daemons and of dockers w
     fi
     process
     one_off "$comm" "$T/process:$pid" && continue
+    passing && continue
     if own_daemon "$pid" "$T/process:$pid" "$exe"; then
       printf '%s %s\n' "$pid" "$comm" >>"$T/processes"
     else
       ignored "$WHY_NOT"
     fi
   done 3<"$T/owners"
+}
+
+passing() { # true: one that has ended, or a daemon's child that is about to run something else
+  if [ -z "$exe" ]; then ! grep -q '^arg=' "$T/process:$pid"; return $?; fi
+  [ "$alike" = 1 ] || return 1
+  parent=$(readlink "$R/proc/$ppid/exe" 2>/dev/null)
+  [ "${parent%" (deleted)"}" = "$exe" ]
 }
 
 ignored() { # WHY

@@ -218,6 +218,23 @@ def test_a_question_of_a_probe_beside_this_one_is_no_second_containerd(argv: tup
     assert host.ignored == ()
 
 
+def test_a_process_that_has_just_ended_is_nothing(tmp_path: Path) -> None:
+    """A zombie has neither a program nor arguments."""
+    root = make_root(tmp_path)
+    add_process(root, 820)
+    (root / "proc/820/exe").unlink()
+    (root / "proc/820/cmdline").write_text("")
+    host = looked_at(root)
+    assert (len([e for e in host.runtimes if e.name == "containerd"]), host.ignored) == (1, ())
+
+
+def test_a_daemons_child_before_it_runs_another_program_is_no_second_daemon(tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    add_process(root, 820, "/usr/bin/containerd", "--config", "/etc/containerd/main.toml")
+    (root / "proc/820/status").write_text("Name:\tcontainerd\nPPid:\t812\n" + ROOTS)
+    assert [e.pid for e in looked_at(root).runtimes if e.name == "containerd"] == [812]
+
+
 def test_many_fakes_are_named_up_to_a_limit(tmp_path: Path) -> None:
     root = make_root(tmp_path)
     for pid in range(1000, 1100):
