@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import gpunode
 from gpunode.cli.app import main
 from gpunode.cli.savedplan import LIMIT_BYTES, TRUST
 from gpunode.errors import Drift, ExitCode
@@ -126,6 +129,20 @@ def test_an_edited_plan_is_refused_and_the_edit_named(
 def test_a_plan_that_nobody_edited_is_applied(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert apply(saved) == ExitCode.DONE
     assert "driver.install" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("host", [HERE, EXAMPLES / "rocky9-l40s"], ids=lambda host: host.name)
+def test_another_process_makes_the_same_plan(host: Path, tmp_path: Path) -> None:
+    """Else an honest plan would be refused at random: the order of a Python set is another one in each process."""
+    saved = []
+    for seed in ("1", "2"):
+        path = tmp_path / seed
+        words = ["-m", "gpunode", "plan", "--recorded", str(host), "-q", "--save", str(path)]
+        env = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(gpunode.__file__).parent.parent)}
+        subprocess.run([sys.executable, *words], env=env, check=True, stdout=subprocess.DEVNULL, timeout=300)
+        saved.append(path.read_text())
+    assert saved[0] == saved[1]
+    assert apply(tmp_path / "1", host=host) == ExitCode.DONE
 
 
 def test_a_forged_facts_hash_changes_nothing(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
