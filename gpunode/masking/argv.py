@@ -16,17 +16,21 @@ _EXEC_LINE = re.compile(r"^([ \t]*Exec[A-Za-z]+[ \t]*=[ \t]*)([^{\n][^\n]*)", re
 _ARG_RUNS = re.compile(r"(?:^arg=[^\n]*\n?)+", re.MULTILINE)
 
 
-def mask_argv(words: Sequence[str]) -> tuple[str, ...]:
-    """As many words, those masked that say a secret or follow a flag of one."""
+def mask_argv(words: Sequence[str], *, unquoted: bool = False) -> tuple[str, ...]:
+    """As many words, those masked that say a secret or follow a flag of one.
+
+    `unquoted`: they were parted at blanks, so that a secret may be several: all go, up to the next flag.
+    """
     out: list[str] = []
     expects = False
     short = _short_flags(words)
     for word in words:
         if expects and not _OTHER_FLAG.match(word):
             out.append(MASK)
-            expects = False
+            expects = unquoted
             continue
-        expects = bool(_FLAG.fullmatch(word)) and (is_secret(word) or word in short)
+        name = word.partition("=")[0] if unquoted else word
+        expects = bool(_FLAG.fullmatch(name)) and (is_secret(name) or name in short)
         out.append(mask_words(word))
     return tuple(out)
 

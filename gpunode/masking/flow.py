@@ -89,7 +89,8 @@ class Flow:
             frame.run = []
         elif token.startswith("#"):
             self._flush(frame, keep=True)
-            self.out.append(mask_words(token))
+            secret = frame.secret or _names_secret(frame)
+            self.out.append(f"# {MASK}" if secret else mask_words(token))
         else:
             frame.run.append(token)
 

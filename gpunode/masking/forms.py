@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from gpunode.masking.argv import mask_commands
@@ -18,6 +19,13 @@ _BY_END = {
     ".yaml": "yaml",
     ".yml": "yaml",
 }
+# The head of a table, or a value that goes on over lines.
+_TABLE = re.compile(
+    r"^[ \t]{0,20}\[\[?[\w\"'][^\n=]{0,200}\]\]?[ \t]{0,20}(?:#[^\n]*)?$"
+    r"|^[\w.-]{1,60}[ \t]{0,20}=[ \t]{0,20}(?:\"\"\"|'\'\'|\[[ \t]{0,20}$)",
+    re.MULTILINE,
+)
+_MAPPING = re.compile(r"(?:#[^\n]*\n|---[ \t]*\n|[ \t]*\n)*[\w.\"'-]+:(?:[ \t][^\n]*)?\n")
 # TOML without saying so in their names.
 _TOML_FOLDERS = ("/crio/", "/containers/containers.conf", "/containers/registries.conf", "/containers/storage.conf")
 
@@ -48,9 +56,9 @@ def _looks_like(text: str) -> str:
     start = text[:4096].lstrip()
     if start.startswith(("{", "[{")):
         return "json"
-    if start.startswith("[") and "=" in start:
+    if _TABLE.search(start):
         return "toml"
-    return "lines"
+    return "yaml" if _MAPPING.match(start) else "lines"
 
 
 def _json(text: str, depth: int) -> str:

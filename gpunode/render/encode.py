@@ -69,7 +69,9 @@ def _masked(value: Any) -> Any:
         case PutFile():
             return replace(value, text=masked(value.text, form_of(value.path)))
         case RuntimeFacts():
-            return replace(value, flags=mask_argv(value.flags), carrier_flags=mask_argv(value.carrier_flags))
+            # Of a daemon that does not run they are from systemd, parted at blanks.
+            flags, carrier = mask_argv(value.flags, unquoted=True), mask_argv(value.carrier_flags, unquoted=True)
+            return replace(value, flags=flags, carrier_flags=carrier)
     return value
 
 
