@@ -9,7 +9,7 @@ import pytest
 from .host import Host
 from .lab import Lab
 from .product_runs import Controller, expect
-from .resolver_cases import ZYPPER, Case, apt, dnf, packages
+from .resolver_cases import OLD_TOOLKIT, ZYPPER, Case, apt, dnf, packages
 
 # Everything that says where packages come from and whose signature counts.
 STATE = (
@@ -45,3 +45,5 @@ def test_a_refused_version_leaves_no_repository_and_no_key(lab: Lab, tmp_path: P
     assert state(host) != before
     again = expect(me.gpunode(host, *words), 0)
     assert "nothing to do" in again.stdout
+    other = me.gpunode(host, "plan", *words[2:], "--toolkit", OLD_TOOLKIT)
+    assert "container toolkit repository is set up" in " ".join(other.stdout.split()), "its key file is believed"
