@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 
 from gpunode.foreign import read_toml
 
@@ -38,6 +38,7 @@ class Statement:
     comments: tuple[str, ...] = ()  # "# ..." at its end, or between an array's items
 
 
+@lru_cache(maxsize=8)
 def statements(text: str) -> tuple[Statement, ...]:
     """All statements in order. A byte order mark is part of the first."""
     return tuple(_statements(text))
@@ -96,8 +97,10 @@ def _path(text: str, at: int, start: int) -> tuple[tuple[str, ...], tuple[tuple[
     return tuple(parts), tuple(places), at
 
 
-@cache
 def _name(key: str) -> str:
+    """What a written part of a key names."""
+    if "\\" not in key:  # no escapes: it names what it shows
+        return key[1:-1] if key[:1] in ("'", '"') else key
     return str(next(iter(read_toml(f"{key} = 0"))))
 
 

@@ -19,10 +19,14 @@ from gpunode import foreign
 from gpunode.advice import named, typed
 from gpunode.errors import ConfigFileError
 from gpunode.foreign import NotRead
+from gpunode.runtimes.tomlparts import part_of
 from gpunode.runtimes.tomlscan import BOM, statements
 from gpunode.runtimes.tomltidy import margin, tidied
 
 Plain = dict[str, Any]
+# Characters. From LARGE on only the tables in question are given to tomlkit, and above LARGEST never the whole file: it
+# needs half a minute for 20,000 lines.
+LARGE, LARGEST = 32 << 10, 512 << 10
 
 
 def load(path: str, text: str) -> Plain:
@@ -46,19 +50,36 @@ def rewrite(path: str, text: str, want: Plain, subtree: tuple[str, ...]) -> str:
     if same(have, want):
         return text
     body += "" if not body or body.endswith("\n") else "\n"
-    start = _with_root_keys(body, have, want)
-    # A byte order mark is dropped: containerd 2 exits on it.
-    ends = [None, *(subtree[:count] for count in range(len(subtree), 0, -1))]
-    for edited in _attempts(start, foreign.read_toml(start), want, ends):
-        edited = tidied(body, edited)
-        if reads_as(edited, want):
-            return edited.replace("\n", "\r\n") if "\r\n" in text else edited
+    edited = _by_part(body, have, want, subtree) if len(body) > LARGE else None
+    if edited is None and len(body) <= LARGEST:
+        edited = _edited(body, have, want, subtree)
+    if edited is not None:
+        return edited.replace("\n", "\r\n") if "\r\n" in text else edited
     raise ConfigFileError(
         f"{path} is written in a way that cannot be edited safely",
         evidence="every edit tried read back as something else than what was wanted; the file was not touched",
         remedy=f"write the tables below [{named('.'.join(subtree[:2]))}] as ordinary [tables], "
         "or add the runtime by hand",
     )
+
+
+def _by_part(body: str, have: Plain, want: Plain, subtree: tuple[str, ...]) -> str | None:
+    """The edit made where it belongs, with the rest of the file out of sight; None when that does not do."""
+    part = part_of(body, have, want)
+    if part is None:
+        return None
+    edited = _edited(part.text, foreign.read_toml(part.text), part.want, subtree)
+    whole = part.whole(edited) if edited is not None else None
+    return whole if whole is not None and reads_as(whole, want) else None
+
+
+def _edited(body: str, have: Plain, want: Plain, subtree: tuple[str, ...]) -> str | None:
+    """The gentlest edit that reads as `want`; None when there is none. A byte order mark is dropped: containerd 2 exits
+    on it."""
+    start = _with_root_keys(body, have, want)
+    ends = [None, *(subtree[:count] for count in range(len(subtree), 0, -1))]
+    tried = (tidied(body, edited) for edited in _attempts(start, foreign.read_toml(start), want, ends))
+    return next((edited for edited in tried if reads_as(edited, want)), None)
 
 
 def _attempts(body: str, have: Plain, want: Plain, ends: list[tuple[str, ...] | None]) -> Iterator[str]:
@@ -88,15 +109,24 @@ def _align(node: Any, have: Mapping[str, Any], want: Mapping[str, Any]) -> None:
             _add(node, key, value)
         elif isinstance(value, dict) and isinstance(old, dict):
             _align(node[key], old, value)
-        elif isinstance(value, list) and isinstance(old, list) and value == [o for o in old if o in value]:
+        elif same(old, value):
+            continue
+        elif isinstance(value, list) and isinstance(old, list) and value == [old[i] for i in _kept(old, value)]:
             # Taken out one by one, the others keep their lines and comments.
-            for index in reversed([i for i, o in enumerate(old) if o not in value]):
+            kept = frozenset(_kept(old, value))
+            for index in reversed([i for i in range(len(old)) if i not in kept]):
                 del node[key][index]
         elif isinstance(value, list) and isinstance(old, list) and old and value[: len(old)] == old:
             for item in value[len(old) :]:
                 node[key].append(item)
-        elif not same(old, value):
+        else:
             node[key] = _quoted_as(node[key], value)
+
+
+def _kept(old: list[Any], value: list[Any]) -> list[int]:
+    """Places of those items of `old` that `value` has as well."""
+    wanted = {repr(item) for item in value}
+    return [index for index, item in enumerate(old) if repr(item) in wanted]
 
 
 def _quoted_as(old: Any, value: Any) -> Any:

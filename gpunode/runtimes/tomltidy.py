@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from gpunode.runtimes.tomlscan import Statement, comments, statements
 
@@ -20,10 +20,11 @@ def tidied(before: str, after: str) -> str:
     new = _with_their_tables(old, statements(after))
     gone = Counter(comments(before)) - Counter(comments(after))
     place = {statement.path: index for index, statement in reversed([*enumerate(new)]) if statement.path}
+    places = _next_places(old, place, len(new))
     above: list[str] = [""] * (len(new) + 1)
     spaced: set[tuple[str, ...]] = set()
     for index, statement in enumerate(old):
-        at = next((place[s.path] for s in old[index:] if s.path in place), len(new))
+        at = places[index]
         for comment in statement.comments:
             if gone[comment]:
                 gone[comment] -= 1
@@ -50,15 +51,32 @@ def _with_their_tables(old: Sequence[Statement], new: Sequence[Statement]) -> tu
     Only one with an empty line above it: without, it may be the last word of the table before.
     """
     known = {statement.path for statement in old}
+    place = _tables(new)
     for block, header in _headed(old):
-        place = [i for i, s in enumerate(new) if (s.kind, s.path) == ("table", header)]
-        start = _between(new, block, place[0], known) if len(place) == 1 else None
-        if start is None:
+        below = place.get(header)
+        start = _between(new, block, below, known) if below is not None else None
+        if start is None or below is None:
             continue
-        end, below = start + len(block), place[0]
+        end = start + len(block)
         gap = () if new[below - 1].kind == "blank" else (Statement("blank", "\n", 0),)
         new = (*new[:start], *new[end:below], *gap, *new[start:end], *new[below:])
+        place = _tables(new)
     return tuple(new)
+
+
+def _tables(found: Sequence[Statement]) -> dict[tuple[str, ...], int]:
+    """Where each table's header stands, of those that stand there once."""
+    count = Counter(s.path for s in found if s.kind == "table")
+    return {s.path: index for index, s in enumerate(found) if s.kind == "table" and count[s.path] == 1}
+
+
+def _next_places(old: Sequence[Statement], place: Mapping[tuple[str, ...], int], end: int) -> list[int]:
+    """For each statement of `old`: where it, or the next one that is still there, stands now."""
+    places = []
+    for statement in reversed(old):
+        end = place.get(statement.path, end)
+        places.append(end)
+    return places[::-1]
 
 
 def _headed(old: Sequence[Statement]) -> Iterator[tuple[list[str], tuple[str, ...]]]:
