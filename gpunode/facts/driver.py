@@ -94,12 +94,12 @@ def parse_dkms(text: str) -> tuple[DkmsLine, ...]:
 
 def parse_ldconfig(text: str) -> Mapping[str, tuple[str, ...]]:
     """`SONAME REAL_PATH` lines in loader order -> soname: paths, each once."""
-    found: dict[str, tuple[str, ...]] = {}
+    found: dict[str, dict[str, None]] = {}
     for line in text.splitlines():
         soname, _, path = line.partition(" ")
-        if path and path not in found.get(soname, ()):
-            found[soname] = (*found.get(soname, ()), path)
-    return MappingProxyType(found)
+        if path:
+            found.setdefault(soname, {})[path] = None
+    return MappingProxyType({soname: tuple(paths) for soname, paths in found.items()})
 
 
 def _module_line(text: str) -> tuple[str | None, ...]:

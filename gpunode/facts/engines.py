@@ -61,8 +61,8 @@ def crio(sections: Sections, units: Units, running: tuple[Process, ...]) -> tupl
     process = next((p for p in running if p.comm == "crio"), None)
     unit = (unit_of(process, units) if process else None) or "crio.service"
     config = sections.text("crio:config") or None
-    default = re.search(r'^\s*default_runtime\s*=\s*"([^"]+)"', config or "", re.MULTILINE)
-    names = re.findall(r'^\s*\[crio\.runtime\.runtimes\."?([^"\].]+)"?\]\s*$', config or "", re.MULTILINE)
+    default = re.search(r'^[ \t]*default_runtime[ \t]*=[ \t]*"([^"\n]+)"', config or "", re.MULTILINE)
+    names = re.findall(r'^[ \t]*\[crio\.runtime\.runtimes\."?([^"\].\n]+)"?\][ \t]*$', config or "", re.MULTILINE)
     active = process is not None and units.get(unit, {}).get("ActiveState", "active") == "active"
     return (
         RuntimeFacts(

@@ -19,7 +19,7 @@ def parse_holds(files: Mapping[str, FileFacts]) -> frozenset[str]:
     names: set[str] = set()
     for path in VERSIONLOCKS:
         names.update(_versionlock(_text(files, path)))
-    names.update(re.findall(r'^\s*name\s*=\s*"([^"]+)"', _text(files, VERSIONLOCK5), re.MULTILINE))
+    names.update(re.findall(r'^[ \t]*name[ \t]*=[ \t]*"([^"\n]+)"', _text(files, VERSIONLOCK5), re.MULTILINE))
     names.update(_zypp(_text(files, ZYPP_LOCKS)))
     names.update(line for line in _text(files, TDNF_LOCKS).split("\n") if line and not line.startswith("#"))
     for line in re.findall(r"^IgnorePkg\s*=(.*)$", _text(files, PACMAN_IGNORES), re.MULTILINE):

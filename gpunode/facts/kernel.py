@@ -84,7 +84,7 @@ def parse_compiler(text: str) -> int | None:
 
     Linux version 6.8.0-51-generic (buildd@x) (x86_64-linux-gnu-gcc-12 (Ubuntu 12.3.0-1ubuntu1~22.04) 12.3.0, ...
     """
-    found = re.search(r"gcc[\w.-]* (?:\(.*?\) )?([0-9]{1,4})\.[0-9]", text)
+    found = re.search(r"gcc[\w.-]* (?:\(.*?\) )?([0-9]{1,4})\.[0-9]", text[:4096])
     return int(found[1]) if found else None
 
 

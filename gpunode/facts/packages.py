@@ -113,7 +113,9 @@ def parse_auto_upgrade(text: str, installed: Mapping[str, PackageVersion], servi
         return switches[-1] not in ("0", "") and "unattended-upgrades" in installed
     if services.get("dnf-automatic-install.timer") == "active":
         return True
-    applies = re.search(r"^\s*apply_updates\s*=\s*(yes|true|1)\b", text, re.MULTILINE | re.IGNORECASE) is not None
+    applies = (
+        re.search(r"^[ \t]*apply_updates[ \t]*=[ \t]*(yes|true|1)\b", text, re.MULTILINE | re.IGNORECASE) is not None
+    )
     return applies and services.get("dnf-automatic.timer") == "active"
 
 

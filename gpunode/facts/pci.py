@@ -26,9 +26,15 @@ def parse_lspci(text: str) -> dict[str, str]:
 
     0000:41:00.0 3D controller [0302]: NVIDIA Corporation GH100 [H100 SXM5 80GB] [10de:2330] (rev a1)
     """
-    pattern = re.compile(r"(\S+) .*?\[[0-9a-f]{4}\]: (?:NVIDIA Corporation )?(.*) \[[0-9a-f]{4}:[0-9a-f]{4}\]")
-    matches = (pattern.match(line) for line in text.splitlines())
-    return {m[1]: m[2] for m in matches if m}
+    return dict(pair for line in text.splitlines() if (pair := _named(line)))
+
+
+def _named(line: str) -> tuple[str, str] | None:
+    """(address, name): what stands between the class in brackets and the last pair of ids, each looked for once."""
+    address, _, rest = line.partition(" ")
+    kind = re.search(r"\[[0-9a-f]{4}\]: (?:NVIDIA Corporation )?", rest)
+    ids = [m.start() for m in re.finditer(r" \[[0-9a-f]{4}:[0-9a-f]{4}\]", rest[kind.end() :])] if kind else []
+    return (address, rest[kind.end() :][: ids[-1]]) if kind and ids and address else None
 
 
 def _device(fields: list[str], names: dict[str, str]) -> PciDevice:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from gpunode.model.facts import OsFacts
 
+LONGEST = 1024  # characters of one value of os-release
+
 
 @dataclass(frozen=True)
 class Identity:
@@ -83,6 +85,8 @@ def parse_os(text: str, machine: str) -> OsFacts:
 
 
 def _unquote(word: str) -> str:
+    if len(word) > LONGEST:  # shlex takes a time that grows with the square
+        return ""
     try:
         return " ".join(shlex.split(word))
     except ValueError:  # an odd quote in someone's PRETTY_NAME is no reason to know nothing

@@ -18,6 +18,7 @@ from gpunode.model.facts import RuntimeFacts
 
 _VERSION = re.compile(r"\bv?(\d+\.\d+\.\d+)")
 
+LONGEST_HEADER = 300  # characters
 Units = Mapping[str, Mapping[str, str]]
 
 
@@ -188,11 +189,12 @@ def _cri(sections: Sections, key: str) -> tuple[Mapping[str, Any], str]:
 def _from_dump(sections: Sections, key: str, dump: str) -> tuple[dict[str, Any], str]:
     """Without CRI's own word: what the files say, and only while containerd says that the plugin is loaded."""
     plugins = sections.commands[f"{key}:plugins"]
-    default = re.search(r'^\s*default_runtime_name\s*=\s*["\']([^"\']+)["\']', dump, re.MULTILINE)
+    default = re.search(r'^[ \t]*default_runtime_name[ \t]*=[ \t]*["\']([^"\'\n]+)["\']', dump, re.MULTILINE)
     if plugins.rc != 0 or _plugin_error(plugins.text) or default is None:
         return {}, ""
-    names = re.findall(r"^\s*\[.*containerd[\"']?\.runtimes\.([\"']?)([\w.-]+?)\1\]", dump, re.MULTILINE)
-    handlers = tuple(sorted({name for _, name in names}))
+    header = re.compile(r"[ \t]*\[.*containerd[\"']?\.runtimes\.([\"']?)([\w.-]+?)\1\]")
+    names = (header.match(line) for line in dump.split("\n") if len(line) <= LONGEST_HEADER)
+    handlers = tuple(sorted({found[2] for found in names if found}))
     return {"default": default[1], "handlers": handlers}, "config dump (weaker)"
 
 

@@ -31,8 +31,8 @@ def exec_words(properties: Mapping[str, str]) -> tuple[str, ...]:
 
     { path=/usr/bin/dockerd ; argv[]=/usr/bin/dockerd -H fd:// ; ignore_errors=no ; start_time=[n/a] ; ... }
     """
-    match = re.search(r"argv\[\]=(.*?) ;", properties.get("ExecStart", ""))
-    return tuple(match[1].split()) if match else ()
+    words, end, _ = properties.get("ExecStart", "").partition("argv[]=")[2].partition(" ;")
+    return tuple(words.split()) if end else ()
 
 
 def _service(value: Mapping[str, str]) -> ServiceFacts:

@@ -154,7 +154,7 @@ def _covered(host: HostFacts, file: FileFacts) -> bool:
 
 def _names(text: str) -> tuple[str, ...]:
     """Names in a specification; deeper ones (hooks have no name, but an annotation may) do no harm in a comparison."""
-    return tuple(re.findall(r"""(?:^\s*-?\s*|[{,]\s*"?)name"?\s*:\s*["']?([^"'\s,}]+)""", text, re.MULTILINE))
+    return tuple(re.findall(r"""(?:^[ \t]*(?:-[ \t]*)?|[{,]\s*"?)name"?\s*:\s*["']?([^"'\s,}]+)""", text, re.MULTILINE))
 
 
 def _devices(host: HostFacts) -> tuple[str, ...]:

@@ -1,0 +1,283 @@
+"""Eight times the text costs every parser and rewriter at most 24 times the processor (linear is 8, quadratic 64).
+
+GPUNODE_LONG=1 goes to 4 MB. Times are of the processor, the least of three; what is too short to be measured counts as
+two milliseconds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import os
+import time
+from collections.abc import Callable
+
+import pytest
+
+from gpunode.apply.journal import parse_journal as parse_whole_journal
+from gpunode.checks.words import active_lines, setting
+from gpunode.errors import GpunodeError
+from gpunode.facts.archives import parse_archives
+from gpunode.facts.devices import parse_devices, parse_uvm_major
+from gpunode.facts.driver import parse_dkms, parse_ldconfig, parse_modinfo, parse_params
+from gpunode.facts.holds import PACMAN_IGNORES, VERSIONLOCK5, VERSIONLOCKS, ZYPP_LOCKS, parse_holds
+from gpunode.facts.journal import parse_journal
+from gpunode.facts.kernel import parse_blacklist, parse_compiler, parse_next_boot, parse_trees, version_key
+from gpunode.facts.packages import parse_auto_upgrade, parse_dpkg, parse_keyrings, parse_lock, parse_rpm
+from gpunode.facts.pci import parse_lspci, parse_pci
+from gpunode.facts.release import key_values, parse_os
+from gpunode.facts.runtimes import _from_dump, _plugin_error, _version
+from gpunode.facts.security import parse_security
+from gpunode.facts.services import exec_words, parse_units
+from gpunode.facts.smi import mig_profiles, parse_smi
+from gpunode.facts.toolkit import cdi_devices
+from gpunode.facts.wire import Section, Sections, decode, encode, file_facts
+from gpunode.fleet.inventory import parse_ssh_targets
+from gpunode.foreign import read_json, read_toml, read_yaml
+from gpunode.model.facts import KernelTree
+from gpunode.model.spec import RuntimeSpec, ToolkitConfig
+from gpunode.planner.present import upstream
+from gpunode.runtimes import ctkconfig, jsontext, k3s, tomltext
+from gpunode.runtimes.diffs import unified
+from gpunode.runtimes.docker import Docker
+from gpunode.runtimes.tomlscan import statements
+from gpunode.specfile import parse_spec
+from tests.runtimes.hosts import engine_facts, host_with
+
+LONG = bool(os.environ.get("GPUNODE_LONG"))
+SHORT_CHARS = 512 << 10 if LONG else 8 << 10
+TIMES, MOST, LEAST_S = 8, 24, 0.002
+Work = Callable[[str], object]
+
+
+def repeated(unit: str, head: str = "", tail: str = "") -> Callable[[int], str]:
+    """About so many characters of `unit` again and again; {} in it is a number of its own."""
+
+    def text(size: int) -> str:
+        count = max(1, size // len(unit))
+        return head + "".join(unit.replace("{}", str(i)) for i in range(count)) + tail
+
+    return text
+
+
+def spent_s(work: Work, text: str) -> float:
+    tries = []
+    for _ in range(3):
+        began = time.process_time()
+        with contextlib.suppress(GpunodeError, ValueError):  # a refusal has to be found in linear time as well
+            work(text)
+        tries.append(time.process_time() - began)
+    return max(min(tries), LEAST_S)
+
+
+def held(path: str) -> Work:
+    return lambda text: parse_holds({path: file_facts(path, text)})
+
+
+def next_boot(text: str) -> object:
+    return parse_next_boot(text, [KernelTree("6.8.0-1", True, True, None)])
+
+
+def dumped(text: str) -> object:
+    commands = {"containerd:1:plugins": Section("ID:            cri\n")}
+    return _from_dump(Sections(commands), "containerd:1", text)
+
+
+PARSERS: dict[str, tuple[Work, Callable[[int], str]]] = {
+    "lspci: brackets": (parse_lspci, repeated(" [0300]:", "0 ")),
+    "lspci: brackets of names": (parse_lspci, repeated(" [a] [0302]: [10de:2330", "0000 ")),
+    "lspci: blanks": (parse_lspci, repeated(" ")),
+    "lspci: lines": (parse_lspci, repeated("0000:41:00.0 3D [0302]: NVIDIA Corporation GH100 [10de:2330] (rev a1)\n")),
+    "pci: bars": (parse_pci, repeated("|")),
+    "ExecStart: argv": (lambda text: exec_words({"ExecStart": text}), repeated("argv[]=")),
+    "ExecStart: semicolons": (lambda text: exec_words({"ExecStart": text}), repeated(" ;argv[]= ;")),
+    "units": (parse_units, repeated("Id=u{}\nMainPID=1\n\n")),
+    "units: blanks": (parse_units, repeated("\n \t")),
+    "units: newlines": (parse_units, repeated("\n")),
+    "os-release: one word": (lambda text: parse_os(text, "x"), repeated("a", "ID=")),
+    "os-release: quotes": (lambda text: parse_os(text, "x"), repeated("'\"'", "ID=")),
+    "os-release: backslashes": (lambda text: parse_os(text, "x"), repeated("\\", "ID=")),
+    "os-release: words": (lambda text: parse_os(text, "x"), repeated("a ", "ID=a\nID_LIKE=")),
+    "os-release: lines": (lambda text: parse_os(text, "x"), repeated("K{}=v\n", "ID=a\n")),
+    "ldconfig: one soname": (parse_ldconfig, repeated("libcuda.so.1 /p{}\n")),
+    "ldconfig: many": (parse_ldconfig, repeated("lib{}.so /p\n")),
+    "key values": (key_values, repeated("k{}=v\n")),
+    "modinfo": (parse_modinfo, repeated("k{}: v\n")),
+    "params": (parse_params, repeated(":")),
+    "dkms": (parse_dkms, repeated("nvidia/1, k, x: y\n")),
+    "dkms: commas": (parse_dkms, repeated(",", tail=":")),
+    "devices": (lambda text: parse_devices(text, ""), repeated("crw-rw-rw- 1 0 0 195,   {} Nov /dev/nvidia0\n")),
+    "devices: blanks": (lambda text: parse_devices(text, ""), repeated(" ", "crw-rw-rw- 1 0 0 1, 2")),
+    "devices: one line": (lambda text: parse_devices(text, ""), repeated("/de", "crw-rw-rw- 1 0 0 1, 2 ")),
+    "proc devices": (parse_uvm_major, repeated(" ")),
+    "proc devices: lines": (parse_uvm_major, repeated("\n")),
+    "archives: options": (parse_archives, repeated(" ", "deb [")),
+    "archives: components": (parse_archives, repeated(" a", "deb http://x y")),
+    "archives: components of a comment": (parse_archives, repeated(" a", "deb http://x y", "#")),
+    "archives: blanks": (parse_archives, repeated(" ")),
+    "archives: newlines": (parse_archives, repeated("\n ")),
+    "archives: stanzas": (parse_archives, repeated("Types: deb\nURIs: http://x\nSuites: a\n\n")),
+    "versionlock": (held(VERSIONLOCKS[0]), repeated("a-{}-1\n")),
+    "versionlock: dashes": (held(VERSIONLOCKS[0]), repeated("-1")),
+    "versionlock: digits": (held(VERSIONLOCKS[0]), repeated("1")),
+    "versionlock.toml": (held(VERSIONLOCK5), repeated(" ")),
+    "versionlock.toml: newlines": (held(VERSIONLOCK5), repeated("\n")),
+    "zypp locks": (held(ZYPP_LOCKS), repeated("\n ")),
+    "zypp locks: words": (held(ZYPP_LOCKS), repeated("a", "x: ")),
+    "zypp locks: blanks": (held(ZYPP_LOCKS), repeated(" ", "x:", "a b")),
+    "pacman": (held(PACMAN_IGNORES), repeated("IgnorePkg = a\n")),
+    "journal": (lambda text: parse_journal(text, {}), repeated('{"kind": "step-begin", "run": "r", "step": "s{}"}\n')),
+    "whole journal": (parse_whole_journal, repeated('{"kind": "x"}\n')),
+    "kernel trees": (lambda text: parse_trees("", text), repeated("/lib/modules/k{}/nvidia.ko\n")),
+    "blacklist": (lambda text: parse_blacklist("", text), repeated("module_blacklist=a{} ")),
+    "next boot": (next_boot, repeated("saved_entry=x\n")),
+    "compiler": (parse_compiler, repeated("gcc ")),
+    "compiler: parentheses": (parse_compiler, repeated("gcc (")),
+    "compiler: one word": (parse_compiler, repeated("gcc-")),
+    "kernel release": (version_key, repeated("1-a")),
+    "dpkg": (parse_dpkg, repeated("p{}\t1\tamd64\tii\n")),
+    "rpm": (parse_rpm, repeated("p{}\t1\tx86_64\n")),
+    "package lock": (parse_lock, repeated("1 ")),
+    "auto upgrade": (lambda text: parse_auto_upgrade(text, {}, {}), repeated("Unattended-Upgrade ")),
+    "auto upgrade: blanks": (lambda text: parse_auto_upgrade(text, {}, {}), repeated(" ", "apply_updates")),
+    "auto upgrade: newlines": (lambda text: parse_auto_upgrade(text, {}, {}), repeated("\n")),
+    "keyrings": (parse_keyrings, repeated("a /k{}\n")),
+    "security": (parse_security, repeated("[", "lockdown=")),
+    "smi": (lambda text: parse_smi(text, 0), repeated("<gpu id='0'/>", "<nvidia_smi_log>", "</nvidia_smi_log>")),
+    "smi: depth": (lambda text: parse_smi(text, 0), repeated("<g>", "<nvidia_smi_log>")),
+    "smi: instances of one card": (mig_profiles, repeated("  MIG 1g.10gb   Device  0: (UUID: MIG)\n", "GPU 0: x\n")),
+    "CDI: JSON": (cdi_devices, repeated('{"name": "{}"},', '{"kind": "k", "devices": [', "{}]}")),
+    "CDI: YAML": (cdi_devices, repeated('- name: "{}"\n', "kind: k\ndevices:\n")),
+    "CDI: dashes": (cdi_devices, repeated("-", "kind: k\ndevices:\n")),
+    "CDI: blanks": (cdi_devices, repeated(" ", "kind: k\ndevices:\n")),
+    "CDI: newlines": (cdi_devices, repeated("\n", "kind: k\ndevices:\n")),
+    "a version": (_version, repeated("1.1.")),
+    "a version: digits": (_version, repeated("1")),
+    "a plugin's error": (_plugin_error, repeated("Message: ")),
+    "a plugin's error: newlines": (_plugin_error, repeated("\n")),
+    "containerd's dump: handlers": (dumped, repeated("[a.containerd.runtimes.r{}]\n", 'default_runtime_name = "x"\n')),
+    "containerd's dump: containerd": (dumped, repeated("containerd", 'default_runtime_name = "x"\n[')),
+    "containerd's dump: runtimes": (dumped, repeated(".containerd.runtimes.a", 'default_runtime_name = "x"\n[')),
+    "containerd's dump: newlines": (dumped, repeated("\n")),
+    "a driver's version": (upstream, repeated("1")),
+    "wire": (lambda text: decode(text.encode()), repeated("@ a{} rc=0\n|x\n", "@gpunode-facts 1\n", "@end\n")),
+    "wire: a header": (
+        lambda text: decode(text.encode()),
+        repeated(" bytes=0", "@gpunode-facts 1\n@ file:/", "\n@end\n"),
+    ),
+    "wire: back": (lambda text: encode(Sections({"a": Section(text)})), repeated("x\n")),
+    "settings": (lambda text: setting(text, "key"), repeated("key = 'a' ")),
+    "settings: blanks": (lambda text: setting(text, "key"), repeated(" ", "key", "x")),
+    "lines": (active_lines, repeated("#\n a\n")),
+    "JSON: quotes": (read_json, repeated('\\"', '"')),
+    "JSON: backslashes": (read_json, repeated("\\", '"')),
+    "JSON: half pairs": (read_json, repeated("\\ud83d\\ude80", '"', '"')),
+    "JSON: pairs of brackets": (read_json, repeated("[],", "[", "1]")),
+    "JSON: keys": (lambda text: read_json(text, unique=True), repeated('"k{}": 1,', "{", '"k0": 1}')),
+    "JSON: a number": (read_json, repeated("1")),
+    "TOML: tables": (read_toml, repeated("[t.a{}]\nk = 1\n")),
+    "TOML: one dotted key": (read_toml, repeated("a.", tail="a = 1\n")),
+    "TOML: one dotted key in quotes": (read_toml, repeated('"a" . ', tail="a = 1\n")),
+    "TOML: one dotted header": (read_toml, repeated("a.", "[", "a]\n")),
+    "TOML: an array": (read_toml, repeated("1,", "a = [", "]\n")),
+    "TOML: a text": (read_toml, repeated("\\n", 'a = """', '"""\n')),
+    "TOML: quotes": (read_toml, repeated('"')),
+    "TOML: a number": (read_toml, repeated("1", "a = ")),
+    "TOML: words": (read_toml, repeated("a")),
+    "TOML: statements": (statements, repeated('[t."a{}"]\nk = [1, # x\n  2]\n# y\n')),
+    "YAML: aliases": (read_yaml, repeated("- *a\n", "- &a x\n")),
+    "YAML: flow": (read_yaml, repeated("a, ", "[", "]")),
+    "YAML: keys": (read_yaml, repeated("k{}: v\n")),
+    "YAML: open brackets": (read_yaml, repeated("[")),
+    "YAML: dashes": (read_yaml, repeated("- ")),
+    "YAML: anchors": (read_yaml, repeated("- &a{} x\n")),
+    "YAML: text": (read_yaml, repeated("a\n ", "k: >\n ")),
+    "YAML: quotes": (read_yaml, repeated("''", "k: '")),
+    "YAML: question marks": (read_yaml, repeated("? ")),
+    "spec: unknown keys": (parse_spec, repeated("k{}: v\n")),
+    "spec: one key": (parse_spec, repeated("a", tail=": v\n")),
+    "spec: a list": (parse_spec, repeated("docker,", "runtime: ")),
+    "spec: a list of nobody": (parse_spec, repeated("x{},", "runtime: ")),
+    "spec: a URL": (parse_spec, repeated("a@", "mirror: https://")),
+    "spec: a proxy": (parse_spec, repeated("a", "proxy: ")),
+    "spec: layouts": (parse_spec, repeated("all=1g.10gb,", "mig: ")),
+    "hosts": (lambda text: parse_ssh_targets([text]), repeated("h{},", tail="x")),
+    "hosts: brackets": (lambda text: parse_ssh_targets([text]), repeated("[")),
+    "hosts: commas in brackets": (lambda text: parse_ssh_targets([text]), repeated(",", "[")),
+    "hosts: commas": (lambda text: parse_ssh_targets([text]), repeated(",")),
+    "hosts: ranges": (lambda text: parse_ssh_targets([text]), repeated("[1]")),
+    "k3s": (lambda text: k3s.default_runtime("/x", text), repeated("default-runtime")),
+    "k3s: blanks": (lambda text: k3s.default_runtime("/x", text), repeated(" ", "default-runtime: a", "b#")),
+    "k3s: quotes": (lambda text: k3s.default_runtime("/x", text), repeated("'", "default-runtime: ")),
+}
+
+
+@pytest.mark.parametrize(("work", "made"), PARSERS.values(), ids=PARSERS)
+def test_a_parser_is_linear(work: Work, made: Callable[[int], str]) -> None:
+    short = spent_s(work, made(SHORT_CHARS))
+    long = spent_s(work, made(SHORT_CHARS * TIMES))
+    assert long <= MOST * short, f"{short:.4f} s, then {long:.4f} s"
+
+
+# ---- rewriters: a rewrite is dozens of reads, so that half the size does
+
+
+ENGINE = ("plugins", "io.containerd.grpc.v1.cri", "containerd")
+RUNTIMES = '[plugins."io.containerd.grpc.v1.cri".containerd.runtimes'
+CRI = '[plugins."io.containerd.grpc.v1.cri".containerd]\n  default_runtime_name = "runc"\n'
+
+
+def with_runtime(text: str) -> object:
+    want = copy.deepcopy(tomltext.load("/x", text))
+    table = want
+    for key in ENGINE:
+        table = table.setdefault(key, {})
+    table["default_runtime_name"] = "nvidia"
+    table.setdefault("runtimes", {})["nvidia"] = {"runtime_type": "x", "options": {"BinaryName": "/x"}}
+    after = tomltext.rewrite("/x", text, want, ENGINE)
+    assert after != text
+    return after
+
+
+def docker(text: str) -> object:
+    engine = engine_facts("docker", "28.0.0")
+    return Docker().rewrite(host_with(engine, files={engine.config_path: text}), engine, RuntimeSpec())
+
+
+def toolkit(text: str) -> object:
+    return ctkconfig.rewrite(file_facts(ctkconfig.PATH, text), ToolkitConfig(no_cgroups=True, mode="cdi"))
+
+
+def diff(change: Callable[[str], str]) -> Work:
+    return lambda text: unified("/x", text, change(text))
+
+
+REWRITERS: dict[str, tuple[Work, Callable[[int], str]]] = {
+    "containerd: plugins of others": (with_runtime, repeated('[plugins."x.{}"] # c\n  k = 1\n\n', tail=CRI)),
+    "containerd: ... below": (with_runtime, repeated('\n# c\n[plugins."x.{}"]\n  k = 1\n', head=CRI)),
+    "containerd: registries": (
+        with_runtime,
+        repeated('[plugins."io.containerd.grpc.v1.cri".registry.mirrors.m{}]\n  endpoint = ["x"]\n', head=CRI),
+    ),
+    "containerd: handlers": (with_runtime, repeated(f'{RUNTIMES}.r{{}}]\n  runtime_type = "x"\n', head=CRI)),
+    "containerd: a list": (with_runtime, repeated('"x{}",', head="imports = [", tail=f"]\n{CRI}")),
+    "docker: labels": (docker, repeated('"l{}",', '{"labels": [', '"x"]}')),
+    "docker: keys": (docker, repeated('"k{}": {"a": []},', "{", '"z": 1}')),
+    "docker: runtimes": (docker, repeated('"r{}": {"path": "/x"},', '{"runtimes": {', '"z": {"path": "/x"}}}')),
+    "docker: depth 90": (docker, repeated('"k{}": ' + "[" * 90 + "]" * 90 + ",", "{", '"z": 1}')),
+    "toolkit: comments": (toolkit, repeated("# no-cgroups = false\n", "[nvidia-container-cli]\n")),
+    "toolkit: tables": (toolkit, repeated("[t{}]\nk = 1\n")),
+    "position": (lambda text: jsontext.position(text, ("z",)), repeated('"k{}": 1,', "{", '"z": 1}')),
+    "diff: the first and the last line": (diff(lambda text: f"a\n{text}b\n"), repeated("x {}\n")),
+    "diff: all lines": (diff(lambda text: text.replace("x", "y")), repeated("x {}\n")),
+    "diff: equal lines": (diff(lambda text: text + "x\n"), repeated("x\n")),
+    "diff: every other line": (diff(lambda text: text.replace("x\n", "")), repeated("x\ny\n")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("work", "made"), REWRITERS.values(), ids=REWRITERS)
+def test_a_rewriter_is_linear(work: Work, made: Callable[[int], str]) -> None:
+    size = SHORT_CHARS if not LONG else SHORT_CHARS // 8
+    short = spent_s(work, made(size))
+    long = spent_s(work, made(size * TIMES))
+    assert long <= MOST * short, f"{short:.4f} s, then {long:.4f} s"
