@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from gpunode.errors import UsageError
 from gpunode.transport.ssh_config import SshTarget, parse_target
 
 MOST_HOSTS = 10_000
+MOST_FAULTS = 20  # that are told one by one
 _RANGE = re.compile(r"\[([0-9,-]+)\]")  # an IPv6 address in brackets has a colon and is none
 
 
@@ -30,8 +32,9 @@ def parse_ssh_targets(values: Sequence[str]) -> tuple[SshTarget, ...]:
     if not found and not faults:
         faults.append("no host is named")
     if faults:
+        more = f"; and {len(faults) - MOST_FAULTS} more faults" if len(faults) > MOST_FAULTS else ""
         raise UsageError(
-            f"--ssh: {'; '.join(faults)}",
+            f"--ssh: {'; '.join(faults[:MOST_FAULTS])}{more}",
             evidence="nothing was touched",
             remedy="examples: gpu07, root@gpu07:2222, [2001:db8::7]:22, gpu[01-64].example",
         )
@@ -40,7 +43,14 @@ def parse_ssh_targets(values: Sequence[str]) -> tuple[SshTarget, ...]:
 
 def _split(value: str) -> list[str]:
     """At commas, except those inside brackets. An empty place (`a,,b`) stays, to be told as a fault."""
-    return [word.strip() for word in re.split(r",(?![^\[\]]*\])", value)]
+    cuts = [len(value)]
+    inside = False  # whether the next bracket closes
+    for sign in reversed(list(re.finditer(r"[\[\],]", value))):
+        if sign[0] != ",":
+            inside = sign[0] == "]"
+        elif not inside:
+            cuts.append(sign.start())
+    return [value[before + 1 : end].strip() for before, end in pairwise([-1, *reversed(cuts)])]
 
 
 def _expand(word: str) -> Iterator[str]:

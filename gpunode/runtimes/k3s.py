@@ -26,7 +26,7 @@ DROP_IN = "config.yaml.d/99-gpunode.yaml"
 # A top-level key in block style, as these files are written; the value with its quotes, without a comment.
 _LINE = re.compile(
     rf"^(?P<head>[\"']?{KEY}[\"']?[ \t]*:[ \t]*)"
-    r"(?P<value>\"[^\"\n]*\"|'[^'\n]*'|[^\s#][^\n#]*?|)"
+    r"(?P<value>\"[^\"\n]*\"|'[^'\n]*'|[^\s#]+(?:[ \t]+[^\s#]+)*|)"
     r"(?P<rest>[ \t]*(?:#[^\n]*)?\r?)$",
     re.MULTILINE,
 )
