@@ -560,12 +560,12 @@ processes() { # -> $T/processes, PID COMM of the host's daemons and of dockers w
   chroot='' named=0 users=0
   if chrooted; then chroot=1; fi
   while read -r pid comm ppid uid gid alike <&3; do
-    # A chroot sees the daemons of the machine it is made on, and their root is not ours.
-    if [ -n "$chroot" ] && { foreign "$pid:root" || ! seen "$pid:root"; }; then continue; fi
     if [ "$uid" != 0 ]; then
       users_daemon && printf '%s %s\n' "$pid" "$comm" >>"$T/processes"
       continue
     fi
+    # A chroot sees the daemons of the machine it is made on, and their root is not ours.
+    if [ -n "$chroot" ] && { foreign "$pid:root" || ! seen "$pid:root"; }; then continue; fi
     process
     one_off "$comm" "$T/process:$pid" && continue
     passing && continue
@@ -593,6 +593,7 @@ users_daemon() { # true: a docker without root, with its process:PID
   if [ "$comm" != dockerd ]; then ignored "it belongs to uid $uid"; return 1; fi
   users=$((users + 1))
   if [ "$users" -gt "$USERS_LIMIT" ]; then ignored "it belongs to uid $uid, and $USERS_LIMIT of its kind were looked at"; return 1; fi
+  if [ -n "$chroot" ]; then ignored "it belongs to uid $uid, and this is a chroot"; return 1; fi
   if foreign "$pid:pid"; then ignored "it belongs to uid $uid and runs in a container"; return 1; fi
   # rootlesskit gives every one its own, where its user is root
   if seen "$pid:user" && ! foreign "$pid:user"; then

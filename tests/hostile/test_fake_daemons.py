@@ -326,3 +326,13 @@ def test_who_may_not_see_namespaces_goes_by_the_unit(cgroup: str, nspid: str, kn
         (root / "proc/812/cgroup").write_text(f"0::{cgroup}\n")
         (root / "proc/812/status").write_text("PPid:\t1\n" + ROOTS + f"NSpid:\t{nspid}\n")
         assert own_containerd(as_nobody(root)) is known
+
+
+def test_in_a_chroot_no_process_of_a_user_is_an_engine(tmp_path: Path) -> None:
+    """It sees the machine that it is made on, whose users have dockers of their own."""
+    root = make_root(tmp_path / "image")
+    (root / "proc/1/root").symlink_to(tmp_path)
+    add_users(root, 990, "dockerd", user="theirs")
+    host = looked_at(root)
+    assert [engine.pid for engine in host.runtimes if engine.pid] == []
+    assert [(one.pid, one.why) for one in host.ignored] == [(990, "it belongs to uid 1000, and this is a chroot")]
