@@ -29,6 +29,8 @@ from gpunode.model.facts import FileFacts
 VERSION = 1
 HEADER = f"@gpunode-facts {VERSION}"
 STREAM_LIMIT_BYTES = 4 * 1024 * 1024  # a hundred times the largest of a real host
+# Of all commands together, fifty times a real host's: their parsers make up to 25 bytes of one (a set of short words).
+COMMANDS_LIMIT_BYTES = 2 * 1024 * 1024
 SECTION_LIMIT = 20_000  # files and commands; a real host has 60
 HEADER_LIMIT_BYTES = 16 * 1024  # two paths of PATH_MAX, escaped
 _ANY_HEADER = re.compile(rb"^@gpunode-facts \S+\r?$", re.MULTILINE)
@@ -72,9 +74,13 @@ def decode(stream: bytes) -> Sections:
     """
     commands: dict[str, Section] = {}
     files: dict[str, FileFacts] = {}
+    said = 0
     for number, (header, payload) in enumerate(_blocks(stream, *_body(stream)), 1):
-        if number > SECTION_LIMIT:
-            raise _oversized(f"more than {SECTION_LIMIT} sections")
+        said += 0 if header.startswith("@ file:") else len(payload)
+        if number > SECTION_LIMIT or said > COMMANDS_LIMIT_BYTES:
+            raise _oversized(
+                f"more than {SECTION_LIMIT} sections, or than {COMMANDS_LIMIT_BYTES >> 20} MiB in commands"
+            )
         _place(header, payload, commands, files)
     return Sections(MappingProxyType(commands), MappingProxyType(files))
 

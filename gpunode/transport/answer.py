@@ -17,8 +17,8 @@ from collections.abc import Callable
 from gpunode.errors import TransportError
 from gpunode.transport.base import Completed, StillRunning
 
-# The largest answer of a real host so far is 120 KB (a probe); a host may cost the controller 64 MB in all, and what
-# is read out of an answer takes up to eight times its size.
+# A hundred times the largest probe of examples/hosts. A host may cost the controller 64 MB in all, and reading an
+# answer takes up to eight times its size (facts/wire.py).
 ANSWER_LIMIT_BYTES = 4 * 1024 * 1024
 STDERR_KEPT_BYTES = 256 * 1024  # its end, where tools say why
 NOISE_LIMIT_BYTES = 1024 * 1024  # what a login may print before the script begins

@@ -29,7 +29,8 @@ from gpunode.transport.ssh_config import (
 from gpunode.transport.ssh_library import BoundedPackets, paramiko
 from gpunode.transport.ssh_socket import Proxy, dial
 
-_REPLY_S = 30.0  # key exchange, login, and the reply to "open" and "exec": a busy host's sshd takes seconds
+# Key exchange, login, and the reply to "open" and "exec": a busy host's sshd takes seconds, a starved controller more.
+_REPLY_S = 60.0
 _KEEPALIVE_S = 15
 _MAX_HOPS = 8
 _RETRY_PAUSES_S = (0.5, 1.5)  # sshd drops connections at random while too many log in at once (MaxStartups)
@@ -78,10 +79,11 @@ class Ssh:
 
     def _talk(self, transport: paramiko.Transport, delivery: Delivery, timeout_s: float) -> Heard:
         # paramiko waits for the reply to "exec" without a limit; closing the connection is what wakes it.
-        watchdog = threading.Timer(_REPLY_S, transport.close)
+        limit_s = max(_REPLY_S, timeout_s)
+        watchdog = threading.Timer(limit_s, transport.close)
         channel = None
         try:
-            channel = transport.open_session(timeout=_REPLY_S)
+            channel = transport.open_session(timeout=limit_s)
             watchdog.start()
             channel.exec_command(delivery.line)
             watchdog.cancel()

@@ -208,7 +208,7 @@ def flood(piece: bytes) -> Callable[[socket.socket], None]:
 
 
 def huge_packet(link: socket.socket) -> None:
-    link.sendall(b"SSH-2.0-OpenSSH_9.2\r\n" + struct.pack(">I", 0xFFFFFFF8))
+    link.sendall(b"SSH-2.0-OpenSSH_9.2\r\n" + struct.pack(">I", 0xFFFFFFFC))
     flood(b"\0" * 65536)(link)
 
 

@@ -43,10 +43,10 @@ MANY = "MaxStartups 1000:100:1000\nMaxSessions 1000\nLoginGraceTime 600"
 Start = Callable[..., Sshd]
 
 
-def far(server: Sshd, port: int) -> Ssh:
-    """The server as it is reached over the link at `port`."""
+def far(server: Sshd, port: int) -> Callable[[], Ssh]:
+    """Makes connections to the server over the link at `port`; known_hosts is written once, before the first."""
     flags = options(server, f"[127.0.0.1]:{port} {server.host_key}\n")
-    return Ssh(replace(target(server), port=port), flags)
+    return lambda: Ssh(replace(target(server), port=port), flags)
 
 
 def answers(ssh: Ssh) -> bool:
@@ -54,15 +54,16 @@ def answers(ssh: Ssh) -> bool:
     if WHOLE_PROBE:
         return "identity" in decode(ssh.run(probe_script(), timeout_s=LIMIT_S).stdout).commands
     done = ssh.run("cat; echo said >&2; exit 3", stdin=RECORDED, timeout_s=LIMIT_S)
-    return (done.code, done.stdout, done.stderr) == (3, RECORDED, b"said\n")
+    return (done.code, done.stdout) == (3, RECORDED)
 
 
 def test_every_host_answers_over_a_link_that_stalls(sshd: Start) -> None:
     server = sshd(extra=MANY)
     with link(server.port, "--stall", "0.8", "--every", "1.3") as port:
+        connect = far(server, port)
 
         def work(number: int) -> HostOutcome:
-            ssh = far(server, port)
+            ssh = connect()
             try:
                 assert answers(ssh)
             finally:
@@ -78,7 +79,8 @@ STARVED = """
 import os, sys
 from tests.hostile.test_stalled_link import *
 server = Sshd(Path(sys.argv[1]), port=int(sys.argv[2]))
-hosts = [Ssh(target(server), options(server)) for _ in range(HOSTS)]
+flags = options(server)
+hosts = [Ssh(target(server), flags) for _ in range(HOSTS)]
 for ssh in hosts:
     ssh.run("true", timeout_s=LIMIT_S)
 for thread in os.listdir("/proc/self/task"):
@@ -89,7 +91,7 @@ for one in busy:
 try:
     def work(ssh):
         return HostOutcome(str(all(answers(ssh) for _ in range(ROUNDS))), ExitCode.DONE)
-    right = run_fleet(hosts, work, forks=HOSTS, on_done=lambda outcome: None)
+    right = run_fleet(hosts, work, on_done=lambda outcome: None)
 finally:
     for one in busy:
         one.kill()
@@ -175,7 +177,7 @@ def test_an_answer_that_is_cut_is_no_result(sshd: Start, cut: int) -> None:
     """The last cuts lie in the end mark, and behind it: there the answer may be whole."""
     server = sshd()
     with link(server.port, "--cut", str(cut)) as port:
-        ssh = far(server, port)
+        ssh = far(server, port)()
         done = None
         with suppress(TransportError):
             done = ssh.run("cat", stdin=WHOLE, timeout_s=LIMIT_S)

@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 import tracemalloc
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from gpunode.errors import TransportError
-from gpunode.facts.wire import HEADER, SECTION_LIMIT, STREAM_LIMIT_BYTES, Sections, decode, encode, file_facts
+from gpunode.facts.wire import (
+    COMMANDS_LIMIT_BYTES,
+    HEADER,
+    SECTION_LIMIT,
+    STREAM_LIMIT_BYTES,
+    Sections,
+    decode,
+    encode,
+    file_facts,
+)
 from gpunode.transport.answer import ANSWER_LIMIT_BYTES, Answer, Stream
 
-MIB = 1024 * 1024
+HOST = Path(__file__).parents[2] / "examples/hosts/debian12-ready/facts.txt"
 BEGIN = b"\x1egpunode-begin 0123456789abcdef0123456789abcdef\n"
 END = b"\x1egpunode-end 0123456789abcdef0123456789abcdef 0\n"
 
 
-def answer(body: bytes, size: int) -> bytes:
+def answer(body: bytes, size: int, section: str = "file:/a bytes=4193000") -> bytes:
     """`body` again and again, as what a whole answer of `size` bytes holds."""
-    head, tail = f"{HEADER}\n@ os rc=0\n".encode(), b"\n@end\n"
+    head, tail = f"{HEADER}\n@ {section}\n".encode(), b"\n@end\n"
     room = size - len(head) - len(tail)
     return head + (body * (room // len(body) + 1))[:room] + tail
 
@@ -69,6 +81,52 @@ def test_many_sections_take_no_more() -> None:
         tracemalloc.stop()
     assert str(SECTION_LIMIT) in caught.value.evidence
     assert peak <= 8 * len(stream)
+
+
+def test_commands_may_say_less_than_files_may_hold() -> None:
+    assert decode(answer(b"|a\n", COMMANDS_LIMIT_BYTES, "os rc=0")).text("os")
+    with pytest.raises(TransportError, match="larger than any host's"):
+        decode(answer(b"|a\n", 2 * COMMANDS_LIMIT_BYTES, "os rc=0"))
+
+
+FACTS = r"""
+import re, sys
+from pathlib import Path
+from gpunode.facts.collect import assemble
+
+def peak():
+    return int(re.search(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text())[1])
+
+assemble(Path(sys.argv[1]).read_bytes(), "before")
+stream = Path(sys.argv[2]).read_bytes()
+before = peak()
+assemble(stream, "host")
+print(peak() - before + len(stream) // 1024)
+"""
+
+
+def short_words(size: int) -> bytes:
+    """Lines of one word each, all different, about `size` bytes."""
+    return b"".join(f"|{n:06x}\n".encode() for n in range(size // 8))
+
+
+@pytest.mark.parametrize("section", ["modules", "processes", "tools", "nvidia_ko"])
+def test_the_facts_of_one_host_cost_at_most_64_mb(section: str, tmp_path: Path) -> None:
+    """All that commands may say in one section, and the rest of the answer as a file in wide letters."""
+    wide = b"|" + b"a" * 60 + "😀\n".encode()
+    text = wide * ((STREAM_LIMIT_BYTES - COMMANDS_LIMIT_BYTES - 100_000) // len(wide))
+    (tmp_path / "stream").write_bytes(
+        HOST.read_bytes().replace(b"@end\n", b"")
+        + f"@ {section} rc=0\n".encode()
+        + short_words(COMMANDS_LIMIT_BYTES - 100_000)
+        + f"@ file:/etc/docker/daemon.json bytes={len(text) - text.count(10)}\n".encode()
+        + text
+        + b"@end\n"
+    )
+    command = (sys.executable, "-c", FACTS, str(HOST), str(tmp_path / "stream"))
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) <= 64 * 1024
 
 
 def test_an_answer_over_the_limit_is_refused_unread() -> None:
