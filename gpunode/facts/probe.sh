@@ -1025,6 +1025,12 @@ gpunode_probe() {
   fi
   if sleep 0.02 2>/dev/null; then NAP='sleep 0.02'; else NAP='sleep 1'; fi
   : >"$T/shown"; : >"$T/os"
+  for path in / /usr; do # below it nothing is trusted, and a host without tools should say why
+    if [ -d "$R$path" ] && ! trusted "$path"; then
+      printf '@ trust unreadable no program of this host was run: %s\n' "$WHY_NOT"
+      break
+    fi
+  done
 
   # slow and hanging things first, in the background
   # shellcheck disable=SC2086

@@ -336,3 +336,12 @@ def test_in_a_chroot_no_process_of_a_user_is_an_engine(tmp_path: Path) -> None:
     host = looked_at(root)
     assert [engine.pid for engine in host.runtimes if engine.pid] == []
     assert [(one.pid, one.why) for one in host.ignored] == [(990, "it belongs to uid 1000, and this is a chroot")]
+
+
+@pytest.mark.parametrize(("where", "name"), [("", "/"), ("usr", "/usr")])
+def test_a_host_whose_folders_are_a_users_says_why_nothing_was_run(where: str, name: str, tmp_path: Path) -> None:
+    root = marked_root(tmp_path / "host")
+    give(root / where)
+    host = looked_at(root)
+    assert host.unread["trust"] == f"no program of this host was run: {name} belongs to uid {NOBODY}"
+    assert not (tmp_path / "host" / "mark").exists()
