@@ -9,10 +9,15 @@ gpunode_their_info() {
     # shellcheck disable=SC2034  # hands.sh reads it
     hired_bytes=4194304
     hired_ready "$1" || return 1
-    hired "$1" 6 curl --silent --fail --max-time 5 --unix-socket "$2" http://localhost/info </dev/null && return 0
+    set -- "$2" "$1" 6 sh -c 'exec "$@" 2>/dev/null' sh # a tool that is not there says nothing that looks like an answer
+    gpunode_their=$1
+    shift
+    hired "$@" curl --silent --fail --max-time 5 --unix-socket "$gpunode_their" http://localhost/info </dev/null && return 0
     # shellcheck disable=SC2154  # effective.sh has it
-    hired "$1" 6 python3 -I -c "$gpunode_http_client" "$2" /info </dev/null && return 0
-    hired "$1" 6 docker --host "unix://$2" info --format '{{json .}}' </dev/null
+    hired "$@" python3 -I -c "$gpunode_http_client" "$gpunode_their" /info </dev/null && return 0
+    gpunode_json=$(hired "$@" docker --host "unix://$gpunode_their" info --format '{{json .}}' </dev/null) || return 1
+    # The CLI prints an object without a daemon too (effective.sh).
+    case $gpunode_json in *'"ServerErrors"'*) return 1 ;; *) printf '%s\n' "$gpunode_json" ;; esac
 }
 
 # gpunode_look KIND SOCKET BINARY CONFIG UNIT: the daemon's runtimes as JSON with all blanks removed.

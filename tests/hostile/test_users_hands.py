@@ -356,3 +356,14 @@ def test_only_a_process_that_is_all_the_users_gets_the_hangup(machine: Machine, 
             assert b"runs no dockerd" in done.stderr
         finally:
             mixed.kill()
+
+
+def test_a_users_daemon_that_is_down_says_nothing(machine: Machine, home: Path) -> None:
+    """Whatever tools the host lacks: their absence is no answer, for which a daemon that starts would be given up."""
+    names = ("apply/hands.sh", "runtimes/effective.sh", "runtimes/unit.sh", "runtimes/verify.sh")
+    functions = (
+        "".join(text(name) for name in names).replace("http://localhost/info", "").replace("curl ", "no-such-curl ")
+    )
+    done = machine.run(f"set -- docker {home}/docker.sock nvidia uid:{WHO} 1\n{functions}", timeout_s=LIMIT_S)
+    assert done.code == 1
+    assert f"docker does not answer on {home}/docker.sock" in done.stderr.decode()
