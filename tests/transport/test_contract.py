@@ -67,12 +67,12 @@ EVERY_BYTE = bytes(range(256)) * 4096  # 1 MiB
     ],
 )
 def test_run(transport: Transport, script: str, stdin: bytes, code: int, stdout: bytes) -> None:
-    done = transport.run(script, stdin=stdin, timeout_s=30)
+    done = transport.run(script, stdin=stdin, timeout_s=120)
     assert (done.code, done.stdout) == (code, stdout)
 
 
 def test_both_streams_come_back_apart(transport: Transport) -> None:
-    done = transport.run("echo out; echo err >&2", timeout_s=30)
+    done = transport.run("echo out; echo err >&2", timeout_s=120)
     assert (done.stdout, done.stderr) == (b"out\n", b"err\n")
 
 
@@ -86,27 +86,27 @@ def test_a_script_that_takes_too_long_has_no_result(transport: Transport) -> Non
     with pytest.raises(StillRunning, match="still running after") as caught:
         transport.run("echo begun; sleep 30", timeout_s=5)
     assert "6 bytes came" in caught.value.evidence
-    assert transport.run("echo next", timeout_s=30).stdout == b"next\n"
+    assert transport.run("echo next", timeout_s=120).stdout == b"next\n"
 
 
 def test_what_a_script_leaves_running_does_not_keep_the_run_open(transport: Transport, tmp_path: Path) -> None:
     begin = time.monotonic()
     pid_file = tmp_path / "pid"
-    done = transport.run(f"sleep 60 & echo $! >{pid_file}; echo left", timeout_s=30)
+    done = transport.run(f"sleep 60 & echo $! >{pid_file}; echo left", timeout_s=120)
     took = time.monotonic() - begin
     os.kill(int(pid_file.read_text()), 15)
     assert (done.code, done.stdout) == (0, b"left\n")
-    assert took < 10
+    assert took < 50  # the child lives for 60
 
 
 def test_tools_speak_english_and_sbin_is_found(transport: Transport) -> None:
-    done = transport.run('echo "$LC_ALL"; case :$PATH: in *:/usr/sbin:*) echo yes;; esac', timeout_s=30)
+    done = transport.run('echo "$LC_ALL"; case :$PATH: in *:/usr/sbin:*) echo yes;; esac', timeout_s=120)
     assert done.stdout == b"C\nyes\n"
 
 
 def test_a_run_after_close_or_reconnect_works(transport: Transport) -> None:
     transport.close()
     transport.close()
-    assert transport.run("echo again", timeout_s=30).stdout == b"again\n"
+    assert transport.run("echo again", timeout_s=120).stdout == b"again\n"
     transport.reconnect()
-    assert transport.run("echo and again", timeout_s=30).stdout == b"and again\n"
+    assert transport.run("echo and again", timeout_s=120).stdout == b"and again\n"

@@ -24,7 +24,7 @@ Start = Callable[..., Sshd]
 ECHO = "echo $((6*7)); cat"
 
 
-def refused(ssh: Ssh, timeout_s: float = 20) -> TransportError:
+def refused(ssh: Ssh, timeout_s: float = 120) -> TransportError:
     with pytest.raises(TransportError) as caught:
         ssh.run("echo reached", timeout_s=timeout_s)
     ssh.close()
@@ -79,19 +79,19 @@ def test_hashed_known_hosts_are_read(sshd: Start) -> None:
     )
     assert "127.0.0.1" not in (server.folder / "known_hosts").read_text()
     ssh = Ssh(target(server), flags)
-    assert ssh.run("echo in", timeout_s=20).stdout == b"in\n"
+    assert ssh.run("echo in", timeout_s=120).stdout == b"in\n"
     ssh.close()
 
 
 def test_accept_new_remembers_the_key(sshd: Start) -> None:
     server = sshd()
     first = Ssh(target(server), options(server, known="# no newline at the end", accept_new=True))
-    assert first.run("echo in", timeout_s=20).stdout == b"in\n"
+    assert first.run("echo in", timeout_s=120).stdout == b"in\n"
     first.close()
     text = (server.folder / "known_hosts").read_text()
     assert text == f"# no newline at the end\n[127.0.0.1]:{server.port} {server.host_key}\n"
     second = Ssh(target(server), options(server, known=text))
-    assert second.run("echo in", timeout_s=20).stdout == b"in\n"
+    assert second.run("echo in", timeout_s=120).stdout == b"in\n"
     second.close()
 
 
@@ -104,7 +104,7 @@ def test_a_known_key_of_another_type_is_asked_for_first(sshd: Start) -> None:
     server.start()
     public = " ".join(rsa.with_suffix(".pub").read_text().split()[:2])
     ssh = Ssh(target(server), options(server, known=f"[127.0.0.1]:{server.port} {public}\n"))
-    assert ssh.run("echo in", timeout_s=20).stdout == b"in\n"
+    assert ssh.run("echo in", timeout_s=120).stdout == b"in\n"
     ssh.close()
 
 
@@ -131,7 +131,7 @@ def test_keys_of_every_kind_log_in(sshd: Start, kind: tuple[str, ...]) -> None:
     key = server.keygen("kind", "-t", *kind, "-N", "")
     (server.folder / "id.pub").write_bytes(key.with_suffix(".pub").read_bytes())
     ssh = Ssh(target(server), options(server, identities=(key,)))
-    assert ssh.run("echo in", timeout_s=20).stdout == b"in\n"
+    assert ssh.run("echo in", timeout_s=120).stdout == b"in\n"
     ssh.close()
 
 
@@ -168,15 +168,15 @@ def test_a_port_that_is_not_ssh(tmp_path: Path) -> None:
 def test_a_connection_that_ends_in_the_middle_is_an_error_and_the_next_run_dials_again(sshd: Start) -> None:
     server = sshd()
     ssh = Ssh(target(server), options(server))
-    ssh.run("true", timeout_s=20)
+    ssh.run("true", timeout_s=120)
     timer = threading.Timer(0.7, server.cut)
     timer.start()
     begin = time.monotonic()
     with pytest.raises(TransportError, match="connection lost"):
-        ssh.run("echo begun; sleep 20", timeout_s=60)
-    assert time.monotonic() - begin < 10
+        ssh.run("echo begun; sleep 100", timeout_s=120)
+    assert time.monotonic() - begin < 90
     ssh.reconnect()
-    assert ssh.run("echo back", timeout_s=20).stdout == b"back\n"
+    assert ssh.run("echo back", timeout_s=120).stdout == b"back\n"
     ssh.close()
 
 
@@ -184,7 +184,7 @@ def test_one_connection_serves_all_runs(sshd: Start) -> None:
     server = sshd()
     ssh = Ssh(target(server), options(server))
     for _ in range(3):
-        ssh.run("true", timeout_s=20)
+        ssh.run("true", timeout_s=120)
     assert len(server.sessions()) == 1
     assert (server.folder / "log").read_text().count("Accepted publickey") == 1
     ssh.close()
@@ -204,8 +204,8 @@ def test_login_shells(sshd: Start, shell: str) -> None:
     ssh = Ssh(target(server), options(server))
     awkward = "x='it'\"'\"'s !1 $HOME'\nprintf '%s\\\\n%s' \"$x\" \"${x#it}\"\n# " + "ä!'\\\n# " * 3000
     want = b"it's !1 $HOME\\n's !1 $HOME"
-    assert ssh.run(awkward, timeout_s=30).stdout == want
-    assert ssh.run(awkward + "\ncat", stdin=b"\0!'\\\n", timeout_s=30).stdout == want + b"\0!'\\\n"
+    assert ssh.run(awkward, timeout_s=120).stdout == want
+    assert ssh.run(awkward + "\ncat", stdin=b"\0!'\\\n", timeout_s=120).stdout == want + b"\0!'\\\n"
     ssh.close()
 
 
@@ -217,10 +217,10 @@ def test_login_shells(sshd: Start, shell: str) -> None:
 def test_noisy_start_up_files(sshd: Start, noise: str) -> None:
     server = sshd(force=f'{noise} exec sh -c "$SSH_ORIGINAL_COMMAND"')
     ssh = Ssh(target(server), options(server))
-    done = ssh.run(ECHO, stdin=b"one\ntwo\n", timeout_s=20)
+    done = ssh.run(ECHO, stdin=b"one\ntwo\n", timeout_s=120)
     assert (done.stdout, done.stderr) == (b"42\none\ntwo\n", b"")
     if "read" not in noise:
-        assert ssh.run("echo probe", timeout_s=20).stdout == b"probe\n"
+        assert ssh.run("echo probe", timeout_s=120).stdout == b"probe\n"
     ssh.close()
 
 
@@ -244,7 +244,7 @@ def test_a_login_shell_that_cuts_long_words_gets_the_script_on_stdin(sshd: Start
     cuts = 'test "${#SSH_ORIGINAL_COMMAND}" -lt 2000 || { echo Word too long. >&2; exit 1; }; '
     server = sshd(force=cuts + 'exec sh -c "$SSH_ORIGINAL_COMMAND"')
     ssh = Ssh(target(server), options(server))
-    assert ssh.run("# " + "x" * 5000 + "\necho in", timeout_s=20).stdout == b"in\n"
+    assert ssh.run("# " + "x" * 5000 + "\necho in", timeout_s=120).stdout == b"in\n"
     ssh.close()
 
 
@@ -272,7 +272,7 @@ def test_jump_hosts_in_a_chain_and_the_config_file(sshd: Start) -> None:
     )
     flags = options(one, known, config=(config,), known_hosts=None, identities=())
     ssh = Ssh(SshTarget("inner"), flags)
-    assert ssh.run("echo deep", timeout_s=30).stdout == b"deep\n"
+    assert ssh.run("echo deep", timeout_s=120).stdout == b"deep\n"
     for server in (one, two, inner):
         assert (server.folder / "log").read_text().count("Accepted publickey") == 1
     ssh.close()
@@ -301,7 +301,7 @@ def test_a_proxy_command_carries_the_connection(sshd: Start) -> None:
         f"Host far\n HostName 127.0.0.1\n Port {server.port}\n ProxyCommand {sys.executable} {relay} %h %p\n"
     )
     ssh = Ssh(SshTarget("far", target(server).user), options(server, config=(config,)))
-    assert ssh.run("echo through", timeout_s=30).stdout == b"through\n"
+    assert ssh.run("echo through", timeout_s=120).stdout == b"through\n"
     ssh.close()
 
 
@@ -316,7 +316,7 @@ def test_match_exec_in_the_config_works(sshd: Start) -> None:
     (server.folder / "config").write_text(f'Match exec "true"\n HostName 127.0.0.1\n Port {server.port}\n')
     flags = options(server, config=(server.folder / "config",))
     ssh = Ssh(SshTarget("anything", target(server).user), flags)
-    assert ssh.run("echo in", timeout_s=30).stdout == b"in\n"
+    assert ssh.run("echo in", timeout_s=120).stdout == b"in\n"
     ssh.close()
 
 
@@ -355,7 +355,7 @@ def test_the_sudo_password_is_given_once_when_asked_and_never_shown(
     with_sudo: Callable[[str, str | None], Ssh], tmp_path: Path
 ) -> None:
     ssh = with_sudo(SUDO, "open sesame")
-    done = ssh.run(ECHO, stdin=b"payload\n", timeout_s=20)
+    done = ssh.run(ECHO, stdin=b"payload\n", timeout_s=120)
     assert (done.stdout, done.stderr) == (b"42\npayload\n", b"")
     assert "sesame" not in (tmp_path / "argv").read_text()
     ssh.close()
@@ -370,7 +370,7 @@ def test_a_wrong_sudo_password_is_tried_once(with_sudo: Callable[[str, str | Non
 
 def test_a_sudo_that_asks_nothing_is_sent_no_password(with_sudo: Callable[[str, str | None], Ssh]) -> None:
     ssh = with_sudo('#!/bin/sh\nshift 3\nexec "$@"\n', "open sesame")
-    assert ssh.run("cat", stdin=b"data", timeout_s=20).stdout == b"data"
+    assert ssh.run("cat", stdin=b"data", timeout_s=120).stdout == b"data"
     ssh.close()
 
 
@@ -413,7 +413,7 @@ def test_an_agent_signs_for_a_key_with_a_passphrase(sshd: Start, tmp_path: Path)
         flags = options(server, identities=(locked,), agent=True)
         code = (
             "from pathlib import *\nfrom gpunode.transport.ssh import Ssh\nfrom gpunode.transport.ssh_config import *\n"
-            f"ssh = Ssh({target(server)!r}, {flags!r})\nprint(ssh.run('echo signed', timeout_s=20).stdout)\nssh.close()"
+            f"ssh = Ssh({target(server)!r}, {flags!r})\nprint(ssh.run('echo signed', timeout_s=99).stdout)\nssh.close()"
         )
         shown = subprocess.run(
             (sys.executable, "-c", code), env=environment, capture_output=True, text=True, check=False
