@@ -118,9 +118,10 @@ def once(said: bytes, *, error: bytes = b"", status: int | None = 0) -> Callable
 
 
 def test_the_largest_answer_that_is_taken_stays_within_the_memory(tmp_path: Path) -> None:
-    head, tail = b"@gpunode-facts 1\n@ os rc=0\n", b"\n@end\n"
-    body = (b"|" + "😀".encode() + b"\n|\n") * (ANSWER_LIMIT_BYTES // 8)
-    whole = head + body[: ANSWER_LIMIT_BYTES - len(head) - len(tail)] + tail
+    lines = "|😀\n|\n".encode()
+    count = (ANSWER_LIMIT_BYTES - 80) // len(lines)
+    head = b"@gpunode-facts 1\n@ file:/etc/large bytes=%d\n" % (count * len("😀\n\n".encode()))
+    whole = head + lines * count + b"@end\n"
     with fake_sshd(tmp_path, once(BEGIN + whole + END)) as server:
         assert talk(server) == ("code 0", len(whole))
 
