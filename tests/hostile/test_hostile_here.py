@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
@@ -182,9 +183,10 @@ def test_without_proc_the_token_comes_from_the_devices() -> None:
 def test_descriptors_and_children_do_not_pile_up() -> None:
     local = Local(become=False)
     local.run("echo x", timeout_s=LIMIT_S)
+    gc.collect()  # what earlier tests left open may be closed at any time
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(5):
         local.run("echo x", timeout_s=LIMIT_S)
     with suppress(StillRunning):
         local.run("sleep 600", timeout_s=0.5)
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(os.listdir("/proc/self/fd")) <= before

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -17,6 +18,11 @@ from tests.facts.hosts import make_root
 from tests.hostile.users import needs_root, probe_here
 
 WAIT_S = 60
+# A shell starts its background jobs deaf to INT and QUIT, nohup deaf to HUP, and no trap of a child brings that back.
+HEARING = """import os, signal, sys
+for sign in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGPIPE):
+    signal.signal(sign, signal.SIG_DFL)
+os.execvp(sys.argv[1], sys.argv[1:])"""
 PLACES = ("/run", "/dev/shm", "/tmp", "/var/tmp")
 
 
@@ -41,7 +47,11 @@ def probing(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
     root = make_root(tmp_path / "root", {"nvidia-smi": f"#!/bin/sh\ntrap '' HUP INT TERM QUIT\n{ends}\necho late\n"})
     environment = {**os.environ, "GPUNODE_ROOT": str(root), "GPUNODE_SMI_LIMIT_S": "120"}
     with subprocess.Popen(
-        ("sh", "-s"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
+        (sys.executable, "-c", HEARING, "sh", "-s"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment,
     ) as running:
         try:
             assert running.stdin is not None

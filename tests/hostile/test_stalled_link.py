@@ -201,9 +201,11 @@ def when_it_exists(path: Path, act: Callable[[], object]) -> Iterator[None]:
     over = threading.Event()
     thread = threading.Thread(target=watch)
     thread.start()
-    yield
-    over.set()
-    thread.join()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 def test_a_server_that_is_killed_in_the_middle_leaves_no_result(sshd: Start, tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def tool(folder: Path, name: str, body: str) -> None:
 
 def perform(run: Run, tools: Path) -> subprocess.CompletedProcess[str]:
     env = {"PATH": f"{tools}:{os.environ['PATH']}", **dict(run.env)}
-    return subprocess.run(run.argv, input=run.stdin, text=True, capture_output=True, check=False, env=env, timeout=20)
+    return subprocess.run(run.argv, input=run.stdin, text=True, capture_output=True, check=False, env=env, timeout=300)
 
 
 @pytest.mark.parametrize(

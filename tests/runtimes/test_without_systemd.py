@@ -46,7 +46,7 @@ def test_the_process_in_the_pid_file_gets_the_signal(tmp_path: Path, end: str) -
     (tmp_path / "pid").write_text(f"{daemon.pid}{end}")
     try:
         assert hangup(tmp_path / "pid", "sleep").returncode == 0
-        assert daemon.wait(5) == -signal.SIGHUP
+        assert daemon.wait(60) == -signal.SIGHUP
     finally:
         daemon.kill()
 
