@@ -1,4 +1,4 @@
-"""Broken recordings, plans, specs and config files through every verb, inside one process with limits.
+"""Broken recordings, key files, plans, specs and config files through every verb, inside one process with limits.
 
     python -m tests.hostile.mutate FOLDER SEED COUNT
 
@@ -9,6 +9,7 @@ to is a failure of its own, found by an audit hook.
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import copy
 import io
@@ -24,6 +25,8 @@ from typing import Any
 
 from gpunode.errors import ExitCode
 from gpunode.facts.wire import Section, Sections, decode, encode, file_facts
+from gpunode.packages.openpgp import primary_fingerprints
+from tests.hostile.openpgp import Key, armored, packet
 
 ROOT = Path(__file__).parent.parent.parent
 HOSTS = sorted((ROOT / "examples" / "hosts").iterdir())
@@ -207,6 +210,33 @@ def _recording(chance: random.Random, folder: Path, plans: list[Path]) -> list[s
     return [*words, *chance.choice(FORMS)]
 
 
+def _key_file(chance: random.Random, folder: Path, plans: list[Path]) -> list[str]:
+    """A keyring of the host, as the probe hands it over and as its entry of the vendor's repository holds it."""
+    keyring = chance.choice(KEYRINGS)
+    for _ in range(chance.randint(0, 4)):
+        keyring = _odd_bytes(chance, keyring)
+    with contextlib.suppress(ValueError):
+        primary_fingerprints(keyring)
+    line = f"{KEY_PATH} {base64.b64encode(keyring).decode()}\n"
+    if chance.random() < 0.3:
+        line = _ended(_odd_text(chance, line))
+    inline = "".join(f"\n {line or '.'}" for line in keyring.decode("utf-8", "replace").split("\n"))
+    entry = f"Types: deb\nURIs: {KEY_URL}\nSuites: /\nSigned-By: {chance.choice((KEY_PATH, inline))}\n"
+    sections = decode((chance.choice(APT_HOSTS) / "facts.txt").read_bytes())
+    commands = {**sections.commands, "sources": Section(f"{KEY_ENTRY}\n"), "keyring_bytes": Section(line)}
+    path = folder / "facts.txt"
+    path.write_bytes(encode(Sections(commands, {**sections.files, KEY_ENTRY: file_facts(KEY_ENTRY, entry)})))
+    return [*chance.choice(READERS), "--recorded", str(path), *chance.choice(FORMS)]
+
+
+VENDOR, STRANGER = Key("vendor"), Key("stranger")
+KEYRINGS = (
+    *(VENDOR.block, armored(VENDOR.block), VENDOR.block + VENDOR.subkey(STRANGER), b"x\n" + armored(VENDOR.block) * 2),
+    bytes([0x99]) + len(VENDOR.public).to_bytes(2, "big") + VENDOR.public + packet(12, b"\0") + STRANGER.block,
+)
+KEY_PATH, KEY_ENTRY = "/usr/share/keyrings/cuda-archive-keyring.gpg", "/etc/apt/sources.list.d/cuda.sources"
+KEY_URL = "https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64/"
+APT_HOSTS = [host for host in HOSTS if host.name.startswith("debian12")]  # whose repository that is
 READERS = (
     ["detect"],
     ["plan"],
@@ -370,7 +400,7 @@ FLAGS = (
     *("--driver", "--toolkit", "--cuda", "--mig", "--runtime", "--only", "--mirror", "--trust-key", "--proxy"),
     *("--expect-gpus", "--ctk-set", "--flavour"),
 )
-KINDS = (_recording, _recording, _recording, _recording, _plan, _spec, _config, _config, _words)
+KINDS = (_recording, _recording, _recording, _recording, _key_file, _plan, _spec, _config, _config, _words)
 
 if __name__ == "__main__":
     main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))

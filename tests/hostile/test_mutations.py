@@ -1,4 +1,4 @@
-"""Mutated recordings, plans, specs and config files through every verb: the project's own errors and nothing else.
+"""Mutated recordings, key files, plans, specs and config files through every verb: only the project's own errors.
 
 GPUNODE_MUTATIONS=10000 by hand; mutate.py says how one of them is repeated. It runs in a process of its own, whose
 memory and processor time have limits, and whose every write, start and connection is watched.
