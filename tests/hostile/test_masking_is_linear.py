@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import time
 from collections.abc import Callable
 
 import pytest
@@ -11,6 +9,7 @@ import pytest
 from gpunode.facts.recordings import mask_secrets
 from gpunode.masking import masked
 from gpunode.runtimes.diffs import unified
+from tests.hostile.linear import assert_linear
 
 # Each is repeated: what one of the old expressions, or one of the new, could go over again and again.
 BRICKS = [
@@ -50,33 +49,10 @@ BRICKS = [
     *("arg=--token\n", "argv[]=--token ", "Exec=--token ", "name: token\nvalue: x\n", '\\"', "[a.", "http://a:b/"),
     *("aaaaaa.aaaaaaaaaaaaaaaa", "token = 'a\n", "x = [\n", "\t", "a=b,c://", "e@a:", "Cookie: ", "{#a\n"),
 ]
-SMALL, TIMES = 3000, 8
-
-
-def cpu_s(work: Callable[[str], object], text: str) -> float:
-    """The least of several tries, without the garbage collector, whose work depends on all else: noise only adds."""
-    best = 1e9
-    gc.disable()
-    try:
-        for _ in range(3):
-            begun = time.process_time()
-            work(text)
-            best = min(best, time.process_time() - begun)
-    finally:
-        gc.enable()
-    return best
 
 
 def grows_as_its_input(work: Callable[[str], object], brick: str) -> None:
-    """Linear growth costs 8 times as much, quadratic 64 times. What takes under 20 ms in all is not worth a verdict;
-    a verdict against it is given on a third look only.
-    """
-    small = brick * (SMALL // len(brick))
-    for _ in range(3):
-        large = cpu_s(work, small * TIMES)
-        if large < 0.02 or large <= 24 * cpu_s(work, small):
-            return
-    raise AssertionError(f"{brick!r} x {TIMES}: {large:.3f} s, {brick!r}: {cpu_s(work, small):.4f} s")
+    assert_linear(work, lambda size: brick * (size // len(brick)), short=3000)
 
 
 @pytest.mark.parametrize("form", ["", "json", "toml", "yaml"])

@@ -1,29 +1,28 @@
-"""Eight times the text costs every parser and rewriter at most 24 times the processor (linear is 8, quadratic 64).
-
-GPUNODE_LONG=1 goes to 4 MB. Times are of the processor, the least of three; what is too short to be measured counts as
-two milliseconds.
-"""
+"""Eight times the text costs every parser and rewriter at most 24 times the processor; linear.py has the rest."""
 
 from __future__ import annotations
 
-import contextlib
 import copy
-import os
-import time
 from collections.abc import Callable
 
 import pytest
 
 from gpunode.apply.journal import parse_journal as parse_whole_journal
 from gpunode.checks.words import active_lines, setting
-from gpunode.errors import GpunodeError
 from gpunode.facts.archives import parse_archives
 from gpunode.facts.devices import parse_devices, parse_uvm_major
 from gpunode.facts.driver import parse_dkms, parse_ldconfig, parse_modinfo, parse_params
 from gpunode.facts.holds import PACMAN_IGNORES, VERSIONLOCK5, VERSIONLOCKS, ZYPP_LOCKS, parse_holds
 from gpunode.facts.journal import parse_journal
 from gpunode.facts.kernel import parse_blacklist, parse_compiler, parse_next_boot, parse_trees, version_key
-from gpunode.facts.packages import parse_auto_upgrade, parse_dpkg, parse_keyrings, parse_lock, parse_rpm
+from gpunode.facts.packages import (
+    parse_auto_upgrade,
+    parse_dpkg,
+    parse_key_files,
+    parse_keyrings,
+    parse_lock,
+    parse_rpm,
+)
 from gpunode.facts.pci import parse_lspci, parse_pci
 from gpunode.facts.release import key_values, parse_os
 from gpunode.facts.runtimes import _from_dump, _plugin_error, _version
@@ -36,17 +35,16 @@ from gpunode.fleet.inventory import parse_ssh_targets
 from gpunode.foreign import read_json, read_toml, read_yaml
 from gpunode.model.facts import KernelTree
 from gpunode.model.spec import RuntimeSpec, ToolkitConfig
+from gpunode.packages.openpgp import primary_fingerprints
 from gpunode.planner.present import upstream
 from gpunode.runtimes import ctkconfig, jsontext, k3s, tomltext
 from gpunode.runtimes.diffs import unified
 from gpunode.runtimes.docker import Docker
 from gpunode.runtimes.tomlscan import statements
 from gpunode.specfile import parse_spec
+from tests.hostile.linear import assert_linear
 from tests.runtimes.hosts import engine_facts, host_with
 
-LONG = bool(os.environ.get("GPUNODE_LONG"))
-SHORT_CHARS = 512 << 10 if LONG else 8 << 10
-TIMES, MOST, LEAST_S = 8, 24, 0.002
 Work = Callable[[str], object]
 
 
@@ -58,16 +56,6 @@ def repeated(unit: str, head: str = "", tail: str = "") -> Callable[[int], str]:
         return head + "".join(unit.replace("{}", str(i)) for i in range(count)) + tail
 
     return text
-
-
-def spent_s(work: Work, text: str) -> float:
-    tries = []
-    for _ in range(3):
-        began = time.process_time()
-        with contextlib.suppress(GpunodeError, ValueError):  # a refusal has to be found in linear time as well
-            work(text)
-        tries.append(time.process_time() - began)
-    return max(min(tries), LEAST_S)
 
 
 def held(path: str) -> Work:
@@ -83,6 +71,7 @@ def dumped(text: str) -> object:
     return _from_dump(Sections(commands), "containerd:1", text)
 
 
+ARMOUR, ARMOUR_END = "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\n", "-----END PGP PUBLIC KEY BLOCK-----\n"
 PARSERS: dict[str, tuple[Work, Callable[[int], str]]] = {
     "lspci: brackets": (parse_lspci, repeated(" [0300]:", "0 ")),
     "lspci: brackets of names": (parse_lspci, repeated(" [a] [0302]: [10de:2330", "0000 ")),
@@ -142,6 +131,11 @@ PARSERS: dict[str, tuple[Work, Callable[[int], str]]] = {
     "auto upgrade: blanks": (lambda text: parse_auto_upgrade(text, {}, {}), repeated(" ", "apply_updates")),
     "auto upgrade: newlines": (lambda text: parse_auto_upgrade(text, {}, {}), repeated("\n")),
     "keyrings": (parse_keyrings, repeated("a /k{}\n")),
+    "key files": (parse_key_files, repeated("/etc/apt/keyrings/{}.gpg xjMEZVPxABYJ\n")),
+    "key files: one": (parse_key_files, repeated("xjME", "/k ")),
+    "a key file: packets": (lambda text: primary_fingerprints(text.encode("latin-1")), repeated("\xcd\x01x")),
+    "a key file: armour": (lambda text: primary_fingerprints(text.encode()), repeated("xjME\n", ARMOUR, ARMOUR_END)),
+    "a key file: blocks": (lambda text: primary_fingerprints(text.encode()), repeated(ARMOUR + ARMOUR_END)),
     "security": (parse_security, repeated("[", "lockdown=")),
     "smi": (lambda text: parse_smi(text, 0), repeated("<gpu id='0'/>", "<nvidia_smi_log>", "</nvidia_smi_log>")),
     "smi: depth": (lambda text: parse_smi(text, 0), repeated("<g>", "<nvidia_smi_log>")),
@@ -214,12 +208,15 @@ PARSERS: dict[str, tuple[Work, Callable[[int], str]]] = {
 
 @pytest.mark.parametrize(("work", "made"), PARSERS.values(), ids=PARSERS)
 def test_a_parser_is_linear(work: Work, made: Callable[[int], str]) -> None:
-    short = spent_s(work, made(SHORT_CHARS))
-    long = spent_s(work, made(SHORT_CHARS * TIMES))
-    assert long <= MOST * short, f"{short:.4f} s, then {long:.4f} s"
+    assert_linear(work, made)
 
 
-# ---- rewriters: a rewrite is dozens of reads, so that half the size does
+def test_what_is_quadratic_is_found_out() -> None:
+    with pytest.raises(AssertionError, match=r"\d s, "):
+        assert_linear(lambda text: [text.count("a") for _ in range(len(text) // 64)], repeated("a"))
+
+
+# ---- rewriters
 
 
 ENGINE = ("plugins", "io.containerd.grpc.v1.cri", "containerd")
@@ -277,7 +274,4 @@ REWRITERS: dict[str, tuple[Work, Callable[[int], str]]] = {
 
 @pytest.mark.parametrize(("work", "made"), REWRITERS.values(), ids=REWRITERS)
 def test_a_rewriter_is_linear(work: Work, made: Callable[[int], str]) -> None:
-    size = SHORT_CHARS if not LONG else SHORT_CHARS // 8
-    short = spent_s(work, made(size))
-    long = spent_s(work, made(size * TIMES))
-    assert long <= MOST * short, f"{short:.4f} s, then {long:.4f} s"
+    assert_linear(work, made)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 import tracemalloc
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -23,6 +21,7 @@ from gpunode.facts.wire import (
     file_facts,
 )
 from gpunode.transport.answer import ANSWER_LIMIT_BYTES, Answer, Stream
+from tests.hostile.linear import assert_linear
 
 HOST = Path(__file__).parents[2] / "examples/hosts/debian12-ready/facts.txt"
 BEGIN = b"\x1egpunode-begin 0123456789abcdef0123456789abcdef\n"
@@ -134,30 +133,16 @@ def test_an_answer_over_the_limit_is_refused_unread() -> None:
         decode(answer(b"|a\n", STREAM_LIMIT_BYTES + 1))
 
 
-def cost(act: Callable[[], object]) -> float:
-    """CPU seconds, the least of three tries."""
-    tries = []
-    for _ in range(3):
-        begin = time.process_time()
-        act()
-        tries.append(time.process_time() - begin)
-    return min(tries)
-
-
-def assert_linear(small: Callable[[], object], eight_times: Callable[[], object]) -> None:
-    """Eight times the input costs 8 times the CPU where it is linear and 64 times where it is quadratic."""
-    assert cost(eight_times) <= 24 * max(cost(small), 0.0005)
-
-
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 def test_reading_is_linear(body: bytes) -> None:
-    small, large = answer(body, STREAM_LIMIT_BYTES // 8), answer(body, STREAM_LIMIT_BYTES)
-    assert_linear(lambda: read(small), lambda: read(large))
+    assert_linear(decode, lambda size: answer(body, size), short=STREAM_LIMIT_BYTES // 8)
 
 
 def test_writing_is_linear() -> None:
-    small, large = (Sections(files={"/f": file_facts("/f", "|@ \n" * (n * 16_000))}) for n in (1, 8))
-    assert_linear(lambda: encode(small), lambda: encode(large))
+    def sections(size: int) -> Sections:
+        return Sections(files={"/f": file_facts("/f", "|@ \n" * (size // 4))})
+
+    assert_linear(encode, sections, short=64_000)
 
 
 def listen(stream: bytes, piece_bytes: int) -> Stream:
@@ -177,8 +162,7 @@ def test_listening_is_linear_in_small_pieces(body: bytes, before: bool) -> None:
     def stream(size: int) -> bytes:
         return (BEGIN if before else b"") + (body * (size // len(body) + 1))[:size]
 
-    small, large = stream(64 * 1024), stream(512 * 1024)
-    assert_linear(lambda: listen(small, 100), lambda: listen(large, 100))
+    assert_linear(lambda given: listen(given, 100), stream, short=64 << 10)
 
 
 @pytest.mark.parametrize("piece_bytes", [1, 2, 7, 61, 4096])
