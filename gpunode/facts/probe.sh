@@ -1,5 +1,5 @@
-# shellcheck shell=sh disable=SC2012
-# (ls: the paths are device nodes and lock files, whose names are known.)
+# shellcheck shell=sh disable=SC2010,SC2012
+# (ls: the paths are device nodes and lock files, whose names are known, and of descriptors only numbers are taken.)
 # gpunode's probe: what is on this host, read-only, one round trip (facts/wire.py reads the answer).
 # POSIX sh; runs unchanged under dash, bash and busybox ash. Sent on stdin to `sh -s`, so nothing stays on the host.
 # collect.py puts runtimes/effective.sh (gpunode_cri_status, gpunode_docker_info) and facts/trust.sh (who may be believed)
@@ -317,6 +317,9 @@ do_busy() { # PID COMMAND of processes that hold /dev/nvidia*
   # The fd folders' listings say "PATH -> /dev/nvidia0"; a path line "/proc/PID/fd:" comes before its entries.
   ls -l "$R"/proc/[0-9]*/fd 2>/dev/null | sed -n -e '/^\/.*\/fd:$/{s/\/fd:$//;s/.*\///;h;}' -e '/-> \/dev\/nvidia/{g;p;}' |
     sort -un | while read -r pid; do
+    # The name of an open file may hold line breaks and look like all of that: by itself a process speaks for no other.
+    case $pid in *[!0-9]* | '') continue ;; esac
+    ls -l "$R/proc/$pid/fd" 2>/dev/null | grep -q -e '-> /dev/nvidia' || continue
     word "$R/proc/$pid/comm"
     echo "$pid $WORD"
   done
@@ -431,7 +434,7 @@ do_pacman() { # NAME VERSION
 sources() { # paths of repository files and pins that name NVIDIA or gpunode
   for path in "$R"/etc/apt/sources.list "$R"/etc/apt/sources.list.d/* "$R"/etc/apt/preferences "$R"/etc/apt/preferences.d/* \
     "$R"/etc/yum.repos.d/*.repo "$R"/etc/zypp/repos.d/*.repo; do
-    [ -f "$path" ] && [ -r "$path" ] && set -- "$@" "$path"
+    [ -f "$path" ] && [ -r "$path" ] && located "${path#"$R"}" && set -- "$@" "$path"
   done
   for path in "$R"/etc/apt/sources.list.d/gpunode* "$R"/etc/apt/preferences.d/gpunode* "$R"/etc/yum.repos.d/gpunode* \
     "$R"/etc/zypp/repos.d/gpunode*; do
@@ -459,8 +462,9 @@ key_files() { # PATH BASE64 of what $T/sources trusts and of key files with tell
     done
   } | sort -u | sed 64q | while read -r path; do
     case $path in *..*) continue ;; /etc/* | /usr/*) ;; *) continue ;; esac
-    real=$(readlink -f "$R$path") || continue
-    case ${real#"$R"} in /etc/* | /usr/*) ;; *) continue ;; esac
+    trusted "$path" || continue
+    real=$R$REAL
+    case $REAL in /etc/* | /usr/*) ;; *) continue ;; esac
     [ -n "$(find "$real" -prune -type f -user 0 ! -perm -020 ! -perm -002 -size -64)" ] || continue # blocks of 512 bytes
     printf '%s %s\n' "$path" "$(base64 <"$real" | tr -d '\n')"
   done
@@ -482,6 +486,8 @@ package_lock() { # PID COMMAND PATH: fcntl locks are named by inode in /proc/loc
   [ $# -gt 0 ] && [ -r "$R/proc/locks" ] || return 0
   ls -i "$@" 2>/dev/null | while read -r inode path; do
     sed -n "s/^[0-9]*: *[A-Z]* *[A-Z]* *WRITE *\([0-9]*\) [^ ]*:$inode .*/\1/p" "$R/proc/locks" | while read -r pid; do
+      # Anybody may lock a file of theirs that has the same number on another file system.
+      grep -qs '^Uid:[[:space:]]*[1-9]' "$R/proc/$pid/status" && continue
       word "$R/proc/$pid/comm"
       echo "$pid $WORD ${path#"$R"}"
     done
@@ -496,10 +502,13 @@ auto_upgrade() {
 
 apt_archives() { # live lines of .list files, then the .sources files with a blank line between; passwords in addresses masked
   [ -d "$R/etc/apt" ] || return 0
+  for path in "$R/etc/apt/sources.list" "$R"/etc/apt/sources.list.d/*.list; do
+    [ -f "$path" ] && located "${path#"$R"}" && set -- "$@" "$path"
+  done
   {
-    grep -hsE '^[[:space:]]*deb[[:space:]]' "$R/etc/apt/sources.list" "$R"/etc/apt/sources.list.d/*.list
+    [ $# = 0 ] || grep -hsE '^[[:space:]]*deb[[:space:]]' "$@"
     for path in "$R"/etc/apt/sources.list.d/*.sources; do
-      [ -f "$path" ] && [ -r "$path" ] && echo && grep -iE '^(Types|URIs|Suites|Components|Signed-By|Enabled):|^[[:space:]]*$' "$path"
+      [ -f "$path" ] && [ -r "$path" ] && located "${path#"$R"}" && echo && grep -iE '^(Types|URIs|Suites|Components|Signed-By|Enabled):|^[[:space:]]*$' "$path"
     done
   } | sed 's|://[^/@[:space:]]*@|://***@|g'
   return 0

@@ -23,7 +23,12 @@ judge() { # MODE OWNER GROUP PATH, as stat's %f %u %g -> true: only root writes 
   esac
   if [ $((MODE & 2)) != 0 ]; then BECAUSE='may be written by everybody'; return 1; fi
   [ $((MODE & 16)) != 0 ] || return 0
-  [ "$3" != 0 ] || return 0
+  if [ "$3" = 0 ]; then # these bits are the mask of an access list, where there is one (acl(5)): ls marks it
+    case $(ls -ld "$R$4" 2>/dev/null) in
+      ??????????+*) BECAUSE='may be written by those in its access list (getfacl)'; return 1 ;;
+    esac
+    return 0
+  fi
   if [ "$ME" != 0 ] && [ "$3" = "$MY_GROUP" ]; then return 0; fi # their own group, as umask 002 makes it
   # Groups that are root's equals where they are: Debian's staff (Debian policy 9.1.2), and microk8s, whose members
   # rule the cluster (its snap makes args/ writable for them: chmod -R ug+rwX).

@@ -3,13 +3,16 @@
 
 gpunode_systemd() { [ -d /run/systemd/system ]; }
 
-# gpunode_pids UNIT: the processes of its daemon, as /proc names them.
+# gpunode_pids UNIT [UID]: the processes of its daemon, as /proc names them, that are root's, or that user's. All four ids:
+# a setuid program that a user started under that name is more than theirs, and less than root's.
 gpunode_pids() {
     gpunode_name=${1%.service}
     [ "$gpunode_name" != docker ] || gpunode_name=dockerd
     for gpunode_path in /proc/[0-9]*; do
         read -r gpunode_comm 2>/dev/null <"$gpunode_path/comm" || continue
-        case $gpunode_comm in "$gpunode_name" | "$gpunode_name"-server | "$gpunode_name"-agent) echo "${gpunode_path##*/}" ;; esac
+        case $gpunode_comm in "$gpunode_name" | "$gpunode_name"-server | "$gpunode_name"-agent) 
+            grep -Eqs "^Uid:([[:space:]]+${2:-0}){4}\$" "$gpunode_path/status" && echo "${gpunode_path##*/}" ;;
+        esac
     done
 }
 
@@ -47,10 +50,7 @@ gpunode_hangup() {
 
 # gpunode_dockerd_of UID: the dockerds of one user.
 gpunode_dockerd_of() {
-    for gpunode_pid in $(gpunode_pids docker); do
-        # All four: a setuid program that the user started under that name is more than theirs.
-        grep -Eq "^Uid:([[:space:]]+$1){4}\$" "/proc/$gpunode_pid/status" 2>/dev/null && echo "$gpunode_pid"
-    done
+    gpunode_pids docker "$1"
 }
 
 # gpunode_hangup_user UID: SIGHUP to the dockerd of that user. Not by its pid file: that is theirs to write.

@@ -119,7 +119,7 @@ def run_probe(shell: Sequence[str], root: Path, **env: str) -> subprocess.Comple
         [*shell, "-s"],
         input=probe_script().encode(),
         capture_output=True,
-        timeout=60,
+        timeout=300,
         env={**os.environ, "GPUNODE_ROOT": str(root), **env},
         check=False,
     )
