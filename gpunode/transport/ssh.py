@@ -161,7 +161,8 @@ class Ssh:
         link = self._socket(hop, through)
         transport = paramiko.Transport(link)
         transport.packetizer = BoundedPackets(link)  # type: ignore[arg-type]  # a Channel will do, as for Transport
-        transport.banner_timeout = transport.auth_timeout = _REPLY_S
+        transport.banner_timeout = transport.handshake_timeout = transport.auth_timeout = _REPLY_S
+        transport.clear_to_send_timeout = _REPLY_S  # new keys on the way
         options = transport.get_security_options()
         known = known_hosts.load((*hop.user_known_hosts, *hop.system_known_hosts))
         types = {k.key.type for k in known.keys(known_hosts.host_name(hop.key_name, hop.port))}

@@ -108,6 +108,18 @@ def test_every_host_answers_a_starved_controller(sshd: Start) -> None:
     assert done.stdout == "[]\n", done.stderr
 
 
+@pytest.mark.parametrize(
+    "limit", ["banner_timeout", "handshake_timeout", "auth_timeout", "clear_to_send_timeout", "channel_timeout"]
+)
+def test_no_limit_of_the_library_is_below_a_minute(sshd: Start, limit: str) -> None:
+    """They count what the controller itself waits for a processor; its own for the first key exchange is 15 s."""
+    server = sshd()
+    ssh = Ssh(target(server), options(server))
+    ssh.run("true", timeout_s=LIMIT_S)
+    assert getattr(ssh._chain[-1], limit) >= 60
+    ssh.close()
+
+
 class Overtaken:
     """A channel whose exit status came before the output: that is still on its way for a good second."""
 
