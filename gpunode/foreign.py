@@ -8,9 +8,11 @@ all of that is NotRead. Sizes are in characters, places count from 1.
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
@@ -46,6 +48,16 @@ class NotRead(ValueError):
 
 class StandsTwice(NotRead):
     """A key that one object has twice."""
+
+
+def read_file(path: Path, most: int) -> bytes:
+    """The bytes of a file that a person named: at most `most`, and one more by which a longer one is told.
+
+    A pipe is read as well (`--spec <(...)`); one that nobody writes to is empty, and is not waited for. Raises OSError.
+    """
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK | os.O_NOCTTY)) as file:
+        os.set_blocking(file.fileno(), True)
+        return file.read(most + 1)
 
 
 def read_json(

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gpunode.errors import UsageError
-from gpunode.foreign import NotRead, read_yaml
+from gpunode.foreign import NotRead, read_file, read_yaml
 from gpunode.masking import masked
 from gpunode.model.spec import (
     TOOLKIT_MODES,
@@ -57,7 +57,7 @@ class _Entry:
 def load_spec(path: Path) -> Spec:
     """The spec in a YAML file. Raises UsageError that lists every fault with its line and what is allowed."""
     try:
-        raw = path.read_bytes()
+        raw = read_file(path, LONGEST)
     except OSError as error:
         raise UsageError(
             f"the spec {path} cannot be read", evidence=str(error.strerror), remedy="name a YAML file with --spec"

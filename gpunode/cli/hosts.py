@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING
 
 from gpunode.cli.options import HostOptions
 from gpunode.errors import UsageError
+from gpunode.foreign import read_file
+
+PASS_FILE_BYTES = 65536
 
 if TYPE_CHECKING:
     import threading
@@ -102,13 +105,16 @@ def _password(options: HostOptions) -> Secret | None:
         raise UsageError("--ask-become-pass and --become-pass-file exclude each other", remedy="choose one")
     if options.become_pass_file:
         try:
-            lines = options.become_pass_file.read_text(encoding="utf-8").splitlines()
+            text = read_file(options.become_pass_file, PASS_FILE_BYTES).decode("utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(
                 f"--become-pass-file {options.become_pass_file} cannot be read",
                 evidence=getattr(error, "strerror", None) or "it is not UTF-8",
                 remedy="name a file whose first line is the password",
             ) from error
+        lines = text.splitlines()
+        if len(text) > PASS_FILE_BYTES:
+            raise UsageError(f"--become-pass-file {options.become_pass_file} is over {PASS_FILE_BYTES} bytes")
         if not lines or not lines[0]:
             raise UsageError(f"--become-pass-file {options.become_pass_file} has an empty first line")
         return Secret(lines[0])

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gpunode.errors import TransportError, UsageError
-from gpunode.facts.wire import Section, Sections, decode, encode
+from gpunode.facts.wire import STREAM_LIMIT_BYTES, Section, Sections, decode, encode
+from gpunode.foreign import read_file
 from gpunode.masking import form_of
 from gpunode.masking import masked as secrets_masked
 from gpunode.model.facts import FileFacts
@@ -29,7 +30,7 @@ def load_recording(path: Path) -> bytes:
     """The stream in a file, or in a folder's facts.txt. Raises UsageError when there is none, or it is not whole."""
     target = path / "facts.txt" if path.is_dir() else path
     try:
-        stream = target.read_bytes()
+        stream = read_file(target, STREAM_LIMIT_BYTES)
     except OSError as fault:
         raise UsageError(
             f"{path} is not a recorded host",
