@@ -84,7 +84,7 @@ def test_much_output_on_both_streams_does_not_block(transport: Transport) -> Non
 
 def test_a_script_that_takes_too_long_has_no_result(transport: Transport) -> None:
     with pytest.raises(StillRunning, match="still running after") as caught:
-        transport.run("echo begun; sleep 30", timeout_s=5)
+        transport.run("echo begun; sleep 90", timeout_s=15)
     assert "6 bytes came" in caught.value.evidence
     assert transport.run("echo next", timeout_s=120).stdout == b"next\n"
 
