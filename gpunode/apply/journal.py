@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpunode.foreign import read_json, whole_number
+from gpunode.masking import masked
 
 Entry = dict[str, Any]
 Mirror = Callable[[str], None]
@@ -87,7 +88,12 @@ class Journal:
         return self._number
 
     def add(self, kind: str, **fields: object) -> None:
-        """`run=` in fields speaks about another run than this one."""
+        """`run=` in fields speaks about another run than this one.
+
+        What a tool said of its failure is there for people: secrets are masked, for entries travel in command lines.
+        """
+        if isinstance(fields.get("error"), str):
+            fields["error"] = masked(str(fields["error"]))
         line = json.dumps({"kind": kind, "run": self.run_id, **fields})
         self._pending.append(line)
         self.copy(line)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpunode.errors import UnsupportedHost
+from gpunode.masking import mask_argv
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.plan import Action, PutFile, RemoveFile, Run
 from gpunode.model.spec import RuntimeSpec
@@ -125,7 +126,8 @@ def _refuse_snap(engine: RuntimeFacts) -> None:
 def _flags_that_matter(engine: RuntimeFacts) -> tuple[str, ...]:
     """The daemon's own flags, so that one that clashes with the file is found before the reload.
 
-    Without sockets (`-H fd://` exists only under systemd), the config file's name, and anything unexpanded.
+    Without sockets (`-H fd://` exists only under systemd), the config file's name, anything unexpanded, and secrets:
+    that a flag is there makes the clash, and command lines are public.
     """
     kept, skip = [], False
     for flag in engine.flags:
@@ -135,4 +137,4 @@ def _flags_that_matter(engine: RuntimeFacts) -> tuple[str, ...]:
             skip = True
         elif not re.match(r"-H|--host=|--config-file=", flag):
             kept.append(flag)
-    return tuple(kept)
+    return mask_argv(kept)

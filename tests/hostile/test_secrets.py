@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from gpunode.apply.journal import Journal
 from gpunode.catalog.load import load_catalog
 from gpunode.cli.app import main
 from gpunode.cli.runlog import RunLog
@@ -277,6 +278,19 @@ def test_no_run_log_and_no_copy_of_the_journal_holds_one(
     assert sings(text, places) == {}
     for line in text.splitlines():
         json.loads(line)
+
+
+def test_the_hosts_own_journal_keeps_the_reason_of_a_failure_and_no_secret_in_it() -> None:
+    """Its lines are root's to read, and come there in a command line, which is everybody's."""
+    journal = Journal("r")
+    why = "systemctl restart ended with code 1: refused: password=cnry01 at https://me:cnry02@r.example/"
+    journal.add("step-end", step="s", status="failed", error=why)
+    journal.add("step-end", step="s", status="done", error="")
+    first, second = (json.loads(line) for line in journal.pending().splitlines())
+    assert (
+        first["error"] == "systemctl restart ended with code 1: refused: password=MASKED at https://MASKED@r.example/"
+    )
+    assert (second["status"], second["error"]) == ("done", "")
 
 
 @pytest.mark.parametrize("flags", [["--diff"], ["--diff", "--json"], ["--dry-run", "--json"], ["--dry-run", "--diff"]])

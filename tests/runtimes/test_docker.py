@@ -261,6 +261,22 @@ def test_validation_uses_the_daemons_own_flags_but_not_its_sockets() -> None:
     )
 
 
+def test_validation_repeats_no_secret_of_the_daemons_flags() -> None:
+    """Every user sees command lines; a clash between flag and file is one whatever the flag's value."""
+    flags = (
+        *("--log-driver=splunk", "--log-opt", "splunk-token=hush", "--log-opt=splunk-url=https://me:hush@s.lab:8088"),
+        *("--http-proxy", "http://me:hush@proxy.lab:3128", "--label", "password=hush"),
+        *("--tlskey", "/etc/docker/key.pem", "--storage-driver", "overlay2"),
+    )
+    validate = Docker().validate(engine_facts("docker", "26.1.5", binary="/usr/sbin/dockerd", flags=flags), PATH)
+    assert validate is not None
+    assert validate.argv[4:] == (
+        *("--log-driver=splunk", "--log-opt", "splunk-token=MASKED", "--log-opt=splunk-url=https://MASKED@s.lab:8088"),
+        *("--http-proxy", "http://MASKED@proxy.lab:3128", "--label", "password=MASKED"),
+        *("--tlskey", "/etc/docker/key.pem", "--storage-driver", "overlay2"),
+    )
+
+
 @pytest.mark.parametrize("version", ["20.10.24", None], ids=["20.10 has no --validate", "unknown version"])
 def test_no_validation_where_the_daemon_cannot(version: str | None) -> None:
     assert Docker().validate(engine_facts("docker", version), PATH) is None
