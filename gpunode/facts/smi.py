@@ -38,15 +38,15 @@ def mig_profiles(text: str) -> dict[int, tuple[str, ...]]:
     GPU 0: NVIDIA H200 (UUID: GPU-...)
       MIG 2g.35gb     Device  2: (UUID: MIG-...)
     """
-    found: dict[int, tuple[str, ...]] = {}
+    found: dict[int, list[str]] = {}
     index = -1
     for line in text.splitlines():
         gpu, mig = re.match(r"GPU ([0-9]{1,9}):", line), re.match(r"\s+MIG (\S+)\s", line)
         if gpu:
             index = int(gpu[1])
         elif mig:
-            found[index] = (*found.get(index, ()), mig[1])
-    return found
+            found.setdefault(index, []).append(mig[1])
+    return {index: tuple(profiles) for index, profiles in found.items()}
 
 
 def short_address(bus_id: str) -> str:

@@ -53,7 +53,8 @@ def repeated(unit: str, head: str = "", tail: str = "") -> Callable[[int], str]:
 
     def text(size: int) -> str:
         count = max(1, size // len(unit))
-        return head + "".join(unit.replace("{}", str(i)) for i in range(count)) + tail
+        same = "{}" not in unit
+        return head + (unit * count if same else "".join(unit.replace("{}", str(i)) for i in range(count))) + tail
 
     return text
 
