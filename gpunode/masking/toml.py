@@ -9,7 +9,8 @@ from gpunode.masking.flow import Flow
 from gpunode.masking.names import holds_secrets
 from gpunode.masking.words import mask_words
 
-_PART = r"(?:\"(?:[^\"\\\n]+|\\[^\n]?)*\"|'[^'\n]*'|[\w+-]+)"
+# One character a round: with + inside of * a quoted text that is no key would be tried in 2^n ways.
+_PART = r"(?:\"(?:[^\"\\\n]|\\[^\n])*\"|'[^'\n]*'|[\w+-]+)"
 _KEY = re.compile(rf"[ \t]*({_PART}(?:[ \t]*\.[ \t]*{_PART})*)[ \t]*=[ \t]*")
 _TABLE = re.compile(r"[ \t]*\[\[?([^\n]*)")
 _LINE = re.compile(r"[^\n]*\n?")

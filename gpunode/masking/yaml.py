@@ -15,8 +15,9 @@ from gpunode.masking.words import lines_of, mask_words
 
 _INDENT = re.compile(r"[ \t]*")
 _DASHES = re.compile(r"(?:-[ \t]+)*(?:-(?=\n|\r|$))?")
+# One character a round: with + inside of * a quoted value that is no key would be tried in 2^n ways.
 _KEY = re.compile(
-    r"(?:\"((?:[^\"\\\n]+|\\[^\n]?)*)\"[ \t]*|'([^'\n]*)'[ \t]*"
+    r"(?:\"((?:[^\"\\\n]|\\[^\n])*)\"[ \t]*|'([^'\n]*)'[ \t]*"
     r"|([^\s#&*!|>%@`\"'\[\]{},][^\n:]*(?::[^\s][^\n:]*)*)):(?=\s|$)"
 )
 _TO_VALUE = re.compile(r"[ \t]*(?:[&!][^\s]*[ \t]+)*")

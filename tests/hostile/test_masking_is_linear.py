@@ -69,3 +69,17 @@ def test_a_recorded_section_is_masked_in_linear_time(brick: str) -> None:
 @pytest.mark.parametrize("brick", ["token", '"auth', "password="])
 def test_one_long_line_is_shown_in_a_diff_in_linear_time(brick: str) -> None:
     grows_as_its_input(lambda text: unified("/etc/x", "", text), brick)
+
+
+@pytest.mark.parametrize("value", ["--x=" + "a" * 60, "a" * 60, "\\a" * 60, "\\\\" * 60, "x: y " * 20])
+@pytest.mark.parametrize("where", ["a:\n - {}", "- {}\n", "a: {}\n", "{}\n"])
+def test_a_quoted_value_that_is_no_key_is_not_tried_in_all_ways(where: str, value: str) -> None:
+    """Twice the work for each further letter: at sixty it never ended."""
+    assert masked(where.format(f'"{value}"'), "yaml")
+
+
+@pytest.mark.parametrize(
+    "text", ['"' + "a" * 60, '"' + "a" * 60 + '"', '"' + "a" * 60 + '" b', 'a."' + "\\a" * 60 + '" b = 1']
+)
+def test_a_quoted_text_that_is_no_key_of_toml_is_not_tried_in_all_ways(text: str) -> None:
+    assert masked(text, "toml")
