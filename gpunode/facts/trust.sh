@@ -94,7 +94,7 @@ located() { # PATH -> true: nobody but root decides what stands there. REAL: whe
 
 trusted() { # PATH of something that is there -> as `located`, and only root writes it
   located "$1" || return 1
-  if [ ! -e "$R$REAL" ]; then WHY_NOT="$REAL is not there"; return 1; fi
+  if [ ! -e "$R${REAL:-/}" ]; then WHY_NOT="$REAL is not there"; return 1; fi
   closed "${REAL:-/}" || { WHY_NOT="$REAL $BECAUSE"; return 1; }
 }
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from gpunode import resources
 from gpunode.facts.collect import assemble
 from gpunode.model.facts import FileFacts, HostFacts
 from tests.facts.hosts import make_root, run_probe
@@ -232,3 +233,13 @@ def test_a_process_that_hangs_who_looks_at_it_is_left(name: str) -> None:
         os.mkfifo(root / "proc/990" / name)
         host = looked_at(root)
     assert [engine.name for engine in host.runtimes] == ["docker", "docker", "containerd"]
+
+
+def test_the_root_of_a_host_is_judged_as_a_folder_like_others(tmp_path: Path) -> None:
+    """Of the host itself, whose root is no folder that a test made: "/" has no parts to follow."""
+    script = f"R= ME=$(id -u) MY_GROUP=$(id -g) T={tmp_path}\n{resources.text('facts/trust.sh')}\n"
+    script += 'if trusted /; then echo trusted; else echo "$WHY_NOT"; fi'
+    done = subprocess.run(("sh", "-c", script), capture_output=True, text=True, check=True)
+    owner = Path("/").stat()
+    roots_alone = owner.st_uid in (0, os.getuid()) and not owner.st_mode & 0o022
+    assert done.stdout.startswith("trusted\n" if roots_alone else "/ ")

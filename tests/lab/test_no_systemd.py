@@ -13,7 +13,7 @@ from .site import ROOT
 # Everything here runs in a mount and pid namespace of its own, whose /run is empty: no systemd is to be seen.
 BY_HAND = """
 set -e
-mount -t tmpfs tmpfs /run
+mount -t tmpfs -o mode=755 tmpfs /run
 containerd >/root/containerd.log 2>&1 &
 dockerd --iptables=false --ip6tables=false --bridge=none >/root/dockerd.log 2>&1 &
 for i in $(seq 300); do
