@@ -952,12 +952,6 @@ dev_char() {
 
 # ---- the round trip
 
-who() { # -> ME and MY_GROUP
-  ME=$(id 2>/dev/null) # uid=0(root) gid=0(root) groups=...
-  MY_GROUP=${ME#*gid=}; MY_GROUP=${MY_GROUP%%[!0-9]*}
-  ME=${ME#uid=}; ME=${ME%%[!0-9]*}
-}
-
 look_up_tools() { # BINS and the tools in them, with one stat; files and folders that are no links
   set -- "$R/"
   for bin in $BINS; do

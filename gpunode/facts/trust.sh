@@ -1,6 +1,7 @@
 # shellcheck shell=sh disable=SC2034,SC2154
 # (What these functions find is read in probe.sh, and some of what they read comes from there or from effective.sh.)
-# Who may be believed: the one notion of it on the host's side (facts/trust.py is the controller's). Sent before probe.sh.
+# Who may be believed: the one notion of it on the host's side (facts/trust.py is the controller's). Sent before probe.sh
+# and before verify.sh, the other script that asks daemons.
 #
 # A thing is *trusted* when nobody but root decides what it is: it and every folder on the way to it, links followed step
 # by step, belong to root and only root writes them. Sticky does not help: in /tmp anybody may put a name that is not
@@ -8,12 +9,18 @@
 # A *daemon of the host* runs as uid 0 throughout, in the host's pid, mount and user namespaces, from a trusted program.
 # Only that is run, only its files are read with root's rights, only it counts as the engine. Everything else is named.
 #
-# Needs R (the root looked at), ME and MY_GROUP (who looks). Names that begin with t_ are its own.
+# Needs R (the root looked at), ME and MY_GROUP (who looks: `who`). Names that begin with t_ are its own.
 
 NL='
 '
 CLOSED=$NL # real paths of folders and programs that were found trusted, a line each: one stat(1) for many of them
 T_LINKS=20
+
+who() { # -> ME and MY_GROUP
+  ME=$(id 2>/dev/null) # uid=0(root) gid=0(root) groups=...
+  MY_GROUP=${ME#*gid=}; MY_GROUP=${MY_GROUP%%[!0-9]*}
+  ME=${ME#uid=}; ME=${ME%%[!0-9]*}
+}
 
 judge() { # MODE OWNER GROUP PATH, as stat's %f %u %g -> true: only root writes it; else BECAUSE
   MODE=$((0x$1)) OWNER=$2

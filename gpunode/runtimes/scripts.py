@@ -17,6 +17,8 @@ BY = """
 hired_ready "$1" || { echo "no setpriv (util-linux) here runs a command as user ${1%:*}" >&2; exit 1; }
 hired "$@" </dev/null
 """
+# trust.sh: who put the socket there that root asks, by the probe's own notion.
+VERIFY = ("runtimes/effective.sh", "facts/trust.sh", "runtimes/unit.sh", "runtimes/verify.sh")
 POLL_S = 30  # a daemon was healthy 0.4 to 10 s after a restart on busy two-core machines
 
 
@@ -33,7 +35,7 @@ def verify(engine: RuntimeFacts, expected: str, *, ok: tuple[int, ...] = (0,)) -
         (*argv, engine.binary or engine.name, engine.config_path),
         ok=ok,
         timeout_s=POLL_S + 60,
-        stdin=hands + text("runtimes/effective.sh") + text("runtimes/unit.sh") + text("runtimes/verify.sh"),
+        stdin=hands + "".join(map(text, VERIFY)),
         says=f"ask the running {engine.name} for its default runtime",
     )
 

@@ -1,7 +1,8 @@
-# sh -s -- docker|crio|containerd|... SOCKET EXPECTED UNIT TIMEOUT_S [BINARY CONFIG]      after effective.sh and unit.sh
+# sh -s -- docker|crio|containerd|... SOCKET EXPECTED UNIT TIMEOUT_S [BINARY CONFIG]      after scripts.VERIFY
 # Exit 0 once the daemon answers, its runtimes are as EXPECTED, and its process is the same in two samples a second
 # apart. Exit 1 when that does not happen within TIMEOUT_S; stderr then holds what was seen and the daemon's reason.
 # EXPECTED: nvidia = it is the effective default; +nvidia = it is known; - = only health counts.
+# Root asks only a socket that the probe would ask (own_socket of facts/trust.sh): another one says what its owner likes.
 # UNIT -: no systemd unit to look at; uid:1000:100: that user's own dockerd, which is asked with their rights (hands.sh).
 
 # gpunode_their_info UID:GID SOCKET: a user's dockerd's GET /info. Their socket may answer anything, without end.
@@ -18,6 +19,15 @@ gpunode_their_info() {
     gpunode_json=$(hired "$@" docker --host "unix://$gpunode_their" info --format '{{json .}}' </dev/null) || return 1
     # The CLI prints an object without a daemon too (effective.sh).
     case $gpunode_json in *'"ServerErrors"'*) return 1 ;; *) printf '%s\n' "$gpunode_json" ;; esac
+}
+
+# gpunode_may_ask SOCKET UNIT; else gpunode_refused says why. Judged before each look: a daemon makes its socket anew.
+gpunode_may_ask() {
+    gpunode_refused=
+    case $2 in uid:*) return 0 ;; esac # by its user's hands
+    own_socket "$1" && return 0
+    gpunode_refused=$WHY_NOT
+    return 1
 }
 
 # gpunode_look KIND SOCKET BINARY CONFIG UNIT: the daemon's runtimes as JSON with all blanks removed.
@@ -87,6 +97,7 @@ gpunode_hopeless() {
         [ $(($(gpunode_restarts "$3") - $4)) -ge 2 ] && return 0
     fi
     case $1 in docker | crio) return 1 ;; esac
+    [ -z "$gpunode_refused" ] || return 1
     gpunode_bounded ctr --address "$2" plugins ls </dev/null 2>/dev/null |
         grep -Eq '^io\.containerd\.grpc\.v1 +cri +.*(error|skip) *$'
 }
@@ -97,7 +108,8 @@ gpunode_verify() {
     gpunode_before='' gpunode_seen='' gpunode_wrong=0 gpunode_lost=0
     gpunode_already=$(gpunode_restarts "$4")
     while :; do
-        gpunode_seen=$(gpunode_look "$1" "$2" "$6" "$7" "$4")
+        gpunode_seen=
+        gpunode_may_ask "$2" "$4" && gpunode_seen=$(gpunode_look "$1" "$2" "$6" "$7" "$4")
         gpunode_now=$(gpunode_pid "$4")
         if gpunode_holds "$3" "$gpunode_seen" && [ -n "$gpunode_now" ]; then
             [ "$gpunode_now" = "$gpunode_before" ] && return 0
@@ -118,7 +130,9 @@ gpunode_verify() {
         [ $(($(date +%s) - gpunode_start)) -ge "$5" ] && break
         sleep 1
     done
-    if [ -z "$gpunode_seen" ]; then
+    if [ -n "$gpunode_refused" ]; then
+        echo "$1 was not asked on $2: $gpunode_refused" >&2
+    elif [ -z "$gpunode_seen" ]; then
         echo "$1 does not answer on $2" >&2
     elif gpunode_holds "$3" "$gpunode_seen"; then
         echo "$4 does not stay up" >&2
@@ -130,4 +144,7 @@ gpunode_verify() {
     return 1
 }
 
+# shellcheck disable=SC2034  # trust.sh reads it
+R=''
+who
 gpunode_verify "$@"

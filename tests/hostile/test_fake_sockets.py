@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import subprocess
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -12,6 +15,8 @@ import pytest
 
 from gpunode.facts.collect import assemble
 from gpunode.model.facts import HostFacts
+from gpunode.resources import text
+from gpunode.runtimes.scripts import VERIFY
 from tests.facts.hosts import make_root, run_probe
 from tests.hostile.users import NOBODY, give, needs_root, open_folder
 
@@ -110,6 +115,51 @@ def test_a_users_containerd_socket_is_not_asked() -> None:
         facts, _ = looked_at(root)
         assert answers.asked == 0
     assert {"containerd:812:cri", "containerd:812:plugins"} <= set(facts.unread)
+
+
+# ---- the questions of setup, once it has changed an engine
+
+INFO = b'{"ID": "A", "DefaultRuntime": "nvidia", "Runtimes": {"nvidia": {}}}'
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A folder of root's alone; every tool that would ask a daemon by its own client leaves a mark there."""
+    with tempfile.TemporaryDirectory(prefix="gpn", dir="/run") as name:
+        folder = Path(name)
+        for tool in ("ctr", "crictl", "crio", "crio-status", "docker"):
+            (folder / tool).write_text(f"#!/bin/sh\necho {tool} >>{folder}/mark\nexit 1\n")
+            (folder / tool).chmod(0o755)
+        yield folder
+
+
+def verify(folder: Path, kind: str, path: Path) -> subprocess.CompletedProcess[str]:
+    words = ("sh", "-s", "--", kind, str(path), "nvidia", "-", "3", str(folder / "none"), "/none.toml")
+    env = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
+    script = "".join(map(text, VERIFY))
+    return subprocess.run(words, input=script, capture_output=True, text=True, timeout=100, env=env, check=False)
+
+
+def test_setup_asks_the_hosts_own_socket(place: Path) -> None:
+    path = place / "sockets/docker.sock"
+    with listening(path, says(INFO)) as answers:
+        done = verify(place, "docker", path)
+        assert answers.asked >= 2
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("kind", ["docker", "containerd", "crio"])
+@pytest.mark.parametrize("given", ["sockets/d.sock", "sockets"], ids=["the socket", "its folder"])
+def test_setup_asks_no_socket_of_a_users(place: Path, kind: str, given: str) -> None:
+    """They might answer that all is well with an engine that is down."""
+    path = place / "sockets/d.sock"
+    with listening(path, says(INFO if kind == "docker" else b"")) as answers:
+        give(place / given)
+        done = verify(place, kind, path)
+        assert answers.asked == 0
+    assert done.returncode == 1
+    assert done.stderr == f"{kind} was not asked on {path}: {place / given} belongs to uid {NOBODY}\n"
+    assert not (place / "mark").exists()
 
 
 # ---- a docker without root

@@ -25,6 +25,7 @@ from gpunode.errors import Drift, StepFailed
 from gpunode.model.plan import Plan, PutFile, Run, Step
 from gpunode.model.spec import Spec
 from gpunode.resources import text
+from gpunode.runtimes import scripts
 from gpunode.transport.base import Completed
 from tests.apply.machine import Machine
 
@@ -329,7 +330,7 @@ def test_a_socket_of_a_user_that_never_stops_talking_is_listened_to_so_far(machi
         listener.listen()
         server = threading.Thread(target=flood, args=(listener, sent, 64 << 20), daemon=True)
         server.start()
-        names = ("apply/hands.sh", "runtimes/effective.sh", "runtimes/unit.sh", "runtimes/verify.sh")
+        names = ("apply/hands.sh", *scripts.VERIFY)
         functions = "".join(text(name) for name in names)
         words = f"set -- docker {path} nvidia uid:{WHO} 1 dockerd /x\n"
         done = machine.run(words + functions, timeout_s=LIMIT_S)
@@ -363,7 +364,7 @@ def test_only_a_process_that_is_all_the_users_gets_the_hangup(machine: Machine, 
 
 def test_a_users_daemon_that_is_down_says_nothing(machine: Machine, home: Path) -> None:
     """Whatever tools the host lacks: their absence is no answer, for which a daemon that starts would be given up."""
-    names = ("apply/hands.sh", "runtimes/effective.sh", "runtimes/unit.sh", "runtimes/verify.sh")
+    names = ("apply/hands.sh", *scripts.VERIFY)
     functions = (
         "".join(text(name) for name in names).replace("http://localhost/info", "").replace("curl ", "no-such-curl ")
     )

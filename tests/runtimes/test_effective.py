@@ -20,7 +20,7 @@ from tests.runtimes import daemons
 from tests.runtimes.hosts import engine_facts
 
 SHELLS = [("dash",), ("bash", "--posix"), ("busybox", "ash")]
-COMMON = ("timeout", "sed", "tr", "grep", "date", "sleep", "head", "tail", "cat")
+COMMON = ("timeout", "sed", "tr", "grep", "date", "sleep", "head", "tail", "cat", "id", "stat", "ls", "readlink")
 
 
 @pytest.fixture(params=SHELLS, ids=lambda words: words[0])
@@ -33,8 +33,9 @@ def shell(request: pytest.FixtureRequest) -> tuple[str, ...]:
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A short path: the name of a unix socket holds at most 107 bytes."""
-    with tempfile.TemporaryDirectory(prefix="gpn") as path:
+    """A short path: the name of a unix socket holds at most 107 bytes. And no /tmp: sockets there are nobody's."""
+    place = "/run" if os.geteuid() == 0 else str(Path.home())
+    with tempfile.TemporaryDirectory(prefix="gpn", dir=place) as path:
         yield Path(path)
 
 
