@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from gpunode.errors import UsageError
+from gpunode.render.clean import clean
 
 STDOUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 _KINDS = {
@@ -44,14 +45,14 @@ def check(path: Path, flag: str) -> None:
 
 
 def write_whole(path: Path, text: str, flag: str) -> None:
-    """`text` into `path`, for its owner only. Raises UsageError, after which all is as it was."""
-    data = (text if text.endswith("\n") else text + "\n").encode("utf-8", "surrogateescape")
+    """`text` into `path`, for its owner only; a terminal gets it cleaned. Raises UsageError: then all is as it was."""
+    whole = text if text.endswith("\n") else text + "\n"
     with _folder(path, flag) as (folder, name):
         if _terminal(folder, name, path, flag):
-            _to_terminal(path, data, flag)
+            _to_terminal(path, clean(whole).encode("utf-8"), flag)
             return
         try:
-            _replace(folder, name, data)
+            _replace(folder, name, whole.encode("utf-8", "surrogateescape"))
         except OSError as error:
             raise _unwritable(path, flag, error.strerror or str(error)) from error
 

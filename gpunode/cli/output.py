@@ -58,9 +58,12 @@ def deliver(text: str, options: OutputOptions) -> None:
 
 
 def to_file(path: Path, text: str, flag: str) -> None:
-    """`text` to a file of the person's; the names of stdout mean stdout, as they do for a shell."""
+    """`text` to a file of the person's; the names of stdout mean stdout, as they do for a shell. A terminal gets it
+    cleaned, whatever it is called.
+    """
     if outfile.is_stdout(path):
-        to_stdout((text if text.endswith("\n") else text + "\n").encode("utf-8", "surrogateescape"))
+        shown = cleaned(text, painted=False) if is_terminal() else text
+        to_stdout((shown if shown.endswith("\n") else shown + "\n").encode("utf-8", "surrogateescape"))
     else:
         outfile.write_whole(path, text, flag)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from gpunode.cli.say import say
 from gpunode.errors import UsageError
 from gpunode.masking import masked
-from gpunode.render.clean import clean
+from gpunode.render.clean import clean, clean_json
 
 
 def state_home() -> Path:
@@ -49,13 +49,13 @@ class RunLog:
             ) from error
 
     def write(self, target: str, line: str) -> None:
-        """Append one line to the host's file, without secrets. On a full disk here the line is lost, no more."""
+        """Append one line to the host's file, masked and cleaned. On a full disk here the line is lost, no more."""
         path = self.folder / f"{re.sub(r'[^A-Za-z0-9._@-]', '_', target).lstrip('.') or '_'}.jsonl"
         with self._lock:
             try:
                 handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
                 with os.fdopen(handle, "a", encoding="utf-8", errors="surrogateescape") as file:
-                    file.write(masked(line, "jsonl"))
+                    file.write(clean_json(masked(line, "jsonl")))
             except OSError as error:
                 self._complain(path, error)
 

@@ -10,9 +10,9 @@ from typing import TextIO
 
 from gpunode.masking import masked
 from gpunode.render.clean import clean
-from gpunode.render.style import CODES
+from gpunode.render.style import CODES, OURS
 
-_OURS = re.compile("(\x1b\\[(?:" + "|".join([*CODES.values(), "0"]) + ")m)")
+_PAINT = re.compile(f"\x1b\\[({'|'.join([*CODES.values(), '0'])});{OURS}m")
 
 
 def show(text: str, stream: TextIO | None, *, end: str = "\n", painted: bool = False) -> None:
@@ -23,10 +23,11 @@ def show(text: str, stream: TextIO | None, *, end: str = "\n", painted: bool = F
 
 
 def cleaned(text: str, *, painted: bool) -> str:
-    """`text` without what a terminal obeys; with `painted` the few colours of render/style.py stay."""
+    """`text` without what a terminal obeys; with `painted` what `paint` put in becomes colour, and nothing else."""
     if not painted:
         return clean(text)
-    return "".join(piece if _OURS.fullmatch(piece) else clean(piece) for piece in _OURS.split(text))
+    pieces = _PAINT.split(text)  # text and code in turns
+    return "".join(f"\x1b[{piece}m" if place % 2 else clean(piece) for place, piece in enumerate(pieces))
 
 
 def encodable(text: str, encoding: str | None) -> str:

@@ -14,6 +14,8 @@ from gpunode.render.clean import clean
 # In xterm's palette red and magenta have a contrast above 3 to 1 on black and on white; yellow has 1.1 on white. Green
 # has 2.1 there, and is only for what is fine.
 CODES = {"bad": "31;1", "warn": "35;1", "good": "32", "head": "1", "dim": "2"}
+# A number of this process alone, which the door takes out: colours that a host writes are not painted (render/door.py).
+OURS = int.from_bytes(os.urandom(8), "big")
 
 
 @dataclass(frozen=True)
@@ -45,8 +47,8 @@ def _columns(stream: TextIO, terminal: bool) -> int:
 
 
 def paint(style: Style, meaning: str, text: str) -> str:
-    """`text` in the colour of "bad", "warn", "good", "head" or "dim"; as it is without colour."""
-    return f"\x1b[{CODES[meaning]}m{text}\x1b[0m" if style.colour and text else text
+    """`text` in the colour of "bad", "warn", "good", "head" or "dim", for the door; as it is without colour."""
+    return f"\x1b[{CODES[meaning]};{OURS}m{text}\x1b[0;{OURS}m" if style.colour and text else text
 
 
 def hang(style: Style, lead: str, text: str, *, lead_width: int | None = None) -> list[str]:

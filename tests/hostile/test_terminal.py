@@ -21,6 +21,7 @@ import pytest
 import gpunode
 from gpunode.apply.detached import wait_for_running
 from gpunode.cli.app import main
+from gpunode.cli.runlog import RunLog
 from gpunode.cli.say import error_text, say
 from gpunode.errors import ExitCode, GpunodeError
 from gpunode.model.report import Event, EventKind, HostOutcome, StepStatus
@@ -92,10 +93,15 @@ def test_json_escapes_them_and_keeps_the_value() -> None:
 
 def test_our_colours_stay_where_they_are_ours() -> None:
     style = Style(colour=True)
-    for meaning in CODES:
-        assert cleaned(paint(style, meaning, "word"), painted=True) == paint(style, meaning, "word")
+    for meaning, code in CODES.items():
+        assert cleaned(paint(style, meaning, "word"), painted=True) == f"\x1b[{code}mword\x1b[0m"
     assert obeyed(cleaned(EVIL, painted=True)) == set()
     assert cleaned("\x1b[32mdone\x1b[0m", painted=False) == "\\x1b[32mdone\\x1b[0m"
+
+
+def test_a_colour_of_ours_that_a_host_writes_is_shown() -> None:
+    for code in [*CODES.values(), "0", "32;1", f"32;{2**63}"]:
+        assert not obeyed(cleaned(f"\x1b[{code}mpass\x1b[0m", painted=True))
 
 
 def test_a_message_is_one_line_and_cleaned(capsys: pytest.CaptureFixture[str]) -> None:
@@ -304,6 +310,21 @@ def test_on_a_terminal_only_our_own_colours_are_obeyed(tmp_path: Path) -> None:
     assert not obeyed(without_ours(text))
 
 
+def test_a_host_cannot_paint_with_our_colours(tmp_path: Path) -> None:
+    """A host called "sound" in green: check names hosts beside the finding, and nothing there was cleaned before."""
+    folder = tmp_path / "\x1b[32msound\x1b[0m"
+    folder.mkdir()
+    (folder / "facts.txt").write_bytes((EXAMPLES / "debian12-l4" / "facts.txt").read_bytes())
+    script = (
+        "import json, sys\nfrom gpunode.cli.app import main\n"
+        "for words in json.loads(sys.argv[1]): main([*words, '--recorded', sys.argv[2]])"
+    )
+    text = on_a_terminal(script, json.dumps(VERBS), str(folder))
+    assert "\x1b[31;1mFAIL\x1b[0m" in text, "there are colours"
+    assert "\\x1b[32msound\\x1b[0m" in text
+    assert "\x1b[32msound" not in text
+
+
 # TOML refuses ESC in a comment, and takes what is no better: C1 CSI, next line, bidi controls, line separators.
 ODD_TOML = "version = 2\n# \x9b2J \x85 \u202e \u2066 \u2028 [red]\n".encode()
 
@@ -318,6 +339,33 @@ def test_a_hostile_configuration_is_shown_cleaned(tmp_path: Path, more: tuple[st
     assert not obeyed(without_ours(text))
     if more:
         assert ("\\u009b2J" if "--json" in more else "\\x9b2J") in text
+
+
+@pytest.mark.parametrize("name", ["/dev/stdout", "TTY"], ids=["stdout", "a terminal by its path"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("detect", "-q", "--recorded", "HOST", "--record"),
+        ("plan", "-q", "--recorded", "HOST", "--save"),
+        ("detect", "--recorded", "HOST", "--output"),
+        ("runtime", "configure", "containerd", "--dry-run", "--config", "CONFIG", "--output"),
+    ],
+    ids=lambda words: f"{words[0]} {words[-1]}",
+)
+def test_a_terminal_that_is_named_as_a_file_gets_it_cleaned(tmp_path: Path, words: tuple[str, ...], name: str) -> None:
+    """What a file of the person's gets to the byte, a recording or a configuration, is nothing for a terminal."""
+    host, config = tmp_path / "host", tmp_path / "config.toml"
+    host.mkdir()
+    (host / "facts.txt").write_bytes(hostile((EXAMPLES / "debian12-l4" / "facts.txt").read_bytes(), 2))
+    config.write_bytes(ODD_TOML)
+    script = (
+        "import os, sys\nfrom gpunode.cli.app import main\n"
+        "sys.exit(main([os.ttyname(1) if word == 'TTY' else word for word in sys.argv[1:]]))"
+    )
+    typed = [{"HOST": str(host), "CONFIG": str(config)}.get(word, word) for word in words]
+    text = on_a_terminal(script, *typed, name)
+    assert len(text) > 200, "something is shown"
+    assert not obeyed(without_ours(text))
 
 
 def test_a_pipe_gets_the_configurations_own_bytes(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
@@ -351,6 +399,16 @@ def test_what_was_typed_is_cleaned_as_well(words: list[str], capsys: pytest.Capt
     main(words)
     shown = capsys.readouterr()
     assert not obeyed(shown.out + shown.err)
+
+
+def test_a_run_log_can_be_shown_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It holds the host's own journal, and a hostile host's journal holds what it likes."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    log = RunLog("r")
+    log.write("gpu07.journal", f'{{"kind": "file", "path": "{EVIL}"}}\n')
+    text = (log.folder / "gpu07.journal.jsonl").read_bytes().decode("utf-8", "surrogateescape")
+    assert not obeyed(text)
+    assert json.loads(text)["path"] == EVIL
 
 
 DOORS = ("render/door.py", "cli/output.py")

@@ -22,6 +22,7 @@ from gpunode.model.report import (
 from gpunode.model.spec import Spec
 from gpunode.render.check_text import check_text, fleet_check_text, over_ssh
 from gpunode.render.clean import clean
+from gpunode.render.door import cleaned
 from gpunode.render.detect_text import detect_text
 from gpunode.render.plan_text import plan_text, plans_text
 from gpunode.render.run_text import event_line, fleet_run_text, run_text
@@ -239,7 +240,7 @@ def test_nothing_is_wider_than_the_terminal(width: int) -> None:
 
 def test_colour_underlines_and_never_carries_the_meaning() -> None:
     coloured = check_text(CHECK, Style(100, colour=True))
-    assert "\x1b[31;1mFAIL\x1b[0m" in coloured
+    assert "\x1b[31;1mFAIL\x1b[0m" in cleaned(coloured, painted=True)
     assert "\x1b" not in check_text(CHECK, Style(100))
 
 
