@@ -22,8 +22,8 @@ from gpunode.model.report import (
 from gpunode.model.spec import Spec
 from gpunode.render.check_text import check_text, fleet_check_text, over_ssh
 from gpunode.render.clean import clean
-from gpunode.render.door import cleaned
 from gpunode.render.detect_text import detect_text
+from gpunode.render.door import cleaned
 from gpunode.render.plan_text import plan_text, plans_text
 from gpunode.render.run_text import event_line, fleet_run_text, run_text
 from gpunode.render.style import Style
