@@ -28,6 +28,7 @@ class PastRun:
     id: str
     before: Entry
     commands: list[Entry] = field(default_factory=list)
+    answers: list[Entry] = field(default_factory=list)  # of commands whose answer is kept
     failed: set[str] = field(default_factory=set)  # steps that were rolled back
     steps: list[str] = field(default_factory=list)
     is_undo: bool = False
@@ -38,6 +39,11 @@ class PastRun:
     def done_commands(self) -> list[Entry]:
         """Of every step that was not rolled back; one that was cut off counts."""
         return [c for c in self.commands if c.get("step") not in self.failed]
+
+    @property
+    def done_answers(self) -> list[Entry]:
+        """Likewise."""
+        return [a for a in self.answers if a.get("step") not in self.failed]
 
 
 @dataclass
@@ -74,6 +80,8 @@ def history(entries: Iterable[Entry]) -> History:
                 found.cut_off |= {run.steps[-1]} if run.is_undo else set()
             case "command" if run:
                 run.commands.append(entry)
+            case "answer" if run:
+                run.answers.append(entry)
             case "file" if run is None or not run.is_undo:
                 _file(found, entry)
             case "restore" if run is None or not run.is_undo:

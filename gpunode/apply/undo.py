@@ -61,6 +61,7 @@ def read_past(transport: Transport, *, run: str | None = None, packages: bool = 
         cut_off=frozenset(found.cut_off),
         inventory=inventory if have_inventory else "",
         wrote=(*_wrote(config, along=False), *(_wrote(runs, along=True) if packages else ())),
+        answers=_answers(runs) if packages else (),
         steps=tuple(dict.fromkeys(s for r in config for s in r.steps if s not in r.failed)),
         **_packages(runs),
     )
@@ -206,6 +207,10 @@ def _wrote(runs: Sequence[PastRun], *, along: bool) -> tuple[str, ...]:
         for path in (path for command in run.done_commands for path in _words(command, "files")):
             fresh.setdefault(path, not was_there.get(path, True))
     return tuple(path for path, new in fresh.items() if new and goes_with_packages(path) == along)
+
+
+def _answers(runs: Sequence[PastRun]) -> tuple[tuple[str, str], ...]:
+    return tuple((str(a.get("says", "")), str(a.get("text", ""))) for run in runs for a in run.done_answers)
 
 
 def _table(entry: Entry, key: str) -> dict[str, Any]:

@@ -57,6 +57,7 @@ class Past:
     words: frozenset[str] = frozenset()  # of all commands that were run: packages and patterns among them were held
     held: frozenset[str] = frozenset()  # packages that were on hold before
     wrote: tuple[str, ...] = ()  # files that commands wrote and that were not there before: signing keys, CDI
+    answers: tuple[tuple[str, str], ...] = ()  # (command, what it said) of those that tell of packages and their keys
     steps: tuple[str, ...] = ()  # ids of what was done, in order
     unread: int = 0  # lines of the journal that cannot be read
     last_undo: str = ""  # the run that took back what came before these; "" when there was none

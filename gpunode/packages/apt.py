@@ -103,11 +103,14 @@ class Apt:
         says = "dpkg --configure -a; apt-get install --fix-broken"
         return Run(("sh", "-s"), timeout_s=INSTALL_S, env=ENV, stdin=script, detach=True, says=says)
 
-    def trust(self, keyring: str) -> Run | None:
+    def trust(self, keyring: str, url: str) -> Run | None:
         """Nothing to import: the source names its key."""
         return None
 
-    def distrust(self, keyring: str) -> Run | None:
+    def distrust(self, keyring: str, url: str) -> Run | None:
+        return None
+
+    def forget(self, keys: Sequence[str]) -> Run | None:
         return None
 
 

@@ -56,12 +56,18 @@ class Backend(Protocol):
         """Fetch every index as well as it goes; the install that needs one will tell."""
         ...
 
-    def trust(self, keyring: str) -> Run | None:
-        """Make the manager accept a key file that was verified already; None where the source names its key."""
+    def trust(self, keyring: str, url: str) -> Run | None:
+        """Make the manager accept a key file, fetched from `url`, that was verified already; None where the source
+        names its key."""
         ...
 
-    def distrust(self, keyring: str) -> Run | None:
-        """The way back of `trust`, for the keys that it was the first to bring; None where `trust` is."""
+    def distrust(self, keyring: str, url: str) -> Run | None:
+        """The way back of `trust`, for the keys that it was the first to bring and nothing else uses; None where
+        `trust` is."""
+        ...
+
+    def forget(self, keys: Sequence[str]) -> Run | None:
+        """The same long after: `keys` are what `trust` said that it added. None where `trust` is."""
         ...
 
     def simulate(self, packages: Sequence[Wanted], mine: Sequence[str], *, downgrade: bool = False) -> Run:

@@ -91,11 +91,14 @@ class Dnf:
     def repair(self) -> Run:
         return rpm.repair()
 
-    def trust(self, keyring: str) -> Run | None:
-        return rpm.trust(keyring)
+    def trust(self, keyring: str, url: str) -> Run | None:
+        return rpm.trust(keyring, url)
 
-    def distrust(self, keyring: str) -> Run | None:
-        return rpm.distrust(keyring)
+    def distrust(self, keyring: str, url: str) -> Run | None:
+        return rpm.distrust(keyring, url)
+
+    def forget(self, keys: Sequence[str]) -> Run | None:
+        return rpm.forget(keys)
 
     def _words(self, packages: Sequence[Wanted], downgrade: bool) -> tuple[str, ...]:
         return (*(self.downwards if downgrade else ()), *rpm.named(packages))

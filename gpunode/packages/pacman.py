@@ -81,11 +81,14 @@ class Pacman:
         """A killed pacman leaves its lock behind, which pacman.sh takes away; then the database is looked through."""
         return _pacman(("-Dk",), "pacman -Dk")
 
-    def trust(self, keyring: str) -> Run | None:
+    def trust(self, keyring: str, url: str) -> Run | None:
         """Nothing to import: packages come from the distribution alone."""
         return None
 
-    def distrust(self, keyring: str) -> Run | None:
+    def distrust(self, keyring: str, url: str) -> Run | None:
+        return None
+
+    def forget(self, keys: Sequence[str]) -> Run | None:
         return None
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import replace
+from urllib.parse import urlsplit
 
 from gpunode import resources
 from gpunode.model.plan import Run
@@ -12,6 +15,10 @@ from gpunode.packages.base import Repository, Wanted
 ENV = (("LC_ALL", "C.UTF-8"),)
 KEYS = "/etc/pki/rpm-gpg"
 INSTALL_S = 3600  # a DKMS build on a small host takes more than ten minutes
+IMPORT = "rpm --import "
+# Where dnf, dnf5, yum, tdnf and zypper keep their repositories.
+LISTS = "/etc/yum.repos.d:/etc/distro.repos.d:/usr/share/dnf5/repos.d:/etc/zypp/repos.d"
+_ADDED = re.compile(r"(?m)^added ([0-9a-f]{8,40}-[0-9a-f]{1,16},\d{1,15},[0-9a-f]{40,64},[A-Za-z0-9._:-]+)$")
 LOCK_S = "300"  # how long another rpm is waited for
 # Of "$@" those that are installed: a roll-back may name what never got in.
 PRESENT = 'set -- $(rpm -q --qf "%{NAME}\\n" "$@" | grep -v " is not installed$")\n[ $# -gt 0 ] || exit 0\n'
@@ -37,18 +44,37 @@ def patient(*argv: str) -> tuple[str, ...]:
     return ("sh", "-c", scripts.text("rpm-lock.sh"), "sh", LOCK_S, *argv)
 
 
-def trust(keyring: str) -> Run:
-    """rpm's own key store, for gpgcheck; the file was verified before."""
-    return _keys("trust", keyring, f"rpm --import {keyring}")
+def trust(keyring: str, url: str) -> Run:
+    """rpm's own key store, for gpgcheck; the file was verified before. The journal keeps which keys are new in it."""
+    return replace(_keys("trust", (keyring, _host(url)), f"{IMPORT}{keyring}"), receipt=True)
 
 
-def distrust(keyring: str) -> Run:
+def distrust(keyring: str, url: str) -> Run:
     """Erase the file's keys again, as far as they came into rpm's store after the file was written."""
-    return _keys("distrust", keyring, f"rpm --erase the keys of {keyring}")
+    return _keys("distrust", (keyring, _host(url)), f"rpm --erase the keys of {keyring}")
 
 
-def _keys(verb: str, keyring: str, says: str) -> Run:
-    return Run(("sh", "-s", "--", verb, keyring), env=ENV, stdin=scripts.text("rpm-keys.sh"), says=says)
+def forget(keys: Sequence[str]) -> Run:
+    """Erase the very keys that `trust` told of (`added_keys`), but for those that another enabled entry uses."""
+    return _keys("forget", keys, f"rpm --erase {' '.join(key_name(key) for key in keys)}, where nothing else uses it")
+
+
+def added_keys(says: str, answer: str) -> tuple[str, ...]:
+    """The keys that a command of `trust` said it added to rpm's store; () for any other command's answer."""
+    return tuple(_ADDED.findall(answer)) if says.startswith(IMPORT) else ()
+
+
+def key_name(key: str) -> str:
+    """What rpm calls a key of `added_keys`."""
+    return f"gpg-pubkey-{key.partition(',')[0]}"
+
+
+def _keys(verb: str, words: Sequence[str], says: str) -> Run:
+    return Run(("sh", "-s", "--", verb, LISTS, *words), env=ENV, stdin=scripts.text("rpm-keys.sh"), says=says)
+
+
+def _host(url: str) -> str:
+    return urlsplit(url).hostname or "-"
 
 
 def repair() -> Run:

@@ -74,8 +74,11 @@ class Yum:
     def repair(self) -> Run:
         return rpm.repair()
 
-    def trust(self, keyring: str) -> Run | None:
-        return rpm.trust(keyring)
+    def trust(self, keyring: str, url: str) -> Run | None:
+        return rpm.trust(keyring, url)
 
-    def distrust(self, keyring: str) -> Run | None:
-        return rpm.distrust(keyring)
+    def distrust(self, keyring: str, url: str) -> Run | None:
+        return rpm.distrust(keyring, url)
+
+    def forget(self, keys: Sequence[str]) -> Run | None:
+        return rpm.forget(keys)

@@ -85,11 +85,14 @@ class Zypper:
     def repair(self) -> Run:
         return rpm.repair()
 
-    def trust(self, keyring: str) -> Run | None:
-        return rpm.trust(keyring)
+    def trust(self, keyring: str, url: str) -> Run | None:
+        return rpm.trust(keyring, url)
 
-    def distrust(self, keyring: str) -> Run | None:
-        return rpm.distrust(keyring)
+    def distrust(self, keyring: str, url: str) -> Run | None:
+        return rpm.distrust(keyring, url)
+
+    def forget(self, keys: Sequence[str]) -> Run | None:
+        return rpm.forget(keys)
 
 
 def _words(packages: Sequence[Wanted], downgrade: bool) -> tuple[str, ...]:

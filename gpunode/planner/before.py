@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gpunode.model.plan import Run, Step
+from gpunode.model.plan import Action, Run, Step
 from gpunode.planner.dkms import say_why, ways_out
-from gpunode.planner.repository import fetch_key
+from gpunode.planner.repository import fetch_key, forget_key
 from gpunode.planner.site import Site, through_proxy
 
 
@@ -33,13 +33,16 @@ def _what(package: str | None) -> str:
     return f"what {package} brings"
 
 
-def _key(site: Site) -> list[Run]:
-    """A package from an address is no repository's: dnf checks it against the keys that rpm trusts already."""
+def _key(site: Site) -> tuple[list[Run], tuple[Action, ...]]:
+    """A package from an address is no repository's: dnf checks it against the keys that rpm trusts already.
+
+    And the way back: the package that came brings an entry that uses the key, which stays then (rpm-keys.sh).
+    """
     assert site.distro.before_key is not None, "a data test holds every row to it"
     url, fingerprint = site.distro.before_key
     keyring = f"{site.backend.key_folder}/gpunode-prerequisites{site.backend.key_suffix}"
-    trust = site.backend.trust(keyring)
-    return [fetch_key(url, keyring, (fingerprint,)), *([trust] if trust else [])]
+    trust = site.backend.trust(keyring, url)
+    return [fetch_key(url, keyring, (fingerprint,)), *([trust] if trust else [])], forget_key(site, keyring, url)
 
 
 def before_step(site: Site) -> Step | None:
@@ -47,7 +50,8 @@ def before_step(site: Site) -> Step | None:
     distro = site.distro
     if not distro.before or distro.before_package in site.host.packages.installed:
         return None
-    runs = _key(site) if any(word.startswith("https://") for argv in distro.before for word in argv) else []
+    fetched = any(word.startswith("https://") for argv in distro.before for word in argv)
+    runs, undo = _key(site) if fetched else ([], ())
     runs += [
         Run(tuple(word.format(machine=site.host.os.machine) for word in argv), timeout_s=900, detach=True)
         for argv in distro.before
@@ -57,4 +61,5 @@ def before_step(site: Site) -> Step | None:
         f"enable {_what(distro.before_package)}",
         "packages that the driver draws on live there",
         tuple(through_proxy(run, site.spec.proxy) for run in runs),
+        undo,
     )

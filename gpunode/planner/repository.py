@@ -147,9 +147,10 @@ def _source(
         file, entry = theirs
         existing = replace(repository, id=entry.name or repository.id, path=file.path)
         return Source(existing, None, Kept(step_id, f"{title} is in {file.path} already"), claim)
-    trust = backend.trust(keyring)
+    key_url = _mirrored_key(key_url, site)
+    trust = backend.trust(keyring, key_url)
     actions: tuple[Action, ...] = (
-        through_proxy(fetch_key(_mirrored_key(key_url, site), keyring, trusted), site.spec.proxy),
+        through_proxy(fetch_key(key_url, keyring, trusted), site.spec.proxy),
         *([trust] if trust else []),
         PutFile(path, text, expect_sha256=ours.sha256),
         through_proxy(backend.refresh([repository]), site.spec.proxy),
@@ -161,19 +162,18 @@ def _source(
         # rpm has one store of keys for all repositories.
         f"the packages come from here; only a key with the pinned fingerprint is trusted{alone}",
         actions,
-        undo=_forget(site, keyring),
+        undo=forget_key(site, keyring, key_url),
         diff=unified(path, ours.text, text),
     )
     return Source(repository, step, None, claim)
 
 
-def _forget(site: Site, keyring: str) -> tuple[Action, ...]:
+def forget_key(site: Site, keyring: str, url: str) -> tuple[Action, ...]:
     """The way back of fetching and trusting a key; a key file that was there before stays."""
-    if keyring in site.host.packages.keys:
-        return ()
-    distrust = site.backend.distrust(keyring)
+    distrust = site.backend.distrust(keyring, url)
     remove = Run(("rm", "-f", "--", keyring), says=f"remove {keyring}")  # no change that gpunode undo would bring back
-    return (*([distrust] if distrust else []), remove)
+    fresh = keyring not in site.host.packages.keys
+    return (*([distrust] if distrust else []), *([remove] if fresh else []))
 
 
 def fetch_key(url: str, keyring: str, fingerprints: tuple[str, ...]) -> Run:

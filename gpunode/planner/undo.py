@@ -19,6 +19,7 @@ from gpunode.planner.undopackages import kept_packages, package_steps, replaced_
 SYSTEMD = "/etc/systemd/system/"
 RIVALS_STEP = "kernel.nouveau"
 FOR_GOOD = {
+    "repo.prerequisites": "EPEL, or what else the driver's packages draw on, stays enabled, with its key",
     "mig.layout": "the MIG layout stays (gpunode setup --mig all=off takes it away)",
     "secureboot.enrol": "the signing key stays in the firmware (mokutil --delete takes it out)",
 }

@@ -12,6 +12,7 @@ from gpunode.model.plan import Kept, RemoveFile, Step
 from gpunode.packages.base import Backend
 from gpunode.packages.erase import erase
 from gpunode.packages.registry import BACKENDS
+from gpunode.packages.rpm import added_keys, key_name
 from gpunode.planner.undofiles import diffs, only_backs, only_left, way_back
 
 
@@ -29,7 +30,7 @@ def package_steps(host: HostFacts, past: Past, needed: Sequence[str]) -> tuple[t
     steps: list[Step] = []
     if backend is not None:
         steps += [step for step in (_erase_step(names, past, backend), _hold_step(host, past, backend, names)) if step]
-    repository, left = _repository_step(host, past)
+    repository, left = _repository_step(host, past, backend)
     return (*steps, *([repository] if repository else [])), left
 
 
@@ -86,26 +87,36 @@ def _erase_step(names: tuple[str, ...], past: Past, backend: Backend) -> Step | 
     )
 
 
-def _repository_step(host: HostFacts, past: Past) -> tuple[Step | None, tuple[Kept, ...]]:
+def _repository_step(host: HostFacts, past: Past, backend: Backend | None) -> tuple[Step | None, tuple[Kept, ...]]:
     files = [way_back(file) for file in past.files if goes_with_packages(file.path)]
     backs = only_backs(files)
     keys = [path for path in past.wrote if goes_with_packages(path) and path in host.packages.keys]
-    if not backs and not keys:
+    # Last: by then no entry of gpunode's own uses them, and nothing after it can fail.
+    added = _added_keys(past)
+    forget = backend.forget(added) if backend and added else None
+    if not backs and not keys and not forget:
         return None, only_left(files)
     paths = [back.file.path for back in backs] + keys
+    trusted = [f"{key_name(key)} from rpm's keys unless another entry uses it" for key in added if forget]
     actions = [
         *(action for back in backs for action in back.actions()),
         *(RemoveFile(path) for path in keys),
         *(action for back in backs for action in back.tidy()),
+        *([forget] if forget else []),
     ]
     step = Step(
         "undo.repositories",
-        f"remove {', '.join(paths)}",
+        f"remove {', '.join([*paths, *trusted])}",
         "setup added these repositories and their keys",
         tuple(actions),
         diff=diffs(backs),
     )
     return step, only_left(files)
+
+
+def _added_keys(past: Past) -> tuple[str, ...]:
+    """To rpm's store, by setup itself: what was in it before was not added."""
+    return tuple(dict.fromkeys(key for says, answer in past.answers for key in added_keys(says, answer)))
 
 
 def _few(names: Sequence[str]) -> str:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from gpunode import resources
 from gpunode.apply.execute import execute
 from gpunode.apply.files import sha256
 from gpunode.apply.history import history
@@ -22,14 +18,11 @@ from gpunode.model.spec import DriverSource, Spec
 from gpunode.planner.plan import make_plan
 from gpunode.render.run_text import run_text
 from tests.apply.machine import Machine
-from tests.hostile.openpgp import Key, armored
 from tests.planner.builders import T4, host, packages
 
 CATALOG = load_catalog()
 DONE, FAILED, BACK, SKIPPED = StepStatus.DONE, StepStatus.FAILED, StepStatus.TAKEN_BACK, StepStatus.SKIPPED
 REFUSES = Run(("sh", "-c", "echo 'E: Unable to correct problems' >&2; exit 100"))
-needs_gpg = pytest.mark.skipif(shutil.which("gpg") is None, reason="gpg is not installed")
-RPM_KEYS = resources.folder("templates") / "repo" / "rpm-keys.sh"
 
 
 def step(id: str, *actions: Action, serves: tuple[str, ...] = (), undo: tuple[Action, ...] = ()) -> Step:
@@ -165,50 +158,3 @@ def test_wrong_lists_come_back_with_the_rest() -> None:
     plan = make_plan(host(T4, packages=packages({}, sources=(wrong,))), Spec(), CATALOG)
     lists = next(s for s in plan.steps if s.id == "repo.lists")
     assert lists.serves == ("driver.install", "toolkit.install")
-
-
-RPM = """#!/bin/sh
-case $1 in
-  -q) printf '%s\\n' "$KNOWN" ;;
-  --erase) echo "erase $3" >>"$TOLD" ;;
-  --import) echo "import $2" >>"$TOLD" ;;
-esac
-"""
-OURS, OLDER, OTHER = Key("vendor"), Key("stranger"), Key("third")
-
-
-def rpm_keys(folder: Path, verb: str, known: dict[Key, int], *, full: bool = False) -> tuple[Path, list[str]]:
-    """A keyring (written at second 1,000,000) of two keys, and what rpm is told that has `known` since a second."""
-    keyring, tools, told = folder / "k.key", folder / "bin", folder / "told"
-    keyring.write_bytes(armored(OURS.block + OLDER.block))
-    os.utime(keyring, (1_000_000, 1_000_000))
-    tools.mkdir()
-    (tools / "rpm").write_text(RPM)
-    (tools / "rpm").chmod(0o755)
-    lines = (f"{version(key, full=full)} 65533a40 {since}" for key, since in known.items())
-    env = {"PATH": f"{tools}:{os.environ['PATH']}", "KNOWN": "\n".join(lines), "TOLD": str(told), "TMPDIR": str(folder)}
-    subprocess.run(("sh", str(RPM_KEYS), verb, str(keyring)), check=True, env=env)
-    return keyring, told.read_text().splitlines() if told.exists() else []
-
-
-def version(key: Key, *, full: bool) -> str:
-    return key.fingerprint.lower()[0 if full else -8 :]
-
-
-@needs_gpg
-@pytest.mark.parametrize("full", [False, True], ids=["rpm 4", "rpm 6"])
-def test_rpm_forgets_the_keys_that_came_with_the_file_and_no_other(tmp_path: Path, full: bool) -> None:
-    known = {OURS: 1_000_001, OLDER: 999_999, OTHER: 1_000_002}
-    _, told = rpm_keys(tmp_path, "distrust", known, full=full)
-    assert told == [f"erase gpg-pubkey-{version(OURS, full=full)}-65533a40"]
-
-
-@needs_gpg
-@pytest.mark.parametrize(
-    ("known", "imported"),
-    [({}, True), ({OURS: 5}, True), ({OURS: 5, OLDER: 5}, False), ({OTHER: 5}, True)],
-    ids=["none is there", "one is there", "both are there", "a stranger's is there"],
-)
-def test_rpm_is_given_keys_that_it_lacks(tmp_path: Path, known: dict[Key, int], imported: bool) -> None:
-    keyring, told = rpm_keys(tmp_path, "trust", known)
-    assert told == ([f"import {keyring}"] if imported else [])

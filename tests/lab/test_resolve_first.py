@@ -1,4 +1,4 @@
-"""A version that no repository has: real resolvers refuse, and nothing that was added for them stays on the host."""
+"""A version that no repository has, and an undo: nothing that was added for real resolvers stays on the host."""
 
 from __future__ import annotations
 
@@ -47,3 +47,7 @@ def test_a_refused_version_leaves_no_repository_and_no_key(lab: Lab, tmp_path: P
     assert "nothing to do" in again.stdout
     other = me.gpunode(host, "plan", *words[2:], "--toolkit", OLD_TOOLKIT)
     assert "container toolkit repository is set up" in " ".join(other.stdout.split()), "its key file is believed"
+
+    undone = expect(me.gpunode(host, "undo", "--yes", "--packages"), 0)
+    assert packages(host, case) == {}, undone.stdout
+    assert state(host) == before, undone.stdout
