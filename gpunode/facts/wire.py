@@ -31,6 +31,8 @@ HEADER = f"@gpunode-facts {VERSION}"
 STREAM_LIMIT_BYTES = 4 * 1024 * 1024  # a hundred times the largest of a real host
 # Of all commands together, fifty times a real host's: their parsers make up to 25 bytes of one (a set of short words).
 COMMANDS_LIMIT_BYTES = 2 * 1024 * 1024
+# Of one file, eight times what the probe sends: while a text is made it takes up to ten bytes for one.
+FILE_LIMIT_BYTES = 1024 * 1024
 SECTION_LIMIT = 20_000  # files and commands; a real host has 60
 HEADER_LIMIT_BYTES = 16 * 1024  # two paths of PATH_MAX, escaped
 _ANY_HEADER = re.compile(rb"^@gpunode-facts \S+\r?$", re.MULTILINE)
@@ -184,6 +186,8 @@ def _file(path: str, match: re.Match[str], payload: bytes) -> FileFacts:
         payload = payload[:-1]
     if size != len(payload):
         return FileFacts(path, unread=f"changed while it was read ({size} bytes announced, {len(payload)} came)")
+    if size > FILE_LIMIT_BYTES:
+        return FileFacts(path, unread=f"over {FILE_LIMIT_BYTES} bytes")
     mode = int(match["mode"], 8) if match["mode"] else None
     sha256 = match["sha256"] or hashlib.sha256(payload).hexdigest()
     symlink = _path(match["symlink"]) if match["symlink"] else None

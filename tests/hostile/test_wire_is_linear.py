@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from gpunode.errors import TransportError
 from gpunode.facts.wire import (
     COMMANDS_LIMIT_BYTES,
+    FILE_LIMIT_BYTES,
     HEADER,
     SECTION_LIMIT,
     STREAM_LIMIT_BYTES,
@@ -82,6 +84,56 @@ def test_many_sections_take_no_more() -> None:
     assert peak <= 8 * len(stream)
 
 
+def files(text: Callable[[int], bytes], more: bytes = b"") -> bytes:
+    """A whole answer of `more` sections and the largest files that are read; `text` makes so many bytes of one line."""
+    room, parts = STREAM_LIMIT_BYTES - len(more) - 100, [f"{HEADER}\n".encode(), more]
+    while room > 1000:
+        size = min(FILE_LIMIT_BYTES, room - 100)
+        parts.append(f"@ file:/{len(parts)} bytes={size}\n|".encode() + text(size) + b"\n")
+        room -= len(parts[-1])
+    return b"".join([*parts, b"@end\n"])
+
+
+def small(count: int) -> bytes:
+    return b"".join(b"@ file:/small%d bytes=1\n|\xff\n" % n for n in range(count))
+
+
+WIDE = "😀".encode()  # one such letter makes a text four bytes a letter, and a byte that is none makes it two before
+
+
+@pytest.mark.parametrize(
+    "sections", [0, SECTION_LIMIT - 10], ids=["large files", "and as many small ones as there may be"]
+)
+@pytest.mark.parametrize(
+    "text",
+    [
+        lambda size: b"a" * (size - 4) + WIDE,
+        lambda size: b"\xff" + b"a" * (size - 5) + WIDE,
+        lambda size: b"\xff" + WIDE + b"a" * (size - 5),
+    ],
+    ids=["a wide letter at the end", "after a byte that is no text", "and at once"],
+)
+def test_texts_of_four_bytes_a_letter_take_no_more(text: Callable[[int], bytes], sections: int) -> None:
+    stream = files(text, small(sections))
+    assert len(stream) <= STREAM_LIMIT_BYTES
+    tracemalloc.start()
+    try:
+        read = decode(stream).files
+        peak = tracemalloc.get_traced_memory()[1] + len(stream)
+    finally:
+        tracemalloc.stop()
+    assert all(file.text for file in read.values()), "every one is read"
+    assert peak <= 8 * len(stream)
+
+
+def test_a_file_longer_than_any_that_the_probe_sends_is_not_read() -> None:
+    stream = (
+        f"{HEADER}\n@ file:/a bytes={FILE_LIMIT_BYTES + 1}\n|".encode() + b"a" * (FILE_LIMIT_BYTES + 1) + b"\n@end\n"
+    )
+    file = decode(stream).files["/a"]
+    assert (file.text, file.unread) == (None, "over 1048576 bytes")
+
+
 def test_commands_may_say_less_than_files_may_hold() -> None:
     assert decode(answer(b"|a\n", COMMANDS_LIMIT_BYTES, "os rc=0")).text("os")
     with pytest.raises(TransportError, match="larger than any host's"):
@@ -112,14 +164,16 @@ def short_words(size: int) -> bytes:
 @pytest.mark.parametrize("section", ["modules", "processes", "tools", "nvidia_ko"])
 def test_the_facts_of_one_host_cost_at_most_64_mb(section: str, tmp_path: Path) -> None:
     """All that commands may say in one section, and the rest of the answer as a file in wide letters."""
-    wide = b"|" + b"a" * 60 + "😀\n".encode()
-    text = wide * ((STREAM_LIMIT_BYTES - COMMANDS_LIMIT_BYTES - 100_000) // len(wide))
+    wide = b"|" + b"a" * 60 + WIDE + b"\n"
+    text = wide * ((STREAM_LIMIT_BYTES - COMMANDS_LIMIT_BYTES - 100_000) // 2 // len(wide))
+    head = f"bytes={len(text) - text.count(10)}\n".encode()
     (tmp_path / "stream").write_bytes(
         HOST.read_bytes().replace(b"@end\n", b"")
         + f"@ {section} rc=0\n".encode()
         + short_words(COMMANDS_LIMIT_BYTES - 100_000)
-        + f"@ file:/etc/docker/daemon.json bytes={len(text) - text.count(10)}\n".encode()
-        + text
+        + b"".join(
+            b"@ file:" + path + b" " + head + text for path in (b"/etc/docker/daemon.json", b"/etc/crio/crio.conf")
+        )
         + b"@end\n"
     )
     command = (sys.executable, "-c", FACTS, str(HOST), str(tmp_path / "stream"))
