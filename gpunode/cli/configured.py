@@ -14,12 +14,12 @@ from gpunode.cli.options import OutputOptions
 from gpunode.cli.output import chosen_format, deliver, is_terminal, to_file, to_stdout
 from gpunode.cli.runtime import TOOLKIT
 from gpunode.cli.say import say
+from gpunode.editing.diff import unified
 from gpunode.errors import ExitCode, GpunodeError, UsageError
 from gpunode.masking import form_of, masked
 from gpunode.model.spec import RUNTIMES, RuntimeSpec, Spec
 from gpunode.render.encode import dumps
 from gpunode.runtimes.base import Edit
-from gpunode.runtimes.diffs import unified
 
 
 @dataclass(frozen=True)

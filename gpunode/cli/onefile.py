@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 
 from gpunode.cli import localfile
 from gpunode.cli.localfile import Before
+from gpunode.editing import toml_text
 from gpunode.errors import ConfigFileError, GpunodeError, UsageError
 from gpunode.model.facts import FileFacts, HostFacts, KernelFacts, OsFacts, RuntimeFacts
 from gpunode.model.spec import RuntimeSpec
-from gpunode.runtimes import podman, tomltext
+from gpunode.runtimes import podman
 from gpunode.runtimes.base import Edit, Rewrite
 from gpunode.runtimes.carriers import carrier, carriers
 from gpunode.runtimes.criedits import drop_in_path
@@ -220,7 +221,7 @@ def _assumed(file: FileFacts) -> str:
 
 
 def _schema(file: FileFacts) -> int:
-    version = tomltext.load(file.path, file.text or "").get("version", 1)
+    version = toml_text.load(file.path, file.text or "").get("version", 1)
     return version if isinstance(version, int) and version > 0 else 1
 
 
@@ -237,7 +238,7 @@ def _imports(disk: Disk, path: str, file: FileFacts) -> Iterator[str]:
 
 
 def _imported(disk: Disk, file: FileFacts) -> Iterator[str]:
-    patterns = tomltext.load(file.path, file.text).get("imports", []) if file.text is not None else []
+    patterns = toml_text.load(file.path, file.text).get("imports", []) if file.text is not None else []
     for pattern in patterns if isinstance(patterns, list) else []:
         if isinstance(pattern, str):
             yield from disk.named(os.path.normpath(os.path.join(os.path.dirname(file.path), pattern)))

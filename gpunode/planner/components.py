@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from gpunode import resources
+from gpunode.editing.diff import unified
 from gpunode.model.facts import AptArchive
 from gpunode.model.plan import PutFile, Step
 from gpunode.planner.driver import DriverChoice
 from gpunode.planner.site import Site, through_proxy
-from gpunode.runtimes.diffs import unified
 
 FILE = "/etc/apt/sources.list.d/gpunode-components.sources"
 # NVIDIA's packages for Debian need no more than contrib (installation guide, Debian).

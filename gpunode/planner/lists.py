@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gpunode.catalog.distros import Distro
+from gpunode.editing.diff import unified
 from gpunode.errors import UnsupportedHost
 from gpunode.model.facts import FileFacts, HostFacts
 from gpunode.model.plan import PutFile, Step
 from gpunode.packages.entries import Entry, read_entry
 from gpunode.planner.claims import Claim
-from gpunode.runtimes.diffs import unified
 
 MARK = "# disabled by gpunode: "
 RETIRED_KEY = "7fa2af80"  # NVIDIA's old repository key, dead since 2022-04-27

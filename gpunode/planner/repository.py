@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from gpunode import resources
+from gpunode.editing.diff import unified
 from gpunode.errors import UnsupportedHost
 from gpunode.model.facts import FileFacts
 from gpunode.model.plan import Action, Kept, PutFile, Run, Step
@@ -14,7 +15,6 @@ from gpunode.packages.base import Repository, Wanted, missing
 from gpunode.planner.claims import Claim
 from gpunode.planner.lists import standing
 from gpunode.planner.site import Site, through_proxy
-from gpunode.runtimes.diffs import unified
 
 CUDA_HOST = "https://developer.download.nvidia.com"
 TOOLKIT_HOST = "https://nvidia.github.io"

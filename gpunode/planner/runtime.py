@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gpunode.advice import named as quoted
+from gpunode.editing.diff import unified
 from gpunode.errors import UnsupportedHost
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.plan import Action, Kept, PutFile, Step
@@ -13,7 +14,6 @@ from gpunode.model.spec import RuntimeSpec, Spec
 from gpunode.planner import reach
 from gpunode.planner.rootless import named, restart_words
 from gpunode.runtimes.base import Edit, Rewrite, Runtime
-from gpunode.runtimes.diffs import unified
 from gpunode.runtimes.registry import engine
 from gpunode.runtimes.scripts import is_there
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from gpunode import resources
 from gpunode.model.plan import Action, Kept, PutFile, Run, Step
+from gpunode.model.versions import at_least
 from gpunode.planner.driver import DriverChoice
 from gpunode.planner.site import Site
 from gpunode.runtimes.ctkconfig import PATH as TOOLKIT_CONFIG
-from gpunode.runtimes.versions import at_least
 
 PERSISTENCED = "nvidia-persistenced"
 FABRICMANAGER = "nvidia-fabricmanager"

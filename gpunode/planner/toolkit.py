@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpunode.editing.diff import unified
 from gpunode.errors import UnsupportedHost
 from gpunode.foreign import whole_number
 from gpunode.model.facts import HostFacts
@@ -12,7 +13,6 @@ from gpunode.planner.repository import toolkit_source
 from gpunode.planner.rootless import toolkit_config
 from gpunode.planner.site import Site, through_proxy
 from gpunode.runtimes import ctkconfig
-from gpunode.runtimes.diffs import unified
 
 Outcome = Step | Kept
 # What an install of the toolkit may take away: its own predecessors.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from gpunode.catalog.runtimes import carrier as carrier
 from gpunode.catalog.runtimes import carriers as carriers
+from gpunode.editing import toml_text
 from gpunode.errors import ConfigFileError, UnsupportedHost
 from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
 from gpunode.model.spec import RuntimeSpec
-from gpunode.runtimes import cridaemon, dropins, tomltext
+from gpunode.runtimes import cridaemon, dropins
 from gpunode.runtimes.base import Edit, Rewrite
 from gpunode.runtimes.criconfig import wanted
 from gpunode.runtimes.crischema import refuse_wrong_types
@@ -36,13 +37,13 @@ def with_handler(
     cridaemon.refuse_no_cdi(engine, want)
     plain = dropins.load(file, "containerd")
     refuse_wrong_types(file.path, plain)
-    dump = tomltext.load("containerd config dump", engine.merged_config or "")
+    dump = toml_text.load("containerd config dump", engine.merged_config or "")
     around = cridaemon.around(host, engine, dump, keep_runc=keep_runc)
     result = wanted(plain, version, want, around)
-    after = tomltext.rewrite(file.path, file.text or "", result.plain, ("plugins", result.plugin, "containerd"))
+    after = toml_text.rewrite(file.path, file.text or "", result.plain, ("plugins", result.plugin, "containerd"))
     if after == (file.text or ""):
         return Rewrite((Edit(file.path, file.text, after),), ())
-    again = wanted(tomltext.load(file.path, after), version, want, around).added
+    again = wanted(toml_text.load(file.path, after), version, want, around).added
     if again:
         raise ConfigFileError(
             f"{file.path} cannot be edited so that the edit settles",

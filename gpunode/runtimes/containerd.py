@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from gpunode.editing import toml_text
 from gpunode.errors import UnsupportedHost
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.plan import Action, Run
 from gpunode.model.spec import RuntimeSpec
 from gpunode.resources import text
-from gpunode.runtimes import cridaemon, crirefuse, criremoved, scripts, tomltext
+from gpunode.runtimes import cridaemon, crirefuse, criremoved, scripts
 from gpunode.runtimes.base import Edit, Removal, Rewrite
 from gpunode.runtimes.criconfig import Around, cri_disabled
 from gpunode.runtimes.criedits import changes, drop_in_path
@@ -45,7 +46,7 @@ class Containerd:
         file = host.file(engine.config_path)
         if file.text is None or host.kubernetes.kubelet:
             return None
-        off = cri_disabled(tomltext.load(file.path, file.text))
+        off = cri_disabled(toml_text.load(file.path, file.text))
         if not off:
             return None
         return f"{file.path} switches CRI off, so containerd serves docker only; --runtime containerd switches it on"
@@ -82,5 +83,5 @@ def _refuse_generated(engine: RuntimeFacts) -> None:
 
 
 def _around(host: HostFacts, engine: RuntimeFacts, files: Files) -> Around:
-    merged = tomltext.load("containerd config dump", engine.merged_config) if engine.merged_config else {}
+    merged = toml_text.load("containerd config dump", engine.merged_config) if engine.merged_config else {}
     return cridaemon.around(host, engine, with_files(merged, files), keep_runc=not merges(engine.version))

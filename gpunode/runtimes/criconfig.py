@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gpunode.editing import toml_text
+from gpunode.editing.toml_text import Plain
 from gpunode.model.spec import RuntimeSpec
 from gpunode.resources import render
-from gpunode.runtimes import tomltext
-from gpunode.runtimes.tomltext import Plain
 
 V1, V2, V3 = "cri", "io.containerd.grpc.v1.cri", "io.containerd.cri.v1.runtime"
 RUNC_TYPE = "io.containerd.runc.v2"
@@ -97,7 +97,7 @@ def _fragment(version: int, want: RuntimeSpec, cdi: bool) -> Plain:
     schema = min(version, 3)
     name = f"runtimes/containerd.v{schema}.j2"
     text = render(name, handler=want.handler, path=want.path, default=want.default, cdi=cdi, version=version)
-    return tomltext.load(name, text)
+    return toml_text.load(name, text)
 
 
 def enable_cri(plain: Plain, added: list[str]) -> None:

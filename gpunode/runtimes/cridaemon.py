@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from gpunode.editing.toml_text import Plain
 from gpunode.errors import UnsupportedHost
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.plan import Action, Run
 from gpunode.model.spec import RuntimeSpec
+from gpunode.model.versions import at_least
 from gpunode.runtimes import scripts
 from gpunode.runtimes.base import Rewrite
 from gpunode.runtimes.criconfig import Around
-from gpunode.runtimes.tomltext import Plain
-from gpunode.runtimes.versions import at_least
 
 # enable_cdi of containerd: unknown to 1.6, off by default in 1.7, on by default from 2.0.
 HAS_CDI, CDI_BY_DEFAULT = (1, 7), (2, 0)

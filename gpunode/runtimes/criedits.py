@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from gpunode.advice import named
+from gpunode.editing import toml_text
+from gpunode.editing.toml_text import Plain
 from gpunode.errors import ConfigFileError, UnsupportedHost, UsageError
 from gpunode.model.spec import RuntimeSpec
-from gpunode.runtimes import tomltext
 from gpunode.runtimes.criconfig import V1, V2, V3, Around, enable_cri, make_default, plugin_of, section, wanted
 from gpunode.runtimes.crifiles import Files, covers
 from gpunode.runtimes.crischema import as_version_2, merges, misfit, refuse_wrong_types, version_of
-from gpunode.runtimes.tomltext import Plain
 
 # Beside the root file. For /etc/containerd it is where nvidia-ctk puts its own, and what containerd 2.2's
 # `config default` imports.
@@ -62,7 +62,7 @@ def _changes(files: Files, want: RuntimeSpec, around: Around) -> Changes:
     target = _target(files, want, version)
     texts = _with_handler(files, want, around, target, version, added, notes)
     for path in files.order():
-        plain = tomltext.load(path, texts.get(path, files.text(path)))
+        plain = toml_text.load(path, texts.get(path, files.text(path)))
         said: list[str] = []
         enable_cri(plain, said)
         if path == files.root and target not in files.having(target, files.text(target)).order():
@@ -70,7 +70,7 @@ def _changes(files: Files, want: RuntimeSpec, around: Around) -> Changes:
             plain["imports"] = [*plain.get("imports", []), _pattern(files, target)]
             said.append(f"imports + {plain['imports'][-1]}")
         if said:
-            texts[path] = tomltext.rewrite(path, texts.get(path, files.text(path)), plain, ("imports",))
+            texts[path] = toml_text.rewrite(path, texts.get(path, files.text(path)), plain, ("imports",))
             added += said
     return _in_order(before, files, target, texts, added, notes)
 
@@ -174,7 +174,7 @@ def _with_handler(
     before = files.text(target)
     if not before and target != files.root:
         before = HEADER.format(root=files.root)
-    texts = {target: tomltext.rewrite(target, before, result.plain, ("plugins", result.plugin, "containerd"))}
+    texts = {target: toml_text.rewrite(target, before, result.plain, ("plugins", result.plugin, "containerd"))}
     if texts[target] != files.text(target):
         added += result.added
         notes += _about(files, target)
@@ -198,7 +198,7 @@ def _only_default(files: Files, path: str, version: int, handler: str, added: li
     plain = copy.deepcopy(files.plain(path))
     plugin = plugin_of(version)
     make_default(section(plain, "plugins", plugin, "containerd"), handler, "runc", added)
-    return tomltext.rewrite(path, files.text(path), plain, ("plugins", plugin, "containerd"))
+    return toml_text.rewrite(path, files.text(path), plain, ("plugins", plugin, "containerd"))
 
 
 def _about(files: Files, target: str) -> list[str]:

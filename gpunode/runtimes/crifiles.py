@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from gpunode.editing import toml_text
+from gpunode.editing.toml_text import Plain
 from gpunode.model.facts import HostFacts, RuntimeFacts
-from gpunode.runtimes import tomltext
+from gpunode.model.versions import at_least
 from gpunode.runtimes.base import refuse_unread
 from gpunode.runtimes.criconfig import V1, V2, V3, section
 from gpunode.runtimes.crischema import merges
-from gpunode.runtimes.tomltext import Plain
-from gpunode.runtimes.versions import at_least
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Files:
 
 @lru_cache(maxsize=32)
 def _plain(path: str, text: str) -> Plain:
-    return tomltext.load(path, text)
+    return toml_text.load(path, text)
 
 
 def gathered(host: HostFacts, engine: RuntimeFacts, *more: str) -> Files:

@@ -10,15 +10,16 @@ import copy
 import re
 from posixpath import dirname
 
+from gpunode.editing import toml_text
+from gpunode.editing.toml_text import Plain
 from gpunode.errors import ConfigFileError
 from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
 from gpunode.model.plan import Action, Run
 from gpunode.model.spec import RuntimeSpec
 from gpunode.resources import render
-from gpunode.runtimes import cridaemon, dropins, scripts, tomltext
+from gpunode.runtimes import cridaemon, dropins, scripts
 from gpunode.runtimes.base import Edit, Removal, Rewrite, refuse_unread
 from gpunode.runtimes.criconfig import section
-from gpunode.runtimes.tomltext import Plain
 
 READER = "CRI-O"
 # Of another program than nvidia-container-runtime: its path for each platform, and kata's own config.
@@ -55,7 +56,7 @@ class Crio:
         names_default = "default_runtime" in section(result, "crio", "runtime")
         fresh = render("runtimes/crio.toml.j2", handler=want.handler, path=want.path, default=names_default)
         text = file.text if file.text is not None else fresh
-        after = tomltext.rewrite(file.path, text, result, ("crio", "runtime", "runtimes"))
+        after = toml_text.rewrite(file.path, text, result, ("crio", "runtime", "runtimes"))
         # CRI-O does not start with a default runtime whose program is missing.
         notes = _notes(base_name, base)
         return Rewrite((Edit(file.path, file.text, after),), tuple(added), notes, binaries=(want.path,))
@@ -77,10 +78,10 @@ class Crio:
         return cridaemon.undo(engine, rewrite)
 
     def without(self, path: str, text: str, removal: Removal) -> str:
-        old = None if removal.before is None else tomltext.load(path, removal.before)
+        old = None if removal.before is None else toml_text.load(path, removal.before)
         previous = removal.default if old is None else section(old, "crio", "runtime").get("default_runtime")
         left = removed(text, removal.handler, previous, path=path)
-        return left if old or tomltext.load(path, left) else ""
+        return left if old or toml_text.load(path, left) else ""
 
 
 def effective(files: tuple[FileFacts, ...]) -> tuple[str | None, dict[str, Plain]]:
@@ -99,7 +100,7 @@ def removed(text: str, handler: str, previous_default: str | None, *, path: str 
 
     For a drop-in that others wrote to since. A default that is no longer `handler` stays. Raises ConfigFileError.
     """
-    want = copy.deepcopy(tomltext.load(path, text))
+    want = copy.deepcopy(toml_text.load(path, text))
     runtime = section(want, "crio", "runtime")
     runtimes = section(runtime, "runtimes")
     runtimes.pop(handler, None)
@@ -112,7 +113,7 @@ def removed(text: str, handler: str, previous_default: str | None, *, path: str 
     for key, above in (("runtime", section(want, "crio")), ("crio", want)):
         if above.get(key) == {}:
             del above[key]
-    return tomltext.rewrite(path, text, want, ("crio", "runtime", "runtimes"))
+    return toml_text.rewrite(path, text, want, ("crio", "runtime", "runtimes"))
 
 
 def _folder(engine: RuntimeFacts) -> str:
@@ -158,7 +159,7 @@ def _runtimes(plain: Plain) -> dict[str, Plain]:
 
 def _asked(engine: RuntimeFacts) -> tuple[str | None, dict[str, Plain]]:
     """What the running CRI-O said it uses; it knows the built-in settings that no file spells out."""
-    plain = tomltext.load("crio status config", engine.merged_config or "")
+    plain = toml_text.load("crio status config", engine.merged_config or "")
     said = {name: {k: v for k, v in table.items() if v} for name, table in _runtimes(plain).items()}
     return engine.effective_default, said
 

@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from gpunode.advice import named
+from gpunode.editing.toml_scan import Statement, statements
+from gpunode.editing.toml_text import Plain
 from gpunode.errors import ConfigFileError
 from gpunode.model.spec import RuntimeSpec
+from gpunode.model.versions import at_least
 from gpunode.runtimes.criconfig import CRI_PLUGINS, OLD_SHIM_KEYS, RUNC_TYPE, containerd_section, section
 from gpunode.runtimes.crifiles import Files, merged
 from gpunode.runtimes.crischema import merges
-from gpunode.runtimes.tomlscan import Statement, statements
-from gpunode.runtimes.tomltext import Plain
-from gpunode.runtimes.versions import at_least
 
 Keys = tuple[str, ...]
 # Go's time.ParseDuration.

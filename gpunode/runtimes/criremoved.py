@@ -6,12 +6,12 @@ import copy
 import json
 from collections.abc import Sequence
 
-from gpunode.runtimes import tomltext
+from gpunode.editing import toml_text
+from gpunode.editing.toml_scan import Statement, statements
+from gpunode.editing.toml_text import Plain
 from gpunode.runtimes.base import Removal
 from gpunode.runtimes.criconfig import RUNC_TYPE, V1, V2, V3, containerd_section, section
 from gpunode.runtimes.crifiles import covers, patterns
-from gpunode.runtimes.tomlscan import Statement, statements
-from gpunode.runtimes.tomltext import Plain
 
 Path = tuple[str, ...]
 DEFAULT = "default_runtime_name"
@@ -19,15 +19,15 @@ DEFAULT = "default_runtime_name"
 
 def without(path: str, text: str, removal: Removal) -> str:
     """`text` without what gpunode put into this file, by what is known of its text before; "" when nothing is left."""
-    old = None if removal.before is None else tomltext.load(path, removal.before)
+    old = None if removal.before is None else toml_text.load(path, removal.before)
     previous = removal.default if old is None else containerd_section(old).get(DEFAULT)
     left = removed(text, removal.handler, previous, path=path, before=removal.before)
-    for pattern in patterns(tomltext.load(path, left)):
+    for pattern in patterns(toml_text.load(path, left)):
         # A pattern with a star may name nothing; without one, a file that is gone keeps containerd from starting.
         ours = "*" not in pattern if old is None else pattern not in patterns(old)
         if ours and any(covers(pattern, gone) for gone in removal.gone):
             left = unimported(left, pattern, path=path)
-    return left if removal.before or tomltext.load(path, left).keys() - {"version"} else ""
+    return left if removal.before or toml_text.load(path, left).keys() - {"version"} else ""
 
 
 def removed(
@@ -42,8 +42,8 @@ def removed(
     whole-line comments stay, each where it was. A text without the handler comes back as it is, byte for byte.
     Raises ConfigFileError (`path` is the name in it) for text that is not TOML or cannot be edited safely.
     """
-    have = tomltext.load(path, text)
-    want, gone = _without(have, handler, previous_default, None if before is None else tomltext.load(path, before))
+    have = toml_text.load(path, text)
+    want, gone = _without(have, handler, previous_default, None if before is None else toml_text.load(path, before))
     return _edited(path, text, have, want, gone)
 
 
@@ -52,14 +52,14 @@ def unimported(text: str, pattern: str, *, path: str = "config.toml") -> str:
 
     For the root file, once the drop-in that gpunode wrote is gone and no other file matches the pattern.
     """
-    have = tomltext.load(path, text)
+    have = toml_text.load(path, text)
     imports = have.get("imports")
     if not isinstance(imports, list) or pattern not in imports:
         return text
     want = copy.deepcopy(have)
     want["imports"] = [name for name in imports if name != pattern]
     if want["imports"]:
-        return tomltext.rewrite(path, text, want, ("imports",))
+        return toml_text.rewrite(path, text, want, ("imports",))
     del want["imports"]
     return _edited(path, text, have, want, [("imports",)])
 
@@ -116,12 +116,12 @@ def _emptied(want: Plain, path: Path) -> list[Path]:
 
 
 def _edited(path: str, text: str, have: Plain, want: Plain, gone: list[Path]) -> str:
-    if tomltext.same(have, want):
+    if toml_text.same(have, want):
         return text
     cut = _cut(statements(text), gone, want)
-    if tomltext.reads_as(cut, want):
+    if toml_text.reads_as(cut, want):
         return cut
-    return tomltext.rewrite(path, text, want, ("plugins", *_plugin(gone), "containerd"))
+    return toml_text.rewrite(path, text, want, ("plugins", *_plugin(gone), "containerd"))
 
 
 def _plugin(gone: Sequence[Path]) -> Path:
@@ -156,7 +156,7 @@ def _spelled(statement: Statement, want: Plain) -> str:
         return statement.text
     start, end = statement.value
     old, new = statement.text[start:end], section(want, *statement.path[:-1]).get(DEFAULT)
-    if not isinstance(new, str) or tomltext.load("value", f"x = {old}\n")["x"] == new:
+    if not isinstance(new, str) or toml_text.load("value", f"x = {old}\n")["x"] == new:
         return statement.text
     quoted = f"'{new}'" if old.startswith("'") and "'" not in new else json.dumps(new, ensure_ascii=False)
     return statement.text[:start] + quoted + statement.text[end:]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from gpunode.editing import toml_text
+from gpunode.editing.toml_scan import Statement, statements
+from gpunode.editing.toml_text import Plain
 from gpunode.errors import ConfigFileError, UnsupportedHost
-from gpunode.runtimes import tomltext
+from gpunode.model.versions import at_least, release
 from gpunode.runtimes.criconfig import V1, V2, V3, section
-from gpunode.runtimes.tomlscan import Statement, statements
-from gpunode.runtimes.tomltext import Plain
-from gpunode.runtimes.versions import at_least, release
 
 # The first release whose daemon merges imported CRI tables, instead of replacing the section whole.
 MERGES = (2, 0)
@@ -81,7 +81,7 @@ def as_version_2(path: str, text: str, daemon: str | None) -> str:
     containerd 2.0 to 2.2 ignore every plugin setting of a version 1 file without a word. Raises UnsupportedHost when
     the file names a plugin whose full name is not known.
     """
-    plain = tomltext.load(path, text)
+    plain = toml_text.load(path, text)
     want: Plain = {**plain, "version": 2}
     if isinstance(plain.get("plugins"), dict):
         want["plugins"] = {_full(path, name, daemon): value for name, value in plain["plugins"].items()}
@@ -89,7 +89,7 @@ def as_version_2(path: str, text: str, daemon: str | None) -> str:
         if isinstance(plain.get(key), list):
             want[key] = [_full(path, str(name), daemon) for name in plain[key]]
     renamed = "".join(_renamed(path, statement, daemon) for statement in statements(text))
-    return tomltext.rewrite(path, renamed, want, ("plugins",))
+    return toml_text.rewrite(path, renamed, want, ("plugins",))
 
 
 def _full(path: str, name: str, daemon: str | None) -> str:

@@ -13,12 +13,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpunode.advice import named
+from gpunode.editing import toml_text
+from gpunode.editing.toml_text import Plain
 from gpunode.errors import ConfigFileError
 from gpunode.model.facts import FileFacts
 from gpunode.model.spec import TOOLKIT_SETTINGS, ToolkitConfig
-from gpunode.runtimes import tomltext
 from gpunode.runtimes.base import Edit, Rewrite, refuse_unread
-from gpunode.runtimes.tomltext import Plain
 
 PATH = "/etc/nvidia-container-runtime/config.toml"
 HEADER = re.compile(r"^\s*\[\s*([\w.-]+)\s*\]\s*(#.*)?$")
@@ -34,7 +34,7 @@ def rewrite(file: FileFacts, want: ToolkitConfig) -> Rewrite:
     refuse_unread(file)
     text = file.text or ""
     try:
-        plain = tomltext.load(file.path, text)
+        plain = toml_text.load(file.path, text)
         _refuse_wrong_types(file.path, plain)
         changes = tuple(_changes(plain, want))
         after = _edited(file.path, text, plain, changes)
@@ -78,7 +78,7 @@ def _edited(path: str, text: str, plain: Plain, changes: tuple[Change, ...]) -> 
             body = _below_its_comment(path, body, keys, value)
     tables = sorted({keys[0] for keys, _, _ in changes if len(keys) > 1})
     # Mostly one table needs tomlkit's help at a time; where it is written oddly, that table is written anew.
-    return tomltext.rewrite(path, body, wanted, tuple(tables[:1]))
+    return toml_text.rewrite(path, body, wanted, tuple(tables[:1]))
 
 
 def _below_its_comment(path: str, text: str, keys: tuple[str, ...], value: object) -> str:
@@ -104,10 +104,10 @@ def _below_its_comment(path: str, text: str, keys: tuple[str, ...], value: objec
 
 
 def _adds_only(path: str, text: str, tried: str, keys: tuple[str, ...], value: object) -> bool:
-    wanted = tomltext.load(path, text)
+    wanted = toml_text.load(path, text)
     (wanted if len(keys) == 1 else wanted.setdefault(keys[0], {}))[keys[-1]] = value
     try:
-        return tomltext.load(path, tried) == wanted
+        return toml_text.load(path, tried) == wanted
     except ConfigFileError:  # the line stood inside a text of several lines: it was no comment
         return False
 

@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
+from gpunode.editing import json_text
 from gpunode.errors import UnsupportedHost
 from gpunode.foreign import read_json
 from gpunode.model.facts import RuntimeFacts
 from gpunode.model.spec import RuntimeSpec
+from gpunode.model.versions import at_least
 from gpunode.resources import render
-from gpunode.runtimes import jsontext
 from gpunode.runtimes.base import Edit
 from gpunode.runtimes.daemonrefuse import at, entry_key
-from gpunode.runtimes.versions import at_least
 
 # CDI: a feature flag from 25.0, on by default from 28.2 (docker's release notes).
 HAS_CDI, CDI_BY_DEFAULT = (25, 0), (28, 2)
@@ -120,18 +120,18 @@ def merged(text: str | None, changes: tuple[tuple[Keys, object], ...]) -> str:
     """`text` with the changes made; without its byte order mark, on which docker 20.10 exits."""
     if not changes:
         return text or ""
-    body = (text or "").removeprefix(jsontext.BOM)
+    body = (text or "").removeprefix(json_text.BOM)
     if body.strip(" \t\r\n") in ("", "null"):
         body = "{}\n"
     for keys, value in changes:
-        body = jsontext.put(body, keys, value)
+        body = json_text.put(body, keys, value)
     return body
 
 
 def neutral(edit: Edit, old: str) -> str:
     """The old file, with the old default said aloud and, where it listed no runtimes, an empty list of them."""
     before = edit.before or ""
-    config = jsontext.load(edit.path, before)
+    config = json_text.load(edit.path, before)
     changes: list[tuple[Keys, object]] = []
     if config.get("default-runtime") is None:
         changes.append((("default-runtime",), old))
@@ -150,18 +150,18 @@ def removed(
     gpunode touched becomes `before` again, byte for byte. A default that is no longer `handler` is not gpunode's.
     Raises ConfigFileError (`path`, line and column) for a text that is not a JSON object.
     """
-    config, old = jsontext.load(path, text), jsontext.load(path, before or "")
+    config, old = json_text.load(path, text), json_text.load(path, before or "")
     if not config:
         return text
     if at(config, ("default-runtime",)) == handler and previous_default != handler:
         text = _back(text, before, ("default-runtime",), previous_default)
-        config = jsontext.load(path, text)
+        config = json_text.load(path, text)
     if before is not None or at(config, ("default-runtime",)) != handler:
         text = _back(text, before, _ours(old, handler))
     if before is not None and at(config, ("features", "cdi")) is True and at(old, ("features", "cdi")) is not True:
         text = _back(text, before, ("features", "cdi"))
-    has_lost_mark = (before or "").startswith(jsontext.BOM) and not text.startswith(jsontext.BOM)
-    return (jsontext.BOM if has_lost_mark else "") + text
+    has_lost_mark = (before or "").startswith(json_text.BOM) and not text.startswith(json_text.BOM)
+    return (json_text.BOM if has_lost_mark else "") + text
 
 
 def _ours(old: Mapping[str, Any], handler: str) -> Keys:
@@ -174,15 +174,15 @@ def _back(text: str, before: str | None, keys: Keys, value: str | None = None) -
     """`text` with the value at `keys` as `before` spells it, else `value`, else without that member."""
     spelled = _spelling(before or "", keys)
     if spelled is None and value is None:
-        return _emptied(jsontext.cut(text, keys), before, keys[:-1])
-    here = jsontext.span(text, keys)
+        return _emptied(json_text.cut(text, keys), before, keys[:-1])
+    here = json_text.span(text, keys)
     spelled = json.dumps(value) if spelled is None else spelled
     return text[: here[0]] + spelled + text[here[1] :] if here else text
 
 
 def _emptied(text: str, before: str | None, keys: Keys) -> str:
     """`text`; the object at `keys`, if nothing is left in it, gone too or spelled as `before` spelled nothing."""
-    here, spelled = jsontext.span(text, keys), _spelling(before or "", keys)
+    here, spelled = json_text.span(text, keys), _spelling(before or "", keys)
     if here is None or text[slice(*here)] != "{}":
         return text
     if spelled is not None and "".join(spelled.split()) not in ("{}", "null"):
@@ -190,13 +190,13 @@ def _emptied(text: str, before: str | None, keys: Keys) -> str:
     if not keys:
         return text if before is None else before
     if spelled is None:
-        return _emptied(jsontext.cut(text, keys), before, keys[:-1])
+        return _emptied(json_text.cut(text, keys), before, keys[:-1])
     return text[: here[0]] + spelled + text[here[1] :]
 
 
 def _spelling(text: str, keys: Keys) -> str | None:
     """How `text` spells the value at `keys`; None: it has none."""
-    found = jsontext.span(text, keys)
+    found = json_text.span(text, keys)
     return text[slice(*found)] if found else None
 
 

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpunode.advice import typed
+from gpunode.editing import json_text
 from gpunode.errors import ConfigFileError, UnsupportedHost
 from gpunode.model.facts import RuntimeFacts
 from gpunode.model.spec import RuntimeSpec
-from gpunode.runtimes import jsontext
-from gpunode.runtimes.versions import at_least, release
+from gpunode.model.versions import at_least, release
 
 STRICT = (23, 0)
 Keys = tuple[str, ...]
@@ -27,7 +27,7 @@ def refuse(engine: RuntimeFacts, want: RuntimeSpec, text: str, config: Mapping[s
     UnsupportedHost for what an old dockerd would not live through."""
     path = engine.config_path
     for keys, problem, evidence in _faults(engine, want, text, config):
-        where = jsontext.position(text, keys)
+        where = json_text.position(text, keys)
         raise ConfigFileError(
             f"{path}:{where}: {problem}",
             evidence=f"{evidence}; the file was not touched",
@@ -39,7 +39,7 @@ def refuse(engine: RuntimeFacts, want: RuntimeSpec, text: str, config: Mapping[s
     known = release(engine.version)
     # docker 20.10 replaces such a byte. Whoever does not say which dockerd it is for gets the stricter one's word.
     if broken and not (known and known < STRICT):
-        raise jsontext.fault(path, text, broken.start(), f"byte 0x{ord(broken[0]) & 0xFF:02x} is not UTF-8")
+        raise json_text.fault(path, text, broken.start(), f"byte 0x{ord(broken[0]) & 0xFF:02x} is not UTF-8")
 
 
 def _refuse_shim(engine: RuntimeFacts, default: str) -> None:

@@ -6,14 +6,15 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from gpunode.editing import json_text
 from gpunode.errors import UnsupportedHost
 from gpunode.masking import mask_argv
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.plan import Action, PutFile, RemoveFile, Run
 from gpunode.model.spec import RuntimeSpec
-from gpunode.runtimes import daemonjson, daemonrefuse, jsontext, scripts
+from gpunode.model.versions import at_least
+from gpunode.runtimes import daemonjson, daemonrefuse, scripts
 from gpunode.runtimes.base import Edit, Removal, Rewrite, refuse_unread
-from gpunode.runtimes.versions import at_least
 
 UNITS = ("docker.service", "docker.socket")
 # `dockerd --validate` came with 23.0; 20.10 answers "unknown flag".
@@ -31,7 +32,7 @@ class Docker:
         path = engine.config_path
         file = host.file(path)
         refuse_unread(file)
-        config = jsontext.load(path, file.text or "")
+        config = json_text.load(path, file.text or "")
         daemonrefuse.refuse(engine, want, file.text or "", config)
         changes = tuple(daemonjson.missing(engine, want, config))
         cdi = any(keys == ("features", "cdi") for keys, _ in changes)
@@ -97,9 +98,9 @@ class Docker:
             # What the file named is not known any more; a default that is docker's own needs no name.
             named = removal.default if removal.default != "runc" else None
         else:
-            named = jsontext.load(path, removal.before).get("default-runtime")
+            named = json_text.load(path, removal.before).get("default-runtime")
         left = daemonjson.removed(text, removal.handler, named, before=removal.before, path=path)
-        return left if removal.before or jsontext.load(path, left) else ""
+        return left if removal.before or json_text.load(path, left) else ""
 
 
 def _notes(engine: RuntimeFacts, want: RuntimeSpec, config: Mapping[str, Any], *, cdi: bool) -> tuple[str, ...]:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from posixpath import basename, dirname
 
 from gpunode.advice import named
+from gpunode.editing import toml_text
+from gpunode.editing.toml_text import Plain
 from gpunode.errors import ConfigFileError
 from gpunode.model.facts import FileFacts, HostFacts
-from gpunode.runtimes import tomltext
 from gpunode.runtimes.base import refuse_unread
-from gpunode.runtimes.tomltext import Plain
 
 
 def files_in(host: HostFacts, folder: str, *endings: str) -> tuple[FileFacts, ...]:
@@ -28,7 +28,7 @@ def files_in(host: HostFacts, folder: str, *endings: str) -> tuple[FileFacts, ..
 def load(file: FileFacts, tool: str) -> Plain:
     """The file's values. Raises ConfigFileError with line and column; `tool` is what reads the file on the host."""
     try:
-        return tomltext.load(file.path, file.text or "")
+        return toml_text.load(file.path, file.text or "")
     except ConfigFileError as fault:
         raise ConfigFileError(
             fault.problem,

@@ -10,15 +10,16 @@ from dataclasses import replace
 from posixpath import dirname
 
 from gpunode.advice import named
+from gpunode.editing import toml_text
 from gpunode.errors import ConfigFileError
 from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
 from gpunode.model.plan import Action, Run
 from gpunode.model.spec import RuntimeSpec
-from gpunode.runtimes import carriers, cridaemon, criremoved, dropins, scripts, tomltext
+from gpunode.model.versions import at_least
+from gpunode.runtimes import carriers, cridaemon, criremoved, dropins, scripts
 from gpunode.runtimes.base import Removal, Rewrite, refuse_unread
 from gpunode.runtimes.containerd import Containerd
 from gpunode.runtimes.criconfig import containerd_section, section
-from gpunode.runtimes.versions import at_least
 
 MANAGED = "# k0s_managed=true"
 DEFAULT = "default_runtime_name"
@@ -90,7 +91,7 @@ def _drop_in(host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec, main: Fil
     return replace(rewrite, notes=(note, *rewrite.notes))
 
 
-def _engine(file: FileFacts) -> tomltext.Plain:
+def _engine(file: FileFacts) -> toml_text.Plain:
     return containerd_section(dropins.load(file, "k0s"))
 
 
@@ -100,7 +101,7 @@ def _knows(file: FileFacts, handler: str) -> bool:
 
 def _version(engine: RuntimeFacts, main: FileFacts) -> int:
     """The schema k0s writes; a drop-in must be in the same."""
-    said = tomltext.load(main.path, main.text or "").get("version")
+    said = toml_text.load(main.path, main.text or "").get("version")
     if isinstance(said, int) and not isinstance(said, bool) and said > 1:
         return said
     return 3 if at_least(engine.version, (2, 0)) else 2

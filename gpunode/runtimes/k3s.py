@@ -15,10 +15,10 @@ from gpunode.errors import ConfigFileError, UnsupportedHost
 from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
 from gpunode.model.plan import Action, Run
 from gpunode.model.spec import RuntimeSpec
+from gpunode.model.versions import at_least
 from gpunode.resources import render
 from gpunode.runtimes import carriers, cridaemon, dropins, scripts
 from gpunode.runtimes.base import Edit, Removal, Rewrite, refuse_unread
-from gpunode.runtimes.versions import at_least
 
 HANDLER, PROGRAM = "nvidia", "nvidia-container-runtime"
 KEY = "default-runtime"

@@ -12,10 +12,10 @@ from gpunode.errors import UnsupportedHost
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.plan import Action, Run
 from gpunode.model.spec import RuntimeSpec
+from gpunode.model.versions import at_least
 from gpunode.runtimes import carriers, cridaemon, criremoved, dropins, scripts
 from gpunode.runtimes.base import Removal, Rewrite, refuse_unread
 from gpunode.runtimes.crischema import version_of
-from gpunode.runtimes.versions import at_least
 
 TEMPLATE = "containerd-template.toml"
 

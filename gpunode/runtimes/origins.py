@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from gpunode.editing import json_text, toml_text
 from gpunode.errors import ConfigFileError
 from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
-from gpunode.runtimes import jsontext, tomltext
+from gpunode.model.versions import at_least
 from gpunode.runtimes.criconfig import V1, V2, V3
-from gpunode.runtimes.versions import at_least
 
 Keys = tuple[str, ...]
 BUILT_IN = "built in"
@@ -55,13 +55,13 @@ def origins(host: HostFacts, engine: RuntimeFacts) -> tuple[Origin, ...]:
 
 def _docker(file: FileFacts, engine: RuntimeFacts) -> Iterator[Origin]:
     try:
-        config = jsontext.load(file.path, file.text or "")
+        config = json_text.load(file.path, file.text or "")
     except ConfigFileError:
         config = {}
     text, flags = file.text or "", dict(_flags(engine.flags))
 
     def said(keys: Keys) -> int:
-        return int(jsontext.position(text, keys).partition(":")[0])
+        return int(json_text.position(text, keys).partition(":")[0])
 
     if "default-runtime" in flags:
         yield Origin("default runtime", flags["default-runtime"][-1], "flag")
@@ -130,7 +130,7 @@ def _readable(files: Sequence[FileFacts]) -> list[Parsed]:
     parsed: list[Parsed] = []
     for file in files:
         try:
-            parsed.append((file, tomltext.load(file.path, file.text or "")))
+            parsed.append((file, toml_text.load(file.path, file.text or "")))
         except ConfigFileError:
             continue
     return parsed
@@ -196,7 +196,7 @@ def _last(files: list[Parsed], keys: Sequence[Keys]) -> tuple[FileFacts, Any, in
 
 def _says(text: str, keys: Keys) -> bool:
     """Raises ConfigFileError for a text that does not parse."""
-    return _at(tomltext.load("", text), keys) is not None
+    return _at(toml_text.load("", text), keys) is not None
 
 
 def line_of(text: str, says: Callable[[str], bool]) -> int:

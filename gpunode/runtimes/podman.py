@@ -9,16 +9,17 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from gpunode.editing import toml_text
+from gpunode.editing.toml_text import Plain
 from gpunode.errors import ConfigFileError
 from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
 from gpunode.model.plan import Action, Run
 from gpunode.model.spec import RuntimeSpec
+from gpunode.model.versions import at_least
 from gpunode.resources import render, text
-from gpunode.runtimes import dropins, tomltext
+from gpunode.runtimes import dropins
 from gpunode.runtimes.base import Edit, Removal, Rewrite, refuse_unread
 from gpunode.runtimes.criconfig import section
-from gpunode.runtimes.tomltext import Plain
-from gpunode.runtimes.versions import at_least
 
 # What podman reads as root, in this order (containers.conf(5)); the last word counts, for each runtime by itself.
 VENDOR = "/usr/share/containers/containers.conf"
@@ -77,10 +78,10 @@ class Podman:
         return () if engine.cri_error else (_ask(engine, engine.effective_default or "-"),)
 
     def without(self, path: str, text: str, removal: Removal) -> str:
-        old = None if removal.before is None else tomltext.load(path, removal.before)
+        old = None if removal.before is None else toml_text.load(path, removal.before)
         previous = removal.default if old is None else section(old, "engine").get("runtime")
         left = removed(text, removal.handler, previous, path=path)
-        return left if old or tomltext.load(path, left) else ""
+        return left if old or toml_text.load(path, left) else ""
 
 
 def removed(text: str, handler: str, previous_default: str | None, *, path: str = "containers.conf") -> str:
@@ -88,7 +89,7 @@ def removed(text: str, handler: str, previous_default: str | None, *, path: str 
 
     For a file that others wrote to since. A default that is no longer `handler` stays. Raises ConfigFileError.
     """
-    want = copy.deepcopy(tomltext.load(path, text))
+    want = copy.deepcopy(toml_text.load(path, text))
     engine = want.get("engine")
     if not isinstance(engine, dict):
         return text
@@ -103,7 +104,7 @@ def removed(text: str, handler: str, previous_default: str | None, *, path: str 
             engine["runtime"] = previous_default
     if not engine:
         del want["engine"]
-    return tomltext.rewrite(path, text, want, ("engine", "runtimes"))
+    return toml_text.rewrite(path, text, want, ("engine", "runtimes"))
 
 
 def _files(host: HostFacts) -> tuple[FileFacts, ...]:
@@ -171,7 +172,7 @@ def _edit(file: FileFacts, table: Plain, want: RuntimeSpec) -> Edit:
         shown = {"runtime": table.get("runtime"), "runtimes": table.get("runtimes", {}), "handler": want.handler}
         return Edit(file.path, None, render("runtimes/podman.conf.j2", **shown))
     plain = {**dropins.load(file, "podman"), "engine": table}
-    return Edit(file.path, file.text, tomltext.rewrite(file.path, file.text, plain, ("engine", "runtimes")))
+    return Edit(file.path, file.text, toml_text.rewrite(file.path, file.text, plain, ("engine", "runtimes")))
 
 
 def _notes(edits: list[Edit]) -> tuple[str, ...]:

@@ -10,9 +10,9 @@ import sys
 import time
 from collections.abc import Callable
 
+from gpunode.editing import toml_text
+from gpunode.editing.diff import unified
 from gpunode.foreign import read_toml
-from gpunode.runtimes import tomltext
-from gpunode.runtimes.diffs import unified
 
 ENGINE = ("plugins", "io.containerd.grpc.v1.cri", "containerd")
 HEAD = 'version = 2\nroot = "/var/lib/containerd"\n\n[plugins]\n'
@@ -38,9 +38,9 @@ def main(sizes: list[int]) -> None:
             table = table[key]
         table["default_runtime_name"] = "nvidia"
         table["runtimes"] = {"nvidia": {"runtime_type": "io.containerd.runc.v2", "options": {"BinaryName": "/x"}}}
-        after = tomltext.rewrite("/x", text, want, ENGINE)
+        after = toml_text.rewrite("/x", text, want, ENGINE)
         parse = spent_s(lambda text=text: read_toml(text))  # type: ignore[misc]
-        edit = spent_s(lambda text=text, want=want: tomltext.rewrite("/x", text, want, ENGINE))  # type: ignore[misc]
+        edit = spent_s(lambda text=text, want=want: toml_text.rewrite("/x", text, want, ENGINE))  # type: ignore[misc]
         diff = spent_s(lambda text=text, after=after: unified("/x", text, after))  # type: ignore[misc]
         print(
             f"{lines:7} lines, {len(text) / 1e6:5.2f} MB: parse {parse:6.3f} s, rewrite {edit:6.3f} s "

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
+from gpunode.editing.diff import unified
 from gpunode.facts.recordings import mask_secrets
 from gpunode.masking import masked
-from gpunode.runtimes.diffs import unified
 from tests.hostile.linear import assert_linear
 
 # Each is repeated: what one of the old expressions, or one of the new, could go over again and again.

@@ -9,6 +9,9 @@ import pytest
 
 from gpunode.apply.journal import parse_journal as parse_whole_journal
 from gpunode.checks.words import active_lines, setting
+from gpunode.editing import json_text, toml_text
+from gpunode.editing.diff import unified
+from gpunode.editing.toml_scan import statements
 from gpunode.facts.archives import parse_archives
 from gpunode.facts.devices import parse_devices, parse_uvm_major
 from gpunode.facts.driver import parse_dkms, parse_ldconfig, parse_modinfo, parse_params
@@ -37,10 +40,8 @@ from gpunode.model.facts import KernelTree
 from gpunode.model.spec import RuntimeSpec, ToolkitConfig
 from gpunode.packages.openpgp import primary_fingerprints
 from gpunode.planner.present import upstream
-from gpunode.runtimes import ctkconfig, jsontext, k3s, tomltext
-from gpunode.runtimes.diffs import unified
+from gpunode.runtimes import ctkconfig, k3s
 from gpunode.runtimes.docker import Docker
-from gpunode.runtimes.tomlscan import statements
 from gpunode.specfile import parse_spec
 from tests.hostile.linear import assert_linear
 from tests.runtimes.hosts import engine_facts, host_with
@@ -226,13 +227,13 @@ CRI = '[plugins."io.containerd.grpc.v1.cri".containerd]\n  default_runtime_name 
 
 
 def with_runtime(text: str) -> object:
-    want = copy.deepcopy(tomltext.load("/x", text))
+    want = copy.deepcopy(toml_text.load("/x", text))
     table = want
     for key in ENGINE:
         table = table.setdefault(key, {})
     table["default_runtime_name"] = "nvidia"
     table.setdefault("runtimes", {})["nvidia"] = {"runtime_type": "x", "options": {"BinaryName": "/x"}}
-    after = tomltext.rewrite("/x", text, want, ENGINE)
+    after = toml_text.rewrite("/x", text, want, ENGINE)
     assert after != text
     return after
 
@@ -265,7 +266,7 @@ REWRITERS: dict[str, tuple[Work, Callable[[int], str]]] = {
     "docker: depth 90": (docker, repeated('"k{}": ' + "[" * 90 + "]" * 90 + ",", "{", '"z": 1}')),
     "toolkit: comments": (toolkit, repeated("# no-cgroups = false\n", "[nvidia-container-cli]\n")),
     "toolkit: tables": (toolkit, repeated("[t{}]\nk = 1\n")),
-    "position": (lambda text: jsontext.position(text, ("z",)), repeated('"k{}": 1,', "{", '"z": 1}')),
+    "position": (lambda text: json_text.position(text, ("z",)), repeated('"k{}": 1,', "{", '"z": 1}')),
     "diff: the first and the last line": (diff(lambda text: f"a\n{text}b\n"), repeated("x {}\n")),
     "diff: all lines": (diff(lambda text: text.replace("x", "y")), repeated("x {}\n")),
     "diff: equal lines": (diff(lambda text: text + "x\n"), repeated("x\n")),

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from gpunode.editing import toml_text
 from gpunode.model.spec import RuntimeSpec
-from gpunode.runtimes import tomltext
-from gpunode.runtimes.versions import release
+from gpunode.model.versions import release
 from tests.runtimes.test_containerd import NAMES, PATH, pair, rewrite
 from tests.runtimes.test_crirefuse import ROWS
 
@@ -21,7 +21,7 @@ from .host import Host
 from .lab import Lab
 
 HERE = Path(__file__).parent
-VERSION_1 = [name for name in NAMES if tomltext.load(name, pair(name)[2][PATH]).get("version", 1) == 1]
+VERSION_1 = [name for name in NAMES if toml_text.load(name, pair(name)[2][PATH]).get("version", 1) == 1]
 PROGRAM = "/usr/bin/nvidia-container-runtime"
 VERSIONS = {"debian12": "1.6.20", "debian13": "1.7.24", "debian-sid": "2.1.9"}
 # The first word of a pair's name says for which daemon it was written; a later one reads it as well.

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gpunode.errors import GpunodeError
-from gpunode.runtimes.versions import release
+from gpunode.model.versions import release
 from tests.runtimes.docker_cases import Case, cases, rewritten
 
 from .container_image import write_image

@@ -13,12 +13,12 @@ import tomlkit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gpunode.editing.toml_scan import comments
 from gpunode.errors import ConfigFileError, GpunodeError, UnsupportedHost
 from gpunode.model.plan import Run
 from gpunode.model.spec import RuntimeSpec
 from gpunode.runtimes.base import Removal, Rewrite
 from gpunode.runtimes.containerd import Containerd
-from gpunode.runtimes.tomlscan import comments
 from tests.runtimes.hosts import PATHS, engine_facts, host_with
 
 if sys.version_info >= (3, 11):

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from gpunode.editing.toml_scan import comments, statements
 from gpunode.errors import ConfigFileError
 from gpunode.runtimes.criremoved import removed, unimported
-from gpunode.runtimes.tomlscan import comments, statements
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -8,8 +8,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gpunode.editing import json_text
 from gpunode.model.spec import RuntimeSpec
-from gpunode.runtimes import daemonjson, jsontext
+from gpunode.runtimes import daemonjson
 from tests.runtimes.docker_cases import CDI, DEFAULT, NO_DEFAULT, rewritten
 from tests.runtimes.test_docker_cases import OURS, Members, member, pairs_of, without
 
@@ -117,7 +118,7 @@ def test_undo_without_the_old_text_leaves_all_that_is_not_gpunodes(text: str, wa
 @settings(max_examples=100, deadline=None)
 @given(ANY_FILE, WANTED, VALUE)
 def test_undo_leaves_what_was_written_since(text: str, want: RuntimeSpec, value: str) -> None:
-    after = jsontext.put(rewritten(text, "26.1.5", want).main.after.removeprefix("\ufeff") or "{}", ("since",), 1)
+    after = json_text.put(rewritten(text, "26.1.5", want).main.after.removeprefix("\ufeff") or "{}", ("since",), 1)
     since = after.replace('"since": 1', f'"since": {value}', 1)
     undone = daemonjson.removed(since, "nvidia", named(text), before=text)
     before = without(pairs_of(text), "since")

@@ -11,11 +11,11 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gpunode.editing.toml_scan import comments, statements
 from gpunode.model.spec import RuntimeSpec
 from gpunode.runtimes.base import Removal
 from gpunode.runtimes.containerd import Containerd
 from gpunode.runtimes.criremoved import removed
-from gpunode.runtimes.tomlscan import comments, statements
 from tests.runtimes.test_containerd import DROP_IN, PATH, V2, V3, rewrite
 
 if sys.version_info >= (3, 11):

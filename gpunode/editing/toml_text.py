@@ -17,11 +17,11 @@ from tomlkit.items import Comment, InlineTable, Item, Null, String, Table, White
 
 from gpunode import foreign
 from gpunode.advice import named, typed
+from gpunode.editing.toml_layout import margin, tidied
+from gpunode.editing.toml_parts import part_of
+from gpunode.editing.toml_scan import BOM, statements
 from gpunode.errors import ConfigFileError
 from gpunode.foreign import NotRead
-from gpunode.runtimes.tomlparts import part_of
-from gpunode.runtimes.tomlscan import BOM, statements
-from gpunode.runtimes.tomltidy import margin, tidied
 
 Plain = dict[str, Any]
 # Characters. From LARGE on only the tables in question are given to tomlkit, and above LARGEST never the whole file: it

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpunode import foreign
-from gpunode.runtimes.tomlscan import Statement, statements
+from gpunode.editing.toml_scan import Statement, statements
 
 Path = tuple[str, ...]
 _STAND_IN = re.compile(r"^[ \t]*\[(?:[^\]\n]*\.)?gpunode-aside-([0-9]+)\][ \t]*\n", re.MULTILINE)

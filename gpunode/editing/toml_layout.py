@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from gpunode.runtimes.tomlscan import Statement, comments, statements
+from gpunode.editing.toml_scan import Statement, comments, statements
 
 HEADERS = ("table", "array")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpunode.runtimes.diffs import MASK, masked, unified
+from gpunode.editing.diff import MASK, masked, unified
 
 
 @pytest.mark.parametrize(
