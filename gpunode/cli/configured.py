@@ -15,11 +15,11 @@ from gpunode.cli.output import chosen_format, deliver, is_terminal, to_file, to_
 from gpunode.cli.runtime import TOOLKIT
 from gpunode.cli.say import say
 from gpunode.editing.diff import unified
+from gpunode.engines.base import Edit
 from gpunode.errors import ExitCode, GpunodeError, UsageError
 from gpunode.masking import form_of, masked
 from gpunode.model.spec import RUNTIMES, RuntimeSpec, Spec
 from gpunode.render.encode import dumps
-from gpunode.runtimes.base import Edit
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def _root(wish: Wish) -> str:
 def _toolkit(wish: Wish) -> OneFile:
     """The toolkit's own config.toml."""
     from gpunode.cli.wanted import ctk_texts
-    from gpunode.runtimes import ctkconfig
+    from gpunode.engines import toolkit_config
     from gpunode.specfile import put_all
 
     odd = [flag for flag, typed in _flags_of_engines(wish) if typed]
@@ -108,9 +108,9 @@ def _toolkit(wish: Wish) -> OneFile:
             f"{TOOLKIT} needs at least one --ctk-set KEY=VALUE", remedy="for example --ctk-set no-cgroups=true"
         )
     spec = put_all(Spec(), ctk_texts(wish.settings))
-    disk, path = Disk(_root(wish)), os.path.abspath(wish.config or ctkconfig.PATH)
+    disk, path = Disk(_root(wish)), os.path.abspath(wish.config or toolkit_config.PATH)
     with disk.own_words():
-        rewrite = ctkconfig.rewrite(disk.read(path), spec.toolkit_config)
+        rewrite = toolkit_config.rewrite(disk.read(path), spec.toolkit_config)
     edits = tuple(replace(edit, path=disk.real(path)) for edit in rewrite.edits)
     return OneFile(replace(rewrite, edits=edits), {disk.real(path): disk.before(path)}, "")
 

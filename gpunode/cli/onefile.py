@@ -9,17 +9,17 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from gpunode.catalog.runtimes import carrier, carriers
 from gpunode.cli import localfile
 from gpunode.cli.localfile import Before
 from gpunode.editing import toml_text
+from gpunode.engines import podman
+from gpunode.engines.base import Edit, Rewrite
+from gpunode.engines.containerd.edit import drop_in_path
+from gpunode.engines.registry import engine
 from gpunode.errors import ConfigFileError, GpunodeError, UsageError
 from gpunode.model.facts import FileFacts, HostFacts, KernelFacts, OsFacts, RuntimeFacts
 from gpunode.model.spec import RuntimeSpec
-from gpunode.runtimes import podman
-from gpunode.runtimes.base import Edit, Rewrite
-from gpunode.runtimes.carriers import carrier, carriers
-from gpunode.runtimes.criedits import drop_in_path
-from gpunode.runtimes.registry import engine
 
 # The file each engine reads when nobody tells it otherwise, where a person may name another.
 PATHS = {

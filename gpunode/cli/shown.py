@@ -10,13 +10,13 @@ from gpunode.cli.hosts import open_hosts
 from gpunode.cli.options import HostOptions, OutputOptions
 from gpunode.cli.output import chosen_format, deliver, result_style
 from gpunode.cli.result import look_at, say_problems
+from gpunode.engines.provenance import Origin, origins
 from gpunode.errors import UsageError, worst
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.report import FleetReport, HostOutcome
 from gpunode.model.spec import RUNTIMES
 from gpunode.render.encode import dumps
 from gpunode.render.style import Style, hang
-from gpunode.runtimes.origins import Origin, origins
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ import re
 from collections.abc import Mapping
 from posixpath import dirname
 
+from gpunode.catalog.runtimes import carriers
 from gpunode.facts.processes import Process, unit_of
 from gpunode.facts.release import key_values
 from gpunode.facts.services import exec_words
 from gpunode.facts.wire import Sections
 from gpunode.model.facts import RuntimeFacts
-from gpunode.runtimes.table import carriers
 
 Units = Mapping[str, Mapping[str, str]]
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gpunode.advice import named, typed
+from gpunode.catalog.runtimes import carriers
+from gpunode.engines.registry import engine
 from gpunode.model.facts import HostFacts, RuntimeFacts
-from gpunode.runtimes.carriers import carriers
-from gpunode.runtimes.registry import engine
 
 
 def runs(host: HostFacts, facts: RuntimeFacts) -> bool:

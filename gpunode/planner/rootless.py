@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gpunode.advice import named as quoted
+from gpunode.engines.registry import engine
+from gpunode.engines.toolkit_config import PATH
 from gpunode.errors import UnsupportedHost
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.spec import Spec, ToolkitConfig
-from gpunode.runtimes.ctkconfig import PATH
-from gpunode.runtimes.registry import engine
 
 FOLDER = PATH.rpartition("/")[0]
 
@@ -32,7 +32,7 @@ def named(host: HostFacts, name: str) -> tuple[RuntimeFacts, ...]:
     )
 
 
-def toolkit_config(host: HostFacts, spec: Spec) -> ToolkitConfig:
+def wanted_toolkit_config(host: HostFacts, spec: Spec) -> ToolkitConfig:
     """What is asked of the toolkit's config.toml, with no-cgroups where a docker without root is to be set up.
 
     Raises UnsupportedHost where engines that run as root would lose their cards by it, and nobody has said that they

@@ -7,15 +7,15 @@ from dataclasses import replace
 
 from gpunode.advice import named as quoted
 from gpunode.editing.diff import unified
+from gpunode.engines.base import Edit, Rewrite, Runtime
+from gpunode.engines.daemon.commands import is_there
+from gpunode.engines.registry import engine
 from gpunode.errors import UnsupportedHost
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.plan import Action, Kept, PutFile, Step
 from gpunode.model.spec import RuntimeSpec, Spec
 from gpunode.planner import reach
 from gpunode.planner.rootless import named, restart_words
-from gpunode.runtimes.base import Edit, Rewrite, Runtime
-from gpunode.runtimes.registry import engine
-from gpunode.runtimes.scripts import is_there
 
 Outcome = Step | Kept
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpunode import resources
+from gpunode.engines.toolkit_config import PATH as TOOLKIT_CONFIG
 from gpunode.model.plan import Action, Kept, PutFile, Run, Step
 from gpunode.model.versions import at_least
 from gpunode.planner.driver import DriverChoice
 from gpunode.planner.site import Site
-from gpunode.runtimes.ctkconfig import PATH as TOOLKIT_CONFIG
 
 PERSISTENCED = "nvidia-persistenced"
 FABRICMANAGER = "nvidia-fabricmanager"

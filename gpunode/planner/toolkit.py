@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gpunode.editing.diff import unified
+from gpunode.engines import toolkit_config
 from gpunode.errors import UnsupportedHost
 from gpunode.foreign import whole_number
 from gpunode.model.facts import HostFacts
@@ -10,9 +11,8 @@ from gpunode.model.plan import Action, Kept, PutFile, Step
 from gpunode.model.spec import Spec, ToolkitConfig
 from gpunode.packages.base import Wanted, installation, missing
 from gpunode.planner.repository import toolkit_source
-from gpunode.planner.rootless import toolkit_config
+from gpunode.planner.rootless import wanted_toolkit_config
 from gpunode.planner.site import Site, through_proxy
-from gpunode.runtimes import ctkconfig
 
 Outcome = Step | Kept
 # What an install of the toolkit may take away: its own predecessors.
@@ -66,12 +66,12 @@ def config_outcome(host: HostFacts, spec: Spec, asked: bool = True, *, installin
     `asked`: the toolkit is one of the parts that are set up.
     `installing`: this plan installs the toolkit, whose packages bring the file; the next pass edits that one.
     """
-    file, want = host.file(ctkconfig.PATH), toolkit_config(host, spec)
+    file, want = host.file(toolkit_config.PATH), wanted_toolkit_config(host, spec)
     if want == (ToolkitConfig() if asked else spec.toolkit_config):
         return None
     if installing and not file.exists:
         return Kept("toolkit.config", f"{file.path} comes with the toolkit and is set after that")
-    rewrite = ctkconfig.rewrite(file, want)
+    rewrite = toolkit_config.rewrite(file, want)
     if not rewrite.changed:
         return Kept("toolkit.config", f"{file.path} says what is asked for")
     edit = rewrite.main

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from gpunode.engines.base import Edit, Removal, Rewrite, Runtime
+from gpunode.engines.registry import RUNTIMES
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.past import ABSENT, Past, PastFile
 from gpunode.model.plan import Action, Kept, Step
 from gpunode.model.spec import RuntimeSpec
 from gpunode.planner import reach
 from gpunode.planner.undofiles import Back, Without, diffs, only_backs, only_left, way_back
-from gpunode.runtimes.base import Edit, Removal, Rewrite, Runtime
-from gpunode.runtimes.registry import RUNTIMES
 
 
 @dataclass(frozen=True)

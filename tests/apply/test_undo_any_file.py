@@ -15,10 +15,10 @@ from gpunode.model.report import StepStatus
 from gpunode.planner.undo import undo_plan
 from tests.apply.machine import Machine
 from tests.apply.test_undo import HOST, carry_out, setup
-from tests.runtimes.docker_cases import DEFAULT, rewritten
-from tests.runtimes.test_containerd import rewrite
-from tests.runtimes.test_docker_any_file import ANY_FILE
-from tests.runtimes.test_tomltext_property import documents
+from tests.editing.test_toml_text_property import documents
+from tests.engines.docker_cases import DEFAULT, rewritten
+from tests.engines.test_containerd import rewrite
+from tests.engines.test_docker_any_file import ANY_FILE
 
 CATALOG = load_catalog()
 FEW = settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))

@@ -8,8 +8,8 @@ import pytest
 
 from gpunode.catalog.rows import GRADES, Row
 from gpunode.catalog.runtimes import _carrier, carrier, carriers
+from gpunode.engines.registry import RUNTIMES
 from gpunode.errors import UsageError
-from gpunode.runtimes.registry import RUNTIMES
 
 
 def test_every_row_says_where_it_comes_from_and_has_its_engine() -> None:

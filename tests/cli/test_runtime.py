@@ -233,7 +233,7 @@ def test_nothing_heavy_is_loaded_for_one_file(tmp_path: Path) -> None:
         "gpunode.facts.collect",
         "gpunode.planner.plan",
     }
-    assert "gpunode.runtimes.docker" in loaded
+    assert "gpunode.engines.docker.engine" in loaded
     assert not loaded & heavy
 
 

@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpunode.editing.toml_scan import comments, statements
+from gpunode.engines.base import Removal
+from gpunode.engines.containerd.engine import Containerd
+from gpunode.engines.containerd.remove import removed
 from gpunode.model.spec import RuntimeSpec
-from gpunode.runtimes.base import Removal
-from gpunode.runtimes.containerd import Containerd
-from gpunode.runtimes.criremoved import removed
-from tests.runtimes.test_containerd import DROP_IN, PATH, V2, V3, rewrite
+from tests.engines.test_containerd import DROP_IN, PATH, V2, V3, rewrite
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -32,7 +32,7 @@ ROOT = Path(__file__).parent.parent.parent
 HOSTS = sorted((ROOT / "examples" / "hosts").iterdir())
 SPECS = sorted((ROOT / "examples" / "specs").iterdir())
 CONFIGS = sorted(
-    p for e in ("docker", "containerd", "crio", "ctkconfig") for p in (ROOT / "tests/runtimes" / e).rglob("*.*")
+    p for e in ("docker", "containerd", "crio", "toolkit_config") for p in (ROOT / "tests/engines" / e).rglob("*.*")
 )
 CODES = {int(code) for code in ExitCode}
 MEMORY_BYTES, CPU_S = 3 << 30, 60  # one mutation may not need more than the second of them
@@ -369,10 +369,10 @@ def _config(chance: random.Random, folder: Path, plans: list[Path]) -> list[str]
     path = folder / "etc" / ("daemon.json" if engine == "docker" else "config.toml")
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(_odd_bytes(chance, data) if chance.random() < 0.3 else data)
-    name = "nvidia-container-runtime" if engine == "ctkconfig" else engine
+    name = "nvidia-container-runtime" if engine == "toolkit_config" else engine
     more = (
         ["--ctk-set", "no-cgroups=true"]
-        if engine == "ctkconfig"
+        if engine == "toolkit_config"
         else chance.choice(([], ["--no-set-as-default"], ["--cdi"]))
     )
     form = chance.choice(([], ["--diff"], ["--dry-run"], ["--json", "--diff"], ["--dry-run", "--diff"]))

@@ -22,6 +22,7 @@ from gpunode.catalog.load import load_catalog
 from gpunode.checks.registry import REGISTRY, Context
 from gpunode.cli import attributes, localfile
 from gpunode.cli.app import main
+from gpunode.engines.base import refuse_unread
 from gpunode.errors import ConfigFileError, GpunodeError
 from gpunode.model.facts import FileFacts, HostFacts
 from gpunode.model.past import ABSENT, PastFile
@@ -31,7 +32,6 @@ from gpunode.planner.plan import make_plan
 from gpunode.planner.reach import by_hand
 from gpunode.planner.undofiles import words_to_type
 from gpunode.render.check_text import over_ssh
-from gpunode.runtimes.base import refuse_unread
 from gpunode.transport.ssh_config import Hop
 from gpunode.transport.ssh_errors import cannot_connect, not_ssh
 from tests.checks.hosts import READY

@@ -12,6 +12,9 @@ from gpunode.checks.words import active_lines, setting
 from gpunode.editing import json_text, toml_text
 from gpunode.editing.diff import unified
 from gpunode.editing.toml_scan import statements
+from gpunode.engines import toolkit_config
+from gpunode.engines.docker.engine import Docker
+from gpunode.engines.kubernetes import k3s
 from gpunode.facts.archives import parse_archives
 from gpunode.facts.devices import parse_devices, parse_uvm_major
 from gpunode.facts.driver import parse_dkms, parse_ldconfig, parse_modinfo, parse_params
@@ -40,11 +43,9 @@ from gpunode.model.facts import KernelTree
 from gpunode.model.spec import RuntimeSpec, ToolkitConfig
 from gpunode.packages.openpgp import primary_fingerprints
 from gpunode.planner.present import upstream
-from gpunode.runtimes import ctkconfig, k3s
-from gpunode.runtimes.docker import Docker
 from gpunode.specfile import parse_spec
+from tests.engines.hosts import engine_facts, host_with
 from tests.hostile.linear import assert_linear
-from tests.runtimes.hosts import engine_facts, host_with
 
 Work = Callable[[str], object]
 
@@ -244,7 +245,7 @@ def docker(text: str) -> object:
 
 
 def toolkit(text: str) -> object:
-    return ctkconfig.rewrite(file_facts(ctkconfig.PATH, text), ToolkitConfig(no_cgroups=True, mode="cdi"))
+    return toolkit_config.rewrite(file_facts(toolkit_config.PATH, text), ToolkitConfig(no_cgroups=True, mode="cdi"))
 
 
 def diff(change: Callable[[str], str]) -> Work:

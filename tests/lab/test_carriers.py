@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gpunode.resources import text
-from tests.runtimes import trees
+from tests.engines import trees
 
 from .host import Host
 from .lab import Lab

@@ -1,4 +1,4 @@
-"""Every pair of tests/runtimes/containerd in the daemons themselves: nvidia is in force, what was there still is."""
+"""Every pair of tests/engines/containerd in the daemons themselves: nvidia is in force, what was there still is."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 from gpunode.editing import toml_text
 from gpunode.model.spec import RuntimeSpec
 from gpunode.model.versions import release
-from tests.runtimes.test_containerd import NAMES, PATH, pair, rewrite
-from tests.runtimes.test_crirefuse import ROWS
+from tests.engines.test_containerd import NAMES, PATH, pair, rewrite
+from tests.engines.test_containerd_validate import ROWS
 
 from . import workload
 from .container_image import write_image

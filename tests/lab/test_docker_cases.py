@@ -11,7 +11,7 @@ import pytest
 
 from gpunode.errors import GpunodeError
 from gpunode.model.versions import release
-from tests.runtimes.docker_cases import Case, cases, rewritten
+from tests.engines.docker_cases import Case, cases, rewritten
 
 from .container_image import write_image
 from .host import Host

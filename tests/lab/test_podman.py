@@ -1,4 +1,4 @@
-"""podman 5 itself: every pair of tests/runtimes/podman before and after, containers, setup, and what goes wrong."""
+"""podman 5 itself: every pair of tests/engines/podman before and after, containers, setup, and what goes wrong."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.runtimes import trees
+from tests.engines import trees
 
 from .container_image import write_image
 from .host import Host

@@ -10,8 +10,8 @@ from gpunode.model.facts import DriverFacts, HostFacts, ServiceFacts, ToolkitFac
 from gpunode.model.plan import Kept, PutFile, RemoveFile, Run, Step
 from gpunode.model.spec import RuntimeSpec, Spec, ToolkitConfig, ToolkitRequest
 from gpunode.planner.cdi import UNITS, cdi_outcomes
+from tests.engines.hosts import file_facts
 from tests.planner.builders import H100, host
-from tests.runtimes.hosts import file_facts
 
 LOADED = "595.91.07"
 ETC, RUN = "/etc/cdi/nvidia.yaml", "/var/run/cdi/nvidia.yaml"

@@ -7,15 +7,15 @@ from dataclasses import replace
 import pytest
 
 from gpunode.catalog.load import load_catalog
+from gpunode.engines.toolkit_config import PATH
 from gpunode.errors import UnsupportedHost, UsageError
 from gpunode.model.facts import HostFacts, RuntimeFacts, ServiceFacts
 from gpunode.model.plan import PutFile, Step
 from gpunode.model.spec import RuntimeSpec, Spec, ToolkitConfig, parse_runtimes
 from gpunode.planner.plan import make_plan
-from gpunode.planner.rootless import named, toolkit_config
+from gpunode.planner.rootless import named, wanted_toolkit_config
 from gpunode.planner.runtime import runtime_steps
-from gpunode.runtimes.ctkconfig import PATH
-from tests.runtimes.hosts import PATHS, engine_facts, host_with
+from tests.engines.hosts import PATHS, engine_facts, host_with
 
 THEIRS = "/home/ann/.config/docker/daemon.json"
 RIGHT = '{"runtimes": {"nvidia": {"path": "/usr/bin/nvidia-container-runtime"}}, "default-runtime": "nvidia"}'
@@ -88,17 +88,17 @@ def test_no_other_word_is_a_user_of_docker(text: str) -> None:
     ],
 )  # fmt: skip
 def test_no_cgroups(engines: tuple[RuntimeFacts, ...], spec: Spec, no_cgroups: bool | None) -> None:
-    assert toolkit_config(node(*engines), spec).no_cgroups is no_cgroups
+    assert wanted_toolkit_config(node(*engines), spec).no_cgroups is no_cgroups
 
 
 def test_an_engine_that_runs_as_root_does_not_lose_its_cards_unasked() -> None:
     with pytest.raises(
         UnsupportedHost, match="needs no-cgroups, and docker and containerd must not have it"
     ) as refused:
-        toolkit_config(node(ANN, ROOTED, CONTAINERD), wanted("docker@ann"))
+        wanted_toolkit_config(node(ANN, ROOTED, CONTAINERD), wanted("docker@ann"))
     assert "holds for the whole host" in refused.value.evidence
     only_dockers = node(ANN, CONTAINERD, cri='disabled_plugins = ["cri"]\n')
-    assert toolkit_config(only_dockers, wanted("docker@ann")).no_cgroups is True
+    assert wanted_toolkit_config(only_dockers, wanted("docker@ann")).no_cgroups is True
 
 
 def test_the_plan_sets_the_hosts_setting_and_then_the_users_file() -> None:

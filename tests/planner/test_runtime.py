@@ -13,7 +13,7 @@ from gpunode.model.facts import HostFacts, RuntimeFacts, ServiceFacts
 from gpunode.model.plan import Kept, Plan, PutFile, Run, Step
 from gpunode.model.spec import RuntimeSpec, Spec
 from gpunode.planner.runtime import runtime_steps
-from tests.runtimes.hosts import PATHS, engine_facts, host_with
+from tests.engines.hosts import PATHS, engine_facts, host_with
 
 DOCKER_RIGHT = '{"runtimes": {"nvidia": {"path": "/usr/bin/nvidia-container-runtime"}}, "default-runtime": "nvidia"}\n'
 NVIDIA: dict[str, Any] = {

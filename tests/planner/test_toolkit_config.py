@@ -7,14 +7,14 @@ from dataclasses import replace
 import pytest
 
 from gpunode.cli.wanted import ctk_texts
+from gpunode.engines.toolkit_config import PATH
 from gpunode.model.facts import HostFacts
 from gpunode.model.plan import Kept, PutFile, Step
 from gpunode.model.spec import Spec, ToolkitConfig
 from gpunode.planner.toolkit import config_outcome
-from gpunode.runtimes.ctkconfig import PATH
 from gpunode.specfile import parse_spec, put_all, spec_text
+from tests.engines.hosts import file_facts
 from tests.planner.builders import H100, host
-from tests.runtimes.hosts import file_facts
 
 ROOTLESS = Spec(toolkit_config=ToolkitConfig(no_cgroups=True, cli_debug=""))
 

@@ -15,7 +15,7 @@ from gpunode.model.facts import FileFacts, HostFacts, PackageFacts, PackageVersi
 from gpunode.model.past import ABSENT, Past, PastFile
 from gpunode.model.plan import Plan, PutFile, RemoveFile, Run, Step
 from gpunode.planner.undo import undo_plan
-from tests.runtimes.hosts import PATHS, engine_facts, host_with
+from tests.engines.hosts import PATHS, engine_facts, host_with
 
 DOCKER, CONTAINERD = PATHS["docker"], PATHS["containerd"]
 NOUVEAU, PIN = "/etc/modprobe.d/gpunode-nouveau.conf", "/etc/apt/preferences.d/gpunode.pref"

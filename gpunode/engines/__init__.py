@@ -1,0 +1,1 @@
+"""Container engines: what gpunode asks of each, and how it changes their configuration."""

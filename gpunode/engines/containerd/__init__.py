@@ -1,0 +1,1 @@
+"""containerd: its config.toml, versions 1 to 4, and the files that it imports."""

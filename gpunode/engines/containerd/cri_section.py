@@ -1,0 +1,210 @@
+"""containerd's CRI configuration as plain values: where it stands in each schema, and what it should say."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gpunode.editing import toml_text
+from gpunode.editing.toml_text import Plain
+from gpunode.model.spec import RuntimeSpec
+from gpunode.resources import render
+
+V1, V2, V3 = "cri", "io.containerd.grpc.v1.cri", "io.containerd.cri.v1.runtime"
+RUNC_TYPE = "io.containerd.runc.v2"
+# Names in disabled_plugins that switch CRI off (2.x splits it in three).
+CRI_PLUGINS = frozenset({V1, V2, V3, "io.containerd.cri.v1.images"})
+# Written into an entry of runc.v2, either of these keeps CRI of 1.x from loading: they belong to the old shim.
+OLD_SHIM_KEYS = ("runtime_engine", "runtime_root")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The whole file as it should read, and what was done to get there."""
+
+    plain: Plain
+    plugin: str  # the table below [plugins] that holds it
+    added: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Around:
+    """What the file's own text does not say."""
+
+    merged: Plain  # `config dump` of the daemon; {} when it was not read
+    keep_runc: bool  # 1.x: a file that lists any runtime loses the built-in runc
+    kubelet_driver: str | None
+    cdi_by_default: bool
+
+
+def plugin_of(version: int) -> str:
+    """The table below [plugins] that holds runtimes; version 4 moved other tables only."""
+    return {1: V1, 2: V2}.get(version, V3)
+
+
+def section(plain: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    """The table at `keys`; {} when it, or one above it, is absent or no table."""
+    value: Any = plain
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def containerd_section(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """The runtimes' section in whatever schema `plain` is (a dump is version 2 or 3 whatever the file was)."""
+    return next((found for p in (V3, V2, V1) if (found := section(plain, "plugins", p, "containerd"))), {})
+
+
+def cri_disabled(plain: Mapping[str, Any]) -> tuple[str, ...]:
+    """The entries of disabled_plugins that switch CRI off."""
+    disabled = plain.get("disabled_plugins")
+    return tuple(name for name in disabled if name in CRI_PLUGINS) if isinstance(disabled, list) else ()
+
+
+def wanted(plain: Plain, version: int, want: RuntimeSpec, around: Around) -> Wanted:
+    """`plain` with the handler added beside the others, its options copied from the present default."""
+    plugin = plugin_of(version)
+    result = copy.deepcopy(plain)
+    added: list[str] = []
+    notes: list[str] = []
+    enable_cri(result, added)
+    fragment = _fragment(version, want, want.cdi and not _cdi_is_on(result, plugin, around))
+    if "version" in fragment:
+        result["version"] = version
+    cri = result.setdefault("plugins", {}).setdefault(plugin, {})
+    if "enable_cdi" in fragment["plugins"][plugin]:
+        cri["enable_cdi"] = True
+        added.append("+ enable_cdi")
+    engine = cri.setdefault("containerd", {})
+    now, base_name, base = _present_default(engine, around.merged, want.handler)
+    runtimes = engine.setdefault("runtimes", {})
+    if around.keep_runc and "runc" not in runtimes:
+        runtimes["runc"] = _runc(base if base_name == "runc" else _handler("runc", engine, around.merged))
+        notes.append("runtimes.runc is written out, since containerd 1.x forgets it once a file lists any runtime")
+    new = fragment["plugins"][plugin]["containerd"]["runtimes"][want.handler]
+    _add_handler(runtimes, want, new, (base_name, base), now, added)
+    notes += _about_cgroups(runtimes[want.handler], base_name, around)
+    if want.default:
+        make_default(engine, want.handler, now, added)
+    return Wanted(result, plugin, tuple(added), tuple(notes))
+
+
+def _fragment(version: int, want: RuntimeSpec, cdi: bool) -> Plain:
+    schema = min(version, 3)
+    name = f"engines/containerd.v{schema}.j2"
+    text = render(name, handler=want.handler, path=want.path, default=want.default, cdi=cdi, version=version)
+    return toml_text.load(name, text)
+
+
+def enable_cri(plain: Plain, added: list[str]) -> None:
+    """Take CRI out of disabled_plugins, in either spelling."""
+    off = cri_disabled(plain)
+    if off:
+        plain["disabled_plugins"] = [name for name in plain["disabled_plugins"] if name not in off]
+        added.append(f"CRI switched on (disabled_plugins − {', '.join(off)})")
+
+
+def _cdi_is_on(plain: Plain, plugin: str, around: Around) -> bool:
+    said = section(plain, "plugins", plugin).get("enable_cdi")
+    if said is None:
+        # Another file may say it; a dump always does.
+        elsewhere = (section(around.merged, "plugins", p).get("enable_cdi") for p in (V3, V2, V1))
+        said = next((value for value in elsewhere if value is not None), around.cdi_by_default)
+    return said is True
+
+
+def _present_default(engine: Plain, merged: Plain, handler: str) -> tuple[str, str, Plain]:
+    """(the default, name, entry): the last two are whose settings are copied.
+
+    They are the default's if it is runc-like, else runc's: kata and gvisor have shims of their own, whose options
+    nvidia-container-runtime does not understand. The legacy table `default_runtime` is the default where it has a
+    runtime_type (1.6 and 1.7).
+    """
+    legacy = section(engine, "default_runtime")
+    if legacy.get("runtime_type") == RUNC_TYPE:
+        return "default_runtime", "default_runtime", legacy
+    name = str(engine.get("default_runtime_name") or containerd_section(merged).get("default_runtime_name") or "runc")
+    entry = _handler(name, engine, merged)
+    if name == handler or entry.get("runtime_type") != RUNC_TYPE:
+        return name, "runc", _handler("runc", engine, merged)
+    return name, name, entry
+
+
+def _handler(name: str, engine: Plain, merged: Plain) -> Plain:
+    """The file's entry, else the running configuration's."""
+    return section(engine, "runtimes", name) or section(containerd_section(merged), "runtimes", name)
+
+
+def _runc(entry: Plain) -> Plain:
+    return {**_settings(entry), "runtime_type": RUNC_TYPE}
+
+
+def _settings(entry: Plain) -> Plain:
+    """What an entry sets: zero values are containerd's defaults and say nothing. SystemdCgroup is always said."""
+    kept = {k: v for k, v in entry.items() if v and k not in (*OLD_SHIM_KEYS, "options")}
+    options = {k: v for k, v in section(entry, "options").items() if v or k == "SystemdCgroup"}
+    return copy.deepcopy({**kept, "options": options} if options else kept)
+
+
+def _add_handler(
+    runtimes: Plain, want: RuntimeSpec, new: Plain, base: tuple[str, Plain], now: str, added: list[str]
+) -> None:
+    base_name, base_entry = base
+    cgroup = section(base_entry, "options").get("SystemdCgroup")
+    entry = runtimes.get(want.handler)
+    if not isinstance(entry, dict):
+        copied = _settings(base_entry)
+        options = {**section(copied, "options"), **new["options"]}
+        if cgroup is None and "SystemdCgroup" in section(runtimes, "runc", "options"):
+            # Said, since it could not be told later whose settings these are: runc's are others.
+            options["SystemdCgroup"] = False
+        runtimes[want.handler] = {**copied, "runtime_type": new["runtime_type"], "options": options}
+        said = "" if cgroup is None else f" (SystemdCgroup = {json.dumps(cgroup)}, copied from {base_name})"
+        added.append(f"+ handler {want.handler}{said}")
+        return
+    # An entry that is there keeps what was set by hand; only what would not work is put right.
+    for key in OLD_SHIM_KEYS:
+        if entry.get(key):
+            added.append(f"{want.handler}: − {key} (belongs to the old shim)")
+            del entry[key]
+    _set(entry, "runtime_type", new["runtime_type"], want.handler, added)
+    options = entry.setdefault("options", {})
+    if options.get("BinaryName") not in (want.path, want.path.rsplit("/", 1)[-1]):
+        _set(options, "BinaryName", want.path, want.handler, added)
+    guessed = now == want.handler  # it is the default itself, and whose settings it once got is not known
+    if cgroup is not None and not (guessed and "SystemdCgroup" in options):
+        _set(options, "SystemdCgroup", cgroup, want.handler, added)
+
+
+def _set(table: Plain, key: str, value: object, handler: str, added: list[str]) -> None:
+    old = table.get(key)
+    if old != value:
+        table[key] = value
+        change = json.dumps(value) if old is None else f"{json.dumps(old, default=str)} → {json.dumps(value)}"
+        added.append(f"{handler}: {key} {change}")
+
+
+def make_default(engine: Plain, handler: str, now: str, added: list[str]) -> None:
+    """Name `handler` as the default in a file's containerd section, in place of `now`."""
+    if section(engine, "default_runtime").get("runtime_type"):
+        # On 1.6 and 1.7 this table wins over default_runtime_name.
+        del engine["default_runtime"]
+        added.append("− default_runtime (legacy table, it would win)")
+    if engine.get("default_runtime_name") != handler:
+        added.append(f"default {engine.get('default_runtime_name') or now} → {handler}")
+        engine["default_runtime_name"] = handler
+
+
+def _about_cgroups(entry: Plain, base_name: str, around: Around) -> tuple[str, ...]:
+    systemd = bool(section(entry, "options").get("SystemdCgroup"))
+    if around.kubelet_driver in (None, "systemd" if systemd else "cgroupfs"):
+        return ()
+    setting = "true" if systemd else "false or unset"
+    return (
+        f"kubelet's cgroup driver is {around.kubelet_driver}, but SystemdCgroup of {base_name} is {setting}: they "
+        "should agree, and gpunode copies it rather than change it for every pod",
+    )

@@ -1,0 +1,237 @@
+"""Which of containerd's files change so that it runs the handler, and what each says afterwards."""
+
+from __future__ import annotations
+
+import copy
+import posixpath
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from gpunode.advice import named
+from gpunode.editing import toml_text
+from gpunode.editing.toml_text import Plain
+from gpunode.engines.containerd.cri_section import (
+    V1,
+    V2,
+    V3,
+    Around,
+    enable_cri,
+    make_default,
+    plugin_of,
+    section,
+    wanted,
+)
+from gpunode.engines.containerd.imports import Files, covers
+from gpunode.engines.containerd.schema import as_version_2, merges, misfit, refuse_wrong_types, version_of
+from gpunode.errors import ConfigFileError, UnsupportedHost, UsageError
+from gpunode.model.spec import RuntimeSpec
+
+# Beside the root file. For /etc/containerd it is where nvidia-ctk puts its own, and what containerd 2.2's
+# `config default` imports.
+DROP_IN = "conf.d/99-nvidia.toml"
+HEADER = "# containerd's GPU runtime, added by gpunode and imported by {root}.\n"
+DEFAULT = "default_runtime_name"
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Nothing to do: no texts."""
+
+    main: str  # the file that decides
+    texts: Mapping[str, str]  # in the order they are written: a drop-in before the file that imports it
+    added: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def changes(files: Files, want: RuntimeSpec, around: Around) -> Changes:
+    """The edits that are needed, after which there are none.
+
+    Raises ConfigFileError for a file that cannot be edited safely, UnsupportedHost for schemas that do not fit.
+    """
+    found = _changes(files, want, around)
+    after = files
+    for path, text in found.texts.items():
+        after = after.having(path, text)
+    if again := _changes(after, want, around).texts:
+        raise ConfigFileError(
+            f"{found.main} cannot be edited so that the edit settles",
+            evidence=f"a second pass would still change {', '.join(again)}; the file was not touched",
+            remedy="add the runtime by hand",
+        )
+    return found
+
+
+def _changes(files: Files, want: RuntimeSpec, around: Around) -> Changes:
+    added: list[str] = []
+    notes = [
+        f"{pattern} among the imports is relative, which containerd 1.6 looks for in / and not beside the file"
+        for pattern in files.overlooked()
+    ]
+    before = files
+    files, version = _in_one_schema(files, added, notes)
+    target = _target(files, want, version)
+    texts = _with_handler(files, want, around, target, version, added, notes)
+    for path in files.order():
+        plain = toml_text.load(path, texts.get(path, files.text(path)))
+        said: list[str] = []
+        enable_cri(plain, said)
+        if path == files.root and target not in files.having(target, files.text(target)).order():
+            plain.setdefault("version", version)
+            plain["imports"] = [*plain.get("imports", []), _pattern(files, target)]
+            said.append(f"imports + {plain['imports'][-1]}")
+        if said:
+            texts[path] = toml_text.rewrite(path, texts.get(path, files.text(path)), plain, ("imports",))
+            added += said
+    return _in_order(before, files, target, texts, added, notes)
+
+
+def _in_order(
+    before: Files, files: Files, target: str, texts: Mapping[str, str], added: list[str], notes: list[str]
+) -> Changes:
+    """The root last: what it imports is there by then, and its validation reads all of it."""
+    texts = {files.root: files.text(files.root), **texts}
+    changed = {path: text for path, text in texts.items() if text != before.text(path)}
+    if files.root in changed:
+        changed[files.root] = changed.pop(files.root)
+    return Changes(target, changed, tuple(added), tuple(notes)) if changed else Changes(target, {})
+
+
+def _in_one_schema(files: Files, added: list[str], notes: list[str]) -> tuple[Files, int]:
+    """The files with a version 1 root converted where the daemon ignores such files; and their schema."""
+    root = files.root
+    version = version_of(root, files.plain(root), files.daemon)
+    if version == 1 and merges(files.daemon):
+        files, version = files.having(root, as_version_2(root, files.text(root), files.daemon)), 2
+        added.append("version 1 → 2")
+        notes.append(
+            "containerd 2.0 to 2.2 ignore every plugin setting of a version 1 file without a word, so those of "
+            f"{root} come into force with this restart"
+        )
+    for path in files.order():
+        plain = files.plain(path)
+        refuse_wrong_types(path, plain)
+        other = plain.get("version", version)
+        named = [plugin for plugin in (V1, V2, V3) if section(plain, "plugins", plugin)]
+        if path != root and named and (other != version or (version > 1 and V1 in named)):
+            raise misfit(
+                files.daemon,
+                f"{path} is in version {1 if V1 in named else other} and its importer {root} in version {version}",
+                "containerd then ignores the CRI settings of one of the two without a word, or does not start",
+                "write both in the same version, or remove the import",
+            )
+    return files, version
+
+
+def _target(files: Files, want: RuntimeSpec, version: int) -> str:
+    """The file that the handler stands in, or shall stand in."""
+    order = files.order()
+    if not merges(files.daemon):
+        # The last import with a CRI section replaces the whole section of every file before it.
+        target = next((p for p in reversed(order) if _has_cri(files.plain(p))), files.root)
+        if want.drop_in not in (None, "none", target):
+            raise UnsupportedHost(
+                f"containerd {files.daemon or 'of an unknown version'} gets no drop-in",
+                evidence="1.x replaces the CRI section of its config.toml by that of an imported file, sandbox image, "
+                "registries and all; 2.0 and later merge the two",
+                remedy=f"leave --drop-in out: {named(target)} is edited in place",
+            )
+        return target
+    engines = {path: _engine(files, path, version) for path in order}
+    holders = [path for path in order if want.handler in section(engines[path], "runtimes")]
+    if holders:
+        return holders[-1]
+    defaults = [path for path in order if DEFAULT in engines[path]]
+    drop_in = _drop_in(files, want)
+    if drop_in is not None:
+        last = files.importing(drop_in).order()
+        if not defaults or not want.default or last.index(drop_in) >= last.index(defaults[-1]):
+            return drop_in
+    return defaults[-1] if defaults else files.root
+
+
+def drop_in_path(root: str, want: RuntimeSpec) -> str:
+    """The file that would be added: the wanted one, else the usual name."""
+    asked = want.drop_in not in (None, "none")
+    return want.drop_in if asked and want.drop_in else posixpath.join(posixpath.dirname(root), DROP_IN)
+
+
+def _drop_in(files: Files, want: RuntimeSpec) -> str | None:
+    """The file to add; None: none is added. A root that says nothing yet is simply written."""
+    if want.drop_in == "none" or (want.drop_in is None and not files.plain(files.root)):
+        return None
+    path = drop_in_path(files.root, want)
+    if not path.startswith("/") or not path.endswith(".toml") or path == files.root:
+        raise UsageError(
+            f"--drop-in {path!r} is not a file for a drop-in",
+            evidence=f"it wants an absolute path that ends in .toml and is not {files.root} itself",
+            remedy=f"leave it out for {DROP_IN} beside it, or say none to edit {named(files.root)} in place",
+        )
+    return path
+
+
+def _with_handler(
+    files: Files, want: RuntimeSpec, around: Around, target: str, version: int, added: list[str], notes: list[str]
+) -> dict[str, str]:
+    """The texts that hold the handler and the default: one file, or two where another sets the default after it."""
+    default_in = _default_file(files, want, target, version)
+    mine = replace(want, default=want.default and default_in == target)
+    plain = files.plain(target)
+    refuse_wrong_types(target, plain)  # it may lie there unread
+    result = wanted(plain, version, mine, around)
+    if plain and target != files.root and "version" not in plain:
+        # A drop-in without a version takes the main file's.
+        result.plain.pop("version", None)
+    before = files.text(target)
+    if not before and target != files.root:
+        before = HEADER.format(root=files.root)
+    texts = {target: toml_text.rewrite(target, before, result.plain, ("plugins", result.plugin, "containerd"))}
+    if texts[target] != files.text(target):
+        added += result.added
+        notes += _about(files, target)
+        notes += result.notes
+    if want.default and default_in != target:
+        texts[default_in] = _only_default(files, default_in, version, want.handler, added)
+    return texts
+
+
+def _default_file(files: Files, want: RuntimeSpec, target: str, version: int) -> str:
+    """Where the default's name stands, or shall stand: with the handler, unless another file's word counts more."""
+    if not merges(files.daemon):
+        return target
+    order = files.importing(target).order()
+    decides = next((path for path in reversed(order) if DEFAULT in _engine(files, path, version)), target)
+    named = _engine(files, decides, version).get(DEFAULT)
+    return decides if named == want.handler or order.index(decides) > order.index(target) else target
+
+
+def _only_default(files: Files, path: str, version: int, handler: str, added: list[str]) -> str:
+    plain = copy.deepcopy(files.plain(path))
+    plugin = plugin_of(version)
+    make_default(section(plain, "plugins", plugin, "containerd"), handler, "runc", added)
+    return toml_text.rewrite(path, files.text(path), plain, ("plugins", plugin, "containerd"))
+
+
+def _about(files: Files, target: str) -> list[str]:
+    if target == files.root:
+        return []
+    if target in files.order():
+        return [f"{target} is imported by {files.root} and has the last word"]
+    return [f"containerd {files.daemon} merges {target} with {files.root}, whose own settings stay as they are"]
+
+
+def _pattern(files: Files, drop_in: str) -> str:
+    """What the root imports: the folder, unless that would bring files into force that lie there unread."""
+    folder, name = posixpath.split(drop_in)
+    read = files.order()
+    for pattern in (f"{folder}/*.toml", f"{folder}/{name.removesuffix('.toml')}*.toml"):
+        if not any(covers(pattern, path) for path in files.texts if path not in (*read, drop_in)):
+            return pattern
+    return drop_in
+
+
+def _has_cri(plain: Plain) -> bool:
+    return any(section(plain, "plugins", plugin) for plugin in (V1, V2))
+
+
+def _engine(files: Files, path: str, version: int) -> Plain:
+    return section(files.plain(path), "plugins", plugin_of(version), "containerd")

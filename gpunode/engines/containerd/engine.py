@@ -1,0 +1,89 @@
+"""containerd: the CRI section of its config, applied by a restart that pods survive, proven by CRI Status."""
+
+from __future__ import annotations
+
+from gpunode.editing import toml_text
+from gpunode.engines import cri_daemon
+from gpunode.engines.base import Edit, Removal, Rewrite
+from gpunode.engines.containerd import remove, validate
+from gpunode.engines.containerd.cri_section import Around, cri_disabled
+from gpunode.engines.containerd.edit import changes, drop_in_path
+from gpunode.engines.containerd.imports import Files, gathered, with_files
+from gpunode.engines.containerd.schema import merges
+from gpunode.engines.daemon import commands
+from gpunode.errors import UnsupportedHost
+from gpunode.model.facts import HostFacts, RuntimeFacts
+from gpunode.model.plan import Action, Run
+from gpunode.model.spec import RuntimeSpec
+from gpunode.resources import text
+
+# Distributions of Kubernetes that write containerd's config anew at every start.
+GENERATED = {
+    "/var/lib/rancher/k3s/": "k3s",
+    "/var/lib/rancher/rke2/": "rke2",
+    "/run/k0s/": "k0s",
+    "/var/snap/microk8s/": "microk8s",
+}
+
+
+class Containerd:
+    """containerd as distributions, Docker's packages and its own releases install it."""
+
+    name = "containerd"
+    title = "restart, pods keep running"
+
+    def rewrite(self, host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec) -> Rewrite:
+        _refuse_generated(engine)
+        cri_daemon.refuse_no_cdi(engine, want)
+        files = gathered(host, engine, drop_in_path(engine.config_path, want))
+        around = _around(host, engine, files)
+        found = changes(files, want, around)
+        validate.refuse(files, want, around.merged)
+        texts = found.texts or {found.main: files.text(found.main)}
+        edits = tuple(Edit(path, files.texts.get(path), text) for path, text in texts.items())
+        return Rewrite(edits, found.added, found.notes)
+
+    def idle(self, host: HostFacts, engine: RuntimeFacts) -> str | None:
+        """Docker's packages ship containerd with CRI switched off: no kubelet can use it, and docker does not care."""
+        file = host.file(engine.config_path)
+        if file.text is None or host.kubernetes.kubelet:
+            return None
+        off = cri_disabled(toml_text.load(file.path, file.text))
+        if not off:
+            return None
+        return f"{file.path} switches CRI off, so containerd serves docker only; --runtime containerd switches it on"
+
+    def validate(self, engine: RuntimeFacts, path: str) -> Run | None:
+        # Says nothing about an unknown default runtime or a CRI plugin that does not load; verify() does.
+        argv = ("sh", "-s", "--", engine.binary or "containerd", engine.config_path, path, "{candidate}")
+        return Run(argv, timeout_s=30, stdin=text("runtimes/dump.sh"), says="containerd config dump, on the new file")
+
+    def apply(self, engine: RuntimeFacts, *, restart: bool = False) -> tuple[Action, ...]:
+        # There is no reload: SIGHUP kills containerd. Pods live on in their shims.
+        return (commands.restart(engine.unit),)
+
+    def verify(self, engine: RuntimeFacts, want: RuntimeSpec) -> Run:
+        return cri_daemon.verify(engine, want)
+
+    def without(self, path: str, text: str, removal: Removal) -> str:
+        return remove.without(path, text, removal)
+
+    def undo(self, engine: RuntimeFacts, rewrite: Rewrite, *, restart: bool = False) -> tuple[Action, ...]:
+        return cri_daemon.undo(engine, rewrite)
+
+
+def _refuse_generated(engine: RuntimeFacts) -> None:
+    owner = next((name for folder, name in GENERATED.items() if engine.config_path.startswith(folder)), None)
+    if owner or engine.snap:
+        raise UnsupportedHost(
+            f"this containerd belongs to {owner or 'a snap'}",
+            evidence=f"{engine.config_path} is written anew at every start",
+            remedy=f"--runtime {owner} configures it by {owner}'s own means"
+            if owner
+            else "leave it out: --runtime docker, or --runtime none",
+        )
+
+
+def _around(host: HostFacts, engine: RuntimeFacts, files: Files) -> Around:
+    merged = toml_text.load("containerd config dump", engine.merged_config) if engine.merged_config else {}
+    return cri_daemon.around(host, engine, with_files(merged, files), keep_runc=not merges(engine.version))

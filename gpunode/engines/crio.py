@@ -1,0 +1,207 @@
+"""CRI-O: a drop-in after every other one, with conmon's settings copied from the present default runtime.
+
+crio.conf is read first, then the files of crio.conf.d in the order of their names; a later key wins, and a later
+table of a runtime replaces the earlier one whole. Written from its documentation; CRI-O itself was not run.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from posixpath import dirname
+
+from gpunode.editing import toml_text
+from gpunode.editing.toml_text import Plain
+from gpunode.engines import cri_daemon, drop_ins
+from gpunode.engines.base import Edit, Removal, Rewrite, refuse_unread
+from gpunode.engines.containerd.cri_section import section
+from gpunode.engines.daemon import commands
+from gpunode.errors import ConfigFileError
+from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
+from gpunode.model.plan import Action, Run
+from gpunode.model.spec import RuntimeSpec
+from gpunode.resources import render
+
+READER = "CRI-O"
+# Of another program than nvidia-container-runtime: its path for each platform, and kata's own config.
+NOT_COPIED = ("runtime_path", "platform_runtime_paths", "runtime_config_path", "runtime_type")
+# Built in where no file says it: runc, and crun from 1.31 on (from memory).
+BUILT_IN = ("crun", "runc")
+PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+
+
+class Crio:
+    """CRI-O as the distributions and its own packages install it."""
+
+    name = "crio"
+    title = "restart, pods keep running"
+
+    def rewrite(self, host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec) -> Rewrite:
+        folder = _folder(engine)
+        files = _files(host, engine, folder)
+        default, runtimes = effective(files)
+        file = host.file(
+            drop_ins.last_word(
+                tuple(f for f in files if dirname(f.path) == folder),
+                f"{folder}/99-nvidia.toml",
+                lambda f: want.handler in _runtimes(drop_ins.load(f, READER)),
+            )
+        )
+        asked, asked_runtimes = _asked(engine)
+        base_name, base = _base(default or asked, {**asked_runtimes, **runtimes}, want.handler)
+        present = default or asked or base_name
+        result = copy.deepcopy(drop_ins.load(file, READER))
+        added = _merge(result, want, runtimes.get(want.handler), (base_name, base), present)
+        if not added:
+            return Rewrite((Edit(file.path, file.text, file.text or ""),), ())
+        names_default = "default_runtime" in section(result, "crio", "runtime")
+        fresh = render("engines/crio.toml.j2", handler=want.handler, path=want.path, default=names_default)
+        text = file.text if file.text is not None else fresh
+        after = toml_text.rewrite(file.path, text, result, ("crio", "runtime", "runtimes"))
+        # CRI-O does not start with a default runtime whose program is missing.
+        notes = _notes(base_name, base)
+        return Rewrite((Edit(file.path, file.text, after),), tuple(added), notes, binaries=(want.path,))
+
+    def idle(self, host: HostFacts, engine: RuntimeFacts) -> str | None:
+        return None
+
+    def validate(self, engine: RuntimeFacts, path: str) -> Run | None:
+        return None  # CRI-O has no verb that judges one drop-in
+
+    def apply(self, engine: RuntimeFacts, *, restart: bool = False) -> tuple[Action, ...]:
+        # A reload takes only the options that crio.conf(5) marks so; containers live on under their conmon.
+        return (commands.restart(engine.unit),)
+
+    def verify(self, engine: RuntimeFacts, want: RuntimeSpec) -> Run:
+        return cri_daemon.verify(engine, want)
+
+    def undo(self, engine: RuntimeFacts, rewrite: Rewrite, *, restart: bool = False) -> tuple[Action, ...]:
+        return cri_daemon.undo(engine, rewrite)
+
+    def without(self, path: str, text: str, removal: Removal) -> str:
+        old = None if removal.before is None else toml_text.load(path, removal.before)
+        previous = removal.default if old is None else section(old, "crio", "runtime").get("default_runtime")
+        left = removed(text, removal.handler, previous, path=path)
+        return left if old or toml_text.load(path, left) else ""
+
+
+def effective(files: tuple[FileFacts, ...]) -> tuple[str | None, dict[str, Plain]]:
+    """(default runtime, every runtime's table) that the files make together; None when none names a default."""
+    default: str | None = None
+    runtimes: dict[str, Plain] = {}
+    for file in files:
+        runtime = _runtime_section(file)
+        default = runtime.get("default_runtime") or default
+        runtimes |= _runtimes(drop_ins.load(file, READER))
+    return default, runtimes
+
+
+def removed(text: str, handler: str, previous_default: str | None, *, path: str = "99-nvidia.toml") -> str:
+    """`text` without the handler, and the default back at `previous_default` (None: the key goes).
+
+    For a drop-in that others wrote to since. A default that is no longer `handler` stays. Raises ConfigFileError.
+    """
+    want = copy.deepcopy(toml_text.load(path, text))
+    runtime = section(want, "crio", "runtime")
+    runtimes = section(runtime, "runtimes")
+    runtimes.pop(handler, None)
+    if "runtimes" in runtime and not runtimes:
+        del runtime["runtimes"]
+    if runtime.get("default_runtime") == handler:
+        del runtime["default_runtime"]
+        if previous_default is not None:
+            runtime["default_runtime"] = previous_default
+    for key, above in (("runtime", section(want, "crio")), ("crio", want)):
+        if above.get(key) == {}:
+            del above[key]
+    return toml_text.rewrite(path, text, want, ("crio", "runtime", "runtimes"))
+
+
+def _folder(engine: RuntimeFacts) -> str:
+    """Of the drop-ins: --config-dir, -d, or where it is by default."""
+    found = re.search(r"(?:^|\0)(?:--config-dir|-d)[\0=]([^\0]+)", "\0".join(engine.flags))
+    return found[1].rstrip("/") if found else "/etc/crio/crio.conf.d"
+
+
+def _files(host: HostFacts, engine: RuntimeFacts, folder: str) -> tuple[FileFacts, ...]:
+    main = host.file(engine.config_path)
+    refuse_unread(main)
+    return (*((main,) if main.text is not None else ()), *drop_ins.files_in(host, folder))
+
+
+def _runtime_section(file: FileFacts) -> Plain:
+    plain = drop_ins.load(file, READER)
+    runtime = ("crio", "runtime")
+    tables = [("crio",), runtime, *((*runtime, "runtimes", *name) for name in ((), *_named(plain)))]
+    texts = [(*runtime, "default_runtime"), *((*t, k) for t in tables[3:] for k in ("runtime_path", "runtime_type"))]
+    kinds: dict[tuple[str, ...], type] = {**dict.fromkeys(tables, dict), **dict.fromkeys(texts, str)}
+    for keys, kind in kinds.items():
+        value: object = plain
+        for key in keys:
+            value = value.get(key) if isinstance(value, dict) else None
+        if value is not None and not isinstance(value, kind):
+            wanted = "a table" if kind is dict else "a text"
+            raise ConfigFileError(
+                f"{file.path}: {'.'.join(keys)} is {value!r:.80}, and CRI-O wants {wanted}",
+                evidence="CRI-O does not start on it; no file was touched",
+                remedy="correct it, and run gpunode again",
+            )
+    return section(plain, "crio", "runtime")
+
+
+def _named(plain: Plain) -> list[tuple[str]]:
+    return [(name,) for name in section(plain, "crio", "runtime", "runtimes")]
+
+
+def _runtimes(plain: Plain) -> dict[str, Plain]:
+    found = section(plain, "crio", "runtime", "runtimes")
+    return {name: table for name, table in found.items() if isinstance(table, dict)}
+
+
+def _asked(engine: RuntimeFacts) -> tuple[str | None, dict[str, Plain]]:
+    """What the running CRI-O said it uses; it knows the built-in settings that no file spells out."""
+    plain = toml_text.load("crio status config", engine.merged_config or "")
+    said = {name: {k: v for k, v in table.items() if v} for name, table in _runtimes(plain).items()}
+    return engine.effective_default, said
+
+
+def _base(default: str | None, runtimes: dict[str, Plain], handler: str) -> tuple[str, Plain]:
+    """(name, table) whose settings are copied: the default where it is an OCI runtime, else crun or runc.
+
+    kata and its like are of type vm or pod, whose settings nvidia-container-runtime does not understand.
+    """
+    names = [name for name in (default, *BUILT_IN) if name and name != handler and name in runtimes]
+    found = next((name for name in names if runtimes[name].get("runtime_type", "") in ("", "oci")), None)
+    return (found, runtimes[found]) if found else ((default if default != handler else None) or BUILT_IN[0], {})
+
+
+def _merge(plain: Plain, want: RuntimeSpec, there: Plain | None, base: tuple[str, Plain], present: str) -> list[str]:
+    """Change `plain` to what is wanted; what was done, for the plan's line. `there`: the handler as it is in force."""
+    added: list[str] = []
+    runtime = plain.setdefault("crio", {}).setdefault("runtime", {})
+    copied = {k: copy.deepcopy(v) for k, v in base[1].items() if k not in NOT_COPIED}
+    runtimes = runtime.setdefault("runtimes", {})
+    if there is None:
+        runtimes[want.handler] = {"runtime_path": want.path, "runtime_type": "oci", **copied}
+        said = f" ({', '.join(sorted(copied))} copied from {base[0]})" if copied else ""
+        added.append(f"+ runtime {want.handler}{said}")
+    elif there.get("runtime_path") != want.path:
+        # What was set by hand stays; only the program is put right.
+        runtimes[want.handler] = {**there, **runtimes.get(want.handler, {}), "runtime_path": want.path}
+        added.append(f"{want.handler}: runtime_path {there.get('runtime_path')} → {want.path}")
+    if want.default and present != want.handler:
+        runtime["default_runtime"] = want.handler
+        added.append(f"default {present} → {want.handler}")
+    if not runtimes:
+        del runtime["runtimes"]
+    return added
+
+
+def _notes(base_name: str, base: Plain) -> tuple[str, ...]:
+    program = str(base.get("runtime_path") or "")
+    if not program or dirname(program) in PATH:
+        return ()
+    return (
+        f"{base_name} is {program}, which is not in PATH: name it under runtimes in "
+        "/etc/nvidia-container-runtime/config.toml where no other runc or crun is installed",
+    )

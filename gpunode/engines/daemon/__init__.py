@@ -1,0 +1,1 @@
+"""What is asked of a running daemon, and how it is restarted."""

@@ -1,0 +1,142 @@
+"""Docker: daemon.json, applied by a reload that touches no container, proven by the daemon's own /info."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from gpunode.editing import json_text
+from gpunode.engines.base import Edit, Removal, Rewrite, refuse_unread
+from gpunode.engines.daemon import commands
+from gpunode.engines.docker import edit, validate
+from gpunode.errors import UnsupportedHost
+from gpunode.masking import mask_argv
+from gpunode.model.facts import HostFacts, RuntimeFacts
+from gpunode.model.plan import Action, PutFile, RemoveFile, Run
+from gpunode.model.spec import RuntimeSpec
+from gpunode.model.versions import at_least
+
+UNITS = ("docker.service", "docker.socket")
+# `dockerd --validate` came with 23.0; 20.10 answers "unknown flag".
+HAS_VALIDATE = (23, 0)
+
+
+class Docker:
+    """dockerd as the distributions and Docker's own packages install it."""
+
+    name = "docker"
+    title = "reload, no container restarts"
+
+    def rewrite(self, host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec) -> Rewrite:
+        _refuse_snap(engine)
+        path = engine.config_path
+        file = host.file(path)
+        refuse_unread(file)
+        config = json_text.load(path, file.text or "")
+        validate.refuse(engine, want, file.text or "", config)
+        changes = tuple(edit.missing(engine, want, config))
+        cdi = any(keys == ("features", "cdi") for keys, _ in changes)
+        return Rewrite(
+            (Edit(path, file.text, edit.merged(file.text, changes)),),
+            tuple(edit.said(engine, config, keys, value) for keys, value in changes),
+            _notes(engine, want, config, cdi=cdi),
+            (edit.binary(engine, want, config),),
+            needs_restart=cdi,
+        )
+
+    def idle(self, host: HostFacts, engine: RuntimeFacts) -> str | None:
+        if not engine.user:
+            return None
+        return (
+            f"{engine.user} runs a docker without root, which is theirs to set up; --runtime {engine.label} does it "
+            "for them"
+        )
+
+    def validate(self, engine: RuntimeFacts, path: str) -> Run | None:
+        if not at_least(engine.version, HAS_VALIDATE):
+            return None
+        argv = (engine.binary or "dockerd", "--validate", "--config-file", "{candidate}", *_flags_that_matter(engine))
+        # A user's own dockerd judges by their hands, as their file is written: PutFile.owner.
+        return Run(argv, env=(("PATH", commands.SYSTEM_PATH),), timeout_s=30)
+
+    def apply(self, engine: RuntimeFacts, *, restart: bool = False) -> tuple[Action, ...]:
+        if restart:
+            return (commands.restart(engine.unit, UNITS),)
+        # Exit 0 says only that SIGHUP was sent: dockerd keeps its old config when the file is wrong. verify() asks.
+        # Exit 1 of systemctl says that the job failed or was cancelled, and not why: verify() quotes dockerd.
+        return (commands.reload(engine, ok=(0, 1) if engine.init == "systemd" else (0,)),)
+
+    def verify(self, engine: RuntimeFacts, want: RuntimeSpec) -> Run:
+        return commands.verify(engine, want.handler if want.default else f"+{want.handler}")
+
+    def undo(self, engine: RuntimeFacts, rewrite: Rewrite, *, restart: bool = False) -> tuple[Action, ...]:
+        """A reload with the keys merely gone leaves nvidia as the default (20.10, 26 and 28 alike), so the old
+        default is first written out, loaded and seen to be in force; then the old bytes come back."""
+        old = engine.effective_default or "runc"
+        if restart:
+            return (commands.restart(engine.unit, UNITS), commands.verify(engine, old))
+        # A user's own dockerd is started again by nobody but them.
+        revive = () if engine.user else (commands.revive(engine.unit, UNITS),)
+        if not rewrite.changed:
+            return revive
+        main, owner = rewrite.main, engine.owner
+        return (
+            *revive,
+            PutFile(main.path, edit.neutral(main, old), any_before=True, owner=owner),
+            # Any answer will do for these two: the original file must come back whatever the daemon says,
+            # and the last action judges.
+            commands.reload(engine, ok=tuple(range(256))),
+            commands.verify(engine, old, ok=(0, 1)),
+            RemoveFile(main.path, owner=owner)
+            if main.before is None
+            else PutFile(main.path, main.before, any_before=True, owner=owner),
+            commands.verify(engine, old),
+        )
+
+    def without(self, path: str, text: str, removal: Removal) -> str:
+        if removal.before is None:
+            # What the file named is not known any more; a default that is docker's own needs no name.
+            named = removal.default if removal.default != "runc" else None
+        else:
+            named = json_text.load(path, removal.before).get("default-runtime")
+        left = edit.removed(text, removal.handler, named, before=removal.before, path=path)
+        return left if removal.before or json_text.load(path, left) else ""
+
+
+def _notes(engine: RuntimeFacts, want: RuntimeSpec, config: Mapping[str, Any], *, cdi: bool) -> tuple[str, ...]:
+    notes = ["docker's CDI support is read at start, so it needs a restart to be live"] if cdi else []
+    entry = validate.at(config, ("runtimes", want.handler))
+    path = validate.at(config, edit.binary_keys(entry, want.handler)) if entry else None
+    if path in engine.missing_binaries:
+        notes.append(f"{path}, which runtimes.{want.handler} named, is not on this host's disk")
+    elif path and path.rsplit("/", 1)[-1] != path != want.path:
+        notes.append(f"runtimes.{want.handler} keeps the path it has, {path}")
+    return tuple(notes)
+
+
+def _refuse_snap(engine: RuntimeFacts) -> None:
+    if engine.snap:
+        raise UnsupportedHost(
+            "docker is installed as a snap",
+            evidence=f"{engine.config_path} is confined: its dockerd cannot run the host's nvidia-container-runtime",
+            remedy="replace the snap by the distribution's docker.io or Docker's docker-ce, or leave docker out: "
+            "--runtime containerd",
+        )
+
+
+def _flags_that_matter(engine: RuntimeFacts) -> tuple[str, ...]:
+    """The daemon's own flags, so that one that clashes with the file is found before the reload.
+
+    Without sockets (`-H fd://` exists only under systemd), the config file's name, anything unexpanded, and secrets:
+    that a flag is there makes the clash, and command lines are public.
+    """
+    kept, skip = [], False
+    for flag in engine.flags:
+        if skip or "$" in flag:
+            skip = False
+        elif re.fullmatch(r"-H|--host|--config-file", flag):
+            skip = True
+        elif not re.match(r"-H|--host=|--config-file=", flag):
+            kept.append(flag)
+    return mask_argv(kept)

@@ -1,0 +1,54 @@
+"""Folders of drop-ins that an engine reads in the order of their names, the last word counting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from posixpath import basename, dirname
+
+from gpunode.advice import named
+from gpunode.editing import toml_text
+from gpunode.editing.toml_text import Plain
+from gpunode.engines.base import refuse_unread
+from gpunode.errors import ConfigFileError
+from gpunode.model.facts import FileFacts, HostFacts
+
+
+def files_in(host: HostFacts, folder: str, *endings: str) -> tuple[FileFacts, ...]:
+    """The folder's files in the order in which they are read. Raises ConfigFileError for one that cannot be read.
+
+    `endings`: only names that end so are read; none: all are.
+    """
+    here = (file for path, file in host.files.items() if dirname(path) == folder and file.exists)
+    found = tuple(sorted((f for f in here if not endings or f.path.endswith(endings)), key=lambda f: f.path))
+    for file in found:
+        refuse_unread(file)
+    return found
+
+
+def load(file: FileFacts, tool: str) -> Plain:
+    """The file's values. Raises ConfigFileError with line and column; `tool` is what reads the file on the host."""
+    try:
+        return toml_text.load(file.path, file.text or "")
+    except ConfigFileError as fault:
+        raise ConfigFileError(
+            fault.problem,
+            evidence=f"{tool} does not take it either; no file was touched",
+            remedy=f"correct {named(file.path)} at that place, or move it away, and run gpunode again",
+        ) from None
+
+
+def last_word(found: tuple[FileFacts, ...], preferred: str, ours: Callable[[FileFacts], bool]) -> str:
+    """The path of the drop-in to write: `preferred`, unless a file there is read after it.
+
+    Then that file itself where it is `ours` (it holds the handler already), else a new name after it.
+    """
+    folder, name = dirname(preferred), basename(preferred)
+    if not found or basename(found[-1].path) <= name:
+        return preferred
+    if ours(found[-1]):
+        return found[-1].path
+    last, own = basename(found[-1].path), name.rpartition("-")[2]
+    if last < f"zz-{own}":
+        return f"{folder}/zz-{own}"
+    # "_" sorts after the dot that follows a stem.
+    return f"{folder}/{last.rpartition('.')[0] or last}_{own}"

@@ -1,0 +1,1 @@
+"""Kubernetes distributions that embed a containerd: k3s, rke2, k0s, microk8s."""

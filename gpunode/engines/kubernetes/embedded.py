@@ -1,0 +1,52 @@
+"""Kubernetes distributions with a containerd of their own: the catalog's rows, and what is the same for all of them."""
+
+from __future__ import annotations
+
+from gpunode.catalog.runtimes import carrier
+from gpunode.editing import toml_text
+from gpunode.engines import cri_daemon, drop_ins
+from gpunode.engines.base import Edit, Rewrite
+from gpunode.engines.containerd.cri_section import wanted
+from gpunode.engines.containerd.schema import refuse_wrong_types
+from gpunode.errors import ConfigFileError, UnsupportedHost
+from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
+from gpunode.model.spec import RuntimeSpec
+
+
+def refuse_too_old(engine: RuntimeFacts) -> None:
+    """Raises UnsupportedHost for a release that does not read what gpunode would write."""
+    row = carrier(engine.name)
+    if row.understands(engine.carrier):
+        return
+    listed = ", ".join(".".join(map(str, release)) for release in row.since)
+    raise UnsupportedHost(
+        f"{engine.name} {engine.carrier} is too old to be told its default runtime",
+        evidence=f"{row.why}; first releases: {listed} ({row.grade}: {row.source})",
+        remedy=f"upgrade {engine.name}, or leave it out with --runtime",
+    )
+
+
+def with_handler(
+    host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec, file: FileFacts, version: int, *, keep_runc: bool
+) -> Rewrite:
+    """The CRI section of one file of containerd's with the handler in it.
+
+    Raises ConfigFileError for a file that cannot be edited safely, UnsupportedHost for a containerd without CDI.
+    """
+    cri_daemon.refuse_no_cdi(engine, want)
+    plain = drop_ins.load(file, "containerd")
+    refuse_wrong_types(file.path, plain)
+    dump = toml_text.load("containerd config dump", engine.merged_config or "")
+    around = cri_daemon.around(host, engine, dump, keep_runc=keep_runc)
+    result = wanted(plain, version, want, around)
+    after = toml_text.rewrite(file.path, file.text or "", result.plain, ("plugins", result.plugin, "containerd"))
+    if after == (file.text or ""):
+        return Rewrite((Edit(file.path, file.text, after),), ())
+    again = wanted(toml_text.load(file.path, after), version, want, around).added
+    if again:
+        raise ConfigFileError(
+            f"{file.path} cannot be edited so that the edit settles",
+            evidence=f"a second pass would still change {', '.join(again)}; the file was not touched",
+            remedy="add the runtime by hand",
+        )
+    return Rewrite((Edit(file.path, file.text, after),), result.added, result.notes, binaries=(want.path,))

@@ -1,0 +1,111 @@
+"""k0s: a drop-in that k0s merges into the CRI configuration it writes, or the admin's own containerd.toml.
+
+The first line of /etc/k0s/containerd.toml decides: `# k0s_managed=true` is k0s' own file, written anew at every
+start; without that line the file is the admin's, and it is edited as any containerd's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from posixpath import dirname
+
+from gpunode.advice import named
+from gpunode.catalog.runtimes import carrier
+from gpunode.editing import toml_text
+from gpunode.engines import cri_daemon, drop_ins
+from gpunode.engines.base import Removal, Rewrite, refuse_unread
+from gpunode.engines.containerd import remove
+from gpunode.engines.containerd.cri_section import containerd_section, section
+from gpunode.engines.containerd.engine import Containerd
+from gpunode.engines.daemon import commands
+from gpunode.engines.kubernetes import embedded
+from gpunode.errors import ConfigFileError
+from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
+from gpunode.model.plan import Action, Run
+from gpunode.model.spec import RuntimeSpec
+from gpunode.model.versions import at_least
+
+MANAGED = "# k0s_managed=true"
+DEFAULT = "default_runtime_name"
+
+
+class K0s:
+    """k0s from 1.27.1 on."""
+
+    name = "k0s"
+    title = "restart of k0s, pods keep running"
+
+    def rewrite(self, host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec) -> Rewrite:
+        main = host.file(engine.config_path)
+        refuse_unread(main)
+        if main.text is not None and not is_managed(main.text):
+            own = Containerd().rewrite(host, engine, want)
+            note = f"{main.path} is yours, not k0s' (its first line is not {MANAGED!r})"
+            return replace(own, notes=(note, *own.notes))
+        embedded.refuse_too_old(engine)
+        return _drop_in(host, engine, want, main)
+
+    def idle(self, host: HostFacts, engine: RuntimeFacts) -> str | None:
+        return None
+
+    def validate(self, engine: RuntimeFacts, path: str) -> Run | None:
+        if dirname(path) != carrier(self.name).reads:
+            return Containerd().validate(engine, path)
+        # Not the whole configuration, but every fault of form and type in it shows.
+        argv = (engine.binary or "/var/lib/k0s/bin/containerd", "--config", "{candidate}", "config", "dump")
+        return Run(argv, timeout_s=30, says="containerd config dump, on the new drop-in")
+
+    def apply(self, engine: RuntimeFacts, *, restart: bool = False) -> tuple[Action, ...]:
+        return (commands.restart(engine.unit),)
+
+    def verify(self, engine: RuntimeFacts, want: RuntimeSpec) -> Run:
+        return cri_daemon.verify(engine, want)
+
+    def undo(self, engine: RuntimeFacts, rewrite: Rewrite, *, restart: bool = False) -> tuple[Action, ...]:
+        return cri_daemon.undo(engine, rewrite)
+
+    def without(self, path: str, text: str, removal: Removal) -> str:
+        return remove.without(path, text, removal)
+
+
+def is_managed(text: str) -> bool:
+    """Whether k0s writes this containerd.toml itself."""
+    return text.partition("\n")[0].strip() == MANAGED
+
+
+def _drop_in(host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec, main: FileFacts) -> Rewrite:
+    folder = carrier("k0s").reads
+    files = drop_ins.files_in(host, folder, ".toml")
+    # Others may sort after it as they like: these have a word in it.
+    deciding = tuple(f for f in files if DEFAULT in _engine(f) or _knows(f, want.handler))
+    path = drop_ins.last_word(deciding, f"{folder}/nvidia.toml", lambda f: _knows(f, want.handler))
+    version, file = _version(engine, main), host.file(path)
+    said = drop_ins.load(file, "k0s").get("version", version)
+    if said != version:
+        raise ConfigFileError(
+            f"{path} is in version {said}, and k0s writes version {version}",
+            evidence="k0s merges files of one version; the file was not touched",
+            remedy=f"write {named(path)} as version {named(str(version))}, or remove it, and run gpunode again",
+        )
+    # k0s merges into containerd's own defaults, where runc is.
+    rewrite = embedded.with_handler(host, engine, want, file, version, keep_runc=False)
+    if not rewrite.changed:
+        return rewrite
+    note = f"k0s merges {folder} into the CRI configuration that it writes at every start"
+    return replace(rewrite, notes=(note, *rewrite.notes))
+
+
+def _engine(file: FileFacts) -> toml_text.Plain:
+    return containerd_section(drop_ins.load(file, "k0s"))
+
+
+def _knows(file: FileFacts, handler: str) -> bool:
+    return handler in section(_engine(file), "runtimes")
+
+
+def _version(engine: RuntimeFacts, main: FileFacts) -> int:
+    """The schema k0s writes; a drop-in must be in the same."""
+    said = toml_text.load(main.path, main.text or "").get("version")
+    if isinstance(said, int) and not isinstance(said, bool) and said > 1:
+        return said
+    return 3 if at_least(engine.version, (2, 0)) else 2

@@ -1,0 +1,191 @@
+"""k3s and rke2: `default-runtime` in their own config, never the containerd config they write at every start.
+
+They look for nvidia-container-runtime in PATH when they start and add the handler `nvidia` themselves; what a person
+decides is only whether it is the default. A later file of config.yaml.d wins over an earlier one and over
+config.yaml, and the command line wins over all files (docs.k3s.io/installation/configuration).
+"""
+
+from __future__ import annotations
+
+import re
+from posixpath import basename, dirname
+
+from gpunode.advice import named
+from gpunode.catalog.runtimes import carrier
+from gpunode.engines import cri_daemon, drop_ins
+from gpunode.engines.base import Edit, Removal, Rewrite, refuse_unread
+from gpunode.engines.daemon import commands
+from gpunode.engines.kubernetes import embedded
+from gpunode.errors import ConfigFileError, UnsupportedHost
+from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
+from gpunode.model.plan import Action, Run
+from gpunode.model.spec import RuntimeSpec
+from gpunode.model.versions import at_least
+from gpunode.resources import render
+
+HANDLER, PROGRAM = "nvidia", "nvidia-container-runtime"
+KEY = "default-runtime"
+DROP_IN = "config.yaml.d/99-gpunode.yaml"
+# A top-level key in block style, as these files are written; the value with its quotes, without a comment.
+_LINE = re.compile(
+    rf"^(?P<head>[\"']?{KEY}[\"']?[ \t]*:[ \t]*)"
+    r"(?P<value>\"[^\"\n]*\"|'[^'\n]*'|[^\s#]+(?:[ \t]+[^\s#]+)*|)"
+    r"(?P<rest>[ \t]*(?:#[^\n]*)?\r?)$",
+    re.MULTILINE,
+)
+_BASE = re.compile(r"\{\{-?\s*template\s+\"base\"")
+
+
+class K3s:
+    """k3s; rke2 is the same code with its own folders."""
+
+    title = "restart, pods keep running"
+
+    def __init__(self, name: str = "k3s") -> None:
+        self.name = name
+
+    def rewrite(self, host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec) -> Rewrite:
+        embedded.refuse_too_old(engine)
+        _refuse_other_names(engine, want)
+        folder = carrier(self.name).reads
+        files = _files(host, folder)
+        if not want.default:
+            file = host.file(f"{folder}/{DROP_IN}")
+            note = f"{self.name} adds the handler {HANDLER} by itself when it starts and finds {PROGRAM}"
+            return Rewrite((Edit(file.path, file.text, file.text or ""),), (), (note,))
+        _refuse_flag(engine)
+        notes = _template_note(host, engine)
+        said = [(file, value) for file in files if (value := default_runtime(file.path, file.text or "")) is not None]
+        if said and said[-1][1] == HANDLER:
+            file = said[-1][0]
+            return Rewrite((Edit(file.path, file.text, file.text or ""),), (), notes)
+        merged = tuple(file for file, _ in said if dirname(file.path).endswith(".d"))
+        path = drop_ins.last_word(merged, f"{folder}/{DROP_IN}", lambda f: f.path.endswith("gpunode.yaml"))
+        file = host.file(path)
+        after = _with_default(file) if file.text else render("engines/k3s.yaml.j2", handler=HANDLER)
+        before = said[-1][1] if said else engine.effective_default or "runc"
+        # With a default that k3s cannot find in PATH, containerd's CRI does not load.
+        return Rewrite(
+            (Edit(path, file.text, after),),
+            (f"{KEY} {before} → {HANDLER}{_over(said, path)}",),
+            (*_conflict(said, path), *notes),
+            binaries=(PROGRAM,),
+        )
+
+    def idle(self, host: HostFacts, engine: RuntimeFacts) -> str | None:
+        return None
+
+    def validate(self, engine: RuntimeFacts, path: str) -> Run | None:
+        return None  # YAML of one line; what it names is looked for before it is written
+
+    def apply(self, engine: RuntimeFacts, *, restart: bool = False) -> tuple[Action, ...]:
+        return (commands.restart(engine.unit),)
+
+    def verify(self, engine: RuntimeFacts, want: RuntimeSpec) -> Run:
+        return cri_daemon.verify(engine, want)
+
+    def undo(self, engine: RuntimeFacts, rewrite: Rewrite, *, restart: bool = False) -> tuple[Action, ...]:
+        return cri_daemon.undo(engine, rewrite)
+
+    def without(self, path: str, text: str, removal: Removal) -> str:
+        old = removal.before
+        left = removed(text, removal.handler, default_runtime(path, old) if old else None, path=path)
+        says = any(line.strip() and not line.lstrip().startswith("#") for line in left.splitlines())
+        return left if old or says else ""
+
+
+def default_runtime(path: str, text: str) -> str | None:
+    """The file's default-runtime; None when it sets none. Raises ConfigFileError where it is said in another way."""
+    found = list(_LINE.finditer(text))
+    if len(found) == 1:
+        return found[0]["value"].strip("\"'").strip() or None
+    active = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
+    at = next((n for n, line in enumerate(active, 1) if re.search(rf"\b{KEY}\b[\"']?\s*\+?:", line)), None)
+    if at is None and not found:
+        return None
+    raise ConfigFileError(
+        f"{path}: {KEY} is {'set more than once' if found else 'not a line of its own at the margin'}",
+        evidence="gpunode reads it as `default-runtime: NAME`, once; the file was not touched",
+        remedy=f"write it as one such line, or take it out of {named(path)}, and run gpunode again",
+    )
+
+
+def removed(text: str, handler: str, previous_default: str | None, *, path: str = "config.yaml") -> str:
+    """`text` without `default-runtime: handler`, or with the previous default in its place. Another value stays."""
+    if default_runtime(path, text) != handler:
+        return text
+    if previous_default is not None:
+        return _LINE.sub(lambda m: f"{m['head']}{previous_default}{m['rest']}", text)
+    return "".join(line for line in text.splitlines(keepends=True) if not _LINE.match(line))
+
+
+def _files(host: HostFacts, folder: str) -> tuple[FileFacts, ...]:
+    main = host.file(f"{folder}/config.yaml")
+    refuse_unread(main)
+    return (*((main,) if main.text is not None else ()), *drop_ins.files_in(host, f"{folder}/config.yaml.d", ".yaml"))
+
+
+def _with_default(file: FileFacts) -> str:
+    """A drop-in that is there already, with its line changed or added."""
+    text = file.text or ""
+    if default_runtime(file.path, text) is not None:
+        return _LINE.sub(lambda m: f"{m['head']}{HANDLER}{m['rest']}", text)
+    newline = "\r\n" if "\r\n" in text else "\n"
+    gap = "" if not text or text.endswith("\n") else newline
+    return f"{text}{gap}{KEY}: {HANDLER}{newline}"
+
+
+def _over(said: list[tuple[FileFacts, str]], path: str) -> str:
+    """For the plan's line: which files of the admin's say something else."""
+    others = [basename(file.path) for file, value in said if file.path != path and value != HANDLER]
+    return f" (over {' and '.join(others)}, left as it is)" if others else ""
+
+
+def _conflict(said: list[tuple[FileFacts, str]], path: str) -> tuple[str, ...]:
+    others = [f"{file.path} says {KEY}: {value}" for file, value in said if file.path != path]
+    return tuple(f"{other} and is left as it is; {basename(path)} is read after it and wins" for other in others)
+
+
+def _refuse_other_names(engine: RuntimeFacts, want: RuntimeSpec) -> None:
+    if want.handler == HANDLER and basename(want.path) == PROGRAM:
+        return
+    raise UnsupportedHost(
+        f"{engine.name} names its handler {HANDLER} itself, and starts the {PROGRAM} that it finds in PATH",
+        evidence=f"wanted: handler {want.handler}, program {want.path}",
+        remedy=f"leave handler and runtime_path as they are for {engine.name}",
+    )
+
+
+def _refuse_flag(engine: RuntimeFacts) -> None:
+    """The command line has the last word, and it is the unit's."""
+    flags = " ".join(engine.carrier_flags)
+    found = re.search(rf"--{KEY}[= ]+[\"']?([\w.-]+)", flags)
+    if found and found[1] != HANDLER:
+        raise UnsupportedHost(
+            f"{engine.unit} starts {engine.name} with --{KEY} {found[1]}, which beats every file",
+            evidence=f"systemctl cat {engine.unit}: ExecStart",
+            remedy=f"take --{KEY} out of the unit, systemctl daemon-reload, and run gpunode again",
+        )
+
+
+def _template_note(host: HostFacts, engine: RuntimeFacts) -> tuple[str, ...]:
+    """Raises UnsupportedHost for a template of the admin's that will not carry the default."""
+    folder = dirname(engine.config_path)
+    names = ("config-v3.toml.tmpl", "config.toml.tmpl") if _two(engine) else ("config.toml.tmpl",)
+    file = next((f for f in (host.file(f"{folder}/{name}") for name in names) if f.exists), None)
+    if file is None:
+        return ()
+    refuse_unread(file)
+    if _BASE.search(file.text or "") or ".DefaultRuntime" in (file.text or ""):
+        return (f"{file.path} is a template of yours; it carries the default on",)
+    raise UnsupportedHost(
+        f"{file.path} is a whole template, so {engine.name} would not write its default runtime into config.toml",
+        evidence='it has no {{ template "base" . }}: nothing of what config.yaml says about runtimes gets through',
+        remedy=f'begin {named(file.path)} with {{{{ template "base" . }}}}, keep below it only the tables that the '
+        "base does not have (a table that stands twice keeps containerd from starting), and run gpunode again",
+    )
+
+
+def _two(engine: RuntimeFacts) -> bool:
+    """containerd 2 prefers config-v3.toml.tmpl; an unknown version is taken for a new one."""
+    return engine.version is None or at_least(engine.version, (2, 0))

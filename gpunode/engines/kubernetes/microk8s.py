@@ -1,0 +1,64 @@
+"""microk8s: the template from which its containerd.toml is written at every start, edited in place.
+
+`${SNAPSHOTTER}` and the like stand inside strings, so the template is TOML, and they survive.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from posixpath import dirname
+
+from gpunode.engines import cri_daemon, drop_ins
+from gpunode.engines.base import Removal, Rewrite, refuse_unread
+from gpunode.engines.containerd import remove
+from gpunode.engines.containerd.schema import version_of
+from gpunode.engines.daemon import commands
+from gpunode.engines.kubernetes import embedded
+from gpunode.errors import UnsupportedHost
+from gpunode.model.facts import HostFacts, RuntimeFacts
+from gpunode.model.plan import Action, Run
+from gpunode.model.spec import RuntimeSpec
+from gpunode.model.versions import at_least
+
+TEMPLATE = "containerd-template.toml"
+
+
+class Microk8s:
+    """microk8s as its snap installs it; the snap is classic, so its containerd runs programs of the host."""
+
+    name = "microk8s"
+    title = "restart of its containerd"
+
+    def rewrite(self, host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec) -> Rewrite:
+        file = host.file(f"{dirname(engine.config_path)}/{TEMPLATE}")
+        refuse_unread(file)
+        if file.text is None:
+            raise UnsupportedHost(
+                f"{file.path} is not there, from which microk8s writes its containerd.toml",
+                evidence=f"{engine.config_path} is written anew at every start and cannot be edited",
+                remedy="snap refresh microk8s brings it back; or leave it out with --runtime",
+            )
+        version = version_of(file.path, drop_ins.load(file, "containerd"), engine.version)
+        one_x = not at_least(engine.version, (2, 0))
+        rewrite = embedded.with_handler(host, engine, want, file, version, keep_runc=one_x)
+        if not rewrite.changed:
+            return rewrite
+        return replace(rewrite, notes=(f"microk8s writes {engine.config_path} from it at the restart", *rewrite.notes))
+
+    def idle(self, host: HostFacts, engine: RuntimeFacts) -> str | None:
+        return None
+
+    def validate(self, engine: RuntimeFacts, path: str) -> Run | None:
+        return None  # a template is no configuration yet: containerd would take its placeholders for values
+
+    def apply(self, engine: RuntimeFacts, *, restart: bool = False) -> tuple[Action, ...]:
+        return (commands.restart(engine.unit),)
+
+    def verify(self, engine: RuntimeFacts, want: RuntimeSpec) -> Run:
+        return cri_daemon.verify(engine, want)
+
+    def undo(self, engine: RuntimeFacts, rewrite: Rewrite, *, restart: bool = False) -> tuple[Action, ...]:
+        return cri_daemon.undo(engine, rewrite)
+
+    def without(self, path: str, text: str, removal: Removal) -> str:
+        return remove.without(path, text, removal)

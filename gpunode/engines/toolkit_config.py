@@ -1,0 +1,149 @@
+"""nvidia-container-runtime's own config.toml: the settings people ask for, put where its authors left room for them.
+
+The shipped file holds many settings as comments (`#no-cgroups = false`): a setting that is asked for goes on the line
+below its comment, in the right table, and every line that was there stays.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpunode.advice import named
+from gpunode.editing import toml_text
+from gpunode.editing.toml_text import Plain
+from gpunode.engines.base import Edit, Rewrite, refuse_unread
+from gpunode.errors import ConfigFileError
+from gpunode.model.facts import FileFacts
+from gpunode.model.spec import TOOLKIT_SETTINGS, ToolkitConfig
+
+PATH = "/etc/nvidia-container-runtime/config.toml"
+HEADER = re.compile(r"^\s*\[\s*([\w.-]+)\s*\]\s*(#.*)?$")
+Change = tuple[tuple[str, ...], object, object]  # keys, what the file says, what it shall say; None: nothing
+
+
+def rewrite(file: FileFacts, want: ToolkitConfig) -> Rewrite:
+    """The file with the wanted settings; comments, order and all other settings survive.
+
+    An absent file is made with these settings only: the toolkit takes its defaults for the rest.
+    Raises ConfigFileError (line and column) for a file that does not parse or cannot be edited safely.
+    """
+    refuse_unread(file)
+    text = file.text or ""
+    try:
+        plain = toml_text.load(file.path, text)
+        _refuse_wrong_types(file.path, plain)
+        changes = tuple(_changes(plain, want))
+        after = _edited(file.path, text, plain, changes)
+    except ConfigFileError as fault:
+        raise ConfigFileError(
+            fault.problem,
+            evidence="the file was not touched",
+            remedy=f"correct {named(file.path)} there; nvidia-ctk config default prints a sane one",
+        ) from None
+    said = tuple(_said(*change) for change in changes)
+    return Rewrite((Edit(file.path, file.text, after),), said, tuple(_notes(want)))
+
+
+def missing(file: FileFacts, want: ToolkitConfig) -> bool:
+    """Whether anything is wanted at all that `file` does not say."""
+    return want != ToolkitConfig() and rewrite(file, want).changed
+
+
+def _changes(plain: Plain, want: ToolkitConfig) -> Iterator[Change]:
+    for field, keys in TOOLKIT_SETTINGS.items():
+        value = getattr(want, field)
+        if value is None:
+            continue
+        value = list(value) if isinstance(value, tuple) else value
+        have = _at(plain, keys)
+        if value == "" and have is not None:
+            yield keys, have, None
+        elif value != "" and (have != value or type(have) is not type(value)):
+            yield keys, have, value
+
+
+def _edited(path: str, text: str, plain: Plain, changes: tuple[Change, ...]) -> str:
+    wanted, body = copy.deepcopy(plain), text
+    for keys, have, value in changes:
+        table = wanted if len(keys) == 1 else wanted.setdefault(keys[0], {})
+        if value is None:
+            del table[keys[-1]]
+            continue
+        table[keys[-1]] = value
+        if have is None:
+            body = _below_its_comment(path, body, keys, value)
+    tables = sorted({keys[0] for keys, _, _ in changes if len(keys) > 1})
+    # Mostly one table needs tomlkit's help at a time; where it is written oddly, that table is written anew.
+    return toml_text.rewrite(path, body, wanted, tuple(tables[:1]))
+
+
+def _below_its_comment(path: str, text: str, keys: tuple[str, ...], value: object) -> str:
+    """`text` with the setting on the line below its commented-out default; as it was where there is none.
+
+    Believed only when it reads back as the same file with that one setting more.
+    """
+    here: tuple[str, ...] = ()
+    lines = text.splitlines(keepends=True)
+    for number, line in enumerate(lines):
+        header = HEADER.match(line)
+        here = tuple(header[1].split(".")) if header else here
+        comment = re.match(rf"^(\s*)#\s*{re.escape(keys[-1])}\s*=", line)
+        if not comment or here != keys[:-1]:
+            continue
+        end = "\r\n" if line.endswith("\r\n") else "\n"
+        first = line if line.endswith("\n") else line + end
+        tried = "".join(
+            [*lines[:number], first, f"{comment[1]}{keys[-1]} = {_spelled(value)}{end}", *lines[number + 1 :]]
+        )
+        return tried if _adds_only(path, text, tried, keys, value) else text
+    return text
+
+
+def _adds_only(path: str, text: str, tried: str, keys: tuple[str, ...], value: object) -> bool:
+    wanted = toml_text.load(path, text)
+    (wanted if len(keys) == 1 else wanted.setdefault(keys[0], {}))[keys[-1]] = value
+    try:
+        return toml_text.load(path, tried) == wanted
+    except ConfigFileError:  # the line stood inside a text of several lines: it was no comment
+        return False
+
+
+def _spelled(value: object) -> str:
+    """Booleans, strings and lists of strings: JSON spells them as TOML does."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _refuse_wrong_types(path: str, plain: Plain) -> None:
+    for table in ("nvidia-container-cli", "nvidia-container-runtime"):
+        if not isinstance(plain.get(table, {}), dict):
+            raise ConfigFileError(f"{path}: {table} is {plain[table]!r}, and the toolkit wants a table")
+
+
+def _at(plain: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
+    return plain.get(keys[0]) if len(keys) == 1 else plain.get(keys[0], {}).get(keys[1])
+
+
+def _said(keys: tuple[str, ...], have: object, value: object) -> str:
+    name = ".".join(keys)
+    if value is None:
+        return f"− {name}"
+    return f"+ {name} = {_spelled(value)}" if have is None else f"{name} {_spelled(have)} → {_spelled(value)}"
+
+
+def _notes(want: ToolkitConfig) -> Iterator[str]:
+    if want.no_cgroups:
+        yield (
+            "no-cgroups holds for every engine of this host, and is for those without root: containers of a dockerd or "
+            "containerd that is root get no device rules with it, and so no card"
+        )
+    if want.accept_envvar_when_unprivileged is False and not want.accept_volume_mounts:
+        yield (
+            "unprivileged containers then get cards by CDI only; a device plugin needs "
+            "DEVICE_LIST_STRATEGY=volume-mounts with accept-nvidia-visible-devices-as-volume-mounts, or cdi-cri"
+        )
+    if want.mode == "cdi":
+        yield "mode cdi takes cards from the CDI specifications only"

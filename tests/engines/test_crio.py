@@ -1,0 +1,124 @@
+"""CRI-O's drop-in: text and structure. CRI-O itself is in no suite of Debian's, so it was not run."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from gpunode.engines.base import Removal
+from gpunode.engines.crio import Crio, effective
+from gpunode.errors import ConfigFileError
+from gpunode.model.plan import PutFile, Run
+from gpunode.model.spec import Spec
+from gpunode.planner.runtime import runtime_steps
+from tests.engines import rewritten, trees
+from tests.engines.hosts import engine_facts, file_facts
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib  # type: ignore[import-not-found, unused-ignore]
+
+PAIRS = trees.pairs(Path(__file__).parent / "crio")
+FOLDER = "/etc/crio/crio.conf.d"
+OURS = f"{FOLDER}/99-nvidia.toml"
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
+def test_tree_before_and_after(pair: trees.Pair) -> None:
+    rewritten.check(pair, "crio")
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
+def test_in_force_is_what_is_wanted_and_all_else_is_as_before(pair: trees.Pair) -> None:
+    """Read as CRI-O reads: crio.conf, then the folder in the order of the names."""
+    before, after = effective_in(pair.before), effective_in(pair.after)
+    handler = "gpu" if pair.said.get("want") == "gpu" else "nvidia"
+    assert after[1][handler]["runtime_path"] == "/usr/bin/nvidia-container-runtime"
+    assert after[0] == (before[0] if pair.said.get("want") == "no" else handler)
+    assert {n: t for n, t in after[1].items() if n != handler} == {n: t for n, t in before[1].items() if n != handler}
+
+
+def effective_in(tree: dict[str, str]) -> tuple[str | None, dict[str, dict[str, object]]]:
+    files = sorted(tree, key=lambda path: (path.startswith(FOLDER), path))
+    default: str | None = None
+    runtimes: dict[str, dict[str, object]] = {}
+    for path in files:
+        section = tomllib.loads(tree[path]).get("crio", {}).get("runtime", {})
+        default = section.get("default_runtime", default)
+        runtimes |= section.get("runtimes", {})
+    assert (default, runtimes) == effective(tuple(file_facts(path, tree[path]) for path in files))
+    return default, runtimes
+
+
+def test_there_are_pairs_enough() -> None:
+    assert len(PAIRS) >= 15
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "problem"),
+    [
+        ("/etc/crio/crio.conf", "[crio\n", "/etc/crio/crio.conf:1:6"),
+        (f"{FOLDER}/10-a.conf", "[crio.runtime]\ndefault_runtime = crun\n", f"{FOLDER}/10-a.conf:2:19"),
+        (f"{FOLDER}/10-a.conf", "crio = 1\n", "crio is 1, and CRI-O wants a table"),
+        (f"{FOLDER}/10-a.conf", "[crio]\nruntime = []\n", "crio.runtime is [], and CRI-O wants a table"),
+        (f"{FOLDER}/10-a.conf", "[crio.runtime]\nruntimes = 'x'\n", "crio.runtime.runtimes is 'x'"),
+    ],
+    ids=["open header", "bare value in a drop-in", "crio is a number", "runtime is a list", "runtimes is text"],
+)
+def test_a_file_that_crio_does_not_take_is_refused_with_its_place(path: str, text: str, problem: str) -> None:
+    with pytest.raises(ConfigFileError) as refused:
+        rewritten.rewrite(engine_facts("crio", "1.33.1"), {path: text})
+    assert problem in refused.value.problem
+    assert "CRI-O" in refused.value.evidence
+
+
+def test_a_folder_named_on_the_command_line_is_the_one() -> None:
+    facts = engine_facts("crio", "1.33.1", flags=("--config-dir", "/srv/crio.d/"))
+    assert rewritten.rewrite(facts, {}).main.path == "/srv/crio.d/99-nvidia.toml"
+
+
+def test_a_runtime_out_of_path_is_pointed_out() -> None:
+    text = 'crio.runtime.default_runtime = "crun"\ncrio.runtime.runtimes.crun.runtime_path = "/usr/libexec/crio/crun"\n'
+    assert "not in PATH" in rewritten.rewrite(engine_facts("crio", "1.33.1"), {f"{FOLDER}/10-c.conf": text}).notes[0]
+
+
+def test_it_is_written_restarted_and_asked() -> None:
+    facts = engine_facts("crio", "1.33.1", effective_default="crun")
+    (step,), _ = runtime_steps(rewritten.host_of(facts, {}), Spec())
+    look, put, restart, verify = step.actions
+    assert isinstance(look, Run)
+    assert look.says == "look for /usr/bin/nvidia-container-runtime"
+    assert step.title == f"{OURS}: + runtime nvidia, default crun → nvidia; restart, pods keep running"
+    assert isinstance(put, PutFile)
+    assert isinstance(restart, Run)
+    assert restart.says == "systemctl restart crio.service"
+    assert isinstance(verify, Run)
+    assert verify.argv[3:6] == ("crio", "/var/run/crio/crio.sock", "nvidia")
+    assert [a.argv[3:6] for a in step.undo[1:] if isinstance(a, Run)] == [("crio", "/var/run/crio/crio.sock", "crun")]
+
+
+WRITTEN = """[crio.runtime]
+default_runtime = "nvidia"
+
+[crio.runtime.runtimes.nvidia]
+runtime_path = "/usr/bin/nvidia-container-runtime"
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "left"),
+    [
+        ("", WRITTEN, {}),
+        ("", WRITTEN + "[crio.metrics]\nenable_metrics = true\n", {"crio": {"metrics": {"enable_metrics": True}}}),
+        ("", WRITTEN.replace('= "nvidia"', '= "runc"'), {"crio": {"runtime": {"default_runtime": "runc"}}}),
+        ('[crio.runtime]\ndefault_runtime = "crun"\n', WRITTEN, {"crio": {"runtime": {"default_runtime": "crun"}}}),
+    ],
+    ids=["all of it", "what came since stays", "a default chosen since stays", "the file's own default comes back"],
+)  # fmt: skip
+def test_undo_takes_out_what_gpunode_put_in(before: str, now: str, left: dict[str, object]) -> None:
+    got = Crio().without(OURS, now, Removal("nvidia", "crun", before))
+    assert tomllib.loads(got) == left
+    assert (got == "") is (not left)

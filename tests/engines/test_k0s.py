@@ -1,0 +1,97 @@
+"""k0s: the drop-in that it merges, or the admin's own containerd.toml; k0s itself was not run."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from gpunode.engines.kubernetes.k0s import K0s, is_managed
+from gpunode.errors import ConfigFileError, UnsupportedHost
+from gpunode.model.plan import PutFile, Run
+from gpunode.model.spec import Spec
+from gpunode.planner.runtime import runtime_steps
+from tests.engines import rewritten, trees
+from tests.engines.hosts import engine_facts
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib  # type: ignore[import-not-found, unused-ignore]
+
+PAIRS = trees.pairs(Path(__file__).parent / "k0s")
+MAIN = "/etc/k0s/containerd.toml"
+FOLDER = "/etc/k0s/containerd.d"
+MANAGED = "# k0s_managed=true\nversion = 2\n"
+PLUGINS = ("io.containerd.cri.v1.runtime", "io.containerd.grpc.v1.cri")
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
+def test_tree_before_and_after(pair: trees.Pair) -> None:
+    rewritten.check(pair, "k0s")
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
+def test_merged_as_k0s_merges_nvidia_is_in_force(pair: trees.Pair) -> None:
+    """Key by key, in the order of the names (RFC 7396); containerd.toml itself only where it is the admin's."""
+    managed = is_managed(pair.after.get(MAIN, MANAGED))
+    paths = sorted(p for p in pair.after if p.startswith(FOLDER)) if managed else [MAIN]
+    merged: dict[str, object] = {}
+    for path in paths:
+        merge(merged, tomllib.loads(pair.after[path]))
+    plugins = merged["plugins"]
+    assert isinstance(plugins, dict)
+    engine = next(plugins[name]["containerd"] for name in PLUGINS if "containerd" in plugins.get(name, {}))
+    assert engine["runtimes"]["nvidia"]["options"]["BinaryName"] == "/usr/bin/nvidia-container-runtime"
+    assert engine.get("default_runtime_name") == (None if pair.said.get("want") == "no" else "nvidia")
+    assert pair.after.get(MAIN) == pair.before.get(MAIN) or not managed
+
+
+def merge(into: dict[str, object], other: dict[str, object]) -> None:
+    for key, value in other.items():
+        old = into.get(key)
+        if isinstance(value, dict) and isinstance(old, dict):
+            merge(old, value)
+        else:
+            into[key] = value
+
+
+@pytest.mark.parametrize(("carrier", "fits"), [("1.27.1+k0s.0", True), ("1.26.9+k0s.0", False), (None, True)])
+def test_a_k0s_that_does_not_merge_is_refused(carrier: str | None, fits: bool) -> None:
+    facts = engine_facts("k0s", "1.7.1", carrier=carrier)
+    if fits:
+        assert rewritten.rewrite(facts, {MAIN: MANAGED}).changed
+        return
+    with pytest.raises(UnsupportedHost, match="too old"):
+        rewritten.rewrite(facts, {MAIN: MANAGED})
+
+
+def test_a_drop_in_of_another_version_is_refused() -> None:
+    tree = {MAIN: MANAGED, f"{FOLDER}/nvidia.toml": "version = 3\n"}
+    with pytest.raises(ConfigFileError, match="is in version 3, and k0s writes version 2"):
+        rewritten.rewrite(engine_facts("k0s", "1.7.27"), tree)
+
+
+def test_the_candidate_is_read_by_k0s_own_containerd_and_its_unit_restarted() -> None:
+    facts = engine_facts("k0s", "1.7.27", binary="/var/lib/k0s/bin/containerd")
+    (step,), _ = runtime_steps(rewritten.host_of(facts, {MAIN: MANAGED}), Spec())
+    _, put, restart, verify = step.actions
+    assert step.title.startswith(f"{FOLDER}/nvidia.toml: + handler nvidia, default runc → nvidia; restart of k0s")
+    assert isinstance(put, PutFile)
+    assert put.validate is not None
+    assert put.validate.argv == ("/var/lib/k0s/bin/containerd", "--config", "{candidate}", "config", "dump")
+    assert isinstance(restart, Run)
+    assert restart.says == "systemctl restart k0sworker.service"
+    assert isinstance(verify, Run)
+    assert verify.argv[3:6] == ("k0s", "/run/k0s/containerd.sock", "nvidia")
+
+
+def test_the_admins_own_file_is_said_to_be_theirs_and_validated_whole() -> None:
+    facts = engine_facts("k0s", "1.7.27")
+    result = rewritten.rewrite(facts, {MAIN: "version = 2\n"})
+    assert result.main.path == MAIN
+    assert "is yours" in result.notes[0]
+    validate = K0s().validate(facts, MAIN)
+    assert validate is not None
+    assert "{candidate}" in validate.argv

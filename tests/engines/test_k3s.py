@@ -1,0 +1,169 @@
+"""k3s and rke2: their own config before and after; refusals in words; neither was run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gpunode.engines.base import Removal
+from gpunode.engines.kubernetes.k3s import K3s, default_runtime, removed
+from gpunode.errors import ConfigFileError, UnsupportedHost
+from gpunode.model.plan import PutFile, Run
+from gpunode.model.spec import RuntimeSpec, Spec
+from gpunode.planner.runtime import runtime_steps
+from tests.engines import rewritten, trees
+from tests.engines.hosts import engine_facts
+
+PAIRS = trees.pairs(Path(__file__).parent / "k3s")
+MAIN = "/etc/rancher/k3s/config.yaml"
+OURS = f"{MAIN}.d/99-gpunode.yaml"
+TEMPLATES = "/var/lib/rancher/k3s/agent/etc/containerd"
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
+def test_tree_before_and_after(pair: trees.Pair) -> None:
+    rewritten.check(pair, "k3s")
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
+def test_the_last_word_is_nvidia_and_nobody_elses_file_changed(pair: trees.Pair) -> None:
+    for path, text in pair.before.items():
+        assert path.endswith("gpunode.yaml") or pair.after[path] == text
+    if "want" not in pair.said:
+        words = [(p.count(".d/"), p) for p in pair.after if p.endswith(".yaml") and default_runtime(p, pair.after[p])]
+        assert default_runtime("", pair.after[max(words)[1]]) == "nvidia"
+
+
+def test_there_are_pairs_enough() -> None:
+    assert len(PAIRS) >= 15
+
+
+def test_a_word_of_the_admins_is_left_and_said() -> None:
+    result = rewritten.rewrite(engine_facts("k3s", "2.0.5", carrier="1.33.5+k3s1"), {MAIN: "default-runtime: crun\n"})
+    assert f"{MAIN} says default-runtime: crun and is left as it is" in result.notes[0]
+    assert result.added == ("default-runtime crun → nvidia (over config.yaml, left as it is)",)
+
+
+def test_a_default_that_only_the_daemon_has_is_over_no_file() -> None:
+    result = rewritten.rewrite(engine_facts("k3s", "2.0.5", carrier="1.33.5+k3s1"), {MAIN: "selinux: true\n"})
+    assert result.added == ("default-runtime runc → nvidia",)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("default-runtime: a\ndefault-runtime: b\n", "set more than once"),
+        ("{default-runtime: crun, selinux: true}\n", "not a line of its own"),
+        ("default-runtime+: crun\n", "not a line of its own"),
+    ],
+    ids=["twice", "flow style", "an appended value"],
+)
+def test_yaml_that_says_it_in_another_way_is_refused(text: str, problem: str) -> None:
+    with pytest.raises(ConfigFileError) as refused:
+        rewritten.rewrite(engine_facts("k3s", "2.0.5"), {MAIN: text})
+    assert problem in refused.value.problem
+
+
+@pytest.mark.parametrize(
+    ("carrier", "fits"),
+    [
+        ("1.33.5+k3s1", True), ("1.29.0+k3s1", True), ("1.28.5+k3s1", True), ("1.28.4+k3s2", False),
+        ("1.27.9+k3s1", True), ("1.27.8+k3s2", False), ("1.24.17+k3s1", False), (None, True),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["k3s", "rke2"])
+def test_a_release_without_default_runtime_is_refused(name: str, carrier: str | None, fits: bool) -> None:
+    facts = engine_facts(name, "1.7.11", carrier=carrier)
+    if fits:
+        assert rewritten.rewrite(facts, {}).changed
+        return
+    with pytest.raises(UnsupportedHost, match="too old") as refused:
+        rewritten.rewrite(facts, {})
+    assert "memory" in refused.value.evidence
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "text"),
+    [
+        ("config.toml.tmpl", "1.7.23", "version = 2\n[plugins]\n"),
+        ("config-v3.toml.tmpl", "2.0.5", "version = 3\n"),
+        ("config.toml.tmpl", "2.0.5", "version = 2\n"),
+    ],
+    ids=["1.7", "2.0 with its own", "2.0 with the old one, which forces version 2"],
+)
+def test_a_whole_template_is_refused_with_the_words_to_type(name: str, version: str, text: str) -> None:
+    with pytest.raises(UnsupportedHost) as refused:
+        rewritten.rewrite(engine_facts("k3s", version), {f"{TEMPLATES}/{name}": text})
+    assert f"{TEMPLATES}/{name} is a whole template" in refused.value.problem
+    assert '{{ template "base" . }}' in refused.value.remedy
+
+
+def test_a_flag_in_the_unit_has_the_last_word() -> None:
+    flags = ("server", "--default-runtime", "crun")
+    with pytest.raises(UnsupportedHost, match="beats every file"):
+        rewritten.rewrite(engine_facts("k3s", "2.0.5", carrier_flags=flags), {})
+
+
+@pytest.mark.parametrize(
+    "want",
+    [RuntimeSpec(handler="gpu"), RuntimeSpec(path="/opt/gpu/runtime")],
+    ids=["another handler", "another program"],
+)
+def test_k3s_names_its_handler_itself(want: RuntimeSpec) -> None:
+    with pytest.raises(UnsupportedHost, match="names its handler nvidia itself"):
+        rewritten.rewrite(engine_facts("k3s", "2.0.5"), {}, want)
+
+
+@pytest.mark.parametrize(
+    ("name", "unit"),
+    [
+        ("k3s", "k3s.service"),
+        ("k3s", "k3s-agent.service"),
+        ("rke2", "rke2-server.service"),
+        ("rke2", "rke2-agent.service"),
+    ],
+)
+def test_its_own_unit_is_restarted_and_its_containerd_asked(name: str, unit: str) -> None:
+    facts = replace(engine_facts(name, "2.0.5", carrier="1.33.5"), unit=unit)
+    (step,), _ = runtime_steps(rewritten.host_of(facts, {}), Spec())
+    _, put, restart, verify = step.actions
+    assert step.title == (
+        f"/etc/rancher/{name}/config.yaml.d/99-gpunode.yaml: default-runtime runc → nvidia; restart, pods keep running"
+    )
+    assert isinstance(put, PutFile)
+    assert isinstance(restart, Run)
+    assert restart.says == f"systemctl restart {unit}"
+    assert isinstance(verify, Run)
+    assert verify.argv[3:7] == (name, "/run/k3s/containerd/containerd.sock", "nvidia", unit)
+
+
+def test_the_program_is_looked_for_before_it_becomes_the_default() -> None:
+    assert rewritten.rewrite(engine_facts("k3s", "2.0.5"), {}).binaries == ("nvidia-container-runtime",)
+    assert rewritten.rewrite(engine_facts("k3s", "2.0.5"), {MAIN: "default-runtime: nvidia\n"}).binaries == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "previous", "left"),
+    [
+        ("default-runtime: nvidia\n", None, ""),
+        ("a: 1\ndefault-runtime: nvidia # ours\nb: 2\n", None, "a: 1\nb: 2\n"),
+        ("default-runtime: nvidia # ours\n", "crun", "default-runtime: crun # ours\n"),
+        ("default-runtime: runc\n", "crun", "default-runtime: runc\n"),
+        ("a: 1\r\ndefault-runtime: nvidia\r\n", None, "a: 1\r\n"),
+    ],
+    ids=["all of it", "other keys stay", "the default before", "a default chosen since stays", "DOS line ends"],
+)
+def test_removed(text: str, previous: str | None, left: str) -> None:
+    assert removed(text, "nvidia", previous) == left
+
+
+@pytest.mark.parametrize(
+    ("before", "left"),
+    [("", ""), ("default-runtime: crun\n", "# Written by gpunode\ndefault-runtime: crun\n")],
+    ids=["gpunode's file goes, comment and all", "an older default comes back"],
+)
+def test_undo_takes_out_what_gpunode_put_in(before: str, left: str) -> None:
+    now = "# Written by gpunode\ndefault-runtime: nvidia\n"
+    assert K3s().without(OURS, now, Removal("nvidia", "runc", before)) == left
