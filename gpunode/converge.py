@@ -13,7 +13,6 @@ from gpunode.apply.execute import execute
 from gpunode.apply.journal import Journal
 from gpunode.apply.lock import Alive, HostLock, Owner
 from gpunode.apply.reboot import ask_for_reboot, reboot_and_wait
-from gpunode.apply.resume import resume_step
 from gpunode.catalog.load import Catalog
 from gpunode.errors import ExitCode
 from gpunode.facts.collect import collect
@@ -22,8 +21,9 @@ from gpunode.model.plan import Plan
 from gpunode.model.report import Event, EventKind, RunReport, StepResult, StepStatus
 from gpunode.model.spec import RebootPolicy, Spec
 from gpunode.planner.drift import same_plan
-from gpunode.planner.modules import boot_fault
+from gpunode.planner.kernel.modules import boot_fault
 from gpunode.planner.plan import make_plan
+from gpunode.planner.resume import resume_step
 from gpunode.transport.base import Transport
 
 PASSES = 3

@@ -8,7 +8,6 @@ import pytest
 
 from gpunode.apply.before import before_values
 from gpunode.apply.lock import HostLock, Owner
-from gpunode.apply.resume import exec_line, resume_step
 from gpunode.converge import Convergence
 from gpunode.errors import Drift, ExitCode, HostLocked
 from gpunode.model.facts import (
@@ -24,6 +23,7 @@ from gpunode.model.facts import (
 from gpunode.model.plan import Plan, PutFile, Run, Step
 from gpunode.model.spec import RebootPolicy, Spec
 from gpunode.planner.drift import same_plan
+from gpunode.planner.resume import exec_line, resume_step
 from gpunode.transport.base import Completed
 from tests.apply.machine import Machine
 

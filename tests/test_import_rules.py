@@ -124,3 +124,34 @@ def test_only_facts_collect_and_apply_run_something_on_a_host() -> None:
         and node.func.value.id in ("transport", "subprocess")
     ]
     assert not wrong
+
+
+MOST_NAMES = 14  # at a room's top level: what a reader takes in at one look
+ROOMS_OF_ROOMS = ("planner", "engines", "apply", "cli")
+
+
+@pytest.mark.parametrize("name", ROOMS_OF_ROOMS)
+def test_a_room_is_taken_in_at_one_look(name: str) -> None:
+    names = [path.name for path in (PRODUCT / name).iterdir() if path.name != "__pycache__"]
+    assert len(names) <= MOST_NAMES, sorted(names)
+
+
+@pytest.mark.parametrize("name", ROOMS_OF_ROOMS)
+def test_no_room_inside_a_room_imports_in_a_circle(name: str) -> None:
+    arrows = inner_arrows(name)
+    while leaves := {here for here in arrows if not arrows[here] & set(arrows)}:
+        arrows = {here: there for here, there in arrows.items() if here not in leaves}
+    assert not arrows, f"gpunode/{name}: a circle among {', '.join(sorted(arrows))}"
+
+
+def inner_arrows(name: str) -> dict[str, set[str]]:
+    """What each file or folder right inside a room imports of the others there."""
+    arrows: dict[str, set[str]] = {}
+    for path, tree in sources():
+        if not path.startswith(f"{name}/") or path == f"{name}/__init__.py":
+            continue
+        here = path.split("/")[1].removesuffix(".py")
+        prefix = f"gpunode.{name}."
+        there = {other.removeprefix(prefix).split(".")[0] for other, _ in imported(tree) if other.startswith(prefix)}
+        arrows.setdefault(here, set()).update(there - {here})
+    return arrows

@@ -123,7 +123,7 @@ def way_back(host: Host, run: str | None, packages: bool) -> Callable[[HostFacts
     """Facts -> the plan, with the journal read anew each time."""
     from gpunode.apply.undo import read_past
     from gpunode.catalog.load import load_catalog
-    from gpunode.planner.undo import undo_plan
+    from gpunode.planner.undo.plan import undo_plan
 
     def decide(facts: HostFacts) -> Plan:
         past = read_past(host.transport, run=run, packages=packages)

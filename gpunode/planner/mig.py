@@ -11,8 +11,8 @@ from gpunode.errors import UnsupportedHost
 from gpunode.model.facts import PciDevice, SmiGpu
 from gpunode.model.plan import Action, Kept, PutFile, Run, Step
 from gpunode.model.spec import MigLayout
+from gpunode.planner.driver.reload import users
 from gpunode.planner.site import Site, own_gpus
-from gpunode.planner.swap import users
 
 LAYOUT = "/etc/gpunode/mig.conf"
 SCRIPT = "/etc/gpunode/mig.sh"

@@ -10,27 +10,27 @@ from gpunode.errors import UnsupportedHost
 from gpunode.model.facts import HostFacts
 from gpunode.model.plan import Kept, Plan, Step
 from gpunode.model.spec import PARTS, Spec
-from gpunode.planner.before import before_step, repair_step
-from gpunode.planner.cdi import cdi_outcomes
-from gpunode.planner.components import components_step
-from gpunode.planner.cuda import cuda_outcomes
-from gpunode.planner.driver import DriverChoice
-from gpunode.planner.explain import explanation
-from gpunode.planner.install import driver_choice, fabric_step, hold_step, install_step
-from gpunode.planner.kernel import headers_step, load_step, reboot_reason, rivals_step
-from gpunode.planner.lists import lists_step
+from gpunode.planner.driver.explain import explanation
+from gpunode.planner.driver.reload import refuse_in_use, swap_step, will_swap
+from gpunode.planner.driver.select import DriverChoice
+from gpunode.planner.driver.services import char_links_step, coherent_step, services_step
+from gpunode.planner.engines.cdi import cdi_outcomes
+from gpunode.planner.engines.steps import runtime_steps
+from gpunode.planner.install.cuda import cuda_outcomes
+from gpunode.planner.install.driver import driver_choice, fabric_step, hold_step, install_step
+from gpunode.planner.install.prerequisites import before_step, repair_step
+from gpunode.planner.install.remove_driver import parts_beside, reboot_after, replaced_step, uninstall_outcomes
+from gpunode.planner.install.toolkit import config_outcome, toolkit_steps
+from gpunode.planner.kernel.modules import build_step
+from gpunode.planner.kernel.secureboot import console_words, enrol_step
+from gpunode.planner.kernel.setup import headers_step, load_step, reboot_reason, rivals_step
+from gpunode.planner.kernel.signed_modules import modules_step
 from gpunode.planner.mig import mig_outcome, reset_reason
-from gpunode.planner.modules import build_step
-from gpunode.planner.repository import Source, claims, driver_source, tools_step
-from gpunode.planner.runtime import runtime_steps
-from gpunode.planner.secureboot import console_words, enrol_step
-from gpunode.planner.services import char_links_step, coherent_step, services_step
-from gpunode.planner.signed import modules_step
+from gpunode.planner.repos.apt_components import components_step
+from gpunode.planner.repos.cleanup import lists_step
+from gpunode.planner.repos.repository import Source, claims, driver_source, tools_step
 from gpunode.planner.site import Site, own_gpus, survey
 from gpunode.planner.summary import driver_lines, host_line
-from gpunode.planner.swap import refuse_in_use, swap_step, will_swap
-from gpunode.planner.toolkit import config_outcome, toolkit_steps
-from gpunode.planner.uninstall import parts_beside, reboot_after, replaced_step, uninstall_outcomes
 
 Outcome = Step | Kept
 

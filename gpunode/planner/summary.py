@@ -6,7 +6,7 @@ from collections import Counter
 
 from gpunode.catalog.load import Catalog
 from gpunode.model.facts import HostFacts, RuntimeFacts
-from gpunode.planner.driver import DriverChoice
+from gpunode.planner.driver.select import DriverChoice
 
 
 def host_line(host: HostFacts, catalog: Catalog) -> str:

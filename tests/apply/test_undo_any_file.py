@@ -12,7 +12,7 @@ from gpunode.apply.undo import read_past
 from gpunode.catalog.load import load_catalog
 from gpunode.model.plan import Action, PutFile
 from gpunode.model.report import StepStatus
-from gpunode.planner.undo import undo_plan
+from gpunode.planner.undo.plan import undo_plan
 from tests.apply.machine import Machine
 from tests.apply.test_undo import HOST, carry_out, setup
 from tests.editing.test_toml_text_property import documents

@@ -11,7 +11,7 @@ from gpunode.engines.containerd.engine import Containerd
 from gpunode.errors import ConfigFileError, UnsupportedHost, UsageError
 from gpunode.model.plan import PutFile, Run
 from gpunode.model.spec import RuntimeSpec, Spec
-from gpunode.planner.runtime import runtime_steps
+from gpunode.planner.engines.steps import runtime_steps
 from tests.engines.hosts import engine_facts, host_with
 from tests.engines.test_containerd import DROP_IN, PATH, V2, V3, rewrite
 

@@ -12,7 +12,7 @@ from gpunode.engines.crio import Crio, effective
 from gpunode.errors import ConfigFileError
 from gpunode.model.plan import PutFile, Run
 from gpunode.model.spec import Spec
-from gpunode.planner.runtime import runtime_steps
+from gpunode.planner.engines.steps import runtime_steps
 from tests.engines import rewritten, trees
 from tests.engines.hosts import engine_facts, file_facts
 

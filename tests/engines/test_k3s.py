@@ -12,7 +12,7 @@ from gpunode.engines.kubernetes.k3s import K3s, default_runtime, removed
 from gpunode.errors import ConfigFileError, UnsupportedHost
 from gpunode.model.plan import PutFile, Run
 from gpunode.model.spec import RuntimeSpec, Spec
-from gpunode.planner.runtime import runtime_steps
+from gpunode.planner.engines.steps import runtime_steps
 from tests.engines import rewritten, trees
 from tests.engines.hosts import engine_facts
 

@@ -17,7 +17,7 @@ from gpunode.errors import ConfigFileError
 from gpunode.model.facts import FileFacts
 from gpunode.model.plan import Kept, Run
 from gpunode.model.spec import RuntimeSpec, Spec
-from gpunode.planner.runtime import runtime_steps
+from gpunode.planner.engines.steps import runtime_steps
 from tests.engines import trees
 from tests.engines.hosts import engine_facts, host_with
 

@@ -28,15 +28,15 @@ from gpunode.model.facts import FileFacts, HostFacts
 from gpunode.model.past import ABSENT, PastFile
 from gpunode.model.report import Finding
 from gpunode.model.spec import Spec
+from gpunode.planner.engines.daemon import by_hand
 from gpunode.planner.plan import make_plan
-from gpunode.planner.reach import by_hand
-from gpunode.planner.undofiles import words_to_type
+from gpunode.planner.undo.files import words_to_type
 from gpunode.render.check_text import over_ssh
 from gpunode.transport.ssh_config import Hop
 from gpunode.transport.ssh_errors import cannot_connect, not_ssh
 from tests.checks.hosts import READY
 from tests.checks.test_checks import FAULTS, WANT
-from tests.planner.test_undo import docker_host, docker_past, past_file, plan, sha
+from tests.planner.undo.test_plan import docker_host, docker_past, past_file, plan, sha
 
 # One of each kind that a shell would read: words, substitutions, both quotes, an end of line, a comment, a redirection.
 EVIL = "x y$(touch pwned)`touch pwned`'\"\n; touch pwned #>pwned&"

@@ -10,7 +10,7 @@ import pytest
 
 from gpunode.facts.collect import assemble
 from gpunode.model.facts import HostFacts
-from gpunode.planner.rootless import named
+from gpunode.planner.engines.rootless import named
 from gpunode.render.detect_text import detect_text
 from tests.facts.hosts import ROOTS, in_namespaces, make_root, run_probe
 from tests.facts.test_probe import shell

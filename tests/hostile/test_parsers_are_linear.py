@@ -42,7 +42,7 @@ from gpunode.foreign import read_json, read_toml, read_yaml
 from gpunode.model.facts import KernelTree
 from gpunode.model.spec import RuntimeSpec, ToolkitConfig
 from gpunode.packages.openpgp import primary_fingerprints
-from gpunode.planner.present import upstream
+from gpunode.planner.driver.installed import upstream
 from gpunode.specfile import parse_spec
 from tests.engines.hosts import engine_facts, host_with
 from tests.hostile.linear import assert_linear

@@ -14,9 +14,9 @@ from gpunode.model.facts import FileFacts
 from gpunode.model.plan import Plan, PutFile
 from gpunode.model.spec import Spec
 from gpunode.packages.entries import read_entry
-from gpunode.planner.claims import Claim
-from gpunode.planner.lists import MARK
 from gpunode.planner.plan import make_plan
+from gpunode.planner.repos.claims import Claim
+from gpunode.planner.repos.cleanup import MARK
 from tests.hostile.openpgp import Key, armored
 from tests.planner.builders import T4, host, packages
 

@@ -1,0 +1,1 @@
+"""The right driver for every GPU of a host: which branch, flavour and source, and why."""

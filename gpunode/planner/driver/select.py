@@ -1,0 +1,230 @@
+"""Which driver this set of cards gets: branch and flavour, with the reasons a person can check."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gpunode.catalog.gpus import Architecture, Card
+from gpunode.catalog.load import Branch, Catalog
+from gpunode.errors import UnsupportedHost
+from gpunode.model.spec import DriverRequest, Flavour
+from gpunode.planner.driver.available import BOTH, Offer, everything
+
+
+@dataclass(frozen=True)
+class DriverChoice:
+    branch: int
+    version: str | None  # exact version asked for; None: the newest point release of the branch
+    flavour: str  # "open" | "proprietary"
+    why: tuple[str, ...]
+    alternatives: tuple[str, ...] = ()  # "580 LTS, until 2028-06, with --driver 580"
+    expires: str | None = None  # month in which the branch's support ends
+    source: str = "cuda"  # "cuda" | "distro" | "local"
+    packages: tuple[str, ...] = ()  # what is installed, most telling first
+    kept: bool = False  # it is on the host already and stays
+    rejected: tuple[str, ...] = ()  # "610 (new feature branch): without support since 2026-08"
+    signed: bool = False  # its modules come built and signed: no headers, no DKMS, nothing to enrol
+    rolling: bool = False  # the source carries one version only, whichever that is
+    foreign: str | None = None  # somebody else's driver: how we know, and what to do to hand it over
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What all cards of the box can share."""
+
+    flavours: frozenset[str]
+    first: int
+    last: int | None  # None: no end in sight
+
+    def drive(self, branch: int) -> bool:
+        return self.first <= branch and (self.last is None or branch <= self.last)
+
+
+def choose_driver(
+    request: DriverRequest, flavour: Flavour, cards: Sequence[Card], catalog: Catalog, offer: Offer | None = None
+) -> DriverChoice:
+    """The driver for one box, from what the package source offers (None: all that the catalog knows).
+
+    Raises UnsupportedHost when no driver serves all cards, or the request does not fit them.
+    """
+    offer = offer or everything(catalog)
+    bounds = shared_bounds(cards, catalog, request.branch)
+    branch = _asked(request, bounds, cards, catalog, offer) or _auto(flavour, bounds, catalog, offer)
+    chosen = _flavour(flavour, branch, bounds, cards, catalog, offer)
+    return DriverChoice(
+        branch=branch.number,
+        version=request.exact,
+        flavour=chosen,
+        why=(f"{describe(cards, catalog)}; {support(branch)}",),
+        alternatives=_alternatives(branch, bounds, catalog, offer) if request.kind == "auto" else (),
+        expires=branch.end,
+        rolling=offer.rolling,
+    )
+
+
+def shared_bounds(cards: Sequence[Card], catalog: Catalog, asked: int | None = None) -> Bounds:
+    """Flavours and branches that drive every card at once; raises UnsupportedHost when there are none.
+
+    `asked`: the branch that a person named, or that is installed; an architecture whose branch ended is then welcome.
+    """
+    for card in cards:
+        _refuse_old(card, catalog, asked)
+    only = {catalog.flavour(card): card for card in cards}
+    if "open" in only and "proprietary" in only:
+        new, old = only["open"], only["proprietary"]
+        raise UnsupportedHost(
+            f"{old.name} and {new.name} cannot share one driver",
+            evidence=f"{new.name} runs with open kernel modules only, {old.name} with proprietary ones only; "
+            "a kernel loads one nvidia module",
+            remedy="put the cards in different machines, or give one of them to a virtual machine with vfio-pci",
+        )
+    flavours = BOTH - ({"proprietary"} if "open" in only else set()) - ({"open"} if "proprietary" in only else set())
+    ends = [end for end in map(catalog.last_branch, cards) if end is not None]
+    return Bounds(flavours, max(map(catalog.first_branch, cards), default=0), min(ends, default=None))
+
+
+def _refuse_old(card: Card, catalog: Catalog, asked: int | None) -> None:
+    architecture: Architecture = catalog.architecture(card.architecture)
+    last = catalog.last_branch(card)
+    if architecture.refused is None or (asked is not None and asked == architecture.opt_in and asked <= (last or 999)):
+        return
+    willing = architecture.opt_in is not None and architecture.opt_in <= (last or 999)
+    raise UnsupportedHost(
+        f"{card.name} ({architecture.title}) is too old: {architecture.refused}",
+        evidence=f"its last driver branch is {last}; catalog/architectures.yaml",
+        remedy=f"take the card out, or ask for its ended branch all the same with --driver {architecture.opt_in}"
+        if willing
+        else "take the card out, or install that driver by hand and use gpunode setup --only toolkit,runtime",
+    )
+
+
+def describe(cards: Sequence[Card], catalog: Catalog) -> str:
+    """ "8 × Hopper run either flavour" """
+    counts = Counter((catalog.architecture(c.architecture).title, catalog.flavour(c)) for c in cards)
+    words = {"open": "open modules only", "proprietary": "proprietary modules only", "either": "either flavour"}
+    said = [f"{n} × {title} run{'' if n > 1 else 's'} {words[only]}" for (title, only), n in counts.items()]
+    return ", ".join(said) or "no card decides"
+
+
+def support(branch: Branch) -> str:
+    if branch.status == "supported":
+        until = f" until {branch.end}" if branch.end else ", its end is not known"
+        return f"{branch.number} is {'the' if branch.kind in ('production', 'lts') else 'a'} {branch.title}{until}"
+    ended = f" since {branch.end}" if branch.end else ""
+    article = "an" if branch.title.startswith("LTS") else "a"
+    return f"{branch.number} is {article} {branch.title} without support{ended}"
+
+
+def _asked(
+    request: DriverRequest, bounds: Bounds, cards: Sequence[Card], catalog: Catalog, offer: Offer
+) -> Branch | None:
+    """The branch that the request names, proven to be offered and to fit; None for auto."""
+    number = request.branch
+    if number is None:
+        return None
+    if offer.rolling:
+        raise UnsupportedHost(
+            f"driver branch {number} cannot be asked for on this host",
+            evidence=f"{offer.name} carries its newest driver only",
+            remedy="use --driver auto",
+        )
+    branch = catalog.branch(number)
+    if branch is None or number not in offer:
+        raise UnsupportedHost(
+            f"driver branch {number} is not offered for this host",
+            evidence=f"{offer.name} carries {offer.words}",
+            remedy="choose one of those with --driver, or --driver auto",
+        )
+    if not bounds.drive(number):
+        over = bounds.last is not None and number > bounds.last
+        limit = f"up to branch {bounds.last}" if over else f"from branch {bounds.first} on"
+        raise UnsupportedHost(
+            f"driver branch {number} does not drive all cards of this host",
+            evidence=f"{describe(cards, catalog)}, {limit}",
+            remedy="--driver auto chooses one that does",
+        )
+    return branch
+
+
+def _auto(flavour: Flavour, bounds: Bounds, catalog: Catalog, offer: Offer) -> Branch:
+    """The default where it is offered; else the best that fits: production, then LTS, then what is supported at all."""
+    fitting = [
+        b
+        for b in catalog.branches
+        if b.number in offer and bounds.drive(b.number) and b.kind != "legacy" and flavours_of(b, bounds, offer)
+    ]
+    preferred = catalog.default("current" if bounds.last is None else "legacy").branch
+    if not fitting:
+        raise _nothing_fits(bounds, catalog, offer)
+    wanted = [b for b in fitting if flavour is Flavour.AUTO or flavour.value in flavours_of(b, bounds, offer)]
+    rank = {"production": 2, "lts": 1}
+    return max(
+        wanted or fitting,
+        key=lambda b: (b.number == preferred, b.status == "supported", rank.get(b.kind, 0), b.number),
+    )
+
+
+def _nothing_fits(bounds: Bounds, catalog: Catalog, offer: Offer) -> UnsupportedHost:
+    needs = f"{bounds.first}" + (f" to {bounds.last}" if bounds.last else " or newer")
+    kinds = " and ".join(sorted(set().union(*offer.flavours.values()))) or "no"
+    wanted = " or ".join(sorted(bounds.flavours))
+    legacy = [b.number for b in catalog.branches if bounds.drive(b.number) and flavours_of(b, bounds, offer)]
+    by_hand = f"install {'branch ' + str(bounds.last) if bounds.last else 'a newer driver'} by hand"
+    remedy = f"use a system whose source has one, or {by_hand} and run gpunode setup --only toolkit,runtime"
+    if legacy:
+        remedy = f"--driver {max(legacy)} takes the ended branch all the same; a newer release of the system has more"
+    return UnsupportedHost(
+        "this package source has no current driver for the cards of this host",
+        evidence=f"{offer.name} carries {offer.words} with {kinds} modules; the cards need {needs} with {wanted} ones",
+        remedy=remedy,
+    )
+
+
+def flavours_of(branch: Branch, bounds: Bounds, offer: Offer) -> frozenset[str]:
+    """What the cards, NVIDIA and the package source agree on."""
+    gone = ({"proprietary"} if branch.open_only else set()) | (set() if branch.open else {"open"})
+    return bounds.flavours & offer.flavours.get(branch.number, frozenset()) - gone
+
+
+def _flavour(
+    want: Flavour, branch: Branch, bounds: Bounds, cards: Sequence[Card], catalog: Catalog, offer: Offer
+) -> str:
+    flavours = flavours_of(branch, bounds, offer)
+    if want is Flavour.AUTO and flavours:
+        return "open" if "open" in flavours else "proprietary"
+    if want.value in flavours:
+        return want.value
+    fitting = [b for b in catalog.branches if bounds.drive(b.number) and flavours_of(b, bounds, offer)]
+    if not fitting:
+        raise _nothing_fits(bounds, catalog, offer)
+    wanted = "" if want is Flavour.AUTO else f" with {want.value} kernel modules"
+    raise UnsupportedHost(
+        f"branch {branch.number}{wanted} does not fit this host",
+        evidence="; ".join(_against(want, branch, bounds, cards, catalog, offer)),
+        remedy=f"use --flavour {min(flavours)}" if flavours else "--driver auto chooses a branch that fits",
+    )
+
+
+def _against(
+    want: Flavour, branch: Branch, bounds: Bounds, cards: Sequence[Card], catalog: Catalog, offer: Offer
+) -> list[str]:
+    """What speaks against this flavour: the cards, NVIDIA's packaging, the source; all three where any would do."""
+    carried = offer.flavours.get(branch.number, frozenset())
+    packaged = BOTH - ({"proprietary"} if branch.open_only else set()) - (set() if branch.open else {"open"})
+    said = (
+        (bounds.flavours, describe(cards, catalog)),
+        (packaged, f"branch {branch.number} is packaged with {' and '.join(sorted(packaged))} modules only"),
+        (carried, f"{offer.name} has it with {' and '.join(sorted(carried)) or 'no'} modules only"),
+    )
+    return [words for flavours, words in said if want.value not in flavours and flavours != BOTH]
+
+
+def _alternatives(chosen: Branch, bounds: Bounds, catalog: Catalog, offer: Offer) -> tuple[str, ...]:
+    return tuple(
+        f"{b.number} LTS, until {b.end}, with --driver {b.number}"
+        for b in catalog.branches
+        if b.kind == "lts" and b.status == "supported" and b.number != chosen.number and bounds.drive(b.number)
+        if b.number in offer and not offer.rolling
+    )

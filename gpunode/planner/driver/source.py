@@ -1,0 +1,187 @@
+"""Where the driver comes from on this host: one source, and what the other sources then must not bring."""
+
+from __future__ import annotations
+
+from gpunode import resources
+from gpunode.catalog.distros import Names, PackageSource
+from gpunode.errors import UnsupportedHost, UsageError
+from gpunode.model.facts import FileFacts, HostFacts
+from gpunode.model.plan import Action, PutFile, RemoveFile
+from gpunode.model.spec import DriverSource
+from gpunode.planner.driver.available import Offer, offer_of
+from gpunode.planner.driver.select import DriverChoice
+from gpunode.planner.kernel_packages import kernel_flavour
+from gpunode.planner.site import Site
+
+# Sorts after nvidia-driver-pinning's file: of several records for one package apt obeys the first (apt_preferences(5)).
+PREFERENCES = "/etc/apt/preferences.d"
+POLICY_FILE = f"{PREFERENCES}/zz-gpunode-driver.pref"
+PINNING = "nvidia-driver-pinning"
+# All of a driver and nothing of the container toolkit (nvidia-container-*, libnvidia-container*), as glob(7).
+DRIVER_NAMES = (
+    "nvidia-[!c]*",
+    "nvidia-c[!o]*",
+    "nvidia-com*",
+    "libnvidia-[!c]*",
+    "libnvidia-c[!o]*",
+    "libnvidia-com*",
+    "libcuda1",
+    "libcudadebugger1",
+    "libnvcuvid1",
+    "libnvoptix1",
+    "libnvsdm*",
+    "cuda-drivers*",
+    "firmware-nvidia-*",
+    "xserver-xorg-video-nvidia*",
+)
+CUDA_ORIGIN = "developer.download.nvidia.com"
+
+
+def chosen_source(site: Site) -> str:
+    """ "cuda" | "distro" | "local". Raises UnsupportedHost or UsageError when the one asked for is not there."""
+    want, distro = site.spec.driver_source, site.distro
+    if want is DriverSource.LOCAL:
+        if site.spec.mirror is None:
+            raise UsageError(
+                "--driver-source local needs the folder or URL of a signed repository",
+                evidence="packages without a signed index could be anybody's",
+                remedy="--mirror /srv/nvidia names a folder on the host, --mirror https://mirror/nvidia a server",
+            )
+        return "local"
+    if want is DriverSource.DISTRO:
+        if distro.archive is None:
+            raise UnsupportedHost(
+                f"{distro.name}'s own archive has no driver that gpunode installs",
+                evidence=f"catalog/distros.yaml names no packages for it ({distro.source})",
+                remedy="--driver-source cuda takes NVIDIA's repository",
+            )
+        return "distro"
+    if want is DriverSource.CUDA:
+        if distro.cuda is None:
+            raise UnsupportedHost(
+                f"NVIDIA has no repository for {distro.name}",
+                evidence=f"catalog/distros.yaml names no packages for it ({distro.source})",
+                remedy="--driver-source distro takes the distribution's own archive",
+            )
+        return "cuda"
+    return _automatic(site)
+
+
+def _automatic(site: Site) -> str:
+    """The distribution's signed modules under Secure Boot, its archive where NVIDIA has nothing, else NVIDIA's."""
+    distro = site.distro
+    lacking = distro.cuda is None or distro.cuda_url(site.host.os.machine) is None
+    if distro.archive and (lacking or (distro.archive.signed and site.host.security.secure_boot)):
+        return "distro"
+    if distro.archive and _only_there(site):
+        return "distro"
+    return "cuda"
+
+
+def _only_there(site: Site) -> bool:
+    """A branch was asked for that the distribution alone still packages (470)."""
+    branch, distro = site.spec.driver.branch, site.distro
+    if branch is None or distro.archive is None or distro.cuda is None:
+        return False
+    return distro.cuda.names(branch) is None and distro.archive.names(branch) is not None
+
+
+def why_source(site: Site, source: str) -> str | None:
+    """The reason for a source that nobody named; None for the usual one."""
+    if site.spec.driver_source is not DriverSource.AUTO or source != "distro":
+        return None
+    if site.distro.cuda is None or site.distro.cuda_url(site.host.os.machine) is None:
+        return f"NVIDIA has no repository for {site.distro.name} on {site.host.os.machine}"
+    if site.distro.archive and site.distro.archive.signed and site.host.security.secure_boot:
+        return f"Secure Boot is on, and {site.distro.name}'s own modules are signed"
+    return f"only {site.distro.name}'s own archive still has it"
+
+
+def offer(site: Site, source: str) -> Offer:
+    """What that source carries for this distribution."""
+    return offer_of(source_title(site, source), _packages_of(site, source), site.catalog)
+
+
+def source_title(site: Site, source: str) -> str:
+    if source == "local":
+        return f"the repository at {site.spec.mirror}"
+    return f"{site.distro.name}'s own archive" if source == "distro" else f"NVIDIA's repository for {site.distro.name}"
+
+
+def names_of(site: Site, source: str, branch: int) -> Names:
+    packages = _packages_of(site, source)
+    names = packages.names(branch) if packages else None
+    assert names is not None, "the branch was chosen from this offer"
+    return names
+
+
+def package_names(site: Site, choice: DriverChoice, source: str) -> tuple[str, ...]:
+    """What is installed, the most telling name first. Raises UnsupportedHost when NVSwitches lack their manager."""
+    names = names_of(site, source, choice.branch)
+    fabric = fabric_names(site, names)
+    if site.fabric in ("nvswitch", "nvlink5") and not fabric:
+        raise UnsupportedHost(
+            f"{source_title(site, source)} has no fabric manager, which the NVSwitches here need",
+            evidence="without it CUDA fails with error 802 (system not yet initialized)",
+            remedy="--driver-source cuda takes NVIDIA's repository",
+        )
+    flavour = kernel_flavour(site.host, site.distro.manager)
+    return tuple(n.format(branch=choice.branch, flavour=flavour) for n in (*names.of(choice.flavour), *fabric))
+
+
+def fabric_names(site: Site, names: Names) -> tuple[str, ...]:
+    """What the fabric of this machine needs beside the driver; () for cards that stand alone."""
+    by_fabric = {"nvswitch": names.fabric, "nvlink5": names.fabric and names.fabric + names.nvlink5, "imex": names.imex}
+    return by_fabric.get(site.fabric or "", ())
+
+
+def policy(site: Site, choice: DriverChoice) -> tuple[Action, ...]:
+    """apt's preferences that keep the driver to its one source; rpm repositories carry a priority instead."""
+    if site.distro.manager != "apt":
+        return ()
+    stale = tuple(RemoveFile(f.path, expect_sha256=f.sha256) for f in old_pins(site.host, pin_package(site, choice)))
+    text = policy_text(site, choice)
+    before = next((f for f in site.host.packages.sources if f.path == POLICY_FILE), site.host.file(POLICY_FILE))
+    if before.text == text:
+        return stale
+    return (
+        *stale,
+        PutFile(POLICY_FILE, text, expect_sha256=before.sha256, any_before=True),
+    )
+
+
+def pin_package(site: Site, choice: DriverChoice) -> str | None:
+    """The package of NVIDIA's repository that pins this branch or version; None where something else chooses."""
+    if choice.source != "cuda" or names_of(site, choice.source, choice.branch).select != "pinning":
+        return None
+    return f"{PINNING}-{choice.version or choice.branch}"
+
+
+def old_pins(host: HostFacts, keep: str | None) -> tuple[FileFacts, ...]:
+    """Preferences of other pinning packages. They are conffiles, so apt leaves them behind when it removes a package,
+    and two pins of one priority would let the higher version win for ever."""
+    stays = () if keep is None else (f"{PREFERENCES}/{keep}", f"{PREFERENCES}/{keep}.pref")
+    return tuple(
+        f for f in host.packages.sources if f.path.startswith(f"{PREFERENCES}/{PINNING}-") and f.path not in stays
+    )
+
+
+def policy_text(site: Site, choice: DriverChoice) -> str:
+    """A local repository is pinned by version too, since no pinning package need be in it."""
+    local = choice.source == "local"
+    origin = CUDA_ORIGIN
+    if site.spec.mirror and choice.source != "distro":
+        origin = "" if site.spec.mirror.startswith("file:") else site.spec.mirror.split("/")[2]
+    return resources.render(
+        "repo/driver.pref.j2",
+        title=source_title(site, choice.source),
+        names=" ".join(DRIVER_NAMES),
+        origin=origin,
+        version=(choice.version or str(choice.branch)) if local else "",
+        # 990 beats every archive (500) and yields to what an admin pins above it; -1 is never installed.
+        priority=-1 if choice.source == "distro" else 990,
+    )
+
+
+def _packages_of(site: Site, source: str) -> PackageSource | None:
+    return site.distro.packages(source)

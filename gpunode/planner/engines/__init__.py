@@ -1,0 +1,1 @@
+"""The steps that make container engines use the NVIDIA runtime."""

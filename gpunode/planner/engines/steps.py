@@ -1,0 +1,228 @@
+"""Container engines: which get the nvidia runtime, and the steps that make their running daemons use it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from gpunode.advice import named as quoted
+from gpunode.editing.diff import unified
+from gpunode.engines.base import Edit, Rewrite, Runtime
+from gpunode.engines.daemon.commands import is_there
+from gpunode.engines.registry import engine
+from gpunode.errors import UnsupportedHost
+from gpunode.model.facts import HostFacts, RuntimeFacts
+from gpunode.model.plan import Action, Kept, PutFile, Step
+from gpunode.model.spec import RuntimeSpec, Spec
+from gpunode.planner.engines import daemon
+from gpunode.planner.engines.rootless import named, restart_words
+
+Outcome = Step | Kept
+
+
+def runtime_steps(host: HostFacts, spec: Spec) -> tuple[tuple[Step, ...], tuple[Kept, ...]]:
+    """What each chosen engine needs, and what is right already.
+
+    Raises UnsupportedHost for an engine that was named and is not there, ConfigFileError for a file that cannot be
+    edited safely.
+    """
+    found = _chosen(host, spec)
+    if not found and spec.runtimes is None:
+        return (), (Kept("runtime", "no container engine was found"),)
+    outcomes = _outcomes(host, spec, found)
+    return tuple(o for o in outcomes if isinstance(o, Step)), tuple(o for o in outcomes if isinstance(o, Kept))
+
+
+def _chosen(host: HostFacts, spec: Spec) -> tuple[RuntimeFacts, ...]:
+    if spec.runtimes is None:
+        return host.runtimes
+    there = ", ".join(r.label for r in host.runtimes) or "none"
+    found: list[RuntimeFacts] = []
+    for name in spec.runtimes:
+        # One host may run several containerds, each with its own config and socket.
+        meant = named(host, name)
+        if not meant:
+            raise UnsupportedHost(
+                f"{name} is not {'running' if '@' in name else 'installed'} on {host.target}",
+                evidence=f"container engines found: {there}",
+                remedy=f"{_first(name)}, or name one that is there with --runtime, or --runtime auto",
+            )
+        found += meant
+    return tuple(found)
+
+
+def _first(name: str) -> str:
+    kind, _, user = name.partition("@")
+    if kind == "docker" and user:
+        seen = "since a docker without root is seen while it runs"
+        return f"let {quoted(user)} start it (systemctl --user start docker), {seen}"
+    return f"install {quoted(name)}"
+
+
+def _outcomes(host: HostFacts, spec: Spec, found: Sequence[RuntimeFacts]) -> list[Outcome]:
+    """One for each engine. An engine without CDI is left alone, unless it was named or no other one has it."""
+    outcomes: list[Outcome] = []
+    refused: list[UnsupportedHost] = []
+    for facts in found:
+        try:
+            outcomes.append(_outcome(host, spec, facts))
+        except UnsupportedHost as error:
+            if spec.runtimes is not None or not _only_cdi(host, spec, facts):
+                raise
+            refused.append(error)
+            outcomes.append(Kept(f"{facts.label}.default", f"{error.problem}, so --cdi leaves it as it is"))
+    if refused and len(refused) == sum(engine(f.name).idle(host, f) is None for f in found):
+        raise refused[0]
+    return outcomes
+
+
+def _only_cdi(host: HostFacts, spec: Spec, facts: RuntimeFacts) -> bool:
+    """Whether a refused engine would be configured if CDI were not asked for."""
+    if not spec.runtime.cdi:
+        return False
+    try:
+        _outcome(host, replace(spec, runtime=replace(spec.runtime, cdi=False)), facts)
+    except UnsupportedHost:
+        return False
+    return True
+
+
+def _outcome(host: HostFacts, spec: Spec, facts: RuntimeFacts) -> Outcome:
+    runtime, want, step_id = engine(facts.name), spec.runtime, f"{facts.label}.default"
+    reason = runtime.idle(host, facts) if spec.runtimes is None else None
+    if reason is not None:
+        return Kept(step_id, reason)
+    rewrite = runtime.rewrite(host, facts, want)
+    if not rewrite.edits:
+        return Kept(step_id, "; ".join(rewrite.notes))
+    runs = daemon.runs(host, facts)
+    if not rewrite.changed and not runs:
+        return Kept(step_id, f"{rewrite.main.path} is right; {_silent(facts)}")
+    if not rewrite.changed and _in_force(facts, want):
+        return Kept(step_id, _right(facts, want), restart_words(facts))
+    restart = _needs_restart(facts, rewrite, want) and _may_restart(facts, spec)
+    if not rewrite.changed and not daemon.reachable(host, facts, restart=restart):
+        words = _words(host, facts)
+        return Kept(step_id, f"{rewrite.main.path} is right, but the running {facts.name} {_runs_with(facts)}", words)
+    if not rewrite.changed and _default_in_force(facts, want) and not restart:
+        return Kept(step_id, f"{rewrite.main.path} has CDI on; {_not_now(facts)}")
+    return _step(host, spec, facts, rewrite, runs=runs)
+
+
+def _step(host: HostFacts, spec: Spec, facts: RuntimeFacts, rewrite: Rewrite, *, runs: bool) -> Step:
+    runtime = engine(facts.name)
+    failed = daemon.has_failed(host, facts)
+    restart = failed or (_needs_restart(facts, rewrite, spec.runtime) and _may_restart(facts, spec))
+    reached = failed or (runs and daemon.reachable(host, facts, restart=restart))
+    edits = [edit for edit in rewrite.edits if edit.changed]
+    # A running daemon would give the new runtime to each new container, there or not.
+    actions: tuple[Action, ...] = tuple(map(is_there, rewrite.binaries)) if reached and edits else ()
+    actions += tuple(_put(host, facts, edit, runtime) for edit in edits)
+    undo: tuple[Action, ...] = ()
+    if reached:
+        actions += (*runtime.apply(facts, restart=restart), runtime.verify(facts, spec.runtime))
+        # With its old file back, an engine that was down before is down again.
+        undo = () if failed else runtime.undo(facts, rewrite, restart=restart)
+    how = _how(host, facts, runtime, restart=restart, runs=runs or failed, reached=reached)
+    what = ", ".join(rewrite.added) or f"is right, but the running daemon {_runs_with(facts)}"
+    return Step(
+        f"{facts.label}.default",
+        f"{' and '.join(edit.path for edit in edits) or rewrite.main.path}: {what}; {how}",
+        _why(facts, spec, rewrite, restart=restart, runs=runs),
+        actions,
+        undo,
+        "\n".join(unified(edit.path, edit.before, edit.after) for edit in edits),
+        by_hand=_words(host, facts) if runs and not reached else restart_words(facts),
+    )
+
+
+def _words(host: HostFacts, facts: RuntimeFacts) -> str:
+    return f"{daemon.by_hand(host, facts)}   then gpunode setup again, which asks it"
+
+
+def _how(host: HostFacts, facts: RuntimeFacts, runtime: Runtime, *, restart: bool, runs: bool, reached: bool) -> str:
+    if not runs:
+        return f"written only: {'in a chroot' if host.init == 'chroot' else _silent(facts)}"
+    if not reached:
+        return f"written only: nothing here restarts {facts.name}"
+    if daemon.has_failed(host, facts):
+        return f"start, since {facts.unit} has failed"
+    return "restart" if restart else runtime.title
+
+
+def _silent(facts: RuntimeFacts) -> str:
+    return f"{facts.label} did not answer on {facts.socket}" if facts.user else f"{facts.unit} is not running"
+
+
+def _put(host: HostFacts, facts: RuntimeFacts, edit: Edit, runtime: Runtime) -> PutFile:
+    return PutFile(
+        edit.path,
+        edit.after,
+        mode=edit.mode,
+        expect_sha256=host.file(edit.path).sha256 if edit.before is not None else None,
+        validate=runtime.validate(facts, edit.path),
+        owner=facts.owner,
+    )
+
+
+def _may_restart(facts: RuntimeFacts, spec: Spec) -> bool:
+    """A restart of dockerd ends its containers, unless live-restore is on. A user's own one is theirs to restart."""
+    return not facts.user and (
+        bool(facts.live_restore) or facts.containers_running == 0 or spec.allow_container_restart
+    )
+
+
+def _needs_restart(facts: RuntimeFacts, rewrite: Rewrite, want: RuntimeSpec) -> bool:
+    """A reload does not take it: the rewrite says so, or the file has CDI on and the running dockerd has not."""
+    late = facts.name == "docker" and want.cdi and facts.cdi is False
+    return rewrite.needs_restart or (late and not rewrite.changed)
+
+
+def _in_force(facts: RuntimeFacts, want: RuntimeSpec) -> bool:
+    return _default_in_force(facts, want) and not (want.cdi and facts.cdi is False)
+
+
+def _default_in_force(facts: RuntimeFacts, want: RuntimeSpec) -> bool:
+    return facts.effective_default == want.handler if want.default else want.handler in facts.handlers
+
+
+def _right(facts: RuntimeFacts, want: RuntimeSpec) -> str:
+    cdi = " and has CDI on" if want.cdi else ""
+    if want.default:
+        return f"{facts.name} runs with {want.handler} as its default runtime{cdi} ({facts.effective_source})"
+    return f"{facts.name} knows the runtime {want.handler}{cdi} ({facts.effective_source})"
+
+
+def _runs_with(facts: RuntimeFacts) -> str:
+    return f"still runs with {facts.effective_default}" if facts.effective_default else "does not say what it runs with"
+
+
+def _why(facts: RuntimeFacts, spec: Spec, rewrite: Rewrite, *, restart: bool, runs: bool) -> str:
+    reasons = [_offer(spec.runtime), *rewrite.notes]
+    if runs and rewrite.needs_restart and not restart:
+        reasons.append(_not_now(facts))
+    if facts.cri_error:
+        reasons.append(f"before this step its CRI did not answer: {facts.cri_error}")
+    return "; ".join(reasons)
+
+
+def _offer(want: RuntimeSpec) -> str:
+    """Who gets GPUs, and how they ask."""
+    if want.default:
+        return (
+            "every new container and pod gets its GPUs without naming a runtime; those that run keep the one they have"
+        )
+    if want.cdi:
+        return (
+            f"the default stays: GPUs go to containers that ask for a CDI device (nvidia.com/gpu=0), and to those that "
+            f"name the runtime {want.handler} (a RuntimeClass with that handler)"
+        )
+    return f"containers and pods that name the runtime {want.handler} get GPUs; the default stays"
+
+
+def _not_now(facts: RuntimeFacts) -> str:
+    if facts.user:
+        return f"as {facts.user}: systemctl --user restart docker"
+    running = facts.containers_running
+    count = "containers may run" if running is None else f"{running} containers run"
+    return f"{count} without live-restore, so {facts.name} is not restarted now (--allow-container-restart does it)"

@@ -1,0 +1,1 @@
+"""The steps that install and remove packages: driver, CUDA, container toolkit."""

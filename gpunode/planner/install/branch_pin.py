@@ -1,0 +1,61 @@
+"""What chooses a branch among those that the source carries, and how the choice is taken back when an install fails."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gpunode.model.plan import Run
+from gpunode.packages.base import Wanted
+from gpunode.packages.dnf import Dnf
+from gpunode.planner.driver.select import DriverChoice
+from gpunode.planner.driver.source import PINNING, names_of
+from gpunode.planner.site import Site
+
+MODULE = "nvidia-driver"
+NOT_FOUND = 100  # apt-get's code for it, among others
+WHICH = "apt-cache search nvidia-driver-pinning lists the versions there are; --driver {branch} takes the newest"
+WHATEVER = tuple(range(256))  # after a failure the rest of the way back matters more than one command of it
+
+
+def pin(site: Site, choice: DriverChoice) -> list[Run]:
+    """The commands that choose the branch, before anything of it is resolved."""
+    select, backend = names_of(site, choice.source, choice.branch).select, site.backend
+    if choice.source == "local":  # the policy names the version; nobody can tell what else such a folder holds
+        return []
+    if select == "pinning":
+        run = backend.install([Wanted(f"{PINNING}-{choice.version or choice.branch}")])
+        return [replace(run, remedies=((NOT_FOUND, WHICH.format(branch=choice.branch)),)) if choice.version else run]
+    if select == "module" and isinstance(backend, Dnf):
+        return list(backend.stream(MODULE, _stream(choice.branch, choice.flavour)))
+    if select == "versionlock":
+        # EL 10 and Fedora have no module streams: a lock on a version pattern chooses the branch (installation guide).
+        tools = [Wanted(name) for name in backend.hold_tools]
+        lock = backend.hold([pattern(choice)])
+        return [*([backend.install(tools)] if tools else []), lock]
+    return []
+
+
+def unpin(site: Site, choice: DriverChoice, before: str | None) -> list[Run]:
+    """The way back to the branch of `before`, the driver that is installed (None: there is none)."""
+    select, backend = names_of(site, choice.source, choice.branch).select, site.backend
+    runs: list[Run] = []
+    if choice.source == "local":
+        return runs
+    if select == "versionlock":
+        runs.append(backend.unhold([pattern(choice)]))
+    if select == "pinning" and before is not None:
+        old = sorted(name for name in site.host.packages.installed if name.startswith(PINNING))
+        runs += [backend.install([Wanted(name) for name in old])] if old else []
+    if select == "module" and before is not None and isinstance(backend, Dnf):
+        flavour = site.host.driver.installed_flavour or "open"
+        runs += backend.stream(MODULE, _stream(int(before[:3]), flavour))
+    return [replace(run, ok=WHATEVER) for run in runs]
+
+
+def pattern(choice: DriverChoice) -> str:
+    """What a branch's packages look like to versionlock."""
+    return f"*nvidia*{choice.version or choice.branch}*"
+
+
+def _stream(branch: int, flavour: str) -> str:
+    return f"{branch}-open" if flavour == "open" else f"{branch}-dkms"

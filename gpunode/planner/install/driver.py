@@ -1,0 +1,229 @@
+"""The driver's packages: chosen, pinned, installed as one set of one version, held."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from gpunode import resources
+from gpunode.errors import UnsupportedHost
+from gpunode.model.plan import Action, PutFile, Run, Step
+from gpunode.packages.base import Wanted, installation, missing
+from gpunode.planner.driver.explain import rejected
+from gpunode.planner.driver.foreign import foreign_origin, refuse_foreign
+from gpunode.planner.driver.installed import (
+    half_driver,
+    installed_source,
+    installed_version,
+    is_driver,
+    keep_driver,
+    lead_package,
+    upstream,
+)
+from gpunode.planner.driver.select import DriverChoice, choose_driver, describe
+from gpunode.planner.driver.source import (
+    chosen_source,
+    fabric_names,
+    names_of,
+    offer,
+    package_names,
+    policy,
+    why_source,
+)
+from gpunode.planner.install.branch_pin import WHATEVER, pattern, pin, unpin
+from gpunode.planner.kernel.dkms import with_module
+from gpunode.planner.kernel.signed_modules import holdable
+from gpunode.planner.repos.repository import Source
+from gpunode.planner.site import Site, through_proxy
+
+PATTERNS = ("*nvidia*", "libcuda*", "cuda-drivers*", "libnvsdm*")
+# What an install of the driver may take away: the other flavour, the other branch, the other source's set.
+MINE = (*PATTERNS, "xserver-xorg-video-nvidia*", "xorg-x11-drv-nvidia*")
+
+
+def driver_choice(site: Site) -> DriverChoice:
+    """Keep what is right, else choose; the choice carries the packages to install, the most telling one first."""
+    kept = keep_driver(site.host, site.spec, site.cards, site.catalog)
+    origin = foreign_origin(site.host, site.catalog)
+    if origin is not None:
+        if kept is None or site.host.driver.container:
+            raise refuse_foreign(site.host, origin)
+        return replace(kept, foreign=f"{origin.words} ({origin.evidence}); to hand it over: {origin.hand_over}")
+    if kept is not None:
+        return kept
+    if site.distro.refused is not None:
+        raise UnsupportedHost(
+            f"{site.distro.name} gets no driver from gpunode: {site.distro.refused}",
+            evidence=f"catalog/distros.yaml ({site.distro.source})",
+            remedy="install the driver by hand, then gpunode setup --only toolkit,runtime",
+        )
+    source = chosen_source(site)
+    carried = offer(site, source)
+    choice = choose_driver(site.spec.driver, site.spec.flavour, site.cards, site.catalog, carried)
+    reason = why_source(site, source)
+    names = names_of(site, source, choice.branch)
+    why = (
+        (describe(site.cards, site.catalog), "the archive carries its newest branch only")
+        if choice.rolling
+        else choice.why
+    )
+    return replace(
+        choice,
+        source=source,
+        why=why + ((reason,) if reason else ()),
+        expires=None if choice.rolling else choice.expires,
+        packages=package_names(site, choice, source),
+        signed=choice.flavour in names.signed,
+        rejected=rejected(site, choice, source, carried),
+    )
+
+
+def install_step(site: Site, choice: DriverChoice, source: Source | None) -> Step:
+    """The policy and the pin first, since they must be in place before the driver is resolved; then the driver."""
+    before = installed_version(site.host)
+    pins = policy(site, choice)
+    refresh = [site.backend.refresh([source.repository])] if source and source.step is None else []
+    if source is None:
+        refresh = [site.backend.refresh_all()]
+    elsewhere = installed_source(site.host) not in (None, "distro" if choice.source == "distro" else "cuda")
+    held = [] if elsewhere else sorted(name for name in site.host.packages.held if is_driver(name))
+    runs: list[Run] = [*refresh, *([site.backend.unhold(held)] if held else []), *pin(site, choice)]
+    if half := half_driver(site.host):
+        runs.append(site.backend.remove([half]))  # so that its script runs from the start
+    runs += _install(site, choice, before is not None and not elsewhere)
+    runs += _verify(site, choice)
+    title = f"install {', '.join(choice.packages)} {_words(choice)}" + (", and hold the set" if site.spec.hold else "")
+    return Step(
+        "driver.install",
+        title,
+        f"{before} is replaced" if before else "no driver is installed",
+        (*pins, *(through_proxy(run, site.spec.proxy) for run in runs)),
+        undo=_undo(site, choice, before, held),
+        diff="\n".join(f"+{line}" for put in pins if isinstance(put, PutFile) for line in put.text.splitlines()),
+    )
+
+
+def hold_step(site: Site, choice: DriverChoice) -> Step | None:
+    """An installed driver that the next upgrade could tear apart: hold the whole set."""
+    lead = lead_package(site.host)
+    if not site.spec.hold or lead is None:
+        return None
+    version = upstream(site.host.packages.installed[lead].version)
+    peers = {n for n, p in site.host.packages.installed.items() if is_driver(n) and upstream(p.version) == version}
+    if {*peers, lead} <= site.host.packages.held:
+        return None
+    tools = missing([Wanted(name) for name in site.backend.hold_tools], site.host.packages)
+    # A distribution's archive versions its helpers (modprobe, persistenced) on their own, so only the peers are held.
+    apart = installed_source(site.host) == "distro"
+    hold = site.backend.hold(sorted({*peers, lead})) if apart else site.backend.same_version(lead, PATTERNS, hold=True)
+    return Step(
+        "driver.hold",
+        f"hold the driver's packages at {version}",
+        "an unattended upgrade would replace the libraries below a loaded module",
+        (
+            *([site.backend.install(tools)] if tools else []),
+            hold,
+        ),
+        undo=(site.backend.unhold(sorted({*peers, lead} - site.host.packages.held)),),
+    )
+
+
+def fabric_step(site: Site, choice: DriverChoice) -> Step | None:
+    """A kept driver on an NVSwitch machine without the fabric manager: add it, at exactly the driver's version."""
+    carried = site.distro.packages(choice.source)
+    names = carried.names(choice.branch) if carried else None
+    there = site.host.packages.installed
+    fabric = [name.format(branch=choice.branch) for name in (fabric_names(site, names) if names else ())]
+    lacking = [name for name in fabric if name not in there]
+    if not lacking or choice.version is None:
+        return None
+    release = "-1" if site.distro.manager == "apt" and choice.source == "cuda" else ""
+    version = f"{choice.version}{release}" if choice.source == "cuda" else None
+    wanted = [Wanted(name, version) for name in lacking]
+    runs = (site.backend.refresh_all(), *installation(site.backend, wanted, MINE))
+    return Step(
+        "driver.fabric",
+        f"install {', '.join(lacking)} {choice.version}",
+        "the fabric of this machine needs them, at exactly the driver's version",
+        tuple(through_proxy(run, site.spec.proxy) for run in runs),
+        undo=(site.backend.remove(lacking),),
+    )
+
+
+def _words(choice: DriverChoice) -> str:
+    if choice.version:
+        return choice.version
+    return "at the archive's newest version" if choice.rolling else f"of branch {choice.branch}"
+
+
+def _install(site: Site, choice: DriverChoice, replaces: bool) -> tuple[Run, ...]:
+    """All packages at once; where the module comes from elsewhere, it goes first and tells the others' version."""
+    backend, names = site.backend, names_of(site, choice.source, choice.branch)
+    if names.select != "match":
+        wanted = [Wanted(name, _version(site, choice, names.select, replaces)) for name in choice.packages]
+        return with_module(site, choice, installation(backend, wanted, MINE, downgrade=replaces))
+    if choice.version is not None:
+        raise UnsupportedHost(
+            f"an exact driver version cannot be asked for on {site.distro.name}",
+            evidence=f"its module {choice.packages[0]} carries the distribution's version, and the rest follows it",
+            remedy=f"use --driver {choice.branch}",
+        )
+    lead, *rest = choice.packages
+    follow = backend.install([Wanted(name, "@VERSION@") for name in rest], downgrade=replaces)
+    script = resources.render("repo/at-lead-version.sh")
+    argv = ("sh", "-s", "--", lead, *follow.argv)
+    says = f"install {' '.join(rest)} at the version of {lead}"
+    return (
+        *installation(backend, [Wanted(lead)], MINE, downgrade=replaces),
+        replace(follow, argv=argv, stdin=script, says=says),
+    )
+
+
+def _version(site: Site, choice: DriverChoice, select: str, replaces: bool) -> str | None:
+    """The version that a package's name is told with; None where a pin, a stream or the name itself chooses."""
+    if not site.backend.names_version or select in ("name", "newest") or choice.source == "distro":
+        return None
+    if select == "version":
+        branch = site.catalog.branch(choice.branch)
+        version = choice.version or (branch.latest if branch else None)
+        if version is None:
+            raise UnsupportedHost(
+                f"{site.distro.name} needs the exact version of branch {choice.branch}, which gpunode does not know",
+                evidence="catalog/branches.yaml has no point release for it",
+                remedy=f"name it as the repository lists it: --driver {choice.branch}.x.y",
+            )
+        return version
+    # A package that is installed already is brought down only when its version is named.
+    return choice.version or (f"{choice.branch}.*" if replaces else None)
+
+
+def _verify(site: Site, choice: DriverChoice) -> list[Run]:
+    backend, lead = site.backend, choice.packages[0]
+    if choice.source == "distro":
+        # A distribution's archive versions its helpers (persistenced, settings) on their own.
+        return [*_hold_tools(site), backend.hold(holdable(choice.packages))] if site.spec.hold else []
+    if names_of(site, choice.source, choice.branch).select == "match":
+        # The module's version carries the kernel's beside the driver's, so a library leads.
+        held = [backend.hold([lead])] if site.spec.hold else []
+        return [*_hold_tools(site), backend.same_version(choice.packages[1], PATTERNS, hold=site.spec.hold), *held]
+    # The lock that chose the branch counts for packages that never came, too: it goes, and exact ones take its place.
+    chosen = names_of(site, choice.source, choice.branch).select == "versionlock" and choice.source != "local"
+    unpin = [backend.unhold([pattern(choice)])] if chosen else []
+    return [*_hold_tools(site), *unpin, backend.same_version(lead, PATTERNS, hold=site.spec.hold)]
+
+
+def _hold_tools(site: Site) -> list[Run]:
+    lacking = missing([Wanted(name) for name in site.backend.hold_tools], site.host.packages)
+    return [site.backend.install(lacking)] if lacking and site.spec.hold else []
+
+
+def _undo(site: Site, choice: DriverChoice, before: str | None, held: Sequence[str]) -> tuple[Action, ...]:
+    """Back to no driver where there was none; else the old one is held again, or the next upgrade tears it apart.
+
+    A replaced driver is not put back: its packages may be gone by now.
+    """
+    back: list[Action] = [*unpin(site, choice, before)]
+    if before is not None:
+        return (*back, *([replace(site.backend.hold(held), ok=WHATEVER)] if held else []))
+    fresh = [name for name in choice.packages if name not in site.host.packages.installed]
+    return (*back, *([site.backend.remove(fresh)] if fresh else []))

@@ -1,0 +1,65 @@
+"""What must be right before packages are asked for anything."""
+
+from __future__ import annotations
+
+from gpunode.model.plan import Action, Run, Step
+from gpunode.planner.kernel.dkms import say_why, ways_out
+from gpunode.planner.repos.repository import fetch_key, forget_key
+from gpunode.planner.site import Site, through_proxy
+
+
+def repair_step(site: Site) -> Step | None:
+    """Finish what a killed transaction left half-configured; the package manager refuses all else until then."""
+    broken = sorted(n for n, p in site.host.packages.installed.items() if not p.configured and p.status[1:2] != "n")
+    if not broken:
+        return None
+    shown = ", ".join(broken[:4]) + (f" and {len(broken) - 4} more" if len(broken) > 4 else "")
+    return Step(
+        "packages.repair",
+        f"finish configuring {shown}",
+        "an earlier package transaction was cut off; nothing else can be installed before it is finished",
+        (through_proxy(say_why(site.backend.repair(), _ways_out(site, broken)), site.spec.proxy),),
+    )
+
+
+def _ways_out(site: Site, broken: list[str]) -> str:
+    modules = [name for name in broken if name.endswith("-dkms")] or broken
+    return f"apt-get remove {' '.join(modules)} lets apt work again; then {ways_out(site, 'distro')}"
+
+
+def _what(package: str | None) -> str:
+    if package is None or "epel" in package:
+        return "EPEL and the distribution's builder repository"
+    return f"what {package} brings"
+
+
+def _key(site: Site) -> tuple[list[Run], tuple[Action, ...]]:
+    """A package from an address is no repository's: dnf checks it against the keys that rpm trusts already.
+
+    And the way back: the package that came brings an entry that uses the key, which stays then (rpm-keys.sh).
+    """
+    assert site.distro.before_key is not None, "a data test holds every row to it"
+    url, fingerprint = site.distro.before_key
+    keyring = f"{site.backend.key_folder}/gpunode-prerequisites{site.backend.key_suffix}"
+    trust = site.backend.trust(keyring, url)
+    return [fetch_key(url, keyring, (fingerprint,)), *([trust] if trust else [])], forget_key(site, keyring, url)
+
+
+def before_step(site: Site) -> Step | None:
+    """Repositories that the driver's packages draw on (EPEL and CRB: dkms lives there)."""
+    distro = site.distro
+    if not distro.before or distro.before_package in site.host.packages.installed:
+        return None
+    fetched = any(word.startswith("https://") for argv in distro.before for word in argv)
+    runs, undo = _key(site) if fetched else ([], ())
+    runs += [
+        Run(tuple(word.format(machine=site.host.os.machine) for word in argv), timeout_s=900, detach=True)
+        for argv in distro.before
+    ]
+    return Step(
+        "repo.prerequisites",
+        f"enable {_what(distro.before_package)}",
+        "packages that the driver draws on live there",
+        tuple(through_proxy(run, site.spec.proxy) for run in runs),
+        undo,
+    )

@@ -1,0 +1,124 @@
+"""--driver none: the driver's packages go, with their holds and what gpunode put beside them."""
+
+from __future__ import annotations
+
+from gpunode.catalog.load import Catalog
+from gpunode.errors import UnsupportedHost
+from gpunode.model.facts import HostFacts
+from gpunode.model.plan import Action, Kept, RemoveFile, Run, Step
+from gpunode.model.spec import Spec, ToolkitConfig
+from gpunode.planner.driver.foreign import foreign_origin
+from gpunode.planner.driver.installed import installed_source, is_driver, upstream
+from gpunode.planner.driver.reload import users
+from gpunode.planner.driver.select import DriverChoice
+from gpunode.planner.driver.services import CDMM_FILE, CHAR_RULE
+from gpunode.planner.driver.source import PINNING, POLICY_FILE, old_pins, source_title
+from gpunode.planner.kernel.setup import INITRAMFS, LOAD_FILE, NOUVEAU_FILE
+from gpunode.planner.mig import LAYOUT, SCRIPT, UNIT, UNIT_PATH
+from gpunode.planner.site import Site, through_proxy
+
+Outcome = Step | Kept
+OWN = (LOAD_FILE, NOUVEAU_FILE, POLICY_FILE, CDMM_FILE, CHAR_RULE, UNIT_PATH, SCRIPT, LAYOUT)
+
+
+def driver_packages(host: HostFacts) -> tuple[str, ...]:
+    """Installed packages that are part of a driver: named like one and versioned like one (595.91.07)."""
+    return tuple(
+        sorted(
+            name
+            for name, package in host.packages.installed.items()
+            if name.startswith(PINNING) or (is_driver(name) and upstream(package.version))
+        )
+    )
+
+
+def own_files(host: HostFacts) -> tuple[str, ...]:
+    """Files about the driver that gpunode alone owns, and the pins that removed packages leave, as far as there."""
+    listed = {f.path for f in host.packages.sources}
+    own = tuple(p for p in OWN if host.file(p).exists or p in listed)
+    return own + tuple(f.path for f in old_pins(host, None))
+
+
+def parts_beside(host: HostFacts, spec: Spec, catalog: Catalog) -> tuple[str, ...]:
+    """The parts of setup that stay when the driver goes: without one, engines have nothing to hand out.
+
+    What is named in the spec is done all the same, and somebody else's driver is not removed.
+    """
+    if foreign_origin(host, catalog) is not None:
+        return spec.only
+    unnamed = {
+        "toolkit": spec.toolkit.kind == "auto" and spec.toolkit_config == ToolkitConfig(),
+        "runtime": spec.runtimes is None,
+    }
+    return tuple(part for part in spec.only if not unnamed.get(part))
+
+
+def uninstall_outcomes(site: Site) -> tuple[Outcome, ...]:
+    """Raises UnsupportedHost while programs use the cards."""
+    host = site.host
+    origin = foreign_origin(host, site.catalog)
+    if origin is not None:
+        return (Kept("driver.remove", f"{origin.words} ({origin.evidence}): it stays; {origin.hand_over}"),)
+    names, files = driver_packages(host), own_files(host)
+    beside = _left_alone(site)
+    if not names and not files:
+        return (Kept("driver.remove", "no driver is installed"), *beside)
+    _refuse_in_use(site)
+    held = sorted(host.packages.held & set(names))
+    actions: list[Action] = [site.backend.unhold(held)] if held else []
+    if UNIT_PATH in files and site.systemd:
+        actions.append(Run(("systemctl", "disable", UNIT), ok=(0, 1)))
+    actions += [through_proxy(site.backend.remove(names), site.spec.proxy)] if names else []
+    actions += [RemoveFile(path) for path in files]
+    rebuild = INITRAMFS.get(host.kernel.initramfs_tool or "")
+    if rebuild and NOUVEAU_FILE in files:
+        actions.append(Run(rebuild, timeout_s=900, detach=True))
+    shown = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+    title = f"remove {shown}" if names else "remove what gpunode put beside the driver"
+    return (
+        Step("driver.remove", title, "--driver none", tuple(actions)),
+        Kept("repo.cuda", "package repositories stay (gpunode undo --packages takes away those it added)"),
+        *beside,
+    )
+
+
+def _left_alone(site: Site) -> tuple[Kept, ...]:
+    left = set(site.spec.only) - set(parts_beside(site.host, site.spec, site.catalog))
+    words = "container toolkit and engines stay as they are: without a driver they have nothing to hand out"
+    return (Kept("toolkit.install", words),) if left else ()
+
+
+def replaced_step(site: Site, choice: DriverChoice) -> Step | None:
+    """The other source's set goes first: the same names at lower versions are no upgrade to any resolver."""
+    there = installed_source(site.host)
+    if there is None or there == ("distro" if choice.source == "distro" else "cuda"):
+        return None
+    names = driver_packages(site.host)
+    held = sorted(site.host.packages.held & set(names))
+    shown = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+    return Step(
+        "driver.replace",
+        f"remove {shown}",
+        f"they come from {source_title(site, there)}, and a host has one source",
+        (
+            *([site.backend.unhold(held)] if held else []),
+            through_proxy(site.backend.remove(names), site.spec.proxy),
+        ),
+    )
+
+
+def reboot_after(host: HostFacts) -> str | None:
+    """Why the removed driver is gone only after a reboot."""
+    if not host.driver.loaded:
+        return None
+    return f"driver {host.driver.loaded} is loaded, and leaves the kernel with a reboot"
+
+
+def _refuse_in_use(site: Site) -> None:
+    working = users(site.host)
+    if working and not site.spec.allow_gpu_in_use:
+        raise UnsupportedHost(
+            f"{site.host.hostname}: the GPUs are in use by {', '.join(working[:4])}",
+            evidence="these processes hold /dev/nvidia*; nothing was touched",
+            remedy="stop them (drain the node) and run gpunode setup again, or add --allow-gpu-in-use",
+        )

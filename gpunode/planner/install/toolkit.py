@@ -1,0 +1,158 @@
+"""The container toolkit: four packages, one version, held as one set."""
+
+from __future__ import annotations
+
+from gpunode.editing.diff import unified
+from gpunode.engines import toolkit_config
+from gpunode.errors import UnsupportedHost
+from gpunode.foreign import whole_number
+from gpunode.model.facts import HostFacts
+from gpunode.model.plan import Action, Kept, PutFile, Step
+from gpunode.model.spec import Spec, ToolkitConfig
+from gpunode.packages.base import Wanted, installation, missing
+from gpunode.planner.engines.rootless import wanted_toolkit_config
+from gpunode.planner.repos.repository import toolkit_source
+from gpunode.planner.site import Site, through_proxy
+
+Outcome = Step | Kept
+# What an install of the toolkit may take away: its own predecessors.
+MINE = ("*nvidia-container*", "nvidia-docker*")
+
+
+def toolkit_steps(site: Site) -> tuple[Outcome, ...]:
+    """Repository, packages and hold, or the reason why each of them may stay."""
+    there = installed_set(site)
+    if there is not None and _may_stay(site, there):
+        hold = _hold(site)
+        kept = Kept("toolkit.install", f"container toolkit {there} stays{_legacy(site)}")
+        return (kept, hold) if hold else (kept,)
+    if site.distro.toolkit:
+        _refuse_exact(site)
+        return (_install(site, None, there, (site.backend.refresh_all(),)),)
+    source = toolkit_source(site)
+    repository: Outcome | None = source.step or source.kept
+    version = site.spec.toolkit.version or site.catalog.toolkit.latest
+    refresh = (site.backend.refresh([source.repository]),) if source.step is None else ()
+    return (*([repository] if repository else []), _install(site, version, there, refresh))
+
+
+def toolkit_packages(site: Site) -> tuple[str, ...]:
+    """The set, most telling first: NVIDIA's four, or what the distribution makes of them."""
+    return site.distro.toolkit or site.catalog.toolkit.packages
+
+
+def installed_set(site: Site) -> str | None:
+    """The version of the set, "1.20.0"; None when a package is absent, half-configured or at another version."""
+    found = {p: site.host.packages.installed.get(p) for p in toolkit_packages(site)}
+    versions = {v.version for v in found.values() if v is not None and v.configured}
+    if len(versions) != 1 or any(v is None or not v.configured for v in found.values()):
+        return None
+    return versions.pop().split("-")[0].split(":")[-1]
+
+
+def _refuse_exact(site: Site) -> None:
+    """Raises UnsupportedHost for a version that a distribution's archive, which holds one, cannot be asked for."""
+    if site.spec.toolkit.version is not None:
+        raise UnsupportedHost(
+            f"an exact toolkit version cannot be asked for on {site.distro.name}",
+            evidence=f"{site.distro.toolkit[0]} comes from its own archive, which holds one version",
+            remedy="use --toolkit auto",
+        )
+
+
+def config_outcome(host: HostFacts, spec: Spec, asked: bool = True, *, installing: bool) -> Outcome | None:
+    """The toolkit's own config.toml, where anything of it is asked for, or an engine that is set up needs it.
+
+    `asked`: the toolkit is one of the parts that are set up.
+    `installing`: this plan installs the toolkit, whose packages bring the file; the next pass edits that one.
+    """
+    file, want = host.file(toolkit_config.PATH), wanted_toolkit_config(host, spec)
+    if want == (ToolkitConfig() if asked else spec.toolkit_config):
+        return None
+    if installing and not file.exists:
+        return Kept("toolkit.config", f"{file.path} comes with the toolkit and is set after that")
+    rewrite = toolkit_config.rewrite(file, want)
+    if not rewrite.changed:
+        return Kept("toolkit.config", f"{file.path} says what is asked for")
+    edit = rewrite.main
+    return Step(
+        "toolkit.config",
+        f"{edit.path}: {', '.join(rewrite.added)}",
+        "; ".join((f"{_who(spec, want)}; the runtime reads it whenever a container starts", *rewrite.notes)),
+        (PutFile(edit.path, edit.after, edit.mode, expect_sha256=file.sha256),),
+        diff=unified(edit.path, edit.before, edit.after),
+    )
+
+
+def _who(spec: Spec, want: ToolkitConfig) -> str:
+    return "it is asked for" if want == spec.toolkit_config else "a docker without root cannot write device rules"
+
+
+def _may_stay(site: Site, version: str) -> bool:
+    if site.spec.toolkit.version is not None:
+        return version == site.spec.toolkit.version
+    return _numbers(version) >= _numbers(site.catalog.toolkit.floor)
+
+
+def _install(site: Site, version: str | None, there: str | None, refresh: tuple[Action, ...]) -> Step:
+    """`version` None: the archive's own."""
+    names, backend = toolkit_packages(site), site.backend
+    wanted = [Wanted(name, f"{version}{site.catalog.toolkit.package_release}" if version else None) for name in names]
+    held = sorted(site.host.packages.held & set(names))
+    downgrade = any(name in site.host.packages.installed for name in names)
+    runs = [backend.unhold(held)] if held else []
+    runs += installation(backend, wanted, MINE, downgrade=downgrade)
+    lock = missing([Wanted(name) for name in backend.hold_tools], site.host.packages) if site.spec.hold else ()
+    runs += [backend.install(lock)] if lock else []
+    runs.append(backend.same_version(names[0], names, hold=site.spec.hold))
+    fresh = [name for name in names if name not in site.host.packages.installed]
+    companions = f"its {'three companions' if len(names) == 4 else 'companion'}"
+    return Step(
+        "toolkit.install",
+        f"install {names[0]}{f' {version}' if version else ''} and {companions}"
+        + (", and hold them" if site.spec.hold else "")
+        + _below_floor(site, version),
+        _why(site, there),
+        refresh + tuple(through_proxy(run, site.spec.proxy) for run in runs),
+        undo=(backend.remove(fresh),) if fresh else (),
+    )
+
+
+def _why(site: Site, there: str | None) -> str:
+    if there is None:
+        return f"containers get their GPUs through it; its {_count(site)} packages work in one version only"
+    if site.spec.toolkit.version is None:
+        return f"{there} is installed: {site.catalog.toolkit.floor_why}"
+    return f"{there} is installed"
+
+
+def _below_floor(site: Site, version: str | None) -> str:
+    """A word to whoever asks for a version with a known hole."""
+    known = site.catalog.toolkit
+    return f" (beware: {known.floor_why})" if version and _numbers(version) < _numbers(known.floor) else ""
+
+
+def _hold(site: Site) -> Step | None:
+    loose = sorted(set(toolkit_packages(site)) - site.host.packages.held)
+    if not site.spec.hold or not loose:
+        return None
+    return Step(
+        "toolkit.hold",
+        "hold the container toolkit's packages",
+        f"an upgrade that takes only some of the {_count(site)} breaks their dependencies",
+        (site.backend.hold(loose),),
+        undo=(site.backend.unhold(loose),),
+    )
+
+
+def _count(site: Site) -> str:
+    return {2: "two", 3: "three", 4: "four"}[len(toolkit_packages(site))]
+
+
+def _legacy(site: Site) -> str:
+    old = [name for name in site.catalog.toolkit.replaces if name in site.host.packages.installed]
+    return f"; {', '.join(old)} is left over from before and no longer needed" if old else ""
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(number for part in version.split(".") if (number := whole_number(part)) is not None)

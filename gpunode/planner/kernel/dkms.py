@@ -1,0 +1,56 @@
+"""Packages that build the module while they are installed: at the module's version, and told when it does not build."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+
+from gpunode import resources
+from gpunode.model.plan import Run
+from gpunode.planner.driver.select import DriverChoice
+from gpunode.planner.driver.source import DRIVER_NAMES
+from gpunode.planner.site import Site
+
+DOES_NOT_BUILD = 65  # say-why.sh's exit code
+FOLDER = "/run/gpunode"
+
+
+def say_why(run: Run, ways: str) -> Run:
+    """The same command; where a module does not build, it fails in the compiler's words, and `ways` is the remedy."""
+    text = resources.render("dkms/say-why.sh")
+    remedies = (*run.remedies, (DOES_NOT_BUILD, ways))
+    if run.stdin:  # a script of its own, which is read whole before it begins
+        return replace(run, stdin=f"{text}attempt() {{\n{run.stdin}}}\nsay_why attempt\n", remedies=remedies)
+    argv, says = ("sh", "-s", "--", *run.argv), run.says or shlex.join(run.argv)
+    return replace(run, argv=argv, stdin=f'{text}say_why "$@"\n', says=says, remedies=remedies)
+
+
+def ways_out(site: Site, source: str) -> str:
+    """What to do about a driver that does not build for a kernel of this host."""
+    other = "--driver takes a newer branch (gpunode catalog lists them)"
+    if source == "distro" and site.distro.cuda is not None:
+        other = "--driver-source cuda takes NVIDIA's own, newer driver"
+    return f"{other}; or keep to a kernel that this driver was made for, and remove the newer one; then gpunode setup"
+
+
+def with_module(site: Site, choice: DriverChoice, runs: Sequence[Run]) -> tuple[Run, ...]:
+    """`runs`: ask, download, install. Where Debian's archive builds the module, its version is everybody's.
+
+    apt is the one manager that fails an install because of a module that does not build.
+    """
+    if site.distro.manager != "apt" or choice.signed:
+        return tuple(runs)
+    *before, install = runs
+    told = (*before, say_why(install, ways_out(site, choice.source)))
+    module = next((name for name in choice.packages if name.endswith("-dkms")), None)
+    if choice.source != "distro" or module is None:
+        return told
+    lead = Run(
+        ("sh", "-s", "--", module, FOLDER, *DRIVER_NAMES),
+        env=site.backend.refresh_all().env,
+        stdin=resources.render("repo/module-first.apt.sh"),
+        files=(f"{FOLDER}/module.conf", f"{FOLDER}/module.pref"),
+        says=f"let {module} tell the version of all",
+    )
+    return (lead, *(replace(run, env=(*run.env, ("APT_CONFIG", f"{FOLDER}/module.conf"))) for run in told))

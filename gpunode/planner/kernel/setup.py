@@ -1,0 +1,135 @@
+"""The kernel's side: headers, nouveau and nova, loading the module, the driver's services."""
+
+from __future__ import annotations
+
+from gpunode import resources
+from gpunode.model.facts import KernelTree
+from gpunode.model.plan import Action, Kept, PutFile, Run, Step
+from gpunode.packages.base import Wanted, missing
+from gpunode.planner.driver.reload import can_swap, stale, will_swap
+from gpunode.planner.driver.select import DriverChoice
+from gpunode.planner.driver.services import modules
+from gpunode.planner.kernel.modules import elsewhere, kernels
+from gpunode.planner.kernel.secureboot import needs_enrolment
+from gpunode.planner.kernel_packages import kernel_meta
+from gpunode.planner.site import Site, through_proxy
+
+NOUVEAU_FILE = "/etc/modprobe.d/gpunode-nouveau.conf"
+LOAD_FILE = "/etc/modules-load.d/gpunode-nvidia.conf"
+RIVALS = ("nouveau", "nova_core")  # nova_core drives Turing and newer from Linux 6.15 on
+INITRAMFS = {
+    "update-initramfs": ("update-initramfs", "-u", "-k", "all"),
+    "dracut": ("dracut", "--force", "--regenerate-all"),
+    "mkinitcpio": ("mkinitcpio", "-P"),
+}
+
+
+def headers_step(site: Site) -> Step | Kept:
+    """Headers for the kernels that may boot; on Debian and Ubuntu also what follows them."""
+    releases = kernels(site.host)
+    bare = [r for r in releases if not _has_headers(site, r)]
+    follow = follower(site)
+    wanted = [Wanted(p.format(release=r)) for r in bare for p in site.distro.headers]
+    wanted += [Wanted(follow)] if follow else []
+    wanted += [Wanted(compiler)] if (compiler := _compiler(site)) else []
+    lacking = tuple(dict.fromkeys(missing(wanted, site.host.packages)))
+    if not lacking:
+        return Kept("kernel.headers", f"headers for {' and '.join(releases) or 'no kernel'} are installed")
+    names = ", ".join(w.name for w in lacking)
+    return Step(
+        "kernel.headers",
+        f"install {names}" + (" (follows the kernel)" if follow and Wanted(follow) in lacking else ""),
+        "DKMS builds the module against them; a kernel without headers boots without a driver",
+        tuple(through_proxy(r, site.spec.proxy) for r in (site.backend.refresh_all(), site.backend.install(lacking))),
+    )
+
+
+def _compiler(site: Site) -> str | None:
+    """The package of the gcc that built the running kernel, where the default one is another.
+
+    Ubuntu 22.04's 6.8 kernel is built with gcc 12 and its default is 11: DKMS then fails on options that 11 does not
+    know (-ftrivial-auto-var-init=zero).
+    """
+    major, default = site.host.kernel.compiler, site.host.packages.installed.get("gcc")
+    if site.distro.compiler is None or major is None or site.host.init == "chroot":
+        return None
+    same = default is not None and default.version.split(":")[-1].split(".")[0] == str(major)
+    return None if same else site.distro.compiler.format(major=major)
+
+
+def follower(site: Site) -> str | None:
+    """The headers meta-package that goes with the installed kernel meta-package: linux-image-generic, -cloud-amd64, ...
+
+    None where no kernel meta-package is installed: then nothing follows.
+    """
+    meta = kernel_meta(site.host) if site.distro.follow else None
+    return f"linux-headers-{meta}" if meta else None
+
+
+def rivals_step(site: Site) -> Step | Kept:
+    """Keep nouveau and nova_core away from the cards, in the initramfs too."""
+    if set(RIVALS) <= site.host.kernel.blacklisted:
+        return Kept("kernel.nouveau", "nouveau and nova_core are kept away")
+    text = resources.render("modprobe/nouveau.conf.j2", modules=RIVALS)
+    argv = INITRAMFS.get(site.host.kernel.initramfs_tool or "")
+    actions: tuple[Action, ...] = (
+        PutFile(NOUVEAU_FILE, text, expect_sha256=site.host.file(NOUVEAU_FILE).sha256, any_before=True),
+    )
+    rebuild = (Run(argv, timeout_s=900, detach=True),) if argv else ()
+    return Step(
+        "kernel.nouveau",
+        "keep nouveau and nova away"
+        + (", rebuild the initramfs" if argv else " (no initramfs tool here, so none to rebuild)"),
+        "a card that nouveau or nova_core holds cannot be taken by NVIDIA's driver",
+        actions + rebuild,
+        undo=rebuild,
+        diff="\n".join(f"+{line}" for line in text.splitlines()),
+    )
+
+
+def holders(site: Site) -> tuple[str, ...]:
+    """ "nouveau holds 0000:41:00.0" for each card another driver has; vfio-pci is somebody's decision and stays."""
+    return tuple(f"{g.driver} holds {g.address}" for g in site.host.gpus if g.driver in RIVALS)
+
+
+def reboot_reason(site: Site, driver: DriverChoice) -> str | None:
+    """Why the driver works only after a reboot (or a visit to the console), None when loading it is enough."""
+    held, old = holders(site), stale(site.host, driver)
+    if held:
+        return f"{held[0]}{f' and {len(held) - 1} more' if len(held) > 1 else ''}; only a reboot releases it"
+    if old and not can_swap(site, driver) and will_swap(site, driver) is None:
+        return old
+    if driver.kept and driver.signed and (release := elsewhere(site.host)):
+        return f"the signed module is for {release}, which boots next, and {site.host.kernel.release} runs"
+    if site.host.security.mok_pending:
+        return "a machine owner key waits to be enrolled at the console (MokManager)"
+    if needs_enrolment(site, driver):
+        return "Secure Boot is on: the key that DKMS signs with must be enrolled at the console (MokManager)"
+    return None
+
+
+def load_step(site: Site, driver: DriverChoice, *, now: bool) -> Step | Kept:
+    """Load nvidia and nvidia-uvm at every boot, and `now` where nothing stands in the way."""
+    text = resources.render("modprobe/modules-load.conf.j2", modules=modules(site))
+    file = site.host.file(LOAD_FILE)
+    actions: list[Action] = []
+    # A recording from before the probe read this file says nothing about it; a loaded driver is then left alone.
+    known = LOAD_FILE in site.host.files or not site.host.driver.loaded
+    if known and file.text != text:
+        actions.append(PutFile(LOAD_FILE, text, expect_sha256=file.sha256, any_before=True))
+    wanted = {module.replace("-", "_") for module in modules(site)}
+    if now and not wanted <= site.host.kernel.modules:
+        actions += [Run(("modprobe", module), timeout_s=120) for module in modules(site)]
+    *most, last = modules(site)
+    names = f"{', '.join(most)} and {last}"
+    if not actions:
+        loaded = site.host.driver.loaded
+        stays = loaded is not None and stale(site.host, driver) is None
+        return Kept("driver.load", f"{loaded} is loaded, and at every boot" if stays else f"{names} load at every boot")
+    title = f"load {names}, now and at every boot" if now else f"load {names} at every boot"
+    return Step("driver.load", title, "containers need both before the first one starts", tuple(actions))
+
+
+def _has_headers(site: Site, release: str) -> bool:
+    tree: KernelTree | None = next((t for t in site.host.kernel.trees if t.release == release), None)
+    return tree is not None and tree.headers

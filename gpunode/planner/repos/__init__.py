@@ -1,0 +1,1 @@
+"""Package repositories: which are right, which are set up, which are cleaned away."""

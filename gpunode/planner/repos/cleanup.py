@@ -1,0 +1,226 @@
+"""Repository lists that earlier instructions left behind: found, disabled where they stand, the rest untouched."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from gpunode.catalog.distros import Distro
+from gpunode.editing.diff import unified
+from gpunode.errors import UnsupportedHost
+from gpunode.model.facts import FileFacts, HostFacts
+from gpunode.model.plan import PutFile, Step
+from gpunode.packages.entries import Entry, read_entry
+from gpunode.planner.repos.claims import Claim
+
+MARK = "# disabled by gpunode: "
+RETIRED_KEY = "7fa2af80"  # NVIDIA's old repository key, dead since 2022-04-27
+# A place in an old list, and why nothing comes from there any more.
+DEAD = (
+    (r"nvidia\.github\.io/nvidia-docker/", "nvidia-docker's repository has ended"),
+    (r"nvidia\.github\.io/nvidia-container-runtime/", "nvidia-container-runtime's repository has ended"),
+    (
+        r"nvidia\.github\.io/libnvidia-container/(stable|experimental)/(?!deb/|rpm/)",
+        "the toolkit's repositories by release have ended",
+    ),
+    (
+        r"developer\.download\.nvidia\.\w+/compute/machine-learning/",
+        f"it is signed with key {RETIRED_KEY}, which was retired",
+    ),
+    (RETIRED_KEY, f"it trusts key {RETIRED_KEY}, which was retired on 2022-04-27"),
+)
+CUDA = re.compile(r"://(?:[^/\s@]*@)?developer\.download\.nvidia\.\w+/compute/cuda/repos/([\w.]+)/")
+TOOLKIT = re.compile(r"://(?:[^/\s@]*@)?nvidia\.github\.io/libnvidia-container/\w+/(deb|rpm)/")
+OWN = "/gpunode-"
+
+
+@dataclass(frozen=True)
+class Repair:
+    """One file with the entries disabled that must not speak."""
+
+    file: FileFacts
+    text: str
+    why: str
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """One repository in a file: a line of a .list, a stanza of a .sources, a section of a .repo."""
+
+    path: str
+    text: str
+
+
+def lists_step(host: HostFacts, distro: Distro, claims: Sequence[Claim] = (), *, vendor: bool = True) -> Step | None:
+    """Disable what would stop the package manager or mix two sources; the bytes from before are kept for undo.
+
+    `claims`: the repositories that the plan draws on; an entry that names one and cannot be believed goes.
+    `vendor`: NVIDIA's repository is set up anew, so a list of it that names no key is not missed.
+    Raises UnsupportedHost for such an entry that names somebody else's repository too.
+    """
+    repairs = repaired(host, distro, claims, vendor=vendor)
+    if not repairs:
+        return None
+    return Step(
+        "repo.lists",
+        f"disable old or wrong entries in {', '.join(r.file.path for r in repairs)}",
+        "; ".join(dict.fromkeys(r.why for r in repairs)),
+        tuple(PutFile(r.file.path, r.text, expect_sha256=r.file.sha256) for r in repairs),
+        diff="\n".join(unified(r.file.path, r.file.text or "", r.text) for r in repairs),
+    )
+
+
+def standing(host: HostFacts, distro: Distro, claim: Claim) -> tuple[FileFacts, Entry] | None:
+    """A file of somebody else's, and its entry, that names this repository rightly and is not disabled."""
+    for source in live_sources(host, distro, (claim,)):
+        if OWN not in source.path and _is_list(source.path):
+            for entry in _entries(source):
+                read = read_entry(entry.path, entry.text)
+                if read and claim.concerns(read) and claim.fault(read, host.packages.primaries) is None:
+                    return source, read
+    return None
+
+
+def live_sources(host: HostFacts, distro: Distro, claims: Sequence[Claim] = ()) -> tuple[FileFacts, ...]:
+    """The lists as they will stand once `lists_step` is done."""
+    after = {r.file.path: r.text for r in repaired(host, distro, claims)}
+    return tuple(replace(f, text=after[f.path]) if f.path in after else f for f in host.packages.sources)
+
+
+def repaired(
+    host: HostFacts, distro: Distro, claims: Sequence[Claim] = (), *, vendor: bool = True
+) -> tuple[Repair, ...]:
+    """Every list that holds a dead, foreign, doubled or wrong entry, with that entry disabled."""
+    wrong = _wrong(host, claims)
+    doubled = _doubled(host.packages.sources, frozenset(wrong))
+    found = []
+    for file in host.packages.sources:
+        if OWN in file.path or not _is_list(file.path) or not file.text:
+            continue
+        reasons: list[str] = []
+        judge = _Judge(distro, doubled, wrong, vendor, reasons)
+        text = _rewrite(file, judge.goes)
+        if reasons:
+            found.append(Repair(file, text, "; ".join(dict.fromkeys(reasons))))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class _Judge:
+    """What the entries of one file are held against; the reasons are collected in `said`."""
+
+    distro: Distro
+    doubled: frozenset[_Entry]
+    wrong: Mapping[_Entry, str]
+    vendor: bool
+    said: list[str]
+
+    def goes(self, entry: _Entry) -> bool:
+        why = next((reason for pattern, reason in DEAD if re.search(pattern, entry.text)), None) or self._why(entry)
+        self.said.extend([why] if why else [])
+        return why is not None
+
+    def _why(self, entry: _Entry) -> str | None:
+        cuda = CUDA.search(entry.text)
+        if cuda and self.distro.platform and cuda[1] != self.distro.platform:
+            return f"{cuda[1]} is another release's repository; this is {self.distro.name}"
+        if entry in self.wrong:
+            return self.wrong[entry]
+        if cuda and self.vendor and _is_apt(entry.path) and "signed-by" not in entry.text.lower():
+            return "it names no key, so every key of this host would do"
+        if entry in self.doubled:
+            return "a second list of one repository makes apt stop (Conflicting values set for option Signed-By)"
+        return None
+
+
+def _wrong(host: HostFacts, claims: Sequence[Claim]) -> dict[_Entry, str]:
+    """Entries that name a repository of `claims` and are not to be believed, and why."""
+    found = {}
+    for file in host.packages.sources:
+        for entry in _entries(file) if _is_list(file.path) and OWN not in file.path else ():
+            read = read_entry(entry.path, entry.text)
+            for claim in claims if read else ():
+                if read and claim.concerns(read) and (fault := claim.fault(read, host.packages.primaries)):
+                    _refuse_company(host, claim, entry, read, fault)
+                    found[entry] = f"{claim.title} is set up anew, since of the entry that is there, {fault}"
+    return found
+
+
+def _refuse_company(host: HostFacts, claim: Claim, entry: _Entry, read: Entry, fault: str) -> None:
+    """Raises UnsupportedHost: with this stanza, somebody else's repository would go too."""
+    if "rpm" in read.kinds or all(claim.concerns(replace(read, addresses=(a,))) for a in read.addresses):
+        return
+    raise UnsupportedHost(
+        f"{host.hostname}: {entry.path} names {claim.title} and others in one entry, and {fault}",
+        evidence=entry.text,
+        remedy="give the others an entry of their own and take this one out, then run gpunode setup again",
+    )
+
+
+def _doubled(files: tuple[FileFacts, ...], wrong: frozenset[_Entry]) -> frozenset[_Entry]:
+    """Entries of the toolkit's repository beside the one that stays: gpunode's own, else one that names its key."""
+    named = [
+        entry
+        for file in files
+        if _is_apt(file.path) and _is_list(file.path)
+        for entry in _entries(file)
+        if entry not in wrong
+        if TOOLKIT.search(entry.text) and not any(re.search(pattern, entry.text) for pattern, _ in DEAD)
+    ]
+    if len({entry.path for entry in named}) < 2:
+        return frozenset()
+    stays = max(
+        named, key=lambda e: (OWN in e.path, "signed-by" in e.text.lower(), "nvidia-container-toolkit" in e.path)
+    )
+    return frozenset(named) - {stays}
+
+
+def _entries(file: FileFacts) -> Iterator[_Entry]:
+    found: list[_Entry] = []
+
+    def note(entry: _Entry) -> bool:
+        found.append(entry)
+        return False
+
+    _rewrite(file, note)
+    yield from found
+
+
+def _rewrite(file: FileFacts, goes: Callable[[_Entry], bool]) -> str:
+    """The file with every live entry disabled that `goes` says so of; other bytes stay."""
+    text = file.text or ""
+    if file.path.endswith(".list"):
+        lines = text.splitlines(keepends=True)
+        return "".join(
+            f"{MARK}{line}" if line.lstrip().startswith("deb") and goes(_Entry(file.path, line.strip())) else line
+            for line in lines
+        )
+    if file.path.endswith(".sources"):
+        return "".join(_stanza(part, file.path, goes) for part in re.split(r"(\n[ \t]*\n)", text))
+    return "".join(_section(part, file.path, goes) for part in re.split(r"(?m)^(?=\[)", text))
+
+
+def _stanza(text: str, path: str, goes: Callable[[_Entry], bool]) -> str:
+    off = re.search(r"(?im)^Enabled:\s*(no|false|without|off|disable|0)\b", text)
+    if not re.search(r"(?im)^URIs:", text) or off or not goes(_Entry(path, text.strip())):
+        return text
+    bare = re.sub(r"(?im)^Enabled:.*\n?", "", text)
+    return re.sub(r"(?im)^(?=URIs:)", f"{MARK.rstrip(': ')}\nEnabled: no\n", bare, count=1)
+
+
+def _section(text: str, path: str, goes: Callable[[_Entry], bool]) -> str:
+    off = re.search(r"(?m)^enabled\s*=\s*(0|no|false|off)\b", text)
+    if not text.startswith("[") or off or not goes(_Entry(path, text.strip())):
+        return text
+    bare = re.sub(r"(?m)^enabled\s*=.*\n?", "", text)
+    head, newline, rest = bare.partition("\n")
+    return f"{head}{newline or chr(10)}{MARK.rstrip(': ')}\nenabled=0\n{rest}"
+
+
+def _is_list(path: str) -> bool:
+    return path.endswith((".list", ".sources", ".repo"))
+
+
+def _is_apt(path: str) -> bool:
+    return path.endswith((".list", ".sources"))

@@ -1,0 +1,208 @@
+"""Package repositories: the key is verified by its full fingerprint before any trust store sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from gpunode import resources
+from gpunode.editing.diff import unified
+from gpunode.errors import UnsupportedHost
+from gpunode.model.facts import FileFacts
+from gpunode.model.plan import Action, Kept, PutFile, Run, Step
+from gpunode.model.spec import DriverSource
+from gpunode.packages.base import Repository, Wanted, missing
+from gpunode.planner.repos.claims import Claim
+from gpunode.planner.repos.cleanup import standing
+from gpunode.planner.site import Site, through_proxy
+
+CUDA_HOST = "https://developer.download.nvidia.com"
+TOOLKIT_HOST = "https://nvidia.github.io"
+
+
+@dataclass(frozen=True)
+class Source:
+    """One vendor repository as it is wanted, or as it stands on the host already (`step` None)."""
+
+    repository: Repository
+    step: Step | None
+    kept: Kept | None
+    claim: Claim  # what an entry must say to be this repository
+
+
+def claims(site: Site, ids: Collection[str]) -> tuple[Claim, ...]:
+    """Of the repositories whose steps or reasons to stay are in a plan (`repo.cuda`, ...)."""
+    known = {"repo.cuda": cuda_source, "repo.toolkit": toolkit_source, "repo.local": local_source}
+    return tuple(source(site).claim for step_id, source in known.items() if step_id in ids)
+
+
+def driver_source(site: Site, name: str) -> Source | None:
+    """The repository behind "cuda" or "local"; None for "distro", whose archive the host has."""
+    if name == "local":
+        return local_source(site)
+    return cuda_source(site) if name == "cuda" else None
+
+
+def local_source(site: Site) -> Source:
+    """One folder or server with a flat, signed repository: packages, index, and its key as key.asc beside them.
+
+    Its key is whoever's made it, so --trust-key names it; a plain copy of NVIDIA's folder is signed by NVIDIA's.
+    """
+    assert site.spec.mirror is not None, "chosen_source has seen to that"
+    url = f"{site.spec.mirror.rstrip('/')}/"
+    key_url = f"{url}key.asc"
+    # The packages inside keep their vendor's signatures; the index, which this key signs, holds their hashes.
+    return _source(
+        site, "local", "the local repository", url, key_url, None if site.spec.trust_keys else site.distro.fingerprint,
+        gpg_check_packages=False, priority=50,
+    )  # fmt: skip
+
+
+def cuda_source(site: Site) -> Source:
+    """NVIDIA's CUDA repository. Raises UnsupportedHost when its key is not known and --trust-key does not name one."""
+    url = site.distro.cuda_url(site.host.os.machine)
+    if url is None:
+        raise UnsupportedHost(
+            f"NVIDIA builds no driver packages for {site.distro.name} on {site.host.os.machine}",
+            evidence=f"its repository for it holds {', '.join(site.distro.machines)} (catalog/distros.yaml)",
+            remedy="bring the driver yourself, then gpunode setup --only toolkit,runtime",
+        )
+    key_file = site.distro.key_file or "cuda-archive-keyring.gpg"
+    return _source(
+        site,
+        "cuda",
+        "NVIDIA's CUDA repository",
+        _mirrored(url, CUDA_HOST, site),
+        f"{url}{key_file}",
+        site.distro.fingerprint,
+        priority=50,
+    )
+
+
+def toolkit_source(site: Site) -> Source:
+    """The container toolkit's repository; with --driver-source local everything comes from that one."""
+    if site.spec.driver_source is DriverSource.LOCAL and site.spec.mirror is not None:
+        return local_source(site)
+    toolkit = site.catalog.toolkit
+    pattern = toolkit.apt_url if site.distro.manager == "apt" else toolkit.rpm_url
+    url = _mirrored(pattern.format(channel=site.spec.toolkit_channel), TOOLKIT_HOST, site)
+    # The vendor's own .repo trusts packages through the signed metadata (repo_gpgcheck=1, gpgcheck=0).
+    return _source(
+        site,
+        "container-toolkit",
+        "NVIDIA's container toolkit repository",
+        url,
+        toolkit.key_url,
+        toolkit.fingerprint,
+        gpg_check_packages=False,
+    )
+
+
+def tools_step(site: Site) -> Step | None:
+    """What fetching and verifying a key needs and the host lacks."""
+    wanted = [Wanted(name) for name in site.backend.key_tools]
+    lacking = [w for w in missing(wanted, site.host.packages) if not _stands_in(w.name, site)]
+    if not lacking:
+        return None
+    names = ", ".join(w.name for w in lacking)
+    actions = (site.backend.refresh_all(), site.backend.install(lacking))
+    return Step(
+        "repo.tools",
+        f"install {names} from {site.distro.name}'s own archive",
+        "a repository's key is fetched and its fingerprint computed on the host",
+        tuple(through_proxy(run, site.spec.proxy) for run in actions),
+    )
+
+
+def _stands_in(name: str, site: Site) -> bool:
+    """gpg without its meta-package, curl-minimal, wget: whatever does the same work."""
+    gpg = {"gpg", "gpg2", "gnupg", "gnupg2"}
+    others = gpg if name in gpg else {"curl": ("curl-minimal", "wget")}.get(name, ())
+    return any(other in site.host.packages.installed for other in others)
+
+
+def _source(
+    site: Site,
+    name: str,
+    title: str,
+    url: str,
+    key_url: str,
+    pinned: str | None,
+    *,
+    gpg_check_packages: bool = True,
+    priority: int | None = None,
+) -> Source:
+    backend = site.backend
+    keyring = f"{backend.key_folder}/gpunode-{name}{backend.key_suffix}"
+    step_id = f"repo.{name.removeprefix('container-')}"
+    repository = Repository(f"gpunode-{name}", title, url, keyring, gpg_check_packages, priority=priority)
+    path, text = backend.source_file(repository)
+    ours = next((f for f in site.host.packages.sources if f.path == path), FileFacts(path))
+    trusted = _fingerprints(site, title, key_url, pinned)
+    claim = Claim(title, url, frozenset(trusted), site.host.os.machine, site.distro.manager)
+    if ours.text == text and claim.owns(keyring, site.host.packages.primaries):
+        return Source(repository, None, Kept(step_id, f"{title} is set up"), claim)
+    theirs = standing(site.host, site.distro, claim) if ours.text is None else None
+    if theirs is not None:
+        file, entry = theirs
+        existing = replace(repository, id=entry.name or repository.id, path=file.path)
+        return Source(existing, None, Kept(step_id, f"{title} is in {file.path} already"), claim)
+    key_url = _mirrored_key(key_url, site)
+    trust = backend.trust(keyring, key_url)
+    actions: tuple[Action, ...] = (
+        through_proxy(fetch_key(key_url, keyring, trusted), site.spec.proxy),
+        *([trust] if trust else []),
+        PutFile(path, text, expect_sha256=ours.sha256),
+        through_proxy(backend.refresh([repository]), site.spec.proxy),
+    )
+    alone = "" if trust else ", for this repository alone"
+    step = Step(
+        step_id,
+        f"add {title}, key {trusted[0][-8:]} checked by fingerprint",
+        # rpm has one store of keys for all repositories.
+        f"the packages come from here; only a key with the pinned fingerprint is trusted{alone}",
+        actions,
+        undo=forget_key(site, keyring, key_url),
+        diff=unified(path, ours.text, text),
+    )
+    return Source(repository, step, None, claim)
+
+
+def forget_key(site: Site, keyring: str, url: str) -> tuple[Action, ...]:
+    """The way back of fetching and trusting a key; a key file that was there before stays."""
+    distrust = site.backend.distrust(keyring, url)
+    remove = Run(("rm", "-f", "--", keyring), says=f"remove {keyring}")  # no change that gpunode undo would bring back
+    fresh = keyring not in site.host.packages.keys
+    return (*([distrust] if distrust else []), *([remove] if fresh else []))
+
+
+def fetch_key(url: str, keyring: str, fingerprints: tuple[str, ...]) -> Run:
+    """Fetch a key, and write it to `keyring` when one of these is its full fingerprint; fails (65) when none is."""
+    script = (resources.folder("templates") / "repo/fetch-key.sh").read_text(encoding="utf-8")
+    return Run(
+        ("sh", "-s", "--", url, keyring, *fingerprints),
+        timeout_s=180,
+        stdin=script,
+        retry=(3.0, 10.0),
+        files=(keyring,),
+        says=f"fetch {url}, check its fingerprint, write {keyring}",
+    )
+
+
+def _fingerprints(site: Site, title: str, key_url: str, pinned: str | None) -> tuple[str, ...]:
+    trusted = tuple(dict.fromkeys(([pinned] if pinned else []) + list(site.spec.trust_keys)))
+    if not trusted:
+        raise UnsupportedHost(
+            f"the signing key of {title} for {site.distro.name} is not known to gpunode",
+            evidence=f"catalog/distros.yaml has no full fingerprint for {key_url}",
+            remedy="look the fingerprint up where you trust it and name it: --trust-key FINGERPRINT (40 hex digits)",
+        )
+    return trusted
+
+
+def _mirrored(url: str, vendor: str, site: Site) -> str:
+    return url.replace(vendor, site.spec.mirror.rstrip("/"), 1) if site.spec.mirror else url
+
+
+def _mirrored_key(url: str, site: Site) -> str:
+    return _mirrored(_mirrored(url, CUDA_HOST, site), TOOLKIT_HOST, site)

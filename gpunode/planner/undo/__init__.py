@@ -1,0 +1,1 @@
+"""What gpunode changed on a host, undone."""

@@ -1,0 +1,126 @@
+"""A container engine back to its old configuration and its old default, proven by the running daemon."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from gpunode.engines.base import Edit, Removal, Rewrite, Runtime
+from gpunode.engines.registry import RUNTIMES
+from gpunode.model.facts import HostFacts, RuntimeFacts
+from gpunode.model.past import ABSENT, Past, PastFile
+from gpunode.model.plan import Action, Kept, Step
+from gpunode.model.spec import RuntimeSpec
+from gpunode.planner.engines import daemon
+from gpunode.planner.undo.files import Back, Without, diffs, only_backs, only_left, way_back
+
+
+@dataclass(frozen=True)
+class Outcome:
+    step: Step | None
+    left: tuple[Kept, ...] = ()
+    stays: str = ""  # why the engine still needs gpunode's handler afterwards; "" when it does not
+
+
+def engine_outcome(host: HostFacts, past: Past, label: str) -> Outcome:
+    """`label` as in the step "LABEL.default". Either all of its files go back, or none: they belong together."""
+    runtime, facts = kind(label), host.labelled(label)
+    files = tuple(file for file in past.files if file.step == f"{label}.default")
+    found = [way_back(file, _without(runtime, past.defaults.get(label), past.handler, files, file)) for file in files]
+    backs, left = only_backs(found), only_left(found)
+    stale = _stale(past, facts, label)
+    if left:
+        stays = f"{label} still runs with {past.handler} as its default runtime" if stale else ""
+        return Outcome(None, left, stays)
+    if not backs and not stale:
+        return Outcome(None)
+    settle = stale or any(back.changes for back in backs)
+    return Outcome(_step(host, past, label, facts if settle else None, backs))
+
+
+def is_engine(label: str) -> bool:
+    return label.partition("@")[0] in RUNTIMES
+
+
+def kind(label: str) -> Runtime:
+    """The runtime of an engine's label (RuntimeFacts.label)."""
+    return RUNTIMES[label.partition("@")[0]]
+
+
+def _without(runtime: Runtime, default: str | None, handler: str, files: Sequence[PastFile], file: PastFile) -> Without:
+    gone = tuple(f.path for f in files if f.before == ABSENT and f.sha256_now == f.expected)
+    removal = Removal(handler, default, "" if file.before == ABSENT else file.old, gone)
+    return lambda text: runtime.without(file.path, text, removal)
+
+
+def _stale(past: Past, facts: RuntimeFacts | None, label: str) -> bool:
+    """The running daemon may still have gpunode's default, though the files are back: an undo was cut off."""
+    if facts is None or not facts.active:
+        return False
+    before = past.defaults.get(label)
+    return f"undo.{label}.default" in past.cut_off or facts.effective_default == past.handler != (
+        before or past.handler
+    )
+
+
+def _expected(past: Past, facts: RuntimeFacts) -> str | None:
+    """The default that shall be in force afterwards: one that somebody chose since is theirs."""
+    now = facts.effective_default
+    return past.defaults.get(facts.label) if now in (None, past.handler) else now
+
+
+def _step(host: HostFacts, past: Past, label: str, facts: RuntimeFacts | None, backs: tuple[Back, ...]) -> Step:
+    runtime = kind(label)
+    # The file that imports goes back before the one that is imported.
+    actions: list[Action] = []
+    for back in reversed(backs):
+        actions += back.actions(runtime.validate(facts, back.file.path) if facts else None)
+    undo: tuple[Action, ...] = ()
+    words = [back.words for back in backs]
+    by_hand = ""
+    if facts is not None and daemon.runs(host, facts):
+        restart, default, rewrite = _restarts(facts, backs), _expected(past, facts), _rewrite(host, facts, backs)
+        if default and default != facts.effective_default:
+            words.append(f"default runtime {facts.effective_default} → {default}")
+        if daemon.reachable(host, facts, restart=restart):
+            actions += runtime.undo(replace(facts, effective_default=default), rewrite, restart=restart)
+            undo = _forward(runtime, facts)
+            words.append("restart" if restart else runtime.title)
+        else:
+            by_hand = daemon.by_hand(host, facts)
+            words.append(f"written only: nothing here restarts {facts.name}")
+    elif facts is not None:
+        words.append(f"written only: {facts.unit} is not running")
+    for back in backs:
+        actions += back.tidy()
+    return Step(
+        f"undo.{label}.default",
+        "; ".join(words),
+        "new containers and pods start as before setup; those that run keep the runtime they have",
+        tuple(actions),
+        undo,
+        diffs(backs),
+        by_hand,
+    )
+
+
+def _rewrite(host: HostFacts, facts: RuntimeFacts, backs: tuple[Back, ...]) -> Rewrite:
+    """The change that is being undone, as Runtime.undo knows it: `before` is what comes back."""
+    edits = tuple(Edit(back.file.path, back.text, back.file.now.text or "") for back in backs if back.changes)
+    if not edits:
+        text = host.file(facts.config_path).text
+        edits = (Edit(facts.config_path, text, f"{text or ''}\n"),)  # any other text: the old one is in place already
+    return Rewrite(edits, ())
+
+
+def _restarts(facts: RuntimeFacts, backs: Sequence[Back]) -> bool:
+    """dockerd reads features.cdi at its start only; where a restart would end containers, CDI stays on until then."""
+    gone = any('"cdi"' in (back.file.now.text or "") and '"cdi"' not in (back.text or "") for back in backs)
+    return facts.name == "docker" and gone and (bool(facts.live_restore) or facts.containers_running == 0)
+
+
+def _forward(runtime: Runtime, facts: RuntimeFacts) -> tuple[Action, ...]:
+    """Should this step fail: the files are as setup left them again, and the daemon shall be, too."""
+    if facts.effective_default is None:
+        return runtime.apply(facts)
+    return (*runtime.apply(facts), runtime.verify(facts, RuntimeSpec(handler=facts.effective_default)))

@@ -1,0 +1,123 @@
+"""Packages, holds and repositories that setup brought: taken away only where --packages asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+
+from gpunode.model.facts import HostFacts
+from gpunode.model.past import Past, goes_with_packages
+from gpunode.model.plan import Kept, RemoveFile, Step
+from gpunode.packages.base import Backend
+from gpunode.packages.erase import erase
+from gpunode.packages.registry import BACKENDS
+from gpunode.packages.rpm import added_keys, key_name
+from gpunode.planner.undo.files import diffs, only_backs, only_left, way_back
+
+
+def added_packages(host: HostFacts, past: Past) -> tuple[str, ...]:
+    """Installed now and absent before the first of the runs."""
+    return tuple(n for n, version in past.packages.items() if version is None and n in host.packages.installed)
+
+
+def package_steps(host: HostFacts, past: Past, needed: Sequence[str]) -> tuple[tuple[Step, ...], tuple[Kept, ...]]:
+    """Steps, and what is left. `needed`: why the packages must stay (an engine still runs with them)."""
+    names, backend = added_packages(host, past), BACKENDS.get(host.packages.manager or "")
+    if needed and names:
+        why = "; ".join(needed)
+        return (), (Kept("packages", f"{_few(names)} stay: {why}; gpunode undo --packages once that is mended"),)
+    steps: list[Step] = []
+    if backend is not None:
+        steps += [step for step in (_erase_step(names, past, backend), _hold_step(host, past, backend, names)) if step]
+    repository, left = _repository_step(host, past, backend)
+    return (*steps, *([repository] if repository else [])), left
+
+
+def kept_packages(host: HostFacts, past: Past) -> tuple[Kept, ...]:
+    """What stays without --packages."""
+    names, held = added_packages(host, past), _holds(host, past)
+    if names:
+        along = "holds and repositories" if held else "repositories"
+        return (Kept("packages", f"{_few(names)} stay with their {along} (--packages removes them)"),)
+    return (Kept("packages", f"{_few(held)} stay on hold (--packages releases them)"),) if held else ()
+
+
+def replaced_packages(host: HostFacts, past: Past) -> tuple[Kept, ...]:
+    """Packages that had another version before: repositories drop old ones, so nobody can promise the way back."""
+    other = [
+        f"{name} was {version}"
+        for name, version in past.packages.items()
+        if version is not None and name in host.packages.installed and host.packages.installed[name].version != version
+    ]
+    return (Kept("packages.versions", f"versions stay: {', '.join(other)}"),) if other else ()
+
+
+def _hold_step(host: HostFacts, past: Past, backend: Backend, gone: Sequence[str]) -> Step | None:
+    """After the packages: should they not go, they stay held. A hold that went with its package is no fault then."""
+    held = tuple(name for name in _holds(host, past) if name not in gone)
+    if not held:
+        return None
+    release = backend.unhold(held)
+    return Step(
+        "undo.packages.hold",
+        f"release the hold on {_few(held)}",
+        "setup held them; what was on hold before it stays so",
+        (replace(release, ok=(0, 1, 100), retry=()) if gone else release,),
+        () if gone else (backend.hold(held),),
+    )
+
+
+def _holds(host: HostFacts, past: Past) -> tuple[str, ...]:
+    """Held now, not before, and named by a command of setup (by name or by pattern)."""
+    fresh = sorted(host.packages.held - past.held)
+    words = [word for word in past.words if len(word) > 2]  # "*" alone would be everybody's
+    return tuple(name for name in fresh if any(fnmatchcase(name, word) for word in words))
+
+
+def _erase_step(names: tuple[str, ...], past: Past, backend: Backend) -> Step | None:
+    if not names:
+        return None
+    along = ", and what came along with them" if past.inventory else ""
+    return Step(
+        "undo.packages",
+        f"remove {_few(names)}{along}",
+        "setup installed them; what others need or have edited stays",
+        (erase(backend, names, past.inventory),),
+    )
+
+
+def _repository_step(host: HostFacts, past: Past, backend: Backend | None) -> tuple[Step | None, tuple[Kept, ...]]:
+    files = [way_back(file) for file in past.files if goes_with_packages(file.path)]
+    backs = only_backs(files)
+    keys = [path for path in past.wrote if goes_with_packages(path) and path in host.packages.keys]
+    # Last: by then no entry of gpunode's own uses them, and nothing after it can fail.
+    added = _added_keys(past)
+    forget = backend.forget(added) if backend and added else None
+    if not backs and not keys and not forget:
+        return None, only_left(files)
+    paths = [back.file.path for back in backs] + keys
+    trusted = [f"{key_name(key)} from rpm's keys unless another entry uses it" for key in added if forget]
+    actions = [
+        *(action for back in backs for action in back.actions()),
+        *(RemoveFile(path) for path in keys),
+        *(action for back in backs for action in back.tidy()),
+        *([forget] if forget else []),
+    ]
+    step = Step(
+        "undo.repositories",
+        f"remove {', '.join([*paths, *trusted])}",
+        "setup added these repositories and their keys",
+        tuple(actions),
+        diff=diffs(backs),
+    )
+    return step, only_left(files)
+
+
+def _added_keys(past: Past) -> tuple[str, ...]:
+    """To rpm's store, by setup itself: what was in it before was not added."""
+    return tuple(dict.fromkeys(key for says, answer in past.answers for key in added_keys(says, answer)))
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")

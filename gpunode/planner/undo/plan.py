@@ -1,0 +1,154 @@
+"""What gpunode did to this host, taken back: newest first, by the same kinds of steps as setup's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpunode.advice import typed
+from gpunode.catalog.load import Catalog
+from gpunode.model.facts import HostFacts, ServiceFacts
+from gpunode.model.past import Past, goes_with_packages
+from gpunode.model.plan import Action, Kept, Plan, RemoveFile, Run, Step, Undoing
+from gpunode.model.spec import Spec
+from gpunode.planner.kernel.setup import INITRAMFS
+from gpunode.planner.summary import host_line
+from gpunode.planner.undo.engine import engine_outcome, is_engine
+from gpunode.planner.undo.files import Back, diffs, only_backs, only_left, way_back
+from gpunode.planner.undo.packages import kept_packages, package_steps, replaced_packages
+
+SYSTEMD = "/etc/systemd/system/"
+RIVALS_STEP = "kernel.nouveau"
+FOR_GOOD = {
+    "repo.prerequisites": "EPEL, or what else the driver's packages draw on, stays enabled, with its key",
+    "mig.layout": "the MIG layout stays (gpunode setup --mig all=off takes it away)",
+    "secureboot.enrol": "the signing key stays in the firmware (mokutil --delete takes it out)",
+}
+
+
+def undo_plan(host: HostFacts, past: Past, catalog: Catalog, *, packages: bool = False) -> Plan:
+    """The way back from what the journal tells (`past`) on this host as it is.
+
+    First the engines, so that none of them needs what goes after it; packages last, and only where asked for. What
+    others wrote to since and cannot be told apart is left, with the words to type (Plan.undo.left).
+    """
+    engines = [engine_outcome(host, past, name) for name in reversed(past.engines) if is_engine(name)]
+    steps = [outcome.step for outcome in engines if outcome.step]
+    left = [kept for outcome in engines for kept in outcome.left]
+    steps += [step for step in (_services_step(host, past),) if step]
+    others, more = _file_steps(host, past)
+    steps, left = [*steps, *others], [*left, *more]
+    kept: tuple[Kept, ...] = ()
+    if packages:
+        needed = [outcome.stays for outcome in engines if outcome.stays]
+        gone, stays = package_steps(host, past, needed)
+        steps, left = [*steps, *gone], [*left, *stays]
+        kept = replaced_packages(host, past)
+    else:
+        kept = kept_packages(host, past)
+    return Plan(
+        target=host.target,
+        spec=Spec(),
+        facts_sha256=host.stream_sha256,
+        hostname=host.hostname,
+        summary=(host_line(host, catalog), *_lines(past)),
+        steps=tuple(steps) or _note(past, left),
+        kept=(*kept, *_for_good(past), *_unread(past), *(() if steps or left else _nothing(past))),
+        undo=Undoing(past.runs, packages, tuple(left)),
+    )
+
+
+def _lines(past: Past) -> tuple[str, ...]:
+    if not past.runs:
+        return ()
+    runs = list(dict.fromkeys(run.rpartition(".")[0] or run for run in past.runs))
+    return (f"Undo     {', '.join(runs)}",)
+
+
+def _note(past: Past, left: list[Kept]) -> tuple[Step, ...]:
+    """With nothing to do but something left: written down, so that it is told once and not at every undo."""
+    if not left:
+        return ()
+    why = "what is left is no longer gpunode's alone"
+    return (Step("undo.note", f"note in gpunode's journal that {past.runs[0]} is undone", why, ()),)
+
+
+def _nothing(past: Past) -> tuple[Kept, ...]:
+    """Why there is nothing to undo."""
+    if not past.journal:
+        said = "gpunode has no journal on this host (/var/lib/gpunode/journal.jsonl): it changed nothing here"
+    elif past.last_undo and not past.runs:
+        said = f"run {past.last_undo.rpartition('.')[0] or past.last_undo} has undone everything before it"
+    else:
+        said = "what gpunode changed is as it was before"
+    return (Kept("undo", said),)
+
+
+def _for_good(past: Past) -> tuple[Kept, ...]:
+    """What is in no file and in no package."""
+    return tuple(Kept(step, said) for step, said in FOR_GOOD.items() if step in past.steps)
+
+
+def _unread(past: Past) -> tuple[Kept, ...]:
+    said = f"{past.unread} lines of gpunode's journal are torn: what they announce was not begun"
+    return (Kept("journal", said),) if past.unread else ()
+
+
+def _services_step(host: HostFacts, past: Past) -> Step | None:
+    """Units that setup enabled, disabled again, and stopped where it had started them."""
+    off: list[Action] = []
+    on: list[Action] = []
+    units = []
+    for unit, (enabled, active) in past.services.items():
+        now = host.services.get(unit) or host.services.get(unit.removesuffix(".service")) or ServiceFacts()
+        if now.load == "not-found" or now.enabled != "enabled" or enabled == "enabled":
+            continue
+        switch = ("--now",) if now.active == "active" and active != "active" else ()
+        off.append(Run(("systemctl", "disable", *switch, unit), timeout_s=120))
+        on.append(Run(("systemctl", "enable", *switch, unit), timeout_s=120))
+        units.append(unit)
+    if not off:
+        return None
+    return Step("undo.driver.services", f"disable {' and '.join(units)}", "setup enabled them", tuple(off), tuple(on))
+
+
+def _file_steps(host: HostFacts, past: Past) -> tuple[list[Step], list[Kept]]:
+    """Everything that is no engine's and no repository's, one step for each of setup's, the last one first."""
+    engines = {f"{name}.default" for name in past.engines if is_engine(name)}
+    files = [f for f in past.files if f.step not in engines and not goes_with_packages(f.path)]
+    steps = [step for step in (_written_step(host, past),) if step]
+    left: list[Kept] = []
+    for name in dict.fromkeys(file.step for file in reversed(files)):
+        found = [way_back(file) for file in files if file.step == name]
+        after = _afterwards(host, name, [file.path for file in files if file.step == name])
+        told = "".join(f", then {typed(*run.argv)}" for run in after)
+        left += [Kept(kept.id, kept.text + told) for kept in only_left(found)]
+        if backs := only_backs(found):
+            steps.append(_file_step(name, backs, after))
+    return steps, left
+
+
+def _file_step(name: str, backs: tuple[Back, ...], after: tuple[Run, ...]) -> Step:
+    actions = [action for back in reversed(backs) for action in (*back.actions(), *back.tidy())]
+    words = [back.words for back in backs]
+    if name == RIVALS_STEP:
+        rebuilt = "rebuild the initramfs" if after else "no initramfs tool is here, so none is rebuilt"
+        words.append(f"{rebuilt}; a reboot brings nouveau back")
+    return Step(f"undo.{name}", "; ".join(words), "setup wrote it", (*actions, *after), after, diffs(backs))
+
+
+def _afterwards(host: HostFacts, name: str, paths: Sequence[str]) -> tuple[Run, ...]:
+    """What reads these files only when it is told to."""
+    argv = INITRAMFS.get(host.kernel.initramfs_tool or "")
+    runs = [Run(argv, timeout_s=900, detach=True)] if argv and name == RIVALS_STEP else []
+    if host.init == "systemd" and any(path.startswith(SYSTEMD) for path in paths):
+        runs.append(Run(("systemctl", "daemon-reload")))
+    return tuple(runs)
+
+
+def _written_step(host: HostFacts, past: Past) -> Step | None:
+    """What setup let other tools write: CDI specifications. Whoever wrote them anew since wrote the same."""
+    paths = [path for path in past.wrote if not goes_with_packages(path) and host.file(path).exists]
+    if not paths:
+        return None
+    actions = tuple(RemoveFile(path) for path in paths)
+    return Step("undo.written", f"remove {', '.join(paths)}", "setup let a tool write it", actions)

@@ -1,0 +1,150 @@
+"""Who makes the CDI specifications, which ones go, and when nothing is touched."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gpunode.model.facts import DriverFacts, HostFacts, ServiceFacts, ToolkitFacts
+from gpunode.model.plan import Kept, PutFile, RemoveFile, Run, Step
+from gpunode.model.spec import RuntimeSpec, Spec, ToolkitConfig, ToolkitRequest
+from gpunode.planner.engines.cdi import UNITS, cdi_outcomes
+from tests.engines.hosts import file_facts
+from tests.planner.builders import H100, host
+
+LOADED = "595.91.07"
+ETC, RUN = "/etc/cdi/nvidia.yaml", "/var/run/cdi/nvidia.yaml"
+CDI = Spec(runtime=RuntimeSpec(cdi=True))
+ON, OFF = ServiceFacts("loaded", "active", "waiting", "enabled"), ServiceFacts("loaded", "inactive", "dead", "disabled")
+
+
+def spec_text(driver: str = LOADED, *names: str) -> str:
+    devices = "".join(f'- name: "{name}"\n  containerEdits:\n    deviceNodes:\n' for name in names or ("0", "all"))
+    mount = f"  - hostPath: /usr/lib/x86_64-linux-gnu/libcuda.so.{driver}\n"
+    return f"---\ncdiVersion: 0.5.0\nkind: nvidia.com/gpu\ndevices:\n{devices}containerEdits:\n  mounts:\n{mount}"
+
+
+def node(
+    files: dict[str, str] | None = None,
+    unit: ServiceFacts | None = None,
+    *,
+    toolkit: str | None = "1.20.0",
+    loaded: str | None = LOADED,
+    init: str = "systemd",
+) -> HostFacts:
+    """A host with these specifications, and nvidia-cdi-refresh in this state (None: the toolkit has no such unit)."""
+    found = files or {}
+    return replace(
+        host(H100),
+        init=init,
+        driver=DriverFacts(loaded=loaded),
+        toolkit=ToolkitFacts(toolkit, cdi_specs=tuple(found), cdi_devices=("nvidia.com/gpu=0",) if found else ()),
+        services=dict.fromkeys(UNITS, unit) if unit else {},
+        files={path: file_facts(path, text) for path, text in found.items()},
+    )
+
+
+def steps(facts: HostFacts, spec: Spec = CDI, *, pending: bool = False) -> dict[str, Step]:
+    return {one.id: one for one in cdi_outcomes(facts, spec, pending=pending) if isinstance(one, Step)}
+
+
+def commands(step: Step) -> list[str]:
+    return [" ".join(action.argv) for action in step.actions if isinstance(action, Run)]
+
+
+def test_the_toolkits_own_unit_is_switched_on_and_no_second_file_is_made() -> None:
+    (step,) = steps(node(unit=OFF)).values()
+    assert commands(step)[0] == "systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service"
+    assert not any(isinstance(action, PutFile) for action in step.actions)
+    assert "cdi generate" not in str(step)
+    assert [" ".join(a.argv) for a in step.undo if isinstance(a, Run)] == [
+        "systemctl disable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service"
+    ]
+
+
+def test_only_the_unit_that_is_off_is_switched_on() -> None:
+    facts = replace(node(unit=ON), services={UNITS[0]: ON, UNITS[1]: OFF})
+    assert "enable --now nvidia-cdi-refresh.service" in commands(steps(facts)["cdi.refresh"])[0]
+
+
+@pytest.mark.parametrize(
+    "files", [{}, {RUN: spec_text("580.95.05")}], ids=["it wrote nothing yet", "it wrote for the driver before"]
+)
+def test_a_unit_that_is_on_and_has_nothing_fresh_is_run_again(files: dict[str, str]) -> None:
+    (step,) = steps(node(files, ON)).values()
+    assert commands(step)[0] == "systemctl restart nvidia-cdi-refresh.service"
+
+
+def test_without_the_unit_nvidia_ctk_writes_the_lasting_file_and_undo_knows_of_it() -> None:
+    (step,) = steps(node()).values()
+    assert commands(step)[:2] == ["mkdir -p /etc/cdi", f"nvidia-ctk cdi generate --output={ETC}"]
+    assert [action.files for action in step.actions if isinstance(action, Run)][1] == (ETC,)
+    assert step.undo == (RemoveFile(ETC),)
+
+
+@pytest.mark.parametrize("spec", [CDI, Spec()], ids=["CDI is asked for", "it is not"])
+def test_a_stale_file_that_nothing_renews_is_written_anew_where_it_is(spec: Spec) -> None:
+    old = spec_text("580.95.05")
+    (step,) = steps(node({ETC: old}), spec).values()
+    assert f"nvidia-ctk cdi generate --output={ETC}" in commands(step)
+    assert step.undo == (PutFile(ETC, old, any_before=True),)
+
+
+@pytest.mark.parametrize("spec", [CDI, Spec()], ids=["CDI is asked for", "it is not"])
+def test_a_stale_file_beside_the_unit_is_moved_away_with_its_bytes_known(spec: Spec) -> None:
+    facts = node({ETC: spec_text("580.95.05"), RUN: spec_text()}, ON)
+    (step,) = steps(facts, spec).values()
+    assert (step.id, step.actions) == ("cdi.stale", (RemoveFile(ETC, facts.file(ETC).sha256),))
+    assert "another driver" in step.title
+
+
+def test_a_second_specification_of_the_same_cards_goes_and_one_with_cards_of_its_own_stays() -> None:
+    files = {ETC: spec_text(), "/etc/cdi/ours.yaml": spec_text(LOADED, "mine"), RUN: spec_text()}
+    (step,) = steps(node(files, ON)).values()
+    assert [a.path for a in step.actions if isinstance(a, RemoveFile)] == [ETC]
+
+
+def test_a_specification_of_another_vendor_is_nobodys_business() -> None:
+    other = "cdiVersion: 0.5.0\nkind: vendor.com/net\ndevices:\n- name: a\n"
+    assert "cdi.stale" not in steps(node({"/etc/cdi/net.yaml": other, RUN: spec_text()}, ON))
+
+
+def test_json_is_read_as_well() -> None:
+    text = '{"cdiVersion":"0.5.0","kind":"nvidia.com/gpu","devices":[{"name":"0"}],"x":"/libcuda.so.580.95.05"}'
+    assert "cdi.stale" in steps(node({"/etc/cdi/nvidia.json": text, RUN: spec_text()}, ON))
+
+
+@pytest.mark.parametrize(
+    ("facts", "pending", "said"),
+    [
+        (node({RUN: spec_text()}, ON), False, "1 devices of nvidia.com/gpu are in /var/run/cdi/nvidia.yaml"),
+        (node(unit=OFF), True, "after driver and toolkit"),
+        (node(toolkit=None), False, "nvidia-ctk, which is not here"),
+        (node(loaded=None), False, "once the driver is loaded"),
+        (node(init="chroot"), False, "an image has no cards"),
+    ],
+    ids=["right", "the driver is about to change", "no toolkit", "no driver", "chroot"],
+)
+def test_what_is_right_or_too_early_is_kept_with_the_reason(facts: HostFacts, pending: bool, said: str) -> None:
+    (kept,) = cdi_outcomes(facts, CDI, pending=pending)
+    assert isinstance(kept, Kept)
+    assert said in kept.text
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        Spec(),
+        Spec(toolkit_config=ToolkitConfig("jit-cdi")),
+        Spec(toolkit=ToolkitRequest("none")),
+        Spec(runtime=RuntimeSpec(cdi=True), only=("driver",)),
+    ],
+    ids=["not asked for", "jit-cdi makes its own", "no toolkit wanted", "only the driver"],
+)
+def test_nothing_is_touched_or_said_where_nobody_asked(spec: Spec) -> None:
+    assert cdi_outcomes(node(unit=OFF), spec, pending=False) == ()
+
+
+def test_mode_cdi_of_the_toolkit_asks_for_specifications_too() -> None:
+    assert "cdi.refresh" in steps(node(unit=OFF), Spec(toolkit_config=ToolkitConfig("cdi")))

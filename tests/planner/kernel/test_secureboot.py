@@ -1,0 +1,86 @@
+"""Secure Boot with DKMS: a key is queued once, and the console step is said until the firmware knows it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gpunode.catalog.load import load_catalog
+from gpunode.model.facts import DriverFacts, HostFacts, SecurityFacts
+from gpunode.model.plan import Plan, Run
+from gpunode.model.spec import DriverSource, Spec
+from gpunode.planner.kernel.secureboot import PASSWORD_FILE
+from gpunode.planner.plan import make_plan
+from tests.planner.builders import H100, host, kernel, packages
+
+CATALOG = load_catalog()
+KEPT = {"nvidia-open": "595.91.07-1", "dkms": "3.0.11", "mokutil": "0.6.0", "openssl": "3.0"}
+
+
+def plan(security: SecurityFacts, *, os: str = "ubuntu-24.04", loaded: str | None = None, **more: object) -> Plan:
+    """The plan for a host whose driver is installed from NVIDIA's repository and signed by DKMS's key."""
+    facts: HostFacts = host(
+        H100,
+        os=os,
+        driver=DriverFacts(loaded, "open" if loaded else None, "595.91.07", "open", signer="DKMS module signing key"),
+        packages=packages(KEPT, held=list(KEPT)),
+        kernel=kernel(blacklisted=frozenset({"nouveau", "nova_core"})),
+        security=security,
+    )
+    return make_plan(replace(facts, **more), Spec(only=("driver",), driver_source=DriverSource.CUDA), CATALOG)  # type: ignore[arg-type]
+
+
+def ids(made: Plan) -> list[str]:
+    return [step.id for step in made.steps]
+
+
+ON = SecurityFacts(secure_boot=True, uefi=True)
+
+
+@pytest.mark.parametrize(
+    ("security", "queued", "console"),
+    [
+        (ON, True, True),
+        (replace(ON, mok_enrolled=False), True, True),
+        (replace(ON, mok_enrolled=False, mok_pending=True), False, True),
+        (replace(ON, mok_enrolled=True), False, False),
+        (SecurityFacts(secure_boot=False), False, False),
+        (SecurityFacts(), False, False),
+    ],
+    ids=["nobody knows", "not enrolled", "queued already", "enrolled", "Secure Boot is off", "no UEFI"],
+)
+def test_the_key_is_queued_once(security: SecurityFacts, queued: bool, console: bool) -> None:
+    made = plan(security)
+    assert ("secureboot.enrol" in ids(made)) is queued
+    assert (made.console is not None, made.reboot is not None) == (console, console)
+
+
+def test_a_driver_that_loaded_proves_its_key() -> None:
+    assert "secureboot.enrol" not in ids(plan(ON, loaded="595.91.07"))
+
+
+@pytest.mark.parametrize(
+    ("os", "certificate"),
+    [("ubuntu-24.04", "/var/lib/shim-signed/mok/MOK.der"), ("debian-12", "/var/lib/dkms/mok.pub")],
+)
+def test_the_certificate_is_where_this_distribution_signs_with(os: str, certificate: str) -> None:
+    step = next(s for s in plan(ON, os=os).steps if s.id == "secureboot.enrol")
+    last = step.actions[-1]
+    assert isinstance(last, Run)
+    assert last.argv[-2:] == (certificate, PASSWORD_FILE)
+
+
+def test_the_password_is_in_no_word_of_the_plan() -> None:
+    made = plan(replace(ON, mok_pending=True))
+    assert made.console is not None
+    assert PASSWORD_FILE in made.console
+    script = next(s for s in plan(ON).steps if s.id == "secureboot.enrol").actions[-1]
+    assert isinstance(script, Run)
+    assert "umask 077" in script.stdin
+
+
+def test_missing_tools_are_installed_first() -> None:
+    bare = packages({k: v for k, v in KEPT.items() if k != "mokutil"}, held=list(KEPT))
+    step = next(s for s in plan(ON, packages=bare).steps if s.id == "secureboot.enrol")
+    assert any(isinstance(a, Run) and "mokutil" in a.packages for a in step.actions)

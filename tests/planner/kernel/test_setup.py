@@ -1,0 +1,141 @@
+"""Headers and the compiler that the module is built with."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gpunode.catalog.load import load_catalog
+from gpunode.facts.kernel import parse_compiler
+from gpunode.model.facts import DriverFacts, KernelTree, SecurityFacts
+from gpunode.model.plan import Run, Step
+from gpunode.model.spec import Spec
+from gpunode.planner.kernel.setup import follower, headers_step
+from gpunode.planner.kernel_packages import kernel_flavour
+from gpunode.planner.plan import make_plan
+from gpunode.planner.site import survey
+from tests.planner.builders import H100, RELEASE, host, kernel, packages
+
+CATALOG = load_catalog()
+
+
+@pytest.mark.parametrize(
+    ("os", "compiler", "gcc", "asked"),
+    [
+        ("ubuntu-22.04", 12, "4:11.2.0-1ubuntu1", True),
+        ("ubuntu-22.04", 11, "4:11.2.0-1ubuntu1", False),
+        ("ubuntu-22.04", 12, None, True),
+        ("ubuntu-22.04", None, "4:11.2.0-1ubuntu1", False),
+        ("ubuntu-24.04", 12, "4:13.2.0-7ubuntu1", False),
+    ],
+    ids=["newer kernel", "same compiler", "no compiler yet", "not gcc's kernel", "headers bring it along"],
+)
+def test_the_kernels_own_compiler(os: str, compiler: int | None, gcc: str | None, asked: bool) -> None:
+    there = packages({"gcc": gcc} if gcc else {})
+    step = headers_step(survey(host(H100, os=os, kernel=kernel(compiler=compiler), packages=there), Spec(), CATALOG))
+    assert (isinstance(step, Step) and f"gcc-{compiler}" in step.title) is asked
+
+
+@pytest.mark.parametrize(
+    ("text", "major"),
+    [
+        (
+            "Linux version 6.8.0-51-generic (buildd@lcy02-amd64-065) (x86_64-linux-gnu-gcc-12 (Ubuntu "
+            "12.3.0-1ubuntu1~22.04) 12.3.0, GNU ld (GNU Binutils for Ubuntu) 2.38) #52~22.04.1-Ubuntu SMP",
+            12,
+        ),
+        ("Linux version 6.1.0-50-amd64 (debian-kernel@lists.debian.org) (gcc-12 (Debian 12.2.0-14) 12.2.0, GNU ld", 12),
+        ("Linux version 5.14.0-503.el9 (mockbuild@x) (gcc (GCC) 11.5.0 20240719 (Red Hat 11.5.0-2), GNU ld", 11),
+        ("Linux version 6.6.1 (me@x) (clang version 17.0.6, LLD 17.0.6) #1 SMP", None),
+        ("", None),
+    ],
+    ids=["Ubuntu", "Debian", "EL", "clang", "unread"],
+)
+def test_compiler_in_proc_version(text: str, major: int | None) -> None:
+    assert parse_compiler(text) == major
+
+
+@pytest.mark.parametrize(
+    ("images", "release", "headers", "modules"),
+    [
+        ({"generic": "5.15.0.161.160"}, "5.15.0-161-generic", "linux-headers-generic", "generic"),
+        (
+            {"generic": "5.15.0.161.160", "generic-hwe-22.04": "6.8.0.87.87~22.04"},
+            "6.8.0-87-generic",
+            "linux-headers-generic-hwe-22.04",
+            "generic-hwe-22.04",
+        ),
+        (
+            {"virtual-hwe-22.04": "6.8.0.87.87~22.04"},
+            "6.8.0-87-generic",
+            "linux-headers-virtual-hwe-22.04",
+            "generic-hwe-22.04",
+        ),
+        ({"aws": "6.8.0-1021.23"}, "6.8.0-1021-aws", "linux-headers-aws", "aws"),
+        ({"6.8.0-87-generic": "6.8.0-87.88"}, "6.8.0-87-generic", None, "generic"),
+    ],
+    ids=["the release's own kernel", "its newer one beside it", "in a virtual machine", "a cloud's", "no meta-package"],
+)
+def test_headers_and_signed_modules_follow_the_kernel_that_runs(
+    images: dict[str, str], release: str, headers: str | None, modules: str
+) -> None:
+    there = packages({f"linux-image-{tail}": version for tail, version in images.items()})
+    facts = replace(host(H100, os="ubuntu-22.04", packages=there), kernel=replace(kernel(), release=release))
+    assert (follower(survey(facts, Spec(), CATALOG)), kernel_flavour(facts, "apt")) == (headers, modules)
+
+
+@pytest.mark.parametrize(("module", "asks"), [("/lib/modules/x/nvidia.ko", True), (None, False)], ids=["it", "none"])
+def test_signed_modules_of_the_next_kernel_alone_ask_for_a_reboot_and_build_nothing(
+    module: str | None, asks: bool
+) -> None:
+    trees = (KernelTree(RELEASE, True, False, None), KernelTree("6.8.0-87-generic", True, False, module))
+    signed = {"nvidia-headless-no-dkms-595-server-open": "595.91.07-0ubuntu1", "dkms": "3.0.11-1"}
+    facts = host(
+        H100,
+        kernel=kernel(trees=trees, next_boot="6.8.0-87-generic"),
+        packages=packages(signed, held=list(signed)),
+        security=SecurityFacts(secure_boot=True),
+    )
+    plan = make_plan(facts, Spec(only=("driver",)), CATALOG)
+    assert "driver.build" not in [step.id for step in plan.steps]
+    assert (plan.reboot is not None and "6.8.0-87-generic, which boots next" in plan.reboot) is asks
+
+
+def test_signed_modules_are_loaded_once_it_is_known_that_the_running_kernel_has_one() -> None:
+    bare = host(H100, security=SecurityFacts(secure_boot=True))
+    signed = {"nvidia-headless-no-dkms-595-server-open": "595.91.07-0ubuntu1"}
+    there = replace(
+        bare, driver=DriverFacts(None, None, "595.91.07", "open"), packages=packages(signed, held=list(signed))
+    )
+    for facts, loads in ((bare, False), (there, True)):
+        steps = make_plan(facts, Spec(only=("driver",)), CATALOG).steps
+        commands = [" ".join(a.argv) for step in steps for a in step.actions if isinstance(a, Run)]
+        assert ("modprobe nvidia" in commands) is loads
+
+
+def test_a_kernel_that_boots_next_without_its_signed_module_gets_one() -> None:
+    following = "6.8.0-87-generic"
+    trees = (KernelTree(RELEASE, True, False, "/lib/modules/x/nvidia.ko"), KernelTree(following, True, False, None))
+    signed = dict.fromkeys(("nvidia-headless-no-dkms-595-server-open", "nvidia-utils-595-server"), "595.91.07-0ubuntu1")
+    facts = host(
+        H100,
+        driver=DriverFacts("595.91.07", "open", "595.91.07", "open"),
+        kernel=kernel("nvidia", "nvidia_uvm", trees=trees, next_boot=following),
+        packages=packages(signed, held=list(signed)),
+        security=SecurityFacts(secure_boot=True),
+    )
+    step = next(s for s in make_plan(facts, Spec(only=("driver",)), CATALOG).steps if s.id == "driver.modules")
+    commands = [a.says or " ".join(a.argv) for a in step.actions if isinstance(a, Run)]
+    names = "nvidia-headless-no-dkms-595-server-open nvidia-utils-595-server"
+    assert f"apt-get install {names} linux-modules-nvidia-595-server-open-generic" in commands
+    assert f"apt-mark hold {names}" in commands, "and not the modules, which have to follow the kernel"
+    whole = replace(facts, kernel=replace(facts.kernel, trees=trees[:1], next_boot=RELEASE))
+    assert "driver.modules" not in [s.id for s in make_plan(whole, Spec(only=("driver",)), CATALOG).steps]
+
+
+def test_the_first_install_of_signed_modules_does_not_hold_them() -> None:
+    plan = make_plan(host(H100, security=SecurityFacts(secure_boot=True)), Spec(only=("driver",)), CATALOG)
+    step = next(s for s in plan.steps if s.id == "driver.install")
+    holds = [a.argv[2:] for a in step.actions if isinstance(a, Run) and a.argv[:2] == ("apt-mark", "hold")]
+    assert holds == [("nvidia-headless-no-dkms-595-server-open", "nvidia-utils-595-server")]

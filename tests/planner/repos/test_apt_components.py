@@ -1,0 +1,57 @@
+"""Debian's contrib and non-free are enabled from the mirror that the host uses, and nowhere else."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpunode.catalog.load import load_catalog
+from gpunode.model.facts import AptArchive
+from gpunode.model.plan import Plan, PutFile
+from gpunode.model.spec import DriverSource, Spec
+from gpunode.planner.plan import make_plan
+from gpunode.planner.repos.apt_components import FILE
+from tests.planner.builders import L4, host, packages
+
+CATALOG = load_catalog()
+MAIN = AptArchive(
+    "http://mirror.example/debian", "bookworm", ("main",), "/usr/share/keyrings/debian-archive-keyring.gpg"
+)
+WHOLE = AptArchive("http://mirror.example/debian", "bookworm", ("main", "contrib", "non-free", "non-free-firmware"))
+DISTRO = Spec(driver_source=DriverSource.DISTRO)
+
+
+def written(spec: Spec, *archives: AptArchive, os: str = "debian-12") -> str:
+    """The list that the plan writes, "" for none."""
+    plan: Plan = make_plan(host(L4, os=os, packages=packages({}, archives=archives)), spec, CATALOG)
+    puts = [a for s in plan.steps for a in s.actions if isinstance(a, PutFile) and a.path == FILE]
+    return puts[0].text if puts else ""
+
+
+def test_what_is_missing_comes_from_the_same_mirror_under_the_same_key() -> None:
+    text = written(DISTRO, MAIN)
+    assert (
+        "URIs: http://mirror.example/debian\nSuites: bookworm\nComponents: contrib non-free non-free-firmware\n" in text
+    )
+    assert f"Signed-By: {MAIN.signed_by}\n" in text
+
+
+def test_nvidias_packages_need_contrib_alone() -> None:
+    assert "Components: contrib\n" in written(Spec(), MAIN)
+
+
+@pytest.mark.parametrize(
+    "archives",
+    [
+        pytest.param((WHOLE,), id="all there"),
+        pytest.param((), id="a recording that says nothing of it"),
+        pytest.param((AptArchive("https://packages.example/", "jammy", ("main",)),), id="somebody else's main"),
+        pytest.param((AptArchive("https://***@mirror.example/debian", "bookworm", ("main",)),), id="a masked password"),
+        pytest.param((MAIN, AptArchive(MAIN.uri, "bookworm", WHOLE.components[1:])), id="added before"),
+    ],
+)
+def test_else_nothing_is_written(archives: tuple[AptArchive, ...]) -> None:
+    assert written(DISTRO, *archives) == ""
+
+
+def test_ubuntu_needs_none() -> None:
+    assert written(Spec(), AptArchive("http://archive.ubuntu.com/ubuntu", "noble", ("main",)), os="ubuntu-24.04") == ""
