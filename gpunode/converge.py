@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from gpunode.apply.ask import with_answers
-from gpunode.apply.before import before_values
-from gpunode.apply.detached import wait_for_running
+from gpunode.apply.commands.detached import wait_for_running
+from gpunode.apply.commands.reboot import ask_for_reboot, reboot_and_wait
 from gpunode.apply.execute import execute
-from gpunode.apply.journal import Journal
+from gpunode.apply.journal.entries import Journal
+from gpunode.apply.journal.snapshot import before_values
 from gpunode.apply.lock import Alive, HostLock, Owner
-from gpunode.apply.reboot import ask_for_reboot, reboot_and_wait
+from gpunode.apply.resolver_preview import with_answers
 from gpunode.catalog.load import Catalog
 from gpunode.errors import ExitCode
 from gpunode.facts.collect import collect

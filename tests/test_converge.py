@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gpunode.apply.before import before_values
+from gpunode.apply.journal.snapshot import before_values
 from gpunode.apply.lock import HostLock, Owner
 from gpunode.converge import Convergence
 from gpunode.errors import Drift, ExitCode, HostLocked

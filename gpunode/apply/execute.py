@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from gpunode.apply.files import drift, drifted, sha256
-from gpunode.apply.history import inventory_path
-from gpunode.apply.journal import Journal, Written, open_steps, parse_journal
+from gpunode.apply.journal.entries import Journal, Written, open_steps, parse_journal
+from gpunode.apply.journal.history import inventory_path
+from gpunode.apply.journal.prune import prune
 from gpunode.apply.lock import HostLock
-from gpunode.apply.prune import prune
-from gpunode.apply.shell import Host, spoken
+from gpunode.apply.script import Host, spoken
 from gpunode.apply.step import StepRun, flush
 from gpunode.errors import Drift, StepFailed
 from gpunode.model.plan import Plan, PutFile, RemoveFile, Run, Step

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 
-from gpunode.apply.journal import Journal, Written
-from gpunode.apply.shell import SHORT_S, STATE, Host, last_words, spoken
+from gpunode.apply.journal.entries import Journal, Written
+from gpunode.apply.script import SHORT_S, STATE, Host, last_words, spoken
 from gpunode.errors import Drift, StepFailed
 from gpunode.foreign import read_json
 from gpunode.model.plan import PutFile, RemoveFile, Run

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gpunode.apply.shell import Host, spoken
+from gpunode.apply.script import Host, spoken
 from gpunode.errors import HostLocked
 from gpunode.foreign import read_json, whole_number
 from gpunode.transport.base import Transport

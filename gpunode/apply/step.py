@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from gpunode.apply.detached import run_detached, stdin_of
+from gpunode.apply.commands.detached import run_detached, stdin_of
+from gpunode.apply.commands.reboot import reboot_and_wait
 from gpunode.apply.files import put_file, remove_file, restore, slug
-from gpunode.apply.journal import Journal, Written
+from gpunode.apply.journal.entries import Journal, Written
 from gpunode.apply.lock import HostLock
-from gpunode.apply.reboot import reboot_and_wait
-from gpunode.apply.shell import SHORT_S, Host, last_words, shell_line, spoken, tail
+from gpunode.apply.script import SHORT_S, Host, last_words, shell_line, spoken, tail
 from gpunode.errors import Drift, StepFailed, TransportError
 from gpunode.model.plan import Action, PutFile, Reboot, RemoveFile, Run, Step
 from gpunode.model.report import CommandResult

@@ -59,7 +59,7 @@ def plan(
 
 def planned(host: Host, spec: Spec) -> HostOutcome:
     """One host's plan from fresh facts."""
-    from gpunode.apply.ask import with_answers
+    from gpunode.apply.resolver_preview import with_answers
     from gpunode.catalog.load import load_catalog
     from gpunode.errors import ExitCode
     from gpunode.facts.collect import collect

@@ -94,7 +94,7 @@ def _settled(host: Host, spec: Spec, saved: Plan | None) -> HostOutcome:
     """The plan, from facts that no package transaction of a killed gpunode moves any more. Raises Drift where a saved
     one is another: what is shown and run is the fresh one, never what stands in the file.
     """
-    from gpunode.apply.detached import wait_for_running
+    from gpunode.apply.commands.detached import wait_for_running
     from gpunode.cli.plan import planned
     from gpunode.cli.savedplan import hold_against
     from gpunode.cli.say import say

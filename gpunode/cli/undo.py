@@ -106,7 +106,7 @@ def _planner(run: str | None, packages: bool) -> Planner:
     """One host's plan, from facts that no package transaction of a killed gpunode moves any more."""
 
     def planned(host: Host) -> HostOutcome:
-        from gpunode.apply.detached import wait_for_running
+        from gpunode.apply.commands.detached import wait_for_running
         from gpunode.cli.say import say
         from gpunode.errors import ExitCode
         from gpunode.facts.collect import collect
@@ -121,7 +121,7 @@ def _planner(run: str | None, packages: bool) -> Planner:
 
 def way_back(host: Host, run: str | None, packages: bool) -> Callable[[HostFacts], Plan]:
     """Facts -> the plan, with the journal read anew each time."""
-    from gpunode.apply.undo import read_past
+    from gpunode.apply.journal.past import read_past
     from gpunode.catalog.load import load_catalog
     from gpunode.planner.undo.plan import undo_plan
 

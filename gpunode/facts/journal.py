@@ -9,7 +9,7 @@ from gpunode.model.facts import JournalFacts
 
 
 def parse_journal(text: str, units: Mapping[str, str]) -> JournalFacts:
-    """The tail of journal.jsonl (its entries are described in apply/journal.py) and unit -> ActiveState.
+    """The tail of journal.jsonl (its entries are described in apply/journal/entries.py) and unit -> ActiveState.
 
     {"kind": "step-begin", "run": "r1", "step": "driver.install"}
     {"kind": "step-end", "run": "r1", "step": "driver.install", "status": "done"}

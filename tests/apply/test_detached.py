@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from gpunode.apply.detached import attach, run_detached, wait_for_running
-from gpunode.apply.journal import Journal
-from gpunode.apply.shell import Host
+from gpunode.apply.commands.detached import attach, run_detached, wait_for_running
+from gpunode.apply.journal.entries import Journal
+from gpunode.apply.script import Host
 from gpunode.errors import StepFailed
 from gpunode.model.plan import Run
 from tests.apply.machine import Machine
@@ -32,8 +32,8 @@ def test_output_and_exit_code_come_back(tmp_path: Path, shell: tuple[str, ...]) 
 def test_a_killed_controller_leaves_it_running_and_the_next_one_waits(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from tests.apply.machine import Machine\n"
-        "from gpunode.apply.detached import run_detached; from gpunode.apply.journal import Journal\n"
-        "from gpunode.apply.shell import Host; from gpunode.model.plan import Run\n"
+        "from gpunode.apply.commands.detached import run_detached; from gpunode.apply.journal.entries import Journal\n"
+        "from gpunode.apply.script import Host; from gpunode.model.plan import Run\n"
         f"run = Run(('sh', '-c', 'sleep 3; echo whole > {tmp_path}/mark'), detach=True)\n"
         f"run_detached(Host(Machine(Path({str(tmp_path)!r}))), Journal('r'), 'r-a-1', run, heard=print)\n"
     )

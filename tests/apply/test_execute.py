@@ -8,7 +8,7 @@ import pytest
 
 from gpunode.apply.execute import execute
 from gpunode.apply.files import sha256
-from gpunode.apply.journal import open_steps, parse_journal
+from gpunode.apply.journal.entries import open_steps, parse_journal
 from gpunode.errors import Drift, TransportError
 from gpunode.model.plan import Action, Plan, PutFile, RemoveFile, Run, Step
 from gpunode.model.report import Event, EventKind, StepResult, StepStatus

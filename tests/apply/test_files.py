@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from gpunode.apply.files import put_file, remove_file, restore, sha256
-from gpunode.apply.journal import Journal, Written
-from gpunode.apply.shell import Host
+from gpunode.apply.journal.entries import Journal, Written
+from gpunode.apply.script import Host
 from gpunode.errors import Drift, StepFailed
 from gpunode.model.plan import PutFile, RemoveFile, Run
 from tests.apply.machine import Machine

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpunode.apply.history import History, history, still_needed
-from gpunode.apply.journal import Entry
+from gpunode.apply.journal.entries import Entry
+from gpunode.apply.journal.history import History, history, still_needed
 from gpunode.errors import UsageError
 
 CONF, KEYS = "/etc/docker/daemon.json", "/etc/apt/sources.list.d/gpunode-cuda.sources"

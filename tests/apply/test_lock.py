@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpunode.apply.lock import HostLock, Owner, is_stale
-from gpunode.apply.shell import script_text
+from gpunode.apply.script import script_text
 from gpunode.errors import HostLocked
 from tests.apply.machine import Machine
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from gpunode.apply.files import put_file, remove_file, restore, sha256
-from gpunode.apply.journal import Journal, Written, open_steps, parse_journal
-from gpunode.apply.shell import Host
+from gpunode.apply.journal.entries import Journal, Written, open_steps, parse_journal
+from gpunode.apply.script import Host
 from gpunode.errors import TransportError
 from gpunode.model.plan import PutFile, RemoveFile
 from gpunode.transport.base import Completed

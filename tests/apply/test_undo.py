@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from gpunode.apply.before import before_values
 from gpunode.apply.execute import execute
 from gpunode.apply.files import sha256
-from gpunode.apply.undo import read_past
+from gpunode.apply.journal.past import read_past
+from gpunode.apply.journal.snapshot import before_values
 from gpunode.errors import ConfigFileError
 from gpunode.model.facts import (
     HostFacts,

@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gpunode.apply.undo import read_past
+from gpunode.apply.journal.past import read_past
 from gpunode.catalog.load import load_catalog
 from gpunode.model.plan import Action, PutFile
 from gpunode.model.report import StepStatus

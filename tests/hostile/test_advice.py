@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from gpunode.advice import by_user, named, typed
-from gpunode.apply.shell import _advice
+from gpunode.apply.script import _advice
 from gpunode.catalog.load import load_catalog
 from gpunode.checks.registry import REGISTRY, Context
 from gpunode.cli import attributes, localfile

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from gpunode.apply.detached import attach
+from gpunode.apply.commands.detached import attach
 from gpunode.apply.files import put_file
-from gpunode.apply.history import history
-from gpunode.apply.journal import Journal, parse_journal
+from gpunode.apply.journal.entries import Journal, parse_journal
+from gpunode.apply.journal.history import history
+from gpunode.apply.journal.past import _one
 from gpunode.apply.lock import Owner, is_stale, parse_owner
-from gpunode.apply.shell import Host
-from gpunode.apply.undo import _one
+from gpunode.apply.script import Host
 from gpunode.cli.app import main
 from gpunode.errors import StepFailed, TransportError
 from gpunode.facts.collect import assemble

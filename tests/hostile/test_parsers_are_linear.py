@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gpunode.apply.journal import parse_journal as parse_whole_journal
+from gpunode.apply.journal.entries import parse_journal as parse_whole_journal
 from gpunode.checks.words import active_lines, setting
 from gpunode.editing import json_text, toml_text
 from gpunode.editing.diff import unified

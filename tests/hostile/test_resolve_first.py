@@ -8,8 +8,8 @@ import pytest
 
 from gpunode.apply.execute import execute
 from gpunode.apply.files import sha256
-from gpunode.apply.history import history
-from gpunode.apply.journal import open_steps, parse_journal
+from gpunode.apply.journal.entries import open_steps, parse_journal
+from gpunode.apply.journal.history import history
 from gpunode.catalog.load import load_catalog
 from gpunode.model.facts import FileFacts
 from gpunode.model.plan import Action, Plan, PutFile, Run, Step

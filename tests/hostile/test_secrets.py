@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from gpunode.apply.journal import Journal
+from gpunode.apply.journal.entries import Journal
 from gpunode.catalog.load import load_catalog
 from gpunode.cli.app import main
 from gpunode.cli.runlog import RunLog

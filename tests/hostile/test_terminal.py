@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 import gpunode
-from gpunode.apply.detached import wait_for_running
+from gpunode.apply.commands.detached import wait_for_running
 from gpunode.cli.app import main
 from gpunode.cli.runlog import RunLog
 from gpunode.cli.say import error_text, say

@@ -18,9 +18,9 @@ import pytest
 
 from gpunode.apply.execute import execute
 from gpunode.apply.files import put_file, restore
-from gpunode.apply.journal import Journal, Written
-from gpunode.apply.shell import Host
-from gpunode.apply.undo import read_past
+from gpunode.apply.journal.entries import Journal, Written
+from gpunode.apply.journal.past import read_past
+from gpunode.apply.script import Host
 from gpunode.errors import Drift, StepFailed
 from gpunode.model.plan import Plan, PutFile, Run, Step
 from gpunode.model.spec import Spec

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from gpunode.apply.journal import open_steps, parse_journal
+from gpunode.apply.journal.entries import open_steps, parse_journal
 
 from .host import Host
 from .lab import Lab

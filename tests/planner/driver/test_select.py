@@ -6,8 +6,7 @@ from gpunode.catalog.load import load_catalog
 from gpunode.errors import UnsupportedHost
 from gpunode.model.spec import DriverRequest, Flavour
 from gpunode.planner.driver.select import choose_driver
-
-from .builders import A100, B200, GH200, H100, K80, P100, T4, V100
+from tests.planner.builders import A100, B200, GH200, H100, K80, P100, T4, V100
 
 CATALOG = load_catalog()
 

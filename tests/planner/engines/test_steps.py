@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gpunode.apply.before import before_values
+from gpunode.apply.journal.snapshot import before_values
 from gpunode.errors import UnsupportedHost
 from gpunode.model.facts import HostFacts, RuntimeFacts, ServiceFacts
 from gpunode.model.plan import Kept, Plan, PutFile, Run, Step

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gpunode.apply.ask import with_answers
+from gpunode.apply.resolver_preview import with_answers
 from gpunode.model.plan import Answer, Plan, PutFile, Run, Step
 from gpunode.model.spec import Spec
 from gpunode.render.plan_text import plan_text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gpunode.apply.shell import shell_line
+from gpunode.apply.script import shell_line
 from gpunode.model.plan import Answer, Plan, Run, Step
 from gpunode.transport.base import StillRunning, Transport
 

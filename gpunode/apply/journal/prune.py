@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from gpunode.apply.history import still_needed
-from gpunode.apply.journal import parse_journal
-from gpunode.apply.shell import SHORT_S, Host, spoken
-from gpunode.apply.undo import read_journal
+from gpunode.apply.journal.entries import parse_journal
+from gpunode.apply.journal.history import still_needed
+from gpunode.apply.journal.past import read_journal
+from gpunode.apply.script import SHORT_S, Host, spoken
 
 KEPT_RUNS = 50
 KEPT_DAYS = 30

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from gpunode.apply.journal import Journal
-from gpunode.apply.shell import Host, spoken
+from gpunode.apply.journal.entries import Journal
+from gpunode.apply.script import Host, spoken
 from gpunode.errors import TransportError
 
 BETWEEN_S = 3.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpunode.apply.shell import last_words
+from gpunode.apply.script import last_words
 
 WAITED = "Waiting for cache lock: Could not get lock /var/lib/dpkg/lock. It is held by process 1313 (python3)..."
 LOCKED = "E: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), is another process using it?"

@@ -9,10 +9,10 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
-from gpunode.apply.before import units
-from gpunode.apply.history import Change, History, PastRun, history, inventory_path
-from gpunode.apply.journal import Entry, parse_journal
-from gpunode.apply.shell import STATE, Host, spoken
+from gpunode.apply.journal.entries import Entry, parse_journal
+from gpunode.apply.journal.history import Change, History, PastRun, history, inventory_path
+from gpunode.apply.journal.snapshot import units
+from gpunode.apply.script import STATE, Host, spoken
 from gpunode.errors import ConfigFileError, TransportError
 from gpunode.foreign import whole_number
 from gpunode.model.facts import FileFacts

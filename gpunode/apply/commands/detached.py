@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gpunode.advice import named
-from gpunode.apply.journal import Journal
-from gpunode.apply.shell import SHORT_S, STATE, Host, script_text, shell_line, spoken
+from gpunode.apply.journal.entries import Journal
+from gpunode.apply.script import SHORT_S, STATE, Host, script_text, shell_line, spoken
 from gpunode.errors import StepFailed, TransportError
 from gpunode.foreign import whole_number
 from gpunode.model.plan import Run

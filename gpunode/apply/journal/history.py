@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from gpunode.apply.files import slug
-from gpunode.apply.journal import Entry, Written
-from gpunode.apply.shell import STATE
+from gpunode.apply.journal.entries import Entry, Written
+from gpunode.apply.script import STATE
 from gpunode.errors import UsageError
 from gpunode.model.past import goes_with_packages
 

@@ -1,0 +1,1 @@
+"""Commands of a plan that outlive a connection, and the reboot."""
