@@ -24,8 +24,14 @@ def folder(name: str) -> Path:
     raise FileNotFoundError(f"{name}/ is neither in {PACKAGE} nor beside it: the installation is incomplete")
 
 
+@cache
+def script(name: str) -> str:
+    """POSIX sh that runs on hosts, by its path under shell/ and without .sh: "files/put"."""
+    return text(f"shell/{name}.sh")
+
+
 def text(relative: str) -> str:
-    """A file that ships inside the package, e.g. "facts/probe.sh"."""
+    """A file that ships inside the package, e.g. "catalog/gpus.yaml"."""
     return (PACKAGE / relative).read_text(encoding="utf-8")
 
 

@@ -22,7 +22,7 @@ def test_the_wheel_renders_a_template_from_anywhere(tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(site)
     names = {p.relative_to(site / "gpunode").as_posix() for p in (site / "gpunode").rglob("*") if p.is_file()}
-    assert {"facts/probe.sh", "catalog/branches.yaml"} <= names
+    assert {"shell/probe/run.sh", "catalog/branches.yaml"} <= names
     assert "templates/modprobe/nouveau.conf.j2" in names
     program = (
         "import sys; sys.path.insert(0, sys.argv[1]); import gpunode.resources as r;"

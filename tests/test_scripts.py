@@ -12,8 +12,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-COMMON = ROOT / "gpunode" / "apply" / "common.sh"
-FOLDERS = (".ci", "gpunode", "scripts", "templates", "tests")
+SHELL = ROOT / "gpunode" / "shell"
+COMMON = SHELL / "common.sh"
+# What gpunode/apply/script.py sends with common.sh before it.
+WITH_COMMON = ("commands", "files", "journal", "lock.sh", "packages/inventory.sh")
+FOLDERS = (".ci", "gpunode", "scripts", "tests")
 SHEBANG = re.compile(rb"#! ?/(?:usr/)?bin/(?:env )?(sh|bash|dash)\b")
 
 
@@ -54,13 +57,17 @@ def test_shellcheck_is_silent(path: Path, shell: str) -> None:
 
 def _as_run(path: Path) -> str:
     """What the host's shell reads: gpunode/apply puts common.sh before each of its scripts."""
-    before = COMMON.read_text(encoding="utf-8") if path.parent == COMMON.parent and path != COMMON else ""
+    before = COMMON.read_text(encoding="utf-8") if _has_common(path) else ""
     return before + path.read_text(encoding="utf-8")
 
 
 def _except(path: Path) -> tuple[str, ...]:
     # SC2034: no script uses all of common.sh. SC2217: `</dev/null` keeps mv, as every program, from the text on stdin.
-    return ("--exclude=SC2034,SC2217", "-") if path.parent == COMMON.parent else ("-",)
+    return ("--exclude=SC2034,SC2217", "-") if _has_common(path) or path == COMMON else ("-",)
+
+
+def _has_common(path: Path) -> bool:
+    return any(path.is_relative_to(SHELL / name) for name in WITH_COMMON)
 
 
 @pytest.mark.parametrize("name", ["scripts/check", "scripts/demo", "scripts/test", ".ci/run"])
@@ -111,3 +118,9 @@ def test_check_names_the_packages_that_it_lacks(tmp_path: Path) -> None:
     done = subprocess.run(("sh", str(script)), capture_output=True, text=True, check=True)
     assert "busybox-static" in done.stdout.split()
     assert "curl" not in done.stdout.split()
+
+
+def test_all_shell_of_the_product_lies_under_one_roof() -> None:
+    strays = [path for folder in ("gpunode", "templates") for path in (ROOT / folder).rglob("*.sh")]
+    assert [path for path in strays if not path.is_relative_to(SHELL)] == []
+    assert [path for path in (ROOT / "templates").rglob("*.*") if path.suffix != ".j2"] == []

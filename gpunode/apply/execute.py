@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 
 from gpunode.apply.files import drift, drifted, sha256
 from gpunode.apply.journal.entries import Journal, Written, open_steps, parse_journal
-from gpunode.apply.journal.history import inventory_path
 from gpunode.apply.journal.prune import prune
 from gpunode.apply.lock import HostLock
+from gpunode.apply.paths import inventory_path
 from gpunode.apply.script import Host, spoken
 from gpunode.apply.step import StepRun, flush
 from gpunode.errors import Drift, StepFailed
@@ -182,7 +182,7 @@ def _survey(host: Host, plan: Plan) -> tuple[Open, list[str]]:
             if isinstance(action, (PutFile, RemoveFile)):
                 first.setdefault(action.path, action)  # a later write of the same file expects the earlier one's text
     pairs = (word for action in first.values() for word in (action.path, action.owner))
-    done = host.run("survey.sh", host.token, *pairs)
+    done = host.run("files/check_drift", host.token, *pairs)
     spoken(done)
     head, _, journal = done.stdout.decode("utf-8", "surrogateescape").partition("\njournal\n")
     lines = head.splitlines()
@@ -205,7 +205,7 @@ def _take_inventory(host: Host, plan: Plan, run_id: str) -> None:
     """The names of all packages, before the first is installed: undo must tell what came along from what was there."""
     runs = (action for step in plan.steps for action in step.actions if isinstance(action, Run))
     if plan.undo is None and any(run.packages for run in runs):
-        spoken(host.run("inventory.sh", host.token, inventory_path(run_id)))
+        spoken(host.run("packages/inventory", host.token, inventory_path(run_id)))
 
 
 def _supersede(journal: Journal, plan: Plan, left: Open) -> None:

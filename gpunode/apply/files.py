@@ -6,7 +6,8 @@ import hashlib
 import re
 
 from gpunode.apply.journal.entries import Journal, Written
-from gpunode.apply.script import SHORT_S, STATE, Host, last_words, spoken
+from gpunode.apply.paths import STATE, backup_path
+from gpunode.apply.script import SHORT_S, Host, last_words, spoken
 from gpunode.errors import Drift, StepFailed
 from gpunode.foreign import read_json
 from gpunode.model.plan import PutFile, RemoveFile, Run
@@ -36,7 +37,7 @@ def restore(host: Host, journal: Journal, step: str, written: Written, *, own: b
     """
     journal.add("restore", step=step, path=written.path)
     done = host.run(
-        "restore.sh",
+        "files/restore",
         host.token,
         journal.pending(),
         "1" if own else "0",
@@ -71,16 +72,6 @@ def sha256(text: bytes) -> str:
     return hashlib.sha256(text).hexdigest()
 
 
-def backup_path(run_id: str, path: str) -> str:
-    """Where the old bytes go; put.sh adds their hash, so two writes of one file in a run keep both."""
-    return f"{STATE}/backup/{slug(run_id)}/{slug(path)}"
-
-
-def slug(text: str) -> str:
-    """A file name for any text: letters, digits, dot, dash and underscore."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.") or "x"
-
-
 def _change(
     host: Host,
     journal: Journal,
@@ -97,7 +88,7 @@ def _change(
     entry = journal.head("file", step=step, path=path, after=after, **hands)
     words, limit_s = _validator(validate, action.owner)
     done = host.run(
-        "put.sh",
+        "files/put",
         host.token,
         journal.pending(),
         entry,

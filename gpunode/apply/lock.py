@@ -54,7 +54,7 @@ class HostLock:
         self._say("release", self._owner.token)
 
     def _say(self, *words: str) -> tuple[str, str]:
-        return spoken(self._outside.run("lock.sh", *words))
+        return spoken(self._outside.run("lock", *words))
 
     def _text(self) -> str:
         owner = self._owner

@@ -1,17 +1,15 @@
-"""How apply speaks to a host: one of the scripts beside this file, with its arguments, through the one seam."""
+"""How apply speaks to a host: one of the scripts in shell/, with its arguments, through the one seam."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 
+from gpunode import resources
 from gpunode.errors import HostLocked, StepFailed
 from gpunode.transport.base import Completed, Transport
 
-STATE = "/var/lib/gpunode"  # on the host; common.sh says the same
 SHORT_S = 60.0  # for scripts that only touch files
 
 
@@ -23,8 +21,9 @@ class Host:
     token: str = ""
 
     def run(self, script: str, *arguments: str, stdin: bytes = b"", timeout_s: float = SHORT_S) -> Completed:
-        """Run `script` ("put.sh") there. Raises HostLocked when another gpunode took the lock over."""
-        text = f"set -- {shell_line(arguments)}\n{_text('hands.sh')}{_text('common.sh')}{_text(script)}"
+        """Run `script` ("files/put") there. Raises HostLocked when another gpunode took the lock over."""
+        parts = (resources.script(name) for name in ("as_user", "common", script))
+        text = f"set -- {shell_line(arguments)}\n{''.join(parts)}"
         done = self.transport.run(text, stdin=stdin, timeout_s=timeout_s)
         if done.stdout.startswith(b"lock-lost"):
             raise HostLocked(
@@ -101,13 +100,3 @@ def last_words(output: str) -> str:
 def tail(output: str, lines: int = 20) -> str:
     """The last lines of an output, for reports."""
     return "\n".join(output.splitlines()[-lines:])
-
-
-@cache
-def _text(name: str) -> str:
-    return Path(__file__).with_name(name).read_text(encoding="utf-8")
-
-
-def script_text(name: str) -> str:
-    """A script that is sent as data (the detached runner)."""
-    return _text(name)

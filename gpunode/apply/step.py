@@ -8,9 +8,10 @@ from typing import NoReturn
 
 from gpunode.apply.commands.detached import run_detached, stdin_of
 from gpunode.apply.commands.reboot import reboot_and_wait
-from gpunode.apply.files import put_file, remove_file, restore, slug
+from gpunode.apply.files import put_file, remove_file, restore
 from gpunode.apply.journal.entries import Journal, Written
 from gpunode.apply.lock import HostLock
+from gpunode.apply.paths import slug
 from gpunode.apply.script import SHORT_S, Host, last_words, shell_line, spoken, tail
 from gpunode.errors import Drift, StepFailed, TransportError
 from gpunode.model.plan import Action, PutFile, Reboot, RemoveFile, Run, Step
@@ -102,7 +103,7 @@ class StepRun:
         limit = str(max(1, round(run.timeout_s)))
         try:
             done = self.host.run(
-                "run.sh",
+                "commands/run",
                 self.host.token,
                 self.journal.pending(),
                 limit,
@@ -138,7 +139,7 @@ class StepRun:
 def flush(host: Host, journal: Journal) -> None:
     """Bring the waiting journal lines to the host now."""
     if lines := journal.pending():
-        spoken(host.run("run.sh", host.token, lines, "1", timeout_s=SHORT_S))
+        spoken(host.run("commands/run", host.token, lines, "1", timeout_s=SHORT_S))
         journal.delivered()
 
 

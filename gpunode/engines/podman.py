@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from gpunode import resources
 from gpunode.editing import toml_text
 from gpunode.editing.toml_text import Plain
 from gpunode.engines import drop_ins
@@ -19,7 +20,7 @@ from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
 from gpunode.model.plan import Action, Run
 from gpunode.model.spec import RuntimeSpec
 from gpunode.model.versions import at_least
-from gpunode.resources import render, text
+from gpunode.resources import render
 
 # What podman reads as root, in this order (containers.conf(5)); the last word counts, for each runtime by itself.
 VENDOR = "/usr/share/containers/containers.conf"
@@ -207,4 +208,4 @@ def _wrong(file: FileFacts, key: str, value: object, wanted: str) -> ConfigFileE
 
 def _ask(engine: RuntimeFacts, expected: str) -> Run:
     argv = ("sh", "-s", "--", engine.binary or "podman", expected)
-    return Run(argv, timeout_s=60, stdin=text("runtimes/podman.sh"), says="podman info: the default runtime")
+    return Run(argv, timeout_s=60, stdin=resources.script("daemon/podman"), says="podman info: the default runtime")

@@ -42,6 +42,12 @@ from gpunode.transport.base import StillRunning, Transport
 
 # nvidia-smi alone may take 30 s before it is given up; every other tool has a limit of its own before that.
 PROBE_TIMEOUT_S = 75.0
+# Only the last one does anything; the others define what it calls.
+SCRIPTS = (
+    "daemon/query",
+    *(f"probe/{topic}" for topic in ("trust", "wire", "host", "pci", "driver", "kernel", "packages", "daemons")),
+    *(f"probe/{topic}" for topic in ("engines", "kubernetes", "run")),
+)
 _REBOOT_FILES = ("/run/reboot-required.pkgs", "/run/reboot-required")
 _NO_FAULT = (0, 127)  # 127: the tool is not there, which is a fact
 # Their exit codes are part of the answer, and the parsers read them.
@@ -52,8 +58,7 @@ Part = TypeVar("Part")
 
 def probe_script() -> str:
     """The text for Transport.run: one shell function called on the last line, so a cut upload runs nothing."""
-    parts = map(resources.text, ("runtimes/effective.sh", "facts/trust.sh", "facts/probe.sh"))
-    return "\n".join((*parts, "gpunode_probe </dev/null\n"))
+    return "\n".join((*map(resources.script, SCRIPTS), "gpunode_probe </dev/null\n"))
 
 
 def probe(transport: Transport) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gpunode import resources
 from gpunode.model.plan import Run
 from gpunode.packages import rpm, scripts
 from gpunode.packages.base import Repository, Wanted
@@ -74,7 +75,7 @@ class Dnf:
 
     def unhold(self, names: Sequence[str]) -> Run:
         if self.name == "dnf5":
-            says, script = "dnf versionlock delete " + " ".join(names), scripts.text("unlock-dnf5.sh")
+            says, script = "dnf versionlock delete " + " ".join(names), resources.script("packages/dnf5_unlock")
             return Run(("sh", "-s", "--", *names), timeout_s=300, env=ENV, stdin=script, says=says)
         return Run(("dnf", "-y", "versionlock", "delete", *names), timeout_s=300, env=ENV)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gpunode import resources
 from gpunode.model.plan import Run
-from gpunode.packages import scripts
 from gpunode.packages.apt import ENV, INSTALL_S
 from gpunode.packages.base import Backend
 
@@ -20,5 +20,5 @@ def erase(backend: Backend, names: Sequence[str], inventory: str) -> Run:
         return backend.remove(names)
     argv = ("sh", "-s", "--", inventory or "-", *names)
     says = f"apt-get remove {' '.join(names)}, and what came with them"
-    script = scripts.text("erase.apt.sh")
+    script = resources.script("packages/apt_erase")
     return Run(argv, timeout_s=INSTALL_S, env=ENV, stdin=script, detach=True, packages=tuple(names), says=says)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gpunode import resources
 from gpunode.errors import UnsupportedHost
 from gpunode.model.plan import Run
 from gpunode.packages import scripts
@@ -39,7 +40,7 @@ class Pacman:
         )
 
     def refresh(self, repositories: Sequence[Repository]) -> Run:
-        argv = ("sh", "-c", scripts.text("pacman.sh"), "sh", LOCK_S, "-Sy", "--noconfirm")
+        argv = ("sh", "-c", resources.script("packages/pacman"), "sh", LOCK_S, "-Sy", "--noconfirm")
         return scripts.refresh(argv, "pacman -Sy", ENV)
 
     def refresh_all(self) -> Run:
@@ -51,7 +52,7 @@ class Pacman:
     def fetch(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
         words = (LOCK_S, "-Sw", *ASK_NOTHING, *_names(packages))
         says = "download " + " ".join(_names(packages))
-        argv = ("sh", "-c", scripts.text("pacman.sh"), "sh", *words)
+        argv = ("sh", "-c", resources.script("packages/pacman"), "sh", *words)
         return scripts.fetch(argv, "pacman -Sy --noconfirm", says, ENV)
 
     def install(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
@@ -60,9 +61,9 @@ class Pacman:
 
     def remove(self, names: Sequence[str]) -> Run:
         """With their holds; what nothing else needs goes with them (-s), files that were edited stay as .pacsave."""
-        script = f'(\nset -- pacman unhold "$@"\n{scripts.text("hold-file.sh")})\n'
+        script = f'(\nset -- pacman unhold "$@"\n{resources.script("packages/hold_file")})\n'
         script += 'set -- $(pacman -Qq "$@" 2>/dev/null)\n[ $# -gt 0 ] || exit 0\n'
-        script += f'set -- {LOCK_S} -Rs --noconfirm "$@"\n{scripts.text("pacman.sh")}'
+        script += f'set -- {LOCK_S} -Rs --noconfirm "$@"\n{resources.script("packages/pacman")}'
         says = "pacman -Rs " + " ".join(names)
         argv = ("sh", "-s", "--", *names)
         return Run(argv, timeout_s=INSTALL_S, env=ENV, stdin=script, detach=True, packages=tuple(names), says=says)
@@ -74,7 +75,7 @@ class Pacman:
         return _file("unhold", names)
 
     def same_version(self, lead: str, patterns: Sequence[str], *, hold: bool) -> Run:
-        words = f'set -- pacman hold "$@"\n{scripts.text("hold-file.sh")}' if hold else ""
+        words = f'set -- pacman hold "$@"\n{resources.script("packages/hold_file")}' if hold else ""
         return scripts.same_version("pacman", words, lead, patterns, ENV)
 
     def repair(self) -> Run:
@@ -93,13 +94,15 @@ class Pacman:
 
 
 def _pacman(words: Sequence[str], says: str, *, packages: tuple[str, ...] = ()) -> Run:
-    argv, script = ("sh", "-s", "--", LOCK_S, *words), scripts.text("pacman.sh")
+    argv, script = ("sh", "-s", "--", LOCK_S, *words), resources.script("packages/pacman")
     return Run(argv, (0,), INSTALL_S, ENV, script, detach=True, packages=packages, says=says)
 
 
 def _file(verb: str, names: Sequence[str]) -> Run:
     says = f"{verb} {' '.join(names)} in /etc/pacman.d/gpunode-hold.conf"
-    return Run(("sh", "-s", "--", "pacman", verb, *names), env=ENV, stdin=scripts.text("hold-file.sh"), says=says)
+    return Run(
+        ("sh", "-s", "--", "pacman", verb, *names), env=ENV, stdin=resources.script("packages/hold_file"), says=says
+    )
 
 
 def _names(packages: Sequence[Wanted]) -> tuple[str, ...]:

@@ -41,7 +41,7 @@ def repo_file(folder: str, repository: Repository, dialect: str) -> tuple[str, s
 
 def patient(*argv: str) -> tuple[str, ...]:
     """The same command, once no other process holds rpm's lock: dnf and zypper wait for their own kind only."""
-    return ("sh", "-c", scripts.text("rpm-lock.sh"), "sh", LOCK_S, *argv)
+    return ("sh", "-c", resources.script("packages/rpm_lock"), "sh", LOCK_S, *argv)
 
 
 def trust(keyring: str, url: str) -> Run:
@@ -70,7 +70,7 @@ def key_name(key: str) -> str:
 
 
 def _keys(verb: str, words: Sequence[str], says: str) -> Run:
-    return Run(("sh", "-s", "--", verb, LISTS, *words), env=ENV, stdin=scripts.text("rpm-keys.sh"), says=says)
+    return Run(("sh", "-s", "--", verb, LISTS, *words), env=ENV, stdin=resources.script("repos/rpm_keys"), says=says)
 
 
 def _host(url: str) -> str:

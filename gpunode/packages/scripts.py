@@ -1,4 +1,4 @@
-"""What backends say in more than one command: scripts of templates/repo, with a manager's own words put before them."""
+"""What backends say in more than one command: scripts of shell/packages, with a manager's own words put before them."""
 
 from __future__ import annotations
 
@@ -22,17 +22,14 @@ BUSY = (
 Env = tuple[tuple[str, str], ...]
 
 
-def text(name: str) -> str:
-    """A script of templates/repo."""
-    return (resources.folder("templates") / "repo" / name).read_text(encoding="utf-8")
-
-
 def same_version(listing: str, hold: str, lead: str, patterns: Sequence[str], env: Env) -> Run:
     """`listing` is the database that is asked: dpkg, rpm or pacman; `hold` the shell that holds "$@", "" for none."""
     says = f"check that all packages are at {lead}'s version" + (", and hold them" if hold else "")
     before = f"hold() (\n{hold}\n)\n" if hold else "hold() { :; }\n"
     argv = ("sh", "-s", "--", listing, lead, *patterns)
-    return Run(argv, timeout_s=300, env=env, stdin=before + text("same-version.sh"), says=says, receipt=True)
+    return Run(
+        argv, timeout_s=300, env=env, stdin=before + resources.script("packages/same_version"), says=says, receipt=True
+    )
 
 
 def fetch(command: Sequence[str], refresh: str, says: str, env: Env) -> Run:
@@ -47,7 +44,9 @@ def refresh(command: Sequence[str], says: str, env: Env) -> Run:
 
 def _again(command: Sequence[str], words: str, pauses: str, between: str, says: str, env: Env, timeout_s: float) -> Run:
     argv = ("sh", "-s", "--", words, pauses, between, *command)
-    return Run(argv, timeout_s=timeout_s, env=env, stdin=text("again.sh"), detach=True, says=says, looks=True)
+    return Run(
+        argv, timeout_s=timeout_s, env=env, stdin=resources.script("packages/retry"), detach=True, says=says, looks=True
+    )
 
 
 def simulate(manager: str, install: Sequence[str], mine: Sequence[str], env: Env) -> Run:
@@ -57,4 +56,6 @@ def simulate(manager: str, install: Sequence[str], mine: Sequence[str], env: Env
     """
     argv = ("sh", "-s", "--", manager, str(len(mine)), *mine, *install)
     says = f"ask {manager} what it would change"
-    return Run(argv, timeout_s=300, env=env, stdin=text("resolver.sh"), says=says, receipt=True, looks=True)
+    return Run(
+        argv, timeout_s=300, env=env, stdin=resources.script("packages/simulate"), says=says, receipt=True, looks=True
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gpunode import resources
 from gpunode.model.plan import Run
 from gpunode.packages import rpm, scripts
 from gpunode.packages.base import Repository, Wanted
@@ -52,7 +53,7 @@ class Tdnf:
 
     def remove(self, names: Sequence[str]) -> Run:
         says = "tdnf remove " + " ".join(names)
-        script = f'(\n{UNLOCKED}{scripts.text("hold-file.sh")})\n{rpm.PRESENT}exec tdnf -y remove "$@"\n'
+        script = f'(\n{UNLOCKED}{resources.script("packages/hold_file")})\n{rpm.PRESENT}exec tdnf -y remove "$@"\n'
         argv = rpm.patient("sh", "-s", "--", *names)
         return Run(argv, timeout_s=INSTALL_S, env=ENV, stdin=script, detach=True, packages=tuple(names), says=says)
 
@@ -64,7 +65,7 @@ class Tdnf:
 
     def same_version(self, lead: str, patterns: Sequence[str], *, hold: bool) -> Run:
         return rpm.same_version(
-            lead, patterns, f'set -- tdnf hold "$@"\n{scripts.text("hold-file.sh")}' if hold else ""
+            lead, patterns, f'set -- tdnf hold "$@"\n{resources.script("packages/hold_file")}' if hold else ""
         )
 
     def repair(self) -> Run:
@@ -82,4 +83,6 @@ class Tdnf:
 
 def _file(verb: str, names: Sequence[str]) -> Run:
     says = f"{verb} {' '.join(names)} in /etc/tdnf/locks.d"
-    return Run(("sh", "-s", "--", "tdnf", verb, *names), env=ENV, stdin=scripts.text("hold-file.sh"), says=says)
+    return Run(
+        ("sh", "-s", "--", "tdnf", verb, *names), env=ENV, stdin=resources.script("packages/hold_file"), says=says
+    )

@@ -133,7 +133,7 @@ def _files(site: Site, layout: str) -> list[PutFile]:
     """The three files that are not as they should be."""
     wanted = (
         (LAYOUT, layout),
-        (SCRIPT, resources.render("mig/apply.sh")),
+        (SCRIPT, resources.script("mig/apply")),
         (UNIT_PATH, resources.render("systemd/gpunode-mig.service.j2", script=SCRIPT, layout=LAYOUT)),
     )
     return [

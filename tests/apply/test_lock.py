@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from gpunode import resources
 from gpunode.apply.lock import HostLock, Owner, is_stale
-from gpunode.apply.script import script_text
 from gpunode.errors import HostLocked
 from tests.apply.machine import Machine
 
@@ -52,7 +52,7 @@ def test_a_silent_lock_is_taken_over_and_its_old_owner_stops(tmp_path: Path) -> 
     os.utime(tmp_path / "run" / "lock", (time.time() - 90,) * 2)
     lock(tmp_path, Owner("laptop", 9, "t-other")).take()
     with pytest.raises(HostLocked, match="took over"):
-        old.host.run("survey.sh", old.host.token)
+        old.host.run("files/check_drift", old.host.token)
 
 
 def test_every_script_is_a_heartbeat(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_every_script_is_a_heartbeat(tmp_path: Path) -> None:
     ours.take()
     path = tmp_path / "run" / "lock"
     os.utime(path, (1, 1))
-    ours.host.run("survey.sh", ours.host.token)
+    ours.host.run("files/check_drift", ours.host.token)
     assert time.time() - path.stat().st_mtime < 30
 
 
@@ -70,6 +70,6 @@ def test_a_beat_while_the_lock_is_given_back_makes_no_new_one(tmp_path: Path, sh
     path = tmp_path / "lock"
     path.write_text('{"token": "t-here"}\n')
     given_back = 'cat() { command cat "$@"; rm -f "$lock"; }\n'
-    script = script_text("common.sh").replace("/run/gpunode/lock", str(path)) + given_back + "keep_lock t-here"
+    script = resources.script("common").replace("/run/gpunode/lock", str(path)) + given_back + "keep_lock t-here"
     subprocess.run([*shell, "-c", script], check=True)
     assert not path.exists(), "nobody owns an empty lock, and everybody waits for it"

@@ -229,5 +229,5 @@ def test_a_fault_names_file_row_key_and_what_is_allowed() -> None:
 
 
 def test_the_probe_looks_for_every_mark_of_an_image() -> None:
-    probe = resources.text("facts/probe.sh")
+    probe = resources.script("probe/driver")
     assert [image.mark for image in C.images if image.mark.removeprefix("/") not in probe] == []

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from gpunode import resources
 from gpunode.engines.daemon import commands
 from gpunode.model.plan import Run
-from gpunode.resources import text
 from tests.engines import daemons
 from tests.engines.hosts import engine_facts
 
@@ -59,7 +59,7 @@ def run(shell: tuple[str, ...], script: str, *arguments: str, env: dict[str, str
     return subprocess.run(argv, input=script, text=True, capture_output=True, env=env, timeout=60, check=False)
 
 
-ASK = text("runtimes/effective.sh")
+ASK = resources.script("daemon/query")
 CRI = ASK + '\ngpunode_cri_status "$1"\n'
 INFO = ASK + '\ngpunode_docker_info "$1"\n'
 

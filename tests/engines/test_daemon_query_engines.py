@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from gpunode import resources
 from gpunode.engines.podman import Podman
 from gpunode.model.spec import RuntimeSpec
-from gpunode.resources import text
 from tests.engines import daemons
 from tests.engines.hosts import engine_facts
 from tests.engines.test_daemon_query import fake, folder, run, shell, verify, with_tools
@@ -26,7 +26,7 @@ CONFIG = """[crio]
       [crio.runtime.runtimes."nvidia"]
         runtime_path = "/usr/bin/nvidia-container-runtime"
 """
-ASK = text("runtimes/effective.sh") + '\ngpunode_crio_config "$1"\n'
+ASK = resources.script("daemon/query") + '\ngpunode_crio_config "$1"\n'
 
 
 @pytest.mark.parametrize("tool", ["python3", "curl"])

@@ -220,7 +220,7 @@ def test_a_docker_without_root_is_changed_by_its_users_hands() -> None:
     assert rewrite.main.path == THEIRS
     validate = Docker().validate(engine, THEIRS)
     assert validate is not None
-    assert validate.argv[0] == "/usr/bin/dockerd"  # by the hands of the file's owner: apply/put.sh
+    assert validate.argv[0] == "/usr/bin/dockerd"  # by the hands of the file's owner: shell/files/put.sh
     (reload,) = Docker().apply(engine)
     assert isinstance(reload, Run)
     assert (reload.argv, reload.stdin.splitlines()[-1]) == (("sh", "-s", "--", "1000"), 'gpunode_hangup_user "$@"')

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from gpunode import resources
 from gpunode.engines.daemon import commands
 from gpunode.model.facts import RuntimeFacts
-from gpunode.resources import text
 
 
 def engine(*flags: str, init: str = "none") -> RuntimeFacts:
@@ -35,7 +35,7 @@ def test_with_systemd_the_unit_is_reloaded() -> None:
 
 
 def hangup(pidfile: Path, name: str) -> subprocess.CompletedProcess[str]:
-    script = text("runtimes/unit.sh") + '\ngpunode_hangup "$@"\n'
+    script = resources.script("daemon/restart") + '\ngpunode_hangup "$@"\n'
     argv = ("sh", "-s", "--", str(pidfile), name)
     return subprocess.run(argv, input=script, capture_output=True, text=True, check=False)
 

@@ -12,11 +12,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from gpunode.runtimes.scripts import VERIFY
 
 from gpunode.facts.collect import assemble
 from gpunode.model.facts import HostFacts
 from gpunode.resources import text
-from gpunode.runtimes.scripts import VERIFY
 from tests.facts.hosts import make_root, run_probe
 from tests.hostile.users import NOBODY, give, needs_root, open_folder
 

@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from gpunode.apply.undo import read_past
 
 from gpunode import resources
 from gpunode.apply.execute import execute
-from gpunode.apply.undo import read_past
 from gpunode.catalog.load import load_catalog
 from gpunode.model.facts import OsFacts
 from gpunode.model.plan import Plan, Run, Step
@@ -25,7 +25,7 @@ from tests.apply.machine import Machine
 from tests.hostile.openpgp import Key, armored
 from tests.planner.builders import T4, host, packages
 
-RPM_KEYS = resources.folder("templates") / "repo" / "rpm-keys.sh"
+RPM_KEYS = resources.folder("shell") / "repos" / "rpm_keys.sh"
 OURS, OLDER, OTHER = Key("vendor"), Key("stranger"), Key("third")
 HOST = "keys.example"
 WRITTEN = 1_000_000  # when the key file was
@@ -178,7 +178,7 @@ def imports(answer: str) -> Run:
 
 
 def keys_of_undo(machine: Machine, *, packages_too: bool = True) -> tuple[str, ...]:
-    """The keys that `undo --packages` hands to rpm-keys.sh on a host with dnf, by the machine's journal."""
+    """The keys that `undo --packages` hands to rpm_keys.sh on a host with dnf, by the machine's journal."""
     node = host(T4, packages=packages({}, manager="dnf"))
     past = read_past(machine, packages=packages_too)
     plan = undo_plan(node, past, load_catalog(), packages=packages_too)

@@ -16,16 +16,16 @@ from pathlib import Path
 
 import pytest
 
+from gpunode import resources
 from gpunode.apply.execute import execute
 from gpunode.apply.files import put_file, restore
 from gpunode.apply.journal.entries import Journal, Written
 from gpunode.apply.journal.past import read_past
 from gpunode.apply.script import Host
+from gpunode.engines.daemon import commands
 from gpunode.errors import Drift, StepFailed
 from gpunode.model.plan import Plan, PutFile, Run, Step
 from gpunode.model.spec import Spec
-from gpunode.resources import text
-from gpunode.runtimes import scripts
 from gpunode.transport.base import Completed
 from tests.apply.machine import Machine
 
@@ -95,8 +95,7 @@ def test_such_a_command_holds_no_stream_file_variable_terminal_or_folder_of_root
     machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ROOTS_TOKEN", "canary")
-    hands = Path(text.__globals__["PACKAGE"]) / "apply" / "hands.sh"
-    functions = (hands.read_text() if hands.exists() else "") + text("apply/common.sh")
+    functions = resources.script("as_user") + resources.script("common")
     script = f"set -- {tmp_path}/journal\n{functions}" + AROUND.replace("{who}", WHO).replace(
         "{look}", LOOK.replace("'", "'\\''")
     )
@@ -330,8 +329,8 @@ def test_a_socket_of_a_user_that_never_stops_talking_is_listened_to_so_far(machi
         listener.listen()
         server = threading.Thread(target=flood, args=(listener, sent, 64 << 20), daemon=True)
         server.start()
-        names = ("apply/hands.sh", *scripts.VERIFY)
-        functions = "".join(text(name) for name in names)
+        names = ("as_user", *commands.VERIFY)
+        functions = "".join(map(resources.script, names))
         words = f"set -- docker {path} nvidia uid:{WHO} 1 dockerd /x\n"
         done = machine.run(words + functions, timeout_s=LIMIT_S)
         listener.shutdown(socket.SHUT_RDWR)
@@ -351,7 +350,7 @@ def test_only_a_process_that_is_all_the_users_gets_the_hangup(machine: Machine, 
     def become(*ids: int) -> subprocess.Popen[bytes]:
         return subprocess.Popen((str(named), "60"), preexec_fn=lambda: os.setresuid(*ids))
 
-    script = text("runtimes/unit.sh") + f"\ngpunode_hangup_user {uid}\n"
+    script = resources.script("daemon/restart") + f"\ngpunode_hangup_user {uid}\n"
     tmp_path.chmod(0o755)
     with become(uid, 0, 0) as mixed:
         try:
@@ -364,9 +363,9 @@ def test_only_a_process_that_is_all_the_users_gets_the_hangup(machine: Machine, 
 
 def test_a_users_daemon_that_is_down_says_nothing(machine: Machine, home: Path) -> None:
     """Whatever tools the host lacks: their absence is no answer, for which a daemon that starts would be given up."""
-    names = ("apply/hands.sh", *scripts.VERIFY)
+    names = ("as_user", *commands.VERIFY)
     functions = (
-        "".join(text(name) for name in names).replace("http://localhost/info", "").replace("curl ", "no-such-curl ")
+        "".join(map(resources.script, names)).replace("http://localhost/info", "").replace("curl ", "no-such-curl ")
     )
     done = machine.run(f"set -- docker {home}/docker.sock nvidia uid:{WHO} 1\n{functions}", timeout_s=LIMIT_S)
     assert done.code == 1

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from gpunode import resources
 from gpunode.facts.collect import assemble
 from gpunode.model.facts import HostFacts
-from gpunode.resources import text
 from tests.facts.hosts import ROOTS, make_root, run_probe
 from tests.hostile.openpgp import Key
 from tests.hostile.users import NOBODY, give, needs_root, open_folder, process
@@ -165,7 +165,7 @@ def test_a_list_of_packages_in_a_users_folder_is_not_read(tmp_path: Path) -> Non
 
 
 def pids(shell: tuple[str, ...], *words: str) -> list[str]:
-    script = text("runtimes/unit.sh") + '\ngpunode_pids "$@"\n'
+    script = resources.script("daemon/restart") + '\ngpunode_pids "$@"\n'
     done = subprocess.run((*shell, "-s", "--", *words), input=script, capture_output=True, text=True, check=True)
     return done.stdout.split()
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gpunode.resources import text
+from gpunode import resources
 from tests.engines import trees
 
 from .host import Host
@@ -70,7 +70,7 @@ def carrier(host: Host, request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 def default(host: Host, name: str) -> str:
-    script = text("runtimes/effective.sh") + f"\ngpunode_cri_status {SOCKETS[name]}\n"
+    script = resources.script("daemon/query") + f"\ngpunode_cri_status {SOCKETS[name]}\n"
     said = host.nsrun("sh -s", input=script, check=True).stdout
     return said.split('"defaultRuntimeName":"')[1].split('"')[0]
 

@@ -1,4 +1,4 @@
-"""The scripts of templates/repo under a real sh, with package managers that answer as the real ones did."""
+"""The scripts of gpunode/shell/packages under a real sh, with package managers that answer as the real ones did."""
 
 from __future__ import annotations
 

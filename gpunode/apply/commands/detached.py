@@ -6,9 +6,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from gpunode import resources
 from gpunode.advice import named
 from gpunode.apply.journal.entries import Journal
-from gpunode.apply.script import SHORT_S, STATE, Host, script_text, shell_line, spoken
+from gpunode.apply.paths import STATE
+from gpunode.apply.script import SHORT_S, Host, shell_line, spoken
 from gpunode.errors import StepFailed, TransportError
 from gpunode.foreign import whole_number
 from gpunode.model.plan import Run
@@ -49,11 +51,11 @@ def run_detached(
     package transaction is worse than a late one.
     """
     stdin = stdin_of(run)
-    runner = f'{script_text("runner.sh")}{shell_line(run.argv)}\nfinish "$?"'
+    runner = f'{resources.script("commands/detached_runner")}{shell_line(run.argv)}\nfinish "$?"'
     pending = journal.pending()
 
     def start() -> Completed:
-        return host.run("start.sh", host.token, pending, run_id, str(len(stdin)), runner, stdin=stdin)
+        return host.run("commands/start_detached", host.token, pending, run_id, str(len(stdin)), runner, stdin=stdin)
 
     spoken(_persist(host.transport, start, pause))
     journal.delivered()
@@ -66,7 +68,9 @@ def attach(host: Host, run_id: str, *, limit_s: float, heard: Heard, pause: Paus
     output, seconds, size = b"", 0.0, 0
 
     def poll() -> Completed:
-        return host.run("wait.sh", host.token, run_id, str(size), str(PATIENCE_S), timeout_s=SHORT_S + PATIENCE_S)
+        return host.run(
+            "commands/wait_detached", host.token, run_id, str(size), str(PATIENCE_S), timeout_s=SHORT_S + PATIENCE_S
+        )
 
     while True:
         done = _persist(host.transport, poll, pause)
@@ -107,7 +111,7 @@ def wait_for_running(transport: Transport, *, heard: Heard, pause: Pause = time.
     Facts taken in the middle of a package transaction would be wrong a minute later.
     """
     host = Host(transport)
-    names = tuple(host.run("running.sh").stdout.decode("utf-8", "replace").split())
+    names = tuple(host.run("commands/list_detached").stdout.decode("utf-8", "replace").split())
     for name in names:
         heard(f"waiting for {name}, which an earlier gpunode started")
         attach(host, name, limit_s=RUNNING_LIMIT_S, heard=heard, pause=pause)

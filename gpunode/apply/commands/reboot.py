@@ -14,7 +14,7 @@ BETWEEN_S = 3.0
 
 def ask_for_reboot(host: Host, journal: Journal) -> str:
     """Ask the host to reboot in a second; its boot id before."""
-    word, rest = spoken(host.run("reboot.sh", host.token, journal.pending()))
+    word, rest = spoken(host.run("commands/reboot", host.token, journal.pending()))
     journal.delivered()
     return rest if word == "boot" else ""
 

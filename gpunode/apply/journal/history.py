@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from gpunode.apply.files import slug
 from gpunode.apply.journal.entries import Entry, Written
-from gpunode.apply.script import STATE
+from gpunode.apply.paths import inventory_path
 from gpunode.errors import UsageError
 from gpunode.model.past import goes_with_packages
 
@@ -100,11 +99,6 @@ def still_needed(entries: Iterable[Entry]) -> frozenset[str]:
     found = history(entries)
     backups = {c.written.backup for stack in found.changes.values() for c in stack if c.written.backup}
     return frozenset(backups | {inventory_path(r.id) for r in found.since(None) if not r.packages_undone})
-
-
-def inventory_path(run_id: str) -> str:
-    """Where the names of all packages are kept as they were before this run."""
-    return f"{STATE}/backup/{slug(run_id)}/packages"
 
 
 def _begin(found: History, entry: Entry) -> None:

@@ -10,9 +10,10 @@ from types import MappingProxyType
 from typing import Any
 
 from gpunode.apply.journal.entries import Entry, parse_journal
-from gpunode.apply.journal.history import Change, History, PastRun, history, inventory_path
+from gpunode.apply.journal.history import Change, History, PastRun, history
 from gpunode.apply.journal.snapshot import units
-from gpunode.apply.script import STATE, Host, spoken
+from gpunode.apply.paths import STATE, inventory_path
+from gpunode.apply.script import Host, spoken
 from gpunode.errors import ConfigFileError, TransportError
 from gpunode.foreign import whole_number
 from gpunode.model.facts import FileFacts
@@ -69,7 +70,7 @@ def read_past(transport: Transport, *, run: str | None = None, packages: bool = 
 
 def read_journal(transport: Transport) -> str | None:
     """The journal's text; None when this host has none. Raises ConfigFileError when it may not be read."""
-    done = Host(transport).run("journal.sh", timeout_s=READ_S)
+    done = Host(transport).run("journal/read", timeout_s=READ_S)
     word, _ = spoken(done)
     if word == "denied":
         raise ConfigFileError(
@@ -99,7 +100,7 @@ def _files(
         return (), False
     first = [stack[0].written for stack in stacks]
     words = [word for written in first for word in (written.path, written.backup or "-", written.hands)]
-    done = Host(transport).run("past.sh", inventory or "-", *words, timeout_s=READ_S)
+    done = Host(transport).run("journal/past", inventory or "-", *words, timeout_s=READ_S)
     _, have = spoken(done)
     rest = done.stdout.partition(b"\n")[2]
     files = []

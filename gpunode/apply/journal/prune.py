@@ -28,7 +28,7 @@ def prune(host: Host, run_id: str, folders: Iterable[str]) -> None:
     # Without a journal nobody knows what the backups are for.
     old = old if journal is not None else tuple(name for name in old if name.startswith("runs/"))
     needed = still_needed(parse_journal(journal or ""))
-    spoken(host.run("prune.sh", host.token, str(len(old)), *old, *sorted(needed), timeout_s=SHORT_S))
+    spoken(host.run("journal/prune", host.token, str(len(old)), *old, *sorted(needed), timeout_s=SHORT_S))
 
 
 def stale(folders: Iterable[str], run_id: str) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpunode import resources
 from gpunode.editing import toml_text
 from gpunode.engines import cri_daemon
 from gpunode.engines.base import Edit, Removal, Rewrite
@@ -15,7 +16,6 @@ from gpunode.errors import UnsupportedHost
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.plan import Action, Run
 from gpunode.model.spec import RuntimeSpec
-from gpunode.resources import text
 
 # Distributions of Kubernetes that write containerd's config anew at every start.
 GENERATED = {
@@ -56,7 +56,9 @@ class Containerd:
     def validate(self, engine: RuntimeFacts, path: str) -> Run | None:
         # Says nothing about an unknown default runtime or a CRI plugin that does not load; verify() does.
         argv = ("sh", "-s", "--", engine.binary or "containerd", engine.config_path, path, "{candidate}")
-        return Run(argv, timeout_s=30, stdin=text("runtimes/dump.sh"), says="containerd config dump, on the new file")
+        return Run(
+            argv, timeout_s=30, stdin=resources.script("daemon/dump"), says="containerd config dump, on the new file"
+        )
 
     def apply(self, engine: RuntimeFacts, *, restart: bool = False) -> tuple[Action, ...]:
         # There is no reload: SIGHUP kills containerd. Pods live on in their shims.

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from gpunode import resources
 from gpunode.model.facts import RuntimeFacts
 from gpunode.model.plan import Run
-from gpunode.resources import text
 
 # What systemd gives a service (systemd.exec(5)). dockerd looks for docker-proxy in it, and --validate fails where a
 # login's PATH has no /usr/sbin: "userland-proxy is enabled, but userland-proxy-path is not set".
@@ -18,7 +18,7 @@ hired_ready "$1" || { echo "no setpriv (util-linux) here runs a command as user 
 hired "$@" </dev/null
 """
 # trust.sh: who put the socket there that root asks, by the probe's own notion.
-VERIFY = ("runtimes/effective.sh", "facts/trust.sh", "runtimes/unit.sh", "runtimes/verify.sh")
+VERIFY = ("daemon/query", "probe/trust", "daemon/restart", "daemon/verify")
 POLL_S = 30  # a daemon was healthy 0.4 to 10 s after a restart on busy two-core machines
 
 
@@ -29,13 +29,13 @@ def verify(engine: RuntimeFacts, expected: str, *, ok: tuple[int, ...] = (0,)) -
     """
     # A user's own dockerd is found by whose it is; its unit is in their service manager.
     unit = f"uid:{engine.owner}" if engine.owner else engine.unit
-    hands = text("apply/hands.sh") if engine.owner else ""
+    hands = resources.script("as_user") if engine.owner else ""
     argv = ("sh", "-s", "--", engine.name, engine.socket, expected, unit, str(POLL_S))
     return Run(
         (*argv, engine.binary or engine.name, engine.config_path),
         ok=ok,
         timeout_s=POLL_S + 60,
-        stdin=hands + "".join(map(text, VERIFY)),
+        stdin=hands + "".join(map(resources.script, VERIFY)),
         says=f"ask the running {engine.name} for its default runtime",
     )
 
@@ -47,14 +47,14 @@ def reload(engine: RuntimeFacts, *, ok: tuple[int, ...] = (0,)) -> Run:
     """
     if engine.owner:
         # Not through the user's service manager: they may have started dockerd in any other way.
-        stdin = text("runtimes/unit.sh") + '\ngpunode_hangup_user "$@"\n'
+        stdin = resources.script("daemon/restart") + '\ngpunode_hangup_user "$@"\n'
         uid, says = engine.owner.partition(":")[0], f"SIGHUP to {engine.user}'s dockerd"
         return Run(("sh", "-s", "--", uid), ok=ok, timeout_s=30, stdin=stdin, says=says)
     if engine.init == "systemd":
         return Run(("systemctl", "reload", engine.unit), ok=ok, timeout_s=30)
     words = (*engine.flags, "--pidfile=/var/run/docker.pid")
     pidfile = next(w.partition("=")[2] or words[n + 1] for n, w in enumerate(words) if re.match(r"--pidfile(=|$)", w))
-    stdin = text("runtimes/unit.sh") + '\ngpunode_hangup "$@"\n'
+    stdin = resources.script("daemon/restart") + '\ngpunode_hangup "$@"\n'
     return Run(("sh", "-s", "--", pidfile, "dockerd"), ok=ok, timeout_s=30, stdin=stdin, says="SIGHUP to dockerd")
 
 
@@ -62,7 +62,7 @@ def by(owner: str, run: Run) -> Run:
     """`run` as the user "UID:GID"; as root for "". In a user's folders, root's rights would be theirs to use."""
     if not owner:
         return run
-    stdin = text("apply/hands.sh") + BY
+    stdin = resources.script("as_user") + BY
     return replace(run, argv=("sh", "-s", "--", owner, str(round(run.timeout_s)), *run.argv), stdin=stdin)
 
 
@@ -97,6 +97,6 @@ def _unit_script(function: str, unit: str, also_reset: Sequence[str], says: str)
     return Run(
         ("sh", "-s", "--", unit, *(u for u in also_reset if u != unit)),
         timeout_s=120,  # dockerd 20.10 has no start limit of its own (TimeoutStartSec=0)
-        stdin=text("runtimes/unit.sh") + f'\n{function} "$@"\n',
+        stdin=resources.script("daemon/restart") + f'\n{function} "$@"\n',
         says=says,
     )

@@ -70,7 +70,7 @@ def swap_step(site: Site, driver: DriverChoice) -> Step | None:
             Run(
                 ("sh", "-s", "--", " ".join(SERVICES), " ".join(MODULES)),
                 timeout_s=300,
-                stdin=resources.render("driver/swap.sh"),
+                stdin=resources.script("kernel/reload_driver"),
                 says="swap the modules: stop the driver's services, unload, load, start them again",
             ),
         ),

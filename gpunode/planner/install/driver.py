@@ -170,7 +170,7 @@ def _install(site: Site, choice: DriverChoice, replaces: bool) -> tuple[Run, ...
         )
     lead, *rest = choice.packages
     follow = backend.install([Wanted(name, "@VERSION@") for name in rest], downgrade=replaces)
-    script = resources.render("repo/at-lead-version.sh")
+    script = resources.script("packages/at_lead_version")
     argv = ("sh", "-s", "--", lead, *follow.argv)
     says = f"install {' '.join(rest)} at the version of {lead}"
     return (

@@ -36,7 +36,7 @@ def _what(package: str | None) -> str:
 def _key(site: Site) -> tuple[list[Run], tuple[Action, ...]]:
     """A package from an address is no repository's: dnf checks it against the keys that rpm trusts already.
 
-    And the way back: the package that came brings an entry that uses the key, which stays then (rpm-keys.sh).
+    And the way back: the package that came brings an entry that uses the key, which stays then (rpm_keys.sh).
     """
     assert site.distro.before_key is not None, "a data test holds every row to it"
     url, fingerprint = site.distro.before_key

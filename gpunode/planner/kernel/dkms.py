@@ -18,7 +18,7 @@ FOLDER = "/run/gpunode"
 
 def say_why(run: Run, ways: str) -> Run:
     """The same command; where a module does not build, it fails in the compiler's words, and `ways` is the remedy."""
-    text = resources.render("dkms/say-why.sh")
+    text = resources.script("kernel/explain_build")
     remedies = (*run.remedies, (DOES_NOT_BUILD, ways))
     if run.stdin:  # a script of its own, which is read whole before it begins
         return replace(run, stdin=f"{text}attempt() {{\n{run.stdin}}}\nsay_why attempt\n", remedies=remedies)
@@ -49,7 +49,7 @@ def with_module(site: Site, choice: DriverChoice, runs: Sequence[Run]) -> tuple[
     lead = Run(
         ("sh", "-s", "--", module, FOLDER, *DRIVER_NAMES),
         env=site.backend.refresh_all().env,
-        stdin=resources.render("repo/module-first.apt.sh"),
+        stdin=resources.script("packages/apt_module_first"),
         files=(f"{FOLDER}/module.conf", f"{FOLDER}/module.pref"),
         says=f"let {module} tell the version of all",
     )

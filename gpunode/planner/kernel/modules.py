@@ -116,7 +116,7 @@ def _prove(release: str, ways: str) -> Run:
     return Run(
         ("sh", "-s", "--", release),
         timeout_s=60,
-        stdin=resources.render("dkms/say-why.sh") + resources.render("dkms/prove-module.sh"),
+        stdin=resources.script("kernel/explain_build") + resources.script("kernel/prove_module"),
         says=f"look for the module of {release}",
         remedies=((DOES_NOT_BUILD, ways),),
     )

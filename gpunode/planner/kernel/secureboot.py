@@ -24,7 +24,7 @@ def enrol_step(site: Site, driver: DriverChoice) -> Step | None:
         actions += [through_proxy(run, site.spec.proxy) for run in runs]
     argv = ("sh", "-s", "--", key, certificate, PASSWORD_FILE)
     says = f"mokutil --import {certificate}"
-    actions.append(Run(argv, timeout_s=60, stdin=resources.render("secureboot/enrol.sh"), says=says))
+    actions.append(Run(argv, timeout_s=60, stdin=resources.script("kernel/enrol_key"), says=says))
     return Step(
         "secureboot.enrol",
         f"queue {certificate} for enrolment in the firmware's key list",

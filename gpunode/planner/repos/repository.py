@@ -178,7 +178,7 @@ def forget_key(site: Site, keyring: str, url: str) -> tuple[Action, ...]:
 
 def fetch_key(url: str, keyring: str, fingerprints: tuple[str, ...]) -> Run:
     """Fetch a key, and write it to `keyring` when one of these is its full fingerprint; fails (65) when none is."""
-    script = (resources.folder("templates") / "repo/fetch-key.sh").read_text(encoding="utf-8")
+    script = resources.script("repos/fetch_key")
     return Run(
         ("sh", "-s", "--", url, keyring, *fingerprints),
         timeout_s=180,

@@ -10,7 +10,6 @@ import pytest
 
 from gpunode import resources
 
-TEMPLATES = resources.folder("templates")
 # The lines that matter of what DKMS 3.0 and 3.2 kept of two builds that failed.
 LOGS = {
     "3.0": "DKMS make.log for nvidia-current-open-535.261.03 for kernel 6.1.0-56-amd64 (x86_64)",
@@ -33,7 +32,7 @@ def shell(text: str, *words: str, tools: Path | None = None) -> subprocess.Compl
 
 def say_why(tmp_path: Path, command: str, after: str = 'say_why "$@"') -> subprocess.CompletedProcess[str]:
     """`command` runs beside a DKMS whose files are below tmp_path/dkms."""
-    text = (TEMPLATES / "dkms" / "say-why.sh").read_text()
+    text = resources.script("kernel/explain_build")
     text = text.replace("find /var/lib/dkms", f"find {tmp_path}/dkms").replace("/var/lib/gpunode", f"{tmp_path}/state")
     return shell(f"{text}\n{after}\n", "sh", "-c", command)
 
@@ -131,6 +130,6 @@ def module_first(tmp_path: Path, candidate: str) -> subprocess.CompletedProcess[
     tool = tmp_path / "apt-cache"
     tool.write_text(f"#!/bin/sh\ncat <<'.'\n{POLICY.format(candidate=candidate)}.\n")
     tool.chmod(0o755)
-    text = (TEMPLATES / "repo" / "module-first.apt.sh").read_text()
+    text = resources.script("packages/apt_module_first")
     names = ("nvidia-[!c]*", "libcuda1")
     return shell(text, "nvidia-open-kernel-dkms", str(tmp_path / "out"), *names, tools=tmp_path)

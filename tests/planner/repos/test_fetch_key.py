@@ -14,7 +14,7 @@ import pytest
 
 from gpunode import resources
 
-SCRIPT = resources.folder("templates") / "repo" / "fetch-key.sh"
+SCRIPT = resources.folder("shell") / "repos" / "fetch_key.sh"
 # Stands for curl: the "download" is the file $SERVED.
 CURL = """#!/bin/sh
 while [ "$1" != --output ]; do shift; done

@@ -1,0 +1,134 @@
+# shellcheck shell=sh
+# The host's daemons among the processes: which may be believed, and what they were started with.
+
+NAMED_LIMIT=20 # processes that were ignored
+USERS_LIMIT=16 # engines of users
+
+candidates() { # PID COMM of all that are called like a container daemon; any user may call a process so
+  for path in "$R"/proc/[0-9]*; do
+    word "$path/comm"
+    case $WORD in
+      dockerd | containerd | kubelet | crio | k3s-server | k3s-agent | rke2 | k0s | kubelite) ;;
+      containerd-shim | containerd-shim*) WORD=shim ;;
+      *) continue ;;
+    esac
+    printf '%s %s\n' "${path##*/}" "$WORD"
+  done
+}
+
+owners() { # of $T/candidates: PID COMM PPID UID GID 1|0 (its parent is called the same), without those in containers; $T/shims: root's shims
+  { echo self; cat "$T/candidates"; } | sed 's/ .*//; s|$|/status|' | xargs grep -sHE '^(PPid|Uid|Gid|NSpid):' >"$T/status"
+  # NSpid counts the pid namespaces that a process is in, ours (grep's) too. Any of the four uids: set-uid programs.
+  awk -v shims="$T/shims" '
+    NR == FNR { comm[$1] = $2; list[++count] = $1; next }
+    { split($1, word, /[\/:]/); pid = word[1] }
+    word[3] == "PPid" { parent[pid] = $2 }
+    word[3] == "Gid" { gid[pid] = $2 }
+    word[3] == "NSpid" { depth[pid] = NF }
+    word[3] == "Uid" { owner[pid] = 0; for (i = 5; i > 1; i--) if ($i != 0) owner[pid] = $i }
+    END {
+      ours = ("self" in depth) ? depth["self"] : 2
+      for (i = 1; i <= count; i++) {
+        pid = list[i]
+        if (!(pid in owner) || (pid in depth) && depth[pid] > ours) continue
+        if (comm[pid] == "shim") { if (owner[pid] == 0) print pid >shims; continue }
+        # the containerd of a dockerd without root is the business of that one
+        if (owner[pid] != 0 && comm[parent[pid]] == "dockerd" && owner[parent[pid]] == owner[pid]) continue
+        print pid, comm[pid], parent[pid], owner[pid], gid[pid], comm[parent[pid]] == comm[pid]
+      }
+    }' "$T/candidates" "$T/status"
+}
+
+processes() { # -> $T/processes, PID COMM of the host's daemons and of dockers without root; $T/ignored: PID UID COMM WHY
+  : >"$T/processes"; : >"$T/ignored"; : >"$T/shims"
+  candidates >"$T/candidates"
+  [ -s "$T/candidates" ] && cd "$R/proc" || return 0
+  owners >"$T/owners"
+  set --
+  users=0
+  while read -r pid comm _ uid _; do
+    case $uid:$comm in
+      0:*) set -- "$@" "$pid" ;;
+      *:dockerd) users=$((users + 1)); [ "$users" -le "$USERS_LIMIT" ] && set -- "$@" "-$pid" ;;
+    esac
+  done <"$T/owners"
+  namespaces "$@"
+  cd / || return 0
+  chroot='' named=0 users=0
+  if chrooted; then chroot=1; fi
+  while read -r pid comm ppid uid gid alike <&3; do
+    if [ "$uid" != 0 ]; then
+      users_daemon && printf '%s %s\n' "$pid" "$comm" >>"$T/processes"
+      continue
+    fi
+    # A chroot sees the daemons of the machine it is made on, and their root is not ours.
+    if [ -n "$chroot" ] && { foreign "$pid:root" || ! seen "$pid:root"; }; then continue; fi
+    process
+    one_off "$comm" "$T/process:$pid" && continue
+    passing && continue
+    if own_daemon "$pid" "$T/process:$pid" "$exe"; then
+      printf '%s %s\n' "$pid" "$comm" >>"$T/processes"
+    else
+      ignored "$WHY_NOT"
+    fi
+  done 3<"$T/owners"
+}
+
+passing() { # true: one that has ended, or a daemon's child that is about to run something else
+  if [ -z "$exe" ]; then ! grep -q '^arg=' "$T/process:$pid"; return $?; fi
+  [ "$alike" = 1 ] || return 1
+  parent=$(readlink "$R/proc/$ppid/exe" 2>/dev/null)
+  [ "${parent%" (deleted)"}" = "$exe" ]
+}
+
+ignored() { # WHY
+  named=$((named + 1))
+  [ "$named" -le "$NAMED_LIMIT" ] && printf '%s %s %s %s\n' "$pid" "$uid" "$comm" "$1" >>"$T/ignored"
+}
+
+users_daemon() { # true: a docker without root, with its process:PID
+  if [ "$comm" != dockerd ]; then ignored "it belongs to uid $uid"; return 1; fi
+  users=$((users + 1))
+  if [ "$users" -gt "$USERS_LIMIT" ]; then ignored "it belongs to uid $uid, and $USERS_LIMIT of its kind were looked at"; return 1; fi
+  if [ -n "$chroot" ]; then ignored "it belongs to uid $uid, and this is a chroot"; return 1; fi
+  if foreign "$pid:pid"; then ignored "it belongs to uid $uid and runs in a container"; return 1; fi
+  # rootlesskit gives every one its own, where its user is root
+  if seen "$pid:user" && ! foreign "$pid:user"; then
+    ignored "it belongs to uid $uid and has no user namespace of its own, as a docker without root has"
+    return 1
+  fi
+  process
+}
+
+process() { # of pid, comm, ppid, uid, gid -> $T/process:PID, and exe
+  exe=$(readlink "$R/proc/$pid/exe" 2>/dev/null)
+  exe=${exe%" (deleted)"}
+  case $exe in *"$NL"*) exe= ;; esac
+  {
+    printf 'comm=%s\nppid=%s\n' "$comm" "$ppid"
+    [ "$uid" = 0 ] || process_of_user
+    [ -n "$exe" ] && printf 'exe=%s\n' "$exe"
+    sed -n 's/^[^:]*:[^:]*:/cgroup=/p' "$R/proc/$pid/cgroup" 2>/dev/null | sort -u
+    if [ "$uid" = 0 ]; then head -c 65536 "$R/proc/$pid/cmdline" 2>/dev/null
+    else briefly head -c 65536 "$R/proc/$pid/cmdline"; fi | tr '\0' '\n' | sed 's/^/arg=/'
+  } >"$T/process:$pid"
+}
+
+process_of_user() { # a docker without root: whose, and where that user's files are
+  printf 'uid=%s\ngid=%s\n' "$uid" "$gid"
+  awk -F: -v uid="$uid" '$3 == uid { print "user=" $1; print "home=" $6; exit }' "$R/etc/passwd" 2>/dev/null
+  # Its own word on the folders, and no other of its environment.
+  briefly head -c 65536 "$R/proc/$pid/environ" | tr '\0' '\n' |
+    sed -n 's/^HOME=/env_&/p; s/^XDG_CONFIG_HOME=/env_&/p; s/^XDG_RUNTIME_DIR=/env_&/p'
+  # Its /etc holds links to the names that were there when it started, and no later ones.
+  # shellcheck disable=SC2016
+  briefly sh -c '[ -d "$1" ] && [ ! -d "$2" ] && [ ! -h "$2" ] && echo sees_toolkit=0' sh \
+    "$R/proc/$pid/root/etc" "$R/proc/$pid/root/etc/nvidia-container-runtime"
+}
+
+shims() { # containers per containerd namespace: "moby", "k8s.io"
+  [ -s "$T/shims" ] || return 0
+  set --
+  while read -r pid; do set -- "$@" "$R/proc/$pid/cmdline"; done <"$T/shims"
+  cat "$@" 2>/dev/null | tr '\0' '\n' | sed -n '/^-namespace$/{n;p;}'
+}

@@ -1,0 +1,263 @@
+# shellcheck shell=sh
+# Container engines and NVIDIA's toolkit: files, and what running daemons say.
+
+IMPORTS_LIMIT=100 # files, and levels of files that name files
+
+option() { # FILE LONG SHORT -> VALUE of an option among the arg= lines of a process
+  VALUE=$(sed -n "
+    s/^arg=--*$2=//p
+    /^arg=--*$2\$/{n;s/^arg=//p;}
+    /^arg=-$3\$/{n;s/^arg=//p;}" "$1" 2>/dev/null | sed -n '$p')
+}
+
+absolute() { # PID PATH -> VALUE: a relative path is relative to where the process stands
+  VALUE=$2
+  case $2 in
+    /*) ;;
+    *) VALUE=$(readlink "$R/proc/$1/cwd" 2>/dev/null)/$2 ;;
+  esac
+}
+
+exec_start() { # UNIT FILE: ExecStart of a unit as arg= lines (words; good enough for a path)
+  sed -n "/^Id=$1\$/,/^\$/p" "$T/services.out" 2>/dev/null | cat - /dev/null >"$T/unit.one"
+  sed -n 's/^ExecStart=.*argv\[\]=\([^;]*\) ;.*/\1/p' "$T/unit.one" | tr ' ' '\n' | sed 's/^/arg=/' >"$2"
+}
+
+imports() { # FILE on the host: what its top-level `imports` names, globs expanded
+  located "$1" && [ -f "$R$1" ] || return 0
+  head -c "$FILE_LIMIT" "$R$1" 2>/dev/null | awk '/^[ \t]*\[/ && !on { exit }
+    /^[ \t]*imports[ \t]*=/ { on = 1 }
+    on { line = $0; sub(/^[ \t]*#.*/, "", line)
+      while (match(line, /"[^"]*"|\047[^\047]*\047/)) { print substr(line, RSTART + 1, RLENGTH - 2); line = substr(line, RSTART + RLENGTH) }
+      if (line ~ /\]/) exit }' | while read -r pattern; do
+    case $pattern in /*) ;; *) pattern=${1%/*}/$pattern ;; esac
+    IFS= # a blank in a name parts nothing
+    for path in $R$pattern; do
+      [ -e "$path" ] && printf '%s\n' "${path#"$R"}"
+    done
+  done
+}
+
+files_of() { # KEY CONFIG -> $T/KEY:files, it and what it imports; false: some of it may not be read with root's rights
+  printf '%s\n' "$2" >"$T/$1:files"
+  located "$2" || return 1
+  imports "$2" | head -n "$IMPORTS_LIMIT" >"$T/level"
+  open='' listed=1
+  while [ -s "$T/level" ]; do # nested imports; a file already listed ends the walk
+    : >"$T/deeper"
+    while read -r path <&4; do
+      grep -qxF -- "$path" "$T/$1:files" && continue
+      listed=$((listed + 1))
+      if [ "$listed" -gt "$IMPORTS_LIMIT" ]; then open=1; break; fi
+      printf '%s\n' "$path" >>"$T/$1:files"
+      if located "$path" && [ -f "$R$path" ]; then imports "$path" | head -n "$IMPORTS_LIMIT" >>"$T/deeper"; else open=1; fi
+    done 4<"$T/level"
+    mv "$T/deeper" "$T/level"
+  done
+  [ -z "$open" ]
+}
+
+engine_containerd() { # PID CONFIG SOCKET BINARY: its files now, its answers in the background
+  key=containerd:$1 whole=
+  files_of "$key" "$2" && whole=1
+  cat "$T/$key:files" >>"$T/wanted"
+  # Where a drop-in would go, and what an import of that folder would bring into force.
+  for path in "$R${2%/*}"/conf.d/*.toml; do
+    [ -f "$path" ] && echo "${path#"$R"}" >>"$T/wanted"
+  done
+  # what a distribution writes this config from, at every start
+  for path in "$R${2%/*}"/*.tmpl "$R${2%/*}/containerd-template.toml"; do
+    if [ -f "$path" ]; then echo "${path#"$R"}" >>"$T/wanted"; fi
+  done
+  echo "$key:files" >>"$T/late"
+  if program "$4"; then
+    job "$key:version" 5 "$R$4" --version
+    # It reads all that the file imports, with root's rights.
+    if [ -n "$whole" ] && [ -f "$R$2" ] && [ -r "$R$2" ]; then
+      job "$key:dump" 5 "$R$4" --config "$R$2" config dump
+      echo "$key:dump" >>"$T/slow"
+    fi
+    echo "$key:version" >>"$T/slow"
+  fi
+  if [ "$1" != 0 ]; then
+    ask "$key:cri" 6 "$3" gpunode_cri_status "$R$3"
+    ask "$key:plugins" 6 "$3" ctr -a "$R$3" plugins ls -d id==cri type==io.containerd.cri.v1
+    printf '%s\n' "$key $3" >>"$T/sockets"
+  fi
+}
+
+engine_option() { # ARGS_FILE CONFIG -> SOCKET
+  option "$1" address a
+  SOCKET=$VALUE
+  if [ -z "$SOCKET" ] && located "$2" && [ -f "$R$2" ]; then
+    SOCKET=$(sed -n '/^\[grpc\]/,/^\[[^g]/s/^[[:space:]]*address[[:space:]]*=[[:space:]]*"\(.*\)".*/\1/p' "$R$2" 2>/dev/null | sed 1q)
+  fi
+  SOCKET=${SOCKET:-/run/containerd/containerd.sock}
+}
+
+container_engines() {
+  : >"$T/wanted"; : >"$T/late"; : >"$T/slow"; : >"$T/sockets"; : >"$T/user_files"
+  docker_pid='' containerd_pid='' rootless_pids=''
+  while read -r pid comm <&3; do
+    echo "process:$pid" >>"$T/late"
+    [ "$comm" = dockerd ] || continue
+    if grep -q '^uid=' "$T/process:$pid"; then rootless_pids="$rootless_pids $pid"; else docker_pid=$pid; fi
+  done 3<"$T/processes"
+  while read -r pid comm <&3; do
+    [ "$comm" = containerd ] || continue
+    one=$T/process:$pid
+    # dockerd's own containerd is dockerd's business
+    for pid_of_docker in $docker_pid $rootless_pids; do
+      grep -qx "ppid=$pid_of_docker" "$one" && continue 2
+    done
+    option "$one" config c
+    absolute "$pid" "${VALUE:-/etc/containerd/config.toml}"
+    config=$VALUE
+    case $config in */docker/containerd/containerd.toml) continue ;; esac
+    engine_option "$one" "$config"
+    binary=$(sed -n 's/^exe=//p' "$one")
+    [ -n "$binary" ] || binary=$(sed -n 's/^arg=//p' "$one" | sed 1q)
+    containerd_pid=$pid
+    engine_containerd "$pid" "$config" "$SOCKET" "$binary"
+  done 3<"$T/processes"
+  exec_start containerd.service "$T/unit-containerd"
+  if [ -z "$containerd_pid" ]; then
+    option "$T/unit-containerd" config c
+    config=${VALUE:-/etc/containerd/config.toml}
+    engine_option "$T/unit-containerd" "$config"
+    binary=$(sed -n 's/^arg=//p' "$T/unit-containerd" | sed 1q)
+    if [ -z "$binary" ] && find_tool containerd; then binary=${TOOL#"$R"}; fi
+    if [ -n "$binary" ]; then engine_containerd 0 "$config" "$SOCKET" "$binary"; fi
+  fi
+  engine_docker
+  for pid in $rootless_pids; do engine_rootless "$pid"; done
+  engine_crio
+  for carrier in k3s rke2 k0s; do
+    find_tool "$carrier" || continue
+    if [ "$carrier" = k0s ]; then job k0s:version 5 "$TOOL" version; else job "$carrier:version" 5 "$TOOL" --version; fi
+    echo "$carrier:version" >>"$T/slow"
+  done
+  if find_tool podman; then
+    job podman 8 do_podman "$TOOL"
+    echo podman >>"$T/slow"
+  fi
+}
+
+engine_crio() {
+  exec_start crio.service "$T/unit-crio"
+  one=$T/unit-crio crio_pid=''
+  while read -r pid comm <&3; do
+    if [ "$comm" = crio ]; then crio_pid=$pid one=$T/process:$pid; fi
+  done 3<"$T/processes"
+  binary=$(sed -n 's/^exe=//p' "$one" 2>/dev/null)
+  [ -n "$binary" ] || binary=$(sed -n 's/^arg=//p' "$one" 2>/dev/null | sed 1q)
+  if [ -z "$binary" ] && find_tool crio; then binary=${TOOL#"$R"}; fi
+  [ -n "$binary" ] || return 0
+  option "$one" config c; config=${VALUE:-/etc/crio/crio.conf}
+  option "$one" config-dir d; folder=${VALUE:-/etc/crio/crio.conf.d}
+  option "$one" listen ''; SOCKET=${VALUE:-/var/run/crio/crio.sock}
+  printf 'config=%s\nfolder=%s\nsocket=%s\nbinary=%s\n' "$config" "$folder" "$SOCKET" "$binary" >"$T/crio"
+  echo crio >>"$T/late"
+  for path in "$R$config" "$R$folder"/*; do
+    if [ -e "$path" ]; then echo "${path#"$R"}" >>"$T/wanted"; fi
+  done
+  if program "$binary"; then
+    job crio:version 5 "$R$binary" --version
+    echo crio:version >>"$T/slow"
+  fi
+  if [ -n "$crio_pid" ]; then
+    ask crio:config 6 "$SOCKET" gpunode_crio_config "$R$SOCKET"
+  fi
+}
+
+do_podman() { # PODMAN: its version, and its default runtime for root
+  "$1" --version || return $?
+  # The first podman of root makes the storage; a look must not.
+  [ -e "$R/var/lib/containers/storage/db.sql" ] || [ -e "$R/var/lib/containers/storage/libpod" ] || return 0
+  "$1" info --format 'default={{.Host.OCIRuntime.Name}}' || return $?
+  "$1" --runtime nvidia info --format 'known={{.Host.OCIRuntime.Name}}' 2>/dev/null
+  return 0
+}
+
+engine_files() { # configuration of other engines that is merged from several files
+  for path in "$R"/etc/rancher/k3s/config.yaml "$R"/etc/rancher/k3s/config.yaml.d/* "$R"/etc/rancher/rke2/config.yaml \
+    "$R"/etc/rancher/rke2/config.yaml.d/* "$R"/var/lib/rancher/k3s/agent/etc/containerd/*.tmpl \
+    "$R"/var/lib/rancher/rke2/agent/etc/containerd/*.tmpl "$R"/etc/k0s/containerd.toml "$R"/etc/k0s/containerd.d/*.toml \
+    "$R"/var/snap/microk8s/current/args/containerd-template.toml "$R"/etc/containers/containers.conf \
+    "$R"/etc/containers/containers.conf.d/* "$R"/root/.config/containers/containers.conf \
+    "$R"/root/.config/containers/containers.conf.d/*; do
+    [ -e "$path" ] && echo "${path#"$R"}"
+  done
+  # The distribution's own one is a manual of 30 KiB with every line commented out.
+  path=/usr/share/containers/containers.conf
+  [ -f "$R$path" ] && [ -r "$R$path" ] && grep -qE '^[[:space:]]*(runtime[[:space:]]*=|nvidia)' "$R$path" && echo "$path"
+  return 0
+}
+
+engine_rootless() { # PID: a user's own dockerd
+  one=$T/process:$1
+  option "$one" config-file ''
+  config=$VALUE
+  folder=$(sed -n 's/^env_XDG_CONFIG_HOME=//p' "$one")
+  home=$(sed -n 's/^env_HOME=//p' "$one")
+  [ -n "$home" ] || home=$(sed -n 's/^home=//p' "$one")
+  absolute "$1" "${config:-${folder:-${home:-/home/$(sed -n 's/^uid=//p' "$one")}/.config}/docker/daemon.json}"
+  config=$VALUE
+  option "$one" host H
+  folder=$(sed -n 's/^env_XDG_RUNTIME_DIR=//p' "$one")
+  SOCKET=${folder:-/run/user/$(sed -n 's/^uid=//p' "$one")}/docker.sock
+  case $VALUE in unix://*) SOCKET=${VALUE#unix://} ;; esac
+  printf 'config=%s\nsocket=%s\n' "$config" "$SOCKET" >"$T/docker:$1"
+  echo "docker:$1" >>"$T/late"
+  # Named by a user: read and asked with the rights of that user.
+  uid=$(sed -n 's/^uid=//p' "$one") gid=$(sed -n 's/^gid=//p' "$one")
+  printf '%s %s\n' "docker:$1:file" "$config" >>"$T/user_files"
+  job "docker:$1:file" 6 do_user_file "$uid" "$gid" "$config"
+  job "docker:$1:info" 6 do_user_docker "$uid" "$gid" "$R$SOCKET"
+  echo "docker:$1:info" >>"$T/slow"
+}
+
+engine_docker() {
+  exec_start docker.service "$T/unit-docker"
+  one=$T/unit-docker
+  if [ -n "$docker_pid" ]; then one=$T/process:$docker_pid; fi
+  option "$one" config-file ''
+  absolute "${docker_pid:-0}" "${VALUE:-/etc/docker/daemon.json}"
+  config=$VALUE
+  option "$one" host H
+  case $VALUE in unix://*) SOCKET=${VALUE#unix://} ;; *) SOCKET=/var/run/docker.sock ;; esac
+  binary=$(sed -n 's/^exe=//p' "$one")
+  [ -n "$binary" ] || binary=$(sed -n 's/^arg=//p' "$one" | sed 1q)
+  if [ -z "$binary" ] && find_tool dockerd; then binary=${TOOL#"$R"}; fi
+  printf 'config=%s\nsocket=%s\nbinary=%s\n' "$config" "$SOCKET" "$binary" >"$T/docker"
+  echo docker >>"$T/late"
+  printf '%s\n' "$config" >>"$T/wanted"
+  if [ -n "$docker_pid" ]; then
+    ask docker:info 6 "$SOCKET" gpunode_docker_info "$R$SOCKET"
+  elif program "$binary"; then
+    job docker:version 5 "$R$binary" --version
+    echo docker:version >>"$T/slow"
+  fi
+}
+
+handler_paths() { # PATH 1|0: the executables that engines' files name for nvidia, and whether they can be run
+  {
+    while read -r path; do
+      [ -f "$R$path" ] && [ -r "$R$path" ] && located "$path" && head -c "$FILE_LIMIT" "$R$path"
+    done <"$T/wanted"
+    while read -r name _; do user_file "$name"; cat "$T/$name.file"; done <"$T/user_files"
+  } | sed 's|\\/|/|g' | grep -aoE "[\"'](/[^\"']*)?/nvidia-container-runtime[^\"'/]*[\"']" | sort -u | sed "s/^.//; s/.$//" | while read -r path; do
+    if [ -f "$R$path" ] && [ -x "$R$path" ]; then echo "$path 1"; else echo "$path 0"; fi
+  done
+}
+
+toolkit() {
+  for name in nvidia-container-runtime nvidia-container-runtime-hook nvidia-container-toolkit nvidia-ctk; do
+    find_tool "$name" || continue
+    echo "$name=${TOOL#"$R"}"
+  done
+  # Found but not executable counts as broken, and `command -v` would not name it.
+  for path in usr/bin/nvidia-container-runtime usr/local/bin/nvidia-container-runtime; do
+    if [ -e "$R/$path" ] && [ ! -x "$R/$path" ]; then echo "not-executable=/$path"; fi
+  done
+}

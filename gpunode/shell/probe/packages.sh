@@ -1,0 +1,106 @@
+# shellcheck shell=sh
+# Packages, repositories, keys, locks and automatic upgrades.
+
+PACKAGES='nvidia|libcuda|cuda|docker|containerd|moby|^runc|^cri-|podman|kube|^dkms|^linux-(image|headers|generic|modules-nvidia)|^kernel|mokutil|shim|dracut|initramfs-tools|unattended-upgrades|dnf-automatic|^gcc|^make|^(gnupg2?|gpg2?|nvlsm|curl|curl-minimal|wget|ca-certificates|epel-release)$|versionlock'
+
+do_dpkg() {
+  find_tool dpkg-query || return 127
+  # shellcheck disable=SC2016
+  "$TOOL" -W -f '${Package}\t${Version}\t${Architecture}\t${db:Status-Abbrev}\n' >"$T/dpkg.all" || return $?
+  grep -E "$PACKAGES" "$T/dpkg.all" || :
+}
+
+do_rpm() {
+  find_tool rpm || return 127
+  "$TOOL" -qa --qf '%{NAME}\t%|EPOCH?{%{EPOCH}:}|%{VERSION}-%{RELEASE}\t%{ARCH}\n' >"$T/rpm.all" || return $?
+  grep -E "$PACKAGES" "$T/rpm.all" || :
+}
+
+do_pacman() { # NAME VERSION
+  find_tool pacman || return 127
+  "$TOOL" -Q >"$T/pacman.all" || return $?
+  grep -E "$PACKAGES" "$T/pacman.all" || :
+}
+
+sources() { # paths of repository files and pins that name NVIDIA or gpunode
+  for path in "$R"/etc/apt/sources.list "$R"/etc/apt/sources.list.d/* "$R"/etc/apt/preferences "$R"/etc/apt/preferences.d/* \
+    "$R"/etc/yum.repos.d/*.repo "$R"/etc/zypp/repos.d/*.repo; do
+    [ -f "$path" ] && [ -r "$path" ] && located "${path#"$R"}" && set -- "$@" "$path"
+  done
+  for path in "$R"/etc/apt/sources.list.d/gpunode* "$R"/etc/apt/preferences.d/gpunode* "$R"/etc/yum.repos.d/gpunode* \
+    "$R"/etc/zypp/repos.d/gpunode*; do
+    [ -f "$path" ] && echo "$path"
+  done
+  [ $# -gt 0 ] && grep -liE 'nvidia|cuda' "$@"
+  return 0
+}
+
+keyrings() {
+  for path in "$R"/usr/share/keyrings/* "$R"/etc/apt/keyrings/* "$R"/etc/apt/trusted.gpg.d/* "$R"/etc/pki/rpm-gpg/*; do
+    case $path in *nvidia* | *NVIDIA* | *cuda* | *gpunode*) [ -f "$path" ] && [ -r "$path" ] && set -- "$@" "$path" ;; esac
+  done
+  [ $# -gt 0 ] && sha256sum "$@" 2>/dev/null | sed "s|  $R|  |"
+  return 0
+}
+
+key_files() { # PATH BASE64 of what $T/sources trusts and of key files with telling names, as far as root alone writes them
+  {
+    while read -r path; do
+      grep -hoiE '(signed-by|gpgkey)[[:space:]]*[=:][^]]*' "$R$path" | sed 's/^[^=:]*[=:]//; s|file://||g' | tr ', \t' '\n\n\n'
+    done <"$T/sources"
+    for path in "$R"/usr/share/keyrings/* "$R"/etc/apt/keyrings/* "$R"/etc/apt/trusted.gpg.d/* "$R"/etc/pki/rpm-gpg/*; do
+      case $path in *nvidia* | *NVIDIA* | *cuda* | *gpunode*) echo "${path#"$R"}" ;; esac
+    done
+  } | sort -u | sed 64q | while read -r path; do
+    case $path in *..*) continue ;; /etc/* | /usr/*) ;; *) continue ;; esac
+    trusted "$path" || continue
+    real=$R$REAL
+    case $REAL in /etc/* | /usr/*) ;; *) continue ;; esac
+    [ -n "$(find "$real" -prune -type f -user 0 ! -perm -020 ! -perm -002 -size -64)" ] || continue # blocks of 512 bytes
+    printf '%s %s\n' "$path" "$(base64 <"$real" | tr -d '\n')"
+  done
+}
+
+package_lock() { # PID COMMAND PATH: fcntl locks are named by inode in /proc/locks; others are files that hold a pid
+  for path in run/zypp.pid var/run/yum.pid; do
+    word "$R/$path"
+    case $WORD in *[!0-9]* | '') continue ;; esac
+    pid=$WORD
+    [ -d "$R/proc/$pid" ] || continue
+    word "$R/proc/$pid/comm"
+    echo "$pid $WORD /$path"
+  done
+  for path in var/lib/dpkg/lock-frontend var/lib/dpkg/lock var/lib/apt/lists/lock var/lib/rpm/.rpm.lock usr/lib/sysimage/rpm/.rpm.lock \
+    var/cache/dnf/metadata_lock.pid; do
+    [ -e "$R/$path" ] && set -- "$@" "$R/$path"
+  done
+  [ $# -gt 0 ] && [ -r "$R/proc/locks" ] || return 0
+  ls -i "$@" 2>/dev/null | while read -r inode path; do
+    sed -n "s/^[0-9]*: *[A-Z]* *[A-Z]* *WRITE *\([0-9]*\) [^ ]*:$inode .*/\1/p" "$R/proc/locks" | while read -r pid; do
+      # Anybody may lock a file of theirs that has the same number on another file system.
+      grep -qs '^Uid:[[:space:]]*[1-9]' "$R/proc/$pid/status" && continue
+      word "$R/proc/$pid/comm"
+      echo "$pid $WORD ${path#"$R"}"
+    done
+  done
+}
+
+auto_upgrade() {
+  [ -d "$R/etc/apt/apt.conf.d" ] && grep -hsE '^[^/#]*APT::Periodic::(Unattended-Upgrade|Enable)' "$R"/etc/apt/apt.conf.d/*
+  [ -r "$R/etc/dnf/automatic.conf" ] && grep -E '^[[:space:]]*apply_updates' "$R/etc/dnf/automatic.conf"
+  return 0
+}
+
+apt_archives() { # live lines of .list files, then the .sources files with a blank line between; passwords in addresses masked
+  [ -d "$R/etc/apt" ] || return 0
+  for path in "$R/etc/apt/sources.list" "$R"/etc/apt/sources.list.d/*.list; do
+    [ -f "$path" ] && located "${path#"$R"}" && set -- "$@" "$path"
+  done
+  {
+    [ $# = 0 ] || grep -hsE '^[[:space:]]*deb[[:space:]]' "$@"
+    for path in "$R"/etc/apt/sources.list.d/*.sources; do
+      [ -f "$path" ] && [ -r "$path" ] && located "${path#"$R"}" && echo && grep -iE '^(Types|URIs|Suites|Components|Signed-By|Enabled):|^[[:space:]]*$' "$path"
+    done
+  } | sed 's|://[^/@[:space:]]*@|://***@|g'
+  return 0
+}

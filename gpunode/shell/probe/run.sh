@@ -1,0 +1,179 @@
+# shellcheck shell=sh disable=SC2034
+# gpunode's probe, the round trip: what is on this host, read-only, one round trip (facts/wire.py reads the answer).
+# POSIX sh; runs unchanged under dash, bash and busybox ash. Sent on stdin to `sh -s`, so nothing stays on the host.
+# facts/collect.py puts the other files of this folder and shell/daemon/query.sh before it, and the call after it.
+#
+# Rules, each paid for by someone:
+# - Tools that can hang get a file for output and a limit. On the limit: TERM once, never KILL (a killed NVML client
+#   has frozen GPUs: dcgm-exporter#84), and the child is left behind. It never holds the SSH pipe.
+# - nvidia-smi comes last, after all else is on the wire, and only while the module is loaded: it would load it.
+# - docker.socket is never touched while dockerd is down: that would start it.
+# - Under GPUNODE_ROOT (tests) only tools inside that root are asked.
+# - Nothing is run, opened with root's rights or believed before shell/probe/trust.sh has agreed.
+
+UNITS='nvidia-cdi-refresh.path nvidia-cdi-refresh.service
+nvidia-persistenced.service nvidia-fabricmanager.service nvidia-imex.service docker.service docker.socket
+containerd.service crio.service kubelet.service k3s.service k3s-agent.service rke2-server.service rke2-agent.service
+k0sworker.service k0scontroller.service snap.microk8s.daemon-containerd.service
+snap.docker.dockerd.service dnf-automatic-install.timer dnf-automatic.timer apt-daily-upgrade.timer gpunode-mig.service gpunode-*.service'
+
+look_up_tools() { # BINS and the tools in them, with one stat; files and folders that are no links
+  set -- "$R/"
+  for bin in $BINS; do
+    path=${bin#"$R"}
+    while [ -n "$path" ]; do
+      case " $* " in *" $R$path "*) break ;; esac
+      [ -d "$R$path" ] && [ ! -h "$R$path" ] && set -- "$@" "$R$path"
+      path=${path%/*}
+    done
+    [ -h "$bin" ] && continue
+    for name in $TOOLS systemctl dkms modinfo kmod ldconfig lspci nvidia-ctk uname dmesg journalctl; do
+      [ -f "$bin/$name" ] && [ ! -h "$bin/$name" ] && set -- "$@" "$bin/$name"
+    done
+  done
+  for path in /etc /etc/docker /etc/containerd /etc/containerd/conf.d /run /run/containerd /var /var/lib; do
+    [ -d "$R$path" ] && [ ! -h "$R$path" ] && set -- "$@" "$R$path"
+  done
+  look_up "$@"
+}
+
+search() { # GIVEN, the PATH that came -> PATH and BINS: what is trusted of it; the system's folders come first in PATH
+  BINS=
+  old=$IFS; IFS=:; set -f
+  for bin in $1:/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin; do
+    case $bin in *[!A-Za-z0-9._/+~@-]* | [!/]* | '') continue ;; esac
+    case " $BINS" in *" $bin "*) ;; *) BINS="$BINS$bin " ;; esac
+  done
+  set +f; IFS=$old
+  look_up_tools
+  for bin in $BINS; do
+    case :$PATH: in *":$bin:"*) ;; *) trusted "$bin" && PATH=$PATH:$bin ;; esac
+  done
+}
+
+work_folder() { # -> T, which goes away in every ending
+  T=
+  for path in /run /dev/shm /tmp /var/tmp; do
+    if mkdir "$path/.gpunode-probe.$$" 2>/dev/null; then T=$path/.gpunode-probe.$$; break; fi
+  done
+  [ -n "$T" ] || return 1
+  # Again, when a job that was left behind wrote into it meanwhile.
+  trap 'rm -rf "$T" 2>/dev/null || rm -rf "$T" 2>/dev/null || rm -rf "$T" 2>/dev/null' 0
+  trap 'exit 130' HUP INT QUIT PIPE TERM
+  # KILL leaves no time to; only root writes /run, and a pid may be another namespace's.
+  for path in /run/.gpunode-probe.*; do
+    [ -d "$path" ] && [ ! -d "/proc/${path##*.}" ] && [ -n "$(find "$path" -maxdepth 0 -mmin +10 2>/dev/null)" ] && rm -rf "$path" 2>/dev/null
+  done
+  return 0
+}
+
+gpunode_probe() {
+  R=''
+  given=${PATH:-} root=${1:-${GPUNODE_ROOT:-}}
+  set --
+  umask 077
+  LC_ALL=C; LANG=C; TZ=UTC; export LC_ALL LANG TZ
+  PATH=/usr/sbin:/usr/bin:/sbin:/bin
+  if ! command -v stat >/dev/null 2>&1; then PATH=$given; fi # a system that keeps its tools elsewhere
+  export PATH
+  unset LD_PRELOAD CUDA_VISIBLE_DEVICES NVIDIA_VISIBLE_DEVICES DOCKER_HOST DOCKER_CONTEXT
+  TICKS=0
+  cd / || return 1
+  printf '@gpunode-facts 1\n'
+  if ! work_folder; then
+    printf '@ probe rc=1\n|no folder to write in: /run, /dev/shm, /tmp and /var/tmp are full or read-only\n@end\n'
+    return 0
+  fi
+  who
+  search "$given"
+  if [ -n "${root%/}" ]; then
+    R=${root%/}
+    BINS="$R/usr/local/sbin $R/usr/local/bin $R/usr/sbin $R/usr/bin $R/sbin $R/bin"
+    look_up_tools
+  fi
+  if sleep 0.02 2>/dev/null; then NAP='sleep 0.02'; else NAP='sleep 1'; fi
+  : >"$T/shown"; : >"$T/os"
+  for path in / /usr; do # below it nothing is trusted, and a host without tools should say why
+    if [ -d "$R$path" ] && ! trusted "$path"; then
+      printf '@ trust unreadable no program of this host was run: %s\n' "$WHY_NOT"
+      break
+    fi
+  done
+
+  # slow and hanging things first, in the background
+  # shellcheck disable=SC2086
+  job services 5 systemctl show --no-pager -p Id,LoadState,ActiveState,SubState,UnitFileState,MainPID,NRestarts,ExecStart $UNITS
+  job dpkg 10 do_dpkg
+  job rpm 15 do_rpm
+  job pacman 10 do_pacman
+  job dkms 10 dkms status
+  job nvidia_ko 10 do_nvidia_ko
+  job modinfo 5 do_modinfo
+  job ldconfig 5 do_ldconfig
+  job lspci 5 lspci -Dnn -d 10de:
+  job ctk_version 5 nvidia-ctk --version
+  job kernel_log 10 do_kernel_log
+  if [ -d "$R/sys/module/nvidia" ]; then job busy 5 do_busy; fi
+  if [ -d "$R/proc/driver/nvidia" ]; then
+    job driver_version 5 /bin/cat "$R/proc/driver/nvidia/version"
+    job driver_params 5 /bin/cat "$R/proc/driver/nvidia/params"
+  fi
+
+  for name in identity pci modules driver_modules driver_marks kernel_trees next_boot blacklist security keyrings \
+    package_lock auto_upgrade apt_archives toolkit tools devices dev_char; do
+    "$name" >"$T/$name" 2>/dev/null
+  done
+  { cat "$R/proc/cmdline" || :; } >"$T/cmdline" 2>/dev/null
+  { cat "$R/proc/version" || :; } >"$T/kernel_version" 2>/dev/null
+  { grep nvidia "$R/proc/devices" || :; } >"$T/proc_devices" 2>/dev/null
+  finish services
+  processes
+  shims >"$T/shim_namespaces" 2>/dev/null; mv "$T/shim_namespaces" "$T/shims"
+  container_engines
+  kubernetes >"$T/kubernetes" 2>/dev/null
+  for name in identity os pci modules driver_modules driver_marks cmdline kernel_version kernel_trees next_boot blacklist security keyrings \
+    package_lock auto_upgrade apt_archives processes shims toolkit tools devices dev_char proc_devices kubernetes; do
+    show "$name"
+  done
+  while read -r name <&3; do show "$name"; done 3<"$T/late"
+  show sockets
+  if [ -s "$T/ignored" ]; then show ignored; fi
+  handler_paths >"$T/handler_paths" 2>/dev/null
+  if [ -s "$T/handler_paths" ]; then show handler_paths; fi
+  sources 2>/dev/null | sort -u | sed "s|^$R||" >"$T/sources"
+  show sources
+  key_files >"$T/keyring_bytes" 2>/dev/null
+  show keyring_bytes
+  # /var/run is /run on every current distribution; the same file twice would look like two specifications.
+  for path in "$R"/etc/cdi/* "$R"/var/run/cdi/*; do
+    case $path in *.yaml | *.yml | *.json) [ -e "$path" ] && echo "${path#"$R"}" ;; esac
+  done >"$T/cdi"
+  show cdi
+  while read -r path; do set -- "$@" "$path"; done <"$T/sources"
+  while read -r path; do set -- "$@" "$path"; done <"$T/cdi"
+  while read -r path; do set -- "$@" "$path"; done <"$T/wanted"
+  engine_files >"$T/engine_files"
+  while read -r path; do set -- "$@" "$path"; done <"$T/engine_files"
+  show_files "$@" /etc/nvidia-container-runtime/config.toml /run/reboot-required /run/reboot-required.pkgs \
+    /etc/dnf/plugins/versionlock.list /etc/dnf/versionlock.toml /etc/yum/pluginconf.d/versionlock.list \
+    /etc/zypp/locks /etc/tdnf/locks.d/gpunode.conf /etc/pacman.d/gpunode-hold.conf \
+    /etc/modprobe.d/gpunode-nouveau.conf /etc/modules-load.d/gpunode-nvidia.conf /etc/modprobe.d/gpunode-coherent.conf \
+    /etc/udev/rules.d/71-gpunode-dev-char.rules /etc/gpunode/mig.conf \
+    /etc/gpunode/mig.sh /etc/systemd/system/gpunode-mig.service /etc/containerd/config.toml /etc/docker/daemon.json
+  while read -r name path <&3; do show_user_file "$name" "$path"; done 3<"$T/user_files"
+  if [ -r "$R/var/lib/gpunode/journal.jsonl" ]; then
+    tail -n 2000 "$R/var/lib/gpunode/journal.jsonl" >"$T/journal"
+    show journal
+  elif [ -e "$R/var/lib/gpunode/journal.jsonl" ] || { [ -d "$R/var/lib/gpunode" ] && [ ! -x "$R/var/lib/gpunode" ]; }; then
+    printf '@ journal unreadable permission denied\n'
+  fi
+
+  for name in services dpkg rpm pacman dkms nvidia_ko modinfo ldconfig lspci ctk_version; do emit "$name"; done
+  for name in driver_version driver_params busy; do
+    if [ -e "$T/$name.limit" ]; then emit "$name"; fi
+  done
+  while read -r name <&3; do emit "$name"; done 3<"$T/slow"
+  emit kernel_log
+  smi
+  printf '@end\n'
+}
