@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 # These rooms run real shells, sshd or the packaged product; everything else is text in, value out.
-REAL_ROOMS = ("facts", "engines", "transport", "apply", "lab", "cli", "fleet", "hostile")
+REAL_ROOMS = ("facts", "engines", "transport", "apply", "lab", "cli", "offline", "fleet", "hostile")
 REAL_FILES = (
     "test_converge.py",
     "test_packaging.py",

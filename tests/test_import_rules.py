@@ -28,8 +28,10 @@ ALLOWED = {
     "transport": {"errors"},
     "apply": {"model", "errors", "transport.base", "resources"},
     "converge": {"facts", "planner", "apply", "model", "errors", "catalog", "transport.base"},
-    "fleet": {"converge", "facts", "checks", "transport", "model", "errors", "catalog"},
-    "render": {"model", "errors", "resources"},
+    "offline": {"model", "errors", "catalog", "editing", "engines", "render.clean"},
+    "fleet": {"converge", "facts", "planner", "apply", "offline", "transport", "specfile", "model", "errors", "catalog"}
+    | {"render.clean", "render.wording"},
+    "render": {"model", "errors", "catalog", "resources"},
 }
 # The door for what others wrote, what hides their secrets, and how a person is told what to type.
 EVERYBODY = {"foreign", "masking", "advice"}

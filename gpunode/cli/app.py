@@ -56,7 +56,7 @@ def _version() -> int:
 
 def _verb(words: list[str]) -> int:
     with _rich_out_of_sight():
-        from gpunode.cli.verbs import run_words
+        from gpunode.cli.commands import run_words
 
     return run_words(words)
 
@@ -75,20 +75,20 @@ def _rich_out_of_sight() -> Iterator[None]:
 
 
 def _say_error(error: GpunodeError) -> None:
-    from gpunode.cli.say import say_error
+    from gpunode.cli.errors import say_error
 
     say_error(error)
 
 
 def _say(text: str) -> None:
-    from gpunode.cli.say import say
+    from gpunode.cli.errors import say
 
     say(text)
 
 
 def _say_crash(error: Exception) -> int:
     """One line for the person, the traceback for the report."""
-    from gpunode.cli.runlog import save_crash
+    from gpunode.fleet.run_log import save_crash
 
     path = save_crash(error)
     kept = f"the details are in {path}" if path else "the details could not be saved anywhere"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpunode.cli.options import HostOptions
 from gpunode.errors import UsageError
+from gpunode.fleet.host import Host
 from gpunode.foreign import read_file
 
 PASS_FILE_BYTES = 65536
@@ -19,20 +19,7 @@ if TYPE_CHECKING:
     import threading
 
     from gpunode.model.report import FleetReport, HostOutcome
-    from gpunode.transport.base import Transport
     from gpunode.transport.secret import Secret
-
-
-@dataclass(frozen=True)
-class Host:
-    """One host of this run; `transport` stays open until the run ends."""
-
-    transport: Transport
-    local: bool = False
-    recorded: bool = False
-
-    def __str__(self) -> str:
-        return self.transport.target
 
 
 @contextmanager

@@ -6,11 +6,11 @@ import os
 import sys
 from pathlib import Path
 
-from gpunode.cli import outfile
 from gpunode.cli.options import OutputOptions
 from gpunode.cli.streams import why_unwritten
 from gpunode.errors import GpunodeError, UsageError
 from gpunode.masking import masked
+from gpunode.offline import output_file
 from gpunode.render.door import cleaned, encodable
 from gpunode.render.style import Style, style_for
 
@@ -27,7 +27,7 @@ def chosen_format(options: OutputOptions) -> str:
             remedy="choose one of them with --format",
         )
     if options.output:
-        outfile.check(options.output, "--output")
+        output_file.check(options.output, "--output")
     return chosen
 
 
@@ -61,11 +61,11 @@ def to_file(path: Path, text: str, flag: str) -> None:
     """`text` to a file of the person's; the names of stdout mean stdout, as they do for a shell. A terminal gets it
     cleaned, whatever it is called.
     """
-    if outfile.is_stdout(path):
+    if output_file.is_stdout(path):
         shown = cleaned(text, painted=False) if is_terminal() else text
         to_stdout((shown if shown.endswith("\n") else shown + "\n").encode("utf-8", "surrogateescape"))
     else:
-        outfile.write_whole(path, text, flag)
+        output_file.write_whole(path, text, flag)
 
 
 def is_terminal() -> bool:

@@ -45,7 +45,8 @@ PROBE_TIMEOUT_S = 75.0
 # Only the last one does anything; the others define what it calls.
 SCRIPTS = (
     "daemon/query",
-    *(f"probe/{topic}" for topic in ("trust", "wire", "host", "pci", "driver", "kernel", "packages", "daemons")),
+    "trust",
+    *(f"probe/{topic}" for topic in ("wire", "host", "pci", "driver", "kernel", "packages", "daemons")),
     *(f"probe/{topic}" for topic in ("engines", "kubernetes", "run")),
 )
 _REBOOT_FILES = ("/run/reboot-required.pkgs", "/run/reboot-required")

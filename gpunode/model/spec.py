@@ -57,6 +57,7 @@ class RebootPolicy(str, Enum):
 
 
 RUNTIMES = ("docker", "containerd", "crio", "k3s", "rke2", "k0s", "microk8s", "podman")
+TOOLKIT = "nvidia-container-runtime"  # not an engine, but a file of its own that people configure the same way
 PARTS = ("driver", "toolkit", "runtime", "kubernetes")
 
 

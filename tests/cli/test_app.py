@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gpunode.cli.app import main
-from gpunode.cli.catalog import TABLES
+from gpunode.cli.verbs.catalog import TABLES
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "hosts"
 VERBS = ("detect", "plan", "setup", "check", "catalog")

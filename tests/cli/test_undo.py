@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from gpunode.cli.app import main
-from gpunode.cli.undo import ended
 from gpunode.errors import ExitCode
+from gpunode.fleet.undo_one import ended
 from gpunode.model.plan import Kept, Plan, Undoing
 from gpunode.model.report import RunReport, StepResult, StepStatus
 from gpunode.model.spec import Spec

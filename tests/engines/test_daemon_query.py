@@ -1,4 +1,4 @@
-"""effective.sh and verify.sh under every shell of the field, against sockets that answer, refuse and hang."""
+"""query.sh and verify.sh under every shell of the field, against sockets that answer, refuse and hang."""
 
 from __future__ import annotations
 

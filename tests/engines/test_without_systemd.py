@@ -1,4 +1,4 @@
-"""unit.sh where there is no systemd: a signal by the pid file, and scripts in /etc/init.d."""
+"""restart.sh where there is no systemd: a signal by the pid file, and scripts in /etc/init.d."""
 
 from __future__ import annotations
 

@@ -20,7 +20,6 @@ from gpunode.advice import by_user, named, typed
 from gpunode.apply.script import _advice
 from gpunode.catalog.load import load_catalog
 from gpunode.checks.registry import REGISTRY, Context
-from gpunode.cli import attributes, localfile
 from gpunode.cli.app import main
 from gpunode.engines.base import refuse_unread
 from gpunode.errors import ConfigFileError, GpunodeError
@@ -28,6 +27,7 @@ from gpunode.model.facts import FileFacts, HostFacts
 from gpunode.model.past import ABSENT, PastFile
 from gpunode.model.report import Finding
 from gpunode.model.spec import Spec
+from gpunode.offline import attributes, local_file
 from gpunode.planner.engines.daemon import by_hand
 from gpunode.planner.plan import make_plan
 from gpunode.planner.undo.files import words_to_type
@@ -344,4 +344,4 @@ def test_on_a_host_eperm_names_lsattr_and_not_root() -> None:
 def test_no_local_remedy_sends_root_to_root(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     for number in (1, 13):
-        assert "sudo" not in localfile._remedy("/nosuch/file", number)
+        assert "sudo" not in local_file._remedy("/nosuch/file", number)

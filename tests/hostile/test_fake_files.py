@@ -237,7 +237,7 @@ def test_a_process_that_hangs_who_looks_at_it_is_left(name: str) -> None:
 
 def test_the_root_of_a_host_is_judged_as_a_folder_like_others(tmp_path: Path) -> None:
     """Of the host itself, whose root is no folder that a test made: "/" has no parts to follow."""
-    script = f"R= ME=$(id -u) MY_GROUP=$(id -g) T={tmp_path}\n{resources.script('probe/trust')}\n"
+    script = f"R= ME=$(id -u) MY_GROUP=$(id -g) T={tmp_path}\n{resources.script('trust')}\n"
     script += 'if trusted /; then echo trusted; else echo "$WHY_NOT"; fi'
     done = subprocess.run(("sh", "-c", script), capture_output=True, text=True, check=True)
     owner = Path("/").stat()

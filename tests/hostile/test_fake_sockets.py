@@ -12,11 +12,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from gpunode.runtimes.scripts import VERIFY
 
+from gpunode import resources
+from gpunode.engines.daemon.commands import VERIFY
 from gpunode.facts.collect import assemble
 from gpunode.model.facts import HostFacts
-from gpunode.resources import text
 from tests.facts.hosts import make_root, run_probe
 from tests.hostile.users import NOBODY, give, needs_root, open_folder
 
@@ -136,7 +136,7 @@ def place() -> Iterator[Path]:
 def verify(folder: Path, kind: str, path: Path) -> subprocess.CompletedProcess[str]:
     words = ("sh", "-s", "--", kind, str(path), "nvidia", "-", "3", str(folder / "none"), "/none.toml")
     env = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
-    script = "".join(map(text, VERIFY))
+    script = "".join(map(resources.script, VERIFY))
     return subprocess.run(words, input=script, capture_output=True, text=True, timeout=100, env=env, check=False)
 
 

@@ -15,9 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from gpunode.cli import outfile, output
+from gpunode.cli import output
 from gpunode.cli.app import main
 from gpunode.errors import UsageError
+from gpunode.offline import output_file
 
 HOST = str(Path(__file__).parents[2] / "examples" / "hosts" / "debian12-ready")
 VERBS = {
@@ -146,7 +147,7 @@ def test_a_terminal_is_written_to(tmp_path: Path) -> None:
             os.close(os.open(tmp_path / "tty", os.O_WRONLY))
         except OSError:
             os._exit(77)  # a file system that is mounted nodev
-        outfile.write_whole(tmp_path / "tty", "seen", "--output")
+        output_file.write_whole(tmp_path / "tty", "seen", "--output")
         os._exit(0)
     said = b""
     try:
@@ -171,8 +172,8 @@ def test_the_names_of_stdout_mean_stdout(
     def never(*_: object) -> None:
         raise AssertionError("a file would have been written")
 
-    monkeypatch.setattr(outfile, "write_whole", never)
-    outfile.check(Path(name), "--output")
+    monkeypatch.setattr(output_file, "write_whole", never)
+    output_file.check(Path(name), "--output")
     output.to_file(Path(name), "seen", "--output")
     assert capfd.readouterr().out == "seen\n"
 
@@ -187,7 +188,7 @@ def test_folders_are_not_made(words: list[str], tmp_path: Path, capsys: pytest.C
 @pytest.mark.parametrize("name", [".", "..", "a\0b"])
 def test_what_is_no_name_is_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError):
-        outfile.write_whole(Path(os.path.join(tmp_path, "x", "..", name)), "", "--output")
+        output_file.write_whole(Path(os.path.join(tmp_path, "x", "..", name)), "", "--output")
 
 
 @needs_root
@@ -203,7 +204,7 @@ def test_a_folder_of_somebody_else_is_refused_before_anything_is_done() -> None:
                 os.setgroups([])
                 os.setgid(65534)
                 os.setuid(65534)
-                outfile.check(Path(folder) / "file", "--output")
+                output_file.check(Path(folder) / "file", "--output")
             except UsageError:
                 os._exit(0)
             finally:
@@ -221,7 +222,7 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_beside(tmp_path: Path) -> N
         try:
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
-            outfile.write_whole(tmp_path / "old", "x" * 100_000, "--output")
+            output_file.write_whole(tmp_path / "old", "x" * 100_000, "--output")
         except UsageError as error:
             code = 0 if "cannot be written" in error.problem else 2
         finally:
@@ -237,7 +238,7 @@ def test_a_stop_in_the_middle_leaves_nothing_beside(tmp_path: Path, monkeypatch:
 
     monkeypatch.setattr(os, "fsync", stopped)
     with pytest.raises(KeyboardInterrupt):
-        outfile.write_whole(tmp_path / "new", "x", "--output")
+        output_file.write_whole(tmp_path / "new", "x", "--output")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import gpunode
 from gpunode.cli.app import main
-from gpunode.cli.savedplan import LIMIT_BYTES, TRUST
+from gpunode.cli.saved_plan import LIMIT_BYTES, TRUST
 from gpunode.errors import Drift, ExitCode
 from gpunode.facts.collect import collect
 from gpunode.model.plan import Plan, PutFile, Run, Step

@@ -18,11 +18,11 @@ import pytest
 from gpunode.apply.journal.entries import Journal
 from gpunode.catalog.load import load_catalog
 from gpunode.cli.app import main
-from gpunode.cli.runlog import RunLog
 from gpunode.errors import ExitCode, GpunodeError
 from gpunode.facts.collect import assemble
 from gpunode.facts.recordings import masked
 from gpunode.facts.wire import Section, Sections, decode, encode, file_facts
+from gpunode.fleet.run_log import RunLog
 from gpunode.model.plan import PutFile
 from gpunode.model.report import HostOutcome
 from gpunode.model.spec import Spec
@@ -266,7 +266,7 @@ def test_no_run_log_and_no_copy_of_the_journal_holds_one(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     facts = assemble(path.read_bytes(), "a")
     puts = tuple(PutFile(name, file.text) for name, file in facts.files.items() if file.text)
-    log = RunLog("r")
+    log = RunLog("r", complain=print)
     log.write("a", host_line("setup", HostOutcome("a", ExitCode.DONE, facts=facts)))
     for put in puts:
         log.write("a", json.dumps({"kind": "put", "path": put.path, "text": put.text}) + "\n")

@@ -21,9 +21,9 @@ import pytest
 import gpunode
 from gpunode.apply.commands.detached import wait_for_running
 from gpunode.cli.app import main
-from gpunode.cli.runlog import RunLog
-from gpunode.cli.say import error_text, say
+from gpunode.cli.errors import error_text, say
 from gpunode.errors import ExitCode, GpunodeError
+from gpunode.fleet.run_log import RunLog
 from gpunode.model.report import Event, EventKind, HostOutcome, StepStatus
 from gpunode.render.clean import clean, clean_json, clean_line
 from gpunode.render.door import cleaned, show
@@ -404,7 +404,7 @@ def test_what_was_typed_is_cleaned_as_well(words: list[str], capsys: pytest.Capt
 def test_a_run_log_can_be_shown_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It holds the host's own journal, and a hostile host's journal holds what it likes."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    log = RunLog("r")
+    log = RunLog("r", complain=print)
     log.write("gpu07.journal", f'{{"kind": "file", "path": "{EVIL}"}}\n')
     text = (log.folder / "gpu07.journal.jsonl").read_bytes().decode("utf-8", "surrogateescape")
     assert not obeyed(text)

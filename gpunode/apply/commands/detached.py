@@ -94,7 +94,7 @@ def attach(host: Host, run_id: str, *, limit_s: float, heard: Heard, pause: Paus
 
 
 def _numbers(run_id: str, word: str, rest: str) -> tuple[int | None, int]:
-    """(exit code, bytes of output so far) in wait.sh's answer: `running SIZE`, `ended CODE SIZE`, `vanished SIZE`."""
+    """(exit code, bytes of output so far) as wait_detached.sh says: `running SIZE`, `ended CODE SIZE`, `vanished SIZE`."""
     numbers = [whole_number(text) for text in rest.split()]
     if len(numbers) != (2 if word == "ended" else 1) or any(number is None or number < 0 for number in numbers):
         raise StepFailed(
@@ -119,7 +119,7 @@ def wait_for_running(transport: Transport, *, heard: Heard, pause: Pause = time.
 
 
 def stdin_of(run: Run) -> bytes:
-    """What run.sh and runner.sh read: NAME=value lines, an empty line, the command's own input.
+    """What run.sh and detached_runner.sh read: NAME=value lines, an empty line, the command's own input.
 
     The environment can hold a proxy's password, so it travels here and in no argument list.
     """

@@ -18,7 +18,7 @@ _RUN = re.compile(r"(\d{8}T\d{6}Z)-\d+(?=[.-]|$)")
 
 
 def prune(host: Host, run_id: str, folders: Iterable[str]) -> None:
-    """Remove what is `stale` in `folders` (as survey.sh lists them); a backup that an undo would read stays.
+    """Remove what is `stale` in `folders` (as check_drift.sh lists them); a backup that an undo would read stays.
 
     Raises StepFailed when the host's disk says no, TransportError when the host is lost.
     """

@@ -18,7 +18,7 @@ hired_ready "$1" || { echo "no setpriv (util-linux) here runs a command as user 
 hired "$@" </dev/null
 """
 # trust.sh: who put the socket there that root asks, by the probe's own notion.
-VERIFY = ("daemon/query", "probe/trust", "daemon/restart", "daemon/verify")
+VERIFY = ("daemon/query", "trust", "daemon/restart", "daemon/verify")
 POLL_S = 30  # a daemon was healthy 0.4 to 10 s after a restart on busy two-core machines
 
 

@@ -12,7 +12,7 @@ from gpunode.planner.driver.select import DriverChoice
 from gpunode.planner.driver.source import DRIVER_NAMES
 from gpunode.planner.site import Site
 
-DOES_NOT_BUILD = 65  # say-why.sh's exit code
+DOES_NOT_BUILD = 65  # explain_build.sh's exit code
 FOLDER = "/run/gpunode"
 
 

@@ -1,8 +1,8 @@
-# sh -s -- docker|crio|containerd|... SOCKET EXPECTED UNIT TIMEOUT_S [BINARY CONFIG]      after scripts.VERIFY
+# sh -s -- docker|crio|containerd|... SOCKET EXPECTED UNIT TIMEOUT_S [BINARY CONFIG]      after commands.VERIFY
 # Exit 0 once the daemon answers, its runtimes are as EXPECTED, and its process is the same in two samples a second
 # apart. Exit 1 when that does not happen within TIMEOUT_S; stderr then holds what was seen and the daemon's reason.
 # EXPECTED: nvidia = it is the effective default; +nvidia = it is known; - = only health counts.
-# Root asks only a socket that the probe would ask (own_socket of facts/trust.sh): another one says what its owner likes.
+# Root asks only a socket that the probe would ask (own_socket of trust.sh): another one says what its owner likes.
 # UNIT -: no systemd unit to look at; uid:1000:100: that user's own dockerd, which is asked with their rights (hands.sh).
 
 # gpunode_their_info UID:GID SOCKET: a user's dockerd's GET /info. Their socket may answer anything, without end.

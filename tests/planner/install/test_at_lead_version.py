@@ -1,4 +1,4 @@
-"""at-lead-version.sh with a real shell: the libraries follow the module's driver version."""
+"""at_lead_version.sh with a real shell: the libraries follow the module's driver version."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpunode.cli.wanted import ctk_texts
+from gpunode.cli.spec_options import ctk_texts
 from gpunode.engines.toolkit_config import PATH
 from gpunode.model.facts import HostFacts
 from gpunode.model.plan import Kept, PutFile, Step

@@ -1,4 +1,4 @@
-"""fetch-key.sh with the real gpg: only a key whose full fingerprint is named ever reaches the keyring."""
+"""fetch_key.sh with the real gpg: only a key whose full fingerprint is named ever reaches the keyring."""
 
 from __future__ import annotations
 

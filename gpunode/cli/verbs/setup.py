@@ -11,7 +11,7 @@ import typer
 from gpunode.cli.options import HostOptions, OutputOptions, WantedOptions, verb
 
 if TYPE_CHECKING:
-    from gpunode.cli.hosts import Host
+    from gpunode.fleet.host import Host
     from gpunode.model.plan import Plan
     from gpunode.model.report import FleetReport, HostOutcome
     from gpunode.model.spec import Spec
@@ -43,8 +43,8 @@ def setup(
 ) -> int:
     from gpunode.cli.hosts import open_hosts
     from gpunode.cli.output import chosen_format
-    from gpunode.cli.savedplan import saved_plan
-    from gpunode.cli.wanted import wanted_spec
+    from gpunode.cli.saved_plan import saved_plan
+    from gpunode.cli.spec_options import wanted_spec
     from gpunode.errors import UsageError
 
     chosen_format(output)
@@ -71,9 +71,9 @@ def _run(
     *,
     ask: bool,
 ) -> int:
-    from gpunode.cli.apply import apply_plans
-    from gpunode.cli.result import finish, look_at, say_problems
-    from gpunode.cli.say import say
+    from gpunode.cli.apply_plans import apply_plans
+    from gpunode.cli.errors import say
+    from gpunode.cli.results import finish, look_at, say_problems
     from gpunode.errors import ExitCode
 
     report = look_at(named, hosts, output, lambda host: _settled(host, spec, saved))
@@ -95,9 +95,9 @@ def _settled(host: Host, spec: Spec, saved: Plan | None) -> HostOutcome:
     one is another: what is shown and run is the fresh one, never what stands in the file.
     """
     from gpunode.apply.commands.detached import wait_for_running
-    from gpunode.cli.plan import planned
-    from gpunode.cli.savedplan import hold_against
-    from gpunode.cli.say import say
+    from gpunode.cli.errors import say
+    from gpunode.cli.saved_plan import hold_against
+    from gpunode.cli.verbs.plan import planned
 
     if not host.recorded:
         wait_for_running(host.transport, heard=lambda line: say(f"{host}  {line}"))
@@ -109,7 +109,7 @@ def _settled(host: Host, spec: Spec, saved: Plan | None) -> HostOutcome:
 
 def _shown(report: FleetReport, output: OutputOptions, recorded: bool) -> str:
     from gpunode.cli.output import result_style
-    from gpunode.cli.plan import plans_of
+    from gpunode.cli.verbs.plan import plans_of
 
     text = plans_of(report, result_style(output))
     return f"{text}\n\nThis host is a recording: setup only shows its plan." if recorded and text else text
@@ -118,7 +118,7 @@ def _shown(report: FleetReport, output: OutputOptions, recorded: bool) -> str:
 def show_plans(report: FleetReport, output: OutputOptions) -> None:
     """On stderr: stdout is for the result, and the question follows on the terminal."""
     from gpunode.cli.output import progress_style
-    from gpunode.cli.plan import plans_of
+    from gpunode.cli.verbs.plan import plans_of
     from gpunode.render.door import show
 
     style = progress_style(output)
@@ -127,7 +127,7 @@ def show_plans(report: FleetReport, output: OutputOptions) -> None:
 
 
 def agreed(changes: list[HostOutcome]) -> bool:
-    from gpunode.cli.say import say
+    from gpunode.cli.errors import say
     from gpunode.render.wording import count
 
     steps = sum(len(h.plan.steps) for h in changes if h.plan)

@@ -6,10 +6,11 @@ import sys
 import threading
 from collections.abc import Callable
 
-from gpunode.cli.hosts import Host, on_each
+from gpunode.cli.hosts import on_each
 from gpunode.cli.options import HostOptions, OutputOptions
 from gpunode.cli.output import chosen_format, deliver, progress_style
 from gpunode.errors import GpunodeError, worst
+from gpunode.fleet.host import Host
 from gpunode.model.report import FleetReport, HostOutcome
 from gpunode.render.live import Progress
 
@@ -50,7 +51,7 @@ def finish(
 
 def say_problems(report: FleetReport) -> None:
     """Each host that gave no report: why, once for each."""
-    from gpunode.cli.say import say_error
+    from gpunode.cli.errors import say_error
 
     for host in report.hosts:
         if host.problem:

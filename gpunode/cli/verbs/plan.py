@@ -10,7 +10,7 @@ import typer
 from gpunode.cli.options import HostOptions, OutputOptions, WantedOptions, verb
 
 if TYPE_CHECKING:
-    from gpunode.cli.hosts import Host
+    from gpunode.fleet.host import Host
     from gpunode.model.report import FleetReport, HostOutcome
     from gpunode.model.spec import Spec
 
@@ -37,11 +37,11 @@ def plan(
     ] = False,
 ) -> int:
     from gpunode.cli.hosts import open_hosts
-    from gpunode.cli.outfile import check
     from gpunode.cli.output import chosen_format, result_style, to_file
-    from gpunode.cli.result import finish, look_at
-    from gpunode.cli.wanted import wanted_spec
+    from gpunode.cli.results import finish, look_at
+    from gpunode.cli.spec_options import wanted_spec
     from gpunode.errors import UsageError
+    from gpunode.offline.output_file import check
     from gpunode.render.machine import plan_to_json
 
     chosen_format(output)

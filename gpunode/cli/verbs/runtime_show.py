@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from gpunode.cli.detect import observed
 from gpunode.cli.hosts import open_hosts
 from gpunode.cli.options import HostOptions, OutputOptions
 from gpunode.cli.output import chosen_format, deliver, result_style
-from gpunode.cli.result import look_at, say_problems
+from gpunode.cli.results import look_at, say_problems
+from gpunode.cli.verbs.detect import observed
 from gpunode.engines.provenance import Origin, origins
 from gpunode.errors import UsageError, worst
 from gpunode.model.facts import HostFacts, RuntimeFacts

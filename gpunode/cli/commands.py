@@ -7,7 +7,7 @@ import sys
 import click
 import typer
 
-from gpunode.cli import catalog, check, detect, plan, runtime, setup, undo
+from gpunode.cli.verbs import catalog, check, detect, plan, runtime, setup, undo
 from gpunode.errors import UsageError
 from gpunode.render.door import show
 

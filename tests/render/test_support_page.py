@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gpunode.catalog.load import load_catalog
-from gpunode.cli.support import support_text
+from gpunode.render.support_page import support_text
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "support.md"
 

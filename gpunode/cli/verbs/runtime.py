@@ -8,8 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from gpunode.cli.options import HostOptions, OutputOptions, verb
-
-TOOLKIT = "nvidia-container-runtime"  # not an engine, but a file of its own that people configure the same way
+from gpunode.model.spec import TOOLKIT
 
 
 def register(app: typer.Typer) -> None:
@@ -70,7 +69,7 @@ def configure(
     dry_run: Annotated[bool, _flag("--dry-run", help="Print the new text; write nothing.")] = False,
     diff: Annotated[bool, _flag("--diff", help="Print the difference, secrets masked.")] = False,
 ) -> int:
-    from gpunode.cli.configured import Wish, run
+    from gpunode.cli.verbs.runtime_configure import Wish, run
 
     wish = Wish(
         runtime,
@@ -96,6 +95,6 @@ def show(
     output: OutputOptions,
     runtime: Annotated[str | None, typer.Argument(metavar="[RUNTIME]", show_default=False)] = None,
 ) -> int:
-    from gpunode.cli.shown import show_runtimes
+    from gpunode.cli.verbs.runtime_show import show_runtimes
 
     return show_runtimes(runtime, hosts, output)

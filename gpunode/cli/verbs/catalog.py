@@ -88,8 +88,8 @@ def _table_rows(known: Catalog, table: str) -> tuple[object, ...]:
 def _support(known: Catalog, form: str, output: OutputOptions) -> int:
     """docs/support.md: a page for people, so it has one form."""
     from gpunode.cli.output import deliver
-    from gpunode.cli.support import support_text
     from gpunode.errors import UsageError
+    from gpunode.render.support_page import support_text
 
     if form != "text":
         raise UsageError(

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gpunode.cli import localfile
 from gpunode.errors import ConfigFileError, Drift
+from gpunode.offline import local_file
 
 STAMP = "20260101T000000Z"
 
@@ -28,9 +28,9 @@ def test_bytes_mode_owner_and_link_survive_a_replacement(tmp_path: Path) -> None
         os.chown(real, 12, 34)
     link = tmp_path / "daemon.json"
     link.symlink_to("real/daemon.json")
-    facts, before = localfile.read(str(link))
+    facts, before = local_file.read(str(link))
     assert (facts.text, facts.mode, facts.symlink) == ("{}\udcff\n", 0o640, str(real))
-    localfile.replace(before, f"{facts.text}new\udcfe\n")
+    local_file.replace(before, f"{facts.text}new\udcfe\n")
     assert real.read_bytes() == b"{}\xff\nnew\xfe\n"
     assert link.is_symlink()
     assert real.stat().st_mode & 0o7777 == 0o640
@@ -41,16 +41,16 @@ def test_bytes_mode_owner_and_link_survive_a_replacement(tmp_path: Path) -> None
 
 def test_a_new_file_gets_its_folders_and_the_given_mode(tmp_path: Path) -> None:
     path = tmp_path / "a" / "b" / "new.toml"
-    facts, before = localfile.read(str(path))
+    facts, before = local_file.read(str(path))
     assert not facts.exists
-    localfile.replace(before, "x = 1\n", mode=0o600)
+    local_file.replace(before, "x = 1\n", mode=0o600)
     assert (path.read_text(), path.stat().st_mode & 0o7777) == ("x = 1\n", 0o600)
 
 
 def test_a_dangling_link_is_filled_and_stays_a_link(tmp_path: Path) -> None:
     link = tmp_path / "daemon.json"
     link.symlink_to("elsewhere.json")
-    localfile.replace(localfile.read(str(link))[1], "{}")
+    local_file.replace(local_file.read(str(link))[1], "{}")
     assert link.is_symlink()
     assert (tmp_path / "elsewhere.json").read_text() == "{}"
 
@@ -61,7 +61,7 @@ def test_a_change_between_read_and_write_is_drift_and_is_kept(tmp_path: Path, ch
     other.write_text("other")
     if change != "appeared":
         path.write_text("{}")
-    before = localfile.read(str(path))[1]
+    before = local_file.read(str(path))[1]
     if change == "removed":
         path.unlink()
     elif change == "linked elsewhere":
@@ -70,14 +70,14 @@ def test_a_change_between_read_and_write_is_drift_and_is_kept(tmp_path: Path, ch
     else:
         path.write_text("theirs")
     with pytest.raises(Drift):
-        localfile.replace(before, "ours")
+        local_file.replace(before, "ours")
     assert not path.exists() or path.read_text() in ("theirs", "other")
     assert not any("gpunode" in name for name in names(tmp_path))
 
 
 def test_a_folder_and_a_device_are_no_configuration(tmp_path: Path) -> None:
-    assert localfile.read(str(tmp_path))[0].unread == "it is a folder"
-    assert localfile.read("/dev/zero")[0].unread == "not a regular file"
+    assert local_file.read(str(tmp_path))[0].unread == "it is a folder"
+    assert local_file.read("/dev/zero")[0].unread == "not a regular file"
 
 
 def test_a_backup_has_the_old_bytes_and_mode_and_is_not_in_a_folder_that_is_read_whole(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_a_backup_has_the_old_bytes_and_mode_and_is_not_in_a_folder_that_is_read
     path.parent.mkdir()
     path.write_text("old")
     path.chmod(0o600)
-    kept = localfile.back_up(localfile.read(str(path))[1], STAMP)
+    kept = local_file.back_up(local_file.read(str(path))[1], STAMP)
     assert kept == str(tmp_path / f"99-nvidia.toml.{STAMP}.bak")
     assert (Path(kept).read_text(), Path(kept).stat().st_mode & 0o7777) == ("old", 0o600)
     assert names(path.parent) == ["99-nvidia.toml"]
@@ -94,10 +94,10 @@ def test_a_backup_has_the_old_bytes_and_mode_and_is_not_in_a_folder_that_is_read
 def test_what_was_written_can_be_put_back(tmp_path: Path) -> None:
     old, new = tmp_path / "old", tmp_path / "new"
     old.write_text("before")
-    befores = [localfile.read(str(p))[1] for p in (old, new)]
+    befores = [local_file.read(str(p))[1] for p in (old, new)]
     for before in befores:
-        localfile.replace(before, "after")
-        localfile.put_back(before)
+        local_file.replace(before, "after")
+        local_file.put_back(before)
     assert old.read_text() == "before"
     assert not new.exists()
 
@@ -105,14 +105,14 @@ def test_what_was_written_can_be_put_back(tmp_path: Path) -> None:
 def test_a_full_disk_or_a_read_only_one_is_a_sentence_and_changes_nothing(tmp_path: Path) -> None:
     """/proc refuses every new file, whoever asks."""
     with pytest.raises(ConfigFileError, match="/proc/nosuch cannot be written"):
-        localfile.replace(localfile.read("/proc/nosuch")[1], "x")
+        local_file.replace(local_file.read("/proc/nosuch")[1], "x")
 
 
 # Counts the system calls that change the disk; the process is killed just before number N of them.
 KILLED = """
 import os, signal, sys
 sys.path.insert(0, {root!r})
-from gpunode.cli import localfile
+from gpunode.offline import local_file
 left = int(sys.argv[2])
 def audit(event, args):
     global left
@@ -121,9 +121,9 @@ def audit(event, args):
         left -= 1
         if left < 0:
             os.kill(os.getpid(), signal.SIGKILL)
-facts, before = localfile.read(sys.argv[1])
+facts, before = local_file.read(sys.argv[1])
 sys.addaudithook(audit)
-localfile.replace(before, "new" * 1000)
+local_file.replace(before, "new" * 1000)
 """
 
 

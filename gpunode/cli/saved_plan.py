@@ -12,7 +12,7 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 from gpunode.cli.options import WantedOptions
-from gpunode.cli.wanted import flag_texts, wanted_spec
+from gpunode.cli.spec_options import flag_texts, wanted_spec
 from gpunode.errors import UsageError
 from gpunode.model.plan import Plan
 from gpunode.model.spec import Spec

@@ -7,10 +7,10 @@ import re
 import tempfile
 import threading
 import traceback
+from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
 
-from gpunode.cli.say import say
 from gpunode.errors import UsageError
 from gpunode.masking import masked
 from gpunode.render.clean import clean, clean_json
@@ -35,10 +35,10 @@ def new_run_id() -> str:
 class RunLog:
     """One folder a run, one file a host; lines are written whole, from any thread."""
 
-    def __init__(self, run_id: str) -> None:
+    def __init__(self, run_id: str, complain: Callable[[str], None]) -> None:
         self.folder = state_home() / "runs" / run_id
         self._lock = threading.Lock()
-        self._complained = False
+        self._say, self._complained = complain, False
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
@@ -61,7 +61,7 @@ class RunLog:
 
     def _complain(self, path: Path, error: OSError) -> None:
         if not self._complained:
-            say(f"gpunode: the run log {path} has gaps: {error.strerror}")
+            self._say(f"gpunode: the run log {path} has gaps: {error.strerror}")
         self._complained = True
 
 

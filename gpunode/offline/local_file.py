@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpunode.cli.attributes import not_permitted
 from gpunode.errors import ConfigFileError, Drift
 from gpunode.model.facts import FileFacts
+from gpunode.offline.attributes import not_permitted
 
 LIMIT_BYTES = 4 << 20  # a daemon's configuration is a few pages; a core dump is not read into memory
 REMEDIES = {

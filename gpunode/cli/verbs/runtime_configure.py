@@ -7,18 +7,17 @@ import re
 import time
 from dataclasses import dataclass, replace
 
-from gpunode.cli import localfile
-from gpunode.cli.localfile import Before
-from gpunode.cli.onefile import Disk, OneFile, Where, plan_one
+from gpunode.cli.errors import say
 from gpunode.cli.options import OutputOptions
 from gpunode.cli.output import chosen_format, deliver, is_terminal, to_file, to_stdout
-from gpunode.cli.runtime import TOOLKIT
-from gpunode.cli.say import say
 from gpunode.editing.diff import unified
 from gpunode.engines.base import Edit
 from gpunode.errors import ExitCode, GpunodeError, UsageError
 from gpunode.masking import form_of, masked
-from gpunode.model.spec import RUNTIMES, RuntimeSpec, Spec
+from gpunode.model.spec import RUNTIMES, TOOLKIT, RuntimeSpec, Spec
+from gpunode.offline import local_file
+from gpunode.offline.engine_file import Disk, OneFile, Where, plan_one
+from gpunode.offline.local_file import Before
 from gpunode.render.encode import dumps
 
 
@@ -96,7 +95,7 @@ def _root(wish: Wish) -> str:
 
 def _toolkit(wish: Wish) -> OneFile:
     """The toolkit's own config.toml."""
-    from gpunode.cli.wanted import ctk_texts
+    from gpunode.cli.spec_options import ctk_texts
     from gpunode.engines import toolkit_config
     from gpunode.specfile import put_all
 
@@ -149,13 +148,13 @@ def _write(planned: OneFile, keep: bool) -> dict[str, str]:
             if not edit.changed:
                 continue
             before = planned.before[edit.path]
-            if keep and (kept := localfile.back_up(before, stamp)):
+            if keep and (kept := local_file.back_up(before, stamp)):
                 backups[edit.path] = kept
-            localfile.replace(before, edit.after, mode=edit.mode)
+            local_file.replace(before, edit.after, mode=edit.mode)
             done.append(before)
     except GpunodeError:
         for before in reversed(done):
-            localfile.put_back(before)
+            local_file.put_back(before)
         raise
     return backups
 

@@ -10,7 +10,7 @@ import typer
 from gpunode.cli.options import HostOptions, OutputOptions, verb
 
 if TYPE_CHECKING:
-    from gpunode.cli.hosts import Host
+    from gpunode.fleet.host import Host
     from gpunode.model.report import FleetReport, HostOutcome
 
 
@@ -35,10 +35,10 @@ def detect(
     ] = False,
 ) -> int:
     from gpunode.cli.hosts import open_hosts
-    from gpunode.cli.outfile import check
     from gpunode.cli.output import chosen_format, result_style
-    from gpunode.cli.result import finish, look_at
+    from gpunode.cli.results import finish, look_at
     from gpunode.errors import UsageError
+    from gpunode.offline.output_file import check
 
     chosen_format(output)
     with open_hosts(hosts) as named:

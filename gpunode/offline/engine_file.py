@@ -10,8 +10,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from gpunode.catalog.runtimes import carrier, carriers
-from gpunode.cli import localfile
-from gpunode.cli.localfile import Before
 from gpunode.editing import toml_text
 from gpunode.engines import podman
 from gpunode.engines.base import Edit, Rewrite
@@ -20,6 +18,8 @@ from gpunode.engines.registry import engine
 from gpunode.errors import ConfigFileError, GpunodeError, UsageError
 from gpunode.model.facts import FileFacts, HostFacts, KernelFacts, OsFacts, RuntimeFacts
 from gpunode.model.spec import RuntimeSpec
+from gpunode.offline import local_file
+from gpunode.offline.local_file import Before
 
 # The file each engine reads when nobody tells it otherwise, where a person may name another.
 PATHS = {
@@ -95,7 +95,7 @@ class Disk:
 
     def read(self, path: str) -> FileFacts:
         if path not in self.files:
-            facts, self._before[path] = localfile.read(self.real(path))
+            facts, self._before[path] = local_file.read(self.real(path))
             outside = self.root and not self._before[path].resolved.startswith(f"{self.root}/")
             why = f"it is a symbolic link out of {self.root}" if outside else facts.unread
             self.files[path] = replace(facts, path=path, unread=why)

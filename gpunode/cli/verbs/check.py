@@ -9,8 +9,8 @@ import typer
 from gpunode.cli.options import HostOptions, OutputOptions, WantedOptions, verb
 
 if TYPE_CHECKING:
-    from gpunode.cli.hosts import Host
     from gpunode.errors import ExitCode
+    from gpunode.fleet.host import Host
     from gpunode.model.report import CheckReport, FleetReport, HostOutcome
     from gpunode.model.spec import Spec
 
@@ -38,12 +38,12 @@ def check(
 ) -> int:
     from gpunode.cli.hosts import open_hosts
     from gpunode.cli.output import chosen_format, result_style
-    from gpunode.cli.result import finish, look_at
-    from gpunode.cli.wanted import wanted_spec
+    from gpunode.cli.results import finish, look_at
+    from gpunode.cli.spec_options import wanted_spec
 
     chosen_format(output)
     if list_all or explain is not None:
-        from gpunode.cli.checkdocs import show_docs
+        from gpunode.cli.verbs.check_docs import show_docs
 
         return show_docs(explain, output)
     spec = wanted_spec(wanted)

@@ -1,4 +1,4 @@
-"""The plans that were agreed to, applied side by side, each with its run log."""
+"""One host's plan carried out: its lock, its run log, and how this machine goes on after its own reboot."""
 
 from __future__ import annotations
 
@@ -7,75 +7,29 @@ import os
 import secrets
 import socket
 import sys
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 
 from gpunode.apply.lock import Owner
 from gpunode.catalog.load import load_catalog
-from gpunode.cli.hosts import Host, on_each
-from gpunode.cli.options import HostOptions, OutputOptions
-from gpunode.cli.outfile import write_whole
-from gpunode.cli.output import progress_style
-from gpunode.cli.runlog import RunLog, new_run_id, now, state_home
-from gpunode.cli.say import say
 from gpunode.converge import converge
 from gpunode.errors import ExitCode
+from gpunode.fleet.host import Host
+from gpunode.fleet.run_log import RunLog, state_home
 from gpunode.model.plan import Plan
-from gpunode.model.report import Event, FleetReport, HostOutcome, RunReport
+from gpunode.model.report import Event, HostOutcome, RunReport
 from gpunode.model.spec import RebootPolicy, Spec
-from gpunode.render.live import Progress
-from gpunode.render.machine import event_json, host_line
+from gpunode.offline.output_file import write_whole
 from gpunode.specfile import spec_text
 
 # One host's plan carried out: host, plan, run id, who hears of progress, whether to stop, the run log.
 Carrier = Callable[[Host, Plan, str, Callable[[Event], None], Callable[[], bool], RunLog], HostOutcome]
 
 
-def apply_plans(
-    named: tuple[Host, ...],
-    planned: FleetReport,
-    hosts: HostOptions,
-    output: OutputOptions,
-    *,
-    verb: str = "setup",
-    carry: Carrier | None = None,
-) -> FleetReport:
-    """Every host that has a plan is brought to it; the others keep the outcome that planning gave them.
-
-    Ctrl-C stops each host after its current step. `carry`: how a plan is carried out; None: as setup does.
-    """
-    one = carry or _one
-    run_id, stop = new_run_id(), threading.Event()
-    log = RunLog(run_id)
-    before = dict(zip(named, planned.hosts, strict=True))
-    with Progress(progress_style(output), sys.stderr, [str(h) for h in named]) as progress:
-
-        def work(host: Host) -> HostOutcome:
-            plan = before[host].plan
-            if plan is None:
-                return before[host]
-            outcome = one(host, plan, run_id, _teller(log, progress), stop.is_set, log)
-            log.write(str(host), host_line(verb, outcome))
-            return outcome
-
-        report = on_each(named, hosts, work, progress.done, stop)
-    if not output.quiet:
-        say(f"gpunode: run log in {log.folder}")
-    return report
-
-
-def _teller(log: RunLog, progress: Progress) -> Callable[[Event], None]:
-    def tell(event: Event) -> None:
-        log.write(event.target, event_json(event, at=now()))
-        progress.event(event)
-
-    return tell
-
-
-def _one(
+def set_up(
     host: Host, plan: Plan, run_id: str, tell: Callable[[Event], None], stop: Callable[[], bool], log: RunLog
 ) -> HostOutcome:
+    """One host brought to its plan, as `gpunode setup` does."""
     if plan.empty:
         return HostOutcome(str(host), ExitCode.DONE, run=RunReport(str(host), plan=plan))
     resume = _resume_spec(plan.spec, run_id) if host.local and plan.spec.reboot is not RebootPolicy.NEVER else ""

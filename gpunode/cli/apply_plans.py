@@ -1,0 +1,59 @@
+"""The plans that were agreed to, applied side by side, each with its run log."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+
+from gpunode.cli.errors import say
+from gpunode.cli.hosts import on_each
+from gpunode.cli.options import HostOptions, OutputOptions
+from gpunode.cli.output import progress_style
+from gpunode.fleet.apply_one import Carrier, set_up
+from gpunode.fleet.host import Host
+from gpunode.fleet.run_log import RunLog, new_run_id, now
+from gpunode.model.report import Event, FleetReport, HostOutcome
+from gpunode.render.live import Progress
+from gpunode.render.machine import event_json, host_line
+
+
+def apply_plans(
+    named: tuple[Host, ...],
+    planned: FleetReport,
+    hosts: HostOptions,
+    output: OutputOptions,
+    *,
+    verb: str = "setup",
+    carry: Carrier | None = None,
+) -> FleetReport:
+    """Every host that has a plan is brought to it; the others keep the outcome that planning gave them.
+
+    Ctrl-C stops each host after its current step. `carry`: how a plan is carried out; None: as setup does.
+    """
+    one = carry or set_up
+    run_id, stop = new_run_id(), threading.Event()
+    log = RunLog(run_id, complain=say)
+    before = dict(zip(named, planned.hosts, strict=True))
+    with Progress(progress_style(output), sys.stderr, [str(h) for h in named]) as progress:
+
+        def work(host: Host) -> HostOutcome:
+            plan = before[host].plan
+            if plan is None:
+                return before[host]
+            outcome = one(host, plan, run_id, _teller(log, progress), stop.is_set, log)
+            log.write(str(host), host_line(verb, outcome))
+            return outcome
+
+        report = on_each(named, hosts, work, progress.done, stop)
+    if not output.quiet:
+        say(f"gpunode: run log in {log.folder}")
+    return report
+
+
+def _teller(log: RunLog, progress: Progress) -> Callable[[Event], None]:
+    def tell(event: Event) -> None:
+        log.write(event.target, event_json(event, at=now()))
+        progress.event(event)
+
+    return tell

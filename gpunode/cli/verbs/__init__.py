@@ -1,0 +1,1 @@
+"""The verbs that people type, one file each."""

@@ -1,0 +1,118 @@
+"""gpunode undo: put back what setup changed, from the journal on the host."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gpunode.cli.options import HostOptions, OutputOptions, verb
+
+if TYPE_CHECKING:
+    from gpunode.fleet.apply_one import Carrier
+    from gpunode.fleet.host import Host
+    from gpunode.model.report import HostOutcome
+
+
+def register(app: typer.Typer) -> None:
+    verb(
+        app,
+        "undo",
+        help="Put back what setup changed: files, default runtimes, services. Shows the plan and asks first.",
+        examples=("gpunode undo --dry-run -v", "gpunode undo --ssh gpu[01-12] --packages --yes"),
+    )(undo)
+
+
+def undo(
+    hosts: HostOptions,
+    output: OutputOptions,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.", show_default=False)] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the plan only; write nothing.", show_default=False)
+    ] = False,
+    packages: Annotated[
+        bool,
+        typer.Option(
+            "--packages", help="Remove the packages, holds and repositories too that setup added.", show_default=False
+        ),
+    ] = False,
+    run: Annotated[
+        str | None,
+        typer.Option("--run", metavar="ID", help="Only this run and what came after it.", show_default=False),
+    ] = None,
+) -> int:
+    from gpunode.cli.hosts import open_hosts
+    from gpunode.cli.output import chosen_format
+    from gpunode.errors import UsageError
+
+    chosen_format(output)
+    if hosts.recorded:
+        raise UsageError(
+            "--recorded cannot be undone",
+            evidence="the journal and the backups are on the host itself",
+            remedy="name the host with --ssh, or leave --recorded out for this machine",
+        )
+    if not (yes or dry_run or sys.stdin.isatty()):
+        raise UsageError(
+            "there is no terminal to ask on",
+            evidence="undo shows its plan and asks before the first change",
+            remedy="add --yes to go on without the question, or look first with --dry-run",
+        )
+    from gpunode.fleet.undo_one import carrier
+
+    with open_hosts(hosts) as named:
+        return _run(named, hosts, output, carrier(run, packages), _planner(run, packages), ask=not yes, only=dry_run)
+
+
+Planner = Callable[["Host"], "HostOutcome"]
+
+
+def _run(
+    named: tuple[Host, ...],
+    hosts: HostOptions,
+    output: OutputOptions,
+    carry: Carrier,
+    planner: Planner,
+    *,
+    ask: bool,
+    only: bool,
+) -> int:
+    from gpunode.cli.apply_plans import apply_plans
+    from gpunode.cli.errors import say
+    from gpunode.cli.output import result_style
+    from gpunode.cli.results import finish, look_at, say_problems
+    from gpunode.cli.verbs.plan import plans_of
+    from gpunode.cli.verbs.setup import agreed, ended_text, show_plans
+    from gpunode.errors import ExitCode
+
+    report = look_at(named, hosts, output, planner)
+    changes = [h for h in report.hosts if h.plan and not h.plan.empty]
+    if only or not any(h.plan for h in report.hosts):
+        return finish("undo", report, output, lambda report: plans_of(report, result_style(output)))
+    show_plans(report, output)
+    say_problems(report)  # before the question: these hosts stay as they are
+    if ask and changes and not agreed(changes):
+        say("gpunode: nothing was changed")
+        return int(ExitCode.FAILED)
+    done = apply_plans(named, report, hosts, output, verb="undo", carry=carry)
+    return finish("undo", done, output, lambda done: ended_text(done, output), told=len(named) > 1)
+
+
+def _planner(run: str | None, packages: bool) -> Planner:
+    """One host's plan, from facts that no package transaction of a killed gpunode moves any more."""
+
+    def planned(host: Host) -> HostOutcome:
+        from gpunode.apply.commands.detached import wait_for_running
+        from gpunode.cli.errors import say
+        from gpunode.errors import ExitCode
+        from gpunode.facts.collect import collect
+        from gpunode.fleet.undo_one import way_back
+        from gpunode.model.report import HostOutcome
+
+        wait_for_running(host.transport, heard=lambda line: say(f"{host}  {line}"))
+        plan = way_back(host, run, packages)(collect(host.transport))
+        return HostOutcome(str(host), ExitCode.DONE, plan=plan)
+
+    return planned

@@ -1,0 +1,1 @@
+"""Files of this machine, read and written without a host."""
