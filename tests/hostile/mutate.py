@@ -365,7 +365,7 @@ def _config(chance: random.Random, folder: Path, plans: list[Path]) -> list[str]
     for _ in range(chance.randint(0, 4)):
         text = _odd_text(chance, text)
     data = text.encode("utf-8", "surrogateescape")
-    engine = source.relative_to(ROOT / "tests" / "runtimes").parts[0]
+    engine = source.relative_to(ROOT / "tests" / "engines").parts[0]
     path = folder / "etc" / ("daemon.json" if engine == "docker" else "config.toml")
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(_odd_bytes(chance, data) if chance.random() < 0.3 else data)

@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from gpunode.apply.undo import read_past
 
 from gpunode import resources
 from gpunode.apply.execute import execute
+from gpunode.apply.journal.past import read_past
 from gpunode.catalog.load import load_catalog
 from gpunode.model.facts import OsFacts
 from gpunode.model.plan import Plan, Run, Step
@@ -20,7 +20,7 @@ from gpunode.model.report import StepStatus
 from gpunode.model.spec import Spec
 from gpunode.packages import rpm
 from gpunode.planner.plan import make_plan
-from gpunode.planner.undo import undo_plan
+from gpunode.planner.undo.plan import undo_plan
 from tests.apply.machine import Machine
 from tests.hostile.openpgp import Key, armored
 from tests.planner.builders import T4, host, packages

@@ -94,7 +94,7 @@ def attach(host: Host, run_id: str, *, limit_s: float, heard: Heard, pause: Paus
 
 
 def _numbers(run_id: str, word: str, rest: str) -> tuple[int | None, int]:
-    """(exit code, bytes of output so far) as wait_detached.sh says: `running SIZE`, `ended CODE SIZE`, `vanished SIZE`."""
+    """(exit code, bytes of output so far); the script says `running SIZE`, `ended CODE SIZE` or `vanished SIZE`."""
     numbers = [whole_number(text) for text in rest.split()]
     if len(numbers) != (2 if word == "ended" else 1) or any(number is None or number < 0 for number in numbers):
         raise StepFailed(
