@@ -32,6 +32,7 @@ _ESCAPE = re.compile(
 _BARE_OR_QUOTED = r"(?:[A-Za-z0-9_-]+|\"[^\"\n]*\"|'[^'\n]*')"
 # tomllib builds a dotted key part by part in time that grows with the square of their number.
 _LONG_KEY = re.compile(rf"(?<![A-Za-z0-9_-])(?:{_BARE_OR_QUOTED}[ \t]*\.[ \t]*){{{DEEPEST}}}")
+_LONG_NUMBER = re.compile(rf"0x[0-9a-fA-F_]{{249}}|[0-9_]{{{MOST_DIGITS}}}")  # 16 ** 249 < 10 ** MOST_DIGITS
 _TOML_PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
@@ -108,6 +109,8 @@ def read_toml(text: str) -> dict[str, Any]:
         raise _at(text, len(text), _TOML_PLACE.sub("", str(fault))) from None
     if _is_deeper(table, DEEPEST):
         raise _deep(text, 0)
+    if _holds_long(table) and (digits := _LONG_NUMBER.search(text)):
+        raise _at(text, digits.start(), f"a number of more than {MOST_DIGITS} digits")
     return table
 
 
@@ -231,6 +234,13 @@ def _is_deeper(value: object, most: int) -> bool:
         if not level:
             return False
     return True
+
+
+def _holds_long(value: object) -> bool:
+    """Whether a number in it has more than MOST_DIGITS digits: 0xfff... is read, and fails when it is written."""
+    if isinstance(value, (dict, list)):
+        return any(_holds_long(inner) for inner in _inside(value))
+    return isinstance(value, int) and abs(value) >= 10**MOST_DIGITS
 
 
 def _inside(value: object) -> list[Any]:

@@ -24,7 +24,7 @@ def same_plan(saved: Plan, fresh: Plan) -> Plan:
     """`fresh`, when `saved` would run the same on the same host. Raises UsageError for another host's plan, Drift."""
     if saved.hostname != fresh.hostname:
         raise UsageError(
-            f"{fresh.target}: this plan is for {saved.hostname or 'a host without a name'}, "
+            f"{fresh.target}: this plan is for {_short(saved.hostname) or 'a host without a name'}, "
             f"and this host is {fresh.hostname or 'without a name'}; nothing was written",
             evidence="the plan's hostname is not the one that the host gave",
             remedy="name the host that the plan was made for, or make a plan for this one with gpunode plan --save",
@@ -114,4 +114,6 @@ def _common(one: str, two: str) -> int:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _LONG else text[:_LONG] + "..."
+    """On one line, whatever a file calls its steps: a name with line ends could pass for a remedy of ours."""
+    line = text.replace("\n", "\\n").replace("\r", "\\r")
+    return line if len(line) <= _LONG else line[:_LONG] + "..."

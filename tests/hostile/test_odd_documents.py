@@ -59,6 +59,13 @@ REFUSED = {
         "containerd", f'{V2}.runtimes.runc.options]\nSystemdCgroup = "true"\n'.encode(), "wants true or false",
     ),
     "containerd: a number of 5000 digits": ("containerd", b"version = 2\nx = " + b"1" * 5000 + b"\n", "config.toml:"),
+    "containerd: a number of 5000 hexadecimal digits": (
+        "containerd", b"version = 2\nx = 0x" + b"f" * 5000 + b"\n", "config.toml:2:5: a number of more than 300 digits",
+    ),
+    "containerd: ... in a list in a table": (
+        "containerd", b"version = 2\nx = {a = [1, 0o" + b"7" * 5000 + b"]}\n", "a number of more than 300 digits",
+    ),
+    "crio: a number of 301 digits": ("crio", b"x = " + b"1" * 301 + b"\n", "1:5: a number of more than 300"),
     "containerd: a dotted key of 20,000 parts": ("containerd", b"a" + b".a" * 20_000 + b" = 1\n", "nested too deeply"),
     "containerd: a half pair": ("containerd", b'x = "\\ud800"\n', "config.toml:1:"),
     "containerd: deep tables in a list": ("containerd", b"x = [" + b"{a = [" * 400, "nested too deeply"),
@@ -146,6 +153,11 @@ def test_json_is_refused_with_its_place(text: str, said: str) -> None:
     with pytest.raises(NotRead) as refusal:
         read_json(text)
     assert str(refusal.value).startswith(said)
+
+
+def test_toml_with_300_digits_is_read() -> None:
+    assert read_toml("x = " + "1" * 300)["x"] == int("1" * 300)
+    assert read_toml(f"x = 0x{10**300 - 1:x}")["x"] == 10**300 - 1
 
 
 def test_json_that_only_looks_odd_is_read() -> None:

