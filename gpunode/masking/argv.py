@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from gpunode.masking.names import MASK, is_secret
+from gpunode.masking.names import MASK
+from gpunode.masking.tools import Command
 from gpunode.masking.words import mask_words
 
-_FLAG = re.compile(r"--?[A-Za-z][\w.-]*")
-_OTHER_FLAG = re.compile(r"--[A-Za-z]|-[A-Za-z]$")
 # systemd before 255 joins words with blanks and does not quote them, so that a value may hold some.
 _EXEC = re.compile(r"(argv\[\]=)([^\n]*?)( ; ignore_errors=|$)", re.MULTILINE)
-_EXEC_LINE = re.compile(r"^([ \t]*Exec[A-Za-z]+[ \t]*=[ \t]*)([^{\n][^\n]*)", re.MULTILINE)
+_EXEC_LINE = re.compile(r"^([ \t]*Exec[A-Za-z]+[ \t]*=[ \t]*)([^{\n](?:[^\n]*\\\r?\n)*[^\n]*)", re.MULTILINE)
 _ARG_RUNS = re.compile(r"(?:^arg=[^\n]*\n?)+", re.MULTILINE)
 
 
@@ -21,24 +20,11 @@ def mask_argv(words: Sequence[str], *, unquoted: bool = False) -> tuple[str, ...
 
     `unquoted`: they were parted at blanks, so that a secret may be several: all go, up to the next flag.
     """
-    out: list[str] = []
-    expects = False
-    short = _short_flags(words)
+    command, out = Command(), list[str]()
     for word in words:
-        if expects and not _OTHER_FLAG.match(word):
-            out.append(MASK)
-            expects = unquoted
-            continue
-        name = word.partition("=")[0] if unquoted else word
-        expects = bool(_FLAG.fullmatch(name)) and (is_secret(name) or name in short)
-        out.append(mask_words(word))
+        taken = command.take(word, unquoted=unquoted)
+        out.append(mask_words(word) if taken is None else taken)
     return tuple(out)
-
-
-def _short_flags(words: Sequence[str]) -> frozenset[str]:
-    """k3s and rke2 write --token as -t, and k3s --agent-token has no short form (k3s server --help)."""
-    first = {word.rpartition("/")[2] for word in words[:3]}
-    return frozenset(("-t",)) if first & {"k3s", "rke2", "server", "agent"} else frozenset()
 
 
 def mask_commands(text: str) -> str:
@@ -46,27 +32,30 @@ def mask_commands(text: str) -> str:
     secret flag all words go, up to the next flag), and the arg= lines of a process:PID section of the wire.
     """
     if "argv[]=" in text:
-        text = _EXEC.sub(lambda found: f"{found[1]}{_joined(found[2])}{found[3]}", text)
+        text = _EXEC.sub(lambda found: f"{found[1]}{_joined(found[2], Command())}{found[3]}", text)
     if "Exec" in text:
-        text = _EXEC_LINE.sub(lambda found: f"{found[1]}{_joined(found[2])}", text)
+        text = _EXEC_LINE.sub(lambda found: found[1] + _unit_line(found[2]), text)
     return _ARG_RUNS.sub(_arg_lines, text) if "arg=" in text else text
 
 
-def _joined(line: str) -> str:
-    words = line.split(" ")
-    short, out = _short_flags(words), list[str]()
-    hiding = False
-    for word in words:
-        if hiding and not _OTHER_FLAG.match(word):
-            if out[-1] != MASK:
-                out.append(MASK)
-            continue
-        name, equals, _ = word.partition("=")
-        hiding = bool(_FLAG.fullmatch(name)) and (is_secret(name) or name in short)
-        if hiding and equals:
-            out.append(f"{name}={MASK}")
-        else:
+def _unit_line(line: str) -> str:
+    """Of a unit's file, whose quotes are there; it may go on over lines."""
+    command = Command({})
+    return mask_words("\n".join(_joined(part, command) for part in line.split("\n")))
+
+
+def _joined(line: str, command: Command) -> str:
+    out: list[str] = []
+    for word in line.split(" "):
+        if word in ("", "\\", "\\\r"):
             out.append(word)
+            continue
+        taken = command.take(word, unquoted=True)
+        if taken is None:
+            name, equals, _ = word.partition("=")
+            out.append(f"{name}={MASK}" if command.pending and equals else word)
+        elif taken != MASK or out[-1:] != [MASK]:
+            out.append(taken)
     return " ".join(out)
 
 

@@ -7,7 +7,8 @@ import json
 import re
 from dataclasses import dataclass, field
 
-from gpunode.masking.names import MASK, holds_secrets, is_plain, is_secret
+from gpunode.masking.names import MASK, holds_secrets, is_plain, is_secret, unescaped
+from gpunode.masking.tools import Command
 from gpunode.masking.words import lines_of, mask_words
 
 _TOKEN = re.compile(
@@ -17,9 +18,8 @@ _TOKEN = re.compile(
     r"|[\[\]{},:=]|\s+|(?<![^\s\[\]{},])#[^\n]*|[^\s\[\]{},:=\"']+|.",
     re.DOTALL,
 )
-_FLAG = re.compile(r"--?[A-Za-z][\w.-]*")
-_FLAG_OR_OPTION = re.compile(r"--[A-Za-z]|-[A-Za-z]$")
 _HALF_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?$")
+_BEFORE_KEY = re.compile(r"(?:\?\s+)?(?:[&!]\S*\s+)*")
 _STRING = json.JSONDecoder(strict=False)  # of one string, whose end was found already
 _DEEPEST_TEXT = 3  # a file in a string in a file
 
@@ -30,9 +30,11 @@ class _Frame:
 
     object: bool
     secret: bool  # all in it is
+    inner: bool = True  # whether a bracket is open, or it is what is around all
     key: str | None = None  # of the entry that is being read
+    alias: bool = False  # that key is *x of YAML: what it says stands elsewhere
     named: bool = False  # {"name": "K3S_TOKEN", "value": ...}
-    after_flag: bool = False  # ["--token", ...]
+    command: Command | None = None  # ["--token", ...]
     run: list[str] = field(default_factory=list)  # tokens of the key or the value
 
 
@@ -51,7 +53,7 @@ class Flow:
 
         `ends`: "line", where what is outside brackets ends with its line; "bracket", with its bracket; "": the text.
         """
-        frames = [_Frame(object=False, secret=secret)]
+        frames = [_Frame(object=False, secret=secret, inner=False)]
         position = start
         for found in _TOKEN.finditer(self.text, start):
             token = found[0]
@@ -77,14 +79,16 @@ class Flow:
             self.out.append(token)
             if len(frames) > 1:
                 frames.pop()
-                frames[-1].after_flag = False
+                if command := frames[-1].command:
+                    command.pending = False
             else:
                 self.broken = True
         elif token == "," and len(frames) > 1:
             self._flush(frame)
             self.out.append(token)
-        elif token in (":", "=") and frame.object and frame.key is None and _solid(frame.run):
-            frame.key = _unquoted("".join(frame.run).strip())
+        elif token in (":", "=") and frame.key is None and _solid(frame.run) and self._may_be_key(frame):
+            frame.key = _key_of("".join(frame.run).strip())
+            frame.alias = self.bare_words and "".join(frame.run).lstrip("? \t\r\n").startswith("*")
             self.out += (*frame.run, token)
             frame.run = []
         elif token.startswith("#"):
@@ -93,6 +97,10 @@ class Flow:
             self.out.append(f"# {MASK}" if secret else mask_words(token))
         else:
             frame.run.append(token)
+
+    def _may_be_key(self, frame: _Frame) -> bool:
+        """In YAML's lists a pair needs no braces: ["token": x], [? token : x]."""
+        return frame.object or (self.bare_words and frame.inner and "".join(frame.run).lstrip()[0] in "\"'?")
 
     def _flush(self, frame: _Frame, *, keep: bool = False) -> None:
         """Write the entry that was read. `keep`: the entry goes on behind a bracket or a comment."""
@@ -109,13 +117,13 @@ class Flow:
 
     def _scalar(self, core: str, frame: _Frame) -> str:
         content = _unquoted(core)
-        secret = frame.secret or _names_secret(frame) or (frame.after_flag and not _FLAG_OR_OPTION.match(content))
         if frame.object and frame.key is not None and frame.key.lower() in ("name", "key"):
             frame.named = is_secret(content)
-        frame.after_flag = not frame.object and bool(_FLAG.fullmatch(content)) and is_secret(content)
-        if secret:
+        quote, taken = _quote_of(core), None if frame.object else _taken(frame, content)
+        if frame.secret or _names_secret(frame) or taken == MASK:
             return self._masked(core, content)
-        quote = _quote_of(core)
+        if taken:
+            return f"{quote}{taken}{quote}" if _closed(core, quote) else taken
         if not quote:
             return mask_words(core)
         if not _closed(core, quote):
@@ -162,10 +170,21 @@ class Flow:
         return mask_words(content)
 
 
+def _taken(frame: _Frame, content: str) -> str | None:
+    frame.command = frame.command or Command()
+    return frame.command.take(unescaped(content) if "\\" in content else content)
+
+
+def _key_of(core: str) -> str:
+    """A key as a parser reads it; YAML writes "? " before some, and tags and anchors."""
+    core = _BEFORE_KEY.sub("", core, count=1)
+    return unescaped(_unquoted(core)) if core.startswith('"') else _unquoted(core)
+
+
 def _names_secret(frame: _Frame) -> bool:
     if frame.key is None:
         return False
-    return holds_secrets(frame.key) or (frame.named and frame.key.lower() == "value")
+    return frame.alias or holds_secrets(frame.key) or (frame.named and frame.key.lower() == "value")
 
 
 def _solid(run: list[str]) -> bool:

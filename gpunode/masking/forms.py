@@ -25,6 +25,8 @@ _TABLE = re.compile(
     r"|^[\w.-]{1,60}[ \t]{0,20}=[ \t]{0,20}(?:\"\"\"|'\'\'|\[[ \t]{0,20}$)",
     re.MULTILINE,
 )
+# A unit of systemd: lines that go on look like keys to TOML.
+_UNIT = re.compile(r"^\[(?:Unit|Service|Socket|Timer|Mount|Install)\][ \t]*\r?$", re.MULTILINE)
 _MAPPING = re.compile(r"(?:#[^\n]*\n|---[ \t]*\n|[ \t]*\n)*[\w.\"'-]+:(?:[ \t][^\n]*)?\n")
 # TOML without saying so in their names.
 _TOML_FOLDERS = ("/crio/", "/containers/containers.conf", "/containers/registries.conf", "/containers/storage.conf")
@@ -47,7 +49,7 @@ def masked(text: str, form: str = "", *, depth: int = 0) -> str:
     if "PRIVATE KEY" in text:
         text = mask_pem(text)
     form = form or _looks_like(text)
-    if form in ("toml", "yaml") and text.lstrip()[:1] == "{":
+    if form in ("toml", "yaml") and text.lstrip().startswith(("{", "[{")):
         form = "json"
     return FORMS[form](mask_commands(text), depth)
 
@@ -57,7 +59,8 @@ def _looks_like(text: str) -> str:
     if start.startswith(("{", "[{")):
         return "json"
     if _TABLE.search(start):
-        return "toml"
+        unit = _UNIT.search(start) and '"""' not in text and "'''" not in text
+        return "lines" if unit else "toml"
     return "yaml" if _MAPPING.match(start) else "lines"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from functools import lru_cache
 
 MASK = "MASKED"
@@ -29,9 +30,11 @@ _WORD = re.compile(
     r"pass|pwd|pw|userpwd|passcode|auths?|oauth|bearer|authorization|cookies?|creds?|psk|sas|sig|jwt|otp"
 )
 # Ends of names whose value is a place or a switch, though a word of secrets stands before it.
-_HARMLESS_END = re.compile(r"files?|path|dir|plugins?|ttl|timeout|type|mode|enabled")
+_HARMLESS_END = re.compile(r"files?|path|dir|stdin|plugins?|ttl|timeout|type|mode|enabled")
 # Values that say nothing: switches and nothing at all.
 PLAIN = frozenset(("", "true", "false", "null", "yes", "no", "on", "off", "none", "~", "{}", "[]"))
+_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|x([0-9A-Fa-f]{2})|U([0-9A-Fa-f]{8})|\r?\n[ \t]*|[^\r\n])")
+_SPACES = "abefnrtv0N_LP "  # \n, \t, YAML's \_: none of them is a letter of a name
 _LONGEST = 256  # characters of a name; what is longer is judged by its end
 
 
@@ -46,15 +49,30 @@ def _judged(name: str) -> bool:
 
 
 def is_secret(name: str) -> bool:
-    """Whether what stands behind this name must not be shown: `--etcd-s3-secret-key`, `gelf-pass`, `K3S_TOKEN`."""
-    return _judged(name[-_LONGEST:])
+    """Whether what stands behind this name must not be shown: `--etcd-s3-secret-key`, `gelf-pass`, `K3S_TOKEN`.
+
+    A name with escapes is judged as it is written and as a parser reads it: `to\\u006ben`, `to\\x6ben`.
+    """
+    return _judged(name[-_LONGEST:]) or ("\\" in name and _judged(unescaped(name)[-_LONGEST:]))
+
+
+def unescaped(name: str) -> str:
+    """What the escapes of JSON, TOML and YAML say, all three at once."""
+    return _ESCAPE.sub(_said, name)
+
+
+def _said(escape: re.Match[str]) -> str:
+    if number := escape[1] or escape[2] or escape[3]:
+        code = int(number, 16)
+        return chr(code) if code <= sys.maxunicode else ""
+    return "" if escape[0][1].isspace() and escape[0][1] != " " else " " if escape[0][1] in _SPACES else escape[0][1]
 
 
 def holds_secrets(name: str) -> bool:
     """Whether all in the table or list of this name is secret: also `header` (containerd's hosts.toml), which in a
     sentence is a word like others.
     """
-    return is_secret(name) or re.search(r"(?i)(?<![a-z])headers?[\"'\]\s]*$", name) is not None
+    return is_secret(name) or re.search(r"(?i)(?<![a-z])headers?[\"'\]\s]*$", unescaped(name)) is not None
 
 
 def is_plain(value: str) -> bool:

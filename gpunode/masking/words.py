@@ -10,10 +10,19 @@ import re
 from collections.abc import Callable
 
 from gpunode.masking.names import MASK, is_plain, is_secret
+from gpunode.masking.shell import mask_tools
+from gpunode.masking.tools import Command
 
 _WORD = re.compile(r"[^\s\"'`<>]+")
 _NAME = re.compile(r"(?<![\w.-])([\w.-]+)(\\?[\"']?[ \t]*(?::=|=>|=|:(?![:/]))[ \t]*)")
-_FLAG = re.compile(r"(?<![\w.-])--?([A-Za-z][\w.-]*)(\\?[\"']?,?[ \t]+\\?[\"']?)")
+# A name with escapes, as "to\\u006ben" has it; none begins behind or inside of one.
+_ESCAPE = r"\\(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|U[0-9A-Fa-f]{8})"
+_HAS_ESCAPE = re.compile(_ESCAPE)
+_ESCAPED_NAME = re.compile(
+    rf"(?<![\w.-])(?!(?<=\\)(?:u[0-9A-Fa-f]{{4}}|x[0-9A-Fa-f]{{2}}|U[0-9A-Fa-f]{{8}}))"
+    rf"((?:[\w.-]+|{_ESCAPE})(?:{_ESCAPE}[\w.-]*)*)(\\?[\"']?[ \t]*(?::=|=>|=|:(?![:/]))[ \t]*)"
+)
+_FLAG = re.compile(r"(?<![\w.-])--?([A-Za-z][\w.-]*)(\\?[\"']?,?(?:[ \t]|\\\r?\n)+\\?[\"']?)")
 _NEXT_FLAG = re.compile(r"--[A-Za-z]|-[A-Za-z]+(?![\w-])|[;|&]")
 _QUOTED = re.compile(r"\"((?:[^\"\\\n]+|\\[^\n]?)*)\"?|'([^'\n]*)'?")
 _BARE = re.compile(r"[^\s\"'`]*(?:[\"'`]+[^\s\"'`,;)}\]]+)*")
@@ -41,11 +50,12 @@ _PEM = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _PEM_END = re.compile(r"-----END [A-Z0-9 ]{0,40}-----")
 
 
-def mask_words(text: str) -> str:
-    """`text` (one line or many) without the secrets that its own words give away."""
+def mask_words(text: str, command: Command | None = None) -> str:
+    """`text` (one line or many) without the secrets that its own words give away. `command`: what it goes on with."""
     if "@" in text or "://" in text:
         text = _WORD.sub(lambda found: _mask_address(found[0]), text)
-    text = _after(text, _NAME, _value)
+    text = mask_tools(text, command)
+    text = _after(text, _ESCAPED_NAME if _HAS_ESCAPE.search(text) else _NAME, _value)
     text = _after(text, _FLAG, _argument)
     text = _HEADER_SCHEME.sub(_header, text)
     return _BY_SIGHT.sub(MASK, text)

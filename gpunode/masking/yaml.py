@@ -1,4 +1,5 @@
-"""YAML as configuration files write it: keys by their indentation, lists, block scalars, values between brackets.
+"""YAML as configuration files write it: keys by their indentation, lists, block scalars, values between brackets, and
+`? key` with its `: value` on a line of its own.
 
 Everything deeper than a secret key is its value, whatever it looks like: that is YAML's own rule, and it needs no
 parser that could disagree.
@@ -10,11 +11,17 @@ import re
 from dataclasses import dataclass, field
 
 from gpunode.masking.flow import Flow
-from gpunode.masking.names import MASK, is_plain, is_secret
+from gpunode.masking.names import MASK, is_plain, is_secret, unescaped
+from gpunode.masking.shell import mask_tools, names_tools
+from gpunode.masking.tools import NAMED_FLAG, Command
 from gpunode.masking.words import lines_of, mask_words
 
 _INDENT = re.compile(r"[ \t]*")
-_DASHES = re.compile(r"(?:-[ \t]+)*(?:-(?=\n|\r|$))?")
+_MARKS = re.compile(r"(?:[-?:][ \t]+)*(?:[-?:](?=\n|\r|$))?")
+_PROPERTIES = re.compile(r"(?:[&!][^\s]*[ \t]+)*")
+# What an alias says stands elsewhere: as a key it may be any.
+_ALIAS = re.compile(r"(\*[^\s]+?)[ \t]*:(?=\s|$)")
+_SIMPLE_KEY = re.compile(r"(?:\"[^\"\\]*\"|'[^']*'|[\w./][\w./ -]*)(?:[ \t]+#.*)?\s*")
 # One character a round: with + inside of * a quoted value that is no key would be tried in 2^n ways.
 _KEY = re.compile(
     r"(?:\"((?:[^\"\\\n]|\\[^\n])*)\"[ \t]*|'([^'\n]*)'[ \t]*"
@@ -22,7 +29,6 @@ _KEY = re.compile(
 )
 _TO_VALUE = re.compile(r"[ \t]*(?:[&!][^\s]*[ \t]+)*")
 _BLOCK = re.compile(r"[|>][0-9+-]*[ \t]*(?:#[^\n]*)?\r?$")
-_FLAG = re.compile(r"--?[A-Za-z][\w.-]*$")
 _QUOTES = {'"': re.compile(r'(?:[^"\\]+|\\(?:.|\n)?)*"?'), "'": re.compile(r"(?:[^']+|'')*'?")}
 _LINE_END = re.compile(r"[^\n]*")
 
@@ -35,7 +41,10 @@ class _Yaml:
     under: int | None = None  # column of the secret key whose value these lines are
     block: int | None = None  # column of the secret key whose block scalar these lines are: nothing in it is a key
     dashes_belong: bool = False  # a list of it may stand at its own column
-    after_flag: int | None = None  # indentation of a list whose last item was --token or its like
+    listed: tuple[int, Command] | None = None  # column of a list's dashes, and what its items were so far
+    command: Command | None = None  # that this line is, or goes on with
+    goes_on: bool = False  # this line ends in a backslash
+    asked: tuple[int, bool] | None = None  # column of a `? key` without its value, and whether that will be secret
     odd: bool = False
     named: int | None = None  # column of `name: K3S_TOKEN`, whose `value` is beside it
 
@@ -43,25 +52,65 @@ class _Yaml:
         """One line, or the lines of one quoted or bracketed value. Answers where the next begins."""
         text, end = self.text, _end(_LINE_END, self.text, start)
         body = _end(_INDENT, text, start)
-        indent = body - start
+        self._begin(text[start:end])
         if not text[body:end].strip():
             return self._copy(start, end)
-        inside = self._inside(indent, text[body : body + 2])
+        inside = self._inside(body - start, text[body : body + 2])
         if self.block is not None:
             return self._copy(start, end, text[start:body] + MASK)
         if text[body] == "#":
             return self._copy(start, end, f"{text[start:body]}# {MASK}" if inside else mask_words(text[start:end]))
-        item = _end(_DASHES, text, body)
+        item = _end(_MARKS, text, body)
         self.out.append(text[start:item])
-        follows_flag = item > body and self.after_flag == indent
-        self.after_flag = None
+        inside = self._marks(text[body:item], body - start, text[item:end]) or inside
         if item >= end:
             return self._close(end)
-        key = _KEY.match(text, item, end)
-        if key is None:
-            self.odd = self.odd or not (inside or indent or item > body or text[body] in "-.%[{")
-            return self._value(item, end, secret=inside or follows_flag, list_at=indent if item > body else None)
-        return self._entry(key, item - start, end, inside=inside)
+        mark = body - start + len(text[body:item].rstrip()) - 1  # column of the last; before the node itself if none
+        return self._node(item, item - start, end, inside=inside, mark=mark)
+
+    def _begin(self, line: str) -> None:
+        goes_on = line.endswith(("\\", "\\\r"))
+        if not self.goes_on:
+            self.command = Command() if goes_on or names_tools(line) else None
+        self.goes_on = goes_on
+
+    def _marks(self, marks: str, column: int, key: str) -> bool:
+        """What `-`, `?` and `:` before a node say. Answers whether it is the value of a secret `? key`."""
+        self._list(marks, column)
+        asked, self.asked = self.asked, None
+        if "?" in marks:
+            first = marks.index("?")
+            secret = is_secret(key.partition(" #")[0]) or marks[first:].strip() != "?" or not _SIMPLE_KEY.fullmatch(key)
+            self.asked = (column + first, secret)
+        if ":" in marks:
+            answer = column + marks.index(":")
+            if asked and asked[1] and answer >= asked[0]:
+                self.under, self.dashes_belong = (answer, True) if self.under is None else (self.under, True)
+                return True
+        elif asked and column > asked[0]:
+            self.asked = (asked[0], True)  # a key over lines may be any
+        return False
+
+    def _list(self, marks: str, column: int) -> None:
+        if "-" not in marks:
+            self.listed = None
+            return
+        last = column + marks.rindex("-")
+        if self.listed is None or self.listed[0] != last:
+            self.listed = (last, Command())
+
+    def _node(self, start: int, column: int, end: int, *, inside: bool, mark: int) -> int:
+        """What begins at `start`: a key and its value, or a value alone."""
+        text = self.text
+        found = _KEY.match(text, _end(_PROPERTIES, text, start), end)
+        if key := found or _ALIAS.match(text, start, end):
+            self.out.append(text[start : key.start()])
+            return self._entry(key, column, end, inside=inside, unknown=not found)
+        self.odd = self.odd or not (inside or column or text[start] in "-.%[{")
+        if inside and _BLOCK.match(text, start, end):
+            self.block = mark
+        words = self.listed[1] if self.listed else None
+        return self._value(start, end, secret=inside, words=words)
 
     def _copy(self, start: int, end: int, masked: str | None = None) -> int:
         self.out.append(self.text[start:end] if masked is None else masked)
@@ -76,16 +125,16 @@ class _Yaml:
             self.under = None
         return self.under is not None
 
-    def _entry(self, key: re.Match[str], column: int, end: int, *, inside: bool) -> int:
+    def _entry(self, key: re.Match[str], column: int, end: int, *, inside: bool, unknown: bool) -> int:
         """`key: value`, where the key stands at `column`."""
-        name = next(part for part in key.groups() if part is not None).strip()
+        name = unescaped(next(part for part in key.groups() if part is not None).strip())
         value = _end(_TO_VALUE, self.text, key.end())
-        secret = inside or is_secret(name) or (name == "value" and self.named == column)
+        secret = inside or unknown or is_secret(name) or (name == "value" and self.named == column)
         if name == "name":
             self.named = column if is_secret(self.text[value:end].strip().strip("\"'")) else None
         elif self.named is not None and column < self.named:
             self.named = None
-        self.out.append(self.text[key.start() : min(value, end)])
+        self.out.append(mask_tools(self.text[key.start() : min(value, end)], self.command))
         if secret and not inside:
             self.under, self.dashes_belong = column, value >= end
         if value >= end:
@@ -94,47 +143,62 @@ class _Yaml:
             self.block = column if secret else None
             self.out.append(self.text[value:end])
             return self._close(end)
-        return self._value(value, end, secret=secret, list_at=None)
+        return self._value(value, end, secret=secret, words=None)
 
-    def _value(self, start: int, end: int, *, secret: bool, list_at: int | None) -> int:
-        """A value that begins at `start`, as an item of a list at an indentation, or behind a key (None)."""
+    def _value(self, start: int, end: int, *, secret: bool, words: Command | None) -> int:
+        """A value that begins at `start`; as an item of a list behind its `words`."""
         text = self.text
+        pending = any(command is not None and command.pending for command in (self.command, words))
         if text[start] in "[{":
             flow = Flow(text, bare_words=True, depth=self.depth)
-            stop = flow.value(start, secret=secret, ends="bracket")
+            stop = flow.value(start, secret=secret or pending, ends="bracket")
             self.out += flow.out
+            self._no_longer(words)
             return self._rest(stop)
         if text[start] in _QUOTES:
             stop = _end(_QUOTES[text[start]], text, start + 1)
-            self._quoted(text[start:stop], secret=secret)
-            if list_at is not None:
-                self._remember_flag(text[start + 1 : stop - 1], list_at)
+            taken = words.take(unescaped(text[start + 1 : stop - 1])) if words else None
+            self._quoted(text[start:stop], taken, secret=secret or (pending and (taken == MASK or words is None)))
+            self._no_longer(None)
             return self._rest(stop)
         bare = text[start:end].rstrip()
+        taken = words.take(bare) if words else None
         if secret:
             self.out.append(bare if is_plain(bare) else MASK)
         else:
-            self.out.append(mask_words(bare))
-            if list_at is not None:
-                self._remember_flag(bare, list_at)
+            self.out.append(taken or self._words(bare))
         self.out.append(text[start + len(bare) : end])
         return self._close(end)
 
-    def _quoted(self, raw: str, *, secret: bool) -> None:
+    def _quoted(self, raw: str, taken: str | None, *, secret: bool) -> None:
+        if taken and taken != MASK and not secret and "\n" not in raw:
+            self.out.append(raw[0] + taken + (raw[-1] if raw[-1] == raw[0] else ""))
+            return
         if "\n" in raw:
-            self.out.append(raw[0] + lines_of(raw[1:-1]) + raw[-1] if secret else mask_words(raw))
+            self.out.append(raw[0] + lines_of(raw[1:-1]) + raw[-1] if secret or taken else mask_words(raw))
             return
         flow = Flow(raw, bare_words=True, depth=self.depth)
         flow.value(0, secret=secret)
         self.out += flow.out
 
-    def _remember_flag(self, item: str, indent: int) -> None:
-        self.after_flag = indent if _FLAG.match(item) and is_secret(item) else None
+    def _words(self, text: str) -> str:
+        """A line, or its end, that may be of a script."""
+        out = mask_words(text, self.command)
+        if self.command and self.goes_on:
+            flag = text.rstrip("\\ \t").rpartition(" ")[2]
+            self.command.pending = self.command.pending or bool(NAMED_FLAG.fullmatch(flag) and is_secret(flag))
+        return out
+
+    def _no_longer(self, words: Command | None) -> None:
+        """The value that was expected came."""
+        for command in (self.command, words):
+            if command:
+                command.pending = False
 
     def _rest(self, start: int) -> int:
         """What follows a value on its line: a comment, as a rule."""
         end = _end(_LINE_END, self.text, start)
-        self.out.append(mask_words(self.text[start:end]))
+        self.out.append(self._words(self.text[start:end]))
         return self._close(end)
 
     def _close(self, end: int) -> int:

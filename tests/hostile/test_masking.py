@@ -70,6 +70,9 @@ JSON = {
     "a file in a string": json.dumps({"text": json.dumps({"auths": {"r": {"auth": SECRET}}})}),
     "toml in a string": json.dumps({"text": f'[a.auth]\nusername = "{SECRET}"\n'}),
     "quotes in a secret": '{"password": "a\\"hunter2\\"b"}',
+    "an escape in the middle of a name": '{"to\\u006ben": "hunter2"}',
+    "a name all in escapes": '{"\\u0074\\u006f\\u006b\\u0065\\u006e": "hunter2", "x": 1}',
+    "an escaped name in a list of objects": '[{"a": 1}, {"gelf-p\\u0061ss" : "hunter2"}]',
 }
 TOML = {
     "a table": '[plugins."io.containerd.grpc.v1.cri".registry.configs."r.example".auth]\nusername = "hunter2"\n',
@@ -84,6 +87,11 @@ TOML = {
     "headers": '[host."https://r.example".header]\nX-Own = ["hunter2", "hunter2"]\n',
     "an argv": 'args = ["--token", "hunter2"]\n',
     "a key in a string": f"x = '''\n{PEM}\n'''\n",
+    "an escape in a name": '"to\\u006ben" = "hunter2"\n',
+    "a long escape in a part of a name": 'a."to\\U0000006ben".b = "hunter2"\n',
+    "an escape in a table's name": '[a."r.example"."au\\u0074h"]\nusername = "hunter2"\n',
+    "an escape in an inline table": 'r = {"to\\U0000006ben" = "hunter2", b = 1}\n',
+    "an escape in headers": '[host."https://r.example"."h\\u0065ader"]\nX-Own = ["hunter2"]\n',
 }
 YAML = {
     "k3s": 'write-kubeconfig-mode: "0644"\ntoken: hunter2\nnode-label:\n  - a=b\n',
@@ -103,6 +111,33 @@ YAML = {
     "an anchor": "token: &a hunter2\nx: 1\n",
     "a quoted key": '"token": hunter2\n',
     "two documents": "token:\n  hunter2\n---\nx: 1\n",
+    "an explicit key": "? token\n: hunter2\n",
+    "an explicit key with a comment": "? token # of the file\n# that\n: hunter2\nx: 1\n",
+    "an explicit key in a list": "- ? token\n  : hunter2\n- x: 1\n",
+    "an explicit key and a block": "a:\n  ? token\n  : |\n    hunter2: x\n    hunter2\nx: 1\n",
+    "an explicit key and a list": "? tokens\n: - hunter2\n  - a: hunter2\nx: 1\n",
+    "an explicit key and a mapping": "? auth\n: username: hunter2\n  more: hunter2\nx: 1\n",
+    "an explicit key on a line of its own": "?\n  token\n:\n  hunter2\nx: 1\n",
+    "an explicit key in a block": "? |-\n  token\n: hunter2\nx: 1\n",
+    "an explicit key over lines": '? "to\\\n  ken"\n: hunter2\nx: 1\n',
+    "an explicit key with a tag": "? !!str token\n: hunter2\n",
+    "an explicit key with an escape": '? "to\\x6ben"\n: hunter2\n',
+    "an explicit key in a flow": "{? token : hunter2}\n",
+    "an explicit key over lines of a flow": "a: {b: 1, ?\n  token :\n  hunter2, c: 2}\n",
+    "an explicit key with an escape in a flow": 'a: {? "to\\x6ben" : hunter2}\n',
+    "an explicit pair in a list": 'a: [? "to\\x6ben" : hunter2, x]\n',
+    "an escape in a name": '"to\\x6ben": hunter2\n',
+    "a long escape in a name": '"to\\u006ben": |\n  hunter2\nx: 1\n',
+    "the longest escape in a name": '"to\\U0000006ben":\n  a: hunter2\nx: 1\n',
+    "an escape in a flow": 'a: {"to\\x6ben": hunter2, "to\\u006ben": hunter2}\n',
+    "an escape in a pair of a list": 'a: ["to\\x6ben": hunter2]\n',
+    "an escape in a variable's name": 'env:\n- name: "K3S_TO\\x4bEN"\n  value: hunter2\n',
+    "an escape in an argument": 'args:\n- "--to\\x6ben"\n- hunter2\n',
+    "a tag before a name": "!!str token: hunter2 hunter2\n",
+    "an anchor before a name": "&a token:\n  hunter2\nx: 1\n",
+    "an alias as a name": "x: &a token\n*a :\n  hunter2\n",
+    "an alias as a name in a flow": "x: &a token\ny: {*a : hunter2}\n",
+    "a block in a list": "tokens:\n- |\n  hunter2: x\nx: 1\n",
 }
 
 
@@ -134,6 +169,11 @@ def test_yaml_stays_yaml(text: str) -> None:
 @pytest.mark.parametrize("text", rows({**LINES, **JSON}))
 def test_a_wrong_form_hides_no_less(text: str, form: str) -> None:
     holds(text, form, None)
+
+
+@pytest.mark.parametrize("text", rows({name: text for name, text in JSON.items() if "\\u00" in text.partition(":")[0]}))
+def test_json_among_lines_hides_no_less(text: str) -> None:
+    assert SECRET not in masked(f"it answered: {text}", "lines")
 
 
 @pytest.mark.parametrize("cut", range(2, 60, 3))
@@ -169,6 +209,11 @@ def holds(text: str, form: str, parse: Callable[[str], object] | None) -> None:
         ),
         ("token-file: /etc/rancher/token\nsecrets-encryption: true\nno-proxy: localhost\n", "yaml"),
         ("image: r.example/a:1@sha256:0123456789abcdef\n", "yaml"),
+        ("? a\n: b\n? 'c d'\n: - e\n  - f\n? token-file # where\n: /etc/token\n", "yaml"),
+        ('a: {? b : c, "\\x64": e}\n"\\x66": g\nh: [i: j, ? k : l]\n', "yaml"),
+        ('{"\\u0061": "b", "*.example": "c"}', "json"),
+        ('"\\u0061".b = "c"\n["\\u0064"]\ne = 1\n', "toml"),
+        ('it said {"\\u0061b": "c"}', "lines"),
         ("NAME=\"Debian GNU/Linux\"\nHOME_URL='https://www.debian.org/'\n", ""),
         ("ExecStart={ path=/usr/bin/dockerd ; argv[]=/usr/bin/dockerd -H fd:// ; ignore_errors=no }", ""),
         ("PWD=/root\nauthor: someone\n12:00:01 user@1000.service\n", ""),
@@ -247,7 +292,17 @@ def test_any_text_at_all_is_masked_once_for_all(text: str, form: str) -> None:
 
 
 @settings(max_examples=200, derandomize=True, deadline=None)
-@given(st.lists(st.sampled_from([*"[]{}\"'=:#-|\n ,a@/", "token", "--token ", "token=", '"""']), max_size=40))
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                *("token", "--token ", "token=", '"""', "? token\n:", "\\u006b", *"[]{}\"'=:#-|\n ,a@/\\?*"),
+                *("curl ", " -u ", "mysql -p", "\\\n", "- curl\n- -u\n- ", "arg=-u\n", "docker run login -p "),
+            ]
+        ),
+        max_size=40,
+    )
+)
 def test_any_heap_of_marks_is_masked_once_for_all(marks: list[str]) -> None:
     for form in ("", "json", "toml", "yaml"):
         out = masked("".join(marks), form)
