@@ -63,7 +63,7 @@ def drifted(expect: str | None, now: str, after: str, any_before: bool) -> bool:
 def drift(target: str, path: str, expect: str | None, now: str) -> Drift:
     return Drift(
         f"{target}: {path} changed since the plan was made",
-        evidence=f"the plan saw {_hash(expect)}, the file is {_hash(None if now == 'absent' else now)}",
+        evidence=_was(expect, now),
         remedy="gpunode plan shows what is to be done now",
     )
 
@@ -163,5 +163,8 @@ def _invalid(path: str, code: str, done: Completed, validate: Run | None) -> Ste
     )
 
 
-def _hash(value: str | None) -> str:
-    return f"sha256 {value[:12]}…" if value else "absent"
+def _was(expect: str | None, now: str) -> str:
+    """Without the hashes: by that of a file with a short password others could guess it."""
+    if now == "absent":
+        return "it was there, and is no more"
+    return "it holds other bytes than the plan saw" if expect else "it was absent, and is there"

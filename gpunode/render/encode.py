@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
@@ -10,7 +11,7 @@ from typing import Any
 
 from gpunode.masking import MASK, form_of, is_secret, mask_argv, masked
 from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
-from gpunode.model.plan import PutFile, Reboot, RemoveFile, Run
+from gpunode.model.plan import Plan, PutFile, Reboot, RemoveFile, Run
 from gpunode.model.spec import DriverRequest, Spec, ToolkitRequest
 from gpunode.render.clean import clean_json
 from gpunode.render.wording import mask_url
@@ -19,6 +20,13 @@ KINDS: dict[str, type] = {"run": Run, "put_file": PutFile, "remove_file": Remove
 _KIND_OF = {kind: name for name, kind in KINDS.items()}
 # A file's text can hold registry logins and proxy passwords; a report needs its hash only.
 _LEFT_OUT = {FileFacts: {"text"}, RuntimeFacts: {"merged_config"}}
+# Hashes of real bytes, by which a short password could be guessed: only what is applied needs them.
+_HASHES = {
+    HostFacts: {"stream_sha256"},
+    Plan: {"facts_sha256"},
+    PutFile: {"expect_sha256"},
+    RemoveFile: {"expect_sha256"},
+}
 _RENAMED = {"seconds": "seconds_s"}
 
 
@@ -51,9 +59,10 @@ def _fields(value: Any, secrets: bool) -> dict[str, Any]:
         value = replace(value, proxy=mask_url(value.proxy))  # a saved plan and a report hold no password
     if not secrets:
         value = _masked(value)
+    left_out = _LEFT_OUT.get(type(value), set()) | (set() if secrets else _HASHES.get(type(value), set()))
     out: dict[str, Any] = {"kind": _KIND_OF[type(value)]} if type(value) in _KIND_OF else {}
     for field in fields(value):
-        if field.name not in _LEFT_OUT.get(type(value), ()):
+        if field.name not in left_out:
             out[_RENAMED.get(field.name, field.name)] = to_data(getattr(value, field.name), secrets=secrets)
     if isinstance(value, HostFacts):
         out["gpus"] = [to_data(g, secrets=secrets) for g in value.gpus]
@@ -66,6 +75,8 @@ def _masked(value: Any) -> Any:
         case Run():
             env = tuple((name, MASK if is_secret(name) else text) for name, text in value.env)
             return replace(value, argv=mask_argv(value.argv), env=env)
+        case FileFacts(text=str() as text) if (hidden := masked(text, form_of(value.path))) != text:
+            return replace(value, sha256=hashlib.sha256(hidden.encode("utf-8", "surrogateescape")).hexdigest())
         case PutFile():
             return replace(value, text=masked(value.text, form_of(value.path)))
         case RuntimeFacts():

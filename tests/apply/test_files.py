@@ -87,8 +87,9 @@ def test_the_same_text_is_not_written_again(machine: Machine, tmp_path: Path) ->
 @pytest.mark.parametrize("expect", [None, "0" * 64], ids=["expected absent", "expected other bytes"])
 def test_drift_is_told_before_a_byte_is_written(machine: Machine, tmp_path: Path, expect: str | None) -> None:
     path = config(tmp_path)
-    with pytest.raises(Drift, match=r"testhost: .*daemon\.json changed"):
+    with pytest.raises(Drift, match=r"testhost: .*daemon\.json changed") as drift:
         put(machine, PutFile(str(path), NEW, expect_sha256=expect))
+    assert sha256(OLD.encode())[:8] not in str(drift.value.evidence)  # of a short password others could guess it
     assert path.read_text() == OLD
     assert not machine.state.exists()
 

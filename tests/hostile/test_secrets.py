@@ -7,6 +7,7 @@ or a file are the two that must hold a file's bytes: what they write is for setu
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import io
 import json
 import re
@@ -198,6 +199,23 @@ def test_no_verb_prints_one(words: list[str], form: list[str], host: tuple[Path,
     assert sings(text, places) == {}
 
 
+def hashes(stream: bytes) -> set[str]:
+    """Twelve digits of the hash of each file that holds a canary, as it is, and of the whole stream."""
+    files = [file for file in decode(stream).files.values() if file.text is not None and CANARY.search(file.text)]
+    assert files
+    return {hashlib.sha256(stream).hexdigest()[:12], *(file.sha256[:12] for file in files if file.sha256)}
+
+
+@pytest.mark.parametrize("form", [["--json"], ["--format", "jsonl"], ["-vv"]], ids=" ".join)
+@pytest.mark.parametrize("words", WORDS, ids=" ".join)
+def test_no_verb_prints_a_hash_by_which_one_could_be_guessed(
+    words: list[str], form: list[str], host: tuple[Path, dict[str, str]]
+) -> None:
+    path, _ = host
+    text = said([*words, "--recorded", str(path), *form])
+    assert [found for found in hashes(path.read_bytes()) if found in text] == []
+
+
 def test_what_is_planned_for_files_that_hold_some_is_shown_masked(tmp_path: Path) -> None:
     """Without this the others could pass since nothing was planned."""
     path = tmp_path / "host.txt"
@@ -253,6 +271,11 @@ def test_a_saved_plan_keeps_what_setup_needs_and_a_printed_one_is_refused(tmp_pa
     said(["plan", "--recorded", str(recorded), "--json", "--output", str(printed)])
     assert saved.stat().st_mode & 0o777 == 0o600
     assert len(sings(saved.read_text(), places)) > 9
+    real = {file.sha256 for file in decode(stream).files.values()}
+    actions = [a for step in json.loads(saved.read_text())["plan"]["steps"] for a in step["actions"]]
+    expected = {a["expect_sha256"] for a in actions if a["kind"] == "put_file"} - {None}
+    assert expected
+    assert expected <= real
     assert sings(printed.read_text(), places) == {}
     text = said(["setup", "--plan", str(printed), "--recorded", str(recorded)])
     assert "--json printed it, for reading" in " ".join(text.split())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import replace
 
@@ -137,7 +138,12 @@ def test_a_check_result_has_schema_hosts_and_checks() -> None:
 
 def test_facts_in_json_hold_no_file_text() -> None:
     secret = FileFacts("/etc/docker/daemon.json", text='{"auth": "hunter2"}', sha256="a")
-    host = HostFacts("h", "h", OsFacts("debian", "12"), KernelFacts("6.1"), True, files={secret.path: secret})
+    plain = FileFacts("/etc/docker/key.json", text='{"a": "b"}', sha256="b")
+    files = {file.path: file for file in (secret, plain)}
+    host = HostFacts("h", "h", OsFacts("debian", "12"), KernelFacts("6.1"), True, files=files, stream_sha256="c")
     text = hosts_json("detect", [HostOutcome("h", ExitCode.DONE, facts=host)], seconds_s=0)
     assert "hunter2" not in text
-    assert json.loads(text)["hosts"][0]["facts"]["files"][secret.path]["sha256"] == "a"
+    facts = json.loads(text)["hosts"][0]["facts"]
+    assert facts["files"][plain.path]["sha256"] == "b"
+    assert facts["files"][secret.path]["sha256"] == hashlib.sha256(b'{"auth": "MASKED"}').hexdigest()
+    assert "stream_sha256" not in facts
