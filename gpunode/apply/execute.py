@@ -42,7 +42,9 @@ def execute(
 
     A step whose action fails is put back (files first, then its undo) and the rest is skipped; then whatever was done
     only to serve steps that were not done goes back as well. The rest is skipped, too, when `stop()` turns true between
-    two steps. `before` goes to the journal for a later undo; `mirror` hears every journal
+    two steps. A script that outlives its limit while it writes a file is ended, and its step has failed. Where nobody
+    can say that it has ended (state D, a user's hands), that counts as a lost host: what was put back beside it, it
+    might overwrite. `before` goes to the journal for a later undo; `mirror` hears every journal
     line. Raises Drift before the first byte when a file is not as the plan saw it, TransportError when the host is lost
     (the journal shows the open step; the next run picks it up), and HostLocked when the lock was taken over.
     """

@@ -36,7 +36,7 @@ def restore(host: Host, journal: Journal, step: str, written: Written, *, own: b
     own: this run wrote it, so whatever is there now goes. Raises StepFailed when the old bytes cannot be put back.
     """
     journal.add("restore", step=step, path=written.path)
-    done = host.run(
+    done = host.run_or_end(
         "files/restore",
         host.token,
         journal.pending(),
@@ -49,6 +49,8 @@ def restore(host: Host, journal: Journal, step: str, written: Written, *, own: b
         written.backup,
         str(written.folders),
         written.hands,
+        what=f"put {written.path} back",
+        timeout_s=SHORT_S,
     )
     word, _ = spoken(done)
     journal.delivered()
@@ -87,7 +89,7 @@ def _change(
     hands = {"hands": action.owner} if action.owner else {}
     entry = journal.head("file", step=step, path=path, after=after, **hands)
     words, limit_s = _validator(validate, action.owner)
-    done = host.run(
+    done = host.run_or_end(
         "files/put",
         host.token,
         journal.pending(),
@@ -98,6 +100,7 @@ def _change(
         f"{mode:o}",
         backup_path(journal.run_id, path),
         *words,
+        what=f"write {path}" if after != "absent" else f"remove {path}",
         stdin=text,
         timeout_s=SHORT_S + limit_s,
     )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import secrets
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpunode import resources
-from gpunode.errors import HostLocked, StepFailed
-from gpunode.transport.base import Completed, Transport
+from gpunode.errors import HostLocked, StepFailed, TransportError
+from gpunode.transport.base import Completed, StillRunning, Transport
 
 SHORT_S = 60.0  # for scripts that only touch files
 
@@ -20,10 +21,15 @@ class Host:
     transport: Transport
     token: str = ""
 
-    def run(self, script: str, *arguments: str, stdin: bytes = b"", timeout_s: float = SHORT_S) -> Completed:
-        """Run `script` ("files/put") there. Raises HostLocked when another gpunode took the lock over."""
+    def run(
+        self, script: str, *arguments: str, stdin: bytes = b"", timeout_s: float = SHORT_S, script_id: str = ""
+    ) -> Completed:
+        """Run `script` ("files/put") there. Raises HostLocked when another gpunode took the lock over.
+
+        `script_id`: the name by which `run_or_end` ends it.
+        """
         parts = (resources.script(name) for name in ("as_user", "common", script))
-        text = f"set -- {shell_line(arguments)}\n{''.join(parts)}"
+        text = f"script_id={script_id}\nset -- {shell_line(arguments)}\n{''.join(parts)}"
         done = self.transport.run(text, stdin=stdin, timeout_s=timeout_s)
         if done.stdout.startswith(b"lock-lost"):
             raise HostLocked(
@@ -32,6 +38,40 @@ class Host:
                 remedy="let the other run end, then run gpunode setup again",
             )
         return done
+
+    def run_or_end(self, script: str, *arguments: str, what: str, stdin: bytes = b"", timeout_s: float) -> Completed:
+        """As `run`, of a script that may be killed at any moment; one that outlives its limit is, with its session.
+
+        Raises Overdue when nothing of it runs any more, StillRunning when it does, or nobody can say.
+        """
+        script_id = secrets.token_hex(8)
+        try:
+            return self.run(script, *arguments, stdin=stdin, timeout_s=timeout_s, script_id=script_id)
+        except StillRunning as late:
+            problem = f"{script} did not {what} within {timeout_s:.0f} s"
+            word, rest = self._end(script_id)
+            if word == "ended":
+                raise Overdue(f"{problem}, and was ended", evidence=late.evidence, remedy=_OVERDUE) from late
+            where = f" (process {rest})" if word == "running" else f", as far as is known: {rest}"
+            raise StillRunning(
+                f"{self.transport.target}: {problem}, and still runs{where}; nothing is rolled back beside it",
+                evidence=late.evidence,
+                remedy="let it come to its end (ps -eo pid,stat,comm), then run gpunode setup again: "
+                "it picks up the step that was cut off",
+            ) from late
+
+    def _end(self, script_id: str) -> tuple[str, str]:
+        try:
+            return spoken(self.run("files/end", self.token, script_id))
+        except (TransportError, StepFailed) as error:
+            return "unknown", error.problem
+
+
+class Overdue(StepFailed):
+    """A script outlived its limit and was ended. How far it came, the host's journal and its files tell."""
+
+
+_OVERDUE = "look for a disk or a file system that hangs (state D in ps -eo pid,stat,comm), then run gpunode setup again"
 
 
 def shell_line(argv: Sequence[str]) -> str:

@@ -9,10 +9,11 @@ from typing import NoReturn
 from gpunode.apply.commands.detached import run_detached, stdin_of
 from gpunode.apply.commands.reboot import reboot_and_wait
 from gpunode.apply.files import put_file, remove_file, restore
-from gpunode.apply.journal.entries import Journal, Written
+from gpunode.apply.journal.entries import Journal, Written, open_steps, parse_journal
+from gpunode.apply.journal.past import read_journal
 from gpunode.apply.lock import HostLock
 from gpunode.apply.paths import slug
-from gpunode.apply.script import SHORT_S, Host, last_words, shell_line, spoken, tail
+from gpunode.apply.script import SHORT_S, Host, Overdue, last_words, shell_line, spoken, tail
 from gpunode.errors import Drift, StepFailed, TransportError
 from gpunode.model.plan import Action, PutFile, Reboot, RemoveFile, Run, Step
 from gpunode.model.report import CommandResult
@@ -32,20 +33,24 @@ class StepRun:
     heard: Callable[[str], None]
     pause: Callable[[float], None]
     lock: HostLock | None = None
-    earlier: tuple[Written, ...] = ()  # files that a killed run left open in this same step
+    earlier: tuple[Written, ...] = ()  # files that a killed run, or a killed script, left open in this same step
     written: list[Written] = field(default_factory=list)
     commands: list[CommandResult] = field(default_factory=list)
     ran: bool = False  # a command that changes something was begun, whether or not it ended
 
     def perform(self, action: Action) -> None:
-        """Raises StepFailed or Drift when the action fails, TransportError when the host is lost."""
+        """Raises StepFailed or Drift when the action fails, TransportError when the host is lost.
+
+        A script that outlives its limit while it writes a file is ended, and fails the step; where nobody can say that
+        it has ended, that is StillRunning, a TransportError: beside it nothing may be put back.
+        """
         match action:
             case Run():
                 self._run(action)
             case PutFile():
-                self._note(put_file(self.host, self.journal, self.step.id, action))
+                self._note(self._changed(lambda: put_file(self.host, self.journal, self.step.id, action)))
             case RemoveFile():
-                self._note(remove_file(self.host, self.journal, self.step.id, action))
+                self._note(self._changed(lambda: remove_file(self.host, self.journal, self.step.id, action)))
             case Reboot():
                 reboot_and_wait(self.host, self.journal, action.wait_s, pause=self.pause)
                 if self.lock:
@@ -81,6 +86,16 @@ class StepRun:
         if written:
             self.written.append(written)
 
+    def _changed(self, change: Callable[[], Written | None]) -> Written | None:
+        try:
+            return change()
+        except Overdue:
+            # It told nothing. What it was about to do is in the host's journal, as of a run that was killed.
+            entries = parse_journal(read_journal(self.host.transport) or "")
+            announced = open_steps(entries).get((self.journal.run_id, self.step.id), ())
+            self.earlier += tuple(w for w in announced if w not in (*self.written, *self.earlier))
+            raise
+
     def _run(self, run: Run) -> None:
         for wait_s in (*run.retry, None):
             result = self._once(run)
@@ -112,7 +127,7 @@ class StepRun:
                 timeout_s=run.timeout_s + GRACE_S,
             )
         except StillRunning:  # a host without `timeout`, or a command that no signal ends
-            return CommandResult(name(run), TIMED_OUT, "", run.timeout_s + GRACE_S)
+            return CommandResult(name(run), TIMED_OUT, "it may still run", run.timeout_s + GRACE_S)
         spoken(done)  # anything but `ran` raises
         self.journal.delivered()
         output = (done.stdout.partition(b"\n")[2] + done.stderr).decode("utf-8", "replace")

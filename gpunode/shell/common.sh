@@ -21,6 +21,23 @@ keep_lock() {
     esac
 }
 
+# named ID [USER]: leave word who runs this script, so that end.sh can end it should it outlive its limit: ID, session, when
+# the session's leader began, boot. One file, beside the lock that keeps all but one gpunode away. Session 0: a user's hands
+# (as_user.sh) work in sessions of their own, and nobody could say when the last of them rests.
+script_file() { echo "${lock%/*}/script"; }
+field_of() { sed -n 's/.*) //p' "/proc/$1/stat" 2>/dev/null | cut -d ' ' -f "$2"; } # PID NUMBER, counted behind the name
+named() {
+    [ -n "$1" ] || return 0
+    session=$(field_of "$$" 4)
+    began=$(field_of "$session" 20)
+    [ -z "$2" ] || session=0
+    # A script that leaves no word runs as well; it cannot be ended, and that is said then.
+    {
+        mkdir -p "${lock%/*}" && printf '%s %s %s %s\n' "$1" "${session:-0}" "${began:--}" \
+            "$(cat /proc/sys/kernel/random/boot_id)" >"$(script_file)"
+    } 2>/dev/null || :
+}
+
 # Beat while something long runs; ends with this script, even when it is killed.
 beat() {
     [ -n "$1" ] || return 0

@@ -34,7 +34,7 @@ case $verb in
         take "$3"
         ;;
     release)
-        ! grep -qsF "\"$2\"" "$lock" || rm -f "$lock"
+        ! grep -qsF "\"$2\"" "$lock" || rm -f "$lock" "$(script_file)"
         echo released
         ;;
 esac

@@ -99,6 +99,14 @@ def test_what_a_script_leaves_running_does_not_keep_the_run_open(transport: Tran
     assert took < 50  # the child lives for 60
 
 
+def test_every_script_has_a_session_of_its_own(transport: Transport) -> None:
+    """By it one that outlives its limit is ended with all that it started (shell/files/end.sh)."""
+    session = r"sed -n 's/.*) //p' /proc/$$/stat | cut -d ' ' -f 4"
+    found = [int(transport.run(session, timeout_s=120).stdout) for _ in range(2)]
+    assert 0 not in found
+    assert len({*found, os.getsid(0)}) == 3
+
+
 def test_tools_speak_english_and_sbin_is_found(transport: Transport) -> None:
     done = transport.run('echo "$LC_ALL"; case :$PATH: in *:/usr/sbin:*) echo yes;; esac', timeout_s=120)
     assert done.stdout == b"C\nyes\n"

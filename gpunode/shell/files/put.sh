@@ -16,6 +16,7 @@ cleanup() {
 }
 
 keep_lock "$token"
+named "${script_id:-}" "$user"
 take_hands "$user" "$path"
 locate "$path"
 their_own "$resolved"

@@ -14,6 +14,7 @@ unmake() {
     ! quiet test -d "$folder" || settle "$folder"
 }
 keep_lock "$token"
+named "${script_id:-}" "$user"
 journal "$pending"
 take_hands "$user" "$path"
 locate "$path"
