@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 # These rooms run real shells, sshd or the packaged product; everything else is text in, value out.
 REAL_ROOMS = ("facts", "engines", "transport", "apply", "lab", "cli", "offline", "fleet", "hostile")
@@ -24,6 +25,10 @@ REAL_FILES = (
     "test_repo_scripts.py",
 )
 
+# How long an example takes says how busy the machine is, and no test is about that. The same examples each time: what
+# fails was changed. --hypothesis-profile=default looks for new ones.
+settings.register_profile("gpunode", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("gpunode")
 # A shell starts its background jobs with SIGINT ignored (`scripts/test &`, nohup), and so would every child of this
 # process; tests that press Ctrl-C are about a gpunode that a person typed.
 signal.signal(signal.SIGINT, signal.default_int_handler)
