@@ -21,14 +21,15 @@ def tidied(before: str, after: str) -> str:
     gone = Counter(comments(before)) - Counter(comments(after))
     place = {statement.path: index for index, statement in reversed([*enumerate(new)]) if statement.path}
     places = _next_places(old, place, len(new))
-    above: list[str] = [""] * (len(new) + 1)
+    above: list[list[str]] = [[] for _ in range(len(new) + 1)]
+    margins = [margin(statement.text) for statement in new] + [""]
     spaced: set[tuple[str, ...]] = set()
     for index, statement in enumerate(old):
         at = places[index]
         for comment in statement.comments:
             if gone[comment]:
                 gone[comment] -= 1
-                above[at] += f"{margin(new[at].text) if at < len(new) else ''}{comment}\n"
+                above[at].append(f"{margins[at]}{comment}\n")
         if statement.kind in ("table", "array") and index and old[index - 1].kind == "blank":
             spaced.add(statement.path)
     headers = {statement.path for statement in old if statement.kind in ("table", "array")}
@@ -41,8 +42,8 @@ def tidied(before: str, after: str) -> str:
         text = statement.text
         if header and statement.path not in headers and statement.comments:
             text = text.rstrip().removesuffix(statement.comments[-1]).rstrip() + "\n"
-        lines += [above[index], text]
-    return "".join([*lines, above[-1]])
+        lines += [*above[index], text]
+    return "".join([*lines, *above[-1]])
 
 
 def _with_their_tables(old: Sequence[Statement], new: Sequence[Statement]) -> tuple[Statement, ...]:
@@ -82,10 +83,12 @@ def _next_places(old: Sequence[Statement], place: Mapping[tuple[str, ...], int],
 def _headed(old: Sequence[Statement]) -> Iterator[tuple[list[str], tuple[str, ...]]]:
     """(the comment lines right above a table and below an empty line, the table's path)."""
     for index, statement in enumerate(old):
+        if statement.kind != "table":  # a comment's own way back, from each of many, takes the square of their number
+            continue
         start = index
         while start and old[start - 1].kind == "comment":
             start -= 1
-        if statement.kind == "table" and 0 < start < index and old[start - 1].kind == "blank":
+        if 0 < start < index and old[start - 1].kind == "blank":
             yield [s.text for s in old[start:index]], statement.path
 
 

@@ -120,7 +120,7 @@ def _align(node: Any, have: Mapping[str, Any], want: Mapping[str, Any]) -> None:
             for item in value[len(old) :]:
                 node[key].append(item)
         else:
-            node[key] = _quoted_as(node[key], value)
+            node[key] = _quoted_as(node[key], _in_one_go(value))
 
 
 def _kept(old: list[Any], value: list[Any]) -> list[int]:
@@ -161,7 +161,7 @@ def _table(value: Mapping[str, Any], header: str) -> Table:
         table.trivia.indent = header
     for key, inner in sorted(value.items(), key=lambda item: isinstance(item[1], dict)):
         below = _deeper(header) if header and not bare else header
-        table.add(key, _table(inner, below) if isinstance(inner, dict) else inner)
+        table.add(key, _table(inner, below) if isinstance(inner, dict) else _in_one_go(inner))
         _indent(table, key, below)
     return table
 
@@ -172,8 +172,24 @@ def _add(node: Any, key: str, value: Any) -> None:
     indent = next((found for s in siblings if (found := margin(s.trivia.indent))), "")
     if not siblings and isinstance(node, Table) and margin(node.trivia.indent):
         indent = _deeper(margin(node.trivia.indent))
-    node[key] = _table(value, indent) if isinstance(value, dict) else value
+    node[key] = _table(value, indent) if isinstance(value, dict) else _in_one_go(value)
     _indent(node, key, indent)
+
+
+def _in_one_go(value: Any) -> Any:
+    """A list as tomlkit would write it, but read from text: put together item by item it takes the square of their
+    number, since tomlkit counts all anew at each (Array._reindex)."""
+    return tomlkit.value(_spelled(value)) if isinstance(value, list) and _has_no_tables(value) else value
+
+
+def _spelled(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_spelled, value))}]"
+    return str(tomlkit.item(value).as_string())
+
+
+def _has_no_tables(value: object) -> bool:
+    return all(map(_has_no_tables, value)) if isinstance(value, list) else not isinstance(value, dict)
 
 
 def _deeper(indent: str) -> str:

@@ -54,9 +54,14 @@ def repeated(unit: str, head: str = "", tail: str = "") -> Callable[[int], str]:
     """About so many characters of `unit` again and again; {} in it is a number of its own."""
 
     def text(size: int) -> str:
-        count = max(1, size // len(unit))
-        same = "{}" not in unit
-        return head + (unit * count if same else "".join(unit.replace("{}", str(i)) for i in range(count))) + tail
+        if "{}" not in unit:
+            return head + unit * max(1, size // len(unit)) + tail
+        units: list[str] = []
+        left = size
+        while left > 0:  # the numbers grow longer, and twice the size is to be twice the text
+            units.append(unit.replace("{}", str(len(units))))
+            left -= len(units[-1])
+        return head + "".join(units) + tail
 
     return text
 
@@ -225,6 +230,7 @@ def test_what_is_quadratic_is_found_out() -> None:
 ENGINE = ("plugins", "io.containerd.grpc.v1.cri", "containerd")
 RUNTIMES = '[plugins."io.containerd.grpc.v1.cri".containerd.runtimes'
 CRI = '[plugins."io.containerd.grpc.v1.cri".containerd]\n  default_runtime_name = "runc"\n'
+ANEW = f'{CRI}  runtimes.runc.runtime_type = "x"\n'  # for its dotted key the table is written anew
 
 
 def with_runtime(text: str) -> object:
@@ -261,6 +267,8 @@ REWRITERS: dict[str, tuple[Work, Callable[[int], str]]] = {
     ),
     "containerd: handlers": (with_runtime, repeated(f'{RUNTIMES}.r{{}}]\n  runtime_type = "x"\n', head=CRI)),
     "containerd: a list": (with_runtime, repeated('"x{}",', head="imports = [", tail=f"]\n{CRI}")),
+    "containerd: comments of what is written anew": (with_runtime, repeated("# {}\n", ANEW)),
+    "containerd: a list in what is written anew": (with_runtime, repeated("1, # {}\n", f"{ANEW}  k = [", "]\n")),
     "docker: labels": (docker, repeated('"l{}",', '{"labels": [', '"x"]}')),
     "docker: keys": (docker, repeated('"k{}": {"a": []},', "{", '"z": 1}')),
     "docker: runtimes": (docker, repeated('"r{}": {"path": "/x"},', '{"runtimes": {', '"z": {"path": "/x"}}}')),
