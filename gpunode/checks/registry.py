@@ -19,6 +19,11 @@ class Context:
     spec: Spec | None
     catalog: Catalog
 
+    @property
+    def handler(self) -> str:
+        """The runtime that the engines shall know: `handler` of the spec."""
+        return (self.spec or Spec()).runtime.handler
+
 
 Judge = Callable[[HostFacts, Context], CheckOutcome]
 Need = Callable[[HostFacts], str | None]  # why the check cannot or need not judge this host; None: it can

@@ -194,6 +194,36 @@ def test_a_missing_fact_is_said_and_never_a_pass(id: str, host: HostFacts, spec:
     assert reason in outcome.reason
 
 
+def with_handler(name: str) -> HostFacts:
+    """The healthy host whose engines call NVIDIA's runtime `name`."""
+    engines = tuple(
+        replace(e, effective_default=name, handlers=(name, "runc"), systemd_cgroup={name: True, "runc": True})
+        for e in h.READY.runtimes
+    )
+    texts = {"docker": h.DAEMON_JSON, "containerd": h.CONTAINERD}
+    renamed = {
+        key: text.replace('"nvidia"', f'"{name}"').replace(".nvidia]", f".{name}]") for key, text in texts.items()
+    }
+    return h.host(runtimes=engines, files=h.files(**renamed))
+
+
+OF_ENGINES = [id for id in IDS if id.startswith("rt.")]
+
+
+@pytest.mark.parametrize("id", OF_ENGINES)
+def test_the_handler_is_called_what_the_spec_calls_it(id: str) -> None:
+    assert judged(id, with_handler("gpu"), replace(WANT, runtime=RuntimeSpec(cdi=True, handler="gpu"))).outcome is None
+
+
+@pytest.mark.parametrize("id", ["containerd-file", "containerd-live", "docker-file", "docker-live"])
+@pytest.mark.parametrize(("there", "wanted"), [("nvidia", "gpu"), ("gpu", "nvidia")])
+def test_a_handler_of_another_name_is_not_the_wanted_one(id: str, there: str, wanted: str) -> None:
+    spec = replace(WANT, runtime=RuntimeSpec(cdi=True, handler=wanted))
+    outcome = judged(f"rt.{id}", with_handler(there), spec).outcome
+    assert isinstance(outcome, Finding)
+    assert wanted in outcome.summary + outcome.evidence
+
+
 def test_a_host_without_gpus_and_without_expectation_has_nothing_to_fail() -> None:
     report = run_all(h.host(pci=(), driver=DriverFacts(), toolkit=ToolkitFacts()), None, load_catalog())
     assert not report.failures

@@ -14,7 +14,6 @@ from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 
 SETUP = "gpunode setup --only runtime"
-HANDLER = re.compile(r"\[.*\.runtimes\.[\"']?nvidia[\"']?\]$")
 LEGACY_DEFAULT = re.compile(r"\[.*\.containerd\.[\"']?default_runtime[\"']?\]$")
 DISABLED = re.compile(r"[\"'](?:cri|io\.containerd\.grpc\.v1\.cri|io\.containerd\.cri\.v1\.runtime)[\"']")
 LEGACY_IS_IGNORED = (2,)  # containerd 2.x does not read [...containerd.default_runtime] any more
@@ -71,11 +70,12 @@ def containerd_file(host: HostFacts, context: Context) -> CheckOutcome:
             remedy=f"remove that table from {named(legacy.path)}, then {SETUP}",
         )
     merged = (line for _, line in active_lines(engine.merged_config))
-    if any(HANDLER.match(q.key) for q in lines) or any(HANDLER.match(line) for line in merged):
+    header = re.compile(rf"\[.*\.runtimes\.[\"']?{re.escape(context.handler)}[\"']?\]$")
+    if any(header.match(q.key) for q in lines) or any(header.match(line) for line in merged):
         return None
     return Finding(
-        "containerd's files do not know nvidia",
-        evidence=f"no runtimes.nvidia in {listing((engine.config_path, *engine.imports))}"
+        f"containerd's files do not know {context.handler}",
+        evidence=f"no runtimes.{context.handler} in {listing((engine.config_path, *engine.imports))}"
         f"{'' if file.exists else ' (absent)'}",
         remedy=SETUP,
         fix="runtime",
@@ -99,10 +99,10 @@ def containerd_live(host: HostFacts, context: Context) -> CheckOutcome:
         return NotApplicable("containerd could not be asked for its handlers")
     if "dump" in engine.effective_source:
         return NotApplicable(f"only {engine.effective_source} answered: that is what the files say, not the daemon")
-    if "nvidia" in engine.handlers:
+    if context.handler in engine.handlers:
         return None
     return Finding(
-        "the running containerd does not know nvidia",
+        f"the running containerd does not know {context.handler}",
         evidence=f"{engine.effective_source or 'CRI Status'}: handlers {listing(sorted(engine.handlers))}",
         remedy=f"{SETUP} (by hand: systemctl restart containerd, once its files have it; pods keep running)",
         fix="runtime",
@@ -151,24 +151,26 @@ def cri_disabled(host: HostFacts, context: Context) -> CheckOutcome:
 def cgroup_driver(host: HostFacts, context: Context) -> CheckOutcome:
     """The nvidia handler and runc, or the kubelet, put pods into different cgroups."""
     engine = host.runtime("containerd")
-    nvidia = engine.systemd_cgroup.get("nvidia") if engine else None
-    if engine is None or nvidia is None:
-        return NotApplicable("the SystemdCgroup of the nvidia handler is not known")
+    name = context.handler
+    ours = engine.systemd_cgroup.get(name) if engine else None
+    if engine is None or ours is None:
+        return NotApplicable(f"the SystemdCgroup of the {name} handler is not known")
     runc = engine.systemd_cgroup.get("runc")
-    if runc is not None and runc != nvidia:
+    if runc is not None and runc != ours:
         return Finding(
-            "the nvidia handler and runc use different cgroup drivers",
-            evidence=f"SystemdCgroup: runc {str(runc).lower()}, nvidia {str(nvidia).lower()}",
+            f"the {name} handler and runc use different cgroup drivers",
+            evidence=f"SystemdCgroup: runc {str(runc).lower()}, {name} {str(ours).lower()}",
             remedy=f"{SETUP} copies runc's setting",
             fix="runtime",
         )
     kubelet = host.kubernetes.kubelet_cgroup_driver
-    if kubelet is None or kubelet == ("systemd" if nvidia else "cgroupfs"):
+    if kubelet is None or kubelet == ("systemd" if ours else "cgroupfs"):
         return None
     return Finding(
-        f"the kubelet uses {kubelet}, the nvidia handler does not",
-        evidence=f"kubelet cgroupDriver {kubelet}; containerd SystemdCgroup {str(nvidia).lower()}",
-        remedy="set SystemdCgroup of runc and nvidia to what the kubelet uses, then systemctl restart containerd",
+        f"the kubelet uses {kubelet}, the {name} handler does not",
+        evidence=f"kubelet cgroupDriver {kubelet}; containerd SystemdCgroup {str(ours).lower()}",
+        remedy=f"set SystemdCgroup of runc and {named(name)} to what the kubelet uses, "
+        "then systemctl restart containerd",
     )
 
 

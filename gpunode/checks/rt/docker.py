@@ -51,13 +51,13 @@ def docker_file(host: HostFacts, context: Context) -> CheckOutcome:
             remedy=f"correct the file (python3 -m json.tool {named(engine.config_path)}), then {SETUP}",
         )
     runtimes = settings.get("runtimes")
-    if isinstance(runtimes, Mapping) and "nvidia" in runtimes:
+    if isinstance(runtimes, Mapping) and context.handler in runtimes:
         return None
-    if any(flag.startswith("--add-runtime=nvidia") for flag in engine.flags):
+    if any(flag.startswith(f"--add-runtime={context.handler}=") for flag in engine.flags):
         return None
     names = listing(sorted(map(str, runtimes))) if isinstance(runtimes, Mapping) and runtimes else "no runtimes"
     return Finding(
-        f"{engine.config_path} does not know nvidia",
+        f"{engine.config_path} does not know {context.handler}",
         evidence=f"{engine.config_path} {f'has {names}' if file.exists else 'is absent'}",
         remedy=SETUP,
         fix="runtime",
@@ -79,10 +79,10 @@ def docker_live(host: HostFacts, context: Context) -> CheckOutcome:
         return NotApplicable("the spec leaves docker alone")
     if not engine.handlers:
         return NotApplicable("dockerd could not be asked")
-    if "nvidia" in engine.handlers:
+    if context.handler in engine.handlers:
         return None
     return Finding(
-        "the running dockerd does not know nvidia",
+        f"the running dockerd does not know {context.handler}",
         evidence=f"docker /info: Runtimes {listing(engine.handlers)}",
         remedy=f"{SETUP} (by hand: systemctl reload docker, once {named(engine.config_path)} has it; "
         "no container restarts)",

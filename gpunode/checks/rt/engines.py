@@ -80,10 +80,10 @@ def effective_default(host: HostFacts, context: Context) -> CheckOutcome:
     """The running daemon does not start containers with the nvidia runtime, whatever its file says."""
     want = context.spec.runtime if context.spec else RuntimeSpec()
     if not want.default:
-        return NotApplicable("nvidia shall not be the default: pods name it with a RuntimeClass")
+        return NotApplicable(f"{want.handler} shall not be the default: pods name it with a RuntimeClass")
     engines = wanted(host, context)
     if not engines:
-        return NotApplicable("no engine runs that shall know nvidia")
+        return NotApplicable(f"no engine runs that shall know {want.handler}")
     asked = [e for e in engines if e.effective_default is not None]
     wrong = [e for e in asked if e.effective_default != want.handler]
     if wrong:
@@ -126,9 +126,10 @@ def _still_runs_with(host: HostFacts, context: Context, engine: RuntimeFacts, wa
 )
 def handler_binary(host: HostFacts, context: Context) -> CheckOutcome:
     """An engine is told to start containers with a program that is not there."""
-    users = [e.name for e in host.runtimes if "nvidia" in e.handlers or e.effective_default == "nvidia"]
+    name = context.handler
+    users = [e.name for e in host.runtimes if name in e.handlers or e.effective_default == name]
     if not users:
-        return NotApplicable("no engine knows a runtime called nvidia")
+        return NotApplicable(f"no engine knows a runtime called {name}")
     if host.toolkit.runtime_path and host.toolkit.runtime_executable:
         return None
     return Finding(
