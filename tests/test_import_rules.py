@@ -24,7 +24,7 @@ ALLOWED = {
     "engines": {"model", "errors", "catalog", "editing", "resources"},
     "facts": {"model", "errors", "packages", "catalog.runtimes", "resources"},
     "planner": {"model", "errors", "catalog", "packages", "editing", "engines", "resources"},
-    "checks": {"model", "catalog"},
+    "checks": {"model", "catalog", "packages"},
     "transport": {"errors"},
     "apply": {"model", "errors", "transport.base", "resources"},
     "converge": {"facts", "planner", "apply", "model", "errors", "catalog", "transport.base"},

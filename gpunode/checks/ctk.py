@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpunode.advice import typed
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
-from gpunode.checks.words import active_lines, listing, numbers, setting
+from gpunode.checks.words import active_lines, listing, numbers, setting, typed_for
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 
@@ -50,7 +50,7 @@ def installed(host: HostFacts, context: Context) -> CheckOutcome:
     "ctk.versions-match",
     Severity.ERROR,
     title="the toolkit's packages are one version",
-    reads="dpkg-query -W or rpm -qa against catalog/toolkit.yaml",
+    reads="the package list against catalog/toolkit.yaml",
     remedy=SETUP,
     needs=(needs.packages, needs.toolkit),
 )
@@ -141,7 +141,7 @@ def _config_finding(summary: str, key: str, found: tuple[int, str], better: str)
     "ctk.legacy-packages",
     Severity.WARNING,
     title="no leftovers of the old nvidia-docker",
-    reads="dpkg-query -W or rpm -qa against catalog/toolkit.yaml",
+    reads="the package list against catalog/toolkit.yaml",
     remedy=SETUP,
     needs=(needs.gpu, needs.packages),
 )
@@ -154,7 +154,7 @@ def legacy_packages(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"{listing(old)} is still installed",
         evidence=listing(f"{n} {host.packages.installed[n].version}" for n in old),
-        remedy=f"{SETUP}; then {'apt-get purge' if host.packages.manager == 'apt' else 'dnf remove'} {typed(*old)}",
+        remedy=f"{SETUP}; then {typed_for(host, 'purge', *old)}",
         fix="toolkit",
     )
 

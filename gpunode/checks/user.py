@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from gpunode.advice import typed
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
-from gpunode.checks.words import driver_version, listing
+from gpunode.checks.words import driver_version, listing, typed_for
 from gpunode.model.facts import HostFacts, SmiFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 
@@ -138,6 +137,5 @@ def stale_libs(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"driver libraries of {len(set(versioned.values()))} versions are on the loader's path",
         evidence=listing(sorted(versioned)),
-        remedy=f"{typed('dpkg', '-S', stale[0])} (or rpm -qf) names the owner; "
-        "remove what no package owns, then ldconfig",
+        remedy=f"{typed_for(host, 'owner', stale[0])} names the owner; remove what no package owns, then ldconfig",
     )

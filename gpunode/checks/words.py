@@ -5,8 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from gpunode.advice import typed
+from gpunode.model.facts import HostFacts
+from gpunode.packages.base import Verb
+from gpunode.packages.registry import BACKENDS
+
 # 595.91.07, 550.163.01: what NVIDIA's driver calls itself; also inside package versions (1:595.91.07-1~deb12).
 DRIVER_VERSION = re.compile(r"(?<!\d)(?<!\d\.)(\d{3}\.\d{2,3}(?:\.\d{2,3})?)(?![\d.]*\d)", re.ASCII)
+
+
+def typed_for(host: HostFacts, verb: Verb, *names: str) -> str:
+    """What a person types on this host; the bare words where gpunode knows no package manager of it."""
+    backend = BACKENDS.get(host.packages.manager or "")
+    return backend.words(verb, *names) if backend else typed(verb, *names)
 
 
 def driver_version(text: str) -> str | None:

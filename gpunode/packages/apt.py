@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import MappingProxyType
 
 from gpunode import resources
 from gpunode.model.plan import Run
 from gpunode.packages import scripts
-from gpunode.packages.base import Repository, Wanted
+from gpunode.packages.base import Backend, Repository, Wanted
 
 # needrestart (Ubuntu 22.04 and later) asks and restarts daemons by itself otherwise; `l` only lists them.
 ENV = (("DEBIAN_FRONTEND", "noninteractive"), ("NEEDRESTART_MODE", "l"), ("LC_ALL", "C.UTF-8"))
@@ -21,7 +22,7 @@ PAUSES_S = (5.0, 15.0, 30.0)
 INSTALL_S = 3600  # a DKMS build on a small host takes more than ten minutes
 
 
-class Apt:
+class Apt(Backend):
     """unattended-upgrades leaves what apt-mark holds alone, so holds need no word to it."""
 
     name = "apt"
@@ -31,6 +32,15 @@ class Apt:
     key_tools: tuple[str, ...] = ("gnupg", "curl", "ca-certificates")
     hold_tools: tuple[str, ...] = ()
     names_version = False
+    commands = MappingProxyType(
+        {
+            "install": ("apt-get", "install"),
+            "remove": ("apt-get", "remove"),
+            "purge": ("apt-get", "purge"),
+            "owner": ("dpkg", "-S"),
+            "repair": ("dpkg", "--configure", "-a"),
+        }
+    )
 
     def source_file(self, repository: Repository) -> tuple[str, str]:
         text = resources.render(

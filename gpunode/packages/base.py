@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
+from gpunode.advice import typed
 from gpunode.model.facts import PackageFacts
 from gpunode.model.plan import Run
 
@@ -31,8 +32,17 @@ class Wanted:
     version: str | None = None  # the package manager's own form: "1.20.0-1"
 
 
+# What a person is told to type: "purge" takes the configuration along where the manager tells the two apart, "owner"
+# asks whose a file is, "repair" finishes what was cut off.
+Verb = Literal["install", "remove", "purge", "owner", "repair"]
+
+
 class Backend(Protocol):
-    """One package manager's verbs. Every Run that changes packages is detached, waits for the lock, and never asks."""
+    """One package manager: all that differs between it and the others, and nothing about GPUs.
+
+    Every Run that changes packages is detached, waits for the lock, and never asks. What has a body here is right for
+    most managers.
+    """
 
     name: str  # a key of registry.BACKENDS: "apt", "dnf", "dnf5", ...
     source_folder: str  # "/etc/apt/sources.list.d"
@@ -43,6 +53,11 @@ class Backend(Protocol):
     names_version: (
         bool  # an exact driver version is named in `install`; False: something else decides (pinning package)
     )
+    commands: Mapping[Verb, tuple[str, ...]]  # what a person types; the names follow
+
+    def words(self, verb: Verb, *names: str) -> str:
+        """A command for a person to type: "apt-get remove nvidia-open"."""
+        return typed(*self.commands[verb], *names)
 
     def source_file(self, repository: Repository) -> tuple[str, str]:
         """(path, text) of the file that adds `repository`; overwrites nothing an admin wrote."""

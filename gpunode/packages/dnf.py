@@ -21,7 +21,7 @@ REMOVE = (
 
 
 @dataclass
-class Dnf:
+class Dnf(rpm.Family):
     """dnf waits for its own lock and says who holds it; a missing repository is an error only when it is told so.
 
     dnf-automatic resolves as dnf does, so a versionlock holds against it too. dnf5 is called dnf where it is at home.
@@ -32,10 +32,8 @@ class Dnf:
     downwards: tuple[str, ...] = ("--allowerasing",)
     hold_tools: tuple[str, ...] = (VERSIONLOCK,)
     source_folder = "/etc/yum.repos.d"
-    key_folder = rpm.KEYS
-    key_suffix = ".key"
     key_tools: tuple[str, ...] = ("gnupg2", "curl", "ca-certificates")
-    names_version = True
+    commands = rpm.commands("dnf")
 
     def source_file(self, repository: Repository) -> tuple[str, str]:
         return rpm.repo_file(self.source_folder, repository, "yum")
@@ -88,18 +86,6 @@ class Dnf:
             Run(("dnf", "-y", "module", "reset", module), timeout_s=300, env=ENV, detach=True),
             Run(("dnf", "-y", "module", "enable", f"{module}:{stream}"), timeout_s=300, env=ENV, detach=True),
         )
-
-    def repair(self) -> Run:
-        return rpm.repair()
-
-    def trust(self, keyring: str, url: str) -> Run | None:
-        return rpm.trust(keyring, url)
-
-    def distrust(self, keyring: str, url: str) -> Run | None:
-        return rpm.distrust(keyring, url)
-
-    def forget(self, keys: Sequence[str]) -> Run | None:
-        return rpm.forget(keys)
 
     def _words(self, packages: Sequence[Wanted], downgrade: bool) -> tuple[str, ...]:
         return (*(self.downwards if downgrade else ()), *rpm.named(packages))

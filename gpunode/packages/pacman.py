@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import MappingProxyType
 
 from gpunode import resources
 from gpunode.errors import UnsupportedHost
 from gpunode.model.plan import Run
 from gpunode.packages import scripts
-from gpunode.packages.base import Repository, Wanted
+from gpunode.packages.base import Backend, Repository, Wanted
 
 ENV = (("LC_ALL", "C.UTF-8"),)
 INSTALL_S = 3600  # a DKMS build on a small host takes more than ten minutes
@@ -17,7 +18,7 @@ LOCK_S = "300"  # how long another pacman is waited for
 ASK_NOTHING = ("--noconfirm", "--needed")
 
 
-class Pacman:
+class Pacman(Backend):
     """One version of everything: the repositories hold no other, so none can be asked for by name.
 
     The index is refreshed for an install, as `pacman -Sy` does, without upgrading the rest: when that is not the
@@ -31,6 +32,15 @@ class Pacman:
     key_tools: tuple[str, ...] = ("gnupg", "curl", "ca-certificates")
     hold_tools: tuple[str, ...] = ()
     names_version = False
+    commands = MappingProxyType(
+        {
+            "install": ("pacman", "-S"),
+            "remove": ("pacman", "-Rs"),
+            "purge": ("pacman", "-Rns"),
+            "owner": ("pacman", "-Qo"),
+            "repair": ("pacman", "-Dk"),
+        }
+    )
 
     def source_file(self, repository: Repository) -> tuple[str, str]:
         raise UnsupportedHost(

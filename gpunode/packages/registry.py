@@ -20,7 +20,16 @@ _KNOWN: tuple[Backend, ...] = (
     Tdnf(),
     Pacman(),
 )
-BACKENDS: dict[str, Backend] = {known.name: known for known in _KNOWN}
+BACKENDS: dict[str, Backend] = {}
+
+
+def register(manager: Backend) -> None:
+    """From here on hosts with this manager are worked on."""
+    BACKENDS[manager.name] = manager
+
+
+for _each in _KNOWN:
+    register(_each)
 
 
 def backend(name: str) -> Backend:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from urllib.parse import urlsplit
 
 from gpunode import resources
 from gpunode.model.plan import Run
 from gpunode.packages import scripts
-from gpunode.packages.base import Repository, Wanted
+from gpunode.packages.base import Backend, Repository, Verb, Wanted
 
 ENV = (("LC_ALL", "C.UTF-8"),)
 KEYS = "/etc/pki/rpm-gpg"
@@ -22,6 +23,39 @@ _ADDED = re.compile(r"(?m)^added ([0-9a-f]{8,40}-[0-9a-f]{1,16},\d{1,15},[0-9a-f
 LOCK_S = "300"  # how long another rpm is waited for
 # Of "$@" those that are installed: a roll-back may name what never got in.
 PRESENT = 'set -- $(rpm -q --qf "%{NAME}\\n" "$@" | grep -v " is not installed$")\n[ $# -gt 0 ] || exit 0\n'
+
+
+class Family(Backend):
+    """What dnf, dnf5, yum, tdnf and zypper have in common, since rpm is below each of them."""
+
+    key_folder: str = KEYS
+    key_suffix: str = ".key"
+    names_version: bool = True
+
+    def trust(self, keyring: str, url: str) -> Run | None:
+        return trust(keyring, url)
+
+    def distrust(self, keyring: str, url: str) -> Run | None:
+        return distrust(keyring, url)
+
+    def forget(self, keys: Sequence[str]) -> Run | None:
+        return forget(keys)
+
+    def repair(self) -> Run:
+        return repair()
+
+
+def commands(tool: str) -> Mapping[Verb, tuple[str, ...]]:
+    """What a person types, who speaks to rpm through `tool`."""
+    return MappingProxyType(
+        {
+            "install": (tool, "install"),
+            "remove": (tool, "remove"),
+            "purge": (tool, "remove"),
+            "owner": ("rpm", "-qf"),
+            "repair": ("rpm", "--rebuilddb"),
+        }
+    )
 
 
 def repo_file(folder: str, repository: Repository, dialect: str) -> tuple[str, str]:

@@ -14,16 +14,14 @@ from gpunode.packages.rpm import ENV, INSTALL_S
 UNLOCKED = 'set -- tdnf unhold "$@"\n'
 
 
-class Tdnf:
+class Tdnf(rpm.Family):
     """Written from tdnf's documentation and tests; never run on an Azure Linux."""
 
     name = "tdnf"
     source_folder = "/etc/yum.repos.d"
-    key_folder = rpm.KEYS
-    key_suffix = ".key"
     key_tools: tuple[str, ...] = ("gnupg2", "curl", "ca-certificates")
     hold_tools: tuple[str, ...] = ()
-    names_version = True
+    commands = rpm.commands("tdnf")
 
     def source_file(self, repository: Repository) -> tuple[str, str]:
         # tdnf checks signed metadata through a plugin that may be absent, and then not at all: packages are always
@@ -67,18 +65,6 @@ class Tdnf:
         return rpm.same_version(
             lead, patterns, f'set -- tdnf hold "$@"\n{resources.script("packages/hold_file")}' if hold else ""
         )
-
-    def repair(self) -> Run:
-        return rpm.repair()
-
-    def trust(self, keyring: str, url: str) -> Run | None:
-        return rpm.trust(keyring, url)
-
-    def distrust(self, keyring: str, url: str) -> Run | None:
-        return rpm.distrust(keyring, url)
-
-    def forget(self, keys: Sequence[str]) -> Run | None:
-        return rpm.forget(keys)
 
 
 def _file(verb: str, names: Sequence[str]) -> Run:

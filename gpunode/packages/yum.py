@@ -19,16 +19,14 @@ REMOVE = (
 INSTALL = 'yum -y install "$@" && { rpm -q "$@" >/dev/null || yum -y downgrade "$@"; } && rpm -q "$@"\n'
 
 
-class Yum:
+class Yum(rpm.Family):
     """yum 3 waits for /var/run/yum.pid and says who holds it. Written from yum(8); never run on a CentOS 7."""
 
     name = "yum"
     source_folder = "/etc/yum.repos.d"
-    key_folder = rpm.KEYS
-    key_suffix = ".key"
     key_tools: tuple[str, ...] = ("gnupg2", "curl", "ca-certificates")
     hold_tools: tuple[str, ...] = (VERSIONLOCK,)
-    names_version = True
+    commands = rpm.commands("yum")
 
     def source_file(self, repository: Repository) -> tuple[str, str]:
         return rpm.repo_file(self.source_folder, repository, "yum")
@@ -70,15 +68,3 @@ class Yum:
 
     def same_version(self, lead: str, patterns: Sequence[str], *, hold: bool) -> Run:
         return rpm.same_version(lead, patterns, LOCK if hold else "")
-
-    def repair(self) -> Run:
-        return rpm.repair()
-
-    def trust(self, keyring: str, url: str) -> Run | None:
-        return rpm.trust(keyring, url)
-
-    def distrust(self, keyring: str, url: str) -> Run | None:
-        return rpm.distrust(keyring, url)
-
-    def forget(self, keys: Sequence[str]) -> Run | None:
-        return rpm.forget(keys)

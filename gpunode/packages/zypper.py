@@ -31,16 +31,14 @@ exit "$code"
 OK = (0, 102, 103)
 
 
-class Zypper:
+class Zypper(rpm.Family):
     """Never --gpg-auto-import-keys: a key gets in through `trust`, after its fingerprint was computed."""
 
     name = "zypper"
     source_folder = "/etc/zypp/repos.d"
-    key_folder = rpm.KEYS
-    key_suffix = ".key"
     key_tools: tuple[str, ...] = ("gpg2", "curl", "ca-certificates")
     hold_tools: tuple[str, ...] = ()
-    names_version = True
+    commands = rpm.commands("zypper")
 
     def source_file(self, repository: Repository) -> tuple[str, str]:
         return rpm.repo_file(self.source_folder, repository, "zypp")
@@ -81,18 +79,6 @@ class Zypper:
 
     def same_version(self, lead: str, patterns: Sequence[str], *, hold: bool) -> Run:
         return rpm.same_version(lead, patterns, f'{LOCK} "$@"' if hold else "")
-
-    def repair(self) -> Run:
-        return rpm.repair()
-
-    def trust(self, keyring: str, url: str) -> Run | None:
-        return rpm.trust(keyring, url)
-
-    def distrust(self, keyring: str, url: str) -> Run | None:
-        return rpm.distrust(keyring, url)
-
-    def forget(self, keys: Sequence[str]) -> Run | None:
-        return rpm.forget(keys)
 
 
 def _words(packages: Sequence[Wanted], downgrade: bool) -> tuple[str, ...]:

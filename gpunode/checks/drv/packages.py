@@ -6,7 +6,7 @@ import re
 
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
-from gpunode.checks.words import driver_version, listing
+from gpunode.checks.words import driver_version, listing, typed_for
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 
@@ -23,8 +23,8 @@ PIN = "pinning"
     "drv.package-consistency",
     Severity.ERROR,
     title="all driver packages are one version, fully installed",
-    reads="dpkg-query -W or rpm -qa",
-    remedy="dpkg --configure -a; gpunode setup --only driver",
+    reads="the package list",
+    remedy="gpunode setup --only driver",
     needs=(needs.gpu, needs.host_driver, needs.packages),
 )
 def package_consistency(host: HostFacts, context: Context) -> CheckOutcome:
@@ -37,7 +37,7 @@ def package_consistency(host: HostFacts, context: Context) -> CheckOutcome:
         return Finding(
             f"{listing(sorted(half))} is half installed",
             evidence=f"{half[0]} {core[half[0]].version} has status {core[half[0]].status!r}",
-            remedy="dpkg --configure -a shows what stopped it; gpunode setup --only driver finishes it",
+            remedy=f"{typed_for(host, 'repair')} shows what stopped it; gpunode setup --only driver finishes it",
             fix="driver",
         )
     by_version: dict[str, list[str]] = {}
