@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -42,8 +43,11 @@ def hangup(pidfile: Path, name: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("end", ["", "\n"], ids=["as dockerd writes it, without a newline", "with one"])
 def test_the_process_in_the_pid_file_gets_the_signal(tmp_path: Path, end: str) -> None:
-    daemon = subprocess.Popen(["sleep", "30"])
+    # Under nohup(1) tests are deaf to HUP, and so would this be.
+    daemon = subprocess.Popen(["env", "--default-signal=HUP", "sleep", "30"], stdout=subprocess.DEVNULL)
     (tmp_path / "pid").write_text(f"{daemon.pid}{end}")
+    while Path(f"/proc/{daemon.pid}/comm").read_text() != "sleep\n":  # its name changes after it has begun
+        time.sleep(0.01)
     try:
         assert hangup(tmp_path / "pid", "sleep").returncode == 0
         assert daemon.wait(60) == -signal.SIGHUP
