@@ -157,3 +157,25 @@ def inner_arrows(name: str) -> dict[str, set[str]]:
         there = {other.removeprefix(prefix).split(".")[0] for other, _ in imported(tree) if other.startswith(prefix)}
         arrows.setdefault(here, set()).update(there - {here})
     return arrows
+
+
+def floors() -> list[list[str]]:
+    """The drawing of docs/explanation/architecture.md, from the top; a room's name stands before the first wide gap."""
+    page = (PRODUCT.parent / "docs/explanation/architecture.md").read_text(encoding="utf-8")
+    rooms = {room(path) for path, _ in sources()}
+    lines = page.split("```")[1].strip().splitlines()
+    return [[word for word in line[:53].split() if word in rooms] for line in lines]
+
+
+def test_the_drawing_of_the_house_is_the_house() -> None:
+    drawn = [name for floor in floors() for name in floor]
+    assert sorted(drawn) == sorted({room(path) for path, _ in sources()} - {"__init__", "__main__"})
+    depth = {name: number for number, floor in enumerate(floors()) for name in floor}
+    up = [
+        f"gpunode/{path} imports {name}"
+        for path, tree in sources()
+        for name, _ in imported(tree)
+        if (here := room(path)) in depth and name.startswith("gpunode.")
+        if (there := name.split(".")[1]) in depth and there != here and depth[there] <= depth[here]
+    ]
+    assert not up
