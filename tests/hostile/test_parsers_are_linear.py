@@ -175,7 +175,11 @@ PARSERS: dict[str, tuple[Work, Callable[[int], str]]] = {
     "JSON: backslashes": (read_json, repeated("\\", '"')),
     "JSON: half pairs": (read_json, repeated("\\ud83d\\ude80", '"', '"')),
     "JSON: pairs of brackets": (read_json, repeated("[],", "[", "1]")),
-    "JSON: keys": (lambda text: read_json(text, unique=True), repeated('"k{}": 1,', "{", '"k0": 1}')),
+    "JSON: keys": (lambda text: read_json(text, unique=True), repeated('"k{}": 1,', "{", '"z": 1}')),
+    "JSON: a key that stands twice": (
+        lambda text: read_json(text, unique=True),
+        repeated('"k{}": 1,', "{", '"k0": 1}'),
+    ),
     "JSON: a number": (read_json, repeated("1")),
     "TOML: tables": (read_toml, repeated("[t.a{}]\nk = 1\n")),
     "TOML: one dotted key": (read_toml, repeated("a.", tail="a = 1\n")),

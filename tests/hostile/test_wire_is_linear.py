@@ -31,10 +31,10 @@ END = b"\x1egpunode-end 0123456789abcdef0123456789abcdef 0\n"
 
 
 def answer(body: bytes, size: int, section: str = "file:/a bytes=4193000") -> bytes:
-    """`body` again and again, as what a whole answer of `size` bytes holds."""
+    """`body` again and again, as what a whole answer of `size` bytes holds; blank lines where another is too much."""
     head, tail = f"{HEADER}\n@ {section}\n".encode(), b"\n@end\n"
     room = size - len(head) - len(tail)
-    return head + (body * (room // len(body) + 1))[:room] + tail
+    return head + body * (room // len(body)) + b"\n" * (room % len(body)) + tail
 
 
 BODIES = {
