@@ -28,7 +28,9 @@ class Pair:
 
 
 def pairs(folder: Path) -> list[Pair]:
-    return [read(path) for path in sorted(folder.glob("*.txt"))]
+    found = [read(path) for path in sorted(folder.glob("*.txt"))]
+    assert found, f"no pair lies in {folder}"
+    return found
 
 
 def read(path: Path) -> Pair:

@@ -20,7 +20,7 @@ from .product_runs import Controller, expect
 
 STUB = (Path(__file__).parent / "stubs" / "files" / "carrier").read_text()
 RUNTIME = (Path(__file__).parent / "stubs" / "files" / "nvidia-container-runtime").read_text()
-PAIRS = {pair.name: pair for pair in trees.pairs(Path(__file__).parents[1] / "runtimes" / "microk8s")}
+PAIRS = {pair.name: pair for pair in trees.pairs(Path(__file__).parents[1] / "engines" / "microk8s")}
 TEMPLATE = "/var/snap/microk8s/8148/args/containerd-template.toml"
 UNITS = {"k3s": "k3s.service", "k0s": "k0sworker.service", "microk8s": "snap.microk8s.daemon-containerd.service"}
 SOCKETS = {

@@ -17,7 +17,7 @@ from .product_runs import Controller, expect
 from .workload import MODEST_RUNC, STUB_LOG
 
 IMAGE = "docker.io/library/busybox:lab"
-PAIRS = trees.pairs(Path(__file__).parents[1] / "runtimes" / "podman")
+PAIRS = trees.pairs(Path(__file__).parents[1] / "engines" / "podman")
 # A container takes a second, and what differs between these is who says where the runtime is.
 RUN = (
     "nothing-anywhere",
