@@ -7,16 +7,20 @@ from collections.abc import Iterable
 
 from gpunode.advice import typed
 from gpunode.model.facts import HostFacts
-from gpunode.packages.base import Verb
+from gpunode.packages.base import Backend, Verb
 from gpunode.packages.registry import BACKENDS
 
 # 595.91.07, 550.163.01: what NVIDIA's driver calls itself; also inside package versions (1:595.91.07-1~deb12).
 DRIVER_VERSION = re.compile(r"(?<!\d)(?<!\d\.)(\d{3}\.\d{2,3}(?:\.\d{2,3})?)(?![\d.]*\d)", re.ASCII)
 
 
+def backend_of(host: HostFacts) -> Backend | None:
+    return BACKENDS.get(host.packages.manager or "")
+
+
 def typed_for(host: HostFacts, verb: Verb, *names: str) -> str:
     """What a person types on this host; the bare words where gpunode knows no package manager of it."""
-    backend = BACKENDS.get(host.packages.manager or "")
+    backend = backend_of(host)
     return backend.words(verb, *names) if backend else typed(verb, *names)
 
 

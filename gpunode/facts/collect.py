@@ -38,6 +38,7 @@ from gpunode.model.facts import (
     SecurityFacts,
     ToolkitFacts,
 )
+from gpunode.packages.probe import probe_part
 from gpunode.transport.base import StillRunning, Transport
 
 # nvidia-smi alone may take 30 s before it is given up; every other tool has a limit of its own before that.
@@ -59,7 +60,7 @@ Part = TypeVar("Part")
 
 def probe_script() -> str:
     """The text for Transport.run: one shell function called on the last line, so a cut upload runs nothing."""
-    return "\n".join((*map(resources.script, SCRIPTS), "gpunode_probe </dev/null\n"))
+    return "\n".join((probe_part(), *map(resources.script, SCRIPTS), "gpunode_probe </dev/null\n"))
 
 
 def probe(transport: Transport) -> bytes:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 
 from gpunode import resources
+from gpunode.model.facts import FileFacts, PackageVersion
 from gpunode.model.plan import Run
 from gpunode.packages import scripts
 from gpunode.packages.base import Backend, Repository, Wanted
+from gpunode.packages.listings import dpkg_held, parse_dpkg
 
 # needrestart (Ubuntu 22.04 and later) asks and restarts daemons by itself otherwise; `l` only lists them.
 ENV = (("DEBIAN_FRONTEND", "noninteractive"), ("NEEDRESTART_MODE", "l"), ("LC_ALL", "C.UTF-8"))
@@ -21,6 +24,15 @@ CONFIGURE = "dpkg --configure -a --force-confdef --force-confold"
 PAUSES_S = (5.0, 15.0, 30.0)
 INSTALL_S = 3600  # a DKMS build on a small host takes more than ten minutes
 
+# linux-image-generic, not linux-image-6.8.0-51-generic
+META_IMAGE = re.compile(r"linux-image-(?!\d|unsigned-|extra-)(.+)")
+LIST = r"""find_tool dpkg-query || return 127
+"$TOOL" -W -f '${Package}\t${Version}\t${Architecture}\t${db:Status-Abbrev}\n'
+"""
+# Without those of which nothing is on the disk (dpkg-query(1), "Package status").
+NAMES = r"""dpkg-query -W -f '${db:Status-Abbrev}${Package}\n' | sed -n 's/^.[^nc][^ ]* *//p'
+"""
+
 
 class Apt(Backend):
     """unattended-upgrades leaves what apt-mark holds alone, so holds need no word to it."""
@@ -32,6 +44,19 @@ class Apt(Backend):
     key_tools: tuple[str, ...] = ("gnupg", "curl", "ca-certificates")
     hold_tools: tuple[str, ...] = ()
     names_version = False
+    tools = ("apt-get", "dpkg-query")
+    listing = "dpkg"
+    list_script = LIST
+    names_script = NAMES
+    source_files = (
+        "/etc/apt/sources.list",
+        "/etc/apt/sources.list.d/*",
+        "/etc/apt/preferences",
+        "/etc/apt/preferences.d/*",
+    )
+    key_files = ("/etc/apt/keyrings/*", "/etc/apt/trusted.gpg.d/*")
+    lock_files = ("/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock", "/var/lib/apt/lists/lock")
+    folders = ("/etc/apt/",)
     commands = MappingProxyType(
         {
             "install": ("apt-get", "install"),
@@ -41,6 +66,26 @@ class Apt(Backend):
             "repair": ("dpkg", "--configure", "-a"),
         }
     )
+
+    def installed(self, listing: str) -> Mapping[str, PackageVersion]:
+        return parse_dpkg(listing)
+
+    def held(self, listing: str, files: Mapping[str, FileFacts]) -> frozenset[str]:
+        return dpkg_held(listing)
+
+    def auto_upgrades(
+        self, settings: str, installed: Mapping[str, PackageVersion], services: Mapping[str, str]
+    ) -> bool:
+        """The switch is on and unattended-upgrades is there.
+
+        APT::Periodic::Unattended-Upgrade "1";
+        """
+        switches = re.findall(r'Unattended-Upgrade\s+"([^"]*)"', settings)
+        return bool(switches) and switches[-1] not in ("0", "") and "unattended-upgrades" in installed
+
+    def kernel_headers(self, installed: Collection[str]) -> tuple[tuple[str, str], ...]:
+        images = sorted(n for n in installed if META_IMAGE.fullmatch(n) and not n.endswith("-dbg"))
+        return tuple((image, image.replace("linux-image-", "linux-headers-", 1)) for image in images)
 
     def source_file(self, repository: Repository) -> tuple[str, str]:
         text = resources.render(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from gpunode.advice import typed
-from gpunode.model.facts import PackageFacts
+from gpunode.model.facts import FileFacts, PackageFacts, PackageVersion
 from gpunode.model.plan import Run
 
 
@@ -58,6 +58,40 @@ class Backend(Protocol):
     def words(self, verb: Verb, *names: str) -> str:
         """A command for a person to type: "apt-get remove nvidia-open"."""
         return typed(*self.commands[verb], *names)
+
+    tools: tuple[str, ...]  # its programs, which the probe looks for
+    listing: str  # the probe's section with its packages: "dpkg", "rpm", "pacman"; managers may share one
+    list_script: str  # sh of the probe that prints that section: `find_tool NAME` puts a trusted path into $TOOL
+    names_script: str  # sh that prints the name of every installed package, one a line
+    # Paths on the host, for the probe; globs are filled in.
+    source_files: tuple[str, ...]  # that may hold repositories and pins
+    key_files: tuple[str, ...] = ()  # that may hold their keys
+    hold_files: tuple[str, ...] = ()  # that say what is held
+    lock_files: tuple[str, ...] = ()  # on which its processes take an fcntl lock
+    pid_files: tuple[str, ...] = ()  # that hold the number of its process
+    folders: tuple[str, ...] = ()  # beginnings of paths: what is written there goes when the packages go
+
+    def is_at_home(self, tools: Collection[str]) -> bool:
+        """Whether this is the manager of a host with these tools."""
+        return set(self.tools) <= set(tools)
+
+    def installed(self, listing: str) -> Mapping[str, PackageVersion]:
+        """Name -> version and status, from its section of the probe."""
+        ...
+
+    def held(self, listing: str, files: Mapping[str, FileFacts]) -> frozenset[str]:
+        """Names, or the patterns where a hold is one, from its section and from `hold_files`."""
+        return frozenset()
+
+    def auto_upgrades(
+        self, settings: str, installed: Mapping[str, PackageVersion], services: Mapping[str, str]
+    ) -> bool:
+        """Whether it applies updates by itself; `settings`: the probe's `auto_upgrade`, `services`: unit -> state."""
+        return False
+
+    def kernel_headers(self, installed: Collection[str]) -> tuple[tuple[str, str], ...]:
+        """(package that brings new kernels, package that brings the headers of each) for those that are installed."""
+        return ()
 
     def source_file(self, repository: Repository) -> tuple[str, str]:
         """(path, text) of the file that adds `repository`; overwrites nothing an admin wrote."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from gpunode import resources
+from gpunode.model.facts import FileFacts, PackageVersion
 from gpunode.model.plan import Run
 from gpunode.packages import rpm, scripts
 from gpunode.packages.base import Repository, Wanted
+from gpunode.packages.holds import VERSIONLOCK5, VERSIONLOCKS, versionlocks
 from gpunode.packages.rpm import ENV, INSTALL_S
 
 VERSIONLOCK = "python3-dnf-plugin-versionlock"
@@ -33,7 +36,37 @@ class Dnf(rpm.Family):
     hold_tools: tuple[str, ...] = (VERSIONLOCK,)
     source_folder = "/etc/yum.repos.d"
     key_tools: tuple[str, ...] = ("gnupg2", "curl", "ca-certificates")
+    tools = ("dnf", "rpm")
+    hold_files = (*VERSIONLOCKS, VERSIONLOCK5)
+    lock_files = (*rpm.Family.lock_files, "/var/cache/dnf/metadata_lock.pid")
+    folders = (*rpm.Family.folders, "/etc/dnf/")
     commands = rpm.commands("dnf")
+
+    def is_at_home(self, tools: Collection[str]) -> bool:
+        """By what `dnf` links to, since dnf 4 (dnf-3) and dnf5 speak differently."""
+        fifth = "dnf5" in tools and "dnf-3" not in tools
+        return super().is_at_home(tools) and fifth == (self.name == "dnf5")
+
+    def held(self, listing: str, files: Mapping[str, FileFacts]) -> frozenset[str]:
+        return versionlocks(files)
+
+    def auto_upgrades(
+        self, settings: str, installed: Mapping[str, PackageVersion], services: Mapping[str, str]
+    ) -> bool:
+        """A timer that applies is active.
+
+        apply_updates = yes
+        """
+        if services.get("dnf-automatic-install.timer") == "active":
+            return True
+        applies = re.search(r"^[ \t]*apply_updates[ \t]*=[ \t]*(yes|true|1)\b", settings, re.MULTILINE | re.IGNORECASE)
+        return applies is not None and services.get("dnf-automatic.timer") == "active"
+
+    def kernel_headers(self, installed: Collection[str]) -> tuple[tuple[str, str], ...]:
+        if "kernel-core" not in installed:
+            return ()
+        old = "kernel-devel" in installed and "kernel-devel-matched" not in installed  # EL 8 has no -matched
+        return (("kernel-core", "kernel-devel" if old else "kernel-devel-matched"),)
 
     def source_file(self, repository: Repository) -> tuple[str, str]:
         return rpm.repo_file(self.source_folder, repository, "yum")

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 
 from gpunode import resources
 from gpunode.errors import UnsupportedHost
+from gpunode.model.facts import FileFacts, PackageVersion
 from gpunode.model.plan import Run
 from gpunode.packages import scripts
 from gpunode.packages.base import Backend, Repository, Wanted
+from gpunode.packages.holds import PACMAN_IGNORES, pacman_ignores
+from gpunode.packages.listings import parse_pacman
 
 ENV = (("LC_ALL", "C.UTF-8"),)
 INSTALL_S = 3600  # a DKMS build on a small host takes more than ten minutes
 LOCK_S = "300"  # how long another pacman is waited for
 # A name that is ignored would be asked about when it is installed by name; --noconfirm answers yes to that one.
 ASK_NOTHING = ("--noconfirm", "--needed")
+
+LIST = """find_tool pacman || return 127
+"$TOOL" -Q
+"""
+# The repositories' kernels (wiki.archlinux.org/title/Kernel), each with headers of its own.
+KERNELS = frozenset({"linux", "linux-lts", "linux-zen", "linux-hardened", "linux-rt", "linux-rt-lts"})
 
 
 class Pacman(Backend):
@@ -32,6 +41,13 @@ class Pacman(Backend):
     key_tools: tuple[str, ...] = ("gnupg", "curl", "ca-certificates")
     hold_tools: tuple[str, ...] = ()
     names_version = False
+    tools = ("pacman",)
+    listing = "pacman"
+    list_script = LIST
+    names_script = "pacman -Qq\n"
+    source_files = ()
+    hold_files = (PACMAN_IGNORES,)
+    folders = ("/etc/pacman",)
     commands = MappingProxyType(
         {
             "install": ("pacman", "-S"),
@@ -41,6 +57,15 @@ class Pacman(Backend):
             "repair": ("pacman", "-Dk"),
         }
     )
+
+    def installed(self, listing: str) -> Mapping[str, PackageVersion]:
+        return parse_pacman(listing)
+
+    def held(self, listing: str, files: Mapping[str, FileFacts]) -> frozenset[str]:
+        return pacman_ignores(files)
+
+    def kernel_headers(self, installed: Collection[str]) -> tuple[tuple[str, str], ...]:
+        return tuple((kernel, f"{kernel}-headers") for kernel in sorted(KERNELS & set(installed)))
 
     def source_file(self, repository: Repository) -> tuple[str, str]:
         raise UnsupportedHost(

@@ -11,13 +11,14 @@ from gpunode.packages.tdnf import Tdnf
 from gpunode.packages.yum import Yum
 from gpunode.packages.zypper import Zypper
 
+# A host belongs to the first that is at home there: Debian may have rpm, SUSE and Azure Linux a dnf as an extra.
 _KNOWN: tuple[Backend, ...] = (
     Apt(),
-    Dnf(),
-    Dnf("dnf5", ("--allowerasing", "--allow-downgrade"), ()),
-    Yum(),
-    Zypper(),
     Tdnf(),
+    Zypper(),
+    Dnf("dnf5", ("--allowerasing", "--allow-downgrade"), ()),
+    Dnf(),
+    Yum(),
     Pacman(),
 )
 BACKENDS: dict[str, Backend] = {}

@@ -9,9 +9,11 @@ from types import MappingProxyType
 from urllib.parse import urlsplit
 
 from gpunode import resources
+from gpunode.model.facts import PackageVersion
 from gpunode.model.plan import Run
 from gpunode.packages import scripts
 from gpunode.packages.base import Backend, Repository, Verb, Wanted
+from gpunode.packages.listings import parse_rpm
 
 ENV = (("LC_ALL", "C.UTF-8"),)
 KEYS = "/etc/pki/rpm-gpg"
@@ -24,13 +26,27 @@ LOCK_S = "300"  # how long another rpm is waited for
 # Of "$@" those that are installed: a roll-back may name what never got in.
 PRESENT = 'set -- $(rpm -q --qf "%{NAME}\\n" "$@" | grep -v " is not installed$")\n[ $# -gt 0 ] || exit 0\n'
 
+LIST = r"""find_tool rpm || return 127
+"$TOOL" -qa --qf '%{NAME}\t%|EPOCH?{%{EPOCH}:}|%{VERSION}-%{RELEASE}\t%{ARCH}\n'
+"""
+
 
 class Family(Backend):
     """What dnf, dnf5, yum, tdnf and zypper have in common, since rpm is below each of them."""
 
+    listing: str = "rpm"
+    list_script: str = LIST
+    names_script: str = "rpm -qa --queryformat '%{NAME}\\n'\n"
+    source_files: tuple[str, ...] = ("/etc/yum.repos.d/*.repo",)
+    key_files: tuple[str, ...] = (f"{KEYS}/*",)
+    lock_files: tuple[str, ...] = ("/var/lib/rpm/.rpm.lock", "/usr/lib/sysimage/rpm/.rpm.lock")
+    folders: tuple[str, ...] = ("/etc/yum", "/etc/pki/")
     key_folder: str = KEYS
     key_suffix: str = ".key"
     names_version: bool = True
+
+    def installed(self, listing: str) -> Mapping[str, PackageVersion]:
+        return parse_rpm(listing)
 
     def trust(self, keyring: str, url: str) -> Run | None:
         return trust(keyring, url)

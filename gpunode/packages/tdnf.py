@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from gpunode import resources
+from gpunode.model.facts import FileFacts
 from gpunode.model.plan import Run
 from gpunode.packages import rpm, scripts
 from gpunode.packages.base import Repository, Wanted
+from gpunode.packages.holds import TDNF_LOCKS, tdnf_locks
 from gpunode.packages.rpm import ENV, INSTALL_S
 
 # A lock file takes no patterns, and a locked package cannot be removed.
@@ -21,7 +23,16 @@ class Tdnf(rpm.Family):
     source_folder = "/etc/yum.repos.d"
     key_tools: tuple[str, ...] = ("gnupg2", "curl", "ca-certificates")
     hold_tools: tuple[str, ...] = ()
+    tools = ("tdnf", "rpm")
+    hold_files = (TDNF_LOCKS,)
+    folders = (*rpm.Family.folders, "/etc/tdnf/")
     commands = rpm.commands("tdnf")
+
+    def held(self, listing: str, files: Mapping[str, FileFacts]) -> frozenset[str]:
+        return tdnf_locks(files)
+
+    def kernel_headers(self, installed: Collection[str]) -> tuple[tuple[str, str], ...]:
+        return (("kernel", "kernel-devel"),) if "kernel" in installed else ()
 
     def source_file(self, repository: Repository) -> tuple[str, str]:
         # tdnf checks signed metadata through a plugin that may be absent, and then not at all: packages are always

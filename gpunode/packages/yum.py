@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
+from gpunode.model.facts import FileFacts
 from gpunode.model.plan import Run
 from gpunode.packages import rpm, scripts
 from gpunode.packages.base import Repository, Wanted
+from gpunode.packages.holds import VERSIONLOCKS, versionlocks
 from gpunode.packages.rpm import ENV, INSTALL_S
 
 VERSIONLOCK = "yum-plugin-versionlock"
@@ -26,7 +28,16 @@ class Yum(rpm.Family):
     source_folder = "/etc/yum.repos.d"
     key_tools: tuple[str, ...] = ("gnupg2", "curl", "ca-certificates")
     hold_tools: tuple[str, ...] = (VERSIONLOCK,)
+    tools = ("yum", "rpm")
+    hold_files = VERSIONLOCKS
+    pid_files = ("/var/run/yum.pid",)
     commands = rpm.commands("yum")
+
+    def held(self, listing: str, files: Mapping[str, FileFacts]) -> frozenset[str]:
+        return versionlocks(files)
+
+    def kernel_headers(self, installed: Collection[str]) -> tuple[tuple[str, str], ...]:
+        return (("kernel", "kernel-devel"),) if "kernel" in installed else ()
 
     def source_file(self, repository: Repository) -> tuple[str, str]:
         return rpm.repo_file(self.source_folder, repository, "yum")

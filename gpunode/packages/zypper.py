@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
+from gpunode.model.facts import FileFacts
 from gpunode.model.plan import Run
 from gpunode.packages import rpm, scripts
 from gpunode.packages.base import Repository, Wanted
+from gpunode.packages.holds import ZYPP_LOCKS, zypp_locks
 from gpunode.packages.rpm import INSTALL_S
 
 # libzypp gives up at once when another process holds its lock, unless this says for how many seconds it waits.
@@ -30,6 +32,9 @@ exit "$code"
 # Not 107: a package's script failed, which for a kernel module package means that it was not built.
 OK = (0, 102, 103)
 
+# SUSE's kernels that are upgraded by this name (SLES, Leap and Tumbleweed repositories).
+KERNELS = frozenset({"kernel-default", "kernel-azure", "kernel-64kb", "kernel-longterm", "kernel-rt"})
+
 
 class Zypper(rpm.Family):
     """Never --gpg-auto-import-keys: a key gets in through `trust`, after its fingerprint was computed."""
@@ -38,7 +43,19 @@ class Zypper(rpm.Family):
     source_folder = "/etc/zypp/repos.d"
     key_tools: tuple[str, ...] = ("gpg2", "curl", "ca-certificates")
     hold_tools: tuple[str, ...] = ()
+    tools = ("zypper", "rpm")
+    source_files = ("/etc/zypp/repos.d/*.repo",)
+    hold_files = (ZYPP_LOCKS,)
+    pid_files = ("/run/zypp.pid",)
+    folders = (*rpm.Family.folders, "/etc/zypp/")
     commands = rpm.commands("zypper")
+
+    def held(self, listing: str, files: Mapping[str, FileFacts]) -> frozenset[str]:
+        return zypp_locks(files)
+
+    def kernel_headers(self, installed: Collection[str]) -> tuple[tuple[str, str], ...]:
+        """kernel-default and its kind: the -devel package that each has, of the same version."""
+        return tuple((name, f"{name}-devel") for name in sorted(KERNELS & set(installed)))
 
     def source_file(self, repository: Repository) -> tuple[str, str]:
         return rpm.repo_file(self.source_folder, repository, "zypp")

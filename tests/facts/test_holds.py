@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from gpunode.facts.holds import parse_holds
 from gpunode.facts.packages import manager_of, parse_packages
 from gpunode.facts.wire import Section, Sections, file_facts
+from gpunode.packages.registry import BACKENDS
 
 DNF4 = """
 # Added lock on Sat Nov 21 16:41:12 2026
@@ -46,27 +46,30 @@ solvable_name: libnvidia-container1
 
 
 @pytest.mark.parametrize(
-    ("path", "text", "names"),
+    ("manager", "path", "text", "names"),
     [
-        ("/etc/dnf/plugins/versionlock.list", DNF4, {"kmod-nvidia-open-dkms", "nvidia-container-toolkit-base"}),
+        ("dnf", "/etc/dnf/plugins/versionlock.list", DNF4, {"kmod-nvidia-open-dkms", "nvidia-container-toolkit-base"}),
         (
+            "yum",
             "/etc/yum/pluginconf.d/versionlock.list",
             "3:nvidia-driver-branch-535-535.183.06-1.el7.*\n",
             {"nvidia-driver-branch-535"},
         ),
-        ("/etc/dnf/versionlock.toml", DNF5, {"nvidia-open"}),
-        ("/etc/zypp/locks", ZYPP, {"nvidia-compute-utils-G06", "libnvidia-container1"}),
+        ("dnf5", "/etc/dnf/versionlock.toml", DNF5, {"nvidia-open"}),
+        ("zypper", "/etc/zypp/locks", ZYPP, {"nvidia-compute-utils-G06", "libnvidia-container1"}),
         (
+            "tdnf",
             "/etc/tdnf/locks.d/gpunode.conf",
             "nvidia-open\nnvidia-fabricmanager\n",
             {"nvidia-open", "nvidia-fabricmanager"},
         ),
         (
+            "pacman",
             "/etc/pacman.d/gpunode-hold.conf",
             "# Written by gpunode\nIgnorePkg = nvidia-utils nvidia-open-dkms\n",
             {"nvidia-utils", "nvidia-open-dkms"},
         ),
-        ("/etc/pacman.d/gpunode-hold.conf", "# Written by gpunode\n", set()),
+        ("pacman", "/etc/pacman.d/gpunode-hold.conf", "# Written by gpunode\n", set()),
     ],
     ids=[
         "dnf 4 keeps versions, excludes are no holds",
@@ -78,8 +81,9 @@ solvable_name: libnvidia-container1
         "pacman with none",
     ],
 )
-def test_holds(path: str, text: str, names: set[str]) -> None:
-    assert parse_holds({path: file_facts(path, text)}) == names
+def test_holds(manager: str, path: str, text: str, names: set[str]) -> None:
+    assert path in BACKENDS[manager].hold_files
+    assert BACKENDS[manager].held("", {path: file_facts(path, text)}) == names
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from gpunode.facts.driver import parse_dkms
-from gpunode.facts.packages import parse_auto_upgrade, parse_dpkg
 from gpunode.facts.recordings import mask_secrets
 from gpunode.facts.runtimes import effective_cri
 from gpunode.facts.security import parse_security
 from gpunode.facts.smi import parse_smi
 from gpunode.facts.toolkit import cdi_devices
+from gpunode.packages.listings import parse_dpkg
+from gpunode.packages.registry import BACKENDS
 
 
 @pytest.mark.parametrize(
@@ -40,7 +41,7 @@ def test_a_removed_package_is_not_installed_and_a_half_configured_one_is_not_con
 
 
 def test_unattended_upgrades_switched_on_without_the_package_upgrade_nothing() -> None:
-    assert not parse_auto_upgrade('APT::Periodic::Unattended-Upgrade "1";\n', {}, {})
+    assert not BACKENDS["apt"].auto_upgrades('APT::Periodic::Unattended-Upgrade "1";\n', {}, {})
 
 
 def test_lockdown_is_the_word_in_brackets() -> None:

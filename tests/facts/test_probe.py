@@ -109,3 +109,12 @@ def test_a_recording_of_it_holds_no_secret_and_reads_the_same(tmp_path: Path) ->
     assert host.driver.loaded == "610.57.04"
     assert host.runtimes[1].imports == ("/etc/containerd/conf.d/10-auth.toml",)
     assert masked(recording, mask_host=True) == recording
+
+
+def test_a_kernel_of_arch_is_on_the_list_with_its_headers(shell: tuple[str, ...], tmp_path: Path) -> None:
+    listed = "linux 6.18-1\nlinux-lts-headers 6.12-1\nlinux-firmware 2026-1\nlinux-api-headers 6.18-1\n"
+    root = make_root(tmp_path, {"pacman": f"#!/bin/sh\nprintf '{listed}'\n"})
+    (root / "usr/bin/dpkg-query").unlink()
+    host = assemble(run_probe(shell, root).stdout, "gpu07")
+    assert host.packages.manager == "pacman"
+    assert set(host.packages.installed) == {"linux", "linux-lts-headers"}

@@ -18,16 +18,12 @@ from gpunode.engines.kubernetes import k3s
 from gpunode.facts.archives import parse_archives
 from gpunode.facts.devices import parse_devices, parse_uvm_major
 from gpunode.facts.driver import parse_dkms, parse_ldconfig, parse_modinfo, parse_params
-from gpunode.facts.holds import PACMAN_IGNORES, VERSIONLOCK5, VERSIONLOCKS, ZYPP_LOCKS, parse_holds
 from gpunode.facts.journal import parse_journal
 from gpunode.facts.kernel import parse_blacklist, parse_compiler, parse_next_boot, parse_trees, version_key
 from gpunode.facts.packages import (
-    parse_auto_upgrade,
-    parse_dpkg,
     parse_key_files,
     parse_keyrings,
     parse_lock,
-    parse_rpm,
 )
 from gpunode.facts.pci import parse_lspci, parse_pci
 from gpunode.facts.release import key_values, parse_os
@@ -41,7 +37,10 @@ from gpunode.fleet.inventory import parse_ssh_targets
 from gpunode.foreign import read_json, read_toml, read_yaml
 from gpunode.model.facts import KernelTree
 from gpunode.model.spec import RuntimeSpec, ToolkitConfig
+from gpunode.packages.holds import PACMAN_IGNORES, VERSIONLOCK5, VERSIONLOCKS, ZYPP_LOCKS
+from gpunode.packages.listings import parse_dpkg, parse_rpm
 from gpunode.packages.openpgp import primary_fingerprints
+from gpunode.packages.registry import BACKENDS
 from gpunode.planner.driver.installed import upstream
 from gpunode.specfile import parse_spec
 from tests.engines.hosts import engine_facts, host_with
@@ -67,7 +66,12 @@ def repeated(unit: str, head: str = "", tail: str = "") -> Callable[[int], str]:
 
 
 def held(path: str) -> Work:
-    return lambda text: parse_holds({path: file_facts(path, text)})
+    manager = next(m for m in BACKENDS.values() if path in m.hold_files)
+    return lambda text: manager.held("", {path: file_facts(path, text)})
+
+
+def upgrades(manager: str) -> Work:
+    return lambda text: BACKENDS[manager].auto_upgrades(text, {}, {})
 
 
 def next_boot(text: str) -> object:
@@ -135,9 +139,9 @@ PARSERS: dict[str, tuple[Work, Callable[[int], str]]] = {
     "dpkg": (parse_dpkg, repeated("p{}\t1\tamd64\tii\n")),
     "rpm": (parse_rpm, repeated("p{}\t1\tx86_64\n")),
     "package lock": (parse_lock, repeated("1 ")),
-    "auto upgrade": (lambda text: parse_auto_upgrade(text, {}, {}), repeated("Unattended-Upgrade ")),
-    "auto upgrade: blanks": (lambda text: parse_auto_upgrade(text, {}, {}), repeated(" ", "apply_updates")),
-    "auto upgrade: newlines": (lambda text: parse_auto_upgrade(text, {}, {}), repeated("\n")),
+    "auto upgrade": (upgrades("apt"), repeated("Unattended-Upgrade ")),
+    "auto upgrade: blanks": (upgrades("dnf"), repeated(" ", "apply_updates")),
+    "auto upgrade: newlines": (upgrades("dnf"), repeated("\n")),
     "keyrings": (parse_keyrings, repeated("a /k{}\n")),
     "key files": (parse_key_files, repeated("/etc/apt/keyrings/{}.gpg xjMEZVPxABYJ\n")),
     "key files: one": (parse_key_files, repeated("xjME", "/k ")),

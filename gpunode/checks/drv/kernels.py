@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
 from gpunode.advice import named
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
-from gpunode.checks.words import listing
+from gpunode.checks.words import backend_of, listing
 from gpunode.model.facts import HostFacts, KernelTree
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 
-META_IMAGE = re.compile(
-    r"linux-image-(?!\d|unsigned-|extra-)(.+)"
-)  # linux-image-generic, not linux-image-6.8.0-51-generic
 BUILDS = (needs.gpu, needs.host_driver, needs.version)
 
 
@@ -119,20 +114,15 @@ def headers_running(host: HostFacts, context: Context) -> CheckOutcome:
     "drv.headers-meta",
     Severity.WARNING,
     title="kernel updates bring their headers along",
-    reads="dpkg-query -W or rpm -qa: linux-image-* and linux-headers-*, kernel-devel-matched",
+    reads="the package list: the kernel's package and its headers (linux-headers-*, kernel-devel-matched, ...)",
     remedy="install the headers' meta package",
     needs=(*BUILDS, needs.dkms, needs.packages),
 )
 def headers_meta(host: HostFacts, context: Context) -> CheckOutcome:
     """The next kernel update comes without headers, so DKMS will not build for it."""
     installed = {name for name, package in host.packages.installed.items() if package.configured}
-    if host.packages.manager == "apt":
-        images = sorted(n for n in installed if META_IMAGE.fullmatch(n) and not n.endswith("-dbg"))
-        pairs = [(image, image.replace("linux-image-", "linux-headers-", 1)) for image in images]
-    else:
-        pairs = [("kernel-core", "kernel-devel-matched")] if "kernel-core" in installed else []
-        if "kernel-devel" in installed and "kernel-devel-matched" not in installed:
-            pairs = [(image, "kernel-devel") for image, _ in pairs]  # EL 8 has no -matched
+    backend = backend_of(host)
+    pairs = backend.kernel_headers(installed) if backend else ()
     if not pairs:
         return NotApplicable("no kernel meta package is installed: kernels do not come by upgrade")
     missing = [(image, headers) for image, headers in pairs if headers not in installed]

@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # Who this host is, and which tools it has.
 
-TOOLS='apt-get dpkg-query dnf yum zypper tdnf pacman rpm update-initramfs dracut mkinitcpio systemctl docker dockerd containerd ctr
+TOOLS="$MANAGER_TOOLS"' update-initramfs dracut mkinitcpio systemctl docker dockerd containerd ctr
 crictl crio podman snap python3 curl nvidia-smi nvidia-modprobe mokutil grubby'
 
 chrooted() { # our root is not that of process 1: an image that is being made, or a container that sees its host's processes

@@ -1,44 +1,44 @@
 # shellcheck shell=sh
 # Packages, repositories, keys, locks and automatic upgrades.
 
-PACKAGES='nvidia|libcuda|cuda|docker|containerd|moby|^runc|^cri-|podman|kube|^dkms|^linux-(image|headers|generic|modules-nvidia)|^kernel|mokutil|shim|dracut|initramfs-tools|unattended-upgrades|dnf-automatic|^gcc|^make|^(gnupg2?|gpg2?|nvlsm|curl|curl-minimal|wget|ca-certificates|epel-release)$|versionlock'
+PACKAGES='nvidia|libcuda|cuda|docker|containerd|moby|^runc|^cri-|podman|kube|^dkms|^linux-(image|headers|generic|modules-nvidia)|^linux(-lts|-zen|-hardened|-rt|-rt-lts)?(-headers)?( |$)|^kernel|mokutil|shim|dracut|initramfs-tools|unattended-upgrades|dnf-automatic|^gcc|^make|^(gnupg2?|gpg2?|nvlsm|curl|curl-minimal|wget|ca-certificates|epel-release)$|versionlock'
 
-do_dpkg() {
-  find_tool dpkg-query || return 127
-  # shellcheck disable=SC2016
-  "$TOOL" -W -f '${Package}\t${Version}\t${Architecture}\t${db:Status-Abbrev}\n' >"$T/dpkg.all" || return $?
-  grep -E "$PACKAGES" "$T/dpkg.all" || :
-}
-
-do_rpm() {
-  find_tool rpm || return 127
-  "$TOOL" -qa --qf '%{NAME}\t%|EPOCH?{%{EPOCH}:}|%{VERSION}-%{RELEASE}\t%{ARCH}\n' >"$T/rpm.all" || return $?
-  grep -E "$PACKAGES" "$T/rpm.all" || :
-}
-
-do_pacman() { # NAME VERSION
-  find_tool pacman || return 127
-  "$TOOL" -Q >"$T/pacman.all" || return $?
-  grep -E "$PACKAGES" "$T/pacman.all" || :
+do_listing() { # SECTION: of all that its list_SECTION prints, what the product asks about (packages/probe.py puts those here)
+  "list_$1" >"$T/$1.all" || return $?
+  grep -E "$PACKAGES" "$T/$1.all" || :
 }
 
 sources() { # paths of repository files and pins that name NVIDIA or gpunode
-  for path in "$R"/etc/apt/sources.list "$R"/etc/apt/sources.list.d/* "$R"/etc/apt/preferences "$R"/etc/apt/preferences.d/* \
-    "$R"/etc/yum.repos.d/*.repo "$R"/etc/zypp/repos.d/*.repo; do
-    [ -f "$path" ] && [ -r "$path" ] && located "${path#"$R"}" && set -- "$@" "$path"
+  set -f # the words are globs below $R, not here
+  for glob in $SOURCE_FILES; do
+    set +f
+    for path in "$R"$glob; do
+      [ -f "$path" ] || continue
+      case ${path##*/} in gpunode*) echo "$path" ;; esac
+      [ -r "$path" ] && located "${path#"$R"}" && set -- "$@" "$path"
+    done
   done
-  for path in "$R"/etc/apt/sources.list.d/gpunode* "$R"/etc/apt/preferences.d/gpunode* "$R"/etc/yum.repos.d/gpunode* \
-    "$R"/etc/zypp/repos.d/gpunode*; do
-    [ -f "$path" ] && echo "$path"
-  done
+  set +f
   [ $# -gt 0 ] && grep -liE 'nvidia|cuda' "$@"
   return 0
 }
 
-keyrings() {
-  for path in "$R"/usr/share/keyrings/* "$R"/etc/apt/keyrings/* "$R"/etc/apt/trusted.gpg.d/* "$R"/etc/pki/rpm-gpg/*; do
-    case $path in *nvidia* | *NVIDIA* | *cuda* | *gpunode*) [ -f "$path" ] && [ -r "$path" ] && set -- "$@" "$path" ;; esac
+telling_keys() { # paths of key files with telling names
+  set -f
+  for glob in /usr/share/keyrings/* $KEY_FILES; do
+    set +f
+    for path in "$R"$glob; do
+      case $path in *nvidia* | *NVIDIA* | *cuda* | *gpunode*) echo "$path" ;; esac
+    done
   done
+  set +f
+}
+
+keyrings() {
+  telling_keys >"$T/telling"
+  while read -r path; do
+    [ -f "$path" ] && [ -r "$path" ] && set -- "$@" "$path"
+  done <"$T/telling"
   [ $# -gt 0 ] && sha256sum "$@" 2>/dev/null | sed "s|  $R|  |"
   return 0
 }
@@ -48,9 +48,7 @@ key_files() { # PATH BASE64 of what $T/sources trusts and of key files with tell
     while read -r path; do
       grep -hoiE '(signed-by|gpgkey)[[:space:]]*[=:][^]]*' "$R$path" | sed 's/^[^=:]*[=:]//; s|file://||g' | tr ', \t' '\n\n\n'
     done <"$T/sources"
-    for path in "$R"/usr/share/keyrings/* "$R"/etc/apt/keyrings/* "$R"/etc/apt/trusted.gpg.d/* "$R"/etc/pki/rpm-gpg/*; do
-      case $path in *nvidia* | *NVIDIA* | *cuda* | *gpunode*) echo "${path#"$R"}" ;; esac
-    done
+    telling_keys | sed "s|^$R||"
   } | sort -u | sed 64q | while read -r path; do
     case $path in *..*) continue ;; /etc/* | /usr/*) ;; *) continue ;; esac
     trusted "$path" || continue
@@ -62,17 +60,16 @@ key_files() { # PATH BASE64 of what $T/sources trusts and of key files with tell
 }
 
 package_lock() { # PID COMMAND PATH: fcntl locks are named by inode in /proc/locks; others are files that hold a pid
-  for path in run/zypp.pid var/run/yum.pid; do
-    word "$R/$path"
+  for path in $PID_FILES; do
+    word "$R$path"
     case $WORD in *[!0-9]* | '') continue ;; esac
     pid=$WORD
     [ -d "$R/proc/$pid" ] || continue
     word "$R/proc/$pid/comm"
-    echo "$pid $WORD /$path"
+    echo "$pid $WORD $path"
   done
-  for path in var/lib/dpkg/lock-frontend var/lib/dpkg/lock var/lib/apt/lists/lock var/lib/rpm/.rpm.lock usr/lib/sysimage/rpm/.rpm.lock \
-    var/cache/dnf/metadata_lock.pid; do
-    [ -e "$R/$path" ] && set -- "$@" "$R/$path"
+  for path in $LOCK_FILES; do
+    [ -e "$R$path" ] && set -- "$@" "$R$path"
   done
   [ $# -gt 0 ] && [ -r "$R/proc/locks" ] || return 0
   ls -i "$@" 2>/dev/null | while read -r inode path; do

@@ -103,9 +103,7 @@ gpunode_probe() {
   # slow and hanging things first, in the background
   # shellcheck disable=SC2086
   job services 5 systemctl show --no-pager -p Id,LoadState,ActiveState,SubState,UnitFileState,MainPID,NRestarts,ExecStart $UNITS
-  job dpkg 10 do_dpkg
-  job rpm 15 do_rpm
-  job pacman 10 do_pacman
+  for listing in $LISTINGS; do job "$listing" 15 do_listing "$listing"; done
   job dkms 10 dkms status
   job nvidia_ko 10 do_nvidia_ko
   job modinfo 5 do_modinfo
@@ -155,8 +153,7 @@ gpunode_probe() {
   engine_files >"$T/engine_files"
   while read -r path; do set -- "$@" "$path"; done <"$T/engine_files"
   show_files "$@" /etc/nvidia-container-runtime/config.toml /run/reboot-required /run/reboot-required.pkgs \
-    /etc/dnf/plugins/versionlock.list /etc/dnf/versionlock.toml /etc/yum/pluginconf.d/versionlock.list \
-    /etc/zypp/locks /etc/tdnf/locks.d/gpunode.conf /etc/pacman.d/gpunode-hold.conf \
+    $HOLD_FILES \
     /etc/modprobe.d/gpunode-nouveau.conf /etc/modules-load.d/gpunode-nvidia.conf /etc/modprobe.d/gpunode-coherent.conf \
     /etc/udev/rules.d/71-gpunode-dev-char.rules /etc/gpunode/mig.conf \
     /etc/gpunode/mig.sh /etc/systemd/system/gpunode-mig.service /etc/containerd/config.toml /etc/docker/daemon.json
@@ -168,7 +165,7 @@ gpunode_probe() {
     printf '@ journal unreadable permission denied\n'
   fi
 
-  for name in services dpkg rpm pacman dkms nvidia_ko modinfo ldconfig lspci ctk_version; do emit "$name"; done
+  for name in services $LISTINGS dkms nvidia_ko modinfo ldconfig lspci ctk_version; do emit "$name"; done
   for name in driver_version driver_params busy; do
     if [ -e "$T/$name.limit" ]; then emit "$name"; fi
   done

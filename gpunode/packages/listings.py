@@ -1,0 +1,60 @@
+"""What each package database lists: installed packages and, where the listing tells, which of them are held."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from gpunode.model.facts import PackageVersion
+
+# dpkg knows these names, but nothing of the package is on the disk (dpkg-query(1), "Package status").
+_GONE = ("n", "c")
+
+
+def parse_dpkg(text: str) -> Mapping[str, PackageVersion]:
+    """`dpkg-query -W`, name, version, architecture and status; removed packages are left out:
+
+    nvidia-driver-cuda\t580.95.05-1\tamd64\tii
+    """
+    found: dict[str, PackageVersion] = {}
+    for line in text.splitlines():
+        name, version, architecture, status = _fields(line, 4)
+        status = status.strip()
+        if status[1:2] not in _GONE and not (name in found and architecture == "i386"):
+            found[name] = PackageVersion(version, status)
+    return MappingProxyType(found)
+
+
+def dpkg_held(text: str) -> frozenset[str]:
+    """dpkg's first status letter is what is wanted: `hi` is installed and on hold."""
+    rows = (_fields(line, 4) for line in text.splitlines())
+    return frozenset(row[0] for row in rows if row[3].startswith("h"))
+
+
+def parse_rpm(text: str) -> Mapping[str, PackageVersion]:
+    """`rpm -qa`, name, [epoch:]version-release, architecture. Kernels are installed side by side: the last line wins.
+
+    nvidia-driver-cuda\t3:580.95.05-1.el9\tx86_64
+    """
+    found: dict[str, PackageVersion] = {}
+    for line in text.splitlines():
+        name, version, architecture = _fields(line, 3)
+        if not (name in found and architecture == "i686"):
+            found[name] = PackageVersion(version)
+    return MappingProxyType(found)
+
+
+def parse_pacman(text: str) -> Mapping[str, PackageVersion]:
+    """`pacman -Q`, name and [epoch:]version-release:
+
+    nvidia-open-dkms 595.91.07-1
+    """
+    pairs = (line.split() for line in text.splitlines())
+    return MappingProxyType({pair[0]: PackageVersion(pair[1]) for pair in pairs if len(pair) == 2})
+
+
+def _fields(line: str, count: int) -> list[str]:
+    fields = line.split("\t")
+    if len(fields) != count:
+        raise ValueError(f"a package line has {len(fields)} fields, not {count}: {line[:80]!r}")
+    return fields
