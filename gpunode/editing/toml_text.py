@@ -19,6 +19,7 @@ from gpunode import foreign
 from gpunode.advice import named, typed
 from gpunode.editing.toml_layout import margin, tidied
 from gpunode.editing.toml_parts import part_of
+from gpunode.editing.toml_pieces import is_in_too_many_pieces
 from gpunode.editing.toml_scan import BOM, statements
 from gpunode.errors import ConfigFileError
 from gpunode.foreign import NotRead
@@ -50,7 +51,7 @@ def rewrite(path: str, text: str, want: Plain, subtree: tuple[str, ...]) -> str:
     if same(have, want):
         return text
     body += "" if not body or body.endswith("\n") else "\n"
-    edited = _by_part(body, have, want, subtree) if len(body) > LARGE else None
+    edited = _by_part(body, have, want, subtree) if len(body) > LARGE or is_in_too_many_pieces(body) else None
     if edited is None and len(body) <= LARGEST:
         edited = _edited(body, have, want, subtree)
     if edited is not None:
@@ -76,6 +77,8 @@ def _by_part(body: str, have: Plain, want: Plain, subtree: tuple[str, ...]) -> s
 def _edited(body: str, have: Plain, want: Plain, subtree: tuple[str, ...]) -> str | None:
     """The gentlest edit that reads as `want`; None when there is none. A byte order mark is dropped: containerd 2 exits
     on it."""
+    if is_in_too_many_pieces(body):
+        return None
     start = _with_root_keys(body, have, want)
     ends = [None, *(subtree[:count] for count in range(len(subtree), 0, -1))]
     tried = (tidied(body, edited) for edited in _attempts(start, foreign.read_toml(start), want, ends))

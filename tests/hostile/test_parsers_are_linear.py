@@ -277,6 +277,11 @@ REWRITERS: dict[str, tuple[Work, Callable[[int], str]]] = {
     "containerd: a list": (with_runtime, repeated('"x{}",', head="imports = [", tail=f"]\n{CRI}")),
     "containerd: comments of what is written anew": (with_runtime, repeated("# {}\n", ANEW)),
     "containerd: a list in what is written anew": (with_runtime, repeated("1, # {}\n", f"{ANEW}  k = [", "]\n")),
+    "containerd: dotted keys": (with_runtime, repeated("  runtimes.r{}.a = 1\n", CRI)),
+    "containerd: tables that are left and come back": (
+        with_runtime,
+        repeated(f'{RUNTIMES}.r{{}}]\n[plugins."io.containerd.grpc.v1.cri".x{{}}]\n', CRI),
+    ),
     "docker: labels": (docker, repeated('"l{}",', '{"labels": [', '"x"]}')),
     "docker: keys": (docker, repeated('"k{}": {"a": []},', "{", '"z": 1}')),
     "docker: runtimes": (docker, repeated('"r{}": {"path": "/x"},', '{"runtimes": {', '"z": {"path": "/x"}}}')),
