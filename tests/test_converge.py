@@ -34,7 +34,7 @@ OK, BAD = Run(("true",)), Run(("sh", "-c", "echo daemon says no; exit 1"))
 
 def plan(*actions: Run, reboot: str | None = None, replan: bool = False) -> Plan:
     steps = (Step("docker.default", "title", "runc is the default", actions),) if actions else ()
-    return Plan("testhost", Spec(), "then", (), steps=steps, reboot=reboot, replan_after=replan)
+    return Plan("testhost", Spec(), "then", steps=steps, reboot=reboot, replan_after=replan)
 
 
 EMPTY = plan()

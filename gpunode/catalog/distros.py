@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpunode.catalog.rows import Row, rows
+from gpunode.model.driver import Grade
 from gpunode.model.facts import OsFacts
 
 # Where DKMS keeps its signing key unless its framework.conf says otherwise (dkms(8), mok_signing_key).
@@ -88,7 +89,7 @@ class Distro:
     before_key: tuple[str, str] | None  # address and fingerprint of the key of what `before` installs from an address
     source: str
     checked: str
-    grade: str
+    grade: Grade
 
     def matches(self, os: OsFacts) -> bool:
         if os.id != self.id:
@@ -118,6 +119,7 @@ def read_distros() -> tuple[Distro, ...]:
 def _distro(row: Row) -> Distro:
     match, key = row.row("match"), row.row("key")
     select = row.text("select", SELECTIONS)
+    source, checked, grade = row.provenance()
     distro = Distro(
         name=row.text("name"),
         id=match.text("id"),
@@ -142,7 +144,9 @@ def _distro(row: Row) -> Distro:
         before=row.lists("before"),
         before_package=row.maybe_text("before_package"),
         before_key=_before_key(row),
-        **dict(zip(("source", "checked", "grade"), row.provenance(), strict=True)),
+        source=source,
+        checked=checked,
+        grade=grade,
     )
     for part in (row, match, key):
         part.done()

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gpunode.catalog.rows import GRADES, Row, rows
+from gpunode.model.driver import Grade
 
 FLAVOURS = ("proprietary", "either", "open")
 FABRICS = ("nvswitch", "nvlink5", "imex")
@@ -35,7 +36,7 @@ class Architecture:
     opt_in: int | None  # the branch that a person may ask for all the same
     source: str
     checked: str
-    grade: str
+    grade: Grade
 
     @property
     def title(self) -> str:
@@ -66,7 +67,7 @@ class Switch:
     ids: tuple[str, ...]
     source: str
     checked: str
-    grade: str
+    grade: Grade
 
 
 def card_in_blocks(device_id: str, architectures: Sequence[Architecture]) -> Card:

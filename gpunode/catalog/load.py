@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, cached_property
+from typing import get_args
 
 from gpunode.catalog.distros import Distro, read_distros
 from gpunode.catalog.gpus import (
@@ -17,17 +18,18 @@ from gpunode.catalog.gpus import (
 )
 from gpunode.catalog.libraries import Cuda, Image, MigSet, read_cuda, read_images, read_mig
 from gpunode.catalog.rows import Row, document, rows
+from gpunode.model.driver import BranchKind, BranchStatus, Grade
 from gpunode.model.facts import HostFacts, OsFacts, PciDevice
 
-KINDS = ("production", "lts", "feature", "legacy", "unknown")
-STATUSES = ("supported", "ended", "dead")
+KINDS: tuple[BranchKind, ...] = get_args(BranchKind)
+STATUSES: tuple[BranchStatus, ...] = get_args(BranchStatus)
 
 
 @dataclass(frozen=True)
 class Branch:
     number: int
-    kind: str  # one of KINDS
-    status: str  # one of STATUSES
+    kind: BranchKind
+    status: BranchStatus
     end: str | None  # month in which support ends, "2027-03"
     cuda: str | None  # newest CUDA the driver runs, "13.2"
     latest: str | None  # newest point release seen
@@ -35,7 +37,7 @@ class Branch:
     open_only: bool  # proprietary modules are not packaged any more
     source: str
     checked: str
-    grade: str
+    grade: Grade
 
     @property
     def title(self) -> str:
@@ -57,7 +59,7 @@ class Default:
     flavour: str
     source: str
     checked: str
-    grade: str
+    grade: Grade
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ class Toolkit:
     rpm_url: str
     source: str
     checked: str
-    grade: str
+    grade: Grade
 
 
 @dataclass(frozen=True)
@@ -160,8 +162,8 @@ def load_catalog() -> Catalog:
 def _branch(row: Row) -> Branch:
     branch = Branch(
         row.number("branch"),
-        row.text("kind", KINDS),
-        row.text("status", STATUSES),
+        row.one_of("kind", KINDS),
+        row.one_of("status", STATUSES),
         row.maybe_text("end"),
         row.maybe_text("cuda"),
         row.maybe_text("latest"),

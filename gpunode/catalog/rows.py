@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
-from typing import Any
+from typing import Any, TypeVar, get_args
 
 import yaml
 
 from gpunode import resources
 from gpunode.errors import UsageError
+from gpunode.model.driver import Grade
 
-GRADES = ("high", "medium", "memory")
+_Word = TypeVar("_Word", bound=str)
+GRADES: tuple[Grade, ...] = get_args(Grade)
 
 
 class Row:
@@ -44,6 +46,10 @@ class Row:
         if not isinstance(value, str) or (allowed and value not in allowed):
             raise self.fault(key, f"{value!r} is not {' | '.join(allowed) or 'text'}")
         return value
+
+    def one_of(self, key: str, allowed: tuple[_Word, ...]) -> _Word:
+        value = self.text(key, allowed)
+        return next(word for word in allowed if word == value)
 
     def maybe_text(self, key: str) -> str | None:
         return None if self._absent(key) else self.text(key)
@@ -117,12 +123,12 @@ class Row:
     def maybe_row(self, key: str) -> Row | None:
         return None if self._absent(key) else self.row(key)
 
-    def provenance(self) -> tuple[str, str, str]:
+    def provenance(self) -> tuple[str, str, Grade]:
         """(source, checked, grade): where the facts come from, the day they were looked at, how sure they are."""
         checked = self.get("checked")
         if not isinstance(checked, date):
             raise self.fault("checked", f"{checked!r} is not a date such as 2026-11-21")
-        return self.text("source"), checked.isoformat(), self.text("grade", GRADES)
+        return self.text("source"), checked.isoformat(), self.one_of("grade", GRADES)
 
     def done(self) -> None:
         unknown = sorted(set(self._values) - self._read)

@@ -10,6 +10,7 @@ from gpunode.facts.release import key_values
 from gpunode.facts.smi import parse_smi
 from gpunode.facts.wire import Sections
 from gpunode.foreign import whole_number
+from gpunode.model.driver import ModuleFlavour
 from gpunode.model.facts import DkmsLine, DriverFacts, SmiFacts
 
 _NVRM = re.compile(
@@ -49,7 +50,7 @@ def parse_driver(sections: Sections) -> DriverFacts:
     )
 
 
-def flavour_of(license_line: str | None) -> str | None:
+def flavour_of(license_line: str | None) -> ModuleFlavour | None:
     """modinfo's license: "Dual MIT/GPL" is the open module, "NVIDIA" the proprietary one."""
     if not license_line:
         return None

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from gpunode.model.driver import ModuleFlavour
+
 
 @dataclass(frozen=True)
 class FileFacts:
@@ -120,9 +122,9 @@ class DkmsLine:
 @dataclass(frozen=True)
 class DriverFacts:
     loaded: str | None = None  # /sys/module/nvidia/version
-    loaded_flavour: str | None = None  # "open" | "proprietary", from /proc/driver/nvidia/version
+    loaded_flavour: ModuleFlavour | None = None  # from /proc/driver/nvidia/version
     installed: str | None = None  # modinfo -F version
-    installed_flavour: str | None = None  # from modinfo -F license
+    installed_flavour: ModuleFlavour | None = None  # from modinfo -F license
     signer: str | None = None  # modinfo -F signer
     initstate: str | None = None  # "live"
     refcnt: int | None = None

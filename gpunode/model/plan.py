@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from gpunode.model.driver import DriverChoice
 from gpunode.model.spec import Spec
+from gpunode.model.summary import HostSummary
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,8 @@ class Plan:
     target: str
     spec: Spec
     facts_sha256: str  # which facts it was made from; never a reason to believe the rest
-    summary: tuple[str, ...]  # the host in one line and the driver's choice, for a person
+    about: HostSummary = field(default_factory=HostSummary)
+    driver: DriverChoice | None = None  # None: the driver is left alone, or removed
     steps: tuple[Step, ...] = ()
     kept: tuple[Kept, ...] = ()
     reboot: str | None = None  # why a reboot is needed after the steps; None when not
@@ -115,7 +118,6 @@ class Plan:
     undo: Undoing | None = None  # None: a plan of setup
     answers: tuple[Answer, ...] = ()  # of the package manager, for the steps that it could be asked about
     hostname: str = ""  # what the host calls itself: a saved plan is for no other
-    explanation: tuple[str, ...] = ()  # why this driver and no other, when that expires; lines "Label    text"
 
     @property
     def empty(self) -> bool:

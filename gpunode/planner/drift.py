@@ -15,7 +15,7 @@ from gpunode.masking import mask_argv, masked
 from gpunode.model.plan import Action, Plan, Run, Step
 
 # What a plan says of its host and itself: shown from the fresh plan, run by nobody. Steps and undo are held in parts.
-DESCRIBES = {"target", "spec", "facts_sha256", "summary", "kept", "answers", "hostname", "explanation", "steps", "undo"}
+DESCRIBES = {"target", "spec", "facts_sha256", "about", "driver", "kept", "answers", "hostname", "steps", "undo"}
 MOST = 6  # differences that are told; the rest are counted
 _LONG = 160  # characters of each value that are shown
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 from gpunode.catalog.load import Catalog
 from gpunode.errors import UnsupportedHost
+from gpunode.model.driver import DriverChoice
 from gpunode.model.facts import HostFacts
 from gpunode.model.plan import Kept, Plan, Step
 from gpunode.model.spec import PARTS, Spec
-from gpunode.planner.driver.explain import explanation
+from gpunode.planner.driver.explain import explained
 from gpunode.planner.driver.reload import refuse_in_use, swap_step, will_swap
-from gpunode.planner.driver.select import DriverChoice
 from gpunode.planner.driver.services import char_links_step, coherent_step, services_step
 from gpunode.planner.engines.cdi import cdi_outcomes
 from gpunode.planner.engines.steps import runtime_steps
@@ -30,7 +30,7 @@ from gpunode.planner.repos.apt_components import components_step
 from gpunode.planner.repos.cleanup import lists_step
 from gpunode.planner.repos.repository import Source, claims, driver_source, tools_step
 from gpunode.planner.site import Site, own_gpus, survey
-from gpunode.planner.summary import driver_lines, host_line
+from gpunode.planner.summary import host_summary
 
 Outcome = Step | Kept
 
@@ -62,7 +62,6 @@ class _Packages:
 
     outcomes: tuple[Outcome, ...] = ()
     choice: DriverChoice | None = None  # None where the spec leaves the driver alone, or wants none
-    explanation: tuple[str, ...] = ()
     reboot: str | None = None
     console: str | None = None
 
@@ -83,8 +82,8 @@ def make_plan(host: HostFacts, spec: Spec, catalog: Catalog) -> Plan:
         spec=spec,
         facts_sha256=host.stream_sha256,
         hostname=host.hostname,
-        summary=(host_line(host, catalog), *driver_lines(packages.choice, catalog)),
-        explanation=packages.explanation,
+        about=host_summary(host, catalog),
+        driver=packages.choice,
         steps=steps,
         kept=tuple(o for o in outcomes if isinstance(o, Kept)),
         reboot=packages.reboot,
@@ -100,18 +99,18 @@ def _packages(host: HostFacts, spec: Spec, catalog: Catalog, only: Sequence[str]
     if not (driver or toolkit or removing):
         return _Packages()
     site = survey(host, spec, catalog)
-    choice = _choice(site) if driver else None
+    choice = explained(site, _choice(site)) if driver else None
     parts = _driver_outcomes(site, choice) if choice else [*uninstall_outcomes(site)] if removing else []
     parts += cuda_outcomes(site, choice) if driver else ()
     tools = toolkit_steps(site) if toolkit else ()
     # One repository may serve driver, CUDA and toolkit: it is set up once.
     outcomes = _serving(tuple(dict.fromkeys([*_prepare(site, [*parts, *tools]), *parts, *tools])))
     if host.init == "chroot":  # the image's first boot is still to come
-        return _Packages(outcomes, choice, explanation(site, choice) if choice else ())
+        return _Packages(outcomes, choice)
     if choice is None:
         return _Packages(outcomes, reboot=reboot_after(host) if removing else None)
     reboot = reboot_reason(site, choice) or reset_reason(site)
-    return _Packages(outcomes, choice, explanation(site, choice), reboot, console_words(site, choice))
+    return _Packages(outcomes, choice, reboot, console_words(site, choice))
 
 
 def _serving(outcomes: tuple[Outcome, ...]) -> tuple[Outcome, ...]:
@@ -196,7 +195,7 @@ def _driver_outcomes(site: Site, choice: DriverChoice) -> list[Outcome]:
     found: list[Outcome | None] = []
     dkms = not choice.signed
     if choice.foreign:
-        return [Kept("driver.install", f"driver {choice.version} stays: {choice.foreign}")]
+        return [Kept("driver.install", f"driver {choice.version} stays: {choice.foreign.sentence}")]
     if choice.kept:
         found.append(Kept("driver.install", f"driver {choice.version} with {choice.flavour} kernel modules stays"))
         found.append(headers_step(site) if dkms and choice.packages else None)

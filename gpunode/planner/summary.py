@@ -1,4 +1,4 @@
-"""The plan's first lines: the host in one, the driver and the reason for it below."""
+"""What a plan says of its host: system, kernel, GPUs and engines."""
 
 from __future__ import annotations
 
@@ -6,43 +6,21 @@ from collections import Counter
 
 from gpunode.catalog.load import Catalog
 from gpunode.model.facts import HostFacts, RuntimeFacts
-from gpunode.planner.driver.select import DriverChoice
+from gpunode.model.summary import EngineVersion, GpuCount, HostSummary
 
 
-def host_line(host: HostFacts, catalog: Catalog) -> str:
-    """ "gpu07   Ubuntu 24.04 · Linux 6.8.0-51-generic · 8 × H100 SXM5 80GB, 4 × NVSwitch · docker 28.5.2" """
+def host_summary(host: HostFacts, catalog: Catalog) -> HostSummary:
     cards = Counter(catalog.card(gpu.device).name for gpu in host.gpus)
-    hardware = [f"{n} × {name}" for name, n in cards.items()]
-    switches = len(catalog.nvswitches(host))
-    hardware += [f"{switches} × NVSwitch"] if switches else []
     distro = catalog.distro(host.os)
-    words = [
-        distro.name if distro else host.os.pretty_name or host.os.id,
-        f"Linux {host.kernel.release}",
-        ", ".join(hardware) or "no NVIDIA card",
-        ", ".join(_engine(r) for r in host.runtimes) or "no container engine",
-    ]
-    return f"{host.hostname}   {' · '.join(words)}"
+    return HostSummary(
+        system=distro.name if distro else host.os.pretty_name or host.os.id,
+        kernel=host.kernel.release,
+        gpus=tuple(GpuCount(name, n) for name, n in cards.items()),
+        nvswitches=len(catalog.nvswitches(host)),
+        engines=tuple(map(_engine, host.runtimes)),
+    )
 
 
-def driver_lines(choice: DriverChoice | None, catalog: Catalog) -> tuple[str, ...]:
-    if choice is None:
-        return ()
-    branch = catalog.branch(choice.branch)
-    newest = f"{branch.latest} or newer" if branch and branch.latest and choice.source == "cuda" else str(choice.branch)
-    if choice.rolling:
-        newest = "newest"
-    version = choice.version or newest
-    stays = " (installed, stays)" if choice.kept else ""
-    places = {"distro": " from the distribution's archive", "local": " from the local repository"}
-    origin = "" if choice.kept else places.get(choice.source, "")
-    head = f"Driver   {version} with {choice.flavour} kernel modules{origin}{stays}"
-    other = f" ({'; '.join(choice.alternatives)})" if choice.alternatives else ""
-    return head, f"         why: {'; '.join(choice.why)}{other}"
-
-
-def _engine(runtime: RuntimeFacts) -> str:
-    if runtime.carrier:
-        return f"{runtime.name} {runtime.carrier}" + (f" with containerd {runtime.version}" if runtime.version else "")
-    name = runtime.label if runtime.user else runtime.name
-    return f"{name} {runtime.version}" if runtime.version else name
+def _engine(runtime: RuntimeFacts) -> EngineVersion:
+    name = runtime.label if runtime.user and not runtime.carrier else runtime.name
+    return EngineVersion(name, runtime.version, runtime.carrier)

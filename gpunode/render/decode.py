@@ -7,7 +7,7 @@ import types
 from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from gpunode.errors import GpunodeError, UsageError
 from gpunode.model.spec import DriverRequest, ToolkitRequest
@@ -27,7 +27,9 @@ def from_data(kind: Any, data: Any, where: str) -> Any:
     if get_origin(kind) is tuple:
         return _tuple(get_args(kind), data, where)
     if isinstance(kind, type) and issubclass(kind, Enum):
-        return _enum(kind, data, where)
+        return _one_of({member.value: member for member in kind}, data, where)
+    if get_origin(kind) is Literal:
+        return _one_of({word: word for word in get_args(kind)}, data, where)
     return _plain(kind, data, where)
 
 
@@ -77,11 +79,11 @@ def _tuple(items: tuple[Any, ...], data: Any, where: str) -> Any:
     )
 
 
-def _enum(kind: type[Enum], data: Any, where: str) -> Enum:
-    for member in kind:
-        if member.value == data:
-            return member
-    raise _fault(where, f"it is {shortened(data)}; the choices are {', '.join(str(m.value) for m in kind)}")
+def _one_of(choices: dict[Any, Any], data: Any, where: str) -> Any:
+    for written, value in choices.items():
+        if written == data:
+            return value
+    raise _fault(where, f"it is {shortened(data)}; the choices are {', '.join(map(str, choices))}")
 
 
 def _plain(kind: Any, data: Any, where: str) -> Any:

@@ -12,7 +12,7 @@ from gpunode.model.report import CheckReport, Event, Finding, HostOutcome, NotAp
 from gpunode.render.decode import REMEDY, from_data, shortened
 from gpunode.render.encode import dumps, to_data
 
-PLAN_SCHEMA = "gpunode.plan/2"  # 2: the host's own name is in it, and it is held against a fresh plan
+PLAN_SCHEMA = "gpunode.plan/3"  # 3: host and driver are data; 2 had lines of text for them, 1 no name of the host
 
 
 def plan_to_json(plan: Plan) -> str:
@@ -39,7 +39,7 @@ def plan_from_json(text: str) -> Plan:
 def _other_schema(schema: object) -> str:
     if isinstance(schema, str) and schema.endswith("-result/1"):
         return "--json printed it, for reading: what is secret in its files is masked; --save keeps what setup needs"
-    older = schema == "gpunode.plan/1"
+    older = schema in ("gpunode.plan/1", "gpunode.plan/2")
     said = "an older gpunode saved it" if older else f"schema is {shortened(schema)}"
     return f"{said}; {PLAN_SCHEMA} is wanted"
 

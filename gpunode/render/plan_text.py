@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from gpunode.model.driver import DriverChoice
 from gpunode.model.plan import Answer, Plan, Run, Step
 from gpunode.model.spec import RebootPolicy
+from gpunode.model.summary import EngineVersion, HostSummary
 from gpunode.render.action_text import action_lines
 from gpunode.render.clean import clean
+from gpunode.render.driver_text import choice_words, explanation, why_words
 from gpunode.render.style import PLAIN, Style, hang, paint
 from gpunode.render.wording import count, fold_hosts
 
@@ -18,8 +21,8 @@ LABEL = 9  # columns of "Kept     "
 def plan_text(plan: Plan, style: Style = PLAIN, *, target: str | None = None) -> str:
     """The plan in lines, no newline at the end; `target` stands for several hosts with the same plan."""
     lines = _summary(plan, target, style)
-    if style.verbose > 0 and plan.explanation:
-        lines += ["", *_labelled(plan.explanation, style)]
+    if style.verbose > 0 and plan.driver:
+        lines += ["", *_explanation(plan, plan.driver, style)]
     if plan.steps:
         lines += ["", *_steps(plan, style)]
     lines += ["", *_ending(plan, style)]
@@ -28,13 +31,17 @@ def plan_text(plan: Plan, style: Style = PLAIN, *, target: str | None = None) ->
 
 def explanation_text(plan: Plan, style: Style = PLAIN) -> str:
     """The host, the driver's choice, and why it is this one; no steps."""
-    said = ["", *_labelled(plan.explanation, style)] if plan.explanation else ["", "No driver is chosen here."]
-    return "\n".join([*_summary(plan, None, style), *said])
+    said = _explanation(plan, plan.driver, style) if plan.driver else ["No driver is chosen here."]
+    return "\n".join([*_summary(plan, None, style), "", *said])
 
 
-def _labelled(lines: Sequence[str], style: Style) -> list[str]:
-    """Lines "Label    text", each as wide as the terminal; the label stands once."""
-    return [shown for line in lines for shown in hang(style, f"{line[:LABEL]:<{LABEL}}", line[LABEL:])]
+def _explanation(plan: Plan, choice: DriverChoice, style: Style) -> list[str]:
+    """Each line as wide as the terminal; the label stands once."""
+    lines, before = [], ""
+    for label, text in explanation(plan, choice):
+        lines += hang(style, f"{'' if label == before else label:<{LABEL}}", text)
+        before = label
+    return lines
 
 
 def plans_text(plans: Sequence[Plan], style: Style = PLAIN) -> str:
@@ -49,26 +56,34 @@ def plans_text(plans: Sequence[Plan], style: Style = PLAIN) -> str:
 
 
 def _summary(plan: Plan, several: str | None, style: Style) -> list[str]:
-    first, rest = (plan.summary[0], plan.summary[1:]) if plan.summary else ("", ())
-    # The host's own name comes first; several hosts have several, and what the person typed is how they know them.
-    hostname, gap, described = first.partition("   ")
+    # The host's own name follows the target; several hosts have several, and a person knows them as they typed them.
     name = clean(several or plan.target)
-    own = clean(hostname) if gap and not several and not _same_name(hostname, plan.target) else ""
+    own = "" if several or _same_name(plan.hostname, plan.target) else clean(plan.hostname)
     lead = paint(style, "head", name) + (f" ({own})" if own else "") + "   "
     width = len(name) + (len(own) + 3 if own else 0) + 3
-    lines = hang(style, lead, described if gap else first, lead_width=width)
-    if rest:
-        lines.append("")
-    for line in rest:
-        indent = len(line) - len(line.lstrip())
-        label, gap, text = line.partition("  ")
-        if gap and text.strip() and not indent:
-            lines += hang(style, f"{label:<{LABEL}}", text.strip())
-        elif indent:
-            lines += hang(style, " " * indent, line.strip())
-        else:
-            lines += hang(style, "", line)
+    lines = hang(style, lead, _host_words(plan.about), lead_width=width)
+    if plan.driver:
+        lines += ["", *hang(style, f"{'Driver':<{LABEL}}", choice_words(plan.driver))]
+        lines += hang(style, " " * LABEL, f"why: {why_words(plan, plan.driver)}")
+    if plan.undo and plan.undo.runs:
+        runs = dict.fromkeys(run.rpartition(".")[0] or run for run in plan.undo.runs)
+        lines += ["", *hang(style, f"{'Undo':<{LABEL}}", ", ".join(runs))]
     return lines
+
+
+def _host_words(host: HostSummary) -> str:
+    """ "Ubuntu 24.04 · Linux 6.8.0-51-generic · 8 × H100 SXM5 80GB, 4 × NVSwitch · docker 28.5.2" """
+    hardware = [f"{gpu.count} × {gpu.model}" for gpu in host.gpus]
+    hardware += [f"{host.nvswitches} × NVSwitch"] if host.nvswitches else []
+    engines = [_engine_words(engine) for engine in host.engines]
+    words = [host.system, f"Linux {host.kernel}"]
+    return " · ".join([*words, ", ".join(hardware) or "no NVIDIA card", ", ".join(engines) or "no container engine"])
+
+
+def _engine_words(engine: EngineVersion) -> str:
+    if engine.kubernetes:
+        return f"{engine.name} {engine.kubernetes}" + (f" with containerd {engine.version}" if engine.version else "")
+    return f"{engine.name} {engine.version}" if engine.version else engine.name
 
 
 def _same_name(hostname: str, target: str) -> bool:

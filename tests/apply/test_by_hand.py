@@ -19,8 +19,8 @@ from tests.test_converge import OK, way
 
 WORDS = "containerd must be started anew: pkill -x containerd; /usr/bin/containerd &"
 STEP = Step("containerd.default", "title", "why", (OK,), by_hand=WORDS)
-WRITTEN = Plan("testhost", Spec(), "then", (), steps=(STEP,))
-WAITING = Plan("testhost", Spec(), "then", (), kept=(Kept("containerd.default", "right, not read", WORDS),))
+WRITTEN = Plan("testhost", Spec(), "then", steps=(STEP,))
+WAITING = Plan("testhost", Spec(), "then", kept=(Kept("containerd.default", "right, not read", WORDS),))
 
 
 @pytest.mark.parametrize("plan", [WRITTEN, WAITING], ids=["the file is written now", "it was written before"])

@@ -30,7 +30,7 @@ def run(
     run_id: str = "r1",
 ) -> tuple[StepResult, ...]:
     heard: list[Event] = [] if events is None else events
-    plan = Plan("testhost", Spec(), "", (), steps=steps)
+    plan = Plan("testhost", Spec(), "", steps=steps)
     return execute(
         plan, machine, run_id=run_id, on_event=heard.append, stop=stop, pause=lambda _: None, clock=lambda: 0.0
     )

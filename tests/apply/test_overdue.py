@@ -124,7 +124,7 @@ def rewrite(path: Path) -> PutFile:
 
 
 def carry_out(machine: Machine, *steps: Step) -> tuple[StepResult, ...]:
-    plan = Plan("testhost", Spec(), "", (), steps=steps)
+    plan = Plan("testhost", Spec(), "", steps=steps)
     return execute(plan, machine, run_id="r1", on_event=lambda _: None, stop=lambda: False, pause=lambda _: None)
 
 

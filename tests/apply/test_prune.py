@@ -50,7 +50,7 @@ def setup(machine: Machine, run_id: str, path: Path, text: str) -> None:
     expect = sha256(path.read_bytes()) if path.exists() else None
     put = PutFile(str(path), text, expect_sha256=expect)
     step = Step("docker.default", "t", "", (put, Run(("echo", text), detach=True)))
-    plan = Plan("testhost", Spec(), "", (), steps=(step,))
+    plan = Plan("testhost", Spec(), "", steps=(step,))
     execute(plan, machine, run_id=run_id, on_event=lambda _: None, stop=lambda: False)
 
 

@@ -23,7 +23,7 @@ ANSWER = (Answer("toolkit.install", ("install a 1", "remove b C")),)
 
 def plan(*actions: Run | PutFile, before: str = "kernel.nouveau") -> Plan:
     steps = (Step(before, "before", "", ()), Step("toolkit.install", "install a", "", actions))
-    return Plan("testhost", Spec(), "now", ("testhost   Debian 12",), steps)
+    return Plan("testhost", Spec(), "now", steps=steps)
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def setup(
     machine: Machine, run_id: str, *actions: Action, step: str = "docker.default", host: HostFacts = HOST
 ) -> StepStatus:
     """One run of one step through the real executor."""
-    plan = Plan("testhost", Spec(), "", (), steps=(Step(step, "title", "why", actions),))
+    plan = Plan("testhost", Spec(), "", steps=(Step(step, "title", "why", actions),))
     return carry_out(machine, run_id, plan, host)
 
 
@@ -160,7 +160,7 @@ def test_a_done_undo_leaves_nothing_and_a_later_setup_begins_anew(machine: Machi
     path = config(tmp_path)
     setup(machine, "r1", put(path, "mine"))
     undoing = Undoing(read_past(machine).runs)
-    back = Plan("testhost", Spec(), "", (), steps=(Step("undo.x", "", "", (put(path, "old"),)),), undo=undoing)
+    back = Plan("testhost", Spec(), "", steps=(Step("undo.x", "", "", (put(path, "old"),)),), undo=undoing)
     assert carry_out(machine, "u1", back) is StepStatus.DONE
     assert (read_past(machine).files, read_past(machine).runs, read_past(machine).last_undo) == ((), (), "u1")
     path.write_text("newer")

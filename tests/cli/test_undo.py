@@ -33,7 +33,7 @@ def test_a_wrong_command_line_is_exit_2(argv: list[str], said: str, capsys: pyte
 
 
 def plan(*left: Kept) -> Plan:
-    return Plan("gpu07", Spec(), "", (), undo=Undoing(("r1",), left=left))
+    return Plan("gpu07", Spec(), "", undo=Undoing(("r1",), left=left))
 
 
 def test_with_something_left_it_is_not_a_success_and_says_what_to_type() -> None:

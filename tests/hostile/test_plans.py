@@ -152,7 +152,8 @@ def test_a_forged_facts_hash_changes_nothing(saved: Path, capsys: pytest.Capture
 
 
 def test_a_summary_that_lies_is_not_shown(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    edited(saved, lambda d: d["plan"].update(summary=["all is well"], kept=[{"id": "a", "text": "all is kept"}]))
+    lies = {"about": {"system": "all is well"}, "kept": [{"id": "a", "text": "all is kept"}]}
+    edited(saved, lambda d: (d["plan"].update(lies), d["plan"]["driver"].update(reasons=["all is proven"])))
     assert apply(saved, "-v") == ExitCode.DONE
     shown = capsys.readouterr()
     assert "all is" not in shown.out + shown.err
@@ -326,8 +327,10 @@ def instead(make: Callable[[Path], None]) -> Callable[[Path], None]:
 
 BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "an older gpunode's": (text_of(lambda d: d.update(schema="gpunode.plan/1")), "an older gpunode saved it"),
+    "one whose driver was lines of text": (text_of(lambda d: d.update(schema="gpunode.plan/2")), "an older gpunode"),
+    "a flavour that is none": (text_of(lambda d: d["plan"]["driver"].update(flavour="both")), "open, proprietary"),
     "a key twice": (replaced('"plan": {', '"plan": {"target": "x", '), '"target" stands twice'),
-    "a schema twice": (replaced('"schema"', '"schema": "gpunode.plan/2", "schema"'), '"schema" stands twice'),
+    "a schema twice": (replaced('"schema"', '"schema": "gpunode.plan/3", "schema"'), '"schema" stands twice'),
     "a key beside the plan": (text_of(lambda d: d.update(also=1)), "also: no such key"),
     "an unknown key": (text_of(lambda d: steps(d)[0].update(sudo=True)), "sudo: no such key"),
     "a kind that is not": (text_of(lambda d: steps(d)[0]["actions"][0].update(kind="eval")), "'eval'"),
@@ -369,7 +372,7 @@ def test_v_shows_what_runs_and_not_only_what_it_says_of_itself() -> None:
         PutFile("/etc/docker/daemon.json", "{}", validate=Run(("sh", "-c", "id"), says="dockerd --validate")),
         Run(("x" * 5000,)),
     )
-    told = Plan("h", Spec(), "", (), steps=(Step("a", "t", "w", actions),))
+    told = Plan("h", Spec(), "", steps=(Step("a", "t", "w", actions),))
     lines = plan_text(told, Style(width=10_000, verbose=1))
     assert r"""runs: env 'A=b c' sh -c 'touch '"'"'/tmp/pwned'"'"'\x1b[2K'""" in lines
     assert "runs: sh -s < 1 line on its stdin" in lines
@@ -382,7 +385,7 @@ def test_what_differs_is_told_without_the_files_secrets(tmp_path: Path) -> None:
     old = Step("a", "t", "w", (PutFile("/etc/x", '{"auth": "hunter2"}\n'), Run(("x", "--password=hunter2"))))
     new = Step("a", "t", "w", (PutFile("/etc/x", '{"auth": "other3"}\n'), Run(("x", "--password=other3"))))
     with pytest.raises(Drift) as caught:
-        same_plan(Plan("h", Spec(), "", (), steps=(old,)), Plan("h", Spec(), "", (), steps=(new,)))
+        same_plan(Plan("h", Spec(), "", steps=(old,)), Plan("h", Spec(), "", steps=(new,)))
     assert "hunter2" not in caught.value.evidence
     assert "other3" not in caught.value.evidence
     assert "a: actions 1: text" in caught.value.evidence
@@ -391,7 +394,7 @@ def test_what_differs_is_told_without_the_files_secrets(tmp_path: Path) -> None:
 
 def test_v_masks_what_a_command_carries() -> None:
     env = (("https_proxy", "http://ann:hunter2@proxy:3128"), ("REGISTRY_TOKEN", "hunter2"))
-    told = Plan("h", Spec(), "", (), steps=(Step("a", "t", "w", (Run(("x", "--password", "hunter2"), env=env),)),))
+    told = Plan("h", Spec(), "", steps=(Step("a", "t", "w", (Run(("x", "--password", "hunter2"), env=env),)),))
     text = plan_text(told, Style(width=10_000, verbose=2))
     assert "hunter2" not in text
     assert "x --password" in text

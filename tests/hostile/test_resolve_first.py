@@ -31,7 +31,7 @@ def step(id: str, *actions: Action, serves: tuple[str, ...] = (), undo: tuple[Ac
 
 def carry_out(machine: Machine, *steps: Step, events: list[Event] | None = None) -> tuple[StepResult, ...]:
     heard: list[Event] = [] if events is None else events
-    plan = Plan("testhost", Spec(), "", (), steps=steps)
+    plan = Plan("testhost", Spec(), "", steps=steps)
     return execute(plan, machine, run_id="r1", on_event=heard.append, stop=lambda: False, pause=lambda _: None)
 
 

@@ -189,7 +189,7 @@ def keys_of_undo(machine: Machine, *, packages_too: bool = True) -> tuple[str, .
 
 
 def carry_out(machine: Machine, *steps: Step) -> list[StepStatus]:
-    plan = Plan("testhost", Spec(), "", (), steps=steps)
+    plan = Plan("testhost", Spec(), "", steps=steps)
     results = execute(plan, machine, run_id="r1", on_event=lambda _: None, stop=lambda: False, pause=lambda _: None)
     return [result.status for result in results]
 
@@ -233,7 +233,7 @@ def test_an_undone_key_is_forgotten_once(tmp_path: Path) -> None:
         packages=True,
     )
     assert "gpg-pubkey-9cd0a493-65533a40 from rpm's keys" in plan.steps[-1].title
-    done = Plan("testhost", Spec(), "", (), steps=(Step("undo.repositories", "t", "w", ()),), undo=plan.undo)
+    done = Plan("testhost", Spec(), "", steps=(Step("undo.repositories", "t", "w", ()),), undo=plan.undo)
     before = {"undo": {"runs": ["r1"], "packages": True}}
     execute(done, machine, run_id="r2", on_event=lambda _: None, stop=lambda: False, before=before)
     assert keys_of_undo(machine) == ()

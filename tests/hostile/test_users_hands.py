@@ -220,7 +220,7 @@ def test_a_validator_of_a_user_says_no_more_than_a_pipe_takes(machine: Machine, 
 def survey(machine: Machine, path: Path) -> None:
     """What a setup does first with every file of its plan."""
     action = PutFile(str(path), NEW, expect_sha256=hashlib.sha256(OLD.encode()).hexdigest(), owner=WHO)
-    plan = Plan("host", Spec(), "0" * 64, (), (Step("s", "title", "why", (action,)),))
+    plan = Plan("host", Spec(), "0" * 64, steps=(Step("s", "title", "why", (action,)),))
     execute(plan, machine, run_id="r1", on_event=lambda _: None, stop=lambda: True)
 
 
@@ -249,7 +249,7 @@ def test_root_reads_nothing_through_a_users_link(machine: Machine, home: Path, t
     """undo shows what is in the file now; at an earlier setup it was the user's own."""
     path = theirs(home / "conf" / "daemon.json", OLD)
     action = PutFile(str(path), NEW, any_before=True, owner=WHO)
-    plan = Plan("host", Spec(), "0" * 64, (), (Step("s", "title", "why", (action,)),))
+    plan = Plan("host", Spec(), "0" * 64, steps=(Step("s", "title", "why", (action,)),))
     (result,) = execute(plan, machine, run_id="r1", on_event=lambda _: None, stop=lambda: False)
     assert result.status.value == "done"
     hidden = secret(tmp_path)

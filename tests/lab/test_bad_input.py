@@ -386,7 +386,7 @@ def test_a_package_manager_that_stays_locked_is_given_up_and_its_holder_named(
     transport = Ssh(parse_target(node.name), options)
     notes: list[Event] = []
     with package_lock(node, 60):
-        plan = Plan(node.name, Spec(), "", (), steps=(step,))
+        plan = Plan(node.name, Spec(), "", steps=(step,))
         (result,) = execute(plan, transport, run_id="locked", on_event=notes.append, stop=lambda: False)
     transport.close()
     assert result.status is StepStatus.FAILED

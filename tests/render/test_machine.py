@@ -5,16 +5,29 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gpunode.errors import ExitCode, UsageError
+from gpunode.model.driver import (
+    Alternative,
+    BranchKind,
+    BranchStatus,
+    Confidence,
+    DriverChoice,
+    DriverOrigin,
+    ForeignDriver,
+    Grade,
+    ModuleFlavour,
+)
 from gpunode.model.facts import FileFacts, HostFacts, KernelFacts, OsFacts
 from gpunode.model.plan import Action, Kept, Plan, PutFile, Reboot, RemoveFile, Run, Step
 from gpunode.model.report import HostOutcome
 from gpunode.model.spec import DriverRequest, Expectation, Flavour, RebootPolicy, RuntimeSpec, Spec, ToolkitRequest
+from gpunode.model.summary import EngineVersion, GpuCount, HostSummary
 from gpunode.render.machine import hosts_json, plan_from_json, plan_to_json
 from tests.render.values import CHECK, PLAN
 
@@ -55,12 +68,40 @@ specs = st.builds(
     hold=st.booleans(),
     expect=st.builds(Expectation, gpus=st.none() | st.integers(0, 16)),
 )
+summaries = st.builds(
+    HostSummary,
+    system=words,
+    kernel=words,
+    gpus=st.lists(st.builds(GpuCount, model=words, count=st.integers(1, 16)), max_size=2).map(tuple),
+    nvswitches=st.integers(0, 6),
+    engines=st.lists(st.builds(EngineVersion, words, st.none() | words, st.none() | words), max_size=2).map(tuple),
+)
+flavours = st.sampled_from(get_args(ModuleFlavour))
+origins = st.sampled_from(get_args(DriverOrigin))
+others = st.builds(
+    Alternative, words, words, words, branch=st.none() | st.integers(300, 700), flavour=st.none() | flavours
+)
+choices = st.builds(
+    DriverChoice,
+    branch=st.integers(300, 700),
+    version=st.none() | words,
+    flavour=flavours,
+    reasons=st.lists(words, max_size=2).map(tuple),
+    branch_kind=st.sampled_from(get_args(BranchKind)),
+    branch_status=st.sampled_from(get_args(BranchStatus)),
+    source=origins,
+    kept=st.booleans(),
+    foreign=st.none() | st.builds(ForeignDriver, words, words, words),
+    alternatives=st.lists(others, max_size=2).map(tuple),
+    confidence=st.lists(st.builds(Confidence, words, st.sampled_from(get_args(Grade)), words), max_size=2).map(tuple),
+)
 plans = st.builds(
     Plan,
     target=words,
     spec=specs,
     facts_sha256=words,
-    summary=st.lists(words, max_size=2).map(tuple),
+    about=summaries,
+    driver=st.none() | choices,
     steps=st.lists(steps, max_size=2).map(tuple),
     kept=st.lists(st.builds(Kept, id=words, text=words), max_size=2).map(tuple),
     reboot=st.none() | words,

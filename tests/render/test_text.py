@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from gpunode.errors import ExitCode
+from gpunode.model.driver import DriverChoice
 from gpunode.model.facts import HostFacts, KernelFacts, OsFacts, PciDevice
-from gpunode.model.plan import Plan
+from gpunode.model.plan import Plan, Undoing
 from gpunode.model.report import (
     CheckReport,
     Event,
@@ -24,7 +25,7 @@ from gpunode.render.check_text import check_text, fleet_check_text, over_ssh
 from gpunode.render.clean import clean
 from gpunode.render.detect_text import detect_text
 from gpunode.render.door import cleaned
-from gpunode.render.plan_text import plan_text, plans_text
+from gpunode.render.plan_text import explanation_text, plan_text, plans_text
 from gpunode.render.run_text import event_line, fleet_run_text, run_text
 from gpunode.render.style import Style
 from gpunode.render.wording import fold_hosts, mask_url, seconds
@@ -66,12 +67,12 @@ def test_verbose_plans_say_why_and_show_diffs() -> None:
     ],
 )
 def test_a_plan_names_its_host_once(target: str, shown: str) -> None:
-    plan = replace(PLAN, target=target, summary=(f"gpu07   {PLAN.summary[0]}", *PLAN.summary[1:]))
+    plan = replace(PLAN, target=target, hostname="gpu07")
     assert plan_text(plan).startswith(shown)
 
 
 def test_equal_plans_of_hosts_with_names_of_their_own_are_one_group() -> None:
-    plans = [replace(PLAN, target=f"10.0.0.{n}", summary=(f"gpu0{n}   {PLAN.summary[0]}",)) for n in (1, 2)]
+    plans = [replace(PLAN, target=f"10.0.0.{n}", hostname=f"gpu0{n}") for n in (1, 2)]
     assert plans_text(plans).startswith("10.0.0.1, 10.0.0.2   Ubuntu 24.04")
 
 
@@ -82,7 +83,17 @@ def test_equal_plans_are_shown_once_under_all_names() -> None:
 
 
 def test_an_empty_plan_says_so() -> None:
-    assert "nothing: this host is as the spec wants it" in plan_text(Plan("h", Spec(), "", ("Debian 12",)))
+    assert "nothing: this host is as the spec wants it" in plan_text(Plan("h", Spec(), ""))
+
+
+def test_an_undo_names_each_run_once() -> None:
+    undone = Plan("h", Spec(), "", undo=Undoing(("20261121T1-7.1", "20261121T1-7.2", "20261122T1-8.1")))
+    assert "\n\nUndo     20261121T1-7, 20261122T1-8\n\n" in plan_text(undone)
+
+
+def test_a_driver_of_an_ended_branch_says_when_it_ended() -> None:
+    choice = DriverChoice(470, None, "proprietary", (), branch_status="ended", end_of_support="2024-09")
+    assert "\nExpires  it has: branch 470 ended in 2024-09" in explanation_text(replace(PLAN, driver=choice))
 
 
 def test_a_check_is_worst_first_with_evidence_and_remedy() -> None:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from gpunode.model.driver import DriverChoice
 from gpunode.model.plan import Kept, Plan, PutFile, Run, Step
 from gpunode.model.report import CheckReport, CheckResult, Finding, NotApplicable, Severity
 from gpunode.model.spec import Spec
+from gpunode.model.summary import EngineVersion, GpuCount, HostSummary
 
 PLAN = Plan(
     target="gpu07",
     spec=Spec(),
     facts_sha256="f" * 64,
-    summary=(
-        "Ubuntu 24.04 · Linux 6.8.0-51-generic · 8 × H100 SXM5 80GB · docker 28.5.2",
-        "Driver   595.91.07 with open kernel modules",
-        "         why: 8 × Hopper run either flavour",
+    about=HostSummary(
+        "Ubuntu 24.04", "6.8.0-51-generic", (GpuCount("H100 SXM5 80GB", 8),), 0, (EngineVersion("docker", "28.5.2"),)
     ),
+    driver=DriverChoice(595, "595.91.07", "open", ("8 × Hopper run either flavour",)),
     steps=(
         Step(
             "repo.cuda",

@@ -2,48 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gpunode.catalog.load import Catalog
 from gpunode.errors import UnsupportedHost
+from gpunode.model.driver import ForeignDriver
 from gpunode.model.facts import HostFacts
 from gpunode.planner.driver.installed import lead_package
 
 LEAVE = "gpunode setup --only toolkit,runtime leaves the driver as it is"
 
 
-@dataclass(frozen=True)
-class Origin:
-    words: str  # "a .run installer brought the driver"
-    evidence: str
-    hand_over: str  # what a person does so that gpunode may take it over
-
-
-def foreign_origin(host: HostFacts, catalog: Catalog) -> Origin | None:
+def foreign_origin(host: HostFacts, catalog: Catalog) -> ForeignDriver | None:
     """Who owns the driver of this host, when it is neither a package manager nor gpunode."""
     driver = host.driver
     if driver.container:
-        return Origin(
+        return ForeignDriver(
             "a driver container (GPU Operator) owns the driver of this host",
             "/run/nvidia/driver is there",
             "set driver.enabled=false in the GPU Operator's ClusterPolicy and reboot",
         )
     if driver.image is not None and (driver.installed or lead_package(host)):
         name = next((i.name for i in catalog.images if i.mark == driver.image), "an image with a driver of its own")
-        return Origin(
+        return ForeignDriver(
             f"the driver belongs to the image that this host was made from: {name}",
             f"{driver.image} is there",
             "let the image's own tools update it, or start from a plain image of the same system",
         )
     if driver.runfile and lead_package(host) is None:
-        return Origin(
+        return ForeignDriver(
             "the driver was installed from a .run file, which packages would collide with",
             "/usr/bin/nvidia-uninstall is there",
             "run nvidia-uninstall, then gpunode setup again",
         )
     if driver.installed and lead_package(host) is None:
         path = next((t.nvidia_module for t in host.kernel.trees if t.release == host.kernel.release), None)
-        return Origin(
+        return ForeignDriver(
             f"driver {driver.installed} came from nobody knows where: no installed package stands for it",
             f"{path or 'modinfo nvidia'} holds it, and the package list names no driver",
             "find who put it there (modinfo -F filename nvidia), remove it and its libraries, run gpunode setup again",
@@ -51,10 +43,10 @@ def foreign_origin(host: HostFacts, catalog: Catalog) -> Origin | None:
     return None
 
 
-def refuse_foreign(host: HostFacts, origin: Origin) -> UnsupportedHost:
+def refuse_foreign(host: HostFacts, origin: ForeignDriver) -> UnsupportedHost:
     """The error for a driver that would have to change: two owners of one driver break it."""
     return UnsupportedHost(
-        f"{host.hostname}: {origin.words}",
+        f"{host.hostname}: {origin.summary}",
         evidence=origin.evidence,
         remedy=f"{LEAVE}; to change it: {origin.hand_over}",
     )

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 from gpunode.catalog.gpus import Card
 from gpunode.catalog.load import Branch, Catalog
+from gpunode.model.driver import DriverChoice, DriverOrigin, ModuleFlavour
 from gpunode.model.facts import HostFacts
 from gpunode.model.spec import DriverSource, Flavour, Spec
-from gpunode.planner.driver.select import DriverChoice, describe, shared_bounds, support
+from gpunode.planner.driver.select import describe, shared_bounds, support
 
 # Packages that stand for a whole driver, most telling first: NVIDIA's repository, then the distributions' archives.
 LEADS = (
@@ -70,8 +71,8 @@ def installed_version(host: HostFacts) -> str | None:
     return upstream(host.packages.installed[lead].version) if lead else None
 
 
-def installed_source(host: HostFacts) -> str | None:
-    """ "cuda" (NVIDIA's names) | "distro": where the installed driver came from; None without one."""
+def installed_source(host: HostFacts) -> DriverOrigin | None:
+    """ "cuda" (NVIDIA's names) or "distro": where the installed driver came from; None without one."""
     lead = lead_package(host)
     return None if lead is None else "cuda" if CUDA_LEADS.fullmatch(lead) else "distro"
 
@@ -102,8 +103,10 @@ def keep_driver(host: HostFacts, spec: Spec, cards: Sequence[Card], catalog: Cat
         branch=number,
         version=version,
         flavour=flavour or "open",
-        why=(f"it is installed and {reason}: {describe(cards, catalog)}; {support(branch)}",),
-        expires=branch.end,
+        reasons=(f"it is installed and {reason}: {describe(cards, catalog)}", support(branch)),
+        branch_kind=branch.kind,
+        branch_status=branch.status,
+        end_of_support=branch.end,
         source=source,
         packages=(lead,) if lead else (),
         kept=True,
@@ -129,7 +132,7 @@ def _asked_for(spec: Spec, version: str, flavour: str | None, source: str) -> bo
     return spec.driver.branch is None or spec.driver.branch == int(version[:3])
 
 
-def _flavour_of(lead: str | None) -> str | None:
+def _flavour_of(lead: str | None) -> ModuleFlavour | None:
     if lead is None:
         return None
     return "open" if "open" in lead else "proprietary"

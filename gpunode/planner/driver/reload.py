@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from gpunode import resources
 from gpunode.errors import UnsupportedHost
+from gpunode.model.driver import DriverChoice
 from gpunode.model.facts import HostFacts
 from gpunode.model.plan import Kept, Run, Step
-from gpunode.planner.driver.select import DriverChoice
 from gpunode.planner.site import Site
 
 # The driver's own services hold /dev/nvidia* open and are stopped and started around the swap, in this order.

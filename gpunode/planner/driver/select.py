@@ -9,25 +9,9 @@ from dataclasses import dataclass
 from gpunode.catalog.gpus import Architecture, Card
 from gpunode.catalog.load import Branch, Catalog
 from gpunode.errors import UnsupportedHost
+from gpunode.model.driver import DriverChoice, ModuleFlavour
 from gpunode.model.spec import DriverRequest, Flavour
 from gpunode.planner.driver.available import BOTH, Offer, everything
-
-
-@dataclass(frozen=True)
-class DriverChoice:
-    branch: int
-    version: str | None  # exact version asked for; None: the newest point release of the branch
-    flavour: str  # "open" | "proprietary"
-    why: tuple[str, ...]
-    alternatives: tuple[str, ...] = ()  # "580 LTS, until 2028-06, with --driver 580"
-    expires: str | None = None  # month in which the branch's support ends
-    source: str = "cuda"  # "cuda" | "distro" | "local"
-    packages: tuple[str, ...] = ()  # what is installed, most telling first
-    kept: bool = False  # it is on the host already and stays
-    rejected: tuple[str, ...] = ()  # "610 (new feature branch): without support since 2026-08"
-    signed: bool = False  # its modules come built and signed: no headers, no DKMS, nothing to enrol
-    rolling: bool = False  # the source carries one version only, whichever that is
-    foreign: str | None = None  # somebody else's driver: how we know, and what to do to hand it over
 
 
 @dataclass(frozen=True)
@@ -57,9 +41,10 @@ def choose_driver(
         branch=branch.number,
         version=request.exact,
         flavour=chosen,
-        why=(f"{describe(cards, catalog)}; {support(branch)}",),
-        alternatives=_alternatives(branch, bounds, catalog, offer) if request.kind == "auto" else (),
-        expires=branch.end,
+        reasons=(describe(cards, catalog), support(branch)),
+        branch_kind=branch.kind,
+        branch_status=branch.status,
+        end_of_support=branch.end,
         rolling=offer.rolling,
     )
 
@@ -190,12 +175,12 @@ def flavours_of(branch: Branch, bounds: Bounds, offer: Offer) -> frozenset[str]:
 
 def _flavour(
     want: Flavour, branch: Branch, bounds: Bounds, cards: Sequence[Card], catalog: Catalog, offer: Offer
-) -> str:
+) -> ModuleFlavour:
     flavours = flavours_of(branch, bounds, offer)
     if want is Flavour.AUTO and flavours:
         return "open" if "open" in flavours else "proprietary"
     if want.value in flavours:
-        return want.value
+        return "open" if want is Flavour.OPEN else "proprietary"
     fitting = [b for b in catalog.branches if bounds.drive(b.number) and flavours_of(b, bounds, offer)]
     if not fitting:
         raise _nothing_fits(bounds, catalog, offer)
@@ -219,12 +204,3 @@ def _against(
         (carried, f"{offer.name} has it with {' and '.join(sorted(carried)) or 'no'} modules only"),
     )
     return [words for flavours, words in said if want.value not in flavours and flavours != BOTH]
-
-
-def _alternatives(chosen: Branch, bounds: Bounds, catalog: Catalog, offer: Offer) -> tuple[str, ...]:
-    return tuple(
-        f"{b.number} LTS, until {b.end}, with --driver {b.number}"
-        for b in catalog.branches
-        if b.kind == "lts" and b.status == "supported" and b.number != chosen.number and bounds.drive(b.number)
-        if b.number in offer and not offer.rolling
-    )

@@ -5,11 +5,11 @@ from __future__ import annotations
 from gpunode import resources
 from gpunode.catalog.distros import Names, PackageSource
 from gpunode.errors import UnsupportedHost, UsageError
+from gpunode.model.driver import DriverChoice, DriverOrigin
 from gpunode.model.facts import FileFacts, HostFacts
 from gpunode.model.plan import Action, PutFile, RemoveFile
 from gpunode.model.spec import DriverSource
 from gpunode.planner.driver.available import Offer, offer_of
-from gpunode.planner.driver.select import DriverChoice
 from gpunode.planner.kernel_packages import kernel_flavour
 from gpunode.planner.site import Site
 
@@ -37,8 +37,8 @@ DRIVER_NAMES = (
 CUDA_ORIGIN = "developer.download.nvidia.com"
 
 
-def chosen_source(site: Site) -> str:
-    """ "cuda" | "distro" | "local". Raises UnsupportedHost or UsageError when the one asked for is not there."""
+def chosen_source(site: Site) -> DriverOrigin:
+    """Raises UnsupportedHost or UsageError when the one asked for is not there."""
     want, distro = site.spec.driver_source, site.distro
     if want is DriverSource.LOCAL:
         if site.spec.mirror is None:
@@ -67,7 +67,7 @@ def chosen_source(site: Site) -> str:
     return _automatic(site)
 
 
-def _automatic(site: Site) -> str:
+def _automatic(site: Site) -> DriverOrigin:
     """The distribution's signed modules under Secure Boot, its archive where NVIDIA has nothing, else NVIDIA's."""
     distro = site.distro
     lacking = distro.cuda is None or distro.cuda_url(site.host.os.machine) is None

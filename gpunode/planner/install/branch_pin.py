@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from gpunode.model.driver import DriverChoice
 from gpunode.model.plan import Run
 from gpunode.packages.base import Wanted
 from gpunode.packages.dnf import Dnf
-from gpunode.planner.driver.select import DriverChoice
 from gpunode.planner.driver.source import PINNING, names_of
 from gpunode.planner.site import Site
 

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from gpunode import resources
 from gpunode.errors import UnsupportedHost
+from gpunode.model.driver import DriverChoice
 from gpunode.model.plan import Action, PutFile, Run, Step
 from gpunode.packages.base import Wanted, installation, missing
-from gpunode.planner.driver.explain import rejected
+from gpunode.planner.driver.explain import alternatives
 from gpunode.planner.driver.foreign import foreign_origin, refuse_foreign
 from gpunode.planner.driver.installed import (
     half_driver,
@@ -20,7 +21,7 @@ from gpunode.planner.driver.installed import (
     lead_package,
     upstream,
 )
-from gpunode.planner.driver.select import DriverChoice, choose_driver, describe
+from gpunode.planner.driver.select import choose_driver, describe
 from gpunode.planner.driver.source import (
     chosen_source,
     fabric_names,
@@ -48,7 +49,7 @@ def driver_choice(site: Site) -> DriverChoice:
     if origin is not None:
         if kept is None or site.host.driver.container:
             raise refuse_foreign(site.host, origin)
-        return replace(kept, foreign=f"{origin.words} ({origin.evidence}); to hand it over: {origin.hand_over}")
+        return replace(kept, foreign=origin, source=kept.source if kept.packages else "none")
     if kept is not None:
         return kept
     if site.distro.refused is not None:
@@ -62,19 +63,15 @@ def driver_choice(site: Site) -> DriverChoice:
     choice = choose_driver(site.spec.driver, site.spec.flavour, site.cards, site.catalog, carried)
     reason = why_source(site, source)
     names = names_of(site, source, choice.branch)
-    why = (
-        (describe(site.cards, site.catalog), "the archive carries its newest branch only")
-        if choice.rolling
-        else choice.why
-    )
+    newest = (describe(site.cards, site.catalog), "the archive carries its newest branch only")
     return replace(
         choice,
         source=source,
-        why=why + ((reason,) if reason else ()),
-        expires=None if choice.rolling else choice.expires,
+        reasons=(*(newest if choice.rolling else choice.reasons), *((reason,) if reason else ())),
+        end_of_support=None if choice.rolling else choice.end_of_support,
         packages=package_names(site, choice, source),
         signed=choice.flavour in names.signed,
-        rejected=rejected(site, choice, source, carried),
+        alternatives=alternatives(site, choice, source, carried),
     )
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from gpunode.catalog.load import Catalog
 from gpunode.errors import UnsupportedHost
+from gpunode.model.driver import DriverChoice
 from gpunode.model.facts import HostFacts
 from gpunode.model.plan import Action, Kept, RemoveFile, Run, Step
 from gpunode.model.spec import Spec, ToolkitConfig
 from gpunode.planner.driver.foreign import foreign_origin
 from gpunode.planner.driver.installed import installed_source, is_driver, upstream
 from gpunode.planner.driver.reload import users
-from gpunode.planner.driver.select import DriverChoice
 from gpunode.planner.driver.services import CDMM_FILE, CHAR_RULE
 from gpunode.planner.driver.source import PINNING, POLICY_FILE, old_pins, source_title
 from gpunode.planner.kernel.setup import INITRAMFS, LOAD_FILE, NOUVEAU_FILE
@@ -58,7 +58,7 @@ def uninstall_outcomes(site: Site) -> tuple[Outcome, ...]:
     host = site.host
     origin = foreign_origin(host, site.catalog)
     if origin is not None:
-        return (Kept("driver.remove", f"{origin.words} ({origin.evidence}): it stays; {origin.hand_over}"),)
+        return (Kept("driver.remove", f"{origin.summary} ({origin.evidence}): it stays; {origin.hand_over}"),)
     names, files = driver_packages(host), own_files(host)
     beside = _left_alone(site)
     if not names and not files:

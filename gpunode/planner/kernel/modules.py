@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from gpunode import resources
+from gpunode.model.driver import DriverChoice
 from gpunode.model.facts import DkmsLine, HostFacts, KernelTree
 from gpunode.model.plan import Action, Run, Step
 from gpunode.model.spec import Spec
 from gpunode.planner.driver.installed import installed_source
-from gpunode.planner.driver.select import DriverChoice
 from gpunode.planner.kernel.dkms import DOES_NOT_BUILD, ways_out
 from gpunode.planner.site import Site
 

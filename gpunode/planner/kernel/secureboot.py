@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gpunode import resources
+from gpunode.model.driver import DriverChoice
 from gpunode.model.plan import Action, Run, Step
 from gpunode.packages.base import Wanted, missing
-from gpunode.planner.driver.select import DriverChoice
 from gpunode.planner.site import Site, through_proxy
 
 PASSWORD_FILE = "/run/gpunode/mok-password"  # gone with the reboot, when nobody needs it any more

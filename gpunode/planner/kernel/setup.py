@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from gpunode import resources
+from gpunode.model.driver import DriverChoice
 from gpunode.model.facts import KernelTree
 from gpunode.model.plan import Action, Kept, PutFile, Run, Step
 from gpunode.packages.base import Wanted, missing
 from gpunode.planner.driver.reload import can_swap, stale, will_swap
-from gpunode.planner.driver.select import DriverChoice
 from gpunode.planner.driver.services import modules
 from gpunode.planner.kernel.modules import elsewhere, kernels
 from gpunode.planner.kernel.secureboot import needs_enrolment

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gpunode.model.driver import DriverChoice
 from gpunode.model.plan import Run, Step
 from gpunode.packages.base import Wanted, installation
 from gpunode.planner.driver.installed import is_driver, upstream
-from gpunode.planner.driver.select import DriverChoice
 from gpunode.planner.kernel.modules import next_tree
 from gpunode.planner.kernel_packages import kernel_flavour
 from gpunode.planner.site import Site, through_proxy

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from gpunode import resources
 from gpunode.editing.diff import unified
+from gpunode.model.driver import DriverChoice
 from gpunode.model.facts import AptArchive
 from gpunode.model.plan import PutFile, Step
-from gpunode.planner.driver.select import DriverChoice
 from gpunode.planner.site import Site, through_proxy
 
 FILE = "/etc/apt/sources.list.d/gpunode-components.sources"

@@ -11,7 +11,7 @@ from gpunode.model.past import Past, goes_with_packages
 from gpunode.model.plan import Action, Kept, Plan, RemoveFile, Run, Step, Undoing
 from gpunode.model.spec import Spec
 from gpunode.planner.kernel.setup import INITRAMFS
-from gpunode.planner.summary import host_line
+from gpunode.planner.summary import host_summary
 from gpunode.planner.undo.engine import engine_outcome, is_engine
 from gpunode.planner.undo.files import Back, diffs, only_backs, only_left, way_back
 from gpunode.planner.undo.packages import kept_packages, package_steps, replaced_packages
@@ -50,18 +50,11 @@ def undo_plan(host: HostFacts, past: Past, catalog: Catalog, *, packages: bool =
         spec=Spec(),
         facts_sha256=host.stream_sha256,
         hostname=host.hostname,
-        summary=(host_line(host, catalog), *_lines(past)),
+        about=host_summary(host, catalog),
         steps=tuple(steps) or _note(past, left),
         kept=(*kept, *_for_good(past), *_unread(past), *(() if steps or left else _nothing(past))),
         undo=Undoing(past.runs, packages, tuple(left)),
     )
-
-
-def _lines(past: Past) -> tuple[str, ...]:
-    if not past.runs:
-        return ()
-    runs = list(dict.fromkeys(run.rpartition(".")[0] or run for run in past.runs))
-    return (f"Undo     {', '.join(runs)}",)
 
 
 def _note(past: Past, left: list[Kept]) -> tuple[Step, ...]:

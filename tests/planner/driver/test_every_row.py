@@ -63,7 +63,8 @@ def said(facts: HostFacts, spec: Spec) -> None:
         return
     words = [word for step in plan.steps for a in step.actions if isinstance(a, Run) for word in a.argv]
     assert [word for word in words if UNFILLED.search(word)] == []
-    assert plan.explanation
+    assert plan.driver
+    assert plan.driver.confidence
     assert any(step.id == "driver.install" for step in plan.steps)
 
 

@@ -34,7 +34,7 @@ def test_the_driver_fits_every_card(devices: list[str], request_: str, flavour: 
     cards = [CATALOG.card(d) for d in devices]
     choice = choose_driver(DriverRequest.parse(request_), Flavour(flavour), cards, CATALOG)
     assert (choice.branch, choice.flavour) == (branch, chosen)
-    assert choice.why
+    assert choice.reasons
 
 
 @pytest.mark.parametrize(

@@ -330,7 +330,7 @@ def test_the_journal_keeps_the_default_of_each_of_two_containerds() -> None:
     host = two_containerds()
     first, second = host.runtimes
     host = replace(host, runtimes=(first, replace(second, effective_default="crun")))
-    plan = Plan("node7", Spec(), "", (), (), ())
+    plan = Plan("node7", Spec(), "")
     assert before_values(host, plan)["default_runtimes"] == {"containerd": "runc", "containerd@containerd-gpu": "crun"}
 
 
