@@ -1,21 +1,26 @@
 """Words for a person to type, who may paste them into root's shell: held to the same rules as gpunode's own actions.
 
 A value that a host, a file or a user chose is quoted for a POSIX shell wherever it stands in advice; and no advice has
-root write, copy or delete by a path whose folders are somebody else's, since they lead where that user wants.
+root write, copy or delete by a path whose folders are somebody else's, since they lead where that user wants. And the
+one place that proposes a word for a mistyped one.
 """
 
 from __future__ import annotations
 
-import shlex
+from collections.abc import Iterable
 
 
 def typed(*words: str) -> str:
     """A command of these words: `rm '/etc/cdi/$(x).yaml'`."""
+    import shlex  # late, as difflib: every verb loads this file, and --help needs neither
+
     return shlex.join(words)
 
 
 def named(value: str) -> str:
     """One value in a sentence or command; plain names and paths look as they are."""
+    import shlex
+
     return shlex.quote(value)
 
 
@@ -24,3 +29,12 @@ def by_user(owner: str, *words: str) -> str:
     uid, _, gid = owner.partition(":")
     lead = ("setpriv", "--reuid", uid, "--regid", gid, "--clear-groups", "--") if owner else ()
     return typed(*lead, *words)
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """The one known word that is closest, before other evidence: "did you mean open? "; "" where none is close."""
+    import difflib
+
+    by_lower = {name.lower(): name for name in known}
+    near = difflib.get_close_matches(word.strip().lower(), by_lower, n=1)
+    return f"did you mean {by_lower[near[0]]}? " if near else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -11,6 +10,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from gpunode.advice import meant
 from gpunode.errors import UsageError
 from gpunode.foreign import NotRead, read_file, read_yaml
 from gpunode.masking import masked
@@ -106,9 +106,7 @@ def put_all(spec: Spec, texts: Mapping[str, str]) -> Spec:
 def put(spec: Spec, key: str, text: str) -> Spec:
     """`spec` with one key set from its text. Raises UsageError for an unknown key or value."""
     if key not in KEYS:
-        near = difflib.get_close_matches(key, KEYS, n=1)
-        meant = f"did you mean {near[0]}? " if near else ""
-        raise UsageError(f"{key} is not a key of a spec", evidence=f"{meant}the keys are {', '.join(KEYS)}")
+        raise UsageError(f"{key} is not a key of a spec", evidence=f"{meant(key, KEYS)}the keys are {', '.join(KEYS)}")
     value: Any = KEYS[key].parse(text)
     outer, _, inner = KEYS[key].field.partition(".")
     if inner:
@@ -184,7 +182,7 @@ def _choice(flag: str, kind: type[Enum] | Iterable[str]) -> Callable[[str], obje
             return values[word]
         raise UsageError(
             f"{flag} {text!r} is not a choice",
-            evidence=f"the choices are {', '.join(values)}",
+            evidence=f"{meant(text, values)}the choices are {', '.join(values)}",
             remedy=f"choose one of them with {flag}",
         )
 
@@ -197,7 +195,8 @@ def _yes_no(flag: str) -> Callable[[str], bool]:
     def parse(text: str) -> bool:
         if (word := text.strip().lower()) in words:
             return words[word]
-        raise UsageError(f"{flag} {text!r} is neither true nor false", evidence="the choices are true, false")
+        said = f"{flag} {text!r} is neither true nor false"
+        raise UsageError(said, evidence=f"{meant(text, words)}the choices are true, false")
 
     return parse
 

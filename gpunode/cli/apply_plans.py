@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from gpunode.cli.errors import say
 from gpunode.cli.hosts import on_each
-from gpunode.cli.options import HostOptions, OutputOptions
+from gpunode.cli.options import LiveOptions, OutputOptions
 from gpunode.cli.output import progress_style
 from gpunode.fleet.apply_one import Carrier, set_up
 from gpunode.fleet.host import Host
@@ -21,7 +21,7 @@ from gpunode.render.machine import event_json, host_line
 def apply_plans(
     named: tuple[Host, ...],
     planned: FleetReport,
-    hosts: HostOptions,
+    hosts: LiveOptions,
     output: OutputOptions,
     *,
     verb: str = "setup",

@@ -1,4 +1,4 @@
-"""The tree of verbs, and typer's own complaints turned into ours."""
+"""The tree of verbs, and click's own complaints turned into ours."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import sys
 import click
 import typer
 
+from gpunode.cli.typer_classes import VerbGroup, help_of, unknown_option
 from gpunode.cli.verbs import catalog, check, detect, plan, runtime, setup, undo
 from gpunode.errors import UsageError
-from gpunode.render.door import show
 
 app = typer.Typer(
     name="gpunode",
+    cls=VerbGroup,
     help="Turn a bare Linux host with NVIDIA cards into a node whose GPUs Docker and Kubernetes can schedule.",
     epilog="\b\nExamples:\n  gpunode plan                  what setup would do on this machine, and why\n"
     "  gpunode setup --ssh gpu[01-12]  set up twelve hosts side by side",
@@ -28,6 +29,8 @@ def _root(
     version: bool = typer.Option(False, "--version", "-V", help="Print the version.", show_default=False),
 ) -> None:
     """`gpunode --version` alone is answered by app.py, before typer is loaded; here it stands among other words."""
+    from gpunode.render.door import show
+
     if version:
         from gpunode import __version__
 
@@ -47,7 +50,7 @@ def run_words(words: list[str]) -> int:
     try:
         result = command.main(args=words, prog_name="gpunode", standalone_mode=False)
     except click.UsageError as error:
-        raise UsageError(_sentence(error), remedy=_help_of(error)) from error
+        raise _ours(error, command) from error
     except click.ClickException as error:
         raise UsageError(error.format_message()) from error
     except click.exceptions.Abort:
@@ -55,12 +58,13 @@ def run_words(words: list[str]) -> int:
     return result if isinstance(result, int) else 0
 
 
+def _ours(error: click.UsageError, root: click.Command) -> UsageError:
+    if isinstance(error, click.NoSuchOption):
+        return unknown_option(error, root)
+    return UsageError(_sentence(error), remedy=help_of(error.ctx))
+
+
 def _sentence(error: click.UsageError) -> str:
     """click ends a sentence with a dot and begins it with a capital; ours do neither."""
     text = error.format_message().rstrip(".")
     return text[:1].lower() + text[1:]
-
-
-def _help_of(error: click.UsageError) -> str:
-    path = error.ctx.command_path if error.ctx else "gpunode"
-    return f"{path} --help lists what there is"

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpunode.cli.options import HostOptions
+from gpunode.advice import meant
+from gpunode.cli.options import HostOptions, LiveOptions
 from gpunode.errors import UsageError
 from gpunode.fleet.host import Host
 from gpunode.foreign import read_file
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def open_hosts(options: HostOptions) -> Iterator[tuple[Host, ...]]:
+def open_hosts(options: LiveOptions) -> Iterator[tuple[Host, ...]]:
     """The hosts that were named; nothing is dialled yet. Raises UsageError."""
     hosts = _hosts(options)
     try:
@@ -33,16 +34,19 @@ def open_hosts(options: HostOptions) -> Iterator[tuple[Host, ...]]:
             host.transport.close()
 
 
-def _hosts(options: HostOptions) -> tuple[Host, ...]:
-    if options.ssh and options.recorded:
+def _hosts(options: LiveOptions) -> tuple[Host, ...]:
+    recorded = options.recorded if isinstance(options, HostOptions) else None
+    if options.ssh and recorded:
         raise UsageError("--ssh and --recorded exclude each other", remedy="name hosts, or one recording")
     _one_of("--host-key", options.host_key, ("strict", "accept-new"))
-    if options.recorded:
-        return (_recorded(options.recorded),)
     if options.ssh:
         return _over_ssh(options, options.ssh)
-    if only_ssh := _typed_for_ssh(options):
+    if only_ssh := _first(_typed_for_ssh(options)):
         raise UsageError(f"{only_ssh} is for hosts over SSH", remedy="name them with --ssh")
+    if recorded:
+        if for_sudo := _first(_typed_for_sudo(options)):
+            raise UsageError(f"{for_sudo} is for hosts, and --recorded asks none", remedy="leave it out")
+        return (_recorded(recorded),)
     from gpunode.transport.local import Local
 
     return (Host(Local(password=_password(options)), local=True),)
@@ -56,7 +60,7 @@ def _recorded(path: Path) -> Host:
     return Host(Recorded(load_recording(path), name), recorded=True)
 
 
-def _over_ssh(options: HostOptions, values: Sequence[str]) -> tuple[Host, ...]:
+def _over_ssh(options: LiveOptions, values: Sequence[str]) -> tuple[Host, ...]:
     from gpunode.fleet.inventory import parse_ssh_targets
     from gpunode.transport.ssh import Ssh
     from gpunode.transport.ssh_config import SshOptions
@@ -74,18 +78,28 @@ def _over_ssh(options: HostOptions, values: Sequence[str]) -> tuple[Host, ...]:
     return tuple(Host(Ssh(target, settled)) for target in parse_ssh_targets(values))
 
 
-def _typed_for_ssh(options: HostOptions) -> str:
-    typed = {
+def _typed_for_ssh(options: LiveOptions) -> dict[str, object]:
+    return {
         "--identity": options.identity,
         "--user": options.user,
         "--port": options.port,
         "--jump": options.jump,
+        "--host-key": options.host_key,
         "--connect-timeout": options.connect_timeout,
+        "--forks": options.forks,
     }
-    return next((flag for flag, value in typed.items() if value), "")
 
 
-def _password(options: HostOptions) -> Secret | None:
+def _typed_for_sudo(options: LiveOptions) -> dict[str, object]:
+    return {"--ask-become-pass": options.ask_become_pass, "--become-pass-file": options.become_pass_file}
+
+
+def _first(flags: dict[str, object]) -> str:
+    """The first that was typed, even with no text behind it; "" for none."""
+    return next((flag for flag, value in flags.items() if value is not None and value is not False and value != []), "")
+
+
+def _password(options: LiveOptions) -> Secret | None:
     from gpunode.transport.secret import Secret
 
     if options.ask_become_pass and options.become_pass_file:
@@ -119,7 +133,7 @@ def _asked() -> Secret:
     return Secret(getpass.getpass("Password for sudo: "))
 
 
-def forks(options: HostOptions) -> int:
+def forks(options: LiveOptions) -> int:
     from gpunode.fleet.run import DEFAULT_FORKS
 
     return whole_number("--forks", options.forks, 1, 1000) or DEFAULT_FORKS
@@ -136,18 +150,18 @@ def whole_number(flag: str, text: str | None, least: int, most: int) -> int | No
     )
 
 
-def _one_of(flag: str, text: str, choices: tuple[str, ...]) -> None:
-    if text not in choices:
+def _one_of(flag: str, text: str | None, choices: tuple[str, ...]) -> None:
+    if text is not None and text not in choices:
         raise UsageError(
             f"{flag} {text!r} is not a choice",
-            evidence=f"the choices are {', '.join(choices)}",
+            evidence=f"{meant(text, choices)}the choices are {', '.join(choices)}",
             remedy=f"choose one of them with {flag}",
         )
 
 
 def on_each(
     hosts: Sequence[Host],
-    options: HostOptions,
+    options: LiveOptions,
     work: Callable[[Host], HostOutcome],
     on_done: Callable[[HostOutcome], None],
     stop: threading.Event | None = None,

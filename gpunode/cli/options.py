@@ -1,136 +1,184 @@
-"""The options that verbs share, as groups: a verb takes `hosts: HostOptions` and typer sees every flag of it."""
+"""The options that verbs share, as groups: a verb takes `hosts: HostOptions` and typer sees every flag of it.
+
+A verb takes the smallest group whose every flag it reads: what it would ignore is then no option of it.
+"""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from gpunode.cli.typer_classes import GroupedCommand
 
-def _option(*names: str, help: str, metavar: str | None = None, panel: str = "") -> Any:
-    return typer.Option(*names, help=help, metavar=metavar, show_default=False)
+
+def _option(*names: str, heading: str, help: str, metavar: str | None = None, count: bool = False) -> Any:
+    return typer.Option(*names, help=help, metavar=metavar, show_default=False, count=count, rich_help_panel=heading)
+
+
+_host = partial(_option, heading="Hosts")
+_wanted = partial(_option, heading="What is wanted")
+_output = partial(_option, heading="Output")
 
 
 @dataclass(frozen=True)
-class HostOptions:
-    """Which host."""
+class LiveOptions:
+    """Which host, where a recording has nothing to offer."""
 
     ssh: Annotated[
         list[str] | None,
-        _option("--ssh", metavar="HOSTS", help="Hosts over SSH: h1,user@h2:22,gpu[01-64]. Repeatable."),
-    ] = None
-    recorded: Annotated[
-        Path | None, _option("--recorded", metavar="PATH", help="A recorded host, as `detect --record` saved it.")
+        _host("--ssh", metavar="HOSTS", help="Hosts over SSH: h1,user@h2:22,gpu[01-64]. Repeatable."),
     ] = None
     identity: Annotated[
-        list[Path] | None, _option("--identity", metavar="FILE", help="Private key for SSH. Repeatable.")
+        list[Path] | None, _host("--identity", metavar="FILE", help="Private key for SSH. Repeatable.")
     ] = None
-    user: Annotated[str | None, _option("--user", metavar="NAME", help="User for SSH.")] = None
-    port: Annotated[str | None, _option("--port", metavar="N", help="Port for SSH.")] = None
-    jump: Annotated[str | None, _option("--jump", metavar="HOST", help="Go through this host, or h1,h2 in order.")] = (
-        None
-    )
-    ask_become_pass: Annotated[bool, _option("--ask-become-pass", help="Ask once for the password of sudo.")] = False
+    user: Annotated[str | None, _host("--user", metavar="NAME", help="User for SSH.")] = None
+    port: Annotated[str | None, _host("--port", metavar="N", help="Port for SSH.")] = None
+    jump: Annotated[str | None, _host("--jump", metavar="HOST", help="Go through this host, or h1,h2 in order.")] = None
+    ask_become_pass: Annotated[bool, _host("--ask-become-pass", help="Ask once for the password of sudo.")] = False
     become_pass_file: Annotated[
         Path | None,
-        _option("--become-pass-file", metavar="FILE", help="The password of sudo is this file's first line."),
+        _host("--become-pass-file", metavar="FILE", help="The password of sudo is this file's first line."),
     ] = None
     host_key: Annotated[
-        str,
-        _option("--host-key", metavar="strict|accept-new", help="Unknown host keys: refuse (default), or remember."),
-    ] = "strict"
-    connect_timeout: Annotated[
-        str | None, _option("--connect-timeout", metavar="SECONDS", help="Limit for reaching a host (default 10).")
+        str | None,
+        _host("--host-key", metavar="strict|accept-new", help="Unknown host keys: refuse (default), or remember."),
     ] = None
-    forks: Annotated[str | None, _option("--forks", metavar="N", help="Hosts at once (default 50).")] = None
+    connect_timeout: Annotated[
+        str | None, _host("--connect-timeout", metavar="SECONDS", help="Limit for reaching a host (default 10).")
+    ] = None
+    forks: Annotated[str | None, _host("--forks", metavar="N", help="Hosts at once (default 50).")] = None
 
 
 @dataclass(frozen=True)
-class WantedOptions:
-    """What is wanted; a flag that was not typed is None and leaves the spec's value."""
+class HostOptions(LiveOptions):
+    """Which host, or a recording of one."""
 
-    spec: Annotated[Path | None, _option("--spec", metavar="FILE", help="YAML; flags win over it.")] = None
+    recorded: Annotated[
+        Path | None, _host("--recorded", metavar="PATH", help="A recorded host, as `detect --record` saved it.")
+    ] = None
+
+
+# A flag that was not typed is None or False and leaves the value of the spec.
+_Spec = Annotated[Path | None, _wanted("--spec", metavar="FILE", help="YAML; flags win over it.")]
+_Toolkit = Annotated[str | None, _wanted("--toolkit", metavar="auto|none|VERSION", help="NVIDIA container toolkit.")]
+_CtkSet = Annotated[
+    list[str] | None,
+    _wanted("--ctk-set", metavar="KEY=VALUE", help="A setting of the toolkit's own config.toml. Repeatable."),
+]
+_Runtime = Annotated[
+    str | None,
+    _wanted("--runtime", metavar="auto|none|NAMES", help="docker,containerd,k3s,...: engines to configure."),
+]
+_NoDefault = Annotated[
+    bool, _wanted("--no-default", help="Leave the default runtime: nvidia by RuntimeClass or CDI only.")
+]
+_Cdi = Annotated[bool, _wanted("--cdi", help="Enable CDI in the engines.")]
+
+
+@dataclass(frozen=True)
+class SpecOptions:
+    """What setup makes of a host; a flag that was not typed is None and leaves the spec's value."""
+
+    spec: _Spec = None
     driver: Annotated[
         str | None,
-        _option("--driver", metavar="auto|none|BRANCH|VERSION", help="Driver: 580, or 580.178.04; none removes it."),
+        _wanted("--driver", metavar="auto|none|BRANCH|VERSION", help="Driver: 580, or 580.178.04; none removes it."),
     ] = None
-    flavour: Annotated[str | None, _option("--flavour", metavar="auto|open|proprietary", help="Kernel modules.")] = None
+    flavour: Annotated[str | None, _wanted("--flavour", metavar="auto|open|proprietary", help="Kernel modules.")] = None
     driver_source: Annotated[
-        str | None, _option("--driver-source", metavar="auto|distro|cuda|local", help="Where the driver comes from.")
+        str | None, _wanted("--driver-source", metavar="auto|distro|cuda|local", help="Where the driver comes from.")
     ] = None
-    toolkit: Annotated[
-        str | None, _option("--toolkit", metavar="auto|none|VERSION", help="NVIDIA container toolkit.")
-    ] = None
+    toolkit: _Toolkit = None
     toolkit_channel: Annotated[
-        str | None, _option("--toolkit-channel", metavar="stable|experimental", help="Its repository.")
+        str | None, _wanted("--toolkit-channel", metavar="stable|experimental", help="Its repository.")
     ] = None
-    ctk_set: Annotated[
-        list[str] | None,
-        _option("--ctk-set", metavar="KEY=VALUE", help="A setting of the toolkit's own config.toml. Repeatable."),
-    ] = None
-    runtime: Annotated[
-        str | None,
-        _option("--runtime", metavar="auto|none|NAMES", help="docker,containerd,k3s,...: engines to configure."),
-    ] = None
-    no_default: Annotated[
-        bool, _option("--no-default", help="Leave the default runtime: nvidia by RuntimeClass or CDI only.")
-    ] = False
-    cdi: Annotated[bool, _option("--cdi", help="Enable CDI in the engines.")] = False
+    ctk_set: _CtkSet = None
+    runtime: _Runtime = None
+    no_default: _NoDefault = False
+    cdi: _Cdi = False
     only: Annotated[
-        str | None, _option("--only", metavar="PARTS", help="driver,toolkit,runtime,kubernetes: these parts only.")
+        str | None, _wanted("--only", metavar="PARTS", help="driver,toolkit,runtime,kubernetes: these parts only.")
     ] = None
     reboot: Annotated[
-        str | None, _option("--reboot", metavar="never|if-needed", help="Reboot where a step needs it (default never).")
+        str | None, _wanted("--reboot", metavar="never|if-needed", help="Reboot where a step needs it (default never).")
     ] = None
-    hold: Annotated[
-        bool | None, typer.Option("--hold/--no-hold", help="Keep the packages' versions (default).", show_default=False)
-    ] = None
+    hold: Annotated[bool | None, _wanted("--hold/--no-hold", help="Keep the packages' versions (default).")] = None
     cuda: Annotated[
-        str | None, _option("--cuda", metavar="none|VERSION", help="CUDA toolkit beside the driver: 13.0.")
+        str | None, _wanted("--cuda", metavar="none|VERSION", help="CUDA toolkit beside the driver: 13.0.")
     ] = None
     mirror: Annotated[
-        str | None, _option("--mirror", metavar="URL|FOLDER", help="A mirror of NVIDIA's repositories, or a local one.")
+        str | None, _wanted("--mirror", metavar="URL|FOLDER", help="A mirror of NVIDIA's repositories, or a local one.")
     ] = None
     trust_key: Annotated[
         list[str] | None,
-        _option("--trust-key", metavar="FINGERPRINT", help="One more repository key, 40 hex digits. Repeatable."),
+        _wanted("--trust-key", metavar="FINGERPRINT", help="One more repository key, 40 hex digits. Repeatable."),
     ] = None
-    proxy: Annotated[str | None, _option("--proxy", metavar="URL", help="For the package manager.")] = None
-    allow_no_gpu: Annotated[bool, _option("--allow-no-gpu", help="No card is fine: an image is made.")] = False
+    proxy: Annotated[str | None, _wanted("--proxy", metavar="URL", help="For the package manager.")] = None
+    allow_no_gpu: Annotated[bool, _wanted("--allow-no-gpu", help="No card is fine: an image is made.")] = False
     allow_container_restart: Annotated[
-        bool, _option("--allow-container-restart", help="Containers may be restarted where an engine needs it.")
+        bool, _wanted("--allow-container-restart", help="Containers may be restarted where an engine needs it.")
     ] = False
     mig: Annotated[
         list[str] | None,
-        _option("--mig", metavar="CARDS=PROFILES", help="all=1g.10gb:7, 2330=3g.40gb:2, all=off. Repeatable."),
+        _wanted("--mig", metavar="CARDS=PROFILES", help="all=1g.10gb:7, 2330=3g.40gb:2, all=off. Repeatable."),
     ] = None
     allow_gpu_in_use: Annotated[
-        bool, _option("--allow-gpu-in-use", help="The driver may be replaced while programs use the cards.")
+        bool, _wanted("--allow-gpu-in-use", help="The driver may be replaced while programs use the cards.")
     ] = False
+
+
+@dataclass(frozen=True)
+class CheckOptions:
+    """What a check holds a host to."""
+
+    spec: _Spec = None
+    toolkit: _Toolkit = None
+    ctk_set: _CtkSet = None
+    runtime: _Runtime = None
+    no_default: _NoDefault = False
+    cdi: _Cdi = False
     expect_gpus: Annotated[
-        str | None, _option("--expect-gpus", metavar="N", help="A node with fewer cards fails its check.")
+        str | None, _wanted("--expect-gpus", metavar="N", help="A node with fewer cards fails its check.")
     ] = None
 
 
 @dataclass(frozen=True)
-class OutputOptions:
-    """How it is shown."""
+class ResultOptions:
+    """Where the result goes and in which format."""
 
-    format: Annotated[str, _option("--format", metavar="text|json|jsonl", help="Of the result (default text).")] = (
-        "text"
-    )
-    json: Annotated[bool, _option("--json", help="The same as --format json.")] = False
-    output: Annotated[Path | None, _option("--output", metavar="FILE", help="The result goes there.")] = None
-    quiet: Annotated[bool, _option("-q", "--quiet", help="The result only.")] = False
-    verbose: Annotated[int, typer.Option("-v", "--verbose", count=True, help="Say more.", show_default=False)] = 0
+    format: Annotated[
+        str | None, _output("--format", metavar="text|json|jsonl", help="Of the result (default text).")
+    ] = None
+    json: Annotated[bool, _output("--json", help="The same as --format json.")] = False
+    output: Annotated[Path | None, _output("--output", metavar="FILE", help="The result goes there.")] = None
 
 
-GROUPS = (HostOptions, WantedOptions, OutputOptions)
+@dataclass(frozen=True)
+class QuietOptions(ResultOptions):
+    """The same for a verb that says more than its result."""
+
+    quiet: Annotated[bool, _output("-q", "--quiet", help="The result only.")] = False
+
+
+@dataclass(frozen=True)
+class OutputOptions(QuietOptions):
+    """The same for a verb whose text can say more."""
+
+    verbose: Annotated[int, _output("-v", "--verbose", count=True, help="Say more.")] = 0
+
+
+GROUPS = (LiveOptions, HostOptions, SpecOptions, CheckOptions, ResultOptions, QuietOptions, OutputOptions)
+
+
+def typed(group: Any) -> list[str]:
+    """The flags of a group that were typed: ["--ssh"]."""
+    return [f"--{f.name.replace('_', '-')}" for f in fields(group) if getattr(group, f.name) != f.default]
 
 
 def verb(app: typer.Typer, name: str, *, help: str, examples: tuple[str, ...]) -> Callable[[Callable[..., int]], None]:
@@ -138,7 +186,7 @@ def verb(app: typer.Typer, name: str, *, help: str, examples: tuple[str, ...]) -
 
     def register(function: Callable[..., int]) -> None:
         epilog = "\b\nExamples:\n" + "\n".join(f"  {example}" for example in examples)
-        app.command(name, help=help, epilog=epilog)(spread(function))
+        app.command(name, cls=GroupedCommand, help=help, epilog=epilog)(spread(function))
 
     return register
 

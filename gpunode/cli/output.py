@@ -6,7 +6,8 @@ import os
 import sys
 from pathlib import Path
 
-from gpunode.cli.options import OutputOptions
+from gpunode.advice import meant
+from gpunode.cli.options import OutputOptions, QuietOptions, ResultOptions
 from gpunode.cli.streams import why_unwritten
 from gpunode.errors import GpunodeError, UsageError
 from gpunode.masking import masked
@@ -17,37 +18,56 @@ from gpunode.render.style import Style, style_for
 FORMATS = ("text", "json", "jsonl")
 
 
-def chosen_format(options: OutputOptions) -> str:
-    """One of FORMATS. Raises UsageError, also where --output could not be written afterwards: nothing was done yet."""
-    chosen = "json" if options.json and options.format == "text" else options.format
+def chosen_format(options: ResultOptions, *, plans: bool = False) -> str:
+    """One of FORMATS. Raises UsageError, also where --output could not be written afterwards: nothing was done yet.
+
+    `plans`: the verb shows plans on stderr, whatever the format of its result, and -v is for them as well.
+    """
+    if options.json and options.format not in (None, "json"):
+        raise UsageError(f"--json and --format {options.format} exclude each other", remedy="choose one")
+    chosen = "json" if options.json else options.format or "text"
     if chosen not in FORMATS:
         raise UsageError(
             f"--format {chosen!r} is not a format",
-            evidence=f"the formats are {', '.join(FORMATS)}",
+            evidence=f"{meant(chosen, FORMATS)}the formats are {', '.join(FORMATS)}",
             remedy="choose one of them with --format",
         )
+    _refuse_unread(options, chosen, plans)
     if options.output:
         output_file.check(options.output, "--output")
     return chosen
 
 
-def result_style(options: OutputOptions) -> Style:
+def _refuse_unread(options: ResultOptions, chosen: str, plans: bool) -> None:
+    """Raises UsageError for -q and -v where each takes the other's effect, and for -v where no text is printed."""
+    if not isinstance(options, OutputOptions) or not options.verbose:
+        return
+    if options.quiet:
+        raise UsageError("-q and -v exclude each other", remedy="choose one")
+    if chosen != "text" and not plans:
+        raise UsageError(f"-v is for text; {chosen} is whole without it", remedy="leave -v out")
+
+
+def result_style(options: QuietOptions) -> Style:
     """For stdout, or for a file, which has neither width nor colour."""
     level = verbosity(options)
     return Style(verbose=level) if options.output else style_for(sys.stdout, verbose=level)
 
 
-def progress_style(options: OutputOptions) -> Style:
+def progress_style(options: QuietOptions) -> Style:
     return style_for(sys.stderr, verbose=verbosity(options))
 
 
-def verbosity(options: OutputOptions) -> int:
-    return -1 if options.quiet else options.verbose
+def verbosity(options: QuietOptions) -> int:
+    """-1 with -q; else the count of -v, 0 where a verb has none."""
+    if options.quiet:
+        return -1
+    return options.verbose if isinstance(options, OutputOptions) else 0
 
 
-def deliver(text: str, options: OutputOptions) -> None:
+def deliver(text: str, options: ResultOptions) -> None:
     """The result to stdout or to --output, cleaned, text masked once more: JSON is whole already."""
-    if not options.json and options.format == "text":
+    if not options.json and options.format in (None, "text"):
         text = masked(text, "lines")
     if options.output:
         to_file(options.output, cleaned(text, painted=False), "--output")

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 
 from gpunode.cli.hosts import on_each
-from gpunode.cli.options import HostOptions, OutputOptions
+from gpunode.cli.options import LiveOptions, OutputOptions, QuietOptions
 from gpunode.cli.output import chosen_format, deliver, progress_style
 from gpunode.errors import GpunodeError, worst
 from gpunode.fleet.host import Host
@@ -16,7 +16,7 @@ from gpunode.render.live import Progress
 
 
 def look_at(
-    hosts: tuple[Host, ...], options: HostOptions, output: OutputOptions, work: Callable[[Host], HostOutcome]
+    hosts: tuple[Host, ...], options: LiveOptions, output: QuietOptions, work: Callable[[Host], HostOutcome]
 ) -> FleetReport:
     """`work` on every host, with progress on stderr when there is more than one."""
     stop = threading.Event()
@@ -36,7 +36,7 @@ def finish(
     """
     from gpunode.render.machine import host_line, hosts_json
 
-    match chosen_format(output):
+    match chosen_format(output, plans=True):
         case "json":
             deliver(hosts_json(verb, report.hosts, seconds_s=report.seconds), output)
         case "jsonl":
@@ -44,7 +44,7 @@ def finish(
         case _:
             if shown := text(report):
                 deliver(shown, output)
-    if not (told and chosen_format(output) == "text" and not output.output):
+    if not (told and chosen_format(output, plans=True) == "text" and not output.output):
         say_problems(report)
     return int(worst(h.code for h in report.hosts))
 

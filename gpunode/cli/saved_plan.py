@@ -11,7 +11,7 @@ import stat
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 
-from gpunode.cli.options import WantedOptions
+from gpunode.cli.options import SpecOptions
 from gpunode.cli.spec_options import flag_texts, wanted_spec
 from gpunode.errors import UsageError
 from gpunode.model.plan import Plan
@@ -39,7 +39,7 @@ TRUST = (
 )
 
 
-def saved_plan(path: Path, wanted: WantedOptions) -> Plan:
+def saved_plan(path: Path, wanted: SpecOptions) -> Plan:
     """The plan in a file, whose trust options were typed as well. Raises UsageError; nothing was touched."""
     plan = plan_from_json(_text(path))
     _refuse_odd(plan.spec)
@@ -93,7 +93,7 @@ def _refuse_odd(spec: Spec) -> None:
         )
 
 
-def _refuse_other_words(spec: Spec, wanted: WantedOptions) -> None:
+def _refuse_other_words(spec: Spec, wanted: SpecOptions) -> None:
     """Beside --plan stands nothing, or the same again: with --spec the whole wish, else only what is in TRUST."""
     texts = flag_texts(wanted)
     typed = wanted_spec(wanted)

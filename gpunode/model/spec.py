@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from enum import Enum
 
+from gpunode.advice import meant
 from gpunode.errors import UsageError
 from gpunode.masking import masked
 
@@ -30,7 +31,8 @@ class DriverRequest:
             return cls("exact", branch=int(word[:3]), exact=word)
         raise UsageError(
             f"--driver {text!r} is not a driver",
-            evidence="the forms are: auto, none, a branch such as 580, a version such as 580.178.04",
+            evidence=meant(text, ("auto", "none"))
+            + "the forms are: auto, none, a branch such as 580, a version such as 580.178.04",
             remedy="choose one of the four forms; gpunode catalog branches lists the branches",
         )
 
@@ -111,10 +113,11 @@ def toolkit_field(name: str) -> str:
     short = [field for field, keys in TOOLKIT_SETTINGS.items() if keys[-1] == name]
     if name in dotted or len(short) == 1:
         return dotted.get(name) or short[0]
-    meant = [f"{'.'.join(TOOLKIT_SETTINGS[field])}" for field in short]
+    both = [".".join(TOOLKIT_SETTINGS[field]) for field in short]
+    names = [*dotted, *(keys[-1] for keys in TOOLKIT_SETTINGS.values())]
     raise UsageError(
-        f"--ctk-set {name!r} is " + (f"both {' and '.join(meant)}" if meant else "not a setting gpunode makes"),
-        evidence=f"the settings are {', '.join(sorted(dotted))}",
+        f"--ctk-set {name!r} is " + (f"both {' and '.join(both)}" if both else "not a setting gpunode makes"),
+        evidence=f"{'' if both else meant(name, names)}the settings are {', '.join(sorted(dotted))}",
         remedy="name one of them; nvidia-ctk config --set makes the others",
     )
 
@@ -135,7 +138,7 @@ class ToolkitRequest:
             return cls("exact", word)
         raise UsageError(
             f"--toolkit {text!r} is not a toolkit version",
-            evidence="the forms are: auto, none, a version such as 1.20.0",
+            evidence=f"{meant(text, ('auto', 'none'))}the forms are: auto, none, a version such as 1.20.0",
             remedy="choose one of the three forms",
         )
 
@@ -264,9 +267,10 @@ def parse_runtimes(text: str) -> tuple[str, ...] | None:
     names = tuple(_labelled(n.strip()) for n in text.split(",") if n.strip())
     unknown = [n for n in names if not _is_runtime(n)]
     if unknown or not names:
+        proposed = meant(unknown[0].partition("@")[0], (*RUNTIMES, "auto", "none")) if unknown else ""
         raise UsageError(
             f"--runtime {text!r}: {', '.join(unknown) or 'nothing'} is not a container runtime gpunode configures",
-            evidence=f"it configures {', '.join(RUNTIMES)}, and docker@USER, which USER runs without root",
+            evidence=f"{proposed}it configures {', '.join(RUNTIMES)}, and docker@USER, which USER runs without root",
             remedy="name one or more of them with commas, or auto, or none",
         )
     return names
@@ -290,7 +294,7 @@ def parse_only(text: str) -> tuple[str, ...]:
     if unknown or not names:
         raise UsageError(
             f"--only {text!r}: {', '.join(unknown) or 'nothing'} is not a part of setup",
-            evidence=f"the parts are {', '.join(PARTS)}",
+            evidence=f"{meant(unknown[0], PARTS) if unknown else ''}the parts are {', '.join(PARTS)}",
             remedy="name one or more of them with commas",
         )
     return tuple(p for p in PARTS if p in names)

@@ -29,7 +29,7 @@ VERBS = ("detect", "plan", "setup", "check", "catalog")
         (["plan", "--mirror", "ftp://x"], "https://"),
         (["plan", "--proxy", "proxy"], "http://"),
         (["plan", "--trust-key", "CC"], "40 hex digits"),
-        (["plan", "--expect-gpus", "many"], "0 to 9999"),
+        (["check", "--expect-gpus", "many"], "0 to 9999"),
         (["plan", "--spec", "/nosuch/spec.yaml"], "/nosuch/spec.yaml"),
         (["check", "--format", "xml"], "text, json, jsonl"),
         (["check", "--host-key", "off"], "strict, accept-new"),

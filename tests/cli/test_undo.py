@@ -20,7 +20,7 @@ RECORDING = str(Path(__file__).parents[2] / "examples" / "hosts" / "debian12-rea
     ("argv", "said"),
     [
         (["undo"], "no terminal to ask on"),
-        (["undo", "--yes", "--recorded", RECORDING], "journal and the backups are on the host"),
+        (["undo", "--yes", "--recorded", RECORDING], "no such option: --recorded"),
         (["undo", "--driver", "580"], "no such option"),
     ],
     ids=["nobody to ask", "a recording", "undo wants nothing of its own"],

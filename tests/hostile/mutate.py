@@ -206,7 +206,7 @@ def _recording(chance: random.Random, folder: Path, plans: list[Path]) -> list[s
     path.write_bytes(stream)
     words = [*chance.choice(READERS), "--recorded", str(path)]
     if words[0] in ("plan", "setup", "check") and chance.random() < 0.5:
-        words += chance.choice(WISHES)
+        words += chance.choice(CHECK_WISHES if words[0] == "check" else WISHES)
     return [*words, *chance.choice(FORMS)]
 
 
@@ -247,10 +247,11 @@ READERS = (
     ["runtime", "show"],
     ["plan", "-v"],
 )
+CHECK_WISHES = (["--cdi"], ["--runtime", "docker,containerd"], ["--toolkit", "none"], ["--expect-gpus", "8"])
 FORMS: tuple[list[str], ...] = ([], [], ["--json"], ["-v"], ["--format", "jsonl"], ["--output", "out.txt"])
 WISHES = (
     ["--driver", "580"], ["--driver", "none"], ["--flavour", "open"], ["--mig", "all=1g.10gb:7"], ["--cuda", "13.0"],
-    ["--cdi"], ["--runtime", "docker,containerd"], ["--driver-source", "distro"], ["--expect-gpus", "8"], ["--no-hold"],
+    ["--cdi"], ["--runtime", "docker,containerd"], ["--driver-source", "distro"], ["--no-hold"],
     ["--ctk-set", "no-cgroups=true"], ["--only", "runtime"], ["--allow-no-gpu"], ["--reboot", "if-needed"],
 )  # fmt: skip
 

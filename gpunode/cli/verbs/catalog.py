@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpunode.cli.options import OutputOptions, verb
+from gpunode.cli.options import ResultOptions, verb
 
 if TYPE_CHECKING:
     from gpunode.catalog.load import Catalog
@@ -24,12 +24,13 @@ def register(app: typer.Typer) -> None:
 
 
 def catalog(
-    output: OutputOptions,
+    output: ResultOptions,
     table: Annotated[str, typer.Argument(metavar="|".join(TABLES))],
     id: Annotated[
         str | None, typer.Option("--id", metavar="IDS", help="PCI device ids: 2330,1eb8.", show_default=False)
     ] = None,
 ) -> int:
+    from gpunode.advice import meant
     from gpunode.catalog.load import load_catalog
     from gpunode.cli.output import chosen_format, deliver
     from gpunode.errors import UsageError
@@ -38,7 +39,9 @@ def catalog(
     form = chosen_format(output)
     if table not in TABLES:
         raise UsageError(
-            f"{table!r} is not a table", evidence=f"the tables are {', '.join(TABLES)}", remedy="choose one of them"
+            f"{table!r} is not a table",
+            evidence=f"{meant(table, TABLES)}the tables are {', '.join(TABLES)}",
+            remedy="choose one of them",
         )
     if id is not None and table != "gpus":
         raise UsageError("--id is for gpunode catalog gpus", remedy="leave it out")
@@ -85,7 +88,7 @@ def _table_rows(known: Catalog, table: str) -> tuple[object, ...]:
     return tables[table]
 
 
-def _support(known: Catalog, form: str, output: OutputOptions) -> int:
+def _support(known: Catalog, form: str, output: ResultOptions) -> int:
     """docs/support.md: a page for people, so it has one form."""
     from gpunode.cli.output import deliver
     from gpunode.errors import UsageError

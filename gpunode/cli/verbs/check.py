@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpunode.cli.options import HostOptions, OutputOptions, WantedOptions, verb
+from gpunode.cli.options import CheckOptions, HostOptions, OutputOptions, typed, verb
 
 if TYPE_CHECKING:
     from gpunode.errors import ExitCode
@@ -26,7 +26,7 @@ def register(app: typer.Typer) -> None:
 
 def check(
     hosts: HostOptions,
-    wanted: WantedOptions,
+    wanted: CheckOptions,
     output: OutputOptions,
     strict: Annotated[
         bool, typer.Option("--strict", help="Warnings alone end with exit code 9.", show_default=False)
@@ -45,6 +45,7 @@ def check(
     if list_all or explain is not None:
         from gpunode.cli.verbs.check_docs import show_docs
 
+        _refuse_beside_docs(hosts, wanted, output, strict=strict, both=list_all and explain is not None)
         return show_docs(explain, output)
     spec = wanted_spec(wanted)
     with open_hosts(hosts) as named:
@@ -53,6 +54,20 @@ def check(
         return finish(
             "check", report, output, lambda report: _text(report, result_style(output), ssh), told=len(named) > 1
         )
+
+
+def _refuse_beside_docs(
+    hosts: HostOptions, wanted: CheckOptions, output: OutputOptions, *, strict: bool, both: bool
+) -> None:
+    """--list and --explain look at no host. Raises UsageError for what was typed beside them as if they did."""
+    from gpunode.errors import UsageError
+
+    if both:
+        raise UsageError("--list and --explain exclude each other", remedy="choose one")
+    if beside := typed(hosts) + typed(wanted) + (["--strict"] if strict else []):
+        raise UsageError(f"{beside[0]} is for a check of hosts, not for --list or --explain", remedy="leave it out")
+    if output.quiet or output.verbose:
+        raise UsageError("-q and -v are for a check of hosts, not for --list or --explain", remedy="leave them out")
 
 
 def judged(host: Host, spec: Spec, strict: bool) -> HostOutcome:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-
+from gpunode.advice import meant
 from gpunode.checks import CheckDoc, all_checks
 from gpunode.cli.options import OutputOptions
 from gpunode.cli.output import chosen_format, deliver, result_style
@@ -30,10 +29,9 @@ def _named(id: str) -> CheckDoc:
     known = {doc.id: doc for doc in all_checks()}
     if id in known:
         return known[id]
-    near = difflib.get_close_matches(id, known, n=3)
     raise UsageError(
         f"no check is called {id!r}",
-        evidence=f"near it: {', '.join(near)}" if near else "",
+        evidence=meant(id, known).strip(),
         remedy="gpunode check --list lists all checks",
     )
 

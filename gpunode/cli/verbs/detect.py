@@ -42,6 +42,8 @@ def detect(
 
     chosen_format(output)
     with open_hosts(hosts) as named:
+        if mask_host and not record:
+            raise UsageError("--mask-host is for --record FILE", remedy="leave it out")
         if record and len(named) > 1:
             raise UsageError("--record takes one host", remedy="name one host with --ssh")
         if record:

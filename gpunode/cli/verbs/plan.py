@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpunode.cli.options import HostOptions, OutputOptions, WantedOptions, verb
+from gpunode.cli.options import HostOptions, OutputOptions, SpecOptions, verb
 
 if TYPE_CHECKING:
     from gpunode.fleet.host import Host
@@ -26,7 +26,7 @@ def register(app: typer.Typer) -> None:
 
 def plan(
     hosts: HostOptions,
-    wanted: WantedOptions,
+    wanted: SpecOptions,
     output: OutputOptions,
     save: Annotated[
         Path | None,

@@ -7,12 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from gpunode.cli.options import HostOptions, OutputOptions, verb
+from gpunode.cli.options import HostOptions, QuietOptions, verb
+from gpunode.cli.typer_classes import VerbGroup
 from gpunode.model.spec import TOOLKIT
 
 
 def register(app: typer.Typer) -> None:
     runtime = typer.Typer(
+        cls=VerbGroup,
         help="Configure one engine's file, or show what an engine runs with.",
         rich_markup_mode=None,
         epilog="\b\nExamples:\n  gpunode runtime configure docker\n  gpunode runtime show",
@@ -40,7 +42,7 @@ def _flag(*names: str, help: str, metavar: str | None = None) -> Any:
 
 
 def configure(
-    output: OutputOptions,
+    output: QuietOptions,
     runtime: Annotated[str, typer.Argument(metavar="RUNTIME", show_default=False)],
     config: Annotated[
         Path | None, _flag("--config", metavar="PATH", help="The file (default: the one the engine reads).")
@@ -92,7 +94,7 @@ def configure(
 
 def show(
     hosts: HostOptions,
-    output: OutputOptions,
+    output: QuietOptions,
     runtime: Annotated[str | None, typer.Argument(metavar="[RUNTIME]", show_default=False)] = None,
 ) -> int:
     from gpunode.cli.verbs.runtime_show import show_runtimes

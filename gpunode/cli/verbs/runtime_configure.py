@@ -7,8 +7,9 @@ import re
 import time
 from dataclasses import dataclass, replace
 
+from gpunode.advice import meant
 from gpunode.cli.errors import say
-from gpunode.cli.options import OutputOptions
+from gpunode.cli.options import QuietOptions
 from gpunode.cli.output import chosen_format, deliver, is_terminal, to_file, to_stdout
 from gpunode.editing.diff import unified
 from gpunode.engines.base import Edit
@@ -41,7 +42,7 @@ class Wish:
     diff: bool
 
 
-def run(wish: Wish, output: OutputOptions) -> int:
+def run(wish: Wish, output: QuietOptions) -> int:
     """Raises UsageError, UnsupportedHost, ConfigFileError and Drift; in each case no file was changed."""
     form = chosen_format(output)
     planned = _toolkit(wish) if wish.runtime == TOOLKIT else _engine(wish)
@@ -65,7 +66,7 @@ def _engine(wish: Wish) -> OneFile:
     if wish.runtime not in RUNTIMES:
         raise UsageError(
             f"{wish.runtime!r} is not a runtime gpunode configures",
-            evidence=f"it configures {', '.join((*RUNTIMES, TOOLKIT))}",
+            evidence=f"{meant(wish.runtime, (*RUNTIMES, TOOLKIT))}it configures {', '.join((*RUNTIMES, TOOLKIT))}",
             remedy="name one of them",
         )
     if wish.settings:
@@ -177,7 +178,7 @@ def _difference(edit: Edit) -> str:
     return unified(edit.path, edit.before, edit.after)
 
 
-def _print_exactly(planned: OneFile, output: OutputOptions) -> None:
+def _print_exactly(planned: OneFile, output: QuietOptions) -> None:
     """The new text to the byte, for a pipe; with several files, each that changes below its name. A terminal gets it
     cleaned, as it gets all text that others wrote.
     """

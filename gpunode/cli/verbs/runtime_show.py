@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from gpunode.advice import meant
 from gpunode.cli.hosts import open_hosts
-from gpunode.cli.options import HostOptions, OutputOptions
+from gpunode.cli.options import HostOptions, QuietOptions
 from gpunode.cli.output import chosen_format, deliver, result_style
 from gpunode.cli.results import look_at, say_problems
 from gpunode.cli.verbs.detect import observed
@@ -39,12 +40,14 @@ class Shown:
         return None not in (effective, self.said) and effective != self.said
 
 
-def show_runtimes(name: str | None, hosts: HostOptions, output: OutputOptions) -> int:
+def show_runtimes(name: str | None, hosts: HostOptions, output: QuietOptions) -> int:
     """Raises UsageError for a name that is no engine's."""
     form = chosen_format(output)
     if name is not None and name.partition("@")[0] not in RUNTIMES:
         raise UsageError(
-            f"{name!r} is not a runtime gpunode knows", evidence=f"it knows {', '.join(RUNTIMES)}", remedy="name one"
+            f"{name!r} is not a runtime gpunode knows",
+            evidence=f"{meant(name.partition('@')[0], RUNTIMES)}it knows {', '.join(RUNTIMES)}",
+            remedy="name one",
         )
     with open_hosts(hosts) as named:
         report = look_at(named, hosts, output, observed)
@@ -81,7 +84,7 @@ def _engine(shown: Shown, style: Style) -> list[str]:
     return lines + [f"  {a:<{widths[0]}}  {b:<{widths[1]}}  {c}" for a, b, c in rows]
 
 
-def _deliver_json(form: str, report: FleetReport, found: dict[str, tuple[Shown, ...]], output: OutputOptions) -> None:
+def _deliver_json(form: str, report: FleetReport, found: dict[str, tuple[Shown, ...]], output: QuietOptions) -> None:
     hosts = [_data(h, found.get(h.target, ())) for h in report.hosts]
     if form == "jsonl":
         deliver("".join(dumps({"schema": SCHEMA, **host}, indent=None) + "\n" for host in hosts), output)

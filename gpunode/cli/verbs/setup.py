@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpunode.cli.options import HostOptions, OutputOptions, WantedOptions, verb
+from gpunode.cli.options import HostOptions, OutputOptions, SpecOptions, verb
 
 if TYPE_CHECKING:
     from gpunode.fleet.host import Host
@@ -28,7 +28,7 @@ def register(app: typer.Typer) -> None:
 
 def setup(
     hosts: HostOptions,
-    wanted: WantedOptions,
+    wanted: SpecOptions,
     output: OutputOptions,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.", show_default=False)] = False,
     plan: Annotated[
@@ -47,7 +47,7 @@ def setup(
     from gpunode.cli.spec_options import wanted_spec
     from gpunode.errors import UsageError
 
-    chosen_format(output)
+    chosen_format(output, plans=True)
     saved = saved_plan(plan, wanted) if plan else None
     spec = saved.spec if saved else wanted_spec(wanted)
     if not (yes or saved or hosts.recorded or sys.stdin.isatty()):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpunode.cli.options import HostOptions, OutputOptions, verb
+from gpunode.cli.options import LiveOptions, OutputOptions, verb
 
 if TYPE_CHECKING:
     from gpunode.fleet.apply_one import Carrier
@@ -26,7 +26,7 @@ def register(app: typer.Typer) -> None:
 
 
 def undo(
-    hosts: HostOptions,
+    hosts: LiveOptions,
     output: OutputOptions,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.", show_default=False)] = False,
     dry_run: Annotated[
@@ -47,13 +47,7 @@ def undo(
     from gpunode.cli.output import chosen_format
     from gpunode.errors import UsageError
 
-    chosen_format(output)
-    if hosts.recorded:
-        raise UsageError(
-            "--recorded cannot be undone",
-            evidence="the journal and the backups are on the host itself",
-            remedy="name the host with --ssh, or leave --recorded out for this machine",
-        )
+    chosen_format(output, plans=True)
     if not (yes or dry_run or sys.stdin.isatty()):
         raise UsageError(
             "there is no terminal to ask on",
@@ -71,7 +65,7 @@ Planner = Callable[["Host"], "HostOutcome"]
 
 def _run(
     named: tuple[Host, ...],
-    hosts: HostOptions,
+    hosts: LiveOptions,
     output: OutputOptions,
     carry: Carrier,
     planner: Planner,
