@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from gpunode.advice import named
+from gpunode.engines.provenance import Origin
 from gpunode.errors import ConfigFileError
 from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
 from gpunode.model.plan import Action, Run
@@ -81,6 +82,7 @@ def _unread_remedy(path: str, why: str) -> str:
 class Runtime(Protocol):
     name: str
     title: str  # what apply does, for the plan's line: "reload, no container restarts"
+    default_key: str  # what its files call the default runtime: "default_runtime_name"
 
     def rewrite(self, host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec) -> Rewrite:
         """The engine's config with `want` merged in; their settings, comments and order survive.
@@ -114,5 +116,12 @@ class Runtime(Protocol):
         """`text` without what `rewrite` put into the file, all else as it is; "" when nothing is left to say.
 
         Raises ConfigFileError for a text that cannot be edited safely.
+        """
+        ...
+
+    def origins(self, host: HostFacts, engine: RuntimeFacts) -> tuple[Origin, ...]:
+        """The settings that decide which runtime a container gets, each with its place; files read as `rewrite` does.
+
+        A file that was not read, or that does not parse, has no word in it: the daemon says what it runs with.
         """
         ...

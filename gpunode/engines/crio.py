@@ -16,6 +16,7 @@ from gpunode.engines import cri_daemon, drop_ins
 from gpunode.engines.base import Edit, Removal, Rewrite, refuse_unread
 from gpunode.engines.containerd.cri_section import section
 from gpunode.engines.daemon import commands
+from gpunode.engines.provenance import Origin, Root, of_toml, readable, there
 from gpunode.errors import ConfigFileError
 from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
 from gpunode.model.plan import Action, Run
@@ -23,6 +24,7 @@ from gpunode.model.spec import RuntimeSpec
 from gpunode.resources import render
 
 READER = "CRI-O"
+ROOTS = (Root(("crio", "runtime"), "default_runtime"),)
 # Of another program than nvidia-container-runtime: its path for each platform, and kata's own config.
 NOT_COPIED = ("runtime_path", "platform_runtime_paths", "runtime_config_path", "runtime_type")
 # Built in where no file says it: runc, and crun from 1.31 on (from memory).
@@ -35,6 +37,7 @@ class Crio:
 
     name = "crio"
     title = "restart, pods keep running"
+    default_key = "default_runtime"
 
     def rewrite(self, host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec) -> Rewrite:
         folder = _folder(engine)
@@ -83,6 +86,9 @@ class Crio:
         previous = removal.default if old is None else section(old, "crio", "runtime").get("default_runtime")
         left = removed(text, removal.handler, previous, path=path)
         return left if old or toml_text.load(path, left) else ""
+
+    def origins(self, host: HostFacts, engine: RuntimeFacts) -> tuple[Origin, ...]:
+        return tuple(of_toml(readable(there(host, engine)), engine, ROOTS))
 
 
 def effective(files: tuple[FileFacts, ...]) -> tuple[str | None, dict[str, Plain]]:

@@ -15,6 +15,7 @@ from gpunode.editing.toml_text import Plain
 from gpunode.engines import drop_ins
 from gpunode.engines.base import Edit, Removal, Rewrite, refuse_unread
 from gpunode.engines.containerd.cri_section import section
+from gpunode.engines.provenance import Origin, Root, of_toml, readable, there
 from gpunode.errors import ConfigFileError
 from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
 from gpunode.model.plan import Action, Run
@@ -30,6 +31,7 @@ DROP_IN = f"{FOLDER}/99-nvidia.conf"
 CDI = "podman run --device nvidia.com/gpu=all"
 # CONTAINERS_CONF_OVERRIDE came with containers-common 0.51, so podman 4.4 (from memory); before it, verify() tells.
 HAS_OVERRIDE = (4, 4)
+ROOT_TABLE = (Root(("engine",), "runtime"),)
 
 Tables = dict[str, Plain]  # path -> its [engine], in the order in which the files are read
 
@@ -39,6 +41,7 @@ class Podman:
 
     name = "podman"
     title = "no daemon to restart, new containers use it"
+    default_key = "runtime"
 
     def rewrite(self, host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec) -> Rewrite:
         if want.cdi:
@@ -83,6 +86,9 @@ class Podman:
         previous = removal.default if old is None else section(old, "engine").get("runtime")
         left = removed(text, removal.handler, previous, path=path)
         return left if old or toml_text.load(path, left) else ""
+
+    def origins(self, host: HostFacts, engine: RuntimeFacts) -> tuple[Origin, ...]:
+        return tuple(of_toml(readable(there(host, engine)), engine, ROOT_TABLE, own="crun"))
 
 
 def removed(text: str, handler: str, previous_default: str | None, *, path: str = "containers.conf") -> str:

@@ -32,6 +32,9 @@ WANT = Spec(expect=Expectation(gpus=1), runtime=RuntimeSpec(cdi=True))
 NO_ENGINE = h.host(runtimes=())
 BARE = HostFacts("bare", "bare", OsFacts("debian", "12"), KernelFacts("6.1.0"), root=False)
 OLD_BOX = replace(h.card(device="102d"), driver=h.READY.driver)  # K80
+LEGACY = """[plugins."io.containerd.grpc.v1.cri".containerd.default_runtime]
+  runtime_type = "io.containerd.runc.v2"
+"""
 LIBS = dict(h.READY.driver.libraries)
 
 
@@ -115,7 +118,7 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
     ("rt.cgroup-driver", h.containerd(systemd_cgroup={"nvidia": False, "runc": True}), "runc true, nvidia false"),
     ("rt.cgroup-driver", h.host(kubernetes=KubernetesFacts(True, "cgroupfs")), "cgroupfs"),
     ("rt.containerd-file", h.host(files=h.files(containerd="version = 2\n")), "/etc/containerd/config.toml"),
-    ("rt.containerd-file", h.host(files=h.files(containerd=h.CONTAINERD + "[a.containerd.default_runtime]\n")),
+    ("rt.containerd-file", h.host(files=h.files(containerd=h.CONTAINERD + LEGACY)),
      "config.toml:5"),
     ("rt.containerd-live", h.containerd(handlers=("runc",)), "handlers runc"),
     ("rt.cri-disabled", replace(h.containerd(cri_error="unknown service runtime.v1.RuntimeService"),
@@ -123,7 +126,7 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
      "config.toml:1 disabled_plugins"),
     ("rt.cri-disabled", h.containerd(cri_error="unknown service"), "unknown service"),
     ("rt.daemon-restart-safe", h.docker(live_restore=False, containers_running=3), "ContainersRunning 3"),
-    ("rt.docker-file", h.host(files=h.files(docker="{,}")), "line 1 column 2"),
+    ("rt.docker-file", h.host(files=h.files(docker="{,}")), "daemon.json:1:2"),
     ("rt.docker-file", h.host(files=h.files(docker="[" * 100_000)), "daemon.json"),
     ("rt.docker-file", h.host(files=h.files(docker=None)), "is absent"),
     ("rt.docker-live", h.docker(handlers=("runc",)), "Runtimes runc"),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpunode.engines.provenance import Origin, origins
+from gpunode.engines.provenance import Origin
+from gpunode.engines.registry import engine
 from tests.engines.hosts import PATHS, engine_facts, host_with
 
 V2, V3 = "io.containerd.grpc.v1.cri", "io.containerd.cri.v1.runtime"
@@ -13,7 +14,7 @@ ROOT, DROP_IN = PATHS["containerd"], "/etc/containerd/conf.d/99-nvidia.toml"
 
 def of(name: str, version: str, files: dict[str, str | None], **observed: object) -> dict[str, Origin]:
     facts = engine_facts(name, version, **observed)
-    return {one.setting: one for one in origins(host_with(facts, files=files), facts)}
+    return {one.setting: one for one in engine(name).origins(host_with(facts, files=files), facts)}
 
 
 @pytest.mark.parametrize(
@@ -34,17 +35,17 @@ def test_the_line_of_a_toml_setting(text: str, line: int) -> None:
 
 
 def test_on_2_x_the_last_file_that_says_it_counts_key_by_key() -> None:
-    main = f"version = 3\n[plugins.'{V3}'.containerd]\ndefault_runtime_name = 'runc'\n"
+    main = f"version = 3\nimports = ['{DROP_IN}']\n[plugins.'{V3}'.containerd]\ndefault_runtime_name = 'runc'\n"
     main += f"[plugins.'{V3}'.containerd.runtimes.kata]\n"
     drop_in = f"version = 3\n[plugins.'{V3}'.containerd]\ndefault_runtime_name = 'nvidia'\n"
     found = of("containerd", "2.1.9", {ROOT: main, DROP_IN: drop_in}, imports=(DROP_IN,))
     assert found["default runtime"].where == f"{DROP_IN}:3"
-    assert found["handler kata"].where == f"{ROOT}:4"
+    assert found["handler kata"].where == f"{ROOT}:5"
     assert found["handler runc"].where == "the daemon's own default"
 
 
 def test_on_1_x_an_imported_section_hides_the_main_files() -> None:
-    main = f"version = 2\n[plugins.'{V2}'.containerd]\ndefault_runtime_name = 'nvidia'\n"
+    main = f"version = 2\nimports = ['{DROP_IN}']\n[plugins.'{V2}'.containerd]\ndefault_runtime_name = 'nvidia'\n"
     drop_in = f"version = 2\n[plugins.'{V2}']\nsandbox_image = 'pause'\n"
     found = of("containerd", "1.7.24", {ROOT: main, DROP_IN: drop_in}, imports=(DROP_IN,))
     assert found["default runtime"] == Origin("default runtime", "runc", "built in")
@@ -72,10 +73,13 @@ def test_other_engines_have_their_own_words() -> None:
     from dataclasses import replace
 
     crio_facts = replace(facts, name="crio", config_path="/etc/crio/crio.conf")
-    found = {o.setting: o for o in origins(host_with(crio_facts, files={"/etc/crio/crio.conf": crio}), crio_facts)}
+    found = {
+        o.setting: o
+        for o in engine("crio").origins(host_with(crio_facts, files={"/etc/crio/crio.conf": crio}), crio_facts)
+    }
     assert found["default runtime"].where == "/etc/crio/crio.conf:2"
     assert (found["handler crun"].value, found["handler crun"].line) == ("/usr/bin/crun", 3)
     path = "/etc/rancher/k3s/config.yaml"
     k3s = replace(facts, name="k3s", config_path="/x", imports=(path,))
     files: dict[str, str | None] = {path: "token: x\ndefault-runtime: nvidia  # ours\n"}
-    assert origins(host_with(k3s, files=files), k3s)[0].where == f"{path}:2"
+    assert engine("k3s").origins(host_with(k3s, files=files), k3s)[0].where == f"{path}:2"

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-
 from gpunode.advice import named
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
-from gpunode.checks.rt.files import Quote, default_in_file
-from gpunode.checks.words import active_lines, listing, numbers
+from gpunode.checks.rt.files import default_in_file
+from gpunode.checks.words import listing, numbers
+from gpunode.engines.containerd import cri_section
+from gpunode.engines.containerd.cri_section import V1, V2, containerd_section, section
+from gpunode.engines.containerd.imports import Files, effective, gathered
+from gpunode.engines.provenance import at, line_of_keys
+from gpunode.errors import ConfigFileError
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 
 SETUP = "gpunode setup --only runtime"
-LEGACY_DEFAULT = re.compile(r"\[.*\.containerd\.[\"']?default_runtime[\"']?\]$")
-DISABLED = re.compile(r"[\"'](?:cri|io\.containerd\.grpc\.v1\.cri|io\.containerd\.cri\.v1\.runtime)[\"']")
 LEGACY_IS_IGNORED = (2,)  # containerd 2.x does not read [...containerd.default_runtime] any more
 CDI_SINCE = (1, 7)
 
@@ -36,10 +36,25 @@ def _wanted(context: Context) -> bool:
     return context.spec is None or context.spec.runtimes is None or "containerd" in context.spec.runtimes
 
 
-def _lines(host: HostFacts, engine: RuntimeFacts) -> Iterator[Quote]:
-    for path in (engine.config_path, *engine.imports):
-        for number, line in active_lines(host.file(path).text):
-            yield Quote(path, number, line.split("#")[0].strip(), "")
+def _overruling_table(files: Files) -> tuple[str, int] | None:
+    """Path and line of a default_runtime table that is in use; an empty one says nothing."""
+    for path in files.order():
+        for keys in (("plugins", plugin, "containerd", "default_runtime") for plugin in (V2, V1)):
+            if at(files.plain(path), (*keys, "runtime_type")):
+                return path, line_of_keys(files.text(path), keys)
+    return None
+
+
+def _disabled(host: HostFacts, engine: RuntimeFacts) -> tuple[str, int, str] | None:
+    """Path, line and names of the first file that switches CRI off. One that does not parse is rt.containerd-file's."""
+    try:
+        files = gathered(host, engine)
+        order = files.order()
+    except ConfigFileError:
+        return None
+    found = ((path, cri_section.cri_disabled(files.plain(path))) for path in order)
+    path, names = next(((path, names) for path, names in found if names), ("", ()))
+    return (path, line_of_keys(files.text(path), ("disabled_plugins",)), listing(names)) if names else None
 
 
 ALL = (needs.gpu, _containerd, _serves_pods)
@@ -58,25 +73,32 @@ def containerd_file(host: HostFacts, context: Context) -> CheckOutcome:
     engine = host.runtime("containerd")
     if engine is None or not _wanted(context):
         return NotApplicable("the spec leaves containerd alone")
-    file = host.file(engine.config_path)
-    if file.unread is not None:
-        return NotApplicable(f"{engine.config_path} was not read: {file.unread}")
-    lines = list(_lines(host, engine))
-    legacy = next((q for q in lines if LEGACY_DEFAULT.match(q.key)), None)
-    if legacy is not None and numbers(engine.version or "")[:1] < LEGACY_IS_IGNORED and default_in_file(host, engine):
+    unread = [file for path in (engine.config_path, *engine.imports) if (file := host.file(path)).unread is not None]
+    if unread:
+        return NotApplicable(f"{unread[0].path} was not read: {unread[0].unread}")
+    try:
+        return _judged(host, engine, context.handler)
+    except ConfigFileError as fault:
+        return Finding("containerd's files cannot be read", evidence=fault.problem, remedy=fault.remedy)
+
+
+def _judged(host: HostFacts, engine: RuntimeFacts, handler: str) -> Finding | None:
+    """Raises ConfigFileError for a file that does not parse."""
+    files = gathered(host, engine)
+    legacy = _overruling_table(files)
+    if legacy and numbers(engine.version or "")[:1] < LEGACY_IS_IGNORED and default_in_file(host, engine):
+        path, line = legacy
         return Finding(
             "an old default_runtime table overrules default_runtime_name",
-            evidence=f"{legacy.path}:{legacy.line} {legacy.key}; containerd {engine.version}",
-            remedy=f"remove that table from {named(legacy.path)}, then {SETUP}",
+            evidence=f"{path}:{line} containerd.default_runtime; containerd {engine.version}",
+            remedy=f"remove that table from {named(path)}, then {SETUP}",
         )
-    merged = (line for _, line in active_lines(engine.merged_config))
-    header = re.compile(rf"\[.*\.runtimes\.[\"']?{re.escape(context.handler)}[\"']?\]$")
-    if any(header.match(q.key) for q in lines) or any(header.match(line) for line in merged):
+    if handler in section(containerd_section(effective(engine, files)), "runtimes"):
         return None
     return Finding(
-        f"containerd's files do not know {context.handler}",
-        evidence=f"no runtimes.{context.handler} in {listing((engine.config_path, *engine.imports))}"
-        f"{'' if file.exists else ' (absent)'}",
+        f"containerd's files do not know {handler}",
+        evidence=f"no runtimes.{handler} in {listing((engine.config_path, *engine.imports))}"
+        f"{'' if host.file(engine.config_path).exists else ' (absent)'}",
         remedy=SETUP,
         fix="runtime",
     )
@@ -124,14 +146,15 @@ def cri_disabled(host: HostFacts, context: Context) -> CheckOutcome:
         return NotApplicable("no kubelet on this host")
     if not engine.active:
         return NotApplicable("containerd does not run (rt.present)")
-    off = [q for q in _lines(host, engine) if q.key.startswith("disabled_plugins") and DISABLED.search(q.key)]
+    off = _disabled(host, engine)
     if engine.cri_error is None and not off:
         return None
     if off:
+        path, line, names = off
         return Finding(
             "containerd's CRI is switched off",
-            evidence=f"{off[0].path}:{off[0].line} {off[0].key}",
-            remedy=f"take cri out of that list in {named(off[0].path)}, then systemctl restart {named(engine.unit)}",
+            evidence=f"{path}:{line} disabled_plugins has {names}",
+            remedy=f"take it out of that list in {named(path)}, then systemctl restart {named(engine.unit)}",
         )
     return Finding(
         "containerd runs, its CRI does not answer",

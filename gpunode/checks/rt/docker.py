@@ -7,8 +7,11 @@ from collections.abc import Mapping
 from gpunode.advice import named
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
-from gpunode.checks.rt.files import daemon_json
 from gpunode.checks.words import listing
+from gpunode.editing import json_text
+from gpunode.engines.docker.provenance import origins
+from gpunode.engines.provenance import BUILT_IN
+from gpunode.errors import ConfigFileError
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 
@@ -42,18 +45,15 @@ def docker_file(host: HostFacts, context: Context) -> CheckOutcome:
     file = host.file(engine.config_path)
     if file.unread is not None:
         return NotApplicable(f"{engine.config_path} was not read: {file.unread}")
-    settings = daemon_json(host, engine)
-    if not isinstance(settings, Mapping):
-        fault = settings if isinstance(settings, str) else "it holds no object"
+    try:
+        runtimes = json_text.load(file.path, file.text or "").get("runtimes")
+    except ConfigFileError as fault:
         return Finding(
-            f"{engine.config_path} is not valid: docker will not start again with it",
-            evidence=f"{engine.config_path}: {fault}",
+            f"{engine.config_path} is not valid: setup refuses it, and docker may not start again with it",
+            evidence=fault.problem,
             remedy=f"correct the file (python3 -m json.tool {named(engine.config_path)}), then {SETUP}",
         )
-    runtimes = settings.get("runtimes")
-    if isinstance(runtimes, Mapping) and context.handler in runtimes:
-        return None
-    if any(flag.startswith(f"--add-runtime={context.handler}=") for flag in engine.flags):
+    if any(one.setting == f"handler {context.handler}" and one.source != BUILT_IN for one in origins(file, engine)):
         return None
     names = listing(sorted(map(str, runtimes))) if isinstance(runtimes, Mapping) and runtimes else "no runtimes"
     return Finding(

@@ -11,7 +11,8 @@ from gpunode.cli.options import HostOptions, QuietOptions
 from gpunode.cli.output import chosen_format, deliver, result_style
 from gpunode.cli.results import look_at, say_problems
 from gpunode.cli.verbs.detect import observed
-from gpunode.engines.provenance import Origin, origins
+from gpunode.engines.provenance import Origin
+from gpunode.engines.registry import engine
 from gpunode.errors import UsageError, worst
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.report import FleetReport, HostOutcome
@@ -62,7 +63,7 @@ def show_runtimes(name: str | None, hosts: HostOptions, output: QuietOptions) ->
 
 
 def _shown(host: HostFacts, name: str | None) -> tuple[Shown, ...]:
-    return tuple(Shown(e, origins(host, e)) for e in host.runtimes if name in (None, e.name, e.label))
+    return tuple(Shown(e, engine(e.name).origins(host, e)) for e in host.runtimes if name in (None, e.name, e.label))
 
 
 def _text(host: HostOutcome, shown: tuple[Shown, ...], style: Style) -> str:

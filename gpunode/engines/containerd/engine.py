@@ -6,12 +6,13 @@ from gpunode import resources
 from gpunode.editing import toml_text
 from gpunode.engines import cri_daemon
 from gpunode.engines.base import Edit, Removal, Rewrite
-from gpunode.engines.containerd import remove, validate
+from gpunode.engines.containerd import provenance, remove, validate
 from gpunode.engines.containerd.cri_section import Around, cri_disabled
 from gpunode.engines.containerd.edit import changes, drop_in_path
-from gpunode.engines.containerd.imports import Files, gathered, with_files
+from gpunode.engines.containerd.imports import Files, effective, gathered
 from gpunode.engines.containerd.schema import merges
 from gpunode.engines.daemon import commands
+from gpunode.engines.provenance import Origin
 from gpunode.errors import UnsupportedHost
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.plan import Action, Run
@@ -31,6 +32,7 @@ class Containerd:
 
     name = "containerd"
     title = "restart, pods keep running"
+    default_key = "default_runtime_name"
 
     def rewrite(self, host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec) -> Rewrite:
         _refuse_generated(engine)
@@ -73,6 +75,9 @@ class Containerd:
     def undo(self, engine: RuntimeFacts, rewrite: Rewrite, *, restart: bool = False) -> tuple[Action, ...]:
         return cri_daemon.undo(engine, rewrite)
 
+    def origins(self, host: HostFacts, engine: RuntimeFacts) -> tuple[Origin, ...]:
+        return provenance.origins(host, engine)
+
 
 def _refuse_generated(engine: RuntimeFacts) -> None:
     owner = next((name for folder, name in GENERATED.items() if engine.config_path.startswith(folder)), None)
@@ -87,5 +92,4 @@ def _refuse_generated(engine: RuntimeFacts) -> None:
 
 
 def _around(host: HostFacts, engine: RuntimeFacts, files: Files) -> Around:
-    merged = toml_text.load("containerd config dump", engine.merged_config) if engine.merged_config else {}
-    return cri_daemon.around(host, engine, with_files(merged, files), keep_runc=not merges(engine.version))
+    return cri_daemon.around(host, engine, effective(engine, files), keep_runc=not merges(engine.version))

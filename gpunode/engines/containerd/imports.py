@@ -123,6 +123,12 @@ def merged(files: Files) -> Plain:
     return said
 
 
+def effective(engine: RuntimeFacts, files: Files) -> Plain:
+    """What the daemon makes of all its files, by its own dump where it answered. Raises ConfigFileError."""
+    dump = toml_text.load("containerd config dump", engine.merged_config) if engine.merged_config else {}
+    return with_files(dump, files)
+
+
 def with_files(dump: Plain, files: Files) -> Plain:
     """What the daemon makes of all files, by its own word (`config dump`, {} when it was not read) and by theirs.
 

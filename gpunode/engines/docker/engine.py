@@ -9,7 +9,8 @@ from typing import Any
 from gpunode.editing import json_text
 from gpunode.engines.base import Edit, Removal, Rewrite, refuse_unread
 from gpunode.engines.daemon import commands
-from gpunode.engines.docker import edit, validate
+from gpunode.engines.docker import edit, provenance, validate
+from gpunode.engines.provenance import Origin
 from gpunode.errors import UnsupportedHost
 from gpunode.masking import mask_argv
 from gpunode.model.facts import HostFacts, RuntimeFacts
@@ -27,6 +28,7 @@ class Docker:
 
     name = "docker"
     title = "reload, no container restarts"
+    default_key = "default-runtime"
 
     def rewrite(self, host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec) -> Rewrite:
         _refuse_snap(engine)
@@ -102,6 +104,9 @@ class Docker:
             named = json_text.load(path, removal.before).get("default-runtime")
         left = edit.removed(text, removal.handler, named, before=removal.before, path=path)
         return left if removal.before or json_text.load(path, left) else ""
+
+    def origins(self, host: HostFacts, engine: RuntimeFacts) -> tuple[Origin, ...]:
+        return tuple(provenance.origins(host.file(engine.config_path), engine))
 
 
 def _notes(engine: RuntimeFacts, want: RuntimeSpec, config: Mapping[str, Any], *, cdi: bool) -> tuple[str, ...]:

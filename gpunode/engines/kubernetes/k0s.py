@@ -14,11 +14,12 @@ from gpunode.catalog.runtimes import carrier
 from gpunode.editing import toml_text
 from gpunode.engines import cri_daemon, drop_ins
 from gpunode.engines.base import Removal, Rewrite, refuse_unread
-from gpunode.engines.containerd import remove
+from gpunode.engines.containerd import provenance, remove
 from gpunode.engines.containerd.cri_section import containerd_section, section
 from gpunode.engines.containerd.engine import Containerd
 from gpunode.engines.daemon import commands
 from gpunode.engines.kubernetes import embedded
+from gpunode.engines.provenance import Origin
 from gpunode.errors import ConfigFileError
 from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
 from gpunode.model.plan import Action, Run
@@ -34,6 +35,7 @@ class K0s:
 
     name = "k0s"
     title = "restart of k0s, pods keep running"
+    default_key = "default_runtime_name"
 
     def rewrite(self, host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec) -> Rewrite:
         main = host.file(engine.config_path)
@@ -66,6 +68,9 @@ class K0s:
 
     def without(self, path: str, text: str, removal: Removal) -> str:
         return remove.without(path, text, removal)
+
+    def origins(self, host: HostFacts, engine: RuntimeFacts) -> tuple[Origin, ...]:
+        return provenance.origins(host, engine)
 
 
 def is_managed(text: str) -> bool:

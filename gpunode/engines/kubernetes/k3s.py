@@ -8,6 +8,7 @@ config.yaml, and the command line wins over all files (docs.k3s.io/installation/
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from posixpath import basename, dirname
 
 from gpunode.advice import named
@@ -16,6 +17,7 @@ from gpunode.engines import cri_daemon, drop_ins
 from gpunode.engines.base import Edit, Removal, Rewrite, refuse_unread
 from gpunode.engines.daemon import commands
 from gpunode.engines.kubernetes import embedded
+from gpunode.engines.provenance import BUILT_IN, DEFAULT, Origin, flags_of, in_file, there
 from gpunode.errors import ConfigFileError, UnsupportedHost
 from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
 from gpunode.model.plan import Action, Run
@@ -40,6 +42,7 @@ class K3s:
     """k3s; rke2 is the same code with its own folders."""
 
     title = "restart, pods keep running"
+    default_key = KEY
 
     def __init__(self, name: str = "k3s") -> None:
         self.name = name
@@ -92,6 +95,24 @@ class K3s:
         left = removed(text, removal.handler, default_runtime(path, old) if old else None, path=path)
         says = any(line.strip() and not line.lstrip().startswith("#") for line in left.splitlines())
         return left if old or says else ""
+
+    def origins(self, host: HostFacts, engine: RuntimeFacts) -> tuple[Origin, ...]:
+        return tuple(_origins(there(host, engine), engine))
+
+
+def _origins(files: list[FileFacts], engine: RuntimeFacts) -> Iterator[Origin]:
+    found: Origin | None = None
+    for file in files:
+        for number, line in enumerate((file.text or "").splitlines(), 1):
+            match = re.match(r"[\"']?default-runtime[\"']?\s*:\s*[\"']?([^\s\"'#]+)", line)
+            if match:
+                found = in_file(DEFAULT, match[1], file, number)
+    flags = flags_of(engine.carrier_flags)
+    if KEY in flags:
+        found = Origin(DEFAULT, flags[KEY][-1], "flag")
+    yield found or Origin(DEFAULT, engine.effective_default or "runc", BUILT_IN)
+    for handler in engine.handlers:
+        yield Origin(f"handler {handler}", "", BUILT_IN)
 
 
 def default_runtime(path: str, text: str) -> str | None:

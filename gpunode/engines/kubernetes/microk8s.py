@@ -10,10 +10,11 @@ from posixpath import dirname
 
 from gpunode.engines import cri_daemon, drop_ins
 from gpunode.engines.base import Removal, Rewrite, refuse_unread
-from gpunode.engines.containerd import remove
+from gpunode.engines.containerd import provenance, remove
 from gpunode.engines.containerd.schema import version_of
 from gpunode.engines.daemon import commands
 from gpunode.engines.kubernetes import embedded
+from gpunode.engines.provenance import Origin
 from gpunode.errors import UnsupportedHost
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.plan import Action, Run
@@ -28,6 +29,7 @@ class Microk8s:
 
     name = "microk8s"
     title = "restart of its containerd"
+    default_key = "default_runtime_name"
 
     def rewrite(self, host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec) -> Rewrite:
         file = host.file(f"{dirname(engine.config_path)}/{TEMPLATE}")
@@ -62,3 +64,6 @@ class Microk8s:
 
     def without(self, path: str, text: str, removal: Removal) -> str:
         return remove.without(path, text, removal)
+
+    def origins(self, host: HostFacts, engine: RuntimeFacts) -> tuple[Origin, ...]:
+        return provenance.origins(host, engine)
