@@ -21,11 +21,14 @@ from gpunode.model.facts import (
     RuntimeFacts,
 )
 from gpunode.model.plan import Plan, PutFile, Run, Step
+from gpunode.model.report import HostOutcome
 from gpunode.model.spec import RebootPolicy, Spec
 from gpunode.planner.drift import same_plan
 from gpunode.planner.resume import exec_line, resume_step
+from gpunode.render.machine import hosts_json
 from gpunode.transport.base import Completed
 from tests.apply.machine import Machine
+from tests.render.published import wrong
 
 HOST = HostFacts("testhost", "testhost", OsFacts("debian", "12"), KernelFacts("6.1.0"), True, stream_sha256="now")
 OWNER = Owner("controller", 1, "token-1")
@@ -103,6 +106,14 @@ def test_converge(machine: Machine, plans: list[Plan], code: ExitCode, steps: in
     report = way(machine, plans).run()
     assert (report.code, len(report.steps)) == (code, steps)
     assert not (machine.root / "run" / "lock").exists(), "the lock is given back"
+
+
+@pytest.mark.parametrize("action", [OK, BAD], ids=["done", "failed"])
+def test_its_report_in_json_is_as_published(machine: Machine, action: Run) -> None:
+    report = way(machine, [plan(action)] * 2).run()
+    assert report.steps[0].commands
+    outcome = HostOutcome("testhost", report.code, run=report)
+    assert wrong(hosts_json("setup", [outcome], seconds_s=1), "setup-result") == []
 
 
 def test_what_keeps_coming_back_is_named(machine: Machine) -> None:

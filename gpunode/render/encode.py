@@ -17,7 +17,7 @@ from gpunode.render.clean import clean_json
 from gpunode.render.wording import mask_url
 
 KINDS: dict[str, type] = {"run": Run, "put_file": PutFile, "remove_file": RemoveFile, "reboot": Reboot}
-_KIND_OF = {kind: name for name, kind in KINDS.items()}
+KIND_OF = {kind: name for name, kind in KINDS.items()}
 # A file's text can hold registry logins and proxy passwords; a report needs its hash only.
 _LEFT_OUT = {FileFacts: {"text"}, RuntimeFacts: {"merged_config"}}
 # Hashes of real bytes, by which a short password could be guessed: only what is applied needs them.
@@ -28,6 +28,8 @@ _HASHES = {
     RemoveFile: {"expect_sha256"},
 }
 _RENAMED = {"seconds": "seconds_s"}
+# Properties that are said as well, since every reader would work them out.
+SAID_TOO: dict[type, tuple[str, ...]] = {HostFacts: ("gpus",)}
 
 
 def to_data(value: Any, *, secrets: bool = False) -> Any:
@@ -59,14 +61,17 @@ def _fields(value: Any, secrets: bool) -> dict[str, Any]:
         value = replace(value, proxy=mask_url(value.proxy))  # a saved plan and a report hold no password
     if not secrets:
         value = _masked(value)
-    left_out = _LEFT_OUT.get(type(value), set()) | (set() if secrets else _HASHES.get(type(value), set()))
-    out: dict[str, Any] = {"kind": _KIND_OF[type(value)]} if type(value) in _KIND_OF else {}
-    for field in fields(value):
-        if field.name not in left_out:
-            out[_RENAMED.get(field.name, field.name)] = to_data(getattr(value, field.name), secrets=secrets)
-    if isinstance(value, HostFacts):
-        out["gpus"] = [to_data(g, secrets=secrets) for g in value.gpus]
+    out: dict[str, Any] = {"kind": KIND_OF[type(value)]} if type(value) in KIND_OF else {}
+    for key, name in keys_of(type(value), secrets=secrets).items():
+        out[key] = to_data(getattr(value, name), secrets=secrets)
     return out
+
+
+def keys_of(kind: type, *, secrets: bool = False) -> dict[str, str]:
+    """The keys of a dataclass in JSON, in order, each with the attribute that it tells."""
+    left_out = _LEFT_OUT.get(kind, set()) | (set() if secrets else _HASHES.get(kind, set()))
+    names = [field.name for field in fields(kind) if field.name not in left_out]
+    return {_RENAMED.get(name, name): name for name in (*names, *SAID_TOO.get(kind, ()))}
 
 
 def _masked(value: Any) -> Any:

@@ -14,6 +14,16 @@ from gpunode.render.encode import dumps, to_data
 
 PLAN_SCHEMA = "gpunode.plan/3"  # 3: host and driver are data; 2 had lines of text for them, 1 no name of the host
 
+# What each verb prints; docs/reference/json.md says what is in it. A key more leaves the number, a key less raises it.
+RESULTS = {
+    "detect": "gpunode.detect-result/1",
+    "plan": "gpunode.plan-result/2",  # 2: `about` and `driver` where lines of text were
+    "setup": "gpunode.setup-result/2",
+    "undo": "gpunode.undo-result/2",
+    "check": "gpunode.check-result/1",
+}
+ERROR_SCHEMA = "gpunode.error/1"
+
 
 def plan_to_json(plan: Plan) -> str:
     """One plan, to be saved and applied: the bytes of its files, with their secrets. A proxy's password is left out."""
@@ -37,7 +47,7 @@ def plan_from_json(text: str) -> Plan:
 
 
 def _other_schema(schema: object) -> str:
-    if isinstance(schema, str) and schema.endswith("-result/1"):
+    if schema in RESULTS.values():
         return "--json printed it, for reading: what is secret in its files is masked; --save keeps what setup needs"
     older = schema in ("gpunode.plan/1", "gpunode.plan/2")
     said = "an older gpunode saved it" if older else f"schema is {shortened(schema)}"
@@ -47,12 +57,12 @@ def _other_schema(schema: object) -> str:
 def hosts_json(verb: str, outcomes: Sequence[HostOutcome], *, seconds_s: float) -> str:
     """The result of a verb: {"schema": "gpunode.check-result/1", "hosts": [...], "seconds_s": 3.1}."""
     hosts = [host_data(o) for o in outcomes]
-    return dumps({"schema": f"gpunode.{verb}-result/1", "hosts": hosts, "seconds_s": round(seconds_s, 3)}) + "\n"
+    return dumps({"schema": RESULTS[verb], "hosts": hosts, "seconds_s": round(seconds_s, 3)}) + "\n"
 
 
 def host_line(verb: str, outcome: HostOutcome) -> str:
     """One host as one JSON line."""
-    return dumps({"schema": f"gpunode.{verb}-result/1", **host_data(outcome)}, indent=None) + "\n"
+    return dumps({"schema": RESULTS[verb], **host_data(outcome)}, indent=None) + "\n"
 
 
 def event_json(event: Event, *, at: str) -> str:
@@ -95,4 +105,4 @@ def _checks(report: CheckReport) -> list[dict[str, Any]]:
 def error_json(error: GpunodeError) -> str:
     """What went wrong, for a program that asked for JSON."""
     body = {"code": int(error.code), "problem": error.problem, "evidence": error.evidence, "remedy": error.remedy}
-    return dumps({"schema": "gpunode.error/1", **body}) + "\n"
+    return dumps({"schema": ERROR_SCHEMA, **body}) + "\n"

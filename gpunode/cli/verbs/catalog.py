@@ -11,7 +11,7 @@ from gpunode.cli.options import ResultOptions, verb
 if TYPE_CHECKING:
     from gpunode.catalog.load import Catalog
 
-TABLES = ("gpus", "architectures", "nvswitches", "branches", "distros", "toolkit", "cuda", "mig", "support")
+TABLES = ("gpus", "architectures", "nvswitches", "branches", "distros", "toolkit", "cuda", "mig", "support", "schema")
 
 
 def register(app: typer.Typer) -> None:
@@ -47,6 +47,8 @@ def catalog(
         raise UsageError("--id is for gpunode catalog gpus", remedy="leave it out")
     if table == "support":
         return _support(load_catalog(), form, output)
+    if table == "schema":
+        return _schema(form, output)
     rows = _rows(load_catalog(), table, id)
     if form == "json":
         deliver(dumps({"schema": "gpunode.catalog/1", table: rows}), output)
@@ -99,6 +101,20 @@ def _support(known: Catalog, form: str, output: ResultOptions) -> int:
             "the support page has one form", evidence="it is Markdown", remedy="use gpunode catalog distros --json"
         )
     deliver(support_text(known).rstrip("\n"), output)
+    return 0
+
+
+def _schema(form: str, output: ResultOptions) -> int:
+    """docs/reference/json.md, or the schema that stands in it."""
+    from gpunode.cli.output import deliver
+    from gpunode.render.encode import dumps
+    from gpunode.render.json_page import json_page
+    from gpunode.render.json_schema import json_schema
+
+    if form == "text":
+        deliver(json_page().rstrip("\n"), output)
+    else:
+        deliver(dumps(json_schema(), indent=2 if form == "json" else None) + "\n", output)
     return 0
 
 

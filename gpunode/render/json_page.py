@@ -1,0 +1,64 @@
+"""docs/reference/json.md, made from the dataclasses: `gpunode catalog schema` prints it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from gpunode.render.json_schema import json_schema
+from gpunode.render.machine import RESULTS
+
+HEAD = """# JSON
+
+What `--json` and `--format jsonl` print. Made by `gpunode catalog schema`; edits here are lost.
+
+| printed by | `schema` | each host has |
+|---|---|---|
+"""
+HOSTS = {
+    "detect": "`facts`",
+    "plan": "`plan`",
+    "setup": "`plan` or `run`",
+    "undo": "`plan` or `run`",
+    "check": "`checks`",
+}
+RULES = """
+- `--json` prints one document with `hosts` and `seconds_s`; `--format jsonl` one line a host, with `schema` in it.
+- Every host has `target` and `code` ([exit codes](exit-codes.md)), and `problem`, `evidence`, `remedy` if it failed.
+- null is "not known" or "there is none", never "fine". A name ends in `_s` for seconds and in `_bytes` for bytes.
+- A new key leaves the number in `schema` as it is; a key that goes or changes its meaning raises it. So read what you
+  know and ignore the rest, or validate with `gpunode catalog schema --json` of the gpunode that printed it.
+- Secrets are `MASKED`. The file of `plan --save` is no result: it is for `setup --plan` of the same gpunode.
+- `plan.driver` is the choice of the driver: `reasons`, `alternatives` (`option` is what to type to have one, "" where
+  this host cannot have it), `end_of_support`, and `confidence`, how sure the catalog is: `high` is from a named source,
+  `medium` follows from one, `memory` is unchecked.
+
+## The schema
+
+[JSON Schema](https://json-schema.org/draft/2020-12) of all of them: `$defs` names each document by its verb, then the
+values in it.
+
+"""
+
+
+def json_page() -> str:
+    """The page in Markdown, with a newline at its end."""
+    rows = [f"| `gpunode {verb}` | `{schema}` | {HOSTS[verb]} |" for verb, schema in RESULTS.items()]
+    return HEAD + "\n".join(rows) + "\n" + RULES + f"```json\n{laid_out(json_schema())}\n```\n"
+
+
+def laid_out(schema: dict[str, Any]) -> str:
+    """The schema with a line for each key of a definition, so that a new key is one line of a diff."""
+    parts = {name: json.dumps(part, ensure_ascii=False) for name, part in schema.items() if name != "$defs"}
+    lines = [f'  "{name}": {text},' for name, text in parts.items()] + ['  "$defs": {']
+    definitions = [_definition(name, one) for name, one in schema["$defs"].items()]
+    return "\n".join(["{", *lines, ",\n".join(definitions), "  }", "}"])
+
+
+def _definition(name: str, one: dict[str, Any]) -> str:
+    if "properties" not in one:
+        return f'    "{name}": {json.dumps(one, ensure_ascii=False)}'
+    rest = {key: value for key, value in one.items() if key != "properties"}
+    keys = [f'      "{key}": {json.dumps(value, ensure_ascii=False)}' for key, value in one["properties"].items()]
+    head = json.dumps(rest, ensure_ascii=False)[1:-1]
+    return f'    "{name}": {{{head}, "properties": {{\n' + ",\n".join(keys) + "\n    }}"
