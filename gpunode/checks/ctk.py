@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gpunode.advice import typed
+from gpunode.catalog.repositories import why_dead
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
 from gpunode.checks.words import active_lines, listing, numbers, setting, typed_for
@@ -10,7 +11,7 @@ from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 
 CONFIG = "/etc/nvidia-container-runtime/config.toml"
-OLD_REPOSITORIES = ("nvidia.github.io/nvidia-docker", "nvidia.github.io/nvidia-container-runtime")
+OF_TOOLKIT = "nvidia.github.io"  # where every repository of the toolkit is, today's and the old ones
 MODES = ("auto", "legacy", "cdi", "csv", "jit-cdi")
 SETUP = "gpunode setup --only toolkit"
 
@@ -172,12 +173,12 @@ def repo(host: HostFacts, context: Context) -> CheckOutcome:
     lines = [(f.path, n, line) for f in host.packages.sources for n, line in active_lines(f.text) if "nvidia" in line]
     if not lines:
         return NotApplicable("no NVIDIA repository is configured")
-    old = [(path, n, line) for path, n, line in lines if any(url in line for url in OLD_REPOSITORIES)]
+    old = [(path, n, line, why) for path, n, line in lines if OF_TOOLKIT in line and (why := why_dead(line))]
     if not old:
         return None
-    path, number, line = old[0]
+    path, number, line, why = old[0]
     return Finding(
-        "the repository nvidia-docker has ended",
+        why,
         evidence=f"{path}:{number} {line}",
         remedy=f"{typed('rm', path)}; {SETUP} adds libnvidia-container",
         fix="toolkit",

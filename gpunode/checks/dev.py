@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 
 from gpunode.advice import typed
+from gpunode.catalog.versions import first_with
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
-from gpunode.checks.words import listing, numbers, setting
+from gpunode.checks.words import listing, setting
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.model.versions import at_least
 
 NVIDIA_MAJOR = 195  # fixed for nvidia and nvidiactl (Documentation/admin-guide/devices.txt); nvidia-uvm's is dynamic
 CARD = re.compile(r"/dev/nvidia\d+")
 CTK_CONFIG = "/etc/nvidia-container-runtime/config.toml"
-CDI_BY_DEFAULT = (1, 18)  # from here on "auto" makes a CDI specification in memory for every container
 NODES = (needs.gpu, needs.host_driver, needs.loaded, needs.read("devices"))
 
 
@@ -122,8 +123,8 @@ def char_symlinks(host: HostFacts, context: Context) -> CheckOutcome:
     if not any(any(engine.systemd_cgroup.values()) for engine in host.runtimes):
         return NotApplicable("no engine is known to use systemd's cgroups")
     mode = (setting(host.file(CTK_CONFIG).text, "mode") or (0, "auto"))[1]
-    version = numbers(host.toolkit.version or "")
-    if mode in ("cdi", "jit-cdi") or (mode == "auto" and version >= CDI_BY_DEFAULT):
+    by_cdi = at_least(host.toolkit.version, first_with("toolkit", "cdi-by-default"))
+    if mode in ("cdi", "jit-cdi") or (mode == "auto" and by_cdi):
         return None
     bare = [d for d in host.devices if CARD.fullmatch(d.path) and not d.char_link]
     if not bare:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpunode.catalog.versions import first_with
 from gpunode.editing.toml_text import Plain
 from gpunode.engines.base import Rewrite
 from gpunode.engines.containerd.cri_section import Around
@@ -12,13 +13,10 @@ from gpunode.model.plan import Action, Run
 from gpunode.model.spec import RuntimeSpec
 from gpunode.model.versions import at_least
 
-# enable_cdi of containerd: unknown to 1.6, off by default in 1.7, on by default from 2.0.
-HAS_CDI, CDI_BY_DEFAULT = (1, 7), (2, 0)
-
 
 def refuse_no_cdi(engine: RuntimeFacts, want: RuntimeSpec) -> None:
     """Raises UnsupportedHost where CDI is wanted of a containerd that has none."""
-    if want.cdi and engine.version and not at_least(engine.version, HAS_CDI):
+    if want.cdi and engine.version and not at_least(engine.version, first_with("containerd", "cdi")):
         of = "" if engine.name == "containerd" else f" of {engine.name}"
         raise UnsupportedHost(
             f"containerd {engine.version}{of} has no CDI",
@@ -33,7 +31,7 @@ def around(host: HostFacts, engine: RuntimeFacts, merged: Plain, *, keep_runc: b
         merged=merged,
         keep_runc=keep_runc,
         kubelet_driver=host.kubernetes.kubelet_cgroup_driver if host.kubernetes.kubelet else None,
-        cdi_by_default=at_least(engine.version, CDI_BY_DEFAULT),
+        cdi_by_default=at_least(engine.version, first_with("containerd", "cdi-by-default")),
     )
 
 

@@ -10,6 +10,7 @@ import copy
 from typing import Any
 
 from gpunode import resources
+from gpunode.catalog.versions import first_with
 from gpunode.editing import toml_text
 from gpunode.editing.toml_text import Plain
 from gpunode.engines import drop_ins
@@ -29,8 +30,6 @@ MAIN, FOLDER = "/etc/containers/containers.conf", "/etc/containers/containers.co
 ROOTS, ROOTS_FOLDER = "/root/.config/containers/containers.conf", "/root/.config/containers/containers.conf.d"
 DROP_IN = f"{FOLDER}/99-nvidia.conf"
 CDI = "podman run --device nvidia.com/gpu=all"
-# CONTAINERS_CONF_OVERRIDE came with containers-common 0.51, so podman 4.4 (from memory); before it, verify() tells.
-HAS_OVERRIDE = (4, 4)
 ROOT_TABLE = (Root(("engine",), "runtime"),)
 
 Tables = dict[str, Plain]  # path -> its [engine], in the order in which the files are read
@@ -65,8 +64,8 @@ class Podman:
         return f"podman is served by CDI and needs no runtime: {CDI}; --runtime podman makes nvidia its default"
 
     def validate(self, engine: RuntimeFacts, path: str) -> Run | None:
-        if not at_least(engine.version, HAS_OVERRIDE):
-            return None
+        if not at_least(engine.version, first_with("podman", "conf-override")):
+            return None  # verify() tells
         argv = (engine.binary or "podman", "info", "--format", "{{.Host.OCIRuntime.Name}}")
         override = (("CONTAINERS_CONF_OVERRIDE", "{candidate}"),)
         return Run(argv, env=override, timeout_s=30, says="podman info, with the new file")

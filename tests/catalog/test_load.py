@@ -11,7 +11,9 @@ import pytest
 from gpunode import resources
 from gpunode.catalog.distros import Distro, Names
 from gpunode.catalog.load import load_catalog
+from gpunode.catalog.repositories import dead_repositories
 from gpunode.catalog.rows import GRADES, Row
+from gpunode.catalog.versions import thresholds
 from gpunode.errors import UsageError
 from gpunode.packages.registry import BACKENDS
 
@@ -19,6 +21,7 @@ C = load_catalog()
 ROWS: tuple[Any, ...] = (
     *C.cards, *C.architectures, *C.switches, *C.branches, *C.defaults, *C.distros, C.toolkit,
     *C.cuda.majors, *C.cuda.toolkits, C.cuda.install, *C.mig_sets, *C.images,
+    *thresholds().values(), *dead_repositories(),
 )  # fmt: skip
 DISTROS = [pytest.param(d, id=d.name) for d in C.distros]
 SETS = [

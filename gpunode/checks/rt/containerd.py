@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gpunode.advice import named
+from gpunode.catalog.versions import first_with
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
 from gpunode.checks.rt.files import default_in_file
@@ -14,10 +15,9 @@ from gpunode.engines.provenance import at, line_of_keys
 from gpunode.errors import ConfigFileError
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.model.versions import at_least
 
 SETUP = "gpunode setup --only runtime"
-LEGACY_IS_IGNORED = (2,)  # containerd 2.x does not read [...containerd.default_runtime] any more
-CDI_SINCE = (1, 7)
 
 
 def _containerd(host: HostFacts) -> str | None:
@@ -86,7 +86,8 @@ def _judged(host: HostFacts, engine: RuntimeFacts, handler: str) -> Finding | No
     """Raises ConfigFileError for a file that does not parse."""
     files = gathered(host, engine)
     legacy = _overruling_table(files)
-    if legacy and numbers(engine.version or "")[:1] < LEGACY_IS_IGNORED and default_in_file(host, engine):
+    ignored = at_least(engine.version, first_with("containerd", "no-default-runtime-table"))
+    if legacy and not ignored and default_in_file(host, engine):
         path, line = legacy
         return Finding(
             "an old default_runtime table overrules default_runtime_name",
@@ -213,7 +214,7 @@ def runc_version(host: HostFacts, context: Context) -> CheckOutcome:
     version = numbers(engine.version or "") if engine else ()
     if not version:
         return NotApplicable("containerd's version is not known")
-    if version >= CDI_SINCE:
+    if version >= first_with("containerd", "cdi"):
         return None
     return Finding(
         f"containerd {engine.version if engine else ''} has no CDI",

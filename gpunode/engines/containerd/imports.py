@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from gpunode.catalog.versions import first_with
 from gpunode.editing import toml_text
 from gpunode.editing.toml_text import Plain
 from gpunode.engines.base import refuse_unread
@@ -62,7 +63,7 @@ class Files:
 
     def overlooked(self) -> tuple[str, ...]:
         """Patterns that mean files beside the one they stand in, and that containerd 1.6 looks for in / instead."""
-        if at_least(self.daemon, (1, 7)) or self.daemon is None:
+        if at_least(self.daemon, first_with("containerd", "relative-globs")) or self.daemon is None:
             return ()
         return tuple(
             pattern
@@ -105,7 +106,7 @@ def absolute(pattern: str, by: str, daemon: str | None) -> str:
     """
     if pattern.startswith("/"):
         return posixpath.normpath(pattern)
-    old = daemon is not None and not at_least(daemon, (1, 7))
+    old = daemon is not None and not at_least(daemon, first_with("containerd", "relative-globs"))
     return posixpath.normpath(posixpath.join("/" if old and "*" in pattern else posixpath.dirname(by), pattern))
 
 

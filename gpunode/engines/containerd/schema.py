@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from gpunode.catalog.versions import first_with
 from gpunode.editing import toml_text
 from gpunode.editing.toml_scan import Statement, statements
 from gpunode.editing.toml_text import Plain
@@ -12,8 +13,6 @@ from gpunode.engines.containerd.cri_section import V1, V2, V3, section
 from gpunode.errors import ConfigFileError, UnsupportedHost
 from gpunode.model.versions import at_least, release
 
-# The first release whose daemon merges imported CRI tables, instead of replacing the section whole.
-MERGES = (2, 0)
 # Short names of version 1, where a plugin was named by its id alone (containerd's own v1 migration).
 FULL_NAMES = {
     "cri": V2,
@@ -32,7 +31,7 @@ FULL_NAMES = {
 
 def merges(daemon: str | None) -> bool:
     """Whether this containerd merges imported files key by key; 1.x takes the last file's CRI section alone."""
-    return at_least(daemon, MERGES)
+    return at_least(daemon, first_with("containerd", "merged-imports"))
 
 
 def version_of(path: str, plain: Plain, daemon: str | None) -> int:
@@ -42,7 +41,7 @@ def version_of(path: str, plain: Plain, daemon: str | None) -> int:
     """
     if not plain:
         # Version 2 is read by every containerd from 1.3 on; an unknown one gets it too.
-        return 3 if merges(daemon) else 2
+        return 3 if at_least(daemon, first_with("containerd", "config-version-3")) else 2
     version = plain.get("version", 1)
     if not isinstance(version, int) or isinstance(version, bool):
         raise ConfigFileError(
@@ -62,11 +61,11 @@ def version_of(path: str, plain: Plain, daemon: str | None) -> int:
 
 
 def _newest(daemon: str | None) -> int:
-    """By daemon: 1.x version 2, 2.0 to 2.2 version 3, 2.3 version 4 (containerd's RELEASES.md)."""
+    """The newest schema that this daemon reads; an unknown one is taken for the newest."""
     have = release(daemon)
-    if have is None or have >= (2, 3):
+    if have is None or have >= first_with("containerd", "config-version-4"):
         return 4
-    return 3 if have >= MERGES else 2
+    return 3 if have >= first_with("containerd", "config-version-3") else 2
 
 
 def misfit(daemon: str | None, problem: str, why: str, remedy: str) -> UnsupportedHost:

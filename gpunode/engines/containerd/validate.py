@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gpunode.advice import named
+from gpunode.catalog.versions import first_with
 from gpunode.editing.toml_scan import Statement, statements
 from gpunode.editing.toml_text import Plain
 from gpunode.engines.containerd.cri_section import CRI_PLUGINS, OLD_SHIM_KEYS, RUNC_TYPE, containerd_section, section
@@ -24,11 +25,7 @@ from gpunode.model.versions import at_least
 Keys = tuple[str, ...]
 # Go's time.ParseDuration.
 _DURATION = re.compile(r"[-+]?(0|((\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)")
-DURATIONS = {
-    "stream_idle_timeout": (1, 0),
-    "drain_exec_sync_io_timeout": (1, 7),
-    "image_pull_progress_timeout": (1, 7),
-}
+DURATIONS = ("stream_idle_timeout", "drain_exec_sync_io_timeout", "image_pull_progress_timeout")
 
 
 def refuse(files: Files, want: RuntimeSpec, running: Plain) -> None:
@@ -76,9 +73,10 @@ def _faults(files: Files, want: RuntimeSpec, running: Plain) -> Iterator[tuple[K
     said = merged(files)
     for plugin in sorted(CRI_PLUGINS):
         table = section(said, "plugins", plugin)
-        for key, since in DURATIONS.items():
+        for key in DURATIONS:
             value = table.get(key)
-            if at_least(files.daemon, since) and isinstance(value, str) and value and not _DURATION.fullmatch(value):
+            parsed = at_least(files.daemon, first_with("containerd", key))
+            if parsed and isinstance(value, str) and value and not _DURATION.fullmatch(value):
                 yield ("plugins", plugin, key), f"{key} = {value!r} is no duration, such as '4h0m0s'"
         registry = section(table, "registry")
         if registry.get("config_path") and registry.get("mirrors"):

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
+from gpunode.catalog.versions import first_with
 from gpunode.editing import json_text
 from gpunode.engines.base import Edit
 from gpunode.engines.docker.validate import at, entry_key
@@ -17,8 +18,6 @@ from gpunode.model.spec import RuntimeSpec
 from gpunode.model.versions import at_least
 from gpunode.resources import render
 
-# CDI: a feature flag from 25.0, on by default from 28.2 (docker's release notes).
-HAS_CDI, CDI_BY_DEFAULT = (25, 0), (28, 2)
 Keys = tuple[str, ...]
 
 
@@ -87,15 +86,16 @@ def _must_say_cdi(engine: RuntimeFacts, config: Mapping[str, Any]) -> bool:
             "configuration file'",
             remedy="add --feature cdi=true to the unit (systemctl cat docker; /etc/default/docker), or leave out --cdi",
         )
-    if engine.version is not None and not at_least(engine.version, HAS_CDI):
+    if engine.version is not None and not at_least(engine.version, first_with("docker", "cdi")):
         raise UnsupportedHost(
             f"docker {engine.version} has no CDI",
             evidence="CDI came with docker 25.0, as features.cdi",
             remedy="leave out --cdi, or upgrade docker",
         )
     features = config.get("features") or {}
+    by_default = at_least(engine.version, first_with("docker", "cdi-by-default"))
     # A null switches it off too, also where it is on by default.
-    return features.get("cdi") is not True and ("cdi" in features or not at_least(engine.version, CDI_BY_DEFAULT))
+    return features.get("cdi") is not True and ("cdi" in features or not by_default)
 
 
 def _refuse_other_default(by_flag: str, want: RuntimeSpec) -> None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from gpunode.catalog.versions import first_with
 from gpunode.editing import json_text
 from gpunode.engines.base import Edit, Removal, Rewrite, refuse_unread
 from gpunode.engines.daemon import commands
@@ -19,8 +20,6 @@ from gpunode.model.spec import RuntimeSpec
 from gpunode.model.versions import at_least
 
 UNITS = ("docker.service", "docker.socket")
-# `dockerd --validate` came with 23.0; 20.10 answers "unknown flag".
-HAS_VALIDATE = (23, 0)
 
 
 class Docker:
@@ -56,7 +55,7 @@ class Docker:
         )
 
     def validate(self, engine: RuntimeFacts, path: str) -> Run | None:
-        if not at_least(engine.version, HAS_VALIDATE):
+        if not at_least(engine.version, first_with("docker", "validate")):
             return None
         argv = (engine.binary or "dockerd", "--validate", "--config-file", "{candidate}", *_flags_that_matter(engine))
         # A user's own dockerd judges by their hands, as their file is written: PutFile.owner.

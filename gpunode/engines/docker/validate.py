@@ -11,13 +11,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpunode.advice import typed
+from gpunode.catalog.versions import first_with
 from gpunode.editing import json_text
 from gpunode.errors import ConfigFileError, UnsupportedHost
 from gpunode.model.facts import RuntimeFacts
 from gpunode.model.spec import RuntimeSpec
 from gpunode.model.versions import at_least, release
 
-STRICT = (23, 0)
 Keys = tuple[str, ...]
 OURS = ("runtimes", "features", "default-runtime")
 
@@ -38,14 +38,14 @@ def refuse(engine: RuntimeFacts, want: RuntimeSpec, text: str, config: Mapping[s
     broken = re.search("[\udc80-\udcff]", text)
     known = release(engine.version)
     # docker 20.10 replaces such a byte. Whoever does not say which dockerd it is for gets the stricter one's word.
-    if broken and not (known and known < STRICT):
+    if broken and not (known and known < first_with("docker", "strict-runtimes")):
         raise json_text.fault(path, text, broken.start(), f"byte 0x{ord(broken[0]) & 0xFF:02x} is not UTF-8")
 
 
 def _refuse_shim(engine: RuntimeFacts, default: str) -> None:
     """Up to 22, the runtimes of a reloaded file replace docker's own shims, and a default among them is then nil."""
     known = release(engine.version)
-    if known and known < STRICT and default.startswith("io.containerd."):
+    if known and known < first_with("docker", "strict-runtimes") and default.startswith("io.containerd."):
         raise UnsupportedHost(
             f"{engine.config_path}: default-runtime {default!r} is not safe to reload with docker {engine.version}",
             evidence="dockerd 20.10 dies of a nil pointer (daemon/info_unix.go:47) when runtimes are added beside it",
@@ -118,7 +118,7 @@ def _wrong_runtime(name: str, entry: Mapping[str, Any], engine: RuntimeFacts, wa
     if name == "runc":
         return "is a name that dockerd keeps for itself"
     has = {key.lower() for key, value in entry.items() if value}
-    if not at_least(engine.version, STRICT):
+    if not at_least(engine.version, first_with("docker", "strict-runtimes")):
         # Seen with 20.10.24: its path is "", and a container of it is runc's, without a word.
         unknown = release(engine.version) and name == want.handler and "runtimetype" in has and "path" not in has
         return f"has a runtimeType, which docker {engine.version} does not know: give it a path" if unknown else None

@@ -11,6 +11,7 @@ from posixpath import dirname
 
 from gpunode.advice import named
 from gpunode.catalog.runtimes import carrier
+from gpunode.catalog.versions import first_with
 from gpunode.editing import toml_text
 from gpunode.engines import cri_daemon, drop_ins
 from gpunode.engines.base import Removal, Rewrite, refuse_unread
@@ -113,4 +114,4 @@ def _version(engine: RuntimeFacts, main: FileFacts) -> int:
     said = toml_text.load(main.path, main.text or "").get("version")
     if isinstance(said, int) and not isinstance(said, bool) and said > 1:
         return said
-    return 3 if at_least(engine.version, (2, 0)) else 2
+    return 3 if at_least(engine.version, first_with("containerd", "config-version-3")) else 2

@@ -13,6 +13,7 @@ from posixpath import basename, dirname
 
 from gpunode.advice import named
 from gpunode.catalog.runtimes import carrier
+from gpunode.catalog.versions import first_with
 from gpunode.engines import cri_daemon, drop_ins
 from gpunode.engines.base import Edit, Removal, Rewrite, refuse_unread
 from gpunode.engines.daemon import commands
@@ -209,4 +210,4 @@ def _template_note(host: HostFacts, engine: RuntimeFacts) -> tuple[str, ...]:
 
 def _two(engine: RuntimeFacts) -> bool:
     """containerd 2 prefers config-v3.toml.tmpl; an unknown version is taken for a new one."""
-    return engine.version is None or at_least(engine.version, (2, 0))
+    return engine.version is None or at_least(engine.version, first_with("containerd", "config-version-3"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from posixpath import dirname
 
+from gpunode.catalog.versions import first_with
 from gpunode.engines import cri_daemon, drop_ins
 from gpunode.engines.base import Removal, Rewrite, refuse_unread
 from gpunode.engines.containerd import provenance, remove
@@ -41,7 +42,7 @@ class Microk8s:
                 remedy="snap refresh microk8s brings it back; or leave it out with --runtime",
             )
         version = version_of(file.path, drop_ins.load(file, "containerd"), engine.version)
-        one_x = not at_least(engine.version, (2, 0))
+        one_x = not at_least(engine.version, first_with("containerd", "merged-imports"))
         rewrite = embedded.with_handler(host, engine, want, file, version, keep_runc=one_x)
         if not rewrite.changed:
             return rewrite

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpunode import resources
+from gpunode.catalog.versions import first_with
 from gpunode.engines.toolkit_config import PATH as TOOLKIT_CONFIG
 from gpunode.model.driver import DriverChoice
 from gpunode.model.plan import Action, Kept, PutFile, Run, Step
@@ -21,9 +22,7 @@ WHY = {
     IMEX: "memory of other trays is reached through nvidia-imex (its peers: /etc/nvidia-imex/nodes_config.cfg)",
 }
 CDMM_FILE = "/etc/modprobe.d/gpunode-coherent.conf"
-CDMM_FROM = 580  # the first branch that knows NVreg_CoherentGPUMemoryMode
 CHAR_RULE = "/etc/udev/rules.d/71-gpunode-dev-char.rules"
-CDI_BY_DEFAULT = (1, 18)  # from here on mode auto makes containers through CDI, which needs no links
 
 
 def services_step(site: Site, driver: DriverChoice, *, now: bool) -> Step | Kept | None:
@@ -59,7 +58,9 @@ def coherent_step(site: Site, driver: DriverChoice) -> Step | None:
     Otherwise it shows up as NUMA nodes of the host, and pods without a GPU are given memory of the cards (driver
     installation guide, "Coherent Driver-based Memory Management").
     """
-    if not site.host.kubernetes.kubelet or not any(c.coherent for c in site.cards) or driver.branch < CDMM_FROM:
+    if not site.host.kubernetes.kubelet or not any(c.coherent for c in site.cards):
+        return None
+    if driver.branch < first_with("driver", "coherent-memory-mode")[0]:
         return None
     text = resources.render("modprobe/coherent.conf.j2")
     file = site.host.file(CDMM_FILE)
@@ -99,11 +100,12 @@ def char_links_step(site: Site) -> Step | None:
 
 
 def _legacy(site: Site) -> bool:
-    """Whether containers get their cards by the hook: mode legacy, or auto of a toolkit from before 1.18."""
+    """Whether containers get their cards by the hook, not through CDI, which needs no links."""
     text = site.host.file(TOOLKIT_CONFIG).text or ""
     lines = (line.split("=", 1) for line in text.splitlines() if line.strip().startswith("mode") and "=" in line)
     mode = next((value.strip().strip("\"'") for _, value in lines), "auto")
-    return mode == "legacy" or (mode == "auto" and not at_least(site.host.toolkit.version, CDI_BY_DEFAULT))
+    by_cdi = at_least(site.host.toolkit.version, first_with("toolkit", "cdi-by-default"))
+    return mode == "legacy" or (mode == "auto" and not by_cdi)
 
 
 def _runs(site: Site, unit: str, *, now: bool) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gpunode.catalog.distros import Distro
+from gpunode.catalog.repositories import why_dead
 from gpunode.editing.diff import unified
 from gpunode.errors import UnsupportedHost
 from gpunode.model.facts import FileFacts, HostFacts
@@ -15,21 +16,6 @@ from gpunode.packages.entries import Entry, read_entry
 from gpunode.planner.repos.claims import Claim
 
 MARK = "# disabled by gpunode: "
-RETIRED_KEY = "7fa2af80"  # NVIDIA's old repository key, dead since 2022-04-27
-# A place in an old list, and why nothing comes from there any more.
-DEAD = (
-    (r"nvidia\.github\.io/nvidia-docker/", "nvidia-docker's repository has ended"),
-    (r"nvidia\.github\.io/nvidia-container-runtime/", "nvidia-container-runtime's repository has ended"),
-    (
-        r"nvidia\.github\.io/libnvidia-container/(stable|experimental)/(?!deb/|rpm/)",
-        "the toolkit's repositories by release have ended",
-    ),
-    (
-        r"developer\.download\.nvidia\.\w+/compute/machine-learning/",
-        f"it is signed with key {RETIRED_KEY}, which was retired",
-    ),
-    (RETIRED_KEY, f"it trusts key {RETIRED_KEY}, which was retired on 2022-04-27"),
-)
 CUDA = re.compile(r"://(?:[^/\s@]*@)?developer\.download\.nvidia\.\w+/compute/cuda/repos/([\w.]+)/")
 TOOLKIT = re.compile(r"://(?:[^/\s@]*@)?nvidia\.github\.io/libnvidia-container/\w+/(deb|rpm)/")
 OWN = "/gpunode-"
@@ -117,7 +103,7 @@ class _Judge:
     said: list[str]
 
     def goes(self, entry: _Entry) -> bool:
-        why = next((reason for pattern, reason in DEAD if re.search(pattern, entry.text)), None) or self._why(entry)
+        why = why_dead(entry.text) or self._why(entry)
         self.said.extend([why] if why else [])
         return why is not None
 
@@ -166,7 +152,7 @@ def _doubled(files: tuple[FileFacts, ...], wrong: frozenset[_Entry]) -> frozense
         if _is_apt(file.path) and _is_list(file.path)
         for entry in _entries(file)
         if entry not in wrong
-        if TOOLKIT.search(entry.text) and not any(re.search(pattern, entry.text) for pattern, _ in DEAD)
+        if TOOLKIT.search(entry.text) and why_dead(entry.text) is None
     ]
     if len({entry.path for entry in named}) < 2:
         return frozenset()

@@ -1,0 +1,46 @@
+"""From which version on a program behaves otherwise, as catalog/versions.yaml lists it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from gpunode.catalog.rows import Row, rows
+
+
+@dataclass(frozen=True)
+class Since:
+    program: str  # "containerd"
+    feature: str  # "cdi-by-default"
+    since: str  # "28.2": the first version with it; "580": a driver branch
+    source: str
+    checked: str
+    grade: str
+
+    @property
+    def version(self) -> tuple[int, int]:
+        major, _, minor = self.since.partition(".")
+        return int(major), int(minor or 0)
+
+
+def first_with(program: str, feature: str) -> tuple[int, int]:
+    """(28, 2) for docker's cdi-by-default; KeyError for what no row has."""
+    return thresholds()[program, feature].version
+
+
+@cache
+def thresholds() -> Mapping[tuple[str, str], Since]:
+    """By program and feature. Raises UsageError that names row and key of a fault in the file."""
+    found = map(_since, rows("versions.yaml", "versions", "feature"))
+    return {(row.program, row.feature): row for row in found}
+
+
+def _since(row: Row) -> Since:
+    text = row.text("since")
+    if not re.fullmatch(r"\d+(\.\d+)?", text):
+        raise row.fault("since", f"{text!r} is not a version such as 28.2")
+    since = Since(row.text("program"), row.text("feature"), text, *row.provenance())
+    row.done()
+    return since
