@@ -28,6 +28,7 @@ RULES = """
 - null is "not known" or "there is none", never "fine". A name ends in `_s` for seconds and in `_bytes` for bytes.
 - A new key leaves the number in `schema` as it is; a key that goes or changes its meaning raises it. So read what you
   know and ignore the rest, or validate with `gpunode catalog schema --json` of the gpunode that printed it.
+- What fails before any host was looked at is told on stderr alone; `error` is the form that it will have on stdout.
 - Secrets are `MASKED`. The file of `plan --save` is no result: it is for `setup --plan` of the same gpunode.
 - `plan.driver` is the choice of the driver: `reasons`, `alternatives` (`option` is what to type to have one, "" where
   this host cannot have it), `end_of_support`, and `confidence`, how sure the catalog is: `high` is from a named source,
