@@ -135,7 +135,7 @@ class Convergence:
         """One pass; the final report, or None when fresh facts shall decide."""
         if plan.steps:
             self._tell(f"apply, pass {number}")
-        results = self._execute(plan, f"{self.run_id}.{number}", before_values(host, plan))
+        results = self._execute(plan, f"{self.run_id}.{number}", before_values(host, plan), host.packages.manager)
         if any(result.status is not StepStatus.DONE for result in results):
             return self._stopped(plan, results)
         if plan.replan_after:
@@ -146,7 +146,9 @@ class Convergence:
             return self._reboot_needed(plan)
         return self._console(number, plan) if plan.console else self._reboot(number, plan)
 
-    def _execute(self, plan: Plan, run_id: str, before: dict[str, object]) -> tuple[StepResult, ...]:
+    def _execute(
+        self, plan: Plan, run_id: str, before: dict[str, object], manager: str | None = None
+    ) -> tuple[StepResult, ...]:
         if not plan.steps:
             return ()
         results = execute(
@@ -158,6 +160,7 @@ class Convergence:
             lock=self.lock,
             before=before,
             mirror=self.mirror,
+            manager=manager,
             pause=self.pause,
         )
         self.results.extend(results)

@@ -27,7 +27,7 @@ ALLOWED = {
     # What setup would edit is read by the engines' own readers: check and setup cannot disagree on a spelling.
     "checks": {"model", "errors", "catalog", "packages", "editing", "engines"},
     "transport": {"errors"},
-    "apply": {"model", "errors", "transport.base", "resources"},
+    "apply": {"model", "errors", "packages", "transport.base", "resources"},
     "converge": {"facts", "planner", "apply", "model", "errors", "catalog", "transport.base"},
     "offline": {"model", "errors", "catalog", "editing", "engines", "render.clean"},
     "fleet": {"converge", "facts", "planner", "apply", "offline", "transport", "specfile", "model", "errors", "catalog"}

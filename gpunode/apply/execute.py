@@ -17,6 +17,7 @@ from gpunode.errors import Drift, StepFailed
 from gpunode.model.plan import Plan, PutFile, RemoveFile, Run, Step
 from gpunode.model.report import Event, EventKind, StepResult, StepStatus
 from gpunode.model.spec import PARTS
+from gpunode.packages.registry import backend
 from gpunode.transport.base import Transport
 
 OnEvent = Callable[[Event], None]
@@ -35,6 +36,7 @@ def execute(
     lock: HostLock | None = None,
     before: Mapping[str, object] | None = None,
     mirror: Callable[[str], None] | None = None,
+    manager: str | None = None,
     pause: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> tuple[StepResult, ...]:
@@ -44,9 +46,10 @@ def execute(
     only to serve steps that were not done goes back as well. The rest is skipped, too, when `stop()` turns true between
     two steps. A script that outlives its limit while it writes a file is ended, and its step has failed. Where nobody
     can say that it has ended (state D, a user's hands), that counts as a lost host: what was put back beside it, it
-    might overwrite. `before` goes to the journal for a later undo; `mirror` hears every journal
-    line. Raises Drift before the first byte when a file is not as the plan saw it, TransportError when the host is lost
-    (the journal shows the open step; the next run picks it up), and HostLocked when the lock was taken over.
+    might overwrite. `before` goes to the journal for a later undo; `mirror` hears every journal line; `manager` is the
+    host's package manager, None where gpunode knows none. Raises Drift before the first byte when a file is not as the
+    plan saw it, TransportError when the host is lost (the journal shows the open step; the next run picks it up), and
+    HostLocked when the lock was taken over.
     """
     host = lock.host if lock else Host(transport)
     journal = Journal(run_id, mirror)
@@ -54,7 +57,7 @@ def execute(
     prune(host, run_id, folders)
     journal.add("run-begin", schema=1, before=dict(before or {}))
     _supersede(journal, plan, left)
-    _take_inventory(host, plan, run_id)
+    _take_inventory(host, plan, run_id, manager)
     work = _Work(plan, host, journal, on_event, pause, clock, lock, left)
     results: list[StepResult] = []
     status = "done"
@@ -203,11 +206,11 @@ def _hold(target: str, action: PutFile | RemoveFile, now: str) -> None:
         raise drift(target, action.path, action.expect_sha256, now)
 
 
-def _take_inventory(host: Host, plan: Plan, run_id: str) -> None:
+def _take_inventory(host: Host, plan: Plan, run_id: str, manager: str | None) -> None:
     """The names of all packages, before the first is installed: undo must tell what came along from what was there."""
     runs = (action for step in plan.steps for action in step.actions if isinstance(action, Run))
-    if plan.undo is None and any(run.packages for run in runs):
-        spoken(host.run("packages/inventory", host.token, inventory_path(run_id)))
+    if manager and plan.undo is None and any(run.packages for run in runs):
+        spoken(host.run("packages/inventory", host.token, inventory_path(run_id), backend(manager).names_script))
 
 
 def _supersede(journal: Journal, plan: Plan, left: Open) -> None:

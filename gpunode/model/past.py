@@ -9,13 +9,6 @@ from types import MappingProxyType
 from gpunode.model.facts import FileFacts
 
 ABSENT = "absent"  # stands for the hash of a file that is not there
-# Where package managers keep repositories, keys, pins and locks: such files go with the packages.
-_PACKAGE_MANAGERS = ("/etc/apt/", "/etc/yum", "/etc/dnf/", "/etc/pki/", "/etc/zypp/", "/etc/pacman", "/etc/tdnf/")
-
-
-def goes_with_packages(path: str) -> bool:
-    """Whether a file is taken back only together with the packages that need it."""
-    return path.startswith((*_PACKAGE_MANAGERS, "/usr/share/keyrings/"))
 
 
 @dataclass(frozen=True)

@@ -143,6 +143,13 @@ class Apt(Backend):
         argv = ("sh", "-s", "--", *names)
         return Run(argv, timeout_s=INSTALL_S, env=ENV, stdin=script, detach=True, packages=tuple(names), says=says)
 
+    def erase(self, names: Sequence[str], inventory: str) -> Run:
+        """What is not in the inventory, came along and is needed by nothing else goes too, with its configuration."""
+        argv = ("sh", "-s", "--", inventory or "-", *names)
+        says = f"apt-get remove {' '.join(names)}, and what came with them"
+        script = resources.script("packages/apt_erase")
+        return Run(argv, timeout_s=INSTALL_S, env=ENV, stdin=script, detach=True, packages=tuple(names), says=says)
+
     def hold(self, names: Sequence[str]) -> Run:
         return Run(("apt-mark", "hold", *names), env=ENV, retry=PAUSES_S)
 

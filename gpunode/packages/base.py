@@ -119,6 +119,14 @@ class Backend(Protocol):
         """The same long after: `keys` are what `trust` said that it added. None where `trust` is."""
         ...
 
+    def added_keys(self, says: str, answer: str) -> tuple[str, ...]:
+        """The keys that a command of `trust` said it added; () for any other command's answer."""
+        return ()
+
+    def key_title(self, key: str) -> str:
+        """What a person calls one of `added_keys`, and where it is: "gpg-pubkey-d42d0685 from rpm's keys"."""
+        return key
+
     def simulate(self, packages: Sequence[Wanted], mine: Sequence[str], *, downgrade: bool = False) -> Run:
         """The resolver's answer to `install`, read-only; fails (65) when it removes what matches none of `mine`."""
         ...
@@ -132,6 +140,13 @@ class Backend(Protocol):
     def remove(self, names: Sequence[str]) -> Run:
         """Take packages away, and their holds with them."""
         ...
+
+    def erase(self, names: Sequence[str], inventory: str) -> Run:
+        """Remove `names` for good, for an undo; fails (65) when a package that is not gpunode's needs one of them.
+
+        `inventory`: a file on the host with the names of all packages from before, "" when there is none.
+        """
+        return self.remove(names)
 
     def hold(self, names: Sequence[str]) -> Run: ...
 

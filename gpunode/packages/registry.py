@@ -43,3 +43,9 @@ def backend(name: str) -> Backend:
             evidence=f"it works with {', '.join(BACKENDS)}",
             remedy="install driver and toolkit by hand, then gpunode setup --only runtime",
         ) from None
+
+
+def goes_with_packages(path: str) -> bool:
+    """Whether a file (a repository, key, pin or lock) is taken back only together with the packages that need it."""
+    folders = (folder for manager in BACKENDS.values() for folder in manager.folders)
+    return path.startswith((*folders, "/usr/share/keyrings/"))

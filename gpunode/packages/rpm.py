@@ -57,6 +57,12 @@ class Family(Backend):
     def forget(self, keys: Sequence[str]) -> Run | None:
         return forget(keys)
 
+    def added_keys(self, says: str, answer: str) -> tuple[str, ...]:
+        return added_keys(says, answer)
+
+    def key_title(self, key: str) -> str:
+        return f"{key_name(key)} from rpm's keys"
+
     def repair(self) -> Run:
         return repair()
 

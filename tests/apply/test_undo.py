@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from gpunode.apply.execute import execute
 from gpunode.apply.files import sha256
 from gpunode.apply.journal.past import read_past
 from gpunode.apply.journal.snapshot import before_values
-from gpunode.errors import ConfigFileError
+from gpunode.errors import ConfigFileError, StepFailed
 from gpunode.model.facts import (
     HostFacts,
     KernelFacts,
@@ -50,8 +52,9 @@ def setup(
 def carry_out(machine: Machine, run_id: str, plan: Plan, host: HostFacts = HOST) -> StepStatus:
     before: dict[str, Any] = before_values(host, plan)
     results = execute(
-        plan, machine, run_id=run_id, on_event=lambda _: None, stop=lambda: False, before=before, pause=lambda _: None
-    )
+        plan, machine, run_id=run_id, on_event=lambda _: None, stop=lambda: False, before=before, pause=lambda _: None,
+        manager=host.packages.manager,
+    )  # fmt: skip
     return results[0].status
 
 
@@ -196,12 +199,41 @@ def test_what_commands_did_is_known_with_how_it_was_before(machine: Machine, tmp
 
 
 @pytest.mark.parametrize("shell", SHELLS, ids=["dash", "bash", "busybox"])
-def test_the_inventory_lists_every_package_and_no_removed_one(shell: tuple[str, ...], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("manager", "tool", "answers"),
+    [
+        ("apt", "dpkg-query", "ii dkms\nrc gone\nun never\nhi bash\nii bash\n"),
+        ("dnf", "rpm", "dkms\nbash\nbash\n"),
+        ("pacman", "pacman", "dkms\nbash\n"),
+    ],
+    ids=["apt", "dnf", "pacman"],
+)
+def test_the_inventory_lists_every_package_and_no_removed_one(
+    shell: tuple[str, ...], manager: str, tool: str, answers: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each manager is asked in its own way; a tool of another on the same host (Debian has an rpm) is not."""
+    if (shell[0], tool) == ("busybox", "rpm"):
+        pytest.skip("busybox runs an rpm of its own instead")
     machine = Machine(tmp_path, shell)
-    setup(machine, "r1", Run(("true",), packages=("dkms",)))
+    for name in ("dpkg-query", "rpm", "pacman"):
+        path = tmp_path / "bin" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"#!/bin/sh\nprintf '{answers if name == tool else 'another'}'\n")
+        path.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    host = replace(HOST, packages=PackageFacts(manager))
+    assert setup(machine, "r1", Run(("true",), packages=("dkms",)), host=host) is StepStatus.DONE
     listed = (machine.state / "backup" / "r1" / "packages").read_text().splitlines()
-    assert "bash" in listed
-    assert listed == sorted(set(listed))
+    assert listed == ["bash", "dkms"]
+
+
+def test_nothing_is_installed_where_the_packages_from_before_cannot_be_listed(machine: Machine, tmp_path: Path) -> None:
+    host = replace(HOST, packages=PackageFacts("pacman"))  # and there is no pacman here
+    made = tmp_path / "made"
+    with pytest.raises(StepFailed, match=r"installed packages cannot be listed: .*pacman"):
+        setup(machine, "r1", Run(("touch", str(made)), packages=("dkms",)), host=host)
+    assert not made.exists()
+    assert not (machine.state / "backup" / "r1" / "packages").exists()
 
 
 def test_the_default_that_counts_is_the_last_one_that_was_not_gpunodes(machine: Machine, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from gpunode.apply.journal.entries import Entry, Written
 from gpunode.apply.paths import inventory_path
 from gpunode.errors import UsageError
-from gpunode.model.past import goes_with_packages
+from gpunode.packages.registry import goes_with_packages
 
 
 @dataclass(frozen=True)

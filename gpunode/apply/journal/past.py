@@ -17,7 +17,8 @@ from gpunode.apply.script import Host, spoken
 from gpunode.errors import ConfigFileError, TransportError
 from gpunode.foreign import whole_number
 from gpunode.model.facts import FileFacts
-from gpunode.model.past import ABSENT, Past, PastFile, goes_with_packages
+from gpunode.model.past import ABSENT, Past, PastFile
+from gpunode.packages.registry import goes_with_packages
 from gpunode.transport.base import Transport
 
 FILE = f"{STATE}/journal.jsonl"

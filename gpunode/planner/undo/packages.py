@@ -7,12 +7,10 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from gpunode.model.facts import HostFacts
-from gpunode.model.past import Past, goes_with_packages
+from gpunode.model.past import Past
 from gpunode.model.plan import Kept, RemoveFile, Step
 from gpunode.packages.base import Backend
-from gpunode.packages.erase import erase
-from gpunode.packages.registry import BACKENDS
-from gpunode.packages.rpm import added_keys, key_name
+from gpunode.packages.registry import BACKENDS, goes_with_packages
 from gpunode.planner.undo.files import diffs, only_backs, only_left, way_back
 
 
@@ -83,7 +81,7 @@ def _erase_step(names: tuple[str, ...], past: Past, backend: Backend) -> Step | 
         "undo.packages",
         f"remove {_few(names)}{along}",
         "setup installed them; what others need or have edited stays",
-        (erase(backend, names, past.inventory),),
+        (backend.erase(names, past.inventory),),
     )
 
 
@@ -92,12 +90,12 @@ def _repository_step(host: HostFacts, past: Past, backend: Backend | None) -> tu
     backs = only_backs(files)
     keys = [path for path in past.wrote if goes_with_packages(path) and path in host.packages.keys]
     # Last: by then no entry of gpunode's own uses them, and nothing after it can fail.
-    added = _added_keys(past)
+    added = _added_keys(past, backend) if backend else ()
     forget = backend.forget(added) if backend and added else None
     if not backs and not keys and not forget:
         return None, only_left(files)
     paths = [back.file.path for back in backs] + keys
-    trusted = [f"{key_name(key)} from rpm's keys unless another entry uses it" for key in added if forget]
+    trusted = [f"{backend.key_title(key)} unless another entry uses it" for key in added if backend and forget]
     actions = [
         *(action for back in backs for action in back.actions()),
         *(RemoveFile(path) for path in keys),
@@ -114,9 +112,9 @@ def _repository_step(host: HostFacts, past: Past, backend: Backend | None) -> tu
     return step, only_left(files)
 
 
-def _added_keys(past: Past) -> tuple[str, ...]:
-    """To rpm's store, by setup itself: what was in it before was not added."""
-    return tuple(dict.fromkeys(key for says, answer in past.answers for key in added_keys(says, answer)))
+def _added_keys(past: Past, backend: Backend) -> tuple[str, ...]:
+    """To the manager's store, by setup itself: what was in it before was not added."""
+    return tuple(dict.fromkeys(key for says, answer in past.answers for key in backend.added_keys(says, answer)))
 
 
 def _few(names: Sequence[str]) -> str:

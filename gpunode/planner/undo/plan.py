@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from gpunode.advice import typed
 from gpunode.catalog.load import Catalog
 from gpunode.model.facts import HostFacts, ServiceFacts
-from gpunode.model.past import Past, goes_with_packages
+from gpunode.model.past import Past
 from gpunode.model.plan import Action, Kept, Plan, RemoveFile, Run, Step, Undoing
 from gpunode.model.spec import Spec
+from gpunode.packages.registry import goes_with_packages
 from gpunode.planner.kernel.setup import INITRAMFS
 from gpunode.planner.summary import host_summary
 from gpunode.planner.undo.engine import engine_outcome, is_engine
