@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 from gpunode import resources
@@ -22,6 +23,7 @@ CONFFILES = ("-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--f
 CONFIGURE = "dpkg --configure -a --force-confdef --force-confold"
 # The lock on the lists has no timeout option in apt 2.6: try again after these pauses.
 PAUSES_S = (5.0, 15.0, 30.0)
+FOLDER = "/run/gpunode"
 INSTALL_S = 3600  # a DKMS build on a small host takes more than ten minutes
 
 # linux-image-generic, not linux-image-6.8.0-51-generic
@@ -44,6 +46,11 @@ class Apt(Backend):
     key_tools: tuple[str, ...] = ("gnupg", "curl", "ca-certificates")
     hold_tools: tuple[str, ...] = ()
     names_version = False
+    package_format = "deb"
+    vendor_release = "-1"
+    preferences = "/etc/apt/preferences.d"
+    fails_with_build = True
+    not_found = 100  # among others
     tools = ("apt-get", "dpkg-query")
     listing = "dpkg"
     list_script = LIST
@@ -64,6 +71,7 @@ class Apt(Backend):
             "purge": ("apt-get", "purge"),
             "owner": ("dpkg", "-S"),
             "repair": ("dpkg", "--configure", "-a"),
+            "search": ("apt-cache", "search"),
         }
     )
 
@@ -127,6 +135,16 @@ class Apt(Backend):
         argv = ("apt-get", "install", *_switches(downgrade), *LOCK, *CONFFILES, *_named(packages))
         touched, says = tuple(p.name for p in packages), "apt-get install " + " ".join(_named(packages))
         return Run(argv, timeout_s=INSTALL_S, env=ENV, detach=True, packages=touched, says=says)
+
+    def led_by(self, module: str, names: Sequence[str], runs: Sequence[Run]) -> tuple[Run, ...]:
+        lead = Run(
+            ("sh", "-s", "--", module, FOLDER, *names),
+            env=ENV,
+            stdin=resources.script("packages/apt_module_first"),
+            files=(f"{FOLDER}/module.conf", f"{FOLDER}/module.pref"),
+            says=f"let {module} tell the version of all",
+        )
+        return (lead, *(replace(run, env=(*run.env, ("APT_CONFIG", f"{FOLDER}/module.conf"))) for run in runs))
 
     def remove(self, names: Sequence[str]) -> Run:
         # After a dpkg that was killed (its own journal holds updates then) apt refuses everything until dpkg has

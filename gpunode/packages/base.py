@@ -34,7 +34,7 @@ class Wanted:
 
 # What a person is told to type: "purge" takes the configuration along where the manager tells the two apart, "owner"
 # asks whose a file is, "repair" finishes what was cut off.
-Verb = Literal["install", "remove", "purge", "owner", "repair"]
+Verb = Literal["install", "remove", "purge", "owner", "repair", "search"]
 
 
 class Backend(Protocol):
@@ -59,6 +59,16 @@ class Backend(Protocol):
         """A command for a person to type: "apt-get remove nvidia-open"."""
         return typed(*self.commands[verb], *names)
 
+    family: str = ""  # managers of one family stand for each other: what the catalog calls "dnf" may be a host's dnf5
+    package_format: str = ""  # "deb" | "rpm": which of a vendor's repositories it reads; "": neither
+    vendor_release: str = ""  # what follows a driver's version in the versions of NVIDIA's packages: "-1"
+    default_flavour: str = "generic"  # of a kernel whose release names none
+    signs_indexes: bool = True  # it can be relied on to check the signature of a repository's index
+    preferences: str = (
+        ""  # folder of files that say which source a package comes from; "": a repository's priority does
+    )
+    fails_with_build: bool = False  # an install fails when a package's module does not build
+    not_found: int | None = None  # exit code of an install whose package or version is in no repository
     tools: tuple[str, ...]  # its programs, which the probe looks for
     listing: str  # the probe's section with its packages: "dpkg", "rpm", "pacman"; managers may share one
     list_script: str  # sh of the probe that prints that section: `find_tool NAME` puts a trusted path into $TOOL
@@ -136,6 +146,14 @@ class Backend(Protocol):
         ...
 
     def install(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run: ...
+
+    def stream(self, module: str, stream: str) -> tuple[Run, ...]:
+        """Choose a module stream; () where there are none."""
+        return ()
+
+    def led_by(self, module: str, names: Sequence[str], runs: Sequence[Run]) -> tuple[Run, ...]:
+        """`runs`, in which the packages that match `names` come at the version of the package `module`."""
+        return tuple(runs)
 
     def remove(self, names: Sequence[str]) -> Run:
         """Take packages away, and their holds with them."""

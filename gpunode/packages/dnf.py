@@ -36,6 +36,7 @@ class Dnf(rpm.Family):
     hold_tools: tuple[str, ...] = (VERSIONLOCK,)
     source_folder = "/etc/yum.repos.d"
     key_tools: tuple[str, ...] = ("gnupg2", "curl", "ca-certificates")
+    family = "dnf"
     tools = ("dnf", "rpm")
     hold_files = (*VERSIONLOCKS, VERSIONLOCK5)
     lock_files = (*rpm.Family.lock_files, "/var/cache/dnf/metadata_lock.pid")

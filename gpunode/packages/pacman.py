@@ -55,6 +55,7 @@ class Pacman(Backend):
             "purge": ("pacman", "-Rns"),
             "owner": ("pacman", "-Qo"),
             "repair": ("pacman", "-Dk"),
+            "search": ("pacman", "-Ss"),
         }
     )
 

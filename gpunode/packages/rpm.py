@@ -34,6 +34,7 @@ LIST = r"""find_tool rpm || return 127
 class Family(Backend):
     """What dnf, dnf5, yum, tdnf and zypper have in common, since rpm is below each of them."""
 
+    package_format: str = "rpm"
     listing: str = "rpm"
     list_script: str = LIST
     names_script: str = "rpm -qa --queryformat '%{NAME}\\n'\n"
@@ -76,6 +77,7 @@ def commands(tool: str) -> Mapping[Verb, tuple[str, ...]]:
             "purge": (tool, "remove"),
             "owner": ("rpm", "-qf"),
             "repair": ("rpm", "--rebuilddb"),
+            "search": (tool, "search"),
         }
     )
 

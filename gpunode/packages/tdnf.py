@@ -23,6 +23,7 @@ class Tdnf(rpm.Family):
     source_folder = "/etc/yum.repos.d"
     key_tools: tuple[str, ...] = ("gnupg2", "curl", "ca-certificates")
     hold_tools: tuple[str, ...] = ()
+    signs_indexes = False  # a plugin does, which may be absent
     tools = ("tdnf", "rpm")
     hold_files = (TDNF_LOCKS,)
     folders = (*rpm.Family.folders, "/etc/tdnf/")

@@ -43,6 +43,7 @@ class Zypper(rpm.Family):
     source_folder = "/etc/zypp/repos.d"
     key_tools: tuple[str, ...] = ("gpg2", "curl", "ca-certificates")
     hold_tools: tuple[str, ...] = ()
+    default_flavour = "default"
     tools = ("zypper", "rpm")
     source_files = ("/etc/zypp/repos.d/*.repo",)
     hold_files = (ZYPP_LOCKS,)

@@ -23,13 +23,13 @@ def kernel_meta(host: HostFacts) -> str | None:
     return next(iter(running or found), None)
 
 
-def kernel_flavour(host: HostFacts, manager: str) -> str:
+def kernel_flavour(host: HostFacts, default: str) -> str:
     """What the name of a package of signed modules ends with, for the running kernel and those that follow it.
 
     "6.8.0-51-generic" -> "generic" ("generic-hwe-22.04" where that meta-package brought it), "6.8.0-1021-aws" ->
     "aws", "6.4.0-150700.53.22-default" -> "default"
     """
-    flavour = "-".join(host.kernel.release.split("-")[2:]) or ("default" if manager == "zypper" else "generic")
+    flavour = "-".join(host.kernel.release.split("-")[2:]) or default
     meta = (kernel_meta(host) or "").replace("virtual", "generic")  # the same kernel with fewer modules beside it
     return meta if meta.startswith(f"{flavour}-hwe-") else flavour
 

@@ -12,7 +12,7 @@ from gpunode.model.facts import HostFacts, PciDevice, ServiceFacts
 from gpunode.model.plan import Run
 from gpunode.model.spec import Spec
 from gpunode.packages.base import Backend
-from gpunode.packages.registry import backend
+from gpunode.packages.registry import BACKENDS, backend
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def survey(host: HostFacts, spec: Spec, catalog: Catalog) -> Site:
         )
     refuse_proxy_password(spec)
     cards = tuple(catalog.card(gpu.device) for gpu in own_gpus(host))
-    return Site(host, spec, catalog, distro, backend(_manager(distro, host)), cards, catalog.nvswitches(host))
+    return Site(host, spec, catalog, distro, _manager(distro, host), cards, catalog.nvswitches(host))
 
 
 def own_gpus(host: HostFacts) -> tuple[PciDevice, ...]:
@@ -68,11 +68,10 @@ def own_gpus(host: HostFacts) -> tuple[PciDevice, ...]:
     return tuple(gpu for gpu in host.gpus if gpu.driver != "vfio-pci")
 
 
-def _manager(distro: Distro, host: HostFacts) -> str:
-    """The catalog's, in the generation that this host has: a Fedora may still have dnf 4, an EL one day dnf5."""
-    generations = ("dnf", "dnf5")
-    seen = host.packages.manager
-    return seen if seen in generations and distro.manager in generations else distro.manager
+def _manager(distro: Distro, host: HostFacts) -> Backend:
+    """The catalog's, in the generation that this host has: a Fedora may still have the older one of its family."""
+    named, seen = backend(distro.manager), BACKENDS.get(host.packages.manager or "")
+    return seen if seen and seen.family and seen.family == named.family else named
 
 
 def refuse_proxy_password(spec: Spec) -> None:

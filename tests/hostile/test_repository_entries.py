@@ -276,8 +276,8 @@ def garbled(rng: random.Random, text: str) -> str:
 def test_a_garbled_entry_is_judged_or_left_alone(seed: int) -> None:
     """Whatever it says by then: an answer, and no exception."""
     rng = random.Random(seed)
-    claim = Claim("x", URL, frozenset((NVIDIA,)), "x86_64", "apt")
-    rpm = Claim("x", RPM_URL, frozenset((NVIDIA_RPM,)), "x86_64", "dnf")
+    claim = Claim("x", URL, frozenset((NVIDIA,)), "x86_64")
+    rpm = Claim("x", RPM_URL, frozenset((NVIDIA_RPM,)), "x86_64")
     rows = [row.values for row in WRONG]
     for _ in range(250):
         name, text = (str(value) for value in rng.choice(rows)[:2])
@@ -301,7 +301,7 @@ def test_a_garbled_entry_is_judged_or_left_alone(seed: int) -> None:
 )
 def test_judging_is_linear(name: str, piece: str, frame: str) -> None:
     """8 times the text costs at most 24 times the CPU."""
-    claim = Claim("x", URL, frozenset((NVIDIA,)), "x86_64", "apt")
+    claim = Claim("x", URL, frozenset((NVIDIA,)), "x86_64")
 
     def cost(size: int) -> float:
         text = frame.format(piece * (size // len(piece)))

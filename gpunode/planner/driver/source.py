@@ -9,13 +9,13 @@ from gpunode.model.driver import DriverChoice, DriverOrigin
 from gpunode.model.facts import FileFacts, HostFacts
 from gpunode.model.plan import Action, PutFile, RemoveFile
 from gpunode.model.spec import DriverSource
+from gpunode.packages.registry import BACKENDS
 from gpunode.planner.driver.available import Offer, offer_of
 from gpunode.planner.kernel_packages import kernel_flavour
 from gpunode.planner.site import Site
 
-# Sorts after nvidia-driver-pinning's file: of several records for one package apt obeys the first (apt_preferences(5)).
-PREFERENCES = "/etc/apt/preferences.d"
-POLICY_FILE = f"{PREFERENCES}/zz-gpunode-driver.pref"
+# Sorts after nvidia-driver-pinning's file: of several records for one package the first counts (apt_preferences(5)).
+POLICY_NAME = "zz-gpunode-driver.pref"
 PINNING = "nvidia-driver-pinning"
 # All of a driver and nothing of the container toolkit (nvidia-container-*, libnvidia-container*), as glob(7).
 DRIVER_NAMES = (
@@ -125,7 +125,7 @@ def package_names(site: Site, choice: DriverChoice, source: str) -> tuple[str, .
             evidence="without it CUDA fails with error 802 (system not yet initialized)",
             remedy="--driver-source cuda takes NVIDIA's repository",
         )
-    flavour = kernel_flavour(site.host, site.distro.manager)
+    flavour = kernel_flavour(site.host, site.backend.default_flavour)
     return tuple(n.format(branch=choice.branch, flavour=flavour) for n in (*names.of(choice.flavour), *fabric))
 
 
@@ -136,17 +136,18 @@ def fabric_names(site: Site, names: Names) -> tuple[str, ...]:
 
 
 def policy(site: Site, choice: DriverChoice) -> tuple[Action, ...]:
-    """apt's preferences that keep the driver to its one source; rpm repositories carry a priority instead."""
-    if site.distro.manager != "apt":
+    """Preferences that keep the driver to its one source, where a repository's own priority does not."""
+    if not site.backend.preferences:
         return ()
+    path = f"{site.backend.preferences}/{POLICY_NAME}"
     stale = tuple(RemoveFile(f.path, expect_sha256=f.sha256) for f in old_pins(site.host, pin_package(site, choice)))
     text = policy_text(site, choice)
-    before = next((f for f in site.host.packages.sources if f.path == POLICY_FILE), site.host.file(POLICY_FILE))
+    before = next((f for f in site.host.packages.sources if f.path == path), site.host.file(path))
     if before.text == text:
         return stale
     return (
         *stale,
-        PutFile(POLICY_FILE, text, expect_sha256=before.sha256, any_before=True),
+        PutFile(path, text, expect_sha256=before.sha256, any_before=True),
     )
 
 
@@ -158,12 +159,20 @@ def pin_package(site: Site, choice: DriverChoice) -> str | None:
 
 
 def old_pins(host: HostFacts, keep: str | None) -> tuple[FileFacts, ...]:
-    """Preferences of other pinning packages. They are conffiles, so apt leaves them behind when it removes a package,
+    """Preferences of other pinning packages. They are conffiles, which stay behind when a package is removed,
     and two pins of one priority would let the higher version win for ever."""
-    stays = () if keep is None else (f"{PREFERENCES}/{keep}", f"{PREFERENCES}/{keep}.pref")
-    return tuple(
-        f for f in host.packages.sources if f.path.startswith(f"{PREFERENCES}/{PINNING}-") and f.path not in stays
-    )
+    stays = () if keep is None else (keep, f"{keep}.pref")
+    pins = tuple(f"{folder}/{PINNING}-" for folder in _preferences())
+    return tuple(f for f in host.packages.sources if f.path.startswith(pins) and f.path.split("/")[-1] not in stays)
+
+
+def policy_files() -> tuple[str, ...]:
+    """Where `policy` writes, on whichever host."""
+    return tuple(f"{folder}/{POLICY_NAME}" for folder in _preferences())
+
+
+def _preferences() -> tuple[str, ...]:
+    return tuple(manager.preferences for manager in BACKENDS.values() if manager.preferences)
 
 
 def policy_text(site: Site, choice: DriverChoice) -> str:

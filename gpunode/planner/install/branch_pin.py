@@ -6,14 +6,11 @@ from dataclasses import replace
 
 from gpunode.model.driver import DriverChoice
 from gpunode.model.plan import Run
-from gpunode.packages.base import Wanted
-from gpunode.packages.dnf import Dnf
+from gpunode.packages.base import Backend, Wanted
 from gpunode.planner.driver.source import PINNING, names_of
 from gpunode.planner.site import Site
 
 MODULE = "nvidia-driver"
-NOT_FOUND = 100  # apt-get's code for it, among others
-WHICH = "apt-cache search nvidia-driver-pinning lists the versions there are; --driver {branch} takes the newest"
 WHATEVER = tuple(range(256))  # after a failure the rest of the way back matters more than one command of it
 
 
@@ -24,8 +21,8 @@ def pin(site: Site, choice: DriverChoice) -> list[Run]:
         return []
     if select == "pinning":
         run = backend.install([Wanted(f"{PINNING}-{choice.version or choice.branch}")])
-        return [replace(run, remedies=((NOT_FOUND, WHICH.format(branch=choice.branch)),)) if choice.version else run]
-    if select == "module" and isinstance(backend, Dnf):
+        return [replace(run, remedies=_which(backend, choice)) if choice.version else run]
+    if select == "module":
         return list(backend.stream(MODULE, _stream(choice.branch, choice.flavour)))
     if select == "versionlock":
         # EL 10 and Fedora have no module streams: a lock on a version pattern chooses the branch (installation guide).
@@ -46,10 +43,17 @@ def unpin(site: Site, choice: DriverChoice, before: str | None) -> list[Run]:
     if select == "pinning" and before is not None:
         old = sorted(name for name in site.host.packages.installed if name.startswith(PINNING))
         runs += [backend.install([Wanted(name) for name in old])] if old else []
-    if select == "module" and before is not None and isinstance(backend, Dnf):
+    if select == "module" and before is not None:
         flavour = site.host.driver.installed_flavour or "open"
         runs += backend.stream(MODULE, _stream(int(before[:3]), flavour))
     return [replace(run, ok=WHATEVER) for run in runs]
+
+
+def _which(backend: Backend, choice: DriverChoice) -> tuple[tuple[int, str], ...]:
+    if backend.not_found is None:
+        return ()
+    lists = f"{backend.words('search', PINNING)} lists the versions there are"
+    return ((backend.not_found, f"{lists}; --driver {choice.branch} takes the newest"),)
 
 
 def pattern(choice: DriverChoice) -> str:

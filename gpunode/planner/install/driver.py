@@ -134,8 +134,7 @@ def fabric_step(site: Site, choice: DriverChoice) -> Step | None:
     lacking = [name for name in fabric if name not in there]
     if not lacking or choice.version is None:
         return None
-    release = "-1" if site.distro.manager == "apt" and choice.source == "cuda" else ""
-    version = f"{choice.version}{release}" if choice.source == "cuda" else None
+    version = f"{choice.version}{site.backend.vendor_release}" if choice.source == "cuda" else None
     wanted = [Wanted(name, version) for name in lacking]
     runs = (site.backend.refresh_all(), *installation(site.backend, wanted, MINE))
     return Step(

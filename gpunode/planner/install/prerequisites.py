@@ -24,7 +24,8 @@ def repair_step(site: Site) -> Step | None:
 
 def _ways_out(site: Site, broken: list[str]) -> str:
     modules = [name for name in broken if name.endswith("-dkms")] or broken
-    return f"apt-get remove {' '.join(modules)} lets apt work again; then {ways_out(site, 'distro')}"
+    backend = site.backend
+    return f"{backend.words('remove', *modules)} lets {backend.name} work again; then {ways_out(site, 'distro')}"
 
 
 def _what(package: str | None) -> str:
@@ -34,7 +35,7 @@ def _what(package: str | None) -> str:
 
 
 def _key(site: Site) -> tuple[list[Run], tuple[Action, ...]]:
-    """A package from an address is no repository's: dnf checks it against the keys that rpm trusts already.
+    """A package from an address is no repository's: it is checked against the keys that the manager trusts already.
 
     And the way back: the package that came brings an entry that uses the key, which stays then (rpm_keys.sh).
     """

@@ -12,13 +12,13 @@ from gpunode.planner.driver.foreign import foreign_origin
 from gpunode.planner.driver.installed import installed_source, is_driver, upstream
 from gpunode.planner.driver.reload import users
 from gpunode.planner.driver.services import CDMM_FILE, CHAR_RULE
-from gpunode.planner.driver.source import PINNING, POLICY_FILE, old_pins, source_title
+from gpunode.planner.driver.source import PINNING, old_pins, policy_files, source_title
 from gpunode.planner.kernel.setup import INITRAMFS, LOAD_FILE, NOUVEAU_FILE
 from gpunode.planner.mig import LAYOUT, SCRIPT, UNIT, UNIT_PATH
 from gpunode.planner.site import Site, through_proxy
 
 Outcome = Step | Kept
-OWN = (LOAD_FILE, NOUVEAU_FILE, POLICY_FILE, CDMM_FILE, CHAR_RULE, UNIT_PATH, SCRIPT, LAYOUT)
+OWN = (CDMM_FILE, CHAR_RULE, UNIT_PATH, SCRIPT, LAYOUT)
 
 
 def driver_packages(host: HostFacts) -> tuple[str, ...]:
@@ -35,7 +35,7 @@ def driver_packages(host: HostFacts) -> tuple[str, ...]:
 def own_files(host: HostFacts) -> tuple[str, ...]:
     """Files about the driver that gpunode alone owns, and the pins that removed packages leave, as far as there."""
     listed = {f.path for f in host.packages.sources}
-    own = tuple(p for p in OWN if host.file(p).exists or p in listed)
+    own = tuple(p for p in (LOAD_FILE, NOUVEAU_FILE, *policy_files(), *OWN) if host.file(p).exists or p in listed)
     return own + tuple(f.path for f in old_pins(host, None))
 
 

@@ -13,7 +13,6 @@ from gpunode.planner.driver.source import DRIVER_NAMES
 from gpunode.planner.site import Site
 
 DOES_NOT_BUILD = 65  # explain_build.sh's exit code
-FOLDER = "/run/gpunode"
 
 
 def say_why(run: Run, ways: str) -> Run:
@@ -37,20 +36,13 @@ def ways_out(site: Site, source: str) -> str:
 def with_module(site: Site, choice: DriverChoice, runs: Sequence[Run]) -> tuple[Run, ...]:
     """`runs`: ask, download, install. Where Debian's archive builds the module, its version is everybody's.
 
-    apt is the one manager that fails an install because of a module that does not build.
+    Most managers call an install done although a module does not build.
     """
-    if site.distro.manager != "apt" or choice.signed:
+    if not site.backend.fails_with_build or choice.signed:
         return tuple(runs)
     *before, install = runs
     told = (*before, say_why(install, ways_out(site, choice.source)))
     module = next((name for name in choice.packages if name.endswith("-dkms")), None)
     if choice.source != "distro" or module is None:
         return told
-    lead = Run(
-        ("sh", "-s", "--", module, FOLDER, *DRIVER_NAMES),
-        env=site.backend.refresh_all().env,
-        stdin=resources.script("packages/apt_module_first"),
-        files=(f"{FOLDER}/module.conf", f"{FOLDER}/module.pref"),
-        says=f"let {module} tell the version of all",
-    )
-    return (lead, *(replace(run, env=(*run.env, ("APT_CONFIG", f"{FOLDER}/module.conf"))) for run in told))
+    return site.backend.led_by(module, DRIVER_NAMES, told)

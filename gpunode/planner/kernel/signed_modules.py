@@ -35,7 +35,7 @@ def modules_step(site: Site, driver: DriverChoice) -> Step | None:
         return None
     there = site.host.packages.installed
     peers = {n for n, p in there.items() if is_driver(n) and upstream(p.version) == driver.version}
-    meta = f"{MODULES}{lead.removeprefix(LEAD)}-{kernel_flavour(site.host, site.distro.manager)}"
+    meta = f"{MODULES}{lead.removeprefix(LEAD)}-{kernel_flavour(site.host, site.backend.default_flavour)}"
     names = sorted({*peers, lead})
     wanted = [Wanted(name) for name in (*names, meta)]
     runs = [site.backend.refresh_all(), *installation(site.backend, wanted, ("*nvidia*", "libcuda*"))]

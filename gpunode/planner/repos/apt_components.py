@@ -9,7 +9,7 @@ from gpunode.model.facts import AptArchive
 from gpunode.model.plan import PutFile, Step
 from gpunode.planner.site import Site, through_proxy
 
-FILE = "/etc/apt/sources.list.d/gpunode-components.sources"
+FILE = "gpunode-components.sources"
 # NVIDIA's packages for Debian need no more than contrib (installation guide, Debian).
 FOR_VENDOR = ("contrib",)
 ALIASES = ("stable", "testing", "unstable")  # suites by role instead of by name
@@ -23,17 +23,18 @@ def components_step(site: Site, choice: DriverChoice) -> Step | None:
     if not lacking:
         return None
     text = resources.render("repo/components.sources.j2", entries=lacking)
-    before = site.host.file(FILE)
+    path = f"{site.backend.source_folder}/{FILE}"
+    before = site.host.file(path)
     names = ", ".join(dict.fromkeys(name for _, names in lacking for name in names))
     return Step(
         "repo.components",
         f"enable {names} of {site.distro.name}'s archive",
         "packages that the driver draws on are kept there",
         (
-            PutFile(FILE, text, expect_sha256=before.sha256, any_before=True),
+            PutFile(path, text, expect_sha256=before.sha256, any_before=True),
             through_proxy(site.backend.refresh_all(), site.spec.proxy),
         ),
-        diff=unified(FILE, before.text, text),
+        diff=unified(path, before.text, text),
     )
 
 

@@ -28,7 +28,7 @@ class Claim:
     url: str  # with apt's $(ARCH) or dnf's $basearch in it
     pinned: frozenset[str]  # primary fingerprints, of which its keyring holds one or more, and no other
     machine: str  # uname -m
-    manager: str
+    signed_index: bool = True  # the host's manager can be relied on to check the signature of an index
 
     def concerns(self, entry: Entry) -> bool:
         """It names this very folder of this very host, by whatever scheme, and however little it can be trusted."""
@@ -76,9 +76,8 @@ class Claim:
                 yield f"it sets {name}={says[name]}"
         if says.get("sslverify") in NO:
             yield "it does not check the server's certificate (sslverify=0)"
-        # Some value of its own: the default for all is dnf.conf's, and anybody's guess. tdnf may lack the plugin that
-        # checks indexes.
-        checks = ("gpgcheck",) if self.manager == "tdnf" else ("gpgcheck", "repo_gpgcheck")
+        # Some value of its own: the default for all is dnf.conf's, and anybody's guess.
+        checks = ("gpgcheck", "repo_gpgcheck") if self.signed_index else ("gpgcheck",)
         if not any(says.get(name) in YES for name in checks):
             yield f"it checks no signature ({' and '.join(checks)} are not switched on)"
 

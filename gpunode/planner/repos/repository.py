@@ -84,7 +84,7 @@ def toolkit_source(site: Site) -> Source:
     if site.spec.driver_source is DriverSource.LOCAL and site.spec.mirror is not None:
         return local_source(site)
     toolkit = site.catalog.toolkit
-    pattern = toolkit.apt_url if site.distro.manager == "apt" else toolkit.rpm_url
+    pattern = toolkit.apt_url if site.backend.package_format == "deb" else toolkit.rpm_url
     url = _mirrored(pattern.format(channel=site.spec.toolkit_channel), TOOLKIT_HOST, site)
     # The vendor's own .repo trusts packages through the signed metadata (repo_gpgcheck=1, gpgcheck=0).
     return _source(
@@ -139,7 +139,7 @@ def _source(
     path, text = backend.source_file(repository)
     ours = next((f for f in site.host.packages.sources if f.path == path), FileFacts(path))
     trusted = _fingerprints(site, title, key_url, pinned)
-    claim = Claim(title, url, frozenset(trusted), site.host.os.machine, site.distro.manager)
+    claim = Claim(title, url, frozenset(trusted), site.host.os.machine, site.backend.signs_indexes)
     if ours.text == text and claim.owns(keyring, site.host.packages.primaries):
         return Source(repository, None, Kept(step_id, f"{title} is set up"), claim)
     theirs = standing(site.host, site.distro, claim) if ours.text is None else None
@@ -159,7 +159,7 @@ def _source(
     step = Step(
         step_id,
         f"add {title}, key {trusted[0][-8:]} checked by fingerprint",
-        # rpm has one store of keys for all repositories.
+        # A manager with a store of its own trusts a key for all repositories.
         f"the packages come from here; only a key with the pinned fingerprint is trusted{alone}",
         actions,
         undo=forget_key(site, keyring, key_url),

@@ -9,13 +9,14 @@ from gpunode.errors import UnsupportedHost, UsageError
 from gpunode.model.facts import HostFacts, SecurityFacts
 from gpunode.model.plan import Plan, PutFile, Run
 from gpunode.model.spec import DriverRequest, DriverSource, Spec, parse_mirror
-from gpunode.planner.driver.source import POLICY_FILE
+from gpunode.planner.driver.source import policy_files
 from gpunode.planner.plan import make_plan
 from tests.planner.builders import H100, L4, T4, V100, host
 
 CATALOG = load_catalog()
 SECURE = SecurityFacts(secure_boot=True)
 LOCAL = Spec(driver_source=DriverSource.LOCAL, mirror="file:///srv/nvidia", trust_keys=("A" * 40,))
+POLICY_FILE = policy_files()[0]
 
 
 def policy(plan: Plan) -> str:

@@ -12,7 +12,7 @@ from gpunode.model.driver import ModuleFlavour
 from gpunode.model.facts import DriverFacts, FileFacts, HostFacts, KernelTree, PackageVersion
 from gpunode.model.plan import Plan, RemoveFile, Run
 from gpunode.model.spec import PARTS, DriverRequest, DriverSource, Flavour, Spec, ToolkitRequest
-from gpunode.planner.driver.source import POLICY_FILE
+from gpunode.planner.driver.source import policy_files
 from gpunode.planner.kernel.setup import LOAD_FILE, NOUVEAU_FILE
 from gpunode.planner.mig import LAYOUT, SCRIPT, UNIT, UNIT_PATH
 from gpunode.planner.plan import make_plan
@@ -20,6 +20,7 @@ from tests.planner.builders import L4, gpus, host, kernel, packages
 
 CATALOG = load_catalog()
 NAMES = ("nvidia-open", "nvidia-kernel-open-dkms", "libcuda1")
+POLICY_FILE = policy_files()[0]
 
 
 def driven(

@@ -82,7 +82,7 @@ def test_headers_and_signed_modules_follow_the_kernel_that_runs(
 ) -> None:
     there = packages({f"linux-image-{tail}": version for tail, version in images.items()})
     facts = replace(host(H100, os="ubuntu-22.04", packages=there), kernel=replace(kernel(), release=release))
-    assert (follower(survey(facts, Spec(), CATALOG)), kernel_flavour(facts, "apt")) == (headers, modules)
+    assert (follower(survey(facts, Spec(), CATALOG)), kernel_flavour(facts, "generic")) == (headers, modules)
 
 
 @pytest.mark.parametrize(("module", "asks"), [("/lib/modules/x/nvidia.ko", True), (None, False)], ids=["it", "none"])

@@ -9,7 +9,6 @@ from gpunode.model.facts import AptArchive
 from gpunode.model.plan import Plan, PutFile
 from gpunode.model.spec import DriverSource, Spec
 from gpunode.planner.plan import make_plan
-from gpunode.planner.repos.apt_components import FILE
 from tests.planner.builders import L4, host, packages
 
 CATALOG = load_catalog()
@@ -18,6 +17,7 @@ MAIN = AptArchive(
 )
 WHOLE = AptArchive("http://mirror.example/debian", "bookworm", ("main", "contrib", "non-free", "non-free-firmware"))
 DISTRO = Spec(driver_source=DriverSource.DISTRO)
+FILE = "/etc/apt/sources.list.d/gpunode-components.sources"
 
 
 def written(spec: Spec, *archives: AptArchive, os: str = "debian-12") -> str:
