@@ -124,7 +124,9 @@ class Apt(Backend):
         return Run(("apt-get", "update", *LOCK), ok=(0, 100), timeout_s=300, env=ENV, detach=True)
 
     def simulate(self, packages: Sequence[Wanted], mine: Sequence[str], *, downgrade: bool = False) -> Run:
-        return scripts.simulate(self.name, (*_switches(downgrade), *_named(packages)), mine, ENV)
+        return scripts.simulate(
+            self.name, resources.script("packages/apt_resolve"), (*_switches(downgrade), *_named(packages)), mine, ENV
+        )
 
     def fetch(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
         argv = ("apt-get", "install", "--download-only", *_switches(downgrade), *LOCK, *_named(packages))
@@ -175,7 +177,9 @@ class Apt(Backend):
         return Run(("apt-mark", "unhold", *names), env=ENV, retry=PAUSES_S)
 
     def same_version(self, lead: str, patterns: Sequence[str], *, hold: bool) -> Run:
-        return scripts.same_version("dpkg", 'apt-mark hold "$@"' if hold else "", lead, patterns, ENV)
+        return scripts.same_version(
+            resources.script("packages/dpkg_versions"), 'apt-mark hold "$@"' if hold else "", lead, patterns, ENV
+        )
 
     def repair(self) -> Run:
         # What a power cut leaves: dpkg finishes its own packages first, then apt what they still need.

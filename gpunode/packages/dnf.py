@@ -83,7 +83,7 @@ class Dnf(rpm.Family):
         return Run(("dnf", "-y", "makecache"), ok=(0, 1), timeout_s=600, env=ENV, detach=True)
 
     def simulate(self, packages: Sequence[Wanted], mine: Sequence[str], *, downgrade: bool = False) -> Run:
-        return scripts.simulate(self.name, self._words(packages, downgrade), mine, ENV)
+        return scripts.simulate(self.name, rpm.resolve("dnf"), self._words(packages, downgrade), mine, ENV)
 
     def fetch(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
         argv = ("dnf", "-y", "install", "--downloadonly", *self._words(packages, downgrade))

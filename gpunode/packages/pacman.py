@@ -83,7 +83,7 @@ class Pacman(Backend):
         return self.refresh(())
 
     def simulate(self, packages: Sequence[Wanted], mine: Sequence[str], *, downgrade: bool = False) -> Run:
-        return scripts.simulate(self.name, _names(packages), mine, ENV)
+        return scripts.simulate(self.name, resources.script("packages/pacman_resolve"), _names(packages), mine, ENV)
 
     def fetch(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
         words = (LOCK_S, "-Sw", *ASK_NOTHING, *_names(packages))
@@ -112,7 +112,7 @@ class Pacman(Backend):
 
     def same_version(self, lead: str, patterns: Sequence[str], *, hold: bool) -> Run:
         words = f'set -- pacman hold "$@"\n{resources.script("packages/hold_file")}' if hold else ""
-        return scripts.same_version("pacman", words, lead, patterns, ENV)
+        return scripts.same_version(resources.script("packages/pacman_versions"), words, lead, patterns, ENV)
 
     def repair(self) -> Run:
         """A killed pacman leaves its lock behind, which pacman.sh takes away; then the database is looked through."""

@@ -149,5 +149,10 @@ def names(packages: Sequence[Wanted]) -> tuple[str, ...]:
     return tuple(p.name for p in packages)
 
 
+def resolve(tool: str) -> str:
+    """sh that asks dnf's resolver, or that of a tool that answers as dnf does."""
+    return f"tool={tool}\n{resources.script('packages/dnf_resolve')}"
+
+
 def same_version(lead: str, patterns: Sequence[str], hold: str) -> Run:
-    return scripts.same_version("rpm", hold, lead, patterns, ENV)
+    return scripts.same_version(resources.script("packages/rpm_versions"), hold, lead, patterns, ENV)

@@ -22,11 +22,12 @@ BUSY = (
 Env = tuple[tuple[str, str], ...]
 
 
-def same_version(listing: str, hold: str, lead: str, patterns: Sequence[str], env: Env) -> Run:
-    """`listing` is the database that is asked: dpkg, rpm or pacman; `hold` the shell that holds "$@", "" for none."""
+def same_version(versions: str, hold: str, lead: str, patterns: Sequence[str], env: Env) -> Run:
+    """`versions`: sh that prints NAME UPSTREAM_VERSION of the installed packages that match "$@"; `hold`: sh that holds
+    "$@", "" for none."""
     says = f"check that all packages are at {lead}'s version" + (", and hold them" if hold else "")
-    before = f"hold() (\n{hold}\n)\n" if hold else "hold() { :; }\n"
-    argv = ("sh", "-s", "--", listing, lead, *patterns)
+    before = f"versions() (\n{versions}\n)\n" + (f"hold() (\n{hold}\n)\n" if hold else "hold() { :; }\n")
+    argv = ("sh", "-s", "--", lead, *patterns)
     return Run(
         argv, timeout_s=300, env=env, stdin=before + resources.script("packages/same_version"), says=says, receipt=True
     )
@@ -49,13 +50,13 @@ def _again(command: Sequence[str], words: str, pauses: str, between: str, says: 
     )
 
 
-def simulate(manager: str, install: Sequence[str], mine: Sequence[str], env: Env) -> Run:
+def simulate(manager: str, resolve: str, install: Sequence[str], mine: Sequence[str], env: Env) -> Run:
     """Ask the resolver what `install` would do; fails (65) when it would remove a package that matches none of `mine`.
 
     The answer is one line a package: install | upgrade | downgrade | remove, name, version. Changes nothing.
+    `resolve`: sh that gets it from the manager (simulate.sh).
     """
     argv = ("sh", "-s", "--", manager, str(len(mine)), *mine, *install)
     says = f"ask {manager} what it would change"
-    return Run(
-        argv, timeout_s=300, env=env, stdin=resources.script("packages/simulate"), says=says, receipt=True, looks=True
-    )
+    script = f"resolve() (\n{resolve})\n" + resources.script("packages/simulate")
+    return Run(argv, timeout_s=300, env=env, stdin=script, says=says, receipt=True, looks=True)

@@ -49,7 +49,7 @@ class Tdnf(rpm.Family):
         return Run(("tdnf", "-y", "makecache"), ok=tuple(range(256)), timeout_s=600, env=ENV, detach=True)
 
     def simulate(self, packages: Sequence[Wanted], mine: Sequence[str], *, downgrade: bool = False) -> Run:
-        return scripts.simulate(self.name, rpm.named(packages), mine, ENV)
+        return scripts.simulate(self.name, rpm.resolve("tdnf"), rpm.named(packages), mine, ENV)
 
     def fetch(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
         argv = ("tdnf", "-y", "install", "--downloadonly", *rpm.named(packages))

@@ -52,7 +52,7 @@ class Yum(rpm.Family):
         return Run(("yum", "-y", "makecache", "fast"), ok=(0, 1), timeout_s=600, env=ENV, detach=True)
 
     def simulate(self, packages: Sequence[Wanted], mine: Sequence[str], *, downgrade: bool = False) -> Run:
-        return scripts.simulate(self.name, rpm.named(packages), mine, ENV)
+        return scripts.simulate(self.name, rpm.resolve("yum"), rpm.named(packages), mine, ENV)
 
     def fetch(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
         argv = ("yum", "-y", "install", "--downloadonly", *rpm.named(packages))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from gpunode import resources
 from gpunode.model.facts import FileFacts
 from gpunode.model.plan import Run
 from gpunode.packages import rpm, scripts
@@ -70,7 +71,9 @@ class Zypper(rpm.Family):
         return Run((*ZYPPER, "refresh"), ok=(0, 4, 6, 106), timeout_s=600, env=ENV, detach=True)
 
     def simulate(self, packages: Sequence[Wanted], mine: Sequence[str], *, downgrade: bool = False) -> Run:
-        return scripts.simulate(self.name, _words(packages, downgrade), mine, ENV)
+        return scripts.simulate(
+            self.name, resources.script("packages/zypper_resolve"), _words(packages, downgrade), mine, ENV
+        )
 
     def fetch(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
         command = (*ZYPPER, "install", "--download-only", *_words(packages, downgrade))

@@ -1,0 +1,17 @@
+# shellcheck shell=sh disable=SC2154
+# resolve() of simulate.sh: $tool is dnf, yum or tdnf.
+table() { # the tables of all of them; long names are broken into a second line, which begins further in
+  awk '/^(Installing|Reinstalling|Upgrading|Updating|Downgrading|Removing|Replacing)/ { verb = "" }
+    /^(Installing|Reinstalling)/ { verb = "install" } /^(Upgrading|Updating)/ { verb = "upgrade" }
+    /^Downgrading/ { verb = "downgrade" } /^Removing/ { verb = "remove" }
+    /^Transaction Summary/ { exit }
+    verb && /^ [^ ]/ { if (NF >= 3) print verb, $1, $3; else name = $1 }
+    verb && /^ [ ]/ && name { if ($1 != "replacing") print verb, name, $2; name = "" }'
+}
+
+code=0
+# --assumeno ends with 1, as a failure does: the summary tells them apart.
+"$tool" --assumeno install "$@" >"$said" 2>&1 || code=$?
+! grep -qE '^(Transaction Summary|Nothing to do|Dependencies resolved)' "$said" || code=0
+table <"$said"
+exit "$code"
