@@ -23,6 +23,7 @@ REAL_FILES = (
     "test_at_lead_version.py",
     "test_module_scripts.py",
     "test_repo_scripts.py",
+    "test_a_strangers_manager.py",
 )
 
 # How long an example takes says how busy the machine is, and no test is about that. The same examples each time: what

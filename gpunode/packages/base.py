@@ -71,7 +71,9 @@ class Backend(Protocol):
     not_found: int | None = None  # exit code of an install whose package or version is in no repository
     tools: tuple[str, ...]  # its programs, which the probe looks for
     listing: str  # the probe's section with its packages: "dpkg", "rpm", "pacman"; managers may share one
-    list_script: str  # sh of the probe that prints that section: `find_tool NAME` puts a trusted path into $TOOL
+    # sh of the probe that prints that section, a line for each package that begins with its name and a blank or a tab;
+    # `find_tool NAME` puts a trusted path into $TOOL.
+    list_script: str
     names_script: str  # sh that prints the name of every installed package, one a line
     # Paths on the host, for the probe; globs are filled in.
     source_files: tuple[str, ...]  # that may hold repositories and pins
