@@ -164,7 +164,7 @@ def legacy_packages(host: HostFacts, context: Context) -> CheckOutcome:
     "ctk.repo",
     Severity.WARNING,
     title="the toolkit's repository is the current one",
-    reads="/etc/apt/sources.list.d, /etc/yum.repos.d",
+    reads="the repositories of the package manager",
     remedy=SETUP,
     needs=(needs.gpu, needs.packages),
 )

@@ -128,7 +128,7 @@ def key_name(key: str) -> str:
 
 
 def _keys(verb: str, words: Sequence[str], says: str) -> Run:
-    return Run(("sh", "-s", "--", verb, LISTS, *words), env=ENV, stdin=resources.script("repos/rpm_keys"), says=says)
+    return Run(("sh", "-s", "--", verb, LISTS, *words), env=ENV, stdin=resources.script("packages/rpm_keys"), says=says)
 
 
 def _host(url: str) -> str:

@@ -1,0 +1,59 @@
+"""No code outside gpunode/packages knows a package manager by name: what differs is asked of its backend.
+
+Comments and docstrings may quote whom they like; code may not, but for what is listed here with its reason.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PRODUCT = Path(__file__).parents[2] / "gpunode"
+NAME = re.compile(r"(?<![\w])(apt|apt-get|apt-mark|dpkg|dpkg-query|dnf5?|yum|zypper|tdnf|pacman|rpm)(?![\w])")
+ROOMS = ("packages/", "catalog/", "shell/packages/", "shell/probe/")
+EXCEPTIONS = {
+    "apply/script.py": "how an error's line begins in the output of any command, a package's script among them",
+    "planner/repos/claims.py": "the kind of a repository's entry, a format of packages/entries.py: deb or rpm",
+    "planner/repos/cleanup.py": "the same kinds, paths on NVIDIA's servers, and apt's own message about its own format",
+    "planner/site.py": "examples in a remedy that is given before any host is known",
+    "shell/repos/fetch_key.sh": "apt's download helper, one of four programs that can fetch a key",
+    "specfile.py": "the same examples",
+}
+
+
+def code(path: Path) -> Iterator[str]:
+    """Every string and import of a Python file, without docstrings; of sh every line, without comments."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".sh":
+        yield from (re.sub(r"(^|\s)#.*", "", line) for line in text.splitlines())
+        return
+    tree = ast.parse(text)
+    prose = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose:
+            yield node.value
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield " ".join((node.module, *(alias.name for alias in node.names)))
+
+
+def named() -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for path in sorted([*PRODUCT.rglob("*.py"), *PRODUCT.rglob("*.sh")]):
+        here = path.relative_to(PRODUCT).as_posix()
+        names = {match[1] for piece in code(path) for match in NAME.finditer(piece)}
+        if names and not here.startswith(ROOMS):
+            found[here] = names
+    return found
+
+
+def test_no_code_outside_their_room_names_a_package_manager() -> None:
+    assert {path: names for path, names in named().items() if path not in EXCEPTIONS} == {}
+
+
+@pytest.mark.parametrize("path", EXCEPTIONS)
+def test_an_exception_is_still_one(path: str) -> None:
+    assert path in named()
