@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
 from functools import partial, wraps
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
@@ -193,7 +193,7 @@ def verb(app: typer.Typer, name: str, *, help: str, examples: tuple[str, ...]) -
 
 def spread(function: Callable[..., int]) -> Callable[..., int]:
     """`function` with each option group in its signature replaced by the group's fields."""
-    hints = get_type_hints(function, include_extras=True)
+    hints = {name: _with_metadata(hint) for name, hint in get_type_hints(function, include_extras=True).items()}
     groups = {name: kind for name, kind in hints.items() if kind in GROUPS}
     own = [p.replace(annotation=hints[p.name]) for p in inspect.signature(function).parameters.values()]
     parameters = [
@@ -210,6 +210,11 @@ def spread(function: Callable[..., int]) -> Callable[..., int]:
     spread_out.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what typer reads
     spread_out.__annotations__ = {p.name: p.annotation for p in parameters}
     return spread_out
+
+
+def _with_metadata(hint: Any) -> Any:
+    """Python 3.10 puts an Optional around what has None as its default, and typer looks no deeper (bpo-46195)."""
+    return next((inner for inner in get_args(hint) if hasattr(inner, "__metadata__")), hint)
 
 
 def _flags(kind: Any) -> list[inspect.Parameter]:
