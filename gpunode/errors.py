@@ -6,12 +6,11 @@
     ├── UnsupportedHost         4  this host or request is not supported; the message lists what is
     ├── ConfigFileError         1  another program's config file cannot be read safely; it was left alone
     ├── StepFailed              1  a step failed; what it changed was rolled back
-    ├── RollbackFailed          5  a step failed and so did putting things back: a person is needed
-    ├── RebootNeeded            6  a reboot or a console step is needed to go on
     ├── Drift                   7  the host changed since the plan was made; nothing was written
     └── HostLocked              8  another gpunode holds this host's lock
 
-Foreseen outcomes of work are values in reports; an error here means "cannot go on with this host".
+Foreseen outcomes of work are values in reports (5: the rollback failed too, 6: a reboot is needed, 9: warnings only);
+an error here means "cannot go on with this host".
 It becomes words and an exit code in exactly two places: cli/app.py and fleet/run.py.
 """
 
@@ -96,18 +95,6 @@ class StepFailed(GpunodeError):
     """A step failed; what it had changed was put back."""
 
     code = ExitCode.FAILED
-
-
-class RollbackFailed(GpunodeError):
-    """A step failed and putting its changes back failed too; both paths are in the message."""
-
-    code = ExitCode.ROLLBACK_FAILED
-
-
-class RebootNeeded(GpunodeError):
-    """Nothing failed, but the host must reboot (or someone must act at its console) before gpunode can go on."""
-
-    code = ExitCode.REBOOT_NEEDED
 
 
 class Drift(GpunodeError):

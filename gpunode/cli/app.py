@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = _version() if words in (["--version"], ["-V"]) else _verb(words)
         sys.stdout.flush()
     except GpunodeError as error:
-        _say_error(error)
+        _say_error(error, words)
         return int(error.code)
     except KeyboardInterrupt:
         _say("gpunode: stopped before it was done; the same command goes on from here")
@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         why = why_unwritten(error)
         if why is None:
-            return _say_crash(error)
+            return _say_crash(error, words)
         _say(f"gpunode: this cannot be printed: {why}")
         return int(ExitCode.FAILED)
     return code
@@ -74,10 +74,19 @@ def _rich_out_of_sight() -> Iterator[None]:
             del sys.modules["rich"]
 
 
-def _say_error(error: GpunodeError) -> None:
+def _say_error(error: GpunodeError, words: Sequence[str]) -> None:
     from gpunode.cli.errors import say_error
 
     say_error(error)
+    _print_error(error, words)
+
+
+def _print_error(error: GpunodeError, words: Sequence[str]) -> None:
+    """To stdout for a program that asked for JSON: an empty answer would say nothing."""
+    from gpunode.cli.errors import asked_format, print_error_json
+
+    if (form := asked_format(words)) in ("json", "jsonl"):
+        print_error_json(error, line=form == "jsonl")
 
 
 def _say(text: str) -> None:
@@ -86,11 +95,13 @@ def _say(text: str) -> None:
     say(text)
 
 
-def _say_crash(error: Exception) -> int:
+def _say_crash(error: Exception, words: Sequence[str] = ()) -> int:
     """One line for the person, the traceback for the report."""
     from gpunode.fleet.run_log import save_crash
 
     path = save_crash(error)
     kept = f"the details are in {path}" if path else "the details could not be saved anywhere"
-    _say(f"gpunode: internal error ({type(error).__name__}); please report it: {kept}")
+    problem = f"internal error ({type(error).__name__}); please report it: {kept}"
+    _say(f"gpunode: {problem}")
+    _print_error(GpunodeError(problem), words)
     return int(ExitCode.FAILED)

@@ -1,8 +1,9 @@
-"""What goes to stderr: a line, or an error as problem, evidence, remedy."""
+"""What goes to stderr: a line, or an error as problem, evidence, remedy; and the same as JSON to stdout."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
 from gpunode.errors import GpunodeError
 from gpunode.render.clean import clean_line
@@ -28,3 +29,30 @@ def error_text(error: GpunodeError, style: Style = PLAIN) -> str:
     if error.remedy:
         lines += hang(style, "  remedy    ", error.remedy)
     return "\n".join(lines)
+
+
+def asked_format(words: Sequence[str]) -> str:
+    """The format that was typed, read from the words themselves: they may be what is wrong. "" for none."""
+    form = ""
+    for word, following in zip(words, [*words, ""][1:], strict=True):
+        if word == "--":
+            break
+        if word == "--json":
+            form = "json"
+        elif word == "--format":
+            form = following
+        elif word.startswith("--format="):
+            form = word.partition("=")[2]
+    return form
+
+
+def print_error_json(error: GpunodeError, *, line: bool) -> None:
+    """To stdout, also where the result was to go to --output: that file stays as it is."""
+    from gpunode.cli.options import ResultOptions
+    from gpunode.cli.output import deliver
+    from gpunode.render.machine import error_json
+
+    try:
+        deliver(error_json(error, line=line), ResultOptions(json=True))
+    except GpunodeError as unprinted:
+        say_error(unprinted)

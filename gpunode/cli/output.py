@@ -15,21 +15,19 @@ from gpunode.offline import output_file
 from gpunode.render.door import cleaned, encodable
 from gpunode.render.style import Style, style_for
 
-FORMATS = ("text", "json", "jsonl")
 
-
-def chosen_format(options: ResultOptions, *, plans: bool = False) -> str:
-    """One of FORMATS. Raises UsageError, also where --output could not be written afterwards: nothing was done yet.
+def chosen_format(options: ResultOptions, formats: tuple[str, ...], *, plans: bool = False) -> str:
+    """One of `formats`. Raises UsageError, also where --output could not be written afterwards: nothing was done yet.
 
     `plans`: the verb shows plans on stderr, whatever the format of its result, and -v is for them as well.
     """
     if options.json and options.format not in (None, "json"):
         raise UsageError(f"--json and --format {options.format} exclude each other", remedy="choose one")
     chosen = "json" if options.json else options.format or "text"
-    if chosen not in FORMATS:
+    if chosen not in formats:
         raise UsageError(
-            f"--format {chosen!r} is not a format",
-            evidence=f"{meant(chosen, FORMATS)}the formats are {', '.join(FORMATS)}",
+            f"--format {chosen!r} is not a format of this result",
+            evidence=f"{meant(chosen, formats)}its formats are {', '.join(formats)}",
             remedy="choose one of them with --format",
         )
     _refuse_unread(options, chosen, plans)
@@ -48,7 +46,7 @@ def _refuse_unread(options: ResultOptions, chosen: str, plans: bool) -> None:
         raise UsageError(f"-v is for text; {chosen} is whole without it", remedy="leave -v out")
 
 
-def result_style(options: QuietOptions) -> Style:
+def result_style(options: ResultOptions) -> Style:
     """For stdout, or for a file, which has neither width nor colour."""
     level = verbosity(options)
     return Style(verbose=level) if options.output else style_for(sys.stdout, verbose=level)
@@ -58,16 +56,16 @@ def progress_style(options: QuietOptions) -> Style:
     return style_for(sys.stderr, verbose=verbosity(options))
 
 
-def verbosity(options: QuietOptions) -> int:
+def verbosity(options: ResultOptions) -> int:
     """-1 with -q; else the count of -v, 0 where a verb has none."""
-    if options.quiet:
+    if isinstance(options, QuietOptions) and options.quiet:
         return -1
     return options.verbose if isinstance(options, OutputOptions) else 0
 
 
 def deliver(text: str, options: ResultOptions) -> None:
     """The result to stdout or to --output, cleaned, text masked once more: JSON is whole already."""
-    if not options.json and options.format in (None, "text"):
+    if not options.json and options.format not in ("json", "jsonl"):
         text = masked(text, "lines")
     if options.output:
         to_file(options.output, cleaned(text, painted=False), "--output")

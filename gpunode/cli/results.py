@@ -1,52 +1,206 @@
-"""Hosts' outcomes -> the result on stdout and the exit code; what every verb ends with."""
+"""What verbs end with, and the one table of who renders it: (format, result) -> text.
+
+A new format is a line in TABLE for each result that has it. A pair that is not there is refused before a host is asked.
+"""
 
 from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from gpunode.cli.hosts import on_each
-from gpunode.cli.options import LiveOptions, OutputOptions, QuietOptions
-from gpunode.cli.output import chosen_format, deliver, progress_style
+from gpunode.cli.options import LiveOptions, QuietOptions, ResultOptions
+from gpunode.cli.output import chosen_format, deliver, progress_style, result_style
 from gpunode.errors import GpunodeError, worst
-from gpunode.fleet.host import Host
-from gpunode.model.report import FleetReport, HostOutcome
-from gpunode.render.live import Progress
+from gpunode.render.style import Style
+
+if TYPE_CHECKING:
+    from gpunode.checks import CheckDoc
+    from gpunode.fleet.host import Host
+    from gpunode.model.report import FleetReport, HostOutcome
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """What a verb found or did, host by host."""
+
+    verb: str  # in the schema: "gpunode.VERB-result/1"
+    report: FleetReport
+
+
+@dataclass(frozen=True)
+class Detected(Fleet):
+    """Facts."""
+
+
+@dataclass(frozen=True)
+class Planned(Fleet):
+    """Plans that were not applied."""
+
+    recorded: bool = False  # setup of a recording, which says that it only shows
+
+
+@dataclass(frozen=True)
+class Explained(Fleet):
+    """Why these drivers."""
+
+
+@dataclass(frozen=True)
+class Judged(Fleet):
+    """Checks."""
+
+    ssh: bool = False  # remedies name the host
+
+
+@dataclass(frozen=True)
+class Ended(Fleet):
+    """Plans that were applied."""
+
+
+@dataclass(frozen=True)
+class Runtimes:
+    """`runtime show`."""
+
+    report: FleetReport
+    shown: dict[str, Any]  # target -> its engines
+
+
+@dataclass(frozen=True)
+class Configured:
+    """`runtime configure`."""
+
+    wish: Any
+    planned: Any
+    backups: dict[str, str]
+
+
+@dataclass(frozen=True)
+class CheckList:
+    docs: Sequence[CheckDoc]
+
+
+@dataclass(frozen=True)
+class CheckPage:
+    docs: Sequence[CheckDoc]  # one
+
+
+@dataclass(frozen=True)
+class CatalogTable:
+    name: str
+    rows: Sequence[object]
+
+
+@dataclass(frozen=True)
+class SupportPage:
+    """docs/support.md: a page for people."""
+
+
+@dataclass(frozen=True)
+class SchemaPage:
+    """The JSON Schema of the results, or docs/reference/json.md around it."""
+
+
+Renderer = Callable[[Any, Style], str]  # the result; "" shows nothing
+
+
+def _in(place: str) -> Renderer:
+    """A renderer beside its verb, loaded when it is used: "verbs.detect:page"."""
+    module, _, name = place.partition(":")
+
+    def render(result: Any, style: Style) -> str:
+        return str(getattr(import_module(f"gpunode.cli.{module}"), name)(result, style))
+
+    return render
+
+
+def _fleet_json(result: Fleet, style: Style) -> str:
+    from gpunode.render.machine import hosts_json
+
+    return hosts_json(result.verb, result.report.hosts, seconds_s=result.report.seconds)
+
+
+def _fleet_lines(result: Fleet, style: Style) -> str:
+    from gpunode.render.machine import host_line
+
+    return "".join(host_line(result.verb, host) for host in result.report.hosts)
+
+
+TABLE: dict[tuple[str, type], Renderer] = {
+    ("text", Detected): _in("verbs.detect:page"),
+    ("text", Planned): _in("verbs.plan:page"),
+    ("text", Explained): _in("verbs.plan:explanation"),
+    ("text", Judged): _in("verbs.check:page"),
+    ("text", Ended): _in("verbs.setup:page"),
+    **{("json", kind): _fleet_json for kind in (Detected, Planned, Judged, Ended)},
+    **{("jsonl", kind): _fleet_lines for kind in (Detected, Planned, Judged, Ended)},
+    ("text", Runtimes): _in("verbs.runtime_show:page"),
+    ("json", Runtimes): _in("verbs.runtime_show:json_whole"),
+    ("jsonl", Runtimes): _in("verbs.runtime_show:json_lines"),
+    ("text", Configured): _in("verbs.runtime_configure:page"),
+    ("json", Configured): _in("verbs.runtime_configure:json_whole"),
+    ("jsonl", Configured): _in("verbs.runtime_configure:json_line"),
+    ("text", CheckList): _in("verbs.check_docs:listed"),
+    ("text", CheckPage): _in("verbs.check_docs:explained"),
+    **{("json", kind): _in("verbs.check_docs:json_whole") for kind in (CheckList, CheckPage)},
+    **{("jsonl", kind): _in("verbs.check_docs:json_lines") for kind in (CheckList, CheckPage)},
+    ("text", CatalogTable): _in("verbs.catalog:page"),
+    ("json", CatalogTable): _in("verbs.catalog:json_whole"),
+    ("jsonl", CatalogTable): _in("verbs.catalog:json_lines"),
+    ("text", SupportPage): _in("verbs.catalog:support"),
+    ("text", SchemaPage): _in("verbs.catalog:schema_page"),
+    ("json", SchemaPage): _in("verbs.catalog:schema_whole"),
+    ("jsonl", SchemaPage): _in("verbs.catalog:schema_line"),
+}
+
+
+def formats_of(*kinds: type) -> tuple[str, ...]:
+    """The formats that all of these results have."""
+    names = dict.fromkeys(name for name, _ in TABLE)
+    return tuple(name for name in names if all((name, kind) in TABLE for kind in kinds))
+
+
+def choose(output: ResultOptions, *kinds: type) -> str:
+    """The format of a verb that ends with one of `kinds`. Raises UsageError where one of them has no such format, or
+    --output could not be written afterwards: nothing was done yet.
+    """
+    return chosen_format(output, formats_of(*kinds), plans=Ended in kinds)
+
+
+def show_result(result: object, output: ResultOptions) -> None:
+    """To stdout or --output, by the table."""
+    form = chosen_format(output, formats_of(type(result)), plans=True)
+    if text := TABLE[form, type(result)](result, result_style(output)):
+        deliver(text, output)
+
+
+def finish(result: Fleet, output: QuietOptions, *, told: bool = False) -> int:
+    """Show the result; what went wrong with a host goes to stderr. Answers the worst code.
+
+    `told`: the text says what went wrong itself, and stderr need not say it again.
+    """
+    show_result(result, output)
+    text = chosen_format(output, formats_of(type(result)), plans=True) == "text"
+    if not (told and text and not output.output):
+        say_problems(result.report)
+    return int(worst(h.code for h in result.report.hosts))
 
 
 def look_at(
     hosts: tuple[Host, ...], options: LiveOptions, output: QuietOptions, work: Callable[[Host], HostOutcome]
 ) -> FleetReport:
     """`work` on every host, with progress on stderr when there is more than one."""
+    from gpunode.cli.hosts import on_each
+    from gpunode.render.live import Progress
+
     stop = threading.Event()
     with Progress(progress_style(output), sys.stderr, [str(h) for h in hosts], done="looked at") as progress:
         report = on_each(hosts, options, work, progress.done, stop)
     if stop.is_set():
         raise KeyboardInterrupt  # only looking was stopped: there is nothing to tell of half the hosts
     return report
-
-
-def finish(
-    verb: str, report: FleetReport, output: OutputOptions, text: Callable[[FleetReport], str], *, told: bool = False
-) -> int:
-    """Show the report in the chosen format; what went wrong with a host goes to stderr. Answers the worst code.
-
-    `told`: the text says what went wrong itself, and stderr need not say it again.
-    """
-    from gpunode.render.machine import host_line, hosts_json
-
-    match chosen_format(output, plans=True):
-        case "json":
-            deliver(hosts_json(verb, report.hosts, seconds_s=report.seconds), output)
-        case "jsonl":
-            deliver("".join(host_line(verb, h) for h in report.hosts), output)
-        case _:
-            if shown := text(report):
-                deliver(shown, output)
-    if not (told and chosen_format(output, plans=True) == "text" and not output.output):
-        say_problems(report)
-    return int(worst(h.code for h in report.hosts))
 
 
 def say_problems(report: FleetReport) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from gpunode.errors import ExitCode, GpunodeError, worst
+from gpunode.errors import ExitCode, GpunodeError
 from gpunode.model.report import FleetReport, HostOutcome
 
 DEFAULT_FORKS = 50
@@ -68,11 +68,6 @@ def run_fleet(
             stop.set()
     hosts = (outcomes.get(place) or _unfinished(target, began=place in started) for place, target in enumerate(targets))
     return FleetReport(tuple(hosts), time.monotonic() - begin)
-
-
-def exit_code(hosts: Iterable[HostOutcome]) -> ExitCode:
-    """The most severe of the hosts' codes."""
-    return worst(host.code for host in hosts)
 
 
 def _outcome(target: Target, work: Callable[[Target], HostOutcome]) -> HostOutcome:

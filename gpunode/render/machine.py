@@ -102,7 +102,7 @@ def _checks(report: CheckReport) -> list[dict[str, Any]]:
     return rows
 
 
-def error_json(error: GpunodeError) -> str:
-    """What went wrong, for a program that asked for JSON."""
+def error_json(error: GpunodeError, *, line: bool = False) -> str:
+    """What went wrong, for a program that asked for JSON; `line`: in one line."""
     body = {"code": int(error.code), "problem": error.problem, "evidence": error.evidence, "remedy": error.remedy}
-    return dumps({"schema": ERROR_SCHEMA, **body}) + "\n"
+    return dumps({"schema": ERROR_SCHEMA, **body}, indent=None if line else 2) + "\n"

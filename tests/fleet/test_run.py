@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from gpunode.errors import ExitCode, GpunodeError, RollbackFailed, TransportError
-from gpunode.fleet.run import exit_code, run_fleet
+from gpunode.errors import Drift, ExitCode, GpunodeError, TransportError, worst
+from gpunode.fleet.run import run_fleet
 from gpunode.model.report import HostOutcome
 
 
@@ -36,11 +36,11 @@ def test_outcomes_come_in_the_order_of_the_targets_and_each_is_told_once() -> No
     ("error", "code", "said"),
     [
         (TransportError("b: no answer", evidence="e", remedy="r"), ExitCode.UNREACHABLE, "b: no answer"),
-        (RollbackFailed("b: both failed"), ExitCode.ROLLBACK_FAILED, "b: both failed"),
+        (Drift("b: it changed"), ExitCode.DRIFT, "b: it changed"),
         (ValueError("odd\nsecond line"), ExitCode.FAILED, "internal error: ValueError: odd"),
         (RecursionError(), ExitCode.FAILED, "internal error: RecursionError: "),
     ],
-    ids=["unreachable", "roll-back failed", "a fault of ours in one line", "without a message"],
+    ids=["unreachable", "drift", "a fault of ours in one line", "without a message"],
 )
 def test_one_hosts_error_stays_its_own(error: Exception, code: ExitCode, said: str) -> None:
     def work(target: str) -> HostOutcome:
@@ -51,7 +51,7 @@ def test_one_hosts_error_stays_its_own(error: Exception, code: ExitCode, said: s
     report = run_fleet(["a", "b", "c"], work, forks=2, on_done=nothing)
     assert [host.code for host in report.hosts] == [ExitCode.DONE, code, ExitCode.DONE]
     assert report.hosts[1].problem == said
-    assert exit_code(report.hosts) is code
+    assert worst(host.code for host in report.hosts) is code
     if isinstance(error, GpunodeError):
         assert (report.hosts[1].evidence, report.hosts[1].remedy) == (error.evidence, error.remedy)
     else:

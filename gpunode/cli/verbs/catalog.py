@@ -10,6 +10,8 @@ from gpunode.cli.options import ResultOptions, verb
 
 if TYPE_CHECKING:
     from gpunode.catalog.load import Catalog
+    from gpunode.cli.results import CatalogTable, SchemaPage, SupportPage
+    from gpunode.render.style import Style
 
 TABLES = ("gpus", "architectures", "nvswitches", "branches", "distros", "toolkit", "cuda", "mig", "support", "schema")
 
@@ -32,11 +34,11 @@ def catalog(
 ) -> int:
     from gpunode.advice import meant
     from gpunode.catalog.load import load_catalog
-    from gpunode.cli.output import chosen_format, deliver
+    from gpunode.cli.results import CatalogTable, SchemaPage, SupportPage, choose, show_result
     from gpunode.errors import UsageError
-    from gpunode.render.encode import dumps
 
-    form = chosen_format(output)
+    pages: dict[str, type] = {"support": SupportPage, "schema": SchemaPage}
+    choose(output, pages.get(table, CatalogTable))
     if table not in TABLES:
         raise UsageError(
             f"{table!r} is not a table",
@@ -45,17 +47,8 @@ def catalog(
         )
     if id is not None and table != "gpus":
         raise UsageError("--id is for gpunode catalog gpus", remedy="leave it out")
-    if table == "support":
-        return _support(load_catalog(), form, output)
-    if table == "schema":
-        return _schema(form, output)
-    rows = _rows(load_catalog(), table, id)
-    if form == "json":
-        deliver(dumps({"schema": "gpunode.catalog/1", table: rows}), output)
-    elif form == "jsonl":
-        deliver("".join(dumps(row, indent=None) + "\n" for row in rows), output)
-    else:
-        deliver(_table(rows, table), output)
+    page = pages[table]() if table in pages else CatalogTable(table, _rows(load_catalog(), table, id))
+    show_result(page, output)
     return 0
 
 
@@ -90,32 +83,43 @@ def _table_rows(known: Catalog, table: str) -> tuple[object, ...]:
     return tables[table]
 
 
-def _support(known: Catalog, form: str, output: ResultOptions) -> int:
-    """docs/support.md: a page for people, so it has one form."""
-    from gpunode.cli.output import deliver
-    from gpunode.errors import UsageError
+def support(result: SupportPage, style: Style) -> str:
+    from gpunode.catalog.load import load_catalog
     from gpunode.render.support_page import support_text
 
-    if form != "text":
-        raise UsageError(
-            "the support page has one form", evidence="it is Markdown", remedy="use gpunode catalog distros --json"
-        )
-    deliver(support_text(known).rstrip("\n"), output)
-    return 0
+    return support_text(load_catalog()).rstrip("\n")
 
 
-def _schema(form: str, output: ResultOptions) -> int:
-    """docs/reference/json.md, or the schema that stands in it."""
-    from gpunode.cli.output import deliver
+def json_whole(result: CatalogTable, style: Style) -> str:
     from gpunode.render.encode import dumps
+
+    return dumps({"schema": "gpunode.catalog/1", result.name: result.rows})
+
+
+def json_lines(result: CatalogTable, style: Style) -> str:
+    from gpunode.render.encode import dumps
+
+    return "".join(dumps(row, indent=None) + "\n" for row in result.rows)
+
+
+def schema_page(result: SchemaPage, style: Style) -> str:
     from gpunode.render.json_page import json_page
+
+    return json_page().rstrip("\n")
+
+
+def schema_whole(result: SchemaPage, style: Style) -> str:
+    from gpunode.render.encode import dumps
     from gpunode.render.json_schema import json_schema
 
-    if form == "text":
-        deliver(json_page().rstrip("\n"), output)
-    else:
-        deliver(dumps(json_schema(), indent=2 if form == "json" else None) + "\n", output)
-    return 0
+    return dumps(json_schema(), indent=2) + "\n"
+
+
+def schema_line(result: SchemaPage, style: Style) -> str:
+    from gpunode.render.encode import dumps
+    from gpunode.render.json_schema import json_schema
+
+    return dumps(json_schema(), indent=None) + "\n"
 
 
 COLUMNS = {
@@ -141,9 +145,10 @@ COLUMNS = {
 GRADES = {"high": "sourced", "medium": "derived", "memory": "FROM MEMORY"}
 
 
-def _table(rows: list[object], table: str) -> str:
+def page(result: CatalogTable, style: Style) -> str:
     """Aligned columns; the source comes last, since it is long."""
-    names = [name for name in COLUMNS[table] if rows and hasattr(rows[0], name)]
+    rows = result.rows
+    names = [name for name in COLUMNS[result.name] if rows and hasattr(rows[0], name)]
     cells = [names, *([_cell(getattr(row, name), name) for name in names] for row in rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(names))]
     return "\n".join("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in cells)

@@ -9,10 +9,12 @@ import typer
 from gpunode.cli.options import CheckOptions, HostOptions, OutputOptions, typed, verb
 
 if TYPE_CHECKING:
+    from gpunode.cli.results import Judged
     from gpunode.errors import ExitCode
     from gpunode.fleet.host import Host
-    from gpunode.model.report import CheckReport, FleetReport, HostOutcome
+    from gpunode.model.report import CheckReport, HostOutcome
     from gpunode.model.spec import Spec
+    from gpunode.render.style import Style
 
 
 def register(app: typer.Typer) -> None:
@@ -37,11 +39,10 @@ def check(
     ] = None,
 ) -> int:
     from gpunode.cli.hosts import open_hosts
-    from gpunode.cli.output import chosen_format, result_style
-    from gpunode.cli.results import finish, look_at
+    from gpunode.cli.results import CheckList, CheckPage, Judged, choose, finish, look_at
     from gpunode.cli.spec_options import wanted_spec
 
-    chosen_format(output)
+    choose(output, CheckPage if explain is not None else CheckList if list_all else Judged)
     if list_all or explain is not None:
         from gpunode.cli.verbs.check_docs import show_docs
 
@@ -51,9 +52,7 @@ def check(
     with open_hosts(hosts) as named:
         report = look_at(named, hosts, output, lambda host: judged(host, spec, strict))
         ssh = not any(host.local or host.recorded for host in named)
-        return finish(
-            "check", report, output, lambda report: _text(report, result_style(output), ssh), told=len(named) > 1
-        )
+        return finish(Judged("check", report, ssh), output, told=len(named) > 1)
 
 
 def _refuse_beside_docs(
@@ -90,12 +89,11 @@ def check_code(report: CheckReport, strict: bool) -> ExitCode:
     return ExitCode.WARNINGS if strict and report.warnings else ExitCode.DONE
 
 
-def _text(report: FleetReport, style: object, ssh: bool) -> str:
+def page(result: Judged, style: Style) -> str:
     from gpunode.render.check_text import check_text, fleet_check_text
-    from gpunode.render.style import Style
 
-    assert isinstance(style, Style)
+    report = result.report
     only = report.hosts[0] if len(report.hosts) == 1 else None
     if only is not None:
-        return check_text(only.check, style, seconds_s=report.seconds, ssh=ssh) if only.check else ""
-    return fleet_check_text(report.hosts, style, seconds_s=report.seconds, ssh=ssh)
+        return check_text(only.check, style, seconds_s=report.seconds, ssh=result.ssh) if only.check else ""
+    return fleet_check_text(report.hosts, style, seconds_s=report.seconds, ssh=result.ssh)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpunode.advice import meant
 from gpunode.checks import CheckDoc, all_checks
 from gpunode.cli.options import OutputOptions
-from gpunode.cli.output import chosen_format, deliver, result_style
+from gpunode.cli.results import CheckList, CheckPage, show_result
 from gpunode.errors import ExitCode, UsageError
 from gpunode.render.encode import dumps
 from gpunode.render.style import Style, hang
@@ -13,15 +13,7 @@ from gpunode.render.style import Style, hang
 
 def show_docs(id: str | None, output: OutputOptions) -> int:
     """All checks, or the one with this id. Raises UsageError for an id that does not exist."""
-    docs = [_named(id)] if id is not None else list(all_checks())
-    match chosen_format(output):
-        case "json":
-            deliver(dumps({"schema": "gpunode.checks/1", "checks": docs}), output)
-        case "jsonl":
-            deliver("".join(dumps(doc, indent=None) + "\n" for doc in docs), output)
-        case _:
-            style = result_style(output)
-            deliver("\n".join(_explained(docs[0], style) if id is not None else _listed(docs, style)), output)
+    show_result(CheckPage([_named(id)]) if id is not None else CheckList(list(all_checks())), output)
     return int(ExitCode.DONE)
 
 
@@ -36,12 +28,22 @@ def _named(id: str) -> CheckDoc:
     )
 
 
-def _listed(docs: list[CheckDoc], style: Style) -> list[str]:
-    width = max((len(doc.id) for doc in docs), default=0)
-    return [line for doc in docs for line in hang(style, f"{doc.id:<{width}}  {doc.severity.value:<7}  ", doc.title)]
+def listed(result: CheckList, style: Style) -> str:
+    width = max((len(doc.id) for doc in result.docs), default=0)
+    rows = ((f"{doc.id:<{width}}  {doc.severity.value:<7}  ", doc.title) for doc in result.docs)
+    return "\n".join(line for lead, title in rows for line in hang(style, lead, title))
 
 
-def _explained(doc: CheckDoc, style: Style) -> list[str]:
+def explained(result: CheckPage, style: Style) -> str:
+    (doc,) = result.docs
     rows = (("Proves", doc.title), ("Broken", doc.broken), ("Reads", doc.reads), ("Remedy", doc.remedy))
     lines = [f"{doc.id}   {doc.severity.value}", ""]
-    return lines + [line for label, text in rows for line in hang(style, f"{label:<9}", text)]
+    return "\n".join(lines + [line for label, text in rows for line in hang(style, f"{label:<9}", text)])
+
+
+def json_whole(result: CheckList | CheckPage, style: Style) -> str:
+    return dumps({"schema": "gpunode.checks/1", "checks": result.docs})
+
+
+def json_lines(result: CheckList | CheckPage, style: Style) -> str:
+    return "".join(dumps(doc, indent=None) + "\n" for doc in result.docs)

@@ -10,8 +10,10 @@ import typer
 from gpunode.cli.options import HostOptions, OutputOptions, verb
 
 if TYPE_CHECKING:
+    from gpunode.cli.results import Detected
     from gpunode.fleet.host import Host
-    from gpunode.model.report import FleetReport, HostOutcome
+    from gpunode.model.report import HostOutcome
+    from gpunode.render.style import Style
 
 
 def register(app: typer.Typer) -> None:
@@ -35,12 +37,11 @@ def detect(
     ] = False,
 ) -> int:
     from gpunode.cli.hosts import open_hosts
-    from gpunode.cli.output import chosen_format, result_style
-    from gpunode.cli.results import finish, look_at
+    from gpunode.cli.results import Detected, choose, finish, look_at
     from gpunode.errors import UsageError
     from gpunode.offline.output_file import check
 
-    chosen_format(output)
+    choose(output, Detected)
     with open_hosts(hosts) as named:
         if mask_host and not record:
             raise UsageError("--mask-host is for --record FILE", remedy="leave it out")
@@ -49,7 +50,7 @@ def detect(
         if record:
             check(record, "--record")
         report = look_at(named, hosts, output, lambda host: observed(host, record, mask_host=mask_host))
-        return finish("detect", report, output, lambda report: _text(report, result_style(output)))
+        return finish(Detected("detect", report), output)
 
 
 def observed(host: Host, record: Path | None = None, *, mask_host: bool = False) -> HostOutcome:
@@ -67,16 +68,14 @@ def observed(host: Host, record: Path | None = None, *, mask_host: bool = False)
     return HostOutcome(str(host), ExitCode.DONE, facts=facts)
 
 
-def _text(report: FleetReport, style: object) -> str:
+def page(result: Detected, style: Style) -> str:
     from gpunode.catalog.load import load_catalog
     from gpunode.render.detect_text import detect_text
-    from gpunode.render.style import Style
 
-    assert isinstance(style, Style)
     catalog = load_catalog()
     names = {card.id: card.name for card in catalog.cards}
     texts = []
-    for facts in (h.facts for h in report.hosts if h.facts):
+    for facts in (h.facts for h in result.report.hosts if h.facts):
         distro = catalog.distro(facts.os)
         texts.append(detect_text(facts, style, names=names, system=distro.name if distro else None))
     return "\n\n".join(texts)

@@ -10,9 +10,11 @@ import typer
 from gpunode.cli.options import HostOptions, OutputOptions, SpecOptions, verb
 
 if TYPE_CHECKING:
+    from gpunode.cli.results import Explained, Planned
     from gpunode.fleet.host import Host
     from gpunode.model.report import FleetReport, HostOutcome
     from gpunode.model.spec import Spec
+    from gpunode.render.style import Style
 
 
 def register(app: typer.Typer) -> None:
@@ -37,14 +39,15 @@ def plan(
     ] = False,
 ) -> int:
     from gpunode.cli.hosts import open_hosts
-    from gpunode.cli.output import chosen_format, result_style, to_file
-    from gpunode.cli.results import finish, look_at
+    from gpunode.cli.output import to_file
+    from gpunode.cli.results import Explained, Planned, choose, finish, look_at
     from gpunode.cli.spec_options import wanted_spec
     from gpunode.errors import UsageError
     from gpunode.offline.output_file import check
     from gpunode.render.machine import plan_to_json
 
-    chosen_format(output)
+    kind = Explained if explain else Planned
+    choose(output, kind)
     spec = wanted_spec(wanted)
     with open_hosts(hosts) as named:
         if save and len(named) > 1:
@@ -54,7 +57,7 @@ def plan(
         report = look_at(named, hosts, output, lambda host: planned(host, spec))
         if save and report.hosts[0].plan:
             to_file(save, plan_to_json(report.hosts[0].plan), "--save")
-        return finish("plan", report, output, lambda report: plans_of(report, result_style(output), explain=explain))
+        return finish(kind("plan", report), output)
 
 
 def planned(host: Host, spec: Spec) -> HostOutcome:
@@ -73,12 +76,19 @@ def planned(host: Host, spec: Spec) -> HostOutcome:
     return HostOutcome(str(host), ExitCode.DONE, plan=plan)
 
 
-def plans_of(report: FleetReport, style: object, *, explain: bool = False) -> str:
-    """The plans of all hosts that have one; equal plans once. `explain`: the reasons for the driver instead."""
-    from gpunode.render.plan_text import explanation_text, plans_text
-    from gpunode.render.style import Style
+def page(result: Planned, style: Style) -> str:
+    """The plans of all hosts that have one; equal plans once."""
+    text = plans_of(result.report, style)
+    return f"{text}\n\nThis host is a recording: setup only shows its plan." if result.recorded and text else text
 
-    assert isinstance(style, Style)
-    if explain:
-        return "\n\n".join(explanation_text(h.plan, style) for h in report.hosts if h.plan)
+
+def plans_of(report: FleetReport, style: Style) -> str:
+    from gpunode.render.plan_text import plans_text
+
     return plans_text([h.plan for h in report.hosts if h.plan], style)
+
+
+def explanation(result: Explained, style: Style) -> str:
+    from gpunode.render.plan_text import explanation_text
+
+    return "\n\n".join(explanation_text(h.plan, style) for h in result.report.hosts if h.plan)

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from gpunode.advice import meant
 from gpunode.cli.errors import say
 from gpunode.cli.options import QuietOptions
-from gpunode.cli.output import chosen_format, deliver, is_terminal, to_file, to_stdout
+from gpunode.cli.output import deliver, is_terminal, to_file, to_stdout
+from gpunode.cli.results import Configured, choose, show_result
 from gpunode.editing.diff import unified
 from gpunode.engines.base import Edit
 from gpunode.errors import ExitCode, GpunodeError, UsageError
@@ -20,6 +21,7 @@ from gpunode.offline import local_file
 from gpunode.offline.engine_file import Disk, OneFile, Where, plan_one
 from gpunode.offline.local_file import Before
 from gpunode.render.encode import dumps
+from gpunode.render.style import Style
 
 
 @dataclass(frozen=True)
@@ -44,19 +46,13 @@ class Wish:
 
 def run(wish: Wish, output: QuietOptions) -> int:
     """Raises UsageError, UnsupportedHost, ConfigFileError and Drift; in each case no file was changed."""
-    form = chosen_format(output)
+    form = choose(output, Configured)
     planned = _toolkit(wish) if wish.runtime == TOOLKIT else _engine(wish)
     backups = {} if wish.dry_run else _write(planned, wish.backup)
-    if form != "text":
-        data = _data(wish, planned, backups)
-        deliver(dumps(data, indent=2 if form == "json" else None), output)
-    elif wish.diff:
-        if lines := _differences(wish, planned):
-            deliver("\n".join(lines), output)
-    elif wish.dry_run:
+    if form == "text" and wish.dry_run and not wish.diff:
         _print_exactly(planned, output)
     else:
-        deliver("\n".join(_words(wish, planned)), output)
+        show_result(Configured(wish, planned, backups), output)
     if not output.quiet:
         _say(wish, planned, backups, said=form == "text" and not wish.dry_run)
     return int(ExitCode.DONE)
@@ -158,6 +154,18 @@ def _write(planned: OneFile, keep: bool) -> dict[str, str]:
             local_file.put_back(before)
         raise
     return backups
+
+
+def page(result: Configured, style: Style) -> str:
+    return "\n".join((_differences if result.wish.diff else _words)(result.wish, result.planned))
+
+
+def json_whole(result: Configured, style: Style) -> str:
+    return dumps(_data(result.wish, result.planned, result.backups))
+
+
+def json_line(result: Configured, style: Style) -> str:
+    return dumps(_data(result.wish, result.planned, result.backups), indent=None)
 
 
 def _word(edit: Edit) -> str:

@@ -8,14 +8,13 @@ from typing import Any
 from gpunode.advice import meant
 from gpunode.cli.hosts import open_hosts
 from gpunode.cli.options import HostOptions, QuietOptions
-from gpunode.cli.output import chosen_format, deliver, result_style
-from gpunode.cli.results import look_at, say_problems
+from gpunode.cli.results import Runtimes, choose, look_at, say_problems, show_result
 from gpunode.cli.verbs.detect import observed
 from gpunode.engines.provenance import Origin
 from gpunode.engines.registry import engine
 from gpunode.errors import UsageError, worst
 from gpunode.model.facts import HostFacts, RuntimeFacts
-from gpunode.model.report import FleetReport, HostOutcome
+from gpunode.model.report import HostOutcome
 from gpunode.model.spec import RUNTIMES
 from gpunode.render.encode import dumps
 from gpunode.render.style import Style, hang
@@ -43,7 +42,7 @@ class Shown:
 
 def show_runtimes(name: str | None, hosts: HostOptions, output: QuietOptions) -> int:
     """Raises UsageError for a name that is no engine's."""
-    form = chosen_format(output)
+    choose(output, Runtimes)
     if name is not None and name.partition("@")[0] not in RUNTIMES:
         raise UsageError(
             f"{name!r} is not a runtime gpunode knows",
@@ -52,18 +51,18 @@ def show_runtimes(name: str | None, hosts: HostOptions, output: QuietOptions) ->
         )
     with open_hosts(hosts) as named:
         report = look_at(named, hosts, output, observed)
-    found = [(h, _shown(h.facts, name)) for h in report.hosts if h.facts]
-    if form == "text":
-        if found:
-            deliver("\n\n".join(_text(h, shown, result_style(output)) for h, shown in found), output)
-    else:
-        _deliver_json(form, report, {h.target: shown for h, shown in found}, output)
+    show_result(Runtimes(report, {h.target: _shown(h.facts, name) for h in report.hosts if h.facts}), output)
     say_problems(report)
     return int(worst(h.code for h in report.hosts))
 
 
 def _shown(host: HostFacts, name: str | None) -> tuple[Shown, ...]:
     return tuple(Shown(e, engine(e.name).origins(host, e)) for e in host.runtimes if name in (None, e.name, e.label))
+
+
+def page(result: Runtimes, style: Style) -> str:
+    shown = result.shown
+    return "\n\n".join(_text(h, shown[h.target], style) for h in result.report.hosts if h.target in shown)
 
 
 def _text(host: HostOutcome, shown: tuple[Shown, ...], style: Style) -> str:
@@ -85,12 +84,16 @@ def _engine(shown: Shown, style: Style) -> list[str]:
     return lines + [f"  {a:<{widths[0]}}  {b:<{widths[1]}}  {c}" for a, b, c in rows]
 
 
-def _deliver_json(form: str, report: FleetReport, found: dict[str, tuple[Shown, ...]], output: QuietOptions) -> None:
-    hosts = [_data(h, found.get(h.target, ())) for h in report.hosts]
-    if form == "jsonl":
-        deliver("".join(dumps({"schema": SCHEMA, **host}, indent=None) + "\n" for host in hosts), output)
-    else:
-        deliver(dumps({"schema": SCHEMA, "hosts": hosts}), output)
+def json_whole(result: Runtimes, style: Style) -> str:
+    return dumps({"schema": SCHEMA, "hosts": _hosts(result)})
+
+
+def json_lines(result: Runtimes, style: Style) -> str:
+    return "".join(dumps({"schema": SCHEMA, **host}, indent=None) + "\n" for host in _hosts(result))
+
+
+def _hosts(result: Runtimes) -> list[dict[str, Any]]:
+    return [_data(h, result.shown.get(h.target, ())) for h in result.report.hosts]
 
 
 SCHEMA = "gpunode.runtime-show/1"

@@ -11,10 +11,12 @@ import typer
 from gpunode.cli.options import HostOptions, OutputOptions, SpecOptions, verb
 
 if TYPE_CHECKING:
+    from gpunode.cli.results import Ended
     from gpunode.fleet.host import Host
     from gpunode.model.plan import Plan
     from gpunode.model.report import FleetReport, HostOutcome
     from gpunode.model.spec import Spec
+    from gpunode.render.style import Style
 
 
 def register(app: typer.Typer) -> None:
@@ -42,12 +44,12 @@ def setup(
     ] = None,
 ) -> int:
     from gpunode.cli.hosts import open_hosts
-    from gpunode.cli.output import chosen_format
+    from gpunode.cli.results import Ended, Planned, choose
     from gpunode.cli.saved_plan import saved_plan
     from gpunode.cli.spec_options import wanted_spec
     from gpunode.errors import UsageError
 
-    chosen_format(output, plans=True)
+    choose(output, Planned, Ended)
     saved = saved_plan(plan, wanted) if plan else None
     spec = saved.spec if saved else wanted_spec(wanted)
     if not (yes or saved or hosts.recorded or sys.stdin.isatty()):
@@ -73,21 +75,21 @@ def _run(
 ) -> int:
     from gpunode.cli.apply_plans import apply_plans
     from gpunode.cli.errors import say
-    from gpunode.cli.results import finish, look_at, say_problems
+    from gpunode.cli.results import Ended, Planned, finish, look_at, say_problems
     from gpunode.errors import ExitCode
 
     report = look_at(named, hosts, output, lambda host: _settled(host, spec, saved))
     changes = [h for h in report.hosts if h.plan and (h.plan.steps or h.plan.reboot)]
     recorded = any(host.recorded for host in named)
     if recorded or not any(h.plan for h in report.hosts):
-        return finish("setup", report, output, lambda report: _shown(report, output, recorded))
+        return finish(Planned("setup", report, recorded), output)
     show_plans(report, output)
     say_problems(report)  # before the question: these hosts stay as they are
     if ask and changes and not agreed(changes):
         say("gpunode: nothing was changed")
         return int(ExitCode.FAILED)
     done = apply_plans(named, report, hosts, output)
-    return finish("setup", done, output, lambda done: ended_text(done, output), told=len(named) > 1)
+    return finish(Ended("setup", done), output, told=len(named) > 1)
 
 
 def _settled(host: Host, spec: Spec, saved: Plan | None) -> HostOutcome:
@@ -105,14 +107,6 @@ def _settled(host: Host, spec: Spec, saved: Plan | None) -> HostOutcome:
     if saved and outcome.plan:
         hold_against(saved, outcome.plan)
     return outcome
-
-
-def _shown(report: FleetReport, output: OutputOptions, recorded: bool) -> str:
-    from gpunode.cli.output import result_style
-    from gpunode.cli.verbs.plan import plans_of
-
-    text = plans_of(report, result_style(output))
-    return f"{text}\n\nThis host is a recording: setup only shows its plan." if recorded and text else text
 
 
 def show_plans(report: FleetReport, output: OutputOptions) -> None:
@@ -136,11 +130,10 @@ def agreed(changes: list[HostOutcome]) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def ended_text(report: FleetReport, output: OutputOptions) -> str:
-    from gpunode.cli.output import result_style
+def page(result: Ended, style: Style) -> str:
     from gpunode.render.run_text import fleet_run_text, run_text
 
-    style = result_style(output)
+    report = result.report
     if len(report.hosts) == 1:
         run = report.hosts[0].run
         return run_text(run, style, seconds_s=report.seconds) if run else ""

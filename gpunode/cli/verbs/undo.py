@@ -44,10 +44,10 @@ def undo(
     ] = None,
 ) -> int:
     from gpunode.cli.hosts import open_hosts
-    from gpunode.cli.output import chosen_format
+    from gpunode.cli.results import Ended, Planned, choose
     from gpunode.errors import UsageError
 
-    chosen_format(output, plans=True)
+    choose(output, Planned, Ended)
     if not (yes or dry_run or sys.stdin.isatty()):
         raise UsageError(
             "there is no terminal to ask on",
@@ -75,23 +75,21 @@ def _run(
 ) -> int:
     from gpunode.cli.apply_plans import apply_plans
     from gpunode.cli.errors import say
-    from gpunode.cli.output import result_style
-    from gpunode.cli.results import finish, look_at, say_problems
-    from gpunode.cli.verbs.plan import plans_of
-    from gpunode.cli.verbs.setup import agreed, ended_text, show_plans
+    from gpunode.cli.results import Ended, Planned, finish, look_at, say_problems
+    from gpunode.cli.verbs.setup import agreed, show_plans
     from gpunode.errors import ExitCode
 
     report = look_at(named, hosts, output, planner)
     changes = [h for h in report.hosts if h.plan and not h.plan.empty]
     if only or not any(h.plan for h in report.hosts):
-        return finish("undo", report, output, lambda report: plans_of(report, result_style(output)))
+        return finish(Planned("undo", report), output)
     show_plans(report, output)
     say_problems(report)  # before the question: these hosts stay as they are
     if ask and changes and not agreed(changes):
         say("gpunode: nothing was changed")
         return int(ExitCode.FAILED)
     done = apply_plans(named, report, hosts, output, verb="undo", carry=carry)
-    return finish("undo", done, output, lambda done: ended_text(done, output), told=len(named) > 1)
+    return finish(Ended("undo", done), output, told=len(named) > 1)
 
 
 def _planner(run: str | None, packages: bool) -> Planner:
