@@ -235,6 +235,12 @@ def _count(flag: str) -> Callable[[str], int]:
     return parse
 
 
+def _runtimes(text: str) -> tuple[str, ...] | None:
+    from gpunode.engines.registry import ENGINES  # here, since --help names no engine and shall load none
+
+    return parse_runtimes(text, {name: one.labels for name, one in ENGINES.items()})
+
+
 def _fingerprints(text: str) -> tuple[str, ...]:
     return tuple(parse_fingerprint(part) for part in text.split(",") if part.strip())
 
@@ -285,7 +291,7 @@ KEYS: dict[str, Key] = {
     "toolkit_channel": Key(
         "--toolkit-channel", "toolkit_channel", _choice("--toolkit-channel", ("stable", "experimental"))
     ),
-    "runtime": Key("--runtime", "runtimes", parse_runtimes, many=True),
+    "runtime": Key("--runtime", "runtimes", _runtimes, many=True),
     "default": Key("--default", "runtime.default", _yes_no("--default")),
     "cdi": Key("--cdi", "runtime.cdi", _yes_no("--cdi")),
     "handler": Key(

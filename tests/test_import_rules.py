@@ -17,7 +17,7 @@ ALLOWED = {
     "masking": set[str](),
     "model": {"errors"},
     "resources": set[str](),
-    "specfile": {"model", "errors", "resources"},
+    "specfile": {"model", "errors", "resources", "engines.registry"},
     "catalog": {"model", "errors", "resources"},
     "packages": {"model", "errors", "catalog", "resources"},
     "editing": {"model", "errors"},

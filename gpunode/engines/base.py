@@ -79,10 +79,46 @@ def _unread_remedy(path: str, why: str) -> str:
     return f"make {named(path)} a regular file with the engine's settings, or move it away, and run gpunode again"
 
 
-class Runtime(Protocol):
+class Disk(Protocol):
+    """Files of this machine, or of an image's folder."""
+
+    def read(self, path: str) -> FileFacts: ...
+
+    def named(self, pattern: str) -> list[str]:
+        """The files that a glob names, read, in the order of their names."""
+        ...
+
+
+@dataclass(frozen=True)
+class Alone:
+    """An engine's file without its daemon: what `rewrite` is given in place of what a host says."""
+
+    main: FileFacts
+    want: RuntimeSpec
+    daemon: str | None = None  # version of the daemon (of k3s and its like: theirs); None: whichever reads the file
+    imports: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+
+
+class Engine(Protocol):
+    """All in which one engine differs from another. A new one is a class of this, registered in registry.py."""
+
     name: str
     title: str  # what apply does, for the plan's line: "reload, no container restarts"
     default_key: str  # what its files call the default runtime: "default_runtime_name"
+    labels: str | None = None  # how several on one host are told apart, for `--runtime`'s help; None: by nothing
+    users_unit: str = ""  # what starts the one that a user runs without root; "": there is none
+    embedded: bool = False  # its daemon is the child of a Kubernetes distribution, and is not started by itself
+    hangs_up: bool = False  # without systemd, a SIGHUP makes its daemon read its file again
+    restart_keeps: str = ""  # what a restart by hand means for containers; "": not known
+    movable: bool = False  # a person may name another file than `config`
+    takes_drop_in: bool = False  # a person may choose the file that is added beside `config`
+    schemas: tuple[int, ...] = ()  # of a new file, where a person may choose one
+
+    @property
+    def config(self) -> str:
+        """The file it reads when nobody tells it otherwise."""
+        ...
 
     def rewrite(self, host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec) -> Rewrite:
         """The engine's config with `want` merged in; their settings, comments and order survive.
@@ -125,3 +161,28 @@ class Runtime(Protocol):
         A file that was not read, or that does not parse, has no word in it: the daemon says what it runs with.
         """
         ...
+
+    def late(self, engine: RuntimeFacts, want: RuntimeSpec) -> bool:
+        """Whether the running daemon lacks what its file has, and only a restart brings it."""
+        return False
+
+    def undone_by_restart(self, now: str, back: str) -> bool:
+        """Whether a file that goes from `now` to `back` takes away what only a restart takes away."""
+        return False
+
+    def around(self, main: str) -> tuple[str, ...]:
+        """Globs of the files that are read with the main one."""
+        return ()
+
+    def alone(self, disk: Disk, asked: Alone, schema: int | None) -> Alone:
+        """What `rewrite` shall be given where there is only a file; reads what lies around it.
+
+        Raises UsageError for a schema that is none, or not that of the file.
+        """
+        for pattern in self.around(asked.main.path):
+            disk.named(pattern)
+        return asked
+
+    def next_words(self, path: str, *, restart: bool) -> tuple[str, ...]:
+        """What a person types after a file was changed without its daemon. `restart`: Rewrite.needs_restart."""
+        return (f"{self.name} has not been told: systemctl restart {self.name}",)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import copy
 import re
+from dataclasses import replace
 from posixpath import dirname
 
 from gpunode.editing import toml_text
 from gpunode.editing.toml_text import Plain
 from gpunode.engines import cri_daemon, drop_ins
-from gpunode.engines.base import Edit, Removal, Rewrite, refuse_unread
+from gpunode.engines.base import Alone, Disk, Edit, Engine, Removal, Rewrite, refuse_unread
 from gpunode.engines.containerd.cri_section import section
 from gpunode.engines.daemon import commands
 from gpunode.engines.provenance import Origin, Root, of_toml, readable, there
@@ -32,12 +33,14 @@ BUILT_IN = ("crun", "runc")
 PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 
 
-class Crio:
+class Crio(Engine):
     """CRI-O as the distributions and its own packages install it."""
 
     name = "crio"
     title = "restart, pods keep running"
     default_key = "default_runtime"
+    config = "/etc/crio/crio.conf"
+    movable = True
 
     def rewrite(self, host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec) -> Rewrite:
         folder = _folder(engine)
@@ -89,6 +92,13 @@ class Crio:
 
     def origins(self, host: HostFacts, engine: RuntimeFacts) -> tuple[Origin, ...]:
         return tuple(of_toml(readable(there(host, engine)), engine, ROOTS))
+
+    def around(self, main: str) -> tuple[str, ...]:
+        return (f"{main}.d/*",)
+
+    def alone(self, disk: Disk, asked: Alone, schema: int | None) -> Alone:
+        # It reads its drop-ins beside the file that is named.
+        return replace(super().alone(disk, asked, schema), flags=("--config-dir", f"{asked.main.path}.d"))
 
 
 def effective(files: tuple[FileFacts, ...]) -> tuple[str | None, dict[str, Plain]]:

@@ -14,7 +14,7 @@ from gpunode.catalog.versions import first_with
 from gpunode.editing import toml_text
 from gpunode.editing.toml_text import Plain
 from gpunode.engines import drop_ins
-from gpunode.engines.base import Edit, Removal, Rewrite, refuse_unread
+from gpunode.engines.base import Edit, Engine, Removal, Rewrite, refuse_unread
 from gpunode.engines.containerd.cri_section import section
 from gpunode.engines.provenance import Origin, Root, of_toml, readable, there
 from gpunode.errors import ConfigFileError
@@ -35,12 +35,13 @@ ROOT_TABLE = (Root(("engine",), "runtime"),)
 Tables = dict[str, Plain]  # path -> its [engine], in the order in which the files are read
 
 
-class Podman:
+class Podman(Engine):
     """podman as root runs it. Rootless users have files of their own, which gpunode leaves to them."""
 
     name = "podman"
     title = "no daemon to restart, new containers use it"
     default_key = "runtime"
+    config = MAIN
 
     def rewrite(self, host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec) -> Rewrite:
         if want.cdi:
@@ -88,6 +89,12 @@ class Podman:
 
     def origins(self, host: HostFacts, engine: RuntimeFacts) -> tuple[Origin, ...]:
         return tuple(of_toml(readable(there(host, engine)), engine, ROOT_TABLE, own="crun"))
+
+    def around(self, main: str) -> tuple[str, ...]:
+        return (VENDOR, MAIN, f"{FOLDER}/*.conf", ROOTS, f"{ROOTS_FOLDER}/*.conf")
+
+    def next_words(self, path: str, *, restart: bool) -> tuple[str, ...]:
+        return ("it is read by every podman command: nothing needs a restart",)
 
 
 def removed(text: str, handler: str, previous_default: str | None, *, path: str = "containers.conf") -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpunode.engines.base import Runtime
+from gpunode.engines.base import Engine
 from gpunode.engines.containerd.engine import Containerd
 from gpunode.engines.crio import Crio
 from gpunode.engines.docker.engine import Docker
@@ -12,15 +12,25 @@ from gpunode.engines.kubernetes.microk8s import Microk8s
 from gpunode.engines.podman import Podman
 from gpunode.errors import UnsupportedHost
 
-ALL: tuple[Runtime, ...] = (Docker(), Containerd(), Crio(), K3s(), K3s("rke2"), K0s(), Microk8s(), Podman())
-RUNTIMES: dict[str, Runtime] = {runtime.name: runtime for runtime in ALL}
+ENGINES: dict[str, Engine] = {}
 
 
-def engine(name: str) -> Runtime:
+def register(one: Engine) -> None:
+    """Make an engine known by its name. Two of one name are a mistake in the program: ValueError."""
+    if one.name in ENGINES:
+        raise ValueError(f"two engines are called {one.name}")
+    ENGINES[one.name] = one
+
+
+def engine(name: str) -> Engine:
     """The engine called `name`. Raises UnsupportedHost, which lists the names."""
     try:
-        return RUNTIMES[name]
+        return ENGINES[name]
     except KeyError:
         raise UnsupportedHost(
-            f"{name!r} is not a container runtime gpunode configures", evidence=f"it configures {', '.join(RUNTIMES)}"
+            f"{name!r} is not a container runtime gpunode configures", evidence=f"it configures {', '.join(ENGINES)}"
         ) from None
+
+
+for built_in in (Docker(), Containerd(), Crio(), K3s(), K3s("rke2"), K0s(), Microk8s(), Podman()):
+    register(built_in)

@@ -165,7 +165,7 @@ class ToolkitFacts:
 class RuntimeFacts:
     """One container engine on this host, as its running daemon sees itself where it could be asked."""
 
-    name: str  # one of model.spec.RUNTIMES
+    name: str  # one of engines.registry.ENGINES
     version: str | None  # "28.5.2"
     config_path: str  # the file the running daemon really uses
     unit: str  # systemd unit, "docker.service"; "" for an engine without a daemon (podman)

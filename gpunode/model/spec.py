@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -58,7 +59,6 @@ class RebootPolicy(str, Enum):
     IF_NEEDED = "if-needed"
 
 
-RUNTIMES = ("docker", "containerd", "crio", "k3s", "rke2", "k0s", "microk8s", "podman")
 TOOLKIT = "nvidia-container-runtime"  # not an engine, but a file of its own that people configure the same way
 PARTS = ("driver", "toolkit", "runtime", "kubernetes")
 
@@ -256,8 +256,11 @@ def parse_fingerprint(text: str) -> str:
     )
 
 
-def parse_runtimes(text: str) -> tuple[str, ...] | None:
-    """'auto' -> None, 'none' -> (), 'docker,containerd' -> both; raises UsageError for anything else."""
+def parse_runtimes(text: str, kinds: Mapping[str, str | None]) -> tuple[str, ...] | None:
+    """'auto' -> None, 'none' -> (), 'docker,containerd' -> both; raises UsageError for anything else.
+
+    `kinds`: the engines that gpunode configures, each with how a label of its is told (None: it has none).
+    """
     word = text.strip().lower()
     if word == "auto":
         return None
@@ -265,12 +268,12 @@ def parse_runtimes(text: str) -> tuple[str, ...] | None:
         return ()
     # A label may follow: "docker@Ann" is the one that the user Ann runs without root.
     names = tuple(_labelled(n.strip()) for n in text.split(",") if n.strip())
-    unknown = [n for n in names if not _is_runtime(n)]
+    unknown = [n for n in names if not _is_runtime(n, kinds)]
     if unknown or not names:
-        proposed = meant(unknown[0].partition("@")[0], (*RUNTIMES, "auto", "none")) if unknown else ""
+        proposed = meant(unknown[0].partition("@")[0], (*kinds, "auto", "none")) if unknown else ""
         raise UsageError(
             f"--runtime {text!r}: {', '.join(unknown) or 'nothing'} is not a container runtime gpunode configures",
-            evidence=f"{proposed}it configures {', '.join(RUNTIMES)}, and docker@USER, which USER runs without root",
+            evidence=", and ".join((f"{proposed}it configures {', '.join(kinds)}", *filter(None, kinds.values()))),
             remedy="name one or more of them with commas, or auto, or none",
         )
     return names
@@ -281,10 +284,10 @@ def _labelled(word: str) -> str:
     return f"{kind.lower()}{at}{label}"
 
 
-def _is_runtime(name: str) -> bool:
+def _is_runtime(name: str, kinds: Mapping[str, str | None]) -> bool:
     kind, at, label = name.partition("@")
-    has_labels = kind in ("docker", "containerd")
-    return kind in RUNTIMES and (not at or (has_labels and bool(re.fullmatch(r"[\w.@$+-]+", label))))
+    has_labels = kinds.get(kind) is not None
+    return kind in kinds and (not at or (has_labels and bool(re.fullmatch(r"[\w.@$+-]+", label))))
 
 
 def parse_only(text: str) -> tuple[str, ...]:

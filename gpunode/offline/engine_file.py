@@ -6,30 +6,18 @@ import contextlib
 import glob
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from gpunode.catalog.runtimes import carrier, carriers
-from gpunode.editing import toml_text
-from gpunode.engines import podman
-from gpunode.engines.base import Edit, Rewrite
-from gpunode.engines.containerd.edit import drop_in_path
-from gpunode.engines.registry import engine
+from gpunode.engines.base import Alone, Edit, Engine, Rewrite
+from gpunode.engines.registry import ENGINES, engine
 from gpunode.errors import ConfigFileError, GpunodeError, UsageError
 from gpunode.model.facts import FileFacts, HostFacts, KernelFacts, OsFacts, RuntimeFacts
 from gpunode.model.spec import RuntimeSpec
 from gpunode.offline import local_file
 from gpunode.offline.local_file import Before
 
-# The file each engine reads when nobody tells it otherwise, where a person may name another.
-PATHS = {
-    "docker": "/etc/docker/daemon.json",
-    "containerd": "/etc/containerd/config.toml",
-    "crio": "/etc/crio/crio.conf",
-}
-# A daemon that reads each schema of containerd's file, for when nobody says which one it is for. Version 2 is read
-# by every daemon from 1.3 on; 1.7 is the one whose wishes (runc written out) harm none of the others.
-SUITS = {1: "1.7.0", 2: "1.7.0", 3: "2.1.0", 4: "2.3.0"}
+LEAVE_OUT = "leave it out"
 
 
 @dataclass(frozen=True)
@@ -63,23 +51,24 @@ def plan_one(name: str, where: Where, want: RuntimeSpec) -> OneFile:
 
 
 def _planned(name: str, where: Where, want: RuntimeSpec, disk: Disk) -> OneFile:
-    runtime, main = engine(name), _main(name, where)
-    _refuse_schema(name, where)
-    file = disk.read(main)
-    daemon = where.daemon
-    if name == "containerd":
-        file = _in_schema(file, where.schema)
-        daemon = daemon or _assumed(file)
-        if want.drop_in is None and (where.daemon is None or main != PATHS[name]):
-            # Every daemon reads its main file in the same way; drop-ins are merged by some versions only.
-            want = replace(want, drop_in="none")
-    facts = _facts(name, main, daemon, tuple(_read_more(name, main, file, want, disk)))
-    rewrite = runtime.rewrite(_host(facts, {**disk.files, main: file}), facts, want)
-    _stay_beside(name, main, where, want, rewrite.edits)
+    runtime = engine(name)
+    main = _main(runtime, where)
+    if where.schema is not None and not runtime.schemas:
+        raise UsageError(f"--config-schema is for {listed(e for e in ENGINES.values() if e.schemas)}", remedy=LEAVE_OUT)
+    alone = runtime.alone(disk, Alone(disk.read(main), want, where.daemon), where.schema)
+    facts = _facts(runtime, alone)
+    rewrite = runtime.rewrite(_host(facts, {**disk.files, main: alone.main}), facts, alone.want)
+    _stay_beside(runtime, main, where, alone.want, rewrite.edits)
     # Against the disk's own text: a schema that was put into an empty file is part of the change.
     edits = tuple(Edit(disk.real(e.path), disk.read(e.path).text, e.after, e.mode) for e in rewrite.edits)
     before = {disk.real(e.path): disk.before(e.path) for e in rewrite.edits}
-    return OneFile(replace(rewrite, edits=edits), before, daemon or "")
+    return OneFile(replace(rewrite, edits=edits), before, alone.daemon or "")
+
+
+def listed(engines: Iterable[Engine]) -> str:
+    """ "docker, containerd and crio": whose option it is."""
+    *others, last = [one.name for one in engines]
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 class Disk:
@@ -127,25 +116,30 @@ class Disk:
         return found
 
 
-def _main(name: str, where: Where) -> str:
-    fixed = PATHS.get(name) or (podman.MAIN if name == "podman" else carrier(name).config)
+def _main(runtime: Engine, where: Where) -> str:
     if where.config is None:
-        return fixed
-    if name not in PATHS and where.config != fixed:
+        return runtime.config
+    if not runtime.movable and where.config != runtime.config:
         raise UsageError(
-            f"{name} reads its files in places of its own, {fixed} and others",
-            evidence="--config is for docker, containerd and crio",
+            f"{runtime.name} reads its files in places of its own, {runtime.config} and others",
+            evidence=f"--config is for {listed(e for e in ENGINES.values() if e.movable)}",
             remedy="leave it out; --root DIR is for an image that is not running",
         )
     return os.path.abspath(where.config)
 
 
-def _facts(name: str, main: str, daemon: str | None, imports: tuple[str, ...]) -> RuntimeFacts:
-    own = any(row.name == name for row in carriers())
-    # CRI-O reads its drop-ins beside the file that is named.
-    flags = ("--config-dir", f"{main}.d") if name == "crio" else ()
-    version, carried_by = (None, daemon) if own else (daemon, None)
-    return RuntimeFacts(name, version, main, f"{name}.service", "", imports=imports, flags=flags, carrier=carried_by)
+def _facts(runtime: Engine, alone: Alone) -> RuntimeFacts:
+    version, carried_by = (None, alone.daemon) if runtime.embedded else (alone.daemon, None)
+    return RuntimeFacts(
+        runtime.name,
+        version,
+        alone.main.path,
+        f"{runtime.name}.service",
+        "",
+        imports=alone.imports,
+        flags=alone.flags,
+        carrier=carried_by,
+    )
 
 
 def _host(facts: RuntimeFacts, files: Mapping[str, FileFacts]) -> HostFacts:
@@ -162,91 +156,9 @@ def _host(facts: RuntimeFacts, files: Mapping[str, FileFacts]) -> HostFacts:
     )
 
 
-def _read_more(name: str, main: str, file: FileFacts, want: RuntimeSpec, disk: Disk) -> Iterator[str]:
-    """Read what lies around the main file; answers what containerd imports, in its order."""
-    if name == "containerd":
-        folders = {os.path.dirname(path) for path in (main, drop_in_path(main, want))}
-        for folder in sorted(folders):
-            disk.named(f"{folder}/*.toml")
-        yield from _imports(disk, main, file)
-    for pattern in _around(name, main):
-        disk.named(pattern)
-
-
-def _around(name: str, main: str) -> tuple[str, ...]:
-    if name == "crio":
-        return (f"{main}.d/*",)
-    if name == "podman":
-        return (
-            *(podman.VENDOR, podman.MAIN, f"{podman.FOLDER}/*.conf"),
-            *(podman.ROOTS, f"{podman.ROOTS_FOLDER}/*.conf"),
-        )
-    if name in ("docker", "containerd"):
-        return ()
-    folder, reads = os.path.dirname(main), carrier(name).reads
-    return (
-        *(f"{reads}/config.yaml", f"{reads}/config.yaml.d/*.yaml", f"{reads}/*.toml"),
-        *(f"{folder}/*.tmpl", f"{folder}/*.toml"),
-    )
-
-
-def _refuse_schema(name: str, where: Where) -> None:
-    if where.schema is not None and name != "containerd":
-        raise UsageError("--config-schema is for containerd", remedy="leave it out")
-    if where.schema is not None and where.schema not in SUITS:
-        raise UsageError(
-            f"--config-schema {where.schema} is not a schema of containerd's file",
-            evidence=f"the schemas are {', '.join(map(str, SUITS))}",
-            remedy="containerd 1.x reads 2, 2.0 reads 3, 2.3 reads 4; all of them read 2",
-        )
-
-
-def _in_schema(file: FileFacts, schema: int | None) -> FileFacts:
-    """The file; a new one begins with the schema that was asked for."""
-    if schema is None or file.unread:
-        return file
-    if not (file.text or "").strip():
-        return replace(file, text=f"version = {schema}\n")
-    if _schema(file) == schema:
-        return file
-    raise UsageError(
-        f"{file.path} is in schema {_schema(file)}, and --config-schema {schema} is for a new file",
-        evidence="its settings stand under other names in another schema",
-        remedy="leave --config-schema out; containerd config migrate converts a file to the newest",
-    )
-
-
-def _assumed(file: FileFacts) -> str:
-    return SUITS.get(_schema(file), SUITS[4]) if (file.text or "").strip() else SUITS[2]
-
-
-def _schema(file: FileFacts) -> int:
-    version = toml_text.load(file.path, file.text or "").get("version", 1)
-    return version if isinstance(version, int) and version > 0 else 1
-
-
-def _imports(disk: Disk, path: str, file: FileFacts) -> Iterator[str]:
-    """The files that a containerd file imports, those that they import, and so on; each once."""
-    seen, waiting = {path}, [file]
-    while waiting:
-        one = waiting.pop(0)
-        for name in _imported(disk, one):
-            if name not in seen:
-                seen.add(name)
-                waiting.append(disk.read(name))
-                yield name
-
-
-def _imported(disk: Disk, file: FileFacts) -> Iterator[str]:
-    patterns = toml_text.load(file.path, file.text).get("imports", []) if file.text is not None else []
-    for pattern in patterns if isinstance(patterns, list) else []:
-        if isinstance(pattern, str):
-            yield from disk.named(os.path.normpath(os.path.join(os.path.dirname(file.path), pattern)))
-
-
-def _stay_beside(name: str, main: str, where: Where, want: RuntimeSpec, edits: tuple[Edit, ...]) -> None:
+def _stay_beside(runtime: Engine, main: str, where: Where, want: RuntimeSpec, edits: tuple[Edit, ...]) -> None:
     """A file that was named may import /etc/containerd/conf.d of this machine, when an image's was meant."""
-    if where.root or main == PATHS.get(name) or name not in PATHS:
+    if where.root or main == runtime.config or not runtime.movable:
         return
     folder = os.path.dirname(main)
     away = [e.path for e in edits if e.changed and e.path != want.drop_in and not e.path.startswith(f"{folder}/")]

@@ -8,7 +8,7 @@ import pytest
 
 from gpunode.catalog.rows import GRADES, Row
 from gpunode.catalog.runtimes import _carrier, carrier, carriers
-from gpunode.engines.registry import RUNTIMES
+from gpunode.engines.registry import ENGINES
 from gpunode.errors import UsageError
 
 
@@ -17,7 +17,7 @@ def test_every_row_says_where_it_comes_from_and_has_its_engine() -> None:
         assert row.source
         assert re.fullmatch(r"\d{4}-\d\d-\d\d", row.checked)
         assert row.grade in GRADES
-        assert row.name in RUNTIMES
+        assert row.name in ENGINES
         assert "from memory" not in row.source or row.grade != "high"
 
 

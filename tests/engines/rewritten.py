@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpunode.engines.base import Rewrite
-from gpunode.engines.registry import RUNTIMES
+from gpunode.engines.registry import ENGINES
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.spec import RuntimeSpec
 from tests.engines import trees
@@ -41,7 +41,7 @@ def check(pair: trees.Pair, name: str) -> None:
 
 
 def rewrite(facts: RuntimeFacts, tree: dict[str, str], want: RuntimeSpec | None = None) -> Rewrite:
-    return RUNTIMES[facts.name].rewrite(host_of(facts, tree), facts, want or RuntimeSpec())
+    return ENGINES[facts.name].rewrite(host_of(facts, tree), facts, want or RuntimeSpec())
 
 
 def host_of(facts: RuntimeFacts, tree: dict[str, str]) -> HostFacts:

@@ -24,7 +24,7 @@ def wanted(host: HostFacts, context: Context) -> tuple[RuntimeFacts, ...]:
 
 
 def _named(host: HostFacts, engine: RuntimeFacts, names: tuple[str, ...]) -> bool:
-    """By its kind or its label; "docker" is a user's own one only where the host has no other."""
+    """By its kind or its label; a kind is a user's own one only where the host has no other."""
     by_kind = engine.name in names and (not engine.user or all(e.user for e in host.runtimes if e.name == engine.name))
     return by_kind or engine.label in names
 
@@ -151,13 +151,14 @@ def handler_binary(host: HostFacts, context: Context) -> CheckOutcome:
 )
 def daemon_restart_safe(host: HostFacts, context: Context) -> CheckOutcome:
     """A restart of dockerd, for instance by an upgrade, stops the running containers."""
-    docker = host.runtime("docker")
-    if docker is None or docker.live_restore is None:
+    engine = next((one for one in host.runtimes if one.live_restore is not None), None)
+    if engine is None:
         return NotApplicable("docker is not there, or did not answer")
-    if docker.live_restore or not docker.containers_running:
+    if engine.live_restore or not engine.containers_running:
         return None
     return Finding(
-        f"{docker.containers_running} containers stop when docker is restarted",
-        evidence=f"docker /info: LiveRestoreEnabled false, ContainersRunning {docker.containers_running}",
-        remedy=f'add "live-restore": true to {named(docker.config_path)} and systemctl reload docker (not with swarm)',
+        f"{engine.containers_running} containers stop when {engine.name} is restarted",
+        evidence=f"{engine.name} /info: LiveRestoreEnabled false, ContainersRunning {engine.containers_running}",
+        remedy=f'add "live-restore": true to {named(engine.config_path)} and systemctl reload {engine.name} '
+        "(not with swarm)",
     )

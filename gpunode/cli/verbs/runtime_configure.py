@@ -14,11 +14,12 @@ from gpunode.cli.output import deliver, is_terminal, to_file, to_stdout
 from gpunode.cli.results import Configured, choose, show_result
 from gpunode.editing.diff import unified
 from gpunode.engines.base import Edit
+from gpunode.engines.registry import ENGINES
 from gpunode.errors import ExitCode, GpunodeError, UsageError
 from gpunode.masking import form_of, masked
-from gpunode.model.spec import RUNTIMES, TOOLKIT, RuntimeSpec, Spec
+from gpunode.model.spec import TOOLKIT, RuntimeSpec, Spec
 from gpunode.offline import local_file
-from gpunode.offline.engine_file import Disk, OneFile, Where, plan_one
+from gpunode.offline.engine_file import Disk, OneFile, Where, listed, plan_one
 from gpunode.offline.local_file import Before
 from gpunode.render.encode import dumps
 from gpunode.render.style import Style
@@ -59,16 +60,17 @@ def run(wish: Wish, output: QuietOptions) -> int:
 
 
 def _engine(wish: Wish) -> OneFile:
-    if wish.runtime not in RUNTIMES:
+    if wish.runtime not in ENGINES:
         raise UsageError(
             f"{wish.runtime!r} is not a runtime gpunode configures",
-            evidence=f"{meant(wish.runtime, (*RUNTIMES, TOOLKIT))}it configures {', '.join((*RUNTIMES, TOOLKIT))}",
+            evidence=f"{meant(wish.runtime, (*ENGINES, TOOLKIT))}it configures {', '.join((*ENGINES, TOOLKIT))}",
             remedy="name one of them",
         )
     if wish.settings:
         raise UsageError("--ctk-set is for the toolkit's own file", remedy=f"gpunode runtime configure {TOOLKIT}")
-    if wish.drop_in is not None and wish.runtime != "containerd":
-        raise UsageError("--drop-in is for containerd", remedy="leave it out")
+    if wish.drop_in is not None and not ENGINES[wish.runtime].takes_drop_in:
+        whose = listed(one for one in ENGINES.values() if one.takes_drop_in)
+        raise UsageError(f"--drop-in is for {whose}", remedy="leave it out")
     want = RuntimeSpec(
         default=wish.default,
         cdi=wish.cdi,
@@ -245,18 +247,8 @@ def _say(wish: Wish, planned: OneFile, backups: dict[str, str], *, said: bool) -
         say(f"  {line}")
 
 
-def _next(runtime: str, path: str, *, restart: bool) -> list[str]:
+def _next(runtime: str, path: str, *, restart: bool) -> tuple[str, ...]:
     """What makes the engine read it: words to type. In an image nothing runs that could be told."""
     if runtime == TOOLKIT:
-        return ["it is read whenever a container starts: nothing needs a restart"]
-    if runtime == "podman":
-        return ["it is read by every podman command: nothing needs a restart"]
-    if path.endswith("/.config/docker/daemon.json"):  # docs.docker.com/engine/security/rootless
-        return [
-            "docker has not been told: systemctl --user restart docker",
-            "without root it also needs, once and as root: gpunode runtime configure nvidia-container-runtime "
-            "--ctk-set no-cgroups=true",
-        ]
-    if runtime == "docker" and not restart:
-        return ["docker has not been told: systemctl reload docker (no container restarts)"]
-    return [f"{runtime} has not been told: systemctl restart {runtime}"]
+        return ("it is read whenever a container starts: nothing needs a restart",)
+    return ENGINES[runtime].next_words(path, restart=restart)

@@ -11,11 +11,10 @@ from gpunode.cli.options import HostOptions, QuietOptions
 from gpunode.cli.results import Runtimes, choose, look_at, say_problems, show_result
 from gpunode.cli.verbs.detect import observed
 from gpunode.engines.provenance import Origin
-from gpunode.engines.registry import engine
+from gpunode.engines.registry import ENGINES, engine
 from gpunode.errors import UsageError, worst
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.report import HostOutcome
-from gpunode.model.spec import RUNTIMES
 from gpunode.render.encode import dumps
 from gpunode.render.style import Style, hang
 
@@ -43,10 +42,10 @@ class Shown:
 def show_runtimes(name: str | None, hosts: HostOptions, output: QuietOptions) -> int:
     """Raises UsageError for a name that is no engine's."""
     choose(output, Runtimes)
-    if name is not None and name.partition("@")[0] not in RUNTIMES:
+    if name is not None and name.partition("@")[0] not in ENGINES:
         raise UsageError(
             f"{name!r} is not a runtime gpunode knows",
-            evidence=f"{meant(name.partition('@')[0], RUNTIMES)}it knows {', '.join(RUNTIMES)}",
+            evidence=f"{meant(name.partition('@')[0], tuple(ENGINES))}it knows {', '.join(ENGINES)}",
             remedy="name one",
         )
     with open_hosts(hosts) as named:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from gpunode import resources
 from gpunode.editing import toml_text
 from gpunode.engines import cri_daemon
-from gpunode.engines.base import Edit, Removal, Rewrite
-from gpunode.engines.containerd import provenance, remove, validate
+from gpunode.engines.base import Alone, Disk, Edit, Engine, Removal, Rewrite
+from gpunode.engines.containerd import alone, provenance, remove, validate
 from gpunode.engines.containerd.cri_section import Around, cri_disabled
 from gpunode.engines.containerd.edit import changes, drop_in_path
 from gpunode.engines.containerd.imports import Files, effective, gathered
@@ -27,12 +27,18 @@ GENERATED = {
 }
 
 
-class Containerd:
+class Containerd(Engine):
     """containerd as distributions, Docker's packages and its own releases install it."""
 
     name = "containerd"
     title = "restart, pods keep running"
     default_key = "default_runtime_name"
+    config = "/etc/containerd/config.toml"
+    labels = ""  # its unit, where a host runs several
+    restart_keeps = "its containers keep running"
+    movable = True
+    takes_drop_in = True
+    schemas = tuple(alone.SUITS)
 
     def rewrite(self, host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec) -> Rewrite:
         _refuse_generated(engine)
@@ -77,6 +83,9 @@ class Containerd:
 
     def origins(self, host: HostFacts, engine: RuntimeFacts) -> tuple[Origin, ...]:
         return provenance.origins(host, engine)
+
+    def alone(self, disk: Disk, asked: Alone, schema: int | None) -> Alone:
+        return alone.read(disk, asked, schema, is_default=asked.main.path == self.config)
 
 
 def _refuse_generated(engine: RuntimeFacts) -> None:

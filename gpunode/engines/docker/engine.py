@@ -8,7 +8,7 @@ from typing import Any
 
 from gpunode.catalog.versions import first_with
 from gpunode.editing import json_text
-from gpunode.engines.base import Edit, Removal, Rewrite, refuse_unread
+from gpunode.engines.base import Edit, Engine, Removal, Rewrite, refuse_unread
 from gpunode.engines.daemon import commands
 from gpunode.engines.docker import edit, provenance, validate
 from gpunode.engines.provenance import Origin
@@ -16,18 +16,24 @@ from gpunode.errors import UnsupportedHost
 from gpunode.masking import mask_argv
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.plan import Action, PutFile, RemoveFile, Run
-from gpunode.model.spec import RuntimeSpec
+from gpunode.model.spec import TOOLKIT, RuntimeSpec
 from gpunode.model.versions import at_least
 
 UNITS = ("docker.service", "docker.socket")
 
 
-class Docker:
+class Docker(Engine):
     """dockerd as the distributions and Docker's own packages install it."""
 
     name = "docker"
     title = "reload, no container restarts"
     default_key = "default-runtime"
+    config = "/etc/docker/daemon.json"
+    labels = "docker@USER, which USER runs without root"
+    users_unit = "docker"
+    hangs_up = True
+    restart_keeps = "its containers stop unless live-restore is on"
+    movable = True
 
     def rewrite(self, host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec) -> Rewrite:
         _refuse_snap(engine)
@@ -106,6 +112,23 @@ class Docker:
 
     def origins(self, host: HostFacts, engine: RuntimeFacts) -> tuple[Origin, ...]:
         return tuple(provenance.origins(host.file(engine.config_path), engine))
+
+    def late(self, engine: RuntimeFacts, want: RuntimeSpec) -> bool:
+        return want.cdi and engine.cdi is False
+
+    def undone_by_restart(self, now: str, back: str) -> bool:
+        """dockerd reads features.cdi at its start only."""
+        return '"cdi"' in now and '"cdi"' not in back
+
+    def next_words(self, path: str, *, restart: bool) -> tuple[str, ...]:
+        if path.endswith("/.config/docker/daemon.json"):  # docs.docker.com/engine/security/rootless
+            return (
+                "docker has not been told: systemctl --user restart docker",
+                f"without root it also needs, once and as root: gpunode runtime configure {TOOLKIT} "
+                "--ctk-set no-cgroups=true",
+            )
+        gently = "docker has not been told: systemctl reload docker (no container restarts)"
+        return super().next_words(path, restart=restart) if restart else (gently,)
 
 
 def _notes(engine: RuntimeFacts, want: RuntimeSpec, config: Mapping[str, Any], *, cdi: bool) -> tuple[str, ...]:

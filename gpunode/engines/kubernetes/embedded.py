@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from posixpath import dirname
+
 from gpunode.catalog.runtimes import carrier
 from gpunode.editing import toml_text
 from gpunode.engines import cri_daemon, drop_ins
@@ -23,6 +25,15 @@ def refuse_too_old(engine: RuntimeFacts) -> None:
         f"{engine.name} {engine.carrier} is too old to be told its default runtime",
         evidence=f"{row.why}; first releases: {listed} ({row.grade}: {row.source})",
         remedy=f"upgrade {engine.name}, or leave it out with --runtime",
+    )
+
+
+def around(name: str, main: str) -> tuple[str, ...]:
+    """Globs of the files that the distribution reads with `main`, which it writes."""
+    folder, reads = dirname(main), carrier(name).reads
+    return (
+        *(f"{reads}/config.yaml", f"{reads}/config.yaml.d/*.yaml", f"{reads}/*.toml"),
+        *(f"{folder}/*.tmpl", f"{folder}/*.toml"),
     )
 
 

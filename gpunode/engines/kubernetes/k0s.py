@@ -14,7 +14,7 @@ from gpunode.catalog.runtimes import carrier
 from gpunode.catalog.versions import first_with
 from gpunode.editing import toml_text
 from gpunode.engines import cri_daemon, drop_ins
-from gpunode.engines.base import Removal, Rewrite, refuse_unread
+from gpunode.engines.base import Engine, Removal, Rewrite, refuse_unread
 from gpunode.engines.containerd import provenance, remove
 from gpunode.engines.containerd.cri_section import containerd_section, section
 from gpunode.engines.containerd.engine import Containerd
@@ -31,12 +31,17 @@ MANAGED = "# k0s_managed=true"
 DEFAULT = "default_runtime_name"
 
 
-class K0s:
+class K0s(Engine):
     """k0s from 1.27.1 on."""
 
     name = "k0s"
     title = "restart of k0s, pods keep running"
     default_key = "default_runtime_name"
+    embedded = True
+
+    @property
+    def config(self) -> str:
+        return carrier(self.name).config
 
     def rewrite(self, host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec) -> Rewrite:
         main = host.file(engine.config_path)
@@ -72,6 +77,9 @@ class K0s:
 
     def origins(self, host: HostFacts, engine: RuntimeFacts) -> tuple[Origin, ...]:
         return provenance.origins(host, engine)
+
+    def around(self, main: str) -> tuple[str, ...]:
+        return embedded.around(self.name, main)
 
 
 def is_managed(text: str) -> bool:

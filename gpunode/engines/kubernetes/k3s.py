@@ -15,7 +15,7 @@ from gpunode.advice import named
 from gpunode.catalog.runtimes import carrier
 from gpunode.catalog.versions import first_with
 from gpunode.engines import cri_daemon, drop_ins
-from gpunode.engines.base import Edit, Removal, Rewrite, refuse_unread
+from gpunode.engines.base import Edit, Engine, Removal, Rewrite, refuse_unread
 from gpunode.engines.daemon import commands
 from gpunode.engines.kubernetes import embedded
 from gpunode.engines.provenance import BUILT_IN, DEFAULT, Origin, flags_of, in_file, there
@@ -39,14 +39,19 @@ _LINE = re.compile(
 _BASE = re.compile(r"\{\{-?\s*template\s+\"base\"")
 
 
-class K3s:
+class K3s(Engine):
     """k3s; rke2 is the same code with its own folders."""
 
     title = "restart, pods keep running"
     default_key = KEY
+    embedded = True
 
     def __init__(self, name: str = "k3s") -> None:
         self.name = name
+
+    @property
+    def config(self) -> str:
+        return carrier(self.name).config
 
     def rewrite(self, host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec) -> Rewrite:
         embedded.refuse_too_old(engine)
@@ -99,6 +104,9 @@ class K3s:
 
     def origins(self, host: HostFacts, engine: RuntimeFacts) -> tuple[Origin, ...]:
         return tuple(_origins(there(host, engine), engine))
+
+    def around(self, main: str) -> tuple[str, ...]:
+        return embedded.around(self.name, main)
 
 
 def _origins(files: list[FileFacts], engine: RuntimeFacts) -> Iterator[Origin]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import replace
 from posixpath import dirname
 
+from gpunode.catalog.runtimes import carrier
 from gpunode.catalog.versions import first_with
 from gpunode.engines import cri_daemon, drop_ins
-from gpunode.engines.base import Removal, Rewrite, refuse_unread
+from gpunode.engines.base import Engine, Removal, Rewrite, refuse_unread
 from gpunode.engines.containerd import provenance, remove
 from gpunode.engines.containerd.schema import version_of
 from gpunode.engines.daemon import commands
@@ -25,12 +26,17 @@ from gpunode.model.versions import at_least
 TEMPLATE = "containerd-template.toml"
 
 
-class Microk8s:
+class Microk8s(Engine):
     """microk8s as its snap installs it; the snap is classic, so its containerd runs programs of the host."""
 
     name = "microk8s"
     title = "restart of its containerd"
     default_key = "default_runtime_name"
+    embedded = True
+
+    @property
+    def config(self) -> str:
+        return carrier(self.name).config
 
     def rewrite(self, host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec) -> Rewrite:
         file = host.file(f"{dirname(engine.config_path)}/{TEMPLATE}")
@@ -68,3 +74,6 @@ class Microk8s:
 
     def origins(self, host: HostFacts, engine: RuntimeFacts) -> tuple[Origin, ...]:
         return provenance.origins(host, engine)
+
+    def around(self, main: str) -> tuple[str, ...]:
+        return embedded.around(self.name, main)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from gpunode.advice import named, typed
-from gpunode.catalog.runtimes import carriers
 from gpunode.engines.registry import engine
 from gpunode.model.facts import HostFacts, RuntimeFacts
 
@@ -25,14 +24,15 @@ def reachable(host: HostFacts, facts: RuntimeFacts, *, restart: bool) -> bool:
     """systemd starts every daemon again; without it a SIGHUP reaches dockerd, and a script in /etc/init.d restarts."""
     if host.init == "systemd" or not engine(facts.name).apply(facts, restart=restart):
         return True
-    if facts.name == "docker" and not restart:
+    if engine(facts.name).hangs_up and not restart:
         return True
     return facts.unit.removesuffix(".service") in host.init_scripts
 
 
 def by_hand(host: HostFacts, facts: RuntimeFacts) -> str:
     """The words to type for a daemon that nobody would start again. Not for root where the binary is a user's own."""
-    if any(row.name == facts.name for row in carriers()):
+    kind = engine(facts.name)
+    if kind.embedded:
         # Its containerd is its child: that one is not to be started by itself.
         return f"{facts.name} must be stopped and started again by whoever started it"
     if facts.user:
@@ -40,8 +40,7 @@ def by_hand(host: HostFacts, facts: RuntimeFacts) -> str:
     binary = facts.binary or facts.unit.removesuffix(".service")
     # Not by name: dockerd has a containerd of its own.
     stop = f"kill {facts.pid}" if facts.pid else f"stop {named(binary.rsplit('/', 1)[-1])}"
-    keeps = {"containerd": "its containers keep running", "docker": "its containers stop unless live-restore is on"}
-    said = f" ({keeps[facts.name]})" if facts.name in keeps else ""
+    said = f" ({kind.restart_keeps})" if kind.restart_keeps else ""
     where = named(host.hostname) if host.hostname else "this host"
     again = typed(binary, *facts.flags)
     return (

@@ -15,9 +15,9 @@ FOLDER = PATH.rpartition("/")[0]
 
 
 def named(host: HostFacts, name: str) -> tuple[RuntimeFacts, ...]:
-    """The engines that `name` means: all of one kind ("containerd"), or the one of a label ("docker@ann").
+    """The engines that `name` means: all of one kind, or the one of a label ("docker@ann").
 
-    A user's own docker is meant by "docker" only where it is the only one. Raises UnsupportedHost where several
+    A user's own one is meant by its kind only where it is the only one. Raises UnsupportedHost where several
     users have one, and none is the host's.
     """
     found = tuple(e for e in host.runtimes if e.label == name or (e.name == name and not e.user))
@@ -26,7 +26,7 @@ def named(host: HostFacts, name: str) -> tuple[RuntimeFacts, ...]:
         return found or users
     labels = [e.label for e in users]
     raise UnsupportedHost(
-        f"{host.target} has {len(users)} dockers, each a user's own",
+        f"{host.target} has {len(users)} {name}s, each a user's own",
         evidence=f"they are {', '.join(labels)}",
         remedy=f"name the one, or all of them: --runtime {quoted(','.join(labels))}",
     )
@@ -58,9 +58,10 @@ def restart_words(facts: RuntimeFacts) -> str:
     """What its user must type before it sees the toolkit's config; "" when it does."""
     if not facts.user or facts.sees_toolkit or not facts.active:
         return ""
+    unit = engine(facts.name).users_unit
     return (
         f"{facts.label} made its copy of /etc before {FOLDER} was there, and sees it once it is started again. "
-        f"As {quoted(facts.user)}: systemctl --user restart docker   (its containers stop unless live-restore is on)"
+        f"As {quoted(facts.user)}: systemctl --user restart {unit}   (its containers stop unless live-restore is on)"
     )
 
 

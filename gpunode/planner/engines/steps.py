@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from gpunode.advice import named as quoted
 from gpunode.editing.diff import unified
-from gpunode.engines.base import Edit, Rewrite, Runtime
+from gpunode.engines.base import Edit, Engine, Rewrite
 from gpunode.engines.daemon.commands import is_there
 from gpunode.engines.registry import engine
 from gpunode.errors import UnsupportedHost
@@ -53,9 +53,9 @@ def _chosen(host: HostFacts, spec: Spec) -> tuple[RuntimeFacts, ...]:
 
 def _first(name: str) -> str:
     kind, _, user = name.partition("@")
-    if kind == "docker" and user:
-        seen = "since a docker without root is seen while it runs"
-        return f"let {quoted(user)} start it (systemctl --user start docker), {seen}"
+    if user and (unit := engine(kind).users_unit):
+        seen = f"since a {kind} without root is seen while it runs"
+        return f"let {quoted(user)} start it (systemctl --user start {unit}), {seen}"
     return f"install {quoted(name)}"
 
 
@@ -140,7 +140,7 @@ def _words(host: HostFacts, facts: RuntimeFacts) -> str:
     return f"{daemon.by_hand(host, facts)}   then gpunode setup again, which asks it"
 
 
-def _how(host: HostFacts, facts: RuntimeFacts, runtime: Runtime, *, restart: bool, runs: bool, reached: bool) -> str:
+def _how(host: HostFacts, facts: RuntimeFacts, runtime: Engine, *, restart: bool, runs: bool, reached: bool) -> str:
     if not runs:
         return f"written only: {'in a chroot' if host.init == 'chroot' else _silent(facts)}"
     if not reached:
@@ -154,7 +154,7 @@ def _silent(facts: RuntimeFacts) -> str:
     return f"{facts.label} did not answer on {facts.socket}" if facts.user else f"{facts.unit} is not running"
 
 
-def _put(host: HostFacts, facts: RuntimeFacts, edit: Edit, runtime: Runtime) -> PutFile:
+def _put(host: HostFacts, facts: RuntimeFacts, edit: Edit, runtime: Engine) -> PutFile:
     return PutFile(
         edit.path,
         edit.after,
@@ -173,9 +173,8 @@ def _may_restart(facts: RuntimeFacts, spec: Spec) -> bool:
 
 
 def _needs_restart(facts: RuntimeFacts, rewrite: Rewrite, want: RuntimeSpec) -> bool:
-    """A reload does not take it: the rewrite says so, or the file has CDI on and the running dockerd has not."""
-    late = facts.name == "docker" and want.cdi and facts.cdi is False
-    return rewrite.needs_restart or (late and not rewrite.changed)
+    """A reload does not take it: the rewrite says so, or the file is right and the running daemon still is not."""
+    return rewrite.needs_restart or (not rewrite.changed and engine(facts.name).late(facts, want))
 
 
 def _in_force(facts: RuntimeFacts, want: RuntimeSpec) -> bool:
@@ -222,7 +221,7 @@ def _offer(want: RuntimeSpec) -> str:
 
 def _not_now(facts: RuntimeFacts) -> str:
     if facts.user:
-        return f"as {facts.user}: systemctl --user restart docker"
+        return f"as {facts.user}: systemctl --user restart {engine(facts.name).users_unit}"
     running = facts.containers_running
     count = "containers may run" if running is None else f"{running} containers run"
     return f"{count} without live-restore, so {facts.name} is not restarted now (--allow-container-restart does it)"

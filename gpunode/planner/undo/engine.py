@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from gpunode.engines.base import Edit, Removal, Rewrite, Runtime
-from gpunode.engines.registry import RUNTIMES
+from gpunode.engines.base import Edit, Engine, Removal, Rewrite
+from gpunode.engines.registry import ENGINES
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.past import ABSENT, Past, PastFile
 from gpunode.model.plan import Action, Kept, Step
@@ -39,15 +39,15 @@ def engine_outcome(host: HostFacts, past: Past, label: str) -> Outcome:
 
 
 def is_engine(label: str) -> bool:
-    return label.partition("@")[0] in RUNTIMES
+    return label.partition("@")[0] in ENGINES
 
 
-def kind(label: str) -> Runtime:
+def kind(label: str) -> Engine:
     """The runtime of an engine's label (RuntimeFacts.label)."""
-    return RUNTIMES[label.partition("@")[0]]
+    return ENGINES[label.partition("@")[0]]
 
 
-def _without(runtime: Runtime, default: str | None, handler: str, files: Sequence[PastFile], file: PastFile) -> Without:
+def _without(runtime: Engine, default: str | None, handler: str, files: Sequence[PastFile], file: PastFile) -> Without:
     gone = tuple(f.path for f in files if f.before == ABSENT and f.sha256_now == f.expected)
     removal = Removal(handler, default, "" if file.before == ABSENT else file.old, gone)
     return lambda text: runtime.without(file.path, text, removal)
@@ -105,7 +105,7 @@ def _step(host: HostFacts, past: Past, label: str, facts: RuntimeFacts | None, b
 
 
 def _rewrite(host: HostFacts, facts: RuntimeFacts, backs: tuple[Back, ...]) -> Rewrite:
-    """The change that is being undone, as Runtime.undo knows it: `before` is what comes back."""
+    """The change that is being undone, as Engine.undo knows it: `before` is what comes back."""
     edits = tuple(Edit(back.file.path, back.text, back.file.now.text or "") for back in backs if back.changes)
     if not edits:
         text = host.file(facts.config_path).text
@@ -114,12 +114,13 @@ def _rewrite(host: HostFacts, facts: RuntimeFacts, backs: tuple[Back, ...]) -> R
 
 
 def _restarts(facts: RuntimeFacts, backs: Sequence[Back]) -> bool:
-    """dockerd reads features.cdi at its start only; where a restart would end containers, CDI stays on until then."""
-    gone = any('"cdi"' in (back.file.now.text or "") and '"cdi"' not in (back.text or "") for back in backs)
-    return facts.name == "docker" and gone and (bool(facts.live_restore) or facts.containers_running == 0)
+    """Where a restart would end containers, what only a restart takes away stays until then."""
+    kind = ENGINES[facts.name]
+    gone = any(kind.undone_by_restart(back.file.now.text or "", back.text or "") for back in backs)
+    return gone and (bool(facts.live_restore) or facts.containers_running == 0)
 
 
-def _forward(runtime: Runtime, facts: RuntimeFacts) -> tuple[Action, ...]:
+def _forward(runtime: Engine, facts: RuntimeFacts) -> tuple[Action, ...]:
     """Should this step fail: the files are as setup left them again, and the daemon shall be, too."""
     if facts.effective_default is None:
         return runtime.apply(facts)

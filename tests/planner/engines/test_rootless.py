@@ -11,10 +11,11 @@ from gpunode.engines.toolkit_config import PATH
 from gpunode.errors import UnsupportedHost, UsageError
 from gpunode.model.facts import HostFacts, RuntimeFacts, ServiceFacts
 from gpunode.model.plan import PutFile, Step
-from gpunode.model.spec import RuntimeSpec, Spec, ToolkitConfig, parse_runtimes
+from gpunode.model.spec import RuntimeSpec, Spec, ToolkitConfig
 from gpunode.planner.engines.rootless import named, wanted_toolkit_config
 from gpunode.planner.engines.steps import runtime_steps
 from gpunode.planner.plan import make_plan
+from gpunode.specfile import put
 from tests.engines.hosts import PATHS, engine_facts, host_with
 
 THEIRS = "/home/ann/.config/docker/daemon.json"
@@ -62,13 +63,13 @@ def test_docker_alone_does_not_say_which_of_two_users() -> None:
 
 @pytest.mark.parametrize("text", ["Docker@Ann", "docker@ann, containerd"], ids=["case of the user", "a list"])
 def test_a_user_is_named_behind_an_at(text: str) -> None:
-    assert parse_runtimes(text) in (("docker@Ann",), ("docker@ann", "containerd"))
+    assert put(Spec(), "runtime", text).runtimes in (("docker@Ann",), ("docker@ann", "containerd"))
 
 
 @pytest.mark.parametrize("text", ["crio@ann", "docker@", "docker@a;b", "rootless"])
 def test_no_other_word_is_a_user_of_docker(text: str) -> None:
     with pytest.raises(UsageError, match="is not a container runtime"):
-        parse_runtimes(text)
+        put(Spec(), "runtime", text)
 
 
 @pytest.mark.parametrize(
