@@ -21,7 +21,7 @@ ALLOWED = {
     "catalog": {"model", "errors", "resources"},
     "packages": {"model", "errors", "catalog", "resources"},
     "editing": {"model", "errors"},
-    "engines": {"model", "errors", "catalog", "editing", "resources"},
+    "engines": {"model", "errors", "catalog", "editing", "facts.readers", "resources"},
     "facts": {"model", "errors", "packages", "catalog.runtimes", "resources"},
     "planner": {"model", "errors", "catalog", "packages", "editing", "engines", "resources"},
     # What setup would edit is read by the engines' own readers: check and setup cannot disagree on a spelling.

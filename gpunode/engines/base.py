@@ -8,6 +8,7 @@ from typing import Protocol
 from gpunode.advice import named
 from gpunode.engines.provenance import Origin
 from gpunode.errors import ConfigFileError
+from gpunode.facts.readers import Reader
 from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
 from gpunode.model.plan import Action, Run
 from gpunode.model.spec import RuntimeSpec
@@ -104,6 +105,7 @@ class Engine(Protocol):
     """All in which one engine differs from another. A new one is a class of this, registered in registry.py."""
 
     name: str
+    reader: Reader | None = None  # of its section of the probe; the built-in ones' are in facts/runtimes.py
     title: str  # what apply does, for the plan's line: "reload, no container restarts"
     default_key: str  # what its files call the default runtime: "default_runtime_name"
     labels: str | None = None  # how several on one host are told apart, for `--runtime`'s help; None: by nothing

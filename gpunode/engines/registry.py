@@ -11,6 +11,7 @@ from gpunode.engines.kubernetes.k3s import K3s
 from gpunode.engines.kubernetes.microk8s import Microk8s
 from gpunode.engines.podman import Podman
 from gpunode.errors import UnsupportedHost
+from gpunode.facts.readers import ADDED
 
 ENGINES: dict[str, Engine] = {}
 
@@ -20,6 +21,15 @@ def register(one: Engine) -> None:
     if one.name in ENGINES:
         raise ValueError(f"two engines are called {one.name}")
     ENGINES[one.name] = one
+    if one.reader is not None:
+        ADDED.append(one.reader)
+
+
+def forget(name: str) -> None:
+    """Take an engine out again that was registered."""
+    one = ENGINES.pop(name)
+    if one.reader is not None:
+        ADDED.remove(one.reader)
 
 
 def engine(name: str) -> Engine:

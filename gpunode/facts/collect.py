@@ -18,9 +18,10 @@ from gpunode.facts.kubernetes import parse_kubernetes
 from gpunode.facts.packages import parse_packages
 from gpunode.facts.pci import parse_pci
 from gpunode.facts.processes import parse_processes
+from gpunode.facts.readers import Units
 from gpunode.facts.recordings import load_recording as load_recording
 from gpunode.facts.release import Identity, parse_identity, parse_os
-from gpunode.facts.runtimes import Units, parse_runtimes
+from gpunode.facts.runtimes import parse_runtimes, readers
 from gpunode.facts.security import parse_security
 from gpunode.facts.services import parse_services, parse_units
 from gpunode.facts.toolkit import parse_toolkit
@@ -52,8 +53,8 @@ SCRIPTS = (
 )
 _REBOOT_FILES = ("/run/reboot-required.pkgs", "/run/reboot-required")
 _NO_FAULT = (0, 127)  # 127: the tool is not there, which is a fact
-# Their exit codes are part of the answer, and the parsers read them.
-_JUDGED_ELSEWHERE = ("smi", "modinfo", "docker:", "containerd:", "crio:", "podman", "k3s:", "rke2:", "k0s:")
+# Their exit codes are part of the answer, and the parsers read them; so are those of the engines (readers.py).
+_JUDGED_ELSEWHERE = ("smi", "modinfo")
 
 Part = TypeVar("Part")
 
@@ -176,12 +177,13 @@ def _engines(sections: Sections, units: Units, identity: Identity) -> tuple[Runt
 def _unread(sections: Sections) -> dict[str, str]:
     """section -> why: not run, given up, or failed in a way that leaves its facts unknown."""
     found: dict[str, str] = {}
+    judged = (*_JUDGED_ELSEWHERE, *(name for reader in readers() for name in reader.sections))
     for name, section in sections.commands.items():
         if section.rc is None:
             found[name] = section.unread or "not run"
         elif section.rc == 124:
             found[name] = "did not answer within its limit"
-        elif section.rc not in _NO_FAULT and not name.startswith(_JUDGED_ELSEWHERE):
+        elif section.rc not in _NO_FAULT and not name.startswith(judged):
             first = section.text.strip().splitlines()
             found[name] = first[0] if first else f"exit code {section.rc}"
     found |= {path: file.unread for path, file in sections.files.items() if file.unread}

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from posixpath import dirname
 
 from gpunode.catalog.runtimes import carriers
 from gpunode.facts.processes import Process, unit_of
+from gpunode.facts.readers import Units
 from gpunode.facts.release import key_values
 from gpunode.facts.services import exec_words
 from gpunode.facts.wire import Sections
 from gpunode.model.facts import RuntimeFacts
-
-Units = Mapping[str, Mapping[str, str]]
 
 
 def carrier_of(unit: str, config_path: str) -> str | None:

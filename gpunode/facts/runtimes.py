@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from gpunode.catalog.runtimes import carriers
 from gpunode.facts.engines import carrier_of, carrier_version, crio, own_files, podman, stopped_carriers
 from gpunode.facts.processes import Process, parse_processes, unit_of
+from gpunode.facts.readers import ADDED, Reader, Units
 from gpunode.facts.release import key_values
 from gpunode.facts.services import exec_words
 from gpunode.facts.trust import daemons_of_the_host, daemons_of_users
@@ -19,23 +21,39 @@ from gpunode.model.facts import RuntimeFacts
 _VERSION = re.compile(r"\bv?(\d+\.\d+\.\d+)")
 
 LONGEST_HEADER = 300  # characters
-Units = Mapping[str, Mapping[str, str]]
 
 
 def parse_runtimes(sections: Sections, units: Units) -> tuple[RuntimeFacts, ...]:
-    """docker first, then every containerd that is not docker's own, CRI-O, and podman."""
-    running = parse_processes(sections)
-    hosts = daemons_of_the_host(running)
-    rootless = [_rootless_docker(sections, p) for p in daemons_of_users(running)]
+    """docker first, then every containerd that is not docker's own, CRI-O, podman, and what else is registered."""
+    hosts = daemons_of_the_host(parse_processes(sections))
+    return tuple(facts for reader in readers() for facts in reader.read(sections, units, hosts))
+
+
+def readers() -> tuple[Reader, ...]:
+    """The built-in engines' are named here, so that a look at a host loads no editor of files."""
+    return (
+        Reader(("docker:",), _dockers),
+        Reader(("containerd:", *(f"{one.name}:" for one in carriers())), _containerds),
+        Reader(("crio:",), crio),
+        Reader(("podman",), lambda sections, units, hosts: podman(sections)),
+        *ADDED,
+    )
+
+
+def _dockers(sections: Sections, units: Units, hosts: tuple[Process, ...]) -> tuple[RuntimeFacts, ...]:
+    rootless = [_rootless_docker(sections, p) for p in daemons_of_users(parse_processes(sections))]
     dockers = [_docker(sections, units, p) for p in hosts if p.comm == "dockerd"][:1]
     # Docker advises to disable the host's beside one without root; one that is only stopped is still the host's.
     if not dockers and (not rootless or _starts_by_itself(units, "docker.service")):
         dockers = _stopped_docker(sections, units)
+    return (*dockers, *rootless)
+
+
+def _containerds(sections: Sections, units: Units, hosts: tuple[Process, ...]) -> tuple[RuntimeFacts, ...]:
     keys = sorted(name for name in sections.commands if re.fullmatch(r"containerd:[0-9]{1,9}:files", name))
     by_pid = {p.pid: p for p in hosts}
-    containerds = [_containerd(sections, units, int(key.split(":")[1]), by_pid) for key in keys]
-    stopped = stopped_carriers(units, tuple(containerds), sections)
-    return (*dockers, *rootless, *containerds, *stopped, *crio(sections, units, hosts), *podman(sections))
+    found = tuple(_containerd(sections, units, int(key.split(":")[1]), by_pid) for key in keys)
+    return (*found, *stopped_carriers(units, found, sections))
 
 
 def _docker(sections: Sections, units: Units, process: Process | None) -> RuntimeFacts:

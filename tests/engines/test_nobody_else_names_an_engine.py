@@ -1,4 +1,4 @@
-"""What differs between engines is asked of the engine (engines/base.py); a name elsewhere is a branch in the wrong place."""
+"""What differs between engines is asked of the engine (engines/base.py); a name elsewhere is a misplaced branch."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ PRODUCT = Path(__file__).parents[2] / "gpunode"
 MAY = {
     "checks/rt/containerd.py": "checks of containerd, whose ids name it",
     "checks/rt/docker.py": "checks of docker, whose ids name it",
+    "editing/toml_text.py": "the tool that names a fault of its TOML too; other engines say their own (drop_ins.load)",
     "facts/engines.py": "reads their own sections of the probe",
     "facts/runtimes.py": "reads their own sections of the probe",
     "facts/kubernetes.py": "distributions by their folders and processes; kubeadm is among them, and no engine",
