@@ -38,3 +38,10 @@ def meant(word: str, known: Iterable[str]) -> str:
     by_lower = {name.lower(): name for name in known}
     near = difflib.get_close_matches(word.strip().lower(), by_lower, n=1)
     return f"did you mean {by_lower[near[0]]}? " if near else ""
+
+
+def listing(items: Iterable[str], limit: int = 4) -> str:
+    """ "a, b, c and 5 more"."""
+    all_items = list(items)
+    more = len(all_items) - limit
+    return ", ".join(all_items[:limit]) + (f" and {more} more" if more > 0 else "")

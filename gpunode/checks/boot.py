@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from gpunode.advice import listing
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
-from gpunode.checks.words import listing
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from gpunode.advice import typed
+from gpunode.advice import listing, typed
 from gpunode.checks import needs
-from gpunode.checks.ctk import CONFIG
 from gpunode.checks.registry import Context, check
-from gpunode.checks.words import listing, setting
+from gpunode.checks.words import setting
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.model.spec import TOOLKIT_CONFIG
 
 
 @check(
@@ -22,7 +22,7 @@ from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 def cdi_present(host: HostFacts, context: Context) -> CheckOutcome:
     """CDI is asked for and no specification names a card."""
     by_spec = context.spec is not None and context.spec.runtime.cdi
-    by_config = (setting(host.file(CONFIG).text, "mode") or (0, ""))[1] == "cdi"
+    by_config = (setting(host.file(TOOLKIT_CONFIG).text, "mode") or (0, ""))[1] == "cdi"
     if not (by_spec or by_config):
         return NotApplicable("nothing asks for CDI specifications: neither the spec nor the toolkit's mode")
     if any(d.startswith("nvidia.com/gpu=") for d in host.toolkit.cdi_devices):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from gpunode.advice import typed
+from gpunode.advice import listing, typed
 from gpunode.catalog.repositories import why_dead
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
-from gpunode.checks.words import active_lines, listing, numbers, setting, typed_for
+from gpunode.checks.words import active_lines, numbers, setting, typed_for
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.model.spec import TOOLKIT_CONFIG
 
-CONFIG = "/etc/nvidia-container-runtime/config.toml"
 OF_TOOLKIT = "nvidia.github.io"  # where every repository of the toolkit is, today's and the old ones
 MODES = ("auto", "legacy", "cdi", "csv", "jit-cdi")
 SETUP = "gpunode setup --only toolkit"
@@ -98,17 +98,17 @@ def cve(host: HostFacts, context: Context) -> CheckOutcome:
     "ctk.config",
     Severity.ERROR,
     title="the toolkit's own config is sane",
-    reads=CONFIG,
+    reads=TOOLKIT_CONFIG,
     remedy="nvidia-ctk config --in-place --set KEY=VALUE",
     needs=(needs.toolkit,),
 )
 def config(host: HostFacts, context: Context) -> CheckOutcome:
     """The toolkit's config.toml gives containers no card, or runs their ldconfig as root."""
-    file = host.file(CONFIG)
+    file = host.file(TOOLKIT_CONFIG)
     if file.unread is not None:
-        return NotApplicable(f"{CONFIG} was not read: {file.unread}")
+        return NotApplicable(f"{TOOLKIT_CONFIG} was not read: {file.unread}")
     if file.text is None:
-        return NotApplicable(f"{CONFIG} is absent: the toolkit runs on its defaults")
+        return NotApplicable(f"{TOOLKIT_CONFIG} is absent: the toolkit runs on its defaults")
     cgroups = setting(file.text, "no-cgroups")
     # A containerd without CRI serves docker.
     daemons = [e for e in host.runtimes if e.active and e.unit and e.cri_error is None]
@@ -133,7 +133,7 @@ def _config_finding(summary: str, key: str, found: tuple[int, str], better: str)
     table = {"mode": "nvidia-container-runtime.mode"}.get(key, f"nvidia-container-cli.{key}")
     return Finding(
         summary,
-        evidence=f"{CONFIG}:{found[0]} {key} = {found[1]}",
+        evidence=f"{TOOLKIT_CONFIG}:{found[0]} {key} = {found[1]}",
         remedy=f"{typed('nvidia-ctk', 'config', '--in-place', '--set', f'{table}={better}')}",
     )
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 
-from gpunode.advice import typed
+from gpunode.advice import listing, typed
 from gpunode.catalog.versions import first_with
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
-from gpunode.checks.words import listing, setting
+from gpunode.checks.words import setting
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.model.spec import TOOLKIT_CONFIG
 from gpunode.model.versions import at_least
 
 NVIDIA_MAJOR = 195  # fixed for nvidia and nvidiactl (Documentation/admin-guide/devices.txt); nvidia-uvm's is dynamic
 CARD = re.compile(r"/dev/nvidia\d+")
-CTK_CONFIG = "/etc/nvidia-container-runtime/config.toml"
 NODES = (needs.gpu, needs.host_driver, needs.loaded, needs.read("devices"))
 
 
@@ -122,7 +122,7 @@ def char_symlinks(host: HostFacts, context: Context) -> CheckOutcome:
     """After `systemctl daemon-reload` running containers lose their cards: Failed to initialize NVML: Unknown Error."""
     if not any(any(engine.systemd_cgroup.values()) for engine in host.runtimes):
         return NotApplicable("no engine is known to use systemd's cgroups")
-    mode = (setting(host.file(CTK_CONFIG).text, "mode") or (0, "auto"))[1]
+    mode = (setting(host.file(TOOLKIT_CONFIG).text, "mode") or (0, "auto"))[1]
     by_cdi = at_least(host.toolkit.version, first_with("toolkit", "cdi-by-default"))
     if mode in ("cdi", "jit-cdi") or (mode == "auto" and by_cdi):
         return None

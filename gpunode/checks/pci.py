@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from gpunode.advice import named
+from gpunode.advice import listing, named
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
-from gpunode.checks.words import listing
 from gpunode.model.facts import HostFacts, PciDevice
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from gpunode.advice import listing
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
-from gpunode.checks.words import driver_version, listing, typed_for
+from gpunode.checks.words import driver_version, typed_for
 from gpunode.model.facts import HostFacts, SmiFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 

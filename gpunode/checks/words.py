@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 from gpunode.advice import typed
 from gpunode.model.facts import HostFacts
+from gpunode.model.versions import DRIVER_VERSION
 from gpunode.packages.base import Backend, Verb
 from gpunode.packages.registry import BACKENDS
 
-# 595.91.07, 550.163.01: what NVIDIA's driver calls itself; also inside package versions (1:595.91.07-1~deb12).
-DRIVER_VERSION = re.compile(r"(?<!\d)(?<!\d\.)(\d{3}\.\d{2,3}(?:\.\d{2,3})?)(?![\d.]*\d)", re.ASCII)
+_ANYWHERE = re.compile(rf"(?<![0-9])(?<![0-9]\.)({DRIVER_VERSION})")
 
 
 def backend_of(host: HostFacts) -> Backend | None:
@@ -26,7 +25,7 @@ def typed_for(host: HostFacts, verb: Verb, *names: str) -> str:
 
 def driver_version(text: str) -> str | None:
     """The driver version that `text` carries: of a package, a file name, a line."""
-    found = DRIVER_VERSION.search(text)
+    found = _ANYWHERE.search(text)
     return found.group(1) if found else None
 
 
@@ -53,10 +52,3 @@ def setting(text: str | None, key: str) -> tuple[int, str] | None:
     pattern = re.compile(rf"{re.escape(key)}\s*=\s*(?P<value>\"[^\"]*\"|'[^']*'|[^#]*)")
     found = [(n, m["value"].strip().strip("\"'")) for n, line in active_lines(text) if (m := pattern.match(line))]
     return found[-1] if found else None
-
-
-def listing(items: Iterable[str], limit: int = 4) -> str:
-    """ "a, b, c and 5 more"."""
-    all_items = list(items)
-    more = len(all_items) - limit
-    return ", ".join(all_items[:limit]) + (f" and {more} more" if more > 0 else "")

@@ -21,7 +21,7 @@ from gpunode.engines.provenance import Origin, Root, of_toml, readable, there
 from gpunode.errors import ConfigFileError
 from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
 from gpunode.model.plan import Action, Run
-from gpunode.model.spec import RuntimeSpec
+from gpunode.model.spec import TOOLKIT_CONFIG, RuntimeSpec
 from gpunode.resources import render
 
 READER = "CRI-O"
@@ -219,5 +219,5 @@ def _notes(base_name: str, base: Plain) -> tuple[str, ...]:
         return ()
     return (
         f"{base_name} is {program}, which is not in PATH: name it under runtimes in "
-        "/etc/nvidia-container-runtime/config.toml where no other runc or crun is installed",
+        f"{TOOLKIT_CONFIG} where no other runc or crun is installed",
     )

@@ -20,7 +20,6 @@ from gpunode.errors import ConfigFileError
 from gpunode.model.facts import FileFacts
 from gpunode.model.spec import TOOLKIT_SETTINGS, ToolkitConfig
 
-PATH = "/etc/nvidia-container-runtime/config.toml"
 HEADER = re.compile(r"^\s*\[\s*([\w.-]+)\s*\]\s*(#.*)?$")
 Change = tuple[tuple[str, ...], object, object]  # keys, what the file says, what it shall say; None: nothing
 

@@ -91,6 +91,7 @@ class ToolkitConfig:
 
 
 TOOLKIT_MODES = ("auto", "legacy", "cdi", "csv", "jit-cdi")
+TOOLKIT_CONFIG = "/etc/nvidia-container-runtime/config.toml"
 # Where each field stands in config.toml, as `nvidia-ctk config --set` names it.
 TOOLKIT_SETTINGS: dict[str, tuple[str, ...]] = {
     "mode": ("nvidia-container-runtime", "mode"),

@@ -1,8 +1,11 @@
-"""Daemon versions, compared as versions."""
+"""Versions of daemons, compared as versions, and the form of a driver's."""
 
 from __future__ import annotations
 
 import re
+
+# 595.91.07, 550.163.01: what NVIDIA's driver calls itself; also inside package versions (1:595.91.07-1~deb12).
+DRIVER_VERSION = r"[0-9]{3}\.[0-9]{2,3}(?:\.[0-9]{2,3})?(?![0-9.]*[0-9])"
 
 
 def release(version: str | None) -> tuple[int, int] | None:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpunode.engines.toolkit_config import PATH, rewrite
+from gpunode.engines.toolkit_config import rewrite
 from gpunode.errors import ConfigFileError, UsageError
 from gpunode.model.facts import FileFacts
-from gpunode.model.spec import TOOLKIT_SETTINGS, ToolkitConfig, toolkit_field
+from gpunode.model.spec import TOOLKIT_CONFIG, TOOLKIT_SETTINGS, ToolkitConfig, toolkit_field
 from tests.engines.hosts import file_facts
 
 if sys.version_info >= (3, 11):
@@ -45,7 +45,7 @@ def read(name: str) -> str:
 
 
 def after(text: str | None, want: ToolkitConfig) -> str:
-    return rewrite(file_facts(PATH, text), want).main.after
+    return rewrite(file_facts(TOOLKIT_CONFIG, text), want).main.after
 
 
 @pytest.mark.parametrize("name", sorted(WANTED))
@@ -70,22 +70,22 @@ def test_every_line_that_is_not_the_setting_itself_stays_in_its_order(name: str)
 
 
 def test_an_absent_file_is_made_with_what_was_asked_for_alone() -> None:
-    edit = rewrite(FileFacts(PATH), ROOTLESS).main
+    edit = rewrite(FileFacts(TOOLKIT_CONFIG), ROOTLESS).main
     assert (edit.before, tomllib.loads(edit.after)) == (None, {"nvidia-container-cli": {"no-cgroups": True}})
 
 
 def test_nothing_asked_for_changes_nothing() -> None:
     text = read("hand-set-values-and-comments.before")
-    result = rewrite(file_facts(PATH, text), ToolkitConfig())
+    result = rewrite(file_facts(TOOLKIT_CONFIG, text), ToolkitConfig())
     assert (result.changed, result.main.after, result.added) == (False, text, ())
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[nvidia-container-cli\n", f"{PATH}:1:"),
+        ("[nvidia-container-cli\n", f"{TOOLKIT_CONFIG}:1:"),
         ("nvidia-container-cli = 3\n", "wants a table"),
-        ("a = 1\na = 2\n", f"{PATH}:2:"),
+        ("a = 1\na = 2\n", f"{TOOLKIT_CONFIG}:2:"),
         ("a = '\udcff'\n", "UTF-8"),
     ],
     ids=["syntax", "a table that is none", "a key twice", "bytes that are no text"],
@@ -98,7 +98,9 @@ def test_a_file_that_cannot_be_edited_is_an_error_with_its_place_and_is_left_alo
 
 
 def test_what_it_did_is_said() -> None:
-    result = rewrite(file_facts(PATH, read("shipped-every-setting.before")), ToolkitConfig("cdi", no_cgroups=True))
+    result = rewrite(
+        file_facts(TOOLKIT_CONFIG, read("shipped-every-setting.before")), ToolkitConfig("cdi", no_cgroups=True)
+    )
     assert result.added == ('nvidia-container-runtime.mode "auto" → "cdi"', "+ nvidia-container-cli.no-cgroups = true")
     assert any("no device rules" in note for note in result.notes)
 

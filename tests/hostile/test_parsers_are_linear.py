@@ -36,7 +36,7 @@ from gpunode.facts.wire import Section, Sections, decode, encode, file_facts
 from gpunode.fleet.inventory import parse_ssh_targets
 from gpunode.foreign import read_json, read_toml, read_yaml
 from gpunode.model.facts import KernelTree
-from gpunode.model.spec import RuntimeSpec, ToolkitConfig
+from gpunode.model.spec import TOOLKIT_CONFIG, RuntimeSpec, ToolkitConfig
 from gpunode.packages.holds import PACMAN_IGNORES, VERSIONLOCK5, VERSIONLOCKS, ZYPP_LOCKS
 from gpunode.packages.listings import parse_dpkg, parse_rpm
 from gpunode.packages.openpgp import primary_fingerprints
@@ -259,7 +259,7 @@ def docker(text: str) -> object:
 
 
 def toolkit(text: str) -> object:
-    return toolkit_config.rewrite(file_facts(toolkit_config.PATH, text), ToolkitConfig(no_cgroups=True, mode="cdi"))
+    return toolkit_config.rewrite(file_facts(TOOLKIT_CONFIG, text), ToolkitConfig(no_cgroups=True, mode="cdi"))
 
 
 def diff(change: Callable[[str], str]) -> Work:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gpunode.advice import named
+from gpunode.advice import listing, named
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
-from gpunode.checks.words import backend_of, listing
+from gpunode.checks.words import backend_of
 from gpunode.model.facts import HostFacts, KernelTree
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from gpunode.advice import listing
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
-from gpunode.checks.words import driver_version, listing
+from gpunode.checks.words import driver_version
 from gpunode.model.facts import FileFacts, HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 

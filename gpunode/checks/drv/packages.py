@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
+from gpunode.advice import listing
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
-from gpunode.checks.words import driver_version, listing, typed_for
+from gpunode.checks.words import driver_version, typed_for
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 

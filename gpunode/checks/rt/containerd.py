@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from gpunode.advice import named
+from gpunode.advice import listing, named
 from gpunode.catalog.versions import first_with
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
 from gpunode.checks.rt.files import default_in_file
-from gpunode.checks.words import listing, numbers
+from gpunode.checks.words import numbers
 from gpunode.engines.containerd import cri_section
 from gpunode.engines.containerd.cri_section import V1, V2, containerd_section, section
 from gpunode.engines.containerd.imports import Files, effective, gathered

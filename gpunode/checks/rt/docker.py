@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gpunode.advice import named
+from gpunode.advice import listing, named
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
-from gpunode.checks.words import listing
 from gpunode.editing import json_text
 from gpunode.engines.docker.provenance import origins
 from gpunode.engines.provenance import BUILT_IN

@@ -96,6 +96,7 @@ def _toolkit(wish: Wish) -> OneFile:
     """The toolkit's own config.toml."""
     from gpunode.cli.spec_options import ctk_texts
     from gpunode.engines import toolkit_config
+    from gpunode.model.spec import TOOLKIT_CONFIG
     from gpunode.specfile import put_all
 
     odd = [flag for flag, typed in _flags_of_engines(wish) if typed]
@@ -106,7 +107,7 @@ def _toolkit(wish: Wish) -> OneFile:
             f"{TOOLKIT} needs at least one --ctk-set KEY=VALUE", remedy="for example --ctk-set no-cgroups=true"
         )
     spec = put_all(Spec(), ctk_texts(wish.settings))
-    disk, path = Disk(_root(wish)), os.path.abspath(wish.config or toolkit_config.PATH)
+    disk, path = Disk(_root(wish)), os.path.abspath(wish.config or TOOLKIT_CONFIG)
     with disk.own_words():
         rewrite = toolkit_config.rewrite(disk.read(path), spec.toolkit_config)
     edits = tuple(replace(edit, path=disk.real(path)) for edit in rewrite.edits)

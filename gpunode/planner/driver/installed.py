@@ -10,6 +10,7 @@ from gpunode.catalog.load import Branch, Catalog
 from gpunode.model.driver import DriverChoice, DriverOrigin, ModuleFlavour
 from gpunode.model.facts import HostFacts
 from gpunode.model.spec import DriverSource, Flavour, Spec
+from gpunode.model.versions import DRIVER_VERSION
 from gpunode.planner.driver.select import describe, shared_bounds, support
 
 # Packages that stand for a whole driver, most telling first: NVIDIA's repository, then the distributions' archives.
@@ -36,12 +37,12 @@ CUDA_LEADS = re.compile(
 # A module's package alone is half a driver, such as an rpm transaction that was killed leaves behind.
 _MODULES = re.compile(r"(kmod|akmod)-nvidia.*|nvidia-(open-)?driver-G\d\d-.*kmp-\w+|nvidia-open-dkms")
 _TOOLS = re.compile(r"nvidia-driver(-cuda)?|nvidia-compute-utils-G\d\d|nvidia-utils|xorg-x11-drv-nvidia.*")
-DRIVER_VERSION = re.compile(r"^(?:[0-9]+:)?([0-9]{3}(?:\.[0-9]+){1,2})")
+_PACKAGED = re.compile(rf"(?:[0-9]+:)?({DRIVER_VERSION})")
 
 
 def upstream(version: str) -> str | None:
     """ "3:595.91.07-1.el9" -> "595.91.07"; None for what is not a driver's version."""
-    match = DRIVER_VERSION.match(version)
+    match = _PACKAGED.match(version)
     return match.group(1) if match else None
 
 

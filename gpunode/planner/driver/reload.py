@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gpunode import resources
+from gpunode.advice import listing
 from gpunode.errors import UnsupportedHost
 from gpunode.model.driver import DriverChoice
 from gpunode.model.facts import HostFacts
@@ -48,7 +49,7 @@ def refuse_in_use(site: Site, driver: DriverChoice) -> None:
     working = users(site.host)
     if driver.kept or not site.host.driver.loaded or not working or site.spec.allow_gpu_in_use:
         return
-    shown = ", ".join(working[:4]) + (f" and {len(working) - 4} more" if len(working) > 4 else "")
+    shown = listing(working)
     raise UnsupportedHost(
         f"{site.host.hostname}: the GPUs are in use, and the driver would change below {shown}",
         evidence="these processes hold /dev/nvidia*; nothing was touched",

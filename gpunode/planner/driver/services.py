@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from gpunode import resources
 from gpunode.catalog.versions import first_with
-from gpunode.engines.toolkit_config import PATH as TOOLKIT_CONFIG
 from gpunode.model.driver import DriverChoice
 from gpunode.model.plan import Action, Kept, PutFile, Run, Step
+from gpunode.model.spec import TOOLKIT_CONFIG
 from gpunode.model.versions import at_least
 from gpunode.planner.site import Site
 

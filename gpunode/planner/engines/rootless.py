@@ -6,12 +6,11 @@ from dataclasses import replace
 
 from gpunode.advice import named as quoted
 from gpunode.engines.registry import engine
-from gpunode.engines.toolkit_config import PATH
 from gpunode.errors import UnsupportedHost
 from gpunode.model.facts import HostFacts, RuntimeFacts
-from gpunode.model.spec import Spec, ToolkitConfig
+from gpunode.model.spec import TOOLKIT_CONFIG, Spec, ToolkitConfig
 
-FOLDER = PATH.rpartition("/")[0]
+FOLDER = TOOLKIT_CONFIG.rpartition("/")[0]
 
 
 def named(host: HostFacts, name: str) -> tuple[RuntimeFacts, ...]:
@@ -46,8 +45,8 @@ def wanted_toolkit_config(host: HostFacts, spec: Spec) -> ToolkitConfig:
     if rooted:
         raise UnsupportedHost(
             f"{users[0].label} needs no-cgroups, and {' and '.join(rooted)} must not have it",
-            evidence=f"no-cgroups in {PATH} holds for the whole host: containers of an engine that runs as root then "
-            "get no device rules, and so no cards",
+            evidence=f"no-cgroups in {TOOLKIT_CONFIG} holds for the whole host: containers of an engine that runs as "
+            "root then get no device rules, and so no cards",
             remedy="--ctk-set no-cgroups=true sets it nevertheless, --ctk-set no-cgroups=false leaves it off (its "
             "containers then get cards by CDI only); or stop the engine that is not used",
         )

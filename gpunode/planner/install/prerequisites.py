@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpunode.advice import listing
 from gpunode.model.plan import Action, Run, Step
 from gpunode.planner.kernel.dkms import say_why, ways_out
 from gpunode.planner.repos.repository import fetch_key, forget_key
@@ -13,10 +14,9 @@ def repair_step(site: Site) -> Step | None:
     broken = sorted(n for n, p in site.host.packages.installed.items() if not p.configured and p.status[1:2] != "n")
     if not broken:
         return None
-    shown = ", ".join(broken[:4]) + (f" and {len(broken) - 4} more" if len(broken) > 4 else "")
     return Step(
         "packages.repair",
-        f"finish configuring {shown}",
+        f"finish configuring {listing(broken)}",
         "an earlier package transaction was cut off; nothing else can be installed before it is finished",
         (through_proxy(say_why(site.backend.repair(), _ways_out(site, broken)), site.spec.proxy),),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpunode.advice import listing
 from gpunode.catalog.load import Catalog
 from gpunode.errors import UnsupportedHost
 from gpunode.model.driver import DriverChoice
@@ -73,7 +74,7 @@ def uninstall_outcomes(site: Site) -> tuple[Outcome, ...]:
     rebuild = INITRAMFS.get(host.kernel.initramfs_tool or "")
     if rebuild and NOUVEAU_FILE in files:
         actions.append(Run(rebuild, timeout_s=900, detach=True))
-    shown = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+    shown = listing(names)
     title = f"remove {shown}" if names else "remove what gpunode put beside the driver"
     return (
         Step("driver.remove", title, "--driver none", tuple(actions)),
@@ -95,7 +96,7 @@ def replaced_step(site: Site, choice: DriverChoice) -> Step | None:
         return None
     names = driver_packages(site.host)
     held = sorted(site.host.packages.held & set(names))
-    shown = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+    shown = listing(names)
     return Step(
         "driver.replace",
         f"remove {shown}",

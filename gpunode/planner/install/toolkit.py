@@ -8,7 +8,7 @@ from gpunode.errors import UnsupportedHost
 from gpunode.foreign import whole_number
 from gpunode.model.facts import HostFacts
 from gpunode.model.plan import Action, Kept, PutFile, Step
-from gpunode.model.spec import Spec, ToolkitConfig
+from gpunode.model.spec import TOOLKIT_CONFIG, Spec, ToolkitConfig
 from gpunode.packages.base import Wanted, installation, missing
 from gpunode.planner.engines.rootless import wanted_toolkit_config
 from gpunode.planner.repos.repository import toolkit_source
@@ -66,7 +66,7 @@ def config_outcome(host: HostFacts, spec: Spec, asked: bool = True, *, installin
     `asked`: the toolkit is one of the parts that are set up.
     `installing`: this plan installs the toolkit, whose packages bring the file; the next pass edits that one.
     """
-    file, want = host.file(toolkit_config.PATH), wanted_toolkit_config(host, spec)
+    file, want = host.file(TOOLKIT_CONFIG), wanted_toolkit_config(host, spec)
     if want == (ToolkitConfig() if asked else spec.toolkit_config):
         return None
     if installing and not file.exists:

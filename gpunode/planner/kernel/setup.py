@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gpunode import resources
+from gpunode.advice import listing
 from gpunode.model.driver import DriverChoice
 from gpunode.model.facts import KernelTree
 from gpunode.model.plan import Action, Kept, PutFile, Run, Step
@@ -96,7 +97,7 @@ def reboot_reason(site: Site, driver: DriverChoice) -> str | None:
     """Why the driver works only after a reboot (or a visit to the console), None when loading it is enough."""
     held, old = holders(site), stale(site.host, driver)
     if held:
-        return f"{held[0]}{f' and {len(held) - 1} more' if len(held) > 1 else ''}; only a reboot releases it"
+        return f"{listing(held, 1)}; only a reboot releases it"
     if old and not can_swap(site, driver) and will_swap(site, driver) is None:
         return old
     if driver.kept and driver.signed and (release := elsewhere(site.host)):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
+from gpunode.advice import listing
 from gpunode.model.facts import HostFacts
 from gpunode.model.past import Past
 from gpunode.model.plan import Kept, RemoveFile, Step
@@ -24,7 +25,7 @@ def package_steps(host: HostFacts, past: Past, needed: Sequence[str]) -> tuple[t
     names, backend = added_packages(host, past), BACKENDS.get(host.packages.manager or "")
     if needed and names:
         why = "; ".join(needed)
-        return (), (Kept("packages", f"{_few(names)} stay: {why}; gpunode undo --packages once that is mended"),)
+        return (), (Kept("packages", f"{listing(names)} stay: {why}; gpunode undo --packages once that is mended"),)
     steps: list[Step] = []
     if backend is not None:
         steps += [step for step in (_erase_step(names, past, backend), _hold_step(host, past, backend, names)) if step]
@@ -37,8 +38,8 @@ def kept_packages(host: HostFacts, past: Past) -> tuple[Kept, ...]:
     names, held = added_packages(host, past), _holds(host, past)
     if names:
         along = "holds and repositories" if held else "repositories"
-        return (Kept("packages", f"{_few(names)} stay with their {along} (--packages removes them)"),)
-    return (Kept("packages", f"{_few(held)} stay on hold (--packages releases them)"),) if held else ()
+        return (Kept("packages", f"{listing(names)} stay with their {along} (--packages removes them)"),)
+    return (Kept("packages", f"{listing(held)} stay on hold (--packages releases them)"),) if held else ()
 
 
 def replaced_packages(host: HostFacts, past: Past) -> tuple[Kept, ...]:
@@ -59,7 +60,7 @@ def _hold_step(host: HostFacts, past: Past, backend: Backend, gone: Sequence[str
     release = backend.unhold(held)
     return Step(
         "undo.packages.hold",
-        f"release the hold on {_few(held)}",
+        f"release the hold on {listing(held)}",
         "setup held them; what was on hold before it stays so",
         (replace(release, ok=(0, 1, 100), retry=()) if gone else release,),
         () if gone else (backend.hold(held),),
@@ -79,7 +80,7 @@ def _erase_step(names: tuple[str, ...], past: Past, backend: Backend) -> Step | 
     along = ", and what came along with them" if past.inventory else ""
     return Step(
         "undo.packages",
-        f"remove {_few(names)}{along}",
+        f"remove {listing(names)}{along}",
         "setup installed them; what others need or have edited stays",
         (backend.erase(names, past.inventory),),
     )
@@ -115,7 +116,3 @@ def _repository_step(host: HostFacts, past: Past, backend: Backend | None) -> tu
 def _added_keys(past: Past, backend: Backend) -> tuple[str, ...]:
     """To the manager's store, by setup itself: what was in it before was not added."""
     return tuple(dict.fromkeys(key for says, answer in past.answers for key in backend.added_keys(says, answer)))
-
-
-def _few(names: Sequence[str]) -> str:
-    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")

@@ -7,11 +7,10 @@ from dataclasses import replace
 import pytest
 
 from gpunode.catalog.load import load_catalog
-from gpunode.engines.toolkit_config import PATH
 from gpunode.errors import UnsupportedHost, UsageError
 from gpunode.model.facts import HostFacts, RuntimeFacts, ServiceFacts
 from gpunode.model.plan import PutFile, Step
-from gpunode.model.spec import RuntimeSpec, Spec, ToolkitConfig
+from gpunode.model.spec import TOOLKIT_CONFIG, RuntimeSpec, Spec, ToolkitConfig
 from gpunode.planner.engines.rootless import named, wanted_toolkit_config
 from gpunode.planner.engines.steps import runtime_steps
 from gpunode.planner.plan import make_plan
@@ -107,7 +106,7 @@ def test_the_plan_sets_the_hosts_setting_and_then_the_users_file() -> None:
     assert (settings.id, step.id) == ("toolkit.config", "docker@ann.default")
     assert "a docker without root cannot write device rules" in settings.why
     assert "holds for every engine of this host" in settings.why
-    assert [(a.path, a.owner) for a in settings.actions if isinstance(a, PutFile)] == [(PATH, "")]
+    assert [(a.path, a.owner) for a in settings.actions if isinstance(a, PutFile)] == [(TOOLKIT_CONFIG, "")]
     assert [(a.path, a.owner) for a in step.actions if isinstance(a, PutFile)] == [(THEIRS, "1000:100")]
     assert step.by_hand == ""
 

@@ -7,10 +7,9 @@ from dataclasses import replace
 import pytest
 
 from gpunode.cli.spec_options import ctk_texts
-from gpunode.engines.toolkit_config import PATH
 from gpunode.model.facts import HostFacts
 from gpunode.model.plan import Kept, PutFile, Step
-from gpunode.model.spec import Spec, ToolkitConfig
+from gpunode.model.spec import TOOLKIT_CONFIG, Spec, ToolkitConfig
 from gpunode.planner.install.toolkit import config_outcome
 from gpunode.specfile import parse_spec, put_all, spec_text
 from tests.engines.hosts import file_facts
@@ -20,7 +19,7 @@ ROOTLESS = Spec(toolkit_config=ToolkitConfig(no_cgroups=True, cli_debug=""))
 
 
 def node(text: str | None) -> HostFacts:
-    return replace(host(H100), files={PATH: file_facts(PATH, text)})
+    return replace(host(H100), files={TOOLKIT_CONFIG: file_facts(TOOLKIT_CONFIG, text)})
 
 
 def test_the_file_is_changed_with_its_hash_known_and_its_diff_shown() -> None:
@@ -29,7 +28,7 @@ def test_the_file_is_changed_with_its_hash_known_and_its_diff_shown() -> None:
     assert isinstance(step, Step)
     (put,) = step.actions
     assert isinstance(put, PutFile)
-    assert (put.path, put.expect_sha256) == (PATH, facts.file(PATH).sha256)
+    assert (put.path, put.expect_sha256) == (TOOLKIT_CONFIG, facts.file(TOOLKIT_CONFIG).sha256)
     assert put.text == "[nvidia-container-cli]\n#no-cgroups = false\nno-cgroups = true\n"
     assert "+no-cgroups = true" in step.diff
     assert "and so no card" in step.why
