@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpunode.catalog.versions import first_with
-from gpunode.editing.toml_text import Plain
+from gpunode.editing.plain import Plain
 from gpunode.engines.base import Rewrite
 from gpunode.engines.containerd.cri_section import Around
 from gpunode.engines.daemon import commands

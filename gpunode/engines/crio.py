@@ -12,7 +12,7 @@ from dataclasses import replace
 from posixpath import dirname
 
 from gpunode.editing import toml_text
-from gpunode.editing.toml_text import Plain
+from gpunode.editing.plain import Plain
 from gpunode.engines import cri_daemon, drop_ins
 from gpunode.engines.base import Alone, Disk, Edit, Engine, Removal, Rewrite, refuse_unread
 from gpunode.engines.containerd.cri_section import section

@@ -7,7 +7,7 @@ from posixpath import basename, dirname
 
 from gpunode.advice import named
 from gpunode.editing import toml_text
-from gpunode.editing.toml_text import Plain
+from gpunode.editing.plain import Plain
 from gpunode.engines.base import refuse_unread
 from gpunode.errors import ConfigFileError
 from gpunode.model.facts import FileFacts, HostFacts

@@ -12,7 +12,7 @@ from typing import Any
 from gpunode import resources
 from gpunode.catalog.versions import first_with
 from gpunode.editing import toml_text
-from gpunode.editing.toml_text import Plain
+from gpunode.editing.plain import Plain
 from gpunode.engines import drop_ins
 from gpunode.engines.base import Edit, Engine, Removal, Rewrite, refuse_unread
 from gpunode.engines.containerd.cri_section import section

@@ -14,7 +14,7 @@ from typing import Any
 
 from gpunode.advice import named
 from gpunode.editing import toml_text
-from gpunode.editing.toml_text import Plain
+from gpunode.editing.plain import Plain
 from gpunode.engines.base import Edit, Rewrite, refuse_unread
 from gpunode.errors import ConfigFileError
 from gpunode.model.facts import FileFacts

@@ -64,7 +64,7 @@ def configure(
     ] = None,
     ctk_set: Annotated[
         list[str] | None,
-        _flag("--ctk-set", metavar="KEY=VALUE", help="A setting of nvidia-container-runtime's config.toml. Repeatable."),
+        _flag("--ctk-set", metavar="KEY=VALUE", help="A setting of the toolkit's own config.toml. Repeatable."),
     ] = None,
     backup: Annotated[bool, _flag("--backup", help="Keep the old file beside the new one.")] = False,
     dry_run: Annotated[bool, _flag("--dry-run", help="Print the new text; write nothing.")] = False,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpunode.editing import toml_text
-from gpunode.editing.toml_text import Plain
+from gpunode.editing.plain import Plain
 from gpunode.model.spec import RuntimeSpec
 from gpunode.resources import render
 

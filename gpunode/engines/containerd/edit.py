@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from gpunode.advice import named
 from gpunode.editing import toml_text
-from gpunode.editing.toml_text import Plain
+from gpunode.editing.plain import Plain
 from gpunode.engines.containerd.cri_section import (
     V1,
     V2,

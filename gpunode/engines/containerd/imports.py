@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from gpunode.catalog.versions import first_with
 from gpunode.editing import toml_text
-from gpunode.editing.toml_text import Plain
+from gpunode.editing.plain import Plain
 from gpunode.engines.base import refuse_unread
 from gpunode.engines.containerd.cri_section import V1, V2, V3, section
 from gpunode.engines.containerd.schema import merges

@@ -7,8 +7,8 @@ import json
 from collections.abc import Sequence
 
 from gpunode.editing import toml_text
+from gpunode.editing.plain import Plain, same
 from gpunode.editing.toml_scan import Statement, statements
-from gpunode.editing.toml_text import Plain
 from gpunode.engines.base import Removal
 from gpunode.engines.containerd.cri_section import RUNC_TYPE, V1, V2, V3, containerd_section, section
 from gpunode.engines.containerd.imports import covers, patterns
@@ -116,7 +116,7 @@ def _emptied(want: Plain, path: Path) -> list[Path]:
 
 
 def _edited(path: str, text: str, have: Plain, want: Plain, gone: list[Path]) -> str:
-    if toml_text.same(have, want):
+    if same(have, want):
         return text
     cut = _cut(statements(text), gone, want)
     if toml_text.reads_as(cut, want):

@@ -7,8 +7,8 @@ from typing import Any
 
 from gpunode.catalog.versions import first_with
 from gpunode.editing import toml_text
+from gpunode.editing.plain import Plain
 from gpunode.editing.toml_scan import Statement, statements
-from gpunode.editing.toml_text import Plain
 from gpunode.engines.containerd.cri_section import V1, V2, V3, section
 from gpunode.errors import ConfigFileError, UnsupportedHost
 from gpunode.model.versions import at_least, release

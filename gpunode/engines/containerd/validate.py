@@ -13,8 +13,8 @@ from typing import Any
 
 from gpunode.advice import named
 from gpunode.catalog.versions import first_with
+from gpunode.editing.plain import Plain
 from gpunode.editing.toml_scan import Statement, statements
-from gpunode.editing.toml_text import Plain
 from gpunode.engines.containerd.cri_section import CRI_PLUGINS, OLD_SHIM_KEYS, RUNC_TYPE, containerd_section, section
 from gpunode.engines.containerd.imports import Files, merged
 from gpunode.engines.containerd.schema import merges

@@ -13,6 +13,7 @@ from gpunode.advice import named
 from gpunode.catalog.runtimes import carrier
 from gpunode.catalog.versions import first_with
 from gpunode.editing import toml_text
+from gpunode.editing.plain import Plain
 from gpunode.engines import cri_daemon, drop_ins
 from gpunode.engines.base import Engine, Removal, Rewrite, refuse_unread
 from gpunode.engines.containerd import provenance, remove
@@ -109,7 +110,7 @@ def _drop_in(host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec, main: Fil
     return replace(rewrite, notes=(note, *rewrite.notes))
 
 
-def _engine(file: FileFacts) -> toml_text.Plain:
+def _engine(file: FileFacts) -> Plain:
     return containerd_section(drop_ins.load(file, "k0s"))
 
 
