@@ -51,16 +51,16 @@ def _pair(word: str) -> tuple[str, str]:
 
 
 def _stanza(text: str) -> Entry | None:
-    fields: list[tuple[str, str]] = []
+    fields: list[tuple[str, list[str]]] = []
     for line in text.splitlines():
         if line.startswith("#"):
             continue
         if line.startswith((" ", "\t")) and fields:
-            fields[-1] = (fields[-1][0], f"{fields[-1][1]}\n{line.strip()}")
+            fields[-1][1].append(line.strip())
         else:
             name, _, value = line.partition(":")
-            fields.append((name.strip().lower(), value.strip()))
-    options = dict(fields)
+            fields.append((name.strip().lower(), [value.strip()]))
+    options = {name: "\n".join(lines) for name, lines in fields}
     # apt's StringToBool: these words alone are "no".
     off = options.pop("enabled", "yes").lower() in ("no", "false", "without", "off", "disable", "0")
     uris, suites = options.pop("uris", "").split(), options.pop("suites", "").split()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Mapping
 
 import pytest
@@ -17,6 +16,7 @@ from gpunode.packages.entries import read_entry
 from gpunode.planner.plan import make_plan
 from gpunode.planner.repos.claims import Claim
 from gpunode.planner.repos.cleanup import MARK
+from tests.hostile.linear import assert_linear
 from tests.hostile.openpgp import Key, armored
 from tests.planner.builders import T4, host, packages
 
@@ -300,18 +300,11 @@ def test_a_garbled_entry_is_judged_or_left_alone(seed: int) -> None:
     ],
 )
 def test_judging_is_linear(name: str, piece: str, frame: str) -> None:
-    """8 times the text costs at most 24 times the CPU."""
     claim = Claim("x", URL, frozenset((NVIDIA,)), "x86_64")
 
-    def cost(size: int) -> float:
-        text = frame.format(piece * (size // len(piece)))
-        best = 1e9
-        for _ in range(5):
-            begin = time.process_time()
-            read = read_entry(name, text)
-            assert read is None or not claim.concerns(read)
-            assert read is None or claim.fault(read, PRIMARIES)
-            best = min(best, time.process_time() - begin)
-        return best
+    def judged(text: str) -> None:
+        read = read_entry(name, text)
+        assert read is None or not claim.concerns(read)
+        assert read is None or claim.fault(read, PRIMARIES)
 
-    assert cost(128_000) < 24 * max(cost(16_000), 0.002)
+    assert_linear(judged, lambda size: frame.format(piece * (size // len(piece))), short=16_000)

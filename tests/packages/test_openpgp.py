@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import random
-import time
 from contextlib import suppress
 
 import pytest
 
 from gpunode.facts.packages import parse_key_files
 from gpunode.packages.openpgp import LIMIT_BYTES, inline_key, primary_fingerprints
+from tests.hostile.linear import assert_linear
 from tests.hostile.openpgp import Key, armored, packet
 
 A, B = Key("vendor"), Key("stranger")
@@ -75,18 +75,7 @@ def test_the_probes_lines_become_fingerprints_and_damage_becomes_none() -> None:
 
 
 def test_reading_is_linear() -> None:
-    """8 times the packets cost at most 24 times the CPU."""
-
-    def cost(packets: int) -> float:
-        keyring = A.block + packet(13, b"x") * packets
-        best = 1e9
-        for _ in range(5):
-            begin = time.process_time()
-            primary_fingerprints(keyring)
-            best = min(best, time.process_time() - begin)
-        return best
-
-    assert cost(120_000) < 24 * max(cost(15_000), 0.001)
+    assert_linear(primary_fingerprints, lambda size: A.block + packet(13, b"x") * (size // 3), short=45_000)
 
 
 @pytest.mark.parametrize("seed", range(4))
