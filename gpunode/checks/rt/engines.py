@@ -158,6 +158,6 @@ def daemon_restart_safe(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"{engine.containers_running} containers stop when {engine.name} is restarted",
         evidence=f"{engine.name} /info: LiveRestoreEnabled false, ContainersRunning {engine.containers_running}",
-        remedy=f'add "live-restore": true to {named(engine.config_path)} and systemctl reload {engine.name} '
+        remedy=f'add "live-restore": true to {named(engine.config_path)} and systemctl reload {named(engine.name)} '
         "(not with swarm)",
     )

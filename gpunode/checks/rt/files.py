@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpunode.engines.provenance import DEFAULT
-from gpunode.engines.registry import engine
+from gpunode.engines.registry import ENGINES
 from gpunode.model.facts import HostFacts, RuntimeFacts
 
 
@@ -24,6 +24,8 @@ class Quote:
 
 def default_in_file(host: HostFacts, facts: RuntimeFacts) -> Quote | None:
     """The default runtime that the engine's files name; None when they name none or were not read."""
-    kind = engine(facts.name)
+    kind = ENGINES.get(facts.name)
+    if kind is None:  # a recording of another gpunode's
+        return None
     said = next((one for one in kind.origins(host, facts) if one.setting == DEFAULT and one.path is not None), None)
     return Quote(said.path, said.line, kind.default_key, said.value) if said and said.path else None

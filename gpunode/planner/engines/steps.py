@@ -221,7 +221,7 @@ def _offer(want: RuntimeSpec) -> str:
 
 def _not_now(facts: RuntimeFacts) -> str:
     if facts.user:
-        return f"as {facts.user}: systemctl --user restart {engine(facts.name).users_unit}"
+        return f"as {quoted(facts.user)}: systemctl --user restart {engine(facts.name).users_unit}"
     running = facts.containers_running
     count = "containers may run" if running is None else f"{running} containers run"
     return f"{count} without live-restore, so {facts.name} is not restarted now (--allow-container-restart does it)"
