@@ -32,7 +32,8 @@ LIST = r"""find_tool dpkg-query || return 127
 "$TOOL" -W -f '${Package}\t${Version}\t${Architecture}\t${db:Status-Abbrev}\n'
 """
 # Without those of which nothing is on the disk (dpkg-query(1), "Package status").
-NAMES = r"""dpkg-query -W -f '${db:Status-Abbrev}${Package}\n' | sed -n 's/^.[^nc][^ ]* *//p'
+NAMES = r"""all=$(dpkg-query -W -f '${db:Status-Abbrev}${Package}\n') &&
+  printf '%s\n' "$all" | sed -n 's/^.[^nc][^ ]* *//p'
 """
 
 

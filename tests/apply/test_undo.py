@@ -236,6 +236,19 @@ def test_nothing_is_installed_where_the_packages_from_before_cannot_be_listed(ma
     assert not (machine.state / "backup" / "r1" / "packages").exists()
 
 
+def test_a_manager_that_answers_with_no_package_is_believed(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "bin" / "pacman"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("#!/bin/sh\necho \"warning: database file for 'extra' does not exist\" >&2\n")
+    path.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    host = replace(HOST, packages=PackageFacts("pacman"))
+    assert setup(machine, "r1", Run(("true",), packages=("dkms",)), host=host) is StepStatus.DONE
+    assert (machine.state / "backup" / "r1" / "packages").read_text() == ""
+
+
 def test_the_default_that_counts_is_the_last_one_that_was_not_gpunodes(machine: Machine, tmp_path: Path) -> None:
     lines = [
         {"kind": "run-begin", "run": f"r{n}", "before": {"default_runtimes": {"docker": default}, "handler": "nvidia"}}

@@ -3,14 +3,19 @@
 token=$1 file=$2 names=$3
 keep_lock "$token"
 cleanup() { rm -f "$file.part"; }
+nl='
+'
 said=$(umask 077 && LC_ALL=C mkdir -p "${file%/*}" 2>&1) || failed "cannot make the backup folder: ${said#mkdir: }"
+# An empty list is believed of a manager that answers: with one that does not, undo would take all for gpunode's.
+listed=$(LC_ALL=C sh -c "$names" </dev/null 2>/dev/null) || {
+    said=$(LC_ALL=C sh -c "$names" </dev/null 2>&1 >/dev/null)
+    failed "the installed packages cannot be listed${said:+: $said}"
+}
 said=$(
     exec 2>&1
     umask 077
-    LC_ALL=C sh -c "$names" </dev/null | LC_ALL=C sort -u | LC_ALL=C cat >"$file.part"
+    printf '%s' "${listed:+$listed$nl}" | LC_ALL=C sort -u | LC_ALL=C cat >"$file.part"
 ) || failed "cannot write $file: ${said##*: }"
-# No host has none; with an empty list undo would take everything that is needed by nothing else for gpunode's.
-[ -s "$file.part" ] || failed "the installed packages cannot be listed${said:+: $said}"
 [ -e "$file" ] || mv -f "$file.part" "$file"
 cleanup
 echo kept
