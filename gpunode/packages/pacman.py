@@ -44,7 +44,8 @@ class Pacman(Backend):
     tools = ("pacman",)
     listing = "pacman"
     list_script = LIST
-    names_script = "pacman -Qq\n"
+    # 1 is its answer where nothing is installed, too (query.c); then it is asked whether its database is sound.
+    names_script = "pacman -Qq || pacman -Dk >/dev/null\n"
     source_files = ()
     hold_files = (PACMAN_IGNORES,)
     folders = ("/etc/pacman",)

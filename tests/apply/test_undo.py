@@ -241,7 +241,7 @@ def test_a_manager_that_answers_with_no_package_is_believed(
 ) -> None:
     path = tmp_path / "bin" / "pacman"
     path.parent.mkdir(exist_ok=True)
-    path.write_text("#!/bin/sh\necho \"warning: database file for 'extra' does not exist\" >&2\n")
+    path.write_text("#!/bin/sh\necho \"warning: database file for 'extra' does not exist\" >&2\n[ $1 = -Dk ]\n")
     path.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
     host = replace(HOST, packages=PackageFacts("pacman"))
