@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,7 +52,7 @@ class Signer:
 
 @dataclass(frozen=True)
 class Trust:
-    """Everything above, made once and shared by all runs of the lab on this machine."""
+    """Everything above, made once on this machine; each run of the lab works with a copy of its own."""
 
     directory: Path
 
@@ -85,8 +86,12 @@ class Trust:
         return Signer(self.directory / "stranger")
 
 
-def establish(names: tuple[str, ...]) -> Trust:
-    """The lab's trust; `names` are what the web server's certificate is for."""
+def establish(names: tuple[str, ...], own: Path) -> Trust:
+    """The lab's trust, copied to the folder `own`; `names` are what the web server's certificate is for.
+
+    A copy, because labs run side by side in pid namespaces of their own, where gpg takes another lab's lock on a
+    keyring for one whose process is gone, and removes it (dotlock.c of GnuPG 2.2).
+    """
     trust = Trust(cache() / "trust")
     with locked("trust"):
         if not (trust.directory / ".done").exists():
@@ -96,7 +101,8 @@ def establish(names: tuple[str, ...]) -> Trust:
                 _make_signer(signer)
             _make_certificates(trust, names)
             (trust.directory / ".done").touch()
-    return trust
+        shutil.copytree(trust.directory, own, ignore=shutil.ignore_patterns("S.gpg-agent*", "*.lock", ".#lk*"))
+    return Trust(own)
 
 
 def believe(host: Host, trust: Trust) -> None:

@@ -60,8 +60,8 @@ class Lab:
     def __init__(self) -> None:
         _end_tidily()
         sweep()
-        self.trust = authority.establish(NAMES)
         self.run_directory = claim_run_directory()
+        self.trust = authority.establish(NAMES, self.run_directory / "trust")
         self.hosts: dict[str, Host] = {}
         self._number = network.FIRST_HOST - 1
         self._numbering = threading.Lock()

@@ -3,7 +3,8 @@
 $GPUNODE_LAB/base/      images (images/build.sh)
 $GPUNODE_LAB/trust/     ssh key, repository key, certificate authority: made once
 $GPUNODE_LAB/repos/     signed stub repositories, one directory per hash of their recipe
-$GPUNODE_LAB/run/ID/    hosts of one test run; its process holds a lock on `owner`, so others can tell a leftover
+$GPUNODE_LAB/run/ID/    hosts of one test run and its copy of trust/; its process holds a lock on `owner`, which tells
+                        others that it is no leftover
 """
 
 from __future__ import annotations
