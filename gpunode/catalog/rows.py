@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any, TypeVar, get_args
 
-import yaml
-
 from gpunode import resources
 from gpunode.errors import UsageError
 from gpunode.model.driver import Grade
@@ -151,6 +149,8 @@ def rows(file: str, key: str, label: str) -> Iterator[Row]:
 
 
 def document(file: str) -> Mapping[str, Any]:
+    import yaml  # checks name tables that only a judgement reads
+
     # CSafeLoader is ten times faster; it is absent where PyYAML was built without libyaml.
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     value = yaml.load(resources.text(f"catalog/{file}"), Loader=loader)

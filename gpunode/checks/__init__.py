@@ -1,6 +1,7 @@
 """Judgements on a host's facts. A check never runs anything: it reads HostFacts, the spec and the catalog.
 
-A new check is one function in the file of its group, decorated with @check; this package finds it.
+A new check is one function in the file of its group, decorated with @check; this package finds it. `check --list` loads
+every group, so what only a judgement needs (an engine's reader, a table) is imported where it judges.
 """
 
 from __future__ import annotations
@@ -8,12 +9,15 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from functools import cache
+from typing import TYPE_CHECKING
 
-from gpunode.catalog.load import Catalog
 from gpunode.checks.registry import REGISTRY, Check, CheckDoc, Context, check
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckReport
 from gpunode.model.spec import Spec
+
+if TYPE_CHECKING:
+    from gpunode.catalog.load import Catalog
 
 __all__ = ["CheckDoc", "all_checks", "check", "explain", "run_all"]
 

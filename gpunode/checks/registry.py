@@ -5,11 +5,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from gpunode.catalog.load import Catalog
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, CheckResult, NotApplicable, Severity
 from gpunode.model.spec import Spec
+
+if TYPE_CHECKING:
+    from gpunode.catalog.load import Catalog
 
 
 @dataclass(frozen=True)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from gpunode.advice import typed
 from gpunode.model.facts import HostFacts
 from gpunode.model.versions import DRIVER_VERSION
-from gpunode.packages.base import Backend, Verb
-from gpunode.packages.registry import BACKENDS
+
+if TYPE_CHECKING:
+    from gpunode.packages.base import Backend, Verb
 
 _ANYWHERE = re.compile(rf"(?<![0-9])(?<![0-9]\.)({DRIVER_VERSION})")
 
 
 def backend_of(host: HostFacts) -> Backend | None:
+    from gpunode.packages.registry import BACKENDS
+
     return BACKENDS.get(host.packages.manager or "")
 
 

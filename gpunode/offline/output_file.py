@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -125,6 +124,8 @@ def _to_terminal(path: Path, data: bytes, flag: str) -> None:
 
 def _replace(folder: int, name: str, data: bytes) -> None:
     """Write beside, flush, rename. Raises OSError, and leaves nothing beside."""
+    import secrets  # brings hmac and hashlib, and most results go to stdout
+
     beside = f".gpunode-{secrets.token_hex(8)}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     handle = os.open(beside, flags, 0o600, dir_fd=folder)

@@ -86,17 +86,28 @@ def test_version_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.startswith("gpunode 0.")
 
 
-def test_help_and_version_load_nothing_heavy() -> None:
-    heavy = ("paramiko", "jinja2", "tomlkit", "yaml", "rich")
-    for word, more in (("--help", ()), ("--version", ("typer", "click"))):
-        ran = subprocess.run(
-            [sys.executable, "-X", "importtime", "-m", "gpunode", word], capture_output=True, text=True, check=True
-        )
-        names = {line.rpartition("|")[2].strip() for line in ran.stderr.splitlines()}
-        # An import that is refused shows up by its bare name; a rich that was loaded brings its modules.
-        loaded = {name.partition(".")[0] for name in names - {"rich"}}
-        assert "gpunode" in loaded
-        assert not loaded & {*heavy, *more}
+HEAVY = {"paramiko", "jinja2", "tomlkit", "yaml", "rich"}
+JUDGING = {f"gpunode.{room}" for room in ("engines", "editing", "packages", "facts", "planner", "fleet", "transport")}
+
+
+@pytest.mark.parametrize(
+    ("words", "without"),
+    [
+        (["--version"], {*HEAVY, "typer", "click", "gpunode.render", "gpunode.model"}),
+        (["--help"], {*HEAVY, *JUDGING, "gpunode.checks", "gpunode.model"}),
+        (["check", "--list"], {*HEAVY, *JUDGING}),
+    ],
+    ids=["--version", "--help", "check --list"],
+)
+def test_what_asks_no_host_loads_nothing_heavy(words: list[str], without: set[str]) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "gpunode", *words], capture_output=True, text=True, check=True
+    )
+    # An import that is refused shows up by its bare name; a rich that was loaded brings its modules.
+    names = {line.rpartition("|")[2].strip() for line in ran.stderr.splitlines()} - {"rich"}
+    loaded = {".".join(name.split(".")[:n]) for name in names for n in (1, 2)}
+    assert "gpunode.cli" in loaded
+    assert sorted(loaded & without) == []
 
 
 def test_a_reader_that_leaves_is_not_an_error() -> None:

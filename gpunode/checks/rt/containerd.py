@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from gpunode.advice import listing, named
 from gpunode.catalog.versions import first_with
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
 from gpunode.checks.rt.files import default_in_file
 from gpunode.checks.words import numbers
-from gpunode.engines.containerd import cri_section
-from gpunode.engines.containerd.cri_section import V1, V2, containerd_section, section
-from gpunode.engines.containerd.imports import Files, effective, gathered
-from gpunode.engines.provenance import at, line_of_keys
 from gpunode.errors import ConfigFileError
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.model.versions import at_least
+
+if TYPE_CHECKING:
+    from gpunode.engines.containerd.imports import Files
 
 SETUP = "gpunode setup --only runtime"
 
@@ -38,6 +39,9 @@ def _wanted(context: Context) -> bool:
 
 def _overruling_table(files: Files) -> tuple[str, int] | None:
     """Path and line of a default_runtime table that is in use; an empty one says nothing."""
+    from gpunode.engines.containerd.cri_section import V1, V2
+    from gpunode.engines.provenance import at, line_of_keys
+
     for path in files.order():
         for keys in (("plugins", plugin, "containerd", "default_runtime") for plugin in (V2, V1)):
             if at(files.plain(path), (*keys, "runtime_type")):
@@ -47,6 +51,10 @@ def _overruling_table(files: Files) -> tuple[str, int] | None:
 
 def _disabled(host: HostFacts, engine: RuntimeFacts) -> tuple[str, int, str] | None:
     """Path, line and names of the first file that switches CRI off. One that does not parse is rt.containerd-file's."""
+    from gpunode.engines.containerd import cri_section
+    from gpunode.engines.containerd.imports import gathered
+    from gpunode.engines.provenance import line_of_keys
+
     try:
         files = gathered(host, engine)
         order = files.order()
@@ -84,6 +92,9 @@ def containerd_file(host: HostFacts, context: Context) -> CheckOutcome:
 
 def _judged(host: HostFacts, engine: RuntimeFacts, handler: str) -> Finding | None:
     """Raises ConfigFileError for a file that does not parse."""
+    from gpunode.engines.containerd.cri_section import containerd_section, section
+    from gpunode.engines.containerd.imports import effective, gathered
+
     files = gathered(host, engine)
     legacy = _overruling_table(files)
     ignored = at_least(engine.version, first_with("containerd", "no-default-runtime-table"))

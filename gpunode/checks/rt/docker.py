@@ -7,9 +7,6 @@ from collections.abc import Mapping
 from gpunode.advice import listing, named
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
-from gpunode.editing import json_text
-from gpunode.engines.docker.provenance import origins
-from gpunode.engines.provenance import BUILT_IN
 from gpunode.errors import ConfigFileError
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
@@ -38,6 +35,10 @@ def _wanted(context: Context) -> bool:
 )
 def docker_file(host: HostFacts, context: Context) -> CheckOutcome:
     """docker's daemon.json is broken, or does not know nvidia."""
+    from gpunode.editing import json_text
+    from gpunode.engines.docker.provenance import origins
+    from gpunode.engines.provenance import BUILT_IN
+
     engine = host.runtime("docker")
     if engine is None or not _wanted(context):
         return NotApplicable("the spec leaves docker alone")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpunode.engines.provenance import DEFAULT
-from gpunode.engines.registry import ENGINES
 from gpunode.model.facts import HostFacts, RuntimeFacts
 
 
@@ -24,6 +22,9 @@ class Quote:
 
 def default_in_file(host: HostFacts, facts: RuntimeFacts) -> Quote | None:
     """The default runtime that the engine's files name; None when they name none or were not read."""
+    from gpunode.engines.provenance import DEFAULT
+    from gpunode.engines.registry import ENGINES
+
     kind = ENGINES.get(facts.name)
     if kind is None:  # a recording of another gpunode's
         return None

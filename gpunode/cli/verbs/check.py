@@ -38,9 +38,7 @@ def check(
         str | None, typer.Option("--explain", metavar="ID", help="Explain one check.", show_default=False)
     ] = None,
 ) -> int:
-    from gpunode.cli.hosts import open_hosts
-    from gpunode.cli.results import CheckList, CheckPage, Judged, choose, finish, look_at
-    from gpunode.cli.spec_options import wanted_spec
+    from gpunode.cli.results import CheckList, CheckPage, Judged, choose
 
     choose(output, CheckPage if explain is not None else CheckList if list_all else Judged)
     if list_all or explain is not None:
@@ -48,6 +46,14 @@ def check(
 
         _refuse_beside_docs(hosts, wanted, output, strict=strict, both=list_all and explain is not None)
         return show_docs(explain, output)
+    return _check_hosts(hosts, wanted, output, strict)
+
+
+def _check_hosts(hosts: HostOptions, wanted: CheckOptions, output: OutputOptions, strict: bool) -> int:
+    from gpunode.cli.hosts import open_hosts
+    from gpunode.cli.results import Judged, finish, look_at
+    from gpunode.cli.spec_options import wanted_spec
+
     spec = wanted_spec(wanted)
     with open_hosts(hosts) as named:
         report = look_at(named, hosts, output, lambda host: judged(host, spec, strict))

@@ -7,7 +7,6 @@ from gpunode.checks import CheckDoc, all_checks
 from gpunode.cli.options import OutputOptions
 from gpunode.cli.results import CheckList, CheckPage, show_result
 from gpunode.errors import ExitCode, UsageError
-from gpunode.render.encode import dumps
 from gpunode.render.style import Style, hang
 
 
@@ -42,8 +41,12 @@ def explained(result: CheckPage, style: Style) -> str:
 
 
 def json_whole(result: CheckList | CheckPage, style: Style) -> str:
+    from gpunode.render.encode import dumps
+
     return dumps({"schema": "gpunode.checks/1", "checks": result.docs})
 
 
 def json_lines(result: CheckList | CheckPage, style: Style) -> str:
+    from gpunode.render.encode import dumps
+
     return "".join(dumps(doc, indent=None) + "\n" for doc in result.docs)
