@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from gpunode.catalog.rows import document
 from gpunode.cli.app import main
 from gpunode.cli.verbs.catalog import TABLES
 
@@ -140,3 +142,19 @@ def test_every_table_of_the_catalog_shows_source_and_grade_of_its_rows(
     assert heads.split()[-3:] == ["grade", "checked", "source"]
     assert rows
     assert all("sourced" in row or "derived" in row or "FROM MEMORY" in row for row in rows)
+
+
+@pytest.mark.parametrize(("table", "key"), [("versions", "versions"), ("repositories", "dead")])
+def test_a_table_shows_every_row_of_its_file_in_its_order(
+    table: str, key: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [{**row, "checked": row["checked"].isoformat()} for row in document(f"{table}.yaml")[key]]
+    assert main(["catalog", table, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"schema": "gpunode.catalog/1", table: rows}
+    assert main(["catalog", table]) == 0
+    _, *lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(rows)
+    assert all(
+        line.startswith(str(row.get("program") or row["pattern"])) for line, row in zip(lines, rows, strict=True)
+    )
+    assert all(line.endswith(row["source"]) for line, row in zip(lines, rows, strict=True))

@@ -24,7 +24,7 @@ ARGV: dict[type, list[list[str]]] = {
     results.Configured: [["runtime", "configure", "docker", "--config", "daemon.json"]],
     results.CheckList: [["check", "--list"]],
     results.CheckPage: [["check", "--explain", "drv.dkms-next"]],
-    results.CatalogTable: [["catalog", "gpus"], ["catalog", "mig"]],
+    results.CatalogTable: [["catalog", table] for table in ("gpus", "mig", "versions", "repositories")],
     results.SupportPage: [["catalog", "support"]],
     results.SchemaPage: [["catalog", "schema"]],
 }

@@ -13,7 +13,20 @@ if TYPE_CHECKING:
     from gpunode.cli.results import CatalogTable, SchemaPage, SupportPage
     from gpunode.render.style import Style
 
-TABLES = ("gpus", "architectures", "nvswitches", "branches", "distros", "toolkit", "cuda", "mig", "support", "schema")
+TABLES = (
+    "gpus",
+    "architectures",
+    "nvswitches",
+    "branches",
+    "distros",
+    "toolkit",
+    "cuda",
+    "mig",
+    "versions",
+    "repositories",
+    "support",
+    "schema",
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -70,6 +83,9 @@ def _rows(known: Catalog, table: str, ids: str | None) -> list[object]:
 
 
 def _table_rows(known: Catalog, table: str) -> tuple[object, ...]:
+    from gpunode.catalog.repositories import dead_repositories
+    from gpunode.catalog.versions import thresholds
+
     tables: dict[str, tuple[object, ...]] = {
         "gpus": known.cards,
         "architectures": known.architectures,
@@ -79,6 +95,8 @@ def _table_rows(known: Catalog, table: str) -> tuple[object, ...]:
         "toolkit": (known.toolkit,),
         "cuda": known.cuda.toolkits,
         "mig": known.mig_sets,
+        "versions": tuple(thresholds().values()),
+        "repositories": dead_repositories(),
     }
     return tables[table]
 
@@ -140,6 +158,8 @@ COLUMNS = {
     "toolkit": ("latest", "floor", "floor_why", "packages", "fingerprint", "grade", "checked", "source"),
     "cuda": ("version", "driver", "grade", "checked", "source"),
     "mig": ("name", "ids", "profiles", "grade", "checked", "source"),
+    "versions": ("program", "feature", "since", "grade", "checked", "source"),
+    "repositories": ("pattern", "why", "grade", "checked", "source"),
 }
 # What a reader should know about a row that no named source states in full.
 GRADES = {"high": "sourced", "medium": "derived", "memory": "FROM MEMORY"}
