@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from gpunode.apply.files import drift, drifted, sha256
 from gpunode.apply.journal.entries import Journal, Written, open_steps, parse_journal
+from gpunode.apply.journal.for_undo import to_entry
 from gpunode.apply.journal.prune import prune
 from gpunode.apply.lock import HostLock
 from gpunode.apply.paths import inventory_path
@@ -101,7 +102,7 @@ class _Work:
     def carry_out(self, step: Step) -> StepResult:
         self._tell(EventKind.STEP_BEGIN, step)
         begin = self.clock()
-        self.journal.add("step-begin", step=step.id, title=step.title)
+        self.journal.add("step-begin", step=step.id, title=step.title, for_undo=to_entry(step.for_undo))
         earlier = tuple(w for (_, left_id), files in self.left.items() if left_id == step.id for w in files)
         run = StepRun(
             self.host, self.journal, step, lambda line: self._note(step, line), self.pause, self.lock, earlier
@@ -126,13 +127,16 @@ class _Work:
         if any(result.status is StepStatus.ROLLBACK_FAILED for result in results):
             return results
         for step in reversed(self.plan.steps):
-            served = {now[other].status for other in step.serves if other in now}
+            served = {now[other.id].status for other in self._served(step)}
             if now[step.id].status is StepStatus.DONE and served and StepStatus.DONE not in served:
                 now[step.id] = self._take_back(step, now[step.id])
         return [now[result.id] for result in results]
 
+    def _served(self, step: Step) -> list[Step]:
+        return [other for other in self.plan.steps if other.installs in step.serves]
+
     def _take_back(self, step: Step, done: StepResult) -> StepResult:
-        why = f"taken back: {', '.join(step.serves)} did not come about"
+        why = f"taken back: {', '.join(other.id for other in self._served(step))} did not come about"
         faults = self.ran[step.id].roll_back()
         status = StepStatus.ROLLBACK_FAILED if faults else StepStatus.TAKEN_BACK
         result = replace(

@@ -13,10 +13,10 @@ from gpunode.transport.base import StillRunning, Transport
 def with_answers(plan: Plan, transport: Transport) -> Plan:
     """`plan` with the resolver's answer to each step that it can be asked about from here.
 
-    Not before the plan adds a repository or a pin: until then the resolver would speak about other packages. A resolver
+    Not where the plan changes repositories: until then the resolver would speak about other packages. A resolver
     that fails says so in its step, and setup asks it again as that step's first act.
     """
-    if any(step.id.startswith("repo.") for step in plan.steps):
+    if any(step.changes_repositories for step in plan.steps):
         return plan
     return replace(plan, answers=tuple(_asked(plan, transport)))
 

@@ -82,7 +82,7 @@ def ended(plan: Plan, report: RunReport) -> RunReport:
             evidence="; ".join(kept.text for kept in plan.undo.left),
             remedy="do by hand what stands there; a later gpunode undo does not come back to it",
         )
-    nouveau = any(step.id == "undo.kernel.nouveau" for step in report.steps)
+    nouveau = any(step.for_undo.initramfs for step in plan.steps)
     return replace(report, remedy="reboot when it suits: that brings nouveau back") if nouveau else report
 
 

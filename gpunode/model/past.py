@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from gpunode.model.facts import FileFacts
+from gpunode.model.plan import ForGood, ForUndo
 
 ABSENT = "absent"  # stands for the hash of a file that is not there
 
@@ -26,6 +27,7 @@ class PastFile:
     owner: str = "0:0"  # before, "UID:GID"
     hands: str = ""  # "UID:GID" of the user as whom it was written; "": root
     folders: int = 0  # how many folders above it gpunode made, 0 when they are gone or in use without the file
+    for_undo: ForUndo = field(default_factory=ForUndo)  # of that step
 
     @property
     def sha256_now(self) -> str:
@@ -51,7 +53,8 @@ class Past:
     held: frozenset[str] = frozenset()  # packages that were on hold before
     wrote: tuple[str, ...] = ()  # files that commands wrote and that were not there before: signing keys, CDI
     answers: tuple[tuple[str, str], ...] = ()  # (command, what it said) of those that tell of packages and their keys
-    steps: tuple[str, ...] = ()  # ids of what was done, in order
+    for_good: Mapping[ForGood, str] = field(default_factory=lambda: MappingProxyType({}))
+    # what no undo takes back -> the step that did it
     unread: int = 0  # lines of the journal that cannot be read
     last_undo: str = ""  # the run that took back what came before these; "" when there was none
-    cut_off: frozenset[str] = frozenset()  # "undo.docker.default": steps of an undo that never came to their end
+    cut_off: frozenset[str] = frozenset()  # engines whose step of an undo never came to its end

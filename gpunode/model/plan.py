@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from gpunode.model.driver import DriverChoice
 from gpunode.model.spec import Spec
@@ -56,6 +57,22 @@ class Reboot:
 
 
 Action = Run | PutFile | RemoveFile | Reboot
+Product = Literal["driver", "cuda", "toolkit"]  # what is installed from packages
+VendorRepository = Literal[
+    "cuda", "toolkit", "local"
+]  # CUDA's, the container toolkit's, the one of --driver-source local
+ForGood = Literal["prerequisites", "mig-layout", "signing-key"]  # what no undo takes back
+
+
+@dataclass(frozen=True)
+class ForUndo:
+    """What undo goes by; the journal keeps it with the step (apply/journal/for_undo.py)."""
+
+    engine: str = ""  # RuntimeFacts.label of the engine whose configuration it sets; "": none
+    initramfs: bool = (
+        False  # the initramfs holds its files: who takes them back rebuilds it, and it shows after a reboot
+    )
+    for_good: ForGood | None = None
 
 
 @dataclass(frozen=True)
@@ -72,7 +89,12 @@ class Step:
     undo: tuple[Action, ...] = ()
     diff: str = ""  # unified diff of the files it changes, secrets masked, for a person
     by_hand: str = ""  # what a person must type afterwards, since gpunode cannot: a daemon that nothing starts again
-    serves: tuple[str, ...] = ()  # ids of later steps; when the run fails and none of them was done, this goes back too
+    installs: Product | None = None
+    serves: tuple[Product, ...] = ()  # when the run fails and no step has installed any of them, this goes back too
+    repository: VendorRepository | None = None  # which one it sets up
+    changes_repositories: bool = False  # until it is done, the resolver would speak about other packages
+    replan_after: bool = False  # facts will change in ways nobody can foresee: probe and plan again
+    for_undo: ForUndo = ForUndo()
 
 
 @dataclass(frozen=True)
@@ -82,6 +104,7 @@ class Kept:
     id: str
     text: str
     by_hand: str = ""  # what a person must type before it is in force; "" = nothing
+    repository: VendorRepository | None = None  # which one stands already
 
 
 @dataclass(frozen=True)
@@ -114,7 +137,7 @@ class Plan:
     console: str | None = (
         None  # what only a person at the console can do at that reboot; gpunode then makes none itself
     )
-    replan_after: bool = False  # facts will change in ways the plan cannot foresee: probe and plan again
+    replan_after: bool = False  # a step asks for it
     undo: Undoing | None = None  # None: a plan of setup
     answers: tuple[Answer, ...] = ()  # of the package manager, for the steps that it could be asked about
     hostname: str = ""  # what the host calls itself: a saved plan is for no other

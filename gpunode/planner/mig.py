@@ -9,7 +9,7 @@ from gpunode import resources
 from gpunode.catalog.gpus import Card
 from gpunode.errors import UnsupportedHost
 from gpunode.model.facts import PciDevice, SmiGpu
-from gpunode.model.plan import Action, Kept, PutFile, Run, Step
+from gpunode.model.plan import Action, ForUndo, Kept, PutFile, Run, Step
 from gpunode.model.spec import MigLayout
 from gpunode.planner.driver.reload import users
 from gpunode.planner.site import Site, own_gpus
@@ -37,7 +37,15 @@ def mig_outcome(site: Site) -> Step | Kept | None:
     if not different and not files:
         return Kept("mig.layout", "MIG instances are as the spec wants them, now and at every boot")
     _refuse_in_use(site, different)
-    return Step("mig.layout", _title(lines, different), _why(site, different), _actions(site, files), undo=_undo(site))
+    return Step(
+        "mig.layout",
+        _title(lines, different),
+        _why(site, different),
+        _actions(site, files),
+        undo=_undo(site),
+        replan_after=True,
+        for_undo=ForUndo(for_good="mig-layout"),
+    )
 
 
 def reset_reason(site: Site) -> str | None:

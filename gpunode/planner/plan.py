@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from gpunode.catalog.load import Catalog
 from gpunode.errors import UnsupportedHost
@@ -33,27 +33,6 @@ from gpunode.planner.site import Site, own_gpus, survey
 from gpunode.planner.summary import host_summary
 
 Outcome = Step | Kept
-
-# Packages bring their own config, units and modules: what follows them is planned again from fresh facts.
-CHANGES_THE_GROUND = (
-    "packages.repair",
-    "driver.install",
-    "driver.build",
-    "driver.modules",
-    "driver.swap",
-    "driver.fabric",
-    "mig.layout",
-    "secureboot.enrol",
-    "toolkit.install",
-)
-INSTALLS = ("driver.install", "cuda.install", "toolkit.install")
-SERVES = {
-    "repo.lists": INSTALLS,
-    "repo.components": ("driver.install",),
-    "repo.cuda": ("driver.install", "cuda.install"),
-    "repo.local": INSTALLS,
-    "repo.toolkit": ("toolkit.install",),
-}
 
 
 @dataclass(frozen=True)
@@ -88,7 +67,7 @@ def make_plan(host: HostFacts, spec: Spec, catalog: Catalog) -> Plan:
         kept=tuple(o for o in outcomes if isinstance(o, Kept)),
         reboot=packages.reboot,
         console=packages.console if packages.reboot else None,
-        replan_after=any(step.id in CHANGES_THE_GROUND for step in steps),
+        replan_after=any(step.replan_after for step in steps),
     )
 
 
@@ -104,22 +83,13 @@ def _packages(host: HostFacts, spec: Spec, catalog: Catalog, only: Sequence[str]
     parts += cuda_outcomes(site, choice) if driver else ()
     tools = toolkit_steps(site) if toolkit else ()
     # One repository may serve driver, CUDA and toolkit: it is set up once.
-    outcomes = _serving(tuple(dict.fromkeys([*_prepare(site, [*parts, *tools]), *parts, *tools])))
+    outcomes = tuple(dict.fromkeys([*_prepare(site, [*parts, *tools]), *parts, *tools]))
     if host.init == "chroot":  # the image's first boot is still to come
         return _Packages(outcomes, choice)
     if choice is None:
         return _Packages(outcomes, reboot=reboot_after(host) if removing else None)
     reboot = reboot_reason(site, choice) or reset_reason(site)
     return _Packages(outcomes, choice, reboot, console_words(site, choice))
-
-
-def _serving(outcomes: tuple[Outcome, ...]) -> tuple[Outcome, ...]:
-    """Repositories, told which of the plan's installs they are for: those that come to nothing take them along."""
-    ids = {o.id for o in outcomes if isinstance(o, Step)}
-    return tuple(
-        replace(o, serves=tuple(s for s in SERVES[o.id] if s in ids)) if isinstance(o, Step) and o.id in SERVES else o
-        for o in outcomes
-    )
 
 
 def _choice(site: Site) -> DriverChoice:
@@ -131,13 +101,14 @@ def _choice(site: Site) -> DriverChoice:
 
 def _settings(host: HostFacts, spec: Spec, only: Sequence[str], before: Sequence[Outcome]) -> list[Outcome]:
     """The toolkit's own settings, CDI specifications and the engines, after the packages (`before`)."""
-    pending = {one.id for one in before if isinstance(one, Step)} & set(CHANGES_THE_GROUND)
-    settings = config_outcome(host, spec, "toolkit" in only, installing="toolkit.install" in pending)
+    steps = [one for one in before if isinstance(one, Step)]
+    installing = any(step.installs == "toolkit" for step in steps)
+    settings = config_outcome(host, spec, "toolkit" in only, installing=installing)
     found = [settings] if settings else []
-    found += cdi_outcomes(host, spec, pending=bool(pending))
+    found += cdi_outcomes(host, spec, pending=any(step.replan_after for step in steps))
     if "runtime" in only and spec.runtimes != ():
-        steps, kept = runtime_steps(host, spec)
-        found += [*steps, *kept]
+        engines, kept = runtime_steps(host, spec)
+        found += [*engines, *kept]
     return found
 
 
@@ -176,16 +147,17 @@ def _close_journal(host: HostFacts, spec: Spec) -> tuple[Step, ...]:
 def _prepare(site: Site, planned: Sequence[Outcome]) -> list[Outcome]:
     """What must stand before the first repository is touched; nothing when no package is going to change."""
     steps = [o for o in planned if isinstance(o, Step)]
-    ids = {step.id for step in steps}
-    vendor = bool(ids & {"repo.cuda", "driver.install", "cuda.install"})
-    changing = any(i.endswith(".install") or i.startswith("repo.") for i in ids)
+    vendor = any(step.repository == "cuda" or step.installs in ("driver", "cuda") for step in steps)
+    changes_repositories = any(step.changes_repositories for step in steps)
+    changing = changes_repositories or any(step.installs for step in steps)
+    named = {one.repository for one in planned if one.repository}
     # Two lists of one repository stop apt altogether, so they are put right before anything is asked of it.
     first: list[Step | None] = [
-        lists_step(site.host, site.distro, claims(site, {o.id for o in planned}), vendor=vendor) if changing else None,
+        lists_step(site.host, site.distro, claims(site, named), vendor=vendor) if changing else None,
         repair_step(site),
     ]
-    before = before_step(site) if "driver.install" in ids else None
-    if before or any(i.startswith("repo.") for i in ids):
+    before = before_step(site) if any(step.installs == "driver" for step in steps) else None
+    if before or changes_repositories:
         first.append(tools_step(site))
     first.append(before)
     return [step for step in first if step is not None]

@@ -121,4 +121,4 @@ def test_backups_are_needed_until_what_they_belong_to_is_undone() -> None:
 )
 def test_a_step_of_an_undo_that_never_ended_is_known(after: list[Entry], cut_off: set[str]) -> None:
     entries = [*SETUP, undo("u", "r1"), {"kind": "step-begin", "run": "u", "step": "undo.x"}, *after]
-    assert history(entries).cut_off == cut_off
+    assert set(history(entries).cut_off) == cut_off

@@ -159,12 +159,11 @@ def test_what_it_had_changed_goes_back_once_it_is_ended(
         last = PutFile(str(new), "new")
     path = Path(last.path)
     remote.hang_in(tool, candidate(path) if of == "candidate" else path, after=after)
-    serving = Step("repo.x", "t", "w", (PutFile(str(folder / "list"), "x"),), serves=("x",))
+    serving = Step("repo.x", "t", "w", (PutFile(str(folder / "list"), "x"),), serves=("driver",))
     undone = Run(("sh", "-c", f"echo undone >>{remote.root}/undone"))
     verb = "remove" if of == "gone" else "write"
-    results = carry_out(
-        remote, serving, Step("x", "t", "w", (rewrite(first), last), (undone,)), Step("y", "t", "w", ())
-    )
+    hangs = Step("x", "t", "w", (rewrite(first), last), (undone,), installs="driver")
+    results = carry_out(remote, serving, hangs, Step("y", "t", "w", ()))
     assert [r.status for r in results] == [StepStatus.TAKEN_BACK, StepStatus.FAILED, StepStatus.SKIPPED]
     assert results[1].error == f"files/put did not {verb} {path} within 60 s, and was ended"
     assert tree(folder) == before

@@ -21,8 +21,11 @@ INSTALL = Run(("apt-get", "install", "a"), packages=("a",))
 ANSWER = (Answer("toolkit.install", ("install a 1", "remove b C")),)
 
 
-def plan(*actions: Run | PutFile, before: str = "kernel.nouveau") -> Plan:
-    steps = (Step(before, "before", "", ()), Step("toolkit.install", "install a", "", actions))
+def plan(*actions: Run | PutFile, repository: bool = False) -> Plan:
+    steps = (
+        Step("first", "before", "", (), changes_repositories=repository),
+        Step("toolkit.install", "install a", "", actions),
+    )
     return Plan("testhost", Spec(), "now", steps=steps)
 
 
@@ -31,7 +34,7 @@ def plan(*actions: Run | PutFile, before: str = "kernel.nouveau") -> Plan:
     [
         (plan(ASK, INSTALL), ANSWER),
         (plan(REFRESH, ASK, INSTALL), ANSWER),
-        (plan(ASK, INSTALL, before="repo.cuda"), ()),
+        (plan(ASK, INSTALL, repository=True), ()),
         (plan(PutFile("/etc/apt/preferences.d/x", "pin"), ASK), ()),
         (plan(Run(("apt-get", "install", "pin"), packages=("pin",)), ASK), ()),
         (plan(INSTALL), ()),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from gpunode.cli.app import main
 from gpunode.errors import ExitCode
 from gpunode.fleet.undo_one import ended
-from gpunode.model.plan import Kept, Plan, Undoing
+from gpunode.model.plan import ForUndo, Kept, Plan, Step, Undoing
 from gpunode.model.report import RunReport, StepResult, StepStatus
 from gpunode.model.spec import Spec
 
@@ -50,7 +51,8 @@ def test_all_undone_is_a_success() -> None:
 
 
 def test_the_reboot_that_brings_nouveau_back_is_said() -> None:
-    report = ended(plan(), RunReport("gpu07", (StepResult("undo.kernel.nouveau", StepStatus.DONE),)))
+    step = Step("undo.kernel.nouveau", "remove the blacklist", "", (), for_undo=ForUndo(initramfs=True))
+    report = ended(replace(plan(), steps=(step,)), RunReport("gpu07", (StepResult(step.id, StepStatus.DONE),)))
     assert (report.code, report.remedy) == (ExitCode.DONE, "reboot when it suits: that brings nouveau back")
 
 

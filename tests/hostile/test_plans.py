@@ -90,7 +90,7 @@ TAMPERED: dict[str, tuple[Callable[[Document], object], str]] = {
     "no way back": (lambda d: undone(d).update(undo=[]), "undo"),
     "the steps' order": (lambda d: d["plan"]["steps"].reverse(), "order"),
     "a step more": (lambda d: d["plan"]["steps"].append({**steps(d)[0], "id": "zz.more"}), "zz.more"),
-    "whom a step serves": (lambda d: steps(d)[0].update(serves=["zz"]), "serves"),
+    "whom a step serves": (lambda d: steps(d)[0].update(serves=["toolkit"]), "serves"),
     "a step twice": (lambda d: d["plan"]["steps"].append(steps(d)[0]), "order"),
     "a step less": (lambda d: d["plan"]["steps"].pop(), "a step today"),
     "a title": (lambda d: steps(d)[0].update(title="nothing of note"), "title"),

@@ -12,7 +12,7 @@ from gpunode.apply.journal.entries import open_steps, parse_journal
 from gpunode.apply.journal.history import history
 from gpunode.catalog.load import load_catalog
 from gpunode.model.facts import FileFacts
-from gpunode.model.plan import Action, Plan, PutFile, Run, Step
+from gpunode.model.plan import Action, Plan, Product, PutFile, Run, Step
 from gpunode.model.report import Event, EventKind, RunReport, StepResult, StepStatus
 from gpunode.model.spec import DriverSource, Spec
 from gpunode.planner.plan import make_plan
@@ -25,8 +25,12 @@ DONE, FAILED, BACK, SKIPPED = StepStatus.DONE, StepStatus.FAILED, StepStatus.TAK
 REFUSES = Run(("sh", "-c", "echo 'E: Unable to correct problems' >&2; exit 100"))
 
 
-def step(id: str, *actions: Action, serves: tuple[str, ...] = (), undo: tuple[Action, ...] = ()) -> Step:
+def step(id: str, *actions: Action, serves: tuple[Product, ...] = (), undo: tuple[Action, ...] = ()) -> Step:
     return Step(id, f"title of {id}", "because", actions, undo, serves=serves)
+
+
+def install(product: Product, *actions: Action, undo: tuple[Action, ...] = ()) -> Step:
+    return Step(f"{product}.install", f"install {product}", "because", actions, undo, installs=product)
 
 
 def carry_out(machine: Machine, *steps: Step, events: list[Event] | None = None) -> tuple[StepResult, ...]:
@@ -44,7 +48,7 @@ def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path)
 
 
-def repository(folder: Path, name: str, *serves: str) -> Step:
+def repository(folder: Path, name: str, *serves: Product) -> Step:
     """A key that a command writes, and a list: as repo.cuda is made of."""
     key, listed = folder / f"{name}.asc", folder / f"{name}.sources"
     made = (Run(("sh", "-c", f"echo key >{key}"), files=(str(key),)), PutFile(str(listed), "Types: deb\n"))
@@ -59,11 +63,11 @@ def test_a_refused_install_takes_its_repository_key_and_lists_along(machine: Mac
     events: list[Event] = []
     results = carry_out(
         machine,
-        step("repo.lists", lists, serves=("driver.install",)),
-        repository(folder, "cuda", "driver.install"),
+        step("repo.lists", lists, serves=("driver",)),
+        repository(folder, "cuda", "driver"),
         step("kernel.headers", Run(("true",))),
-        step("driver.install", REFUSES),
-        step("toolkit.install", Run(("true",))),
+        install("driver", REFUSES),
+        install("toolkit", Run(("true",))),
         events=events,
     )
     assert statuses(results) == [BACK, BACK, DONE, FAILED, SKIPPED]
@@ -81,7 +85,7 @@ def test_a_refused_install_takes_its_repository_key_and_lists_along(machine: Mac
 def test_a_step_between_that_fails_takes_the_repository_back_too(machine: Machine, tmp_path: Path) -> None:
     folder = tmp_path / "etc"
     folder.mkdir()
-    steps = (repository(folder, "cuda", "driver.install"), step("kernel.headers", REFUSES), step("driver.install"))
+    steps = (repository(folder, "cuda", "driver"), step("kernel.headers", REFUSES), install("driver"))
     assert statuses(carry_out(machine, *steps)) == [BACK, FAILED, SKIPPED]
     assert list(folder.iterdir()) == []
 
@@ -91,10 +95,10 @@ def test_a_repository_stays_with_what_was_installed_from_it(machine: Machine, tm
     folder.mkdir()
     results = carry_out(
         machine,
-        repository(folder, "local", "driver.install", "toolkit.install"),
-        step("driver.install", Run(("true",))),
-        repository(folder, "toolkit", "toolkit.install"),
-        step("toolkit.install", REFUSES),
+        repository(folder, "local", "driver", "toolkit"),
+        install("driver", Run(("true",))),
+        repository(folder, "toolkit", "toolkit"),
+        install("toolkit", REFUSES),
     )
     assert statuses(results) == [DONE, DONE, BACK, FAILED]
     assert sorted(path.name for path in folder.iterdir()) == ["local.asc", "local.sources"]
@@ -103,15 +107,15 @@ def test_a_repository_stays_with_what_was_installed_from_it(machine: Machine, tm
 def test_a_repository_stays_while_packages_may_be_half_there(machine: Machine, tmp_path: Path) -> None:
     folder = tmp_path / "etc"
     folder.mkdir()
-    broken = step("driver.install", Run(("true",)), REFUSES, undo=(Run(("false",)),))
-    results = carry_out(machine, repository(folder, "cuda", "driver.install"), broken)
+    broken = install("driver", Run(("true",)), REFUSES, undo=(Run(("false",)),))
+    results = carry_out(machine, repository(folder, "cuda", "driver"), broken)
     assert statuses(results) == [DONE, StepStatus.ROLLBACK_FAILED]
     assert len(list(folder.iterdir())) == 2
 
 
 def test_a_way_back_that_fails_is_said(machine: Machine, tmp_path: Path) -> None:
-    stuck = step("repo.cuda", Run(("true",)), serves=("driver.install",), undo=(Run(("false",)),))
-    results = carry_out(machine, stuck, step("driver.install", REFUSES))
+    stuck = step("repo.cuda", Run(("true",)), serves=("driver",), undo=(Run(("false",)),))
+    results = carry_out(machine, stuck, install("driver", REFUSES))
     assert results[0].status is StepStatus.ROLLBACK_FAILED
     assert "that failed" in results[0].error
     assert results[0].remedy
@@ -125,20 +129,21 @@ def test_a_person_reads_what_was_taken_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "serves"),
+    ("spec", "served"),
     [
-        (Spec(), {"repo.cuda": ("driver.install",), "repo.toolkit": ("toolkit.install",)}),
-        (Spec(cuda="13.0"), {"repo.cuda": ("driver.install", "cuda.install"), "repo.toolkit": ("toolkit.install",)}),
+        (Spec(), {"repo.cuda": ["driver.install"], "repo.toolkit": ["toolkit.install"]}),
+        (Spec(cuda="13.0"), {"repo.cuda": ["driver.install", "cuda.install"], "repo.toolkit": ["toolkit.install"]}),
         (
             Spec(driver_source=DriverSource.LOCAL, mirror="file:///srv/nvidia", trust_keys=("A" * 40,)),
-            {"repo.local": ("driver.install", "toolkit.install")},
+            {"repo.local": ["driver.install", "toolkit.install"]},
         ),
     ],
     ids=["the two repositories", "CUDA's too", "one for all"],
 )
-def test_the_plan_ties_each_repository_to_its_installs(spec: Spec, serves: dict[str, tuple[str, ...]]) -> None:
+def test_the_plan_ties_each_repository_to_its_installs(spec: Spec, served: dict[str, list[str]]) -> None:
     plan = make_plan(host(T4), spec, CATALOG)
-    assert {s.id: s.serves for s in plan.steps if s.serves} == serves
+    found = {s.id: [other.id for other in plan.steps if other.installs in s.serves] for s in plan.steps if s.serves}
+    assert found == served
 
 
 def test_a_key_that_was_there_before_is_no_rollbacks_affair() -> None:
@@ -157,4 +162,4 @@ def test_wrong_lists_come_back_with_the_rest() -> None:
                       "libnvidia-container/stable/deb/$(ARCH) /\n", "1" * 64)  # fmt: skip
     plan = make_plan(host(T4, packages=packages({}, sources=(wrong,))), Spec(), CATALOG)
     lists = next(s for s in plan.steps if s.id == "repo.lists")
-    assert lists.serves == ("driver.install", "toolkit.install")
+    assert lists.serves == ("driver", "cuda", "toolkit")

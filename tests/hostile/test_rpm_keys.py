@@ -217,8 +217,8 @@ def test_another_commands_answer_names_no_key(tmp_path: Path) -> None:
 
 def test_a_key_that_was_taken_back_is_no_longer_undos(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
-    repository = Step("repo.cuda", "t", "w", (imports(f"added {ADDED}"),), serves=("driver.install",))
-    refused = Step("driver.install", "t", "w", (Run(("false",)),))
+    repository = Step("repo.cuda", "t", "w", (imports(f"added {ADDED}"),), serves=("driver",))
+    refused = Step("driver.install", "t", "w", (Run(("false",)),), installs="driver")
     assert carry_out(machine, repository, refused) == [StepStatus.TAKEN_BACK, StepStatus.FAILED]
     assert keys_of_undo(machine) == ()
 

@@ -40,6 +40,7 @@ def outcome(facts: HostFacts, text: str | None) -> Step | Kept | None:
 def layout(facts: HostFacts, text: str) -> str:
     step = outcome(facts, text)
     assert isinstance(step, Step)
+    assert step.replan_after
     return next(a.text for a in step.actions if isinstance(a, PutFile) and a.path == LAYOUT)
 
 

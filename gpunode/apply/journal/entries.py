@@ -3,7 +3,8 @@
 One JSON object a line:
 
     {"kind": "run-begin",  "run": R, "schema": 1, "before": {...}}       as before.py says; {"undo": {...}} of an undo
-    {"kind": "step-begin", "run": R, "step": "docker.default", "title": ...}
+    {"kind": "step-begin", "run": R, "step": "docker.default", "title": ...,
+                           "for_undo": {"engine": "docker"}}     what undo goes by; for_undo.py reads it
     {"kind": "file",       "run": R, "step": S, "path": P, "after": SHA|"absent", "before": SHA|"absent",
                            "backup": PATH, "mode": "644", "uid": 0, "gid": 0, "folders": 0}     folders made above it;
                            "hands": "1000:1000" where a user's own file was written as that user

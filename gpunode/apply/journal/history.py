@@ -6,8 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from gpunode.apply.journal.entries import Entry, Written
+from gpunode.apply.journal.for_undo import from_entry, of_older
 from gpunode.apply.paths import inventory_path
 from gpunode.errors import UsageError
+from gpunode.model.plan import ForUndo
 from gpunode.packages.registry import goes_with_packages
 
 
@@ -18,6 +20,7 @@ class Change:
     run: str
     step: str
     written: Written
+    for_undo: ForUndo
 
 
 @dataclass
@@ -29,7 +32,7 @@ class PastRun:
     commands: list[Entry] = field(default_factory=list)
     answers: list[Entry] = field(default_factory=list)  # of commands whose answer is kept
     failed: set[str] = field(default_factory=set)  # steps that were rolled back
-    steps: list[str] = field(default_factory=list)
+    steps: dict[str, ForUndo] = field(default_factory=dict)  # those that began, in order
     is_undo: bool = False
     config_undone: bool = False
     packages_undone: bool = False
@@ -38,6 +41,11 @@ class PastRun:
     def done_commands(self) -> list[Entry]:
         """Of every step that was not rolled back; one that was cut off counts."""
         return [c for c in self.commands if c.get("step") not in self.failed]
+
+    @property
+    def done_steps(self) -> dict[str, ForUndo]:
+        """Likewise."""
+        return {step: known for step, known in self.steps.items() if step not in self.failed}
 
     @property
     def done_answers(self) -> list[Entry]:
@@ -49,7 +57,7 @@ class PastRun:
 class History:
     runs: dict[str, PastRun] = field(default_factory=dict)
     changes: dict[str, list[Change]] = field(default_factory=dict)  # path -> what still stands, oldest first
-    cut_off: set[str] = field(default_factory=set)  # steps of an undo that began and never came to an end
+    cut_off: dict[str, ForUndo] = field(default_factory=dict)  # steps of an undo that began and never came to an end
 
     def since(self, run: str | None) -> list[PastRun]:
         """Setups of which something may still stand: all, or `run` and what came after it. Raises UsageError."""
@@ -75,8 +83,9 @@ def history(entries: Iterable[Entry]) -> History:
             case "run-begin":
                 _begin(found, entry)
             case "step-begin" if run:
-                run.steps.append(str(entry.get("step", "")))
-                found.cut_off |= {run.steps[-1]} if run.is_undo else set()
+                step = str(entry.get("step", ""))
+                run.steps[step] = from_entry(entry)
+                found.cut_off |= {step: run.steps[step]} if run.is_undo else {}
             case "command" if run:
                 run.commands.append(entry)
             case "answer" if run:
@@ -113,7 +122,7 @@ def _ended(found: History, run: PastRun, entry: Entry) -> None:
     if entry.get("status") == "failed":
         run.failed.add(step)
     if run.is_undo:
-        found.cut_off.discard(step)
+        found.cut_off.pop(step, None)
 
 
 def _file(found: History, entry: Entry) -> None:
@@ -124,7 +133,9 @@ def _file(found: History, entry: Entry) -> None:
     stack = found.changes.setdefault(written.path, [])
     # What came back to an earlier state since (an undo that was cut off, a hand) has no change left.
     _cut(stack, written.before)
-    stack.append(Change(str(entry.get("run", "")), str(entry.get("step", "")), written))
+    run, step = str(entry.get("run", "")), str(entry.get("step", ""))
+    begun = found.runs[run].steps if run in found.runs else {}
+    stack.append(Change(run, step, written, begun[step] if step in begun else of_older(step)))
     _cut(stack, written.after)
 
 

@@ -18,6 +18,7 @@ from gpunode.errors import ConfigFileError, TransportError
 from gpunode.foreign import whole_number
 from gpunode.model.facts import FileFacts
 from gpunode.model.past import ABSENT, Past, PastFile
+from gpunode.model.plan import ForGood
 from gpunode.packages.registry import goes_with_packages
 from gpunode.transport.base import Transport
 
@@ -60,11 +61,11 @@ def read_past(transport: Transport, *, run: str | None = None, packages: bool = 
         services=_services(config),
         unread=unread,
         last_undo=found.last_undo,
-        cut_off=frozenset(found.cut_off),
+        cut_off=frozenset(known.engine for known in found.cut_off.values() if known.engine),
         inventory=inventory if have_inventory else "",
         wrote=(*_wrote(config, along=False), *(_wrote(runs, along=True) if packages else ())),
         answers=_answers(runs) if packages else (),
-        steps=tuple(dict.fromkeys(s for r in config for s in r.steps if s not in r.failed)),
+        for_good=_for_good(config),
         **_packages(runs),
     )
 
@@ -139,6 +140,7 @@ def _file(stack: Sequence[Change], now: FileFacts, old: FileFacts, *, tidy: bool
     return PastFile(
         path=first.path,
         step=stack[0].step,
+        for_undo=stack[0].for_undo,
         before=first.before,
         expected=last.after if whole else None,
         old=old.text if first.before != ABSENT and old.sha256 == first.before else None,
@@ -152,9 +154,14 @@ def _file(stack: Sequence[Change], now: FileFacts, old: FileFacts, *, tidy: bool
 
 
 def _engines(runs: Sequence[PastRun]) -> tuple[str, ...]:
-    """The engines whose default step these runs did: "docker.default" is docker's."""
-    steps = (step for run in runs for step in run.steps if step not in run.failed)
-    return tuple(dict.fromkeys(s.removesuffix(".default") for s in steps if s.endswith(".default")))
+    """The engines whose configuration these runs set."""
+    engines = (known.engine for run in runs for known in run.done_steps.values())
+    return tuple(dict.fromkeys(filter(None, engines)))
+
+
+def _for_good(runs: Sequence[PastRun]) -> Mapping[ForGood, str]:
+    steps = ((step, known.for_good) for run in runs for step, known in run.done_steps.items())
+    return MappingProxyType({what: step for step, what in steps if what})
 
 
 def _handler(runs: Sequence[PastRun]) -> str:

@@ -75,6 +75,7 @@ def swap_step(site: Site, driver: DriverChoice) -> Step | None:
                 says="swap the modules: stop the driver's services, unload, load, start them again",
             ),
         ),
+        replan_after=True,
     )
 
 

@@ -12,7 +12,7 @@ from gpunode.engines.daemon.commands import is_there
 from gpunode.engines.registry import engine
 from gpunode.errors import UnsupportedHost
 from gpunode.model.facts import HostFacts, RuntimeFacts
-from gpunode.model.plan import Action, Kept, PutFile, Step
+from gpunode.model.plan import Action, ForUndo, Kept, PutFile, Step
 from gpunode.model.spec import RuntimeSpec, Spec
 from gpunode.planner.engines import daemon
 from gpunode.planner.engines.rootless import named, restart_words
@@ -133,6 +133,7 @@ def _step(host: HostFacts, spec: Spec, facts: RuntimeFacts, rewrite: Rewrite, *,
         undo,
         "\n".join(unified(edit.path, edit.before, edit.after) for edit in edits),
         by_hand=_words(host, facts) if runs and not reached else restart_words(facts),
+        for_undo=ForUndo(engine=facts.label),
     )
 
 

@@ -38,6 +38,7 @@ def cuda_outcomes(site: Site, choice: DriverChoice | None) -> tuple[Outcome, ...
         f"{_level(site, version, branch)}; programs find it with PATH={path}/bin:$PATH",
         tuple(through_proxy(run, site.spec.proxy) for run in runs),
         undo=(site.backend.remove([package]),),
+        installs="cuda",
     )
     repository = source.step or source.kept
     return (*([repository] if repository else []), step)

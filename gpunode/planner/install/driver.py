@@ -97,6 +97,8 @@ def install_step(site: Site, choice: DriverChoice, source: Source | None) -> Ste
         (*pins, *(through_proxy(run, site.spec.proxy) for run in runs)),
         undo=_undo(site, choice, before, held),
         diff="\n".join(f"+{line}" for put in pins if isinstance(put, PutFile) for line in put.text.splitlines()),
+        installs="driver",
+        replan_after=True,
     )
 
 
@@ -143,6 +145,7 @@ def fabric_step(site: Site, choice: DriverChoice) -> Step | None:
         "the fabric of this machine needs them, at exactly the driver's version",
         tuple(through_proxy(run, site.spec.proxy) for run in runs),
         undo=(site.backend.remove(lacking),),
+        replan_after=True,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpunode.advice import listing
-from gpunode.model.plan import Action, Run, Step
+from gpunode.model.plan import Action, ForUndo, Run, Step
 from gpunode.planner.kernel.dkms import say_why, ways_out
 from gpunode.planner.repos.repository import fetch_key, forget_key
 from gpunode.planner.site import Site, through_proxy
@@ -19,6 +19,7 @@ def repair_step(site: Site) -> Step | None:
         f"finish configuring {listing(broken)}",
         "an earlier package transaction was cut off; nothing else can be installed before it is finished",
         (through_proxy(say_why(site.backend.repair(), _ways_out(site, broken)), site.spec.proxy),),
+        replan_after=True,
     )
 
 
@@ -63,4 +64,6 @@ def before_step(site: Site) -> Step | None:
         "packages that the driver draws on live there",
         tuple(through_proxy(run, site.spec.proxy) for run in runs),
         undo,
+        changes_repositories=True,
+        for_undo=ForUndo(for_good="prerequisites"),
     )

@@ -78,7 +78,11 @@ def uninstall_outcomes(site: Site) -> tuple[Outcome, ...]:
     title = f"remove {shown}" if names else "remove what gpunode put beside the driver"
     return (
         Step("driver.remove", title, "--driver none", tuple(actions)),
-        Kept("repo.cuda", "package repositories stay (gpunode undo --packages takes away those it added)"),
+        Kept(
+            "repo.cuda",
+            "package repositories stay (gpunode undo --packages takes away those it added)",
+            repository="cuda",
+        ),
         *beside,
     )
 

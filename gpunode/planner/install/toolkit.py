@@ -115,6 +115,8 @@ def _install(site: Site, version: str | None, there: str | None, refresh: tuple[
         _why(site, there),
         refresh + tuple(through_proxy(run, site.spec.proxy) for run in runs),
         undo=(backend.remove(fresh),) if fresh else (),
+        installs="toolkit",
+        replan_after=True,
     )
 
 

@@ -34,7 +34,7 @@ def build_step(site: Site, driver: DriverChoice) -> Step | None:
         # `dkms build` signs with the key of its framework.conf; a module that is there is kept without --force.
         module = ("-m", unsigned[0], "-v", unsigned[1], "-k", site.host.kernel.release, "--force")
         actions += [Run(("dkms", verb, *module), timeout_s=BUILD_S, detach=True) for verb in ("build", "install")]
-    return Step("driver.build", _title(bare, unsigned), _why(site, driver, bare), tuple(actions))
+    return Step("driver.build", _title(bare, unsigned), _why(site, driver, bare), tuple(actions), replan_after=True)
 
 
 def kernels(host: HostFacts) -> tuple[str, ...]:

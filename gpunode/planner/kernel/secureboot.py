@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpunode import resources
 from gpunode.model.driver import DriverChoice
-from gpunode.model.plan import Action, Run, Step
+from gpunode.model.plan import Action, ForUndo, Run, Step
 from gpunode.packages.base import Wanted, missing
 from gpunode.planner.site import Site, through_proxy
 
@@ -30,6 +30,8 @@ def enrol_step(site: Site, driver: DriverChoice) -> Step | None:
         f"queue {certificate} for enrolment in the firmware's key list",
         "Secure Boot is on, and the firmware refuses modules signed with a key it does not know",
         tuple(actions),
+        replan_after=True,
+        for_undo=ForUndo(for_good="signing-key"),
     )
 
 

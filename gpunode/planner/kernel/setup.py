@@ -6,7 +6,7 @@ from gpunode import resources
 from gpunode.advice import listing
 from gpunode.model.driver import DriverChoice
 from gpunode.model.facts import KernelTree
-from gpunode.model.plan import Action, Kept, PutFile, Run, Step
+from gpunode.model.plan import Action, ForUndo, Kept, PutFile, Run, Step
 from gpunode.packages.base import Wanted, missing
 from gpunode.planner.driver.reload import can_swap, stale, will_swap
 from gpunode.planner.driver.services import modules
@@ -85,6 +85,7 @@ def rivals_step(site: Site) -> Step | Kept:
         actions + rebuild,
         undo=rebuild,
         diff="\n".join(f"+{line}" for line in text.splitlines()),
+        for_undo=ForUndo(initramfs=True),
     )
 
 

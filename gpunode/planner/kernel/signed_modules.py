@@ -46,4 +46,5 @@ def modules_step(site: Site, driver: DriverChoice) -> Step | None:
         f"bring {meta} and its driver to {tree.release}",
         f"{tree.release} boots next and has no nvidia module",
         (*(through_proxy(run, site.spec.proxy) for run in runs), look),
+        replan_after=True,
     )

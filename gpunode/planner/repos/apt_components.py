@@ -35,6 +35,8 @@ def components_step(site: Site, choice: DriverChoice) -> Step | None:
             through_proxy(site.backend.refresh_all(), site.spec.proxy),
         ),
         diff=unified(path, before.text, text),
+        serves=("driver",),
+        changes_repositories=True,
     )
 
 

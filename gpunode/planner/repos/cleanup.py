@@ -54,6 +54,8 @@ def lists_step(host: HostFacts, distro: Distro, claims: Sequence[Claim] = (), *,
         "; ".join(dict.fromkeys(r.why for r in repairs)),
         tuple(PutFile(r.file.path, r.text, expect_sha256=r.file.sha256) for r in repairs),
         diff="\n".join(unified(r.file.path, r.file.text or "", r.text) for r in repairs),
+        serves=("driver", "cuda", "toolkit"),
+        changes_repositories=True,
     )
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 from gpunode import resources
 from gpunode.editing.diff import unified
 from gpunode.errors import UnsupportedHost
 from gpunode.model.facts import FileFacts
-from gpunode.model.plan import Action, Kept, PutFile, Run, Step
+from gpunode.model.plan import Action, Kept, Product, PutFile, Run, Step, VendorRepository
 from gpunode.model.spec import DriverSource
 from gpunode.packages.base import Repository, Wanted, missing
 from gpunode.planner.repos.claims import Claim
@@ -18,6 +18,16 @@ from gpunode.planner.site import Site, through_proxy
 
 CUDA_HOST = "https://developer.download.nvidia.com"
 TOOLKIT_HOST = "https://nvidia.github.io"
+OWN_NAMES: dict[VendorRepository, str] = {
+    "cuda": "gpunode-cuda",
+    "local": "gpunode-local",
+    "toolkit": "gpunode-container-toolkit",
+}
+SERVES: dict[VendorRepository, tuple[Product, ...]] = {
+    "cuda": ("driver", "cuda"),
+    "local": ("driver", "cuda", "toolkit"),
+    "toolkit": ("toolkit",),
+}
 
 
 @dataclass(frozen=True)
@@ -30,10 +40,11 @@ class Source:
     claim: Claim  # what an entry must say to be this repository
 
 
-def claims(site: Site, ids: Collection[str]) -> tuple[Claim, ...]:
-    """Of the repositories whose steps or reasons to stay are in a plan (`repo.cuda`, ...)."""
-    known = {"repo.cuda": cuda_source, "repo.toolkit": toolkit_source, "repo.local": local_source}
-    return tuple(source(site).claim for step_id, source in known.items() if step_id in ids)
+def claims(site: Site, names: Collection[VendorRepository]) -> tuple[Claim, ...]:
+    """Of the repositories that a plan's steps set up, or that stand already."""
+    known: dict[VendorRepository, Callable[[Site], Source]]
+    known = {"cuda": cuda_source, "toolkit": toolkit_source, "local": local_source}
+    return tuple(source(site).claim for name, source in known.items() if name in names)
 
 
 def driver_source(site: Site, name: str) -> Source | None:
@@ -89,7 +100,7 @@ def toolkit_source(site: Site) -> Source:
     # The vendor's own .repo trusts packages through the signed metadata (repo_gpgcheck=1, gpgcheck=0).
     return _source(
         site,
-        "container-toolkit",
+        "toolkit",
         "NVIDIA's container toolkit repository",
         url,
         toolkit.key_url,
@@ -111,6 +122,7 @@ def tools_step(site: Site) -> Step | None:
         f"install {names} from {site.distro.name}'s own archive",
         "a repository's key is fetched and its fingerprint computed on the host",
         tuple(through_proxy(run, site.spec.proxy) for run in actions),
+        changes_repositories=True,  # their lists are fetched anew
     )
 
 
@@ -123,7 +135,7 @@ def _stands_in(name: str, site: Site) -> bool:
 
 def _source(
     site: Site,
-    name: str,
+    name: VendorRepository,
     title: str,
     url: str,
     key_url: str,
@@ -132,21 +144,22 @@ def _source(
     gpg_check_packages: bool = True,
     priority: int | None = None,
 ) -> Source:
-    backend = site.backend
-    keyring = f"{backend.key_folder}/gpunode-{name}{backend.key_suffix}"
-    step_id = f"repo.{name.removeprefix('container-')}"
-    repository = Repository(f"gpunode-{name}", title, url, keyring, gpg_check_packages, priority=priority)
+    backend, own = site.backend, OWN_NAMES[name]
+    keyring = f"{backend.key_folder}/{own}{backend.key_suffix}"
+    step_id = f"repo.{name}"
+    repository = Repository(own, title, url, keyring, gpg_check_packages, priority=priority)
     path, text = backend.source_file(repository)
     ours = next((f for f in site.host.packages.sources if f.path == path), FileFacts(path))
     trusted = _fingerprints(site, title, key_url, pinned)
     claim = Claim(title, url, frozenset(trusted), site.host.os.machine, site.backend.signs_indexes)
     if ours.text == text and claim.owns(keyring, site.host.packages.primaries):
-        return Source(repository, None, Kept(step_id, f"{title} is set up"), claim)
+        return Source(repository, None, Kept(step_id, f"{title} is set up", repository=name), claim)
     theirs = standing(site.host, site.distro, claim) if ours.text is None else None
     if theirs is not None:
         file, entry = theirs
         existing = replace(repository, id=entry.name or repository.id, path=file.path)
-        return Source(existing, None, Kept(step_id, f"{title} is in {file.path} already"), claim)
+        kept = Kept(step_id, f"{title} is in {file.path} already", repository=name)
+        return Source(existing, None, kept, claim)
     key_url = _mirrored_key(key_url, site)
     trust = backend.trust(keyring, key_url)
     actions: tuple[Action, ...] = (
@@ -164,6 +177,9 @@ def _source(
         actions,
         undo=forget_key(site, keyring, key_url),
         diff=unified(path, ours.text, text),
+        serves=SERVES[name],
+        repository=name,
+        changes_repositories=True,
     )
     return Source(repository, step, None, claim)
 

@@ -9,7 +9,7 @@ from gpunode.engines.base import Edit, Engine, Removal, Rewrite
 from gpunode.engines.registry import ENGINES
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.past import ABSENT, Past, PastFile
-from gpunode.model.plan import Action, Kept, Step
+from gpunode.model.plan import Action, ForUndo, Kept, Step
 from gpunode.model.spec import RuntimeSpec
 from gpunode.planner.engines import daemon
 from gpunode.planner.undo.files import Back, Without, diffs, only_backs, only_left, way_back
@@ -23,9 +23,9 @@ class Outcome:
 
 
 def engine_outcome(host: HostFacts, past: Past, label: str) -> Outcome:
-    """`label` as in the step "LABEL.default". Either all of its files go back, or none: they belong together."""
+    """`label`: RuntimeFacts.label. Either all of its files go back, or none: they belong together."""
     runtime, facts = kind(label), host.labelled(label)
-    files = tuple(file for file in past.files if file.step == f"{label}.default")
+    files = tuple(file for file in past.files if file.for_undo.engine == label)
     found = [way_back(file, _without(runtime, past.defaults.get(label), past.handler, files, file)) for file in files]
     backs, left = only_backs(found), only_left(found)
     stale = _stale(past, facts, label)
@@ -58,9 +58,7 @@ def _stale(past: Past, facts: RuntimeFacts | None, label: str) -> bool:
     if facts is None or not facts.active:
         return False
     before = past.defaults.get(label)
-    return f"undo.{label}.default" in past.cut_off or facts.effective_default == past.handler != (
-        before or past.handler
-    )
+    return label in past.cut_off or facts.effective_default == past.handler != (before or past.handler)
 
 
 def _expected(past: Past, facts: RuntimeFacts) -> str | None:
@@ -101,6 +99,7 @@ def _step(host: HostFacts, past: Past, label: str, facts: RuntimeFacts | None, b
         undo,
         diffs(backs),
         by_hand,
+        for_undo=ForUndo(engine=label),
     )
 
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from gpunode.advice import typed
 from gpunode.catalog.load import Catalog
 from gpunode.model.facts import HostFacts, ServiceFacts
-from gpunode.model.past import Past
-from gpunode.model.plan import Action, Kept, Plan, RemoveFile, Run, Step, Undoing
+from gpunode.model.past import Past, PastFile
+from gpunode.model.plan import Action, ForGood, Kept, Plan, RemoveFile, Run, Step, Undoing
 from gpunode.model.spec import Spec
 from gpunode.packages.registry import goes_with_packages
 from gpunode.planner.kernel.setup import INITRAMFS
@@ -18,11 +18,10 @@ from gpunode.planner.undo.files import Back, diffs, only_backs, only_left, way_b
 from gpunode.planner.undo.packages import kept_packages, package_steps, replaced_packages
 
 SYSTEMD = "/etc/systemd/system/"
-RIVALS_STEP = "kernel.nouveau"
-FOR_GOOD = {
-    "repo.prerequisites": "EPEL, or what else the driver's packages draw on, stays enabled, with its key",
-    "mig.layout": "the MIG layout stays (gpunode setup --mig all=off takes it away)",
-    "secureboot.enrol": "the signing key stays in the firmware (mokutil --delete takes it out)",
+FOR_GOOD: dict[ForGood, str] = {
+    "prerequisites": "EPEL, or what else the driver's packages draw on, stays enabled, with its key",
+    "mig-layout": "the MIG layout stays (gpunode setup --mig all=off takes it away)",
+    "signing-key": "the signing key stays in the firmware (mokutil --delete takes it out)",
 }
 
 
@@ -79,7 +78,7 @@ def _nothing(past: Past) -> tuple[Kept, ...]:
 
 def _for_good(past: Past) -> tuple[Kept, ...]:
     """What is in no file and in no package."""
-    return tuple(Kept(step, said) for step, said in FOR_GOOD.items() if step in past.steps)
+    return tuple(Kept(past.for_good[what], said) for what, said in FOR_GOOD.items() if what in past.for_good)
 
 
 def _unread(past: Past) -> tuple[Kept, ...]:
@@ -107,13 +106,14 @@ def _services_step(host: HostFacts, past: Past) -> Step | None:
 
 def _file_steps(host: HostFacts, past: Past) -> tuple[list[Step], list[Kept]]:
     """Everything that is no engine's and no repository's, one step for each of setup's, the last one first."""
-    engines = {f"{name}.default" for name in past.engines if is_engine(name)}
-    files = [f for f in past.files if f.step not in engines and not goes_with_packages(f.path)]
+    engines = {name for name in past.engines if is_engine(name)}
+    files = [f for f in past.files if f.for_undo.engine not in engines and not goes_with_packages(f.path)]
     steps = [step for step in (_written_step(host, past),) if step]
     left: list[Kept] = []
     for name in dict.fromkeys(file.step for file in reversed(files)):
-        found = [way_back(file) for file in files if file.step == name]
-        after = _afterwards(host, name, [file.path for file in files if file.step == name])
+        mine = [file for file in files if file.step == name]
+        found = [way_back(file) for file in mine]
+        after = _afterwards(host, mine)
         told = "".join(f", then {typed(*run.argv)}" for run in after)
         left += [Kept(kept.id, kept.text + told) for kept in only_left(found)]
         if backs := only_backs(found):
@@ -124,17 +124,19 @@ def _file_steps(host: HostFacts, past: Past) -> tuple[list[Step], list[Kept]]:
 def _file_step(name: str, backs: tuple[Back, ...], after: tuple[Run, ...]) -> Step:
     actions = [action for back in reversed(backs) for action in (*back.actions(), *back.tidy())]
     words = [back.words for back in backs]
-    if name == RIVALS_STEP:
+    known = backs[0].file.for_undo
+    if known.initramfs:
         rebuilt = "rebuild the initramfs" if after else "no initramfs tool is here, so none is rebuilt"
         words.append(f"{rebuilt}; a reboot brings nouveau back")
-    return Step(f"undo.{name}", "; ".join(words), "setup wrote it", (*actions, *after), after, diffs(backs))
+    title = "; ".join(words)
+    return Step(f"undo.{name}", title, "setup wrote it", (*actions, *after), after, diffs(backs), for_undo=known)
 
 
-def _afterwards(host: HostFacts, name: str, paths: Sequence[str]) -> tuple[Run, ...]:
+def _afterwards(host: HostFacts, files: Sequence[PastFile]) -> tuple[Run, ...]:
     """What reads these files only when it is told to."""
     argv = INITRAMFS.get(host.kernel.initramfs_tool or "")
-    runs = [Run(argv, timeout_s=900, detach=True)] if argv and name == RIVALS_STEP else []
-    if host.init == "systemd" and any(path.startswith(SYSTEMD) for path in paths):
+    runs = [Run(argv, timeout_s=900, detach=True)] if argv and any(file.for_undo.initramfs for file in files) else []
+    if host.init == "systemd" and any(file.path.startswith(SYSTEMD) for file in files):
         runs.append(Run(("systemctl", "daemon-reload")))
     return tuple(runs)
 

@@ -57,6 +57,7 @@ TO_595 = replace(ONLY_DRIVER, driver=DriverRequest.parse("595"), allow_gpu_in_us
 def test_swap_or_reboot(facts: HostFacts, swapped: bool, reboot: str | None) -> None:
     made = plan(facts)
     assert ("driver.swap" in ids(made), made.reboot) == (swapped, reboot)
+    assert made.replan_after is swapped
 
 
 def test_the_other_flavour_at_the_same_version_is_swapped_too() -> None:

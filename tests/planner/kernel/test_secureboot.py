@@ -8,7 +8,7 @@ import pytest
 
 from gpunode.catalog.load import load_catalog
 from gpunode.model.facts import DriverFacts, HostFacts, SecurityFacts
-from gpunode.model.plan import Plan, Run
+from gpunode.model.plan import ForUndo, Plan, Run
 from gpunode.model.spec import DriverSource, Spec
 from gpunode.planner.kernel.secureboot import PASSWORD_FILE
 from gpunode.planner.plan import make_plan
@@ -53,6 +53,8 @@ ON = SecurityFacts(secure_boot=True, uefi=True)
 def test_the_key_is_queued_once(security: SecurityFacts, queued: bool, console: bool) -> None:
     made = plan(security)
     assert ("secureboot.enrol" in ids(made)) is queued
+    asking = {s.id: s.for_undo for s in made.steps if s.replan_after}
+    assert asking == ({"secureboot.enrol": ForUndo(for_good="signing-key")} if queued else {})
     assert (made.console is not None, made.reboot is not None) == (console, console)
 
 

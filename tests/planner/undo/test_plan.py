@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from gpunode.apply.journal.for_undo import of_older
 from gpunode.catalog.load import load_catalog
 from gpunode.model.facts import FileFacts, HostFacts, PackageFacts, PackageVersion, ServiceFacts
 from gpunode.model.past import ABSENT, Past, PastFile
@@ -35,7 +36,7 @@ def past_file(path: str, step: str, *, before: str | None, left: str | None, now
     """A file with these texts: before the first run, as gpunode left it, and as it is; None: absent."""
     facts = FileFacts(path) if now is None else FileFacts(path, now, sha(now), 0o644)
     backup = "" if before is None else f"/var/lib/gpunode/backup/r1{path}"
-    file = PastFile(path, step, sha(before), sha(left), before, facts, backup)
+    file = PastFile(path, step, sha(before), sha(left), before, facts, backup, for_undo=of_older(step))
     return replace(file, **more)
 
 
@@ -160,7 +161,7 @@ def test_without_its_backup_the_file_is_freed_of_gpunodes_part() -> None:
 
 @pytest.mark.parametrize(
     ("default", "cut_off"),
-    [("nvidia", frozenset[str]()), (None, frozenset({"undo.docker.default"}))],
+    [("nvidia", frozenset[str]()), (None, frozenset({"docker"}))],
     ids=["the daemon still has nvidia", "it does not answer, and the journal knows"],
 )
 def test_a_cut_off_undo_is_carried_on_where_the_file_is_back(default: Any, cut_off: frozenset[str]) -> None:
@@ -377,7 +378,7 @@ def test_a_file_that_a_tool_wrote_for_setup_goes() -> None:
 
 
 def test_what_is_in_no_file_is_named() -> None:
-    made = plan(bare(docker_host()), Past(True, ("r1",), steps=("driver.install", "mig.layout")))
+    made = plan(bare(docker_host()), Past(True, ("r1",), for_good={"mig-layout": "mig.layout"}))
     assert made.kept[0].text == "the MIG layout stays (gpunode setup --mig all=off takes it away)"
 
 
