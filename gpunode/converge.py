@@ -24,10 +24,12 @@ from gpunode.planner.drift import same_plan
 from gpunode.planner.kernel.modules import boot_fault
 from gpunode.planner.plan import make_plan
 from gpunode.planner.resume import resume_step
+from gpunode.remedy import AGAIN, NO_REMEDY, Remedy, RepairAction, gpunode
 from gpunode.transport.base import Transport
 
 PASSES = 3
 REBOOT_WAIT_S = 900.0  # big servers spend minutes in their firmware
+REBOOT = ("reboot the host, then run ", AGAIN, " again (--reboot if-needed does both)")
 
 
 def converge(
@@ -127,7 +129,12 @@ class Convergence:
             plan,
             error=f"after {PASSES} passes this keeps coming back: {', '.join(step.id for step in plan.steps)}",
             evidence="; ".join(f"{s.id}: {s.why}" for s in plan.steps),
-            remedy="something on the host undoes these steps (configuration management?); gpunode plan shows them",
+            remedy=Remedy(
+                RepairAction.CONFIGURE,
+                "something on the host undoes these steps (configuration management?); ",
+                gpunode("plan"),
+                " shows them",
+            ),
             code=ExitCode.FAILED,
         )
 
@@ -186,7 +193,9 @@ class Convergence:
                 replace(plan, steps=()),
                 error=f"not rebooted: {fault}",
                 evidence="the GPUs would be gone after this reboot",
-                remedy="gpunode setup brings its module, built or signed; or choose another kernel in GRUB",
+                remedy=Remedy(
+                    RepairAction.UPGRADE, AGAIN, " brings its module, built or signed; or choose another kernel in GRUB"
+                ),
                 code=ExitCode.FAILED,
             )
         if self.local:
@@ -206,9 +215,11 @@ class Convergence:
         return self._report(
             replace(plan, steps=()),
             reboot=f"{plan.reboot}: this machine reboots now",
-            remedy="gpunode-resume.service goes on after the boot: journalctl -u gpunode-resume"
+            remedy=Remedy(
+                RepairAction.WAIT, "gpunode-resume.service goes on after the boot: journalctl -u gpunode-resume"
+            )
             if self.resume_argv
-            else "",
+            else NO_REMEDY,
             code=ExitCode.REBOOT_NEEDED,
         )
 
@@ -228,7 +239,7 @@ class Convergence:
             return self._report(
                 plan,
                 error=f"stopped before {skipped}",
-                remedy="gpunode setup goes on from what is there",
+                remedy=Remedy(RepairAction.NONE, AGAIN, " goes on from what is there"),
                 code=ExitCode.FAILED,
             )
         code = ExitCode.ROLLBACK_FAILED if bad.status is StepStatus.ROLLBACK_FAILED else ExitCode.FAILED
@@ -240,7 +251,7 @@ class Convergence:
             replace(plan, steps=()),
             reboot=plan.reboot,
             evidence=again,
-            remedy=plan.console or "reboot the host, then run gpunode setup again (--reboot if-needed does both)",
+            remedy=Remedy(RepairAction.REBOOT, *((plan.console,) if plan.console else REBOOT)),
             code=ExitCode.REBOOT_NEEDED,
         )
 
@@ -255,7 +266,7 @@ class Convergence:
         reboot: str | None = None,
         error: str = "",
         evidence: str = "",
-        remedy: str = "",
+        remedy: Remedy = NO_REMEDY,
         code: ExitCode = ExitCode.DONE,
     ) -> RunReport:
         return RunReport(self.transport.target, tuple(self.results), plan, reboot, error, evidence, remedy, code)

@@ -19,6 +19,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import IntEnum
 
+from gpunode.remedy import Remedy, RepairAction, remedy_of
+
 
 class ExitCode(IntEnum):
     """What a caller can rely on (docs/reference/exit-codes.md)."""
@@ -56,15 +58,19 @@ def worst(codes: Iterable[ExitCode]) -> ExitCode:
 
 
 class GpunodeError(Exception):
-    """A problem a person can act on: the sentence, the evidence behind it, and the next move."""
+    """A problem a person can act on: the sentence, the evidence behind it, and the next move.
+
+    A remedy that names a command of gpunode is a Remedy; mere prose is one with the class's `action`.
+    """
 
     code = ExitCode.FAILED
+    action = RepairAction.NONE
 
-    def __init__(self, problem: str, *, evidence: str = "", remedy: str = "") -> None:
+    def __init__(self, problem: str, *, evidence: str = "", remedy: Remedy | str = "") -> None:
         super().__init__(problem)
         self.problem = problem
         self.evidence = evidence
-        self.remedy = remedy
+        self.remedy = remedy_of(remedy, self.action)
 
 
 class UsageError(GpunodeError):
@@ -89,6 +95,7 @@ class ConfigFileError(GpunodeError):
     """A config file that belongs to another program cannot be parsed or edited safely. It was left as it is."""
 
     code = ExitCode.FAILED
+    action = RepairAction.CONFIGURE
 
 
 class StepFailed(GpunodeError):
@@ -107,3 +114,4 @@ class HostLocked(GpunodeError):
     """Another gpunode is working on this host."""
 
     code = ExitCode.LOCKED
+    action = RepairAction.WAIT

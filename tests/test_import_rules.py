@@ -11,8 +11,9 @@ import pytest
 PRODUCT = Path(__file__).parent.parent / "gpunode"
 
 ALLOWED = {
-    "errors": set[str](),
     "advice": set[str](),
+    "remedy": set[str](),
+    "errors": set[str](),
     "foreign": set[str](),
     "masking": set[str](),
     "model": {"errors"},
@@ -34,8 +35,8 @@ ALLOWED = {
     | {"render.clean", "render.wording"},
     "render": {"model", "errors", "catalog", "resources"},
 }
-# The door for what others wrote, what hides their secrets, and how a person is told what to type.
-EVERYBODY = {"foreign", "masking", "advice"}
+# The door for what others wrote, what hides their secrets, and how a person is told what to type and to do.
+EVERYBODY = {"foreign", "masking", "advice", "remedy"}
 # cli may import everything; nobody imports cli.
 
 ONLY_IN = {

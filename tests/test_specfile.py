@@ -98,10 +98,10 @@ def test_a_fault_is_said(text: str, said: str) -> None:
 def test_a_proxy_with_a_password_is_refused_without_its_password(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         put_all(Spec(), {"proxy": text})
-    assert "hunter2" not in f"{caught.value.problem}{caught.value.evidence}{caught.value.remedy}"
+    assert "hunter2" not in f"{caught.value.problem}{caught.value.evidence}{caught.value.remedy.text}"
     with pytest.raises(UsageError) as caught:
         parse_spec(f"proxy: {text}\n")
-    assert "hunter2" not in f"{caught.value.problem}{caught.value.evidence}{caught.value.remedy}"
+    assert "hunter2" not in f"{caught.value.problem}{caught.value.evidence}{caught.value.remedy.text}"
 
 
 @pytest.mark.parametrize(

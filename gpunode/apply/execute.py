@@ -19,6 +19,7 @@ from gpunode.model.plan import Plan, PutFile, RemoveFile, Run, Step
 from gpunode.model.report import Event, EventKind, StepResult, StepStatus
 from gpunode.model.spec import PARTS
 from gpunode.packages.registry import backend
+from gpunode.remedy import AGAIN, NO_REMEDY, Remedy, RepairAction
 from gpunode.transport.base import Transport
 
 OnEvent = Callable[[Event], None]
@@ -143,7 +144,7 @@ class _Work:
             done,
             status=status,
             error=f"{why}; and that failed: {'; '.join(faults)}" if faults else why,
-            remedy=f"{BY_HAND}, then run gpunode setup again" if faults else "",
+            remedy=Remedy(RepairAction.CONFIGURE, f"{BY_HAND}, then run ", AGAIN, " again") if faults else NO_REMEDY,
         )
         # "failed" is the journal's word for a step of which nothing stands.
         self.journal.add("step-end", step=step.id, status="rollback-failed" if faults else "failed", error=result.error)
@@ -175,7 +176,7 @@ def _failed(step: Step, run: StepRun, error: StepFailed | Drift) -> StepResult:
             StepStatus.ROLLBACK_FAILED,
             error=f"{error.problem}; and the way back failed too: {'; '.join(faults)}",
             evidence=error.evidence,
-            remedy=f"{BY_HAND}, restart what reads them, then run gpunode setup again",
+            remedy=Remedy(RepairAction.CONFIGURE, f"{BY_HAND}, restart what reads them, then run ", AGAIN, " again"),
         )
     return StepResult(step.id, StepStatus.FAILED, error=error.problem, evidence=error.evidence, remedy=error.remedy)
 

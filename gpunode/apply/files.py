@@ -11,6 +11,7 @@ from gpunode.apply.script import SHORT_S, Host, last_words, spoken
 from gpunode.errors import Drift, StepFailed
 from gpunode.foreign import read_json
 from gpunode.model.plan import PutFile, RemoveFile, Run
+from gpunode.remedy import AGAIN, Remedy, RepairAction, gpunode
 from gpunode.transport.base import Completed
 
 
@@ -66,7 +67,7 @@ def drift(target: str, path: str, expect: str | None, now: str) -> Drift:
     return Drift(
         f"{target}: {path} changed since the plan was made",
         evidence=_was(expect, now),
-        remedy="gpunode plan shows what is to be done now",
+        remedy=Remedy(RepairAction.NONE, gpunode("plan"), " shows what is to be done now"),
     )
 
 
@@ -126,7 +127,12 @@ def _written(host: Host, path: str, line: str) -> Written:
         raise StepFailed(
             f"{host.transport.target}: the answer about {path} makes no sense",
             evidence=f"{line[:120]!r}: {fault}",
-            remedy="something else writes to the connection; run gpunode setup again, it goes on from what is there",
+            remedy=Remedy(
+                RepairAction.WAIT,
+                "something else writes to the connection; run ",
+                AGAIN,
+                " again, it goes on from what is there",
+            ),
         ) from fault
 
 
@@ -162,7 +168,12 @@ def _invalid(path: str, code: str, done: Completed, validate: Run | None) -> Ste
     return StepFailed(
         f"{tool} refuses the new {path}: {last_words(said) or f'exit code {code}'}",
         evidence=f"the candidate was checked before the rename; {path} was not touched",
-        remedy="the new text is in the plan (gpunode plan); report it together with the tool's version",
+        remedy=Remedy(
+            RepairAction.SUPPORT,
+            "the new text is in the plan (",
+            gpunode("plan"),
+            "); report it together with the tool's version",
+        ),
     )
 
 

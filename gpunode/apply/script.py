@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from gpunode import resources
 from gpunode.errors import HostLocked, StepFailed, TransportError
+from gpunode.remedy import AGAIN, Remedy, RepairAction
 from gpunode.transport.base import Completed, StillRunning, Transport
 
 SHORT_S = 60.0  # for scripts that only touch files
@@ -35,7 +36,7 @@ class Host:
             raise HostLocked(
                 f"{self.transport.target}: another gpunode took over this host's lock",
                 evidence="the lock in /run/gpunode no longer holds this run's token",
-                remedy="let the other run end, then run gpunode setup again",
+                remedy=Remedy(RepairAction.WAIT, "let the other run end, then run ", AGAIN, " again"),
             )
         return done
 
@@ -56,8 +57,12 @@ class Host:
             raise StillRunning(
                 f"{self.transport.target}: {problem}, and still runs{where}; nothing is rolled back beside it",
                 evidence=late.evidence,
-                remedy="let it come to its end (ps -eo pid,stat,comm), then run gpunode setup again: "
-                "it picks up the step that was cut off",
+                remedy=Remedy(
+                    RepairAction.WAIT,
+                    "let it come to its end (ps -eo pid,stat,comm), then run ",
+                    AGAIN,
+                    " again: it picks up the step that was cut off",
+                ),
             ) from late
 
     def _end(self, script_id: str) -> tuple[str, str]:
@@ -71,7 +76,12 @@ class Overdue(StepFailed):
     """A script outlived its limit and was ended. How far it came, the host's journal and its files tell."""
 
 
-_OVERDUE = "look for a disk or a file system that hangs (state D in ps -eo pid,stat,comm), then run gpunode setup again"
+_OVERDUE = Remedy(
+    RepairAction.REPLACE,
+    "look for a disk or a file system that hangs (state D in ps -eo pid,stat,comm), then run ",
+    AGAIN,
+    " again",
+)
 
 
 def shell_line(argv: Sequence[str]) -> str:
@@ -89,32 +99,33 @@ def spoken(done: Completed) -> tuple[str, str]:
         raise StepFailed(
             "a script of gpunode ended before it said how",
             evidence=f"exit code {done.code}; {last_words(done.stderr.decode('utf-8', 'replace')) or 'no output'}",
-            remedy="run gpunode setup again; it goes on from what is there",
+            remedy=Remedy(RepairAction.WAIT, "run ", AGAIN, " again; it goes on from what is there"),
         )
     return word, rest
 
 
 # The kernel's words (strerror) for what a person can do something about.
 _ADVICE = {
-    "No space left": "free some space on that file system, then run gpunode setup again",
-    "Disk quota": "raise the quota on that file system, then run gpunode setup again",
-    "Read-only file system": "mount it read-write (mount -o remount,rw), then run gpunode setup again",
+    "No space left": "free some space on that file system, ",
+    "Disk quota": "raise the quota on that file system, ",
+    "Read-only file system": "mount it read-write (mount -o remount,rw), ",
     "Operation not permitted": "lsattr -d of the file and of its folder shows i (immutable) or a (append only); "
-    "chattr -i (or -a) takes it off, then run gpunode setup again",
-    "which is missing": "let its owner remove the link, or lead it to a file that is there; "
-    "then run gpunode setup again",
-    "Permission denied": "run gpunode as root, or with sudo on the host",
+    "chattr -i (or -a) takes it off, ",
+    "which is missing": "let its owner remove the link, or lead it to a file that is there; ",
 }
+_DENIED = "Permission denied"
 
 
-def _advice(text: str) -> str:
-    return next(
-        (remedy for words, remedy in _ADVICE.items() if words in text), "mend that, then run gpunode setup again"
-    )
+def _advice(text: str) -> Remedy:
+    first = next((advice for words, advice in _ADVICE.items() if words in text), None)
+    if first is None and _DENIED in text:
+        return Remedy(RepairAction.NONE, "run gpunode as root, or with sudo on the host")
+    return Remedy(RepairAction.CONFIGURE, f"{first or 'mend that, '}then run ", AGAIN, " again")
 
 
 def _advice_evidence(text: str) -> str:
-    return "the file is as it was; nothing half-written was left" if any(words in text for words in _ADVICE) else ""
+    known = any(words in text for words in (*_ADVICE, _DENIED))
+    return "the file is as it was; nothing half-written was left" if known else ""
 
 
 # How apt and dpkg, dnf, pacman and tools in general begin such a line; then zypper's and dnf5's own.

@@ -17,6 +17,7 @@ from gpunode.apply.script import SHORT_S, Host, Overdue, last_words, shell_line,
 from gpunode.errors import Drift, StepFailed, TransportError
 from gpunode.model.plan import Action, PutFile, Reboot, RemoveFile, Run, Step
 from gpunode.model.report import CommandResult
+from gpunode.remedy import AGAIN, Remedy, RepairAction
 from gpunode.transport.base import StillRunning
 
 TIMED_OUT = 124  # what timeout(1) answers for a command that it had to end
@@ -146,7 +147,12 @@ class StepRun:
             raise StepFailed(
                 f"{name(run)} vanished without an exit code: {last_words(ended.output) or 'it said nothing'}",
                 evidence=f"/var/lib/gpunode/runs/{run_id}/out holds what it printed",
-                remedy="look in the kernel log for the OOM killer, then run gpunode setup again: it repairs packages",
+                remedy=Remedy(
+                    RepairAction.UPGRADE,
+                    "look in the kernel log for the OOM killer, then run ",
+                    AGAIN,
+                    " again: it repairs packages",
+                ),
             )
         return CommandResult(name(run), ended.code, tail(ended.output), ended.seconds)
 
@@ -174,16 +180,20 @@ def _failure(run: Run, result: CommandResult) -> StepFailed:
         return StepFailed(
             f"{name(run)} did not end within {run.timeout_s:.0f} s" + (f": {words}" if words else ""),
             evidence=result.output,
-            remedy="run gpunode setup again, or run the command by hand to see where it hangs",
+            remedy=Remedy(RepairAction.WAIT, "run ", AGAIN, " again, or run the command by hand to see where it hangs"),
         )
     return StepFailed(
         f"{name(run)} ended with code {result.code}: {words or 'it said nothing'}",
         evidence=result.output,
-        remedy=dict(run.remedies).get(result.code) or _usual_remedy(words),
+        remedy=_remedy(run, result.code, words),
     )
 
 
-def _usual_remedy(words: str) -> str:
+def _remedy(run: Run, code: int, words: str) -> Remedy:
+    if own := dict(run.remedies).get(code):
+        return Remedy(RepairAction.UPGRADE, f"{own}; then run ", AGAIN, " again")
     if "is held by process" in words:
-        return "let the process that holds the lock come to its end, then run gpunode setup again"
-    return "mend what it names, then run gpunode setup again"
+        return Remedy(
+            RepairAction.WAIT, "let the process that holds the lock come to its end, then run ", AGAIN, " again"
+        )
+    return Remedy(RepairAction.CONFIGURE, "mend what it names, then run ", AGAIN, " again")

@@ -9,6 +9,7 @@ from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.remedy import Remedy, RepairAction, setup
 
 RIVALS = ("nouveau", "nova_core")
 BLOCKS = re.compile(
@@ -21,7 +22,7 @@ BLOCKS = re.compile(
     Severity.ERROR,
     title="neither nouveau nor nova is loaded",
     reads="/sys/module",
-    remedy="gpunode setup --only driver --reboot if-needed",
+    remedy=Remedy(RepairAction.REBOOT, setup("--only", "driver", "--reboot", "if-needed")),
     needs=(needs.gpu, needs.host_driver),
 )
 def nouveau_loaded(host: HostFacts, context: Context) -> CheckOutcome:
@@ -32,7 +33,11 @@ def nouveau_loaded(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"{listing(found)} is loaded",
         evidence=f"/sys/module/{found[0]} is there",
-        remedy="gpunode setup --only driver --reboot if-needed keeps it away and rebuilds the initramfs",
+        remedy=Remedy(
+            RepairAction.REBOOT,
+            setup("--only", "driver", "--reboot", "if-needed"),
+            " keeps it away and rebuilds the initramfs",
+        ),
         fix="driver",
     )
 
@@ -42,7 +47,7 @@ def nouveau_loaded(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.WARNING,
     title="nouveau stays away at the next boot",
     reads="/etc/modprobe.d, /usr/lib/modprobe.d and the kernel command line",
-    remedy="gpunode setup --only driver",
+    remedy=Remedy(RepairAction.CONFIGURE, setup("--only", "driver")),
     needs=(needs.gpu, needs.host_driver, needs.version),
 )
 def nouveau_blacklisted(host: HostFacts, context: Context) -> CheckOutcome:
@@ -52,7 +57,7 @@ def nouveau_blacklisted(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         "nouveau is not blacklisted",
         evidence="no `blacklist nouveau` in modprobe.d, no modprobe.blacklist=nouveau on the kernel command line",
-        remedy="gpunode setup --only driver",
+        remedy=Remedy(RepairAction.CONFIGURE, setup("--only", "driver")),
         fix="driver",
     )
 
@@ -62,7 +67,10 @@ def nouveau_blacklisted(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.ERROR,
     title="the kernel command line lets the driver load",
     reads="/proc/cmdline",
-    remedy="take the option out of /etc/default/grub, run update-grub (or grub2-mkconfig) and reboot",
+    remedy=Remedy(
+        RepairAction.CONFIGURE,
+        "take the option out of /etc/default/grub, run update-grub (or grub2-mkconfig) and reboot",
+    ),
     needs=(needs.gpu, needs.host_driver),
 )
 def cmdline_blocks(host: HostFacts, context: Context) -> CheckOutcome:
@@ -75,7 +83,10 @@ def cmdline_blocks(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         "the kernel command line blacklists nvidia",
         evidence=f"/proc/cmdline: {found.group(1)}",
-        remedy="take the option out of /etc/default/grub, run update-grub (or grub2-mkconfig) and reboot",
+        remedy=Remedy(
+            RepairAction.CONFIGURE,
+            "take the option out of /etc/default/grub, run update-grub (or grub2-mkconfig) and reboot",
+        ),
     )
 
 
@@ -84,7 +95,7 @@ def cmdline_blocks(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.WARNING,
     title="no update waits for a reboot",
     reads="/run/reboot-required and /run/reboot-required.pkgs",
-    remedy="reboot the host",
+    remedy=Remedy(RepairAction.REBOOT, "reboot the host"),
     needs=(needs.gpu,),
 )
 def pending_reboot(host: HostFacts, context: Context) -> CheckOutcome:
@@ -95,7 +106,7 @@ def pending_reboot(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         "a reboot is pending",
         evidence=f"/run/reboot-required.pkgs: {asked}",
-        remedy="drain the node and reboot it",
+        remedy=Remedy(RepairAction.REBOOT, "drain the node and reboot it"),
     )
 
 
@@ -104,7 +115,10 @@ def pending_reboot(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.ERROR,
     title="the kernel may load the driver under Secure Boot",
     reads="the SecureBoot EFI variable; modinfo -F signer nvidia",
-    remedy="install the distribution's signed modules, or enrol the signing key at the console (mokutil --import)",
+    remedy=Remedy(
+        RepairAction.UPGRADE,
+        "install the distribution's signed modules, or enrol the signing key at the console (mokutil --import)",
+    ),
     needs=(needs.gpu, needs.host_driver, needs.version),
 )
 def module_signer(host: HostFacts, context: Context) -> CheckOutcome:
@@ -118,6 +132,9 @@ def module_signer(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         "Secure Boot is on and the nvidia module is not signed",
         evidence="modinfo -F signer nvidia prints nothing",
-        remedy="install the distribution's signed modules, or sign with an enrolled key "
-        "(mokutil --import KEY, then confirm at the console)",
+        remedy=Remedy(
+            RepairAction.UPGRADE,
+            "install the distribution's signed modules, or sign with an enrolled key (mokutil "
+            "--import KEY, then confirm at the console)",
+        ),
     )

@@ -9,6 +9,7 @@ from gpunode.checks.words import setting
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.model.spec import TOOLKIT_CONFIG
+from gpunode.remedy import Remedy, RepairAction, setup
 
 
 @check(
@@ -16,7 +17,7 @@ from gpunode.model.spec import TOOLKIT_CONFIG
     Severity.ERROR,
     title="a CDI specification of the cards is there",
     reads="/etc/cdi and /var/run/cdi",
-    remedy="gpunode setup --only toolkit --cdi",
+    remedy=Remedy(RepairAction.CONFIGURE, setup("--only", "toolkit", "--cdi")),
     needs=(needs.gpu, needs.toolkit),
 )
 def cdi_present(host: HostFacts, context: Context) -> CheckOutcome:
@@ -30,7 +31,7 @@ def cdi_present(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         "no CDI specification names nvidia.com/gpu",
         evidence=f"/etc/cdi and /var/run/cdi: {listing(host.toolkit.cdi_specs) or 'no files'}",
-        remedy="gpunode setup --only toolkit --cdi",
+        remedy=Remedy(RepairAction.CONFIGURE, setup("--only", "toolkit", "--cdi")),
         fix="toolkit",
     )
 
@@ -40,7 +41,7 @@ def cdi_present(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.ERROR,
     title="the CDI specifications fit the running driver",
     reads="/etc/cdi/*, /var/run/cdi/* against /sys/module/nvidia/version",
-    remedy="gpunode setup --only toolkit",
+    remedy=Remedy(RepairAction.CONFIGURE, setup("--only", "toolkit")),
     needs=(needs.gpu, needs.host_driver, needs.loaded, needs.toolkit),
 )
 def cdi_fresh(host: HostFacts, context: Context) -> CheckOutcome:
@@ -55,7 +56,7 @@ def cdi_fresh(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"{listing(stale)} is from another driver",
         evidence=f"{stale[0]} does not mount libcuda.so.{host.driver.loaded}, the version that is loaded",
-        remedy="gpunode setup --only toolkit",
+        remedy=Remedy(RepairAction.CONFIGURE, setup("--only", "toolkit")),
         fix="toolkit",
     )
 
@@ -65,7 +66,7 @@ def cdi_fresh(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.WARNING,
     title="one CDI specification for each card",
     reads="/etc/cdi and /var/run/cdi",
-    remedy="rm the stale one",
+    remedy=Remedy(RepairAction.CONFIGURE, "rm the stale one"),
     needs=(needs.gpu, needs.toolkit),
 )
 def cdi_duplicate(host: HostFacts, context: Context) -> CheckOutcome:
@@ -79,7 +80,9 @@ def cdi_duplicate(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"{len(kinds)} CDI specifications define nvidia.com/gpu",
         evidence=listing(kinds),
-        remedy=f"{typed('rm', etc[0])} when nvidia-cdi-refresh writes the other; keep one",
+        remedy=Remedy(
+            RepairAction.CONFIGURE, f"{typed('rm', etc[0])} when nvidia-cdi-refresh writes the other; keep one"
+        ),
     )
 
 
@@ -88,7 +91,9 @@ def cdi_duplicate(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.WARNING,
     title="CDI specifications are renewed by themselves",
     reads="systemctl show nvidia-cdi-refresh.path nvidia-cdi-refresh.service",
-    remedy="systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service",
+    remedy=Remedy(
+        RepairAction.RESTART_SERVICE, "systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service"
+    ),
     needs=(needs.gpu, needs.toolkit),
 )
 def cdi_refresh_unit(host: HostFacts, context: Context) -> CheckOutcome:
@@ -101,5 +106,7 @@ def cdi_refresh_unit(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"{listing(n for n, _ in there)} is not enabled",
         evidence=f"systemctl is-enabled {there[0][0]} prints {there[0][1].enabled or 'nothing'}",
-        remedy="systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service",
+        remedy=Remedy(
+            RepairAction.RESTART_SERVICE, "systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service"
+        ),
     )

@@ -10,10 +10,11 @@ from gpunode.checks.words import active_lines, numbers, setting, typed_for
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.model.spec import TOOLKIT_CONFIG
+from gpunode.remedy import Remedy, RepairAction, setup
 
 OF_TOOLKIT = "nvidia.github.io"  # where every repository of the toolkit is, today's and the old ones
 MODES = ("auto", "legacy", "cdi", "csv", "jit-cdi")
-SETUP = "gpunode setup --only toolkit"
+SETUP = setup("--only", "toolkit")
 
 
 def _wanted(host: HostFacts, context: Context) -> bool:
@@ -25,7 +26,7 @@ def _wanted(host: HostFacts, context: Context) -> bool:
     Severity.ERROR,
     title="the container toolkit is installed",
     reads="nvidia-ctk --version; nvidia-container-runtime in PATH",
-    remedy=SETUP,
+    remedy=Remedy(RepairAction.UPGRADE, SETUP),
     needs=(needs.gpu, needs.engine),
 )
 def installed(host: HostFacts, context: Context) -> CheckOutcome:
@@ -44,7 +45,7 @@ def installed(host: HostFacts, context: Context) -> CheckOutcome:
         )
     else:
         summary, evidence = "nvidia-container-runtime cannot be run", f"{toolkit.runtime_path} is not executable"
-    return Finding(summary, evidence=evidence, remedy=SETUP, fix="toolkit")
+    return Finding(summary, evidence=evidence, remedy=Remedy(RepairAction.UPGRADE, SETUP), fix="toolkit")
 
 
 @check(
@@ -52,7 +53,7 @@ def installed(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.ERROR,
     title="the toolkit's packages are one version",
     reads="the package list against catalog/toolkit.yaml",
-    remedy=SETUP,
+    remedy=Remedy(RepairAction.UPGRADE, SETUP),
     needs=(needs.packages, needs.toolkit),
 )
 def versions_match(host: HostFacts, context: Context) -> CheckOutcome:
@@ -66,7 +67,7 @@ def versions_match(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         "the toolkit's packages are not one version",
         evidence=listing((f"{n} {p.version}" for n, p in sorted(have.items())), 8),
-        remedy=SETUP,
+        remedy=Remedy(RepairAction.UPGRADE, SETUP),
         fix="toolkit",
     )
 
@@ -76,7 +77,7 @@ def versions_match(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.ERROR,
     title="the toolkit has no known way out of a container",
     reads="nvidia-ctk --version against the floor in catalog/toolkit.yaml",
-    remedy=SETUP,
+    remedy=Remedy(RepairAction.UPGRADE, SETUP),
     needs=(needs.toolkit,),
 )
 def cve(host: HostFacts, context: Context) -> CheckOutcome:
@@ -89,7 +90,7 @@ def cve(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"toolkit {version} is older than {floor}",
         evidence=f"nvidia-ctk --version prints {version}; {context.catalog.toolkit.floor_why}",
-        remedy=SETUP,
+        remedy=Remedy(RepairAction.UPGRADE, SETUP),
         fix="toolkit",
     )
 
@@ -99,7 +100,7 @@ def cve(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.ERROR,
     title="the toolkit's own config is sane",
     reads=TOOLKIT_CONFIG,
-    remedy="nvidia-ctk config --in-place --set KEY=VALUE",
+    remedy=Remedy(RepairAction.CONFIGURE, "nvidia-ctk config --in-place --set KEY=VALUE"),
     needs=(needs.toolkit,),
 )
 def config(host: HostFacts, context: Context) -> CheckOutcome:
@@ -134,7 +135,9 @@ def _config_finding(summary: str, key: str, found: tuple[int, str], better: str)
     return Finding(
         summary,
         evidence=f"{TOOLKIT_CONFIG}:{found[0]} {key} = {found[1]}",
-        remedy=f"{typed('nvidia-ctk', 'config', '--in-place', '--set', f'{table}={better}')}",
+        remedy=Remedy(
+            RepairAction.CONFIGURE, f"{typed('nvidia-ctk', 'config', '--in-place', '--set', f'{table}={better}')}"
+        ),
     )
 
 
@@ -143,7 +146,7 @@ def _config_finding(summary: str, key: str, found: tuple[int, str], better: str)
     Severity.WARNING,
     title="no leftovers of the old nvidia-docker",
     reads="the package list against catalog/toolkit.yaml",
-    remedy=SETUP,
+    remedy=Remedy(RepairAction.UPGRADE, SETUP),
     needs=(needs.gpu, needs.packages),
 )
 def legacy_packages(host: HostFacts, context: Context) -> CheckOutcome:
@@ -155,7 +158,7 @@ def legacy_packages(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"{listing(old)} is still installed",
         evidence=listing(f"{n} {host.packages.installed[n].version}" for n in old),
-        remedy=f"{SETUP}; then {typed_for(host, 'purge', *old)}",
+        remedy=Remedy(RepairAction.UPGRADE, SETUP, f"; then {typed_for(host, 'purge', *old)}"),
         fix="toolkit",
     )
 
@@ -165,7 +168,7 @@ def legacy_packages(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.WARNING,
     title="the toolkit's repository is the current one",
     reads="the repositories of the package manager",
-    remedy=SETUP,
+    remedy=Remedy(RepairAction.UPGRADE, SETUP),
     needs=(needs.gpu, needs.packages),
 )
 def repo(host: HostFacts, context: Context) -> CheckOutcome:
@@ -180,6 +183,6 @@ def repo(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         why,
         evidence=f"{path}:{number} {line}",
-        remedy=f"{typed('rm', path)}; {SETUP} adds libnvidia-container",
+        remedy=Remedy(RepairAction.UPGRADE, f"{typed('rm', path)}; ", SETUP, " adds libnvidia-container"),
         fix="toolkit",
     )

@@ -13,9 +13,13 @@ from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.model.spec import TOOLKIT_CONFIG
 from gpunode.model.versions import at_least
+from gpunode.remedy import Remedy, RepairAction, setup
 
 NVIDIA_MAJOR = 195  # fixed for nvidia and nvidiactl (Documentation/admin-guide/devices.txt); nvidia-uvm's is dynamic
 CARD = re.compile(r"/dev/nvidia\d+")
+MAKE_NODES = (
+    "nvidia-modprobe -c 0, once for every card (-c 1, ...); systemctl enable --now nvidia-persistenced keeps them"
+)
 NODES = (needs.gpu, needs.host_driver, needs.loaded, needs.read("devices"))
 
 
@@ -24,24 +28,28 @@ NODES = (needs.gpu, needs.host_driver, needs.loaded, needs.read("devices"))
     Severity.ERROR,
     title="/dev has a node for every card",
     reads="/dev/nvidiactl, /dev/nvidia0 ... against /proc/driver/nvidia/gpus",
-    remedy="nvidia-modprobe -c 0 (once for every card), or nvidia-ctk system create-device-nodes --control-devices",
+    remedy=Remedy(
+        RepairAction.CONFIGURE,
+        "nvidia-modprobe -c 0 (once for every card), or nvidia-ctk system create-device-nodes --control-devices",
+    ),
     needs=NODES,
 )
 def nodes(host: HostFacts, context: Context) -> CheckOutcome:
     """A card has no device node, so no program can open it."""
     cards = [d for d in host.devices if CARD.fullmatch(d.path)]
     control = [d for d in host.devices if d.path == "/dev/nvidiactl"]
-    remedy = (
-        "nvidia-modprobe -c 0, once for every card (-c 1, ...); systemctl enable --now nvidia-persistenced keeps them"
-    )
     if not control:
-        return Finding("/dev/nvidiactl is missing", evidence="ls /dev/nvidiactl finds nothing", remedy=remedy)
+        return Finding(
+            "/dev/nvidiactl is missing",
+            evidence="ls /dev/nvidiactl finds nothing",
+            remedy=Remedy(RepairAction.CONFIGURE, MAKE_NODES),
+        )
     if len(cards) < len(host.driver.gpus):
         return Finding(
             f"{len(cards)} device nodes for {len(host.driver.gpus)} cards",
             evidence=f"/dev has {listing((d.path for d in cards), 8) or 'no /dev/nvidia0'}; "
             f"/proc/driver/nvidia/gpus has {len(host.driver.gpus)} cards",
-            remedy=remedy,
+            remedy=Remedy(RepairAction.CONFIGURE, MAKE_NODES),
         )
     odd = [d for d in (*control, *cards) if d.major != NVIDIA_MAJOR]
     if not odd:
@@ -49,7 +57,7 @@ def nodes(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"{listing(d.path for d in odd)} is not NVIDIA's device",
         evidence=f"{odd[0].path} has major {odd[0].major}, nvidia has {NVIDIA_MAJOR}",
-        remedy=f"{typed('rm', odd[0].path)}; {remedy}",
+        remedy=Remedy(RepairAction.CONFIGURE, f"{typed('rm', odd[0].path)}; {MAKE_NODES}"),
     )
 
 
@@ -58,7 +66,7 @@ def nodes(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.WARNING,
     title="/dev/nvidia-uvm belongs to the running module",
     reads="/dev/nvidia-uvm against /proc/devices",
-    remedy="nvidia-modprobe -u -c 0",
+    remedy=Remedy(RepairAction.CONFIGURE, "nvidia-modprobe -u -c 0"),
     needs=NODES,
 )
 def uvm(host: HostFacts, context: Context) -> CheckOutcome:
@@ -70,14 +78,14 @@ def uvm(host: HostFacts, context: Context) -> CheckOutcome:
         return Finding(
             "/dev/nvidia-uvm is missing",
             evidence=f"/proc/devices has nvidia-uvm as {host.uvm_major}, /dev has no node for it",
-            remedy="nvidia-modprobe -u -c 0",
+            remedy=Remedy(RepairAction.CONFIGURE, "nvidia-modprobe -u -c 0"),
         )
     if node.major == host.uvm_major:
         return None
     return Finding(
         "/dev/nvidia-uvm is a stale node",
         evidence=f"its major is {node.major}, /proc/devices has nvidia-uvm as {host.uvm_major}",
-        remedy="rm /dev/nvidia-uvm /dev/nvidia-uvm-tools; nvidia-modprobe -u -c 0",
+        remedy=Remedy(RepairAction.CONFIGURE, "rm /dev/nvidia-uvm /dev/nvidia-uvm-tools; nvidia-modprobe -u -c 0"),
         severity=Severity.ERROR,
     )
 
@@ -87,7 +95,9 @@ def uvm(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.ERROR,
     title="users may open the device nodes",
     reads="modes of /dev/nvidia*; DeviceFileMode in /proc/driver/nvidia/params",
-    remedy="options nvidia NVreg_DeviceFileMode=0666 in /etc/modprobe.d/nvidia.conf, then reboot",
+    remedy=Remedy(
+        RepairAction.CONFIGURE, "options nvidia NVreg_DeviceFileMode=0666 in /etc/modprobe.d/nvidia.conf, then reboot"
+    ),
     needs=NODES,
 )
 def modes(host: HostFacts, context: Context) -> CheckOutcome:
@@ -104,8 +114,11 @@ def modes(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"{listing(d.path for d in closed)} is not open to everybody",
         evidence=f"{first.path} has mode {first.mode:04o}, DeviceFileMode is {decided or 'not set'}",
-        remedy=f"{typed('chmod', '0666', first.path)}; "
-        "options nvidia NVreg_DeviceFileMode=0666 in /etc/modprobe.d/nvidia.conf keeps it",
+        remedy=Remedy(
+            RepairAction.CONFIGURE,
+            f"{typed('chmod', '0666', first.path)}; options nvidia NVreg_DeviceFileMode=0666 "
+            "in /etc/modprobe.d/nvidia.conf keeps it",
+        ),
         severity=Severity.WARNING if first.mode & 0o060 == 0o060 else None,
     )
 
@@ -115,7 +128,7 @@ def modes(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.WARNING,
     title="containers keep their cards over a daemon-reload",
     reads="/dev/char/MAJOR:MINOR; the engines' cgroup driver; mode in the toolkit's config.toml",
-    remedy="nvidia-ctk system create-dev-char-symlinks --create-all",
+    remedy=Remedy(RepairAction.CONFIGURE, "nvidia-ctk system create-dev-char-symlinks --create-all"),
     needs=(*NODES, needs.engine, needs.toolkit),
 )
 def char_symlinks(host: HostFacts, context: Context) -> CheckOutcome:
@@ -132,7 +145,11 @@ def char_symlinks(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"{listing(d.path for d in bare)} has no link in /dev/char",
         evidence=f"/dev/char/{bare[0].major}:{bare[0].minor} is absent; toolkit {host.toolkit.version}, mode {mode}",
-        remedy="nvidia-ctk system create-dev-char-symlinks --create-all, "
-        "or a toolkit from 1.18 on (gpunode setup --only toolkit)",
+        remedy=Remedy(
+            RepairAction.CONFIGURE,
+            "nvidia-ctk system create-dev-char-symlinks --create-all, or a toolkit from 1.18 on (",
+            setup("--only", "toolkit"),
+            ")",
+        ),
         fix="toolkit",
     )

@@ -7,6 +7,7 @@ from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
 from gpunode.model.facts import HostFacts, PciDevice
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.remedy import Remedy, RepairAction, setup
 
 SYSFS = "/sys/bus/pci/devices"
 OFF_THE_BUS = "ffffffff"
@@ -18,7 +19,10 @@ SWITCHES = {2: 6, 3: 4}  # generation -> on one baseboard: HGX A100 has six, HGX
     Severity.ERROR,
     title="an NVIDIA GPU is on the PCI bus",
     reads=f"{SYSFS}/*/vendor and class",
-    remedy="cloud: choose a GPU instance type; VM: pass the card through; bare metal: reseat it, set Above 4G Decoding",
+    remedy=Remedy(
+        RepairAction.REPLACE,
+        "cloud: choose a GPU instance type; VM: pass the card through; bare metal: reseat it, set Above 4G Decoding",
+    ),
     needs=(needs.read("pci"),),
 )
 def gpu_present(host: HostFacts, context: Context) -> CheckOutcome:
@@ -30,8 +34,11 @@ def gpu_present(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"no NVIDIA GPU on the PCI bus; {context.spec.expect.gpus} expected",
         evidence=f"no device in {SYSFS} has vendor 0x10de and class 0x0300 or 0x0302",
-        remedy="cloud: choose a GPU instance type; VM: pass the card through; "
-        "bare metal: reseat the card and set Above 4G Decoding in the firmware",
+        remedy=Remedy(
+            RepairAction.REPLACE,
+            "cloud: choose a GPU instance type; VM: pass the card through; bare metal: reseat "
+            "the card and set Above 4G Decoding in the firmware",
+        ),
     )
 
 
@@ -40,7 +47,7 @@ def gpu_present(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.ERROR,
     title="as many GPUs as expected",
     reads=f"{SYSFS} against expect.gpus of the spec",
-    remedy="correct expect.gpus in the spec, or replace the node",
+    remedy=Remedy(RepairAction.REPLACE, "correct expect.gpus in the spec, or replace the node"),
     needs=(needs.read("pci"),),
 )
 def expected_count(host: HostFacts, context: Context) -> CheckOutcome:
@@ -53,7 +60,10 @@ def expected_count(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"{len(host.gpus)} of {want} GPUs are on the PCI bus",
         evidence=f"{SYSFS}: {listing((d.address for d in host.gpus), 16) or 'none'}",
-        remedy="power the node off and on, then inspect the slot that is missing; correct expect.gpus when it is wrong",
+        remedy=Remedy(
+            RepairAction.POWER_CYCLE,
+            "power the node off and on, then inspect the slot that is missing; correct expect.gpus when it is wrong",
+        ),
     )
 
 
@@ -62,7 +72,9 @@ def expected_count(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.ERROR,
     title="the driver owns every GPU on the bus",
     reads="/proc/driver/nvidia/gpus and nvidia-smi -q -x against the PCI bus",
-    remedy="read the kernel log for the missing address; reboot once, then inspect the hardware",
+    remedy=Remedy(
+        RepairAction.REBOOT, "read the kernel log for the missing address; reboot once, then inspect the hardware"
+    ),
     needs=(needs.gpu, needs.host_driver, needs.loaded),
 )
 def count_vs_driver(host: HostFacts, context: Context) -> CheckOutcome:
@@ -78,8 +90,11 @@ def count_vs_driver(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"{len(wanted)} GPUs on the bus, the driver has {len(wanted) - len(lost)}",
         evidence=f"not in {source}: {listing(lost)}",
-        remedy=f"journalctl -k -b | grep -e NVRM -e {named(lost[0])}; "
-        "reboot once, and inspect the card when it stays away",
+        remedy=Remedy(
+            RepairAction.REBOOT,
+            f"journalctl -k -b | grep -e NVRM -e {named(lost[0])}; reboot once, and inspect "
+            "the card when it stays away",
+        ),
     )
 
 
@@ -88,7 +103,10 @@ def count_vs_driver(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.ERROR,
     title="every GPU answers on the bus",
     reads=f"first four bytes of {SYSFS}/*/config; the kernel log",
-    remedy="power the node off and on (a warm reboot is often not enough); check power cables, replace the card",
+    remedy=Remedy(
+        RepairAction.POWER_CYCLE,
+        "power the node off and on (a warm reboot is often not enough); check power cables, replace the card",
+    ),
     needs=(needs.gpu,),
 )
 def fallen_off_bus(host: HostFacts, context: Context) -> CheckOutcome:
@@ -103,7 +121,10 @@ def fallen_off_bus(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"{listing(gone) or 'a GPU'} has fallen off the bus",
         evidence=evidence,
-        remedy="power the node off and on; when it happens again, check power cables and riser, then replace the card",
+        remedy=Remedy(
+            RepairAction.POWER_CYCLE,
+            "power the node off and on; when it happens again, check power cables and riser, then replace the card",
+        ),
     )
 
 
@@ -112,7 +133,7 @@ def fallen_off_bus(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.WARNING,
     title="PCIe links run at full width",
     reads=f"{SYSFS}/*/current_link_width and max_link_width",
-    remedy="reseat the card; check riser, retimer and the firmware's bifurcation setting",
+    remedy=Remedy(RepairAction.REPLACE, "reseat the card; check riser, retimer and the firmware's bifurcation setting"),
     needs=(needs.gpu,),
 )
 def link_width(host: HostFacts, context: Context) -> CheckOutcome:
@@ -129,7 +150,10 @@ def link_width(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"{listing(d.address for d, _, _ in narrow)} runs on fewer PCIe lanes than it has",
         evidence=f"{SYSFS}/{device.address}/current_link_width is {now}, max_link_width {most}",
-        remedy="reseat the card; check riser, retimer and bifurcation; an x8 slot cannot give an x16 card more",
+        remedy=Remedy(
+            RepairAction.REPLACE,
+            "reseat the card; check riser, retimer and bifurcation; an x8 slot cannot give an x16 card more",
+        ),
     )
 
 
@@ -138,7 +162,9 @@ def link_width(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.ERROR,
     title="the cards' memory windows are mapped",
     reads=f"{SYSFS}/*/resource, second line",
-    remedy="set Above 4G Decoding (and Resizable BAR) in the firmware, or boot with pci=realloc",
+    remedy=Remedy(
+        RepairAction.CONFIGURE, "set Above 4G Decoding (and Resizable BAR) in the firmware, or boot with pci=realloc"
+    ),
     needs=(needs.gpu,),
 )
 def bar1_size(host: HostFacts, context: Context) -> CheckOutcome:
@@ -152,7 +178,7 @@ def bar1_size(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"BAR 1 of {listing(unmapped)} is not mapped",
         evidence=f"{SYSFS}/{unmapped[0]}/resource line 2 spans 0 bytes",
-        remedy="set Above 4G Decoding in the firmware setup, or boot with pci=realloc",
+        remedy=Remedy(RepairAction.CONFIGURE, "set Above 4G Decoding in the firmware setup, or boot with pci=realloc"),
     )
 
 
@@ -161,7 +187,7 @@ def bar1_size(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.ERROR,
     title="the nvidia driver is bound to every GPU",
     reads=f"{SYSFS}/*/driver",
-    remedy="gpunode setup --only driver",
+    remedy=Remedy(RepairAction.UPGRADE, setup("--only", "driver")),
     needs=(needs.gpu, needs.host_driver),
 )
 def driver_bound(host: HostFacts, context: Context) -> CheckOutcome:
@@ -171,9 +197,9 @@ def driver_bound(host: HostFacts, context: Context) -> CheckOutcome:
         return None
     first = wrong[0]
     loaded = host.driver.loaded is not None
-    remedy = "gpunode setup --only driver --reboot if-needed"
+    remedy = Remedy(RepairAction.REBOOT, setup("--only", "driver", "--reboot", "if-needed"))
     if first.driver is None and loaded:
-        remedy = "journalctl -k -b | grep NVRM says why the nvidia module refused it"
+        remedy = Remedy(RepairAction.SUPPORT, "journalctl -k -b | grep NVRM says why the nvidia module refused it")
     return Finding(
         listing(f"{d.address} is bound to {d.driver or 'no driver'}" for d in wrong),
         evidence=_binding(first),
@@ -192,7 +218,7 @@ def _binding(device: PciDevice) -> str:
     Severity.WARNING,
     title="all NVSwitches of the board are there",
     reads=f"{SYSFS}/*/class 0680 of vendor 10de",
-    remedy="power the node off and on, then inspect the baseboard",
+    remedy=Remedy(RepairAction.POWER_CYCLE, "power the node off and on, then inspect the baseboard"),
     needs=(needs.gpu,),
 )
 def nvswitch_present(host: HostFacts, context: Context) -> CheckOutcome:
@@ -211,7 +237,7 @@ def nvswitch_present(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"{len(switches)} NVSwitches, a board has {want}",
         evidence=f"{SYSFS}: {listing((d.address for d in switches), 8)}",
-        remedy="power the node off and on, then inspect the baseboard",
+        remedy=Remedy(RepairAction.POWER_CYCLE, "power the node off and on, then inspect the baseboard"),
     )
 
 
@@ -220,7 +246,7 @@ def nvswitch_present(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.WARNING,
     title="no GPU is put to sleep by the kernel",
     reads=f"{SYSFS}/*/power/runtime_status",
-    remedy="systemctl enable --now nvidia-persistenced",
+    remedy=Remedy(RepairAction.RESTART_SERVICE, "systemctl enable --now nvidia-persistenced"),
     needs=(needs.gpu, needs.host_driver),
 )
 def runtime_pm(host: HostFacts, context: Context) -> CheckOutcome:
@@ -233,7 +259,10 @@ def runtime_pm(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"{listing(asleep)} is suspended",
         evidence=f"{SYSFS}/{asleep[0]}/power/runtime_status is suspended",
-        remedy=f"systemctl enable --now nvidia-persistenced; echo on > {named(f'{SYSFS}/{asleep[0]}/power/control')}",
+        remedy=Remedy(
+            RepairAction.RESTART_SERVICE,
+            f"systemctl enable --now nvidia-persistenced; echo on > {named(f'{SYSFS}/{asleep[0]}/power/control')}",
+        ),
     )
 
 
@@ -242,7 +271,7 @@ def runtime_pm(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.WARNING,
     title="the firmware says which socket a GPU belongs to",
     reads=f"{SYSFS}/*/numa_node",
-    remedy="update the firmware; enable NUMA (not Node Interleaving) in its setup",
+    remedy=Remedy(RepairAction.CONFIGURE, "update the firmware; enable NUMA (not Node Interleaving) in its setup"),
     needs=(needs.gpu,),
 )
 def numa(host: HostFacts, context: Context) -> CheckOutcome:
@@ -260,5 +289,5 @@ def numa(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"{listing(lost)} names no NUMA node, {len(placed)} other GPUs do",
         evidence=f"{SYSFS}/{lost[0]}/numa_node is -1",
-        remedy="update the firmware; enable NUMA (not Node Interleaving) in its setup",
+        remedy=Remedy(RepairAction.CONFIGURE, "update the firmware; enable NUMA (not Node Interleaving) in its setup"),
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, CheckResult, NotApplicable, Severity
 from gpunode.model.spec import Spec
+from gpunode.remedy import Remedy
 
 if TYPE_CHECKING:
     from gpunode.catalog.load import Catalog
@@ -41,7 +42,7 @@ class CheckDoc:
     title: str  # what a pass proves, in a few words
     broken: str  # the docstring: the sentence a person says about the broken machine
     reads: str  # where the evidence comes from
-    remedy: str  # the usual next move; a finding's own remedy names the thing
+    remedy: Remedy  # the usual next move; a finding's own remedy names the thing
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ REGISTRY: dict[str, Check] = {}
 
 
 def check(
-    id: str, severity: Severity, *, title: str, reads: str, remedy: str, needs: Sequence[Need] = ()
+    id: str, severity: Severity, *, title: str, reads: str, remedy: Remedy, needs: Sequence[Need] = ()
 ) -> Callable[[Judge], Judge]:
     """Register the decorated function as a check. Two checks of one id are a mistake in this folder: ValueError."""
 

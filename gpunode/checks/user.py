@@ -8,19 +8,22 @@ from gpunode.checks.registry import Context, check
 from gpunode.checks.words import driver_version, typed_for
 from gpunode.model.facts import HostFacts, SmiFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.remedy import Remedy, RepairAction, setup
 
 NO_DEVICES = 6
 INFOROM_CORRUPT = 14
+DRIVER = setup("--only", "driver")
 CAUSES = {
-    4: "its rights do not suffice; look at the modes of /dev/nvidia*",
-    8: "a card has no external power; check its cables",
-    9: "the nvidia module is not loaded; gpunode setup --only driver, or modprobe nvidia",
-    12: "libnvidia-ml.so.1 was not found; gpunode setup --only driver",
-    15: "a card has fallen off the bus; power the node off and on",
-    18: "the libraries are newer than the loaded module; drain the node and reboot it",
-    124: "it hangs: journalctl -k -b | grep -e NVRM -e Xid; a reboot frees it",
-    127: "nvidia-smi is not installed; gpunode setup --only driver",
+    4: Remedy(RepairAction.CONFIGURE, "its rights do not suffice; look at the modes of /dev/nvidia*"),
+    8: Remedy(RepairAction.REPLACE, "a card has no external power; check its cables"),
+    9: Remedy(RepairAction.RELOAD_MODULE, "the nvidia module is not loaded; ", DRIVER, ", or modprobe nvidia"),
+    12: Remedy(RepairAction.UPGRADE, "libnvidia-ml.so.1 was not found; ", DRIVER),
+    15: Remedy(RepairAction.POWER_CYCLE, "a card has fallen off the bus; power the node off and on"),
+    18: Remedy(RepairAction.REBOOT, "the libraries are newer than the loaded module; drain the node and reboot it"),
+    124: Remedy(RepairAction.REBOOT, "it hangs: journalctl -k -b | grep -e NVRM -e Xid; a reboot frees it"),
+    127: Remedy(RepairAction.UPGRADE, "nvidia-smi is not installed; ", DRIVER),
 }
+UNKNOWN = Remedy(RepairAction.SUPPORT, "journalctl -k -b | grep -e NVRM -e Xid")
 LIBRARIES = (needs.gpu, needs.host_driver, needs.version, needs.read("ldconfig"))
 
 
@@ -37,7 +40,10 @@ def _empty_handed(smi: SmiFacts) -> bool:
     Severity.ERROR,
     title="nvidia-smi answers",
     reads="nvidia-smi -q -x, with a limit",
-    remedy="its exit code names the cause: 9 module not loaded, 18 version mismatch, 15 card off the bus, 124 hangs",
+    remedy=Remedy(
+        RepairAction.SUPPORT,
+        "its exit code names the cause: 9 module not loaded, 18 version mismatch, 15 card off the bus, 124 hangs",
+    ),
     needs=(needs.gpu, needs.host_driver, _smi_ran),
 )
 def smi_works(host: HostFacts, context: Context) -> CheckOutcome:
@@ -51,7 +57,7 @@ def smi_works(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         "nvidia-smi does not answer in time" if smi.code == 124 else f"nvidia-smi ends with code {smi.code}",
         evidence=f"nvidia-smi -q -x, exit {smi.code}{said}",
-        remedy=CAUSES.get(smi.code, "journalctl -k -b | grep -e NVRM -e Xid"),
+        remedy=CAUSES.get(smi.code, UNKNOWN),
         severity=Severity.WARNING if smi.code == INFOROM_CORRUPT else None,
     )
 
@@ -61,7 +67,7 @@ def smi_works(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.WARNING,
     title="nothing hides the cards from this login",
     reads="nvidia-smi -q -x against the PCI bus",
-    remedy="run gpunode as root, or inside the job that was given the cards",
+    remedy=Remedy(RepairAction.NONE, "run gpunode as root, or inside the job that was given the cards"),
     needs=(needs.gpu, needs.host_driver, needs.loaded, _smi_ran),
 )
 def smi_hidden(host: HostFacts, context: Context) -> CheckOutcome:
@@ -76,7 +82,10 @@ def smi_hidden(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         "nvidia-smi sees no card, the driver holds some",
         evidence=f"nvidia-smi: No devices were found; bound to nvidia: {listing(bound)}",
-        remedy="run gpunode as root, or inside the job that was given the cards (srun); then check again",
+        remedy=Remedy(
+            RepairAction.NONE,
+            "run gpunode as root, or inside the job that was given the cards (srun); then check again",
+        ),
     )
 
 
@@ -85,7 +94,7 @@ def smi_hidden(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.ERROR,
     title="programs find libcuda",
     reads="ldconfig -p",
-    remedy="gpunode setup --only driver; ldconfig",
+    remedy=Remedy(RepairAction.UPGRADE, setup("--only", "driver"), "; ldconfig"),
     needs=LIBRARIES,
 )
 def libcuda(host: HostFacts, context: Context) -> CheckOutcome:
@@ -98,7 +107,7 @@ def libcuda(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.ERROR,
     title="programs find libnvidia-ml",
     reads="ldconfig -p",
-    remedy="gpunode setup --only driver; ldconfig",
+    remedy=Remedy(RepairAction.UPGRADE, setup("--only", "driver"), "; ldconfig"),
     needs=LIBRARIES,
 )
 def libnvml(host: HostFacts, context: Context) -> CheckOutcome:
@@ -112,7 +121,12 @@ def _resolvable(host: HostFacts, soname: str, packages: str) -> CheckOutcome:
     return Finding(
         f"the loader does not find {soname}",
         evidence=f"ldconfig -p has no line for {soname}",
-        remedy=f"ldconfig; when it stays away: gpunode setup --only driver (the library is in {packages})",
+        remedy=Remedy(
+            RepairAction.UPGRADE,
+            "ldconfig; when it stays away: ",
+            setup("--only", "driver"),
+            f" (the library is in {packages})",
+        ),
         fix="driver",
     )
 
@@ -122,7 +136,7 @@ def _resolvable(host: HostFacts, soname: str, packages: str) -> CheckOutcome:
     Severity.WARNING,
     title="no driver library of another version is about",
     reads="ldconfig -p, the real paths of libcuda.so.1 and libnvidia-ml.so.1",
-    remedy="remove the leftovers of the older installer, then ldconfig",
+    remedy=Remedy(RepairAction.UPGRADE, "remove the leftovers of the older installer, then ldconfig"),
     needs=LIBRARIES,
 )
 def stale_libs(host: HostFacts, context: Context) -> CheckOutcome:
@@ -138,5 +152,8 @@ def stale_libs(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"driver libraries of {len(set(versioned.values()))} versions are on the loader's path",
         evidence=listing(sorted(versioned)),
-        remedy=f"{typed_for(host, 'owner', stale[0])} names the owner; remove what no package owns, then ldconfig",
+        remedy=Remedy(
+            RepairAction.UPGRADE,
+            f"{typed_for(host, 'owner', stale[0])} names the owner; remove what no package owns, then ldconfig",
+        ),
     )

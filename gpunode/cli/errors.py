@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from gpunode.errors import GpunodeError
 from gpunode.render.clean import clean_line
 from gpunode.render.door import show
+from gpunode.render.remedy_text import remedy_text
 from gpunode.render.style import PLAIN, Style, hang, paint, style_for
 
 
@@ -16,18 +17,19 @@ def say(text: str, *, end: str = "\n") -> None:
     show(clean_line(text), sys.stderr, end=end)
 
 
-def say_error(error: GpunodeError) -> None:
+def say_error(error: GpunodeError, hosts: Sequence[str] = ()) -> None:
+    """`hosts`: those that the error is about and that were reached over SSH."""
     style = style_for(sys.stderr)
-    show(error_text(error, style), sys.stderr, painted=style.colour)
+    show(error_text(error, style, hosts), sys.stderr, painted=style.colour)
 
 
-def error_text(error: GpunodeError, style: Style = PLAIN) -> str:
+def error_text(error: GpunodeError, style: Style = PLAIN, hosts: Sequence[str] = ()) -> str:
     """The three parts, aligned; a part that is empty is left out."""
     lines = hang(style, paint(style, "bad", "gpunode: "), error.problem, lead_width=9)
     if error.evidence:
         lines += hang(style, "  evidence  ", error.evidence)
     if error.remedy:
-        lines += hang(style, "  remedy    ", error.remedy)
+        lines += hang(style, "  remedy    ", remedy_text(error.remedy, hosts))
     return "\n".join(lines)
 
 

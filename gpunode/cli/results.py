@@ -29,6 +29,7 @@ class Fleet:
 
     verb: str  # in the schema: "gpunode.VERB-result/1"
     report: FleetReport
+    ssh: bool = False  # remedies name the hosts
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,6 @@ class Explained(Fleet):
 @dataclass(frozen=True)
 class Judged(Fleet):
     """Checks."""
-
-    ssh: bool = False  # remedies name the host
 
 
 @dataclass(frozen=True)
@@ -184,7 +183,7 @@ def finish(result: Fleet, output: QuietOptions, *, told: bool = False) -> int:
     show_result(result, output)
     text = chosen_format(output, formats_of(type(result)), plans=True) == "text"
     if not (told and text and not output.output):
-        say_problems(result.report)
+        say_problems(result.report, ssh=result.ssh)
     return int(worst(h.code for h in result.report.hosts))
 
 
@@ -203,11 +202,17 @@ def look_at(
     return report
 
 
-def say_problems(report: FleetReport) -> None:
+def over_ssh(hosts: Sequence[Host]) -> bool:
+    """Whether what is typed for these hosts is typed here, with --ssh."""
+    return not any(host.local or host.recorded for host in hosts)
+
+
+def say_problems(report: FleetReport, *, ssh: bool) -> None:
     """Each host that gave no report: why, once for each."""
     from gpunode.cli.errors import say_error
 
     for host in report.hosts:
         if host.problem:
             named = host.problem if host.problem.startswith(f"{host.target}:") else f"{host.target}: {host.problem}"
-            say_error(GpunodeError(named, evidence=host.evidence, remedy=host.remedy))
+            error = GpunodeError(named, evidence=host.evidence, remedy=host.remedy)
+            say_error(error, (host.target,) if ssh else ())

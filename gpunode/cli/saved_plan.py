@@ -17,6 +17,7 @@ from gpunode.errors import UsageError
 from gpunode.model.plan import Plan
 from gpunode.model.spec import Spec
 from gpunode.planner.drift import same_plan
+from gpunode.remedy import Remedy, RepairAction, gpunode
 from gpunode.render.machine import plan_from_json, plan_to_json
 from gpunode.render.wording import mask_url
 from gpunode.specfile import KEYS, parse_spec, put_all, spec_text
@@ -71,7 +72,9 @@ def _text(path: Path) -> str:
 
 def _unreadable(path: Path, why: str) -> UsageError:
     return UsageError(
-        f"the plan {path} cannot be read", evidence=why, remedy="name a file that gpunode plan --save wrote"
+        f"the plan {path} cannot be read",
+        evidence=why,
+        remedy=Remedy(RepairAction.NONE, "name a file that ", gpunode("plan", "--save"), " wrote"),
     )
 
 
@@ -83,13 +86,13 @@ def _refuse_odd(spec: Spec) -> None:
         raise UsageError(
             "this is not a plan gpunode saved",
             evidence=f"{error.problem}: {error.evidence}",
-            remedy="make it again with gpunode plan --save",
+            remedy=Remedy(RepairAction.NONE, "make it again with ", gpunode("plan", "--save")),
         ) from error
     if asked != spec:
         raise UsageError(
             "this is not a plan gpunode saved",
             evidence=f"its spec asks for what no option does: {', '.join(_unlike(asked, spec))}",
-            remedy="make it again with gpunode plan --save",
+            remedy=Remedy(RepairAction.NONE, "make it again with ", gpunode("plan", "--save")),
         )
 
 
@@ -103,7 +106,8 @@ def _refuse_other_words(spec: Spec, wanted: SpecOptions) -> None:
         differ = [KEYS[key].flag for key in texts if key not in TRUST or _of(_masked(typed), key) != _of(spec, key)]
     if differ:
         raise UsageError(
-            f"{', '.join(differ)} cannot change a saved plan", remedy="make a new one with gpunode plan --save"
+            f"{', '.join(differ)} cannot change a saved plan",
+            remedy=Remedy(RepairAction.NONE, "make a new one with ", gpunode("plan", "--save")),
         )
     missing = [
         key for key in TRUST if _of(spec, key) != _of(Spec(), key) and _of(_masked(typed), key) != _of(spec, key)

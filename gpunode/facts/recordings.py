@@ -14,6 +14,7 @@ from gpunode.foreign import read_file
 from gpunode.masking import form_of
 from gpunode.masking import masked as secrets_masked
 from gpunode.model.facts import FileFacts
+from gpunode.remedy import Remedy, RepairAction, gpunode
 
 _UUID = re.compile(r"(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
 _MACHINE_ID = re.compile(r"\b[0-9a-f]{32}\b")
@@ -35,7 +36,12 @@ def load_recording(path: Path) -> bytes:
         raise UsageError(
             f"{path} is not a recorded host",
             evidence=str(fault),
-            remedy="name a folder that holds facts.txt, or a file that `gpunode detect --record` wrote",
+            remedy=Remedy(
+                RepairAction.NONE,
+                "name a folder that holds facts.txt, or a file that ",
+                gpunode("detect", "--record", ssh=False),
+                " wrote",
+            ),
         ) from fault
     try:
         decode(stream)
@@ -43,7 +49,7 @@ def load_recording(path: Path) -> bytes:
         raise UsageError(
             f"{target} is not a whole recording: {fault.problem}",
             evidence=fault.evidence,
-            remedy="record the host again: gpunode detect --record FILE",
+            remedy=Remedy(RepairAction.NONE, "record the host again: ", gpunode("detect", "--record", "FILE")),
         ) from fault
     return stream
 

@@ -25,6 +25,7 @@ from types import MappingProxyType
 
 from gpunode.errors import TransportError
 from gpunode.model.facts import FileFacts
+from gpunode.remedy import Remedy, RepairAction, gpunode
 
 VERSION = 1
 HEADER = f"@gpunode-facts {VERSION}"
@@ -246,5 +247,10 @@ def _oversized(what: str) -> TransportError:
     return TransportError(
         "the probe's answer is larger than any host's",
         evidence=f"it holds {what}",
-        remedy="look on the host for what fills it: gpunode detect --record there, and its largest sections",
+        remedy=Remedy(
+            RepairAction.NONE,
+            "look on the host for what fills it: ",
+            gpunode("detect", "--record", ssh=False),
+            " there, and its largest sections",
+        ),
     )

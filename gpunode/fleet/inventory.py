@@ -26,7 +26,7 @@ def parse_ssh_targets(values: Sequence[str]) -> tuple[SshTarget, ...]:
         try:
             found.update((parse_target(name), None) for name in _expand(word))
         except UsageError as error:
-            faults.append(f"{error.problem} ({error.evidence or error.remedy})")
+            faults.append(f"{error.problem} ({error.evidence or error.remedy.text})")
     if len(found) > MOST_HOSTS:
         faults.append(f"{len(found)} hosts are more than the {MOST_HOSTS} of one run")
     if not found and not faults:

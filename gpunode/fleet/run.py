@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from gpunode.errors import ExitCode, GpunodeError
 from gpunode.model.report import FleetReport, HostOutcome
+from gpunode.remedy import Remedy, RepairAction
 
 DEFAULT_FORKS = 50
 _STACK_BYTES = 1024 * 1024  # the default of 8 MiB a thread, times hundreds, is address space for nothing
@@ -82,7 +83,7 @@ def _outcome(target: Target, work: Callable[[Target], HostOutcome]) -> HostOutco
             ExitCode.FAILED,
             problem=f"internal error: {type(error).__name__}: {error}".splitlines()[0],
             evidence=_place(error),
-            remedy="this is a fault in gpunode: please report it with the line above",
+            remedy=Remedy(RepairAction.SUPPORT, "this is a fault in gpunode: please report it with the line above"),
         )
 
 
@@ -100,7 +101,7 @@ def _place(error: Exception) -> str:
 def _unfinished(target: Target, *, began: bool) -> HostOutcome:
     problem = "left at work: the run was stopped twice" if began else "not begun: the run was stopped"
     remedy = "run it again: what was begun is found on the host and finished or put back" if began else "run it again"
-    return HostOutcome(str(target), ExitCode.FAILED, problem=problem, remedy=remedy)
+    return HostOutcome(str(target), ExitCode.FAILED, problem=problem, remedy=Remedy(RepairAction.WAIT, remedy))
 
 
 class _Threads:

@@ -19,6 +19,7 @@ from gpunode.model.plan import Plan
 from gpunode.model.report import Event, HostOutcome, RunReport
 from gpunode.model.spec import RebootPolicy
 from gpunode.planner.undo.plan import undo_plan
+from gpunode.remedy import Remedy, RepairAction, gpunode
 from gpunode.render.wording import count
 
 
@@ -58,7 +59,8 @@ def carrier(run: str | None, packages: bool) -> Carrier:
             report = ended(plan, way.run())
         except GpunodeError as error:
             drifted = isinstance(error, Drift)
-            error.remedy = "gpunode undo looks anew and asks again" if drifted else _reworded(error.remedy)
+            anew = Remedy(RepairAction.NONE, gpunode("undo"), " looks anew and asks again")
+            error.remedy = anew if drifted else error.remedy.during("undo")
             raise
         return HostOutcome(str(host), report.code, run=report)
 
@@ -69,8 +71,8 @@ def ended(plan: Plan, report: RunReport) -> RunReport:
     """The report in undo's words; with something left, it is not a success."""
     report = replace(
         report,
-        remedy=_reworded(report.remedy),
-        steps=tuple(replace(step, remedy=_reworded(step.remedy)) for step in report.steps),
+        remedy=report.remedy.during("undo"),
+        steps=tuple(replace(step, remedy=step.remedy.during("undo")) for step in report.steps),
     )
     if report.code is not ExitCode.DONE or not plan.undo:
         return report
@@ -80,12 +82,13 @@ def ended(plan: Plan, report: RunReport) -> RunReport:
             code=ExitCode.FAILED,
             error=f"{count(len(plan.undo.left), 'thing')} left as it is, the rest is undone",
             evidence="; ".join(kept.text for kept in plan.undo.left),
-            remedy="do by hand what stands there; a later gpunode undo does not come back to it",
+            remedy=Remedy(
+                RepairAction.NONE,
+                "do by hand what stands there; a later ",
+                gpunode("undo"),
+                " does not come back to it",
+            ),
         )
     nouveau = any(step.for_undo.initramfs for step in plan.steps)
-    return replace(report, remedy="reboot when it suits: that brings nouveau back") if nouveau else report
-
-
-def _reworded(text: str) -> str:
-    """The rooms below speak of setup, which is what they mostly do."""
-    return text.replace("gpunode setup", "gpunode undo")
+    back = Remedy(RepairAction.REBOOT, "reboot when it suits: that brings nouveau back")
+    return replace(report, remedy=back) if nouveau else report

@@ -25,7 +25,7 @@ class Run:
     files: tuple[str, ...] = ()  # files that this command itself writes, so that undo knows about them
     says: str = ""  # what a person calls it: "apt-get install nvidia-open"; "" = the argv
     looks: bool = False  # it changes nothing: where only such commands ran, there is nothing to undo
-    remedies: tuple[tuple[int, str], ...] = ()  # exit code -> what now, where the usual words would not help
+    remedies: tuple[tuple[int, str], ...] = ()  # exit code -> what to mend before the verb is run again
     receipt: bool = False  # what it answers is kept in the journal: the resolver's answer, the versions that were found
 
 

@@ -9,6 +9,7 @@ from enum import Enum
 from gpunode.errors import ExitCode
 from gpunode.model.facts import HostFacts
 from gpunode.model.plan import Plan
+from gpunode.remedy import NO_REMEDY, Remedy
 
 
 class StepStatus(str, Enum):
@@ -35,7 +36,7 @@ class StepResult:
     seconds: float = 0.0
     error: str = ""  # the sentence; with the daemon's own words where there are any
     evidence: str = ""
-    remedy: str = ""
+    remedy: Remedy = NO_REMEDY
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class RunReport:
     reboot: str | None = None  # why a reboot is still needed
     error: str = ""
     evidence: str = ""
-    remedy: str = ""
+    remedy: Remedy = NO_REMEDY
     code: ExitCode = ExitCode.DONE
     by_hand: tuple[str, ...] = ()  # what only a person can do now, in words to type
 
@@ -68,7 +69,7 @@ class Finding:
 
     summary: str
     evidence: str
-    remedy: str
+    remedy: Remedy
     fix: str | None = None  # the part of setup that mends it: "runtime", "driver"
     severity: Severity | None = None  # None: the check's own
 
@@ -128,7 +129,7 @@ class HostOutcome:
     facts: HostFacts | None = None
     problem: str = ""
     evidence: str = ""
-    remedy: str = ""
+    remedy: Remedy = NO_REMEDY
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from gpunode.engines.base import Alone, Edit, Engine, Rewrite
 from gpunode.engines.registry import ENGINES, engine
@@ -98,9 +99,10 @@ class Disk:
         except GpunodeError as error:
             names = "|".join(map(re.escape, sorted(self.files, key=len, reverse=True)))
             if self.root and names:
-                for part in ("problem", "evidence", "remedy"):
-                    rooted = re.sub(rf"(?<![\w/.-])({names})", lambda found: self.real(found[0]), getattr(error, part))
-                    setattr(error, part, rooted)
+                pattern = re.compile(rf"(?<![\w/.-])({names})")
+                rooted = partial(pattern.sub, lambda found: self.real(found[0]))
+                error.problem, error.evidence = rooted(error.problem), rooted(error.evidence)
+                error.remedy = error.remedy.reworded(rooted)
             raise
 
     def before(self, path: str) -> Before:

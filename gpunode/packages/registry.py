@@ -10,6 +10,7 @@ from gpunode.packages.pacman import Pacman
 from gpunode.packages.tdnf import Tdnf
 from gpunode.packages.yum import Yum
 from gpunode.packages.zypper import Zypper
+from gpunode.remedy import Remedy, RepairAction, setup
 
 # A host belongs to the first that is at home there: Debian may have rpm, SUSE and Azure Linux a dnf as an extra.
 _KNOWN: tuple[Backend, ...] = (
@@ -41,7 +42,9 @@ def backend(name: str) -> Backend:
         raise UnsupportedHost(
             f"package manager {name} is not one gpunode works with",
             evidence=f"it works with {', '.join(BACKENDS)}",
-            remedy="install driver and toolkit by hand, then gpunode setup --only runtime",
+            remedy=Remedy(
+                RepairAction.UPGRADE, "install driver and toolkit by hand, then ", setup("--only", "runtime")
+            ),
         ) from None
 
 

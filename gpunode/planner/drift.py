@@ -13,6 +13,7 @@ from dataclasses import fields
 from gpunode.errors import Drift, UsageError
 from gpunode.masking import mask_argv, masked
 from gpunode.model.plan import Action, Plan, Run, Step
+from gpunode.remedy import Remedy, RepairAction, gpunode
 
 # What a plan says of its host and itself: shown from the fresh plan, run by nobody. Steps and undo are held in parts.
 DESCRIBES = {"target", "spec", "facts_sha256", "about", "driver", "kept", "answers", "hostname", "steps", "undo"}
@@ -27,7 +28,11 @@ def same_plan(saved: Plan, fresh: Plan) -> Plan:
             f"{fresh.target}: this plan is for {_short(saved.hostname) or 'a host without a name'}, "
             f"and this host is {fresh.hostname or 'without a name'}; nothing was written",
             evidence="the plan's hostname is not the one that the host gave",
-            remedy="name the host that the plan was made for, or make a plan for this one with gpunode plan --save",
+            remedy=Remedy(
+                RepairAction.NONE,
+                "name the host that the plan was made for, or make a plan for this one with ",
+                gpunode("plan", "--save"),
+            ),
         )
     found = tuple(differences(saved, fresh))
     if not found and saved.steps == fresh.steps:
@@ -36,7 +41,7 @@ def same_plan(saved: Plan, fresh: Plan) -> Plan:
     raise Drift(
         f"{fresh.target}: the host changed since the plan was made, or the plan was edited; nothing was written",
         evidence="today's facts lead to another plan:\n" + "\n".join([*found[:MOST], *more]),
-        remedy="gpunode plan --save makes a new one",
+        remedy=Remedy(RepairAction.NONE, gpunode("plan", "--save"), " makes a new one"),
     )
 
 

@@ -13,6 +13,7 @@ from gpunode.model.plan import Action, ForUndo, Kept, PutFile, Run, Step
 from gpunode.model.spec import MigLayout
 from gpunode.planner.driver.reload import users
 from gpunode.planner.site import Site, own_gpus
+from gpunode.remedy import AGAIN, Remedy, RepairAction, gpunode
 
 LAYOUT = "/etc/gpunode/mig.conf"
 SCRIPT = "/etc/gpunode/mig.sh"
@@ -69,7 +70,12 @@ def _lines(site: Site, layouts: Sequence[MigLayout]) -> list[tuple[str, str]]:
         raise UnsupportedHost(
             f"{site.host.hostname}: no card here is one that the MIG layout names",
             evidence=f"it has {', '.join(here) or 'no NVIDIA card'}",
-            remedy="name its PCI device id, its name as gpunode catalog gpus shows it, or all",
+            remedy=Remedy(
+                RepairAction.NONE,
+                "name its PCI device id, its name as ",
+                gpunode("catalog gpus", ssh=False),
+                " shows it, or all",
+            ),
         )
     return found
 
@@ -105,7 +111,12 @@ def _profiles(site: Site, gpu: PciDevice, layout: MigLayout) -> str:
             f"{site.host.hostname}: {layout} asks for {slices} slices, and {card.name} has "
             f"{_slices(max(known.profiles, key=_slices))}",
             evidence="the number before g in each profile's name is its slices",
-            remedy="ask for fewer or smaller instances; gpunode catalog mig lists them",
+            remedy=Remedy(
+                RepairAction.NONE,
+                "ask for fewer or smaller instances; ",
+                gpunode("catalog mig", ssh=False),
+                " lists them",
+            ),
         )
     return ",".join(name for name, count in layout.profiles for _ in range(count))
 
@@ -174,7 +185,7 @@ def _refuse_in_use(site: Site, different: Sequence[str]) -> None:
     raise UnsupportedHost(
         f"{site.host.hostname}: MIG instances cannot change while {', '.join(working[:4])} use the cards",
         evidence=f"{', '.join(different)} would be cut anew; nothing was touched",
-        remedy="stop them (drain the node) and run gpunode setup again",
+        remedy=Remedy(RepairAction.WAIT, "stop them (drain the node) and run ", AGAIN, " again"),
     )
 
 

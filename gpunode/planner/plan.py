@@ -31,6 +31,7 @@ from gpunode.planner.repos.cleanup import lists_step
 from gpunode.planner.repos.repository import Source, claims, driver_source, tools_step
 from gpunode.planner.site import Site, own_gpus, survey
 from gpunode.planner.summary import host_summary
+from gpunode.remedy import Remedy, RepairAction, setup
 
 Outcome = Step | Kept
 
@@ -120,8 +121,12 @@ def refuse_no_gpu(host: HostFacts, spec: Spec) -> None:
         raise UnsupportedHost(
             f"{host.hostname}: every GPU is given to virtual machines",
             evidence=f"vfio-pci holds {', '.join(gpu.address for gpu in host.gpus)}",
-            remedy="give one back to this host (driverctl unset-override ADDRESS, or the vfio-pci ids on the kernel's "
-            "command line), or gpunode setup --only toolkit,runtime",
+            remedy=Remedy(
+                RepairAction.CONFIGURE,
+                "give one back to this host (driverctl unset-override ADDRESS, or the "
+                "vfio-pci ids on the kernel's command line), or ",
+                setup("--only", "toolkit,runtime"),
+            ),
         )
     seen = ", ".join(f"{d.address} [{d.class_code}] {d.vendor}:{d.device}" for d in host.pci[:4])
     raise UnsupportedHost(

@@ -13,6 +13,7 @@ from gpunode.model.plan import Run
 from gpunode.model.spec import Spec
 from gpunode.packages.base import Backend
 from gpunode.packages.registry import BACKENDS, backend
+from gpunode.remedy import Remedy, RepairAction, setup
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def survey(host: HostFacts, spec: Spec, catalog: Catalog) -> Site:
         raise UnsupportedHost(
             f"{host.hostname}: {name} is not a distribution gpunode installs drivers or the toolkit on",
             evidence="it does on " + ", ".join(d.name for d in catalog.distros),
-            remedy="install both by hand, then gpunode setup --only runtime",
+            remedy=Remedy(RepairAction.UPGRADE, "install both by hand, then ", setup("--only", "runtime")),
         )
     refuse_proxy_password(spec)
     cards = tuple(catalog.card(gpu.device) for gpu in own_gpus(host))

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from gpunode.advice import named
 from gpunode.model.report import CheckReport, CheckResult, Finding, HostOutcome, NotApplicable, Severity
+from gpunode.remedy import NO_REMEDY, Remedy
+from gpunode.render.remedy_text import HOSTS, remedy_text
 from gpunode.render.style import PLAIN, Style, hang, paint
 from gpunode.render.wording import count, fold_hosts, seconds, without_name
 
 DETAIL = 14  # columns before evidence and remedy
-HOSTS = 28  # columns for the hosts of one finding; more of them are counted there and named below
 WORDS = {Severity.ERROR: ("FAIL", "bad"), Severity.WARNING: ("WARN", "warn")}
 
 
@@ -30,7 +29,7 @@ def fleet_check_text(
 ) -> str:
     """A fleet's reports; hosts that gave none come first, with the reason. What is equal on several is told once."""
     lines = []
-    for block in _unreached(outcomes):
+    for block in _unreached(outcomes, ssh=ssh):
         names = block.names
         lines += hang(style, f"{paint(style, 'bad', 'FAIL')}  {names}   ", block.summary, lead_width=9 + len(names))
         lines += block.details(style)
@@ -55,9 +54,10 @@ class _Block:
     hosts: tuple[str, ...]
     summary: str
     evidence: str
-    remedy: str
+    remedy: Remedy = NO_REMEDY
     id: str = ""
     severity: Severity = Severity.ERROR
+    ssh: bool = False  # its hosts were reached over SSH
 
     @property
     def names(self) -> str:
@@ -70,7 +70,7 @@ class _Block:
         return [
             *detail("hosts", folded if folded != self.names else "", style),
             *detail("evidence", self.evidence, style),
-            *detail("remedy", self.remedy, style),
+            *detail("remedy", remedy_text(self.remedy, self.hosts if self.ssh else ()), style),
         ]
 
 
@@ -82,42 +82,31 @@ def _folded(blocks: Sequence[_Block]) -> list[_Block]:
     return [replace(block, hosts=tuple(hosts)) for block, hosts in together.items()]
 
 
-def _unreached(outcomes: Sequence[HostOutcome]) -> list[_Block]:
+def _unreached(outcomes: Sequence[HostOutcome], *, ssh: bool) -> list[_Block]:
     silent = (o for o in outcomes if o.check is None)
-    return _folded([_Block((o.target,), without_name(o.target, o.problem), o.evidence, o.remedy) for o in silent])
+    return _folded(
+        [_Block((o.target,), without_name(o.target, o.problem), o.evidence, o.remedy, ssh=ssh) for o in silent]
+    )
 
 
 def _findings(reports: Sequence[CheckReport], style: Style, *, ssh: bool) -> list[str]:
     if style.verbose < 0:
         return []
-    found = [_block(r.target, f, Severity.ERROR) for r in reports for f in r.failures]
-    found += [_block(r.target, w, Severity.WARNING) for r in reports for w in r.warnings]
+    found = [_block(r.target, f, Severity.ERROR, ssh) for r in reports for f in r.failures]
+    found += [_block(r.target, w, Severity.WARNING, ssh) for r in reports for w in r.warnings]
     blocks = _folded(found)
     names = max((len(b.names) for b in blocks), default=0)
     ids = max((len(b.id) for b in blocks), default=0)
     lines = []
     for block in blocks:
-        typed = replace(block, remedy=over_ssh(block.remedy, block.hosts)) if ssh else block
-        lines += _finding(typed, (names, ids), style)
+        lines += _finding(block, (names, ids), style)
     return lines
 
 
-def _block(target: str, result: CheckResult, severity: Severity) -> _Block:
+def _block(target: str, result: CheckResult, severity: Severity, ssh: bool) -> _Block:
     assert isinstance(result.outcome, Finding)
     finding = result.outcome
-    return _Block((target,), finding.summary, finding.evidence, finding.remedy, result.id, severity)
-
-
-def over_ssh(remedy: str, hosts: Sequence[str]) -> str:
-    """A remedy's own commands as they are typed here: `gpunode setup --ssh gpu[01-03] --only driver`.
-
-    Many hosts without a range in common would make it unreadable: it says HOSTS then, and a line above names them.
-    """
-    names = fold_hosts(hosts).replace(", ", ",")
-    names = names if len(names) <= HOSTS or len(hosts) == 1 else "HOSTS"
-    if not re.fullmatch(r"[\w@.:,\[\]%+-]+", names):  # a range's brackets need no quotes: no file is called so
-        names = named(names)
-    return re.sub(r"\bgpunode (setup|plan)\b", lambda found: f"{found[0]} --ssh {names}", remedy)
+    return _Block((target,), finding.summary, finding.evidence, finding.remedy, result.id, severity, ssh)
 
 
 def _finding(block: _Block, columns: tuple[int, int], style: Style) -> list[str]:

@@ -13,13 +13,14 @@ from gpunode.masking import MASK, form_of, is_secret, mask_argv, masked
 from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
 from gpunode.model.plan import Plan, PutFile, Reboot, RemoveFile, Run
 from gpunode.model.spec import DriverRequest, Spec, ToolkitRequest
+from gpunode.remedy import Remedy
 from gpunode.render.clean import clean_json
 from gpunode.render.wording import mask_url
 
 KINDS: dict[str, type] = {"run": Run, "put_file": PutFile, "remove_file": RemoveFile, "reboot": Reboot}
 KIND_OF = {kind: name for name, kind in KINDS.items()}
 # A file's text can hold registry logins and proxy passwords; a report needs its hash only.
-_LEFT_OUT = {FileFacts: {"text"}, RuntimeFacts: {"merged_config"}}
+_LEFT_OUT = {FileFacts: {"text"}, RuntimeFacts: {"merged_config"}, Remedy: {"parts"}}
 # Hashes of real bytes, by which a short password could be guessed: only what is applied needs them.
 _HASHES = {
     HostFacts: {"stream_sha256"},
@@ -29,7 +30,7 @@ _HASHES = {
 }
 _RENAMED = {"seconds": "seconds_s"}
 # Properties that are said as well, since every reader would work them out.
-SAID_TOO: dict[type, tuple[str, ...]] = {HostFacts: ("gpus",)}
+SAID_TOO: dict[type, tuple[str, ...]] = {HostFacts: ("gpus",), Remedy: ("command", "text")}
 
 
 def to_data(value: Any, *, secrets: bool = False) -> Any:

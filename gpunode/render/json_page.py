@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from gpunode.remedy import RepairAction
 from gpunode.render.json_schema import json_schema
 from gpunode.render.machine import RESULTS
 
@@ -25,6 +26,9 @@ HOSTS = {
 RULES = """
 - `--json` prints one document with `hosts` and `seconds_s`; `--format jsonl` one line a host, with `schema` in it.
 - Every host has `target` and `code` ([exit codes](exit-codes.md)), and `problem`, `evidence`, `remedy` if it failed.
+- A `remedy` is `text` for a person, `action` for a program, and `command`, the words of gpunode's own command in it, as
+  typed on the host itself (`[]` where gpunode has none). `text` is "" where nothing is to be done. The actions:
+ACTIONS
 - null is "not known" or "there is none", never "fine". A name ends in `_s` for seconds and in `_bytes` for bytes.
 - A new key leaves the number in `schema` as it is; a key that goes or changes its meaning raises it. So read what you
   know and ignore the rest, or validate with `gpunode catalog schema --json` of the gpunode that printed it.
@@ -45,7 +49,9 @@ values in it.
 def json_page() -> str:
     """The page in Markdown, with a newline at its end."""
     rows = [f"| `gpunode {verb}` | `{schema}` | {HOSTS[verb]} |" for verb, schema in RESULTS.items()]
-    return HEAD + "\n".join(rows) + "\n" + RULES + f"```json\n{laid_out(json_schema())}\n```\n"
+    actions = "\n".join(f"  - `{action.value}`: {action.meaning}" for action in RepairAction)
+    rules = RULES.replace("ACTIONS", actions)
+    return HEAD + "\n".join(rows) + "\n" + rules + f"```json\n{laid_out(json_schema())}\n```\n"
 
 
 def laid_out(schema: dict[str, Any]) -> str:

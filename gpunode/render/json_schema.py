@@ -13,6 +13,7 @@ from gpunode.model.facts import HostFacts
 from gpunode.model.plan import Plan
 from gpunode.model.report import Finding, RunReport, Severity
 from gpunode.model.spec import DriverRequest, ToolkitRequest
+from gpunode.remedy import Remedy
 from gpunode.render.encode import KIND_OF, SAID_TOO, keys_of
 from gpunode.render.machine import ERROR_SCHEMA, RESULTS
 
@@ -21,7 +22,6 @@ Schema = dict[str, Any]
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 NAMES: dict[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
 AS_TYPED = (DriverRequest, ToolkitRequest)  # "580", as a person types it
-PROBLEM: Schema = {name: {"type": "string"} for name in ("problem", "evidence", "remedy")}
 
 
 def json_schema() -> Schema:
@@ -29,7 +29,7 @@ def json_schema() -> Schema:
     values = _Values()
     documents = {f"{verb}-result": _result(schema, _host(verb, values)) for verb, schema in RESULTS.items()}
     documents |= {f"{verb}-line": _line(schema, _host(verb, values)) for verb, schema in RESULTS.items()}
-    documents["error"] = _object({"schema": {"const": ERROR_SCHEMA}, "code": values.of(ExitCode), **PROBLEM})
+    documents["error"] = _object({"schema": {"const": ERROR_SCHEMA}, "code": values.of(ExitCode), **_problem(values)})
     parts = {"check": _check(values)} | dict(sorted(values.definitions.items()))
     return {"$schema": DIALECT, "anyOf": [_reference(name) for name in documents], "$defs": documents | parts}
 
@@ -124,7 +124,11 @@ def _host(verb: str, values: _Values) -> tuple[Schema, Schema]:
         "undo": plan | run,
         "check": {"checks": {"type": "array", "items": _reference("check")}},
     }
-    return {"target": {"type": "string"}, "code": values.of(ExitCode)}, PROBLEM | found[verb]
+    return {"target": {"type": "string"}, "code": values.of(ExitCode)}, _problem(values) | found[verb]
+
+
+def _problem(values: _Values) -> Schema:
+    return {"problem": values.of(str), "evidence": values.of(str), "remedy": values.of(Remedy)}
 
 
 def _check(values: _Values) -> Schema:

@@ -16,13 +16,13 @@ PLAN_SCHEMA = "gpunode.plan/3"  # 3: host and driver are data; 2 had lines of te
 
 # What each verb prints; docs/reference/json.md says what is in it. A key more leaves the number, a key less raises it.
 RESULTS = {
-    "detect": "gpunode.detect-result/1",
-    "plan": "gpunode.plan-result/2",  # 2: `about` and `driver` where lines of text were
-    "setup": "gpunode.setup-result/2",
-    "undo": "gpunode.undo-result/2",
-    "check": "gpunode.check-result/1",
+    "detect": "gpunode.detect-result/2",  # the last step of each: `remedy` is an object where text was
+    "plan": "gpunode.plan-result/3",  # 2: `about` and `driver` where lines of text were
+    "setup": "gpunode.setup-result/3",
+    "undo": "gpunode.undo-result/3",
+    "check": "gpunode.check-result/2",
 }
-ERROR_SCHEMA = "gpunode.error/1"
+ERROR_SCHEMA = "gpunode.error/2"
 
 
 def plan_to_json(plan: Plan) -> str:
@@ -55,7 +55,7 @@ def _other_schema(schema: object) -> str:
 
 
 def hosts_json(verb: str, outcomes: Sequence[HostOutcome], *, seconds_s: float) -> str:
-    """The result of a verb: {"schema": "gpunode.check-result/1", "hosts": [...], "seconds_s": 3.1}."""
+    """The result of a verb: {"schema": "gpunode.check-result/2", "hosts": [...], "seconds_s": 3.1}."""
     hosts = [host_data(o) for o in outcomes]
     return dumps({"schema": RESULTS[verb], "hosts": hosts, "seconds_s": round(seconds_s, 3)}) + "\n"
 

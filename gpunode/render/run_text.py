@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from gpunode.errors import SEVERITY, ExitCode
 from gpunode.model.report import Event, EventKind, HostOutcome, RunReport, StepResult, StepStatus
+from gpunode.remedy import Remedy
 from gpunode.render.clean import clean_line
+from gpunode.render.remedy_text import remedy_text
 from gpunode.render.style import PLAIN, Style, hang, paint
 from gpunode.render.wording import CODE_WORDS, code_counts, count, fold_hosts, seconds, without_name
 
@@ -34,19 +36,20 @@ def event_line(event: Event, style: Style = PLAIN) -> str | None:
     return f"{target}  {text}"
 
 
-def run_text(report: RunReport, style: Style = PLAIN, *, seconds_s: float | None = None) -> str:
-    """How setup ended on one host, no newline at the end."""
+def run_text(report: RunReport, style: Style = PLAIN, *, seconds_s: float | None = None, ssh: bool = False) -> str:
+    """How setup ended on one host, no newline at the end. `ssh`: its remedies are typed with --ssh."""
     head = _headline(report)
     if seconds_s is not None:
         head += f" · {seconds(seconds_s)}"
     lines = hang(
         style, paint(style, _meaning(report.code), report.target) + "   ", head, lead_width=len(report.target) + 3
     )
-    return "\n".join(lines + _body(report, style))
+    return "\n".join(lines + _body(report, style, (report.target,) if ssh else ()))
 
 
-def _body(report: RunReport, style: Style) -> list[str]:
-    lines = [line for step in report.steps for line in _step(step, style)]
+def _body(report: RunReport, style: Style, hosts: Sequence[str]) -> list[str]:
+    """What stands below the headline; `hosts`: those of its remedies, () where gpunode runs on the host itself."""
+    lines = [line for step in report.steps for line in _step(step, style, hosts)]
     said = {text for s in report.steps if s.error for text in (s.error, f"{s.id}: {s.error}")}
     if report.error in said:
         return lines
@@ -56,7 +59,7 @@ def _body(report: RunReport, style: Style) -> list[str]:
         *(("by hand", w) for w in report.by_hand),
     ):
         lines += hang(style, f"  {label:<10}", text) if text else []
-    return lines + _more(report.evidence, report.remedy, style)
+    return lines + _more(report.evidence, report.remedy, style, hosts)
 
 
 def _meaning(code: ExitCode) -> str:
@@ -73,29 +76,33 @@ def _headline(report: RunReport) -> str:
     return words + (f" after {count(done, 'step')} done" if done else "")
 
 
-def _step(step: StepResult, style: Style) -> list[str]:
+def _step(step: StepResult, style: Style, hosts: Sequence[str]) -> list[str]:
     if step.status is StepStatus.DONE and style.verbose <= 0:
         return []
     word = {StepStatus.FAILED: "FAILED", StepStatus.ROLLBACK_FAILED: "BROKEN"}.get(step.status, step.status.value)
     lead = "  " + paint(style, MEANING[step.status], f"{word:<8}") + f"  {step.id}   "
     text = step.error or (seconds(step.seconds) if step.seconds else "")
     lines = hang(style, lead, text, lead_width=15 + len(step.id)) if text else [lead.rstrip()]
-    return lines + _more(step.evidence, step.remedy, style)
+    return lines + _more(step.evidence, step.remedy, style, hosts)
 
 
-def _more(evidence: str, remedy: str, style: Style) -> list[str]:
+def _more(evidence: str, remedy: Remedy, style: Style, hosts: Sequence[str]) -> list[str]:
     lines = hang(style, "  evidence  ", evidence) if evidence else []
-    return lines + (hang(style, "  remedy    ", remedy) if remedy else [])
+    return lines + (hang(style, "  remedy    ", remedy_text(remedy, hosts)) if remedy else [])
 
 
-def fleet_run_text(outcomes: Sequence[HostOutcome], style: Style = PLAIN, *, seconds_s: float = 0.0) -> str:
+def fleet_run_text(
+    outcomes: Sequence[HostOutcome], style: Style = PLAIN, *, seconds_s: float = 0.0, ssh: bool = False
+) -> str:
     """How setup ended on each host: the same ending once with all its hosts' names, worst first, then the counts."""
     lines: list[str] = []
     groups: dict[tuple[ExitCode, tuple[str, str]], list[HostOutcome]] = {}
     for outcome in outcomes:
         groups.setdefault((outcome.code, _ending(outcome, style)), []).append(outcome)
-    for (code, (head, body)), same in sorted(groups.items(), key=lambda g: SEVERITY.index(g[0][0])):
-        names = fold_hosts(o.target for o in same)
+    for (code, _), same in sorted(groups.items(), key=lambda g: SEVERITY.index(g[0][0])):
+        targets = [o.target for o in same]
+        names = fold_hosts(targets)
+        head, body = _ending(same[0], style, targets if ssh else ())
         lines += hang(style, paint(style, _meaning(code), names) + "   ", head, lead_width=len(names) + 3)
         lines += [body] if body else []
     counts = code_counts([o.code for o in outcomes])
@@ -103,9 +110,9 @@ def fleet_run_text(outcomes: Sequence[HostOutcome], style: Style = PLAIN, *, sec
     return "\n".join(lines)
 
 
-def _ending(outcome: HostOutcome, style: Style) -> tuple[str, str]:
+def _ending(outcome: HostOutcome, style: Style, hosts: Sequence[str] = ()) -> tuple[str, str]:
     """Headline and what stands below it; without the host's name, so that equal endings compare equal."""
     if outcome.run is None:
-        below = _more(outcome.evidence, outcome.remedy, style)
+        below = _more(outcome.evidence, outcome.remedy, style, hosts)
         return without_name(outcome.target, outcome.problem) or CODE_WORDS[outcome.code], "\n".join(below)
-    return _headline(outcome.run), "\n".join(_body(outcome.run, style))
+    return _headline(outcome.run), "\n".join(_body(outcome.run, style, hosts))

@@ -63,7 +63,7 @@ def test_a_link_that_leads_nowhere_is_refused_and_nothing_is_touched(machine: Ma
     link.symlink_to("site.json")
     with pytest.raises(StepFailed, match=r"daemon\.json is a symbolic link to site\.json, which is missing") as caught:
         put(machine, PutFile(str(link), NEW, any_before=True))
-    assert "remove the link" in caught.value.remedy
+    assert "remove the link" in caught.value.remedy.text
     assert siblings(link) == ["daemon.json"]
     assert link.is_symlink()
     assert not machine.state.exists()
@@ -181,7 +181,7 @@ def test_a_full_disk_leaves_the_file_whole_and_says_so(machine: Machine, tmp_pat
         path.write_text(OLD)
         with pytest.raises(StepFailed, match="No space left") as caught:
             put(machine, PutFile(str(path), "x" * 200_000, expect_sha256=sha256(OLD.encode())))
-        assert "free some space" in caught.value.remedy
+        assert "free some space" in caught.value.remedy.text
         assert (path.read_text(), siblings(path)) == (OLD, ["daemon.json"])
     finally:
         subprocess.run(["umount", str(small)], check=True)

@@ -156,7 +156,7 @@ def test_a_journal_of_something_else_is_refused_with_the_way_to_the_backups(mach
     (machine.state / "journal.jsonl").write_bytes(b"\x00\x01garbage\n")
     with pytest.raises(ConfigFileError, match="holds nothing that gpunode wrote") as refused:
         read_past(machine)
-    assert "backup" in refused.value.remedy
+    assert "backup" in refused.value.remedy.text
 
 
 def test_a_done_undo_leaves_nothing_and_a_later_setup_begins_anew(machine: Machine, tmp_path: Path) -> None:

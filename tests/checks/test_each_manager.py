@@ -37,7 +37,7 @@ def finding(id: str, host: HostFacts) -> Finding:
 )
 def test_an_old_package_is_removed_in_the_words_of_the_hosts_own_manager(manager: str, typed: str) -> None:
     host = on(manager, h.host(packages=h.packages(nvidia__docker2="2.13")))
-    assert finding("ctk.legacy-packages", host).remedy.endswith(f"; then {typed}")
+    assert finding("ctk.legacy-packages", host).remedy.text.endswith(f"; then {typed}")
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,9 @@ def test_an_old_package_is_removed_in_the_words_of_the_hosts_own_manager(manager
 def test_the_owner_of_a_stale_library_is_asked_of_the_hosts_own_manager(manager: str, asks: str) -> None:
     stale = "/b/libcuda.so.550.163.01"
     libraries = {**h.READY.driver.libraries, "libcuda.so.1": ("/a/libcuda.so.595.91.07", stale)}
-    assert finding("user.stale-libs", on(manager, h.driver(libraries=libraries))).remedy.startswith(f"{asks} {stale} ")
+    assert finding("user.stale-libs", on(manager, h.driver(libraries=libraries))).remedy.text.startswith(
+        f"{asks} {stale} "
+    )
 
 
 @pytest.mark.parametrize(

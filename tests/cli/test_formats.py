@@ -114,7 +114,7 @@ def test_a_failure_is_an_object_on_stdout_for_whoever_asked_for_json(
     assert main(words) == code
     out, err = capsys.readouterr()
     said = json.loads(out)
-    assert (said["schema"], said["code"]) == ("gpunode.error/1", code)
+    assert (said["schema"], said["code"]) == ("gpunode.error/2", code)
     assert said["problem"] in " ".join(err.split())
     assert ("jsonl" in " ".join(words)) == (len(out.splitlines()) == 1)
 

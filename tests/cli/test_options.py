@@ -19,7 +19,7 @@ def refusal(argv: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     """What stderr says of a command line that is refused: one message, and nothing on stdout."""
     assert main(argv) == 2
     out, err = capsys.readouterr()
-    assert out == "" or json.loads(out)["schema"] == "gpunode.error/1"
+    assert out == "" or json.loads(out)["schema"] == "gpunode.error/2"
     assert err.count("gpunode: ") == 1
     return " ".join(err.split())
 

@@ -255,7 +255,7 @@ def test_show_says_where_each_setting_comes_from(capsys: pytest.CaptureFixture[s
 def test_show_in_json_and_for_one_engine(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["runtime", "show", "containerd", "--json", "--recorded", str(EXAMPLES / "debian12-ready")]) == 0
     said = json.loads(capsys.readouterr().out)
-    assert said["schema"] == "gpunode.runtime-show/1"
+    assert said["schema"] == "gpunode.runtime-show/2"
     (engine,) = said["hosts"][0]["runtimes"]
     assert (engine["name"], engine["effective_default"], engine["differs_from_files"]) == (
         "containerd",

@@ -13,6 +13,7 @@ from gpunode.fleet.undo_one import ended
 from gpunode.model.plan import ForUndo, Kept, Plan, Step, Undoing
 from gpunode.model.report import RunReport, StepResult, StepStatus
 from gpunode.model.spec import Spec
+from gpunode.remedy import AGAIN, Remedy, RepairAction, setup
 
 RECORDING = str(Path(__file__).parents[2] / "examples" / "hosts" / "debian12-ready")
 
@@ -53,12 +54,16 @@ def test_all_undone_is_a_success() -> None:
 def test_the_reboot_that_brings_nouveau_back_is_said() -> None:
     step = Step("undo.kernel.nouveau", "remove the blacklist", "", (), for_undo=ForUndo(initramfs=True))
     report = ended(replace(plan(), steps=(step,)), RunReport("gpu07", (StepResult(step.id, StepStatus.DONE),)))
-    assert (report.code, report.remedy) == (ExitCode.DONE, "reboot when it suits: that brings nouveau back")
+    assert (report.code, report.remedy.text) == (ExitCode.DONE, "reboot when it suits: that brings nouveau back")
 
 
 def test_remedies_speak_of_undo_and_a_failure_keeps_its_code() -> None:
-    step = StepResult("undo.x", StepStatus.FAILED, remedy="mend it, then run gpunode setup again")
-    failed = RunReport("gpu07", (step,), remedy="gpunode setup goes on", code=ExitCode.ROLLBACK_FAILED)
+    toolkit = setup("--only", "toolkit")
+    mend = Remedy(RepairAction.CONFIGURE, "mend it, then run ", AGAIN, " again, or ", toolkit)
+    goes_on = Remedy(RepairAction.NONE, AGAIN, " goes on")
+    step = StepResult("undo.x", StepStatus.FAILED, remedy=mend)
+    failed = RunReport("gpu07", (step,), remedy=goes_on, code=ExitCode.ROLLBACK_FAILED)
     report = ended(plan(Kept("/etc/x", "left")), failed)
     assert report.code is ExitCode.ROLLBACK_FAILED
-    assert (report.remedy, report.steps[0].remedy) == ("gpunode undo goes on", "mend it, then run gpunode undo again")
+    assert report.remedy.text == "gpunode undo goes on"
+    assert report.steps[0].remedy.text == "mend it, then run gpunode undo again, or gpunode setup --only toolkit"

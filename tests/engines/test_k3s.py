@@ -97,7 +97,7 @@ def test_a_whole_template_is_refused_with_the_words_to_type(name: str, version: 
     with pytest.raises(UnsupportedHost) as refused:
         rewritten.rewrite(engine_facts("k3s", version), {f"{TEMPLATES}/{name}": text})
     assert f"{TEMPLATES}/{name} is a whole template" in refused.value.problem
-    assert '{{ template "base" . }}' in refused.value.remedy
+    assert '{{ template "base" . }}' in refused.value.remedy.text
 
 
 def test_a_flag_in_the_unit_has_the_last_word() -> None:

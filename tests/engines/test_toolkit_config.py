@@ -94,7 +94,7 @@ def test_a_file_that_cannot_be_edited_is_an_error_with_its_place_and_is_left_alo
     with pytest.raises(ConfigFileError) as refused:
         after(text, ROOTLESS)
     assert said in refused.value.problem
-    assert "containerd" not in refused.value.remedy
+    assert "containerd" not in refused.value.remedy.text
 
 
 def test_what_it_did_is_said() -> None:

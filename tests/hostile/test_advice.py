@@ -31,7 +31,8 @@ from gpunode.offline import attributes, local_file
 from gpunode.planner.engines.daemon import by_hand
 from gpunode.planner.plan import make_plan
 from gpunode.planner.undo.files import words_to_type
-from gpunode.render.check_text import over_ssh
+from gpunode.remedy import Remedy, RepairAction, gpunode, setup
+from gpunode.render.remedy_text import remedy_text
 from gpunode.transport.ssh_config import Hop
 from gpunode.transport.ssh_errors import cannot_connect, not_ssh
 from tests.checks.hosts import READY
@@ -109,16 +110,16 @@ def names(value: Any) -> set[str]:
     return set()
 
 
-def remedy_of(id: str, host: HostFacts) -> str:
+def finding_remedy(id: str, host: HostFacts) -> str:
     outcome = REGISTRY[id].run(host, Context(WANT, load_catalog())).outcome
-    return outcome.remedy if isinstance(outcome, Finding) else ""
+    return outcome.remedy.text if isinstance(outcome, Finding) else ""
 
 
 def advice_of_plan(host: HostFacts) -> str:
     try:
         made = make_plan(host, Spec(), load_catalog())
     except GpunodeError as error:
-        return error.remedy
+        return error.remedy.text
     return "\n".join(made.by_hand)
 
 
@@ -145,7 +146,7 @@ NAMING = (
 def test_no_fact_reaches_a_shell_through_a_remedy(id: str, tmp_path: Path) -> None:
     words: set[str] = set()
     for host in (row[1] for row in FAULTS if row[0] == id):
-        for text in hostile(host, lambda bad: remedy_of(id, bad)):
+        for text in hostile(host, lambda bad: finding_remedy(id, bad)):
             words.update(words_with_evil(text))
     assert words or id not in NAMING, "the remedy named nothing hostile: the test stood on an empty stage"
     for word in sorted(words)[:3]:
@@ -251,21 +252,22 @@ def test_a_users_own_dockerd_is_not_started_by_root() -> None:
 def test_a_file_that_cannot_be_read_is_named_in_quotes(why: str) -> None:
     with pytest.raises(ConfigFileError) as caught:
         refuse_unread(FileFacts(f"/etc/{EVIL}", unread=why))
-    assert_safe(caught.value.remedy, why)
-    assert "make the file that the link points to" not in caught.value.remedy, "it leads where its owner wants"
+    assert_safe(caught.value.remedy.text, why)
+    assert "make the file that the link points to" not in caught.value.remedy.text, "it leads where its owner wants"
 
 
 def test_ssh_is_told_quoted() -> None:
     hop = replace(some_hop(), user=EVIL)
     for error in (cannot_connect("t", hop, OSError("x")), not_ssh("t", hop, ValueError("x"))):
-        assert_safe(error.remedy, "ssh")
-        assert words_with_evil(error.remedy)
+        assert_safe(error.remedy.text, "ssh")
+        assert words_with_evil(error.remedy.text)
 
 
 def test_the_hosts_of_a_remedy_are_quoted() -> None:
-    assert over_ssh("gpunode setup", ("gpu01", "gpu02")) == "gpunode setup --ssh gpu[01-02]"
-    assert over_ssh("gpunode setup", ("ann@gpu07:2222",)) == "gpunode setup --ssh ann@gpu07:2222"
-    said = over_ssh("gpunode setup; gpunode plan", (f"gpu07{EVIL}",))
+    again = Remedy(RepairAction.NONE, setup(), "; ", gpunode("plan"))
+    assert remedy_text(again, ("gpu01", "gpu02")) == "gpunode setup --ssh gpu[01-02]; gpunode plan --ssh gpu[01-02]"
+    assert remedy_text(again, ("ann@gpu07:2222",)).startswith("gpunode setup --ssh ann@gpu07:2222; ")
+    said = remedy_text(again, (f"gpu07{EVIL}",))
     assert_safe(said, "check")
     assert len(words_with_evil(said)) == 2
 
@@ -335,7 +337,7 @@ def test_eperm_is_answered_by_its_cause(
 
 
 def test_on_a_host_eperm_names_lsattr_and_not_root() -> None:
-    said = _advice("mv: cannot move '/x' to '/y': Operation not permitted")
+    said = _advice("mv: cannot move '/x' to '/y': Operation not permitted").text
     assert "lsattr -d" in said
     assert "chattr -i" in said
     assert "as root" not in said

@@ -44,7 +44,7 @@ def refused(words: list[str], path: Path, why: str, capsys: pytest.CaptureFixtur
     capsys.readouterr()
     assert main([*words, str(path)]) == 2
     out, err = capsys.readouterr()
-    assert ('"schema": "gpunode.error/1"' in out) if "--json" in words else out == ""
+    assert ('"schema": "gpunode.error/2"' in out) if "--json" in words else out == ""
     assert f"{words[-1]} {path} cannot be written" in " ".join(err.split())
     assert why in " ".join(err.split())
     assert err.count("gpunode:") == 1

@@ -226,7 +226,7 @@ def test_what_is_not_nvidias_is_left_alone_and_ours_is_added(name: str, text: st
 def test_a_wrong_stanza_that_names_others_too_is_refused(more: dict[str, str]) -> None:
     with pytest.raises(UnsupportedHost, match="in one entry, and it sets trusted=yes") as caught:
         plan_with(f"{LISTS}/a.sources", stanza(Trusted="yes", **more))
-    assert "an entry of their own" in caught.value.remedy
+    assert "an entry of their own" in caught.value.remedy.text
 
 
 @pytest.mark.parametrize(

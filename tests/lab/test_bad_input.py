@@ -394,7 +394,7 @@ def test_a_package_manager_that_stays_locked_is_given_up_and_its_holder_named(
         r"Could not get lock /var/lib/dpkg/lock-frontend\. It is held by process \d+ \(python3\)", result.error
     )
     assert "is another process using it" in result.error
-    assert "let the process that holds the lock come to its end" in result.remedy
+    assert "let the process that holds the lock come to its end" in result.remedy.text
 
 
 def test_one_host_of_three_is_down(lab: Lab, node: Host, twin: Host, me: Controller) -> None:

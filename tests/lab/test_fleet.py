@@ -68,7 +68,7 @@ def test_one_hosts_failing_daemon_stays_its_own(lab: Lab, fleet: Fleet) -> None:
 
     text = expect(fleet.gpunode("check"), 1).stdout
     told = json.loads(expect(fleet.gpunode("check", "--format", "json"), 1).stdout)
-    assert told["schema"] == "gpunode.check-result/1"
+    assert told["schema"] == "gpunode.check-result/2"
     assert [(h["target"], h["code"]) for h in told["hosts"]] == [("a", 0), ("b", 0), ("c", 1)]
     assert found_in_text(text) == found_in_json(told)
 

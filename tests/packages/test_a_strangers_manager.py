@@ -219,8 +219,8 @@ def test_check_says_what_a_person_types_there(root: Path, catalog: Catalog) -> N
     results = run_all(detect(root), None, catalog).results
     old = results["ctk.legacy-packages"].outcome
     assert isinstance(old, Finding)
-    assert old.remedy.endswith("; then zug del --all nvidia-docker2")
-    assert "apt" not in old.remedy
+    assert old.remedy.text.endswith("; then zug del --all nvidia-docker2")
+    assert "apt" not in old.remedy.text
 
 
 def test_apply_installs_and_holds_and_undo_leaves_the_host_as_it_was(

@@ -102,7 +102,7 @@ def test_a_loose_driver_is_held() -> None:
 def test_an_unknown_key_is_asked_for() -> None:
     with pytest.raises(UnsupportedHost, match="signing key") as caught:
         make_plan(host(L4, os="ubuntu-26.04"), Spec(), CATALOG)
-    assert "--trust-key" in caught.value.remedy
+    assert "--trust-key" in caught.value.remedy.text
     plan = make_plan(host(L4, os="ubuntu-26.04"), Spec(trust_keys=("A" * 40,)), CATALOG)
     assert any("A" * 40 in c for c in commands(plan))
 
@@ -210,7 +210,7 @@ def test_where_no_branch_fits_none_is_promised() -> None:
     for words in ("auto", "580"):
         with pytest.raises(UnsupportedHost, match="no current driver for the cards") as refused:
             make_plan(host(V100, os="azure-3"), Spec(driver=DriverRequest.parse(words)), CATALOG)
-        assert "install branch 580 by hand" in refused.value.remedy
+        assert "install branch 580 by hand" in refused.value.remedy.text
 
 
 @pytest.mark.parametrize(("version", "warned"), [("1.17.7", True), ("1.17.8", False)])

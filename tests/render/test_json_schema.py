@@ -13,6 +13,7 @@ from gpunode.errors import ExitCode, UsageError
 from gpunode.model.plan import Answer, Kept, Plan, PutFile, Reboot, RemoveFile, Run, Undoing
 from gpunode.model.report import HostOutcome
 from gpunode.model.spec import Spec
+from gpunode.remedy import Remedy, RepairAction
 from gpunode.render.json_page import json_page
 from gpunode.render.json_schema import json_schema
 from gpunode.render.machine import RESULTS, error_json, host_line
@@ -57,7 +58,9 @@ def test_every_kind_of_action_and_an_undo_are_as_published() -> None:
 
 
 def test_a_host_without_an_answer_and_an_error_are_as_published() -> None:
-    lost = HostOutcome("gpu05", ExitCode.UNREACHABLE, problem="connection refused", remedy="start sshd")
+    lost = HostOutcome(
+        "gpu05", ExitCode.UNREACHABLE, problem="connection refused", remedy=Remedy(RepairAction.NONE, "start sshd")
+    )
     for verb in RESULTS:
         assert wrong(host_line(verb, lost), f"{verb}-line") == []
     assert wrong(error_json(UsageError("a", evidence="b", remedy="c")), "error") == []

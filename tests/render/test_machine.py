@@ -167,7 +167,7 @@ def test_what_is_no_plan_is_refused_by_place(text: str, said: str) -> None:
 
 def test_a_check_result_has_schema_hosts_and_checks() -> None:
     document = json.loads(hosts_json("check", [HostOutcome("gpu04", ExitCode.FAILED, check=CHECK)], seconds_s=3.14159))
-    assert (document["schema"], document["seconds_s"]) == ("gpunode.check-result/1", 3.142)
+    assert (document["schema"], document["seconds_s"]) == ("gpunode.check-result/2", 3.142)
     rows = {c["id"]: c["outcome"] for c in document["hosts"][0]["checks"]}
     assert rows == {
         "drv.loaded": "pass",

@@ -21,15 +21,17 @@ from gpunode.model.report import (
     StepStatus,
 )
 from gpunode.model.spec import Spec
-from gpunode.render.check_text import check_text, fleet_check_text, over_ssh
+from gpunode.remedy import Command, Remedy, RepairAction, gpunode, setup
+from gpunode.render.check_text import check_text, fleet_check_text
 from gpunode.render.clean import clean
 from gpunode.render.detect_text import detect_text
 from gpunode.render.door import cleaned
 from gpunode.render.plan_text import explanation_text, plan_text, plans_text
+from gpunode.render.remedy_text import remedy_text
 from gpunode.render.run_text import event_line, fleet_run_text, run_text
 from gpunode.render.style import Style
 from gpunode.render.wording import fold_hosts, mask_url, seconds
-from tests.render.values import CHECK, PLAN
+from tests.render.values import CHECK, INSTALL, PLAN
 
 
 def test_a_plan_at_80_columns() -> None:
@@ -111,7 +113,9 @@ def test_a_check_is_worst_first_with_evidence_and_remedy() -> None:
 
 
 def test_an_unreachable_host_is_among_the_fleets_failures() -> None:
-    lost = HostOutcome("gpu05", ExitCode.UNREACHABLE, problem="connection refused", remedy="start sshd")
+    lost = HostOutcome(
+        "gpu05", ExitCode.UNREACHABLE, problem="connection refused", remedy=Remedy(RepairAction.NONE, "start sshd")
+    )
     text = fleet_check_text((HostOutcome("gpu04", ExitCode.FAILED, check=CHECK), lost), Style(100), seconds_s=3.1)
     assert text.startswith("FAIL  gpu05   connection refused\n              remedy    start sshd\nFAIL  gpu04")
     assert text.endswith("1 host fails · 1 warning · 1 without an answer · 3.1 s")
@@ -123,7 +127,7 @@ def checked(*names: str) -> list[HostOutcome]:
 
 def test_what_is_equal_on_several_hosts_is_told_once_with_their_range() -> None:
     other = replace(
-        CHECK.results["drv.dkms-next"], outcome=Finding("the next boot has no module", "6.1 lacks it", "install")
+        CHECK.results["drv.dkms-next"], outcome=Finding("the next boot has no module", "6.1 lacks it", INSTALL)
     )
     odd = CheckReport("db", {other.id: other})
     hosts = [*checked("gpu02", "gpu01", "gpu03"), HostOutcome("db", ExitCode.DONE, check=odd)]
@@ -157,17 +161,18 @@ def test_hosts_that_fail_alike_to_answer_are_one_line() -> None:
 @pytest.mark.parametrize(
     ("remedy", "typed"),
     [
-        ("gpunode setup --only driver", "gpunode setup --ssh root@gpu01:22 --only driver"),
+        ((setup("--only", "driver"),), "gpunode setup --ssh root@gpu01:22 --only driver"),
         (
-            "gpunode plan shows it; gpunode setup does it",
+            (gpunode("plan"), " shows it; ", setup(), " does it"),
             "gpunode plan --ssh root@gpu01:22 shows it; gpunode setup --ssh root@gpu01:22 does it",
         ),
-        ("modprobe nvidia, as gpunode-resume does", "modprobe nvidia, as gpunode-resume does"),
+        ((gpunode("catalog mig", ssh=False), " lists them"), "gpunode catalog mig lists them"),
+        (("look for a unit called 'gpunode setup'",), "look for a unit called 'gpunode setup'"),
     ],
-    ids=["options follow", "every command", "other words stay"],
+    ids=["options follow", "every command", "no host, no --ssh", "prose stays"],
 )
-def test_a_remedy_over_ssh_is_typed_where_gpunode_was(remedy: str, typed: str) -> None:
-    assert over_ssh(remedy, ["root@gpu01:22"]) == typed
+def test_a_remedy_over_ssh_is_typed_where_gpunode_was(remedy: tuple[str | Command, ...], typed: str) -> None:
+    assert remedy_text(Remedy(RepairAction.NONE, *remedy), ["root@gpu01:22"]) == typed
 
 
 def test_detect_names_cards_and_says_what_is_not_known() -> None:
@@ -187,11 +192,12 @@ def test_detect_names_cards_and_says_what_is_not_known() -> None:
     assert "Not known   smi: no answer in 10 s" in text
 
 
+LOOK = Remedy(RepairAction.NONE, "look")
 FAILED = RunReport(
     "gpu07",
     (
         StepResult("repo.cuda", StepStatus.DONE, seconds=1.2),
-        StepResult("docker.default", StepStatus.FAILED, error="docker refuses it", evidence="line 3", remedy="look"),
+        StepResult("docker.default", StepStatus.FAILED, error="docker refuses it", evidence="line 3", remedy=LOOK),
     ),
     error="docker refuses it",
     code=ExitCode.FAILED,
@@ -210,12 +216,17 @@ def test_a_failed_run_says_the_step_the_reason_and_the_move_once() -> None:
 
 
 def test_an_error_that_names_its_step_is_said_once() -> None:
-    named = replace(FAILED, error="docker.default: docker refuses it", evidence="line 3", remedy="look")
+    named = replace(FAILED, error="docker.default: docker refuses it", evidence="line 3", remedy=LOOK)
     assert run_text(named) == run_text(FAILED)
 
 
 def test_a_needed_reboot_comes_with_its_remedy() -> None:
-    report = RunReport("gpu07", reboot="nouveau holds a card", remedy="reboot it", code=ExitCode.REBOOT_NEEDED)
+    report = RunReport(
+        "gpu07",
+        reboot="nouveau holds a card",
+        remedy=Remedy(RepairAction.REBOOT, "reboot it"),
+        code=ExitCode.REBOOT_NEEDED,
+    )
     assert run_text(report).splitlines() == [
         "gpu07   needs a reboot",
         "  reboot    nouveau holds a card",

@@ -7,6 +7,7 @@ from gpunode.model.plan import Kept, Plan, PutFile, Run, Step
 from gpunode.model.report import CheckReport, CheckResult, Finding, NotApplicable, Severity
 from gpunode.model.spec import Spec
 from gpunode.model.summary import EngineVersion, GpuCount, HostSummary
+from gpunode.remedy import Remedy, RepairAction, setup
 
 PLAN = Plan(
     target="gpu07",
@@ -35,6 +36,7 @@ PLAN = Plan(
     reboot="nouveau is loaded",
 )
 
+INSTALL = Remedy(RepairAction.UPGRADE, "install")
 CHECK = CheckReport(
     "gpu04",
     {
@@ -45,12 +47,16 @@ CHECK = CheckReport(
             CheckResult(
                 "drv.dkms-next",
                 Severity.WARNING,
-                Finding("the next boot has no module", "6.8.0-52 lacks it", "install"),
+                Finding("the next boot has no module", "6.8.0-52 lacks it", INSTALL),
             ),
             CheckResult(
                 "rt.effective-default",
                 Severity.ERROR,
-                Finding("containerd still runs with runc as its default", 'defaultRuntimeName "runc"', "gpunode setup"),
+                Finding(
+                    "containerd still runs with runc as its default",
+                    'defaultRuntimeName "runc"',
+                    Remedy(RepairAction.CONFIGURE, setup()),
+                ),
             ),
         )
     },

@@ -41,7 +41,7 @@ def test_an_unknown_key_is_refused_with_its_fingerprint_and_the_way_to_accept_it
     error = refused(Ssh(target(server), options(server, known="")))
     assert error.problem == f"{target(server)}: the host key is not known"
     assert fingerprint(server.folder / "host.pub") in error.evidence
-    assert "--host-key accept-new" in error.remedy
+    assert "--host-key accept-new" in error.remedy.text
     assert (server.folder / "known_hosts").read_text() == ""
 
 
@@ -55,7 +55,7 @@ def test_a_changed_key(sshd: Start, accept_new: bool) -> None:
     assert fingerprint(server.folder / "host.pub") in error.evidence
     assert fingerprint(other) in error.evidence
     assert "known_hosts:2" in error.evidence
-    assert "accept-new" not in error.remedy
+    assert "accept-new" not in error.remedy.text
     assert (server.folder / "known_hosts").read_text() == known
 
 
@@ -145,7 +145,7 @@ def test_unreachable_hosts_are_named_with_their_port(tmp_path: Path, host: str, 
     error = refused(Ssh(SshTarget(host, "root", 1), options(server, known="", connect_timeout_s=3)))
     assert f"{host}:1" in error.problem
     assert said in error.problem
-    assert error.remedy
+    assert error.remedy.text
 
 
 def test_a_port_that_is_not_ssh(tmp_path: Path) -> None:
@@ -237,7 +237,7 @@ def test_hosts_that_run_nothing(sshd: Start, force: str, said: str) -> None:
     server = sshd(force=force)
     error = refused(Ssh(target(server), options(server)))
     assert said in error.evidence
-    assert error.remedy
+    assert error.remedy.text
 
 
 def test_a_login_shell_that_cuts_long_words_gets_the_script_on_stdin(sshd: Start) -> None:
@@ -365,7 +365,7 @@ def test_a_wrong_sudo_password_is_tried_once(with_sudo: Callable[[str, str | Non
     error = refused(with_sudo(SUDO, "open barley"))
     assert "sudo refused the password" in error.problem
     assert (tmp_path / "tries").read_text() == "x\n"
-    assert "barley" not in error.problem + error.evidence + error.remedy
+    assert "barley" not in error.problem + error.evidence + error.remedy.text
 
 
 def test_a_sudo_that_asks_nothing_is_sent_no_password(with_sudo: Callable[[str, str | None], Ssh]) -> None:

@@ -14,6 +14,7 @@ from gpunode.apply.script import SHORT_S, Host, shell_line, spoken
 from gpunode.errors import StepFailed, TransportError
 from gpunode.foreign import whole_number
 from gpunode.model.plan import Run
+from gpunode.remedy import AGAIN, Remedy, RepairAction
 from gpunode.transport.base import Completed, Transport
 
 PATIENCE_S = 20  # one poll; well under the lock's minute
@@ -89,7 +90,7 @@ def attach(host: Host, run_id: str, *, limit_s: float, heard: Heard, pause: Paus
             raise StepFailed(
                 f"{run_id} still runs after {seconds:.0f} s, over its limit of {limit_s:.0f} s; it was left running",
                 evidence=f"its output so far is in {STATE}/runs/{run_id}/out",
-                remedy="run gpunode setup again: it waits for the running command first",
+                remedy=Remedy(RepairAction.WAIT, "run ", AGAIN, " again: it waits for the running command first"),
             )
 
 
@@ -100,7 +101,12 @@ def _numbers(run_id: str, word: str, rest: str) -> tuple[int | None, int]:
         raise StepFailed(
             f"the host's answer about {run_id} makes no sense",
             evidence=f"it said {f'{word} {rest}'[:120]!r}",
-            remedy=f"see {named(f'{STATE}/runs/{run_id}')} on the host (a full disk?), then run gpunode setup again",
+            remedy=Remedy(
+                RepairAction.CONFIGURE,
+                f"see {named(f'{STATE}/runs/{run_id}')} on the host (a full disk?), then run ",
+                AGAIN,
+                " again",
+            ),
         )
     return numbers[0], numbers[-1] or 0
 

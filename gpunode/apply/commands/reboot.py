@@ -8,6 +8,7 @@ from collections.abc import Callable
 from gpunode.apply.journal.entries import Journal
 from gpunode.apply.script import Host, spoken
 from gpunode.errors import TransportError
+from gpunode.remedy import AGAIN, Remedy, RepairAction
 
 BETWEEN_S = 3.0
 
@@ -45,5 +46,10 @@ def reboot_and_wait(
     raise TransportError(
         f"{host.transport.target} did not come back within {wait_s:.0f} s after the reboot",
         evidence=last,
-        remedy="look at its console; once it is up, run gpunode setup again: it goes on from what is there",
+        remedy=Remedy(
+            RepairAction.POWER_CYCLE,
+            "look at its console; once it is up, run ",
+            AGAIN,
+            " again: it goes on from what is there",
+        ),
     )

@@ -20,6 +20,7 @@ from gpunode.model.facts import FileFacts
 from gpunode.model.past import ABSENT, Past, PastFile
 from gpunode.model.plan import ForGood
 from gpunode.packages.registry import goes_with_packages
+from gpunode.remedy import Remedy, RepairAction, gpunode
 from gpunode.transport.base import Transport
 
 FILE = f"{STATE}/journal.jsonl"
@@ -127,7 +128,7 @@ def _one(path: str, answer: bytes) -> tuple[FileFacts, bytes]:
         raise TransportError(
             "the host's answer about its old files was cut off",
             evidence=f"at {path}: {head[:80]!r}",
-            remedy="run gpunode undo again; nothing was changed",
+            remedy=Remedy(RepairAction.WAIT, "run ", gpunode("undo"), " again; nothing was changed"),
         )
     text, rest = rest[:size], rest[size + 1 :]
     sha = hashlib.sha256(text).hexdigest()

@@ -7,9 +7,16 @@ from gpunode.checks.registry import Context, check
 from gpunode.checks.words import branch
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.remedy import Remedy, RepairAction, gpunode, setup
 
 FIT = (needs.gpu, needs.host_driver, needs.version)
-SETUP = "gpunode plan shows the driver that fits; gpunode setup --only driver --reboot if-needed installs it"
+SETUP = Remedy(
+    RepairAction.UPGRADE,
+    gpunode("plan"),
+    " shows the driver that fits; ",
+    setup("--only", "driver", "--reboot", "if-needed"),
+    " installs it",
+)
 
 
 def _version(host: HostFacts) -> str:
@@ -21,7 +28,7 @@ def _version(host: HostFacts) -> str:
     Severity.ERROR,
     title="a supported driver exists for every card",
     reads="PCI device ids against catalog/gpus.yaml and architectures.yaml",
-    remedy="replace the card",
+    remedy=Remedy(RepairAction.REPLACE, "replace the card"),
     needs=(needs.gpu, needs.host_driver),
 )
 def device_support(host: HostFacts, context: Context) -> CheckOutcome:
@@ -33,7 +40,10 @@ def device_support(host: HostFacts, context: Context) -> CheckOutcome:
             return Finding(
                 f"{device.address}: {card.name} has no supported driver",
                 evidence=f"10de:{device.device} is {architecture.title}: {architecture.refused}",
-                remedy="replace the card, or take it out; the other cards can then have a current driver",
+                remedy=Remedy(
+                    RepairAction.REPLACE,
+                    "replace the card, or take it out; the other cards can then have a current driver",
+                ),
             )
     return None
 
@@ -113,6 +123,12 @@ def branch_eol(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"driver branch {number} has ended{f' ({row.end})' if row.end else ''}",
         evidence=f"driver {_version(host)}; supported branches are {supported} (looked up {row.checked})",
-        remedy="gpunode plan shows the upgrade; gpunode setup --only driver --reboot if-needed does it",
+        remedy=Remedy(
+            RepairAction.UPGRADE,
+            gpunode("plan"),
+            " shows the upgrade; ",
+            setup("--only", "driver", "--reboot", "if-needed"),
+            " does it",
+        ),
         fix="driver",
     )

@@ -8,6 +8,7 @@ from gpunode.checks.registry import Context, check
 from gpunode.checks.words import backend_of
 from gpunode.model.facts import HostFacts, KernelTree
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.remedy import Remedy, RepairAction, setup
 
 BUILDS = (needs.gpu, needs.host_driver, needs.version)
 
@@ -17,7 +18,7 @@ BUILDS = (needs.gpu, needs.host_driver, needs.version)
     Severity.ERROR,
     title="DKMS built the driver for the running kernel",
     reads="dkms status; nvidia.ko* below /lib/modules/RELEASE",
-    remedy="gpunode setup --only driver, or dkms autoinstall",
+    remedy=Remedy(RepairAction.UPGRADE, setup("--only", "driver"), ", or dkms autoinstall"),
     needs=(*BUILDS, needs.dkms),
 )
 def dkms_running(host: HostFacts, context: Context) -> CheckOutcome:
@@ -35,8 +36,12 @@ def dkms_running(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"no nvidia module is built for the running kernel {running}",
         evidence=f"dkms status: {states or 'no nvidia line'}",
-        remedy=f"gpunode setup --only driver; the reason is in /var/lib/dkms/nvidia*/*/build/make.log"
-        f" (by hand: dkms autoinstall -k {named(running)})",
+        remedy=Remedy(
+            RepairAction.UPGRADE,
+            setup("--only", "driver"),
+            "; the reason is in /var/lib/dkms/nvidia*/*/build/make.log (by hand: dkms "
+            f"autoinstall -k {named(running)})",
+        ),
         fix="driver",
     )
 
@@ -46,7 +51,7 @@ def dkms_running(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.ERROR,
     title="the kernel that boots next has a driver",
     reads="/boot/vmlinuz-* and nvidia.ko* below /lib/modules/*",
-    remedy="gpunode setup --only driver, or dkms autoinstall -k RELEASE",
+    remedy=Remedy(RepairAction.UPGRADE, setup("--only", "driver"), ", or dkms autoinstall -k RELEASE"),
     needs=BUILDS,
 )
 def dkms_next(host: HostFacts, context: Context) -> CheckOutcome:
@@ -65,8 +70,11 @@ def dkms_next(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"{listing(t.release for t in without)} could be booted and has no nvidia module",
         evidence=f"/boot/vmlinuz-{without[0].release} is there, /lib/modules/{without[0].release} holds no nvidia.ko",
-        remedy=f"gpunode setup --only driver, or remove that kernel "
-        f"(by hand: dkms autoinstall -k {named(without[0].release)})",
+        remedy=Remedy(
+            RepairAction.UPGRADE,
+            setup("--only", "driver"),
+            f", or remove that kernel (by hand: dkms autoinstall -k {named(without[0].release)})",
+        ),
         fix="driver",
         severity=Severity.WARNING,
     )
@@ -77,8 +85,11 @@ def _next_boot_is_bare(tree: KernelTree, severity: Severity) -> Finding:
     return Finding(
         f"the next boot has no nvidia module{cause}",
         evidence=f"/boot/vmlinuz-{tree.release} is there, /lib/modules/{tree.release} holds no nvidia.ko",
-        remedy=f"gpunode setup --only driver before the next reboot "
-        f"(by hand: dkms autoinstall -k {named(tree.release)})",
+        remedy=Remedy(
+            RepairAction.UPGRADE,
+            setup("--only", "driver"),
+            f" before the next reboot (by hand: dkms autoinstall -k {named(tree.release)})",
+        ),
         fix="driver",
         severity=severity,
     )
@@ -89,7 +100,7 @@ def _next_boot_is_bare(tree: KernelTree, severity: Severity) -> Finding:
     Severity.ERROR,
     title="headers of the running kernel are installed",
     reads="/lib/modules/RELEASE/build/Makefile",
-    remedy="gpunode setup --only driver",
+    remedy=Remedy(RepairAction.UPGRADE, setup("--only", "driver")),
     needs=(*BUILDS, needs.dkms),
 )
 def headers_running(host: HostFacts, context: Context) -> CheckOutcome:
@@ -104,8 +115,11 @@ def headers_running(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"the headers of {tree.release} are missing",
         evidence=f"/lib/modules/{tree.release}/build leads to no Makefile",
-        remedy=f"gpunode setup --only driver "
-        f"(by hand: install {named(f'linux-headers-{tree.release}')}, or {named(f'kernel-devel-{tree.release}')})",
+        remedy=Remedy(
+            RepairAction.UPGRADE,
+            setup("--only", "driver"),
+            f" (by hand: install {named(f'linux-headers-{tree.release}')}, or {named(f'kernel-devel-{tree.release}')})",
+        ),
         fix="driver",
     )
 
@@ -115,7 +129,7 @@ def headers_running(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.WARNING,
     title="kernel updates bring their headers along",
     reads="the package list: the kernel's package and its headers (linux-headers-*, kernel-devel-matched, ...)",
-    remedy="install the headers' meta package",
+    remedy=Remedy(RepairAction.UPGRADE, "install the headers' meta package"),
     needs=(*BUILDS, needs.dkms, needs.packages),
 )
 def headers_meta(host: HostFacts, context: Context) -> CheckOutcome:
@@ -132,7 +146,7 @@ def headers_meta(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"{image} is installed and {headers} is not",
         evidence=f"{image} brings new kernels, and DKMS builds for none of them without {headers}",
-        remedy=f"gpunode setup --only driver (by hand: install {named(headers)})",
+        remedy=Remedy(RepairAction.UPGRADE, setup("--only", "driver"), f" (by hand: install {named(headers)})"),
         fix="driver",
     )
 

@@ -8,6 +8,7 @@ from gpunode.checks.registry import Context, check
 from gpunode.checks.words import driver_version
 from gpunode.model.facts import FileFacts, HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.remedy import Remedy, RepairAction, setup
 
 
 @check(
@@ -15,7 +16,7 @@ from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
     Severity.ERROR,
     title="the nvidia kernel module is live",
     reads="/sys/module/nvidia/initstate and version",
-    remedy="gpunode setup --only driver, or modprobe nvidia and read what it says",
+    remedy=Remedy(RepairAction.UPGRADE, setup("--only", "driver"), ", or modprobe nvidia and read what it says"),
     needs=(needs.gpu, needs.host_driver),
 )
 def module_loaded(host: HostFacts, context: Context) -> CheckOutcome:
@@ -26,19 +27,24 @@ def module_loaded(host: HostFacts, context: Context) -> CheckOutcome:
         return Finding(
             f"the nvidia module is {host.driver.initstate}, not live",
             evidence=f"/sys/module/nvidia/initstate is {host.driver.initstate}",
-            remedy="journalctl -k -b | grep NVRM says what it waits for; reboot when it stays so",
+            remedy=Remedy(
+                RepairAction.REBOOT, "journalctl -k -b | grep NVRM says what it waits for; reboot when it stays so"
+            ),
         )
     if host.driver.installed is None:
         return Finding(
             "no NVIDIA driver is installed",
             evidence="/sys/module/nvidia is absent and modinfo finds no nvidia module",
-            remedy="gpunode setup --only driver",
+            remedy=Remedy(RepairAction.UPGRADE, setup("--only", "driver")),
             fix="driver",
         )
     return Finding(
         f"driver {host.driver.installed} is installed and not loaded",
         evidence="/sys/module/nvidia is absent",
-        remedy="modprobe nvidia; journalctl -k -b | grep -e NVRM -e nvidia when it fails; reboot after an installation",
+        remedy=Remedy(
+            RepairAction.RELOAD_MODULE,
+            "modprobe nvidia; journalctl -k -b | grep -e NVRM -e nvidia when it fails; reboot after an installation",
+        ),
     )
 
 
@@ -47,7 +53,9 @@ def module_loaded(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.WARNING,
     title="nvidia_uvm is loaded",
     reads="/sys/module/nvidia_uvm",
-    remedy="modprobe nvidia-uvm; echo nvidia-uvm > /etc/modules-load.d/nvidia-uvm.conf",
+    remedy=Remedy(
+        RepairAction.RELOAD_MODULE, "modprobe nvidia-uvm; echo nvidia-uvm > /etc/modules-load.d/nvidia-uvm.conf"
+    ),
     needs=(needs.gpu, needs.host_driver, needs.loaded),
 )
 def uvm_loaded(host: HostFacts, context: Context) -> CheckOutcome:
@@ -57,7 +65,9 @@ def uvm_loaded(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         "nvidia_uvm is not loaded",
         evidence="/sys/module/nvidia_uvm is absent and /proc/devices has no nvidia-uvm",
-        remedy="modprobe nvidia-uvm; echo nvidia-uvm > /etc/modules-load.d/nvidia-uvm.conf",
+        remedy=Remedy(
+            RepairAction.RELOAD_MODULE, "modprobe nvidia-uvm; echo nvidia-uvm > /etc/modules-load.d/nvidia-uvm.conf"
+        ),
     )
 
 
@@ -66,7 +76,7 @@ def uvm_loaded(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.WARNING,
     title="the running driver says its version",
     reads="/sys/module/nvidia/version",
-    remedy="cat /proc/driver/nvidia/version",
+    remedy=Remedy(RepairAction.UPGRADE, "cat /proc/driver/nvidia/version"),
     needs=(needs.gpu, needs.host_driver, needs.loaded),
 )
 def version_running(host: HostFacts, context: Context) -> CheckOutcome:
@@ -77,7 +87,9 @@ def version_running(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         "the running driver's version cannot be read",
         evidence=f"/sys/module/nvidia/version holds {loaded!r}",
-        remedy="cat /proc/driver/nvidia/version; reinstall the driver when that is empty too",
+        remedy=Remedy(
+            RepairAction.UPGRADE, "cat /proc/driver/nvidia/version; reinstall the driver when that is empty too"
+        ),
     )
 
 
@@ -86,7 +98,7 @@ def version_running(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.ERROR,
     title="the module in memory is the one on disk",
     reads="/sys/module/nvidia/version against modinfo -F version nvidia",
-    remedy="reboot the host",
+    remedy=Remedy(RepairAction.REBOOT, "reboot the host"),
     needs=(needs.gpu, needs.host_driver, needs.loaded),
 )
 def running_vs_installed(host: HostFacts, context: Context) -> CheckOutcome:
@@ -99,7 +111,7 @@ def running_vs_installed(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"driver {loaded} is loaded, {installed} is installed",
         evidence=f"/sys/module/nvidia/version holds {loaded}; modinfo -F version nvidia prints {installed}",
-        remedy="drain the node and reboot it",
+        remedy=Remedy(RepairAction.REBOOT, "drain the node and reboot it"),
     )
 
 
@@ -108,7 +120,7 @@ def running_vs_installed(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.ERROR,
     title="kernel module and libraries are one version",
     reads="/sys/module/nvidia/version against libcuda.so.1 and libnvidia-ml.so.1",
-    remedy="reboot the host",
+    remedy=Remedy(RepairAction.REBOOT, "reboot the host"),
     needs=(needs.gpu, needs.host_driver, needs.loaded),
 )
 def running_vs_userspace(host: HostFacts, context: Context) -> CheckOutcome:
@@ -126,7 +138,9 @@ def running_vs_userspace(host: HostFacts, context: Context) -> CheckOutcome:
         f"driver {host.driver.loaded} is loaded, the libraries are {wrong[0][1]}",
         evidence=f"/sys/module/nvidia/version holds {host.driver.loaded}; "
         f"the loader finds {listing(p for p, _ in wrong)}",
-        remedy="drain the node and reboot it; nvidia-smi and every new container fail until then",
+        remedy=Remedy(
+            RepairAction.REBOOT, "drain the node and reboot it; nvidia-smi and every new container fail until then"
+        ),
     )
 
 
@@ -135,7 +149,10 @@ def running_vs_userspace(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.ERROR,
     title="the driver started every card",
     reads="the kernel log: RmInitAdapter",
-    remedy="read the NVRM lines before it: wrong flavour, firmware setting, power; reboot once, then replace the card",
+    remedy=Remedy(
+        RepairAction.REBOOT,
+        "read the NVRM lines before it: wrong flavour, firmware setting, power; reboot once, then replace the card",
+    ),
     needs=(needs.gpu, needs.host_driver, needs.kernel_log),
 )
 def rm_init(host: HostFacts, context: Context) -> CheckOutcome:
@@ -146,7 +163,10 @@ def rm_init(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         "the driver could not start a card",
         evidence=f"kernel log: {failed[-1].strip()}",
-        remedy="journalctl -k -b | grep NVRM: the lines before it name the cause; reboot once, then replace the card",
+        remedy=Remedy(
+            RepairAction.REBOOT,
+            "journalctl -k -b | grep NVRM: the lines before it name the cause; reboot once, then replace the card",
+        ),
     )
 
 
@@ -155,7 +175,7 @@ def rm_init(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.WARNING,
     title="the module's options on disk are in force",
     reads="/etc/modprobe.d/* against /proc/driver/nvidia/params",
-    remedy="reboot the host",
+    remedy=Remedy(RepairAction.REBOOT, "reboot the host"),
     needs=(needs.gpu, needs.host_driver, needs.loaded),
 )
 def modprobe_options(host: HostFacts, context: Context) -> CheckOutcome:
@@ -171,7 +191,9 @@ def modprobe_options(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"option {key} is {value} on disk and {host.driver.params[key]} in the running module",
         evidence=f"{file.path}: NVreg_{key}={value}; /proc/driver/nvidia/params: {key}: {host.driver.params[key]}",
-        remedy="drain the node and reboot it; when it stays so, rebuild the initramfs first",
+        remedy=Remedy(
+            RepairAction.REBOOT, "drain the node and reboot it; when it stays so, rebuild the initramfs first"
+        ),
     )
 
 

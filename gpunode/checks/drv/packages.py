@@ -10,6 +10,7 @@ from gpunode.checks.registry import Context, check
 from gpunode.checks.words import driver_version, typed_for
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.remedy import Remedy, RepairAction, setup
 
 # Packages whose version must equal the driver's. Persistenced, settings, modprobe and firmware have versions of their
 # own in the distributions' archives and may differ.
@@ -25,7 +26,7 @@ PIN = "pinning"
     Severity.ERROR,
     title="all driver packages are one version, fully installed",
     reads="the package list",
-    remedy="gpunode setup --only driver",
+    remedy=Remedy(RepairAction.UPGRADE, setup("--only", "driver")),
     needs=(needs.gpu, needs.host_driver, needs.packages),
 )
 def package_consistency(host: HostFacts, context: Context) -> CheckOutcome:
@@ -38,7 +39,12 @@ def package_consistency(host: HostFacts, context: Context) -> CheckOutcome:
         return Finding(
             f"{listing(sorted(half))} is half installed",
             evidence=f"{half[0]} {core[half[0]].version} has status {core[half[0]].status!r}",
-            remedy=f"{typed_for(host, 'repair')} shows what stopped it; gpunode setup --only driver finishes it",
+            remedy=Remedy(
+                RepairAction.UPGRADE,
+                f"{typed_for(host, 'repair')} shows what stopped it; ",
+                setup("--only", "driver"),
+                " finishes it",
+            ),
             fix="driver",
         )
     by_version: dict[str, list[str]] = {}
@@ -50,7 +56,7 @@ def package_consistency(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"driver packages of {len(by_version)} versions are installed",
         evidence=" · ".join(f"{v}: {listing(sorted(names), 3)}" for v, names in sorted(by_version.items())),
-        remedy="gpunode setup --only driver brings them to one version",
+        remedy=Remedy(RepairAction.UPGRADE, setup("--only", "driver"), " brings them to one version"),
         fix="driver",
     )
 
@@ -60,7 +66,7 @@ def package_consistency(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.ERROR,
     title="the driver was installed in one way only",
     reads="/usr/bin/nvidia-uninstall, the package list, /run/nvidia/driver",
-    remedy="nvidia-uninstall, then gpunode setup --only driver",
+    remedy=Remedy(RepairAction.UPGRADE, "nvidia-uninstall, then ", setup("--only", "driver")),
     needs=(needs.gpu, needs.version),
 )
 def install_method(host: HostFacts, context: Context) -> CheckOutcome:
@@ -74,9 +80,12 @@ def install_method(host: HostFacts, context: Context) -> CheckOutcome:
     used = [(way, evidence) for way, evidence, there in ways if there]
     if len(used) <= 1:
         return None
-    remedy = "nvidia-uninstall, then gpunode setup --only driver"
+    remedy = Remedy(RepairAction.UPGRADE, "nvidia-uninstall, then ", setup("--only", "driver"))
     if host.driver.container:
-        remedy = "keep one: remove the host's driver, or set driver.enabled=false in the GPU Operator"
+        remedy = Remedy(
+            RepairAction.CONFIGURE,
+            "keep one: remove the host's driver, or set driver.enabled=false in the GPU Operator",
+        )
     return Finding(
         f"the driver came by {' and by '.join(way for way, _ in used)}",
         evidence=" · ".join(evidence for _, evidence in used),

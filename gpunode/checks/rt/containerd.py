@@ -14,11 +14,12 @@ from gpunode.errors import ConfigFileError
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.model.versions import at_least
+from gpunode.remedy import Remedy, RepairAction, setup
 
 if TYPE_CHECKING:
     from gpunode.engines.containerd.imports import Files
 
-SETUP = "gpunode setup --only runtime"
+SETUP = setup("--only", "runtime")
 
 
 def _containerd(host: HostFacts) -> str | None:
@@ -73,7 +74,7 @@ ALL = (needs.gpu, _containerd, _serves_pods)
     Severity.ERROR,
     title="containerd's files have the nvidia handler",
     reads="/etc/containerd/config.toml, or the file that containerd was started with, and its imports",
-    remedy=SETUP,
+    remedy=Remedy(RepairAction.CONFIGURE, SETUP),
     needs=ALL,
 )
 def containerd_file(host: HostFacts, context: Context) -> CheckOutcome:
@@ -103,7 +104,7 @@ def _judged(host: HostFacts, engine: RuntimeFacts, handler: str) -> Finding | No
         return Finding(
             "an old default_runtime table overrules default_runtime_name",
             evidence=f"{path}:{line} containerd.default_runtime; containerd {engine.version}",
-            remedy=f"remove that table from {named(path)}, then {SETUP}",
+            remedy=Remedy(RepairAction.CONFIGURE, f"remove that table from {named(path)}, then ", SETUP),
         )
     if handler in section(containerd_section(effective(engine, files)), "runtimes"):
         return None
@@ -111,7 +112,7 @@ def _judged(host: HostFacts, engine: RuntimeFacts, handler: str) -> Finding | No
         f"containerd's files do not know {handler}",
         evidence=f"no runtimes.{handler} in {listing((engine.config_path, *engine.imports))}"
         f"{'' if host.file(engine.config_path).exists else ' (absent)'}",
-        remedy=SETUP,
+        remedy=Remedy(RepairAction.CONFIGURE, SETUP),
         fix="runtime",
     )
 
@@ -121,7 +122,7 @@ def _judged(host: HostFacts, engine: RuntimeFacts, handler: str) -> Finding | No
     Severity.ERROR,
     title="the running containerd knows the nvidia handler",
     reads="containerd's CRI Status",
-    remedy=f"{SETUP} (by hand: systemctl restart containerd; pods keep running)",
+    remedy=Remedy(RepairAction.RESTART_SERVICE, SETUP, " (by hand: systemctl restart containerd; pods keep running)"),
     needs=ALL,
 )
 def containerd_live(host: HostFacts, context: Context) -> CheckOutcome:
@@ -138,7 +139,11 @@ def containerd_live(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"the running containerd does not know {context.handler}",
         evidence=f"{engine.effective_source or 'CRI Status'}: handlers {listing(sorted(engine.handlers))}",
-        remedy=f"{SETUP} (by hand: systemctl restart containerd, once its files have it; pods keep running)",
+        remedy=Remedy(
+            RepairAction.RESTART_SERVICE,
+            SETUP,
+            " (by hand: systemctl restart containerd, once its files have it; pods keep running)",
+        ),
         fix="runtime",
     )
 
@@ -148,7 +153,7 @@ def containerd_live(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.ERROR,
     title="containerd's CRI answers the kubelet",
     reads="CRI Status on containerd's socket; disabled_plugins in its files",
-    remedy="take cri out of disabled_plugins, then systemctl restart containerd",
+    remedy=Remedy(RepairAction.CONFIGURE, "take cri out of disabled_plugins, then systemctl restart containerd"),
     needs=(_containerd,),
 )
 def cri_disabled(host: HostFacts, context: Context) -> CheckOutcome:
@@ -166,12 +171,18 @@ def cri_disabled(host: HostFacts, context: Context) -> CheckOutcome:
         return Finding(
             "containerd's CRI is switched off",
             evidence=f"{path}:{line} disabled_plugins has {names}",
-            remedy=f"take it out of that list in {named(path)}, then systemctl restart {named(engine.unit)}",
+            remedy=Remedy(
+                RepairAction.CONFIGURE,
+                f"take it out of that list in {named(path)}, then systemctl restart {named(engine.unit)}",
+            ),
         )
     return Finding(
         "containerd runs, its CRI does not answer",
         evidence=f"CRI Status: {engine.cri_error}",
-        remedy=f"journalctl -u {named(engine.unit)} -b | grep -i cri names the line of the config that it refuses",
+        remedy=Remedy(
+            RepairAction.CONFIGURE,
+            f"journalctl -u {named(engine.unit)} -b | grep -i cri names the line of the config that it refuses",
+        ),
     )
 
 
@@ -180,7 +191,7 @@ def cri_disabled(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.ERROR,
     title="kubelet and every handler use one cgroup driver",
     reads="SystemdCgroup of each handler; cgroupDriver of the kubelet",
-    remedy=SETUP,
+    remedy=Remedy(RepairAction.CONFIGURE, SETUP),
     needs=(needs.gpu, _containerd, _serves_pods),
 )
 def cgroup_driver(host: HostFacts, context: Context) -> CheckOutcome:
@@ -195,7 +206,7 @@ def cgroup_driver(host: HostFacts, context: Context) -> CheckOutcome:
         return Finding(
             f"the {name} handler and runc use different cgroup drivers",
             evidence=f"SystemdCgroup: runc {str(runc).lower()}, {name} {str(ours).lower()}",
-            remedy=f"{SETUP} copies runc's setting",
+            remedy=Remedy(RepairAction.CONFIGURE, SETUP, " copies runc's setting"),
             fix="runtime",
         )
     kubelet = host.kubernetes.kubelet_cgroup_driver
@@ -204,8 +215,10 @@ def cgroup_driver(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"the kubelet uses {kubelet}, the {name} handler does not",
         evidence=f"kubelet cgroupDriver {kubelet}; containerd SystemdCgroup {str(ours).lower()}",
-        remedy=f"set SystemdCgroup of runc and {named(name)} to what the kubelet uses, "
-        "then systemctl restart containerd",
+        remedy=Remedy(
+            RepairAction.CONFIGURE,
+            f"set SystemdCgroup of runc and {named(name)} to what the kubelet uses, then systemctl restart containerd",
+        ),
     )
 
 
@@ -214,7 +227,7 @@ def cgroup_driver(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.WARNING,
     title="the engine is new enough for what is wanted",
     reads="containerd --version",
-    remedy="upgrade containerd to 1.7 or later",
+    remedy=Remedy(RepairAction.UPGRADE, "upgrade containerd to 1.7 or later"),
     needs=(needs.gpu, _containerd),
 )
 def runc_version(host: HostFacts, context: Context) -> CheckOutcome:
@@ -230,5 +243,5 @@ def runc_version(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"containerd {engine.version if engine else ''} has no CDI",
         evidence="containerd reads CDI specifications from 1.7 on",
-        remedy="upgrade containerd to 1.7 or later, or leave --cdi out",
+        remedy=Remedy(RepairAction.UPGRADE, "upgrade containerd to 1.7 or later, or leave --cdi out"),
     )

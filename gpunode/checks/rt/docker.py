@@ -10,8 +10,9 @@ from gpunode.checks.registry import Context, check
 from gpunode.errors import ConfigFileError
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.remedy import Remedy, RepairAction, setup
 
-SETUP = "gpunode setup --only runtime"
+SETUP = setup("--only", "runtime")
 
 
 def _docker(host: HostFacts) -> str | None:
@@ -30,7 +31,7 @@ def _wanted(context: Context) -> bool:
     Severity.ERROR,
     title="daemon.json is valid and has the nvidia runtime",
     reads="/etc/docker/daemon.json, or the file that dockerd was started with",
-    remedy=SETUP,
+    remedy=Remedy(RepairAction.CONFIGURE, SETUP),
     needs=(needs.gpu, _docker),
 )
 def docker_file(host: HostFacts, context: Context) -> CheckOutcome:
@@ -51,7 +52,11 @@ def docker_file(host: HostFacts, context: Context) -> CheckOutcome:
         return Finding(
             f"{engine.config_path} is not valid: setup refuses it, and docker may not start again with it",
             evidence=fault.problem,
-            remedy=f"correct the file (python3 -m json.tool {named(engine.config_path)}), then {SETUP}",
+            remedy=Remedy(
+                RepairAction.CONFIGURE,
+                f"correct the file (python3 -m json.tool {named(engine.config_path)}), then ",
+                SETUP,
+            ),
         )
     if any(one.setting == f"handler {context.handler}" and one.source != BUILT_IN for one in origins(file, engine)):
         return None
@@ -59,7 +64,7 @@ def docker_file(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"{engine.config_path} does not know {context.handler}",
         evidence=f"{engine.config_path} {f'has {names}' if file.exists else 'is absent'}",
-        remedy=SETUP,
+        remedy=Remedy(RepairAction.CONFIGURE, SETUP),
         fix="runtime",
     )
 
@@ -69,7 +74,7 @@ def docker_file(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.ERROR,
     title="the running dockerd knows the nvidia runtime",
     reads="docker /info: Runtimes",
-    remedy="systemctl reload docker",
+    remedy=Remedy(RepairAction.RESTART_SERVICE, "systemctl reload docker"),
     needs=(needs.gpu, _docker),
 )
 def docker_live(host: HostFacts, context: Context) -> CheckOutcome:
@@ -84,7 +89,10 @@ def docker_live(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"the running dockerd does not know {context.handler}",
         evidence=f"docker /info: Runtimes {listing(engine.handlers)}",
-        remedy=f"{SETUP} (by hand: systemctl reload docker, once {named(engine.config_path)} has it; "
-        "no container restarts)",
+        remedy=Remedy(
+            RepairAction.RESTART_SERVICE,
+            SETUP,
+            f" (by hand: systemctl reload docker, once {named(engine.config_path)} has it; no container restarts)",
+        ),
         fix="runtime",
     )

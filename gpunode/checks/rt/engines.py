@@ -9,8 +9,10 @@ from gpunode.checks.rt.files import default_in_file
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.model.spec import RuntimeSpec
+from gpunode.remedy import Remedy, RepairAction, setup
 
-SETUP = "gpunode setup --only runtime"
+SETUP = setup("--only", "runtime")
+BY_CLASS = ", or name it in a RuntimeClass and say so with --no-default"
 
 
 def wanted(host: HostFacts, context: Context) -> tuple[RuntimeFacts, ...]:
@@ -33,7 +35,7 @@ def _named(host: HostFacts, engine: RuntimeFacts, names: tuple[str, ...]) -> boo
     Severity.ERROR,
     title="the wanted engines are there and run",
     reads="systemd units and sockets of docker and containerd",
-    remedy="install and start the engine",
+    remedy=Remedy(RepairAction.UPGRADE, "install and start the engine"),
     needs=(needs.gpu,),
 )
 def present(host: HostFacts, context: Context) -> CheckOutcome:
@@ -44,7 +46,7 @@ def present(host: HostFacts, context: Context) -> CheckOutcome:
         return Finding(
             f"{listing(absent)} is wanted and not installed",
             evidence=f"engines on this host: {listing(e.name for e in host.runtimes) or 'none'}",
-            remedy=f"install {named(absent[0])} from your distribution, then {SETUP}",
+            remedy=Remedy(RepairAction.UPGRADE, f"install {named(absent[0])} from your distribution, then ", SETUP),
         )
     # A docker that runs without root is its user's.
     engines = [e for e in host.runtimes if e.user is None and (names is None or _named(host, e, names))]
@@ -57,7 +59,10 @@ def present(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"{listing(e.name for e in stopped)} does not run",
         evidence=f"systemctl is-active {stopped[0].unit} does not print active",
-        remedy=f"systemctl status {unit}; journalctl -u {unit} -b; systemctl reset-failed {unit} before the next start",
+        remedy=Remedy(
+            RepairAction.RESTART_SERVICE,
+            f"systemctl status {unit}; journalctl -u {unit} -b; systemctl reset-failed {unit} before the next start",
+        ),
     )
 
 
@@ -72,7 +77,7 @@ def _switched_off(host: HostFacts, engine: RuntimeFacts, names: tuple[str, ...] 
     Severity.ERROR,
     title="the running engines start containers with nvidia",
     reads="docker /info; containerd's CRI Status",
-    remedy=SETUP,
+    remedy=Remedy(RepairAction.CONFIGURE, SETUP),
     needs=(needs.gpu, needs.engine),
 )
 def effective_default(host: HostFacts, context: Context) -> CheckOutcome:
@@ -101,7 +106,7 @@ def _still_runs_with(host: HostFacts, context: Context, engine: RuntimeFacts, wa
             f"{engine.name} still runs with {engine.effective_default} as its default: "
             f"the file says {want.handler}, the daemon was not restarted",
             evidence=f"{said} · {written}",
-            remedy=SETUP,
+            remedy=Remedy(RepairAction.RESTART_SERVICE, SETUP),
             fix="runtime",
         )
     # With no spec, a node whose pods name a RuntimeClass may be just as its owner wants it.
@@ -109,7 +114,7 @@ def _still_runs_with(host: HostFacts, context: Context, engine: RuntimeFacts, wa
     return Finding(
         f"{engine.name} runs with {engine.effective_default} as its default",
         evidence=f"{said}{f' · {written}' if written else ''}",
-        remedy=f"{SETUP}, or name it in a RuntimeClass and say so with --no-default" if by_class else SETUP,
+        remedy=Remedy(RepairAction.CONFIGURE, SETUP, BY_CLASS if by_class else ""),
         fix="runtime",
         severity=Severity.WARNING if by_class else None,
     )
@@ -120,7 +125,7 @@ def _still_runs_with(host: HostFacts, context: Context, engine: RuntimeFacts, wa
     Severity.ERROR,
     title="the nvidia handler's program exists",
     reads="nvidia-container-runtime in PATH; the engines' handlers",
-    remedy="gpunode setup --only toolkit",
+    remedy=Remedy(RepairAction.UPGRADE, setup("--only", "toolkit")),
     needs=(needs.gpu, needs.engine),
 )
 def handler_binary(host: HostFacts, context: Context) -> CheckOutcome:
@@ -135,7 +140,9 @@ def handler_binary(host: HostFacts, context: Context) -> CheckOutcome:
         f"{listing(users)} would start nvidia-container-runtime, which is not there",
         evidence=f"{host.toolkit.runtime_path or 'nvidia-container-runtime'} is "
         f"{'not executable' if host.toolkit.runtime_path else 'not in PATH'}",
-        remedy="gpunode setup --only toolkit; every new container on this engine fails until then",
+        remedy=Remedy(
+            RepairAction.UPGRADE, setup("--only", "toolkit"), "; every new container on this engine fails until then"
+        ),
         fix="toolkit",
     )
 
@@ -145,7 +152,9 @@ def handler_binary(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.WARNING,
     title="docker's containers survive a restart of the daemon",
     reads="docker /info: LiveRestoreEnabled, ContainersRunning",
-    remedy='"live-restore": true in /etc/docker/daemon.json, then systemctl reload docker',
+    remedy=Remedy(
+        RepairAction.CONFIGURE, '"live-restore": true in /etc/docker/daemon.json, then systemctl reload docker'
+    ),
     needs=(needs.gpu, needs.engine),
 )
 def daemon_restart_safe(host: HostFacts, context: Context) -> CheckOutcome:
@@ -158,6 +167,9 @@ def daemon_restart_safe(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"{engine.containers_running} containers stop when {engine.name} is restarted",
         evidence=f"{engine.name} /info: LiveRestoreEnabled false, ContainersRunning {engine.containers_running}",
-        remedy=f'add "live-restore": true to {named(engine.config_path)} and systemctl reload {named(engine.name)} '
-        "(not with swarm)",
+        remedy=Remedy(
+            RepairAction.CONFIGURE,
+            f'add "live-restore": true to {named(engine.config_path)} and systemctl reload '
+            f"{named(engine.name)} (not with swarm)",
+        ),
     )

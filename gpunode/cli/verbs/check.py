@@ -51,14 +51,13 @@ def check(
 
 def _check_hosts(hosts: HostOptions, wanted: CheckOptions, output: OutputOptions, strict: bool) -> int:
     from gpunode.cli.hosts import open_hosts
-    from gpunode.cli.results import Judged, finish, look_at
+    from gpunode.cli.results import Judged, finish, look_at, over_ssh
     from gpunode.cli.spec_options import wanted_spec
 
     spec = wanted_spec(wanted)
     with open_hosts(hosts) as named:
         report = look_at(named, hosts, output, lambda host: judged(host, spec, strict))
-        ssh = not any(host.local or host.recorded for host in named)
-        return finish(Judged("check", report, ssh), output, told=len(named) > 1)
+        return finish(Judged("check", report, over_ssh(named)), output, told=len(named) > 1)
 
 
 def _refuse_beside_docs(

@@ -7,6 +7,7 @@ from gpunode.checks import CheckDoc, all_checks
 from gpunode.cli.options import OutputOptions
 from gpunode.cli.results import CheckList, CheckPage, show_result
 from gpunode.errors import ExitCode, UsageError
+from gpunode.remedy import Remedy, RepairAction, gpunode
 from gpunode.render.style import Style, hang
 
 
@@ -23,7 +24,7 @@ def _named(id: str) -> CheckDoc:
     raise UsageError(
         f"no check is called {id!r}",
         evidence=meant(id, known).strip(),
-        remedy="gpunode check --list lists all checks",
+        remedy=Remedy(RepairAction.NONE, gpunode("check", "--list", ssh=False), " lists all checks"),
     )
 
 
@@ -35,7 +36,13 @@ def listed(result: CheckList, style: Style) -> str:
 
 def explained(result: CheckPage, style: Style) -> str:
     (doc,) = result.docs
-    rows = (("Proves", doc.title), ("Broken", doc.broken), ("Reads", doc.reads), ("Remedy", doc.remedy))
+    rows = (
+        ("Proves", doc.title),
+        ("Broken", doc.broken),
+        ("Reads", doc.reads),
+        ("Remedy", doc.remedy.text),
+        ("Action", doc.remedy.action.value),
+    )
     lines = [f"{doc.id}   {doc.severity.value}", ""]
     return "\n".join(lines + [line for label, text in rows for line in hang(style, f"{label:<9}", text)])
 
@@ -43,7 +50,7 @@ def explained(result: CheckPage, style: Style) -> str:
 def json_whole(result: CheckList | CheckPage, style: Style) -> str:
     from gpunode.render.encode import dumps
 
-    return dumps({"schema": "gpunode.checks/1", "checks": result.docs})
+    return dumps({"schema": "gpunode.checks/2", "checks": result.docs})
 
 
 def json_lines(result: CheckList | CheckPage, style: Style) -> str:

@@ -37,7 +37,7 @@ def detect(
     ] = False,
 ) -> int:
     from gpunode.cli.hosts import open_hosts
-    from gpunode.cli.results import Detected, choose, finish, look_at
+    from gpunode.cli.results import Detected, choose, finish, look_at, over_ssh
     from gpunode.errors import UsageError
     from gpunode.offline.output_file import check
 
@@ -50,7 +50,7 @@ def detect(
         if record:
             check(record, "--record")
         report = look_at(named, hosts, output, lambda host: observed(host, record, mask_host=mask_host))
-        return finish(Detected("detect", report), output)
+        return finish(Detected("detect", report, over_ssh(named)), output)
 
 
 def observed(host: Host, record: Path | None = None, *, mask_host: bool = False) -> HostOutcome:

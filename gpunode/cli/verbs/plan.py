@@ -40,7 +40,7 @@ def plan(
 ) -> int:
     from gpunode.cli.hosts import open_hosts
     from gpunode.cli.output import to_file
-    from gpunode.cli.results import Explained, Planned, choose, finish, look_at
+    from gpunode.cli.results import Explained, Planned, choose, finish, look_at, over_ssh
     from gpunode.cli.spec_options import wanted_spec
     from gpunode.errors import UsageError
     from gpunode.offline.output_file import check
@@ -57,7 +57,7 @@ def plan(
         report = look_at(named, hosts, output, lambda host: planned(host, spec))
         if save and report.hosts[0].plan:
             to_file(save, plan_to_json(report.hosts[0].plan), "--save")
-        return finish(kind("plan", report), output)
+        return finish(kind("plan", report, over_ssh(named)), output)
 
 
 def planned(host: Host, spec: Spec) -> HostOutcome:

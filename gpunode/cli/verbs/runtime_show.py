@@ -8,7 +8,7 @@ from typing import Any
 from gpunode.advice import meant
 from gpunode.cli.hosts import open_hosts
 from gpunode.cli.options import HostOptions, QuietOptions
-from gpunode.cli.results import Runtimes, choose, look_at, say_problems, show_result
+from gpunode.cli.results import Runtimes, choose, look_at, over_ssh, say_problems, show_result
 from gpunode.cli.verbs.detect import observed
 from gpunode.engines.provenance import Origin
 from gpunode.engines.registry import ENGINES, engine
@@ -51,7 +51,7 @@ def show_runtimes(name: str | None, hosts: HostOptions, output: QuietOptions) ->
     with open_hosts(hosts) as named:
         report = look_at(named, hosts, output, observed)
     show_result(Runtimes(report, {h.target: _shown(h.facts, name) for h in report.hosts if h.facts}), output)
-    say_problems(report)
+    say_problems(report, ssh=over_ssh(named))
     return int(worst(h.code for h in report.hosts))
 
 
@@ -95,7 +95,7 @@ def _hosts(result: Runtimes) -> list[dict[str, Any]]:
     return [_data(h, result.shown.get(h.target, ())) for h in result.report.hosts]
 
 
-SCHEMA = "gpunode.runtime-show/1"
+SCHEMA = "gpunode.runtime-show/2"
 
 
 def _data(host: HostOutcome, shown: tuple[Shown, ...]) -> dict[str, Any]:

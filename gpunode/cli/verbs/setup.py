@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gpunode.cli.options import HostOptions, OutputOptions, SpecOptions, verb
+from gpunode.remedy import Remedy, RepairAction, gpunode
 
 if TYPE_CHECKING:
     from gpunode.cli.results import Ended
@@ -56,7 +57,9 @@ def setup(
         raise UsageError(
             "there is no terminal to ask on",
             evidence="setup shows its plan and asks before the first change",
-            remedy="add --yes to go on without the question, or look first with gpunode plan",
+            remedy=Remedy(
+                RepairAction.NONE, "add --yes to go on without the question, or look first with ", gpunode("plan")
+            ),
         )
     with open_hosts(hosts) as named:
         if saved and len(named) > 1:
@@ -75,21 +78,21 @@ def _run(
 ) -> int:
     from gpunode.cli.apply_plans import apply_plans
     from gpunode.cli.errors import say
-    from gpunode.cli.results import Ended, Planned, finish, look_at, say_problems
+    from gpunode.cli.results import Ended, Planned, finish, look_at, over_ssh, say_problems
     from gpunode.errors import ExitCode
 
     report = look_at(named, hosts, output, lambda host: _settled(host, spec, saved))
     changes = [h for h in report.hosts if h.plan and (h.plan.steps or h.plan.reboot)]
     recorded = any(host.recorded for host in named)
     if recorded or not any(h.plan for h in report.hosts):
-        return finish(Planned("setup", report, recorded), output)
+        return finish(Planned("setup", report, over_ssh(named), recorded), output)
     show_plans(report, output)
-    say_problems(report)  # before the question: these hosts stay as they are
+    say_problems(report, ssh=over_ssh(named))  # before the question: these hosts stay as they are
     if ask and changes and not agreed(changes):
         say("gpunode: nothing was changed")
         return int(ExitCode.FAILED)
     done = apply_plans(named, report, hosts, output)
-    return finish(Ended("setup", done), output, told=len(named) > 1)
+    return finish(Ended("setup", done, over_ssh(named)), output, told=len(named) > 1)
 
 
 def _settled(host: Host, spec: Spec, saved: Plan | None) -> HostOutcome:
@@ -136,5 +139,5 @@ def page(result: Ended, style: Style) -> str:
     report = result.report
     if len(report.hosts) == 1:
         run = report.hosts[0].run
-        return run_text(run, style, seconds_s=report.seconds) if run else ""
-    return fleet_run_text(report.hosts, style, seconds_s=report.seconds)
+        return run_text(run, style, seconds_s=report.seconds, ssh=result.ssh) if run else ""
+    return fleet_run_text(report.hosts, style, seconds_s=report.seconds, ssh=result.ssh)

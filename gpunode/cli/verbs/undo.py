@@ -75,21 +75,21 @@ def _run(
 ) -> int:
     from gpunode.cli.apply_plans import apply_plans
     from gpunode.cli.errors import say
-    from gpunode.cli.results import Ended, Planned, finish, look_at, say_problems
+    from gpunode.cli.results import Ended, Planned, finish, look_at, over_ssh, say_problems
     from gpunode.cli.verbs.setup import agreed, show_plans
     from gpunode.errors import ExitCode
 
     report = look_at(named, hosts, output, planner)
     changes = [h for h in report.hosts if h.plan and not h.plan.empty]
     if only or not any(h.plan for h in report.hosts):
-        return finish(Planned("undo", report), output)
+        return finish(Planned("undo", report, over_ssh(named)), output)
     show_plans(report, output)
-    say_problems(report)  # before the question: these hosts stay as they are
+    say_problems(report, ssh=over_ssh(named))  # before the question: these hosts stay as they are
     if ask and changes and not agreed(changes):
         say("gpunode: nothing was changed")
         return int(ExitCode.FAILED)
     done = apply_plans(named, report, hosts, output, verb="undo", carry=carry)
-    return finish(Ended("undo", done), output, told=len(named) > 1)
+    return finish(Ended("undo", done, over_ssh(named)), output, told=len(named) > 1)
 
 
 def _planner(run: str | None, packages: bool) -> Planner:

@@ -9,6 +9,7 @@ from gpunode.model.driver import DriverChoice
 from gpunode.model.facts import HostFacts
 from gpunode.model.plan import Kept, Run, Step
 from gpunode.planner.site import Site
+from gpunode.remedy import AGAIN, Remedy, RepairAction
 
 # The driver's own services hold /dev/nvidia* open and are stopped and started around the swap, in this order.
 SERVICES = ("nvidia-dcgm", "dcgm-exporter", "nvidia-imex", "nvidia-fabricmanager", "nvidia-persistenced")
@@ -53,8 +54,12 @@ def refuse_in_use(site: Site, driver: DriverChoice) -> None:
     raise UnsupportedHost(
         f"{site.host.hostname}: the GPUs are in use, and the driver would change below {shown}",
         evidence="these processes hold /dev/nvidia*; nothing was touched",
-        remedy="stop them (drain the node) and run gpunode setup again; --allow-gpu-in-use installs now, and new GPU "
-        "programs fail until the reboot",
+        remedy=Remedy(
+            RepairAction.WAIT,
+            "stop them (drain the node) and run ",
+            AGAIN,
+            " again; --allow-gpu-in-use installs now, and new GPU programs fail until the reboot",
+        ),
     )
 
 

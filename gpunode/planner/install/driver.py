@@ -36,6 +36,7 @@ from gpunode.planner.kernel.dkms import with_module
 from gpunode.planner.kernel.signed_modules import holdable
 from gpunode.planner.repos.repository import Source
 from gpunode.planner.site import Site, through_proxy
+from gpunode.remedy import Remedy, RepairAction, setup
 
 PATTERNS = ("*nvidia*", "libcuda*", "cuda-drivers*", "libnvsdm*")
 # What an install of the driver may take away: the other flavour, the other branch, the other source's set.
@@ -56,7 +57,9 @@ def driver_choice(site: Site) -> DriverChoice:
         raise UnsupportedHost(
             f"{site.distro.name} gets no driver from gpunode: {site.distro.refused}",
             evidence=f"catalog/distros.yaml ({site.distro.source})",
-            remedy="install the driver by hand, then gpunode setup --only toolkit,runtime",
+            remedy=Remedy(
+                RepairAction.UPGRADE, "install the driver by hand, then ", setup("--only", "toolkit,runtime")
+            ),
         )
     source = chosen_source(site)
     carried = offer(site, source)

@@ -17,6 +17,7 @@ from gpunode.planner.driver.source import PINNING, old_pins, policy_files, sourc
 from gpunode.planner.kernel.setup import INITRAMFS, LOAD_FILE, NOUVEAU_FILE
 from gpunode.planner.mig import LAYOUT, SCRIPT, UNIT, UNIT_PATH
 from gpunode.planner.site import Site, through_proxy
+from gpunode.remedy import AGAIN, Remedy, RepairAction
 
 Outcome = Step | Kept
 OWN = (CDMM_FILE, CHAR_RULE, UNIT_PATH, SCRIPT, LAYOUT)
@@ -125,5 +126,7 @@ def _refuse_in_use(site: Site) -> None:
         raise UnsupportedHost(
             f"{site.host.hostname}: the GPUs are in use by {', '.join(working[:4])}",
             evidence="these processes hold /dev/nvidia*; nothing was touched",
-            remedy="stop them (drain the node) and run gpunode setup again, or add --allow-gpu-in-use",
+            remedy=Remedy(
+                RepairAction.WAIT, "stop them (drain the node) and run ", AGAIN, " again, or add --allow-gpu-in-use"
+            ),
         )

@@ -30,7 +30,7 @@ def ways_out(site: Site, source: str) -> str:
     other = "--driver takes a newer branch (gpunode catalog lists them)"
     if source == "distro" and site.distro.cuda is not None:
         other = "--driver-source cuda takes NVIDIA's own, newer driver"
-    return f"{other}; or keep to a kernel that this driver was made for, and remove the newer one; then gpunode setup"
+    return f"{other}; or keep to a kernel that this driver was made for, and remove the newer one"
 
 
 def with_module(site: Site, choice: DriverChoice, runs: Sequence[Run]) -> tuple[Run, ...]:

@@ -14,6 +14,7 @@ from gpunode.model.facts import FileFacts, HostFacts
 from gpunode.model.plan import PutFile, Step
 from gpunode.packages.entries import Entry, read_entry
 from gpunode.planner.repos.claims import Claim
+from gpunode.remedy import AGAIN, Remedy, RepairAction
 
 MARK = "# disabled by gpunode: "
 CUDA = re.compile(r"://(?:[^/\s@]*@)?developer\.download\.nvidia\.\w+/compute/cuda/repos/([\w.]+)/")
@@ -142,7 +143,12 @@ def _refuse_company(host: HostFacts, claim: Claim, entry: _Entry, read: Entry, f
     raise UnsupportedHost(
         f"{host.hostname}: {entry.path} names {claim.title} and others in one entry, and {fault}",
         evidence=entry.text,
-        remedy="give the others an entry of their own and take this one out, then run gpunode setup again",
+        remedy=Remedy(
+            RepairAction.CONFIGURE,
+            "give the others an entry of their own and take this one out, then run ",
+            AGAIN,
+            " again",
+        ),
     )
 
 

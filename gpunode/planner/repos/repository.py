@@ -15,6 +15,7 @@ from gpunode.packages.base import Repository, Wanted, missing
 from gpunode.planner.repos.claims import Claim
 from gpunode.planner.repos.cleanup import standing
 from gpunode.planner.site import Site, through_proxy
+from gpunode.remedy import Remedy, RepairAction, setup
 
 CUDA_HOST = "https://developer.download.nvidia.com"
 TOOLKIT_HOST = "https://nvidia.github.io"
@@ -76,7 +77,7 @@ def cuda_source(site: Site) -> Source:
         raise UnsupportedHost(
             f"NVIDIA builds no driver packages for {site.distro.name} on {site.host.os.machine}",
             evidence=f"its repository for it holds {', '.join(site.distro.machines)} (catalog/distros.yaml)",
-            remedy="bring the driver yourself, then gpunode setup --only toolkit,runtime",
+            remedy=Remedy(RepairAction.UPGRADE, "bring the driver yourself, then ", setup("--only", "toolkit,runtime")),
         )
     key_file = site.distro.key_file or "cuda-archive-keyring.gpg"
     return _source(

@@ -79,7 +79,7 @@ def test_the_driver_is_not_changed_below_running_work() -> None:
     with pytest.raises(UnsupportedHost) as refused:
         plan(facts, wanted)
     assert "4242 python3, 4243 python3" in refused.value.problem
-    assert "--allow-gpu-in-use" in refused.value.remedy
+    assert "--allow-gpu-in-use" in refused.value.remedy.text
     assert "driver.install" in ids(plan(facts, replace(wanted, allow_gpu_in_use=True)))
     assert "driver.install" in ids(plan(running("580.178.04", "580.178.04", busy=SERVICES), wanted))
 

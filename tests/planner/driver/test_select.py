@@ -64,4 +64,4 @@ def test_what_cannot_work_is_refused_with_the_reason(
     with pytest.raises(UnsupportedHost, match=says) as caught:
         choose_driver(DriverRequest.parse(request_), Flavour(flavour), cards, CATALOG)
     assert caught.value.evidence
-    assert caught.value.remedy
+    assert caught.value.remedy.text

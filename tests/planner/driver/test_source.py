@@ -118,7 +118,7 @@ def test_other_mirrors_are_refused_without_their_password(typed: str) -> None:
 def test_what_a_source_does_not_have_is_refused(facts: HostFacts, spec: Spec, says: str) -> None:
     with pytest.raises(UnsupportedHost, match=says) as caught:
         make_plan(facts, spec, CATALOG)
-    assert caught.value.remedy
+    assert caught.value.remedy.text
 
 
 def test_suse_gets_the_signed_module_first_and_the_libraries_at_its_version() -> None:

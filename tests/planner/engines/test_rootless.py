@@ -57,7 +57,7 @@ def test_a_name_means(engines: tuple[RuntimeFacts, ...], name: str, meant: list[
 def test_docker_alone_does_not_say_which_of_two_users() -> None:
     with pytest.raises(UnsupportedHost, match="has 2 dockers, each a user's own") as refused:
         named(node(ANN, BOB), "docker")
-    assert "--runtime docker@ann,docker@bob" in refused.value.remedy
+    assert "--runtime docker@ann,docker@bob" in refused.value.remedy.text
 
 
 @pytest.mark.parametrize("text", ["Docker@Ann", "docker@ann, containerd"], ids=["case of the user", "a list"])
@@ -136,4 +136,4 @@ def test_a_users_docker_that_is_silent_or_down_is_told_so() -> None:
     assert step.title.endswith("written only: docker@ann did not answer on /run/docker.sock")
     with pytest.raises(UnsupportedHost, match="docker@bob is not running on node7") as refused:
         runtime_steps(silent, wanted("docker@bob"))
-    assert "let bob start it (systemctl --user start docker)" in refused.value.remedy
+    assert "let bob start it (systemctl --user start docker)" in refused.value.remedy.text

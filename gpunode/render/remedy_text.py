@@ -1,0 +1,21 @@
+"""The one place where a remedy becomes words: as it is typed on this host, or where gpunode went over SSH."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpunode.remedy import Remedy
+from gpunode.render.wording import fold_hosts
+
+HOSTS = 28  # columns for the hosts of one finding; more of them are counted there and named below
+
+
+def remedy_text(remedy: Remedy, hosts: Sequence[str] = ()) -> str:
+    """Its words; with `hosts`, gpunode's own commands for them: `gpunode setup --ssh gpu[01-03] --only driver`.
+
+    Many hosts without a range in common would make it unreadable: it says HOSTS then, and a line above names them.
+    """
+    if not hosts:
+        return remedy.text
+    names = fold_hosts(hosts).replace(", ", ",")
+    return remedy.over_ssh(names if len(names) <= HOSTS or len(hosts) == 1 else "HOSTS").text
