@@ -11,8 +11,7 @@ from gpunode.apply.commands.reboot import ask_for_reboot, reboot_and_wait
 from gpunode.apply.execute import execute
 from gpunode.apply.journal.entries import Journal
 from gpunode.apply.journal.snapshot import before_values
-from gpunode.apply.lock import Alive, HostLock, Owner
-from gpunode.apply.resolver_preview import with_answers
+from gpunode.apply.lock import HostLock
 from gpunode.catalog.load import Catalog
 from gpunode.errors import ExitCode
 from gpunode.facts.collect import collect
@@ -32,46 +31,43 @@ REBOOT_WAIT_S = 900.0  # big servers spend minutes in their firmware
 REBOOT = ("reboot the host, then run ", AGAIN, " again (--reboot if-needed does both)")
 
 
-def converge(
-    transport: Transport,
-    spec: Spec,
-    catalog: Catalog,
-    *,
-    confirm: Callable[[Plan], bool],
-    on_event: Callable[[Event], None],
-    run_id: str,
-    owner: Owner,
-    alive: Alive,
-    local: bool,
-    stop: Callable[[], bool],
-    plan: Plan | None = None,
-    resume_argv: tuple[str, ...] = (),
-    resume_files: tuple[str, ...] = (),
-    mirror: Callable[[str], None] | None = None,
-) -> RunReport:
-    """Bring one host to `spec`; `plan`: what was shown or saved, and today's must be the same.
+@dataclass(frozen=True)
+class HostRun:
+    """One run on one host: how it is reached and locked, who hears of it, and what stops it."""
 
-    The first plan is shown to `confirm` before anything is written. `local`: the host is this machine, so its reboot
-    ends us and `resume_argv` goes on after it; that command must not ask for a reboot again (--reboot never).
-    `resume_files` are only for that command, and go when it has ended.
+    id: str
+    transport: Transport
+    lock: HostLock
+    on_event: Callable[[Event], None]
+    stop: Callable[[], bool]
+    local: bool = False  # the host is this machine, so its reboot ends us
+    mirror: Callable[[str], None] | None = None  # hears every line of the host's journal
+    pause: Callable[[float], None] = time.sleep
+
+
+@dataclass(frozen=True)
+class Resume:
+    """What goes on after this machine's own reboot."""
+
+    argv: tuple[str, ...]  # must not ask for a reboot again (--reboot never)
+    files: tuple[str, ...] = ()  # for that command alone: they go when it has ended
+
+
+def converge(
+    host_run: HostRun, spec: Spec, catalog: Catalog, *, plan: Plan | None = None, resume: Resume | None = None
+) -> RunReport:
+    """Bring one host to `spec`; `plan`: what was shown and agreed to, or saved, and today's must be the same.
+
     Raises Drift where today's plan is another than `plan`, HostLocked, TransportError, and what facts and
     planner raise.
     """
     return Convergence(
-        transport,
-        observe=lambda: collect(transport),
+        host_run,
+        observe=lambda: collect(host_run.transport),
         decide=lambda host: make_plan(host, spec, catalog),
         policy=spec.reboot,
-        confirm=confirm,
-        on_event=on_event,
-        run_id=run_id,
-        lock=HostLock(transport, owner, alive),
-        local=local,
-        stop=stop,
         saved=plan,
-        resume_argv=resume_argv,
-        resume_files=resume_files,
-        mirror=mirror,
+        resume=resume,
     ).run()
 
 
@@ -79,27 +75,18 @@ def converge(
 class Convergence:
     """One host's way to its spec. How facts and plans come about are arguments, so a test brings its own."""
 
-    transport: Transport
+    host_run: HostRun
     observe: Callable[[], HostFacts]
     decide: Callable[[HostFacts], Plan]
     policy: RebootPolicy
-    confirm: Callable[[Plan], bool]
-    on_event: Callable[[Event], None]
-    run_id: str
-    lock: HostLock
-    local: bool
-    stop: Callable[[], bool]
     saved: Plan | None = None
-    resume_argv: tuple[str, ...] = ()
-    resume_files: tuple[str, ...] = ()
-    mirror: Callable[[str], None] | None = None
-    pause: Callable[[float], None] = time.sleep
+    resume: Resume | None = None
     results: list[StepResult] = field(default_factory=list)
     rebooted: bool = False
 
     def run(self) -> RunReport:
         """Raises as `converge` does; the lock is given back in any case."""
-        self.lock.peek()  # read-only: another gpunode at work is told before a plan is made from moving facts
+        self.host_run.lock.peek()  # read-only: another gpunode at work is told before a plan is made from moving facts
         host, plan = self._look(1)
         if self.saved:
             plan = same_plan(self.saved, plan)  # fresh facts, fresh bytes: what runs is never read from a file
@@ -107,13 +94,11 @@ class Convergence:
             return self._report(plan)
         if not plan.steps and plan.reboot is None:
             return self._by_hand(plan)
-        if not self.confirm(with_answers(plan, self.transport)):
-            return self._report(plan, error="not confirmed: nothing was changed", code=ExitCode.FAILED)
-        self.lock.take()
+        self.host_run.lock.take()
         try:
             return self._passes(host, plan)
         finally:
-            self.lock.release()
+            self.host_run.lock.release()
 
     def _passes(self, host: HostFacts, plan: Plan) -> RunReport:
         for number in range(1, PASSES + 1):
@@ -142,7 +127,7 @@ class Convergence:
         """One pass; the final report, or None when fresh facts shall decide."""
         if plan.steps:
             self._tell(f"apply, pass {number}")
-        results = self._execute(plan, f"{self.run_id}.{number}", before_values(host, plan), host.packages.manager)
+        results = self._execute(plan, f"{self.host_run.id}.{number}", before_values(host, plan), host.packages.manager)
         if any(result.status is not StepStatus.DONE for result in results):
             return self._stopped(plan, results)
         if plan.replan_after:
@@ -160,32 +145,34 @@ class Convergence:
             return ()
         results = execute(
             plan,
-            self.transport,
+            self.host_run.transport,
             run_id=run_id,
-            on_event=self.on_event,
-            stop=self.stop,
-            lock=self.lock,
+            on_event=self.host_run.on_event,
+            stop=self.host_run.stop,
+            lock=self.host_run.lock,
             before=before,
-            mirror=self.mirror,
+            mirror=self.host_run.mirror,
             manager=manager,
-            pause=self.pause,
+            pause=self.host_run.pause,
         )
         self.results.extend(results)
         return results
 
     def _look(self, number: int) -> tuple[HostFacts, Plan]:
         """Facts taken in the middle of a package transaction would be wrong a minute later."""
-        wait_for_running(self.transport, heard=lambda line: self._tell(line, EventKind.NOTE), pause=self.pause)
+        on = self.host_run
+        wait_for_running(on.transport, heard=lambda line: self._tell(line, EventKind.NOTE), pause=on.pause)
         self._tell("detect" if number == 1 else "detect again")
         host = self.observe()
         return host, self.decide(host)
 
     def _console(self, number: int, plan: Plan) -> RunReport:
         """A reboot that nobody attends would only pass MokManager by; what goes on after it can wait there already."""
-        return (self._leave_resume(number, plan) if self.local else None) or self._reboot_needed(plan)
+        return (self._leave_resume(number, plan) if self.host_run.local else None) or self._reboot_needed(plan)
 
     def _reboot(self, number: int, plan: Plan) -> RunReport | None:
-        if self.stop():
+        on = self.host_run
+        if on.stop():
             return self._reboot_needed(plan)
         fault = boot_fault(self.observe(), plan.spec)
         if fault:
@@ -198,12 +185,12 @@ class Convergence:
                 ),
                 code=ExitCode.FAILED,
             )
-        if self.local:
+        if on.local:
             return self._reboot_here(number, plan)
         self._tell(f"reboot: {plan.reboot}")
-        reboot_and_wait(self.lock.host, Journal(self.run_id, self.mirror), REBOOT_WAIT_S, pause=self.pause)
+        reboot_and_wait(on.lock.host, Journal(on.id, on.mirror), REBOOT_WAIT_S, pause=on.pause)
         self.rebooted = True
-        self.lock.take()  # /run, and the lock in it, went with the reboot
+        on.lock.take()  # /run, and the lock in it, went with the reboot
         return None
 
     def _reboot_here(self, number: int, plan: Plan) -> RunReport:
@@ -211,24 +198,24 @@ class Convergence:
         if stopped:
             return stopped
         self._tell(f"reboot: {plan.reboot}")
-        ask_for_reboot(self.lock.host, Journal(self.run_id, self.mirror))
+        ask_for_reboot(self.host_run.lock.host, Journal(self.host_run.id, self.host_run.mirror))
         return self._report(
             replace(plan, steps=()),
             reboot=f"{plan.reboot}: this machine reboots now",
             remedy=Remedy(
                 RepairAction.WAIT, "gpunode-resume.service goes on after the boot: journalctl -u gpunode-resume"
             )
-            if self.resume_argv
+            if self.resume
             else NO_REMEDY,
             code=ExitCode.REBOOT_NEEDED,
         )
 
     def _leave_resume(self, number: int, plan: Plan) -> RunReport | None:
         """A unit that goes on after the boot; the report when it could not be left."""
-        if not self.resume_argv:
+        if self.resume is None:
             return None
-        last = replace(plan, steps=(resume_step(self.resume_argv, self.resume_files),))
-        results = self._execute(last, f"{self.run_id}.{number}.resume", {})
+        last = replace(plan, steps=(resume_step(self.resume.argv, self.resume.files),))
+        results = self._execute(last, f"{self.host_run.id}.{number}.resume", {})
         bad = any(result.status is not StepStatus.DONE for result in results)
         return self._stopped(plan, results) if bad else None
 
@@ -269,7 +256,9 @@ class Convergence:
         remedy: Remedy = NO_REMEDY,
         code: ExitCode = ExitCode.DONE,
     ) -> RunReport:
-        return RunReport(self.transport.target, tuple(self.results), plan, reboot, error, evidence, remedy, code)
+        return RunReport(
+            self.host_run.transport.target, tuple(self.results), plan, reboot, error, evidence, remedy, code
+        )
 
     def _tell(self, text: str, kind: EventKind = EventKind.PHASE) -> None:
-        self.on_event(Event(kind, self.transport.target, text))
+        self.host_run.on_event(Event(kind, self.host_run.transport.target, text))

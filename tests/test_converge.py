@@ -8,7 +8,7 @@ import pytest
 
 from gpunode.apply.journal.snapshot import before_values
 from gpunode.apply.lock import HostLock, Owner
-from gpunode.converge import Convergence
+from gpunode.converge import Convergence, HostRun
 from gpunode.errors import Drift, ExitCode, HostLocked
 from gpunode.model.facts import (
     HostFacts,
@@ -48,27 +48,19 @@ def way(
     plans: Iterable[Plan],
     *,
     policy: RebootPolicy = RebootPolicy.NEVER,
-    confirm: Callable[[Plan], bool] = lambda _: True,
     saved: Plan | None = None,
     local: bool = False,
     host: HostFacts = HOST,
     stop: Callable[[], bool] = lambda: False,
 ) -> Convergence:
     """A convergence that meets these plans, one a pass."""
-    coming = iter(plans)
+    coming, lock = iter(plans), HostLock(machine, OWNER, lambda _: True)
     return Convergence(
-        machine,
+        HostRun("r1", machine, lock, on_event=lambda _: None, stop=stop, local=local, pause=lambda _: None),
         observe=lambda: host,
         decide=lambda _: next(coming),
         policy=policy,
-        confirm=confirm,
-        on_event=lambda _: None,
-        run_id="r1",
-        lock=HostLock(machine, OWNER, lambda _: True),
-        local=local,
-        stop=stop,
         saved=saved,
-        pause=lambda _: None,
     )
 
 
@@ -126,10 +118,17 @@ def test_the_tools_words_reach_the_report(machine: Machine) -> None:
     assert "daemon says no" in way(machine, [plan(BAD)]).run().error
 
 
-def test_nothing_is_written_when_the_plan_is_declined_or_empty(machine: Machine) -> None:
-    assert way(machine, [plan(OK)], confirm=lambda _: False).run().code is ExitCode.FAILED
+def test_nothing_is_written_when_the_plan_is_empty(machine: Machine) -> None:
     assert way(machine, [EMPTY]).run().code is ExitCode.DONE
     assert list(machine.root.iterdir()) == []
+
+
+def test_the_resolver_is_asked_by_its_step_alone(machine: Machine, tmp_path: Path) -> None:
+    """The plan was shown with its answer and agreed to; whoever runs it hears the answer that counts."""
+    asked = tmp_path / "asked"
+    ask = Run(("sh", "-c", f"echo x >>{asked}"), looks=True, receipt=True)
+    assert way(machine, [plan(ask)]).run().code is ExitCode.DONE
+    assert asked.read_text() == "x\n"
 
 
 def test_a_held_lock_ends_it_before_a_plan_is_made(machine: Machine) -> None:

@@ -10,7 +10,7 @@ from gpunode.cli.errors import say
 from gpunode.cli.hosts import on_each
 from gpunode.cli.options import LiveOptions, OutputOptions
 from gpunode.cli.output import progress_style
-from gpunode.fleet.apply_one import Carrier, set_up
+from gpunode.fleet.apply_one import Carrier, host_run, set_up
 from gpunode.fleet.host import Host
 from gpunode.fleet.run_log import RunLog, new_run_id, now
 from gpunode.model.report import Event, FleetReport, HostOutcome
@@ -41,7 +41,7 @@ def apply_plans(
             plan = before[host].plan
             if plan is None:
                 return before[host]
-            outcome = one(host, plan, run_id, _teller(log, progress), stop.is_set, log)
+            outcome = one(host_run(host, run_id, _teller(log, progress), stop.is_set, log), plan)
             log.write(str(host), host_line(verb, outcome))
             return outcome
 

@@ -10,9 +10,9 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 
-from gpunode.apply.lock import Owner
+from gpunode.apply.lock import HostLock, Owner
 from gpunode.catalog.load import load_catalog
-from gpunode.converge import converge
+from gpunode.converge import HostRun, Resume, converge
 from gpunode.errors import ExitCode
 from gpunode.fleet.host import Host
 from gpunode.fleet.run_log import RunLog, state_home
@@ -22,34 +22,24 @@ from gpunode.model.spec import RebootPolicy, Spec
 from gpunode.offline.output_file import write_whole
 from gpunode.specfile import spec_text
 
-# One host's plan carried out: host, plan, run id, who hears of progress, whether to stop, the run log.
-Carrier = Callable[[Host, Plan, str, Callable[[Event], None], Callable[[], bool], RunLog], HostOutcome]
+Carrier = Callable[[HostRun, Plan], HostOutcome]  # one host's plan carried out, as setup or undo does it
 
 
-def set_up(
-    host: Host, plan: Plan, run_id: str, tell: Callable[[Event], None], stop: Callable[[], bool], log: RunLog
-) -> HostOutcome:
+def host_run(host: Host, run_id: str, tell: Callable[[Event], None], stop: Callable[[], bool], log: RunLog) -> HostRun:
+    """`host`'s part of a run whose log is `log`."""
+    lock = HostLock(host.transport, lock_owner(), is_alive)
+    return HostRun(run_id, host.transport, lock, tell, stop, local=host.local, mirror=mirror_of(log, host))
+
+
+def set_up(host_run: HostRun, plan: Plan) -> HostOutcome:
     """One host brought to its plan, as `gpunode setup` does."""
+    target = host_run.transport.target
     if plan.empty:
-        return HostOutcome(str(host), ExitCode.DONE, run=RunReport(str(host), plan=plan))
-    resume = _resume_spec(plan.spec, run_id) if host.local and plan.spec.reboot is not RebootPolicy.NEVER else ""
-    report = converge(
-        host.transport,
-        plan.spec,
-        load_catalog(),
-        confirm=lambda _plan: True,  # it was shown and agreed to; converge raises Drift when today's is another
-        on_event=tell,
-        run_id=run_id,
-        owner=lock_owner(),
-        alive=is_alive,
-        local=host.local,
-        stop=stop,
-        plan=plan,
-        resume_argv=_resume_argv(resume) if resume else (),
-        resume_files=(resume,) if resume else (),
-        mirror=mirror_of(log, host),
-    )
-    return HostOutcome(str(host), report.code, run=report)
+        return HostOutcome(target, ExitCode.DONE, run=RunReport(target, plan=plan))
+    reboots = host_run.local and plan.spec.reboot is not RebootPolicy.NEVER
+    resume = _resume(plan.spec, host_run.id) if reboots else None
+    report = converge(host_run, plan.spec, load_catalog(), plan=plan, resume=resume)
+    return HostOutcome(target, report.code, run=report)
 
 
 def lock_owner() -> Owner:
@@ -62,15 +52,12 @@ def mirror_of(log: RunLog, host: Host) -> Callable[[str], None]:
     return lambda line: log.write(f"{host}.journal", line if line.endswith("\n") else line + "\n")
 
 
-def _resume_spec(spec: Spec, run_id: str) -> str:
-    """The file with what is wanted after this machine's reboot; not in an argv, since a proxy may hold a password."""
+def _resume(spec: Spec, run_id: str) -> Resume:
+    """What is wanted after this machine's reboot stands in a file and in no argv, since a proxy may hold a password."""
     path = state_home() / "runs" / run_id / "resume.yaml"
     write_whole(path, spec_text(replace(spec, reboot=RebootPolicy.NEVER)), "the spec for after the reboot")
-    return str(path)
-
-
-def _resume_argv(spec: str) -> tuple[str, ...]:
-    return (*_this_command(), "setup", "--yes", "--spec", spec, "--reboot", "never")
+    argv = (*_this_command(), "setup", "--yes", "--spec", str(path), "--reboot", "never")
+    return Resume(argv, (str(path),))
 
 
 def _this_command() -> tuple[str, ...]:

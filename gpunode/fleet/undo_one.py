@@ -6,28 +6,26 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from gpunode.apply.journal.past import read_past
-from gpunode.apply.lock import HostLock
 from gpunode.catalog.load import load_catalog
-from gpunode.converge import Convergence
+from gpunode.converge import Convergence, HostRun
 from gpunode.errors import Drift, ExitCode, GpunodeError
 from gpunode.facts.collect import collect
-from gpunode.fleet.apply_one import Carrier, is_alive, lock_owner, mirror_of
-from gpunode.fleet.host import Host
-from gpunode.fleet.run_log import RunLog
+from gpunode.fleet.apply_one import Carrier
 from gpunode.model.facts import HostFacts
 from gpunode.model.plan import Plan
-from gpunode.model.report import Event, HostOutcome, RunReport
+from gpunode.model.report import HostOutcome, RunReport
 from gpunode.model.spec import RebootPolicy
 from gpunode.planner.undo.plan import undo_plan
 from gpunode.remedy import Remedy, RepairAction, gpunode
 from gpunode.render.wording import count
+from gpunode.transport.base import Transport
 
 
-def way_back(host: Host, run: str | None, packages: bool) -> Callable[[HostFacts], Plan]:
+def way_back(transport: Transport, run: str | None, packages: bool) -> Callable[[HostFacts], Plan]:
     """Facts -> the plan, with the journal read anew each time."""
 
     def decide(facts: HostFacts) -> Plan:
-        past = read_past(host.transport, run=run, packages=packages)
+        past = read_past(transport, run=run, packages=packages)
         return undo_plan(facts, past, load_catalog(), packages=packages)
 
     return decide
@@ -36,24 +34,16 @@ def way_back(host: Host, run: str | None, packages: bool) -> Callable[[HostFacts
 def carrier(run: str | None, packages: bool) -> Carrier:
     """How one host's undo is carried out; through the same executor, lock and journal as a setup."""
 
-    def carry(
-        host: Host, plan: Plan, run_id: str, tell: Callable[[Event], None], stop: Callable[[], bool], log: RunLog
-    ) -> HostOutcome:
+    def carry(host_run: HostRun, plan: Plan) -> HostOutcome:
+        transport = host_run.transport
         if plan.empty:
-            return HostOutcome(str(host), ExitCode.DONE, run=RunReport(str(host), plan=plan))
+            return HostOutcome(transport.target, ExitCode.DONE, run=RunReport(transport.target, plan=plan))
         way = Convergence(
-            host.transport,
-            observe=lambda: collect(host.transport),
-            decide=way_back(host, run, packages),
+            host_run,
+            observe=lambda: collect(transport),
+            decide=way_back(transport, run, packages),
             policy=RebootPolicy.NEVER,
-            confirm=lambda _plan: True,  # it was shown and agreed to; today's must be the same
-            on_event=tell,
-            run_id=run_id,
-            lock=HostLock(host.transport, lock_owner(), is_alive),
-            local=host.local,
-            stop=stop,
             saved=plan,
-            mirror=mirror_of(log, host),
         )
         try:
             report = ended(plan, way.run())
@@ -62,7 +52,7 @@ def carrier(run: str | None, packages: bool) -> Carrier:
             anew = Remedy(RepairAction.NONE, gpunode("undo"), " looks anew and asks again")
             error.remedy = anew if drifted else error.remedy.during("undo")
             raise
-        return HostOutcome(str(host), report.code, run=report)
+        return HostOutcome(transport.target, report.code, run=report)
 
     return carry
 

@@ -34,11 +34,10 @@ def test_the_run_ends_with_exit_6_and_the_words(tmp_path: Path, plan: Plan) -> N
     assert "reboot" not in text
 
 
-def test_nothing_is_asked_where_nothing_is_left_to_do_here(tmp_path: Path) -> None:
-    def refuse(_: Plan) -> bool:
-        raise AssertionError("asked")
-
-    assert way(Machine(tmp_path), [WAITING], confirm=refuse).run().code is ExitCode.REBOOT_NEEDED
+def test_nothing_is_written_where_nothing_is_left_to_do_here(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    assert way(machine, [WAITING]).run().code is ExitCode.REBOOT_NEEDED
+    assert list(machine.root.iterdir()) == []
 
 
 def test_a_reboot_does_it_as_well() -> None:

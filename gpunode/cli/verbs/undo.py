@@ -104,7 +104,7 @@ def _planner(run: str | None, packages: bool) -> Planner:
         from gpunode.model.report import HostOutcome
 
         wait_for_running(host.transport, heard=lambda line: say(f"{host}  {line}"))
-        plan = way_back(host, run, packages)(collect(host.transport))
+        plan = way_back(host.transport, run, packages)(collect(host.transport))
         return HostOutcome(str(host), ExitCode.DONE, plan=plan)
 
     return planned
