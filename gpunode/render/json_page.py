@@ -34,6 +34,9 @@ ACTIONS
   know and ignore the rest, or validate with `gpunode catalog schema --json` of the gpunode that printed it.
 - What fails before any host was looked at is told on stderr alone; `error` is the form that it will have on stdout.
 - Secrets are `MASKED`. The file of `plan --save` is no result: it is for `setup --plan` of the same gpunode.
+  Its form is `saved-plan`: the secrets of its files are in it, and hashes that what is printed lacks.
+- `event` is a line of the log that `setup` and `undo` keep of a host (`$XDG_STATE_HOME/gpunode/runs/TIME/HOST.jsonl`):
+  what began or ended, and when. The last line of a log is the host's result, `setup-line` or `undo-line`.
 - `plan.driver` is the choice of the driver: `reasons`, `alternatives` (`option` is what to type to have one, "" where
   this host cannot have it), `end_of_support`, and `confidence`, how sure the catalog is: `high` is from a named source,
   `medium` follows from one, `memory` is unchecked.

@@ -1,4 +1,4 @@
-"""What `--json` prints, as one JSON Schema (draft 2020-12): walked from the dataclasses that encode.py writes out."""
+"""What `--json` prints and gpunode keeps, as one JSON Schema (draft 2020-12), walked from the dataclasses."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from gpunode.errors import ExitCode
 from gpunode.model.facts import HostFacts
 from gpunode.model.plan import Plan
-from gpunode.model.report import Finding, RunReport, Severity
+from gpunode.model.report import Event, Finding, RunReport, Severity
 from gpunode.model.spec import DriverRequest, ToolkitRequest
 from gpunode.remedy import Remedy
 from gpunode.render.encode import KIND_OF, SAID_TOO, keys_of
-from gpunode.render.machine import ERROR_SCHEMA, RESULTS
+from gpunode.render.machine import ERROR_SCHEMA, EVENT_SCHEMA, PLAN_SCHEMA, RESULTS
 
 Schema = dict[str, Any]
 
@@ -30,15 +30,21 @@ def json_schema() -> Schema:
     documents = {f"{verb}-result": _result(schema, _host(verb, values)) for verb, schema in RESULTS.items()}
     documents |= {f"{verb}-line": _line(schema, _host(verb, values)) for verb, schema in RESULTS.items()}
     documents["error"] = _object({"schema": {"const": ERROR_SCHEMA}, "code": values.of(ExitCode), **_problem(values)})
+    documents["event"] = _object({"schema": {"const": EVENT_SCHEMA}, "at": {"type": "string"}} | values.keys(Event))
+    saved = _Values(values.definitions, secrets=True)
+    documents["saved-plan"] = _object({"schema": {"const": PLAN_SCHEMA}, "plan": saved.of(Plan)})
     parts = {"check": _check(values)} | dict(sorted(values.definitions.items()))
     return {"$schema": DIALECT, "anyOf": [_reference(name) for name in documents], "$defs": documents | parts}
 
 
 @dataclass
 class _Values:
-    """Schemas of types; a dataclass is described once, by its name."""
+    """Schemas of types; a dataclass is described once, by its name. `secrets`: as a file has it that is applied, which
+    has keys more than what is printed; a dataclass of which that is so is called Saved...
+    """
 
     definitions: dict[str, Schema] = field(default_factory=dict)
+    secrets: bool = False
 
     def of(self, kind: Any) -> Schema:
         if kind in NAMES:
@@ -73,10 +79,11 @@ class _Values:
         return {"anyOf": schemas}
 
     def _reference(self, kind: type) -> Schema:
-        if kind.__name__ not in self.definitions:
-            self.definitions[kind.__name__] = {}  # taken, for types that hold their own kind
-            self.definitions[kind.__name__] = self._described(kind)
-        return _reference(kind.__name__)
+        name = f"Saved{kind.__name__}" if self.secrets and _has_secrets(kind) else kind.__name__
+        if name not in self.definitions:
+            self.definitions[name] = {}  # taken, for types that hold their own kind
+            self.definitions[name] = self._described(kind)
+        return _reference(name)
 
     def _described(self, kind: type) -> Schema:
         said = (kind.__doc__ or "").partition("\n")[0]
@@ -87,7 +94,17 @@ class _Values:
     def keys(self, kind: type) -> Schema:
         hints = get_type_hints(kind) | {name: _answer(kind, name) for name in SAID_TOO.get(kind, ())}
         tag = {"kind": {"const": KIND_OF[kind]}} if kind in KIND_OF else {}
-        return tag | {key: self.of(hints[name]) for key, name in keys_of(kind).items()}
+        return tag | {key: self.of(hints[name]) for key, name in keys_of(kind, secrets=self.secrets).items()}
+
+
+def _has_secrets(kind: Any) -> bool:
+    """Whether a saved file says more of it, or of something in it, than what is printed."""
+    if inner := get_args(kind):
+        return any(map(_has_secrets, inner))
+    if kind in AS_TYPED or not is_dataclass(kind) or not isinstance(kind, type):
+        return False
+    hints, printed, saved = get_type_hints(kind), keys_of(kind), keys_of(kind, secrets=True)
+    return printed != saved or any(_has_secrets(hints.get(name)) for name in printed.values())
 
 
 def _answer(kind: type, name: str) -> Any:

@@ -23,6 +23,7 @@ RESULTS = {
     "check": "gpunode.check-result/2",
 }
 ERROR_SCHEMA = "gpunode.error/2"
+EVENT_SCHEMA = "gpunode.event/1"
 
 
 def plan_to_json(plan: Plan) -> str:
@@ -67,7 +68,7 @@ def host_line(verb: str, outcome: HostOutcome) -> str:
 
 def event_json(event: Event, *, at: str) -> str:
     """One event as one JSON line; `at` is ISO 8601."""
-    return dumps({"schema": "gpunode.event/1", "at": at, **to_data(event)}, indent=None) + "\n"
+    return dumps({"schema": EVENT_SCHEMA, "at": at, **to_data(event)}, indent=None) + "\n"
 
 
 def host_data(outcome: HostOutcome) -> dict[str, Any]:

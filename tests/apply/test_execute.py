@@ -10,10 +10,13 @@ from gpunode.apply.execute import execute
 from gpunode.apply.files import sha256
 from gpunode.apply.journal.entries import open_steps, parse_journal
 from gpunode.errors import Drift, TransportError
+from gpunode.fleet.run_log import now
 from gpunode.model.plan import Action, Plan, PutFile, RemoveFile, Run, Step
 from gpunode.model.report import Event, EventKind, StepResult, StepStatus
 from gpunode.model.spec import Spec
+from gpunode.render.machine import event_json
 from tests.apply.machine import Machine
+from tests.render.published import wrong
 
 DONE, FAILED, SKIPPED = StepStatus.DONE, StepStatus.FAILED, StepStatus.SKIPPED
 
@@ -200,6 +203,14 @@ def test_events_tell_every_begin_and_end(machine: Machine) -> None:
     events: list[Event] = []
     run(machine, step("a", Run(("true",))), events=events)
     assert [(e.kind, e.step) for e in events] == [(EventKind.STEP_BEGIN, "a"), (EventKind.STEP_END, "a")]
+
+
+def test_the_events_of_a_run_are_as_published(machine: Machine) -> None:
+    events = [Event(EventKind.PHASE, "testhost", "apply pass 1"), Event(EventKind.NOTE, "testhost", "a")]
+    run(machine, *(step(word, Run((word,))) for word in ("true", "false", "echo")), events=events)
+    assert {event.kind for event in events} == set(EventKind)
+    assert {event.status for event in events} >= {None, StepStatus.DONE, StepStatus.FAILED}
+    assert [fault for event in events for fault in wrong(event_json(event, at=now()), "event")] == []
 
 
 def test_the_journal_is_roots_alone_and_closes_a_torn_line(machine: Machine) -> None:

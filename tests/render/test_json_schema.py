@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,12 +12,13 @@ import pytest
 from gpunode.cli.app import main
 from gpunode.errors import ExitCode, UsageError
 from gpunode.model.plan import Answer, Kept, Plan, PutFile, Reboot, RemoveFile, Run, Undoing
-from gpunode.model.report import HostOutcome
+from gpunode.model.report import Event, EventKind, HostOutcome
 from gpunode.model.spec import Spec
 from gpunode.remedy import Remedy, RepairAction
+from gpunode.render.encode import dumps
 from gpunode.render.json_page import json_page
 from gpunode.render.json_schema import json_schema
-from gpunode.render.machine import RESULTS, error_json, host_line
+from gpunode.render.machine import PLAN_SCHEMA, RESULTS, error_json, event_json, host_line, plan_to_json
 from tests.recorded.hosts import RECIPES
 from tests.render.published import PAGE, PUBLISHED, ROOT, wrong
 from tests.render.values import CHECK, PLAN
@@ -36,11 +38,16 @@ def test_the_command_prints_the_schema_of_the_page(form: str, capsys: pytest.Cap
 
 
 @pytest.mark.parametrize("slug", HOSTS)
-def test_what_is_printed_of_a_recorded_host_is_as_published(slug: str, capsys: pytest.CaptureFixture[str]) -> None:
-    recorded = ["--recorded", str(ROOT / "examples" / "hosts" / slug)]
-    for verb, options in (("detect", ()), ("plan", OPTIONS.get(slug, ())), ("check", ())):
+def test_what_is_printed_and_saved_of_a_recorded_host_is_as_published(
+    slug: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recorded, saved = ["--recorded", str(ROOT / "examples" / "hosts" / slug)], tmp_path / "plan.json"
+    for verb, options in (("detect", ()), ("plan", (*OPTIONS.get(slug, ()), "--save", str(saved))), ("check", ())):
         main([verb, *recorded, *options, "--json"])
-        assert wrong(capsys.readouterr().out, f"{verb}-result") == []
+        out = capsys.readouterr().out
+        assert wrong(out, f"{verb}-result") == []
+        if verb == "plan" and "plan" in json.loads(out)["hosts"][0]:
+            assert wrong(saved.read_text(encoding="utf-8"), "saved-plan") == []
 
 
 @pytest.mark.parametrize("verb", ["detect", "plan", "check", "setup"])
@@ -55,6 +62,7 @@ def test_every_kind_of_action_and_an_undo_are_as_published() -> None:
     undo = Undoing(("r1",), left=(Kept("a", "b"),))
     whole = Plan("h", Spec(), "", steps=steps, undo=undo, answers=(Answer("a", ("install b 1",)),))
     assert wrong(host_line("undo", HostOutcome("h", ExitCode.DONE, plan=whole)), "undo-line") == []
+    assert wrong(plan_to_json(whole), "saved-plan") == []
 
 
 def test_a_host_without_an_answer_and_an_error_are_as_published() -> None:
@@ -79,8 +87,21 @@ def changed(verb: str, outcome: HostOutcome, **keys: Any) -> str:
         (changed("plan", HostOutcome("h", ExitCode.DONE, plan=PLAN), target=True), "plan-line"),
         (changed("check", HostOutcome("h", ExitCode.DONE, check=CHECK), checks=[{"id": "a"}]), "check-line"),
         (changed("check", HostOutcome("h", ExitCode.DONE, check=CHECK)), "plan-line"),
+        (plan_to_json(PLAN).replace('"expect_sha256"', '"expect"'), "saved-plan"),
+        (dumps({"schema": PLAN_SCHEMA, "plan": PLAN}), "saved-plan"),
+        (event_json(Event(EventKind.NOTE, "h", "a"), at="now").replace('"note"', '"news"'), "event"),
     ],
-    ids=["a key more", "keys less", "no exit code", "a wrong type", "half a check", "another verb's"],
+    ids=[
+        "a key more",
+        "keys less",
+        "no exit code",
+        "a wrong type",
+        "half a check",
+        "another verb's",
+        "a saved plan without a file's hash",
+        "a plan as it is printed for a saved one",
+        "an unknown kind of event",
+    ],
 )
 def test_what_is_not_as_published_is_found(text: str, name: str) -> None:
     assert wrong(text, name)
