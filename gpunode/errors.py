@@ -18,8 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import IntEnum
+from typing import TYPE_CHECKING
 
-from gpunode.remedy import Remedy, RepairAction, remedy_of
+if TYPE_CHECKING:
+    from gpunode.remedy import Remedy
 
 
 class ExitCode(IntEnum):
@@ -64,13 +66,15 @@ class GpunodeError(Exception):
     """
 
     code = ExitCode.FAILED
-    action = RepairAction.NONE
+    action = "none"  # of prose: a value of RepairAction
 
     def __init__(self, problem: str, *, evidence: str = "", remedy: Remedy | str = "") -> None:
+        from gpunode.remedy import RepairAction, remedy_of  # late: --help loads this file, and no error is made
+
         super().__init__(problem)
         self.problem = problem
         self.evidence = evidence
-        self.remedy = remedy_of(remedy, self.action)
+        self.remedy = remedy_of(remedy, RepairAction(self.action))
 
 
 class UsageError(GpunodeError):
@@ -95,7 +99,7 @@ class ConfigFileError(GpunodeError):
     """A config file that belongs to another program cannot be parsed or edited safely. It was left as it is."""
 
     code = ExitCode.FAILED
-    action = RepairAction.CONFIGURE
+    action = "configure"
 
 
 class StepFailed(GpunodeError):
@@ -114,4 +118,4 @@ class HostLocked(GpunodeError):
     """Another gpunode is working on this host."""
 
     code = ExitCode.LOCKED
-    action = RepairAction.WAIT
+    action = "wait"

@@ -21,7 +21,7 @@ class RepairAction(str, Enum):
 
     meaning: str
 
-    def __new__(cls, value: str, meaning: str) -> RepairAction:
+    def __new__(cls, value: str, meaning: str = "") -> RepairAction:
         member = str.__new__(cls, value)
         member._value_ = value
         member.meaning = meaning

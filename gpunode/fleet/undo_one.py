@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from gpunode.apply.journal.past import read_past
@@ -45,16 +46,24 @@ def carrier(run: str | None, packages: bool) -> Carrier:
             policy=RebootPolicy.NEVER,
             saved=plan,
         )
-        try:
+        with undo_goes_on():
             report = ended(plan, way.run())
-        except GpunodeError as error:
-            drifted = isinstance(error, Drift)
-            anew = Remedy(RepairAction.NONE, gpunode("undo"), " looks anew and asks again")
-            error.remedy = anew if drifted else error.remedy.during("undo")
-            raise
         return HostOutcome(transport.target, report.code, run=report)
 
     return carry
+
+
+@contextmanager
+def undo_goes_on() -> Iterator[None]:
+    """What fails in the rooms below, which mostly set up, is to be tried again with undo."""
+    try:
+        yield
+    except Drift as error:
+        error.remedy = Remedy(RepairAction.NONE, gpunode("undo"), " looks anew and asks again")
+        raise
+    except GpunodeError as error:
+        error.remedy = error.remedy.during("undo")
+        raise
 
 
 def ended(plan: Plan, report: RunReport) -> RunReport:

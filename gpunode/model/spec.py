@@ -10,6 +10,7 @@ from enum import Enum
 from gpunode.advice import meant
 from gpunode.errors import UsageError
 from gpunode.masking import masked
+from gpunode.remedy import Remedy, RepairAction, gpunode
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,12 @@ class DriverRequest:
             f"--driver {text!r} is not a driver",
             evidence=meant(text, ("auto", "none"))
             + "the forms are: auto, none, a branch such as 580, a version such as 580.178.04",
-            remedy="choose one of the four forms; gpunode catalog branches lists the branches",
+            remedy=Remedy(
+                RepairAction.NONE,
+                "choose one of the four forms; ",
+                gpunode("catalog branches", ssh=False),
+                " lists the branches",
+            ),
         )
 
     def __str__(self) -> str:
@@ -228,7 +234,12 @@ def parse_cuda(text: str) -> str | None:
     raise UsageError(
         f"--cuda {text!r} is not a CUDA toolkit",
         evidence="the forms are: none, a version with its minor number such as 13.0",
-        remedy="choose one of the two forms; gpunode catalog cuda lists the versions",
+        remedy=Remedy(
+            RepairAction.NONE,
+            "choose one of the two forms; ",
+            gpunode("catalog cuda", ssh=False),
+            " lists the versions",
+        ),
     )
 
 

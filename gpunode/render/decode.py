@@ -11,6 +11,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from gpunode.errors import GpunodeError, UsageError
 from gpunode.model.spec import DriverRequest, ToolkitRequest
+from gpunode.remedy import Remedy, RepairAction, gpunode
 from gpunode.render.encode import KINDS
 
 _PARSED: dict[Any, Callable[[str], Any]] = {DriverRequest: DriverRequest.parse, ToolkitRequest: ToolkitRequest.parse}
@@ -118,4 +119,4 @@ def _fault(where: str, what: str) -> UsageError:
     return UsageError("this is not a plan gpunode saved", evidence=f"{where}: {what}", remedy=REMEDY)
 
 
-REMEDY = "make it again with gpunode plan --save"
+REMEDY = Remedy(RepairAction.NONE, "make it again with ", gpunode("plan", "--save"))

@@ -158,3 +158,8 @@ def test_a_table_shows_every_row_of_its_file_in_its_order(
         line.startswith(str(row.get("program") or row["pattern"])) for line, row in zip(lines, rows, strict=True)
     )
     assert all(line.endswith(row["source"]) for line, row in zip(lines, rows, strict=True))
+
+
+def test_explain_says_what_kind_of_action_mends_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--explain", "drv.dkms-next"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "Action   upgrade"

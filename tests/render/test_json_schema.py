@@ -74,6 +74,16 @@ def test_a_host_without_an_answer_and_an_error_are_as_published() -> None:
     assert wrong(error_json(UsageError("a", evidence="b", remedy="c")), "error") == []
 
 
+def test_a_remedy_is_an_action_words_and_a_text() -> None:
+    found = json.loads(host_line("check", HostOutcome("h", ExitCode.FAILED, check=CHECK)))["checks"]
+    assert found[-1]["remedy"] == {"action": "configure", "command": ["gpunode", "setup"], "text": "gpunode setup"}
+    assert json.loads(error_json(UsageError("a")))["remedy"] == {"action": "none", "command": [], "text": ""}
+
+
+def test_every_action_is_on_the_page() -> None:
+    assert [action.value for action in RepairAction if f"\n  - `{action.value}`: " not in PAGE] == []
+
+
 def changed(verb: str, outcome: HostOutcome, **keys: Any) -> str:
     return json.dumps(json.loads(host_line(verb, outcome)) | keys)
 

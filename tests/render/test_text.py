@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from gpunode.errors import ExitCode
+from gpunode.cli.errors import error_text
+from gpunode.errors import ExitCode, GpunodeError
 from gpunode.model.driver import DriverChoice
 from gpunode.model.facts import HostFacts, KernelFacts, OsFacts, PciDevice
 from gpunode.model.plan import Plan, Undoing
@@ -21,7 +22,7 @@ from gpunode.model.report import (
     StepStatus,
 )
 from gpunode.model.spec import Spec
-from gpunode.remedy import Command, Remedy, RepairAction, gpunode, setup
+from gpunode.remedy import AGAIN, Command, Remedy, RepairAction, gpunode, setup
 from gpunode.render.check_text import check_text, fleet_check_text
 from gpunode.render.clean import clean
 from gpunode.render.detect_text import detect_text
@@ -173,6 +174,29 @@ def test_hosts_that_fail_alike_to_answer_are_one_line() -> None:
 )
 def test_a_remedy_over_ssh_is_typed_where_gpunode_was(remedy: tuple[str | Command, ...], typed: str) -> None:
     assert remedy_text(Remedy(RepairAction.NONE, *remedy), ["root@gpu01:22"]) == typed
+
+
+def stopped(name: str) -> HostOutcome:
+    goes_on = Remedy(RepairAction.NONE, AGAIN, " goes on from what is there")
+    return HostOutcome(
+        name, ExitCode.FAILED, run=RunReport(name, error="stopped", remedy=goes_on, code=ExitCode.FAILED)
+    )
+
+
+def test_a_run_over_ssh_goes_on_with_its_hosts() -> None:
+    one, two = stopped("gpu01"), stopped("gpu02")
+    assert one.run is not None
+    assert run_text(one.run).endswith("remedy    gpunode setup goes on from what is there")
+    assert run_text(one.run, ssh=True).endswith("remedy    gpunode setup --ssh gpu01 goes on from what is there")
+    both = fleet_run_text([one, two], ssh=True)
+    assert both.count("remedy") == 1, "the same ending is said once"
+    assert "gpunode setup --ssh gpu[01-02] goes on from what is there" in both
+
+
+def test_an_error_over_ssh_is_answered_with_its_host() -> None:
+    error = GpunodeError("gpu01: drifted", remedy=Remedy(RepairAction.NONE, gpunode("plan"), " shows it"))
+    assert error_text(error).endswith("remedy    gpunode plan shows it")
+    assert error_text(error, hosts=("gpu01",)).endswith("remedy    gpunode plan --ssh gpu01 shows it")
 
 
 def test_detect_names_cards_and_says_what_is_not_known() -> None:

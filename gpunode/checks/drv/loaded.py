@@ -76,7 +76,7 @@ def uvm_loaded(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.WARNING,
     title="the running driver says its version",
     reads="/sys/module/nvidia/version",
-    remedy=Remedy(RepairAction.UPGRADE, "cat /proc/driver/nvidia/version"),
+    remedy=Remedy(RepairAction.UPGRADE, "cat /proc/driver/nvidia/version; reinstall the driver when that is empty too"),
     needs=(needs.gpu, needs.host_driver, needs.loaded),
 )
 def version_running(host: HostFacts, context: Context) -> CheckOutcome:

@@ -21,6 +21,7 @@ from gpunode.model.spec import TOOLKIT, RuntimeSpec, Spec
 from gpunode.offline import local_file
 from gpunode.offline.engine_file import Disk, OneFile, Where, listed, plan_one
 from gpunode.offline.local_file import Before
+from gpunode.remedy import Remedy, RepairAction, gpunode
 from gpunode.render.encode import dumps
 from gpunode.render.style import Style
 
@@ -67,7 +68,10 @@ def _engine(wish: Wish) -> OneFile:
             remedy="name one of them",
         )
     if wish.settings:
-        raise UsageError("--ctk-set is for the toolkit's own file", remedy=f"gpunode runtime configure {TOOLKIT}")
+        raise UsageError(
+            "--ctk-set is for the toolkit's own file",
+            remedy=Remedy(RepairAction.NONE, gpunode("runtime configure", TOOLKIT, ssh=False)),
+        )
     if wish.drop_in is not None and not ENGINES[wish.runtime].takes_drop_in:
         whose = listed(one for one in ENGINES.values() if one.takes_drop_in)
         raise UsageError(f"--drop-in is for {whose}", remedy="leave it out")

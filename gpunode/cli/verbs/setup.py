@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gpunode.cli.options import HostOptions, OutputOptions, SpecOptions, verb
-from gpunode.remedy import Remedy, RepairAction, gpunode
 
 if TYPE_CHECKING:
     from gpunode.cli.results import Ended
@@ -49,6 +48,7 @@ def setup(
     from gpunode.cli.saved_plan import saved_plan
     from gpunode.cli.spec_options import wanted_spec
     from gpunode.errors import UsageError
+    from gpunode.remedy import Remedy, RepairAction, gpunode
 
     choose(output, Planned, Ended)
     saved = saved_plan(plan, wanted) if plan else None

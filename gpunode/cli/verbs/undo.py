@@ -100,11 +100,12 @@ def _planner(run: str | None, packages: bool) -> Planner:
         from gpunode.cli.errors import say
         from gpunode.errors import ExitCode
         from gpunode.facts.collect import collect
-        from gpunode.fleet.undo_one import way_back
+        from gpunode.fleet.undo_one import undo_goes_on, way_back
         from gpunode.model.report import HostOutcome
 
-        wait_for_running(host.transport, heard=lambda line: say(f"{host}  {line}"))
-        plan = way_back(host.transport, run, packages)(collect(host.transport))
+        with undo_goes_on():
+            wait_for_running(host.transport, heard=lambda line: say(f"{host}  {line}"))
+            plan = way_back(host.transport, run, packages)(collect(host.transport))
         return HostOutcome(str(host), ExitCode.DONE, plan=plan)
 
     return planned

@@ -7,8 +7,7 @@ from gpunode.errors import UnsupportedHost
 from gpunode.model.driver import ForeignDriver
 from gpunode.model.facts import HostFacts
 from gpunode.planner.driver.installed import lead_package
-
-LEAVE = "gpunode setup --only toolkit,runtime leaves the driver as it is"
+from gpunode.remedy import Remedy, RepairAction, setup
 
 
 def foreign_origin(host: HostFacts, catalog: Catalog) -> ForeignDriver | None:
@@ -48,5 +47,9 @@ def refuse_foreign(host: HostFacts, origin: ForeignDriver) -> UnsupportedHost:
     return UnsupportedHost(
         f"{host.hostname}: {origin.summary}",
         evidence=origin.evidence,
-        remedy=f"{LEAVE}; to change it: {origin.hand_over}",
+        remedy=Remedy(
+            RepairAction.CONFIGURE,
+            setup("--only", "toolkit,runtime"),
+            f" leaves the driver as it is; to change it: {origin.hand_over}",
+        ),
     )

@@ -12,6 +12,7 @@ from gpunode.errors import UnsupportedHost
 from gpunode.model.driver import DriverChoice, ModuleFlavour
 from gpunode.model.spec import DriverRequest, Flavour
 from gpunode.planner.driver.available import BOTH, Offer, everything
+from gpunode.remedy import Remedy, RepairAction, setup
 
 
 @dataclass(frozen=True)
@@ -79,9 +80,15 @@ def _refuse_old(card: Card, catalog: Catalog, asked: int | None) -> None:
     raise UnsupportedHost(
         f"{card.name} ({architecture.title}) is too old: {architecture.refused}",
         evidence=f"its last driver branch is {last}; catalog/architectures.yaml",
-        remedy=f"take the card out, or ask for its ended branch all the same with --driver {architecture.opt_in}"
-        if willing
-        else "take the card out, or install that driver by hand and use gpunode setup --only toolkit,runtime",
+        remedy=Remedy(
+            RepairAction.REPLACE,
+            "take the card out, or ",
+            *(
+                (f"ask for its ended branch all the same with --driver {architecture.opt_in}",)
+                if willing
+                else ("install that driver by hand and use ", setup("--only", "toolkit,runtime"))
+            ),
+        ),
     )
 
 
@@ -157,9 +164,14 @@ def _nothing_fits(bounds: Bounds, catalog: Catalog, offer: Offer) -> Unsupported
     wanted = " or ".join(sorted(bounds.flavours))
     legacy = [b.number for b in catalog.branches if bounds.drive(b.number) and flavours_of(b, bounds, offer)]
     by_hand = f"install {'branch ' + str(bounds.last) if bounds.last else 'a newer driver'} by hand"
-    remedy = f"use a system whose source has one, or {by_hand} and run gpunode setup --only toolkit,runtime"
+    remedy = Remedy(
+        RepairAction.UPGRADE,
+        f"use a system whose source has one, or {by_hand} and run ",
+        setup("--only", "toolkit,runtime"),
+    )
     if legacy:
-        remedy = f"--driver {max(legacy)} takes the ended branch all the same; a newer release of the system has more"
+        ended = f"--driver {max(legacy)} takes the ended branch all the same; a newer release of the system has more"
+        remedy = Remedy(RepairAction.UPGRADE, ended)
     return UnsupportedHost(
         "this package source has no current driver for the cards of this host",
         evidence=f"{offer.name} carries {offer.words} with {kinds} modules; the cards need {needs} with {wanted} ones",
