@@ -10,7 +10,6 @@ from gpunode.model.facts import OsFacts
 
 # Where DKMS keeps its signing key unless its framework.conf says otherwise (dkms(8), mok_signing_key).
 DKMS_KEY = ("/var/lib/dkms/mok.key", "/var/lib/dkms/mok.pub")
-MANAGERS = ("apt", "dnf", "dnf5", "yum", "zypper", "tdnf", "pacman")
 SELECTIONS = ("pinning", "module", "versionlock", "version", "name", "match", "newest")
 CUDA_REPOSITORIES = "https://developer.download.nvidia.com/compute/cuda/repos"
 # NVIDIA's names of uname -m in the repository's path; the driver for aarch64 servers is "sbsa".
@@ -126,7 +125,7 @@ def _distro(row: Row) -> Distro:
         versions=match.texts("versions"),
         codenames=match.texts("codenames"),
         platform=row.maybe_text("platform"),
-        manager=row.text("manager", MANAGERS),
+        manager=row.text("manager"),
         key_file=key.maybe_text("file"),
         fingerprint=key.maybe_text("fingerprint"),
         select=select,

@@ -18,6 +18,7 @@ ENV = (("LC_ALL", "C.UTF-8"),)
 INSTALL_S = 3600  # a DKMS build on a small host takes more than ten minutes
 LOCK_S = "300"  # how long another pacman is waited for
 # A name that is ignored would be asked about when it is installed by name; --noconfirm answers yes to that one.
+HOLD = scripts.hold_file(PACMAN_IGNORES, key="IgnorePkg", includer="/etc/pacman.conf", section="options")
 ASK_NOTHING = ("--noconfirm", "--needed")
 
 LIST = """find_tool pacman || return 127
@@ -98,7 +99,7 @@ class Pacman(Backend):
 
     def remove(self, names: Sequence[str]) -> Run:
         """With their holds; what nothing else needs goes with them (-s), files that were edited stay as .pacsave."""
-        script = f'(\nset -- pacman unhold "$@"\n{resources.script("packages/hold_file")})\n'
+        script = f'(\nset -- unhold "$@"\n{HOLD})\n'
         script += 'set -- $(pacman -Qq "$@" 2>/dev/null)\n[ $# -gt 0 ] || exit 0\n'
         script += f'set -- {LOCK_S} -Rs --noconfirm "$@"\n{resources.script("packages/pacman")}'
         says = "pacman -Rs " + " ".join(names)
@@ -112,7 +113,7 @@ class Pacman(Backend):
         return _file("unhold", names)
 
     def same_version(self, lead: str, patterns: Sequence[str], *, hold: bool) -> Run:
-        words = f'set -- pacman hold "$@"\n{resources.script("packages/hold_file")}' if hold else ""
+        words = f'set -- hold "$@"\n{HOLD}' if hold else ""
         return scripts.same_version(resources.script("packages/pacman_versions"), words, lead, patterns, ENV)
 
     def repair(self) -> Run:
@@ -137,9 +138,7 @@ def _pacman(words: Sequence[str], says: str, *, packages: tuple[str, ...] = ()) 
 
 def _file(verb: str, names: Sequence[str]) -> Run:
     says = f"{verb} {' '.join(names)} in /etc/pacman.d/gpunode-hold.conf"
-    return Run(
-        ("sh", "-s", "--", "pacman", verb, *names), env=ENV, stdin=resources.script("packages/hold_file"), says=says
-    )
+    return Run(("sh", "-s", "--", verb, *names), env=ENV, stdin=HOLD, says=says)
 
 
 def _names(packages: Sequence[Wanted]) -> tuple[str, ...]:

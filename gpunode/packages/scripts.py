@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from gpunode import resources
@@ -33,21 +34,43 @@ def same_version(versions: str, hold: str, lead: str, patterns: Sequence[str], e
     )
 
 
-def fetch(command: Sequence[str], refresh: str, says: str, env: Env) -> Run:
-    """A download that is tried again, after `refresh` (a shell line), while a mirror's packages and index differ."""
-    return _again(command, LAGS, "10 30 60", refresh, says, env, FETCH_S)
+def fetch(
+    command: Sequence[str], refresh: str, says: str, env: Env, *, lags: str = LAGS, ok: Sequence[int] = (0,)
+) -> Run:
+    """A download that is tried again, after `refresh` (a shell line), while a mirror's packages and index differ.
+
+    `lags`: how the manager says so, as an extended regular expression; `ok`: its exit codes that mean it is done.
+    """
+    words = (lags, "10 30 60", refresh, *command)
+    return Run(_AGAIN + words, timeout_s=FETCH_S, env=env, stdin=_again(ok), detach=True, says=says, looks=True)
 
 
-def refresh(command: Sequence[str], says: str, env: Env) -> Run:
-    """Indexes that are fetched again when a lock or the network stood in the way, not when their signature does."""
-    return _again(command, BUSY, "5 15 30", ":", says, env, REFRESH_S)
+def refresh(command: Sequence[str], says: str, env: Env, *, busy: str = BUSY, ok: Sequence[int] = (0,)) -> Run:
+    """Indexes that are fetched again when a lock or the network stood in the way, not when their signature does.
+
+    `busy`: how the manager says so; `ok` as in `fetch`.
+    """
+    words = (busy, "5 15 30", ":", *command)
+    return Run(_AGAIN + words, timeout_s=REFRESH_S, env=env, stdin=_again(ok), detach=True, says=says, looks=True)
 
 
-def _again(command: Sequence[str], words: str, pauses: str, between: str, says: str, env: Env, timeout_s: float) -> Run:
-    argv = ("sh", "-s", "--", words, pauses, between, *command)
-    return Run(
-        argv, timeout_s=timeout_s, env=env, stdin=resources.script("packages/retry"), detach=True, says=says, looks=True
-    )
+_AGAIN = ("sh", "-s", "--")
+
+
+def _again(ok: Sequence[int]) -> str:
+    told = "" if tuple(ok) == (0,) else f"success='{' '.join(map(str, ok))}'\n"
+    return told + resources.script("packages/retry")
+
+
+def hold_file(file: str, *, key: str = "", includer: str = "", section: str = "") -> str:
+    """sh that holds or unholds: "$@" is the verb (hold, unhold) and names. For managers that read holds from a file.
+
+    `key`: the file is one line "KEY = NAME ..."; "": a name a line. `includer`: the manager's own file, which is made
+    to include this one in its [section].
+    """
+    words = (("key", key), ("includer", includer), ("section", section))
+    told = " ".join(f"{name}={shlex.quote(word)}" for name, word in words)
+    return f'{told}\nset -- {shlex.quote(file)} "$@"\n{resources.script("packages/hold_file")}'
 
 
 def simulate(manager: str, resolve: str, install: Sequence[str], mine: Sequence[str], env: Env) -> Run:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from gpunode import resources
 from gpunode.model.facts import FileFacts
 from gpunode.model.plan import Run
 from gpunode.packages import rpm, scripts
@@ -13,7 +12,8 @@ from gpunode.packages.holds import TDNF_LOCKS, tdnf_locks
 from gpunode.packages.rpm import ENV, INSTALL_S
 
 # A lock file takes no patterns, and a locked package cannot be removed.
-UNLOCKED = 'set -- tdnf unhold "$@"\n'
+HOLD = scripts.hold_file(TDNF_LOCKS)
+UNLOCKED = f'(\nset -- unhold "$@"\n{HOLD})\n'
 
 
 class Tdnf(rpm.Family):
@@ -63,7 +63,7 @@ class Tdnf(rpm.Family):
 
     def remove(self, names: Sequence[str]) -> Run:
         says = "tdnf remove " + " ".join(names)
-        script = f'(\n{UNLOCKED}{resources.script("packages/hold_file")})\n{rpm.PRESENT}exec tdnf -y remove "$@"\n'
+        script = f'{UNLOCKED}{rpm.PRESENT}exec tdnf -y remove "$@"\n'
         argv = rpm.patient("sh", "-s", "--", *names)
         return Run(argv, timeout_s=INSTALL_S, env=ENV, stdin=script, detach=True, packages=tuple(names), says=says)
 
@@ -74,13 +74,9 @@ class Tdnf(rpm.Family):
         return _file("unhold", names)
 
     def same_version(self, lead: str, patterns: Sequence[str], *, hold: bool) -> Run:
-        return rpm.same_version(
-            lead, patterns, f'set -- tdnf hold "$@"\n{resources.script("packages/hold_file")}' if hold else ""
-        )
+        return rpm.same_version(lead, patterns, f'set -- hold "$@"\n{HOLD}' if hold else "")
 
 
 def _file(verb: str, names: Sequence[str]) -> Run:
     says = f"{verb} {' '.join(names)} in /etc/tdnf/locks.d"
-    return Run(
-        ("sh", "-s", "--", "tdnf", verb, *names), env=ENV, stdin=resources.script("packages/hold_file"), says=says
-    )
+    return Run(("sh", "-s", "--", verb, *names), env=ENV, stdin=HOLD, says=says)

@@ -64,7 +64,7 @@ class Zypper(rpm.Family):
 
     def refresh(self, repositories: Sequence[Repository]) -> Run:
         argv = (*ZYPPER, "refresh", "--force", *(r.id for r in repositories))
-        return scripts.refresh(argv, "zypper refresh", ENV)
+        return scripts.refresh(argv, "zypper refresh", ENV, ok=OK)
 
     def refresh_all(self) -> Run:
         # 4: some could not be refreshed; 6: there are none; 106: some were skipped.
@@ -79,7 +79,7 @@ class Zypper(rpm.Family):
         command = (*ZYPPER, "install", "--download-only", *_words(packages, downgrade))
         argv = ("sh", "-c", DOWNLOAD, "sh", *command)
         says = "download " + " ".join(_named(packages))
-        return scripts.fetch(argv, "zypper --non-interactive refresh", says, ENV)
+        return scripts.fetch(argv, "zypper --non-interactive refresh", says, ENV, ok=OK)
 
     def install(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
         argv = rpm.patient(*ZYPPER, "install", *_words(packages, downgrade))

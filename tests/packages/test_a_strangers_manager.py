@@ -17,7 +17,9 @@ import pytest
 from gpunode.apply.execute import execute
 from gpunode.apply.journal.past import read_past
 from gpunode.apply.journal.snapshot import before_values
+from gpunode.catalog.distros import _distro
 from gpunode.catalog.load import Catalog, load_catalog
+from gpunode.catalog.rows import Row, document
 from gpunode.checks import run_all
 from gpunode.errors import UnsupportedHost
 from gpunode.facts.collect import assemble
@@ -147,8 +149,9 @@ def zug_is_known() -> Iterator[None]:
 def catalog() -> Catalog:
     """The catalog with a distribution that uses it: a row as of Arch's, which is data and no code."""
     known = load_catalog()
-    arch = next(distro for distro in known.distros if distro.id == "arch")
-    return replace(known, distros=(*known.distros, replace(arch, name="Zug OS", id="zugos", manager="zug")))
+    arch = next(row for row in document("distros.yaml")["distros"] if row["match"]["id"] == "arch")
+    zug = {**arch, "name": "Zug OS", "match": {**arch["match"], "id": "zugos"}, "manager": "zug"}
+    return replace(known, distros=(*known.distros, _distro(Row("distros.yaml", "Zug OS", zug))))
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from gpunode.catalog.load import load_catalog
 from gpunode.errors import UnsupportedHost
 from gpunode.model.plan import Run
 from gpunode.packages.base import Backend, Repository, Wanted, installation
@@ -130,3 +131,7 @@ def test_an_unknown_manager_is_refused_with_the_list() -> None:
     with pytest.raises(UnsupportedHost, match="emerge") as refused:
         backend("emerge")
     assert "zypper" in refused.value.evidence
+
+
+def test_every_distribution_of_the_catalog_has_a_manager_that_is_known() -> None:
+    assert {distro.manager for distro in load_catalog().distros} - set(BACKENDS) == set()

@@ -50,6 +50,19 @@ def named() -> dict[str, set[str]]:
     return found
 
 
+def shared_scripts() -> Iterator[Path]:
+    """Those of shell/packages that no manager's name begins: what differs is handed to them."""
+    for path in sorted((PRODUCT / "shell" / "packages").glob("*.sh")):
+        if not NAME.fullmatch(path.stem.split("_")[0]):
+            yield path
+
+
+def test_a_script_that_managers_share_names_none() -> None:
+    found = {path.name: {match[1] for line in code(path) for match in NAME.finditer(line)} for path in shared_scripts()}
+    # Only rpm's managers have packages that are led by a module's version.
+    assert {name: names for name, names in found.items() if names} == {"at_lead_version.sh": {"rpm"}}
+
+
 def test_no_code_outside_their_room_names_a_package_manager() -> None:
     assert {path: names for path, names in named().items() if path not in EXCEPTIONS} == {}
 

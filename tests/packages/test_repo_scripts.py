@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from gpunode.model.plan import Run
+from gpunode.packages import scripts
 from gpunode.packages.base import Wanted
 from gpunode.packages.registry import BACKENDS
 
+WRITTEN = "# Written by gpunode: one set of one version, upgraded together (gpunode setup)\n"
 DRIVER = ("*nvidia*", "libcuda*", "cuda-drivers*")
 DNF5 = """Package                  Arch   Version       Repository        Size
 Removing dependent packages:
@@ -225,3 +227,50 @@ def test_a_lagging_mirror_is_tried_again(tmp_path: Path, words: str, tries: int,
     tool(tmp_path, "dnf", body)
     done = perform(BACKENDS["dnf"].fetch([Wanted("nvidia-open")]), tmp_path)
     assert (done.returncode, (tmp_path / "n").read_text()) == (code, f"{tries}\n"), done.stdout
+
+
+@pytest.mark.parametrize(
+    ("how", "held", "left", "included"),
+    [
+        ({}, "a\nb\n", "b\n", "[other]\n[options]\nHoldPkg = x\n"),
+        (
+            {"key": "Ignore", "section": "options"},
+            f"{WRITTEN}Ignore = a b\n",
+            f"{WRITTEN}Ignore = b\n",
+            "[other]\n[options]\nInclude = FILE\nHoldPkg = x\n",
+        ),
+    ],
+    ids=["a name a line", "one line, included by the manager's own file"],
+)
+def test_a_manager_says_how_its_file_of_holds_is_written(
+    how: dict[str, str], held: str, left: str, included: str, tmp_path: Path
+) -> None:
+    file, conf = tmp_path / "folder" / "held", tmp_path / "zug.conf"
+    conf.write_text("[other]\n[options]\nHoldPkg = x\n")
+    script = scripts.hold_file(str(file), includer=str(conf) if how else "", **how)
+    for verb, names, text in (("hold", "ba", held), ("hold", "a", held), ("unhold", "a", left)):
+        subprocess.run(("sh", "-s", "--", verb, *names), input=script, text=True, check=True)
+        assert file.read_text() == text
+    assert conf.read_text() == included.replace("FILE", str(file))
+    assert {path.name for path in tmp_path.rglob("*") if path.is_file()} == {"held", "zug.conf"}
+
+
+@pytest.mark.parametrize(
+    ("says", "code", "ok", "ends", "times"),
+    [
+        ("zug: done, but restart", 4, (0, 4), 0, 1),
+        ("zug: done, but restart", 4, (0,), 4, 1),
+        ("zug: another zug is at work", 1, (0, 4), 1, 4),
+    ],
+    ids=["its own code for done", "the same code of another manager", "its own word for a lock: again, to the end"],
+)
+def test_a_manager_says_what_may_pass_and_what_is_done(
+    says: str, code: int, ok: tuple[int, ...], ends: int, times: int, tmp_path: Path
+) -> None:
+    told = tmp_path / "told"
+    run = scripts.refresh(
+        ("sh", "-c", f"echo x >>{told}; echo '{says}'; exit {code}"), "zug update", (), busy="at work", ok=ok
+    )
+    argv = [word if word != "5 15 30" else "0 0 0" for word in run.argv]
+    assert subprocess.run(argv, input=run.stdin, text=True, capture_output=True, check=False).returncode == ends
+    assert told.read_text() == "x\n" * times
