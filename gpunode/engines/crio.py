@@ -13,14 +13,14 @@ from posixpath import dirname
 
 from gpunode.editing import toml_text
 from gpunode.editing.plain import Plain
-from gpunode.engines import cri_daemon, drop_ins
-from gpunode.engines.base import Alone, Disk, Edit, Engine, Removal, Rewrite, refuse_unread
+from gpunode.engines import drop_ins
+from gpunode.engines.base import Alone, Disk, Edit, Removal, Rewrite, refuse_unread
 from gpunode.engines.containerd.cri_section import section
-from gpunode.engines.daemon import commands
+from gpunode.engines.cri_daemon import CriDaemon
 from gpunode.engines.provenance import Origin, Root, of_toml, readable, there
 from gpunode.errors import ConfigFileError
 from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
-from gpunode.model.plan import Action, Run
+from gpunode.model.plan import Run
 from gpunode.model.spec import TOOLKIT_CONFIG, RuntimeSpec
 from gpunode.resources import render
 
@@ -33,7 +33,7 @@ BUILT_IN = ("crun", "runc")
 PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 
 
-class Crio(Engine):
+class Crio(CriDaemon):
     """CRI-O as the distributions and its own packages install it."""
 
     name = "crio"
@@ -68,21 +68,8 @@ class Crio(Engine):
         notes = _notes(base_name, base)
         return Rewrite((Edit(file.path, file.text, after),), tuple(added), notes, binaries=(want.path,))
 
-    def idle(self, host: HostFacts, engine: RuntimeFacts) -> str | None:
-        return None
-
     def validate(self, engine: RuntimeFacts, path: str) -> Run | None:
         return None  # CRI-O has no verb that judges one drop-in
-
-    def apply(self, engine: RuntimeFacts, *, restart: bool = False) -> tuple[Action, ...]:
-        # A reload takes only the options that crio.conf(5) marks so; containers live on under their conmon.
-        return (commands.restart(engine.unit),)
-
-    def verify(self, engine: RuntimeFacts, want: RuntimeSpec) -> Run:
-        return cri_daemon.verify(engine, want)
-
-    def undo(self, engine: RuntimeFacts, rewrite: Rewrite, *, restart: bool = False) -> tuple[Action, ...]:
-        return cri_daemon.undo(engine, rewrite)
 
     def without(self, path: str, text: str, removal: Removal) -> str:
         old = None if removal.before is None else toml_text.load(path, removal.before)

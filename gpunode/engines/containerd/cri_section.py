@@ -8,9 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gpunode.catalog.versions import first_with
 from gpunode.editing import toml_text
 from gpunode.editing.plain import Plain
+from gpunode.errors import UnsupportedHost
+from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.spec import RuntimeSpec
+from gpunode.model.versions import at_least
 from gpunode.resources import render
 
 V1, V2, V3 = "cri", "io.containerd.grpc.v1.cri", "io.containerd.cri.v1.runtime"
@@ -39,6 +43,27 @@ class Around:
     keep_runc: bool  # 1.x: a file that lists any runtime loses the built-in runc
     kubelet_driver: str | None
     cdi_by_default: bool
+
+
+def refuse_no_cdi(engine: RuntimeFacts, want: RuntimeSpec) -> None:
+    """Raises UnsupportedHost where CDI is wanted of a containerd that has none."""
+    if want.cdi and engine.version and not at_least(engine.version, first_with("containerd", "cdi")):
+        of = "" if engine.name == "containerd" else f" of {engine.name}"
+        raise UnsupportedHost(
+            f"containerd {engine.version}{of} has no CDI",
+            evidence="enable_cdi came with containerd 1.7",
+            remedy=f"leave out --cdi, or upgrade {engine.name}",
+        )
+
+
+def around(host: HostFacts, engine: RuntimeFacts, merged: Plain, *, keep_runc: bool) -> Around:
+    """What a file's own text does not say; `merged`: what the daemon makes of all its files."""
+    return Around(
+        merged=merged,
+        keep_runc=keep_runc,
+        kubelet_driver=host.kubernetes.kubelet_cgroup_driver if host.kubernetes.kubelet else None,
+        cdi_by_default=at_least(engine.version, first_with("containerd", "cdi-by-default")),
+    )
 
 
 def plugin_of(version: int) -> str:

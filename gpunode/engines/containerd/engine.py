@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from gpunode import resources
 from gpunode.editing import toml_text
-from gpunode.engines import cri_daemon
-from gpunode.engines.base import Alone, Disk, Edit, Engine, Removal, Rewrite
+from gpunode.engines.base import Alone, Disk, Edit, Removal, Rewrite
 from gpunode.engines.containerd import alone, provenance, remove, validate
-from gpunode.engines.containerd.cri_section import Around, cri_disabled
+from gpunode.engines.containerd.cri_section import Around, around, cri_disabled, refuse_no_cdi
 from gpunode.engines.containerd.edit import changes, drop_in_path
 from gpunode.engines.containerd.imports import Files, effective, gathered
 from gpunode.engines.containerd.schema import merges
-from gpunode.engines.daemon import commands
+from gpunode.engines.cri_daemon import CriDaemon
 from gpunode.engines.provenance import Origin
 from gpunode.errors import UnsupportedHost
 from gpunode.model.facts import HostFacts, RuntimeFacts
-from gpunode.model.plan import Action, Run
+from gpunode.model.plan import Run
 from gpunode.model.spec import RuntimeSpec
 
 # Distributions of Kubernetes that write containerd's config anew at every start.
@@ -27,7 +26,7 @@ GENERATED = {
 }
 
 
-class Containerd(Engine):
+class Containerd(CriDaemon):
     """containerd as distributions, Docker's packages and its own releases install it."""
 
     name = "containerd"
@@ -42,11 +41,11 @@ class Containerd(Engine):
 
     def rewrite(self, host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec) -> Rewrite:
         _refuse_generated(engine)
-        cri_daemon.refuse_no_cdi(engine, want)
+        refuse_no_cdi(engine, want)
         files = gathered(host, engine, drop_in_path(engine.config_path, want))
-        around = _around(host, engine, files)
-        found = changes(files, want, around)
-        validate.refuse(files, want, around.merged)
+        known = _around(host, engine, files)
+        found = changes(files, want, known)
+        validate.refuse(files, want, known.merged)
         texts = found.texts or {found.main: files.text(found.main)}
         edits = tuple(Edit(path, files.texts.get(path), text) for path, text in texts.items())
         return Rewrite(edits, found.added, found.notes)
@@ -68,18 +67,8 @@ class Containerd(Engine):
             argv, timeout_s=30, stdin=resources.script("daemon/dump"), says="containerd config dump, on the new file"
         )
 
-    def apply(self, engine: RuntimeFacts, *, restart: bool = False) -> tuple[Action, ...]:
-        # There is no reload: SIGHUP kills containerd. Pods live on in their shims.
-        return (commands.restart(engine.unit),)
-
-    def verify(self, engine: RuntimeFacts, want: RuntimeSpec) -> Run:
-        return cri_daemon.verify(engine, want)
-
     def without(self, path: str, text: str, removal: Removal) -> str:
         return remove.without(path, text, removal)
-
-    def undo(self, engine: RuntimeFacts, rewrite: Rewrite, *, restart: bool = False) -> tuple[Action, ...]:
-        return cri_daemon.undo(engine, rewrite)
 
     def origins(self, host: HostFacts, engine: RuntimeFacts) -> tuple[Origin, ...]:
         return provenance.origins(host, engine)
@@ -101,4 +90,4 @@ def _refuse_generated(engine: RuntimeFacts) -> None:
 
 
 def _around(host: HostFacts, engine: RuntimeFacts, files: Files) -> Around:
-    return cri_daemon.around(host, engine, effective(engine, files), keep_runc=not merges(engine.version))
+    return around(host, engine, effective(engine, files), keep_runc=not merges(engine.version))

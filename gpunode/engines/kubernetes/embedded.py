@@ -6,13 +6,31 @@ from posixpath import dirname
 
 from gpunode.catalog.runtimes import carrier
 from gpunode.editing import toml_text
-from gpunode.engines import cri_daemon, drop_ins
+from gpunode.engines import drop_ins
 from gpunode.engines.base import Edit, Rewrite
-from gpunode.engines.containerd.cri_section import wanted
+from gpunode.engines.containerd.cri_section import around, refuse_no_cdi, wanted
 from gpunode.engines.containerd.schema import refuse_wrong_types
+from gpunode.engines.cri_daemon import CriDaemon
 from gpunode.errors import ConfigFileError, UnsupportedHost
 from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
 from gpunode.model.spec import RuntimeSpec
+
+
+class Distribution(CriDaemon):
+    """A distribution that writes its containerd's configuration itself, from files of its own."""
+
+    embedded = True
+
+    @property
+    def config(self) -> str:
+        return carrier(self.name).config
+
+    def around(self, main: str) -> tuple[str, ...]:
+        folder, reads = dirname(main), carrier(self.name).reads
+        return (
+            *(f"{reads}/config.yaml", f"{reads}/config.yaml.d/*.yaml", f"{reads}/*.toml"),
+            *(f"{folder}/*.tmpl", f"{folder}/*.toml"),
+        )
 
 
 def refuse_too_old(engine: RuntimeFacts) -> None:
@@ -28,15 +46,6 @@ def refuse_too_old(engine: RuntimeFacts) -> None:
     )
 
 
-def around(name: str, main: str) -> tuple[str, ...]:
-    """Globs of the files that the distribution reads with `main`, which it writes."""
-    folder, reads = dirname(main), carrier(name).reads
-    return (
-        *(f"{reads}/config.yaml", f"{reads}/config.yaml.d/*.yaml", f"{reads}/*.toml"),
-        *(f"{folder}/*.tmpl", f"{folder}/*.toml"),
-    )
-
-
 def with_handler(
     host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec, file: FileFacts, version: int, *, keep_runc: bool
 ) -> Rewrite:
@@ -44,16 +53,16 @@ def with_handler(
 
     Raises ConfigFileError for a file that cannot be edited safely, UnsupportedHost for a containerd without CDI.
     """
-    cri_daemon.refuse_no_cdi(engine, want)
+    refuse_no_cdi(engine, want)
     plain = drop_ins.load(file, "containerd")
     refuse_wrong_types(file.path, plain)
     dump = toml_text.load("containerd config dump", engine.merged_config or "")
-    around = cri_daemon.around(host, engine, dump, keep_runc=keep_runc)
-    result = wanted(plain, version, want, around)
+    known = around(host, engine, dump, keep_runc=keep_runc)
+    result = wanted(plain, version, want, known)
     after = toml_text.rewrite(file.path, file.text or "", result.plain, ("plugins", result.plugin, "containerd"))
     if after == (file.text or ""):
         return Rewrite((Edit(file.path, file.text, after),), ())
-    again = wanted(toml_text.load(file.path, after), version, want, around).added
+    again = wanted(toml_text.load(file.path, after), version, want, known).added
     if again:
         raise ConfigFileError(
             f"{file.path} cannot be edited so that the edit settles",

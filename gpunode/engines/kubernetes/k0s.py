@@ -14,17 +14,16 @@ from gpunode.catalog.runtimes import carrier
 from gpunode.catalog.versions import first_with
 from gpunode.editing import toml_text
 from gpunode.editing.plain import Plain
-from gpunode.engines import cri_daemon, drop_ins
-from gpunode.engines.base import Engine, Removal, Rewrite, refuse_unread
+from gpunode.engines import drop_ins
+from gpunode.engines.base import Removal, Rewrite, refuse_unread
 from gpunode.engines.containerd import provenance, remove
 from gpunode.engines.containerd.cri_section import containerd_section, section
 from gpunode.engines.containerd.engine import Containerd
-from gpunode.engines.daemon import commands
 from gpunode.engines.kubernetes import embedded
 from gpunode.engines.provenance import Origin
 from gpunode.errors import ConfigFileError
 from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
-from gpunode.model.plan import Action, Run
+from gpunode.model.plan import Run
 from gpunode.model.spec import RuntimeSpec
 from gpunode.model.versions import at_least
 
@@ -32,17 +31,12 @@ MANAGED = "# k0s_managed=true"
 DEFAULT = "default_runtime_name"
 
 
-class K0s(Engine):
+class K0s(embedded.Distribution):
     """k0s from 1.27.1 on."""
 
     name = "k0s"
     title = "restart of k0s, pods keep running"
     default_key = "default_runtime_name"
-    embedded = True
-
-    @property
-    def config(self) -> str:
-        return carrier(self.name).config
 
     def rewrite(self, host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec) -> Rewrite:
         main = host.file(engine.config_path)
@@ -54,9 +48,6 @@ class K0s(Engine):
         embedded.refuse_too_old(engine)
         return _drop_in(host, engine, want, main)
 
-    def idle(self, host: HostFacts, engine: RuntimeFacts) -> str | None:
-        return None
-
     def validate(self, engine: RuntimeFacts, path: str) -> Run | None:
         if dirname(path) != carrier(self.name).reads:
             return Containerd().validate(engine, path)
@@ -64,23 +55,11 @@ class K0s(Engine):
         argv = (engine.binary or "/var/lib/k0s/bin/containerd", "--config", "{candidate}", "config", "dump")
         return Run(argv, timeout_s=30, says="containerd config dump, on the new drop-in")
 
-    def apply(self, engine: RuntimeFacts, *, restart: bool = False) -> tuple[Action, ...]:
-        return (commands.restart(engine.unit),)
-
-    def verify(self, engine: RuntimeFacts, want: RuntimeSpec) -> Run:
-        return cri_daemon.verify(engine, want)
-
-    def undo(self, engine: RuntimeFacts, rewrite: Rewrite, *, restart: bool = False) -> tuple[Action, ...]:
-        return cri_daemon.undo(engine, rewrite)
-
     def without(self, path: str, text: str, removal: Removal) -> str:
         return remove.without(path, text, removal)
 
     def origins(self, host: HostFacts, engine: RuntimeFacts) -> tuple[Origin, ...]:
         return provenance.origins(host, engine)
-
-    def around(self, main: str) -> tuple[str, ...]:
-        return embedded.around(self.name, main)
 
 
 def is_managed(text: str) -> bool:

@@ -14,14 +14,13 @@ from posixpath import basename, dirname
 from gpunode.advice import named
 from gpunode.catalog.runtimes import carrier
 from gpunode.catalog.versions import first_with
-from gpunode.engines import cri_daemon, drop_ins
-from gpunode.engines.base import Edit, Engine, Removal, Rewrite, refuse_unread
-from gpunode.engines.daemon import commands
+from gpunode.engines import drop_ins
+from gpunode.engines.base import Edit, Removal, Rewrite, refuse_unread
 from gpunode.engines.kubernetes import embedded
 from gpunode.engines.provenance import BUILT_IN, DEFAULT, Origin, flags_of, in_file, there
 from gpunode.errors import ConfigFileError, UnsupportedHost
 from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
-from gpunode.model.plan import Action, Run
+from gpunode.model.plan import Run
 from gpunode.model.spec import RuntimeSpec
 from gpunode.model.versions import at_least
 from gpunode.resources import render
@@ -39,19 +38,14 @@ _LINE = re.compile(
 _BASE = re.compile(r"\{\{-?\s*template\s+\"base\"")
 
 
-class K3s(Engine):
+class K3s(embedded.Distribution):
     """k3s; rke2 is the same code with its own folders."""
 
     title = "restart, pods keep running"
     default_key = KEY
-    embedded = True
 
     def __init__(self, name: str = "k3s") -> None:
         self.name = name
-
-    @property
-    def config(self) -> str:
-        return carrier(self.name).config
 
     def rewrite(self, host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec) -> Rewrite:
         embedded.refuse_too_old(engine)
@@ -81,20 +75,8 @@ class K3s(Engine):
             binaries=(PROGRAM,),
         )
 
-    def idle(self, host: HostFacts, engine: RuntimeFacts) -> str | None:
-        return None
-
     def validate(self, engine: RuntimeFacts, path: str) -> Run | None:
         return None  # YAML of one line; what it names is looked for before it is written
-
-    def apply(self, engine: RuntimeFacts, *, restart: bool = False) -> tuple[Action, ...]:
-        return (commands.restart(engine.unit),)
-
-    def verify(self, engine: RuntimeFacts, want: RuntimeSpec) -> Run:
-        return cri_daemon.verify(engine, want)
-
-    def undo(self, engine: RuntimeFacts, rewrite: Rewrite, *, restart: bool = False) -> tuple[Action, ...]:
-        return cri_daemon.undo(engine, rewrite)
 
     def without(self, path: str, text: str, removal: Removal) -> str:
         old = removal.before
@@ -104,9 +86,6 @@ class K3s(Engine):
 
     def origins(self, host: HostFacts, engine: RuntimeFacts) -> tuple[Origin, ...]:
         return tuple(_origins(there(host, engine), engine))
-
-    def around(self, main: str) -> tuple[str, ...]:
-        return embedded.around(self.name, main)
 
 
 def _origins(files: list[FileFacts], engine: RuntimeFacts) -> Iterator[Origin]:

@@ -8,35 +8,28 @@ from __future__ import annotations
 from dataclasses import replace
 from posixpath import dirname
 
-from gpunode.catalog.runtimes import carrier
 from gpunode.catalog.versions import first_with
-from gpunode.engines import cri_daemon, drop_ins
-from gpunode.engines.base import Engine, Removal, Rewrite, refuse_unread
+from gpunode.engines import drop_ins
+from gpunode.engines.base import Removal, Rewrite, refuse_unread
 from gpunode.engines.containerd import provenance, remove
 from gpunode.engines.containerd.schema import version_of
-from gpunode.engines.daemon import commands
 from gpunode.engines.kubernetes import embedded
 from gpunode.engines.provenance import Origin
 from gpunode.errors import UnsupportedHost
 from gpunode.model.facts import HostFacts, RuntimeFacts
-from gpunode.model.plan import Action, Run
+from gpunode.model.plan import Run
 from gpunode.model.spec import RuntimeSpec
 from gpunode.model.versions import at_least
 
 TEMPLATE = "containerd-template.toml"
 
 
-class Microk8s(Engine):
+class Microk8s(embedded.Distribution):
     """microk8s as its snap installs it; the snap is classic, so its containerd runs programs of the host."""
 
     name = "microk8s"
     title = "restart of its containerd"
     default_key = "default_runtime_name"
-    embedded = True
-
-    @property
-    def config(self) -> str:
-        return carrier(self.name).config
 
     def rewrite(self, host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec) -> Rewrite:
         file = host.file(f"{dirname(engine.config_path)}/{TEMPLATE}")
@@ -54,26 +47,11 @@ class Microk8s(Engine):
             return rewrite
         return replace(rewrite, notes=(f"microk8s writes {engine.config_path} from it at the restart", *rewrite.notes))
 
-    def idle(self, host: HostFacts, engine: RuntimeFacts) -> str | None:
-        return None
-
     def validate(self, engine: RuntimeFacts, path: str) -> Run | None:
         return None  # a template is no configuration yet: containerd would take its placeholders for values
-
-    def apply(self, engine: RuntimeFacts, *, restart: bool = False) -> tuple[Action, ...]:
-        return (commands.restart(engine.unit),)
-
-    def verify(self, engine: RuntimeFacts, want: RuntimeSpec) -> Run:
-        return cri_daemon.verify(engine, want)
-
-    def undo(self, engine: RuntimeFacts, rewrite: Rewrite, *, restart: bool = False) -> tuple[Action, ...]:
-        return cri_daemon.undo(engine, rewrite)
 
     def without(self, path: str, text: str, removal: Removal) -> str:
         return remove.without(path, text, removal)
 
     def origins(self, host: HostFacts, engine: RuntimeFacts) -> tuple[Origin, ...]:
         return provenance.origins(host, engine)
-
-    def around(self, main: str) -> tuple[str, ...]:
-        return embedded.around(self.name, main)
