@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from gpunode.advice import meant
 from gpunode.errors import UsageError
@@ -51,7 +51,7 @@ class _Entry:
     line: int
     key: str
     text: str | None  # None: no value
-    shape: str  # "scalar" | "list" | "mapping"
+    shape: Literal["scalar", "list", "mapping"]
 
 
 def load_spec(path: Path) -> Spec:

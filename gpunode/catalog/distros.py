@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpunode.catalog.rows import Row, rows
-from gpunode.model.driver import Grade
+from gpunode.model.driver import Grade, ModuleFlavour
 from gpunode.model.facts import OsFacts
 
 # Where DKMS keeps its signing key unless its framework.conf says otherwise (dkms(8), mok_signing_key).
@@ -36,7 +36,7 @@ class Names:
             return branch in self.branches
         return self.first <= branch and (self.last is None or branch <= self.last)
 
-    def of(self, flavour: str) -> tuple[str, ...]:
+    def of(self, flavour: ModuleFlavour) -> tuple[str, ...]:
         return self.open if flavour == "open" else self.proprietary
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from gpunode.catalog.rows import GRADES, Row, rows
 from gpunode.model.driver import Grade
 
-FLAVOURS = ("proprietary", "either", "open")
-FABRICS = ("nvswitch", "nvlink5", "imex")
+CardFlavour = Literal["proprietary", "either", "open"]  # which kernel modules drive it
+FLAVOURS: tuple[CardFlavour, ...] = get_args(CardFlavour)
+Fabric = Literal["nvswitch", "nvlink5", "imex"]
+FABRICS: tuple[Fabric, ...] = get_args(Fabric)
 FIRST_WITH_GSP = "turing"  # from here on open modules exist, so an unlisted newer id is taken for an open-only card
 
 
@@ -28,7 +31,7 @@ class Block:
 class Architecture:
     name: str  # "hopper"
     compute_capability: tuple[str, ...]
-    flavour: str  # one of FLAVOURS: which kernel modules drive it
+    flavour: CardFlavour
     first_branch: int
     last_branch: int | None  # None: current branches still drive it
     blocks: tuple[Block, ...]
@@ -48,9 +51,9 @@ class Card:
     id: str  # PCI device id, "2330"
     name: str  # "H100 SXM5 80GB"
     architecture: str
-    flavour: str | None = None  # where the card differs from its architecture
+    flavour: CardFlavour | None = None  # where the card differs from its architecture
     cc: str | None = None
-    fabric: str | None = None  # one of FABRICS: what the board may sit on
+    fabric: Fabric | None = None  # what the board may sit on
     first_branch: int | None = None  # where the card differs from its architecture
     last_branch: int | None = None
     mig: str | None = None  # its set in mig.yaml
@@ -110,7 +113,7 @@ def _architecture(row: Row) -> Architecture:
     architecture = Architecture(
         row.text("name"),
         row.texts("compute_capability"),
-        row.text("flavour", FLAVOURS),
+        row.one_of("flavour", FLAVOURS),
         row.number("first_branch"),
         row.maybe_number("last_branch"),
         tuple(Block(int(first, 16), int(last, 16), chip, cc) for first, last, chip, cc in row.lists("blocks")),
@@ -124,10 +127,7 @@ def _architecture(row: Row) -> Architecture:
 
 def _cards(row: Row) -> Iterator[Card]:
     """The cards of one group, which share what they are; where it is known from is each card's own."""
-    flavour, fabric = row.maybe_text("flavour"), row.maybe_text("fabric")
-    for key, value, allowed in (("flavour", flavour, FLAVOURS), ("fabric", fabric, FABRICS)):
-        if value is not None and value not in allowed:
-            raise row.fault(key, f"{value!r} is not {' | '.join(allowed)}")
+    flavour, fabric = row.maybe_one_of("flavour", FLAVOURS), row.maybe_one_of("fabric", FABRICS)
     architecture, cc, mig = row.text("architecture"), row.maybe_text("cc"), row.maybe_text("mig")
     first, last = row.maybe_number("first_branch"), row.maybe_number("last_branch")
     coherent = row.maybe_flag("coherent")

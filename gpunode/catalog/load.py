@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import get_args
+from typing import Literal, get_args
 
 from gpunode.catalog.distros import Distro, read_distros
 from gpunode.catalog.gpus import (
     Architecture,
     Card,
+    CardFlavour,
     Switch,
     card_in_blocks,
     read_architectures,
@@ -18,9 +19,12 @@ from gpunode.catalog.gpus import (
 )
 from gpunode.catalog.libraries import Cuda, Image, MigSet, read_cuda, read_images, read_mig
 from gpunode.catalog.rows import Row, document, rows
-from gpunode.model.driver import BranchKind, BranchStatus, Grade
+from gpunode.model.driver import BranchKind, BranchStatus, Grade, ModuleFlavour
 from gpunode.model.facts import HostFacts, OsFacts, PciDevice
 
+DefaultKind = Literal["current", "legacy"]
+DEFAULTS: tuple[DefaultKind, ...] = get_args(DefaultKind)
+MODULES: tuple[ModuleFlavour, ...] = get_args(ModuleFlavour)
 KINDS: tuple[BranchKind, ...] = get_args(BranchKind)
 STATUSES: tuple[BranchStatus, ...] = get_args(BranchStatus)
 
@@ -54,9 +58,9 @@ class Branch:
 class Default:
     """What `--driver auto` means for a box: "current" (Turing and newer) or "legacy" (an older card is in it)."""
 
-    kind: str
+    kind: DefaultKind
     branch: int
-    flavour: str
+    flavour: ModuleFlavour
     source: str
     checked: str
     grade: Grade
@@ -120,7 +124,7 @@ class Catalog:
         """None: current branches still drive it."""
         return card.last_branch or self.architecture(card.architecture).last_branch
 
-    def flavour(self, card: Card) -> str:
+    def flavour(self, card: Card) -> CardFlavour:
         """ "open" | "proprietary" | "either": which kernel modules drive it"""
         return card.flavour or self.architecture(card.architecture).flavour
 
@@ -131,7 +135,7 @@ class Catalog:
     def branch(self, number: int) -> Branch | None:
         return next((b for b in self.branches if b.number == number), None)
 
-    def default(self, kind: str) -> Default:
+    def default(self, kind: DefaultKind) -> Default:
         return next(d for d in self.defaults if d.kind == kind)
 
     def distro(self, os: OsFacts) -> Distro | None:
@@ -177,9 +181,9 @@ def _branch(row: Row) -> Branch:
 
 def _default(row: Row) -> Default:
     default = Default(
-        row.text("for", ("current", "legacy")),
+        row.one_of("for", DEFAULTS),
         row.number("branch"),
-        row.text("flavour", ("open", "proprietary")),
+        row.one_of("flavour", MODULES),
         *row.provenance(),
     )
     row.done()

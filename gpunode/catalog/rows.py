@@ -49,6 +49,9 @@ class Row:
         value = self.text(key, allowed)
         return next(word for word in allowed if word == value)
 
+    def maybe_one_of(self, key: str, allowed: tuple[_Word, ...]) -> _Word | None:
+        return None if self._absent(key) else self.one_of(key, allowed)
+
     def maybe_text(self, key: str) -> str | None:
         return None if self._absent(key) else self.text(key)
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Literal
 
 from gpunode.foreign import read_toml
 
@@ -25,11 +26,14 @@ _TOKEN = re.compile(rf"(?P<string>{_STRING})|(?P<comment>#[^\n]*)|(?P<open>[\[{{
 _KEY = re.compile(rf"[ \t]*(?P<key>{_STRING}|[A-Za-z0-9_-]+)[ \t]*(?P<dot>\.?)", re.S)
 
 
+Kind = Literal["table", "array", "key", "comment", "blank"]  # an array is one of tables: [[x]]
+
+
 @dataclass(frozen=True)
 class Statement:
     """One statement with its line ends; the statements of a file, joined, are the file."""
 
-    kind: str  # "table" | "array" ([[x]]) | "key" | "comment" | "blank"
+    kind: Kind
     text: str
     line: int  # 1 for the first
     path: tuple[str, ...] = ()  # keys from the root: of the table, or of the key

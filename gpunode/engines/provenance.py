@@ -6,14 +6,14 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 from gpunode.editing import toml_text
 from gpunode.errors import ConfigFileError
 from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
 
 Keys = tuple[str, ...]
-BUILT_IN = "built in"
+BUILT_IN: Literal["built in"] = "built in"
 DEFAULT = "default runtime"
 
 
@@ -23,7 +23,7 @@ class Origin:
 
     setting: str  # "default runtime", "handler nvidia", "SystemdCgroup of nvidia", "CDI"
     value: str
-    source: str  # "file" | "flag" | "built in"
+    source: Literal["file", "flag", "built in"]
     path: str | None = None
     line: int | None = None  # counted from 1
 

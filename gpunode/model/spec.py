@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Literal
 
 from gpunode.advice import meant
 from gpunode.errors import UsageError
@@ -17,7 +18,7 @@ from gpunode.remedy import Remedy, RepairAction, gpunode
 class DriverRequest:
     """auto | none | a branch (580) | an exact version (580.178.04). At most one of branch and exact is set."""
 
-    kind: str  # "auto" | "none" | "branch" | "exact"
+    kind: Literal["auto", "none", "branch", "exact"]
     branch: int | None = None
     exact: str | None = None
 
@@ -25,8 +26,10 @@ class DriverRequest:
     def parse(cls, text: str) -> DriverRequest:
         """Raises UsageError naming the four forms."""
         word = text.strip().lower()
-        if word in ("auto", "none"):
-            return cls(word)
+        if word == "auto":
+            return cls("auto")
+        if word == "none":
+            return cls("none")
         if re.fullmatch(r"[0-9]{3}", word):
             return cls("branch", branch=int(word))
         if re.fullmatch(r"[0-9]{3}(\.[0-9]{2,3}){1,2}", word):
@@ -133,14 +136,16 @@ def toolkit_field(name: str) -> str:
 class ToolkitRequest:
     """auto | none | an exact version (1.20.0)."""
 
-    kind: str = "auto"
+    kind: Literal["auto", "none", "exact"] = "auto"
     version: str | None = None
 
     @classmethod
     def parse(cls, text: str) -> ToolkitRequest:
         word = text.strip().lower()
-        if word in ("auto", "none"):
-            return cls(word)
+        if word == "auto":
+            return cls("auto")
+        if word == "none":
+            return cls("none")
         if re.fullmatch(r"[0-9]{1,5}\.[0-9]{1,5}\.[0-9]{1,5}", word):
             return cls("exact", word)
         raise UsageError(
@@ -206,7 +211,7 @@ class Spec:
     flavour: Flavour = Flavour.AUTO
     driver_source: DriverSource = DriverSource.AUTO
     toolkit: ToolkitRequest = ToolkitRequest()
-    toolkit_channel: str = "stable"  # "stable" | "experimental"
+    toolkit_channel: Literal["stable", "experimental"] = "stable"
     toolkit_config: ToolkitConfig = ToolkitConfig()
     runtimes: tuple[str, ...] | None = None  # None: every engine found (auto); (): none
     runtime: RuntimeSpec = RuntimeSpec()

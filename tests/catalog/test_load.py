@@ -15,6 +15,7 @@ from gpunode.catalog.repositories import dead_repositories
 from gpunode.catalog.rows import GRADES, Row
 from gpunode.catalog.versions import thresholds
 from gpunode.errors import UsageError
+from gpunode.model.driver import ModuleFlavour
 from gpunode.packages.registry import BACKENDS
 
 C = load_catalog()
@@ -150,7 +151,7 @@ def test_every_supported_branch_that_a_distribution_claims_has_packages_there(di
         for branch in C.branches if packages else ():
             names = packages.names(branch.number) if packages else None
             if names and names.carries(branch.number):
-                flavours = (
+                flavours: set[ModuleFlavour] = (
                     {"open"} if branch.open_only else {"proprietary"} if not branch.open else {"open", "proprietary"}
                 )
                 assert any(names.of(f) for f in flavours)

@@ -73,20 +73,20 @@ def configure(
     from gpunode.cli.verbs.runtime_configure import Wish, run
 
     wish = Wish(
-        runtime,
-        str(config.expanduser()) if config else None,
-        root,
-        set_as_default,
-        cdi,
-        name,
-        path,
-        daemon_version,
-        config_schema,
-        drop_in,
-        tuple(ctk_set or ()),
-        backup,
-        dry_run,
-        diff,
+        runtime=runtime,
+        config=str(config.expanduser()) if config else None,
+        root=root,
+        default=set_as_default,
+        cdi=cdi,
+        name=name,
+        path=path,
+        daemon_version=daemon_version,
+        schema=config_schema,
+        drop_in=drop_in,
+        settings=tuple(ctk_set or ()),
+        backup=backup,
+        dry_run=dry_run,
+        diff=diff,
     )
     return run(wish, output)
 

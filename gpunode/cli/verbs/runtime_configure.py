@@ -26,7 +26,7 @@ from gpunode.render.encode import dumps
 from gpunode.render.style import Style
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Wish:
     """The command line, word for word."""
 

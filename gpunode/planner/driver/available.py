@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from gpunode.catalog.distros import PackageSource
 from gpunode.catalog.load import Catalog
+from gpunode.model.driver import ModuleFlavour
 
-BOTH = frozenset({"open", "proprietary"})
+BOTH: frozenset[ModuleFlavour] = frozenset({"open", "proprietary"})
 
 
 @dataclass(frozen=True)
@@ -15,7 +16,7 @@ class Offer:
     """What one package source carries: branches, and flavours by branch."""
 
     name: str  # "NVIDIA's repository for Debian 12"
-    flavours: dict[int, frozenset[str]]
+    flavours: dict[int, frozenset[ModuleFlavour]]
     rolling: bool = False
 
     def __contains__(self, branch: int) -> bool:
@@ -30,7 +31,7 @@ class Offer:
 
 def offer_of(name: str, packages: PackageSource | None, catalog: Catalog) -> Offer:
     """What a distribution's row says about one of its sources; empty where it has none."""
-    found: dict[int, frozenset[str]] = {}
+    found: dict[int, frozenset[ModuleFlavour]] = {}
     for branch in catalog.branches if packages else ():
         names = packages.names(branch.number) if packages else None
         if names is not None and names.carries(branch.number):

@@ -122,7 +122,7 @@ def _newer(number: int, catalog: Catalog) -> Branch | None:
     return Branch(number, "unknown", "supported", None, None, None, True, True, "newer than the catalog", "", "memory")
 
 
-def _asked_for(spec: Spec, version: str, flavour: str | None, source: str) -> bool:
+def _asked_for(spec: Spec, version: str, flavour: ModuleFlavour | None, source: DriverOrigin) -> bool:
     if spec.flavour is not Flavour.AUTO and flavour != spec.flavour.value:
         return False
     wanted = {DriverSource.DISTRO: "distro", DriverSource.CUDA: "cuda"}.get(spec.driver_source, source)

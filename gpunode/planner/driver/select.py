@@ -19,7 +19,7 @@ from gpunode.remedy import Remedy, RepairAction, setup
 class Bounds:
     """What all cards of the box can share."""
 
-    flavours: frozenset[str]
+    flavours: frozenset[ModuleFlavour]
     first: int
     last: int | None  # None: no end in sight
 
@@ -179,7 +179,7 @@ def _nothing_fits(bounds: Bounds, catalog: Catalog, offer: Offer) -> Unsupported
     )
 
 
-def flavours_of(branch: Branch, bounds: Bounds, offer: Offer) -> frozenset[str]:
+def flavours_of(branch: Branch, bounds: Bounds, offer: Offer) -> frozenset[ModuleFlavour]:
     """What the cards, NVIDIA and the package source agree on."""
     gone = ({"proprietary"} if branch.open_only else set()) | (set() if branch.open else {"open"})
     return bounds.flavours & offer.flavours.get(branch.number, frozenset()) - gone

@@ -86,7 +86,7 @@ def _only_there(site: Site) -> bool:
     return distro.cuda.names(branch) is None and distro.archive.names(branch) is not None
 
 
-def why_source(site: Site, source: str) -> str | None:
+def why_source(site: Site, source: DriverOrigin) -> str | None:
     """The reason for a source that nobody named; None for the usual one."""
     if site.spec.driver_source is not DriverSource.AUTO or source != "distro":
         return None
@@ -97,25 +97,25 @@ def why_source(site: Site, source: str) -> str | None:
     return f"only {site.distro.name}'s own archive still has it"
 
 
-def offer(site: Site, source: str) -> Offer:
+def offer(site: Site, source: DriverOrigin) -> Offer:
     """What that source carries for this distribution."""
     return offer_of(source_title(site, source), _packages_of(site, source), site.catalog)
 
 
-def source_title(site: Site, source: str) -> str:
+def source_title(site: Site, source: DriverOrigin) -> str:
     if source == "local":
         return f"the repository at {site.spec.mirror}"
     return f"{site.distro.name}'s own archive" if source == "distro" else f"NVIDIA's repository for {site.distro.name}"
 
 
-def names_of(site: Site, source: str, branch: int) -> Names:
+def names_of(site: Site, source: DriverOrigin, branch: int) -> Names:
     packages = _packages_of(site, source)
     names = packages.names(branch) if packages else None
     assert names is not None, "the branch was chosen from this offer"
     return names
 
 
-def package_names(site: Site, choice: DriverChoice, source: str) -> tuple[str, ...]:
+def package_names(site: Site, choice: DriverChoice, source: DriverOrigin) -> tuple[str, ...]:
     """What is installed, the most telling name first. Raises UnsupportedHost when NVSwitches lack their manager."""
     names = names_of(site, source, choice.branch)
     fabric = fabric_names(site, names)
@@ -192,5 +192,5 @@ def policy_text(site: Site, choice: DriverChoice) -> str:
     )
 
 
-def _packages_of(site: Site, source: str) -> PackageSource | None:
+def _packages_of(site: Site, source: DriverOrigin) -> PackageSource | None:
     return site.distro.packages(source)

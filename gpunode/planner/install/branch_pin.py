@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpunode.model.driver import DriverChoice
+from gpunode.model.driver import DriverChoice, ModuleFlavour
 from gpunode.model.plan import Run
 from gpunode.packages.base import Backend, Wanted
 from gpunode.planner.driver.source import PINNING, names_of
@@ -61,5 +61,5 @@ def pattern(choice: DriverChoice) -> str:
     return f"*nvidia*{choice.version or choice.branch}*"
 
 
-def _stream(branch: int, flavour: str) -> str:
+def _stream(branch: int, flavour: ModuleFlavour) -> str:
     return f"{branch}-open" if flavour == "open" else f"{branch}-dkms"

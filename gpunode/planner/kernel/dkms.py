@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gpunode import resources
-from gpunode.model.driver import DriverChoice
+from gpunode.model.driver import DriverChoice, DriverOrigin
 from gpunode.model.plan import Run
 from gpunode.planner.driver.source import DRIVER_NAMES
 from gpunode.planner.site import Site
@@ -25,7 +25,7 @@ def say_why(run: Run, ways: str) -> Run:
     return replace(run, argv=argv, stdin=f'{text}say_why "$@"\n', says=says, remedies=remedies)
 
 
-def ways_out(site: Site, source: str) -> str:
+def ways_out(site: Site, source: DriverOrigin) -> str:
     """What to do about a driver that does not build for a kernel of this host."""
     other = "--driver takes a newer branch (gpunode catalog lists them)"
     if source == "distro" and site.distro.cuda is not None:
