@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 from gpunode.engines.registry import ENGINES
@@ -20,6 +21,15 @@ MAY = {
     "masking/tools.py": "command lines of other people's tools, and where their secrets stand",
     "model/facts.py": "a label as it is printed: containerd@UNIT",
 }
+# Shell that is sent to hosts, likewise; the probe (shell/probe) is where engines are looked for.
+SH_MAY = {
+    "daemon/dump.sh": "containerd's own check of a file: its dump of the whole configuration",
+    "daemon/podman.sh": "podman's own question for its default runtime",
+    "daemon/query.sh": "the questions that daemons answer: CRI's, docker's and CRI-O's",
+    "daemon/restart.sh": "docker's daemon is dockerd; what the daemons write into the log when they fail",
+    "daemon/verify.sh": "whose question is asked, and a user's docker",
+    "trust.sh": "command lines of these programs that are no daemon, and where microk8s keeps its socket",
+}
 
 
 def named(path: Path) -> list[int]:
@@ -31,3 +41,20 @@ def test_an_engine_is_named_in_its_own_room_alone() -> None:
     found = {path.relative_to(PRODUCT).as_posix(): lines for path in PRODUCT.rglob("*.py") if (lines := named(path))}
     others = {path: lines for path, lines in found.items() if not path.startswith("engines/")}
     assert sorted(others) == sorted(MAY), {path: lines for path, lines in others.items() if path not in MAY}
+
+
+def in_shell() -> dict[str, set[str]]:
+    """Which engines, and dockerd, the code of each script names; comments may."""
+    folder = PRODUCT / "shell"
+    name = re.compile(rf"(?<!\w)({'|'.join(ENGINES)}|dockerd)(?!\w)")
+    found = {}
+    for path in folder.rglob("*.sh"):
+        code = (re.sub(r"(^|\s)#.*", "", line) for line in path.read_text(encoding="utf-8").splitlines())
+        if names := {match[1] for line in code for match in name.finditer(line)}:
+            found[path.relative_to(folder).as_posix()] = names
+    return found
+
+
+def test_shell_names_an_engine_in_the_probe_and_where_there_is_a_reason() -> None:
+    others = {path: names for path, names in in_shell().items() if not path.startswith("probe/")}
+    assert sorted(others) == sorted(SH_MAY), {path: names for path, names in others.items() if path not in SH_MAY}
