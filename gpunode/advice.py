@@ -40,8 +40,9 @@ def meant(word: str, known: Iterable[str]) -> str:
     return f"did you mean {by_lower[near[0]]}? " if near else ""
 
 
-def listing(items: Iterable[str], limit: int = 4) -> str:
-    """ "a, b, c and 5 more"."""
+def listing(items: Iterable[str], limit: int = 4, *, between: str = ", ", what: str = "more") -> str:
+    """ "a, b, c and 5 more"; sentences and lines, which are parted otherwise, are parted so before the last as well."""
     all_items = list(items)
     more = len(all_items) - limit
-    return ", ".join(all_items[:limit]) + (f" and {more} more" if more > 0 else "")
+    last = f"{' ' if between == ', ' else between}and {more} {what}" if more > 0 else ""
+    return between.join(all_items[:limit]) + last

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -16,13 +17,13 @@ from gpunode.planner.driver.installed import upstream
     [
         ("/etc/nvidia-container-runtime/config.toml", "model/spec.py"),
         ("DRIVER_VERSION = ", "model/versions.py"),
-        (' more" if ', "advice.py"),
+        (r"and \{[^}]*\} (more|\{what\})", "advice.py"),
     ],
     ids=["the path of the toolkit's config", "the form of a driver's version", "and N more"],
 )
 def test_stands_once(words: str, place: str) -> None:
     root = Path(gpunode.__file__).parent
-    found = [path for path in root.rglob("*.py") if words in path.read_text(encoding="utf-8")]
+    found = [path for path in root.rglob("*.py") if re.search(words, path.read_text(encoding="utf-8"))]
     assert [path.relative_to(root).as_posix() for path in found] == [place]
 
 
@@ -32,6 +33,12 @@ def test_stands_once(words: str, place: str) -> None:
 )
 def test_listing(count: int, limit: int, text: str) -> None:
     assert listing(map(str, range(count)), limit) == text
+
+
+def test_lines_and_sentences_are_parted_before_the_last_as_well() -> None:
+    assert listing("abc", 2, between="\n") == "a\nb\nand 1 more"
+    assert listing("abcd", 2, between="; ", what="more faults") == "a; b; and 2 more faults"
+    assert listing("ab", 2, between="; ") == "a; b"
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from gpunode.advice import listing
 from gpunode.errors import UsageError
 from gpunode.transport.ssh_config import SshTarget, parse_target
 
@@ -32,9 +33,8 @@ def parse_ssh_targets(values: Sequence[str]) -> tuple[SshTarget, ...]:
     if not found and not faults:
         faults.append("no host is named")
     if faults:
-        more = f"; and {len(faults) - MOST_FAULTS} more faults" if len(faults) > MOST_FAULTS else ""
         raise UsageError(
-            f"--ssh: {'; '.join(faults[:MOST_FAULTS])}{more}",
+            f"--ssh: {listing(faults, MOST_FAULTS, between='; ', what='more faults')}",
             evidence="nothing was touched",
             remedy="examples: gpu07, root@gpu07:2222, [2001:db8::7]:22, gpu[01-64].example",
         )

@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import fields
 
+from gpunode.advice import listing
 from gpunode.errors import Drift, UsageError
 from gpunode.masking import mask_argv, masked
 from gpunode.model.plan import Action, Plan, Run, Step
@@ -37,10 +38,9 @@ def same_plan(saved: Plan, fresh: Plan) -> Plan:
     found = tuple(differences(saved, fresh))
     if not found and saved.steps == fresh.steps:
         return fresh
-    more = [f"and {len(found) - MOST} more"] if len(found) > MOST else []
     raise Drift(
         f"{fresh.target}: the host changed since the plan was made, or the plan was edited; nothing was written",
-        evidence="today's facts lead to another plan:\n" + "\n".join([*found[:MOST], *more]),
+        evidence="today's facts lead to another plan:\n" + listing(found, MOST, between="\n"),
         remedy=Remedy(RepairAction.NONE, gpunode("plan", "--save"), " makes a new one"),
     )
 
