@@ -94,9 +94,8 @@ def wanted(plain: Plain, version: int, want: RuntimeSpec, around: Around) -> Wan
     """`plain` with the handler added beside the others, its options copied from the present default."""
     plugin = plugin_of(version)
     result = copy.deepcopy(plain)
-    added: list[str] = []
+    added = [*enable_cri(result)]
     notes: list[str] = []
-    enable_cri(result, added)
     fragment = _fragment(version, want, want.cdi and not _cdi_is_on(result, plugin, around))
     if "version" in fragment:
         result["version"] = version
@@ -111,10 +110,10 @@ def wanted(plain: Plain, version: int, want: RuntimeSpec, around: Around) -> Wan
         runtimes["runc"] = _runc(base if base_name == "runc" else _handler("runc", engine, around.merged))
         notes.append("runtimes.runc is written out, since containerd 1.x forgets it once a file lists any runtime")
     new = fragment["plugins"][plugin]["containerd"]["runtimes"][want.handler]
-    _add_handler(runtimes, want, new, (base_name, base), now, added)
+    added += _add_handler(runtimes, want, new, (base_name, base), now)
     notes += _about_cgroups(runtimes[want.handler], base_name, around)
     if want.default:
-        make_default(engine, want.handler, now, added)
+        added += make_default(engine, want.handler, now)
     return Wanted(result, plugin, tuple(added), tuple(notes))
 
 
@@ -125,12 +124,13 @@ def _fragment(version: int, want: RuntimeSpec, cdi: bool) -> Plain:
     return toml_text.load(name, text)
 
 
-def enable_cri(plain: Plain, added: list[str]) -> None:
-    """Take CRI out of disabled_plugins, in either spelling."""
+def enable_cri(plain: Plain) -> tuple[str, ...]:
+    """Take CRI out of disabled_plugins, in either spelling; what was done, for the plan's line."""
     off = cri_disabled(plain)
-    if off:
-        plain["disabled_plugins"] = [name for name in plain["disabled_plugins"] if name not in off]
-        added.append(f"CRI switched on (disabled_plugins − {', '.join(off)})")
+    if not off:
+        return ()
+    plain["disabled_plugins"] = [name for name in plain["disabled_plugins"] if name not in off]
+    return (f"CRI switched on (disabled_plugins − {', '.join(off)})",)
 
 
 def _cdi_is_on(plain: Plain, plugin: str, around: Around) -> bool:
@@ -175,9 +175,8 @@ def _settings(entry: Plain) -> Plain:
     return copy.deepcopy({**kept, "options": options} if options else kept)
 
 
-def _add_handler(
-    runtimes: Plain, want: RuntimeSpec, new: Plain, base: tuple[str, Plain], now: str, added: list[str]
-) -> None:
+def _add_handler(runtimes: Plain, want: RuntimeSpec, new: Plain, base: tuple[str, Plain], now: str) -> tuple[str, ...]:
+    """Put it into `runtimes`; what was done."""
     base_name, base_entry = base
     cgroup = section(base_entry, "options").get("SystemdCgroup")
     entry = runtimes.get(want.handler)
@@ -189,39 +188,42 @@ def _add_handler(
             options["SystemdCgroup"] = False
         runtimes[want.handler] = {**copied, "runtime_type": new["runtime_type"], "options": options}
         said = "" if cgroup is None else f" (SystemdCgroup = {json.dumps(cgroup)}, copied from {base_name})"
-        added.append(f"+ handler {want.handler}{said}")
-        return
+        return (f"+ handler {want.handler}{said}",)
     # An entry that is there keeps what was set by hand; only what would not work is put right.
-    for key in OLD_SHIM_KEYS:
-        if entry.get(key):
-            added.append(f"{want.handler}: − {key} (belongs to the old shim)")
-            del entry[key]
-    _set(entry, "runtime_type", new["runtime_type"], want.handler, added)
+    old = [key for key in OLD_SHIM_KEYS if entry.get(key)]
+    for key in old:
+        del entry[key]
+    done = [f"{want.handler}: − {key} (belongs to the old shim)" for key in old]
+    done += _set(entry, "runtime_type", new["runtime_type"], want.handler)
     options = entry.setdefault("options", {})
     if options.get("BinaryName") not in (want.path, want.path.rsplit("/", 1)[-1]):
-        _set(options, "BinaryName", want.path, want.handler, added)
+        done += _set(options, "BinaryName", want.path, want.handler)
     guessed = now == want.handler  # it is the default itself, and whose settings it once got is not known
     if cgroup is not None and not (guessed and "SystemdCgroup" in options):
-        _set(options, "SystemdCgroup", cgroup, want.handler, added)
+        done += _set(options, "SystemdCgroup", cgroup, want.handler)
+    return tuple(done)
 
 
-def _set(table: Plain, key: str, value: object, handler: str, added: list[str]) -> None:
+def _set(table: Plain, key: str, value: object, handler: str) -> tuple[str, ...]:
     old = table.get(key)
-    if old != value:
-        table[key] = value
-        change = json.dumps(value) if old is None else f"{json.dumps(old, default=str)} → {json.dumps(value)}"
-        added.append(f"{handler}: {key} {change}")
+    if old == value:
+        return ()
+    table[key] = value
+    change = json.dumps(value) if old is None else f"{json.dumps(old, default=str)} → {json.dumps(value)}"
+    return (f"{handler}: {key} {change}",)
 
 
-def make_default(engine: Plain, handler: str, now: str, added: list[str]) -> None:
-    """Name `handler` as the default in a file's containerd section, in place of `now`."""
+def make_default(engine: Plain, handler: str, now: str) -> tuple[str, ...]:
+    """Name `handler` as the default in a file's containerd section, in place of `now`; what was done."""
+    done = []
     if section(engine, "default_runtime").get("runtime_type"):
         # On 1.6 and 1.7 this table wins over default_runtime_name.
         del engine["default_runtime"]
-        added.append("− default_runtime (legacy table, it would win)")
+        done.append("− default_runtime (legacy table, it would win)")
     if engine.get("default_runtime_name") != handler:
-        added.append(f"default {engine.get('default_runtime_name') or now} → {handler}")
+        done.append(f"default {engine.get('default_runtime_name') or now} → {handler}")
         engine["default_runtime_name"] = handler
+    return tuple(done)
 
 
 def _about_cgroups(entry: Plain, base_name: str, around: Around) -> tuple[str, ...]:

@@ -43,6 +43,17 @@ class Changes:
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class _Said:
+    """What was done, and what is to be known of it."""
+
+    added: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __add__(self, other: _Said) -> _Said:
+        return _Said(self.added + other.added, self.notes + other.notes)
+
+
 def changes(files: Files, want: RuntimeSpec, around: Around) -> Changes:
     """The edits that are needed, after which there are none.
 
@@ -62,51 +73,48 @@ def changes(files: Files, want: RuntimeSpec, around: Around) -> Changes:
 
 
 def _changes(files: Files, want: RuntimeSpec, around: Around) -> Changes:
-    added: list[str] = []
-    notes = [
+    overlooked = (
         f"{pattern} among the imports is relative, which containerd 1.6 looks for in / and not beside the file"
         for pattern in files.overlooked()
-    ]
-    before = files
-    files, version = _in_one_schema(files, added, notes)
+    )
+    before, said = files, _Said(notes=tuple(overlooked))
+    files, version, converted = _in_one_schema(files)
     target = _target(files, want, version)
-    texts = _with_handler(files, want, around, target, version, added, notes)
+    texts, put = _with_handler(files, want, around, target, version)
+    said += converted + put
     for path in files.order():
         plain = toml_text.load(path, texts.get(path, files.text(path)))
-        said: list[str] = []
-        enable_cri(plain, said)
+        done = enable_cri(plain)
         if path == files.root and target not in files.having(target, files.text(target)).order():
             plain.setdefault("version", version)
             plain["imports"] = [*plain.get("imports", []), _pattern(files, target)]
-            said.append(f"imports + {plain['imports'][-1]}")
-        if said:
+            done = (*done, f"imports + {plain['imports'][-1]}")
+        if done:
             texts[path] = toml_text.rewrite(path, texts.get(path, files.text(path)), plain, ("imports",))
-            added += said
-    return _in_order(before, files, target, texts, added, notes)
+            said += _Said(done)
+    return _in_order(before, files, target, texts, said)
 
 
-def _in_order(
-    before: Files, files: Files, target: str, texts: Mapping[str, str], added: list[str], notes: list[str]
-) -> Changes:
+def _in_order(before: Files, files: Files, target: str, texts: Mapping[str, str], said: _Said) -> Changes:
     """The root last: what it imports is there by then, and its validation reads all of it."""
     texts = {files.root: files.text(files.root), **texts}
     changed = {path: text for path, text in texts.items() if text != before.text(path)}
     if files.root in changed:
         changed[files.root] = changed.pop(files.root)
-    return Changes(target, changed, tuple(added), tuple(notes)) if changed else Changes(target, {})
+    return Changes(target, changed, said.added, said.notes) if changed else Changes(target, {})
 
 
-def _in_one_schema(files: Files, added: list[str], notes: list[str]) -> tuple[Files, int]:
+def _in_one_schema(files: Files) -> tuple[Files, int, _Said]:
     """The files with a version 1 root converted where the daemon ignores such files; and their schema."""
-    root = files.root
+    root, said = files.root, _Said()
     version = version_of(root, files.plain(root), files.daemon)
     if version == 1 and merges(files.daemon):
         files, version = files.having(root, as_version_2(root, files.text(root), files.daemon)), 2
-        added.append("version 1 → 2")
-        notes.append(
+        note = (
             "containerd 2.0 to 2.2 ignore every plugin setting of a version 1 file without a word, so those of "
             f"{root} come into force with this restart"
         )
+        said = _Said(("version 1 → 2",), (note,))
     for path in files.order():
         plain = files.plain(path)
         refuse_wrong_types(path, plain)
@@ -119,7 +127,7 @@ def _in_one_schema(files: Files, added: list[str], notes: list[str]) -> tuple[Fi
                 "containerd then ignores the CRI settings of one of the two without a word, or does not start",
                 "write both in the same version, or remove the import",
             )
-    return files, version
+    return files, version, said
 
 
 def _target(files: Files, want: RuntimeSpec, version: int) -> str:
@@ -170,8 +178,8 @@ def _drop_in(files: Files, want: RuntimeSpec) -> str | None:
 
 
 def _with_handler(
-    files: Files, want: RuntimeSpec, around: Around, target: str, version: int, added: list[str], notes: list[str]
-) -> dict[str, str]:
+    files: Files, want: RuntimeSpec, around: Around, target: str, version: int
+) -> tuple[dict[str, str], _Said]:
     """The texts that hold the handler and the default: one file, or two where another sets the default after it."""
     default_in = _default_file(files, want, target, version)
     mine = replace(want, default=want.default and default_in == target)
@@ -185,13 +193,13 @@ def _with_handler(
     if not before and target != files.root:
         before = HEADER.format(root=files.root)
     texts = {target: toml_text.rewrite(target, before, result.plain, ("plugins", result.plugin, "containerd"))}
+    said = _Said()
     if texts[target] != files.text(target):
-        added += result.added
-        notes += _about(files, target)
-        notes += result.notes
+        said += _Said(result.added, (*_about(files, target), *result.notes))
     if want.default and default_in != target:
-        texts[default_in] = _only_default(files, default_in, version, want.handler, added)
-    return texts
+        texts[default_in], done = _only_default(files, default_in, version, want.handler)
+        said += _Said(done)
+    return texts, said
 
 
 def _default_file(files: Files, want: RuntimeSpec, target: str, version: int) -> str:
@@ -204,11 +212,11 @@ def _default_file(files: Files, want: RuntimeSpec, target: str, version: int) ->
     return decides if named == want.handler or order.index(decides) > order.index(target) else target
 
 
-def _only_default(files: Files, path: str, version: int, handler: str, added: list[str]) -> str:
+def _only_default(files: Files, path: str, version: int, handler: str) -> tuple[str, tuple[str, ...]]:
     plain = copy.deepcopy(files.plain(path))
     plugin = plugin_of(version)
-    make_default(section(plain, "plugins", plugin, "containerd"), handler, "runc", added)
-    return toml_text.rewrite(path, files.text(path), plain, ("plugins", plugin, "containerd"))
+    done = make_default(section(plain, "plugins", plugin, "containerd"), handler, "runc")
+    return toml_text.rewrite(path, files.text(path), plain, ("plugins", plugin, "containerd")), done
 
 
 def _about(files: Files, target: str) -> list[str]:
