@@ -44,7 +44,7 @@ class RepairAction(str, Enum):
 class Command:
     """Words of gpunode's own command line."""
 
-    verb: str  # "setup", "runtime configure"
+    verb: str  # "setup", "runtime configure"; "" for gpunode itself
     options: tuple[str, ...] = ()
     again: bool = False  # whichever verb is running: AGAIN
     on_hosts: bool = True  # it takes --ssh
@@ -57,8 +57,8 @@ class Command:
 
     def __str__(self) -> str:
         """As it is typed into a shell."""
-        ssh = f" --ssh {_quoted_hosts(self.ssh)}" if self.ssh else ""
-        return f"gpunode {self.verb}{ssh}{''.join(f' {named(word)}' for word in self.options)}"
+        ssh = f"--ssh {_quoted_hosts(self.ssh)}" if self.ssh else ""
+        return " ".join(filter(None, ("gpunode", self.verb, ssh, *map(named, self.options))))
 
 
 CHANGES = ("setup", "undo")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from gpunode.catalog.load import load_catalog
 from gpunode.checks import all_checks, run_all
+from gpunode.cli.app import main
 from gpunode.cli.verbs.undo import _planner
 from gpunode.errors import GpunodeError
 from gpunode.facts.collect import assemble, probe_script
@@ -179,3 +181,20 @@ def test_what_fails_while_an_undo_is_planned_is_tried_again_with_undo() -> None:
     with pytest.raises(GpunodeError) as caught:
         _planner(None, False)(Host(Silent()))
     assert caught.value.remedy.text == "run gpunode undo again; it goes on from what is there"
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        (["setup", "--nope"], ["gpunode", "setup", "--help"]),
+        (["runtime", "show", "--nope"], ["gpunode", "runtime", "show", "--help"]),
+        (["nope"], ["gpunode", "--help"]),
+    ],
+    ids=["a verb", "a verb of two words", "no verb"],
+)
+def test_the_help_that_a_mistyped_line_names_is_a_command_too(
+    typed: list[str], words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    main([*typed, "--json"])
+    remedy = json.loads(capsys.readouterr().out)["remedy"]
+    assert (remedy["command"], remedy["text"]) == (words, f"{' '.join(words)} lists what there is")

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import click
 from typer.core import TyperCommand, TyperGroup
 
 from gpunode.errors import UsageError
+
+if TYPE_CHECKING:
+    from gpunode.remedy import Remedy
 
 OWN = "Options"  # the heading of what no group has
 
@@ -66,8 +70,11 @@ def unknown_option(error: click.NoSuchOption, root: click.Command) -> UsageError
     return UsageError(f"no such option: {name}", evidence=evidence, remedy=help_of(error.ctx))
 
 
-def help_of(ctx: click.Context | None) -> str:
-    return f"{ctx.command_path if ctx else 'gpunode'} --help lists what there is"
+def help_of(ctx: click.Context | None) -> Remedy:
+    from gpunode.remedy import Remedy, RepairAction, gpunode
+
+    verb = (ctx.command_path if ctx else "").partition(" ")[2]
+    return Remedy(RepairAction.NONE, gpunode(verb, "--help", ssh=False), " lists what there is")
 
 
 def _flags(command: click.Command) -> list[str]:
