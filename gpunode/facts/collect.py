@@ -40,6 +40,7 @@ from gpunode.model.facts import (
     ToolkitFacts,
 )
 from gpunode.packages.probe import probe_part
+from gpunode.remedy import Remedy, RepairAction
 from gpunode.transport.base import StillRunning, Transport
 
 # nvidia-smi alone may take 30 s before it is given up; every other tool has a limit of its own before that.
@@ -148,7 +149,9 @@ def _identity(sections: Sections) -> Identity:
     except ValueError as fault:
         why = sections.commands["probe"].text.strip() if "probe" in sections.commands else str(fault)
         raise TransportError(
-            "the probe could not work on this host", evidence=why, remedy="make room in /run or /tmp, and try again"
+            "the probe could not work on this host",
+            evidence=why,
+            remedy=Remedy(RepairAction.CONFIGURE, "make room in /run or /tmp, and try again"),
         ) from fault
 
 

@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable
 
 from gpunode.errors import TransportError
+from gpunode.remedy import Remedy, RepairAction
 from gpunode.transport.base import Completed, StillRunning
 
 # A hundred times the largest probe of examples/hosts. A host may cost the controller 64 MB in all, and reading an
@@ -140,7 +141,7 @@ def result(target: str, answer: Answer, code: int | None, seconds: float, *, lat
         f"{target}: the script ended before its answer was complete",
         evidence=f"{len(out.body)} bytes came without the mark of the end"
         + (f"; exit status {code}" if code is not None and code >= 0 else "; a signal killed it"),
-        remedy="look in the host's kernel log for the OOM killer, then run it again",
+        remedy=Remedy(RepairAction.WAIT, "look in the host's kernel log for the OOM killer, then run it again"),
     )
 
 
@@ -171,5 +172,7 @@ def _late(target: str, answer: Answer, seconds: float) -> TransportError:
     return StillRunning(
         f"{target}: a script was still running after {seconds:.0f} s",
         evidence=f"{len(answer.stdout.body)} bytes came so far, and not the mark of the end",
-        remedy="look for processes in state D on the host (ps -eo pid,stat,comm), then try again",
+        remedy=Remedy(
+            RepairAction.WAIT, "look for processes in state D on the host (ps -eo pid,stat,comm), then try again"
+        ),
     )

@@ -10,6 +10,7 @@ import time
 from contextlib import ExitStack, suppress
 
 from gpunode.errors import TransportError
+from gpunode.remedy import Remedy, RepairAction
 from gpunode.transport.answer import STDERR_GRACE_S, Answer, result
 from gpunode.transport.base import Completed
 from gpunode.transport.secret import Secret
@@ -96,7 +97,7 @@ def _execute(delivery: Delivery, answer: Answer, timeout_s: float) -> int | None
             raise TransportError(
                 f"localhost: cannot start {delivery.argv[0]}",
                 evidence=str(error),
-                remedy="free memory or processes, then run it again",
+                remedy=Remedy(RepairAction.WAIT, "free memory or processes, then run it again"),
             ) from error
         assert process.stdout is not None
         assert process.stderr is not None

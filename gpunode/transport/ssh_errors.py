@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from gpunode.advice import named, typed
 from gpunode.errors import TransportError
+from gpunode.remedy import Remedy, RepairAction
 from gpunode.transport.known_hosts import HostKey, KnownKey, Verdict
 from gpunode.transport.ssh_config import Hop
 
@@ -84,7 +85,9 @@ def lost(target: str, doing: str, error: object = "") -> TransportError:
     return TransportError(
         f"{target}: connection lost {doing}",
         evidence=str(error) or "the connection ended before the exit status was known",
-        remedy="run it again: what was begun on the host is found there and finished or put back",
+        remedy=Remedy(
+            RepairAction.WAIT, "run it again: what was begun on the host is found there and finished or put back"
+        ),
     )
 
 

@@ -15,6 +15,7 @@ from gpunode.errors import UnsupportedHost
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.spec import RuntimeSpec
 from gpunode.model.versions import at_least
+from gpunode.remedy import Remedy, RepairAction
 from gpunode.resources import render
 
 V1, V2, V3 = "cri", "io.containerd.grpc.v1.cri", "io.containerd.cri.v1.runtime"
@@ -52,7 +53,7 @@ def refuse_no_cdi(engine: RuntimeFacts, want: RuntimeSpec) -> None:
         raise UnsupportedHost(
             f"containerd {engine.version}{of} has no CDI",
             evidence="enable_cdi came with containerd 1.7",
-            remedy=f"leave out --cdi, or upgrade {engine.name}",
+            remedy=Remedy(RepairAction.UPGRADE, f"leave out --cdi, or upgrade {engine.name}"),
         )
 
 

@@ -16,6 +16,7 @@ from gpunode.foreign import read_json
 from gpunode.model.facts import RuntimeFacts
 from gpunode.model.spec import RuntimeSpec
 from gpunode.model.versions import at_least
+from gpunode.remedy import Remedy, RepairAction
 from gpunode.resources import render
 
 Keys = tuple[str, ...]
@@ -84,13 +85,16 @@ def _must_say_cdi(engine: RuntimeFacts, config: Mapping[str, Any]) -> bool:
             f"dockerd is started with --feature {by_flag}",
             evidence="with features in daemon.json as well it would not start: 'specified both as a flag and in the "
             "configuration file'",
-            remedy="add --feature cdi=true to the unit (systemctl cat docker; /etc/default/docker), or leave out --cdi",
+            remedy=Remedy(
+                RepairAction.CONFIGURE,
+                "add --feature cdi=true to the unit (systemctl cat docker; /etc/default/docker), or leave out --cdi",
+            ),
         )
     if engine.version is not None and not at_least(engine.version, first_with("docker", "cdi")):
         raise UnsupportedHost(
             f"docker {engine.version} has no CDI",
             evidence="CDI came with docker 25.0, as features.cdi",
-            remedy="leave out --cdi, or upgrade docker",
+            remedy=Remedy(RepairAction.UPGRADE, "leave out --cdi, or upgrade docker"),
         )
     features = config.get("features") or {}
     by_default = at_least(engine.version, first_with("docker", "cdi-by-default"))
@@ -104,7 +108,10 @@ def _refuse_other_default(by_flag: str, want: RuntimeSpec) -> None:
             f"dockerd is started with --default-runtime={by_flag}",
             evidence="with the same option in daemon.json it would not start: 'specified both as a flag and in the "
             "configuration file'",
-            remedy="take the flag out of the unit (systemctl cat docker; /etc/default/docker), or use --no-default",
+            remedy=Remedy(
+                RepairAction.CONFIGURE,
+                "take the flag out of the unit (systemctl cat docker; /etc/default/docker), or use --no-default",
+            ),
         )
 
 

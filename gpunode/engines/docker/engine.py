@@ -18,6 +18,7 @@ from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.plan import Action, PutFile, RemoveFile, Run
 from gpunode.model.spec import TOOLKIT, RuntimeSpec
 from gpunode.model.versions import at_least
+from gpunode.remedy import Remedy, RepairAction
 
 UNITS = ("docker.service", "docker.socket")
 
@@ -147,8 +148,11 @@ def _refuse_snap(engine: RuntimeFacts) -> None:
         raise UnsupportedHost(
             "docker is installed as a snap",
             evidence=f"{engine.config_path} is confined: its dockerd cannot run the host's nvidia-container-runtime",
-            remedy="replace the snap by the distribution's docker.io or Docker's docker-ce, or leave docker out: "
-            "--runtime containerd",
+            remedy=Remedy(
+                RepairAction.UPGRADE,
+                "replace the snap by the distribution's docker.io or Docker's docker-ce, or leave docker out: "
+                "--runtime containerd",
+            ),
         )
 
 

@@ -14,6 +14,7 @@ from gpunode.engines.cri_daemon import CriDaemon
 from gpunode.errors import ConfigFileError, UnsupportedHost
 from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
 from gpunode.model.spec import RuntimeSpec
+from gpunode.remedy import Remedy, RepairAction
 
 
 class Distribution(CriDaemon):
@@ -42,7 +43,7 @@ def refuse_too_old(engine: RuntimeFacts) -> None:
     raise UnsupportedHost(
         f"{engine.name} {engine.carrier} is too old to be told its default runtime",
         evidence=f"{row.why}; first releases: {listed} ({row.grade}: {row.source})",
-        remedy=f"upgrade {engine.name}, or leave it out with --runtime",
+        remedy=Remedy(RepairAction.UPGRADE, f"upgrade {engine.name}, or leave it out with --runtime"),
     )
 
 

@@ -20,6 +20,7 @@ from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.plan import Run
 from gpunode.model.spec import RuntimeSpec
 from gpunode.model.versions import at_least
+from gpunode.remedy import Remedy, RepairAction
 
 TEMPLATE = "containerd-template.toml"
 
@@ -38,7 +39,9 @@ class Microk8s(embedded.Distribution):
             raise UnsupportedHost(
                 f"{file.path} is not there, from which microk8s writes its containerd.toml",
                 evidence=f"{engine.config_path} is written anew at every start and cannot be edited",
-                remedy="snap refresh microk8s brings it back; or leave it out with --runtime",
+                remedy=Remedy(
+                    RepairAction.UPGRADE, "snap refresh microk8s brings it back; or leave it out with --runtime"
+                ),
             )
         version = version_of(file.path, drop_ins.load(file, "containerd"), engine.version)
         one_x = not at_least(engine.version, first_with("containerd", "merged-imports"))

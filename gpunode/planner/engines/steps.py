@@ -16,6 +16,7 @@ from gpunode.model.plan import Action, ForUndo, Kept, PutFile, Step
 from gpunode.model.spec import RuntimeSpec, Spec
 from gpunode.planner.engines import daemon
 from gpunode.planner.engines.rootless import named, restart_words
+from gpunode.remedy import Remedy, RepairAction
 
 Outcome = Step | Kept
 
@@ -45,7 +46,9 @@ def _chosen(host: HostFacts, spec: Spec) -> tuple[RuntimeFacts, ...]:
             raise UnsupportedHost(
                 f"{name} is not {'running' if '@' in name else 'installed'} on {host.target}",
                 evidence=f"container engines found: {there}",
-                remedy=f"{_first(name)}, or name one that is there with --runtime, or --runtime auto",
+                remedy=Remedy(
+                    RepairAction.UPGRADE, f"{_first(name)}, or name one that is there with --runtime, or --runtime auto"
+                ),
             )
         found += meant
     return tuple(found)
