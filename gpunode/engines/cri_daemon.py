@@ -12,6 +12,8 @@ from gpunode.model.spec import RuntimeSpec
 class CriDaemon(Engine):
     """An engine that kubelet asks over CRI, and how it takes a new file."""
 
+    api: commands.Api = "cri"  # by which its daemon says what it runs with
+
     def idle(self, host: HostFacts, engine: RuntimeFacts) -> str | None:
         return None
 
@@ -21,7 +23,7 @@ class CriDaemon(Engine):
         return (commands.restart(engine.unit),)
 
     def verify(self, engine: RuntimeFacts, want: RuntimeSpec) -> Run:
-        return commands.verify(engine, want.handler if want.default else f"+{want.handler}")
+        return commands.verify(engine, want.handler if want.default else f"+{want.handler}", api=self.api)
 
     def undo(self, engine: RuntimeFacts, rewrite: Rewrite, *, restart: bool = False) -> tuple[Action, ...]:
         """After the old bytes are back: run them, and prove the old default where there was one to ask for."""
@@ -31,4 +33,4 @@ class CriDaemon(Engine):
         if engine.cri_error:
             # CRI was broken before this step, so there is no health to come back to.
             return (commands.restart(engine.unit),)
-        return (commands.restart(engine.unit), commands.verify(engine, engine.effective_default or "-"))
+        return (commands.restart(engine.unit), commands.verify(engine, engine.effective_default or "-", api=self.api))

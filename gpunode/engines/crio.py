@@ -37,6 +37,7 @@ class Crio(CriDaemon):
     """CRI-O as the distributions and its own packages install it."""
 
     name = "crio"
+    api = "crio"
     title = "restart, pods keep running"
     default_key = "default_runtime"
     config = "/etc/crio/crio.conf"

@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -127,7 +128,9 @@ def test_an_error_of_docker_is_no_answer(shell: tuple[str, ...], folder: Path) -
 def verify(
     shell: tuple[str, ...], kind: str, path: str, expected: str, env: dict[str, str], limit_s: int = 1
 ) -> subprocess.CompletedProcess[str]:
-    planned = commands.verify(engine_facts(kind, None), expected)
+    like: commands.Api = "cri" if kind == "containerd" else "docker"
+    named = replace(engine_facts("containerd" if like == "cri" else like, None), name=kind)
+    planned = commands.verify(named, expected, api=like)
     # The planned script with its arguments in their order; no unit to look at, and seconds instead of half a minute.
     assert planned.argv[:4] == ("sh", "-s", "--", kind)
     return run(shell, planned.stdin, kind, path, planned.argv[5], "-", str(limit_s), *planned.argv[8:], env=env)
@@ -139,6 +142,8 @@ VERDICTS = [
     ("docker", "-", 0, ""),
     ("docker", "runc", 1, "docker runs with nvidia as its default runtime, and runc was expected"),
     ("docker", "+kata", 1, "kata was expected"),
+    ("boat", "nvidia", 0, ""),  # by another name, and it answers as docker does
+    ("boat", "runc", 1, "boat runs with nvidia as its default runtime, and runc was expected"),
     ("containerd", "nvidia", 0, ""),
     ("containerd", "+kata", 1, "kata was expected"),
 ]
@@ -151,7 +156,7 @@ def test_verify_judges_what_the_running_daemon_says(
     env = with_tools(folder, "python3")
     # Success comes with the second sample; a loaded machine may take its time for the first.
     limit_s = 1 if code else 20
-    if kind == "docker":
+    if kind != "containerd":
         with daemons.dockerd(folder, "nvidia", "nvidia", "runc") as path:
             answer = verify(shell, kind, path, expected, env, limit_s)
     else:
@@ -192,7 +197,7 @@ def test_a_cri_that_did_not_load_is_not_waited_for(
 def test_a_unit_that_systemd_starts_in_vain_is_given_up_on(shell: tuple[str, ...], folder: Path) -> None:
     env = with_tools(folder)
     fake(folder, "systemctl", f"case $* in *NRestarts*) echo x >>{folder}/n; grep -c x {folder}/n ;; *) exit 3 ;; esac")
-    planned = commands.verify(engine_facts("docker", None), "nvidia")
+    planned = commands.verify(engine_facts("docker", None), "nvidia", api="docker")
     answer = run(shell, under_systemd(planned), *planned.argv[3:], env=env)
     assert answer.returncode == 1
     assert answer.stderr.startswith("docker does not answer on ")

@@ -136,7 +136,7 @@ def place() -> Iterator[Path]:
 def verify(folder: Path, kind: str, path: Path) -> subprocess.CompletedProcess[str]:
     words = ("sh", "-s", "--", kind, str(path), "nvidia", "-", "3", str(folder / "none"), "/none.toml")
     env = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
-    script = "".join(map(resources.script, VERIFY))
+    script = f"gpunode_api={'cri' if kind == 'containerd' else kind}\n" + "".join(map(resources.script, VERIFY))
     return subprocess.run(words, input=script, capture_output=True, text=True, timeout=100, env=env, check=False)
 
 

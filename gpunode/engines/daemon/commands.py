@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal
 
 from gpunode import resources
 from gpunode.model.facts import RuntimeFacts
@@ -19,13 +20,15 @@ hired "$@" </dev/null
 """
 # trust.sh: who put the socket there that root asks, by the probe's own notion.
 VERIFY = ("daemon/query", "trust", "daemon/restart", "daemon/verify")
+Api = Literal["cri", "docker", "crio"]
 POLL_S = 30  # a daemon was healthy 0.4 to 10 s after a restart on busy two-core machines
 
 
-def verify(engine: RuntimeFacts, expected: str, *, ok: tuple[int, ...] = (0,)) -> Run:
+def verify(engine: RuntimeFacts, expected: str, *, ok: tuple[int, ...] = (0,), api: Api = "cri") -> Run:
     """Exit 0 when the running daemon is healthy, its process is stable and its runtimes are as `expected`.
 
     `expected`: "nvidia": it is the effective default; "+nvidia": it is known; "-": any, only health counts.
+    `api`: whose questions the daemon answers, whatever its own name is.
     """
     # A user's own dockerd is found by whose it is; its unit is in their service manager.
     unit = f"uid:{engine.owner}" if engine.owner else engine.unit
@@ -35,7 +38,7 @@ def verify(engine: RuntimeFacts, expected: str, *, ok: tuple[int, ...] = (0,)) -
         (*argv, engine.binary or engine.name, engine.config_path),
         ok=ok,
         timeout_s=POLL_S + 60,
-        stdin=hands + "".join(map(resources.script, VERIFY)),
+        stdin=f"gpunode_api={api}\n{hands}" + "".join(map(resources.script, VERIFY)),
         says=f"ask the running {engine.name} for its default runtime",
     )
 

@@ -76,14 +76,14 @@ class Docker(Engine):
         return (commands.reload(engine, ok=(0, 1) if engine.init == "systemd" else (0,)),)
 
     def verify(self, engine: RuntimeFacts, want: RuntimeSpec) -> Run:
-        return commands.verify(engine, want.handler if want.default else f"+{want.handler}")
+        return commands.verify(engine, want.handler if want.default else f"+{want.handler}", api="docker")
 
     def undo(self, engine: RuntimeFacts, rewrite: Rewrite, *, restart: bool = False) -> tuple[Action, ...]:
         """A reload with the keys merely gone leaves nvidia as the default (20.10, 26 and 28 alike), so the old
         default is first written out, loaded and seen to be in force; then the old bytes come back."""
         old = engine.effective_default or "runc"
         if restart:
-            return (commands.restart(engine.unit, UNITS), commands.verify(engine, old))
+            return (commands.restart(engine.unit, UNITS), commands.verify(engine, old, api="docker"))
         # A user's own dockerd is started again by nobody but them.
         revive = () if engine.user else (commands.revive(engine.unit, UNITS),)
         if not rewrite.changed:
@@ -95,11 +95,11 @@ class Docker(Engine):
             # Any answer will do for these two: the original file must come back whatever the daemon says,
             # and the last action judges.
             commands.reload(engine, ok=tuple(range(256))),
-            commands.verify(engine, old, ok=(0, 1)),
+            commands.verify(engine, old, ok=(0, 1), api="docker"),
             RemoveFile(main.path, owner=owner)
             if main.before is None
             else PutFile(main.path, main.before, any_before=True, owner=owner),
-            commands.verify(engine, old),
+            commands.verify(engine, old, api="docker"),
         )
 
     def without(self, path: str, text: str, removal: Removal) -> str:

@@ -1,8 +1,9 @@
-# sh -s -- docker|crio|containerd|... SOCKET EXPECTED UNIT TIMEOUT_S [BINARY CONFIG]      after commands.VERIFY
+# sh -s -- NAME SOCKET EXPECTED UNIT TIMEOUT_S [BINARY CONFIG]      after commands.VERIFY
 # Exit 0 once the daemon answers, its runtimes are as EXPECTED, and its process is the same in two samples a second
 # apart. Exit 1 when that does not happen within TIMEOUT_S; stderr then holds what was seen and the daemon's reason.
 # EXPECTED: nvidia = it is the effective default; +nvidia = it is known; - = only health counts.
 # Root asks only a socket that the probe would ask (own_socket of trust.sh): another one says what its owner likes.
+# $gpunode_api: whose questions the daemon answers: docker, crio, or cri, which is also what is taken where none is said.
 # UNIT -: no systemd unit to look at; uid:1000:100: that user's own dockerd, which is asked with their rights (hands.sh).
 
 # gpunode_their_info UID:GID SOCKET: a user's dockerd's GET /info. Their socket may answer anything, without end.
@@ -30,9 +31,9 @@ gpunode_may_ask() {
     return 1
 }
 
-# gpunode_look KIND SOCKET BINARY CONFIG UNIT: the daemon's runtimes as JSON with all blanks removed.
+# gpunode_look NAME SOCKET BINARY CONFIG UNIT: the daemon's runtimes as JSON with all blanks removed.
 gpunode_look() {
-    case $5$1 in
+    case $5${gpunode_api:-cri} in
     uid:*) gpunode_their_info "${5#uid:}" "$2" ;;
     *docker) gpunode_docker_info "$2" ;;
     *crio) gpunode_crio_config "$2" | gpunode_crio_json ;;
@@ -88,17 +89,17 @@ gpunode_restarts() {
     echo "${gpunode_count:-0}"
 }
 
-# gpunode_hopeless KIND SOCKET UNIT RESTARTS: no waiting will help a daemon that does not answer. Its start limit is
+# gpunode_hopeless SOCKET UNIT RESTARTS: no waiting will help a daemon that does not answer. Its start limit is
 # hit, systemd has started it in vain twice more, or it is a containerd whose CRI did not load: it tries once, before
 # it listens at all.
 gpunode_hopeless() {
-    if [ "$3" != - ] && gpunode_systemd; then
-        systemctl is-failed --quiet "$3" </dev/null && return 0
-        [ $(($(gpunode_restarts "$3") - $4)) -ge 2 ] && return 0
+    if [ "$2" != - ] && gpunode_systemd; then
+        systemctl is-failed --quiet "$2" </dev/null && return 0
+        [ $(($(gpunode_restarts "$2") - $3)) -ge 2 ] && return 0
     fi
-    case $1 in docker | crio) return 1 ;; esac
+    case $2${gpunode_api:-cri} in uid:* | *docker | *crio) return 1 ;; esac
     [ -z "$gpunode_refused" ] || return 1
-    gpunode_bounded ctr --address "$2" plugins ls </dev/null 2>/dev/null |
+    gpunode_bounded ctr --address "$1" plugins ls </dev/null 2>/dev/null |
         grep -Eq '^io\.containerd\.grpc\.v1 +cri +.*(error|skip) *$'
 }
 
@@ -120,7 +121,7 @@ gpunode_verify() {
             # under a second. One that is lost is looked at twice, a second apart.
             if [ -n "$gpunode_seen" ]; then
                 gpunode_wrong=$((gpunode_wrong + 1)) gpunode_lost=0
-            elif gpunode_hopeless "$1" "$2" "$4" "$gpunode_already"; then
+            elif gpunode_hopeless "$2" "$4" "$gpunode_already"; then
                 gpunode_wrong=0 gpunode_lost=$((gpunode_lost + 1))
             else
                 gpunode_wrong=0 gpunode_lost=0
