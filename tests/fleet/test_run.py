@@ -60,13 +60,16 @@ def test_one_hosts_error_stays_its_own(error: Exception, code: ExitCode, said: s
 
 @pytest.mark.parametrize(("hosts", "forks", "most"), [(12, 4, 4), (3, 50, 3), (4, 0, 1)])
 def test_no_more_than_forks_work_at_once(hosts: int, forks: int, most: int) -> None:
-    lock, now, peak = threading.Lock(), [0], [0]
+    lock, now, peak, all_begun = threading.Lock(), [0], [0], threading.Event()
 
     def work(target: str) -> HostOutcome:
         with lock:
             now[0] += 1
             peak[0] = max(peak[0], now[0])
-        time.sleep(0.03)
+            if now[0] == most:
+                all_begun.set()
+        assert all_begun.wait(60)
+        time.sleep(0.03)  # time for one too many to begin
         with lock:
             now[0] -= 1
         return fine(target)
