@@ -13,8 +13,8 @@ PACKAGE = Path(__file__).resolve().parent
 
 
 @cache
-def folder(name: str) -> Path:
-    """The folder `name` ("templates", "examples"): inside the installed package, else beside it in the checkout.
+def directory(name: str) -> Path:
+    """The directory `name` ("templates", "examples"): inside the installed package, else beside it in the checkout.
 
     An editable install does not see hatchling's force-include, so both places are looked at. Raises FileNotFoundError.
     """
@@ -46,7 +46,7 @@ def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     return Environment(
-        loader=FileSystemLoader(folder("templates")),
+        loader=FileSystemLoader(directory("templates")),
         undefined=StrictUndefined,
         keep_trailing_newline=True,
         trim_blocks=True,

@@ -33,7 +33,7 @@ settings.load_profile("gpunode")
 # A shell starts its background jobs with SIGINT ignored (`scripts/test &`, nohup), and so would every child of this
 # process; tests that press Ctrl-C are about a gpunode that a person typed.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-# Hosts are made here that other users look into: with umask 077 their folders would be closed to those.
+# Hosts are made here that other users look into: with umask 077 their directories would be closed to those.
 os.umask(0o022)
 
 

@@ -51,5 +51,5 @@ def test_recorded_hosts_cover_every_distribution_and_every_architecture() -> Non
     assert len(hosts) >= 40
     seen = {distro.name for host in hosts if (distro := catalog.distro(host.os))}
     assert {distro.name for distro in catalog.distros} - seen == set()
-    cards = {catalog.card(gpu.device).architecture for host in hosts for gpu in host.gpus}
-    assert cards == {architecture.name for architecture in catalog.architectures}
+    models = {catalog.gpu_model(gpu.device).architecture for host in hosts for gpu in host.gpus}
+    assert models == {architecture.name for architecture in catalog.architectures}

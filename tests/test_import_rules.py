@@ -149,7 +149,7 @@ def test_no_room_inside_a_room_imports_in_a_circle(name: str) -> None:
 
 
 def inner_arrows(name: str) -> dict[str, set[str]]:
-    """What each file or folder right inside a room imports of the others there."""
+    """What each file or directory right inside a room imports of the others there."""
     arrows: dict[str, set[str]] = {}
     for path, tree in sources():
         if not path.startswith(f"{name}/") or path == f"{name}/__init__.py":

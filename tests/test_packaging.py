@@ -1,4 +1,4 @@
-"""The wheel carries what the product reads at run time, and finds it from any folder."""
+"""The wheel carries what the product reads at run time, and finds it from any directory."""
 
 from __future__ import annotations
 

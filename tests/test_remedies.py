@@ -136,7 +136,7 @@ def test_every_finding_of_a_sample_host_has_an_action_that_its_words_say(slug: s
     [
         Remedy(RepairAction.UPGRADE, setup("--only", "runtime")),
         Remedy(RepairAction.REBOOT, setup("--only", "driver"), " and reboot"),
-        Remedy(RepairAction.POWER_CYCLE, "reseat the card"),
+        Remedy(RepairAction.POWER_CYCLE, "reseat the GPU"),
     ],
     ids=["another part's command", "a reboot that setup does not make", "other words"],
 )

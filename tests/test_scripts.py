@@ -16,13 +16,13 @@ SHELL = ROOT / "gpunode" / "shell"
 COMMON = SHELL / "common.sh"
 # What gpunode/apply/script.py sends with common.sh before it.
 WITH_COMMON = ("commands", "files", "journal", "lock.sh", "packages/inventory.sh")
-FOLDERS = (".ci", "gpunode", "scripts", "tests")
+DIRECTORIES = (".ci", "gpunode", "scripts", "tests")
 SHEBANG = re.compile(rb"#! ?/(?:usr/)?bin/(?:env )?(sh|bash|dash)\b")
 
 
 def shell_files() -> Iterator[tuple[Path, str]]:
     """(file, the shell its first line names; a *.sh file without such a line is sourced or piped into sh)."""
-    for path in sorted(p for folder in FOLDERS for p in (ROOT / folder).rglob("*")):
+    for path in sorted(p for directory in DIRECTORIES for p in (ROOT / directory).rglob("*")):
         if not path.is_file() or path.suffix in (".py", ".pyc"):
             continue
         with path.open("rb") as file:
@@ -121,6 +121,6 @@ def test_check_names_the_packages_that_it_lacks(tmp_path: Path) -> None:
 
 
 def test_all_shell_of_the_product_lies_under_one_roof() -> None:
-    strays = [path for folder in ("gpunode", "templates") for path in (ROOT / folder).rglob("*.sh")]
+    strays = [path for directory in ("gpunode", "templates") for path in (ROOT / directory).rglob("*.sh")]
     assert [path for path in strays if not path.is_relative_to(SHELL)] == []
     assert [path for path in (ROOT / "templates").rglob("*.*") if path.suffix != ".j2"] == []

@@ -24,7 +24,7 @@ from gpunode.transport.base import Transport
 
 OnEvent = Callable[[Event], None]
 
-# In a user's folders root's rights would be that user's to use.
+# In a user's directories root's rights would be that user's to use.
 BY_HAND = "put the files named here back by hand, a user's own as that user"
 
 
@@ -55,8 +55,8 @@ def execute(
     """
     host = lock.host if lock else Host(transport)
     journal = Journal(run_id, mirror)
-    left, folders = _survey(host, plan)
-    prune(host, run_id, folders)
+    left, directories = _survey(host, plan)
+    prune(host, run_id, directories)
     journal.add("run-begin", schema=1, before=dict(before or {}))
     _supersede(journal, plan, left)
     _take_inventory(host, plan, run_id, manager)
@@ -182,7 +182,7 @@ def _failed(step: Step, run: StepRun, error: StepFailed | Drift) -> StepResult:
 
 
 def _survey(host: Host, plan: Plan) -> tuple[Open, list[str]]:
-    """Hold every file of the plan against its expected hash; what a killed run left open, and all runs' folders.
+    """Hold every file of the plan against its expected hash; what a killed run left open, and all runs' directories.
 
     Raises Drift.
     """
@@ -198,7 +198,7 @@ def _survey(host: Host, plan: Plan) -> tuple[Open, list[str]]:
     lines = head.splitlines()
     for action, now in zip(first.values(), lines[1:], strict=False):
         _hold(host.transport.target, action, now)
-    return open_steps(parse_journal(journal)), lines[lines.index("folders") + 1 :]
+    return open_steps(parse_journal(journal)), lines[lines.index("directories") + 1 :]
 
 
 def _hold(target: str, action: PutFile | RemoveFile, now: str) -> None:

@@ -48,7 +48,7 @@ def restore(host: Host, journal: Journal, step: str, written: Written, *, own: b
         written.mode,
         f"{written.uid}:{written.gid}",
         written.backup,
-        str(written.folders),
+        str(written.directories),
         written.hands,
         what=f"put {written.path} back",
         timeout_s=SHORT_S,

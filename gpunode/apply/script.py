@@ -109,7 +109,7 @@ _ADVICE = {
     "No space left": "free some space on that file system, ",
     "Disk quota": "raise the quota on that file system, ",
     "Read-only file system": "mount it read-write (mount -o remount,rw), ",
-    "Operation not permitted": "lsattr -d of the file and of its folder shows i (immutable) or a (append only); "
+    "Operation not permitted": "lsattr -d of the file and of its directory shows i (immutable) or a (append only); "
     "chattr -i (or -a) takes it off, ",
     "which is missing": "let its owner remove the link, or lead it to a file that is there; ",
 }

@@ -1,4 +1,4 @@
-"""Distributions: which folder, key, package names and commands stand for a release."""
+"""Distributions: which directory, key, package names and commands stand for a release."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DKMS_KEY = ("/var/lib/dkms/mok.key", "/var/lib/dkms/mok.pub")
 SELECTIONS = ("pinning", "module", "versionlock", "version", "name", "match", "newest")
 CUDA_REPOSITORIES = "https://developer.download.nvidia.com/compute/cuda/repos"
 # NVIDIA's names of uname -m in the repository's path; the driver for aarch64 servers is "sbsa".
-ARCHITECTURE_FOLDERS = {"x86_64": "x86_64", "aarch64": "sbsa"}
+ARCHITECTURE_DIRECTORIES = {"x86_64": "x86_64", "aarch64": "sbsa"}
 
 
 @dataclass(frozen=True)
@@ -102,9 +102,9 @@ class Distro:
         return os.version_id in self.versions or os.version_id.split(".")[0] in self.versions
 
     def cuda_url(self, machine: str) -> str | None:
-        """The folder of this release in NVIDIA's CUDA repository; None for a machine that NVIDIA does not build for."""
-        folder = ARCHITECTURE_FOLDERS.get(machine) if machine in self.machines else None
-        return f"{CUDA_REPOSITORIES}/{self.platform}/{folder}/" if folder and self.platform else None
+        """The directory of this release in NVIDIA's CUDA repository; None for a machine it is not built for."""
+        directory = ARCHITECTURE_DIRECTORIES.get(machine) if machine in self.machines else None
+        return f"{CUDA_REPOSITORIES}/{self.platform}/{directory}/" if directory and self.platform else None
 
     def packages(self, name: str) -> PackageSource | None:
         """ "cuda" and "local" hold NVIDIA's packages under NVIDIA's names, "distro" the distribution's own."""
@@ -137,7 +137,7 @@ def _distro(row: Row) -> Distro:
         cuda=_source(row, "cuda", select),
         archive=_source(row, "archive", "name"),
         components=row.maybe_texts("components"),
-        machines=row.maybe_texts("machines") or tuple(ARCHITECTURE_FOLDERS),
+        machines=row.maybe_texts("machines") or tuple(ARCHITECTURE_DIRECTORIES),
         toolkit=row.maybe_texts("toolkit"),
         refused=row.maybe_text("refused"),
         before=row.lists("before"),

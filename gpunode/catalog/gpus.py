@@ -1,4 +1,4 @@
-"""Cards and architectures: what a PCI device id stands for, listed or not."""
+"""GPUs and architectures: what a PCI device id stands for, listed or not."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CardFlavour = Literal["proprietary", "either", "open"]  # which kernel modules d
 FLAVOURS: tuple[CardFlavour, ...] = get_args(CardFlavour)
 Fabric = Literal["nvswitch", "nvlink5", "imex"]
 FABRICS: tuple[Fabric, ...] = get_args(Fabric)
-FIRST_WITH_GSP = "turing"  # from here on open modules exist, so an unlisted newer id is taken for an open-only card
+FIRST_WITH_GSP = "turing"  # from here on open modules exist, so an unlisted newer id is taken for an open-only GPU
 
 
 @dataclass(frozen=True)
@@ -47,14 +47,14 @@ class Architecture:
 
 
 @dataclass(frozen=True)
-class Card:
+class GpuModel:
     id: str  # PCI device id, "2330"
     name: str  # "H100 SXM5 80GB"
     architecture: str
-    flavour: CardFlavour | None = None  # where the card differs from its architecture
+    flavour: CardFlavour | None = None  # where the GPU differs from its architecture
     cc: str | None = None
     fabric: Fabric | None = None  # what the board may sit on
-    first_branch: int | None = None  # where the card differs from its architecture
+    first_branch: int | None = None  # where the GPU differs from its architecture
     last_branch: int | None = None
     mig: str | None = None  # its set in mig.yaml
     coherent: bool = False  # its memory is cache-coherent with the processor's (Grace)
@@ -73,25 +73,25 @@ class Switch:
     grade: Grade
 
 
-def card_in_blocks(device_id: str, architectures: Sequence[Architecture]) -> Card:
+def model_in_blocks(device_id: str, architectures: Sequence[Architecture]) -> GpuModel:
     """An unlisted id: the architecture whose block holds it; above or between the newer blocks, the newest one.
 
     NVIDIA's own driver assistant treats unknown ids as "open required" too. Below Turing's first block the nearest
-    older architecture answers, so that no pre-Turing card is ever offered open modules.
+    older architecture answers, so that no pre-Turing GPU is ever offered open modules.
     """
     number = int(device_id, 16)
     for architecture in architectures:
         for block in architecture.blocks:
             if block.first <= number <= block.last:
-                name = f"{architecture.title} card 10de:{device_id} ({block.chip})"
-                return Card(device_id, name, architecture.name, cc=block.cc or None, known=False)
+                name = f"{architecture.title} GPU 10de:{device_id} ({block.chip})"
+                return GpuModel(device_id, name, architecture.name, cc=block.cc or None, known=False)
     gsp = next(a for a in architectures if a.name == FIRST_WITH_GSP)
     if number > min(block.first for block in gsp.blocks):
         newest = architectures[-1]
-        return Card(device_id, f"unknown card 10de:{device_id}", newest.name, flavour="open", known=False)
+        return GpuModel(device_id, f"unknown GPU 10de:{device_id}", newest.name, flavour="open", known=False)
     below = [(block.first, a) for a in architectures for block in a.blocks if block.first <= number]
     nearest = max(below, key=lambda pair: pair[0])[1] if below else architectures[0]
-    return Card(device_id, f"unknown card 10de:{device_id}", nearest.name, known=False)
+    return GpuModel(device_id, f"unknown GPU 10de:{device_id}", nearest.name, known=False)
 
 
 def read_architectures() -> tuple[Architecture, ...]:
@@ -105,8 +105,8 @@ def read_switches() -> tuple[Switch, ...]:
     )
 
 
-def read_cards() -> tuple[Card, ...]:
-    return tuple(card for row in rows("gpus.yaml", "groups", "architecture") for card in _cards(row))
+def read_models() -> tuple[GpuModel, ...]:
+    return tuple(model for row in rows("gpus.yaml", "groups", "architecture") for model in _models(row))
 
 
 def _architecture(row: Row) -> Architecture:
@@ -125,25 +125,25 @@ def _architecture(row: Row) -> Architecture:
     return architecture
 
 
-def _cards(row: Row) -> Iterator[Card]:
-    """The cards of one group, which share what they are; where it is known from is each card's own."""
+def _models(row: Row) -> Iterator[GpuModel]:
+    """The GPUs of one group, which share what they are; where it is known from is each GPU's own."""
     flavour, fabric = row.maybe_one_of("flavour", FLAVOURS), row.maybe_one_of("fabric", FABRICS)
     architecture, cc, mig = row.text("architecture"), row.maybe_text("cc"), row.maybe_text("mig")
     first, last = row.maybe_number("first_branch"), row.maybe_number("last_branch")
     coherent = row.maybe_flag("coherent")
-    named = row.mapping("cards")
+    named = row.mapping("models")
     row.done()
     for device, line in named.items():
         name, source, checked, grade = _line(row, device, line)
-        yield Card(
+        yield GpuModel(
             device, name, architecture, flavour, cc, fabric, first, last, mig, coherent,
             source=source, checked=checked, grade=grade,
         )  # fmt: skip
 
 
 def _line(row: Row, device: str, line: str) -> list[str]:
-    """[name, source, checked, grade]. One text a card, since a mapping each takes YAML ten times as long to read."""
+    """[name, source, checked, grade]. One text a GPU, since a mapping each takes YAML ten times as long to read."""
     fields = line.split(" | ")
     if len(fields) == 4 and fields[1] and re.fullmatch(r"\d{4}-\d\d-\d\d", fields[2]) and fields[3] in GRADES:
         return fields
-    raise row.fault(f"cards.{device}", f"{line!r} is not NAME | SOURCE | 2026-11-21 | {' or '.join(GRADES)}")
+    raise row.fault(f"GPUs.{device}", f"{line!r} is not NAME | SOURCE | 2026-11-21 | {' or '.join(GRADES)}")

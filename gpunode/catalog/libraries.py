@@ -51,7 +51,7 @@ class Cuda:
 class MigSet:
     name: str
     ids: tuple[str, ...]  # PCI device ids
-    profiles: Mapping[str, int]  # "1g.10gb": how many of it one card holds
+    profiles: Mapping[str, int]  # "1g.10gb": how many of it one GPU holds
     balanced: Mapping[str, int]
     source: str
     checked: str

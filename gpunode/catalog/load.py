@@ -1,4 +1,4 @@
-"""The typed catalog: what vendors publish about cards, branches, distributions and the container toolkit."""
+"""The typed catalog: what vendors publish about GPUs, branches, distributions and the container toolkit."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Literal, get_args
 from gpunode.catalog.distros import Distro, read_distros
 from gpunode.catalog.gpus import (
     Architecture,
-    Card,
     CardFlavour,
+    GpuModel,
     Switch,
-    card_in_blocks,
+    model_in_blocks,
     read_architectures,
-    read_cards,
+    read_models,
     read_switches,
 )
 from gpunode.catalog.libraries import Cuda, Image, MigSet, read_cuda, read_images, read_mig
@@ -56,7 +56,7 @@ class Branch:
 
 @dataclass(frozen=True)
 class Default:
-    """What `--driver auto` means for a box: "current" (Turing and newer) or "legacy" (an older card is in it)."""
+    """What `--driver auto` means for a box: "current" (Turing and newer) or "legacy" (an older GPU is in it)."""
 
     kind: DefaultKind
     branch: int
@@ -85,7 +85,7 @@ class Toolkit:
 
 @dataclass(frozen=True)
 class Catalog:
-    cards: tuple[Card, ...]
+    models: tuple[GpuModel, ...]
     architectures: tuple[Architecture, ...]  # oldest first
     switches: tuple[Switch, ...]
     branches: tuple[Branch, ...]
@@ -107,29 +107,29 @@ class Catalog:
         return read_images()
 
     @cached_property
-    def _cards(self) -> dict[str, Card]:
-        return {card.id: card for card in self.cards}
+    def _models(self) -> dict[str, GpuModel]:
+        return {model.id: model for model in self.models}
 
-    def card(self, device_id: str) -> Card:
-        """The card with this PCI device id ("2330"); an unlisted id is placed by its block (`known` False)."""
-        return self._cards.get(device_id) or card_in_blocks(device_id, self.architectures)
+    def gpu_model(self, device_id: str) -> GpuModel:
+        """The GPU with this PCI device id ("2330"); an unlisted id is placed by its block (`known` False)."""
+        return self._models.get(device_id) or model_in_blocks(device_id, self.architectures)
 
     def architecture(self, name: str) -> Architecture:
         return next(a for a in self.architectures if a.name == name)
 
-    def first_branch(self, card: Card) -> int:
-        return card.first_branch or self.architecture(card.architecture).first_branch
+    def first_branch(self, model: GpuModel) -> int:
+        return model.first_branch or self.architecture(model.architecture).first_branch
 
-    def last_branch(self, card: Card) -> int | None:
+    def last_branch(self, model: GpuModel) -> int | None:
         """None: current branches still drive it."""
-        return card.last_branch or self.architecture(card.architecture).last_branch
+        return model.last_branch or self.architecture(model.architecture).last_branch
 
-    def flavour(self, card: Card) -> CardFlavour:
+    def flavour(self, model: GpuModel) -> CardFlavour:
         """ "open" | "proprietary" | "either": which kernel modules drive it"""
-        return card.flavour or self.architecture(card.architecture).flavour
+        return model.flavour or self.architecture(model.architecture).flavour
 
     def mig(self, device_id: str) -> MigSet | None:
-        """What this card can be cut into; None: it has no MIG, or nobody listed its profiles."""
+        """What this GPU can be cut into; None: it has no MIG, or nobody listed its profiles."""
         return next((s for s in self.mig_sets if device_id in s.ids), None)
 
     def branch(self, number: int) -> Branch | None:
@@ -153,7 +153,7 @@ class Catalog:
 def load_catalog() -> Catalog:
     """Read once a process. Raises UsageError that names file, row, key and the allowed values."""
     return Catalog(
-        cards=read_cards(),
+        models=read_models(),
         architectures=read_architectures(),
         switches=read_switches(),
         branches=tuple(_branch(row) for row in rows("branches.yaml", "branches", "branch")),

@@ -15,7 +15,7 @@ class Carrier:
     units: tuple[str, ...]  # systemd units, any of which runs it
     config: str  # containerd's config, which it writes anew at every start
     socket: str  # containerd's
-    reads: str  # folder of the files that people own and it reads
+    reads: str  # directory of the files that people own and it reads
     since: tuple[tuple[int, int, int], ...]  # first release of each minor with what gpunode needs; () = every one
     why: str  # what came with those releases
     source: str

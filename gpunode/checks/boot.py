@@ -51,7 +51,7 @@ def nouveau_loaded(host: HostFacts, context: Context) -> CheckOutcome:
     needs=(needs.gpu, needs.host_driver, needs.version),
 )
 def nouveau_blacklisted(host: HostFacts, context: Context) -> CheckOutcome:
-    """Nothing keeps nouveau away: at the next boot it may take the cards first."""
+    """Nothing keeps nouveau away: at the next boot it may take the GPUs first."""
     if "nouveau" in host.kernel.blacklisted:
         return None
     return Finding(

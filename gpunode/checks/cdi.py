@@ -1,4 +1,4 @@
-"""CDI specifications: the files that tell engines which nodes and libraries make a card."""
+"""CDI specifications: the files that tell engines which nodes and libraries make a GPU."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from gpunode.remedy import Remedy, RepairAction, setup
 @check(
     "ctk.cdi-present",
     Severity.ERROR,
-    title="a CDI specification of the cards is there",
+    title="a CDI specification of the GPUs is there",
     reads="/etc/cdi and /var/run/cdi",
     remedy=Remedy(RepairAction.CONFIGURE, setup("--only", "toolkit", "--cdi")),
     needs=(needs.gpu, needs.toolkit),
 )
 def cdi_present(host: HostFacts, context: Context) -> CheckOutcome:
-    """CDI is asked for and no specification names a card."""
+    """CDI is asked for and no specification names a GPU."""
     by_spec = context.spec is not None and context.spec.runtime.cdi
     by_config = (setting(host.file(TOOLKIT_CONFIG).text, "mode") or (0, ""))[1] == "cdi"
     if not (by_spec or by_config):
@@ -64,13 +64,13 @@ def cdi_fresh(host: HostFacts, context: Context) -> CheckOutcome:
 @check(
     "ctk.cdi-duplicate",
     Severity.WARNING,
-    title="one CDI specification for each card",
+    title="one CDI specification for each GPU",
     reads="/etc/cdi and /var/run/cdi",
     remedy=Remedy(RepairAction.CONFIGURE, "rm the stale one"),
     needs=(needs.gpu, needs.toolkit),
 )
 def cdi_duplicate(host: HostFacts, context: Context) -> CheckOutcome:
-    """Two CDI specifications describe the same cards; an old one may win."""
+    """Two CDI specifications describe the same GPUs; an old one may win."""
     kinds = [p for p in host.toolkit.cdi_specs if "nvidia.com/gpu" in (host.file(p).text or "")]
     if not kinds:
         return NotApplicable("no CDI specification names nvidia.com/gpu")

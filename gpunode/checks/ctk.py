@@ -30,7 +30,7 @@ def _wanted(host: HostFacts, context: Context) -> bool:
     needs=(needs.gpu, needs.engine),
 )
 def installed(host: HostFacts, context: Context) -> CheckOutcome:
-    """The container toolkit is missing, so no container can be given a card."""
+    """The container toolkit is missing, so no container can be given a GPU."""
     if not _wanted(host, context):
         return NotApplicable("the spec wants no toolkit")
     toolkit = host.toolkit
@@ -104,7 +104,7 @@ def cve(host: HostFacts, context: Context) -> CheckOutcome:
     needs=(needs.toolkit,),
 )
 def config(host: HostFacts, context: Context) -> CheckOutcome:
-    """The toolkit's config.toml gives containers no card, or runs their ldconfig as root."""
+    """The toolkit's config.toml gives containers no GPU, or runs their ldconfig as root."""
     file = host.file(TOOLKIT_CONFIG)
     if file.unread is not None:
         return NotApplicable(f"{TOOLKIT_CONFIG} was not read: {file.unread}")
@@ -117,7 +117,7 @@ def config(host: HostFacts, context: Context) -> CheckOutcome:
     asked = rootless or (context.spec is not None and context.spec.toolkit_config.no_cgroups is True)
     if cgroups is not None and cgroups[1] == "true" and not asked:
         return _config_finding(
-            "no-cgroups is true: containers of a daemon that runs as root get no card", "no-cgroups", cgroups, "false"
+            "no-cgroups is true: containers of a daemon that runs as root get no GPU", "no-cgroups", cgroups, "false"
         )
     ldconfig = setting(file.text, "ldconfig")
     if ldconfig is not None and not ldconfig[1].startswith("@"):

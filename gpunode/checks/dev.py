@@ -1,4 +1,4 @@
-"""Device nodes: what programs and containers open to reach a card."""
+"""Device nodes: what programs and containers open to reach a GPU."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from gpunode.model.versions import at_least
 from gpunode.remedy import Remedy, RepairAction, setup
 
 NVIDIA_MAJOR = 195  # fixed for nvidia and nvidiactl (Documentation/admin-guide/devices.txt); nvidia-uvm's is dynamic
-CARD = re.compile(r"/dev/nvidia\d+")
+GPU_NODE = re.compile(r"/dev/nvidia\d+")
 MAKE_NODES = (
-    "nvidia-modprobe -c 0, once for every card (-c 1, ...); systemctl enable --now nvidia-persistenced keeps them"
+    "nvidia-modprobe -c 0, once for every GPU (-c 1, ...); systemctl enable --now nvidia-persistenced keeps them"
 )
 NODES = (needs.gpu, needs.host_driver, needs.loaded, needs.read("devices"))
 
@@ -26,17 +26,17 @@ NODES = (needs.gpu, needs.host_driver, needs.loaded, needs.read("devices"))
 @check(
     "dev.nodes",
     Severity.ERROR,
-    title="/dev has a node for every card",
+    title="/dev has a node for every GPU",
     reads="/dev/nvidiactl, /dev/nvidia0 ... against /proc/driver/nvidia/gpus",
     remedy=Remedy(
         RepairAction.CONFIGURE,
-        "nvidia-modprobe -c 0 (once for every card), or nvidia-ctk system create-device-nodes --control-devices",
+        "nvidia-modprobe -c 0 (once for every GPU), or nvidia-ctk system create-device-nodes --control-devices",
     ),
     needs=NODES,
 )
 def nodes(host: HostFacts, context: Context) -> CheckOutcome:
-    """A card has no device node, so no program can open it."""
-    cards = [d for d in host.devices if CARD.fullmatch(d.path)]
+    """A GPU has no device node, so no program can open it."""
+    nodes = [d for d in host.devices if GPU_NODE.fullmatch(d.path)]
     control = [d for d in host.devices if d.path == "/dev/nvidiactl"]
     if not control:
         return Finding(
@@ -44,14 +44,14 @@ def nodes(host: HostFacts, context: Context) -> CheckOutcome:
             evidence="ls /dev/nvidiactl finds nothing",
             remedy=Remedy(RepairAction.CONFIGURE, MAKE_NODES),
         )
-    if len(cards) < len(host.driver.gpus):
+    if len(nodes) < len(host.driver.gpus):
         return Finding(
-            f"{len(cards)} device nodes for {len(host.driver.gpus)} cards",
-            evidence=f"/dev has {listing((d.path for d in cards), 8) or 'no /dev/nvidia0'}; "
-            f"/proc/driver/nvidia/gpus has {len(host.driver.gpus)} cards",
+            f"{len(nodes)} device nodes for {len(host.driver.gpus)} GPUs",
+            evidence=f"/dev has {listing((d.path for d in nodes), 8) or 'no /dev/nvidia0'}; "
+            f"/proc/driver/nvidia/gpus has {len(host.driver.gpus)} GPUs",
             remedy=Remedy(RepairAction.CONFIGURE, MAKE_NODES),
         )
-    odd = [d for d in (*control, *cards) if d.major != NVIDIA_MAJOR]
+    odd = [d for d in (*control, *nodes) if d.major != NVIDIA_MAJOR]
     if not odd:
         return None
     return Finding(
@@ -101,8 +101,8 @@ def uvm(host: HostFacts, context: Context) -> CheckOutcome:
     needs=NODES,
 )
 def modes(host: HostFacts, context: Context) -> CheckOutcome:
-    """Only root may open the cards."""
-    found = [d for d in host.devices if CARD.fullmatch(d.path) or d.path in ("/dev/nvidiactl", "/dev/nvidia-uvm")]
+    """Only root may open the GPUs."""
+    found = [d for d in host.devices if GPU_NODE.fullmatch(d.path) or d.path in ("/dev/nvidiactl", "/dev/nvidia-uvm")]
     if not found:
         return NotApplicable("there are no device nodes (dev.nodes)")
     closed = [d for d in found if d.mode & 0o666 != 0o666]
@@ -126,20 +126,20 @@ def modes(host: HostFacts, context: Context) -> CheckOutcome:
 @check(
     "dev.char-symlinks",
     Severity.WARNING,
-    title="containers keep their cards over a daemon-reload",
+    title="containers keep their GPUs over a daemon-reload",
     reads="/dev/char/MAJOR:MINOR; the engines' cgroup driver; mode in the toolkit's config.toml",
     remedy=Remedy(RepairAction.CONFIGURE, "nvidia-ctk system create-dev-char-symlinks --create-all"),
     needs=(*NODES, needs.engine, needs.toolkit),
 )
 def char_symlinks(host: HostFacts, context: Context) -> CheckOutcome:
-    """After `systemctl daemon-reload` running containers lose their cards: Failed to initialize NVML: Unknown Error."""
+    """After `systemctl daemon-reload` running containers lose their GPUs: Failed to initialize NVML: Unknown Error."""
     if not any(any(engine.systemd_cgroup.values()) for engine in host.runtimes):
         return NotApplicable("no engine is known to use systemd's cgroups")
     mode = (setting(host.file(TOOLKIT_CONFIG).text, "mode") or (0, "auto"))[1]
     by_cdi = at_least(host.toolkit.version, first_with("toolkit", "cdi-by-default"))
     if mode in ("cdi", "jit-cdi") or (mode == "auto" and by_cdi):
         return None
-    bare = [d for d in host.devices if CARD.fullmatch(d.path) and not d.char_link]
+    bare = [d for d in host.devices if GPU_NODE.fullmatch(d.path) and not d.char_link]
     if not bare:
         return None
     return Finding(

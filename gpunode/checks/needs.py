@@ -16,7 +16,7 @@ def read(*sections: str) -> Need:
 
 
 def gpu(host: HostFacts) -> str | None:
-    """There is a card to speak of."""
+    """There is a GPU to speak of."""
     if "pci" in host.unread:
         return f"pci was not read: {host.unread['pci']}"
     return None if host.gpus else "not a GPU node: no NVIDIA GPU on the PCI bus"

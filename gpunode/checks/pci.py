@@ -1,4 +1,4 @@
-"""The bus: are the cards there, awake, fully wired, and in the hands of the right kernel driver?"""
+"""The bus: are the GPUs there, awake, fully wired, and in the hands of the right kernel driver?"""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ SWITCHES = {2: 6, 3: 4}  # generation -> on one baseboard: HGX A100 has six, HGX
     reads=f"{SYSFS}/*/vendor and class",
     remedy=Remedy(
         RepairAction.REPLACE,
-        "cloud: choose a GPU instance type; VM: pass the card through; bare metal: reseat it, set Above 4G Decoding",
+        "cloud: choose a GPU instance type; VM: pass the GPU through; bare metal: reseat it, set Above 4G Decoding",
     ),
     needs=(needs.read("pci"),),
 )
 def gpu_present(host: HostFacts, context: Context) -> CheckOutcome:
-    """Nobody sees a card, though one is expected."""
+    """Nobody sees a GPU, though one is expected."""
     if host.gpus:
         return None
     if context.spec is None or not context.spec.expect.gpus:
@@ -36,8 +36,8 @@ def gpu_present(host: HostFacts, context: Context) -> CheckOutcome:
         evidence=f"no device in {SYSFS} has vendor 0x10de and class 0x0300 or 0x0302",
         remedy=Remedy(
             RepairAction.REPLACE,
-            "cloud: choose a GPU instance type; VM: pass the card through; bare metal: reseat "
-            "the card and set Above 4G Decoding in the firmware",
+            "cloud: choose a GPU instance type; VM: pass the GPU through; bare metal: reseat "
+            "the GPU and set Above 4G Decoding in the firmware",
         ),
     )
 
@@ -51,7 +51,7 @@ def gpu_present(host: HostFacts, context: Context) -> CheckOutcome:
     needs=(needs.read("pci"),),
 )
 def expected_count(host: HostFacts, context: Context) -> CheckOutcome:
-    """A card is missing from the box."""
+    """A GPU is missing from the box."""
     want = context.spec.expect.gpus if context.spec else None
     if want is None:
         return NotApplicable("no number of GPUs is expected: expect.gpus is not set")
@@ -78,7 +78,7 @@ def expected_count(host: HostFacts, context: Context) -> CheckOutcome:
     needs=(needs.gpu, needs.host_driver, needs.loaded),
 )
 def count_vs_driver(host: HostFacts, context: Context) -> CheckOutcome:
-    """The bus has a card that the driver did not take."""
+    """The bus has a GPU that the driver did not take."""
     wanted = {d.address for d in host.gpus if d.driver != "vfio-pci"}
     lost = sorted(wanted - set(host.driver.gpus))
     source = "/proc/driver/nvidia/gpus"
@@ -92,8 +92,7 @@ def count_vs_driver(host: HostFacts, context: Context) -> CheckOutcome:
         evidence=f"not in {source}: {listing(lost)}",
         remedy=Remedy(
             RepairAction.REBOOT,
-            f"journalctl -k -b | grep -e NVRM -e {named(lost[0])}; reboot once, and inspect "
-            "the card when it stays away",
+            f"journalctl -k -b | grep -e NVRM -e {named(lost[0])}; reboot once, and inspect the GPU when it stays away",
         ),
     )
 
@@ -105,12 +104,12 @@ def count_vs_driver(host: HostFacts, context: Context) -> CheckOutcome:
     reads=f"first four bytes of {SYSFS}/*/config; the kernel log",
     remedy=Remedy(
         RepairAction.POWER_CYCLE,
-        "power the node off and on (a warm reboot is often not enough); check power cables, replace the card",
+        "power the node off and on (a warm reboot is often not enough); check power cables, replace the GPU",
     ),
     needs=(needs.gpu,),
 )
 def fallen_off_bus(host: HostFacts, context: Context) -> CheckOutcome:
-    """A card has fallen off the bus."""
+    """A GPU has fallen off the bus."""
     gone = [d.address for d in host.gpus if d.config_head == OFF_THE_BUS]
     said = [line for line in host.driver.kernel_log if "fallen off the bus" in line]
     if not gone and not said:
@@ -123,7 +122,7 @@ def fallen_off_bus(host: HostFacts, context: Context) -> CheckOutcome:
         evidence=evidence,
         remedy=Remedy(
             RepairAction.POWER_CYCLE,
-            "power the node off and on; when it happens again, check power cables and riser, then replace the card",
+            "power the node off and on; when it happens again, check power cables and riser, then replace the GPU",
         ),
     )
 
@@ -133,11 +132,11 @@ def fallen_off_bus(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.WARNING,
     title="PCIe links run at full width",
     reads=f"{SYSFS}/*/current_link_width and max_link_width",
-    remedy=Remedy(RepairAction.REPLACE, "reseat the card; check riser, retimer and the firmware's bifurcation setting"),
+    remedy=Remedy(RepairAction.REPLACE, "reseat the GPU; check riser, retimer and the firmware's bifurcation setting"),
     needs=(needs.gpu,),
 )
 def link_width(host: HostFacts, context: Context) -> CheckOutcome:
-    """A card talks over fewer PCIe lanes than it has."""
+    """A GPU talks over fewer PCIe lanes than it has."""
     known = [(d, d.link_width, d.link_width_max) for d in host.gpus]
     # A virtual machine's bus reports 0 or 255 where there is no real link.
     real = [(d, now, most) for d, now, most in known if now is not None and most is not None and 0 < most <= 32]
@@ -152,7 +151,7 @@ def link_width(host: HostFacts, context: Context) -> CheckOutcome:
         evidence=f"{SYSFS}/{device.address}/current_link_width is {now}, max_link_width {most}",
         remedy=Remedy(
             RepairAction.REPLACE,
-            "reseat the card; check riser, retimer and bifurcation; an x8 slot cannot give an x16 card more",
+            "reseat the GPU; check riser, retimer and bifurcation; an x8 slot cannot give an x16 GPU more",
         ),
     )
 
@@ -160,7 +159,7 @@ def link_width(host: HostFacts, context: Context) -> CheckOutcome:
 @check(
     "pci.bar1-size",
     Severity.ERROR,
-    title="the cards' memory windows are mapped",
+    title="the GPUs' memory windows are mapped",
     reads=f"{SYSFS}/*/resource, second line",
     remedy=Remedy(
         RepairAction.CONFIGURE, "set Above 4G Decoding (and Resizable BAR) in the firmware, or boot with pci=realloc"
@@ -168,7 +167,7 @@ def link_width(host: HostFacts, context: Context) -> CheckOutcome:
     needs=(needs.gpu,),
 )
 def bar1_size(host: HostFacts, context: Context) -> CheckOutcome:
-    """The firmware gave a card no window for its memory."""
+    """The firmware gave a GPU no window for its memory."""
     sizes = [(d, d.bar1_bytes) for d in host.gpus if d.bar1_bytes is not None]
     if not sizes:
         return NotApplicable("no GPU's BAR sizes could be read")
@@ -191,7 +190,7 @@ def bar1_size(host: HostFacts, context: Context) -> CheckOutcome:
     needs=(needs.gpu, needs.host_driver),
 )
 def driver_bound(host: HostFacts, context: Context) -> CheckOutcome:
-    """Another kernel driver, or none, holds a card."""
+    """Another kernel driver, or none, holds a GPU."""
     wrong = [d for d in host.gpus if d.driver not in ("nvidia", "vfio-pci")]
     if not wrong:
         return None
@@ -250,7 +249,7 @@ def nvswitch_present(host: HostFacts, context: Context) -> CheckOutcome:
     needs=(needs.gpu, needs.host_driver),
 )
 def runtime_pm(host: HostFacts, context: Context) -> CheckOutcome:
-    """The kernel has put a card to sleep."""
+    """The kernel has put a GPU to sleep."""
     if all(d.runtime_status is None for d in host.gpus):
         return NotApplicable("runtime power status is not reported")
     asleep = [d.address for d in host.gpus if d.runtime_status in ("suspended", "suspending")]
@@ -275,14 +274,14 @@ def runtime_pm(host: HostFacts, context: Context) -> CheckOutcome:
     needs=(needs.gpu,),
 )
 def numa(host: HostFacts, context: Context) -> CheckOutcome:
-    """The scheduler cannot tell which socket some cards belong to."""
+    """The scheduler cannot tell which socket some GPUs belong to."""
     known = [d for d in host.gpus if d.numa_node is not None]
     if not known:
         return NotApplicable("numa_node is not reported")
     placed = [d for d in known if d.numa_node != -1]
     lost = [d.address for d in known if d.numa_node == -1]
     if not placed:
-        # One socket and no NUMA at all look the same from the cards: -1 everywhere is normal there.
+        # One socket and no NUMA at all look the same from the GPUs: -1 everywhere is normal there.
         return NotApplicable("no GPU names a NUMA node: one socket, or a virtual machine")
     if not lost:
         return None

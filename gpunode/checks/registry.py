@@ -68,7 +68,7 @@ REGISTRY: dict[str, Check] = {}
 def check(
     id: str, severity: Severity, *, title: str, reads: str, remedy: Remedy, needs: Sequence[Need] = ()
 ) -> Callable[[Judge], Judge]:
-    """Register the decorated function as a check. Two checks of one id are a mistake in this folder: ValueError."""
+    """Register the decorated function as a check. Two checks of one id are a mistake in this directory: ValueError."""
 
     def register(judge: Judge) -> Judge:
         if id in REGISTRY:

@@ -15,10 +15,10 @@ INFOROM_CORRUPT = 14
 DRIVER = setup("--only", "driver")
 CAUSES = {
     4: Remedy(RepairAction.CONFIGURE, "its rights do not suffice; look at the modes of /dev/nvidia*"),
-    8: Remedy(RepairAction.REPLACE, "a card has no external power; check its cables"),
+    8: Remedy(RepairAction.REPLACE, "a GPU has no external power; check its cables"),
     9: Remedy(RepairAction.RELOAD_MODULE, "the nvidia module is not loaded; ", DRIVER, ", or modprobe nvidia"),
     12: Remedy(RepairAction.UPGRADE, "libnvidia-ml.so.1 was not found; ", DRIVER),
-    15: Remedy(RepairAction.POWER_CYCLE, "a card has fallen off the bus; power the node off and on"),
+    15: Remedy(RepairAction.POWER_CYCLE, "a GPU has fallen off the bus; power the node off and on"),
     18: Remedy(RepairAction.REBOOT, "the libraries are newer than the loaded module; drain the node and reboot it"),
     124: Remedy(RepairAction.REBOOT, "it hangs: journalctl -k -b | grep -e NVRM -e Xid; a reboot frees it"),
     127: Remedy(RepairAction.UPGRADE, "nvidia-smi is not installed; ", DRIVER),
@@ -42,7 +42,7 @@ def _empty_handed(smi: SmiFacts) -> bool:
     reads="nvidia-smi -q -x, with a limit",
     remedy=Remedy(
         RepairAction.SUPPORT,
-        "its exit code names the cause: 9 module not loaded, 18 version mismatch, 15 card off the bus, 124 hangs",
+        "its exit code names the cause: 9 module not loaded, 18 version mismatch, 15 GPU off the bus, 124 hangs",
     ),
     needs=(needs.gpu, needs.host_driver, _smi_ran),
 )
@@ -65,26 +65,26 @@ def smi_works(host: HostFacts, context: Context) -> CheckOutcome:
 @check(
     "user.smi-hidden",
     Severity.WARNING,
-    title="nothing hides the cards from this login",
+    title="nothing hides the GPUs from this login",
     reads="nvidia-smi -q -x against the PCI bus",
-    remedy=Remedy(RepairAction.NONE, "run gpunode as root, or inside the job that was given the cards"),
+    remedy=Remedy(RepairAction.NONE, "run gpunode as root, or inside the job that was given the GPUs"),
     needs=(needs.gpu, needs.host_driver, needs.loaded, _smi_ran),
 )
 def smi_hidden(host: HostFacts, context: Context) -> CheckOutcome:
-    """nvidia-smi sees no card because this login may not, not because they are broken."""
+    """nvidia-smi sees no GPU because this login may not, not because they are broken."""
     if host.root:
-        return NotApplicable("the probe ran as root, which sees every card")
+        return NotApplicable("the probe ran as root, which sees every GPU")
     if host.driver.smi is None or not _empty_handed(host.driver.smi):
         return None
     bound = [d.address for d in host.gpus if d.driver == "nvidia"]
     if not bound:
-        return NotApplicable("no card is bound to nvidia (pci.driver-bound)")
+        return NotApplicable("no GPU is bound to nvidia (pci.driver-bound)")
     return Finding(
-        "nvidia-smi sees no card, the driver holds some",
+        "nvidia-smi sees no GPU, the driver holds some",
         evidence=f"nvidia-smi: No devices were found; bound to nvidia: {listing(bound)}",
         remedy=Remedy(
             RepairAction.NONE,
-            "run gpunode as root, or inside the job that was given the cards (srun); then check again",
+            "run gpunode as root, or inside the job that was given the GPUs (srun); then check again",
         ),
     )
 

@@ -47,7 +47,7 @@ def apply_plans(
 
         report = on_each(named, hosts, work, progress.done, stop)
     if not output.quiet:
-        say(f"gpunode: run log in {log.folder}")
+        say(f"gpunode: run log in {log.directory}")
     return report
 
 

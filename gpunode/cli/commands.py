@@ -14,7 +14,7 @@ from gpunode.errors import UsageError
 app = typer.Typer(
     name="gpunode",
     cls=VerbGroup,
-    help="Turn a bare Linux host with NVIDIA cards into a node whose GPUs Docker and Kubernetes can schedule.",
+    help="Turn a bare Linux host with NVIDIA GPUs into a node whose GPUs Docker and Kubernetes can schedule.",
     epilog="\b\nExamples:\n  gpunode plan                  what setup would do on this machine, and why\n"
     "  gpunode setup --ssh gpu[01-12]  set up twelve hosts side by side",
     rich_markup_mode=None,

@@ -120,16 +120,16 @@ class SpecOptions:
         _wanted("--trust-key", metavar="FINGERPRINT", help="One more repository key, 40 hex digits. Repeatable."),
     ] = None
     proxy: Annotated[str | None, _wanted("--proxy", metavar="URL", help="For the package manager.")] = None
-    allow_no_gpu: Annotated[bool, _wanted("--allow-no-gpu", help="No card is fine: an image is made.")] = False
+    allow_no_gpu: Annotated[bool, _wanted("--allow-no-gpu", help="No GPU is fine: an image is made.")] = False
     allow_container_restart: Annotated[
         bool, _wanted("--allow-container-restart", help="Containers may be restarted where an engine needs it.")
     ] = False
     mig: Annotated[
         list[str] | None,
-        _wanted("--mig", metavar="CARDS=PROFILES", help="all=1g.10gb:7, 2330=3g.40gb:2, all=off. Repeatable."),
+        _wanted("--mig", metavar="GPUS=PROFILES", help="all=1g.10gb:7, 2330=3g.40gb:2, all=off. Repeatable."),
     ] = None
     allow_gpu_in_use: Annotated[
-        bool, _wanted("--allow-gpu-in-use", help="The driver may be replaced while programs use the cards.")
+        bool, _wanted("--allow-gpu-in-use", help="The driver may be replaced while programs use the GPUs.")
     ] = False
 
 
@@ -144,7 +144,7 @@ class CheckOptions:
     no_default: _NoDefault = False
     cdi: _Cdi = False
     expect_gpus: Annotated[
-        str | None, _wanted("--expect-gpus", metavar="N", help="A node with fewer cards fails its check.")
+        str | None, _wanted("--expect-gpus", metavar="N", help="A node with fewer GPUs fails its check.")
     ] = None
 
 

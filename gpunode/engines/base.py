@@ -75,13 +75,13 @@ def _unread_remedy(path: str, why: str) -> str:
         return "run gpunode as root (sudo)"
     if "which is missing" in why:
         return f"let its owner remove the link {named(path)}, or lead it to a file that is there; run gpunode again"
-    if why == "it is a folder":
-        return f"name the file in {named(path)}, or move the folder away, and run gpunode again"
+    if why == "it is a directory":
+        return f"name the file in {named(path)}, or move the directory away, and run gpunode again"
     return f"make {named(path)} a regular file with the engine's settings, or move it away, and run gpunode again"
 
 
 class Disk(Protocol):
-    """Files of this machine, or of an image's folder."""
+    """Files of this machine, or of an image's directory."""
 
     def read(self, path: str) -> FileFacts: ...
 

@@ -44,13 +44,13 @@ class Crio(CriDaemon):
     movable = True
 
     def rewrite(self, host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec) -> Rewrite:
-        folder = _folder(engine)
-        files = _files(host, engine, folder)
+        directory = _directory(engine)
+        files = _files(host, engine, directory)
         default, runtimes = effective(files)
         file = host.file(
             drop_ins.last_word(
-                tuple(f for f in files if dirname(f.path) == folder),
-                f"{folder}/99-nvidia.toml",
+                tuple(f for f in files if dirname(f.path) == directory),
+                f"{directory}/99-nvidia.toml",
                 lambda f: want.handler in _runtimes(drop_ins.load(f, READER)),
             )
         )
@@ -121,16 +121,16 @@ def removed(text: str, handler: str, previous_default: str | None, *, path: str 
     return toml_text.rewrite(path, text, want, ("crio", "runtime", "runtimes"))
 
 
-def _folder(engine: RuntimeFacts) -> str:
+def _directory(engine: RuntimeFacts) -> str:
     """Of the drop-ins: --config-dir, -d, or where it is by default."""
     found = re.search(r"(?:^|\0)(?:--config-dir|-d)[\0=]([^\0]+)", "\0".join(engine.flags))
     return found[1].rstrip("/") if found else "/etc/crio/crio.conf.d"
 
 
-def _files(host: HostFacts, engine: RuntimeFacts, folder: str) -> tuple[FileFacts, ...]:
+def _files(host: HostFacts, engine: RuntimeFacts, directory: str) -> tuple[FileFacts, ...]:
     main = host.file(engine.config_path)
     refuse_unread(main)
-    return (*((main,) if main.text is not None else ()), *drop_ins.files_in(host, folder))
+    return (*((main,) if main.text is not None else ()), *drop_ins.files_in(host, directory))
 
 
 def _runtime_section(file: FileFacts) -> Plain:

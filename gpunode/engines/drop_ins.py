@@ -1,4 +1,4 @@
-"""Folders of drop-ins that an engine reads in the order of their names, the last word counting."""
+"""Directories of drop-ins that an engine reads in the order of their names, the last word counting."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from gpunode.errors import ConfigFileError
 from gpunode.model.facts import FileFacts, HostFacts
 
 
-def files_in(host: HostFacts, folder: str, *endings: str) -> tuple[FileFacts, ...]:
-    """The folder's files in the order in which they are read. Raises ConfigFileError for one that cannot be read.
+def files_in(host: HostFacts, directory: str, *endings: str) -> tuple[FileFacts, ...]:
+    """The directory's files in the order in which they are read. Raises ConfigFileError for one that cannot be read.
 
     `endings`: only names that end so are read; none: all are.
     """
-    here = (file for path, file in host.files.items() if dirname(path) == folder and file.exists)
+    here = (file for path, file in host.files.items() if dirname(path) == directory and file.exists)
     found = tuple(sorted((f for f in here if not endings or f.path.endswith(endings)), key=lambda f: f.path))
     for file in found:
         refuse_unread(file)
@@ -42,13 +42,13 @@ def last_word(found: tuple[FileFacts, ...], preferred: str, ours: Callable[[File
 
     Then that file itself where it is `ours` (it holds the handler already), else a new name after it.
     """
-    folder, name = dirname(preferred), basename(preferred)
+    directory, name = dirname(preferred), basename(preferred)
     if not found or basename(found[-1].path) <= name:
         return preferred
     if ours(found[-1]):
         return found[-1].path
     last, own = basename(found[-1].path), name.rpartition("-")[2]
     if last < f"zz-{own}":
-        return f"{folder}/zz-{own}"
+        return f"{directory}/zz-{own}"
     # "_" sorts after the dot that follows a stem.
-    return f"{folder}/{last.rpartition('.')[0] or last}_{own}"
+    return f"{directory}/{last.rpartition('.')[0] or last}_{own}"

@@ -26,9 +26,9 @@ from gpunode.resources import render
 
 # What podman reads as root, in this order (containers.conf(5)); the last word counts, for each runtime by itself.
 VENDOR = "/usr/share/containers/containers.conf"
-MAIN, FOLDER = "/etc/containers/containers.conf", "/etc/containers/containers.conf.d"
-ROOTS, ROOTS_FOLDER = "/root/.config/containers/containers.conf", "/root/.config/containers/containers.conf.d"
-DROP_IN = f"{FOLDER}/99-nvidia.conf"
+MAIN, DIRECTORY = "/etc/containers/containers.conf", "/etc/containers/containers.conf.d"
+ROOTS, ROOTS_DIRECTORY = "/root/.config/containers/containers.conf", "/root/.config/containers/containers.conf.d"
+DROP_IN = f"{DIRECTORY}/99-nvidia.conf"
 CDI = "podman run --device nvidia.com/gpu=all"
 ROOT_TABLE = (Root(("engine",), "runtime"),)
 
@@ -91,7 +91,7 @@ class Podman(Engine):
         return tuple(of_toml(readable(there(host, engine)), engine, ROOT_TABLE, own="crun"))
 
     def around(self, main: str) -> tuple[str, ...]:
-        return (VENDOR, MAIN, f"{FOLDER}/*.conf", ROOTS, f"{ROOTS_FOLDER}/*.conf")
+        return (VENDOR, MAIN, f"{DIRECTORY}/*.conf", ROOTS, f"{ROOTS_DIRECTORY}/*.conf")
 
     def next_words(self, path: str, *, restart: bool) -> tuple[str, ...]:
         return ("it is read by every podman command: nothing needs a restart",)
@@ -124,9 +124,9 @@ def _files(host: HostFacts) -> tuple[FileFacts, ...]:
     found = (
         host.file(VENDOR),
         host.file(MAIN),
-        *drop_ins.files_in(host, FOLDER, ".conf"),
+        *drop_ins.files_in(host, DIRECTORY, ".conf"),
         host.file(ROOTS),
-        *drop_ins.files_in(host, ROOTS_FOLDER, ".conf"),
+        *drop_ins.files_in(host, ROOTS_DIRECTORY, ".conf"),
     )
     for file in found:
         refuse_unread(file)
@@ -162,7 +162,7 @@ def _in_force(last: str | None) -> str:
 
     The distribution's own file is never edited, nor is a drop-in that is read before gpunode's.
     """
-    if last is None or last == VENDOR or (last.startswith(f"{FOLDER}/") and last < DROP_IN):
+    if last is None or last == VENDOR or (last.startswith(f"{DIRECTORY}/") and last < DROP_IN):
         return DROP_IN
     return last
 

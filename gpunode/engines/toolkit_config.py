@@ -137,12 +137,12 @@ def _notes(want: ToolkitConfig) -> Iterator[str]:
     if want.no_cgroups:
         yield (
             "no-cgroups holds for every engine of this host, and is for those without root: containers of a dockerd or "
-            "containerd that is root get no device rules with it, and so no card"
+            "containerd that is root get no device rules with it, and so no GPU"
         )
     if want.accept_envvar_when_unprivileged is False and not want.accept_volume_mounts:
         yield (
-            "unprivileged containers then get cards by CDI only; a device plugin needs "
+            "unprivileged containers then get GPUs by CDI only; a device plugin needs "
             "DEVICE_LIST_STRATEGY=volume-mounts with accept-nvidia-visible-devices-as-volume-mounts, or cdi-cri"
         )
     if want.mode == "cdi":
-        yield "mode cdi takes cards from the CDI specifications only"
+        yield "mode cdi takes GPUs from the CDI specifications only"

@@ -27,8 +27,8 @@ def carrier_version(sections: Sections, name: str) -> str | None:
 
 def own_files(sections: Sections, name: str) -> tuple[str, ...]:
     """k3s and rke2: the files of theirs that people write, in the order in which they are read."""
-    folder = next(c.reads for c in carriers() if c.name == name)
-    main = f"{folder}/config.yaml"
+    directory = next(c.reads for c in carriers() if c.name == name)
+    main = f"{directory}/config.yaml"
     here = main in sections.files and sections.files[main].exists
     return (*((main,) if here else ()), *_below(sections, f"{main}.d"))
 
@@ -76,7 +76,7 @@ def crio(sections: Sections, units: Units, running: tuple[Process, ...]) -> tupl
             effective_source="crio status config" if default else "",
             handlers=tuple(sorted(set(names))),
             cdi=True if process else None,  # there is no switch for it
-            imports=_below(sections, value.get("folder", "/etc/crio/crio.conf.d")),
+            imports=_below(sections, value.get("directory", "/etc/crio/crio.conf.d")),
             merged_config=config,
             cri_error="CRI-O runs, and its socket does not answer" if active and config is None else None,
             flags=(process.argv if process else exec_words(units.get(unit, {})))[1:],
@@ -117,9 +117,9 @@ def podman(sections: Sections) -> tuple[RuntimeFacts, ...]:
     )
 
 
-def _below(sections: Sections, folder: str) -> tuple[str, ...]:
-    """The files of a folder, in the order of their names."""
-    return tuple(sorted(path for path, file in sections.files.items() if dirname(path) == folder and file.exists))
+def _below(sections: Sections, directory: str) -> tuple[str, ...]:
+    """The files of a directory, in the order of their names."""
+    return tuple(sorted(path for path, file in sections.files.items() if dirname(path) == directory and file.exists))
 
 
 def _version(text: str, *, release_only: bool = False) -> str | None:

@@ -28,7 +28,7 @@ Edit = Callable[[str], str]
 
 
 def load_recording(path: Path) -> bytes:
-    """The stream in a file, or in a folder's facts.txt. Raises UsageError when there is none, or it is not whole."""
+    """The stream in a file, or in a directory's facts.txt. Raises UsageError when there is none, or it is not whole."""
     target = path / "facts.txt" if path.is_dir() else path
     try:
         stream = read_file(target, STREAM_LIMIT_BYTES)
@@ -38,7 +38,7 @@ def load_recording(path: Path) -> bytes:
             evidence=str(fault),
             remedy=Remedy(
                 RepairAction.NONE,
-                "name a folder that holds facts.txt, or a file that ",
+                "name a directory that holds facts.txt, or a file that ",
                 gpunode("detect", "--record", ssh=False),
                 " wrote",
             ),

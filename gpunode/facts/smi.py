@@ -1,4 +1,4 @@
-"""`nvidia-smi -q -x`: the only look at the cards that goes through the driver."""
+"""`nvidia-smi -q -x`: the only look at the GPUs that goes through the driver."""
 
 from __future__ import annotations
 

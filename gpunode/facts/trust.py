@@ -1,6 +1,6 @@
 """Who may be believed: the controller's half of the one notion that shell/trust.sh keeps on the host.
 
-A daemon of the host runs as uid 0, in the host's namespaces, from a program and folders that only root writes. The
+A daemon of the host runs as uid 0, in the host's namespaces, from a program and directories that only root writes. The
 probe lists those, and beside them only a user's own dockerd; what else is called like a daemon comes as `ignored`.
 """
 

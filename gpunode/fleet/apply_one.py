@@ -61,7 +61,7 @@ def _resume(spec: Spec, run_id: str) -> Resume:
 
 
 def _this_command() -> tuple[str, ...]:
-    """How gpunode was started, in words that work from any folder. `-m` alone would miss a launcher that brings its
+    """How gpunode was started, in words that work from any directory. `-m` alone would miss a launcher that brings its
     own import path; an argv[0] that is not a program is the package's __main__.py.
     """
     typed = os.path.abspath(sys.argv[0])

@@ -33,24 +33,24 @@ def new_run_id() -> str:
 
 
 class RunLog:
-    """One folder a run, one file a host; lines are written whole, from any thread."""
+    """One directory a run, one file a host; lines are written whole, from any thread."""
 
     def __init__(self, run_id: str, complain: Callable[[str], None]) -> None:
-        self.folder = state_home() / "runs" / run_id
+        self.directory = state_home() / "runs" / run_id
         self._lock = threading.Lock()
         self._say, self._complained = complain, False
         try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise UsageError(
-                f"the run log {self.folder} cannot be made",
+                f"the run log {self.directory} cannot be made",
                 evidence=error.strerror or str(error),
-                remedy="set XDG_STATE_HOME to a folder that can be written",
+                remedy="set XDG_STATE_HOME to a directory that can be written",
             ) from error
 
     def write(self, target: str, line: str) -> None:
         """Append one line to the host's file, masked and cleaned. On a full disk here the line is lost, no more."""
-        path = self.folder / f"{re.sub(r'[^A-Za-z0-9._@-]', '_', target).lstrip('.') or '_'}.jsonl"
+        path = self.directory / f"{re.sub(r'[^A-Za-z0-9._@-]', '_', target).lstrip('.') or '_'}.jsonl"
         with self._lock:
             try:
                 handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
@@ -66,14 +66,14 @@ class RunLog:
 
 
 def save_crash(error: Exception) -> Path | None:
-    """The traceback of a fault of ours in a file; None when neither the state folder nor /tmp takes it."""
+    """The traceback of a fault of ours in a file; None when neither the state directory nor /tmp takes it."""
     text = "".join(traceback.format_exception(error))
-    for folder in (state_home() / "runs", Path(tempfile.gettempdir())):
+    for directory in (state_home() / "runs", Path(tempfile.gettempdir())):
         try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(dir=folder, prefix=f"crash-{new_run_id()}-", suffix=".log")
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(dir=directory, prefix=f"crash-{new_run_id()}-", suffix=".log")
         except OSError:
-            continue  # the next folder; the caller says so when there is none
+            continue  # the next directory; the caller says so when there is none
         with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
             file.write(clean(masked(text, "lines")))
         return Path(name)

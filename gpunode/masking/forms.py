@@ -29,12 +29,12 @@ _TABLE = re.compile(
 _UNIT = re.compile(r"^\[(?:Unit|Service|Socket|Timer|Mount|Install)\][ \t]*\r?$", re.MULTILINE)
 _MAPPING = re.compile(r"(?:#[^\n]*\n|---[ \t]*\n|[ \t]*\n)*[\w.\"'-]+:(?:[ \t][^\n]*)?\n")
 # TOML without saying so in their names.
-_TOML_FOLDERS = ("/crio/", "/containers/containers.conf", "/containers/registries.conf", "/containers/storage.conf")
+_TOML_DIRECTORIES = ("/crio/", "/containers/containers.conf", "/containers/registries.conf", "/containers/storage.conf")
 
 
 def form_of(path: str) -> str:
     """The form of the file at `path`: a key of FORMS; "" where the text itself must tell."""
-    if any(folder in path for folder in _TOML_FOLDERS):
+    if any(directory in path for directory in _TOML_DIRECTORIES):
         return "toml"
     name = path.rpartition("/")[2]
     return next((form for end, form in _BY_END.items() if name.endswith(end)), "")

@@ -67,7 +67,7 @@ _PORTS_OR_IDS = re.compile(r"(?:[0-9.]{1,15}:)?[0-9]{1,10}(?:-[0-9]{1,5})?:[0-9]
 class Command:
     """What is asked of the words of a command line as they come one after the other.
 
-    A program's name may be an argument of another (a folder, a container's name): all that were named are asked.
+    A program's name may be an argument of another (a directory, a container's name): all that were named are asked.
     """
 
     __slots__ = ("_container", "_count", "_known", "_ready", "behind", "pending", "tools")

@@ -130,7 +130,7 @@ def _value(lines: _Lines, found: re.Match[str]) -> tuple[int, int]:
     text, start = lines.text, found.end()
     first = lines.is_first(found.start())
     if found[1] in ("PWD", "OLDPWD") and text.startswith("/", start):
-        return start, start  # the shell's own, a folder
+        return start, start  # the shell's own, a directory
     if quoted := _QUOTED.match(text, start):
         return _inside(quoted)
     if text[start : start + 1] in ("[", "{"):

@@ -37,11 +37,11 @@ class OsFacts:
 
 @dataclass(frozen=True)
 class KernelTree:
-    """One installed kernel: a folder in /lib/modules that has a kernel image to boot, or is running."""
+    """One installed kernel: a directory in /lib/modules that has a kernel image to boot, or is running."""
 
     release: str  # "6.8.0-52-generic"
     bootable: bool  # /boot holds its vmlinuz
-    headers: bool  # /lib/modules/RELEASE/build resolves to a folder with a Makefile
+    headers: bool  # /lib/modules/RELEASE/build resolves to a directory with a Makefile
     nvidia_module: str | None  # path of nvidia.ko* below /lib/modules/RELEASE, None when there is none
 
 
@@ -91,7 +91,7 @@ class SmiGpu:
     memory_total_bytes: int | None = None
     persistence: bool | None = None
     mig_mode: str | None = None  # "Enabled" | "Disabled" | None (no MIG)
-    mig_pending: str | None = None  # the mode after the card's next reset
+    mig_pending: str | None = None  # the mode after the GPU's next reset
     mig_profiles: tuple[str, ...] = ()  # "1g.10gb", one for each instance
     ecc_mode: str | None = None
     fabric_state: str | None = None  # "Completed", "In Progress", "N/A"

@@ -26,7 +26,7 @@ class PastFile:
     mode: int = 0o644  # before
     owner: str = "0:0"  # before, "UID:GID"
     hands: str = ""  # "UID:GID" of the user as whom it was written; "": root
-    folders: int = 0  # how many folders above it gpunode made, 0 when they are gone or in use without the file
+    directories: int = 0  # how many directories above it gpunode made, 0 when they are gone or in use without the file
     for_undo: ForUndo = field(default_factory=ForUndo)  # of that step
 
     @property

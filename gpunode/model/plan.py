@@ -41,7 +41,9 @@ class PutFile:
         None  # run before the rename with {candidate} in argv or stdin replaced by the new file's path
     )
     any_before: bool = False  # a file only gpunode owns: whatever was there before may be replaced
-    owner: str = ""  # "UID:GID" of a user in whose home it is: written, and its folders made, as that user; "": root
+    owner: str = (
+        ""  # "UID:GID" of a user in whose home it is: written, and its directories made, as that user; "": root
+    )
 
 
 @dataclass(frozen=True)

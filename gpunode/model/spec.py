@@ -91,8 +91,8 @@ class ToolkitConfig:
 
     mode: str | None = None  # one of TOOLKIT_MODES
     no_cgroups: bool | None = None  # true for engines that run without root, and for no other
-    accept_envvar_when_unprivileged: bool | None = None  # false: NVIDIA_VISIBLE_DEVICES gives cards to privileged only
-    accept_volume_mounts: bool | None = None  # cards are asked for by mounts below /var/run/nvidia-container-devices
+    accept_envvar_when_unprivileged: bool | None = None  # false: NVIDIA_VISIBLE_DEVICES gives GPUs to privileged only
+    accept_volume_mounts: bool | None = None  # GPUs are asked for by mounts below /var/run/nvidia-container-devices
     runtimes: tuple[str, ...] | None = None  # low-level runtimes in the order they are looked for
     log_level: str | None = None
     runtime_debug: str | None = None  # absolute path of the runtime's log; "": none
@@ -160,29 +160,29 @@ _PROFILE = re.compile(r"[0-9]g\.[0-9]{1,5}gb(\+me|\+gfx|\+me\.all|-me)?")  # as 
 
 @dataclass(frozen=True)
 class MigLayout:
-    """How cards of one kind are cut: "all=1g.10gb:7", "2330=3g.40gb:2,1g.10gb:1", "h100 pcie=off"."""
+    """How GPUs of one kind are cut: "all=1g.10gb:7", "2330=3g.40gb:2,1g.10gb:1", "h100 pcie=off"."""
 
-    cards: str  # "all", a PCI device id, or a card's name in lower case
+    gpus: str  # "all", a PCI device id, or a GPU's name in lower case
     profiles: tuple[tuple[str, int], ...] = ()  # (profile, how many); (): MIG off
 
     @classmethod
     def parse(cls, text: str) -> MigLayout:
         """Raises UsageError showing the form."""
-        cards, equals, shape = text.strip().lower().partition("=")
+        gpus, equals, shape = text.strip().lower().partition("=")
         parts = [part.strip().partition(":") for part in shape.split(",")]
         right = all(_PROFILE.fullmatch(name) and re.fullmatch(r"[1-9]?", count) for name, _, count in parts)
-        if not equals or not cards.strip() or not (shape.strip() == "off" or right):
+        if not equals or not gpus.strip() or not (shape.strip() == "off" or right):
             raise UsageError(
                 f"--mig {text!r} is not a layout",
-                evidence="the form is CARDS=PROFILE:COUNT,... or CARDS=off; CARDS is all, a PCI id, or a card's name",
+                evidence="the form is GPUS=PROFILE:COUNT,... or GPUS=off; GPUS is all, a PCI id, or a GPU's name",
                 remedy="for example --mig all=1g.10gb:7, or --mig 2330=3g.40gb:2",
             )
         if shape.strip() == "off":
-            return cls(cards.strip())
-        return cls(cards.strip(), tuple((name, int(count or 1)) for name, _, count in parts))
+            return cls(gpus.strip())
+        return cls(gpus.strip(), tuple((name, int(count or 1)) for name, _, count in parts))
 
     def __str__(self) -> str:
-        return f"{self.cards}={','.join(f'{n}:{c}' for n, c in self.profiles) or 'off'}"
+        return f"{self.gpus}={','.join(f'{n}:{c}' for n, c in self.profiles) or 'off'}"
 
 
 def parse_mig(text: str) -> tuple[MigLayout, ...]:
@@ -200,7 +200,7 @@ def parse_mig(text: str) -> tuple[MigLayout, ...]:
 class Expectation:
     """What a check may hold the host to."""
 
-    gpus: int | None = None  # how many cards must be there
+    gpus: int | None = None  # how many GPUs must be there
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,7 @@ class Spec:
     allow_no_gpu: bool = False
     allow_container_restart: bool = False
     allow_gpu_in_use: bool = False  # a driver may be replaced below processes that use it
-    mig: tuple[MigLayout, ...] | None = None  # None: leave the cards as they are
+    mig: tuple[MigLayout, ...] | None = None  # None: leave the GPUs as they are
     expect: Expectation = Expectation()
 
 
@@ -257,7 +257,7 @@ def parse_mirror(text: str) -> str:
     hidden = masked(text)  # a password in it stays out of the message
     raise UsageError(
         f"--mirror {hidden!r} is not of the right form",
-        evidence="it is an https:// URL, or a folder on the host: /srv/nvidia or file:///srv/nvidia",
+        evidence="it is an https:// URL, or a directory on the host: /srv/nvidia or file:///srv/nvidia",
     )
 
 

@@ -15,14 +15,14 @@ SAYS = {"i": "immutable", "a": "append only"}
 
 def not_permitted(resolved: str) -> str:
     """What to do about EPERM for this path. More rights are no answer to an attribute, nor to whom has all of them."""
-    folder = os.path.dirname(resolved) or "."
-    for path in (resolved, folder):
+    directory = os.path.dirname(resolved) or "."
+    for path in (resolved, directory):
         if letter := attribute(path):
             look, release = typed("lsattr", "-d", path), typed("chattr", f"-{letter}", path)
             return f"{look} shows {letter} ({SAYS[letter]}): find out who set it, {release}, then run gpunode again"
     if os.geteuid() != 0:
         return "run gpunode as the file's owner, or as root (sudo): a copy of yours would change its owner"
-    return f"{typed('lsattr', '-d', resolved, folder)} shows i or a where chattr -i or -a is needed first"
+    return f"{typed('lsattr', '-d', resolved, directory)} shows i or a where chattr -i or -a is needed first"
 
 
 def attribute(path: str) -> str | None:

@@ -26,7 +26,7 @@ class Where:
     """Which files are meant."""
 
     config: str | None = None  # the engine's own where None
-    root: str = ""  # an image's folder, below which every path is; "" is this machine itself
+    root: str = ""  # an image's directory, below which every path is; "" is this machine itself
     daemon: str | None = None  # version of the daemon (of k3s and its like: theirs); None: whichever reads the file
     schema: int | None = None  # of a new containerd file
 
@@ -162,11 +162,11 @@ def _stay_beside(runtime: Engine, main: str, where: Where, want: RuntimeSpec, ed
     """A file that was named may import /etc/containerd/conf.d of this machine, when an image's was meant."""
     if where.root or main == runtime.config or not runtime.movable:
         return
-    folder = os.path.dirname(main)
-    away = [e.path for e in edits if e.changed and e.path != want.drop_in and not e.path.startswith(f"{folder}/")]
+    directory = os.path.dirname(main)
+    away = [e.path for e in edits if e.changed and e.path != want.drop_in and not e.path.startswith(f"{directory}/")]
     if away:
         raise ConfigFileError(
-            f"{main} imports {away[0]}, which has the last word and is not in {folder}",
+            f"{main} imports {away[0]}, which has the last word and is not in {directory}",
             evidence="only files beside the one that is named are changed; nothing was written",
             remedy="--root DIR, where the file belongs to an image; else name that file with --config",
         )

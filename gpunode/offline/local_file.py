@@ -44,7 +44,7 @@ def read(path: str) -> tuple[FileFacts, Before]:
     try:
         details = os.stat(resolved)
         if not stat.S_ISREG(details.st_mode):
-            why = "it is a folder" if stat.S_ISDIR(details.st_mode) else "not a regular file"
+            why = "it is a directory" if stat.S_ISDIR(details.st_mode) else "not a regular file"
             return FileFacts(path, unread=why), Before(path, resolved)
         if details.st_size > LIMIT_BYTES:
             return FileFacts(path, unread=f"over {LIMIT_BYTES} bytes"), Before(path, resolved)
@@ -61,7 +61,7 @@ def read(path: str) -> tuple[FileFacts, Before]:
 def replace(before: Before, text: str, *, mode: int = 0o644) -> None:
     """Write `text` where `before` was read; at any moment the file is the old or the new one.
 
-    Owner, mode, label and symbolic link stay; `mode` is for a new file, whose folder is made. Raises Drift when the
+    Owner, mode, label and symbolic link stay; `mode` is for a new file, whose directory is made. Raises Drift when the
     file is no longer as it was read, ConfigFileError when the disk or the owner says no.
     """
     with _spoken(before.path):
@@ -87,14 +87,14 @@ def put_back(before: Before) -> None:
 def back_up(before: Before, stamp: str) -> str | None:
     """Keep the old bytes beside the file, with its owner and mode; answers the copy's path, None for an absent file.
 
-    In a folder such as conf.d or crio.conf.d every file may be read as configuration, so the copy goes one up.
+    In a directory such as conf.d or crio.conf.d every file may be read as configuration, so the copy goes one up.
     """
     if before.data is None:
         return None
-    folder, name = os.path.split(before.resolved)
-    if folder.endswith(".d"):
-        folder = os.path.dirname(folder)
-    kept = os.path.join(folder, f"{name}.{stamp}.bak")
+    directory, name = os.path.split(before.resolved)
+    if directory.endswith(".d"):
+        directory = os.path.dirname(directory)
+    kept = os.path.join(directory, f"{name}.{stamp}.bak")
     with _spoken(kept):
         _swap(_written_beside(kept, before.data, before, 0o600), kept)
     return kept
@@ -102,10 +102,10 @@ def back_up(before: Before, stamp: str) -> str | None:
 
 def _written_beside(path: str, data: bytes, before: Before, mode: int) -> str:
     """A hidden sibling of `path` with these bytes, flushed; it is nobody else's to read until it is whole."""
-    folder = os.path.dirname(path) or "."
-    _make(folder)
+    directory = os.path.dirname(path) or "."
+    _make(directory)
     # No suffix at its end: containerd reads *.toml, and Go's * takes names with a leading dot as well.
-    handle, beside = tempfile.mkstemp(dir=folder, prefix=f".{os.path.basename(path)}.gpunode-")
+    handle, beside = tempfile.mkstemp(dir=directory, prefix=f".{os.path.basename(path)}.gpunode-")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
@@ -149,19 +149,19 @@ def _swap(beside: str, path: str) -> None:
     _flush(os.path.dirname(path) or ".")
 
 
-def _make(folder: str) -> None:
-    """The folder and those above it, flushed so that a power cut does not take them away again."""
-    if os.path.isdir(folder):
+def _make(directory: str) -> None:
+    """The directory and those above it, flushed so that a power cut does not take them away again."""
+    if os.path.isdir(directory):
         return
-    above = os.path.dirname(folder) or "."
+    above = os.path.dirname(directory) or "."
     _make(above)
-    os.mkdir(folder, 0o755)
+    os.mkdir(directory, 0o755)
     _flush(above)
 
 
-def _flush(folder: str) -> None:
-    """fsync of a folder: a rename that was never flushed is lost in a power cut."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+def _flush(directory: str) -> None:
+    """fsync of a directory: a rename that was never flushed is lost in a power cut."""
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)
     finally:
@@ -186,7 +186,7 @@ def _remedy(path: str, number: int) -> str:
         return not_permitted(os.path.realpath(path))
     if number == errno.EACCES and os.geteuid() == 0:
         return "root is refused here: a security module (ausearch -m avc), or a network file system, keeps it"
-    return REMEDIES.get(number, "name a file in a folder that can be written, with --config")
+    return REMEDIES.get(number, "name a file in a directory that can be written, with --config")
 
 
 def _why(error: OSError) -> str:

@@ -1,6 +1,6 @@
 """Files that gpunode writes for a person: --output, --save, --record. The old file or the whole new one, mode 0600.
 
-What stands at the path is looked at without opening it, in a folder that stays the same one until the file is there
+What stands at the path is looked at without opening it, in a directory that stays the same one until the file is there
 (its descriptor), so that nobody else who may write there can put a link or a device in between.
 """
 
@@ -18,13 +18,13 @@ from gpunode.render.clean import clean
 
 STDOUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 _KINDS = {
-    stat.S_IFDIR: "a folder",
+    stat.S_IFDIR: "a directory",
     stat.S_IFIFO: "a FIFO",
     stat.S_IFSOCK: "a socket",
     stat.S_IFBLK: "a block device",
     stat.S_IFCHR: "a device",
 }
-_REMEDY = "name a file in a folder of yours"
+_REMEDY = "name a file in a directory of yours"
 
 
 def is_stdout(path: Path) -> bool:
@@ -36,47 +36,47 @@ def check(path: Path, flag: str) -> None:
     """Raises UsageError where `write_whole` would, as far as that can be known before there is anything to write."""
     if is_stdout(path):
         return
-    with _folder(path, flag) as (folder, name):
-        if not _terminal(folder, name, path, flag) and not os.access(
+    with _directory(path, flag) as (directory, name):
+        if not _terminal(directory, name, path, flag) and not os.access(
             path.parent, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids
         ):
-            raise _unwritable(path, flag, "its folder is not yours to write to")
+            raise _unwritable(path, flag, "its directory is not yours to write to")
 
 
 def write_whole(path: Path, text: str, flag: str) -> None:
     """`text` into `path`, for its owner only; a terminal gets it cleaned. Raises UsageError: then all is as it was."""
     whole = text if text.endswith("\n") else text + "\n"
-    with _folder(path, flag) as (folder, name):
-        if _terminal(folder, name, path, flag):
+    with _directory(path, flag) as (directory, name):
+        if _terminal(directory, name, path, flag):
             _to_terminal(path, clean(whole).encode("utf-8"), flag)
             return
         try:
-            _replace(folder, name, whole.encode("utf-8", "surrogateescape"))
+            _replace(directory, name, whole.encode("utf-8", "surrogateescape"))
         except OSError as error:
             raise _unwritable(path, flag, error.strerror or str(error)) from error
 
 
 @contextmanager
-def _folder(path: Path, flag: str) -> Iterator[tuple[int, str]]:
-    """A descriptor of the folder that holds `path`, and the last part of its name."""
+def _directory(path: Path, flag: str) -> Iterator[tuple[int, str]]:
+    """A descriptor of the directory that holds `path`, and the last part of its name."""
     text = os.fspath(path)
     name = os.path.basename(text)
     if "\0" in text or name in ("", ".", ".."):
         raise _unwritable(path, flag, "it is no name of a file")
     try:
-        folder = os.open(os.path.dirname(text) or ".", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        directory = os.open(os.path.dirname(text) or ".", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
-        raise _unwritable(path, flag, f"its folder: {error.strerror}") from error
+        raise _unwritable(path, flag, f"its directory: {error.strerror}") from error
     try:
-        yield folder, name
+        yield directory, name
     finally:
-        os.close(folder)
+        os.close(directory)
 
 
-def _terminal(folder: int, name: str, path: Path, flag: str) -> bool:
+def _terminal(directory: int, name: str, path: Path, flag: str) -> bool:
     """Whether a terminal stands there; False for a regular file or nothing. Raises UsageError for all else."""
     try:
-        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        found = os.stat(name, dir_fd=directory, follow_symlinks=False)
     except FileNotFoundError:
         return False
     except OSError as error:
@@ -85,19 +85,19 @@ def _terminal(folder: int, name: str, path: Path, flag: str) -> bool:
     if kind == stat.S_IFREG:
         return False
     if kind == stat.S_IFLNK:
-        target = os.readlink(name, dir_fd=folder)
+        target = os.readlink(name, dir_fd=directory)
         raise _unwritable(path, flag, f"it is a symbolic link to {target}", remedy=f"name {target} itself")
-    if kind == stat.S_IFCHR and _is_tty(folder, name):
+    if kind == stat.S_IFCHR and _is_tty(directory, name):
         return True
     raise _unwritable(path, flag, f"it is {_KINDS.get(kind, 'no regular file')}")
 
 
-def _is_tty(folder: int, name: str) -> bool:
+def _is_tty(directory: int, name: str) -> bool:
     """Majors 4, 5 and 136 to 143 are terminals (Documentation/admin-guide/devices.txt); no other device is opened."""
     with contextlib.suppress(OSError):
-        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        found = os.stat(name, dir_fd=directory, follow_symlinks=False)
         if os.major(found.st_rdev) in (4, 5, *range(136, 144)):
-            handle = _open_terminal(name, folder)
+            handle = _open_terminal(name, directory)
             try:
                 return os.isatty(handle)
             finally:
@@ -105,9 +105,9 @@ def _is_tty(folder: int, name: str) -> bool:
     return False
 
 
-def _open_terminal(name: str, folder: int | None = None) -> int:
+def _open_terminal(name: str, directory: int | None = None) -> int:
     flags = os.O_WRONLY | os.O_NOFOLLOW | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC
-    return os.open(name, flags, dir_fd=folder)
+    return os.open(name, flags, dir_fd=directory)
 
 
 def _to_terminal(path: Path, data: bytes, flag: str) -> None:
@@ -122,24 +122,24 @@ def _to_terminal(path: Path, data: bytes, flag: str) -> None:
         raise _unwritable(path, flag, error.strerror or str(error)) from error
 
 
-def _replace(folder: int, name: str, data: bytes) -> None:
+def _replace(directory: int, name: str, data: bytes) -> None:
     """Write beside, flush, rename. Raises OSError, and leaves nothing beside."""
     import secrets  # brings hmac and hashlib, and most results go to stdout
 
     beside = f".gpunode-{secrets.token_hex(8)}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    handle = os.open(beside, flags, 0o600, dir_fd=folder)
+    handle = os.open(beside, flags, 0o600, dir_fd=directory)
     try:
         try:
-            os.fchmod(handle, 0o600)  # a umask may take away more, and an ACL of the folder give more
+            os.fchmod(handle, 0o600)  # a umask may take away more, and an ACL of the directory give more
             _write_all(handle, data)
             os.fsync(handle)
         finally:
             os.close(handle)
-        os.rename(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
+        os.rename(beside, name, src_dir_fd=directory, dst_dir_fd=directory)
     except BaseException:
         with contextlib.suppress(OSError):
-            os.unlink(beside, dir_fd=folder)
+            os.unlink(beside, dir_fd=directory)
         raise
 
 

@@ -23,7 +23,7 @@ CONFFILES = ("-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--f
 CONFIGURE = "dpkg --configure -a --force-confdef --force-confold"
 # The lock on the lists has no timeout option in apt 2.6: try again after these pauses.
 PAUSES_S = (5.0, 15.0, 30.0)
-FOLDER = "/run/gpunode"
+DIRECTORY = "/run/gpunode"
 INSTALL_S = 3600  # a DKMS build on a small host takes more than ten minutes
 
 # linux-image-generic, not linux-image-6.8.0-51-generic
@@ -41,8 +41,8 @@ class Apt(Backend):
     """unattended-upgrades leaves what apt-mark holds alone, so holds need no word to it."""
 
     name = "apt"
-    source_folder = "/etc/apt/sources.list.d"
-    key_folder = "/etc/apt/keyrings"
+    source_directory = "/etc/apt/sources.list.d"
+    key_directory = "/etc/apt/keyrings"
     key_suffix = ".asc"  # apt takes armoured keys by this ending
     key_tools: tuple[str, ...] = ("gnupg", "curl", "ca-certificates")
     hold_tools: tuple[str, ...] = ()
@@ -64,7 +64,7 @@ class Apt(Backend):
     )
     key_files = ("/etc/apt/keyrings/*", "/etc/apt/trusted.gpg.d/*")
     lock_files = ("/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock", "/var/lib/apt/lists/lock")
-    folders = ("/etc/apt/",)
+    directories = ("/etc/apt/",)
     commands = MappingProxyType(
         {
             "install": ("apt-get", "install"),
@@ -100,7 +100,7 @@ class Apt(Backend):
         text = resources.render(
             "repo/apt.sources.j2", title=repository.title, url=repository.url, keyring=repository.keyring
         )
-        return f"{self.source_folder}/{repository.id}.sources", text
+        return f"{self.source_directory}/{repository.id}.sources", text
 
     def refresh(self, repositories: Sequence[Repository]) -> Run:
         # --error-on=any: without it apt-get update exits 0 when a repository is unreachable or signed by another key
@@ -141,13 +141,13 @@ class Apt(Backend):
 
     def led_by(self, module: str, names: Sequence[str], runs: Sequence[Run]) -> tuple[Run, ...]:
         lead = Run(
-            ("sh", "-s", "--", module, FOLDER, *names),
+            ("sh", "-s", "--", module, DIRECTORY, *names),
             env=ENV,
             stdin=resources.script("packages/apt_module_first"),
-            files=(f"{FOLDER}/module.conf", f"{FOLDER}/module.pref"),
+            files=(f"{DIRECTORY}/module.conf", f"{DIRECTORY}/module.pref"),
             says=f"let {module} tell the version of all",
         )
-        return (lead, *(replace(run, env=(*run.env, ("APT_CONFIG", f"{FOLDER}/module.conf"))) for run in runs))
+        return (lead, *(replace(run, env=(*run.env, ("APT_CONFIG", f"{DIRECTORY}/module.conf"))) for run in runs))
 
     def remove(self, names: Sequence[str]) -> Run:
         # After a dpkg that was killed (its own journal holds updates then) apt refuses everything until dpkg has

@@ -45,8 +45,8 @@ class Backend(Protocol):
     """
 
     name: str  # a key of registry.BACKENDS: "apt", "dnf", "dnf5", ...
-    source_folder: str  # "/etc/apt/sources.list.d"
-    key_folder: str  # "/etc/apt/keyrings": where a repository's verified key lies
+    source_directory: str  # "/etc/apt/sources.list.d"
+    key_directory: str  # "/etc/apt/keyrings": where a repository's verified key lies
     key_suffix: str  # ".asc"
     key_tools: tuple[str, ...]  # packages that fetch a key over https and compute its fingerprint
     hold_tools: tuple[str, ...]  # packages without which it cannot hold anything
@@ -65,7 +65,7 @@ class Backend(Protocol):
     default_flavour: str = "generic"  # of a kernel whose release names none
     signs_indexes: bool = True  # it can be relied on to check the signature of a repository's index
     preferences: str = (
-        ""  # folder of files that say which source a package comes from; "": a repository's priority does
+        ""  # directory of files that say which source a package comes from; "": a repository's priority does
     )
     fails_with_build: bool = False  # an install fails when a package's module does not build
     not_found: int | None = None  # exit code of an install whose package or version is in no repository
@@ -81,7 +81,7 @@ class Backend(Protocol):
     hold_files: tuple[str, ...] = ()  # that say what is held
     lock_files: tuple[str, ...] = ()  # on which its processes take an fcntl lock
     pid_files: tuple[str, ...] = ()  # that hold the number of its process
-    folders: tuple[str, ...] = ()  # beginnings of paths: what is written there goes when the packages go
+    directories: tuple[str, ...] = ()  # beginnings of paths: what is written there goes when the packages go
 
     def is_at_home(self, tools: Collection[str]) -> bool:
         """Whether this is the manager of a host with these tools."""

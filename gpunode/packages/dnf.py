@@ -34,13 +34,13 @@ class Dnf(rpm.Family):
     # `install name-version` goes down as well as up in dnf 4; allowerasing lets one flavour take the other's place.
     downwards: tuple[str, ...] = ("--allowerasing",)
     hold_tools: tuple[str, ...] = (VERSIONLOCK,)
-    source_folder = "/etc/yum.repos.d"
+    source_directory = "/etc/yum.repos.d"
     key_tools: tuple[str, ...] = ("gnupg2", "curl", "ca-certificates")
     family = "dnf"
     tools = ("dnf", "rpm")
     hold_files = (*VERSIONLOCKS, VERSIONLOCK5)
     lock_files = (*rpm.Family.lock_files, "/var/cache/dnf/metadata_lock.pid")
-    folders = (*rpm.Family.folders, "/etc/dnf/")
+    directories = (*rpm.Family.directories, "/etc/dnf/")
     commands = rpm.commands("dnf")
 
     def is_at_home(self, tools: Collection[str]) -> bool:
@@ -70,7 +70,7 @@ class Dnf(rpm.Family):
         return (("kernel-core", "kernel-devel" if old else "kernel-devel-matched"),)
 
     def source_file(self, repository: Repository) -> tuple[str, str]:
-        return rpm.repo_file(self.source_folder, repository, "yum")
+        return rpm.repo_file(self.source_directory, repository, "yum")
 
     def refresh(self, repositories: Sequence[Repository]) -> Run:
         # makecache exits 0 ("Ignoring repositories") for one that answers 404, unless skip_if_unavailable is off.

@@ -20,7 +20,7 @@ class Entry:
     kinds: tuple[str, ...]  # "deb", "deb-src" or "rpm"
     addresses: tuple[str, ...]  # apt: each URI with its flat suite joined to it
     options: Mapping[str, str]  # apt: names in lower case
-    flat: bool = True  # apt: no suite but folders
+    flat: bool = True  # apt: no suite but directories
     doubled: tuple[str, ...] = ()  # options that are named more than once: which one counts is the manager's secret
     name: str = ""  # of a .repo file's section
 
@@ -95,7 +95,7 @@ def _section(text: str) -> Entry | None:
 
 
 def _joined(uri: str, suite: str) -> str:
-    """apt looks for a flat repository's index in the folder `suite` below the address."""
+    """apt looks for a flat repository's index in the directory `suite` below the address."""
     return f"{uri.rstrip('/')}/{suite.lstrip('/')}" if suite.endswith("/") else uri
 
 

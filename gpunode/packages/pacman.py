@@ -36,8 +36,8 @@ class Pacman(Backend):
     """
 
     name = "pacman"
-    source_folder = "/etc/pacman.d"
-    key_folder = "/etc/pacman.d"
+    source_directory = "/etc/pacman.d"
+    key_directory = "/etc/pacman.d"
     key_suffix = ".asc"
     key_tools: tuple[str, ...] = ("gnupg", "curl", "ca-certificates")
     hold_tools: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class Pacman(Backend):
     names_script = "pacman -Qq || pacman -Dk >/dev/null\n"
     source_files = ()
     hold_files = (PACMAN_IGNORES,)
-    folders = ("/etc/pacman",)
+    directories = ("/etc/pacman",)
     commands = MappingProxyType(
         {
             "install": ("pacman", "-S"),

@@ -50,5 +50,5 @@ def backend(name: str) -> Backend:
 
 def goes_with_packages(path: str) -> bool:
     """Whether a file (a repository, key, pin or lock) is taken back only together with the packages that need it."""
-    folders = (folder for manager in BACKENDS.values() for folder in manager.folders)
-    return path.startswith((*folders, "/usr/share/keyrings/"))
+    directories = (directory for manager in BACKENDS.values() for directory in manager.directories)
+    return path.startswith((*directories, "/usr/share/keyrings/"))

@@ -41,8 +41,8 @@ class Family(Backend):
     source_files: tuple[str, ...] = ("/etc/yum.repos.d/*.repo",)
     key_files: tuple[str, ...] = (f"{KEYS}/*",)
     lock_files: tuple[str, ...] = ("/var/lib/rpm/.rpm.lock", "/usr/lib/sysimage/rpm/.rpm.lock")
-    folders: tuple[str, ...] = ("/etc/yum", "/etc/pki/")
-    key_folder: str = KEYS
+    directories: tuple[str, ...] = ("/etc/yum", "/etc/pki/")
+    key_directory: str = KEYS
     key_suffix: str = ".key"
     names_version: bool = True
 
@@ -82,7 +82,7 @@ def commands(tool: str) -> Mapping[Verb, tuple[str, ...]]:
     )
 
 
-def repo_file(folder: str, repository: Repository, dialect: str) -> tuple[str, str]:
+def repo_file(directory: str, repository: Repository, dialect: str) -> tuple[str, str]:
     """(path, text); `dialect` is yum (also dnf's), zypp or tdnf: they name their signature switches differently."""
     text = resources.render(
         "repo/rpm.repo.j2",
@@ -94,7 +94,7 @@ def repo_file(folder: str, repository: Repository, dialect: str) -> tuple[str, s
         dialect=dialect,
         priority=repository.priority,
     )
-    return f"{folder}/{repository.id}.repo", text
+    return f"{directory}/{repository.id}.repo", text
 
 
 def patient(*argv: str) -> tuple[str, ...]:

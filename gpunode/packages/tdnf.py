@@ -20,13 +20,13 @@ class Tdnf(rpm.Family):
     """Written from tdnf's documentation and tests; never run on an Azure Linux."""
 
     name = "tdnf"
-    source_folder = "/etc/yum.repos.d"
+    source_directory = "/etc/yum.repos.d"
     key_tools: tuple[str, ...] = ("gnupg2", "curl", "ca-certificates")
     hold_tools: tuple[str, ...] = ()
     signs_indexes = False  # a plugin does, which may be absent
     tools = ("tdnf", "rpm")
     hold_files = (TDNF_LOCKS,)
-    folders = (*rpm.Family.folders, "/etc/tdnf/")
+    directories = (*rpm.Family.directories, "/etc/tdnf/")
     commands = rpm.commands("tdnf")
 
     def held(self, listing: str, files: Mapping[str, FileFacts]) -> frozenset[str]:
@@ -38,7 +38,7 @@ class Tdnf(rpm.Family):
     def source_file(self, repository: Repository) -> tuple[str, str]:
         # tdnf checks signed metadata through a plugin that may be absent, and then not at all: packages are always
         # checked, so that a repository whose packages are not signed is refused instead of believed.
-        return rpm.repo_file(self.source_folder, repository, "tdnf")
+        return rpm.repo_file(self.source_directory, repository, "tdnf")
 
     def refresh(self, repositories: Sequence[Repository]) -> Run:
         limit = ("--disablerepo=*", *(f"--enablerepo={r.id}" for r in repositories)) if repositories else ()

@@ -25,7 +25,7 @@ class Yum(rpm.Family):
     """yum 3 waits for /var/run/yum.pid and says who holds it. Written from yum(8); never run on a CentOS 7."""
 
     name = "yum"
-    source_folder = "/etc/yum.repos.d"
+    source_directory = "/etc/yum.repos.d"
     key_tools: tuple[str, ...] = ("gnupg2", "curl", "ca-certificates")
     hold_tools: tuple[str, ...] = (VERSIONLOCK,)
     tools = ("yum", "rpm")
@@ -40,7 +40,7 @@ class Yum(rpm.Family):
         return (("kernel", "kernel-devel"),) if "kernel" in installed else ()
 
     def source_file(self, repository: Repository) -> tuple[str, str]:
-        return rpm.repo_file(self.source_folder, repository, "yum")
+        return rpm.repo_file(self.source_directory, repository, "yum")
 
     def refresh(self, repositories: Sequence[Repository]) -> Run:
         ids = ",".join(r.id for r in repositories)

@@ -41,7 +41,7 @@ class Zypper(rpm.Family):
     """Never --gpg-auto-import-keys: a key gets in through `trust`, after its fingerprint was computed."""
 
     name = "zypper"
-    source_folder = "/etc/zypp/repos.d"
+    source_directory = "/etc/zypp/repos.d"
     key_tools: tuple[str, ...] = ("gpg2", "curl", "ca-certificates")
     hold_tools: tuple[str, ...] = ()
     default_flavour = "default"
@@ -49,7 +49,7 @@ class Zypper(rpm.Family):
     source_files = ("/etc/zypp/repos.d/*.repo",)
     hold_files = (ZYPP_LOCKS,)
     pid_files = ("/run/zypp.pid",)
-    folders = (*rpm.Family.folders, "/etc/zypp/")
+    directories = (*rpm.Family.directories, "/etc/zypp/")
     commands = rpm.commands("zypper")
 
     def held(self, listing: str, files: Mapping[str, FileFacts]) -> frozenset[str]:
@@ -60,7 +60,7 @@ class Zypper(rpm.Family):
         return tuple((name, f"{name}-devel") for name in sorted(KERNELS & set(installed)))
 
     def source_file(self, repository: Repository) -> tuple[str, str]:
-        return rpm.repo_file(self.source_folder, repository, "zypp")
+        return rpm.repo_file(self.source_directory, repository, "zypp")
 
     def refresh(self, repositories: Sequence[Repository]) -> Run:
         argv = (*ZYPPER, "refresh", "--force", *(r.id for r in repositories))

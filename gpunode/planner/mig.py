@@ -1,4 +1,4 @@
-"""MIG: each card cut as the spec says, now and at every boot, and never below a program that uses it."""
+"""MIG: each GPU cut as the spec says, now and at every boot, and never below a program that uses it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from gpunode import resources
-from gpunode.catalog.gpus import Card
+from gpunode.catalog.gpus import GpuModel
 from gpunode.errors import UnsupportedHost
 from gpunode.model.facts import PciDevice, SmiGpu
 from gpunode.model.plan import Action, ForUndo, Kept, PutFile, Run, Step
@@ -20,21 +20,21 @@ SCRIPT = "/etc/gpunode/mig.sh"
 UNIT = "gpunode-mig.service"
 UNIT_PATH = f"/etc/systemd/system/{UNIT}"
 OFF = "off"
-# 66: the mode waits for a reset of the card; the unit finishes it at the boot that the plan then asks for.
+# 66: the mode waits for a reset of the GPU; the unit finishes it at the boot that the plan then asks for.
 DONE_OR_PENDING = (0, 66)
 
 
 def mig_outcome(site: Site) -> Step | Kept | None:
-    """The layout's files and unit, and the cards brought to it; None where the spec says nothing about MIG.
+    """The layout's files and unit, and the GPUs brought to it; None where the spec says nothing about MIG.
 
-    Raises UnsupportedHost for a card or profile that cannot be cut so, and while a program uses the cards.
+    Raises UnsupportedHost for a GPU or profile that cannot be cut so, and while a program uses the GPUs.
     """
     if site.spec.mig is None:
         return None
     lines = _lines(site, site.spec.mig)
     text = "".join(f"{address} {profiles}\n" for address, profiles in lines)
     different = [address for address, profiles in lines if not _is_laid_out(_seen(site, address), profiles)]
-    files = _files(site, f"# PCI address and MIG instances of each card, written by gpunode\n{text}")
+    files = _files(site, f"# PCI address and MIG instances of each GPU, written by gpunode\n{text}")
     if not different and not files:
         return Kept("mig.layout", "MIG instances are as the spec wants them, now and at every boot")
     _refuse_in_use(site, different)
@@ -50,26 +50,26 @@ def mig_outcome(site: Site) -> Step | Kept | None:
 
 
 def reset_reason(site: Site) -> str | None:
-    """Why MIG works only after a reboot: a card whose mode was changed and that could not be reset."""
+    """Why MIG works only after a reboot: a GPU whose mode was changed and that could not be reset."""
     smi = site.host.driver.smi
     waiting = [g.pci_address for g in (smi.gpus if smi else ()) if g.mig_pending not in (None, g.mig_mode)]
     if site.spec.mig is None or not waiting:
         return None
-    return f"MIG mode of {', '.join(waiting)} changes with a reset of the card"
+    return f"MIG mode of {', '.join(waiting)} changes with a reset of the GPU"
 
 
 def _lines(site: Site, layouts: Sequence[MigLayout]) -> list[tuple[str, str]]:
-    """(PCI address, "1g.10gb,1g.10gb" or "off") of each card that a layout speaks of, in bus order."""
+    """(PCI address, "1g.10gb,1g.10gb" or "off") of each GPU that a layout speaks of, in bus order."""
     found = []
     for gpu in own_gpus(site.host):
         layout = _layout_of(site, gpu, layouts)
         if layout is not None:
             found.append((gpu.address, _profiles(site, gpu, layout)))
     if not found:
-        here = sorted({f"{site.catalog.card(g.device).name} ({g.device})" for g in own_gpus(site.host)})
+        here = sorted({f"{site.catalog.gpu_model(g.device).name} ({g.device})" for g in own_gpus(site.host)})
         raise UnsupportedHost(
-            f"{site.host.hostname}: no card here is one that the MIG layout names",
-            evidence=f"it has {', '.join(here) or 'no NVIDIA card'}",
+            f"{site.host.hostname}: no GPU here is one that the MIG layout names",
+            evidence=f"it has {', '.join(here) or 'no NVIDIA model'}",
             remedy=Remedy(
                 RepairAction.NONE,
                 "name its PCI device id, its name as ",
@@ -81,34 +81,34 @@ def _lines(site: Site, layouts: Sequence[MigLayout]) -> list[tuple[str, str]]:
 
 
 def _layout_of(site: Site, gpu: PciDevice, layouts: Sequence[MigLayout]) -> MigLayout | None:
-    """The layout that names the card most closely: its id, then its name, then all (of those that can be cut)."""
-    card = site.catalog.card(gpu.device)
-    for key in (gpu.device, card.name.lower()):
-        named = next((layout for layout in layouts if layout.cards == key), None)
+    """The layout that names the GPU most closely: its id, then its name, then all (of those that can be cut)."""
+    model = site.catalog.gpu_model(gpu.device)
+    for key in (gpu.device, model.name.lower()):
+        named = next((layout for layout in layouts if layout.gpus == key), None)
         if named:
             return named
     if site.catalog.mig(gpu.device) is None and len({g.device for g in own_gpus(site.host)}) > 1:
         return None  # "all" in a mixed box means all that can
-    return next((layout for layout in layouts if layout.cards == "all"), None)
+    return next((layout for layout in layouts if layout.gpus == "all"), None)
 
 
 def _profiles(site: Site, gpu: PciDevice, layout: MigLayout) -> str:
-    known, card = site.catalog.mig(gpu.device), site.catalog.card(gpu.device)
+    known, model = site.catalog.mig(gpu.device), site.catalog.gpu_model(gpu.device)
     if not layout.profiles:
         return OFF
     if known is None:
         raise UnsupportedHost(
-            f"{site.host.hostname}: {card.name} ({gpu.device}) cannot be cut into MIG instances",
-            evidence="catalog/mig.yaml lists the cards that can: data center cards from Ampere on",
+            f"{site.host.hostname}: {model.name} ({gpu.device}) cannot be cut into MIG instances",
+            evidence="catalog/mig.yaml lists the GPUs that can: data center GPUs from Ampere on",
             remedy="leave it out of the layout",
         )
     for name, count in layout.profiles:
         if count > known.profiles.get(name, 0):
-            raise _no_such(site, card, name, count, known.profiles)
+            raise _no_such(site, model, name, count, known.profiles)
     slices = sum(_slices(name) * count for name, count in layout.profiles)
     if slices > _slices(max(known.profiles, key=_slices)):
         raise UnsupportedHost(
-            f"{site.host.hostname}: {layout} asks for {slices} slices, and {card.name} has "
+            f"{site.host.hostname}: {layout} asks for {slices} slices, and {model.name} has "
             f"{_slices(max(known.profiles, key=_slices))}",
             evidence="the number before g in each profile's name is its slices",
             remedy=Remedy(
@@ -121,10 +121,10 @@ def _profiles(site: Site, gpu: PciDevice, layout: MigLayout) -> str:
     return ",".join(name for name, count in layout.profiles for _ in range(count))
 
 
-def _no_such(site: Site, card: Card, name: str, count: int, profiles: object) -> UnsupportedHost:
+def _no_such(site: Site, model: GpuModel, name: str, count: int, profiles: object) -> UnsupportedHost:
     offered = ", ".join(f"{most} x {profile}" for profile, most in dict(profiles).items())  # type: ignore[call-overload]
     return UnsupportedHost(
-        f"{site.host.hostname}: {card.name} has no room for {count} x {name}",
+        f"{site.host.hostname}: {model.name} has no room for {count} x {name}",
         evidence=f"it can be cut into at most {offered}",
         remedy="choose among those; nvidia-smi mig -lgip has the last word",
     )
@@ -163,7 +163,7 @@ def _files(site: Site, layout: str) -> list[PutFile]:
 
 
 def _actions(site: Site, files: Sequence[PutFile]) -> tuple[Action, ...]:
-    now = Run(("sh", SCRIPT, LAYOUT), ok=DONE_OR_PENDING, timeout_s=600, says="cut the cards into MIG instances")
+    now = Run(("sh", SCRIPT, LAYOUT), ok=DONE_OR_PENDING, timeout_s=600, says="cut the GPUs into MIG instances")
     runs: list[Action] = []
     if site.systemd:
         runs += [Run(("systemctl", "daemon-reload")), Run(("systemctl", "enable", UNIT))]
@@ -183,7 +183,7 @@ def _refuse_in_use(site: Site, different: Sequence[str]) -> None:
     if not different or not working:
         return
     raise UnsupportedHost(
-        f"{site.host.hostname}: MIG instances cannot change while {', '.join(working[:4])} use the cards",
+        f"{site.host.hostname}: MIG instances cannot change while {', '.join(working[:4])} use the GPUs",
         evidence=f"{', '.join(different)} would be cut anew; nothing was touched",
         remedy=Remedy(RepairAction.WAIT, "stop them (drain the node) and run ", AGAIN, " again"),
     )
@@ -191,7 +191,7 @@ def _refuse_in_use(site: Site, different: Sequence[str]) -> None:
 
 def _title(lines: Sequence[tuple[str, str]], different: Sequence[str]) -> str:
     shapes = Counter(_short(profiles) for _, profiles in lines)
-    what = "; ".join(f"{shape} on {n} card{'s' if n > 1 else ''}" for shape, n in shapes.items())
+    what = "; ".join(f"{shape} on {n} GPU{'s' if n > 1 else ''}" for shape, n in shapes.items())
     return f"{what}, at every boot" + ("" if different else " (they are so now)")
 
 
@@ -201,5 +201,7 @@ def _short(profiles: str) -> str:
 
 
 def _why(site: Site, different: Sequence[str]) -> str:
-    cards = f"{', '.join(different)} differ from the spec" if different else "the cards are right, the boot is not"
-    return f"{cards}; Hopper and newer lose their MIG mode at a reboot, so a unit lays them out before containers start"
+    models = f"{', '.join(different)} differ from the spec" if different else "the GPUs are right, the boot is not"
+    return (
+        f"{models}; Hopper and newer lose their MIG mode at a reboot, so a unit lays them out before containers start"
+    )

@@ -114,7 +114,7 @@ def _settings(host: HostFacts, spec: Spec, only: Sequence[str], before: Sequence
 
 
 def refuse_no_gpu(host: HostFacts, spec: Spec) -> None:
-    """Raises UnsupportedHost on a host without a card, unless an image is being baked (--allow-no-gpu)."""
+    """Raises UnsupportedHost on a host without a GPU, unless an image is being baked (--allow-no-gpu)."""
     if own_gpus(host) or spec.allow_no_gpu:
         return
     if host.gpus:
@@ -132,7 +132,7 @@ def refuse_no_gpu(host: HostFacts, spec: Spec) -> None:
     raise UnsupportedHost(
         f"{host.hostname}: no NVIDIA GPU on the PCI bus",
         evidence=f"of NVIDIA's PCI functions with class 0300 or 0302 there is none; others: {seen or 'none'}",
-        remedy="check the slot and the virtual machine's passthrough; --allow-no-gpu bakes an image without a card",
+        remedy="check the slot and the virtual machine's passthrough; --allow-no-gpu bakes an image without a GPU",
     )
 
 
@@ -189,18 +189,18 @@ def _driver_outcomes(site: Site, choice: DriverChoice) -> list[Outcome]:
         found += [source.step or source.kept] if source else []
         found.append(headers_step(site) if dkms else None)
         found += [replaced_step(site, choice), install_step(site, choice, source)]
-    # In a chroot modprobe would reach the kernel of the machine that the image is made on; without a card it fails.
+    # In a chroot modprobe would reach the kernel of the machine that the image is made on; without a GPU it fails.
     later = will_swap(site, choice)
     # Signed modules may be for a newer kernel than the one that runs: the next look at the host tells.
     unsure = later is not None or (choice.signed and not choice.kept)
-    now = reboot_reason(site, choice) is None and site.host.init != "chroot" and bool(site.cards) and not unsure
+    now = reboot_reason(site, choice) is None and site.host.init != "chroot" and bool(site.gpu_models) and not unsure
     found += [
         rivals_step(site),
         coherent_step(site, choice),
         swap_step(site, choice) or later,
         load_step(site, choice, now=now),
         services_step(site, choice, now=now),
-        mig_outcome(site) if site.cards else None,
+        mig_outcome(site) if site.gpu_models else None,
         char_links_step(site),
     ]
     return [outcome for outcome in found if outcome is not None]

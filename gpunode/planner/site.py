@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from gpunode.catalog.distros import Distro
-from gpunode.catalog.gpus import Card
+from gpunode.catalog.gpus import GpuModel
 from gpunode.catalog.load import Catalog
 from gpunode.errors import UnsupportedHost, UsageError
 from gpunode.model.facts import HostFacts, PciDevice, ServiceFacts
@@ -23,17 +23,17 @@ class Site:
     catalog: Catalog
     distro: Distro
     backend: Backend
-    cards: tuple[Card, ...]
+    gpu_models: tuple[GpuModel, ...]
     switches: tuple[PciDevice, ...]
 
     @property
     def fabric(self) -> str | None:
-        """What joins the cards: "nvswitch" | "nvlink5" | "imex"; None for cards that stand alone.
+        """What joins the GPUs: "nvswitch" | "nvlink5" | "imex"; None for GPUs that stand alone.
 
         Switches of the first kind are seen on PCI. HGX B200 and B300 show theirs only as network functions for their
-        management, and a single such card in a virtual machine has none. Trays have no switch of their own.
+        management, and a single such GPU in a virtual machine has none. Trays have no switch of their own.
         """
-        kinds = {card.fabric for card in self.cards}
+        kinds = {model.fabric for model in self.gpu_models}
         if self.switches:
             return "nvswitch"
         if "imex" in kinds:
@@ -60,12 +60,12 @@ def survey(host: HostFacts, spec: Spec, catalog: Catalog) -> Site:
             remedy=Remedy(RepairAction.UPGRADE, "install both by hand, then ", setup("--only", "runtime")),
         )
     refuse_proxy_password(spec)
-    cards = tuple(catalog.card(gpu.device) for gpu in own_gpus(host))
-    return Site(host, spec, catalog, distro, _manager(distro, host), cards, catalog.nvswitches(host))
+    models = tuple(catalog.gpu_model(gpu.device) for gpu in own_gpus(host))
+    return Site(host, spec, catalog, distro, _manager(distro, host), models, catalog.nvswitches(host))
 
 
 def own_gpus(host: HostFacts) -> tuple[PciDevice, ...]:
-    """The cards that this host uses itself; those with vfio-pci are given to virtual machines."""
+    """The GPUs that this host uses itself; those with vfio-pci are given to virtual machines."""
     return tuple(gpu for gpu in host.gpus if gpu.driver != "vfio-pci")
 
 

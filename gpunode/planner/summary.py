@@ -10,12 +10,12 @@ from gpunode.model.summary import EngineVersion, GpuCount, HostSummary
 
 
 def host_summary(host: HostFacts, catalog: Catalog) -> HostSummary:
-    cards = Counter(catalog.card(gpu.device).name for gpu in host.gpus)
+    models = Counter(catalog.gpu_model(gpu.device).name for gpu in host.gpus)
     distro = catalog.distro(host.os)
     return HostSummary(
         system=distro.name if distro else host.os.pretty_name or host.os.id,
         kernel=host.kernel.release,
-        gpus=tuple(GpuCount(name, n) for name, n in cards.items()),
+        gpus=tuple(GpuCount(name, n) for name, n in models.items()),
         nvswitches=len(catalog.nvswitches(host)),
         engines=tuple(map(_engine, host.runtimes)),
     )

@@ -79,7 +79,7 @@ def _driver(host: HostFacts) -> str:
     if driver.smi:
         cuda = f", CUDA {driver.smi.cuda_version}" if driver.smi.cuda_version else ""
         said = f": {driver.smi.message}" if driver.smi.message else ""
-        answer = f"nvidia-smi answers for {count(len(driver.smi.gpus), 'card')}{cuda}"
+        answer = f"nvidia-smi answers for {count(len(driver.smi.gpus), 'model')}{cuda}"
         parts.append(answer if driver.smi.code == 0 else f"nvidia-smi ended with {driver.smi.code}{said}")
     if driver.container:
         parts.append("owned by a driver container")

@@ -77,7 +77,7 @@ def _host_words(host: HostSummary) -> str:
     hardware += [f"{host.nvswitches} × NVSwitch"] if host.nvswitches else []
     engines = [_engine_words(engine) for engine in host.engines]
     words = [host.system, f"Linux {host.kernel}"]
-    return " · ".join([*words, ", ".join(hardware) or "no NVIDIA card", ", ".join(engines) or "no container engine"])
+    return " · ".join([*words, ", ".join(hardware) or "no NVIDIA GPU", ", ".join(engines) or "no container engine"])
 
 
 def _engine_words(engine: EngineVersion) -> str:

@@ -26,9 +26,9 @@ def support_text(known: Catalog) -> str:
         + (f"on {dates[0]}" if len(dates) == 1 else f"between {dates[0]} and {dates[-1]}")
         + ".\n*Derived* and *from memory* mark rows that no named source states in full;\n"
         "`gpunode catalog distros`, `branches` and `gpus` show the source of every row.",
-        "## Cards",
-        _table(("architecture", "capability", "modules", "branches", "`--driver auto`"), _cards(known)),
-        "Mixed boxes get one driver for all cards; a card that runs open modules only and one that runs proprietary "
+        "## GPUs",
+        _table(("architecture", "capability", "modules", "branches", "`--driver auto`"), _models(known)),
+        "Mixed boxes get one driver for all GPUs; a GPU that runs open modules only and one that runs proprietary "
         "modules only cannot share a host.\nThe fabric manager is planned where NVSwitches are really "
         "seen: on the bus, or by the functions that manage them (HGX B200 and B300, with nvlsm). GB200 and GB300 trays "
         "get nvidia-imex.",
@@ -52,7 +52,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def _cards(known: Catalog) -> list[tuple[str, ...]]:
+def _models(known: Catalog) -> list[tuple[str, ...]]:
     return [_architecture(a, known) for a in known.architectures]
 
 

@@ -2,7 +2,7 @@
 #
 # A user may stop their own processes and write to whatever those hold (ptrace(2), /proc/PID/fd). So such a command holds
 # nothing of root's: stdin is a pipe or /dev/null, never the stream that this script came from; what it says goes through a
-# pipe that root empties, so far and no further; no other file, no variable, no terminal, no folder to stand in.
+# pipe that root empties, so far and no further; no other file, no variable, no terminal, no directory to stand in.
 
 # hired_ready UID:GID: whether this host can do it.
 hired_ready() {

@@ -45,7 +45,7 @@ beat() {
     beater=$!
 }
 
-# flush PATH: fsync a file or folder of root's; settle PATH: one that `mine` wrote.
+# flush PATH: fsync a file or directory of root's; settle PATH: one that `mine` wrote.
 flush() { synced "$1" sync "$1"; }
 settle() { synced "$1" mine sync "$1"; }
 # coreutils before 8.24 and small busyboxes know only `sync` for everything.
@@ -59,7 +59,7 @@ synced() {
     esac
 }
 
-# mine COMMAND...: by the hands of the file's own user (hands="UID:GID"), see hands.sh. In a folder that is theirs root would
+# mine COMMAND...: by the hands of the file's own user (hands="UID:GID"), see hands.sh. In a directory that is theirs root would
 # look, read and write through any link that they put in its way, so there it touches nothing itself.
 hands=''
 hands_s=30
@@ -79,7 +79,7 @@ take_hands() {
         failed "no setpriv (util-linux) here writes as user ${1%:*}, without which root does not write to $2"
     hands=$1
 }
-# their_own PATH: a file in their folder that is not theirs stays.
+# their_own PATH: a file in their directory that is not theirs stays.
 their_own() {
     [ -z "$hands" ] || ! quiet test -e "$1" || [ "$(mine stat -Lc %u "$1")" = "${hands%:*}" ] ||
         failed "$1 is not a file of user ${hands%:*}, whose engine reads it"
@@ -136,17 +136,17 @@ journal() {
 locate() {
     resolved=$(mine readlink -f "$1" 2>/dev/null) || resolved=$1
     case $resolved in /*) ;; *) resolved=$1 ;; esac
-    folder=${resolved%/*}
-    [ -n "$folder" ] || folder=/
-    candidate=${folder%/}/.${resolved##*/}.gpunode
-    ! quiet test -d "$resolved" || failed "$1 is a folder"
+    directory=${resolved%/*}
+    [ -n "$directory" ] || directory=/
+    candidate=${directory%/}/.${resolved##*/}.gpunode
+    ! quiet test -d "$resolved" || failed "$1 is a directory"
 }
 
 # swap: the candidate becomes the file. Both ends are flushed: a rename that was never flushed is lost in a power cut.
 swap() {
     settle "$candidate"
     said=$(mine mv -f "$candidate" "$resolved" 2>&1 </dev/null) || failed "cannot replace $resolved: ${said#mv: }"
-    settle "$folder"
+    settle "$directory"
 }
 
 relabel() {

@@ -3,7 +3,7 @@
 # Who may be believed: the one notion of it on the host's side (facts/trust.py is the controller's). Sent before probe.sh
 # and before verify.sh, the other script that asks daemons.
 #
-# A thing is *trusted* when nobody but root decides what it is: it and every folder on the way to it, links followed step
+# A thing is *trusted* when nobody but root decides what it is: it and every directory on the way to it, links followed step
 # by step, belong to root and only root writes them. Sticky does not help: in /tmp anybody may put a name that is not
 # there yet. Who runs the probe without root trusts what is their own as well: they decide only about themselves.
 # A *daemon of the host* runs as uid 0 throughout, in the host's pid, mount and user namespaces, from a trusted program.
@@ -13,7 +13,7 @@
 
 NL='
 '
-CLOSED=$NL # real paths of folders and programs that were found trusted, a line each: one stat(1) for many of them
+CLOSED=$NL # real paths of directories and programs that were found trusted, a line each: one stat(1) for many of them
 T_LINKS=20
 
 who() { # -> ME and MY_GROUP
@@ -49,7 +49,7 @@ judge() { # MODE OWNER GROUP PATH, as stat's %f %u %g -> true: only root writes 
   return 1
 }
 
-closed() { # real PATH of a folder, file or socket: only root writes it; else BECAUSE. MODE and OWNER, where it was looked up
+closed() { # real PATH of a directory, file or socket: only root writes it; else BECAUSE. MODE and OWNER, where it was looked up
   case $CLOSED in *"$NL$R$1$NL"*) MODE=0 OWNER=0; return 0 ;; esac
   t_entry=$(stat -c '%f %u %g' "$R$1" 2>/dev/null) || { BECAUSE='cannot be looked at'; return 1; }
   # shellcheck disable=SC2086  # three words
@@ -67,7 +67,7 @@ look_up() { # real PATHS that are no links: those that are trusted join CLOSED, 
 }
 
 located() { # PATH -> true: nobody but root decides what stands there. REAL: where its links lead; else WHY_NOT
-  # The thing itself is not judged: a file that a user owns in a folder of root's can only be that user's own.
+  # The thing itself is not judged: a file that a user owns in a directory of root's can only be that user's own.
   REAL='' t_left=$1 t_links=0 WHY_NOT=''
   case $1 in
     *"$NL"*) WHY_NOT='its path holds a line break'; return 1 ;;
@@ -180,7 +180,7 @@ own_daemon() { # PID FILE EXE of a process of uid 0 -> true: it is a daemon of t
   if foreign "$1:pid"; then WHY_NOT='it runs in another pid namespace'; return 1; fi
   if foreign "$1:user"; then WHY_NOT='it runs in another user namespace'; return 1; fi
   if foreign "$1:mnt" || foreign "$1:root" || ! seen "$1:mnt"; then
-    # Snaps, and services with folders of their own, have a mount namespace, and their unit tells whose they are.
+    # Snaps, and services with directories of their own, have a mount namespace, and their unit tells whose they are.
     # Who may not read it (no root) goes by the unit as well.
     if ! system_service "$2"; then
       WHY_NOT='it runs in another mount namespace, as containers do'

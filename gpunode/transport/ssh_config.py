@@ -76,12 +76,12 @@ class SshOptions:
     known_hosts: tuple[Path, ...] | None = None  # None: as the config says
 
     @property
-    def folder(self) -> Path:
+    def directory(self) -> Path:
         return (self.home or Path.home()) / ".ssh"
 
     @property
     def config_files(self) -> tuple[Path, ...]:
-        return self.config if self.config is not None else (self.folder / "config", Path("/etc/ssh/ssh_config"))
+        return self.config if self.config is not None else (self.directory / "config", Path("/etc/ssh/ssh_config"))
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def _identities(found: Mapping[str, object], options: SshOptions) -> tuple[tuple
     words: Sequence[object] = value if isinstance(value, list) else ()
     listed = tuple(_expand(str(w), options) for w in words if str(w).lower() != "none")
     only = _word(found, "identitiesonly").lower() == "yes"
-    default = tuple(options.folder / name for name in DEFAULT_KEYS)
+    default = tuple(options.directory / name for name in DEFAULT_KEYS)
     files = options.identities + (listed if words else () if options.identities else default)
     return files, only
 
@@ -157,7 +157,7 @@ def _known_hosts(
     words = _word(found, key).split()
     if words:
         return tuple(_expand(w, options) for w in words if w.lower() != "none")
-    return tuple(options.folder / name for name in default)
+    return tuple(options.directory / name for name in default)
 
 
 def _revoked_keys(word: str, options: SshOptions) -> Path | None:
@@ -167,7 +167,7 @@ def _revoked_keys(word: str, options: SshOptions) -> Path | None:
 
 def _expand(word: str, options: SshOptions) -> Path:
     word = word.strip('"')
-    home = options.folder.parent
+    home = options.directory.parent
     return home / word[2:] if word.startswith("~/") else Path(word.replace("%d", str(home)))
 
 
@@ -200,7 +200,7 @@ def read_config(files: Sequence[Path]) -> str:
     return "\n".join("Host *\n" + _read(path, path.parent, 0) for path in files if path.is_file())
 
 
-def _read(path: Path, folder: Path, depth: int) -> str:
+def _read(path: Path, directory: Path, depth: int) -> str:
     try:
         text = path.read_text("utf-8", "replace")
     except OSError as error:
@@ -213,17 +213,17 @@ def _read(path: Path, folder: Path, depth: int) -> str:
         if word.lower() in ("host", "match"):
             block = line
         if word.lower() == "include" and depth < _INCLUDE_DEPTH:
-            lines += [_read(Path(p), folder, depth + 1) for p in _included(rest.split(), folder)]
+            lines += [_read(Path(p), directory, depth + 1) for p in _included(rest.split(), directory)]
             lines.append(block)  # an included file's own Host lines end with it
         else:
             lines.append(line)
     return "\n".join(lines)
 
 
-def _included(words: Sequence[str], folder: Path) -> list[str]:
+def _included(words: Sequence[str], directory: Path) -> list[str]:
     """Relative names lie beside the first file (~/.ssh, /etc/ssh); a pattern may match nothing."""
     patterns = (os.path.expanduser(word.strip('"')) for word in words)
-    return [p for pattern in patterns for p in sorted(glob.glob(os.path.join(folder, pattern))) if os.path.isfile(p)]
+    return [p for pattern in patterns for p in sorted(glob.glob(os.path.join(directory, pattern))) if os.path.isfile(p)]
 
 
 class MatchExec:

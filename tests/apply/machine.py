@@ -1,4 +1,4 @@
-"""A host for tests: the real scripts under a real sh, with gpunode's two folders moved into a temporary one."""
+"""A host for tests: the real scripts under a real sh, with gpunode's two directories moved into a temporary one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Machine:
         return Completed(done.returncode, done.stdout, done.stderr, time.monotonic() - begin)
 
     def moved(self, script: str) -> str:
-        """The script with gpunode's two folders below `root`."""
+        """The script with gpunode's two directories below `root`."""
         return script.replace("/var/lib/gpunode", str(self.state)).replace("/run/gpunode", str(self.root / "run"))
 
     def reconnect(self) -> None:

@@ -42,7 +42,7 @@ def test_nothing_is_written_where_nothing_is_left_to_do_here(tmp_path: Path) -> 
 
 def test_a_reboot_does_it_as_well() -> None:
     """Both are needed: the reboot starts the daemon anew, and only it is asked for."""
-    assert "reboot once" in plan_text(replace(WRITTEN, reboot="nouveau holds a card"))
+    assert "reboot once" in plan_text(replace(WRITTEN, reboot="nouveau holds a GPU"))
 
 
 def test_the_plan_shows_the_words_and_keeps_them_when_it_is_saved() -> None:

@@ -34,9 +34,9 @@ def siblings(path: Path) -> list[str]:
 
 
 def config(tmp_path: Path, text: str = OLD) -> Path:
-    folder = tmp_path / "etc"
-    folder.mkdir()
-    path = folder / "daemon.json"
+    directory = tmp_path / "etc"
+    directory.mkdir()
+    path = directory / "daemon.json"
     path.write_text(text)
     return path
 
@@ -57,9 +57,9 @@ def test_an_existing_file_keeps_mode_owner_and_symlink_and_is_backed_up(machine:
 
 
 def test_a_link_that_leads_nowhere_is_refused_and_nothing_is_touched(machine: Machine, tmp_path: Path) -> None:
-    folder = tmp_path / "etc"
-    folder.mkdir()
-    link = folder / "daemon.json"
+    directory = tmp_path / "etc"
+    directory.mkdir()
+    link = directory / "daemon.json"
     link.symlink_to("site.json")
     with pytest.raises(StepFailed, match=r"daemon\.json is a symbolic link to site\.json, which is missing") as caught:
         put(machine, PutFile(str(link), NEW, any_before=True))
@@ -109,7 +109,7 @@ def test_a_candidate_that_its_daemon_refuses_is_gone_and_the_daemon_is_quoted(ma
     assert siblings(path) == ["daemon.json"]
 
 
-def test_a_refused_candidate_leaves_no_new_folder(machine: Machine, tmp_path: Path) -> None:
+def test_a_refused_candidate_leaves_no_new_directory(machine: Machine, tmp_path: Path) -> None:
     path = tmp_path / "new" / "deep" / "x.conf"
     with pytest.raises(StepFailed):
         put(machine, PutFile(str(path), NEW, validate=Run(("false",))))
@@ -143,11 +143,11 @@ def test_restore_brings_back_bytes_and_mode(machine: Machine, tmp_path: Path) ->
     assert (path.read_text(), path.stat().st_mode & 0o777) == (OLD, 0o604)
 
 
-def test_restore_removes_what_was_absent_and_the_folders_made_for_it(machine: Machine, tmp_path: Path) -> None:
+def test_restore_removes_what_was_absent_and_the_directories_made_for_it(machine: Machine, tmp_path: Path) -> None:
     path = tmp_path / "new" / "deep" / "x.conf"
     written = put(machine, PutFile(str(path), NEW))
     assert written
-    assert written.folders == 2
+    assert written.directories == 2
     restore(Host(machine), Journal("r1"), "s", written, own=True)
     assert not (tmp_path / "new").exists()
 
@@ -188,7 +188,7 @@ def test_a_full_disk_leaves_the_file_whole_and_says_so(machine: Machine, tmp_pat
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a read-only mount needs root")
-def test_a_read_only_folder_is_one_clear_message(machine: Machine, tmp_path: Path) -> None:
+def test_a_read_only_directory_is_one_clear_message(machine: Machine, tmp_path: Path) -> None:
     path = config(tmp_path)
     etc = str(path.parent)
     subprocess.run(["mount", "--bind", etc, etc], check=True)
@@ -203,7 +203,7 @@ def test_a_read_only_folder_is_one_clear_message(machine: Machine, tmp_path: Pat
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Path]:
-    """A folder of user 12345's, whom root can be here only."""
+    """A directory of user 12345's, whom root can be here only."""
     if os.geteuid() != 0:
         pytest.skip("to be another user, these tests run as root")
     mine = Path(tempfile.mkdtemp(prefix="gpunode-home-", dir="/var/tmp"))
@@ -243,7 +243,7 @@ def test_a_users_link_does_not_lead_root_elsewhere(machine: Machine, home: Path,
     with pytest.raises(StepFailed, match="/etc/passwd is not a file of user 12345"):
         put(machine, PutFile(str(link), NEW, any_before=True, owner="12345:12345"))
     link.unlink()
-    # Nor does a folder: what they cannot write, root does not write for them.
+    # Nor does a directory: what they cannot write, root does not write for them.
     (home / "conf").symlink_to(real.parent)
     with pytest.raises(StepFailed, match="Permission denied"):
         put(machine, PutFile(str(home / "conf" / "new.json"), NEW, owner="12345:12345"))

@@ -110,7 +110,7 @@ def children(pid: int) -> list[int]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def directory(tmp_path: Path) -> Path:
     made = tmp_path / "etc"
     made.mkdir()
     for name in ("first", "second"):
@@ -128,8 +128,8 @@ def carry_out(machine: Machine, *steps: Step) -> tuple[StepResult, ...]:
     return execute(plan, machine, run_id="r1", on_event=lambda _: None, stop=lambda: False, pause=lambda _: None)
 
 
-def tree(folder: Path) -> dict[str, tuple[str, int]]:
-    return {path.name: (path.read_text(), path.stat().st_mode & 0o777) for path in folder.iterdir()}
+def tree(directory: Path) -> dict[str, tuple[str, int]]:
+    return {path.name: (path.read_text(), path.stat().st_mode & 0o777) for path in directory.iterdir()}
 
 
 def candidate(path: Path) -> Path:
@@ -148,10 +148,10 @@ def candidate(path: Path) -> Path:
     ids=["before the rename", "after the rename", "while the bytes go to disk", "after a removal", "of a new file"],
 )
 def test_what_it_had_changed_goes_back_once_it_is_ended(
-    remote: Remote, folder: Path, tool: str, of: str, after: bool
+    remote: Remote, directory: Path, tool: str, of: str, after: bool
 ) -> None:
-    first, second, new = folder / "first", folder / "second", folder / "made/new"
-    before = tree(folder)
+    first, second, new = directory / "first", directory / "second", directory / "made/new"
+    before = tree(directory)
     last: PutFile | RemoveFile = rewrite(second)
     if of == "gone":
         last = RemoveFile(str(second), sha256(second.read_bytes()))
@@ -159,44 +159,44 @@ def test_what_it_had_changed_goes_back_once_it_is_ended(
         last = PutFile(str(new), "new")
     path = Path(last.path)
     remote.hang_in(tool, candidate(path) if of == "candidate" else path, after=after)
-    serving = Step("repo.x", "t", "w", (PutFile(str(folder / "list"), "x"),), serves=("driver",))
+    serving = Step("repo.x", "t", "w", (PutFile(str(directory / "list"), "x"),), serves=("driver",))
     undone = Run(("sh", "-c", f"echo undone >>{remote.root}/undone"))
     verb = "remove" if of == "gone" else "write"
     hangs = Step("x", "t", "w", (rewrite(first), last), (undone,), installs="driver")
     results = carry_out(remote, serving, hangs, Step("y", "t", "w", ()))
     assert [r.status for r in results] == [StepStatus.TAKEN_BACK, StepStatus.FAILED, StepStatus.SKIPPED]
     assert results[1].error == f"files/put did not {verb} {path} within 60 s, and was ended"
-    assert tree(folder) == before
+    assert tree(directory) == before
     assert (remote.root / "undone").read_text() == "undone\n"
     assert not remote.still_runs
     assert open_steps(parse_journal(remote.journal)) == {}
 
 
-def test_a_validator_that_hangs_leaves_nothing(remote: Remote, folder: Path) -> None:
-    before = tree(folder)
+def test_a_validator_that_hangs_leaves_nothing(remote: Remote, directory: Path) -> None:
+    before = tree(directory)
     hangs = f"echo $$ >{remote.root}/pid; touch {remote.root}/hangs; sleep 600"
-    put = PutFile(str(folder / "second"), "new", any_before=True, validate=Run(("sh", "-c", hangs), timeout_s=500))
+    put = PutFile(str(directory / "second"), "new", any_before=True, validate=Run(("sh", "-c", hangs), timeout_s=500))
     results = carry_out(remote, Step("x", "t", "w", (put,)))
     assert results[0].status is StepStatus.FAILED
     assert "within 560 s, and was ended" in results[0].error
-    assert tree(folder) == before
+    assert tree(directory) == before
     assert not remote.still_runs
 
 
 @pytest.mark.parametrize("why", ["no session of its own", "the connection is gone"])
-def test_beside_a_script_that_may_go_on_nothing_is_put_back(remote: Remote, folder: Path, why: str) -> None:
+def test_beside_a_script_that_may_go_on_nothing_is_put_back(remote: Remote, directory: Path, why: str) -> None:
     remote.own_session, remote.deaf = why != "no session of its own", why == "the connection is gone"
-    remote.hang_in("mv", folder / "second")
+    remote.hang_in("mv", directory / "second")
     with pytest.raises(StillRunning, match=r"files/put did not write .*/second within 60 s, and still runs") as caught:
-        carry_out(remote, Step("x", "t", "w", (rewrite(folder / "first"), rewrite(folder / "second"))))
+        carry_out(remote, Step("x", "t", "w", (rewrite(directory / "first"), rewrite(directory / "second"))))
     assert "nothing is rolled back beside it" in caught.value.problem
-    assert (folder / "first").read_text() == "new"
+    assert (directory / "first").read_text() == "new"
     assert remote.still_runs
     assert list(open_steps(parse_journal(remote.journal))) == [("r1", "x")]
 
 
-def test_a_way_back_that_hangs_is_ended_and_said(remote: Remote, folder: Path) -> None:
-    first = folder / "first"
+def test_a_way_back_that_hangs_is_ended_and_said(remote: Remote, directory: Path) -> None:
+    first = directory / "first"
     steps = (Step("x", "t", "w", (rewrite(first), Run(("false",)))),)
     original = remote.run
 

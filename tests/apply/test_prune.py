@@ -20,7 +20,7 @@ MANY = [f"20261120T{hour:02}{minute:02}00Z-9" for hour in range(20) for minute i
 
 
 @pytest.mark.parametrize(
-    ("folders", "gone"),
+    ("directories", "gone"),
     [
         (["runs/20261022T145502Z-1.1-driver.install-3", "backup/20261022T145502Z-1.1"], []),
         (
@@ -37,8 +37,8 @@ MANY = [f"20261120T{hour:02}{minute:02}00Z-9" for hour in range(20) for minute i
     ],
     ids=["a day less than 30", "over 30 days", "all but the last 50", "passes of one run", "names nobody here gave"],
 )
-def test_stale(folders: list[str], gone: list[str]) -> None:
-    assert stale(folders, f"{NOW}.1") == tuple(gone)
+def test_stale(directories: list[str], gone: list[str]) -> None:
+    assert stale(directories, f"{NOW}.1") == tuple(gone)
 
 
 def test_a_run_whose_id_tells_no_time_prunes_by_number_alone() -> None:
@@ -66,7 +66,7 @@ def test_old_runs_go_and_the_bytes_that_an_undo_would_read_stay(tmp_path: Path) 
     cut_off.mkdir()
     assert len(list(runs.iterdir())) == 3
     setup(machine, f"{NOW}.1", path, "third")
-    assert [folder.name for folder in runs.iterdir()] == [f"{NOW}.1-docker.default-1"]
+    assert [directory.name for directory in runs.iterdir()] == [f"{NOW}.1-docker.default-1"]
     needed = [Path(name) for name in still_needed(parse_journal(machine.journal)) if Path(name).name != "packages"]
     assert {backup.read_text() for backup in needed} >= {"the admin's"}
     assert not part.exists()
@@ -86,11 +86,11 @@ def test_backups_without_a_journal_stay(tmp_path: Path) -> None:
     assert not out.parent.exists()
 
 
-def test_a_command_that_still_runs_keeps_its_folder(tmp_path: Path) -> None:
+def test_a_command_that_still_runs_keeps_its_directory(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
-    folder = machine.state / "runs" / "20200101T000000Z-1.1-a-1"
-    folder.mkdir(parents=True)
+    directory = machine.state / "runs" / "20200101T000000Z-1.1-a-1"
+    directory.mkdir(parents=True)
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    (folder / "pid").write_text(f"1 1 {boot}\n")
+    (directory / "pid").write_text(f"1 1 {boot}\n")
     setup(machine, f"{NOW}.1", tmp_path / "new", "text")
-    assert (folder / "pid").exists()
+    assert (directory / "pid").exists()

@@ -82,9 +82,9 @@ def test_code_that_asks_is_found(code: str) -> None:
 def written(plan: Plan, tmp_path: Path) -> str:
     """The journal of a run that carried out these steps, each with one file in place of its actions."""
     machine = Machine(tmp_path)
-    folder = tmp_path / "files"
-    folder.mkdir()
-    steps = tuple(replace(s, actions=(PutFile(str(folder / str(n)), "x"),)) for n, s in enumerate(plan.steps))
+    directory = tmp_path / "files"
+    directory.mkdir()
+    steps = tuple(replace(s, actions=(PutFile(str(directory / str(n)), "x"),)) for n, s in enumerate(plan.steps))
     results = execute(
         replace(plan, steps=steps), machine, run_id="r1", on_event=lambda _: None, stop=lambda: False,
         before=before_values(host(T4), plan), pause=lambda _: None,
@@ -144,10 +144,10 @@ def test_undo_does_the_same_whatever_the_steps_were_called(tmp_path: Path) -> No
     renamed = replace(plan, steps=tuple(replace(step, id=f"x{n}") for n, step in enumerate(plan.steps)))
     made = []
     for name, one in (("named", plan), ("renamed", renamed)):
-        folder = tmp_path / name
-        folder.mkdir()
-        undo = undo_plan(host(T4), past(written(one, folder), folder), load_catalog())
-        steps = [(step.title.replace(str(folder), ""), step.for_undo, len(step.actions)) for step in undo.steps]
+        directory = tmp_path / name
+        directory.mkdir()
+        undo = undo_plan(host(T4), past(written(one, directory), directory), load_catalog())
+        steps = [(step.title.replace(str(directory), ""), step.for_undo, len(step.actions)) for step in undo.steps]
         made.append((steps, [kept.text for kept in undo.kept], len(undo.undo.left if undo.undo else ())))
     assert made[0] == made[1]
     assert any("a reboot brings nouveau back" in title for title, _, _ in made[0][0])

@@ -43,9 +43,9 @@ class Mortal(Machine):
         raise TransportError("the host is gone")
 
 
-def disk(folder: str) -> Iterator[tuple[str, int, int, int, bytes]]:
-    """Everything below a folder: path, inode, mode, owner, bytes. Quick, since it is asked at every system call."""
-    for entry in os.scandir(folder):
+def disk(directory: str) -> Iterator[tuple[str, int, int, int, bytes]]:
+    """Everything below a directory: path, inode, mode, owner, bytes. Quick, since it is asked at every system call."""
+    for entry in os.scandir(directory):
         try:
             status = entry.stat(follow_symlinks=False)
             content = b""
@@ -103,7 +103,7 @@ def _journal(run_id: str) -> Journal:
 
 ACTS = {
     "a file is rewritten": Act(OLD, OLD, NEW, putting),
-    "a file and its folders are made": Act(None, None, NEW, putting),
+    "a file and its directories are made": Act(None, None, NEW, putting),
     "a file is removed": Act(OLD, OLD, None, removing),
     "a rewritten file is put back": Act(OLD, NEW, OLD, restoring_rewritten),
     "a removed file is put back": Act(OLD, None, OLD, restoring_removed),
@@ -162,7 +162,7 @@ def test_killed_at_any_moment_the_file_is_old_or_new_and_the_next_run_finishes(
         moment.again(host)
         assert text(path) == act.after, f"not finished after change {moment.number}"
         assert candidates(moment.machine.root / "etc") == []
-        assert path.exists() or path.parent.exists() == (act.first is not None), "its folder is as before"
+        assert path.exists() or path.parent.exists() == (act.first is not None), "its directory is as before"
     assert set(seen) == {act.before, act.after}, "no kill came before the decision, or none after it"
 
 
@@ -174,5 +174,5 @@ def assert_announced(moment: Moment) -> None:
     assert written.before == "absent" or sha256(Path(written.backup).read_bytes()) == written.before
 
 
-def candidates(folder: Path) -> list[Path]:
-    return [path for path in folder.rglob("*") if path.name.startswith(".")]
+def candidates(directory: Path) -> list[Path]:
+    return [path for path in directory.rglob("*") if path.name.startswith(".")]

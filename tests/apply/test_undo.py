@@ -91,22 +91,22 @@ def test_a_file_is_known_as_it_was_as_it_was_left_and_as_it_is(shell: tuple[str,
     assert Path(file.backup).read_bytes() == b"old \xff bytes\n"
 
 
-def test_a_new_file_remembers_the_folders_made_above_it(machine: Machine, tmp_path: Path) -> None:
+def test_a_new_file_remembers_the_directories_made_above_it(machine: Machine, tmp_path: Path) -> None:
     setup(machine, "r1", PutFile(str(tmp_path / "a" / "b" / "new"), "mine"))
     (file,) = read_past(machine).files
-    assert (file.before, file.folders, file.old) == (ABSENT, 2, None)
+    assert (file.before, file.directories, file.old) == (ABSENT, 2, None)
 
 
-@pytest.mark.parametrize(("others", "folders"), [(False, 2), (True, 0)], ids=["empty", "in use"])
-def test_a_folder_without_the_file_is_gpunodes_while_it_is_empty(
-    machine: Machine, tmp_path: Path, others: bool, folders: int
+@pytest.mark.parametrize(("others", "directories"), [(False, 2), (True, 0)], ids=["empty", "in use"])
+def test_a_directory_without_the_file_is_gpunodes_while_it_is_empty(
+    machine: Machine, tmp_path: Path, others: bool, directories: int
 ) -> None:
     path = tmp_path / "a" / "b" / "new"
     setup(machine, "r1", PutFile(str(path), "mine"))
     path.unlink()
     if others:
         (path.parent / "theirs").touch()
-    assert read_past(machine).files[0].folders == folders
+    assert read_past(machine).files[0].directories == directories
 
 
 def test_others_who_wrote_between_two_runs_are_noticed(machine: Machine, tmp_path: Path) -> None:

@@ -26,8 +26,8 @@ FEW = settings(max_examples=3, deadline=None, suppress_health_check=list(HealthC
 
 def there_and_back(step: str, texts: dict[str, tuple[str, str]]) -> None:
     """name -> (text before, text as gpunode writes it)."""
-    with tempfile.TemporaryDirectory() as folder:
-        machine, root = Machine(Path(folder)), Path(folder, "etc")
+    with tempfile.TemporaryDirectory() as directory:
+        machine, root = Machine(Path(directory)), Path(directory, "etc")
         root.mkdir()
         puts: list[Action] = []
         old = {root / name: before.encode("utf-8", "surrogateescape") for name, (before, _) in texts.items()}

@@ -20,7 +20,7 @@ from gpunode.packages.registry import BACKENDS
 
 C = load_catalog()
 ROWS: tuple[Any, ...] = (
-    *C.cards, *C.architectures, *C.switches, *C.branches, *C.defaults, *C.distros, C.toolkit,
+    *C.models, *C.architectures, *C.switches, *C.branches, *C.defaults, *C.distros, C.toolkit,
     *C.cuda.majors, *C.cuda.toolkits, C.cuda.install, *C.mig_sets, *C.images,
     *thresholds().values(), *dead_repositories(),
 )  # fmt: skip
@@ -46,29 +46,29 @@ def test_blocks_do_not_overlap() -> None:
     assert all(last < first for (_, last), (first, _) in pairwise(blocks))
 
 
-def test_listed_cards_agree_with_the_blocks() -> None:
+def test_listed_gpus_agree_with_the_blocks() -> None:
     wrong = [
-        card.id
-        for card in C.cards
+        model.id
+        for model in C.models
         for a in C.architectures
         for block in a.blocks
-        if block.first <= int(card.id, 16) <= block.last and a.name != card.architecture
+        if block.first <= int(model.id, 16) <= block.last and a.name != model.architecture
     ]
     assert not wrong
 
 
-def test_cards_are_listed_once_and_by_four_hex_digits() -> None:
-    ids = [card.id for card in C.cards]
+def test_gpus_are_listed_once_and_by_four_hex_digits() -> None:
+    ids = [model.id for model in C.models]
     assert len(ids) == len(set(ids))
     assert all(re.fullmatch(r"[0-9a-f]{4}", device) for device in ids)
 
 
-def test_every_architecture_from_fermi_to_rubin_has_cards_blocks_and_capabilities() -> None:
+def test_every_architecture_from_fermi_to_rubin_has_gpus_blocks_and_capabilities() -> None:
     names = [a.name for a in C.architectures]
     assert " ".join(names) == "fermi kepler maxwell pascal volta turing ampere ada hopper blackwell rubin"
     for a in C.architectures:
         assert a.blocks
-        assert any(card.architecture == a.name for card in C.cards)
+        assert any(model.architecture == a.name for model in C.models)
         capabilities = {block.cc for block in a.blocks if block.cc}
         assert capabilities <= set(a.compute_capability), a.name
 
@@ -84,7 +84,7 @@ def test_every_architecture_reaches_a_supported_branch_or_says_why_not() -> None
 def test_first_last_and_opt_in_branches_are_rows() -> None:
     rows = {b.number for b in C.branches}
     named = {n for a in C.architectures for n in (a.first_branch, a.last_branch, a.opt_in) if n}
-    named |= {n for card in C.cards for n in (card.first_branch, card.last_branch) if n}
+    named |= {n for model in C.models for n in (model.first_branch, model.last_branch) if n}
     assert named <= rows
 
 
@@ -192,13 +192,13 @@ def test_every_cuda_toolkit_has_a_major_row_and_a_branch_that_runs_it() -> None:
     assert all(set(m.drops) <= architectures for m in C.cuda.majors)
 
 
-def test_mig_sets_are_of_listed_cards_and_point_back() -> None:
+def test_mig_sets_are_of_listed_gpus_and_point_back() -> None:
     for mig in C.mig_sets:
         assert mig.balanced.keys() <= mig.profiles.keys()
         for device in mig.ids:
-            assert C.card(device).known
-            assert C.card(device).mig == mig.name
-    named = {card.mig for card in C.cards if card.mig}
+            assert C.gpu_model(device).known
+            assert C.gpu_model(device).mig == mig.name
+    named = {model.mig for model in C.models if model.mig}
     assert named <= {mig.name for mig in C.mig_sets}
 
 
@@ -211,19 +211,19 @@ def test_mig_sets_are_of_listed_cards_and_point_back() -> None:
         ("17fd", "M40", "maxwell"),
         ("2901", "B200 180GB", "blackwell"),
         ("06d2", "M2070", "fermi"),
-        ("2b7f", "Blackwell card 10de:2b7f (GB10B (Thor iGPU))", "blackwell"),
-        ("f000", "unknown card 10de:f000", "rubin"),
-        ("05e0", "unknown card 10de:05e0", "fermi"),
+        ("2b7f", "Blackwell GPU 10de:2b7f (GB10B (Thor iGPU))", "blackwell"),
+        ("f000", "unknown GPU 10de:f000", "rubin"),
+        ("05e0", "unknown GPU 10de:05e0", "fermi"),
     ],
 )
-def test_card(device: str, name: str, architecture: str) -> None:
-    card = C.card(device)
-    assert (card.name, card.architecture) == (name, architecture)
+def test_gpu_model(device: str, name: str, architecture: str) -> None:
+    model = C.gpu_model(device)
+    assert (model.name, model.architecture) == (name, architecture)
 
 
-def test_a_card_that_no_list_has_is_placed_by_its_block_with_its_capability() -> None:
-    card = C.card("23e1")
-    assert (card.architecture, card.cc, card.known) == ("hopper", "9.0", False)
+def test_a_gpu_that_no_list_has_is_placed_by_its_block_with_its_capability() -> None:
+    model = C.gpu_model("23e1")
+    assert (model.architecture, model.cc, model.known) == ("hopper", "9.0", False)
 
 
 def test_a_fault_names_file_row_key_and_what_is_allowed() -> None:

@@ -38,10 +38,10 @@ def lacking(row: yaml.Node) -> list[str]:
     return [key for key in OWN if key not in own]
 
 
-def cards(row: yaml.Node) -> list[str]:
-    """The lines of a group of cards that do not read NAME | SOURCE | CHECKED | GRADE."""
+def models(row: yaml.Node) -> list[str]:
+    """The lines of a group of GPUs that do not read NAME | SOURCE | CHECKED | GRADE."""
     assert isinstance(row, yaml.MappingNode)
-    lines = next(value for key, value in row.value if key.value == "cards")
+    lines = next(value for key, value in row.value if key.value == "models")
     form = re.compile(rf"[^|]+ \| [^|]+ \| \d{{4}}-\d\d-\d\d \| ({'|'.join(GRADES)})")
     return [f"{key.value}: {value.value}" for key, value in lines.value if not form.fullmatch(value.value)]
 
@@ -53,7 +53,7 @@ def test_every_row_states_its_own_source_date_and_grade(file: str) -> None:
 
 
 def test_every_gpu_states_its_own_source_date_and_grade() -> None:
-    assert [line for _, group in tables("gpus.yaml") for line in cards(group)] == []
+    assert [line for _, group in tables("gpus.yaml") for line in models(group)] == []
 
 
 @pytest.mark.parametrize(
@@ -77,8 +77,8 @@ def test_an_inherited_source_is_none_of_its_own(row: str) -> None:
     ["Invented", "Invented | a guide | high", "Invented | a guide | 2026-11-21 | sure", "X | a guide | today | high"],
 )
 def test_a_gpu_without_its_own_source_does_not_load(line: str) -> None:
-    from gpunode.catalog.gpus import _cards
+    from gpunode.catalog.gpus import _models
 
-    group = Row("gpus.yaml", "groups[hopper]", {"architecture": "hopper", "cards": {"23ff": line}})
-    with pytest.raises(UsageError, match=r"gpus\.yaml: groups\[hopper\]\.cards\.23ff: .* is not NAME \| SOURCE"):
-        list(_cards(group))
+    group = Row("gpus.yaml", "groups[hopper]", {"architecture": "hopper", "models": {"23ff": line}})
+    with pytest.raises(UsageError, match=r"gpus\.yaml: groups\[hopper\]\.GPUs\.23ff: .* is not NAME \| SOURCE"):
+        list(_models(group))

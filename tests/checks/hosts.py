@@ -31,7 +31,7 @@ KERNEL = "6.1.0-50-amd64"
 LIB = "/usr/lib/x86_64-linux-gnu"
 CTK = "/etc/nvidia-container-runtime/config.toml"
 CDI = "/var/run/cdi/nvidia.yaml"
-CARD = PciDevice(
+GPU = PciDevice(
     "0000:41:00.0", "10de", "2330", "0302", driver="nvidia", link_width=16, link_width_max=16, numa_node=0,
     runtime_status="active", config_head="de103023", bar1_bytes=1 << 37,
 )  # fmt: skip
@@ -92,11 +92,11 @@ READY = HostFacts(
         modules=frozenset({"nvidia", "nvidia_uvm"}), blacklisted=frozenset({"nouveau"}),
     ),
     root=True,
-    pci=(CARD, *SWITCHES),
+    pci=(GPU, *SWITCHES),
     driver=DriverFacts(
         loaded=V, loaded_flavour="open", installed=V, installed_flavour="open", initstate="live", signer="DKMS key",
-        params={"DeviceFileMode": "438"}, gpus=(CARD.address,),
-        smi=SmiFacts(0, driver_version=V, gpus=(SmiGpu(0, CARD.address, "H100"),)),
+        params={"DeviceFileMode": "438"}, gpus=(GPU.address,),
+        smi=SmiFacts(0, driver_version=V, gpus=(SmiGpu(0, GPU.address, "H100"),)),
         dkms=(DkmsLine("nvidia", V, KERNEL, "installed"),),
         libraries={so: (f"{LIB}/{so[:-2]}.{V}",) for so in ("libcuda.so.1", "libnvidia-ml.so.1")},
     ),
@@ -131,8 +131,8 @@ def toolkit(**changes: Any) -> HostFacts:
     return replace(READY, toolkit=replace(READY.toolkit, **changes))
 
 
-def card(**changes: Any) -> HostFacts:
-    return replace(READY, pci=(replace(CARD, **changes),))
+def gpu(**changes: Any) -> HostFacts:
+    return replace(READY, pci=(replace(GPU, **changes),))
 
 
 def node(path: str, **changes: Any) -> HostFacts:

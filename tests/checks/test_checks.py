@@ -31,7 +31,7 @@ IDS = tuple(doc.id for doc in all_checks())
 WANT = Spec(expect=Expectation(gpus=1), runtime=RuntimeSpec(cdi=True))
 NO_ENGINE = h.host(runtimes=())
 BARE = HostFacts("bare", "bare", OsFacts("debian", "12"), KernelFacts("6.1.0"), root=False)
-OLD_BOX = replace(h.card(device="102d"), driver=h.READY.driver)  # K80
+OLD_BOX = replace(h.gpu(device="102d"), driver=h.READY.driver)  # K80
 LEGACY = """[plugins."io.containerd.grpc.v1.cri".containerd.default_runtime]
   runtime_type = "io.containerd.runc.v2"
 """
@@ -75,16 +75,16 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
     ("dev.uvm", h.host(devices=h.READY.devices[:2]), "511"),
     ("drv.branch-eol", h.driver(loaded="550.163.01"), "550.163.01"),
     ("drv.branch-vs-arch", h.driver(loaded="470.256.02"), "470.256.02"),
-    ("drv.branch-vs-arch", h.card(device="1db6"), "Volta"),
-    ("drv.branch-vs-arch", replace(h.card(device="3182"), driver=h.driver(loaded="570.148.08").driver), "from 580 on"),
-    ("drv.branch-vs-arch", replace(h.card(device="0ff2"), driver=h.driver(loaded="470.256.02").driver), "to 367"),
+    ("drv.branch-vs-arch", h.gpu(device="1db6"), "Volta"),
+    ("drv.branch-vs-arch", replace(h.gpu(device="3182"), driver=h.driver(loaded="570.148.08").driver), "from 580 on"),
+    ("drv.branch-vs-arch", replace(h.gpu(device="0ff2"), driver=h.driver(loaded="470.256.02").driver), "to 367"),
     ("drv.dkms-next", h.kernel(trees=(h.TREE, replace(h.TREE, release="6.1.0-51-amd64", nvidia_module=None)),
                                next_boot="6.1.0-51-amd64"), "/boot/vmlinuz-6.1.0-51-amd64"),
     ("drv.dkms-next", h.kernel(trees=(h.TREE, replace(h.TREE, release="6.1.0-49", nvidia_module=None))), "6.1.0-49"),
     ("drv.dkms-running", replace(h.kernel(trees=(replace(h.TREE, nvidia_module=None),)),
                                  driver=replace(h.READY.driver, dkms=(DkmsLine("nvidia", h.V, None, "added"),))),
      "added"),
-    ("drv.flavour-vs-arch", h.card(device="1db6"), "Volta"),
+    ("drv.flavour-vs-arch", h.gpu(device="1db6"), "Volta"),
     ("drv.headers-meta", h.host(packages=h.packages(linux__headers__amd64="")), "linux-image-amd64"),
     ("drv.headers-running", h.kernel(trees=(replace(h.TREE, headers=False),)), f"/lib/modules/{h.KERNEL}/build"),
     ("drv.install-method", h.driver(runfile=True), "/usr/bin/nvidia-uninstall"),
@@ -101,20 +101,20 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
      "libcuda.so.580.178.04"),
     ("drv.uvm-loaded", replace(h.kernel(modules=frozenset({"nvidia"})), uvm_major=None), "/sys/module/nvidia_uvm"),
     ("drv.version-running", h.driver(loaded="weird"), "'weird'"),
-    ("pci.bar1-size", h.card(bar1_bytes=0), "resource line 2"),
-    ("pci.count-vs-driver", h.driver(gpus=()), h.CARD.address),
+    ("pci.bar1-size", h.gpu(bar1_bytes=0), "resource line 2"),
+    ("pci.count-vs-driver", h.driver(gpus=()), h.GPU.address),
     ("pci.count-vs-driver", h.driver(smi=SmiFacts(0)), "nvidia-smi -q -x"),
     ("pci.device-support", OLD_BOX, "Kepler"),
-    ("pci.driver-bound", h.card(driver="nouveau"), "points to nouveau"),
-    ("pci.driver-bound", h.card(driver=None), "driver is absent"),
-    ("pci.expected-count", h.host(pci=(h.CARD, replace(h.CARD, address="0000:61:00.0"))), "0000:61:00.0"),
-    ("pci.fallen-off-bus", h.card(config_head="ffffffff"), "ff ff ff ff"),
+    ("pci.driver-bound", h.gpu(driver="nouveau"), "points to nouveau"),
+    ("pci.driver-bound", h.gpu(driver=None), "driver is absent"),
+    ("pci.expected-count", h.host(pci=(h.GPU, replace(h.GPU, address="0000:61:00.0"))), "0000:61:00.0"),
+    ("pci.fallen-off-bus", h.gpu(config_head="ffffffff"), "ff ff ff ff"),
     ("pci.fallen-off-bus", h.driver(kernel_log=("NVRM: GPU 0000:41:00.0: GPU has fallen off the bus.",)), "kernel log"),
     ("pci.gpu-present", h.host(pci=()), "0x10de"),
-    ("pci.link-width", h.card(link_width=8), "current_link_width is 8"),
-    ("pci.numa", h.host(pci=(h.CARD, replace(h.CARD, address="0000:61:00.0", numa_node=-1))), "0000:61:00.0/numa_node"),
-    ("pci.nvswitch-present", h.host(pci=(h.CARD, *h.SWITCHES[:3])), h.SWITCHES[0].address),
-    ("pci.runtime-pm", h.card(runtime_status="suspended"), "runtime_status"),
+    ("pci.link-width", h.gpu(link_width=8), "current_link_width is 8"),
+    ("pci.numa", h.host(pci=(h.GPU, replace(h.GPU, address="0000:61:00.0", numa_node=-1))), "0000:61:00.0/numa_node"),
+    ("pci.nvswitch-present", h.host(pci=(h.GPU, *h.SWITCHES[:3])), h.SWITCHES[0].address),
+    ("pci.runtime-pm", h.gpu(runtime_status="suspended"), "runtime_status"),
     ("rt.cgroup-driver", h.containerd(systemd_cgroup={"nvidia": False, "runc": True}), "runc true, nvidia false"),
     ("rt.cgroup-driver", h.host(kubernetes=KubernetesFacts(True, "cgroupfs")), "cgroupfs"),
     ("rt.containerd-file", h.host(files=h.files(containerd="version = 2\n")), "/etc/containerd/config.toml"),
@@ -138,7 +138,7 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
     ("sec.ctk-cve", h.toolkit(version="1.17.4"), "1.17.4"),
     ("user.libcuda", h.driver(libraries={}), "libcuda.so.1"),
     ("user.libnvml", h.driver(libraries={}), "libnvidia-ml.so.1"),
-    ("user.smi-hidden", replace(h.driver(smi=SmiFacts(6, "No devices were found")), root=False), h.CARD.address),
+    ("user.smi-hidden", replace(h.driver(smi=SmiFacts(6, "No devices were found")), root=False), h.GPU.address),
     ("user.smi-works", h.driver(smi=SmiFacts(18, "Failed to initialize NVML")), "exit 18: Failed to initialize NVML"),
     ("user.smi-works", h.driver(smi=SmiFacts(124)), "exit 124"),
     ("user.stale-libs", h.driver(libraries=LIBS | {
@@ -166,7 +166,7 @@ def test_every_check_passes_on_the_healthy_host(id: str) -> None:
     assert judged(id, h.READY).outcome is None
 
 
-def test_nothing_is_hidden_from_a_login_that_sees_the_cards() -> None:
+def test_nothing_is_hidden_from_a_login_that_sees_the_gpus() -> None:
     assert judged("user.smi-hidden", h.host(root=False)).outcome is None
 
 
@@ -184,7 +184,7 @@ UNJUDGED: tuple[tuple[str, HostFacts, Spec | None, str], ...] = (
     ("user.smi-works", replace(h.driver(smi=None), unread={"smi": "a GPU is suspended"}), WANT, "a GPU is suspended"),
     ("drv.rm-init", h.host(unread={"kernel_log": "needs root"}), WANT, "needs root"),
     ("pci.expected-count", h.host(), None, "expect.gpus"),
-    ("drv.module-loaded", h.card(driver="vfio-pci"), WANT, "vfio-pci"),
+    ("drv.module-loaded", h.gpu(driver="vfio-pci"), WANT, "vfio-pci"),
     ("ctk.installed", NO_ENGINE, WANT, "no container engine"),
     ("boot.module-signer", h.host(security=SecurityFacts()), WANT, "Secure Boot"),
 )

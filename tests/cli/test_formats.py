@@ -104,7 +104,7 @@ def test_a_page_for_people_is_no_json(words: list[str], capsys: pytest.CaptureFi
         (["nosuch", "--format", "json"], 2),
         (["check", "--format=jsonl", "--explain", "rt.nosuch"], 2),
         (["detect", "--json", "--recorded", "/nosuch"], 2),
-        (["detect", "--json", "--output", "no/folder/x", "--recorded", HOST], 2),
+        (["detect", "--json", "--output", "no/directory/x", "--recorded", HOST], 2),
     ],
     ids=lambda v: " ".join(v[:3]) if isinstance(v, list) else None,
 )

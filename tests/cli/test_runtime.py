@@ -77,7 +77,7 @@ def test_diff_shows_no_secret_and_still_writes(file: Path, capsys: pytest.Captur
     assert "hunter2" in file.read_text()
 
 
-def test_a_new_file_and_its_folder_are_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_new_file_and_its_directory_are_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "home" / ".config" / "docker" / "daemon.json"
     assert configure("docker", "--config", path, "--name", "gpu", "--path", "/opt/nvidia/run") == 0
     assert json.loads(path.read_text())["runtimes"]["gpu"]["path"] == "/opt/nvidia/run"
@@ -207,9 +207,9 @@ def test_a_file_that_is_wrong_is_exit_1_with_its_place_and_stays(
     assert file.read_text() == text
 
 
-def test_a_folder_in_the_files_place_is_exit_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_directory_in_the_files_place_is_exit_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert configure("docker", "--config", tmp_path) == 1
-    assert "it is a folder evidence the file was not touched remedy name the file in" in " ".join(
+    assert "it is a directory evidence the file was not touched remedy name the file in" in " ".join(
         capsys.readouterr().err.split()
     )
 
@@ -332,9 +332,9 @@ def test_nobody_in_an_image_is_to_be_told(tmp_path: Path, capsys: pytest.Capture
 def test_a_link_out_of_the_image_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     outside = tmp_path / "daemon.json"
     outside.write_text("{}")
-    folder = tmp_path / "image" / "etc" / "docker"
-    folder.mkdir(parents=True)
-    (folder / "daemon.json").symlink_to(outside)
+    directory = tmp_path / "image" / "etc" / "docker"
+    directory.mkdir(parents=True)
+    (directory / "daemon.json").symlink_to(outside)
     assert configure("docker", "--root", tmp_path / "image") == 1
     assert "a symbolic link out of" in " ".join(capsys.readouterr().err.split())
     assert outside.read_text() == "{}"
@@ -347,12 +347,12 @@ def test_cri_os_drop_in_lies_beside_the_file_that_is_named(tmp_path: Path, capsy
     assert capsys.readouterr().out == f"changed {tmp_path}/crio.conf.d/99-nvidia.toml\n"
 
 
-def typed(folder: Path, words: str) -> subprocess.CompletedProcess[str]:
-    """A line as a person types it, in `folder`."""
+def typed(directory: Path, words: str) -> subprocess.CompletedProcess[str]:
+    """A line as a person types it, in `directory`."""
     line = f"{sys.executable} -m gpunode runtime configure docker --config daemon.json {words}"
     argv = ("bash", "-o", "pipefail", "-c", line)
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False, env=env)
+    return subprocess.run(argv, cwd=directory, capture_output=True, text=True, check=False, env=env)
 
 
 @pytest.mark.parametrize(
@@ -363,7 +363,7 @@ def typed(folder: Path, words: str) -> subprocess.CompletedProcess[str]:
         ("--dry-run | true", 0, ""),
         ("--output nosuch/x --json", 2, "--output nosuch/x cannot be written"),
     ],
-    ids=["full", "closed", "the reader has left", "no such folder"],
+    ids=["full", "closed", "the reader has left", "no such directory"],
 )
 def test_where_the_result_cannot_go(words: str, code: int, said: str, tmp_path: Path) -> None:
     told = typed(tmp_path, words)

@@ -23,15 +23,15 @@ def cri_config(default: str, *handlers: str) -> str:
 
 
 @contextlib.contextmanager
-def containerd(folder: Path, config: str | None) -> Iterator[str]:
+def containerd(directory: Path, config: str | None) -> Iterator[str]:
     """A socket that answers CRI Status with `config`; None: it answers as a daemon whose CRI plugin did not load."""
     message = b"" if config is None else _status(config)
-    with _listening(folder / "cri.sock", lambda connection: _answer_grpc(connection, message)) as path:
+    with _listening(directory / "cri.sock", lambda connection: _answer_grpc(connection, message)) as path:
         yield path
 
 
 @contextlib.contextmanager
-def dockerd(folder: Path, default: str | None, *handlers: str) -> Iterator[str]:
+def dockerd(directory: Path, default: str | None, *handlers: str) -> Iterator[str]:
     """A socket that answers GET /info; None: with status 500."""
     runtimes = {name: {"path": f"/usr/bin/{name}"} for name in handlers}
     body = json.dumps({"ID": "A", "Runtimes": runtimes, "DefaultRuntime": default}, separators=(",", ":"))
@@ -42,12 +42,12 @@ def dockerd(folder: Path, default: str | None, *handlers: str) -> Iterator[str]:
         head = f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
         connection.sendall(f"{head}Connection: close\r\n\r\n{body}".encode())
 
-    with _listening(folder / "docker.sock", answer) as path:
+    with _listening(directory / "docker.sock", answer) as path:
         yield path
 
 
 @contextlib.contextmanager
-def crio(folder: Path, config: str | None) -> Iterator[str]:
+def crio(directory: Path, config: str | None) -> Iterator[str]:
     """A socket that answers GET /config as CRI-O's inspection endpoint does; None: with status 404."""
     body = (config or "").encode()
 
@@ -57,14 +57,14 @@ def crio(folder: Path, config: str | None) -> Iterator[str]:
         head = b"HTTP/1.1 %s\r\nContent-Type: application/toml\r\nContent-Length: %d\r\n" % (status, len(body))
         connection.sendall(head + b"Connection: close\r\n\r\n" + body)
 
-    with _listening(folder / "crio.sock", answer) as path:
+    with _listening(directory / "crio.sock", answer) as path:
         yield path
 
 
 @contextlib.contextmanager
-def silent(folder: Path) -> Iterator[str]:
+def silent(directory: Path) -> Iterator[str]:
     """A socket that accepts and never answers."""
-    with _listening(folder / "silent.sock", lambda connection: threading.Event().wait(20)) as path:
+    with _listening(directory / "silent.sock", lambda connection: threading.Event().wait(20)) as path:
         yield path
 
 

@@ -11,7 +11,7 @@ from gpunode.engines.docker.engine import Docker
 from gpunode.model.spec import RuntimeSpec
 from tests.engines.hosts import PATHS, engine_facts, host_with
 
-FOLDER = Path(__file__).parent / "docker"
+DIRECTORY = Path(__file__).parent / "docker"
 PATH = PATHS["docker"]
 DEFAULT, NO_DEFAULT, CDI = RuntimeSpec(), RuntimeSpec(default=False), RuntimeSpec(cdi=True)
 BEFORE, AFTER = ".before.json", ".after.json"
@@ -47,7 +47,7 @@ class Case:
 
 def cases() -> tuple[Case, ...]:
     """Every pair; one with no "before" is about a host without the file."""
-    return tuple(_case(path.name.removesuffix(AFTER)) for path in sorted(FOLDER.glob(f"*{AFTER}")))
+    return tuple(_case(path.name.removesuffix(AFTER)) for path in sorted(DIRECTORY.glob(f"*{AFTER}")))
 
 
 def rewritten(
@@ -59,11 +59,13 @@ def rewritten(
 
 
 def _case(name: str) -> Case:
-    before = FOLDER / f"{name}{BEFORE}"
+    before = DIRECTORY / f"{name}{BEFORE}"
     want = next((w for prefix, w in WANTED.items() if name.startswith(prefix)), DEFAULT)
     text = _text(before) if before.exists() else None
     observed = {"missing_binaries": MISSING[name]} if name in MISSING else {}
-    return Case(name, text, _text(FOLDER / f"{name}{AFTER}"), want, ONLY.get(name), LEAST.get(name, (0, 0)), observed)
+    return Case(
+        name, text, _text(DIRECTORY / f"{name}{AFTER}"), want, ONLY.get(name), LEAST.get(name, (0, 0)), observed
+    )
 
 
 def _text(path: Path) -> str:

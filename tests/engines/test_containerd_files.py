@@ -40,7 +40,7 @@ def test_the_drop_in_is_written_before_the_file_that_imports_it() -> None:
     assert list(written(rewrite(ROOT, "2.1.9"))) == [DROP_IN, PATH]
 
 
-def test_a_root_that_imports_the_folder_already_stays_as_it_is() -> None:
+def test_a_root_that_imports_the_directory_already_stays_as_it_is() -> None:
     assert list(written(rewrite(IMPORTING, "2.1.9"))) == [DROP_IN]
 
 
@@ -104,7 +104,7 @@ def test_a_drop_in_that_lies_there_and_is_not_imported_is_edited_and_imported() 
     assert "# by hand" in written(result)[DROP_IN]
 
 
-def test_files_that_lie_unread_in_the_folder_are_not_brought_into_force() -> None:
+def test_files_that_lie_unread_in_the_directory_are_not_brought_into_force() -> None:
     neighbour = {"/etc/containerd/conf.d/50-old.toml": "version = 3\noom_score = 1\n"}
     root = written(rewrite(ROOT, "2.1.9", files=neighbour))[PATH]
     assert tomllib.loads(root)["imports"] == ["/etc/containerd/conf.d/99-nvidia*.toml"]
@@ -203,9 +203,9 @@ def test_of_two_containerds_each_gets_its_own_file_and_its_own_socket(named: tup
     )
     host = host_with(first, other, files={PATH: ROOT, OTHER: ROOT})
     for engine, root in ((first, PATH), (other, OTHER)):
-        folder = root.removesuffix("/config.toml")
+        directory = root.removesuffix("/config.toml")
         assert list(written(Containerd().rewrite(host, engine, RuntimeSpec()))) == [
-            f"{folder}/conf.d/99-nvidia.toml",
+            f"{directory}/conf.d/99-nvidia.toml",
             root,
         ]
         restart, verify = (*Containerd().apply(engine), Containerd().verify(engine, RuntimeSpec()))

@@ -22,8 +22,8 @@ else:
     import tomli as tomllib  # type: ignore[import-not-found, unused-ignore]
 
 PAIRS = trees.pairs(Path(__file__).parent / "crio")
-FOLDER = "/etc/crio/crio.conf.d"
-OURS = f"{FOLDER}/99-nvidia.toml"
+DIRECTORY = "/etc/crio/crio.conf.d"
+OURS = f"{DIRECTORY}/99-nvidia.toml"
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
@@ -33,7 +33,7 @@ def test_tree_before_and_after(pair: trees.Pair) -> None:
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
 def test_in_force_is_what_is_wanted_and_all_else_is_as_before(pair: trees.Pair) -> None:
-    """Read as CRI-O reads: crio.conf, then the folder in the order of the names."""
+    """Read as CRI-O reads: crio.conf, then the directory in the order of the names."""
     before, after = effective_in(pair.before), effective_in(pair.after)
     handler = "gpu" if pair.said.get("want") == "gpu" else "nvidia"
     assert after[1][handler]["runtime_path"] == "/usr/bin/nvidia-container-runtime"
@@ -42,7 +42,7 @@ def test_in_force_is_what_is_wanted_and_all_else_is_as_before(pair: trees.Pair) 
 
 
 def effective_in(tree: dict[str, str]) -> tuple[str | None, dict[str, dict[str, object]]]:
-    files = sorted(tree, key=lambda path: (path.startswith(FOLDER), path))
+    files = sorted(tree, key=lambda path: (path.startswith(DIRECTORY), path))
     default: str | None = None
     runtimes: dict[str, dict[str, object]] = {}
     for path in files:
@@ -61,10 +61,10 @@ def test_there_are_pairs_enough() -> None:
     ("path", "text", "problem"),
     [
         ("/etc/crio/crio.conf", "[crio\n", "/etc/crio/crio.conf:1:6"),
-        (f"{FOLDER}/10-a.conf", "[crio.runtime]\ndefault_runtime = crun\n", f"{FOLDER}/10-a.conf:2:19"),
-        (f"{FOLDER}/10-a.conf", "crio = 1\n", "crio is 1, and CRI-O wants a table"),
-        (f"{FOLDER}/10-a.conf", "[crio]\nruntime = []\n", "crio.runtime is [], and CRI-O wants a table"),
-        (f"{FOLDER}/10-a.conf", "[crio.runtime]\nruntimes = 'x'\n", "crio.runtime.runtimes is 'x'"),
+        (f"{DIRECTORY}/10-a.conf", "[crio.runtime]\ndefault_runtime = crun\n", f"{DIRECTORY}/10-a.conf:2:19"),
+        (f"{DIRECTORY}/10-a.conf", "crio = 1\n", "crio is 1, and CRI-O wants a table"),
+        (f"{DIRECTORY}/10-a.conf", "[crio]\nruntime = []\n", "crio.runtime is [], and CRI-O wants a table"),
+        (f"{DIRECTORY}/10-a.conf", "[crio.runtime]\nruntimes = 'x'\n", "crio.runtime.runtimes is 'x'"),
     ],
     ids=["open header", "bare value in a drop-in", "crio is a number", "runtime is a list", "runtimes is text"],
 )
@@ -75,14 +75,14 @@ def test_a_file_that_crio_does_not_take_is_refused_with_its_place(path: str, tex
     assert "CRI-O" in refused.value.evidence
 
 
-def test_a_folder_named_on_the_command_line_is_the_one() -> None:
+def test_a_directory_named_on_the_command_line_is_the_one() -> None:
     facts = engine_facts("crio", "1.33.1", flags=("--config-dir", "/srv/crio.d/"))
     assert rewritten.rewrite(facts, {}).main.path == "/srv/crio.d/99-nvidia.toml"
 
 
 def test_a_runtime_out_of_path_is_pointed_out() -> None:
     text = 'crio.runtime.default_runtime = "crun"\ncrio.runtime.runtimes.crun.runtime_path = "/usr/libexec/crio/crun"\n'
-    assert "not in PATH" in rewritten.rewrite(engine_facts("crio", "1.33.1"), {f"{FOLDER}/10-c.conf": text}).notes[0]
+    assert "not in PATH" in rewritten.rewrite(engine_facts("crio", "1.33.1"), {f"{DIRECTORY}/10-c.conf": text}).notes[0]
 
 
 def test_it_is_written_restarted_and_asked() -> None:

@@ -33,16 +33,16 @@ def shell(request: pytest.FixtureRequest) -> tuple[str, ...]:
 
 
 @pytest.fixture
-def folder() -> Iterator[Path]:
+def directory() -> Iterator[Path]:
     """A short path: the name of a unix socket holds at most 107 bytes. And no /tmp: sockets there are nobody's."""
     place = "/run" if os.geteuid() == 0 else str(Path.home())
     with tempfile.TemporaryDirectory(prefix="gpn", dir=place) as path:
         yield Path(path)
 
 
-def with_tools(folder: Path, *names: str) -> dict[str, str]:
+def with_tools(directory: Path, *names: str) -> dict[str, str]:
     """An environment in which only these programs, and the common ones, can be found."""
-    place = folder / "bin"
+    place = directory / "bin"
     place.mkdir()
     for name in (*COMMON, *names):
         # The interpreter itself, not a shim that would look for it in the PATH that is taken away.
@@ -66,18 +66,18 @@ INFO = ASK + '\ngpunode_docker_info "$1"\n'
 
 
 @pytest.mark.parametrize("tool", ["python3", "curl"])
-def test_cri_is_asked_with_what_the_host_has(shell: tuple[str, ...], tool: str, folder: Path) -> None:
+def test_cri_is_asked_with_what_the_host_has(shell: tuple[str, ...], tool: str, directory: Path) -> None:
     config = daemons.cri_config("nvidia", "nvidia", "runc")
-    with daemons.containerd(folder, config) as path:
-        answer = run(shell, CRI, path, env=with_tools(folder, tool))
+    with daemons.containerd(directory, config) as path:
+        answer = run(shell, CRI, path, env=with_tools(directory, tool))
     source, _, printed = answer.stdout.partition("\n")
     assert (answer.returncode, source) == (0, f"source={tool}")
     assert json.loads(printed) == json.loads(config)
 
 
-def test_crictl_is_asked_first(shell: tuple[str, ...], folder: Path) -> None:
-    env = with_tools(folder, "python3")
-    crictl = folder / "bin" / "crictl"
+def test_crictl_is_asked_first(shell: tuple[str, ...], directory: Path) -> None:
+    env = with_tools(directory, "python3")
+    crictl = directory / "bin" / "crictl"
     crictl.write_text(
         '#!/bin/sh\n[ "$*" = "--timeout 5s --runtime-endpoint unix:///run/c.sock info" ] || exit 9\n'
         'printf \'{\\n  "config": {\\n    "containerd": {\\n      "defaultRuntimeName": "runc"\\n    }\\n  }\\n}\\n\'\n'
@@ -90,38 +90,38 @@ def test_crictl_is_asked_first(shell: tuple[str, ...], folder: Path) -> None:
 
 
 @pytest.mark.parametrize("tool", ["python3", "curl"])
-def test_a_dead_cri_is_no_answer(shell: tuple[str, ...], tool: str, folder: Path) -> None:
-    with daemons.containerd(folder, None) as path:
-        answer = run(shell, CRI, path, env=with_tools(folder, tool))
+def test_a_dead_cri_is_no_answer(shell: tuple[str, ...], tool: str, directory: Path) -> None:
+    with daemons.containerd(directory, None) as path:
+        answer = run(shell, CRI, path, env=with_tools(directory, tool))
     assert (answer.returncode, answer.stdout, answer.stderr) == (1, "", "")
 
 
-def test_no_socket_is_no_answer(shell: tuple[str, ...], folder: Path) -> None:
-    answer = run(shell, CRI, str(folder / "nope.sock"), env=with_tools(folder, "python3", "curl"))
+def test_no_socket_is_no_answer(shell: tuple[str, ...], directory: Path) -> None:
+    answer = run(shell, CRI, str(directory / "nope.sock"), env=with_tools(directory, "python3", "curl"))
     assert (answer.returncode, answer.stdout, answer.stderr) == (1, "", "")
 
 
-def test_nothing_to_ask_with_is_another_thing_than_no_answer(shell: tuple[str, ...], folder: Path) -> None:
-    answer = run(shell, CRI, str(folder / "nope.sock"), env=with_tools(folder))
+def test_nothing_to_ask_with_is_another_thing_than_no_answer(shell: tuple[str, ...], directory: Path) -> None:
+    answer = run(shell, CRI, str(directory / "nope.sock"), env=with_tools(directory))
     assert (answer.returncode, answer.stdout) == (2, "")
 
 
-def test_a_daemon_that_hangs_is_given_up_on(folder: Path) -> None:
-    with daemons.silent(folder) as path:
-        answer = run(("dash",), CRI, path, env=with_tools(folder, "python3"))
+def test_a_daemon_that_hangs_is_given_up_on(directory: Path) -> None:
+    with daemons.silent(directory) as path:
+        answer = run(("dash",), CRI, path, env=with_tools(directory, "python3"))
     assert answer.returncode == 1
 
 
 @pytest.mark.parametrize("tool", ["python3", "curl"])
-def test_docker_is_asked_with_what_the_host_has(shell: tuple[str, ...], tool: str, folder: Path) -> None:
-    with daemons.dockerd(folder, "nvidia", "nvidia", "runc") as path:
-        answer = run(shell, INFO, path, env=with_tools(folder, tool))
+def test_docker_is_asked_with_what_the_host_has(shell: tuple[str, ...], tool: str, directory: Path) -> None:
+    with daemons.dockerd(directory, "nvidia", "nvidia", "runc") as path:
+        answer = run(shell, INFO, path, env=with_tools(directory, tool))
     assert json.loads(answer.stdout)["DefaultRuntime"] == "nvidia"
 
 
-def test_an_error_of_docker_is_no_answer(shell: tuple[str, ...], folder: Path) -> None:
-    with daemons.dockerd(folder, None) as path:
-        answer = run(shell, INFO, path, env=with_tools(folder, "python3", "curl"))
+def test_an_error_of_docker_is_no_answer(shell: tuple[str, ...], directory: Path) -> None:
+    with daemons.dockerd(directory, None) as path:
+        answer = run(shell, INFO, path, env=with_tools(directory, "python3", "curl"))
     assert (answer.returncode, answer.stdout) == (1, "")
 
 
@@ -151,25 +151,25 @@ VERDICTS = [
 
 @pytest.mark.parametrize(("kind", "expected", "code", "said"), VERDICTS, ids=[" ".join(v[:2]) for v in VERDICTS])
 def test_verify_judges_what_the_running_daemon_says(
-    shell: tuple[str, ...], kind: str, expected: str, code: int, said: str, folder: Path
+    shell: tuple[str, ...], kind: str, expected: str, code: int, said: str, directory: Path
 ) -> None:
-    env = with_tools(folder, "python3")
+    env = with_tools(directory, "python3")
     # Success comes with the second sample; a loaded machine may take its time for the first.
     limit_s = 1 if code else 20
     if kind != "containerd":
-        with daemons.dockerd(folder, "nvidia", "nvidia", "runc") as path:
+        with daemons.dockerd(directory, "nvidia", "nvidia", "runc") as path:
             answer = verify(shell, kind, path, expected, env, limit_s)
     else:
-        with daemons.containerd(folder, daemons.cri_config("nvidia", "nvidia", "runc")) as path:
+        with daemons.containerd(directory, daemons.cri_config("nvidia", "nvidia", "runc")) as path:
             answer = verify(shell, kind, path, expected, env, limit_s)
     assert (answer.returncode, answer.stdout) == (code, "")
     assert said in answer.stderr
 
 
-def test_verify_says_when_nobody_answers(shell: tuple[str, ...], folder: Path) -> None:
-    answer = verify(shell, "containerd", str(folder / "nope.sock"), "nvidia", with_tools(folder, "python3"))
+def test_verify_says_when_nobody_answers(shell: tuple[str, ...], directory: Path) -> None:
+    answer = verify(shell, "containerd", str(directory / "nope.sock"), "nvidia", with_tools(directory, "python3"))
     assert answer.returncode == 1
-    assert answer.stderr == f"containerd does not answer on {folder}/nope.sock\n"
+    assert answer.stderr == f"containerd does not answer on {directory}/nope.sock\n"
 
 
 PLUGINS = """TYPE                            ID      PLATFORMS      STATUS
@@ -181,27 +181,31 @@ io.containerd.grpc.v1           cri     linux/amd64    {}
 
 @pytest.mark.parametrize(("status", "waits"), [("error", False), ("skip", False), ("ok", True)])
 def test_a_cri_that_did_not_load_is_not_waited_for(
-    shell: tuple[str, ...], status: str, waits: bool, folder: Path
+    shell: tuple[str, ...], status: str, waits: bool, directory: Path
 ) -> None:
-    env = with_tools(folder, "python3")
-    fake(folder, "ctr", f"cat {folder}/plugins")
-    (folder / "plugins").write_text(PLUGINS.format(status))
+    env = with_tools(directory, "python3")
+    fake(directory, "ctr", f"cat {directory}/plugins")
+    (directory / "plugins").write_text(PLUGINS.format(status))
     began = time.monotonic()
-    with daemons.containerd(folder, None) as path:
+    with daemons.containerd(directory, None) as path:
         answer = verify(shell, "containerd", path, "nvidia", env, limit_s=3 if waits else 30)
     took = time.monotonic() - began
     assert (answer.returncode, "does not answer" in answer.stderr) == (1, True)
     assert took > 1.9 if waits else took < 20
 
 
-def test_a_unit_that_systemd_starts_in_vain_is_given_up_on(shell: tuple[str, ...], folder: Path) -> None:
-    env = with_tools(folder)
-    fake(folder, "systemctl", f"case $* in *NRestarts*) echo x >>{folder}/n; grep -c x {folder}/n ;; *) exit 3 ;; esac")
+def test_a_unit_that_systemd_starts_in_vain_is_given_up_on(shell: tuple[str, ...], directory: Path) -> None:
+    env = with_tools(directory)
+    fake(
+        directory,
+        "systemctl",
+        f"case $* in *NRestarts*) echo x >>{directory}/n; grep -c x {directory}/n ;; *) exit 3 ;; esac",
+    )
     planned = commands.verify(engine_facts("docker", None), "nvidia", api="docker")
     answer = run(shell, under_systemd(planned), *planned.argv[3:], env=env)
     assert answer.returncode == 1
     assert answer.stderr.startswith("docker does not answer on ")
-    assert len((folder / "n").read_text().split()) < 6
+    assert len((directory / "n").read_text().split()) < 6
 
 
 def under_systemd(asked: Run) -> str:
@@ -211,17 +215,19 @@ def under_systemd(asked: Run) -> str:
     return asked.stdin.replace(check, "true")
 
 
-def fake(folder: Path, name: str, body: str) -> None:
-    program = folder / "bin" / name
+def fake(directory: Path, name: str, body: str) -> None:
+    program = directory / "bin" / name
     program.write_text(f"#!/bin/sh\n{body}\n")
     program.chmod(0o755)
 
 
-def test_a_failed_restart_shows_the_daemons_own_reason_and_not_its_noise(shell: tuple[str, ...], folder: Path) -> None:
-    env = with_tools(folder)
-    fake(folder, "systemctl", '[ "$1" = reset-failed ] || exit 1')
+def test_a_failed_restart_shows_the_daemons_own_reason_and_not_its_noise(
+    shell: tuple[str, ...], directory: Path
+) -> None:
+    env = with_tools(directory)
+    fake(directory, "systemctl", '[ "$1" = reset-failed ] || exit 1')
     fake(
-        folder,
+        directory,
         "journalctl",
         'echo \'time=x level=error msg="failed to load cni during init" error="cni config load failed"\'\n'
         "echo 'time=x level=info msg=\"starting containerd\"'\n"
@@ -232,11 +238,11 @@ def test_a_failed_restart_shows_the_daemons_own_reason_and_not_its_noise(shell: 
     assert answer.stderr == "containerd: failed to load TOML: /etc/containerd/config.toml: (10, 2): unexpected token\n"
 
 
-def test_revive_leaves_a_running_daemon_alone(shell: tuple[str, ...], folder: Path) -> None:
-    env = with_tools(folder)
-    fake(folder, "systemctl", f'echo "$1" >> {folder}/calls')
+def test_revive_leaves_a_running_daemon_alone(shell: tuple[str, ...], directory: Path) -> None:
+    env = with_tools(directory)
+    fake(directory, "systemctl", f'echo "$1" >> {directory}/calls')
     revived = run(
         shell, under_systemd(commands.revive("docker.service", ("docker.socket",))), "docker.service", env=env
     )
     assert revived.returncode == 0
-    assert (folder / "calls").read_text() == "is-active\n"
+    assert (directory / "calls").read_text() == "is-active\n"

@@ -11,9 +11,9 @@ from gpunode.engines.podman import Podman
 from gpunode.model.spec import RuntimeSpec
 from tests.engines import daemons
 from tests.engines.hosts import engine_facts
-from tests.engines.test_daemon_query import fake, folder, run, shell, verify, with_tools
+from tests.engines.test_daemon_query import directory, fake, run, shell, verify, with_tools
 
-__all__ = ["folder", "shell"]
+__all__ = ["directory", "shell"]
 
 # As `crio status config` prints it: indented, every key spelled out.
 CONFIG = """[crio]
@@ -30,21 +30,21 @@ ASK = resources.script("daemon/query") + '\ngpunode_crio_config "$1"\n'
 
 
 @pytest.mark.parametrize("tool", ["python3", "curl"])
-def test_crio_is_asked_with_what_the_host_has(shell: tuple[str, ...], tool: str, folder: Path) -> None:
-    with daemons.crio(folder, CONFIG) as path:
-        answer = run(shell, ASK, path, env=with_tools(folder, tool))
+def test_crio_is_asked_with_what_the_host_has(shell: tuple[str, ...], tool: str, directory: Path) -> None:
+    with daemons.crio(directory, CONFIG) as path:
+        answer = run(shell, ASK, path, env=with_tools(directory, tool))
     assert (answer.returncode, answer.stdout, answer.stderr) == (0, CONFIG, "")
 
 
-def test_its_own_client_is_asked_where_nothing_else_is_there(shell: tuple[str, ...], folder: Path) -> None:
-    env = with_tools(folder)
-    fake(folder, "crio", '[ "$*" = "status --socket /run/c.sock config" ] && echo \'default_runtime = "crun"\'')
+def test_its_own_client_is_asked_where_nothing_else_is_there(shell: tuple[str, ...], directory: Path) -> None:
+    env = with_tools(directory)
+    fake(directory, "crio", '[ "$*" = "status --socket /run/c.sock config" ] && echo \'default_runtime = "crun"\'')
     assert run(shell, ASK, "/run/c.sock", env=env).stdout == 'default_runtime = "crun"\n'
 
 
-def test_no_answer_is_no_answer(shell: tuple[str, ...], folder: Path) -> None:
-    with daemons.crio(folder, None) as path:
-        answer = run(shell, ASK, path, env=with_tools(folder, "python3", "curl"))
+def test_no_answer_is_no_answer(shell: tuple[str, ...], directory: Path) -> None:
+    with daemons.crio(directory, None) as path:
+        answer = run(shell, ASK, path, env=with_tools(directory, "python3", "curl"))
     assert (answer.returncode, answer.stdout, answer.stderr) == (1, "", "")
 
 
@@ -59,10 +59,10 @@ def test_no_answer_is_no_answer(shell: tuple[str, ...], folder: Path) -> None:
     ],
 )
 def test_verify_judges_what_crio_says(
-    shell: tuple[str, ...], expected: str, code: int, said: str, folder: Path
+    shell: tuple[str, ...], expected: str, code: int, said: str, directory: Path
 ) -> None:
-    with daemons.crio(folder, CONFIG) as path:
-        answer = verify(shell, "crio", path, expected, with_tools(folder, "python3"), 1 if code else 20)
+    with daemons.crio(directory, CONFIG) as path:
+        answer = verify(shell, "crio", path, expected, with_tools(directory, "python3"), 1 if code else 20)
     assert answer.returncode == code
     assert said in answer.stderr
 
@@ -85,11 +85,11 @@ esac"""
     ids=["default", "another default", "handler known", "handler not known"],
 )
 def test_podman_is_judged_by_its_own_word(
-    shell: tuple[str, ...], want: RuntimeSpec, code: int, said: str, folder: Path
+    shell: tuple[str, ...], want: RuntimeSpec, code: int, said: str, directory: Path
 ) -> None:
-    env = with_tools(folder)
-    fake(folder, "podman", PODMAN)
-    planned = Podman().verify(engine_facts("podman", "5.4.2", binary=f"{folder}/bin/podman"), want)
+    env = with_tools(directory)
+    fake(directory, "podman", PODMAN)
+    planned = Podman().verify(engine_facts("podman", "5.4.2", binary=f"{directory}/bin/podman"), want)
     answer = run(shell, planned.stdin, *planned.argv[3:], env=env)
     assert answer.returncode == code
     assert said in answer.stderr

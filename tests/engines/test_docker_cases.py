@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gpunode.engines.docker import edit
-from tests.engines.docker_cases import BEFORE, FOLDER, Case, cases, rewritten
+from tests.engines.docker_cases import BEFORE, DIRECTORY, Case, cases, rewritten
 
 Pairs = list[tuple[str, Any]]
 CASES = cases()
@@ -44,7 +44,7 @@ def without(pairs: object, *names: str) -> Pairs:
 
 
 def test_there_are_enough_of_them_and_each_has_an_outcome() -> None:
-    befores = {path.name.removesuffix(BEFORE) for path in FOLDER.glob(f"*{BEFORE}")}
+    befores = {path.name.removesuffix(BEFORE) for path in DIRECTORY.glob(f"*{BEFORE}")}
     assert len(CASES) >= 60
     assert befores <= {case.name for case in CASES}
     assert [case.name for case in CASES if case.before is None] == ["no-file"]

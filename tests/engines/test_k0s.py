@@ -22,7 +22,7 @@ else:
 
 PAIRS = trees.pairs(Path(__file__).parent / "k0s")
 MAIN = "/etc/k0s/containerd.toml"
-FOLDER = "/etc/k0s/containerd.d"
+DIRECTORY = "/etc/k0s/containerd.d"
 MANAGED = "# k0s_managed=true\nversion = 2\n"
 PLUGINS = ("io.containerd.cri.v1.runtime", "io.containerd.grpc.v1.cri")
 
@@ -36,7 +36,7 @@ def test_tree_before_and_after(pair: trees.Pair) -> None:
 def test_merged_as_k0s_merges_nvidia_is_in_force(pair: trees.Pair) -> None:
     """Key by key, in the order of the names (RFC 7396); containerd.toml itself only where it is the admin's."""
     managed = is_managed(pair.after.get(MAIN, MANAGED))
-    paths = sorted(p for p in pair.after if p.startswith(FOLDER)) if managed else [MAIN]
+    paths = sorted(p for p in pair.after if p.startswith(DIRECTORY)) if managed else [MAIN]
     merged: dict[str, object] = {}
     for path in paths:
         merge(merged, tomllib.loads(pair.after[path]))
@@ -68,7 +68,7 @@ def test_a_k0s_that_does_not_merge_is_refused(carrier: str | None, fits: bool) -
 
 
 def test_a_drop_in_of_another_version_is_refused() -> None:
-    tree = {MAIN: MANAGED, f"{FOLDER}/nvidia.toml": "version = 3\n"}
+    tree = {MAIN: MANAGED, f"{DIRECTORY}/nvidia.toml": "version = 3\n"}
     with pytest.raises(ConfigFileError, match="is in version 3, and k0s writes version 2"):
         rewritten.rewrite(engine_facts("k0s", "1.7.27"), tree)
 
@@ -77,7 +77,7 @@ def test_the_candidate_is_read_by_k0s_own_containerd_and_its_unit_restarted() ->
     facts = engine_facts("k0s", "1.7.27", binary="/var/lib/k0s/bin/containerd")
     (step,), _ = runtime_steps(rewritten.host_of(facts, {MAIN: MANAGED}), Spec())
     _, put, restart, verify = step.actions
-    assert step.title.startswith(f"{FOLDER}/nvidia.toml: + handler nvidia, default runc → nvidia; restart of k0s")
+    assert step.title.startswith(f"{DIRECTORY}/nvidia.toml: + handler nvidia, default runc → nvidia; restart of k0s")
     assert isinstance(put, PutFile)
     assert put.validate is not None
     assert put.validate.argv == ("/var/lib/k0s/bin/containerd", "--config", "{candidate}", "config", "dump")

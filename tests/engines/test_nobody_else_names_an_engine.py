@@ -16,7 +16,7 @@ MAY = {
     "editing/toml_text.py": "the tool that names a fault of its TOML too; other engines say their own (drop_ins.load)",
     "facts/engines.py": "reads their own sections of the probe",
     "facts/runtimes.py": "reads their own sections of the probe",
-    "facts/kubernetes.py": "distributions by their folders and processes; kubeadm is among them, and no engine",
+    "facts/kubernetes.py": "distributions by their directories and processes; kubeadm is among them, and no engine",
     "facts/recordings.py": "a host name that says nothing",
     "masking/tools.py": "command lines of other people's tools, and where their secrets stand",
     "model/facts.py": "a label as it is printed: containerd@UNIT",
@@ -45,13 +45,13 @@ def test_an_engine_is_named_in_its_own_room_alone() -> None:
 
 def in_shell() -> dict[str, set[str]]:
     """Which engines, and dockerd, the code of each script names; comments may."""
-    folder = PRODUCT / "shell"
+    directory = PRODUCT / "shell"
     name = re.compile(rf"(?<!\w)({'|'.join(ENGINES)}|dockerd)(?!\w)")
     found = {}
-    for path in folder.rglob("*.sh"):
+    for path in directory.rglob("*.sh"):
         code = (re.sub(r"(^|\s)#.*", "", line) for line in path.read_text(encoding="utf-8").splitlines())
         if names := {match[1] for line in code for match in name.finditer(line)}:
-            found[path.relative_to(folder).as_posix()] = names
+            found[path.relative_to(directory).as_posix()] = names
     return found
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpunode.engines.base import Removal
-from gpunode.engines.podman import DROP_IN, FOLDER, MAIN, Podman, removed
+from gpunode.engines.podman import DIRECTORY, DROP_IN, MAIN, Podman, removed
 from gpunode.errors import ConfigFileError
 from gpunode.model.facts import FileFacts
 from gpunode.model.plan import Kept, Run
@@ -112,7 +112,7 @@ def test_there_are_pairs_enough() -> None:
     [
         (MAIN, "[engine\n", f"{MAIN}:1:8"),
         (MAIN, '[engine]\nruntime = crun\n', f"{MAIN}:2:11"),
-        (f"{FOLDER}/10-a.conf", '[engine]\n[engine]\n', f"{FOLDER}/10-a.conf:2:"),
+        (f"{DIRECTORY}/10-a.conf", '[engine]\n[engine]\n', f"{DIRECTORY}/10-a.conf:2:"),
         (MAIN, 'engine = "crun"\n', "engine is 'crun', and podman wants a table"),
         (MAIN, "[engine]\nruntime = 1\n", "engine.runtime is 1, and podman wants a text"),
         (MAIN, "[engine]\nruntimes = []\n", "engine.runtimes is [], and podman wants a table"),
@@ -135,7 +135,7 @@ def test_a_file_that_podman_does_not_take_is_refused_with_its_place(path: str, t
 def test_a_drop_in_that_cannot_be_read_is_refused() -> None:
     facts = engine_facts("podman", "5.4.2")
     host = host_with(facts, files={})
-    path = f"{FOLDER}/10-a.conf"
+    path = f"{DIRECTORY}/10-a.conf"
     closed = type(host)(**{**vars(host), "files": {path: FileFacts(path, unread="permission denied")}})
     with pytest.raises(ConfigFileError, match="permission denied"):
         Podman().rewrite(closed, facts, RuntimeSpec())

@@ -27,9 +27,9 @@ class Pair:
     after: dict[str, str]  # the whole tree, with the files that did not change
 
 
-def pairs(folder: Path) -> list[Pair]:
-    found = [read(path) for path in sorted(folder.glob("*.txt"))]
-    assert found, f"no pair lies in {folder}"
+def pairs(directory: Path) -> list[Pair]:
+    found = [read(path) for path in sorted(directory.glob("*.txt"))]
+    assert found, f"no pair lies in {directory}"
     return found
 
 

@@ -1,4 +1,4 @@
-"""A fake root for the probe: folders, files and tools as a GPU host has them, small enough to read."""
+"""A fake root for the probe: directories, files and tools as a GPU host has them, small enough to read."""
 
 from __future__ import annotations
 
@@ -104,13 +104,13 @@ def make_root(root: Path, tools: dict[str, str] | None = None) -> Path:
 
 def in_namespaces(root: Path, process: str, **other: str) -> None:
     """Process `process` is where process 1 is; `other` has another number for a kind of namespace: pid="5"."""
-    folder = root / "proc" / process / "ns"
-    folder.mkdir(parents=True, exist_ok=True)
+    directory = root / "proc" / process / "ns"
+    directory.mkdir(parents=True, exist_ok=True)
     for kind in NAMESPACES:
         inode = root / "namespaces" / f"{kind}-{other.get(kind, 'home')}"
         inode.parent.mkdir(exist_ok=True)
         inode.touch()
-        (folder / kind).symlink_to(inode)
+        (directory / kind).symlink_to(inode)
 
 
 def run_probe(shell: Sequence[str], root: Path, **env: str) -> subprocess.CompletedProcess[bytes]:

@@ -147,11 +147,11 @@ def test_a_recording_holds_no_token(tmp_path: Path) -> None:
 
 
 def test_a_drop_in_that_may_not_be_read_is_named(tmp_path: Path) -> None:
-    """Root reads everything, so root asks as nobody; pytest's own folders are closed to others."""
+    """Root reads everything, so root asks as nobody; pytest's own directories are closed to others."""
     nobody = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups") if os.geteuid() == 0 else ()
-    with tempfile.TemporaryDirectory(prefix="gpunode-test-") as open_folder:
-        Path(open_folder).chmod(0o755)
-        root = root_with(Path(open_folder))
+    with tempfile.TemporaryDirectory(prefix="gpunode-test-") as open_directory:
+        Path(open_directory).chmod(0o755)
+        root = root_with(Path(open_directory))
         (root / "etc/containers/containers.conf.d/10-a.conf").chmod(0)
         host = probed((*nobody, "sh"), root)
     assert host.file("/etc/containers/containers.conf.d/10-a.conf").unread == "permission denied"

@@ -33,12 +33,12 @@ def process_1(root: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("folder", "comm", "init"),
+    ("directory", "comm", "init"),
     [(None, "init", "sysv"), (None, "sh", "none"), (None, "tini", "none"), ("run/openrc", "init", "openrc")],
     ids=["sysv", "a container's shell", "a container's tini", "openrc"],
 )
 def test_who_is_process_1_and_which_engines_it_can_start(
-    tmp_path: Path, folder: str | None, comm: str, init: str
+    tmp_path: Path, directory: str | None, comm: str, init: str
 ) -> None:
     root = make_root(tmp_path)
     without_systemd(root)
@@ -46,8 +46,8 @@ def test_who_is_process_1_and_which_engines_it_can_start(
     for name in ("docker", "containerd", "ssh"):
         script(root, name)
     script(root, "crio", 0o644)
-    if folder:
-        (root / folder).mkdir()
+    if directory:
+        (root / directory).mkdir()
     host = probed(root)
     assert (host.init, host.init_scripts) == (init, ("containerd", "docker"))
     assert {engine.init for engine in host.runtimes} == {init}

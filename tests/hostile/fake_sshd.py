@@ -48,7 +48,7 @@ class _Host(paramiko.ServerInterface):
 
 @dataclass
 class FakeSshd:
-    folder: Path
+    directory: Path
     port: int = 0
     key: paramiko.ECDSAKey = field(default_factory=paramiko.ECDSAKey.generate)
     gone: threading.Event = field(default_factory=threading.Event)
@@ -59,9 +59,9 @@ class FakeSshd:
 
 
 @contextmanager
-def fake_sshd(folder: Path, act: Act, login: Login = _welcome) -> Iterator[FakeSshd]:
+def fake_sshd(directory: Path, act: Act, login: Login = _welcome) -> Iterator[FakeSshd]:
     """One that speaks SSH properly until `login` or `act` has its way; `gone` is set when a client has left."""
-    server = FakeSshd(folder)
+    server = FakeSshd(directory)
     transports: list[paramiko.Transport] = []
 
     def serve(link: socket.socket) -> None:

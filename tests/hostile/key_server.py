@@ -59,13 +59,13 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def key_server(folder: Path, files: Mapping[str, bytes]) -> Iterator[tuple[str, Path]]:
+def key_server(directory: Path, files: Mapping[str, bytes]) -> Iterator[tuple[str, Path]]:
     """(https://127.0.0.1:PORT, the certificate to trust).
 
     /NAME of `files`: those bytes.  /endless: no length and no end.  /claims: a length of 4 GB, then nothing.
     /drips: a byte, then silence until the client hangs up.  /http: sent on to a plain http address.
     """
-    certificate, both = _certificate(folder)
+    certificate, both = _certificate(directory)
     server = _Server(files)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(both)
@@ -81,7 +81,7 @@ def key_server(folder: Path, files: Mapping[str, bytes]) -> Iterator[tuple[str, 
         thread.join(60)
 
 
-def _certificate(folder: Path) -> tuple[Path, Path]:
+def _certificate(directory: Path) -> tuple[Path, Path]:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
     now = datetime.datetime.now(datetime.timezone.utc)
@@ -97,7 +97,7 @@ def _certificate(folder: Path) -> tuple[Path, Path]:
     private = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    certificate, both = folder / "server.pem", folder / "server-both.pem"
+    certificate, both = directory / "server.pem", directory / "server-both.pem"
     certificate.write_bytes(pem)
     both.write_bytes(private + pem)
     return certificate, both

@@ -106,19 +106,19 @@ VALUES: tuple[Any, ...] = (
 )
 
 
-def main(folder: Path, seed: int, count: int) -> None:
-    (folder / "state").mkdir(parents=True, exist_ok=True)
-    os.environ["XDG_STATE_HOME"] = str(folder / "state")
-    os.environ["HOME"] = str(folder)
-    os.chdir(folder)
+def main(directory: Path, seed: int, count: int) -> None:
+    (directory / "state").mkdir(parents=True, exist_ok=True)
+    os.environ["XDG_STATE_HOME"] = str(directory / "state")
+    os.environ["HOME"] = str(directory)
+    os.chdir(directory)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     _run(["catalog", "gpus"])  # everything that is loaded once is loaded
-    plans = _plans(folder)
+    plans = _plans(directory)
     broken: list[str] = []
-    sys.addaudithook(_watch(str(folder.resolve()), broken))
+    sys.addaudithook(_watch(str(directory.resolve()), broken))
     for number in range(count):
         chance = random.Random(seed + number)
-        argv = chance.choice(KINDS)(chance, folder, plans)
+        argv = chance.choice(KINDS)(chance, directory, plans)
         _limit(f"{seed + number}: over {CPU_S} s of CPU: {argv}")
         code, said = _run(argv)
         faults = [*broken, *_faults(code, said)]
@@ -169,8 +169,8 @@ def _limit(words: str) -> None:
     signal.setitimer(signal.ITIMER_PROF, CPU_S)
 
 
-def _watch(folder: str, broken: list[str]) -> Callable[[str, tuple[Any, ...]], None]:
-    """Notes what is written outside the folder, started or connected to."""
+def _watch(directory: str, broken: list[str]) -> Callable[[str, tuple[Any, ...]], None]:
+    """Notes what is written outside the directory, started or connected to."""
     writes = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
     changes = ("os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.symlink", "os.link", "os.chmod", "os.truncate")
     starts = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.fork", "socket.connect", "socket.bind")
@@ -180,21 +180,21 @@ def _watch(folder: str, broken: list[str]) -> Callable[[str, tuple[Any, ...]], N
             broken.append(f"{event} {arguments!r:.200}")
         elif event in changes or (event == "open" and isinstance(arguments[2], int) and arguments[2] & writes):
             path = arguments[0]
-            if isinstance(path, (str, bytes)) and not _is_below(os.fsdecode(path), folder):
+            if isinstance(path, (str, bytes)) and not _is_below(os.fsdecode(path), directory):
                 broken.append(f"{event} {path!r:.200}")
 
     return hook
 
 
-def _is_below(path: str, folder: str) -> bool:
+def _is_below(path: str, directory: str) -> bool:
     whole = os.path.abspath(path)
-    return whole.startswith(f"{folder}/") or whole == os.devnull or "__pycache__" in whole
+    return whole.startswith(f"{directory}/") or whole == os.devnull or "__pycache__" in whole
 
 
 # ---- what is broken
 
 
-def _recording(chance: random.Random, folder: Path, plans: list[Path]) -> list[str]:
+def _recording(chance: random.Random, directory: Path, plans: list[Path]) -> list[str]:
     stream = (chance.choice(HOSTS) / "facts.txt").read_bytes()
     sections = decode(stream)
     for _ in range(chance.randint(1, 6)):
@@ -202,7 +202,7 @@ def _recording(chance: random.Random, folder: Path, plans: list[Path]) -> list[s
     stream = encode(sections)
     if chance.random() < 0.3:
         stream = _odd_bytes(chance, stream)
-    path = folder / "facts.txt"
+    path = directory / "facts.txt"
     path.write_bytes(stream)
     words = [*chance.choice(READERS), "--recorded", str(path)]
     if words[0] in ("plan", "setup", "check") and chance.random() < 0.5:
@@ -210,7 +210,7 @@ def _recording(chance: random.Random, folder: Path, plans: list[Path]) -> list[s
     return [*words, *chance.choice(FORMS)]
 
 
-def _key_file(chance: random.Random, folder: Path, plans: list[Path]) -> list[str]:
+def _key_file(chance: random.Random, directory: Path, plans: list[Path]) -> list[str]:
     """A keyring of the host, as the probe hands it over and as its entry of the vendor's repository holds it."""
     keyring = chance.choice(KEYRINGS)
     for _ in range(chance.randint(0, 4)):
@@ -224,7 +224,7 @@ def _key_file(chance: random.Random, folder: Path, plans: list[Path]) -> list[st
     entry = f"Types: deb\nURIs: {KEY_URL}\nSuites: /\nSigned-By: {chance.choice((KEY_PATH, inline))}\n"
     sections = decode((chance.choice(APT_HOSTS) / "facts.txt").read_bytes())
     commands = {**sections.commands, "sources": Section(f"{KEY_ENTRY}\n"), "keyring_bytes": Section(line)}
-    path = folder / "facts.txt"
+    path = directory / "facts.txt"
     path.write_bytes(encode(Sections(commands, {**sections.files, KEY_ENTRY: file_facts(KEY_ENTRY, entry)})))
     return [*chance.choice(READERS), "--recorded", str(path), *chance.choice(FORMS)]
 
@@ -308,19 +308,19 @@ def _odd_bytes(chance: random.Random, data: bytes) -> bytes:
             return data[:at] + data[end:]
 
 
-def _plans(folder: Path) -> list[Path]:
+def _plans(directory: Path) -> list[Path]:
     made = []
     for host in HOSTS[:: max(1, len(HOSTS) // 6)]:
-        path = folder / f"{host.name}.json"
+        path = directory / f"{host.name}.json"
         _run(["plan", "--recorded", str(host), "--save", str(path)])
         if path.exists():
             made.append(path)
     return made
 
 
-def _plan(chance: random.Random, folder: Path, plans: list[Path]) -> list[str]:
+def _plan(chance: random.Random, directory: Path, plans: list[Path]) -> list[str]:
     source = chance.choice(plans)
-    path = folder / "plan.json"
+    path = directory / "plan.json"
     if chance.random() < 0.3:
         path.write_bytes(_odd_bytes(chance, source.read_bytes()))
     else:
@@ -350,24 +350,24 @@ def _odd_node(chance: random.Random, data: Any) -> None:
         return
 
 
-def _spec(chance: random.Random, folder: Path, plans: list[Path]) -> list[str]:
+def _spec(chance: random.Random, directory: Path, plans: list[Path]) -> list[str]:
     text = chance.choice(SPECS).read_text()
     for _ in range(chance.randint(1, 4)):
         text = _odd_text(chance, text)
-    path = folder / "spec.yaml"
+    path = directory / "spec.yaml"
     path.write_bytes(_odd_bytes(chance, text.encode("utf-8", "surrogateescape")) if chance.random() < 0.3 else
                      text.encode("utf-8", "surrogateescape"))  # fmt: skip
     return [chance.choice(("plan", "setup", "check")), "--recorded", str(chance.choice(HOSTS)), "--spec", str(path)]
 
 
-def _config(chance: random.Random, folder: Path, plans: list[Path]) -> list[str]:
+def _config(chance: random.Random, directory: Path, plans: list[Path]) -> list[str]:
     source = chance.choice(CONFIGS)
     text = source.read_bytes().decode("utf-8", "surrogateescape")
     for _ in range(chance.randint(0, 4)):
         text = _odd_text(chance, text)
     data = text.encode("utf-8", "surrogateescape")
     engine = source.relative_to(ROOT / "tests" / "engines").parts[0]
-    path = folder / "etc" / ("daemon.json" if engine == "docker" else "config.toml")
+    path = directory / "etc" / ("daemon.json" if engine == "docker" else "config.toml")
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(_odd_bytes(chance, data) if chance.random() < 0.3 else data)
     name = "nvidia-container-runtime" if engine == "toolkit_config" else engine
@@ -380,7 +380,7 @@ def _config(chance: random.Random, folder: Path, plans: list[Path]) -> list[str]
     return ["runtime", "configure", name, "--config", str(path), *more, *form]
 
 
-def _words(chance: random.Random, folder: Path, plans: list[Path]) -> list[str]:
+def _words(chance: random.Random, directory: Path, plans: list[Path]) -> list[str]:
     """A command line of odd words; none of them can reach a host."""
     odd = chance.choice(ODD).replace("\0", "\x01")
     host = str(chance.choice(HOSTS))
@@ -391,7 +391,7 @@ def _words(chance: random.Random, folder: Path, plans: list[Path]) -> list[str]:
         ["catalog", "gpus", "--id", odd],
         ["catalog", odd],
         ["runtime", "show", odd, "--recorded", host],
-        ["runtime", "configure", "docker", "--config", str(folder / "etc" / "new.json"), "--name", odd],
+        ["runtime", "configure", "docker", "--config", str(directory / "etc" / "new.json"), "--name", odd],
         ["undo", "--recorded", host, "--run", odd],
     )
     return chance.choice(lines)

@@ -58,11 +58,11 @@ def words_with_evil(text: str) -> list[str]:
     return [m.group() for m in re.finditer(rf"'(?:[^']|'\"'\"')*{re.escape(QUOTED)}(?:[^']|'\"'\"')*'", text)]
 
 
-def expand(word: str, folder: Path) -> str:
-    """What a shell makes of a word; where it ran anything, `pwned` is in `folder`. PATH is empty: builtins only."""
+def expand(word: str, directory: Path) -> str:
+    """What a shell makes of a word; where it ran anything, `pwned` is in `directory`. PATH is empty: builtins only."""
     done = subprocess.run(
         ["/bin/sh", "-c", f"printf %s {word}"],
-        cwd=folder, env={"PATH": "/nonexistent"}, capture_output=True, text=True, timeout=60,
+        cwd=directory, env={"PATH": "/nonexistent"}, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -248,7 +248,7 @@ def test_a_users_own_dockerd_is_not_started_by_root() -> None:
     assert "ann" in said
 
 
-@pytest.mark.parametrize("why", ["a link to x, which is missing", "it is a folder", "permission denied", "a socket"])
+@pytest.mark.parametrize("why", ["a link to x, which is missing", "it is a directory", "permission denied", "a socket"])
 def test_a_file_that_cannot_be_read_is_named_in_quotes(why: str) -> None:
     with pytest.raises(ConfigFileError) as caught:
         refuse_unread(FileFacts(f"/etc/{EVIL}", unread=why))
@@ -297,14 +297,14 @@ def immutable(path: Path, bit: int = 0x10) -> Iterator[None]:
         os.close(handle)
 
 
-@pytest.mark.parametrize("folder", [False, True], ids=["the file", "its folder"])
+@pytest.mark.parametrize("directory", [False, True], ids=["the file", "its directory"])
 def test_an_immutable_file_is_answered_with_chattr_and_not_with_root(
-    tmp_path: Path, folder: bool, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, directory: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = tmp_path / "etc" / "daemon.json"
     config.parent.mkdir()
     config.write_text("{}\n")
-    held = config.parent if folder else config
+    held = config.parent if directory else config
     with immutable(held):
         assert main(["runtime", "configure", "docker", "--config", str(config)]) == 1
     said = "".join(capsys.readouterr().err.split())

@@ -23,11 +23,11 @@ VERBS = {
 CLOSED = (">&-", "<&-", "2>&-", "<&- >&- 2>&-")
 
 
-def gpunode(redirection: str, words: tuple[str, ...], folder: Path) -> subprocess.CompletedProcess[str]:
+def gpunode(redirection: str, words: tuple[str, ...], directory: Path) -> subprocess.CompletedProcess[str]:
     """The command, started by a shell that closes what `redirection` says."""
     code = "import sys; from gpunode.cli.app import run; run()"
     shell = ("sh", "-c", f'exec "$@" {redirection}', "sh", sys.executable, "-c", code, *words)
-    environment = {**os.environ, "XDG_STATE_HOME": str(folder), "HOME": str(folder)}
+    environment = {**os.environ, "XDG_STATE_HOME": str(directory), "HOME": str(directory)}
     return subprocess.run(shell, env=environment, capture_output=True, text=True, check=False)
 
 

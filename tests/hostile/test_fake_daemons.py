@@ -14,7 +14,7 @@ from gpunode.planner.engines.rootless import named
 from gpunode.render.detect_text import detect_text
 from tests.facts.hosts import ROOTS, in_namespaces, make_root, run_probe
 from tests.facts.test_probe import shell
-from tests.hostile.users import NOBODY, give, leave_a_mark, needs_root, open_folder, probe_here, process, this_host
+from tests.hostile.users import NOBODY, give, leave_a_mark, needs_root, open_directory, probe_here, process, this_host
 
 __all__ = ["shell"]
 pytestmark = needs_root
@@ -23,33 +23,33 @@ DAEMONS = ("containerd", "dockerd", "crio", "kubelet", "k3s-server")
 
 @pytest.mark.parametrize("name", DAEMONS)
 def test_the_program_of_a_users_process_is_not_run(name: str) -> None:
-    with open_folder(NOBODY) as folder, process(folder, name) as running:
-        leave_a_mark(folder / name, folder / "mark")
+    with open_directory(NOBODY) as directory, process(directory, name) as running:
+        leave_a_mark(directory / name, directory / "mark")
         host = this_host()
-        assert not (folder / "mark").exists()
+        assert not (directory / "mark").exists()
     assert running.pid not in [engine.pid for engine in host.runtimes]
     (named,) = [one for one in host.ignored if one.pid == running.pid]
     assert (named.comm, named.uid) == (name, NOBODY)
     assert f"a process called {name} (pid {running.pid}): it belongs to uid {NOBODY}" in detect_text(host)
 
 
-def test_a_program_that_root_started_from_a_users_folder_is_not_run_again() -> None:
-    with open_folder(NOBODY) as folder, process(folder, "containerd", uid=0) as running:
-        leave_a_mark(folder / "containerd", folder / "mark")
+def test_a_program_that_root_started_from_a_users_directory_is_not_run_again() -> None:
+    with open_directory(NOBODY) as directory, process(directory, "containerd", uid=0) as running:
+        leave_a_mark(directory / "containerd", directory / "mark")
         host = this_host()
-        assert not (folder / "mark").exists()
+        assert not (directory / "mark").exists()
     (named,) = [one for one in host.ignored if one.pid == running.pid]
     assert named.uid == 0
     assert "may be written by everybody" in named.why or f"belongs to uid {NOBODY}" in named.why
 
 
 def test_a_program_that_a_user_put_into_roots_path_is_not_run() -> None:
-    with open_folder(NOBODY) as folder:
+    with open_directory(NOBODY) as directory:
         for name in ("containerd", "k3s", "podman", "nvidia-ctk", "crictl", "systemctl", "stat", "id", "sed"):
-            leave_a_mark_at(folder / name, folder / "mark")
-        done = probe_here(PATH=f"{folder}:/usr/sbin:/usr/bin:/sbin:/bin")
-        assert not (folder / "mark").exists()
-        assert str(folder).encode() not in done.stdout
+            leave_a_mark_at(directory / name, directory / "mark")
+        done = probe_here(PATH=f"{directory}:/usr/sbin:/usr/bin:/sbin:/bin")
+        assert not (directory / "mark").exists()
+        assert str(directory).encode() not in done.stdout
 
 
 def leave_a_mark_at(program: Path, mark: Path) -> None:
@@ -136,7 +136,14 @@ def set_uid(path: Path) -> None:
         ("usr/bin/containerd", for_everybody, "its program /usr/bin/containerd may be written by everybody"),
         ("usr/bin/containerd", set_uid, "its program /usr/bin/containerd is set-uid"),
     ],
-    ids=["a user's file", "a user's folder", "sticky does not help", "a group's folder", "everybody's file", "set-uid"],
+    ids=[
+        "a user's file",
+        "a user's directory",
+        "sticky does not help",
+        "a group's directory",
+        "everybody's file",
+        "set-uid",
+    ],
 )
 def test_a_program_that_others_can_change_is_not_run(
     where: str, spoil: Callable[[Path], object], why: str, shell: tuple[str, ...], tmp_path: Path
@@ -149,7 +156,7 @@ def test_a_program_that_others_can_change_is_not_run(
     assert why in [one.why for one in host.ignored if one.pid == 812]
 
 
-def test_a_link_through_a_users_folder_leads_nowhere(tmp_path: Path) -> None:
+def test_a_link_through_a_users_directory_leads_nowhere(tmp_path: Path) -> None:
     root = marked_root(tmp_path)
     (root / "home").mkdir()
     give(root / "home")
@@ -165,12 +172,12 @@ def test_a_link_through_a_users_folder_leads_nowhere(tmp_path: Path) -> None:
 def test_microk8s_lets_its_group_write_its_arguments(group: str, read: bool, tmp_path: Path) -> None:
     root = make_root(tmp_path)
     (root / "etc/group").write_text(f"root:x:0:\n{group}\n")
-    folder = root / "var/snap/microk8s/8148/args"
-    folder.mkdir(parents=True)
+    directory = root / "var/snap/microk8s/8148/args"
+    directory.mkdir(parents=True)
     (root / "var/snap/microk8s/current").symlink_to("8148")
-    (folder / "containerd-template.toml").write_text("version = 2\n")
-    give_to_group(folder, 998)
-    folder.chmod(0o770)
+    (directory / "containerd-template.toml").write_text("version = 2\n")
+    give_to_group(directory, 998)
+    directory.chmod(0o770)
     file = looked_at(root).file("/var/snap/microk8s/current/args/containerd-template.toml")
     assert (file.text is not None) is read
     assert file.unread == (None if read else "/var/snap/microk8s/8148/args may be written by the group 998")
@@ -192,12 +199,12 @@ def test_debians_staff_is_the_system_in_usr_local(group: str, runs: bool, tmp_pa
 
 
 def add_process(root: Path, pid: int, *argv: str) -> None:
-    folder = root / "proc" / str(pid)
-    folder.mkdir()
-    (folder / "comm").write_text("containerd\n")
-    (folder / "status").write_text("Name:\tcontainerd\nPPid:\t77\n" + ROOTS)
-    (folder / "cmdline").write_text("\0".join((*argv, "")))
-    (folder / "exe").symlink_to("/usr/bin/containerd")
+    directory = root / "proc" / str(pid)
+    directory.mkdir()
+    (directory / "comm").write_text("containerd\n")
+    (directory / "status").write_text("Name:\tcontainerd\nPPid:\t77\n" + ROOTS)
+    (directory / "cmdline").write_text("\0".join((*argv, "")))
+    (directory / "exe").symlink_to("/usr/bin/containerd")
     in_namespaces(root, str(pid))
 
 
@@ -249,12 +256,12 @@ def test_many_fakes_are_named_up_to_a_limit(tmp_path: Path) -> None:
 
 
 def add_users(root: Path, pid: int, comm: str, **namespaces: str) -> None:
-    folder = root / "proc" / str(pid)
-    folder.mkdir()
-    (folder / "comm").write_text(f"{comm}\n")
-    (folder / "status").write_text("PPid:\t1\nUid:\t1000\t1000\t1000\t1000\nGid:\t100\t100\t100\t100\n")
-    (folder / "environ").write_text("")
-    (folder / "cmdline").write_text(f"{comm}\0")
+    directory = root / "proc" / str(pid)
+    directory.mkdir()
+    (directory / "comm").write_text(f"{comm}\n")
+    (directory / "status").write_text("PPid:\t1\nUid:\t1000\t1000\t1000\t1000\nGid:\t100\t100\t100\t100\n")
+    (directory / "environ").write_text("")
+    (directory / "cmdline").write_text(f"{comm}\0")
     in_namespaces(root, str(pid), **namespaces)
 
 
@@ -320,7 +327,7 @@ def as_nobody(root: Path) -> HostFacts:
 )
 def test_who_may_not_see_namespaces_goes_by_the_unit(cgroup: str, nspid: str, known: bool) -> None:
     tools = {"systemctl": "#!/bin/sh\necho Id=containerd.service\necho LoadState=loaded\n"}
-    with open_folder() as root:
+    with open_directory() as root:
         make_root(root, tools)
         (root / "proc/812/ns").chmod(0)
         (root / "proc/812/cgroup").write_text(f"0::{cgroup}\n")
@@ -339,7 +346,7 @@ def test_in_a_chroot_no_process_of_a_user_is_an_engine(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("where", "name"), [("", "/"), ("usr", "/usr")])
-def test_a_host_whose_folders_are_a_users_says_why_nothing_was_run(where: str, name: str, tmp_path: Path) -> None:
+def test_a_host_whose_directories_are_a_users_says_why_nothing_was_run(where: str, name: str, tmp_path: Path) -> None:
     root = marked_root(tmp_path / "host")
     give(root / where)
     host = looked_at(root)

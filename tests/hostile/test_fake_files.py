@@ -13,14 +13,14 @@ from gpunode import resources
 from gpunode.facts.collect import assemble
 from gpunode.model.facts import FileFacts, HostFacts
 from tests.facts.hosts import make_root, run_probe
-from tests.hostile.users import NOBODY, give, needs_root, open_folder, probe_here, process
+from tests.hostile.users import NOBODY, give, needs_root, open_directory, probe_here, process
 
 pytestmark = needs_root
 SECRET = "root:$y$canary-7f3a"
 
 
-def secret(folder: Path) -> Path:
-    path = folder / "secret"
+def secret(directory: Path) -> Path:
+    path = directory / "secret"
     path.write_text(SECRET + "\n")
     path.chmod(0o600)
     return path
@@ -29,8 +29,8 @@ def secret(folder: Path) -> Path:
 @pytest.mark.parametrize("name", ["dockerd", "crio", "kubelet"])
 @pytest.mark.parametrize("option", ["--config-file", "--config", "-c"])
 def test_the_file_that_a_users_process_names_is_not_read(name: str, option: str) -> None:
-    with open_folder() as folder, open_folder(NOBODY) as theirs:
-        path = secret(folder)
+    with open_directory() as directory, open_directory(NOBODY) as theirs:
+        path = secret(directory)
         with process(theirs, name, option, str(path)):
             done = probe_here()
     assert done.returncode == 0
@@ -39,9 +39,9 @@ def test_the_file_that_a_users_process_names_is_not_read(name: str, option: str)
 
 
 def test_what_a_users_containerd_imports_is_not_read() -> None:
-    with open_folder() as folder, open_folder(NOBODY) as theirs:
+    with open_directory() as directory, open_directory(NOBODY) as theirs:
         config = theirs / "config.toml"
-        config.write_text(f'imports = ["{secret(folder)}"]\n')
+        config.write_text(f'imports = ["{secret(directory)}"]\n')
         give(config)
         with process(theirs, "containerd", "--config", str(config)):
             done = probe_here()
@@ -50,7 +50,7 @@ def test_what_a_users_containerd_imports_is_not_read() -> None:
 
 def test_a_pipe_as_config_costs_no_time() -> None:
     """A probe that opens it waits for a writer for ever, and this test with it, up to the probe's limit."""
-    with open_folder(NOBODY) as theirs:
+    with open_directory(NOBODY) as theirs:
         os.mkfifo(theirs / "config")
         give(theirs / "config")
         with process(theirs, "containerd", "--config", str(theirs / "config")):
@@ -72,7 +72,7 @@ def with_imports(root: Path, *patterns: str) -> None:
     (root / "etc/containerd/main.toml").write_text(f"version = 2\nimports = [{listed}]\n")
 
 
-def test_an_import_from_a_users_folder_is_named_and_not_read(tmp_path: Path) -> None:
+def test_an_import_from_a_users_directory_is_named_and_not_read(tmp_path: Path) -> None:
     root = make_root(tmp_path, {"containerd": f'#!/bin/sh\necho "$@" >>{tmp_path}/asked\n'})
     (root / "home").mkdir()
     (root / "home/theirs.toml").symlink_to(secret(root))
@@ -84,7 +84,7 @@ def test_an_import_from_a_users_folder_is_named_and_not_read(tmp_path: Path) -> 
     assert "config dump" not in (tmp_path / "asked").read_text()  # it would read them all as root
 
 
-def test_a_config_that_is_a_link_into_a_users_folder_is_not_read(tmp_path: Path) -> None:
+def test_a_config_that_is_a_link_into_a_users_directory_is_not_read(tmp_path: Path) -> None:
     root = make_root(tmp_path)
     (root / "home").mkdir()
     (root / "home/daemon.json").write_text(SECRET)
@@ -95,7 +95,7 @@ def test_a_config_that_is_a_link_into_a_users_folder_is_not_read(tmp_path: Path)
     assert (file.text, file.unread) == (None, f"/home belongs to uid {NOBODY}")
 
 
-def test_a_users_file_in_a_folder_of_root_is_what_the_daemon_reads_too(tmp_path: Path) -> None:
+def test_a_users_file_in_a_directory_of_root_is_what_the_daemon_reads_too(tmp_path: Path) -> None:
     root = make_root(tmp_path)
     give(root / "etc/docker/daemon.json")
     assert looked_at(root).file("/etc/docker/daemon.json").text is not None
@@ -115,9 +115,9 @@ def test_a_name_with_blanks_is_one_file_and_no_header(name: str, tmp_path: Path)
 
 def test_an_import_with_a_blank_is_one_path(tmp_path: Path) -> None:
     root = make_root(tmp_path)
-    folder = root / "etc/containerd/site/my conf"
-    folder.mkdir(parents=True)
-    (folder / "a.toml").write_text("version = 2\n")
+    directory = root / "etc/containerd/site/my conf"
+    directory.mkdir(parents=True)
+    (directory / "a.toml").write_text("version = 2\n")
     with_imports(root, "/etc/containerd/site/my conf/*.toml")
     containerd = next(engine for engine in looked_at(root).runtimes if engine.name == "containerd")
     assert containerd.imports == ("/etc/containerd/site/my conf/a.toml",)
@@ -137,17 +137,17 @@ def test_imports_without_end_come_to_an_end(tmp_path: Path) -> None:
 
 
 def rootless(root: Path, *flags: str) -> None:
-    folder = root / "proc/990"
-    folder.mkdir()
+    directory = root / "proc/990"
+    directory.mkdir()
     ids = "\t".join([str(NOBODY)] * 4)
-    (folder / "comm").write_text("dockerd\n")
-    (folder / "status").write_text(f"Name:\tdockerd\nPPid:\t77\nUid:\t{ids}\nGid:\t{ids}\n")
-    (folder / "cmdline").write_text("\0".join(("dockerd", *flags, "")))
-    (folder / "environ").write_text("")
+    (directory / "comm").write_text("dockerd\n")
+    (directory / "status").write_text(f"Name:\tdockerd\nPPid:\t77\nUid:\t{ids}\nGid:\t{ids}\n")
+    (directory / "cmdline").write_text("\0".join(("dockerd", *flags, "")))
+    (directory / "environ").write_text("")
 
 
 def read_for_them(flag: str, prepare: str) -> FileFacts:
-    with open_folder() as root:
+    with open_directory() as root:
         make_root(root)
         secret(root)
         home = root / "srv"
@@ -197,8 +197,8 @@ def test_a_users_docker_has_its_own_file_read() -> None:
 
 def test_a_docker_in_a_user_namespace_names_roots_file() -> None:
     """As rootlesskit starts it, with real namespaces."""
-    with open_folder() as folder, open_folder(NOBODY) as theirs:
-        path = secret(folder)
+    with open_directory() as directory, open_directory(NOBODY) as theirs:
+        path = secret(directory)
         shutil.copyfile("/bin/sh", theirs / "dockerd")
         (theirs / "dockerd").chmod(0o755)
         leads = ("unshare", "--user", "--map-root-user", "--mount", str(theirs / "dockerd"), "-c", "echo; read line")
@@ -226,7 +226,7 @@ def test_a_docker_in_a_user_namespace_names_roots_file() -> None:
 @pytest.mark.parametrize("name", ["cmdline", "environ"])
 def test_a_process_that_hangs_who_looks_at_it_is_left(name: str) -> None:
     """A user can back these with a file system of theirs that never answers; a pipe without a writer does the same."""
-    with open_folder() as root:
+    with open_directory() as root:
         make_root(root)
         rootless(root)
         (root / "proc/990" / name).unlink()
@@ -235,8 +235,8 @@ def test_a_process_that_hangs_who_looks_at_it_is_left(name: str) -> None:
     assert [engine.name for engine in host.runtimes] == ["docker", "docker", "containerd"]
 
 
-def test_the_root_of_a_host_is_judged_as_a_folder_like_others(tmp_path: Path) -> None:
-    """Of the host itself, whose root is no folder that a test made: "/" has no parts to follow."""
+def test_the_root_of_a_host_is_judged_as_a_directory_like_others(tmp_path: Path) -> None:
+    """Of the host itself, whose root is no directory that a test made: "/" has no parts to follow."""
     script = f"R= ME=$(id -u) MY_GROUP=$(id -g) T={tmp_path}\n{resources.script('trust')}\n"
     script += 'if trusted /; then echo trusted; else echo "$WHY_NOT"; fi'
     done = subprocess.run(("sh", "-c", script), capture_output=True, text=True, check=True)

@@ -18,7 +18,7 @@ from gpunode.engines.daemon.commands import VERIFY
 from gpunode.facts.collect import assemble
 from gpunode.model.facts import HostFacts
 from tests.facts.hosts import make_root, run_probe
-from tests.hostile.users import NOBODY, give, needs_root, open_folder
+from tests.hostile.users import NOBODY, give, needs_root, open_directory
 
 pytestmark = needs_root
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
@@ -75,7 +75,7 @@ def flood(asker: socket.socket) -> None:
 @contextmanager
 def host() -> Iterator[Path]:
     """A root with a short path, for a socket's name has room for a hundred letters; its curl is this machine's."""
-    with open_folder() as root:
+    with open_directory() as root:
         yield make_root(root, {"curl": '#!/bin/sh\nexec /usr/bin/curl "$@"\n'})
 
 
@@ -98,7 +98,7 @@ def test_the_hosts_own_socket_is_asked() -> None:
         ("var/run/docker.sock", f"/var/run/docker.sock belongs to uid {NOBODY}"),
         ("var/run", f"/var/run belongs to uid {NOBODY}"),
     ],
-    ids=["the socket", "its folder"],
+    ids=["the socket", "its directory"],
 )
 def test_a_users_socket_in_the_hosts_place_is_not_asked(given: str, why: str) -> None:
     with host() as root, listening(root / "var/run/docker.sock", says(b'{"DefaultRuntime": "crun"}')) as answers:
@@ -124,18 +124,18 @@ INFO = b'{"ID": "A", "DefaultRuntime": "nvidia", "Runtimes": {"nvidia": {}}}'
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """A folder of root's alone; every tool that would ask a daemon by its own client leaves a mark there."""
+    """A directory of root's alone; every tool that would ask a daemon by its own client leaves a mark there."""
     with tempfile.TemporaryDirectory(prefix="gpn", dir="/run") as name:
-        folder = Path(name)
+        directory = Path(name)
         for tool in ("ctr", "crictl", "crio", "crio-status", "docker"):
-            (folder / tool).write_text(f"#!/bin/sh\necho {tool} >>{folder}/mark\nexit 1\n")
-            (folder / tool).chmod(0o755)
-        yield folder
+            (directory / tool).write_text(f"#!/bin/sh\necho {tool} >>{directory}/mark\nexit 1\n")
+            (directory / tool).chmod(0o755)
+        yield directory
 
 
-def verify(folder: Path, kind: str, path: Path) -> subprocess.CompletedProcess[str]:
-    words = ("sh", "-s", "--", kind, str(path), "nvidia", "-", "3", str(folder / "none"), "/none.toml")
-    env = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
+def verify(directory: Path, kind: str, path: Path) -> subprocess.CompletedProcess[str]:
+    words = ("sh", "-s", "--", kind, str(path), "nvidia", "-", "3", str(directory / "none"), "/none.toml")
+    env = {**os.environ, "PATH": f"{directory}:{os.environ['PATH']}"}
     script = f"gpunode_api={'cri' if kind == 'containerd' else kind}\n" + "".join(map(resources.script, VERIFY))
     return subprocess.run(words, input=script, capture_output=True, text=True, timeout=100, env=env, check=False)
 
@@ -149,7 +149,7 @@ def test_setup_asks_the_hosts_own_socket(place: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["docker", "containerd", "crio"])
-@pytest.mark.parametrize("given", ["sockets/d.sock", "sockets"], ids=["the socket", "its folder"])
+@pytest.mark.parametrize("given", ["sockets/d.sock", "sockets"], ids=["the socket", "its directory"])
 def test_setup_asks_no_socket_of_a_users(place: Path, kind: str, given: str) -> None:
     """They might answer that all is well with an engine that is down."""
     path = place / "sockets/d.sock"
@@ -168,13 +168,13 @@ def test_setup_asks_no_socket_of_a_users(place: Path, kind: str, given: str) -> 
 @contextmanager
 def users_docker(answer: Callable[[socket.socket], None], uid: int = NOBODY) -> Iterator[tuple[Path, Answers]]:
     with host() as root:
-        folder = root / "proc/990"
-        folder.mkdir()
+        directory = root / "proc/990"
+        directory.mkdir()
         ids = "\t".join([str(uid)] * 4)
-        (folder / "comm").write_text("dockerd\n")
-        (folder / "status").write_text(f"Name:\tdockerd\nPPid:\t77\nUid:\t{ids}\nGid:\t{ids}\n")
-        (folder / "cmdline").write_text("dockerd\0")
-        (folder / "environ").write_text("")
+        (directory / "comm").write_text("dockerd\n")
+        (directory / "status").write_text(f"Name:\tdockerd\nPPid:\t77\nUid:\t{ids}\nGid:\t{ids}\n")
+        (directory / "cmdline").write_text("dockerd\0")
+        (directory / "environ").write_text("")
         path = root / f"run/user/{uid}/docker.sock"
         with listening(path, answer) as answers:
             give(path)

@@ -34,9 +34,9 @@ import paramiko, cryptography.hazmat.primitives.asymmetric.x25519
 def peak():
     return int(re.search(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text())[1]) * 1024
 
-port, folder, limit_s = int(sys.argv[1]), Path(sys.argv[2]), float(sys.argv[3])
+port, directory, limit_s = int(sys.argv[1]), Path(sys.argv[2]), float(sys.argv[3])
 ssh = Ssh(SshTarget("127.0.0.1", "root", port), SshOptions(
-    home=folder, config=(), known_hosts=(folder / "known_hosts",), identities=(folder / "id",), agent=False))
+    home=directory, config=(), known_hosts=(directory / "known_hosts",), identities=(directory / "id",), agent=False))
 before, said, size = peak(), "", 0
 try:
     done = ssh.run("true", timeout_s=limit_s)
@@ -49,12 +49,12 @@ print(json.dumps({"said": said, "size": size, "bytes": peak() - before}))
 """
 
 
-def ask(port: int, folder: Path, known: str = "", limit_s: float = 600.0) -> tuple[str, int]:
+def ask(port: int, directory: Path, known: str = "", limit_s: float = 600.0) -> tuple[str, int]:
     """What the client says about the host, and how much it answered; its memory is judged here."""
-    (folder / "known_hosts").write_text(known)
-    if not (folder / "id").exists():
-        paramiko.ECDSAKey.generate().write_private_key_file(str(folder / "id"))
-    command = (sys.executable, "-c", CLIENT, str(port), str(folder), str(limit_s))
+    (directory / "known_hosts").write_text(known)
+    if not (directory / "id").exists():
+        paramiko.ECDSAKey.generate().write_private_key_file(str(directory / "id"))
+    command = (sys.executable, "-c", CLIENT, str(port), str(directory), str(limit_s))
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     heard = json.loads(done.stdout)
@@ -63,7 +63,7 @@ def ask(port: int, folder: Path, known: str = "", limit_s: float = 600.0) -> tup
 
 
 def talk(server: FakeSshd, limit_s: float = 600.0) -> tuple[str, int]:
-    return ask(server.port, server.folder, server.known_hosts, limit_s)
+    return ask(server.port, server.directory, server.known_hosts, limit_s)
 
 
 def endless(first: bytes, piece: bytes, *, stderr: bool = False, window: bool = True) -> Callable[..., None]:

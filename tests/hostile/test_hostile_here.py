@@ -89,11 +89,13 @@ def test_at_its_limit_a_script_is_ended_with_all_its_own(script: str, tmp_path: 
 
 
 def test_a_script_that_cleans_up_behind_itself_can_do_so(tmp_path: Path) -> None:
-    """The probe removes its folder in /run when it is asked to end."""
-    folder = tmp_path / "scratch"
+    """The probe removes its directory in /run when it is asked to end."""
+    directory = tmp_path / "scratch"
     with pytest.raises(StillRunning):
-        Local(become=False).run(f"mkdir {folder}; trap 'rmdir {folder}; exit 1' TERM; sleep 600 & wait", timeout_s=5)
-    assert not folder.exists()
+        Local(become=False).run(
+            f"mkdir {directory}; trap 'rmdir {directory}; exit 1' TERM; sleep 600 & wait", timeout_s=5
+        )
+    assert not directory.exists()
 
 
 def test_a_daemon_with_a_session_of_its_own_stays(tmp_path: Path) -> None:

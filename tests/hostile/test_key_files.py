@@ -42,7 +42,7 @@ def test_a_key_file_counts_only_when_root_alone_writes_it(tmp_path: Path) -> Non
     (root / "etc/apt/keyrings/nvidia-link.gpg").symlink_to("../../../home/me/key.gpg")
     (root / "etc/apt/keyrings/nvidia-own-link.gpg").symlink_to("corp.gpg")
     os.mkfifo(root / "etc/apt/keyrings/nvidia-fifo.gpg")
-    (root / "etc/apt/keyrings/nvidia-folder.gpg").mkdir()
+    (root / "etc/apt/keyrings/nvidia-directory.gpg").mkdir()
     lists = f"deb [arch=amd64 signed-by=/etc/apt/keyrings/corp.gpg] {URL} /\ndeb [signed-by=/home/me/key.gpg] {URL} /\n"
     write(root, "etc/apt/sources.list.d/cuda.list", lists.encode())
 

@@ -14,7 +14,7 @@ from gpunode import resources
 from tests.hostile.key_server import key_server
 from tests.hostile.openpgp import Key, armored, packet
 
-SCRIPT = resources.folder("shell") / "repos" / "fetch_key.sh"
+SCRIPT = resources.directory("shell") / "repos" / "fetch_key.sh"
 VENDOR, STRANGER, THIRD = Key("vendor"), Key("stranger"), Key("third")
 FILE_LIMIT = "20000"  # blocks of 512 bytes: what a test that fails may write at most
 pytestmark = pytest.mark.skipif(shutil.which("gpg") is None, reason="gpg is not installed")
@@ -184,10 +184,10 @@ def test_a_hostile_server_gets_nothing_in(tmp_path: Path, name: str, code: int, 
     assert code or held(tmp_path) == [VENDOR.fingerprint]
 
 
-def shorten(folder: Path, limit_s: int) -> None:
+def shorten(directory: Path, limit_s: int) -> None:
     """A `timeout` that comes before the system's in PATH, and knows better how long to wait."""
-    (folder / "timeout").write_text(f'#!/bin/sh\nshift\nexec {shutil.which("timeout")} {limit_s} "$@"\n')
-    (folder / "timeout").chmod(0o755)
+    (directory / "timeout").write_text(f'#!/bin/sh\nshift\nexec {shutil.which("timeout")} {limit_s} "$@"\n')
+    (directory / "timeout").chmod(0o755)
 
 
 def test_a_host_without_gpg_is_told_so(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ APART = {"mnt:[101]", "pid:[102]", "net:[103]"}
         "the same as run.sh's",
         "one shared",
         "another /proc",
-        "a card",
+        "a GPU",
         "a bridge",
     ],
 )
@@ -126,8 +126,8 @@ def test_a_machine_whose_process_1_may_not_be_looked_at_still_tells_its_own_name
 def root(tmp_path: Path) -> Path:
     """A host's root with links that, followed by this machine, would leave it."""
     made = tmp_path / "root"
-    for folder in ("etc", "srv", "run/user"):
-        (made / folder).mkdir(parents=True)
+    for directory in ("etc", "srv", "run/user"):
+        (made / directory).mkdir(parents=True)
     links = {
         "var": "/run",
         "srv/abs": "/etc",
@@ -168,7 +168,7 @@ def test_a_loop_of_links_ends(root: Path) -> None:
 def test_only_a_disk_that_was_made_with_a_size_is_filled(
     tmp_path: Path, disk_mib: int | None, tmpfs_root: str | None
 ) -> None:
-    """Nothing is mounted there: the folder is on this machine's own disk, whatever was asked for."""
+    """Nothing is mounted there: the directory is on this machine's own disk, whatever was asked for."""
     files = Filesystem(tmp_path, (), disk_mib, tmpfs_root)
     files.root.mkdir()
     with pytest.raises(ValueError, match="only one made with a size"):

@@ -71,9 +71,9 @@ STAYS = {
 }
 # Of a shell: where another command begins can be told where nothing is quoted, and not among words alone.
 SHELL_STAYS = {
-    "another command's folder": "docker login -u x r.example && mkdir -p /data",
+    "another command's directory": "docker login -u x r.example && mkdir -p /data",
     "another command's user": "curl -fsSL http://x | sudo -u someone tee /x",
-    "a folder": "mkdir -p /etc/docker && cp -p a /etc/docker/login",
+    "a directory": "mkdir -p /etc/docker && cp -p a /etc/docker/login",
 }
 
 

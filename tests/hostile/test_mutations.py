@@ -43,7 +43,7 @@ CRASHES = {
 def test_the_loop_sees_what_it_is_for(does: str, tmp_path: Path) -> None:
     """A gpunode that misbehaves in each of these ways is found out by the same harness."""
     body = f"import gpunode.cli.app as app\ndef main(argv):\n    {does}\n    return 0\n"
-    run = "import sys; from pathlib import Path; import tests.hostile.mutate as m; m._plans = lambda folder: []\n"
+    run = "import sys; from pathlib import Path; import tests.hostile.mutate as m; m._plans = lambda directory: []\n"
     only = "m.KINDS = (m._spec,); m._run(['--version']); app.main = main; m.main(Path(sys.argv[1]), 1, 1)\n"
     argv = [sys.executable, "-c", body + run + only, str(tmp_path)]
     done = subprocess.run(argv, cwd=Path(__file__).parent.parent.parent, capture_output=True, check=False)

@@ -39,7 +39,7 @@ def test_a_pipe_without_a_writer_is_not_waited_for(
         refused(words, tmp_path / "file", capsys)
 
 
-def test_a_folder_of_somebodys_with_a_pipe_in_it_is_no_recording(
+def test_a_directory_of_somebodys_with_a_pipe_in_it_is_no_recording(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     os.mkfifo(tmp_path / "facts.txt")
@@ -63,7 +63,7 @@ def test_a_huge_file_is_not_read_whole(words: list[str], tmp_path: Path, capsys:
 
 
 @each
-def test_a_folder_is_no_file(words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_directory_is_no_file(words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     refused(words, tmp_path, capsys)
 
 

@@ -22,12 +22,12 @@ def _state_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mo
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
 
 
-def configured(folder: Path, engine: str, text: bytes, *more: str) -> tuple[int, bytes]:
+def configured(directory: Path, engine: str, text: bytes, *more: str) -> tuple[int, bytes]:
     """(exit code, what the file holds afterwards) of `runtime configure ENGINE` on a file of that text."""
-    path = folder / ("daemon.json" if engine == "docker" else "config.toml")
+    path = directory / ("daemon.json" if engine == "docker" else "config.toml")
     path.write_bytes(text)
     code = main(["runtime", "configure", engine, "--config", str(path), *more])
-    assert [p.name for p in folder.iterdir()] == [path.name]
+    assert [p.name for p in directory.iterdir()] == [path.name]
     return code, path.read_bytes()
 
 

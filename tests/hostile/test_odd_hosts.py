@@ -42,7 +42,7 @@ def both(first: Change, second: Change) -> Change:
 
 
 def stream(*changes: Change) -> bytes:
-    """A recorded host whose card, driver and docker are in order, and what was changed of it."""
+    """A recorded host whose GPU, driver and docker are in order, and what was changed of it."""
     sections = decode((HOSTS / "debian12-ready" / "facts.txt").read_bytes())
     for change in changes:
         sections = change(sections)
@@ -57,8 +57,8 @@ def _state_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mo
 VERBS = (["detect"], ["plan", "-v", "--driver", "580"], ["plan", "--json"], ["check"], ["runtime", "show"])
 
 
-def every_verb(recording: bytes, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = folder / "facts.txt"
+def every_verb(recording: bytes, directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = directory / "facts.txt"
     path.write_bytes(recording)
     for words in VERBS:
         code = main([*words, "--recorded", str(path)])
@@ -105,15 +105,15 @@ def test_no_answer_of_a_host_is_an_internal_error(
     every_verb(stream(change), tmp_path, capsys)
 
 
-CARD = "0000:41:00.0|0x10de|0x030200|0x2330|0x10de|0x16c1|16|16|32|32|0|active|nvidia|de1030|0x0 0x0 0x0"
+GPU = "0000:41:00.0|0x10de|0x030200|0x2330|0x10de|0x16c1|16|16|32|32|0|active|nvidia|de1030|0x0 0x0 0x0"
 
 
 @pytest.mark.parametrize("field", [1, 2, 3, 5, 6, 10, 14])
 @pytest.mark.parametrize("word", ["", "²", MANY, "0xzzzz", "0x-1", "2330 "], ids=ascii)
-def test_a_card_with_an_odd_field_is_no_internal_error(
+def test_a_gpu_with_an_odd_field_is_no_internal_error(
     word: str, field: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    fields = CARD.split("|")
+    fields = GPU.split("|")
     fields[field] = word
     every_verb(stream(whole("pci", "|".join(fields))), tmp_path, capsys)
 
@@ -133,8 +133,8 @@ def test_what_is_odd_is_unknown_and_named() -> None:
 
 def test_an_odd_number_among_good_ones_is_unknown_alone() -> None:
     row = "0000:41:00.0|0x10de|0x030200|0x2330|-|-|²|16|-|-|-1|-|-|-|0xffff 0x0000 0x0"
-    (card,) = facts(whole("pci", row)).pci
-    assert (card.device, card.link_width, card.link_width_max, card.numa_node, card.bar1_bytes) == (
+    (model,) = facts(whole("pci", row)).pci
+    assert (model.device, model.link_width, model.link_width_max, model.numa_node, model.bar1_bytes) == (
         "2330",
         None,
         16,

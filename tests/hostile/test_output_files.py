@@ -1,6 +1,6 @@
 """--output, --save and --record: a whole file for its owner only, or one message, and nothing else is touched.
 
-The devices here are made in the test's own folder; those of the machine are never named to anything that writes.
+The devices here are made in the test's own directory; those of the machine are never named to anything that writes.
 """
 
 from __future__ import annotations
@@ -111,10 +111,10 @@ def test_a_socket_is_refused(words: list[str], tmp_path: Path, capsys: pytest.Ca
         assert stat.S_ISSOCK((tmp_path / "s").lstat().st_mode)
 
 
-def test_a_folder_is_refused(words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "folder").mkdir()
-    refused(words, tmp_path / "folder", "it is a folder", capsys)
-    assert list((tmp_path / "folder").iterdir()) == []
+def test_a_directory_is_refused(words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "directory").mkdir()
+    refused(words, tmp_path / "directory", "it is a directory", capsys)
+    assert list((tmp_path / "directory").iterdir()) == []
 
 
 @needs_root
@@ -159,7 +159,7 @@ def test_a_terminal_is_written_to(tmp_path: Path) -> None:
         os.close(terminal)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if code == 77:
-        pytest.skip("devices cannot be opened in the temporary folder")
+        pytest.skip("devices cannot be opened in the temporary directory")
     assert code == 0
     assert b"seen" in said
     assert stat.S_ISCHR((tmp_path / "tty").lstat().st_mode)
@@ -178,11 +178,11 @@ def test_the_names_of_stdout_mean_stdout(
     assert capfd.readouterr().out == "seen\n"
 
 
-def test_folders_are_not_made(words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    refused(words, tmp_path / "missing" / "file", "its folder: No such file or directory", capsys)
+def test_directories_are_not_made(words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    refused(words, tmp_path / "missing" / "file", "its directory: No such file or directory", capsys)
     assert not (tmp_path / "missing").exists()
     (tmp_path / "file").write_text("")
-    refused(words, tmp_path / "file" / "file", "its folder: Not a directory", capsys)
+    refused(words, tmp_path / "file" / "file", "its directory: Not a directory", capsys)
 
 
 @pytest.mark.parametrize("name", [".", "..", "a\0b"])
@@ -192,25 +192,25 @@ def test_what_is_no_name_is_refused(name: str, tmp_path: Path) -> None:
 
 
 @needs_root
-def test_a_folder_of_somebody_else_is_refused_before_anything_is_done() -> None:
+def test_a_directory_of_somebody_else_is_refused_before_anything_is_done() -> None:
     """Asked as nobody, in a child, since nobody does not come back."""
     import tempfile
 
-    with tempfile.TemporaryDirectory(prefix="gpunode-test-") as folder:
-        os.chmod(folder, 0o755)
+    with tempfile.TemporaryDirectory(prefix="gpunode-test-") as directory:
+        os.chmod(directory, 0o755)
         child = os.fork()
         if child == 0:
             try:
                 os.setgroups([])
                 os.setgid(65534)
                 os.setuid(65534)
-                output_file.check(Path(folder) / "file", "--output")
+                output_file.check(Path(directory) / "file", "--output")
             except UsageError:
                 os._exit(0)
             finally:
                 os._exit(1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-        assert os.listdir(folder) == []
+        assert os.listdir(directory) == []
 
 
 def test_a_full_disk_leaves_the_old_file_and_nothing_beside(tmp_path: Path) -> None:

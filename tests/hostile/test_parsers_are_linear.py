@@ -151,7 +151,7 @@ PARSERS: dict[str, tuple[Work, Callable[[int], str]]] = {
     "security": (parse_security, repeated("[", "lockdown=")),
     "smi": (lambda text: parse_smi(text, 0), repeated("<gpu id='0'/>", "<nvidia_smi_log>", "</nvidia_smi_log>")),
     "smi: depth": (lambda text: parse_smi(text, 0), repeated("<g>", "<nvidia_smi_log>")),
-    "smi: instances of one card": (mig_profiles, repeated("  MIG 1g.10gb   Device  0: (UUID: MIG)\n", "GPU 0: x\n")),
+    "smi: instances of one GPU": (mig_profiles, repeated("  MIG 1g.10gb   Device  0: (UUID: MIG)\n", "GPU 0: x\n")),
     "CDI: JSON": (cdi_devices, repeated('{"name": "{}"},', '{"kind": "k", "devices": [', "{}]}")),
     "CDI: YAML": (cdi_devices, repeated('- name: "{}"\n', "kind: k\ndevices:\n")),
     "CDI: dashes": (cdi_devices, repeated("-", "kind: k\ndevices:\n")),

@@ -345,7 +345,7 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "NaN": (text_of(lambda d: run(d).update(timeout_s=float("nan"))), "NaN is not JSON"),
     "not UTF-8": (lambda p: p.write_bytes(b"\xff\xfe{}"), "it is not UTF-8"),
     "too long": (lambda p: p.write_bytes(b" " * (LIMIT_BYTES + 1)), "over 16 MiB"),
-    "a folder": (instead(os.mkdir), "cannot be read"),
+    "a directory": (instead(os.mkdir), "cannot be read"),
     "a FIFO": (instead(os.mkfifo), "not a regular file"),
     "a device": (instead(lambda path: path.symlink_to("/dev/zero")), "not a regular file"),
     "a link to itself": (instead(lambda path: path.symlink_to(path)), "cannot be read"),

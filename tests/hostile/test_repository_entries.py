@@ -221,7 +221,9 @@ def test_what_is_not_nvidias_is_left_alone_and_ours_is_added(name: str, text: st
 
 
 @pytest.mark.parametrize(
-    "more", [{"URIs": f"{URL} https://other.example/"}, {"Suites": "/ other/"}], ids=["two addresses", "two folders"]
+    "more",
+    [{"URIs": f"{URL} https://other.example/"}, {"Suites": "/ other/"}],
+    ids=["two addresses", "two directories"],
 )
 def test_a_wrong_stanza_that_names_others_too_is_refused(more: dict[str, str]) -> None:
     with pytest.raises(UnsupportedHost, match="in one entry, and it sets trusted=yes") as caught:

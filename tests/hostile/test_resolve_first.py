@@ -48,30 +48,30 @@ def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path)
 
 
-def repository(folder: Path, name: str, *serves: Product) -> Step:
+def repository(directory: Path, name: str, *serves: Product) -> Step:
     """A key that a command writes, and a list: as repo.cuda is made of."""
-    key, listed = folder / f"{name}.asc", folder / f"{name}.sources"
+    key, listed = directory / f"{name}.asc", directory / f"{name}.sources"
     made = (Run(("sh", "-c", f"echo key >{key}"), files=(str(key),)), PutFile(str(listed), "Types: deb\n"))
     return step(f"repo.{name}", *made, serves=serves, undo=(Run(("rm", "-f", str(key))),))
 
 
 def test_a_refused_install_takes_its_repository_key_and_lists_along(machine: Machine, tmp_path: Path) -> None:
-    folder, old = tmp_path / "etc", tmp_path / "old.list"
-    folder.mkdir()
+    directory, old = tmp_path / "etc", tmp_path / "old.list"
+    directory.mkdir()
     old.write_text("deb [trusted=yes] x /\n")
     lists = PutFile(str(old), "# off\n", expect_sha256=sha256(old.read_bytes()))
     events: list[Event] = []
     results = carry_out(
         machine,
         step("repo.lists", lists, serves=("driver",)),
-        repository(folder, "cuda", "driver"),
+        repository(directory, "cuda", "driver"),
         step("kernel.headers", Run(("true",))),
         install("driver", REFUSES),
         install("toolkit", Run(("true",))),
         events=events,
     )
     assert statuses(results) == [BACK, BACK, DONE, FAILED, SKIPPED]
-    assert list(folder.iterdir()) == []
+    assert list(directory.iterdir()) == []
     assert old.read_text() == "deb [trusted=yes] x /\n"
     told = [(e.step, e.status) for e in events if e.kind is EventKind.STEP_END]
     assert told[-2:] == [("repo.cuda", BACK), ("repo.lists", BACK)]
@@ -83,34 +83,34 @@ def test_a_refused_install_takes_its_repository_key_and_lists_along(machine: Mac
 
 
 def test_a_step_between_that_fails_takes_the_repository_back_too(machine: Machine, tmp_path: Path) -> None:
-    folder = tmp_path / "etc"
-    folder.mkdir()
-    steps = (repository(folder, "cuda", "driver"), step("kernel.headers", REFUSES), install("driver"))
+    directory = tmp_path / "etc"
+    directory.mkdir()
+    steps = (repository(directory, "cuda", "driver"), step("kernel.headers", REFUSES), install("driver"))
     assert statuses(carry_out(machine, *steps)) == [BACK, FAILED, SKIPPED]
-    assert list(folder.iterdir()) == []
+    assert list(directory.iterdir()) == []
 
 
 def test_a_repository_stays_with_what_was_installed_from_it(machine: Machine, tmp_path: Path) -> None:
-    folder = tmp_path / "etc"
-    folder.mkdir()
+    directory = tmp_path / "etc"
+    directory.mkdir()
     results = carry_out(
         machine,
-        repository(folder, "local", "driver", "toolkit"),
+        repository(directory, "local", "driver", "toolkit"),
         install("driver", Run(("true",))),
-        repository(folder, "toolkit", "toolkit"),
+        repository(directory, "toolkit", "toolkit"),
         install("toolkit", REFUSES),
     )
     assert statuses(results) == [DONE, DONE, BACK, FAILED]
-    assert sorted(path.name for path in folder.iterdir()) == ["local.asc", "local.sources"]
+    assert sorted(path.name for path in directory.iterdir()) == ["local.asc", "local.sources"]
 
 
 def test_a_repository_stays_while_packages_may_be_half_there(machine: Machine, tmp_path: Path) -> None:
-    folder = tmp_path / "etc"
-    folder.mkdir()
+    directory = tmp_path / "etc"
+    directory.mkdir()
     broken = install("driver", Run(("true",)), REFUSES, undo=(Run(("false",)),))
-    results = carry_out(machine, repository(folder, "cuda", "driver"), broken)
+    results = carry_out(machine, repository(directory, "cuda", "driver"), broken)
     assert statuses(results) == [DONE, StepStatus.ROLLBACK_FAILED]
-    assert len(list(folder.iterdir())) == 2
+    assert len(list(directory.iterdir())) == 2
 
 
 def test_a_way_back_that_fails_is_said(machine: Machine, tmp_path: Path) -> None:

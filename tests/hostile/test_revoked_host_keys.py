@@ -26,9 +26,9 @@ Start = Callable[..., Sshd]
 
 def log_in(server: Sshd, line: str, *, known: bool = True) -> str:
     """ "" where gpunode logs in with this line in its config, else what it says."""
-    (server.folder / "config").write_text(f"Host far\n HostName 127.0.0.1\n Port {server.port}\n{line}\n")
+    (server.directory / "config").write_text(f"Host far\n HostName 127.0.0.1\n Port {server.port}\n{line}\n")
     text = f"[127.0.0.1]:{server.port} {server.host_key}\n" if known else ""
-    flags = options(server, text, config=(server.folder / "config",), accept_new=not known)
+    flags = options(server, text, config=(server.directory / "config",), accept_new=not known)
     ssh = Ssh(SshTarget("far", target(server).user), flags)
     try:
         assert ssh.run("echo in", timeout_s=600).stdout == b"in\n"
@@ -43,8 +43,8 @@ def ssh_logs_in(server: Sshd) -> bool:
     """The same config and known_hosts, asked of ssh itself."""
     program = shutil.which("ssh")
     assert program is not None
-    words = (program, "-F", server.folder / "config", "-i", server.identity, "-o", "BatchMode=yes")
-    known = ("-o", f"UserKnownHostsFile={server.folder}/known_hosts", "-o", "GlobalKnownHostsFile=none")
+    words = (program, "-F", server.directory / "config", "-i", server.identity, "-o", "BatchMode=yes")
+    known = ("-o", f"UserKnownHostsFile={server.directory}/known_hosts", "-o", "GlobalKnownHostsFile=none")
     command = (*words, *known, f"{target(server).user}@far", "true")
     return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode == 0
 
@@ -70,40 +70,40 @@ def test_a_file_of_revoked_keys(sshd: Start, content: Callable[[Sshd], str | Non
     server = sshd()
     text = content(server)
     if text is not None:
-        (server.folder / "revoked").write_text(text)
-    heard = log_in(server, f" RevokedHostKeys {server.folder}/revoked")
+        (server.directory / "revoked").write_text(text)
+    heard = log_in(server, f" RevokedHostKeys {server.directory}/revoked")
     assert (said in heard) if said else heard == ""
     assert ssh_logs_in(server) is (said == "")
 
 
 def test_a_revoked_key_is_not_remembered_by_accept_new(sshd: Start) -> None:
     server = sshd()
-    (server.folder / "revoked").write_text(server.host_key)
-    assert "is revoked" in log_in(server, f" RevokedHostKeys {server.folder}/revoked", known=False)
-    assert (server.folder / "known_hosts").read_text() == ""
+    (server.directory / "revoked").write_text(server.host_key)
+    assert "is revoked" in log_in(server, f" RevokedHostKeys {server.directory}/revoked", known=False)
+    assert (server.directory / "known_hosts").read_text() == ""
 
 
 def test_a_binary_revocation_list_is_refused_with_the_reason(sshd: Start) -> None:
     server = sshd()
     other_key(server)
-    command = ("ssh-keygen", "-q", "-k", "-f", str(server.folder / "krl"), str(server.folder / "other.pub"))
+    command = ("ssh-keygen", "-q", "-k", "-f", str(server.directory / "krl"), str(server.directory / "other.pub"))
     subprocess.run(command, check=True)
-    assert "binary key revocation list" in log_in(server, f" RevokedHostKeys {server.folder}/krl")
+    assert "binary key revocation list" in log_in(server, f" RevokedHostKeys {server.directory}/krl")
 
 
-@pytest.mark.parametrize("kind", ["folder", "fifo"])
+@pytest.mark.parametrize("kind", ["directory", "fifo"])
 def test_what_is_no_file_is_refused_and_not_waited_for(sshd: Start, kind: str) -> None:
     server = sshd()
-    path = server.folder / "revoked"
-    path.mkdir() if kind == "folder" else os.mkfifo(path)
+    path = server.directory / "revoked"
+    path.mkdir() if kind == "directory" else os.mkfifo(path)
     assert "no host key is accepted" in log_in(server, f" RevokedHostKeys {path}")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody who may not read the file")
 def test_an_unreadable_file_refuses_every_host() -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        os.chmod(folder, 0o755)
-        path = Path(folder) / "revoked"
+    with tempfile.TemporaryDirectory() as directory:
+        os.chmod(directory, 0o755)
+        path = Path(directory) / "revoked"
         path.write_text("")
         path.chmod(0)
         os.seteuid(65534)
@@ -132,10 +132,10 @@ def test_where_the_file_is(word: str, path: Path | None) -> None:
 
 def test_a_jump_host_is_held_to_it_too(sshd: Start) -> None:
     bend, server = sshd(), sshd()
-    (server.folder / "revoked").write_text(bend.host_key)
+    (server.directory / "revoked").write_text(bend.host_key)
     known = f"[127.0.0.1]:{server.port} {server.host_key}\n[127.0.0.1]:{bend.port} {bend.host_key}\n"
-    (server.folder / "config").write_text(f"Host *\n RevokedHostKeys {server.folder}/revoked\n")
-    flags = options(server, known, config=(server.folder / "config",), identities=(bend.identity, server.identity))
+    (server.directory / "config").write_text(f"Host *\n RevokedHostKeys {server.directory}/revoked\n")
+    flags = options(server, known, config=(server.directory / "config",), identities=(bend.identity, server.identity))
     ssh = Ssh(target(server), SshOptions(**{**vars(flags), "jump": f"{target(server).user}@127.0.0.1:{bend.port}"}))
     with pytest.raises(TransportError, match="is revoked"):
         ssh.run("echo in", timeout_s=600)

@@ -25,7 +25,7 @@ from tests.apply.machine import Machine
 from tests.hostile.openpgp import Key, armored
 from tests.planner.builders import T4, host, packages
 
-RPM_KEYS = resources.folder("shell") / "packages" / "rpm_keys.sh"
+RPM_KEYS = resources.directory("shell") / "packages" / "rpm_keys.sh"
 OURS, OLDER, OTHER = Key("vendor"), Key("stranger"), Key("third")
 HOST = "keys.example"
 WRITTEN = 1_000_000  # when the key file was
@@ -48,17 +48,19 @@ esac
 class Store:
     """A host's rpm with the keys `known` since a second; `new` come in with the next import."""
 
-    def __init__(self, folder: Path, known: dict[Key, int], new: dict[Key, int] | None = None, *, full: bool = False):
-        self.folder, self.full = folder, full
-        self.keyring, self.lists = folder / "k.key", folder / "lists"
-        for made in (folder / "bin", self.lists):
+    def __init__(
+        self, directory: Path, known: dict[Key, int], new: dict[Key, int] | None = None, *, full: bool = False
+    ):
+        self.directory, self.full = directory, full
+        self.keyring, self.lists = directory / "k.key", directory / "lists"
+        for made in (directory / "bin", self.lists):
             made.mkdir()
-        (folder / "bin/rpm").write_text(RPM)
-        (folder / "bin/rpm").chmod(0o755)
+        (directory / "bin/rpm").write_text(RPM)
+        (directory / "bin/rpm").chmod(0o755)
         self.keyring.write_bytes(armored(OURS.block + OLDER.block))
         os.utime(self.keyring, (WRITTEN, WRITTEN))
         for name, keys in (("store", known), ("new", new or {})):
-            (folder / name).write_text("".join(f"{self.name(k).replace('-', ' ')} {at}\n" for k, at in keys.items()))
+            (directory / name).write_text("".join(f"{self.name(k).replace('-', ' ')} {at}\n" for k, at in keys.items()))
 
     def name(self, key: Key) -> str:
         return f"{key.fingerprint.lower()[0 if self.full else -8 :]}-65533a40"
@@ -70,16 +72,16 @@ class Store:
         (self.lists / f"{name}.repo").write_text("".join(f"{line}\n" for line in (f"[{name}]", *lines)))
 
     def key_file(self, name: str, *keys: Key) -> str:
-        (self.folder / name).write_bytes(armored(b"".join(key.block for key in keys)))
-        return f"file://{self.folder / name}"
+        (self.directory / name).write_bytes(armored(b"".join(key.block for key in keys)))
+        return f"file://{self.directory / name}"
 
     def run(self, verb: str, *words: str) -> list[str]:
-        env = {"PATH": f"{self.folder}/bin:{os.environ['PATH']}", "TMPDIR": str(self.folder)}
-        argv = ("sh", str(RPM_KEYS), verb, f"{self.folder}/none:{self.lists}", *words)
+        env = {"PATH": f"{self.directory}/bin:{os.environ['PATH']}", "TMPDIR": str(self.directory)}
+        argv = ("sh", str(RPM_KEYS), verb, f"{self.directory}/none:{self.lists}", *words)
         return subprocess.run(argv, check=True, env=env, capture_output=True, text=True).stdout.splitlines()
 
     def told(self) -> list[str]:
-        return (self.folder / "told").read_text().splitlines() if (self.folder / "told").exists() else []
+        return (self.directory / "told").read_text().splitlines() if (self.directory / "told").exists() else []
 
     def erased(self, *keys: Key) -> list[str]:
         return [f"--erase --allmatches {' '.join(f'gpg-pubkey-{self.name(key)}' for key in keys)}"]

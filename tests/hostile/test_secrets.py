@@ -357,6 +357,6 @@ def test_an_error_names_none() -> None:
 
 def test_the_examples_that_are_shipped_hold_none() -> None:
     """Masking leaves each as it is."""
-    for folder in sorted(EXAMPLES.iterdir())[:80]:
-        stream = (folder / "facts.txt").read_bytes()
-        assert masked(stream, mask_host=False) == stream, folder.name
+    for directory in sorted(EXAMPLES.iterdir())[:80]:
+        stream = (directory / "facts.txt").read_bytes()
+        assert masked(stream, mask_host=False) == stream, directory.name

@@ -103,7 +103,7 @@ print([(h.target, h.problem) for h in right.hosts if h.target != "True"])
 def test_every_host_answers_a_starved_controller(sshd: Start) -> None:
     """The client gets what four busy loops leave to a process of the lowest priority."""
     server = sshd(extra=MANY)
-    command = (sys.executable, "-c", STARVED, str(server.folder), str(server.port))
+    command = (sys.executable, "-c", STARVED, str(server.directory), str(server.port))
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout == "[]\n", done.stderr
 

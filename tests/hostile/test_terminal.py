@@ -235,14 +235,14 @@ def _file(lines: list[bytes], chance: random.Random) -> list[bytes]:
 
 @pytest.fixture(params=range(6), ids=lambda seed: f"seed {seed}")
 def recording(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """A hostile host, its own name (the folder's) included; the last ones are hostile in its name alone."""
+    """A hostile host, its own name (the directory's) included; the last ones are hostile in its name alone."""
     seed: int = request.param
     hosts = ("ubuntu2404-k3s-l4", "debian12-ready", "rocky9-l40s", "debian12-upgrade", "debian12-l4", "ubuntu2204-t4")
     stream = (EXAMPLES / hosts[seed] / "facts.txt").read_bytes()
-    folder = tmp_path / EVIL.replace("/", "")
-    folder.mkdir()
-    (folder / "facts.txt").write_bytes(stream if seed >= 4 else hostile(stream, seed))
-    return folder
+    directory = tmp_path / EVIL.replace("/", "")
+    directory.mkdir()
+    (directory / "facts.txt").write_bytes(stream if seed >= 4 else hostile(stream, seed))
+    return directory
 
 
 @pytest.mark.parametrize("words", VERBS, ids=" ".join)
@@ -295,31 +295,31 @@ def _until_closed(handle: int) -> Iterator[bytes]:
 
 def test_on_a_terminal_only_our_own_colours_are_obeyed(tmp_path: Path) -> None:
     """All verbs in one process, since a process takes its time to start."""
-    folders = [tmp_path / str(seed) / EVIL.replace("/", "") for seed in range(4)]
-    for seed, folder in enumerate(folders):
-        folder.mkdir(parents=True)
+    directories = [tmp_path / str(seed) / EVIL.replace("/", "") for seed in range(4)]
+    for seed, directory in enumerate(directories):
+        directory.mkdir(parents=True)
         stream = (EXAMPLES / "debian12-l4" / "facts.txt").read_bytes()
-        (folder / "facts.txt").write_bytes(hostile(stream, seed) if seed else stream)
+        (directory / "facts.txt").write_bytes(hostile(stream, seed) if seed else stream)
     script = (
         "import json, sys\nfrom gpunode.cli.app import main\n"
         "for words in json.loads(sys.argv[1]):\n"
-        "    for folder in sys.argv[2:]: main([*words, '--recorded', folder])"
+        "    for directory in sys.argv[2:]: main([*words, '--recorded', directory])"
     )
-    text = on_a_terminal(script, json.dumps(VERBS), *map(str, folders))
+    text = on_a_terminal(script, json.dumps(VERBS), *map(str, directories))
     assert "\x1b[1m" in text, "there are colours"
     assert not obeyed(without_ours(text))
 
 
 def test_a_host_cannot_paint_with_our_colours(tmp_path: Path) -> None:
     """A host called "sound" in green: check names hosts beside the finding, and nothing there was cleaned before."""
-    folder = tmp_path / "\x1b[32msound\x1b[0m"
-    folder.mkdir()
-    (folder / "facts.txt").write_bytes((EXAMPLES / "debian12-l4" / "facts.txt").read_bytes())
+    directory = tmp_path / "\x1b[32msound\x1b[0m"
+    directory.mkdir()
+    (directory / "facts.txt").write_bytes((EXAMPLES / "debian12-l4" / "facts.txt").read_bytes())
     script = (
         "import json, sys\nfrom gpunode.cli.app import main\n"
         "for words in json.loads(sys.argv[1]): main([*words, '--recorded', sys.argv[2]])"
     )
-    text = on_a_terminal(script, json.dumps(VERBS), str(folder))
+    text = on_a_terminal(script, json.dumps(VERBS), str(directory))
     assert "\x1b[31;1mFAIL\x1b[0m" in text, "there are colours"
     assert "\\x1b[32msound\\x1b[0m" in text
     assert "\x1b[32msound" not in text
@@ -406,7 +406,7 @@ def test_a_run_log_can_be_shown_on_a_terminal(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     log = RunLog("r", complain=print)
     log.write("gpu07.journal", f'{{"kind": "file", "path": "{EVIL}"}}\n')
-    text = (log.folder / "gpu07.journal.jsonl").read_bytes().decode("utf-8", "surrogateescape")
+    text = (log.directory / "gpu07.journal.jsonl").read_bytes().decode("utf-8", "surrogateescape")
     assert not obeyed(text)
     assert json.loads(text)["path"] == EVIL
 

@@ -1,4 +1,4 @@
-"""What gpunode does in a user's folders it does with that user's rights, and such a command holds nothing of root's."""
+"""What gpunode does in a user's directories it does with that user's rights; such a command holds nothing of root's."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Machine:
 
 @pytest.fixture
 def home() -> Iterator[Path]:
-    """A folder of the user's, which they can reach."""
-    folder = Path(tempfile.mkdtemp(prefix="gpunode-hostile-", dir="/var/tmp"))
-    os.chown(folder, UID, UID)
-    yield folder
-    shutil.rmtree(folder)
+    """A directory of the user's, which they can reach."""
+    directory = Path(tempfile.mkdtemp(prefix="gpunode-hostile-", dir="/var/tmp"))
+    os.chown(directory, UID, UID)
+    yield directory
+    shutil.rmtree(directory)
 
 
 def theirs(path: Path, content: str, mode: int = 0o644) -> Path:
@@ -91,7 +91,7 @@ mine sh -c '{look}'
 """
 
 
-def test_such_a_command_holds_no_stream_file_variable_terminal_or_folder_of_roots(
+def test_such_a_command_holds_no_stream_file_variable_terminal_or_directory_of_roots(
     machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ROOTS_TOKEN", "canary")
@@ -224,13 +224,13 @@ def survey(machine: Machine, path: Path) -> None:
     execute(plan, machine, run_id="r1", on_event=lambda _: None, stop=lambda: True)
 
 
-@pytest.mark.parametrize("kind", ["FIFO", "a link to a FIFO", "a folder of links"])
+@pytest.mark.parametrize("kind", ["FIFO", "a link to a FIFO", "a directory of links"])
 def test_a_fifo_in_the_place_of_the_file_holds_nobody_up(machine: Machine, home: Path, kind: str) -> None:
     path = home / "daemon.json"
     fifo = path if kind == "FIFO" else home / "fifo"
     os.mkfifo(fifo)
     os.chown(fifo, UID, UID)
-    if kind == "a folder of links":
+    if kind == "a directory of links":
         (home / "deep").symlink_to(home)
         path = home / "deep" / "deep" / "fifo"
     elif fifo != path:
@@ -244,7 +244,7 @@ def test_a_fifo_in_the_place_of_the_file_holds_nobody_up(machine: Machine, home:
 # Links
 
 
-@pytest.mark.parametrize("where", ["the file", "the folder", "two links"])
+@pytest.mark.parametrize("where", ["the file", "the directory", "two links"])
 def test_root_reads_nothing_through_a_users_link(machine: Machine, home: Path, tmp_path: Path, where: str) -> None:
     """undo shows what is in the file now; at an earlier setup it was the user's own."""
     path = theirs(home / "conf" / "daemon.json", OLD)
@@ -254,7 +254,7 @@ def test_root_reads_nothing_through_a_users_link(machine: Machine, home: Path, t
     assert result.status.value == "done"
     hidden = secret(tmp_path)
     path.unlink()
-    if where == "the folder":
+    if where == "the directory":
         path.parent.rmdir()
         (tmp_path / "daemon.json").write_text(SECRET)
         (tmp_path / "daemon.json").chmod(0o600)

@@ -16,7 +16,7 @@ from gpunode.facts.collect import assemble
 from gpunode.model.facts import HostFacts
 from tests.facts.hosts import ROOTS, make_root, run_probe
 from tests.hostile.openpgp import Key
-from tests.hostile.users import NOBODY, give, needs_root, open_folder, process
+from tests.hostile.users import NOBODY, give, needs_root, open_directory, process
 
 SHELLS = [("dash",), ("bash",), ("busybox", "sh")]
 USERS = "Uid:\t1000\t1000\t1000\t1000\nGid:\t100\t100\t100\t100\n"
@@ -40,11 +40,11 @@ def looked_at(root: Path, shell: tuple[str, ...] = ("sh",)) -> HostFacts:
 
 
 def holds(root: Path, pid: int, comm: str, *targets: str) -> None:
-    folder = root / "proc" / str(pid) / "fd"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder.parent / "comm").write_text(f"{comm}\n")
+    directory = root / "proc" / str(pid) / "fd"
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory.parent / "comm").write_text(f"{comm}\n")
     for number, target in enumerate(targets):
-        (folder / str(number)).symlink_to(target)
+        (directory / str(number)).symlink_to(target)
 
 
 @pytest.mark.parametrize(
@@ -83,10 +83,10 @@ def test_a_lock_of_a_user_on_another_file_of_that_number_is_no_lock_of_apt(
     lock = root / "var/lib/dpkg/lock-frontend"
     lock.parent.mkdir(parents=True)
     lock.touch()
-    folder = root / "proc/991"
-    folder.mkdir()
-    (folder / "comm").write_text("apt-get\n")
-    (folder / "status").write_text(status)
+    directory = root / "proc/991"
+    directory.mkdir()
+    (directory / "comm").write_text("apt-get\n")
+    (directory / "status").write_text(status)
     (root / "proc/locks").write_text(f"1: POSIX  ADVISORY  WRITE 991 00:2a:{lock.stat().st_ino} 0 EOF\n")
     assert bool(looked_at(root).packages.lock_holder) is held
 
@@ -95,7 +95,7 @@ def test_a_lock_of_a_user_on_another_file_of_that_number_is_no_lock_of_apt(
 
 
 @needs_root
-@pytest.mark.parametrize("where", ["a user's folder", "a link through one", "a folder with an access list"])
+@pytest.mark.parametrize("where", ["a user's directory", "a link through one", "a directory with an access list"])
 def test_a_key_that_a_user_can_replace_is_not_believed(where: str, tmp_path: Path) -> None:
     root = make_root(tmp_path)
     path = root / "usr/share/keyrings/nvidia.gpg"
@@ -109,32 +109,32 @@ def test_a_key_that_a_user_can_replace_is_not_believed(where: str, tmp_path: Pat
         path.write_bytes(Key("vendor").block)
         path.chmod(0o644)
     assert where == "a link through one" or "/usr/share/keyrings/nvidia.gpg" in looked_at(root).packages.primaries
-    if where == "a user's folder":
+    if where == "a user's directory":
         give(path.parent)
-    elif where == "a folder with an access list":
+    elif where == "a directory with an access list":
         access_list(path.parent)
     assert looked_at(root).packages.primaries == {}
 
 
-def access_list(folder: Path, uid: int = NOBODY) -> None:
+def access_list(directory: Path, uid: int = NOBODY) -> None:
     """user::rwx user:UID:rwx group::r-x mask::rwx other::r-x, as setfacl writes it (linux/posix_acl_xattr.h)."""
     none = 0xFFFFFFFF
     entries = ((1, 7, none), (2, 7, uid), (4, 5, none), (16, 7, none), (32, 5, none))
     try:
         os.setxattr(
-            folder,
+            directory,
             "system.posix_acl_access",
             struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *one) for one in entries),
         )
     except OSError as error:
         pytest.skip(f"no access lists can be set here: {error}")
-    shown = subprocess.run(("ls", "-ld", str(folder)), capture_output=True, text=True, check=True).stdout
+    shown = subprocess.run(("ls", "-ld", str(directory)), capture_output=True, text=True, check=True).stdout
     if shown[10:11] != "+":
         pytest.skip("this ls does not mark access lists")
 
 
 @needs_root
-def test_a_program_in_a_folder_that_an_access_list_opens_is_not_run(tmp_path: Path) -> None:
+def test_a_program_in_a_directory_that_an_access_list_opens_is_not_run(tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     root = make_root(tmp_path / "root", {"containerd": f"#!/bin/sh\necho ran >>{mark}\n"})
     assert looked_at(root).file("/etc/docker/daemon.json").text
@@ -149,7 +149,7 @@ def test_a_program_in_a_folder_that_an_access_list_opens_is_not_run(tmp_path: Pa
 
 
 @needs_root
-def test_a_list_of_packages_in_a_users_folder_is_not_read(tmp_path: Path) -> None:
+def test_a_list_of_packages_in_a_users_directory_is_not_read(tmp_path: Path) -> None:
     """apt's file is a link there, and they may put a pipe in its place just when root opens it."""
     root = make_root(tmp_path)
     (root / "home").mkdir()
@@ -174,11 +174,11 @@ def pids(shell: tuple[str, ...], *words: str) -> list[str]:
 def test_without_systemd_a_users_process_is_no_daemon_that_runs(shell: tuple[str, ...]) -> None:
     """Root would leave the true one stopped, and believe that it stays up."""
     uid = 54323  # no account of this machine has it, and no other test
-    with open_folder(uid) as folder:
-        with process(folder, "dockerd", uid=uid) as theirs:
+    with open_directory(uid) as directory:
+        with process(directory, "dockerd", uid=uid) as theirs:
             assert str(theirs.pid) not in pids(shell, "docker.service")
             assert pids(shell, "docker.service", str(uid)) == [str(theirs.pid)]
-        with process(folder, "crio", uid=0) as roots:
+        with process(directory, "crio", uid=0) as roots:
             until = time.monotonic() + 60
             while str(roots.pid) not in pids(shell, "crio.service") and time.monotonic() < until:
                 time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""Local users who are no friends: their folders, files and processes, and the probe that root runs beside them."""
+"""Local users who are no friends: their directories, files and processes, and the probe that root runs beside them."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ def give(path: Path, uid: int = NOBODY) -> Path:
 
 
 @contextmanager
-def open_folder(uid: int = 0) -> Iterator[Path]:
-    """A folder that every user can reach; pytest's own are closed to others."""
+def open_directory(uid: int = 0) -> Iterator[Path]:
+    """A directory that every user can reach; pytest's own are closed to others."""
     with tempfile.TemporaryDirectory(prefix="gpunode-hostile-", ignore_cleanup_errors=True) as name:
-        folder = Path(name)
-        folder.chmod(0o755)
-        yield give(folder, uid)
+        directory = Path(name)
+        directory.chmod(0o755)
+        yield give(directory, uid)
 
 
 @contextmanager
-def process(folder: Path, name: str, *arguments: str, uid: int = NOBODY) -> Iterator[subprocess.Popen[bytes]]:
+def process(directory: Path, name: str, *arguments: str, uid: int = NOBODY) -> Iterator[subprocess.Popen[bytes]]:
     """A process called `name` that waits: a copy of the shell, which anybody can make, with these arguments behind."""
-    program = folder / name
+    program = directory / name
     shutil.copyfile("/bin/sh", program)
     program.chmod(0o755)
     give(program, uid)

@@ -87,7 +87,7 @@ class Trust:
 
 
 def establish(names: tuple[str, ...], own: Path) -> Trust:
-    """The lab's trust, copied to the folder `own`; `names` are what the web server's certificate is for.
+    """The lab's trust, copied to the directory `own`; `names` are what the web server's certificate is for.
 
     A copy, because labs run side by side in pid namespaces of their own, where gpg takes another lab's lock on a
     keyring for one whose process is gone, and removes it (dotlock.c of GnuPG 2.2).

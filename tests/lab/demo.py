@@ -1,4 +1,4 @@
-"""`scripts/demo --lab`: a real Debian host with a fake card and stub vendor packages, and the real gpunode on it."""
+"""`scripts/demo --lab`: a real Debian host with a fake GPU and stub vendor packages, and the real gpunode on it."""
 
 from __future__ import annotations
 

@@ -28,8 +28,8 @@ def main() -> int:
 
 def aim(host: Host) -> dict[str, object]:
     for path in AIMS:
-        folder = path.rpartition("/")[0]
-        host.nsrun(f"rm -rf {folder}/*; mkdir -p {folder} && echo the lab was here >{path}", check=True)
+        directory = path.rpartition("/")[0]
+        host.nsrun(f"rm -rf {directory}/*; mkdir -p {directory} && echo the lab was here >{path}", check=True)
     host.nsrun("nohup sleep 600 >/root/canary 2>&1 & echo $! >/run/sleeper", check=True)
     host.nsrun("ln -s /etc/docker /srv/link && ln -s ../../../../../../../../root /srv/up", check=True)
     host.write("/srv/link/through-a-link", "the lab was here\n")

@@ -13,7 +13,7 @@ DRIVER = {
     "symbol": "modprobe: Unknown symbol in module",
     "busy": "modprobe: Device or resource busy",
     "in_use": "modprobe -r: Module nvidia is in use",
-    "nouveau": "from the next boot nouveau holds the cards, unless it is blacklisted",
+    "nouveau": "from the next boot nouveau holds the GPUs, unless it is blacklisted",
     "secure_boot": "from the next boot the firmware says that Secure Boot is on",
     "dkms_fail": "the module does not build; the kernel package is left half-configured",
     "dkms_fail_next": "as dkms_fail, but only for kernels that do not run",

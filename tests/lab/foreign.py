@@ -88,10 +88,10 @@ def _rpm(host: Host, trust: Trust, web: Path) -> None:
     host.write("/etc/rpm/macros", "%_dbpath /var/lib/rpm\n")
     host.write(RPM_KEY, trust.debian.armored())
     zypp = host.recipe.distribution == "sles15"
-    folder = "/etc/zypp/repos.d" if zypp else "/etc/yum.repos.d"
+    directory = "/etc/zypp/repos.d" if zypp else "/etc/yum.repos.d"
     for name in ("base", "crb"):
         enabled = name == "base" or host.recipe.distribution != "el9"
-        host.write(f"{folder}/{name}.repo", _repo(name, enabled=enabled))
+        host.write(f"{directory}/{name}.repo", _repo(name, enabled=enabled))
     if not zypp:
         host.write(
             "/etc/dnf/dnf.conf", "[main]\ngpgcheck=1\ninstallonly_limit=3\nbest=True\nskip_if_unavailable=False\n"

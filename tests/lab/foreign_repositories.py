@@ -19,7 +19,7 @@ ARCH_VERSIONS = ("595.58.03", "1.19.1")  # what is there until a test moves the 
 
 
 def build_rpm(root: Path, vendor: Signer, distribution: Signer, scratch: Path) -> None:
-    """CUDA's folders for EL 9, Fedora 42 and SLES 15, the toolkit's, and the distributions' own (base, crb)."""
+    """CUDA's directories for EL 9, Fedora 42 and SLES 15, the toolkit's, and the distributions' own (base, crb)."""
     red_hat = [
         p for v in rpms.VERSIONS for p in rpm.build(rpms.red_hat(v), root / CUDA / "rhel9/x86_64", scratch, rpms.EPOCH)
     ]
@@ -28,9 +28,9 @@ def build_rpm(root: Path, vendor: Signer, distribution: Signer, scratch: Path) -
     rpm.sign(vendor, [*red_hat, *suse, *tools])
     _link(red_hat, root / CUDA / "fedora42/x86_64")
     for platform, key in KEYS.items():
-        folder = root / CUDA / platform / "x86_64"
-        (folder / key).write_text(vendor.armored())
-        rpm.index(folder, vendor, rpms.modules(rpms.VERSIONS) if platform == "rhel9" else "")
+        directory = root / CUDA / platform / "x86_64"
+        (directory / key).write_text(vendor.armored())
+        rpm.index(directory, vendor, rpms.modules(rpms.VERSIONS) if platform == "rhel9" else "")
     rpm.index(root / TOOLKIT, vendor)
     _build_archive(root / RPM_HOST, distribution, scratch)
 
@@ -40,11 +40,11 @@ def build_arch(root: Path, distribution: Signer) -> None:
     publish_arch(root / EXTRA, arch.packages(*ARCH_VERSIONS), distribution)
 
 
-def publish_arch(folder: Path, packages: Sequence[Package], signer: Signer) -> None:
+def publish_arch(directory: Path, packages: Sequence[Package], signer: Signer) -> None:
     """The state of the repository: what is not among `packages` is gone from its index."""
     for package in packages:
-        pacman.build(package, folder, signer)
-    pacman.index(folder, "extra", packages, signer)
+        pacman.build(package, directory, signer)
+    pacman.index(directory, "extra", packages, signer)
 
 
 def _build_archive(root: Path, distribution: Signer, scratch: Path) -> None:
@@ -57,7 +57,7 @@ def _build_archive(root: Path, distribution: Signer, scratch: Path) -> None:
     (root / "RPM-GPG-KEY-lab").write_text(distribution.armored())
 
 
-def _link(files: Sequence[Path], folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
+def _link(files: Sequence[Path], directory: Path) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
     for file in files:
-        os.link(file, folder / file.name)
+        os.link(file, directory / file.name)

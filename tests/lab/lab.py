@@ -163,7 +163,7 @@ def _end_tidily() -> None:
 
 
 def _furnish(host: Host, trust: authority.Trust, web: Path) -> None:
-    """What makes an image this host: name, address, trust, package sources, cards, units, the test's files."""
+    """What makes an image this host: name, address, trust, package sources, GPUs, units, the test's files."""
     host.write("/etc/hostname", f"{host.name}\n")
     host.write("/etc/hosts", f"127.0.0.1 localhost\n{host.addr} {host.name}\n")
     host.write("/etc/lab-addr", f"{host.addr}\n")

@@ -17,7 +17,7 @@ UNITS = "docker containerd nvidia-persistenced ssh"
 
 @dataclass(frozen=True)
 class Controller:
-    """Where gpunode is typed: `how` is "local" (on the host) or "ssh" (here, with a home folder of its own)."""
+    """Where gpunode is typed: `how` is "local" (on the host) or "ssh" (here, with a home directory of its own)."""
 
     how: str
     home: Path

@@ -126,18 +126,18 @@ def setup(lab: Lab, me: Controller, host: Host, *wanted: str) -> tuple[str, ...]
 def go_back(lab: Lab, case: Case) -> None:
     """Let the repository be as it was before the newest release, where its managers cannot be asked for a version."""
     if case.distribution == "sles15":
-        folder = lab.web.root / CUDA / "sles15/x86_64"
-        for file in folder.glob(f"*{rpms.SUSE_VERSIONS[1]}*"):
+        directory = lab.web.root / CUDA / "sles15/x86_64"
+        for file in directory.glob(f"*{rpms.SUSE_VERSIONS[1]}*"):
             file.unlink()
-        rpm.index(folder, lab.trust.vendor)
+        rpm.index(directory, lab.trust.vendor)
 
 
 def move_on(lab: Lab, case: Case, built: Path) -> None:
     """A new release appears in the repository. `built`: the repositories as they were made."""
     if case.distribution == "sles15":
-        folder = lab.web.root / CUDA / "sles15/x86_64"
+        directory = lab.web.root / CUDA / "sles15/x86_64"
         for file in (built / CUDA / "sles15/x86_64").glob(f"*{rpms.SUSE_VERSIONS[1]}*"):
-            (folder / file.name).hardlink_to(file)
-        rpm.index(folder, lab.trust.vendor)
+            (directory / file.name).hardlink_to(file)
+        rpm.index(directory, lab.trust.vendor)
     elif case.distribution == "arch":
         foreign.publish_arch(lab.web.root / foreign.EXTRA, arch.packages(NEW, NEW_TOOLKIT), lab.trust.debian)

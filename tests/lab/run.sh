@@ -15,7 +15,7 @@ PATH=$repository/.venv/bin:$PATH
 apart() { unshare --net --mount --pid --fork --kill-child --mount-proc "$@"; }
 told=$(apart true 2>&1) || {
   echo "LAB DID NOT RUN: it cannot have namespaces of its own here: $told" >&2
-  echo "In a chroot, the folder must be a mount point before you enter it: mount --bind DIR DIR" >&2
+  echo "In a chroot, the directory must be a mount point before you enter it: mount --bind DIR DIR" >&2
   exit 1
 }
 # The lab compares its own with these before it starts anything (tests/lab/containment.py).

@@ -9,7 +9,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 repository=$(cd "$here/../.." && pwd)
 cd "$repository"
 python=$1
-folder=${GPUNODE_LAB_FOLDER:-tests/lab}
+directory=${GPUNODE_LAB_FOLDER:-tests/lab}
 run=${GPUNODE_LAB_RUN:-tests/lab/run.sh}
 beat_s=${GPUNODE_LAB_BEAT_S:-55}
 tick_s=5
@@ -26,8 +26,8 @@ tidy() {
 }
 trap tidy EXIT
 files() {
-  for name in $slow; do [ ! -e "$folder/$name.py" ] || echo "$folder/$name.py"; done
-  find "$folder" -maxdepth 1 -name 'test_*.py' -size +0 -printf '%s %p\n' | sort -rn | cut -d' ' -f2
+  for name in $slow; do [ ! -e "$directory/$name.py" ] || echo "$directory/$name.py"; done
+  find "$directory" -maxdepth 1 -name 'test_*.py' -size +0 -printf '%s %p\n' | sort -rn | cut -d' ' -f2
 }
 files | awk '!seen[$0]++' >"$logs/files"
 total=$(wc -l <"$logs/files")

@@ -108,6 +108,6 @@ def _owner(directory: Path) -> str:
 
 
 def _identity(directory: Path) -> str:
-    """Of the folder itself: a copy of it has another."""
+    """Of the directory itself: a copy of it has another."""
     status = directory.stat()
     return f"{status.st_dev}:{status.st_ino}"

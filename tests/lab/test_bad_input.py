@@ -284,7 +284,7 @@ def test_an_invalid_config_toml_is_left_alone(lab: Lab, twin: Host, me: Controll
         (f"printf '{{\\377\\n}}\\n' >{DAEMON_JSON}", "daemon.json:1:2"),
         (f"head -c 3000000 /dev/zero | tr '\\0' ' ' >{DAEMON_JSON}", "over 131072 bytes"),
     ],
-    ids=["a folder", "a dangling link", "not text", "huge"],
+    ids=["a directory", "a dangling link", "not text", "huge"],
 )
 def test_an_unreadable_daemon_json_is_left_alone(lab: Lab, node: Host, me: Controller, make: str, word: str) -> None:
     with kept(node, DAEMON_JSON):

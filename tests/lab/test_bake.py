@@ -1,4 +1,4 @@
-"""An image is baked in a chroot: no card, no systemd, no reboot, and the machine underneath is left alone."""
+"""An image is baked in a chroot: no GPU, no systemd, no reboot, and the machine underneath is left alone."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ln -s /usr/src/linux-headers-{KERNEL} /mnt/root/lib/modules/{KERNEL}/build
 """
 
 
-def test_an_image_without_a_card_gets_driver_toolkit_and_runtimes(lab: Lab, gpunode_site: Path) -> None:
+def test_an_image_without_a_gpu_gets_driver_toolkit_and_runtimes(lab: Lab, gpunode_site: Path) -> None:
     host = lab.host("debian12", gpu="none", runtime="docker")
     host.install_gpunode(ROOT, gpunode_site)
     host.nsrun(MOUNT, check=True)

@@ -31,7 +31,7 @@ def sings(text: str) -> list[str]:
 
 def holders(host: Host) -> set[str]:
     """Every file of the host that holds a canary, and every name that is one."""
-    prune = " -o ".join(f"-path {folder}" for folder in ELSEWHERE.split())
+    prune = " -o ".join(f"-path {directory}" for directory in ELSEWHERE.split())
     names = f"find / \\( {prune} \\) -prune -o -name '*cnry[0-9][0-9]*' -print"
     texts = f"find / \\( {prune} \\) -prune -o -type f -size -9000k -exec grep -lE 'cnry[0-9]{{2}}' {{}} +"
     return set(host.nsrun(f"{names}; {texts}").stdout.split())

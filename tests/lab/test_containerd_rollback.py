@@ -130,9 +130,9 @@ def test_whatever_goes_wrong_the_state_before_is_the_state_after(lab: Lab, tmp_p
     assert not faults, "\n\n".join(faults)
 
 
-def faults_of(host: Host, folder: Path) -> list[str]:
+def faults_of(host: Host, directory: Path) -> list[str]:
     furnish(host)
-    me = Controller("ssh", folder / host.name)
+    me = Controller("ssh", directory / host.name)
     return [fault for row in ROWS for fault in one(host, me, row)] + mended_by_a_start(host, me)
 
 

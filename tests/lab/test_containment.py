@@ -30,20 +30,20 @@ UNSHARE = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-pro
 class Machine:
     """A throw-away machine of 256 MB: `root` is its root, `chroot` what was written in the chroot on it."""
 
-    folder: Path
+    directory: Path
 
     @property
     def root(self) -> Path:
-        return self.folder / "root"
+        return self.directory / "root"
 
     @property
     def chroot(self) -> Path:
-        return self.folder / "inner" / "upper"
+        return self.directory / "inner" / "upper"
 
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
         """In the chroot of it, in mount and pid namespaces that end with the command."""
         done = subprocess.run(
-            (*UNSHARE, "sh", str(HERE / "outer.sh"), str(self.folder), *command),
+            (*UNSHARE, "sh", str(HERE / "outer.sh"), str(self.directory), *command),
             cwd=ROOT,
             env={**os.environ, "GPUNODE_LAB": str(cache()), "BINDS": " ".join(_elsewhere())},
             stdin=subprocess.DEVNULL,
@@ -57,23 +57,23 @@ class Machine:
         return done
 
     def canaries(self) -> dict[str, str]:
-        """Every file around the chroot and its hash; in the chroot, of the folders that are aimed at."""
-        folders = [self.root / name for name in ("etc", "root", "srv", "home", "var", "usr/local", "opt")]
-        folders += [self.chroot / path.strip("/").rpartition("/")[0] for path in AIMS]
-        return {str(path): _hash(path) for folder in folders for path in sorted(folder.rglob("*"))}
+        """Every file around the chroot and its hash; in the chroot, of the directories that are aimed at."""
+        directories = [self.root / name for name in ("etc", "root", "srv", "home", "var", "usr/local", "opt")]
+        directories += [self.chroot / path.strip("/").rpartition("/")[0] for path in AIMS]
+        return {str(path): _hash(path) for directory in directories for path in sorted(directory.rglob("*"))}
 
 
 @pytest.fixture
 def machine(lab: Lab, tmp_path: Path) -> Iterator[Machine]:
-    folder = tmp_path / "machine"
-    folder.mkdir()
-    sh("mount", "-t", "tmpfs", "-o", "size=256M", "tmpfs", folder)
+    directory = tmp_path / "machine"
+    directory.mkdir()
+    sh("mount", "-t", "tmpfs", "-o", "size=256M", "tmpfs", directory)
     try:
-        made = Machine(folder)
-        for path in (made.root, folder / "upper", folder / "work"):
+        made = Machine(directory)
+        for path in (made.root, directory / "upper", directory / "work"):
             path.mkdir()
         lower = ":".join(map(str, images.layers("debian12", None)))
-        options = f"lowerdir={lower},upperdir={folder}/upper,workdir={folder}/work"
+        options = f"lowerdir={lower},upperdir={directory}/upper,workdir={directory}/work"
         sh("mount", "-t", "overlay", "outer-machine", "-o", options, made.root)
         for aim in AIMS:
             for root in (made.root, made.chroot):
@@ -82,7 +82,7 @@ def machine(lab: Lab, tmp_path: Path) -> Iterator[Machine]:
                 canary.write_text(CANARY)
         yield made
     finally:
-        subprocess.run(("umount", "-R", folder), check=False)
+        subprocess.run(("umount", "-R", directory), check=False)
 
 
 def test_boot_enter_write_fill_and_kill_reach_nothing_but_the_host(machine: Machine) -> None:
@@ -109,7 +109,7 @@ def test_the_lab_does_not_start_in_the_namespaces_of_the_machine(machine: Machin
 
 
 def test_a_chroot_whose_mounts_would_show_outside_is_refused(machine: Machine) -> None:
-    """A plain folder, which cannot be made private: with shared mounts around it, the lab's own would appear there."""
+    """A plain directory cannot be made private: with shared mounts around it, the lab's own would appear there."""
     script = f"""
       mkdir -p /tmp/plain/usr /tmp/plain/proc /tmp/plain{HERE}
       cp -a /bin /lib* /sbin /tmp/plain/  # links to what is in /usr

@@ -128,8 +128,8 @@ def same(answer: dict[str, Any]) -> dict[str, Any]:
 def through_dockerd(host: Host, mine: list[Case]) -> dict[str, Any]:
     """What docker_cases.py on the host saw, by pair."""
     host.nsrun("systemctl stop docker.socket docker.service", check=True)
-    for folder in ("/usr/bin", "/opt/ours", "/opt/old"):
-        host.write(f"{folder}/nvidia-container-runtime", STUB.read_text(), 0o755)
+    for directory in ("/usr/bin", "/opt/ours", "/opt/old"):
+        host.write(f"{directory}/nvidia-container-runtime", STUB.read_text(), 0o755)
     host.nsrun("mkdir -p /etc/docker; ln -s /usr/sbin/runc /usr/bin/crun", check=True)
     write_image(host.path("/root/lab-image.tar"), "lab.example/busybox:lab")
     host.write("/root/cases.json", json.dumps([row(case) for case in mine]))

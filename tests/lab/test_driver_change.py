@@ -1,4 +1,4 @@
-"""Real apt and real holds: old lists repaired, upgrade, downgrade, the other flavour, away, a folder as the source."""
+"""Real apt, real holds: old lists repaired, upgrade, downgrade, the other flavour, away, a directory as the source."""
 
 from __future__ import annotations
 
@@ -81,11 +81,11 @@ def test_a_driver_is_changed_in_every_direction(lab: Lab, tmp_path: Path) -> Non
     assert "nothing: this host is as the spec wants it" in setup("--driver", "none")
 
 
-def test_a_signed_folder_on_the_host_is_a_source(lab: Lab, tmp_path: Path) -> None:
+def test_a_signed_directory_on_the_host_is_a_source(lab: Lab, tmp_path: Path) -> None:
     host = lab.host("debian12", gpu="h100")
-    folder = host.path("/srv/nvidia")
-    shutil.copytree(lab.web.root / repositories.CUDA / "debian12" / "x86_64", folder)
-    (folder / "key.asc").write_text(lab.trust.vendor.armored())
+    directory = host.path("/srv/nvidia")
+    shutil.copytree(lab.web.root / repositories.CUDA / "debian12" / "x86_64", directory)
+    (directory / "key.asc").write_text(lab.trust.vendor.armored())
     me = Controller("ssh", tmp_path / "home")
     local = ("setup", "--yes", "--only", "driver", "--driver-source", "local", "--mirror", "/srv/nvidia")
 
@@ -94,5 +94,5 @@ def test_a_signed_folder_on_the_host_is_a_source(lab: Lab, tmp_path: Path) -> No
     assert installed(host) == {}
 
     expect(me.gpunode(host, *local, "--driver", "580", "--trust-key", lab.repo_fingerprint), 0)
-    assert versions(host) == {"580.178.04"}, "the newest in the folder is 595"
+    assert versions(host) == {"580.178.04"}, "the newest in the directory is 595"
     assert "URIs: file:///srv/nvidia/" in host.read(f"{LISTS}/gpunode-local.sources")

@@ -21,7 +21,7 @@ BROKEN = '{\n  "log-driver": "json-file",\n  "debug": tru\n}\n'
 
 @dataclass(frozen=True)
 class Fleet:
-    """Hosts of one lab, and the home folder of the person who reaches them all."""
+    """Hosts of one lab, and the home directory of the person who reaches them all."""
 
     hosts: tuple[Host, ...]
     home: Path

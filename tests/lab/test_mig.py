@@ -1,4 +1,4 @@
-"""MIG on a real host with stub cards: laid out once, again after every boot, and never below a program."""
+"""MIG on a real host with stub GPUs: laid out once, again after every boot, and never below a program."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_the_layout_holds_over_a_reboot_and_nothing_changes_below_a_program(lab:
     assert instances(host) == []
 
 
-def test_a_card_in_use_after_all_leaves_everything_as_it_was(lab: Lab, tmp_path: Path) -> None:
+def test_a_gpu_in_use_after_all_leaves_everything_as_it_was(lab: Lab, tmp_path: Path) -> None:
     host = lab.host("debian13", gpu="h100", runtime=None)
     me = Controller("ssh", tmp_path)
     words = ("setup", "--yes", "--trust-key", lab.repo_fingerprint)

@@ -1,4 +1,4 @@
-"""A card that nouveau holds is free only after a reboot: who reboots, who goes on afterwards, and who leaves it be."""
+"""A GPU that nouveau holds is free only after a reboot: who reboots, who goes on afterwards, and who leaves it be."""
 
 from __future__ import annotations
 

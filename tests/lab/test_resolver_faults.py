@@ -22,7 +22,7 @@ from .shell import sh
 from .stubs import pacman, rpm
 
 APT_TOOLKIT = f"{repositories.TOOLKIT}/stable/deb/amd64"
-FOLDERS = {"apt": APT_TOOLKIT, "pacman": EXTRA}  # of the repository that fails; rpm's otherwise
+DIRECTORIES = {"apt": APT_TOOLKIT, "pacman": EXTRA}  # of the repository that fails; rpm's otherwise
 NOT_BELIEVED = r"(?i)sign|key|pgp|gpg"
 
 
@@ -37,16 +37,16 @@ class Ground:
     home: Path
 
     @property
-    def folder(self) -> Path:
-        return self.lab.web.root / FOLDERS.get(self.case.manager, TOOLKIT)
+    def directory(self) -> Path:
+        return self.lab.web.root / DIRECTORIES.get(self.case.manager, TOOLKIT)
 
     def sign(self, signer: Signer) -> None:
         if self.case.manager == "apt":
-            repositories.sign(self.folder, signer)
+            repositories.sign(self.directory, signer)
         elif self.case.manager == "pacman":
-            pacman.sign(self.folder / "extra.db", signer)
+            pacman.sign(self.directory / "extra.db", signer)
         else:
-            rpm.sign_index(self.folder, signer)
+            rpm.sign_index(self.directory, signer)
 
     def setup(self, *extra: str) -> tuple[str, ...]:
         return ("setup", "--yes", "--only", "toolkit", "--trust-key", self.lab.repo_fingerprint, *extra)
@@ -62,11 +62,11 @@ def another_key(on: Ground) -> None:
 
 def no_signature(on: Ground) -> None:
     for name in ("InRelease", "Release.gpg", "repodata/repomd.xml.asc", "extra.db.sig"):
-        (on.folder / name).unlink(missing_ok=True)
+        (on.directory / name).unlink(missing_ok=True)
 
 
 def nothing_there(on: Ground) -> None:
-    on.lab.web.faults[FOLDERS.get(on.case.manager, TOOLKIT)] = 404
+    on.lab.web.faults[DIRECTORIES.get(on.case.manager, TOOLKIT)] = 404
 
 
 def no_space(on: Ground) -> None:
@@ -158,13 +158,13 @@ def test_a_key_that_has_expired(lab: Lab, tmp_path: Path) -> None:
 
 def expired_signer(home: Path) -> Signer:
     """A key that was good for a month, years ago; what it signed then is what it signs here."""
-    folder = home / "expired"
-    folder.mkdir(mode=0o700)
+    directory = home / "expired"
+    directory.mkdir(mode=0o700)
     then = "20200101T000000"
-    (folder / "gpg.conf").write_text(f"faked-system-time {then}\n")
+    (directory / "gpg.conf").write_text(f"faked-system-time {then}\n")
     uid = "gpunode lab expired <lab@example.invalid>"
-    sh("gpg", "--homedir", folder, "--batch", "--passphrase", "", "--quick-gen-key", uid, "rsa3072", "sign", "30d")
-    return Signer(folder)
+    sh("gpg", "--homedir", directory, "--batch", "--passphrase", "", "--quick-gen-key", uid, "rsa3072", "sign", "30d")
+    return Signer(directory)
 
 
 @pytest.mark.parametrize("case", [dnf("el9"), PACMAN], ids=lambda c: c.manager)

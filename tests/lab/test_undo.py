@@ -22,7 +22,7 @@ NOUVEAU = "/etc/modprobe.d/gpunode-nouveau.conf"
 
 
 def tree(host: Host) -> dict[str, str]:
-    """Every file, folder and link below /etc: mode, owner, and hash or target."""
+    """Every file, directory and link below /etc: mode, owner, and hash or target."""
     find = "find /etc -printf '%y %m %U:%G %p %l\\n'; find /etc -type f -exec sha256sum {} +"
     found: dict[str, str] = {}
     for line in host.nsrun(find, check=True).stdout.splitlines():
@@ -47,7 +47,7 @@ def ready(lab: Lab, home: Path, distribution: str, engine: str, how: str) -> tup
     host = lab.host(distribution, gpu="h100", runtime=engine)
     if how == "local":
         host.install_gpunode(ROOT, site_path(ROOT / "pyproject.toml"))
-    host.nsrun("systemctl is-system-running --wait")  # containerd makes folders of its own when it starts
+    host.nsrun("systemctl is-system-running --wait")  # containerd makes directories of its own when it starts
     return host, Controller(how, home)
 
 
@@ -117,7 +117,7 @@ def test_what_others_wrote_since_is_still_there(lab: Lab, tmp_path: Path) -> Non
 
 
 def test_an_undo_that_was_killed_goes_on(lab: Lab, tmp_path: Path) -> None:
-    """With containerd 2 there is a drop-in and a folder for it, both of them gpunode's."""
+    """With containerd 2 there is a drop-in and a directory for it, both of them gpunode's."""
     host, me = ready(lab, tmp_path / "home", "debian-sid", "containerd", "ssh")
     before = tree(host)
     setup = ("setup", "--yes", "--only", "toolkit,runtime", "--trust-key", lab.repo_fingerprint)

@@ -17,9 +17,9 @@ PAUSE = tuple(f"registry.k8s.io/pause:{version}" for version in ("3.6", "3.8", "
 MODEST_RUNC = """#!/usr/bin/python3
 import json, os, sys
 
-for flag, folder in zip(sys.argv, sys.argv[1:]):
+for flag, directory in zip(sys.argv, sys.argv[1:]):
     if flag == "--bundle":
-        path = os.path.join(folder, "config.json")
+        path = os.path.join(directory, "config.json")
         with open(path) as file:
             config = json.load(file)
         config["linux"].pop("resources", None)

@@ -15,8 +15,8 @@ from gpunode.offline import local_file
 STAMP = "20260101T000000Z"
 
 
-def names(folder: Path) -> list[str]:
-    return sorted(p.name for p in folder.iterdir())
+def names(directory: Path) -> list[str]:
+    return sorted(p.name for p in directory.iterdir())
 
 
 def test_bytes_mode_owner_and_link_survive_a_replacement(tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ def test_bytes_mode_owner_and_link_survive_a_replacement(tmp_path: Path) -> None
     assert names(real.parent) == ["daemon.json"]
 
 
-def test_a_new_file_gets_its_folders_and_the_given_mode(tmp_path: Path) -> None:
+def test_a_new_file_gets_its_directories_and_the_given_mode(tmp_path: Path) -> None:
     path = tmp_path / "a" / "b" / "new.toml"
     facts, before = local_file.read(str(path))
     assert not facts.exists
@@ -75,12 +75,12 @@ def test_a_change_between_read_and_write_is_drift_and_is_kept(tmp_path: Path, ch
     assert not any("gpunode" in name for name in names(tmp_path))
 
 
-def test_a_folder_and_a_device_are_no_configuration(tmp_path: Path) -> None:
-    assert local_file.read(str(tmp_path))[0].unread == "it is a folder"
+def test_a_directory_and_a_device_are_no_configuration(tmp_path: Path) -> None:
+    assert local_file.read(str(tmp_path))[0].unread == "it is a directory"
     assert local_file.read("/dev/zero")[0].unread == "not a regular file"
 
 
-def test_a_backup_has_the_old_bytes_and_mode_and_is_not_in_a_folder_that_is_read_whole(tmp_path: Path) -> None:
+def test_a_backup_has_the_old_bytes_and_mode_and_is_not_in_a_directory_that_is_read_whole(tmp_path: Path) -> None:
     path = tmp_path / "crio.conf.d" / "99-nvidia.toml"
     path.parent.mkdir()
     path.write_text("old")

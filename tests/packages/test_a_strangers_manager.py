@@ -58,8 +58,8 @@ esac
 
 class Zug(Backend):
     name = "zug"
-    source_folder = "/etc/zug"
-    key_folder = "/etc/zug/keys"
+    source_directory = "/etc/zug"
+    key_directory = "/etc/zug/keys"
     key_suffix = ".pub"
     key_tools = ("curl",)
     hold_tools = ()
@@ -70,7 +70,7 @@ class Zug(Backend):
     names_script = "zug list | sed 's/ .*//'\n"
     source_files = ("/etc/zug/*",)
     hold_files = ("/etc/zug/frozen",)
-    folders = ("/etc/zug/",)
+    directories = ("/etc/zug/",)
     commands = {  # noqa: RUF012
         "install": ("zug", "add"),
         "remove": ("zug", "del"),
@@ -164,13 +164,13 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     root = make_root(tmp_path / "root", {"zug": script})
     for tool in ("apt-get", "dpkg-query"):
         (root / "usr/bin" / tool).unlink()
-    for folder in (
+    for directory in (
         "sys/module/nvidia",
         "proc/driver/nvidia",
         "lib/modules/6.8.0-52-generic/updates",
         "lib/modules/6.8.0-52-generic/build",
     ):
-        shutil.rmtree(root / folder)
+        shutil.rmtree(root / directory)
     (root / "etc/os-release").write_text("ID=zugos\nPRETTY_NAME='Zug OS'\n")
     (root / "etc/zug").mkdir()
     (root / "etc/zug/frozen").write_text("zug\n")

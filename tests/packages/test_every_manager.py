@@ -67,7 +67,7 @@ def test_a_repository_is_bound_to_its_key_and_checked(name: str, packages_are_si
     manager = BACKENDS[name]
     repository = Repository("r", "T", "https://example.com/x/", "/etc/keys/r.key", packages_are_signed)
     path, text = manager.source_file(repository)
-    assert path.startswith(f"{manager.source_folder}/r.")
+    assert path.startswith(f"{manager.source_directory}/r.")
     assert "/etc/keys/r.key" in text
     if name != "apt":  # apt checks every index against Signed-By
         assert {"gpgcheck=1", "repo_gpgcheck=1"} & set(text.splitlines())

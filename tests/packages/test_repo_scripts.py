@@ -65,9 +65,9 @@ Conf nvidia-open (595.91.07-1 NVIDIA:1.0 [amd64])
 PACMAN = "warning: something\ninstall nvidia-utils 595.91.07-1\ninstall nvidia-open-dkms 595.91.07-1\n"
 
 
-def tool(folder: Path, name: str, body: str) -> None:
-    (folder / name).write_text(f"#!/bin/sh\n{body}")
-    (folder / name).chmod(0o755)
+def tool(directory: Path, name: str, body: str) -> None:
+    (directory / name).write_text(f"#!/bin/sh\n{body}")
+    (directory / name).chmod(0o755)
 
 
 def perform(run: Run, tools: Path) -> subprocess.CompletedProcess[str]:
@@ -245,7 +245,7 @@ def test_a_lagging_mirror_is_tried_again(tmp_path: Path, words: str, tries: int,
 def test_a_manager_says_how_its_file_of_holds_is_written(
     how: dict[str, str], held: str, left: str, included: str, tmp_path: Path
 ) -> None:
-    file, conf = tmp_path / "folder" / "held", tmp_path / "zug.conf"
+    file, conf = tmp_path / "directory" / "held", tmp_path / "zug.conf"
     conf.write_text("[other]\n[options]\nHoldPkg = x\n")
     script = scripts.hold_file(str(file), includer=str(conf) if how else "", **how)
     for verb, names, text in (("hold", "ba", held), ("hold", "a", held), ("unhold", "a", left)):

@@ -65,7 +65,7 @@ def kernel(*modules: str, headers: bool = True, **more: Any) -> KernelFacts:
 
 
 def host(*devices: str, os: str = "ubuntu-24.04", **more: Any) -> HostFacts:
-    """A host with these cards (PCI device ids)."""
+    """A host with these GPUs (PCI device ids)."""
     manager = "dnf" if os.startswith("rocky") else "apt"
     tools = {"gnupg2": "2.3"} if manager == "dnf" else {}
     facts = HostFacts(

@@ -1,4 +1,4 @@
-"""Images: no card, no reboot, no daemon; in a chroot the running kernel is somebody else's."""
+"""Images: no GPU, no reboot, no daemon; in a chroot the running kernel is somebody else's."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def commands(made: Plan) -> list[str]:
     return [" ".join(a.argv) for step in made.steps for a in step.actions if isinstance(a, Run)]
 
 
-@pytest.mark.parametrize("facts", [CHROOT, VIRTUAL], ids=["a chroot", "a machine without a card"])
+@pytest.mark.parametrize("facts", [CHROOT, VIRTUAL], ids=["a chroot", "a machine without a GPU"])
 def test_the_driver_goes_in_and_nothing_is_loaded_or_rebooted(facts: HostFacts) -> None:
     made = plan(facts)
     assert "driver.install" in [step.id for step in made.steps]
@@ -52,7 +52,7 @@ def test_a_module_is_built_for_each_of_them() -> None:
     assert [a.argv[-1] for a in step.actions if isinstance(a, Run) and a.argv[0] == "dkms"] == list(IMAGES)
 
 
-def test_without_the_word_a_host_without_a_card_is_refused() -> None:
+def test_without_the_word_a_host_without_a_gpu_is_refused() -> None:
     with pytest.raises(UnsupportedHost, match="no NVIDIA GPU"):
         plan(VIRTUAL, replace(BAKED, allow_no_gpu=False))
 

@@ -1,4 +1,4 @@
-"""MIG layouts: what a spec may ask of which card, and when the cards are left alone."""
+"""MIG layouts: what a spec may ask of which GPU, and when the GPUs are left alone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ CATALOG = load_catalog()
 SEVEN = "1g.10gb," * 6 + "1g.10gb"
 
 
-def cards(*modes: str | None, profiles: tuple[str, ...] = (), busy: tuple[str, ...] = (), ids: str = H100) -> HostFacts:
+def models(
+    *modes: str | None, profiles: tuple[str, ...] = (), busy: tuple[str, ...] = (), ids: str = H100
+) -> HostFacts:
     """H100s whose MIG mode is each of `modes`; the driver is loaded."""
     found = gpus(*[ids] * len(modes), driver="nvidia")
     seen = tuple(
@@ -57,7 +59,7 @@ def layout(facts: HostFacts, text: str) -> str:
     ids=["all alike", "by PCI id", "by name", "mixed", "the id is closer than all", "off"],
 )
 def test_lines_of_the_layout_file(text: str, lines: list[str]) -> None:
-    written = layout(cards("Disabled", "Disabled"), text).splitlines()
+    written = layout(models("Disabled", "Disabled"), text).splitlines()
     assert [line.split() for line in written if not line.startswith("#")] == [
         ["0000:19:00.0", lines[0]],
         ["0000:1a:00.0", lines[1]],
@@ -70,18 +72,18 @@ def test_lines_of_the_layout_file(text: str, lines: list[str]) -> None:
         ("all=1g.10gb:8", "no room for 8 x 1g.10gb"),
         ("all=1g.5gb:1", "no room for 1 x 1g.5gb"),
         ("all=4g.40gb,2g.20gb:2", "asks for 8 slices"),
-        ("20b5=1g.10gb", "no card here is one that the MIG layout names"),
+        ("20b5=1g.10gb", "no GPU here is one that the MIG layout names"),
     ],
-    ids=["too many", "another card's profile", "too large together", "a card that is not here"],
+    ids=["too many", "another GPU's profile", "too large together", "a GPU that is not here"],
 )
 def test_layouts_that_do_not_fit_are_refused(text: str, says: str) -> None:
     with pytest.raises(UnsupportedHost, match=says):
-        outcome(cards("Disabled"), text)
+        outcome(models("Disabled"), text)
 
 
-def test_a_card_without_mig_is_refused() -> None:
+def test_a_gpu_without_mig_is_refused() -> None:
     with pytest.raises(UnsupportedHost, match=r"L4 .* cannot be cut"):
-        outcome(cards(None, ids=L4), "all=1g.10gb")
+        outcome(models(None, ids=L4), "all=1g.10gb")
 
 
 @pytest.mark.parametrize("text", ["1g.10gb", "all=", "all=1g10gb", "all=1g.10gb:0", "=1g.10gb", "all=1g.10gb:x"])
@@ -95,8 +97,8 @@ def test_a_layout_reads_back_as_it_was_written(text: str) -> None:
     assert ",".join(map(str, parse_mig(text))) == text
 
 
-def test_no_layout_leaves_the_cards_alone() -> None:
-    assert outcome(cards("Enabled", profiles=("1g.10gb",)), None) is None
+def test_no_layout_leaves_the_gpus_alone() -> None:
+    assert outcome(models("Enabled", profiles=("1g.10gb",)), None) is None
 
 
 def with_files(facts: HostFacts, text: str) -> HostFacts:
@@ -106,31 +108,31 @@ def with_files(facts: HostFacts, text: str) -> HostFacts:
     return replace(facts, files={p.path: FileFacts(p.path, p.text) for p in puts})
 
 
-def test_cards_that_are_right_and_stay_so_are_kept() -> None:
-    facts = cards("Enabled", profiles=("1g.10gb",) * 7)
+def test_gpus_that_are_right_and_stay_so_are_kept() -> None:
+    facts = models("Enabled", profiles=("1g.10gb",) * 7)
     assert isinstance(outcome(with_files(facts, "all=1g.10gb:7"), "all=1g.10gb:7"), Kept)
-    off = cards("Disabled")
+    off = models("Disabled")
     assert isinstance(outcome(with_files(off, "all=off"), "all=off"), Kept)
 
 
 def test_files_without_the_instances_cut_them_again() -> None:
-    facts = with_files(cards("Disabled"), "all=1g.10gb:7")
+    facts = with_files(models("Disabled"), "all=1g.10gb:7")
     step = outcome(facts, "all=1g.10gb:7")
     assert isinstance(step, Step)
     assert [a.argv[0] for a in step.actions if isinstance(a, Run)][-1] == "sh"
 
 
 def test_nothing_changes_below_a_program() -> None:
-    with pytest.raises(UnsupportedHost, match="4242 python3 use the cards"):
-        outcome(cards("Disabled", busy=("4242 python3",)), "all=1g.10gb:7")
-    right = with_files(cards("Enabled", profiles=("7g.80gb",)), "all=7g.80gb")
+    with pytest.raises(UnsupportedHost, match="4242 python3 use the GPUs"):
+        outcome(models("Disabled", busy=("4242 python3",)), "all=1g.10gb:7")
+    right = with_files(models("Enabled", profiles=("7g.80gb",)), "all=7g.80gb")
     assert isinstance(
         outcome(replace(right, driver=replace(right.driver, busy=("4242 python3",))), "all=7g.80gb"), Kept
     )
 
 
 def test_without_a_loaded_driver_the_unit_does_it_at_the_boot() -> None:
-    step = outcome(replace(cards("Disabled"), driver=DriverFacts()), "all=1g.10gb:7")
+    step = outcome(replace(models("Disabled"), driver=DriverFacts()), "all=1g.10gb:7")
     assert isinstance(step, Step)
     assert UNIT_PATH in [a.path for a in step.actions if isinstance(a, PutFile)]
     assert [a.argv for a in step.actions if isinstance(a, Run)][-1] == ("systemctl", "enable", "gpunode-mig.service")
@@ -138,7 +140,7 @@ def test_without_a_loaded_driver_the_unit_does_it_at_the_boot() -> None:
 
 @pytest.mark.parametrize(("text", "asks"), [("all=1g.10gb:7", True), (None, False)])
 def test_a_mode_that_waits_for_a_reset_asks_for_a_reboot(text: str | None, asks: bool) -> None:
-    facts = cards("Disabled")
+    facts = models("Disabled")
     gpu = replace(facts.driver.smi.gpus[0], mig_pending="Enabled")  # type: ignore[union-attr]
     waiting = replace(facts, driver=replace(facts.driver, smi=SmiFacts(0, gpus=(gpu,))))
     site = survey(waiting, Spec(mig=parse_mig(text) if text else None), CATALOG)

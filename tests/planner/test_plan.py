@@ -77,7 +77,7 @@ def test_the_fabric_manager_comes_only_with_switches() -> None:
     assert not any("fabric" in c for c in commands(make_plan(host(H100), Spec(), CATALOG)))
 
 
-def test_nouveau_on_the_card_asks_for_a_reboot_and_loads_nothing_now() -> None:
+def test_nouveau_on_the_gpu_asks_for_a_reboot_and_loads_nothing_now() -> None:
     plan = make_plan(host(pci=gpus(B200, driver="nova_core")), Spec(), CATALOG)
     assert plan.reboot is not None
     assert "nova_core holds" in plan.reboot
@@ -120,7 +120,7 @@ def test_the_vendors_own_source_is_used_and_not_doubled() -> None:
 @pytest.mark.parametrize(
     ("facts", "spec", "says"),
     [
-        pytest.param(host(), Spec(), "no NVIDIA GPU", id="no card"),
+        pytest.param(host(), Spec(), "no NVIDIA GPU", id="no GPU"),
         pytest.param(host(H100, os="gentoo"), Spec(), "not a distribution", id="a distribution without a row"),
         pytest.param(
             host(H100, driver=DriverFacts(container=True)), Spec(), "driver container", id="a driver container"
@@ -196,7 +196,7 @@ def test_a_kept_driver_gets_the_fabric_manager_of_its_own_version() -> None:
     assert any(c.endswith("nvidia-fabricmanager=595.91.07-1") for c in commands(plan))
 
 
-def test_a_card_given_to_virtual_machines_has_no_say_and_all_of_them_are_a_reason_to_stop() -> None:
+def test_a_gpu_given_to_virtual_machines_has_no_say_and_all_of_them_are_a_reason_to_stop() -> None:
     mixed = host(pci=(*gpus(V100, driver="vfio-pci"), *gpus(B200)[:1]))
     plan = make_plan(mixed, Spec(only=("driver",)), CATALOG)
     assert plan.driver
@@ -208,7 +208,7 @@ def test_a_card_given_to_virtual_machines_has_no_say_and_all_of_them_are_a_reaso
 def test_where_no_branch_fits_none_is_promised() -> None:
     """NVIDIA's repository for Azure Linux has open modules only."""
     for words in ("auto", "580"):
-        with pytest.raises(UnsupportedHost, match="no current driver for the cards") as refused:
+        with pytest.raises(UnsupportedHost, match="no current driver for the GPUs") as refused:
             make_plan(host(V100, os="azure-3"), Spec(driver=DriverRequest.parse(words)), CATALOG)
         assert "install branch 580 by hand" in refused.value.remedy.text
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from gpunode.facts.wire import Section, Sections, encode, file_facts
 from gpunode.model.facts import FileFacts
 from tests.recorded.hosts import RECIPES
-from tests.recorded.nouns import Card, Recipe
+from tests.recorded.nouns import GpuModel, Recipe
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "hosts"
 BAR1_START = 0x200000000000
@@ -78,10 +78,10 @@ def readme(recipe: Recipe) -> str:
 
 def main() -> None:
     for recipe in RECIPES:
-        folder = EXAMPLES / recipe.slug
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "facts.txt").write_bytes(stream(recipe))
-        (folder / "README.md").write_text(readme(recipe), encoding="utf-8")
+        directory = EXAMPLES / recipe.slug
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / "facts.txt").write_bytes(stream(recipe))
+        (directory / "README.md").write_text(readme(recipe), encoding="utf-8")
 
 
 def _commands(recipe: Recipe) -> Iterator[tuple[str, str]]:
@@ -149,44 +149,44 @@ def _driver(recipe: Recipe) -> Iterator[tuple[str, str]]:
 def _pci(recipe: Recipe) -> Iterator[tuple[str, str]]:
     """(line of the pci section, line of lspci) for each function, on buses 0x19, 0x1a, ...; sound is function 1."""
     bus = 0x18
-    for card in recipe.cards:
-        sound = card.class_code == "0x040300"
-        for _ in range(card.count):
+    for model in recipe.models:
+        sound = model.class_code == "0x040300"
+        for _ in range(model.count):
             bus += not sound
             address = f"0000:{bus:02x}:00.{int(sound)}"
-            yield _pci_line(_bound(card, recipe), address), _lspci_line(card, address)
+            yield _pci_line(_bound(model, recipe), address), _lspci_line(model, address)
 
 
-def _bound(card: Card, recipe: Recipe) -> Card:
-    return replace(card, driver="nvidia") if recipe.driver and recipe.driver.loaded else card
+def _bound(model: GpuModel, recipe: Recipe) -> GpuModel:
+    return replace(model, driver="nvidia") if recipe.driver and recipe.driver.loaded else model
 
 
 def _listing(recipe: Recipe) -> str:
     return LISTINGS.get(recipe.system.manager, "rpm")
 
 
-def _pci_line(card: Card, address: str) -> str:
-    vendor, device = (f"0x{part}" for part in card.subsystem.split(":"))
-    head = f"de10{card.device[2:]}{card.device[:2]}"
+def _pci_line(model: GpuModel, address: str) -> str:
+    vendor, device = (f"0x{part}" for part in model.subsystem.split(":"))
+    head = f"de10{model.device[2:]}{model.device[:2]}"
     bar1 = (
-        f"0x0000200000000000 0x{0x200000000000 + (card.bar1_gib << 30) - 1:016x} 0x000000000014220c"
-        if card.bar1_gib
+        f"0x0000200000000000 0x{0x200000000000 + (model.bar1_gib << 30) - 1:016x} 0x000000000014220c"
+        if model.bar1_gib
         else "-"
     )
-    fields = (address, "0x10de", card.class_code, f"0x{card.device}", vendor, device, "16", "16",
-              "16.0 GT/s PCIe", "16.0 GT/s PCIe", "0", "active", card.driver, head, bar1)  # fmt: skip
+    fields = (address, "0x10de", model.class_code, f"0x{model.device}", vendor, device, "16", "16",
+              "16.0 GT/s PCIe", "16.0 GT/s PCIe", "0", "active", model.driver, head, bar1)  # fmt: skip
     return "|".join(fields) + "\n"
 
 
-def _lspci_line(card: Card, address: str) -> str:
+def _lspci_line(model: GpuModel, address: str) -> str:
     kinds = {
         "0x030000": "VGA compatible controller",
         "0x030200": "3D controller",
         "0x068000": "Bridge",
         "0x040300": "Audio device",
     }
-    kind = f"{kinds[card.class_code]} [{card.class_code[2:6]}]"
-    return f"{address} {kind}: NVIDIA Corporation {card.name} [10de:{card.device}] (rev a1)\n"
+    kind = f"{kinds[model.class_code]} [{model.class_code[2:6]}]"
+    return f"{address} {kind}: NVIDIA Corporation {model.name} [10de:{model.device}] (rev a1)\n"
 
 
 def _tools(recipe: Recipe) -> Iterator[str]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 
-from tests.recorded.nouns import Card, Engine, Recipe, debian, enterprise, ubuntu
+from tests.recorded.nouns import Engine, GpuModel, Recipe, debian, enterprise, ubuntu
 
 V2, V3 = "io.containerd.grpc.v1.cri", "io.containerd.cri.v1.runtime"
-L4 = Card("27b8", "AD104GL [L4]", subsystem="10de:16ee", bar1_gib=32)
-T4 = Card("1eb8", "TU104GL [Tesla T4]", subsystem="10de:12a2")
-A30 = Card("20b7", "GA100GL [A30 PCIe]", 2, "10de:1532", bar1_gib=32)
-A100 = Card("20b2", "GA100 [A100 SXM4 80GB]", 4, "10de:1463", bar1_gib=128)
-RTX4090 = Card("2684", "AD102 [GeForce RTX 4090]", subsystem="1043:88e2", class_code="0x030000", bar1_gib=32)
+L4 = GpuModel("27b8", "AD104GL [L4]", subsystem="10de:16ee", bar1_gib=32)
+T4 = GpuModel("1eb8", "TU104GL [Tesla T4]", subsystem="10de:12a2")
+A30 = GpuModel("20b7", "GA100GL [A30 PCIe]", 2, "10de:1532", bar1_gib=32)
+A100 = GpuModel("20b2", "GA100 [A100 SXM4 80GB]", 4, "10de:1463", bar1_gib=128)
+RTX4090 = GpuModel("2684", "AD102 [GeForce RTX 4090]", subsystem="1043:88e2", class_code="0x030000", bar1_gib=32)
 
 
 def _cri(cdi: bool, systemd: bool = False, *more: str) -> str:

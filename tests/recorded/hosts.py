@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.recorded.engines import ENGINES
 from tests.recorded.more_hosts import MORE
-from tests.recorded.nouns import HGX_NVLINK5, TRUST, Card, Recipe, debian, enterprise, ubuntu
+from tests.recorded.nouns import HGX_NVLINK5, TRUST, GpuModel, Recipe, debian, enterprise, ubuntu
 
 DEBIAN12 = debian("12", "bookworm", "6.1.0-41-amd64")
 DEBIAN13 = debian("13", "trixie", "6.12.57+deb13-amd64")
@@ -15,24 +15,24 @@ EL8 = enterprise("rocky", "Rocky Linux", "8.10", "4.18.0-553.82.1.el8_10.x86_64"
 EL9 = enterprise("almalinux", "AlmaLinux", "9.6", "5.14.0-570.58.1.el9_6.x86_64")
 EL10 = enterprise("rhel", "Red Hat Enterprise Linux", "10.1", "6.12.0-124.8.1.el10_1.x86_64")
 
-T4 = Card("1eb8", "TU104GL [Tesla T4]", subsystem="10de:12a2")
-K80 = Card("102d", "GK210GL [Tesla K80]", 2, "10de:106c")
-P100 = Card("15f8", "GP100GL [Tesla P100 PCIe 16GB]", subsystem="10de:118f", bar1_gib=16)
-V100 = Card("1db4", "GV100GL [Tesla V100 PCIe 16GB]", 2, "10de:1214", bar1_gib=16)
-A10 = Card("2236", "GA102GL [A10]", 4, "10de:1482", bar1_gib=32)
-A100 = Card("20b2", "GA100 [A100 SXM4 80GB]", 8, "10de:1463", bar1_gib=128)
-A100_SWITCH = Card("1af1", "GA100 [A100 NVSwitch]", 6, "10de:1463", "0x068000")
-L4 = Card("27b8", "AD104GL [L4]", subsystem="10de:16ee", bar1_gib=32)
-L40S = Card("26b9", "AD102GL [L40S]", 2, "10de:1851", bar1_gib=64)
-RTX4090 = Card(
+T4 = GpuModel("1eb8", "TU104GL [Tesla T4]", subsystem="10de:12a2")
+K80 = GpuModel("102d", "GK210GL [Tesla K80]", 2, "10de:106c")
+P100 = GpuModel("15f8", "GP100GL [Tesla P100 PCIe 16GB]", subsystem="10de:118f", bar1_gib=16)
+V100 = GpuModel("1db4", "GV100GL [Tesla V100 PCIe 16GB]", 2, "10de:1214", bar1_gib=16)
+A10 = GpuModel("2236", "GA102GL [A10]", 4, "10de:1482", bar1_gib=32)
+A100 = GpuModel("20b2", "GA100 [A100 SXM4 80GB]", 8, "10de:1463", bar1_gib=128)
+A100_SWITCH = GpuModel("1af1", "GA100 [A100 NVSwitch]", 6, "10de:1463", "0x068000")
+L4 = GpuModel("27b8", "AD104GL [L4]", subsystem="10de:16ee", bar1_gib=32)
+L40S = GpuModel("26b9", "AD102GL [L40S]", 2, "10de:1851", bar1_gib=64)
+RTX4090 = GpuModel(
     "2684", "AD102 [GeForce RTX 4090]", subsystem="1043:88e2", class_code="0x030000", driver="nouveau", bar1_gib=32
 )
-RTX4090_AUDIO = Card("22ba", "AD102 High Definition Audio Controller", subsystem="1043:88e2", class_code="0x040300")
-H100 = Card("2330", "GH100 [H100 SXM5 80GB]", 8, "10de:16c1", bar1_gib=128)
-H100_PCIE = Card("2331", "GH100 [H100 PCIe]", subsystem="10de:1626", bar1_gib=128)
-H100_SWITCH = Card("22a3", "GH100 [H100 NVSwitch]", 4, "10de:1796", "0x068000")
-H200 = Card("2335", "GH100 [H200 SXM 141GB]", 2, "10de:18be", bar1_gib=256)
-B200 = Card("2901", "GB100 [B200]", 8, "10de:1999", driver="nova_core", bar1_gib=256)
+RTX4090_AUDIO = GpuModel("22ba", "AD102 High Definition Audio Controller", subsystem="1043:88e2", class_code="0x040300")
+H100 = GpuModel("2330", "GH100 [H100 SXM5 80GB]", 8, "10de:16c1", bar1_gib=128)
+H100_PCIE = GpuModel("2331", "GH100 [H100 PCIe]", subsystem="10de:1626", bar1_gib=128)
+H100_SWITCH = GpuModel("22a3", "GH100 [H100 NVSwitch]", 4, "10de:1796", "0x068000")
+H200 = GpuModel("2335", "GH100 [H200 SXM 141GB]", 2, "10de:18be", bar1_gib=256)
+B200 = GpuModel("2901", "GB100 [B200]", 8, "10de:1999", driver="nova_core", bar1_gib=256)
 
 DAEMON_JSON = """{
     "log-driver": "json-file",
@@ -170,7 +170,7 @@ RECIPES = (
         docker="26.1.5",
         secure_boot=True,
     ),
-    Recipe("debian12-no-gpu", "no NVIDIA card", DEBIAN12, (), docker="20.10.24", containerd="1.6.20"),
+    Recipe("debian12-no-gpu", "no NVIDIA GPU", DEBIAN12, (), docker="20.10.24", containerd="1.6.20"),
     *MORE,
     *ENGINES,
 )

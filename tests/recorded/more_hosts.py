@@ -7,8 +7,8 @@ from dataclasses import replace
 from tests.recorded.nouns import (
     HGX_NVLINK5,
     TRUST,
-    Card,
     Driver,
+    GpuModel,
     Recipe,
     System,
     debian,
@@ -77,34 +77,36 @@ ARCH = System(
     "mkinitcpio",
 )
 
-T4 = Card("1eb8", "TU104GL [Tesla T4]", subsystem="10de:12a2")
-K80 = Card("102d", "GK210GL [Tesla K80]", 2, "10de:106c")
-M2070 = Card("06d2", "GF100GL [Tesla M2070]", subsystem="10de:0842")
-M40 = Card("17fd", "GM200GL [Tesla M40]", 2, "10de:1173")
-P40 = Card("1b38", "GP102GL [Tesla P40]", 4, "10de:11d9", bar1_gib=32)
-GTX1080TI = Card("1b06", "GP102 [GeForce GTX 1080 Ti]", subsystem="1043:85e4", class_code="0x030000", driver="nouveau")
-V100 = Card("1db6", "GV100GL [Tesla V100 PCIe 32GB]", 4, "10de:124a", bar1_gib=32)
-V100S = Card("1df6", "GV100GL [Tesla V100S PCIe 32GB]", 2, "10de:13d6", bar1_gib=32)
-A30 = Card("20b7", "GA100GL [A30 PCIe]", 2, "10de:1532", bar1_gib=32)
-A100 = Card("20b5", "GA100 [A100 PCIe 80GB]", 4, "10de:1533", bar1_gib=128)
-A4000 = Card("24b0", "GA104GL [RTX A4000]", 2, "10de:14ad", class_code="0x030000", bar1_gib=16)
-L4 = Card("27b8", "AD104GL [L4]", 2, "10de:16ee", bar1_gib=32)
-L40S = Card("26b9", "AD102GL [L40S]", 4, "10de:1851", bar1_gib=64)
-RTX4090 = Card(
+T4 = GpuModel("1eb8", "TU104GL [Tesla T4]", subsystem="10de:12a2")
+K80 = GpuModel("102d", "GK210GL [Tesla K80]", 2, "10de:106c")
+M2070 = GpuModel("06d2", "GF100GL [Tesla M2070]", subsystem="10de:0842")
+M40 = GpuModel("17fd", "GM200GL [Tesla M40]", 2, "10de:1173")
+P40 = GpuModel("1b38", "GP102GL [Tesla P40]", 4, "10de:11d9", bar1_gib=32)
+GTX1080TI = GpuModel(
+    "1b06", "GP102 [GeForce GTX 1080 Ti]", subsystem="1043:85e4", class_code="0x030000", driver="nouveau"
+)
+V100 = GpuModel("1db6", "GV100GL [Tesla V100 PCIe 32GB]", 4, "10de:124a", bar1_gib=32)
+V100S = GpuModel("1df6", "GV100GL [Tesla V100S PCIe 32GB]", 2, "10de:13d6", bar1_gib=32)
+A30 = GpuModel("20b7", "GA100GL [A30 PCIe]", 2, "10de:1532", bar1_gib=32)
+A100 = GpuModel("20b5", "GA100 [A100 PCIe 80GB]", 4, "10de:1533", bar1_gib=128)
+A4000 = GpuModel("24b0", "GA104GL [RTX A4000]", 2, "10de:14ad", class_code="0x030000", bar1_gib=16)
+L4 = GpuModel("27b8", "AD104GL [L4]", 2, "10de:16ee", bar1_gib=32)
+L40S = GpuModel("26b9", "AD102GL [L40S]", 4, "10de:1851", bar1_gib=64)
+RTX4090 = GpuModel(
     "2684", "AD102 [GeForce RTX 4090]", subsystem="1043:88e2", class_code="0x030000", driver="nouveau", bar1_gib=32
 )
-H100 = Card("2330", "GH100 [H100 SXM5 80GB]", 8, "10de:16c1", bar1_gib=128)
-H100_PCIE = Card("2331", "GH100 [H100 PCIe]", 2, "10de:1626", bar1_gib=128)
-H100_NVL = Card("2321", "GH100 [H100L 94GB]", 2, "10de:1839", bar1_gib=128)
-H200 = Card("2335", "GH100 [H200 SXM 141GB]", 8, "10de:18be", bar1_gib=256)
-SWITCH = Card("22a3", "GH100 [H100 NVSwitch]", 4, "10de:1796", "0x068000")
-GH200 = Card("2342", "GH100 [GH200 120GB / 480GB]", subsystem="10de:16eb", bar1_gib=128)
-B200 = Card("2901", "GB100 [B200]", 8, "10de:1999", bar1_gib=256)
-GB200 = Card("2941", "GB100 [HGX GB200]", 4, "10de:2046", bar1_gib=256)
-RTX5090 = Card(
+H100 = GpuModel("2330", "GH100 [H100 SXM5 80GB]", 8, "10de:16c1", bar1_gib=128)
+H100_PCIE = GpuModel("2331", "GH100 [H100 PCIe]", 2, "10de:1626", bar1_gib=128)
+H100_NVL = GpuModel("2321", "GH100 [H100L 94GB]", 2, "10de:1839", bar1_gib=128)
+H200 = GpuModel("2335", "GH100 [H200 SXM 141GB]", 8, "10de:18be", bar1_gib=256)
+SWITCH = GpuModel("22a3", "GH100 [H100 NVSwitch]", 4, "10de:1796", "0x068000")
+GH200 = GpuModel("2342", "GH100 [GH200 120GB / 480GB]", subsystem="10de:16eb", bar1_gib=128)
+B200 = GpuModel("2901", "GB100 [B200]", 8, "10de:1999", bar1_gib=256)
+GB200 = GpuModel("2941", "GB100 [HGX GB200]", 4, "10de:2046", bar1_gib=256)
+RTX5090 = GpuModel(
     "2b85", "GB202 [GeForce RTX 5090]", subsystem="1043:89e3", class_code="0x030000", driver="nouveau", bar1_gib=32
 )
-RUBIN = Card("3001", "GR100", 2, bar1_gib=512)
+RUBIN = GpuModel("3001", "GR100", 2, bar1_gib=512)
 
 OPEN_SET = (
     "nvidia-open",
@@ -283,7 +285,7 @@ MORE = (
         (GTX1080TI,),
         docker="29.1.0",
     ),
-    Recipe("ubuntu2204-m2070", "a Fermi card: refused, with the reason", UBUNTU2204, (M2070,), docker="28.2.2"),
+    Recipe("ubuntu2204-m2070", "a Fermi GPU: refused, with the reason", UBUNTU2204, (M2070,), docker="28.2.2"),
     Recipe("ubuntu2404-rubin", "2 × Rubin, known by their id block only", UBUNTU2404, (RUBIN,), docker="28.5.2"),
     Recipe("ubuntu2404-gb200", "a GB200 tray: 4 GPUs on Grace", UBUNTU2404_ARM, (GB200,), containerd="2.1.9"),
     Recipe(
@@ -337,7 +339,7 @@ MORE = (
     ),
     Recipe(
         "ubuntu2404-local",
-        "packages from a signed folder on the host",
+        "packages from a signed directory on the host",
         UBUNTU2404,
         (L4,),
         docker="28.5.2",

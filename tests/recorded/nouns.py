@@ -25,7 +25,7 @@ class System:
 
 
 @dataclass(frozen=True)
-class Card:
+class GpuModel:
     device: str
     name: str  # as lspci prints it
     count: int = 1
@@ -61,7 +61,7 @@ class Recipe:
     slug: str
     title: str  # the README's first line
     system: System
-    cards: tuple[Card, ...]
+    models: tuple[GpuModel, ...]
     docker: str | None = None
     daemon_json: str | None = None
     containerd: str | None = None

@@ -199,15 +199,15 @@ def test_an_error_over_ssh_is_answered_with_its_host() -> None:
     assert error_text(error, hosts=("gpu01",)).endswith("remedy    gpunode plan --ssh gpu01 shows it")
 
 
-def test_detect_names_cards_and_says_what_is_not_known() -> None:
-    card = PciDevice("0000:41:00.0", "10de", "2330", "0302", driver="nvidia")
+def test_detect_names_gpus_and_says_what_is_not_known() -> None:
+    model = PciDevice("0000:41:00.0", "10de", "2330", "0302", driver="nvidia")
     host = HostFacts(
         "gpu07",
         "gpu07",
         OsFacts("debian", "12", pretty_name="Debian 12"),
         KernelFacts("6.1.0-40"),
         True,
-        pci=(card,) * 8,
+        pci=(model,) * 8,
         unread={"smi": "no answer in 10 s"},
     )
     text = detect_text(host, names={"2330": "H100 SXM5 80GB"})
@@ -247,13 +247,13 @@ def test_an_error_that_names_its_step_is_said_once() -> None:
 def test_a_needed_reboot_comes_with_its_remedy() -> None:
     report = RunReport(
         "gpu07",
-        reboot="nouveau holds a card",
+        reboot="nouveau holds a GPU",
         remedy=Remedy(RepairAction.REBOOT, "reboot it"),
         code=ExitCode.REBOOT_NEEDED,
     )
     assert run_text(report).splitlines() == [
         "gpu07   needs a reboot",
-        "  reboot    nouveau holds a card",
+        "  reboot    nouveau holds a GPU",
         "  remedy    reboot it",
     ]
 

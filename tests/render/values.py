@@ -43,7 +43,7 @@ CHECK = CheckReport(
         r.id: r
         for r in (
             CheckResult("drv.loaded", Severity.ERROR, None),
-            CheckResult("drv.mig", Severity.ERROR, NotApplicable("no card has MIG")),
+            CheckResult("drv.mig", Severity.ERROR, NotApplicable("no GPU has MIG")),
             CheckResult(
                 "drv.dkms-next",
                 Severity.WARNING,

@@ -22,9 +22,9 @@ def sshd(need_sshd: None, tmp_path: Path) -> Iterator[Callable[..., Sshd]]:
     started: list[Sshd] = []
 
     def start(force: str = "", extra: str = "") -> Sshd:
-        folder = tmp_path / f"sshd{len(started)}"
-        folder.mkdir()
-        started.append(Sshd(folder, force, extra))
+        directory = tmp_path / f"sshd{len(started)}"
+        directory.mkdir()
+        started.append(Sshd(directory, force, extra))
         return started[-1].start()
 
     yield start
@@ -38,12 +38,12 @@ def target(server: Sshd) -> SshTarget:
 
 def options(server: Sshd, known: str | None = None, **flags: object) -> SshOptions:
     """Trusts the server's key unless `known` says what known_hosts holds; reads nobody's ~/.ssh."""
-    path = server.folder / "known_hosts"
+    path = server.directory / "known_hosts"
     if known is None:
         known = f"[127.0.0.1]:{server.port} {server.host_key}\n"
     path.write_text(known)
     given: dict[str, object] = {
-        "home": server.folder,
+        "home": server.directory,
         "config": (),
         "known_hosts": (path,),
         "identities": (server.identity,),

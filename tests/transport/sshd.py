@@ -1,4 +1,4 @@
-"""A throw-away sshd of the test's own: port, keys and config in a temporary folder, gone afterwards."""
+"""A throw-away sshd of the test's own: port, keys and config in a temporary directory, gone afterwards."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 class Sshd:
     """`force` stands for the login shell: it is given the command line in $SSH_ORIGINAL_COMMAND."""
 
-    folder: Path
+    directory: Path
     force: str = ""
     extra: str = ""
     port: int = 0
@@ -26,15 +26,15 @@ class Sshd:
 
     @property
     def identity(self) -> Path:
-        return self.folder / "id"
+        return self.directory / "id"
 
     @property
     def host_key(self) -> str:
         """Type and base64, as known_hosts has them."""
-        return " ".join((self.folder / "host.pub").read_text().split()[:2])
+        return " ".join((self.directory / "host.pub").read_text().split()[:2])
 
     def keygen(self, name: str, *options: str) -> Path:
-        path = self.folder / name
+        path = self.directory / name
         if not path.exists():
             command = ("ssh-keygen", "-q", "-t", "ed25519", "-f", str(path), *(options or ("-N", "")))
             subprocess.run(command, check=True)
@@ -43,20 +43,20 @@ class Sshd:
     def start(self) -> Sshd:
         assert SSHD is not None
         if os.geteuid() == 0:
-            Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # privilege separation wants the empty folder
+            Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # privilege separation wants the empty directory
         for name in ("host", "id"):
             self.keygen(name)
         self.port = self.port or _free_port()
-        config = self.folder / "sshd_config"
+        config = self.directory / "sshd_config"
         config.write_text(
             # sshd keeps the first value of an option, so the test's come first.
             f"{self.extra}\n"
-            f"Port {self.port}\nListenAddress 127.0.0.1\nHostKey {self.folder}/host\nPidFile none\nUsePAM no\n"
-            f"AuthorizedKeysFile {self.folder}/id.pub\nStrictModes no\nPermitRootLogin yes\n"
+            f"Port {self.port}\nListenAddress 127.0.0.1\nHostKey {self.directory}/host\nPidFile none\nUsePAM no\n"
+            f"AuthorizedKeysFile {self.directory}/id.pub\nStrictModes no\nPermitRootLogin yes\n"
             f"PasswordAuthentication no\nKbdInteractiveAuthentication no\n"
             + (f"ForceCommand {self.force}\n" if self.force else "")
         )
-        log = (self.folder / "log").open("ab")
+        log = (self.directory / "log").open("ab")
         self.process = subprocess.Popen((SSHD, "-D", "-e", "-f", str(config)), stdout=log, stderr=log)
         log.close()
         for _ in range(200):
@@ -64,7 +64,7 @@ class Sshd:
                 if probe.connect_ex(("127.0.0.1", self.port)) == 0:
                     return self
             time.sleep(0.05)
-        raise AssertionError((self.folder / "log").read_text())
+        raise AssertionError((self.directory / "log").read_text())
 
     def sessions(self) -> list[int]:
         """Processes of this sshd's connections."""

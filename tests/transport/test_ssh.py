@@ -40,9 +40,9 @@ def test_an_unknown_key_is_refused_with_its_fingerprint_and_the_way_to_accept_it
     server = sshd()
     error = refused(Ssh(target(server), options(server, known="")))
     assert error.problem == f"{target(server)}: the host key is not known"
-    assert fingerprint(server.folder / "host.pub") in error.evidence
+    assert fingerprint(server.directory / "host.pub") in error.evidence
     assert "--host-key accept-new" in error.remedy.text
-    assert (server.folder / "known_hosts").read_text() == ""
+    assert (server.directory / "known_hosts").read_text() == ""
 
 
 @pytest.mark.parametrize("accept_new", [False, True], ids=["strict refuses it", "accept-new refuses it too"])
@@ -52,11 +52,11 @@ def test_a_changed_key(sshd: Start, accept_new: bool) -> None:
     known = f"# mine\n[127.0.0.1]:{server.port} {other.read_text()}"
     error = refused(Ssh(target(server), options(server, known, accept_new=accept_new)))
     assert "has changed" in error.problem
-    assert fingerprint(server.folder / "host.pub") in error.evidence
+    assert fingerprint(server.directory / "host.pub") in error.evidence
     assert fingerprint(other) in error.evidence
     assert "known_hosts:2" in error.evidence
     assert "accept-new" not in error.remedy.text
-    assert (server.folder / "known_hosts").read_text() == known
+    assert (server.directory / "known_hosts").read_text() == known
 
 
 def test_a_revoked_key_is_refused_though_it_is_known(sshd: Start) -> None:
@@ -75,9 +75,9 @@ def test_hashed_known_hosts_are_read(sshd: Start) -> None:
     server = sshd()
     flags = options(server)
     subprocess.run(
-        ("ssh-keygen", "-q", "-H", "-f", str(server.folder / "known_hosts")), check=True, capture_output=True
+        ("ssh-keygen", "-q", "-H", "-f", str(server.directory / "known_hosts")), check=True, capture_output=True
     )
-    assert "127.0.0.1" not in (server.folder / "known_hosts").read_text()
+    assert "127.0.0.1" not in (server.directory / "known_hosts").read_text()
     ssh = Ssh(target(server), flags)
     assert ssh.run("echo in", timeout_s=120).stdout == b"in\n"
     ssh.close()
@@ -88,7 +88,7 @@ def test_accept_new_remembers_the_key(sshd: Start) -> None:
     first = Ssh(target(server), options(server, known="# no newline at the end", accept_new=True))
     assert first.run("echo in", timeout_s=120).stdout == b"in\n"
     first.close()
-    text = (server.folder / "known_hosts").read_text()
+    text = (server.directory / "known_hosts").read_text()
     assert text == f"# no newline at the end\n[127.0.0.1]:{server.port} {server.host_key}\n"
     second = Ssh(target(server), options(server, known=text))
     assert second.run("echo in", timeout_s=120).stdout == b"in\n"
@@ -112,7 +112,7 @@ def test_a_refused_login_lists_what_was_tried(sshd: Start) -> None:
     server = sshd()
     wrong = server.keygen("wrong")
     locked = server.keygen("locked", "-N", "secret phrase")
-    error = refused(Ssh(target(server), options(server, identities=(wrong, locked, server.folder / "absent"))))
+    error = refused(Ssh(target(server), options(server, identities=(wrong, locked, server.directory / "absent"))))
     assert "refuses the login" in error.problem
     assert f"tried {wrong}" in error.evidence
     assert f"{locked} has a passphrase" in error.evidence
@@ -129,7 +129,7 @@ def test_a_host_that_wants_passwords_says_so(sshd: Start) -> None:
 def test_keys_of_every_kind_log_in(sshd: Start, kind: tuple[str, ...]) -> None:
     server = sshd()
     key = server.keygen("kind", "-t", *kind, "-N", "")
-    (server.folder / "id.pub").write_bytes(key.with_suffix(".pub").read_bytes())
+    (server.directory / "id.pub").write_bytes(key.with_suffix(".pub").read_bytes())
     ssh = Ssh(target(server), options(server, identities=(key,)))
     assert ssh.run("echo in", timeout_s=120).stdout == b"in\n"
     ssh.close()
@@ -186,7 +186,7 @@ def test_one_connection_serves_all_runs(sshd: Start) -> None:
     for _ in range(3):
         ssh.run("true", timeout_s=120)
     assert len(server.sessions()) == 1
-    assert (server.folder / "log").read_text().count("Accepted publickey") == 1
+    assert (server.directory / "log").read_text().count("Accepted publickey") == 1
     ssh.close()
 
 
@@ -257,16 +257,16 @@ def test_jump_hosts_in_a_chain_and_the_config_file(sshd: Start) -> None:
     one, two, inner = sshd(), sshd(), sshd()
     user = target(one).user
     known = "".join(f"[127.0.0.1]:{s.port} {s.host_key}\n" for s in (one, two, inner))
-    config = one.folder / "config"
-    (one.folder / "more").write_text(
+    config = one.directory / "config"
+    (one.directory / "more").write_text(
         f"Host inner\n HostName 127.0.0.1\n Port {inner.port}\n User {user}\n IdentityFile {inner.identity}\n"
-        f" UserKnownHostsFile {one.folder}/known_hosts\n IdentitiesOnly yes\n ProxyJump one,two\n"
+        f" UserKnownHostsFile {one.directory}/known_hosts\n IdentitiesOnly yes\n ProxyJump one,two\n"
     )
     config.write_text(
-        f"Include {one.folder}/more\n"
+        f"Include {one.directory}/more\n"
         + "".join(
             f"Host {name}\n HostName 127.0.0.1\n Port {s.port}\n User {user}\n IdentityFile {s.identity}\n"
-            f" UserKnownHostsFile {one.folder}/known_hosts\n"
+            f" UserKnownHostsFile {one.directory}/known_hosts\n"
             for name, s in (("one", one), ("two", two))
         )
     )
@@ -274,7 +274,7 @@ def test_jump_hosts_in_a_chain_and_the_config_file(sshd: Start) -> None:
     ssh = Ssh(SshTarget("inner"), flags)
     assert ssh.run("echo deep", timeout_s=120).stdout == b"deep\n"
     for server in (one, two, inner):
-        assert (server.folder / "log").read_text().count("Accepted publickey") == 1
+        assert (server.directory / "log").read_text().count("Accepted publickey") == 1
     ssh.close()
 
 
@@ -286,7 +286,7 @@ def test_jump_hosts_in_a_circle_are_refused(tmp_path: Path) -> None:
 
 def test_a_proxy_command_carries_the_connection(sshd: Start) -> None:
     server = sshd()
-    relay = server.folder / "relay.py"
+    relay = server.directory / "relay.py"
     relay.write_text(
         "import os, socket, sys, threading\n"
         "link = socket.create_connection((sys.argv[1], int(sys.argv[2])))\n"
@@ -296,7 +296,7 @@ def test_a_proxy_command_carries_the_connection(sshd: Start) -> None:
         "threading.Thread(target=up, daemon=True).start()\n"
         "while data := link.recv(65536): os.write(1, data)\n"
     )
-    config = server.folder / "config"
+    config = server.directory / "config"
     config.write_text(
         f"Host far\n HostName 127.0.0.1\n Port {server.port}\n ProxyCommand {sys.executable} {relay} %h %p\n"
     )
@@ -313,8 +313,8 @@ def test_a_dead_proxy_command_is_an_error_in_time(tmp_path: Path) -> None:
 
 def test_match_exec_in_the_config_works(sshd: Start) -> None:
     server = sshd()
-    (server.folder / "config").write_text(f'Match exec "true"\n HostName 127.0.0.1\n Port {server.port}\n')
-    flags = options(server, config=(server.folder / "config",))
+    (server.directory / "config").write_text(f'Match exec "true"\n HostName 127.0.0.1\n Port {server.port}\n')
+    flags = options(server, config=(server.directory / "config",))
     ssh = Ssh(SshTarget("anything", target(server).user), flags)
     assert ssh.run("echo in", timeout_s=120).stdout == b"in\n"
     ssh.close()
@@ -322,12 +322,12 @@ def test_match_exec_in_the_config_works(sshd: Start) -> None:
 
 SUDO = """#!/bin/sh
 # As sudo -S: asks on stderr, reads a line, three tries.
-echo "$*" >>{folder}/argv
+echo "$*" >>{directory}/argv
 shift 3
 for try in 1 2 3; do
   printf '[gpunode] sudo password: ' >&2
   IFS= read -r word || { echo >&2; echo 'sudo: no password was provided' >&2; exit 1; }
-  echo x >>{folder}/tries
+  echo x >>{directory}/tries
   [ "$word" = 'open sesame' ] && exec "$@"
   echo 'Sorry, try again.' >&2
 done
@@ -342,7 +342,7 @@ def with_sudo(sshd: Start, tmp_path: Path) -> Callable[[str, str | None], Ssh]:
     def make(sudo: str, password: str | None) -> Ssh:
         (tmp_path / "bin").mkdir()
         program = tmp_path / "bin" / "sudo"
-        program.write_text(sudo.replace("{folder}", str(tmp_path)))
+        program.write_text(sudo.replace("{directory}", str(tmp_path)))
         program.chmod(0o755)
         server = sshd(force=f'PATH={tmp_path}/bin:/usr/bin:/bin; exec sh -c "$SSH_ORIGINAL_COMMAND"')
         secret = None if password is None else Secret(password)
@@ -396,8 +396,8 @@ def test_each_refusal_of_sudo_has_its_sentence(
 def test_an_agent_signs_for_a_key_with_a_passphrase(sshd: Start, tmp_path: Path) -> None:
     server = sshd()
     locked = server.keygen("locked", "-N", "phrase")
-    (server.folder / "id.pub").write_bytes(locked.with_suffix(".pub").read_bytes())
-    plain = server.folder / "plain"
+    (server.directory / "id.pub").write_bytes(locked.with_suffix(".pub").read_bytes())
+    plain = server.directory / "plain"
     shutil.copy(locked, plain)
     subprocess.run(
         ("ssh-keygen", "-q", "-p", "-P", "phrase", "-N", "", "-f", str(plain)), check=True, capture_output=True

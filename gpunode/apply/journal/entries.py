@@ -6,7 +6,7 @@ One JSON object a line:
     {"kind": "step-begin", "run": R, "step": "docker.default", "title": ...,
                            "for_undo": {"engine": "docker"}}     what undo goes by; for_undo.py reads it
     {"kind": "file",       "run": R, "step": S, "path": P, "after": SHA|"absent", "before": SHA|"absent",
-                           "backup": PATH, "mode": "644", "uid": 0, "gid": 0, "folders": 0}     folders made above it;
+                           "backup": PATH, "mode": "644", "uid": 0, "gid": 0, "directories": 0}     made above it;
                            "hands": "1000:1000" where a user's own file was written as that user
     {"kind": "command",    "run": R, "step": S, "argv": [...]}     and packages, holds, files that it touches
     {"kind": "answer",     "run": R, "step": S, "says": ..., "text": ...}     of a command whose answer is kept
@@ -44,7 +44,7 @@ class Written:
     mode: str = ""  # octal, "644"
     uid: int = 0
     gid: int = 0
-    folders: int = 0  # how many folders above it were made
+    directories: int = 0  # how many directories above it were made
     hands: str = ""  # "UID:GID" of the user who wrote it for gpunode; "": root
 
     @classmethod
@@ -53,7 +53,7 @@ class Written:
         mode = str(entry.get("mode", ""))
         if not re.fullmatch("[0-7]{0,6}", mode):
             raise ValueError("mode is not octal")
-        uid, gid, folders = (_number(entry, key) for key in ("uid", "gid", "folders"))
+        uid, gid, directories = (_number(entry, key) for key in ("uid", "gid", "directories"))
         return cls(
             path=str(entry["path"]),
             before=str(entry["before"]),
@@ -62,7 +62,7 @@ class Written:
             mode=mode,
             uid=uid,
             gid=gid,
-            folders=folders,
+            directories=directories,
             hands=str(entry.get("hands", "")),
         )
 

@@ -104,7 +104,7 @@ def history(entries: Iterable[Entry]) -> History:
 
 
 def still_needed(entries: Iterable[Entry]) -> frozenset[str]:
-    """Files below the backup folder that an undo would still read; all others are history."""
+    """Files below the backup directory that an undo would still read; all others are history."""
     found = history(entries)
     backups = {c.written.backup for stack in found.changes.values() for c in stack if c.written.backup}
     return frozenset(backups | {inventory_path(r.id) for r in found.since(None) if not r.packages_undone})

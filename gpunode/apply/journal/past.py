@@ -108,7 +108,7 @@ def _files(
     rest = done.stdout.partition(b"\n")[2]
     files = []
     for stack in stacks:
-        tidy = not rest.startswith(b"absent\n")  # the file is there, or the folder above it is empty
+        tidy = not rest.startswith(b"absent\n")  # the file is there, or the directory above it is empty
         now, rest = _one(stack[0].written.path, rest)
         old, rest = _one(stack[0].written.backup, rest)
         files.append(_file(stack, now, old, tidy=tidy))
@@ -150,7 +150,7 @@ def _file(stack: Sequence[Change], now: FileFacts, old: FileFacts, *, tidy: bool
         mode=int(first.mode or "644", 8),
         owner=f"{first.uid}:{first.gid}",
         hands=first.hands,
-        folders=first.folders if first.before == ABSENT and tidy else 0,
+        directories=first.directories if first.before == ABSENT and tidy else 0,
     )
 
 

@@ -13,16 +13,16 @@ from gpunode.apply.script import SHORT_S, Host, spoken
 
 KEPT_RUNS = 50
 KEPT_DAYS = 30
-# A folder's name begins with its run's id, 20261121T145501Z-4711. Other names are not ours to remove.
+# A directory's name begins with its run's id, 20261121T145501Z-4711. Other names are not ours to remove.
 _RUN = re.compile(r"(\d{8}T\d{6}Z)-\d+(?=[.-]|$)")
 
 
-def prune(host: Host, run_id: str, folders: Iterable[str]) -> None:
-    """Remove what is `stale` in `folders` (as check_drift.sh lists them); a backup that an undo would read stays.
+def prune(host: Host, run_id: str, directories: Iterable[str]) -> None:
+    """Remove what is `stale` in `directories` (as check_drift.sh lists them); a backup that an undo would read stays.
 
     Raises StepFailed when the host's disk says no, TransportError when the host is lost.
     """
-    if not (old := stale(folders, run_id)):
+    if not (old := stale(directories, run_id)):
         return
     journal = read_journal(host.transport)
     # Without a journal nobody knows what the backups are for.
@@ -31,21 +31,21 @@ def prune(host: Host, run_id: str, folders: Iterable[str]) -> None:
     spoken(host.run("journal/prune", host.token, str(len(old)), *old, *sorted(needed), timeout_s=SHORT_S))
 
 
-def stale(folders: Iterable[str], run_id: str) -> tuple[str, ...]:
+def stale(directories: Iterable[str], run_id: str) -> tuple[str, ...]:
     """Those of runs that began 30 days before `run_id`, or before the last 50 runs.
 
     "runs/20261121T145501Z-4711.1-driver.install-3" and "backup/20261121T145501Z-4711.1" belong to one run. A run's time
     is its controller's; hosts without a clock are asked nothing.
     """
     runs: dict[str, list[str]] = {}
-    for folder in folders:
-        if match := _RUN.match(folder.partition("/")[2]):
-            runs.setdefault(match[0], []).append(folder)
+    for directory in directories:
+        if match := _RUN.match(directory.partition("/")[2]):
+            runs.setdefault(match[0], []).append(directory)
     now = _RUN.match(run_id)
     limit = f"{_time(now[1]) - timedelta(days=KEPT_DAYS):%Y%m%dT%H%M%SZ}" if now else ""
     in_order = sorted(runs)
     gone = {run for run in in_order if run < limit} | set(in_order[:-KEPT_RUNS])
-    return tuple(folder for run in in_order if run in gone for folder in runs[run])
+    return tuple(directory for run in in_order if run in gone for directory in runs[run])
 
 
 def _time(text: str) -> datetime:

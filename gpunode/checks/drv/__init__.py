@@ -1,1 +1,1 @@
-"""The kernel driver: is it loaded, is it the one on disk, does it fit the cards, will it be there after a reboot?"""
+"""The kernel driver: is it loaded, is it the one on disk, does it fit the GPUs, will it be there after a reboot?"""

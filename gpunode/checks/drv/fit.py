@@ -1,4 +1,4 @@
-"""Does the driver fit the cards, by NVIDIA's tables?"""
+"""Does the driver fit the GPUs, by NVIDIA's tables?"""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ def _version(host: HostFacts) -> str:
 @check(
     "pci.device-support",
     Severity.ERROR,
-    title="a supported driver exists for every card",
+    title="a supported driver exists for every GPU",
     reads="PCI device ids against catalog/gpus.yaml and architectures.yaml",
-    remedy=Remedy(RepairAction.REPLACE, "replace the card"),
+    remedy=Remedy(RepairAction.REPLACE, "replace the GPU"),
     needs=(needs.gpu, needs.host_driver),
 )
 def device_support(host: HostFacts, context: Context) -> CheckOutcome:
-    """NVIDIA no longer makes a driver for a card in this box."""
+    """NVIDIA no longer makes a driver for a GPU in this box."""
     for device in host.gpus:
-        card = context.catalog.card(device.device)
-        architecture = context.catalog.architecture(card.architecture)
+        model = context.catalog.gpu_model(device.device)
+        architecture = context.catalog.architecture(model.architecture)
         if architecture.refused is not None:
             return Finding(
-                f"{device.address}: {card.name} has no supported driver",
+                f"{device.address}: {model.name} has no supported driver",
                 evidence=f"10de:{device.device} is {architecture.title}: {architecture.refused}",
                 remedy=Remedy(
                     RepairAction.REPLACE,
-                    "replace the card, or take it out; the other cards can then have a current driver",
+                    "replace the GPU, or take it out; the other GPUs can then have a current driver",
                 ),
             )
     return None
@@ -51,25 +51,25 @@ def device_support(host: HostFacts, context: Context) -> CheckOutcome:
 @check(
     "drv.flavour-vs-arch",
     Severity.ERROR,
-    title="open or proprietary: the modules fit the cards",
+    title="open or proprietary: the modules fit the GPUs",
     reads="/proc/driver/nvidia/version, modinfo -F license nvidia, catalog/architectures.yaml",
     remedy=SETUP,
     needs=FIT,
 )
 def flavour_vs_arch(host: HostFacts, context: Context) -> CheckOutcome:
-    """The driver has the kernel modules that a card cannot work with: No devices were found."""
+    """The driver has the kernel modules that a GPU cannot work with: No devices were found."""
     flavour = host.driver.loaded_flavour or host.driver.installed_flavour
     if flavour is None:
         return NotApplicable("whether the modules are open or proprietary is not known")
     for device in host.gpus:
-        card = context.catalog.card(device.device)
-        needed = context.catalog.flavour(card)
+        model = context.catalog.gpu_model(device.device)
+        needed = context.catalog.flavour(model)
         if needed in ("either", flavour):
             continue
         return Finding(
-            f"{device.address}: {card.name} needs {needed} kernel modules, {flavour} ones are there",
+            f"{device.address}: {model.name} needs {needed} kernel modules, {flavour} ones are there",
             evidence=f"driver {_version(host)} has {flavour} modules; "
-            f"10de:{device.device} is {card.architecture.capitalize()}",
+            f"10de:{device.device} is {model.architecture.capitalize()}",
             remedy=SETUP,
             fix="driver",
         )
@@ -79,24 +79,24 @@ def flavour_vs_arch(host: HostFacts, context: Context) -> CheckOutcome:
 @check(
     "drv.branch-vs-arch",
     Severity.ERROR,
-    title="the driver branch knows every card",
+    title="the driver branch knows every GPU",
     reads="the driver's version against catalog/gpus.yaml and architectures.yaml",
     remedy=SETUP,
     needs=FIT,
 )
 def branch_vs_arch(host: HostFacts, context: Context) -> CheckOutcome:
-    """The driver is too old for a card, or too new."""
+    """The driver is too old for a GPU, or too new."""
     number = branch(_version(host))
     if number is None:
         return NotApplicable(f"{_version(host)!r} is not one of NVIDIA's version numbers")
     for device in host.gpus:
-        card = context.catalog.card(device.device)
-        first, last = context.catalog.first_branch(card), context.catalog.last_branch(card)
+        model = context.catalog.gpu_model(device.device)
+        first, last = context.catalog.first_branch(model), context.catalog.last_branch(model)
         if number < first or (last is not None and number > last):
             span = f"from {first} on" if last is None else f"from {first} to {last}"
             return Finding(
-                f"{device.address}: {card.name} is not driven by branch {number}",
-                evidence=f"driver {_version(host)}; branches {span} drive this {card.architecture.capitalize()} card",
+                f"{device.address}: {model.name} is not driven by branch {number}",
+                evidence=f"driver {_version(host)}; branches {span} drive this {model.architecture.capitalize()} GPU",
                 remedy=SETUP,
                 fix="driver",
             )

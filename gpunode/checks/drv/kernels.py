@@ -31,7 +31,7 @@ def dkms_running(host: HostFacts, context: Context) -> CheckOutcome:
     if tree is not None and tree.nvidia_module is not None:
         return None
     if tree is None and not lines:
-        return NotApplicable("neither dkms status nor the running kernel's module folder was read")
+        return NotApplicable("neither dkms status nor the running kernel's module directory was read")
     states = listing(f"{d.module}/{d.version}, {d.kernel or 'no kernel'}: {d.state}" for d in lines)
     return Finding(
         f"no nvidia module is built for the running kernel {running}",

@@ -147,25 +147,25 @@ def running_vs_userspace(host: HostFacts, context: Context) -> CheckOutcome:
 @check(
     "drv.rm-init",
     Severity.ERROR,
-    title="the driver started every card",
+    title="the driver started every GPU",
     reads="the kernel log: RmInitAdapter",
     remedy=Remedy(
         RepairAction.REBOOT,
-        "read the NVRM lines before it: wrong flavour, firmware setting, power; reboot once, then replace the card",
+        "read the NVRM lines before it: wrong flavour, firmware setting, power; reboot once, then replace the GPU",
     ),
     needs=(needs.gpu, needs.host_driver, needs.kernel_log),
 )
 def rm_init(host: HostFacts, context: Context) -> CheckOutcome:
-    """The driver could not start a card."""
+    """The driver could not start a GPU."""
     failed = [x for x in host.driver.kernel_log if "RmInitAdapter failed" in x or "rm_init_adapter failed" in x]
     if not failed:
         return None
     return Finding(
-        "the driver could not start a card",
+        "the driver could not start a GPU",
         evidence=f"kernel log: {failed[-1].strip()}",
         remedy=Remedy(
             RepairAction.REBOOT,
-            "journalctl -k -b | grep NVRM: the lines before it name the cause; reboot once, then replace the card",
+            "journalctl -k -b | grep NVRM: the lines before it name the cause; reboot once, then replace the GPU",
         ),
     )
 

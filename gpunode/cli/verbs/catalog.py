@@ -79,7 +79,7 @@ def _rows(known: Catalog, table: str, ids: str | None) -> list[object]:
             evidence="four hex digits, as in 2330",
             remedy="lspci -nn shows it",
         )
-    return [known.card(word) for word in words]
+    return [known.gpu_model(word) for word in words]
 
 
 def _table_rows(known: Catalog, table: str) -> tuple[object, ...]:
@@ -87,7 +87,7 @@ def _table_rows(known: Catalog, table: str) -> tuple[object, ...]:
     from gpunode.catalog.versions import thresholds
 
     tables: dict[str, tuple[object, ...]] = {
-        "gpus": known.cards,
+        "gpus": known.models,
         "architectures": known.architectures,
         "nvswitches": known.switches,
         "branches": known.branches,

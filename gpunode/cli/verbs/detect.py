@@ -20,7 +20,7 @@ def register(app: typer.Typer) -> None:
     verb(
         app,
         "detect",
-        help="Show the cards, driver, kernel, runtimes and Kubernetes of a host. Changes nothing.",
+        help="Show the GPUs, driver, kernel, runtimes and Kubernetes of a host. Changes nothing.",
         examples=("gpunode detect", "gpunode detect --ssh root@gpu07 --record gpu07.facts"),
     )(detect)
 
@@ -73,7 +73,7 @@ def page(result: Detected, style: Style) -> str:
     from gpunode.render.detect_text import detect_text
 
     catalog = load_catalog()
-    names = {card.id: card.name for card in catalog.cards}
+    names = {model.id: model.name for model in catalog.models}
     texts = []
     for facts in (h.facts for h in result.report.hosts if h.facts):
         distro = catalog.distro(facts.os)

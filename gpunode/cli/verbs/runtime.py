@@ -46,7 +46,7 @@ def configure(
     config: Annotated[
         Path | None, _flag("--config", metavar="PATH", help="The file (default: the one the engine reads).")
     ] = None,
-    root: Annotated[str, _flag("--root", metavar="DIR", help="An image's folder; every path is below it.")] = "",
+    root: Annotated[str, _flag("--root", metavar="DIR", help="An image's directory; every path is below it.")] = "",
     set_as_default: Annotated[
         bool, _flag("--set-as-default/--no-set-as-default", help="nvidia becomes the default runtime (default: yes).")
     ] = True,

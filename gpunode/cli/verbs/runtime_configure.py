@@ -90,9 +90,9 @@ def _engine(wish: Wish) -> OneFile:
 
 
 def _root(wish: Wish) -> str:
-    """The image's folder; "" for this machine. Raises UsageError where it is no folder."""
+    """The image's directory; "" for this machine. Raises UsageError where it is no directory."""
     if wish.root and not os.path.isdir(wish.root):
-        raise UsageError(f"--root {wish.root} is not a folder", remedy="name the folder an image is mounted on")
+        raise UsageError(f"--root {wish.root} is not a directory", remedy="name the directory an image is mounted on")
     return "" if os.path.realpath(wish.root or "/") == "/" else wish.root
 
 

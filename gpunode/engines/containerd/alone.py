@@ -29,8 +29,8 @@ def read(disk: Disk, asked: Alone, schema: int | None, *, is_default: bool) -> A
     if want.drop_in is None and (asked.daemon is None or not is_default):
         # Every daemon reads its main file in the same way; drop-ins are merged by some versions only.
         want = replace(want, drop_in="none")
-    for folder in sorted({posixpath.dirname(path) for path in (file.path, drop_in_path(file.path, want))}):
-        disk.named(f"{folder}/*.toml")
+    for directory in sorted({posixpath.dirname(path) for path in (file.path, drop_in_path(file.path, want))}):
+        disk.named(f"{directory}/*.toml")
     return replace(
         asked,
         main=file,

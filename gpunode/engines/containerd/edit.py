@@ -228,10 +228,10 @@ def _about(files: Files, target: str) -> list[str]:
 
 
 def _pattern(files: Files, drop_in: str) -> str:
-    """What the root imports: the folder, unless that would bring files into force that lie there unread."""
-    folder, name = posixpath.split(drop_in)
+    """What the root imports: the directory, unless that would bring files into force that lie there unread."""
+    directory, name = posixpath.split(drop_in)
     read = files.order()
-    for pattern in (f"{folder}/*.toml", f"{folder}/{name.removesuffix('.toml')}*.toml"):
+    for pattern in (f"{directory}/*.toml", f"{directory}/{name.removesuffix('.toml')}*.toml"):
         if not any(covers(pattern, path) for path in files.texts if path not in (*read, drop_in)):
             return pattern
     return drop_in

@@ -78,7 +78,7 @@ class Containerd(CriDaemon):
 
 
 def _refuse_generated(engine: RuntimeFacts) -> None:
-    owner = next((name for folder, name in GENERATED.items() if engine.config_path.startswith(folder)), None)
+    owner = next((name for directory, name in GENERATED.items() if engine.config_path.startswith(directory)), None)
     if owner or engine.snap:
         raise UnsupportedHost(
             f"this containerd belongs to {owner or 'a snap'}",

@@ -81,8 +81,8 @@ def _plain(path: str, text: str) -> Plain:
 def gathered(host: HostFacts, engine: RuntimeFacts, *more: str) -> Files:
     """The engine's files as the probe read them, and `more`. Raises ConfigFileError for one that could not be read."""
     root = engine.config_path
-    folders = {posixpath.dirname(path) for path in (root, *engine.imports, *more)}
-    near = [path for path in host.files if path.endswith(".toml") and posixpath.dirname(path) in folders]
+    directories = {posixpath.dirname(path) for path in (root, *engine.imports, *more)}
+    near = [path for path in host.files if path.endswith(".toml") and posixpath.dirname(path) in directories]
     texts = {}
     for path in dict.fromkeys((root, *engine.imports, *more, *near)):
         file = host.file(path)
@@ -101,7 +101,7 @@ def patterns(plain: Plain) -> Sequence[str]:
 def absolute(pattern: str, by: str, daemon: str | None) -> str:
     """Where an import leads that stands in the file `by`.
 
-    Relative ones start at that file's folder; only 1.6 looks for relative globs where it was started, which is / for
+    Relative ones start at that file's directory; only 1.6 looks for relative globs where it was started, which is / for
     a systemd unit.
     """
     if pattern.startswith("/"):

@@ -62,7 +62,7 @@ def reload(engine: RuntimeFacts, *, ok: tuple[int, ...] = (0,)) -> Run:
 
 
 def by(owner: str, run: Run) -> Run:
-    """`run` as the user "UID:GID"; as root for "". In a user's folders, root's rights would be theirs to use."""
+    """`run` as the user "UID:GID"; as root for "". In a user's directories, root's rights would be theirs to use."""
     if not owner:
         return run
     stdin = resources.script("as_user") + BY

@@ -27,10 +27,10 @@ class Distribution(CriDaemon):
         return carrier(self.name).config
 
     def around(self, main: str) -> tuple[str, ...]:
-        folder, reads = dirname(main), carrier(self.name).reads
+        directory, reads = dirname(main), carrier(self.name).reads
         return (
             *(f"{reads}/config.yaml", f"{reads}/config.yaml.d/*.yaml", f"{reads}/*.toml"),
-            *(f"{folder}/*.tmpl", f"{folder}/*.toml"),
+            *(f"{directory}/*.tmpl", f"{directory}/*.toml"),
         )
 
 

@@ -68,11 +68,11 @@ def is_managed(text: str) -> bool:
 
 
 def _drop_in(host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec, main: FileFacts) -> Rewrite:
-    folder = carrier("k0s").reads
-    files = drop_ins.files_in(host, folder, ".toml")
+    directory = carrier("k0s").reads
+    files = drop_ins.files_in(host, directory, ".toml")
     # Others may sort after it as they like: these have a word in it.
     deciding = tuple(f for f in files if DEFAULT in _engine(f) or _knows(f, want.handler))
-    path = drop_ins.last_word(deciding, f"{folder}/nvidia.toml", lambda f: _knows(f, want.handler))
+    path = drop_ins.last_word(deciding, f"{directory}/nvidia.toml", lambda f: _knows(f, want.handler))
     version, file = _version(engine, main), host.file(path)
     said = drop_ins.load(file, "k0s").get("version", version)
     if said != version:
@@ -85,7 +85,7 @@ def _drop_in(host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec, main: Fil
     rewrite = embedded.with_handler(host, engine, want, file, version, keep_runc=False)
     if not rewrite.changed:
         return rewrite
-    note = f"k0s merges {folder} into the CRI configuration that it writes at every start"
+    note = f"k0s merges {directory} into the CRI configuration that it writes at every start"
     return replace(rewrite, notes=(note, *rewrite.notes))
 
 

@@ -39,7 +39,7 @@ _BASE = re.compile(r"\{\{-?\s*template\s+\"base\"")
 
 
 class K3s(embedded.Distribution):
-    """k3s; rke2 is the same code with its own folders."""
+    """k3s; rke2 is the same code with its own directories."""
 
     title = "restart, pods keep running"
     default_key = KEY
@@ -50,10 +50,10 @@ class K3s(embedded.Distribution):
     def rewrite(self, host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec) -> Rewrite:
         embedded.refuse_too_old(engine)
         _refuse_other_names(engine, want)
-        folder = carrier(self.name).reads
-        files = _files(host, folder)
+        directory = carrier(self.name).reads
+        files = _files(host, directory)
         if not want.default:
-            file = host.file(f"{folder}/{DROP_IN}")
+            file = host.file(f"{directory}/{DROP_IN}")
             note = f"{self.name} adds the handler {HANDLER} by itself when it starts and finds {PROGRAM}"
             return Rewrite((Edit(file.path, file.text, file.text or ""),), (), (note,))
         _refuse_flag(engine)
@@ -63,7 +63,7 @@ class K3s(embedded.Distribution):
             file = said[-1][0]
             return Rewrite((Edit(file.path, file.text, file.text or ""),), (), notes)
         merged = tuple(file for file, _ in said if dirname(file.path).endswith(".d"))
-        path = drop_ins.last_word(merged, f"{folder}/{DROP_IN}", lambda f: f.path.endswith("gpunode.yaml"))
+        path = drop_ins.last_word(merged, f"{directory}/{DROP_IN}", lambda f: f.path.endswith("gpunode.yaml"))
         file = host.file(path)
         after = _with_default(file) if file.text else render("engines/k3s.yaml.j2", handler=HANDLER)
         before = said[-1][1] if said else engine.effective_default or "runc"
@@ -128,10 +128,13 @@ def removed(text: str, handler: str, previous_default: str | None, *, path: str 
     return "".join(line for line in text.splitlines(keepends=True) if not _LINE.match(line))
 
 
-def _files(host: HostFacts, folder: str) -> tuple[FileFacts, ...]:
-    main = host.file(f"{folder}/config.yaml")
+def _files(host: HostFacts, directory: str) -> tuple[FileFacts, ...]:
+    main = host.file(f"{directory}/config.yaml")
     refuse_unread(main)
-    return (*((main,) if main.text is not None else ()), *drop_ins.files_in(host, f"{folder}/config.yaml.d", ".yaml"))
+    return (
+        *((main,) if main.text is not None else ()),
+        *drop_ins.files_in(host, f"{directory}/config.yaml.d", ".yaml"),
+    )
 
 
 def _with_default(file: FileFacts) -> str:
@@ -179,9 +182,9 @@ def _refuse_flag(engine: RuntimeFacts) -> None:
 
 def _template_note(host: HostFacts, engine: RuntimeFacts) -> tuple[str, ...]:
     """Raises UnsupportedHost for a template of the admin's that will not carry the default."""
-    folder = dirname(engine.config_path)
+    directory = dirname(engine.config_path)
     names = ("config-v3.toml.tmpl", "config.toml.tmpl") if _two(engine) else ("config.toml.tmpl",)
-    file = next((f for f in (host.file(f"{folder}/{name}") for name in names) if f.exists), None)
+    file = next((f for f in (host.file(f"{directory}/{name}") for name in names) if f.exists), None)
     if file is None:
         return ()
     refuse_unread(file)

@@ -27,7 +27,7 @@ def explained(site: Site, choice: DriverChoice) -> DriverChoice:
 
 def alternatives(site: Site, choice: DriverChoice, source: DriverOrigin, offer: Offer) -> tuple[Alternative, ...]:
     """Other branches, the other flavour and the other source, each with the reason why it was left."""
-    bounds = shared_bounds(site.cards, site.catalog, choice.branch)
+    bounds = shared_bounds(site.gpu_models, site.catalog, choice.branch)
     near = [b for b in site.catalog.branches if b.number != choice.branch and _worth_a_word(b, choice)]
     branches = [_other_branch(b, bounds, offer) for b in near]
     return (*branches, _other_flavour(site, choice, bounds, offer), *_other_source(site, source))
@@ -53,15 +53,15 @@ def _other_branch(branch: Branch, bounds: Bounds, offer: Offer) -> Alternative:
 def _against(branch: Branch, bounds: Bounds, offer: Offer) -> str | None:
     """Why the branch cannot be had, or should not; None where nothing speaks against it."""
     if bounds.last is not None and branch.number > bounds.last:
-        return f"too new for a card of this host, whose last branch is {bounds.last}"
+        return f"too new for a GPU of this host, whose last branch is {bounds.last}"
     if branch.number < bounds.first:
-        return f"too old for a card of this host, whose first branch is {bounds.first}"
+        return f"too old for a GPU of this host, whose first branch is {bounds.first}"
     if offer.rolling:
         return f"{offer.name} carries its newest only"
     if branch.number not in offer:
         return f"not in {offer.name}"
     if not flavours_of(branch, bounds, offer):
-        return "no modules of a flavour that these cards run"
+        return "no modules of a flavour that these GPUs run"
     if branch.status != "supported":
         return f"without support since {branch.end}" if branch.end else "without support"
     return None
@@ -72,8 +72,8 @@ def _other_flavour(site: Site, choice: DriverChoice, bounds: Bounds, offer: Offe
     branch = site.catalog.branch(choice.branch)
     option = ""
     if other not in bounds.flavours:
-        who = next(c for c in site.cards if site.catalog.flavour(c) == choice.flavour) if site.cards else None
-        reason = f"{who.name if who else 'the card'} runs {choice.flavour} ones only"
+        who = next(c for c in site.gpu_models if site.catalog.flavour(c) == choice.flavour) if site.gpu_models else None
+        reason = f"{who.name if who else 'the model'} runs {choice.flavour} ones only"
     elif branch is not None and other not in flavours_of(branch, bounds, offer):
         reason = f"{offer.name} has none for branch {choice.branch}"
     elif site.spec.flavour is not Flavour.AUTO:
@@ -102,5 +102,5 @@ def _confidence(site: Site, choice: DriverChoice, branch: Branch | None) -> tupl
     rows = [Confidence(site.distro.name, site.distro.grade, site.distro.checked)]
     if branch and not choice.rolling:
         rows.append(Confidence(f"branch {branch.number}", branch.grade, branch.checked))
-    names = dict.fromkeys(card.architecture for card in site.cards)
+    names = dict.fromkeys(model.architecture for model in site.gpu_models)
     return (*rows, *(Confidence(a.title, a.grade, a.checked) for a in map(site.catalog.architecture, names)))

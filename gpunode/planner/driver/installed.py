@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from gpunode.catalog.gpus import Card
+from gpunode.catalog.gpus import GpuModel
 from gpunode.catalog.load import Branch, Catalog
 from gpunode.model.driver import DriverChoice, DriverOrigin, ModuleFlavour
 from gpunode.model.facts import HostFacts
@@ -86,7 +86,7 @@ def half_driver(host: HostFacts) -> str | None:
     return None if any(_TOOLS.fullmatch(name) for name in host.packages.installed) else lead
 
 
-def keep_driver(host: HostFacts, spec: Spec, cards: Sequence[Card], catalog: Catalog) -> DriverChoice | None:
+def keep_driver(host: HostFacts, spec: Spec, models: Sequence[GpuModel], catalog: Catalog) -> DriverChoice | None:
     """The driver on the host when it is what the spec asks for; None when another one shall be installed."""
     version = installed_version(host)
     if version is None or half_driver(host):
@@ -94,17 +94,17 @@ def keep_driver(host: HostFacts, spec: Spec, cards: Sequence[Card], catalog: Cat
     number, lead = int(version[:3]), lead_package(host)
     branch = catalog.branch(number) or _newer(number, catalog)
     flavour = host.driver.installed_flavour or _flavour_of(lead)
-    bounds = shared_bounds(cards, catalog, number)
+    bounds = shared_bounds(models, catalog, number)
     fits = bounds.drive(number) and flavour in bounds.flavours
     source = installed_source(host) or "distro"
     if branch is None or branch.status == "dead" or not fits or not _asked_for(spec, version, flavour, source):
         return None
-    reason = "it drives all cards" if spec.driver.kind == "auto" else f"it is what --driver {spec.driver} asks for"
+    reason = "it drives all GPUs" if spec.driver.kind == "auto" else f"it is what --driver {spec.driver} asks for"
     return DriverChoice(
         branch=number,
         version=version,
         flavour=flavour or "open",
-        reasons=(f"it is installed and {reason}: {describe(cards, catalog)}", support(branch)),
+        reasons=(f"it is installed and {reason}: {describe(models, catalog)}", support(branch)),
         branch_kind=branch.kind,
         branch_status=branch.status,
         end_of_support=branch.end,

@@ -1,4 +1,4 @@
-"""From one loaded driver to another: without a reboot where nobody uses the cards, never below somebody who does."""
+"""From one loaded driver to another: without a reboot where nobody uses the GPUs, never below somebody who does."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def swap_step(site: Site, driver: DriverChoice) -> Step | None:
     return Step(
         "driver.swap",
         "unload the old module and load the new one",
-        f"{reason}; no process uses the cards, so no reboot is needed",
+        f"{reason}; no process uses the GPUs, so no reboot is needed",
         (
             Run(
                 ("sh", "-s", "--", " ".join(SERVICES), " ".join(MODULES)),
@@ -93,10 +93,10 @@ def will_swap(site: Site, driver: DriverChoice) -> Kept | None:
     """What a plan that installs another driver says of the loaded one, when no reboot is in sight."""
     if driver.kept or stale(site.host, driver) is None or not _idle(site.host):
         return None
-    words = "takes the place of the loaded one without a reboot, unless a program uses the cards by then"
+    words = "takes the place of the loaded one without a reboot, unless a program uses the GPUs by then"
     return Kept("driver.swap", f"the new module {words}")
 
 
 def _idle(host: HostFacts) -> bool:
-    """Whether nobody but the driver's own services holds the cards. Not known (no root) counts as held."""
+    """Whether nobody but the driver's own services holds the GPUs. Not known (no root) counts as held."""
     return host.root and not users(host) and "busy" not in host.unread

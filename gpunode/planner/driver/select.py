@@ -1,4 +1,4 @@
-"""Which driver this set of cards gets: branch and flavour, with the reasons a person can check."""
+"""Which driver this set of GPUs gets: branch and flavour, with the reasons a person can check."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpunode.catalog.gpus import Architecture, Card
+from gpunode.catalog.gpus import Architecture, GpuModel
 from gpunode.catalog.load import Branch, Catalog
 from gpunode.errors import UnsupportedHost
 from gpunode.model.driver import DriverChoice, ModuleFlavour
@@ -17,7 +17,7 @@ from gpunode.remedy import Remedy, RepairAction, setup
 
 @dataclass(frozen=True)
 class Bounds:
-    """What all cards of the box can share."""
+    """What all GPUs of the box can share."""
 
     flavours: frozenset[ModuleFlavour]
     first: int
@@ -28,21 +28,21 @@ class Bounds:
 
 
 def choose_driver(
-    request: DriverRequest, flavour: Flavour, cards: Sequence[Card], catalog: Catalog, offer: Offer | None = None
+    request: DriverRequest, flavour: Flavour, models: Sequence[GpuModel], catalog: Catalog, offer: Offer | None = None
 ) -> DriverChoice:
     """The driver for one box, from what the package source offers (None: all that the catalog knows).
 
-    Raises UnsupportedHost when no driver serves all cards, or the request does not fit them.
+    Raises UnsupportedHost when no driver serves all GPUs, or the request does not fit them.
     """
     offer = offer or everything(catalog)
-    bounds = shared_bounds(cards, catalog, request.branch)
-    branch = _asked(request, bounds, cards, catalog, offer) or _auto(flavour, bounds, catalog, offer)
-    chosen = _flavour(flavour, branch, bounds, cards, catalog, offer)
+    bounds = shared_bounds(models, catalog, request.branch)
+    branch = _asked(request, bounds, models, catalog, offer) or _auto(flavour, bounds, catalog, offer)
+    chosen = _flavour(flavour, branch, bounds, models, catalog, offer)
     return DriverChoice(
         branch=branch.number,
         version=request.exact,
         flavour=chosen,
-        reasons=(describe(cards, catalog), support(branch)),
+        reasons=(describe(models, catalog), support(branch)),
         branch_kind=branch.kind,
         branch_status=branch.status,
         end_of_support=branch.end,
@@ -50,39 +50,39 @@ def choose_driver(
     )
 
 
-def shared_bounds(cards: Sequence[Card], catalog: Catalog, asked: int | None = None) -> Bounds:
-    """Flavours and branches that drive every card at once; raises UnsupportedHost when there are none.
+def shared_bounds(models: Sequence[GpuModel], catalog: Catalog, asked: int | None = None) -> Bounds:
+    """Flavours and branches that drive every GPU at once; raises UnsupportedHost when there are none.
 
     `asked`: the branch that a person named, or that is installed; an architecture whose branch ended is then welcome.
     """
-    for card in cards:
-        _refuse_old(card, catalog, asked)
-    only = {catalog.flavour(card): card for card in cards}
+    for model in models:
+        _refuse_old(model, catalog, asked)
+    only = {catalog.flavour(model): model for model in models}
     if "open" in only and "proprietary" in only:
         new, old = only["open"], only["proprietary"]
         raise UnsupportedHost(
             f"{old.name} and {new.name} cannot share one driver",
             evidence=f"{new.name} runs with open kernel modules only, {old.name} with proprietary ones only; "
             "a kernel loads one nvidia module",
-            remedy="put the cards in different machines, or give one of them to a virtual machine with vfio-pci",
+            remedy="put the GPUs in different machines, or give one of them to a virtual machine with vfio-pci",
         )
     flavours = BOTH - ({"proprietary"} if "open" in only else set()) - ({"open"} if "proprietary" in only else set())
-    ends = [end for end in map(catalog.last_branch, cards) if end is not None]
-    return Bounds(flavours, max(map(catalog.first_branch, cards), default=0), min(ends, default=None))
+    ends = [end for end in map(catalog.last_branch, models) if end is not None]
+    return Bounds(flavours, max(map(catalog.first_branch, models), default=0), min(ends, default=None))
 
 
-def _refuse_old(card: Card, catalog: Catalog, asked: int | None) -> None:
-    architecture: Architecture = catalog.architecture(card.architecture)
-    last = catalog.last_branch(card)
+def _refuse_old(model: GpuModel, catalog: Catalog, asked: int | None) -> None:
+    architecture: Architecture = catalog.architecture(model.architecture)
+    last = catalog.last_branch(model)
     if architecture.refused is None or (asked is not None and asked == architecture.opt_in and asked <= (last or 999)):
         return
     willing = architecture.opt_in is not None and architecture.opt_in <= (last or 999)
     raise UnsupportedHost(
-        f"{card.name} ({architecture.title}) is too old: {architecture.refused}",
+        f"{model.name} ({architecture.title}) is too old: {architecture.refused}",
         evidence=f"its last driver branch is {last}; catalog/architectures.yaml",
         remedy=Remedy(
             RepairAction.REPLACE,
-            "take the card out, or ",
+            "take the GPU out, or ",
             *(
                 (f"ask for its ended branch all the same with --driver {architecture.opt_in}",)
                 if willing
@@ -92,12 +92,12 @@ def _refuse_old(card: Card, catalog: Catalog, asked: int | None) -> None:
     )
 
 
-def describe(cards: Sequence[Card], catalog: Catalog) -> str:
+def describe(models: Sequence[GpuModel], catalog: Catalog) -> str:
     """ "8 × Hopper run either flavour" """
-    counts = Counter((catalog.architecture(c.architecture).title, catalog.flavour(c)) for c in cards)
+    counts = Counter((catalog.architecture(c.architecture).title, catalog.flavour(c)) for c in models)
     words = {"open": "open modules only", "proprietary": "proprietary modules only", "either": "either flavour"}
     said = [f"{n} × {title} run{'' if n > 1 else 's'} {words[only]}" for (title, only), n in counts.items()]
-    return ", ".join(said) or "no card decides"
+    return ", ".join(said) or "no GPU decides"
 
 
 def support(branch: Branch) -> str:
@@ -110,7 +110,7 @@ def support(branch: Branch) -> str:
 
 
 def _asked(
-    request: DriverRequest, bounds: Bounds, cards: Sequence[Card], catalog: Catalog, offer: Offer
+    request: DriverRequest, bounds: Bounds, models: Sequence[GpuModel], catalog: Catalog, offer: Offer
 ) -> Branch | None:
     """The branch that the request names, proven to be offered and to fit; None for auto."""
     number = request.branch
@@ -133,8 +133,8 @@ def _asked(
         over = bounds.last is not None and number > bounds.last
         limit = f"up to branch {bounds.last}" if over else f"from branch {bounds.first} on"
         raise UnsupportedHost(
-            f"driver branch {number} does not drive all cards of this host",
-            evidence=f"{describe(cards, catalog)}, {limit}",
+            f"driver branch {number} does not drive all GPUs of this host",
+            evidence=f"{describe(models, catalog)}, {limit}",
             remedy="--driver auto chooses one that does",
         )
     return branch
@@ -173,20 +173,20 @@ def _nothing_fits(bounds: Bounds, catalog: Catalog, offer: Offer) -> Unsupported
         ended = f"--driver {max(legacy)} takes the ended branch all the same; a newer release of the system has more"
         remedy = Remedy(RepairAction.UPGRADE, ended)
     return UnsupportedHost(
-        "this package source has no current driver for the cards of this host",
-        evidence=f"{offer.name} carries {offer.words} with {kinds} modules; the cards need {needs} with {wanted} ones",
+        "this package source has no current driver for the GPUs of this host",
+        evidence=f"{offer.name} carries {offer.words} with {kinds} modules; the GPUs need {needs} with {wanted} ones",
         remedy=remedy,
     )
 
 
 def flavours_of(branch: Branch, bounds: Bounds, offer: Offer) -> frozenset[ModuleFlavour]:
-    """What the cards, NVIDIA and the package source agree on."""
+    """What the GPUs, NVIDIA and the package source agree on."""
     gone = ({"proprietary"} if branch.open_only else set()) | (set() if branch.open else {"open"})
     return bounds.flavours & offer.flavours.get(branch.number, frozenset()) - gone
 
 
 def _flavour(
-    want: Flavour, branch: Branch, bounds: Bounds, cards: Sequence[Card], catalog: Catalog, offer: Offer
+    want: Flavour, branch: Branch, bounds: Bounds, models: Sequence[GpuModel], catalog: Catalog, offer: Offer
 ) -> ModuleFlavour:
     flavours = flavours_of(branch, bounds, offer)
     if want is Flavour.AUTO and flavours:
@@ -199,19 +199,19 @@ def _flavour(
     wanted = "" if want is Flavour.AUTO else f" with {want.value} kernel modules"
     raise UnsupportedHost(
         f"branch {branch.number}{wanted} does not fit this host",
-        evidence="; ".join(_against(want, branch, bounds, cards, catalog, offer)),
+        evidence="; ".join(_against(want, branch, bounds, models, catalog, offer)),
         remedy=f"use --flavour {min(flavours)}" if flavours else "--driver auto chooses a branch that fits",
     )
 
 
 def _against(
-    want: Flavour, branch: Branch, bounds: Bounds, cards: Sequence[Card], catalog: Catalog, offer: Offer
+    want: Flavour, branch: Branch, bounds: Bounds, models: Sequence[GpuModel], catalog: Catalog, offer: Offer
 ) -> list[str]:
-    """What speaks against this flavour: the cards, NVIDIA's packaging, the source; all three where any would do."""
+    """What speaks against this flavour: the GPUs, NVIDIA's packaging, the source; all three where any would do."""
     carried = offer.flavours.get(branch.number, frozenset())
     packaged = BOTH - ({"proprietary"} if branch.open_only else set()) - (set() if branch.open else {"open"})
     said = (
-        (bounds.flavours, describe(cards, catalog)),
+        (bounds.flavours, describe(models, catalog)),
         (packaged, f"branch {branch.number} is packaged with {' and '.join(sorted(packaged))} modules only"),
         (carried, f"{offer.name} has it with {' and '.join(sorted(carried)) or 'no'} modules only"),
     )

@@ -53,12 +53,12 @@ def modules(site: Site) -> tuple[str, ...]:
 
 
 def coherent_step(site: Site, driver: DriverChoice) -> Step | None:
-    """On Grace machines with a kubelet the driver, not the kernel, manages the cards' memory.
+    """On Grace machines with a kubelet the driver, not the kernel, manages the GPUs' memory.
 
-    Otherwise it shows up as NUMA nodes of the host, and pods without a GPU are given memory of the cards (driver
+    Otherwise it shows up as NUMA nodes of the host, and pods without a GPU are given memory of the GPUs (driver
     installation guide, "Coherent Driver-based Memory Management").
     """
-    if not site.host.kubernetes.kubelet or not any(c.coherent for c in site.cards):
+    if not site.host.kubernetes.kubelet or not any(c.coherent for c in site.gpu_models):
         return None
     if driver.branch < first_with("driver", "coherent-memory-mode")[0]:
         return None
@@ -68,7 +68,7 @@ def coherent_step(site: Site, driver: DriverChoice) -> Step | None:
         return None
     return Step(
         "driver.coherent",
-        "let the driver manage the cards' coherent memory, from the next load of the module on",
+        "let the driver manage the GPUs' coherent memory, from the next load of the module on",
         "as NUMA nodes of the host it would be given to pods that have no GPU",
         (PutFile(CDMM_FILE, text, expect_sha256=file.sha256, any_before=True),),
         diff="\n".join(f"+{line}" for line in text.splitlines()),
@@ -78,7 +78,7 @@ def coherent_step(site: Site, driver: DriverChoice) -> Step | None:
 def char_links_step(site: Site) -> Step | None:
     """Links in /dev/char for engines with systemd's cgroups and containers that are not made through CDI.
 
-    Without them a `systemctl daemon-reload` takes the cards away from running containers (NVIDIA container toolkit,
+    Without them a `systemctl daemon-reload` takes the GPUs away from running containers (NVIDIA container toolkit,
     "Containers losing access to GPUs").
     """
     host, toolkit = site.host, site.host.toolkit
@@ -92,15 +92,15 @@ def char_links_step(site: Site) -> Step | None:
     put: Sequence[Action] = (PutFile(CHAR_RULE, text, expect_sha256=file.sha256, any_before=True),)
     return Step(
         "driver.char-links",
-        "link the cards in /dev/char, now and whenever the driver finds one",
-        "without the links a systemctl daemon-reload takes the cards away from running containers",
+        "link the GPUs in /dev/char, now and whenever the driver finds one",
+        "without the links a systemctl daemon-reload takes the GPUs away from running containers",
         (*(put if file.text != text else ()), Run(links, timeout_s=60)),
         diff="\n".join(f"+{line}" for line in text.splitlines()),
     )
 
 
 def _legacy(site: Site) -> bool:
-    """Whether containers get their cards by the hook, not through CDI, which needs no links."""
+    """Whether containers get their GPUs by the hook, not through CDI, which needs no links."""
     text = site.host.file(TOOLKIT_CONFIG).text or ""
     lines = (line.split("=", 1) for line in text.splitlines() if line.strip().startswith("mode") and "=" in line)
     mode = next((value.strip().strip("\"'") for _, value in lines), "auto")

@@ -43,9 +43,9 @@ def chosen_source(site: Site) -> DriverOrigin:
     if want is DriverSource.LOCAL:
         if site.spec.mirror is None:
             raise UsageError(
-                "--driver-source local needs the folder or URL of a signed repository",
+                "--driver-source local needs the directory or URL of a signed repository",
                 evidence="packages without a signed index could be anybody's",
-                remedy="--mirror /srv/nvidia names a folder on the host, --mirror https://mirror/nvidia a server",
+                remedy="--mirror /srv/nvidia names a directory on the host, --mirror https://mirror/nvidia a server",
             )
         return "local"
     if want is DriverSource.DISTRO:
@@ -130,7 +130,7 @@ def package_names(site: Site, choice: DriverChoice, source: DriverOrigin) -> tup
 
 
 def fabric_names(site: Site, names: Names) -> tuple[str, ...]:
-    """What the fabric of this machine needs beside the driver; () for cards that stand alone."""
+    """What the fabric of this machine needs beside the driver; () for GPUs that stand alone."""
     by_fabric = {"nvswitch": names.fabric, "nvlink5": names.fabric and names.fabric + names.nvlink5, "imex": names.imex}
     return by_fabric.get(site.fabric or "", ())
 
@@ -162,13 +162,13 @@ def old_pins(host: HostFacts, keep: str | None) -> tuple[FileFacts, ...]:
     """Preferences of other pinning packages. They are conffiles, which stay behind when a package is removed,
     and two pins of one priority would let the higher version win for ever."""
     stays = () if keep is None else (keep, f"{keep}.pref")
-    pins = tuple(f"{folder}/{PINNING}-" for folder in _preferences())
+    pins = tuple(f"{directory}/{PINNING}-" for directory in _preferences())
     return tuple(f for f in host.packages.sources if f.path.startswith(pins) and f.path.split("/")[-1] not in stays)
 
 
 def policy_files() -> tuple[str, ...]:
     """Where `policy` writes, on whichever host."""
-    return tuple(f"{folder}/{POLICY_NAME}" for folder in _preferences())
+    return tuple(f"{directory}/{POLICY_NAME}" for directory in _preferences())
 
 
 def _preferences() -> tuple[str, ...]:

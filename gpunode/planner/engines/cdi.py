@@ -1,4 +1,4 @@
-"""CDI specifications: made by nvidia-ctk or by its nvidia-cdi-refresh unit, one for each card, of today's driver."""
+"""CDI specifications: made by nvidia-ctk or by its nvidia-cdi-refresh unit, one for each GPU, of today's driver."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpunode.model.spec import Spec
 Outcome = Step | Kept
 KIND = "nvidia.com/gpu"
 # Where the toolkit's documentation puts one that lasts; /var/run/cdi is nvidia-cdi-refresh's, and gone after a reboot.
-LASTING, FOLDER = "/etc/cdi/nvidia.yaml", "/etc/cdi"
+LASTING, DIRECTORY = "/etc/cdi/nvidia.yaml", "/etc/cdi"
 UNITS = ("nvidia-cdi-refresh.path", "nvidia-cdi-refresh.service")
 LISTED = (
     f"nvidia-ctk cdi list 2>/dev/null | grep '^{KIND}=' || {{ echo 'no {KIND} in nvidia-ctk cdi list' >&2; exit 1; }}\n"
@@ -35,14 +35,14 @@ def cdi_outcomes(host: HostFacts, spec: Spec, *, pending: bool) -> tuple[Outcome
 
 
 def wanted(spec: Spec) -> bool:
-    """Whether anything of the spec takes cards from CDI specifications; mode jit-cdi makes its own as it goes."""
+    """Whether anything of the spec takes GPUs from CDI specifications; mode jit-cdi makes its own as it goes."""
     by_engine = spec.runtime.cdi and bool({"runtime", "toolkit"} & set(spec.only))
     return by_engine or (spec.toolkit_config.mode == "cdi" and "toolkit" in spec.only)
 
 
 def _not_now(host: HostFacts, *, pending: bool) -> str:
     if host.init == "chroot":
-        return "on the machine itself: an image has no cards"
+        return "on the machine itself: an image has no GPUs"
     if pending:
         return "after driver and toolkit"
     if host.toolkit.version is None:
@@ -55,15 +55,15 @@ def _not_now(host: HostFacts, *, pending: bool) -> str:
 def _by_unit(host: HostFacts, stale: tuple[FileFacts, ...]) -> tuple[Outcome, ...]:
     """nvidia-cdi-refresh renews /var/run/cdi/nvidia.yaml by itself: it is switched on, and no second file is made."""
     loose = tuple(unit for unit in _units(host) if not host.services[unit].enabled.startswith("enabled"))
-    lasting = tuple(f for f in _specs(host) if f.path.startswith(f"{FOLDER}/"))
+    lasting = tuple(f for f in _specs(host) if f.path.startswith(f"{DIRECTORY}/"))
     old = tuple(f for f in lasting if f in stale or (not loose and _covered(host, f)))
-    fresh = any(f not in stale and not f.path.startswith(f"{FOLDER}/") for f in _specs(host))
+    fresh = any(f not in stale and not f.path.startswith(f"{DIRECTORY}/") for f in _specs(host))
     found: list[Outcome] = []
     if old:
         found.append(_away(old, stale))
     if loose:
         actions: tuple[Action, ...] = (Run(("systemctl", "enable", "--now", *loose), timeout_s=120), _listed())
-        why = "a specification fits one driver and one set of cards; the toolkit's own unit renews it with them"
+        why = "a specification fits one driver and one set of GPUs; the toolkit's own unit renews it with them"
         undo = (Run(("systemctl", "disable", "--now", *loose), timeout_s=120),)
         found.append(Step("cdi.refresh", f"switch on {' and '.join(loose)}", why, actions, undo))
     elif not fresh:
@@ -78,23 +78,23 @@ def _away(old: tuple[FileFacts, ...], stale: tuple[FileFacts, ...]) -> Step:
     is_stale = any(file in stale for file in old)
     return Step(
         "cdi.stale",
-        f"move {names} away, {'which is of another driver' if is_stale else 'a second one of the same cards'}",
-        "nvidia-cdi-refresh keeps one in /var/run/cdi; where two define a card, the older may be the one that is used",
+        f"move {names} away, {'which is of another driver' if is_stale else 'a second one of the same models'}",
+        "nvidia-cdi-refresh keeps one in /var/run/cdi; where two define a GPU, the older may be the one that is used",
         tuple(RemoveFile(file.path, file.sha256) for file in old),
     )
 
 
 def _by_hand(host: HostFacts, stale: tuple[FileFacts, ...], *, asked: bool) -> tuple[Outcome, ...]:
-    """An older toolkit, or no systemd: nvidia-ctk writes the file, and again after each change of driver or cards."""
+    """An older toolkit, or no systemd: nvidia-ctk writes the file, and again after each change of driver or GPUs."""
     paths = tuple(file.path for file in stale)
     if asked and not _specs(host):
         paths = (LASTING,)
     if not paths:
         return ()
-    actions: list[Action] = [Run(("mkdir", "-p", FOLDER))] if LASTING in paths else []
+    actions: list[Action] = [Run(("mkdir", "-p", DIRECTORY))] if LASTING in paths else []
     undo: list[Action] = []
     for path in paths:
-        # The driver's tools may take a while to wake a card.
+        # The driver's tools may take a while to wake a GPU.
         argv = ("nvidia-ctk", "cdi", "generate", f"--output={path}")
         actions.append(Run(argv, timeout_s=120, files=(path,)))
         text = host.file(path).text
@@ -112,7 +112,7 @@ def _by_hand(host: HostFacts, stale: tuple[FileFacts, ...], *, asked: bool) -> t
 
 
 def _listed() -> Run:
-    return Run(("sh", "-s"), timeout_s=60, stdin=LISTED, says="nvidia-ctk cdi list: the cards are in it")
+    return Run(("sh", "-s"), timeout_s=60, stdin=LISTED, says="nvidia-ctk cdi list: the GPUs are in it")
 
 
 def _units(host: HostFacts) -> tuple[str, ...]:
@@ -146,9 +146,9 @@ def _stale(host: HostFacts) -> tuple[FileFacts, ...]:
 
 
 def _covered(host: HostFacts, file: FileFacts) -> bool:
-    """Whether another folder's specification defines each of its devices: then it is a duplicate, and no addition."""
+    """Whether another directory's specification defines each of its devices: then it is a duplicate."""
     mine = set(_names(file.text or ""))
-    others = [f for f in _specs(host) if not f.path.startswith(f"{FOLDER}/") and f not in _stale(host)]
+    others = [f for f in _specs(host) if not f.path.startswith(f"{DIRECTORY}/") and f not in _stale(host)]
     return bool(mine) and any(mine <= set(_names(other.text or "")) for other in others)
 
 

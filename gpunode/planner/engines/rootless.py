@@ -10,7 +10,7 @@ from gpunode.errors import UnsupportedHost
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.spec import TOOLKIT_CONFIG, Spec, ToolkitConfig
 
-FOLDER = TOOLKIT_CONFIG.rpartition("/")[0]
+DIRECTORY = TOOLKIT_CONFIG.rpartition("/")[0]
 
 
 def named(host: HostFacts, name: str) -> tuple[RuntimeFacts, ...]:
@@ -34,7 +34,7 @@ def named(host: HostFacts, name: str) -> tuple[RuntimeFacts, ...]:
 def wanted_toolkit_config(host: HostFacts, spec: Spec) -> ToolkitConfig:
     """What is asked of the toolkit's config.toml, with no-cgroups where a docker without root is to be set up.
 
-    Raises UnsupportedHost where engines that run as root would lose their cards by it, and nobody has said that they
+    Raises UnsupportedHost where engines that run as root would lose their GPUs by it, and nobody has said that they
     may.
     """
     chosen = spec.runtimes or () if "runtime" in spec.only else ()
@@ -46,9 +46,9 @@ def wanted_toolkit_config(host: HostFacts, spec: Spec) -> ToolkitConfig:
         raise UnsupportedHost(
             f"{users[0].label} needs no-cgroups, and {' and '.join(rooted)} must not have it",
             evidence=f"no-cgroups in {TOOLKIT_CONFIG} holds for the whole host: containers of an engine that runs as "
-            "root then get no device rules, and so no cards",
+            "root then get no device rules, and so no GPUs",
             remedy="--ctk-set no-cgroups=true sets it nevertheless, --ctk-set no-cgroups=false leaves it off (its "
-            "containers then get cards by CDI only); or stop the engine that is not used",
+            "containers then get GPUs by CDI only); or stop the engine that is not used",
         )
     return replace(spec.toolkit_config, no_cgroups=True)
 
@@ -59,7 +59,7 @@ def restart_words(facts: RuntimeFacts) -> str:
         return ""
     unit = engine(facts.name).users_unit
     return (
-        f"{facts.label} made its copy of /etc before {FOLDER} was there, and sees it once it is started again. "
+        f"{facts.label} made its copy of /etc before {DIRECTORY} was there, and sees it once it is started again. "
         f"As {quoted(facts.user)}: systemctl --user restart {unit}   (its containers stop unless live-restore is on)"
     )
 

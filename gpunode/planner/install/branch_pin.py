@@ -17,7 +17,7 @@ WHATEVER = tuple(range(256))  # after a failure the rest of the way back matters
 def pin(site: Site, choice: DriverChoice) -> list[Run]:
     """The commands that choose the branch, before anything of it is resolved."""
     select, backend = names_of(site, choice.source, choice.branch).select, site.backend
-    if choice.source == "local":  # the policy names the version; nobody can tell what else such a folder holds
+    if choice.source == "local":  # the policy names the version; nobody can tell what else such a directory holds
         return []
     if select == "pinning":
         run = backend.install([Wanted(f"{PINNING}-{choice.version or choice.branch}")])

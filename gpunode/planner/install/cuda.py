@@ -16,14 +16,14 @@ MINE = ("cuda-*", "lib*", "nsight-*")
 
 
 def cuda_outcomes(site: Site, choice: DriverChoice | None) -> tuple[Outcome, ...]:
-    """The toolkit that --cuda names; () when none was. Raises UnsupportedHost when driver or cards do not run it."""
+    """The toolkit that --cuda names; () when none was. Raises UnsupportedHost when driver or GPUs do not run it."""
     version = site.spec.cuda
     if version is None:
         return ()
     major = _known(site, version)
     branch = choice.branch if choice else _installed_branch(site)
     _refuse_old_driver(site, version, major, branch)
-    _refuse_old_cards(site, version, major)
+    _refuse_old_models(site, version, major)
     numbers = dict(zip(("major", "minor"), version.split("."), strict=True))
     package = site.catalog.cuda.install.package.format(**numbers)
     path = site.catalog.cuda.install.path.format(**numbers)
@@ -76,10 +76,10 @@ def _runs(site: Site, version: str, branch: int) -> bool:
     return major is not None and major.first_driver <= branch
 
 
-def _refuse_old_cards(site: Site, version: str, major: CudaMajor) -> None:
-    """A toolkit that builds for none of the cards here is of no use; one that builds for some is."""
-    dropped = [card for card in site.cards if card.architecture in major.drops]
-    if not dropped or len(dropped) < len(site.cards):
+def _refuse_old_models(site: Site, version: str, major: CudaMajor) -> None:
+    """A toolkit that builds for none of the GPUs here is of no use; one that builds for some is."""
+    dropped = [model for model in site.gpu_models if model.architecture in major.drops]
+    if not dropped or len(dropped) < len(site.gpu_models):
         return
     last = [
         t.version
@@ -113,7 +113,7 @@ def _source(site: Site, version: str) -> Source:
     if site.distro.cuda_url(site.host.os.machine) is None:
         raise UnsupportedHost(
             f"CUDA {version} has no packages for {site.distro.name} on {site.host.os.machine}",
-            evidence="they come from NVIDIA's repository, which has no folder for it",
+            evidence="they come from NVIDIA's repository, which has no directory for it",
             remedy="leave --cuda out, or run CUDA programs in containers, which bring their own",
         )
     return cuda_source(site)

@@ -45,7 +45,7 @@ MINE = (*PATTERNS, "xserver-xorg-video-nvidia*", "xorg-x11-drv-nvidia*")
 
 def driver_choice(site: Site) -> DriverChoice:
     """Keep what is right, else choose; the choice carries the packages to install, the most telling one first."""
-    kept = keep_driver(site.host, site.spec, site.cards, site.catalog)
+    kept = keep_driver(site.host, site.spec, site.gpu_models, site.catalog)
     origin = foreign_origin(site.host, site.catalog)
     if origin is not None:
         if kept is None or site.host.driver.container:
@@ -63,10 +63,10 @@ def driver_choice(site: Site) -> DriverChoice:
         )
     source = chosen_source(site)
     carried = offer(site, source)
-    choice = choose_driver(site.spec.driver, site.spec.flavour, site.cards, site.catalog, carried)
+    choice = choose_driver(site.spec.driver, site.spec.flavour, site.gpu_models, site.catalog, carried)
     reason = why_source(site, source)
     names = names_of(site, source, choice.branch)
-    newest = (describe(site.cards, site.catalog), "the archive carries its newest branch only")
+    newest = (describe(site.gpu_models, site.catalog), "the archive carries its newest branch only")
     return replace(
         choice,
         source=source,

@@ -42,7 +42,7 @@ def _key(site: Site) -> tuple[list[Run], tuple[Action, ...]]:
     """
     assert site.distro.before_key is not None, "a data test holds every row to it"
     url, fingerprint = site.distro.before_key
-    keyring = f"{site.backend.key_folder}/gpunode-prerequisites{site.backend.key_suffix}"
+    keyring = f"{site.backend.key_directory}/gpunode-prerequisites{site.backend.key_suffix}"
     trust = site.backend.trust(keyring, url)
     return [fetch_key(url, keyring, (fingerprint,)), *([trust] if trust else [])], forget_key(site, keyring, url)
 

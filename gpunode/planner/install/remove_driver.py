@@ -56,7 +56,7 @@ def parts_beside(host: HostFacts, spec: Spec, catalog: Catalog) -> tuple[str, ..
 
 
 def uninstall_outcomes(site: Site) -> tuple[Outcome, ...]:
-    """Raises UnsupportedHost while programs use the cards."""
+    """Raises UnsupportedHost while programs use the GPUs."""
     host = site.host
     origin = foreign_origin(host, site.catalog)
     if origin is not None:

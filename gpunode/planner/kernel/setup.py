@@ -68,7 +68,7 @@ def follower(site: Site) -> str | None:
 
 
 def rivals_step(site: Site) -> Step | Kept:
-    """Keep nouveau and nova_core away from the cards, in the initramfs too."""
+    """Keep nouveau and nova_core away from the GPUs, in the initramfs too."""
     if set(RIVALS) <= site.host.kernel.blacklisted:
         return Kept("kernel.nouveau", "nouveau and nova_core are kept away")
     text = resources.render("modprobe/nouveau.conf.j2", modules=RIVALS)
@@ -81,7 +81,7 @@ def rivals_step(site: Site) -> Step | Kept:
         "kernel.nouveau",
         "keep nouveau and nova away"
         + (", rebuild the initramfs" if argv else " (no initramfs tool here, so none to rebuild)"),
-        "a card that nouveau or nova_core holds cannot be taken by NVIDIA's driver",
+        "a GPU that nouveau or nova_core holds cannot be taken by NVIDIA's driver",
         actions + rebuild,
         undo=rebuild,
         diff="\n".join(f"+{line}" for line in text.splitlines()),
@@ -90,7 +90,7 @@ def rivals_step(site: Site) -> Step | Kept:
 
 
 def holders(site: Site) -> tuple[str, ...]:
-    """ "nouveau holds 0000:41:00.0" for each card another driver has; vfio-pci is somebody's decision and stays."""
+    """ "nouveau holds 0000:41:00.0" for each GPU another driver has; vfio-pci is somebody's decision and stays."""
     return tuple(f"{g.driver} holds {g.address}" for g in site.host.gpus if g.driver in RIVALS)
 
 

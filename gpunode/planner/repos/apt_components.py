@@ -23,7 +23,7 @@ def components_step(site: Site, choice: DriverChoice) -> Step | None:
     if not lacking:
         return None
     text = resources.render("repo/components.sources.j2", entries=lacking)
-    path = f"{site.backend.source_folder}/{FILE}"
+    path = f"{site.backend.source_directory}/{FILE}"
     before = site.host.file(path)
     names = ", ".join(dict.fromkeys(name for _, names in lacking for name in names))
     return Step(

@@ -16,7 +16,7 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 HARMLESS = {"signed-by", "arch", "architectures", "lang", "languages", "target", "targets", "pdiffs", "by-hash"}
 HARMLESS |= {"components", "description"}
 YES, NO = ("1", "yes", "true", "on"), ("0", "no", "false", "off")
-SYSTEM_FOLDERS = ("/etc/", "/usr/")  # where only root writes
+SYSTEM_DIRECTORIES = ("/etc/", "/usr/")  # where only root writes
 Keyrings = Mapping[str, tuple[str, ...]]  # path -> fingerprints of its primary keys; () when it cannot be judged
 
 
@@ -31,7 +31,7 @@ class Claim:
     signed_index: bool = True  # the host's manager can be relied on to check the signature of an index
 
     def concerns(self, entry: Entry) -> bool:
-        """It names this very folder of this very host, by whatever scheme, and however little it can be trusted."""
+        """It names this very directory of this very host, by whatever scheme, and however little it can be trusted."""
         wanted = self._place(self.url)
         return any(self._place(address) == wanted for address in entry.addresses)
 
@@ -57,7 +57,7 @@ class Claim:
         if "deb" not in entry.kinds:
             yield "it offers sources (deb-src) and no packages"
         if not entry.flat:
-            yield "its suite is not the repository's folder"
+            yield "its suite is not the repository's directory"
         for name in entry.options:
             if name not in HARMLESS and not name.startswith("x-"):
                 yield f"it sets {name}={entry.options[name]}"
@@ -92,7 +92,7 @@ class Claim:
             if "rpm" in entry.kinds and not path.startswith("file:///"):
                 return f"its key is fetched from {path}: whoever serves that address decides what is trusted"
             plain = path.removeprefix("file://")
-            if not plain.startswith(SYSTEM_FOLDERS) or ".." in plain.split("/"):
+            if not plain.startswith(SYSTEM_DIRECTORIES) or ".." in plain.split("/"):
                 return f"its key {path} is not a file of this system"
             if plain not in keyrings:
                 return f"its key file {plain} is not there, or cannot be read and believed"
@@ -113,7 +113,7 @@ class Claim:
         return DEB_ARCHITECTURES.get(self.machine, self.machine)
 
     def _place(self, url: str) -> tuple[str, int | None, tuple[str, ...]] | None:
-        """Host, port and folder; None for what is no address. A user's name before the host does not make it one."""
+        """Host, port and directory; None for what is no address. A user's name before the host does not make it one."""
         filled = url.replace("$(ARCH)", self._architecture)
         for name in ("$basearch", "${basearch}"):
             filled = filled.replace(name, self.machine)
@@ -125,8 +125,8 @@ class Claim:
         if not parts.scheme or parts.query or parts.fragment or not (parts.hostname or parts.scheme == "file"):
             return None
         port = None if port == DEFAULT_PORTS.get(parts.scheme) else port
-        folders = tuple(piece for piece in unquote(parts.path).split("/") if piece not in ("", "."))
-        return (parts.hostname or "").lower(), port, folders
+        directories = tuple(piece for piece in unquote(parts.path).split("/") if piece not in ("", "."))
+        return (parts.hostname or "").lower(), port, directories
 
 
 def _judged(keyring: bytes) -> frozenset[str]:

@@ -56,9 +56,9 @@ def driver_source(site: Site, name: str) -> Source | None:
 
 
 def local_source(site: Site) -> Source:
-    """One folder or server with a flat, signed repository: packages, index, and its key as key.asc beside them.
+    """One directory or server with a flat, signed repository: packages, index, and its key as key.asc beside them.
 
-    Its key is whoever's made it, so --trust-key names it; a plain copy of NVIDIA's folder is signed by NVIDIA's.
+    Its key is whoever's made it, so --trust-key names it; a plain copy of NVIDIA's directory is signed by NVIDIA's.
     """
     assert site.spec.mirror is not None, "chosen_source has seen to that"
     url = f"{site.spec.mirror.rstrip('/')}/"
@@ -146,7 +146,7 @@ def _source(
     priority: int | None = None,
 ) -> Source:
     backend, own = site.backend, OWN_NAMES[name]
-    keyring = f"{backend.key_folder}/{own}{backend.key_suffix}"
+    keyring = f"{backend.key_directory}/{own}{backend.key_suffix}"
     step_id = f"repo.{name}"
     repository = Repository(own, title, url, keyring, gpg_check_packages, priority=priority)
     path, text = backend.source_file(repository)

@@ -27,7 +27,7 @@ class Back:
 
     @property
     def changes(self) -> bool:
-        """False where the file is gone already, and only the empty folder above it is left."""
+        """False where the file is gone already, and only the empty directory above it is left."""
         return self.text is not None or self.file.now.sha256 is not None
 
     @property
@@ -52,13 +52,13 @@ class Back:
         return (put, Run(("chown", self.file.owner, self.file.path))) if made_anew else (put,)
 
     def tidy(self) -> tuple[Action, ...]:
-        """Take the folders away that gpunode made above the file, where nobody else has put anything."""
+        """Take the directories away that gpunode made above the file, where nobody else has put anything."""
         if self.text is not None:
             return ()
-        made, folder = [], dirname(self.file.path)
-        for _ in range(self.file.folders):
-            made.append(folder)
-            folder = dirname(folder)
+        made, directory = [], dirname(self.file.path)
+        for _ in range(self.file.directories):
+            made.append(directory)
+            directory = dirname(directory)
         says = f"remove {' and '.join(made)}, unless something is in it"
         run = Run(("rmdir", *made), ok=(0, 1), timeout_s=30, says=says)
         return (by(self.file.hands, run),) if made else ()
@@ -79,7 +79,7 @@ def way_back(file: PastFile, without: Without | None = None) -> Back | Kept | No
     if file.now.unread is not None:
         return Kept(file.path, f"{file.path} cannot be read ({file.now.unread}), so it is left")
     if file.sha256_now == file.before:
-        return Back(file, None, edited=False) if file.folders else None
+        return Back(file, None, edited=False) if file.directories else None
     if file.sha256_now == file.expected and (file.before == ABSENT or file.old is not None):
         return Back(file, file.old, edited=False)
     if file.now.sha256 is None:

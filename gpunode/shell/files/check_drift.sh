@@ -1,4 +1,4 @@
-# Before the first write, and read-only: the hash of every file the plan will touch, the folders of all runs, the journal's tail.
+# Before the first write, and read-only: the hash of every file the plan will touch, the directories of all runs, the journal's tail.
 # The files come as pairs of PATH and "UID:GID" of the user whose file it is ("": root).
 token=$1
 shift
@@ -10,10 +10,10 @@ while [ $# -gt 0 ]; do
     seen "$resolved" 2>/dev/null || echo unreadable
     shift 2
 done
-echo folders
-for folder in "$state"/runs/*/ "$state"/backup/*/; do
-    folder=${folder%/}
-    [ ! -d "$folder" ] || echo "${folder#"$state"/}"
+echo directories
+for directory in "$state"/runs/*/ "$state"/backup/*/; do
+    directory=${directory%/}
+    [ ! -d "$directory" ] || echo "${directory#"$state"/}"
 done
 echo journal
 tail -n 5000 "$state/journal.jsonl" 2>/dev/null || :

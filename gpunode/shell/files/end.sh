@@ -12,9 +12,9 @@ stat_of() {
 }
 # members: the processes of the session that may still do something.
 members() {
-    for folder in /proc/[0-9]*; do
+    for directory in /proc/[0-9]*; do
         # shellcheck disable=SC2046
-        set -- "${folder##*/}" $(stat_of "${folder##*/}" 2>/dev/null)
+        set -- "${directory##*/}" $(stat_of "${directory##*/}" 2>/dev/null)
         case ${2:-Z} in Z | X) continue ;; esac
         [ "${5:-0}" != "$session" ] || printf '%s ' "$1"
     done

@@ -8,7 +8,7 @@ made=0
 cleanup() {
     rm -f "$backup.part"
     quiet rm -f "$candidate"
-    below=$folder
+    below=$directory
     while [ "$made" -gt 0 ]; do
         quiet rmdir "$below" || break
         below=${below%/*} made=$((made - 1))
@@ -36,7 +36,7 @@ trap 'cleanup; exit 129' HUP INT TERM
 facts='"before":"absent"'
 if [ "$before" != absent ]; then
     backup=$backup.$before
-    said=$(umask 077 && mkdir -p "${backup%/*}" 2>&1) || failed "cannot make the backup folder: $said"
+    said=$(umask 077 && mkdir -p "${backup%/*}" 2>&1) || failed "cannot make the backup directory: $said"
     if [ -n "$hands" ]; then
         # Through root's own hands at the end: the user's program does not hold root's file.
         (umask 077; hired_bytes=4194304; mine cat "$resolved" >"$backup.part") || failed "cannot back up $path: $(head -c 200 "$backup.part")"
@@ -53,23 +53,23 @@ if [ "$before" != absent ]; then
     facts="\"before\":\"$before\",\"backup\":\"$backup\",$owner"
 fi
 
-below=$folder missing=0
+below=$directory missing=0
 while [ -n "$below" ] && ! quiet test -d "$below"; do
     below=${below%/*} missing=$((missing + 1))
 done
-entry="$entry,$facts,\"folders\":$missing}"
+entry="$entry,$facts,\"directories\":$missing}"
 journal "$pending${pending:+
 }$entry"
 
 if [ "$want" = absent ]; then
     said=$(mine rm -f "$resolved" 2>&1) || failed "cannot remove $resolved: ${said#rm: }"
-    settle "$folder"
+    settle "$directory"
     printf 'written %s\n' "$entry"
     exit 0
 fi
 
 made=$missing
-said=$(umask 022 && mine mkdir -p "$folder" 2>&1) || failed "cannot make the folder $folder: ${said#mkdir: }"
+said=$(umask 022 && mine mkdir -p "$directory" 2>&1) || failed "cannot make the directory $directory: ${said#mkdir: }"
 quiet rm -f "$candidate"
 if [ "$before" = absent ]; then
     said=$(exec 2>&1; umask 077; fill "$candidate" </dev/null) || failed "cannot write beside $path: ${said##*"$candidate": }"

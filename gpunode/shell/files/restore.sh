@@ -2,16 +2,16 @@
 # own=1: this run wrote it, whatever is there now goes. own=0: an earlier, killed run did; what others wrote since stays.
 token=$1 pending=$2 own=$3 path=$4 before=$5 after=$6 mode=$7 owner=$8 backup=$9
 shift 9
-folders=$1 user=$2
+directories=$1 user=$2
 
 cleanup() { quiet rm -f "$candidate"; }
-# unmake: the folders that were made above a file that was absent before, as far as nobody else uses them.
+# unmake: the directories that were made above a file that was absent before, as far as nobody else uses them.
 unmake() {
-    while [ "$folders" -gt 0 ]; do
-        quiet rmdir "$folder" || ! quiet test -d "$folder" || break
-        folder=${folder%/*} folders=$((folders - 1))
+    while [ "$directories" -gt 0 ]; do
+        quiet rmdir "$directory" || ! quiet test -d "$directory" || break
+        directory=${directory%/*} directories=$((directories - 1))
     done
-    ! quiet test -d "$folder" || settle "$folder"
+    ! quiet test -d "$directory" || settle "$directory"
 }
 keep_lock "$token"
 named "${script_id:-}" "$user"
@@ -40,7 +40,7 @@ if [ "$before" = absent ]; then
 fi
 
 [ "$(sha "$backup")" = "$before" ] || failed "the backup $backup is gone or no longer holds the old bytes"
-said=$(umask 022 && mine mkdir -p "$folder" 2>&1) || failed "cannot make the folder $folder: ${said#mkdir: }"
+said=$(umask 022 && mine mkdir -p "$directory" 2>&1) || failed "cannot make the directory $directory: ${said#mkdir: }"
 from=$resolved
 quiet test -e "$resolved" || from=$backup
 # A backup is root's alone: a user's file that is gone is made anew by their hands.

@@ -7,7 +7,7 @@ most=4194304
 
 show() {
     if [ ! -e "$1" ]; then
-        # An undo that was cut off may have left the folder, with nothing in it.
+        # An undo that was cut off may have left the directory, with nothing in it.
         [ -d "${1%/*}" ] && [ -z "$(ls -A "${1%/*}")" ] && echo "absent empty" || echo absent
     elif [ ! -f "$1" ]; then
         echo "unread not a regular file"

@@ -1,4 +1,4 @@
-# Remove folders of old runs below $state: COUNT NAME... ("runs/ID", "backup/ID"), then the files in them that stay. Says: pruned
+# Remove directories of old runs below $state: COUNT NAME... ("runs/ID", "backup/ID"), then the files in them that stay. Says: pruned
 token=$1 count=$2
 shift 2
 keep_lock "$token"
@@ -22,7 +22,7 @@ stays() {
 names=
 while [ "$count" -gt 0 ]; do
     case $1 in
-        */*/* | *..*) ;; # not one folder below ours
+        */*/* | *..*) ;; # not one directory below ours
         runs/* | backup/*) names="$names $1" ;;
     esac
     shift
@@ -30,12 +30,12 @@ while [ "$count" -gt 0 ]; do
 done
 # The names hold letters, digits, dots and dashes alone.
 for name in $names; do
-    folder=$state/$name
-    [ -d "$folder" ] && [ ! -h "$folder" ] || continue
-    ! running "$folder" || continue
-    for file in "$folder"/*; do
+    directory=$state/$name
+    [ -d "$directory" ] && [ ! -h "$directory" ] || continue
+    ! running "$directory" || continue
+    for file in "$directory"/*; do
         stays "$file" "$@" || rm -rf "$file"
     done
-    rmdir "$folder" 2>/dev/null
+    rmdir "$directory" 2>/dev/null
 done
 echo pruned

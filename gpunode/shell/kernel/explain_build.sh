@@ -8,7 +8,7 @@ KEPT=/var/lib/gpunode/make.log # DKMS's own goes with the package that could not
 
 why_no_module() {
   sed -n '1s/.* make\.log for \([^ ]*\) for kernel \([^ ]*\).*/Error: \1 does not build for \2/p' "$1" >&2
-  # The first error is the cause, the others follow from it. Paths below DKMS's build folder say nothing further.
+  # The first error is the cause, the others follow from it. Paths below DKMS's build directory say nothing further.
   for words in '(fatal )?error: ' '\*\*\*'; do
     if grep -qE "$words" "$1"; then
       grep -m 1 -E "$words" "$1" | sed 's,^/var/lib/dkms/[^ ]*/build/,,; s,^,Error: ,' >&2

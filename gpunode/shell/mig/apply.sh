@@ -1,6 +1,6 @@
-# Brings every card to the layout in the file given as $1: lines "PCI-ADDRESS PROFILE,PROFILE,..." or "PCI-ADDRESS off".
+# Brings every GPU to the layout in the file given as $1: lines "PCI-ADDRESS PROFILE,PROFILE,..." or "PCI-ADDRESS off".
 # Made by gpunode; run by gpunode-mig.service at every boot, since Hopper and newer forget their MIG mode with the power.
-# Exit 65: a program uses a card, nothing was changed on it. Exit 66: the mode waits for a reset of the card (a reboot does it).
+# Exit 65: a program uses a GPU, nothing was changed on it. Exit 66: the mode waits for a reset of the GPU (a reboot does it).
 set -u
 status=0
 say() { echo "gpunode-mig: $*" >&2; }
@@ -9,7 +9,7 @@ mode() { nvidia-smi -i "$1" --query-gpu="mig.mode.$2" --format=csv,noheader 2>/d
 present() { nvidia-smi -L -i "$1" | sed -n 's/^ *MIG \([^ ]*\) .*/\1/p' | sort | paste -s -d , -; }
 sorted() { printf '%s\n' "$1" | tr , '\n' | sort | paste -s -d , -; }
 
-clear_instances() { # compute instances first; an empty card has none, which nvidia-smi calls an error
+clear_instances() { # compute instances first; an empty GPU has none, which nvidia-smi calls an error
     [ -n "$(present "$1")" ] || return 0
     nvidia-smi mig -i "$1" -dci >/dev/null && nvidia-smi mig -i "$1" -dgi >/dev/null
 }
@@ -18,7 +18,7 @@ switch_mode() { # ADDRESS Enabled|Disabled
     case $2 in Enabled) number=1 ;; *) number=0 ;; esac
     nvidia-smi -i "$1" -mig "$number" >/dev/null || return 1
     [ "$(mode "$1" current)" = "$2" ] && return 0
-    nvidia-smi -i "$1" --gpu-reset >/dev/null 2>&1 # Ampere wants one; it fails while the fabric holds the card
+    nvidia-smi -i "$1" --gpu-reset >/dev/null 2>&1 # Ampere wants one; it fails while the fabric holds the GPU
     [ "$(mode "$1" current)" = "$2" ]
 }
 
@@ -31,7 +31,7 @@ lay_out() { # ADDRESS PROFILES
     fi
     if [ "$(mode "$1" current)" != "$wanted" ] && ! switch_mode "$1" "$wanted"; then
         [ "$(mode "$1" pending)" = "$wanted" ] || { say "$1: MIG mode cannot be changed while it is in use"; return 65; }
-        say "$1: MIG mode is $wanted after a reset of the card"
+        say "$1: MIG mode is $wanted after a reset of the GPU"
         return 66
     fi
     [ -z "$profiles" ] || nvidia-smi mig -i "$1" -cgi "$profiles" -C >/dev/null || { say "$1: no room for $2"; return 1; }

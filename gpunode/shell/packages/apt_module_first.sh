@@ -4,10 +4,10 @@
 # MODULE. Debian's security updates bring newer libraries than its open modules have, and the resolver, which looks at
 # the newest of each alone, then finds no set at all.
 set -eu
-module=$1 folder=$2
+module=$1 directory=$2
 shift 2
-mkdir -p "$folder"
-rm -f "$folder/module.conf" "$folder/module.pref"
+mkdir -p "$directory"
+rm -f "$directory/module.conf" "$directory/module.pref"
 version=$(apt-cache policy "$module" | sed -n 's/^ *Candidate: *//p')
 version=${version%-*}
 version=${version#*:}
@@ -15,8 +15,8 @@ case $version in
   [0-9]*) ;;
   *) echo "$module is in no archive of this host"; exit 0 ;; # the resolver says it better
 esac
-printf 'Package: %s\nPin: version %s*\nPin-Priority: 1001\n\n' "$*" "$version" >"$folder/module.pref"
+printf 'Package: %s\nPin: version %s*\nPin-Priority: 1001\n\n' "$*" "$version" >"$directory/module.pref"
 # What the administrator prefers stays in force.
-[ ! -f /etc/apt/preferences ] || cat /etc/apt/preferences >>"$folder/module.pref"
-printf 'Dir::Etc::preferences "%s";\n' "$folder/module.pref" >"$folder/module.conf"
+[ ! -f /etc/apt/preferences ] || cat /etc/apt/preferences >>"$directory/module.pref"
+printf 'Dir::Etc::preferences "%s";\n' "$directory/module.pref" >"$directory/module.conf"
 echo "$module $version leads"

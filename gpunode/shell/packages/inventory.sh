@@ -5,7 +5,7 @@ keep_lock "$token"
 cleanup() { rm -f "$file.part"; }
 nl='
 '
-said=$(umask 077 && LC_ALL=C mkdir -p "${file%/*}" 2>&1) || failed "cannot make the backup folder: ${said#mkdir: }"
+said=$(umask 077 && LC_ALL=C mkdir -p "${file%/*}" 2>&1) || failed "cannot make the backup directory: ${said#mkdir: }"
 # An empty list is believed of a manager that answers: with one that does not, undo would take all for gpunode's.
 listed=$(LC_ALL=C sh -c "$names" </dev/null 2>/dev/null) || {
     said=$(LC_ALL=C sh -c "$names" </dev/null 2>&1 >/dev/null)

@@ -6,7 +6,7 @@
 # forget    erases these keys, as long as they are the very ones that `trust` added: KEY is what it said,
 #           VERSION-RELEASE,INSTALLTIME,FINGERPRINT,HOST
 #
-# A key that an enabled entry in LISTS (folders, a colon between them) still uses is not erased: the entry names a key
+# A key that an enabled entry in LISTS (directories, a colon between them) still uses is not erased: the entry names a key
 # file with it, one that cannot be read, or an address on HOST, where KEYRING came from.
 # rpm calls the package of a key gpg-pubkey; its version is the end of the fingerprint, 8 hex digits, since rpm 6 all 40.
 set -eu
@@ -35,8 +35,8 @@ there() {
 # entries: what the enabled entries name, a line for each word: FILE SECTION gpgkey|address WORD
 entries() (
   IFS=:
-  for folder in $lists; do
-    for file in "$folder"/*.repo; do
+  for directory in $lists; do
+    for file in "$directory"/*.repo; do
       [ ! -f "$file" ] || awk -v file="$file" '
         function told() { if (on && section != "") for (i = 1; i <= n; i++) print file, section, word[i]; n = 0; on = 1 }
         function take(text) { gsub(/,/, " ", text); m = split(text, part, " "); for (i = 1; i <= m; i++) word[++n] = kind " " (part[i] ~ /^file:/ ? part[i] : tolower(part[i])) }

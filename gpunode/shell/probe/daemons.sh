@@ -117,7 +117,7 @@ process() { # of pid, comm, ppid, uid, gid -> $T/process:PID, and exe
 process_of_user() { # a docker without root: whose, and where that user's files are
   printf 'uid=%s\ngid=%s\n' "$uid" "$gid"
   awk -F: -v uid="$uid" '$3 == uid { print "user=" $1; print "home=" $6; exit }' "$R/etc/passwd" 2>/dev/null
-  # Its own word on the folders, and no other of its environment.
+  # Its own word on the directories, and no other of its environment.
   briefly head -c 65536 "$R/proc/$pid/environ" | tr '\0' '\n' |
     sed -n 's/^HOME=/env_&/p; s/^XDG_CONFIG_HOME=/env_&/p; s/^XDG_RUNTIME_DIR=/env_&/p'
   # Its /etc holds links to the names that were there when it started, and no later ones.

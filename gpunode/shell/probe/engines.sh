@@ -61,7 +61,7 @@ engine_containerd() { # PID CONFIG SOCKET BINARY: its files now, its answers in 
   key=containerd:$1 whole=
   files_of "$key" "$2" && whole=1
   cat "$T/$key:files" >>"$T/wanted"
-  # Where a drop-in would go, and what an import of that folder would bring into force.
+  # Where a drop-in would go, and what an import of that directory would bring into force.
   for path in "$R${2%/*}"/conf.d/*.toml; do
     [ -f "$path" ] && echo "${path#"$R"}" >>"$T/wanted"
   done
@@ -154,11 +154,11 @@ engine_crio() {
   if [ -z "$binary" ] && find_tool crio; then binary=${TOOL#"$R"}; fi
   [ -n "$binary" ] || return 0
   option "$one" config c; config=${VALUE:-/etc/crio/crio.conf}
-  option "$one" config-dir d; folder=${VALUE:-/etc/crio/crio.conf.d}
+  option "$one" config-dir d; directory=${VALUE:-/etc/crio/crio.conf.d}
   option "$one" listen ''; SOCKET=${VALUE:-/var/run/crio/crio.sock}
-  printf 'config=%s\nfolder=%s\nsocket=%s\nbinary=%s\n' "$config" "$folder" "$SOCKET" "$binary" >"$T/crio"
+  printf 'config=%s\nfolder=%s\nsocket=%s\nbinary=%s\n' "$config" "$directory" "$SOCKET" "$binary" >"$T/crio"
   echo crio >>"$T/late"
-  for path in "$R$config" "$R$folder"/*; do
+  for path in "$R$config" "$R$directory"/*; do
     if [ -e "$path" ]; then echo "${path#"$R"}" >>"$T/wanted"; fi
   done
   if program "$binary"; then
@@ -198,14 +198,14 @@ engine_rootless() { # PID: a user's own dockerd
   one=$T/process:$1
   option "$one" config-file ''
   config=$VALUE
-  folder=$(sed -n 's/^env_XDG_CONFIG_HOME=//p' "$one")
+  directory=$(sed -n 's/^env_XDG_CONFIG_HOME=//p' "$one")
   home=$(sed -n 's/^env_HOME=//p' "$one")
   [ -n "$home" ] || home=$(sed -n 's/^home=//p' "$one")
-  absolute "$1" "${config:-${folder:-${home:-/home/$(sed -n 's/^uid=//p' "$one")}/.config}/docker/daemon.json}"
+  absolute "$1" "${config:-${directory:-${home:-/home/$(sed -n 's/^uid=//p' "$one")}/.config}/docker/daemon.json}"
   config=$VALUE
   option "$one" host H
-  folder=$(sed -n 's/^env_XDG_RUNTIME_DIR=//p' "$one")
-  SOCKET=${folder:-/run/user/$(sed -n 's/^uid=//p' "$one")}/docker.sock
+  directory=$(sed -n 's/^env_XDG_RUNTIME_DIR=//p' "$one")
+  SOCKET=${directory:-/run/user/$(sed -n 's/^uid=//p' "$one")}/docker.sock
   case $VALUE in unix://*) SOCKET=${VALUE#unix://} ;; esac
   printf 'config=%s\nsocket=%s\n' "$config" "$SOCKET" >"$T/docker:$1"
   echo "docker:$1" >>"$T/late"

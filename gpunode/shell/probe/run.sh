@@ -1,7 +1,7 @@
 # shellcheck shell=sh disable=SC2034
 # gpunode's probe, the round trip: what is on this host, read-only, one round trip (facts/wire.py reads the answer).
 # POSIX sh; runs unchanged under dash, bash and busybox ash. Sent on stdin to `sh -s`, so nothing stays on the host.
-# facts/collect.py puts the other files of this folder and shell/daemon/query.sh before it, and the call after it.
+# facts/collect.py puts the other files of this directory and shell/daemon/query.sh before it, and the call after it.
 #
 # Rules, each paid for by someone:
 # - Tools that can hang get a file for output and a limit. On the limit: TERM once, never KILL (a killed NVML client
@@ -17,7 +17,7 @@ containerd.service crio.service kubelet.service k3s.service k3s-agent.service rk
 k0sworker.service k0scontroller.service snap.microk8s.daemon-containerd.service
 snap.docker.dockerd.service dnf-automatic-install.timer dnf-automatic.timer apt-daily-upgrade.timer gpunode-mig.service gpunode-*.service'
 
-look_up_tools() { # BINS and the tools in them, with one stat; files and folders that are no links
+look_up_tools() { # BINS and the tools in them, with one stat; files and directories that are no links
   set -- "$R/"
   for bin in $BINS; do
     path=${bin#"$R"}
@@ -37,7 +37,7 @@ look_up_tools() { # BINS and the tools in them, with one stat; files and folders
   look_up "$@"
 }
 
-search() { # GIVEN, the PATH that came -> PATH and BINS: what is trusted of it; the system's folders come first in PATH
+search() { # GIVEN, the PATH that came -> PATH and BINS: what is trusted of it; the system's directories come first in PATH
   BINS=
   old=$IFS; IFS=:; set -f
   for bin in $1:/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin; do
@@ -81,7 +81,7 @@ gpunode_probe() {
   cd / || return 1
   printf '@gpunode-facts 1\n'
   if ! work_folder; then
-    printf '@ probe rc=1\n|no folder to write in: /run, /dev/shm, /tmp and /var/tmp are full or read-only\n@end\n'
+    printf '@ probe rc=1\n|no directory to write in: /run, /dev/shm, /tmp and /var/tmp are full or read-only\n@end\n'
     return 0
   fi
   who

@@ -1,4 +1,4 @@
-"""The cards in a host, and the kernel side of their driver: what sysfs, modprobe and modinfo show.
+"""The GPUs in a host, and the kernel side of their driver: what sysfs, modprobe and modinfo show.
 
 The kernel here has no NVIDIA module to load. `modprobe nvidia` therefore writes what the real module would show:
 /sys/module/nvidia, /proc/driver/nvidia, /dev/nvidia*; or it fails with the kernel's words (faults.py).
@@ -17,21 +17,21 @@ FILES = Path(__file__).with_name("files")
 
 
 @dataclass(frozen=True)
-class Card:
+class GpuModel:
     """What nvidia-smi says about a GPU."""
 
     name: str
     architecture: str
     memory_mib: int
     capability: str
-    mig: str  # "Disabled" where the card could, "N/A" where it cannot
+    mig: str  # "Disabled" where the GPU could, "N/A" where it cannot
     part: str  # PCI device and vendor, as nvidia-smi writes them
 
 
-CARDS = {
-    "h100": Card("NVIDIA H100 80GB HBM3", "Hopper", 81559, "9.0", "Disabled", "0x233010DE"),
-    "l4": Card("NVIDIA L4", "Ada Lovelace", 23034, "8.9", "N/A", "0x27B810DE"),
-    "v100": Card("Tesla V100-SXM2-32GB", "Volta", 32768, "7.0", "N/A", "0x1DB510DE"),
+MODELS = {
+    "h100": GpuModel("NVIDIA H100 80GB HBM3", "Hopper", 81559, "9.0", "Disabled", "0x233010DE"),
+    "l4": GpuModel("NVIDIA L4", "Ada Lovelace", 23034, "8.9", "N/A", "0x27B810DE"),
+    "v100": GpuModel("Tesla V100-SXM2-32GB", "Volta", 32768, "7.0", "N/A", "0x1DB510DE"),
 }
 BMC = ("0000:02:00.0", "bmc")
 MACHINES: dict[str, tuple[tuple[str, str], ...]] = {
@@ -59,14 +59,16 @@ PLACES = {
 
 
 def fit(host: Host) -> None:
-    """Put the cards into a host that has not booted yet."""
+    """Put the GPUs into a host that has not booted yet."""
     (host.state / "faults").mkdir(parents=True)
     machine = MACHINES.get(host.recipe.gpu)
     if machine is None:
         raise ValueError(f"gpu {host.recipe.gpu!r} is not one of {', '.join(MACHINES)}")
     for address, kind in machine:
         write_device(host.state / "pci" / address, DEVICES[kind])
-    (host.state / "gpus").write_text("".join(_row(address, CARDS[kind]) for address, kind in machine if kind in CARDS))
+    (host.state / "gpus").write_text(
+        "".join(_row(address, MODELS[kind]) for address, kind in machine if kind in MODELS)
+    )
     for name, place in PLACES.items():
         host.write(place, (FILES / name).read_text(), 0o755)
     for tool in ("modprobe", "modinfo"):
@@ -74,9 +76,9 @@ def fit(host: Host) -> None:
     _enable_at_boot(host)
 
 
-def _row(address: str, card: Card) -> str:
+def _row(address: str, model: GpuModel) -> str:
     """A line of /run/lab/gpus; the stubs read it with `IFS='|' read`."""
-    fields = (address, card.name, card.architecture, str(card.memory_mib), card.capability, card.mig, card.part)
+    fields = (address, model.name, model.architecture, str(model.memory_mib), model.capability, model.mig, model.part)
     return "|".join(fields) + "\n"
 
 

@@ -56,17 +56,17 @@ def main() -> int:
 
 def _prepare(distribution: str) -> None:
     suite = images.suite(distribution)
-    folder = record_root(suite).parent
-    shutil.rmtree(folder, ignore_errors=True)
+    directory = record_root(suite).parent
+    shutil.rmtree(directory, ignore_errors=True)
     base, headers = images.layers(distribution, None), []
     with recorder(record_root(suite)) as proxy:
         for kernel in KERNELS:
-            with _overlay(folder, base, kernel_layer(suite, kernel)) as root:
+            with _overlay(directory, base, kernel_layer(suite, kernel)) as root:
                 headers.append(_install_kernel(root, suite, proxy, kernel).replace("image", "headers"))
-        with _overlay(folder, base, folder / "scratch") as root:
+        with _overlay(directory, base, directory / "scratch") as root:
             _record_drivers(root, distribution, proxy, headers)
-    shutil.rmtree(folder / "scratch")
-    (folder / ".done").touch()
+    shutil.rmtree(directory / "scratch")
+    (directory / ".done").touch()
 
 
 def _install_kernel(root: Path, suite: str, proxy: str, kernel: str) -> str:
@@ -107,8 +107,8 @@ def _pin_to_module(root: Path) -> None:
 
 
 @contextlib.contextmanager
-def _overlay(folder: Path, lower: tuple[Path, ...], upper: Path) -> Iterator[Path]:
-    root, work = folder / "root", folder / "work"
+def _overlay(directory: Path, lower: tuple[Path, ...], upper: Path) -> Iterator[Path]:
+    root, work = directory / "root", directory / "work"
     for path in (root, work, upper):
         path.mkdir(parents=True, exist_ok=True)
     options = f"lowerdir={':'.join(map(str, lower))},upperdir={upper},workdir={work}"

@@ -1,4 +1,4 @@
-"""Debian 12: its 535 with open modules is built by its DKMS for its kernel, which loads it and finds no card.
+"""Debian 12: its 535 with open modules is built by its DKMS for its kernel, which loads it and finds no GPU.
 
 That is the kernel of the last point release; for that of the security updates see test_does_not_build.py.
 """
@@ -15,7 +15,7 @@ from .image import SETUP, Image, make_image
 MODULE = "nvidia-current-open"
 
 
-def test_the_built_module_is_loaded_by_the_images_kernel_and_finds_no_card(
+def test_the_built_module_is_loaded_by_the_images_kernel_and_finds_no_gpu(
     lab: Lab, gpunode_site: Path, tmp_path: Path
 ) -> None:
     image = make_image(lab, "debian12", "release", gpunode_site)

@@ -34,7 +34,7 @@ def build(package: Package, directory: Path, signer: Signer) -> Path:
 
 
 def index(directory: Path, name: str, packages: Iterable[Package], signer: Signer) -> None:
-    """(Re)make NAME.db of a folder and sign it."""
+    """(Re)make NAME.db of a directory and sign it."""
     database = directory / f"{name}.db"
     database.unlink(missing_ok=True)
     with tarfile.open(database, "w:gz", compresslevel=1) as archive:

@@ -67,7 +67,7 @@ def sign(signer: Signer, files: Sequence[Path]) -> None:
 
 
 def index(directory: Path, signer: Signer, modules: str = "") -> None:
-    """(Re)make the repodata of a folder, with module streams where `modules` is their YAML, and sign repomd.xml."""
+    """(Re)make the repodata of a directory, with module streams where `modules` is their YAML, and sign repomd.xml."""
     shutil.rmtree(directory / "repodata", ignore_errors=True)
     sh("createrepo_c", "--quiet", "--no-database", directory)
     if modules:

@@ -18,7 +18,7 @@ from tests.planner.builders import host
 
 CATALOG = load_catalog()
 UNFILLED = re.compile(r"\{(branch|flavour|version|release|machine|major|minor|channel)\}")
-CARDS = {a.name: next(c.id for c in CATALOG.cards if c.architecture == a.name) for a in CATALOG.architectures}
+MODELS = {a.name: next(c.id for c in CATALOG.models if c.architecture == a.name) for a in CATALOG.architectures}
 ASKED = [(driver, Flavour.AUTO) for driver in ("auto", "470", "580", "595", "620", "580.178.04")]
 ASKED += [("auto", Flavour.OPEN), ("auto", Flavour.PROPRIETARY)]
 REQUESTS = [
@@ -34,19 +34,19 @@ REQUESTS = [
 ]
 
 
-def box(distro: Distro, card: str, machine: str, secure: bool) -> HostFacts:
+def box(distro: Distro, model: str, machine: str, secure: bool) -> HostFacts:
     version = next((v for v in distro.versions if v != "*"), "")
     os = OsFacts(distro.id, version, codename=next(iter(distro.codenames), ""), machine=machine)
-    facts = host(card, os="ubuntu-24.04")
+    facts = host(model, os="ubuntu-24.04")
     packages = replace(facts.packages, manager=distro.manager)
     return replace(facts, os=os, packages=packages, security=SecurityFacts(secure_boot=secure))
 
 
 @pytest.mark.parametrize("distro", [pytest.param(d, id=d.name) for d in CATALOG.distros])
 def test_every_architecture_gets_a_plan_or_a_reason(distro: Distro) -> None:
-    for card in CARDS.values():
+    for model in MODELS.values():
         for machine, secure in (("x86_64", False), ("aarch64", True)):
-            facts = box(distro, card, machine, secure)
+            facts = box(distro, model, machine, secure)
             assert CATALOG.distro(facts.os) == distro
             for spec in REQUESTS:
                 said(facts, spec)
@@ -72,5 +72,5 @@ def said(facts: HostFacts, spec: Spec) -> None:
 def test_every_architecture_that_is_not_refused_gets_a_driver_on_a_current_system(architecture: str) -> None:
     for name in ("Ubuntu 24.04", "Debian 12", "Rocky Linux 9", "Fedora 44"):
         distro = next(d for d in CATALOG.distros if d.name == name)
-        plan = make_plan(box(distro, CARDS[architecture], "x86_64", False), REQUESTS[0], CATALOG)
+        plan = make_plan(box(distro, MODELS[architecture], "x86_64", False), REQUESTS[0], CATALOG)
         assert "driver.install" in [step.id for step in plan.steps]

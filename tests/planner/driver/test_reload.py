@@ -67,7 +67,7 @@ def test_the_other_flavour_at_the_same_version_is_swapped_too() -> None:
     assert "the proprietary module is loaded, the open one is installed" in step.why
 
 
-def test_a_card_that_nouveau_holds_needs_the_reboot_all_the_same() -> None:
+def test_a_gpu_that_nouveau_holds_needs_the_reboot_all_the_same() -> None:
     made = plan(replace(running(), pci=gpus(H100, driver="nouveau")))
     assert made.reboot is not None
     assert "nouveau holds" in made.reboot

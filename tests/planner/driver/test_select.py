@@ -24,15 +24,15 @@ CATALOG = load_catalog()
         pytest.param([GH200], "auto", "auto", 595, "open", id="Grace Hopper gets open modules"),
         pytest.param([V100], "auto", "auto", 580, "proprietary", id="Volta gets 580, proprietary"),
         pytest.param(["17fd"], "auto", "auto", 580, "proprietary", id="Maxwell gets 580, proprietary"),
-        pytest.param([P100, H100], "auto", "auto", 580, "proprietary", id="one Pascal card decides for the whole box"),
-        pytest.param(["3700"], "auto", "auto", 595, "open", id="an unknown new card gets open modules"),
+        pytest.param([P100, H100], "auto", "auto", 580, "proprietary", id="one Pascal GPU decides for the whole box"),
+        pytest.param(["3700"], "auto", "auto", 595, "open", id="an unknown new GPU gets open modules"),
         pytest.param([H100], "615", "auto", 615, "open", id="615 is open"),
         pytest.param([K80], "470", "auto", 470, "proprietary", id="Kepler gets its ended branch when asked for"),
     ],
 )
-def test_the_driver_fits_every_card(devices: list[str], request_: str, flavour: str, branch: int, chosen: str) -> None:
-    cards = [CATALOG.card(d) for d in devices]
-    choice = choose_driver(DriverRequest.parse(request_), Flavour(flavour), cards, CATALOG)
+def test_the_driver_fits_every_gpu(devices: list[str], request_: str, flavour: str, branch: int, chosen: str) -> None:
+    models = [CATALOG.gpu_model(d) for d in devices]
+    choice = choose_driver(DriverRequest.parse(request_), Flavour(flavour), models, CATALOG)
     assert (choice.branch, choice.flavour) == (branch, chosen)
     assert choice.reasons
 
@@ -44,11 +44,11 @@ def test_the_driver_fits_every_card(devices: list[str], request_: str, flavour: 
         pytest.param([P100, GH200], "auto", "auto", "cannot share one driver", id="Pascal and Grace Hopper in one box"),
         pytest.param([K80], "auto", "auto", "too old", id="Kepler"),
         pytest.param([K80], "580", "auto", "too old", id="Kepler, even with 580"),
-        pytest.param([K80, H100], "470", "auto", "does not drive all cards", id="Kepler's 470 has no Hopper"),
+        pytest.param([K80, H100], "470", "auto", "does not drive all GPUs", id="Kepler's 470 has no Hopper"),
         pytest.param(["0ff2"], "470", "auto", "too old", id="GRID K1 ended with 367, even when 470 is asked for"),
-        pytest.param(["3182"], "570", "auto", "does not drive all cards", id="B300 came with 580"),
+        pytest.param(["3182"], "570", "auto", "does not drive all GPUs", id="B300 came with 580"),
         pytest.param(["1081"], "auto", "auto", "too old", id="Fermi"),
-        pytest.param([V100], "595", "auto", "does not drive all cards", id="595 has no Volta"),
+        pytest.param([V100], "595", "auto", "does not drive all GPUs", id="595 has no Volta"),
         pytest.param(
             [B200], "auto", "proprietary", "proprietary kernel modules", id="Blackwell has no proprietary modules"
         ),
@@ -60,8 +60,8 @@ def test_the_driver_fits_every_card(devices: list[str], request_: str, flavour: 
 def test_what_cannot_work_is_refused_with_the_reason(
     devices: list[str], request_: str, flavour: str, says: str
 ) -> None:
-    cards = [CATALOG.card(d) for d in devices]
+    models = [CATALOG.gpu_model(d) for d in devices]
     with pytest.raises(UnsupportedHost, match=says) as caught:
-        choose_driver(DriverRequest.parse(request_), Flavour(flavour), cards, CATALOG)
+        choose_driver(DriverRequest.parse(request_), Flavour(flavour), models, CATALOG)
     assert caught.value.evidence
     assert caught.value.remedy.text

@@ -1,4 +1,4 @@
-"""Services beside the driver, by what joins the cards, and two settings that only some machines need."""
+"""Services beside the driver, by what joins the GPUs, and two settings that only some machines need."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def site(facts: HostFacts) -> Site:
         (host(H100, driver=MANAGED), None, ["nvidia-persistenced"]),
     ],
     ids=[
-        "one card",
+        "one GPU",
         "NVSwitch on PCI",
         "HGX B200",
         "a B200 in a virtual machine",

@@ -74,7 +74,7 @@ def test_a_local_repository_serves_driver_and_toolkit_by_one_key() -> None:
 
 
 def test_a_local_repository_must_be_named() -> None:
-    with pytest.raises(UsageError, match="needs the folder"):
+    with pytest.raises(UsageError, match="needs the directory"):
         make_plan(host(L4), Spec(driver_source=DriverSource.LOCAL), CATALOG)
 
 
@@ -86,7 +86,7 @@ def test_a_local_repository_must_be_named() -> None:
         ("https://m.example/a", "https://m.example/a"),
     ],
 )
-def test_a_mirror_is_a_url_or_a_folder(typed: str, url: str) -> None:
+def test_a_mirror_is_a_url_or_a_directory(typed: str, url: str) -> None:
     assert parse_mirror(typed) == url
 
 
@@ -108,7 +108,7 @@ def test_other_mirrors_are_refused_without_their_password(typed: str) -> None:
         pytest.param(
             host(L4, os="arch"), Spec(driver_source=DriverSource.CUDA), "no repository for Arch", id="no CUDA"
         ),
-        pytest.param(host(V100, os="arch"), Spec(), "no current driver", id="an old card on a rolling system"),
+        pytest.param(host(V100, os="arch"), Spec(), "no current driver", id="an old GPU on a rolling system"),
         pytest.param(
             host(H100, os="arch"), Spec(driver=DriverRequest.parse("580")), "cannot be asked for", id="a branch there"
         ),

@@ -99,7 +99,7 @@ def test_a_stale_file_beside_the_unit_is_moved_away_with_its_bytes_known(spec: S
     assert "another driver" in step.title
 
 
-def test_a_second_specification_of_the_same_cards_goes_and_one_with_cards_of_its_own_stays() -> None:
+def test_a_second_specification_of_the_same_cards_goes_and_one_with_gpus_of_its_own_stays() -> None:
     files = {ETC: spec_text(), "/etc/cdi/ours.yaml": spec_text(LOADED, "mine"), RUN: spec_text()}
     (step,) = steps(node(files, ON)).values()
     assert [a.path for a in step.actions if isinstance(a, RemoveFile)] == [ETC]
@@ -122,7 +122,7 @@ def test_json_is_read_as_well() -> None:
         (node(unit=OFF), True, "after driver and toolkit"),
         (node(toolkit=None), False, "nvidia-ctk, which is not here"),
         (node(loaded=None), False, "once the driver is loaded"),
-        (node(init="chroot"), False, "an image has no cards"),
+        (node(init="chroot"), False, "an image has no GPUs"),
     ],
     ids=["right", "the driver is about to change", "no toolkit", "no driver", "chroot"],
 )

@@ -91,7 +91,7 @@ def test_no_cgroups(engines: tuple[RuntimeFacts, ...], spec: Spec, no_cgroups: b
     assert wanted_toolkit_config(node(*engines), spec).no_cgroups is no_cgroups
 
 
-def test_an_engine_that_runs_as_root_does_not_lose_its_cards_unasked() -> None:
+def test_an_engine_that_runs_as_root_does_not_lose_its_gpus_unasked() -> None:
     with pytest.raises(
         UnsupportedHost, match="needs no-cgroups, and docker and containerd must not have it"
     ) as refused:

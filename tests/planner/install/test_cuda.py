@@ -43,7 +43,7 @@ def test_without_cuda_nothing_is_said_of_it() -> None:
     assert not commands(make_plan(host(L4), Spec(), CATALOG), "cuda.install")
 
 
-def test_a_box_with_one_card_that_it_still_builds_for_gets_it() -> None:
+def test_a_box_with_one_gpu_that_it_still_builds_for_gets_it() -> None:
     plan = make_plan(host(P100, H100), Spec(cuda="13.0"), CATALOG)
     assert "cuda.install" in [s.id for s in plan.steps]
 

@@ -31,7 +31,7 @@ def test_the_file_is_changed_with_its_hash_known_and_its_diff_shown() -> None:
     assert (put.path, put.expect_sha256) == (TOOLKIT_CONFIG, facts.file(TOOLKIT_CONFIG).sha256)
     assert put.text == "[nvidia-container-cli]\n#no-cgroups = false\nno-cgroups = true\n"
     assert "+no-cgroups = true" in step.diff
-    assert "and so no card" in step.why
+    assert "and so no GPU" in step.why
 
 
 @pytest.mark.parametrize(

@@ -41,9 +41,9 @@ def build(tmp_path: Path, log: str) -> Path:
     """Where a build that fails leaves its log; the command under test writes it."""
     source = tmp_path / "make.log"
     source.write_text(log)
-    folder = tmp_path / "dkms/nvidia-current-open/535.261.03/build"
-    folder.mkdir(parents=True)
-    return folder
+    directory = tmp_path / "dkms/nvidia-current-open/535.261.03/build"
+    directory.mkdir(parents=True)
+    return directory
 
 
 @pytest.mark.parametrize(
@@ -55,10 +55,10 @@ def build(tmp_path: Path, log: str) -> Path:
     ids=["DKMS 3.0", "DKMS 3.2"],
 )
 def test_a_build_that_fails_is_told_in_the_compilers_words(tmp_path: Path, version: str, told: str) -> None:
-    folder = build(tmp_path, f"{LOGS[version]}\n{COMPILER}")
+    directory = build(tmp_path, f"{LOGS[version]}\n{COMPILER}")
     (tmp_path / "state").mkdir()
 
-    done = say_why(tmp_path, f"cp {tmp_path}/make.log {folder}; exit 100")
+    done = say_why(tmp_path, f"cp {tmp_path}/make.log {directory}; exit 100")
 
     assert done.returncode == 65
     assert done.stderr.splitlines() == [
@@ -70,8 +70,8 @@ def test_a_build_that_fails_is_told_in_the_compilers_words(tmp_path: Path, versi
 
 
 def test_a_build_without_a_compilers_error_is_told_in_makes_words(tmp_path: Path) -> None:
-    folder = build(tmp_path, f"{LOGS['3.0']}\nmake: *** No rule to make target 'modules'.  Stop.\n")
-    done = say_why(tmp_path, f"cp {tmp_path}/make.log {folder}; exit 100")
+    directory = build(tmp_path, f"{LOGS['3.0']}\nmake: *** No rule to make target 'modules'.  Stop.\n")
+    done = say_why(tmp_path, f"cp {tmp_path}/make.log {directory}; exit 100")
     assert done.stderr.splitlines()[1:] == ["Error: make: *** No rule to make target 'modules'.  Stop."]
 
 
@@ -93,8 +93,8 @@ def test_any_other_end_stays_as_it_was(tmp_path: Path, before: str, command: str
 
 
 def test_a_script_is_told_of_as_a_command_is(tmp_path: Path) -> None:
-    folder = build(tmp_path, f"{LOGS['3.0']}\n{COMPILER}")
-    script = f"attempt() {{\ncp {tmp_path}/make.log {folder} && false\n}}\nsay_why attempt"
+    directory = build(tmp_path, f"{LOGS['3.0']}\n{COMPILER}")
+    script = f"attempt() {{\ncp {tmp_path}/make.log {directory} && false\n}}\nsay_why attempt"
     assert say_why(tmp_path, "", script).returncode == 65
 
 

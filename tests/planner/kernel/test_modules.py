@@ -87,7 +87,7 @@ def test_kernels_that_need_a_module(facts: HostFacts, releases: tuple[str, ...])
         "a newer kernel without headers either",
         "a kernel from outside with a module",
         "a kernel from outside without",
-        "no card to lose",
+        "no GPU to lose",
     ],
 )
 def test_a_reboot_that_would_lose_the_gpus_is_told(facts: HostFacts, says: str | None) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from gpunode import resources
 
-SCRIPT = resources.folder("shell") / "repos" / "fetch_key.sh"
+SCRIPT = resources.directory("shell") / "repos" / "fetch_key.sh"
 # Stands for curl: the "download" is the file $SERVED.
 CURL = """#!/bin/sh
 while [ "$1" != --output ]; do shift; done
@@ -44,24 +44,24 @@ def fingerprints(home: Path, *words: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def signers() -> Iterator[Signers]:
-    with tempfile.TemporaryDirectory(prefix="gpg") as folder:  # short: gpg-agent's socket lies in it
-        home = Path(folder)
+    with tempfile.TemporaryDirectory(prefix="gpg") as directory:  # short: gpg-agent's socket lies in it
+        home = Path(directory)
         for name in ("vendor", "stranger"):
             gpg(home, "--quick-gen-key", f"{name} <{name}@example.invalid>", "ed25519", "sign", "1d")
         vendor, stranger = fingerprints(home, "--list-keys")
         (home / "keys.asc").write_text(gpg(home, "--armor", "--export"))
         yield Signers(home / "keys.asc", vendor, stranger)
-        subprocess.run(("gpgconf", "--homedir", folder, "--kill", "all"), check=True)
+        subprocess.run(("gpgconf", "--homedir", directory, "--kill", "all"), check=True)
 
 
 def fetch(
     tmp_path: Path, signers: Signers, *expected: str, url: str = "https://vendor.example/key.asc"
 ) -> subprocess.CompletedProcess[str]:
-    bin_folder = tmp_path / "bin"
-    bin_folder.mkdir()
-    (bin_folder / "curl").write_text(CURL)
-    (bin_folder / "curl").chmod(0o755)
-    env = {"PATH": f"{bin_folder}:{os.environ['PATH']}", "SERVED": str(signers.file)}
+    bin_directory = tmp_path / "bin"
+    bin_directory.mkdir()
+    (bin_directory / "curl").write_text(CURL)
+    (bin_directory / "curl").chmod(0o755)
+    env = {"PATH": f"{bin_directory}:{os.environ['PATH']}", "SERVED": str(signers.file)}
     words = ("sh", str(SCRIPT), url, str(tmp_path / "trusted.asc"), *expected)
     return subprocess.run(words, capture_output=True, text=True, check=False, env=env)
 
@@ -90,7 +90,7 @@ def test_a_key_beside_a_local_repository_is_looked_at_just_the_same(tmp_path: Pa
     assert fingerprints(signers.file.parent, "--show-keys", str(tmp_path / "trusted.asc")) == [signers.vendor]
 
 
-def test_a_folder_without_a_key_is_named(tmp_path: Path, signers: Signers) -> None:
+def test_a_directory_without_a_key_is_named(tmp_path: Path, signers: Signers) -> None:
     done = fetch(tmp_path, signers, signers.vendor, url="file:///nonexistent/key.asc")
     assert done.returncode == 66
     assert "file:///nonexistent/key.asc could not be fetched" in done.stderr

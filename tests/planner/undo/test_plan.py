@@ -121,8 +121,8 @@ def test_a_default_that_somebody_chose_since_is_theirs() -> None:
     assert asked(step) == "crun"
 
 
-def test_a_file_gpunode_made_goes_with_the_folder_it_made() -> None:
-    file = docker_file(before=None, folders=1)
+def test_a_file_gpunode_made_goes_with_the_directory_it_made() -> None:
+    file = docker_file(before=None, directories=1)
     step = only_step(plan(docker_host(), docker_past(file)))
     assert step.actions[0] == RemoveFile(DOCKER, sha(OURS))
     last = step.actions[-1]
@@ -133,7 +133,7 @@ def test_a_file_gpunode_made_goes_with_the_folder_it_made() -> None:
 def test_a_file_gpunode_made_and_another_program_extended_keeps_the_extension() -> None:
     text = OURS.replace('"debug": true,\n', '"mtu": 1400,\n')
     mine = OURS.replace('    "debug": true,\n', "")
-    file = past_file(DOCKER, "docker.default", before=None, left=mine, now=text, folders=1)
+    file = past_file(DOCKER, "docker.default", before=None, left=mine, now=text, directories=1)
     step = only_step(plan(docker_host(text), docker_past(file)))
     assert puts(step)[0] == '{\n    "mtu": 1400\n}\n'
     assert not any(isinstance(a, Run) and a.argv[0] == "rmdir" for a in step.actions)
@@ -170,9 +170,9 @@ def test_a_cut_off_undo_is_carried_on_where_the_file_is_back(default: Any, cut_o
     assert puts(step)[-1] == OLD
 
 
-def test_a_cut_off_undo_restarts_the_daemon_though_only_an_empty_folder_is_left_to_remove() -> None:
+def test_a_cut_off_undo_restarts_the_daemon_though_only_an_empty_directory_is_left_to_remove() -> None:
     drop_in = "/etc/containerd/conf.d/99-nvidia.toml"
-    file = past_file(drop_in, "containerd.default", before=None, left="x", now=None, folders=1)
+    file = past_file(drop_in, "containerd.default", before=None, left="x", now=None, directories=1)
     engine = engine_facts("containerd", "2.1.9", effective_default="nvidia")
     host = host_with(engine, files={CONTAINERD: "version = 3\n"})
     step = only_step(plan(host, Past(True, ("r1",), (file,), ("containerd",), {"containerd": "runc"})))
@@ -211,7 +211,7 @@ def test_an_engine_that_does_not_run_only_gets_its_file_back() -> None:
 def test_a_drop_in_goes_after_the_file_that_imports_it_is_back() -> None:
     drop_in = "/etc/containerd/conf.d/99-nvidia.toml"
     files = (
-        past_file(drop_in, "containerd.default", before=None, left="version = 3\n", now="version = 3\n", folders=1),
+        past_file(drop_in, "containerd.default", before=None, left="version = 3\n", now="version = 3\n", directories=1),
         past_file(
             CONTAINERD, "containerd.default", before="version = 3\n", left="imports = []\n", now="imports = []\n"
         ),
@@ -388,8 +388,8 @@ def test_holds_on_packages_that_were_there_stay_and_are_named() -> None:
     assert made.kept[0].text == "nvidia-open stay on hold (--packages releases them)"
 
 
-def test_the_empty_folder_that_a_cut_off_undo_left_goes_and_no_daemon_is_bothered() -> None:
-    file = docker_file(None, before=None, folders=1)
+def test_the_empty_directory_that_a_cut_off_undo_left_goes_and_no_daemon_is_bothered() -> None:
+    file = docker_file(None, before=None, directories=1)
     step = only_step(plan(docker_host(None, default="runc"), docker_past(file)))
     (remove,) = step.actions
     assert isinstance(remove, Run)
