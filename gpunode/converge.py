@@ -161,7 +161,7 @@ class Convergence:
     def _look(self, number: int) -> tuple[HostFacts, Plan]:
         """Facts taken in the middle of a package transaction would be wrong a minute later."""
         on = self.host_run
-        wait_for_running(on.transport, heard=lambda line: self._tell(line, EventKind.NOTE), pause=on.pause)
+        wait_for_running(on.transport, on_output=lambda line: self._tell(line, EventKind.NOTE), pause=on.pause)
         self._tell("detect" if number == 1 else "detect again")
         host = self.observe()
         return host, self.decide(host)

@@ -126,7 +126,7 @@ def test_nothing_is_written_when_the_plan_is_empty(machine: Machine) -> None:
 def test_the_resolver_is_asked_by_its_step_alone(machine: Machine, tmp_path: Path) -> None:
     """The plan was shown with its answer and agreed to; whoever runs it hears the answer that counts."""
     asked = tmp_path / "asked"
-    ask = Run(("sh", "-c", f"echo x >>{asked}"), looks=True, receipt=True)
+    ask = Run(("sh", "-c", f"echo x >>{asked}"), read_only=True, record_output=True)
     assert way(machine, [plan(ask)]).run().code is ExitCode.DONE
     assert asked.read_text() == "x\n"
 

@@ -12,7 +12,7 @@ from gpunode.apply.journal.for_undo import to_entry
 from gpunode.apply.journal.prune import prune
 from gpunode.apply.lock import HostLock
 from gpunode.apply.paths import inventory_path
-from gpunode.apply.script import Host, spoken
+from gpunode.apply.script import Host, parse_reply
 from gpunode.apply.step import StepRun, flush
 from gpunode.errors import Drift, StepFailed
 from gpunode.model.plan import Plan, PutFile, RemoveFile, Run, Step
@@ -139,7 +139,7 @@ class _Work:
     def _take_back(self, step: Step, done: StepResult) -> StepResult:
         why = f"taken back: {', '.join(other.id for other in self._served(step))} did not come about"
         faults = self.ran[step.id].roll_back()
-        status = StepStatus.ROLLBACK_FAILED if faults else StepStatus.TAKEN_BACK
+        status = StepStatus.ROLLBACK_FAILED if faults else StepStatus.UNDONE
         result = replace(
             done,
             status=status,
@@ -193,7 +193,7 @@ def _survey(host: Host, plan: Plan) -> tuple[Open, list[str]]:
                 first.setdefault(action.path, action)  # a later write of the same file expects the earlier one's text
     pairs = (word for action in first.values() for word in (action.path, action.owner))
     done = host.run("files/check_drift", host.token, *pairs)
-    spoken(done)
+    parse_reply(done)
     head, _, journal = done.stdout.decode("utf-8", "surrogateescape").partition("\njournal\n")
     lines = head.splitlines()
     for action, now in zip(first.values(), lines[1:], strict=False):
@@ -215,7 +215,7 @@ def _take_inventory(host: Host, plan: Plan, run_id: str, manager: str | None) ->
     """The names of all packages, before the first is installed: undo must tell what came along from what was there."""
     runs = (action for step in plan.steps for action in step.actions if isinstance(action, Run))
     if manager and plan.undo is None and any(run.packages for run in runs):
-        spoken(host.run("packages/inventory", host.token, inventory_path(run_id), backend(manager).names_script))
+        parse_reply(host.run("packages/inventory", host.token, inventory_path(run_id), backend(manager).names_script))
 
 
 def _supersede(journal: Journal, plan: Plan, left: Open) -> None:

@@ -7,7 +7,7 @@ import re
 
 from gpunode.apply.journal.entries import Journal, Written
 from gpunode.apply.paths import STATE, backup_path
-from gpunode.apply.script import SHORT_S, Host, last_words, spoken
+from gpunode.apply.script import SHORT_S, Host, error_summary, parse_reply
 from gpunode.errors import Drift, StepFailed
 from gpunode.foreign import read_json
 from gpunode.model.plan import PutFile, RemoveFile, Run
@@ -49,11 +49,11 @@ def restore(host: Host, journal: Journal, step: str, written: Written, *, own: b
         f"{written.uid}:{written.gid}",
         written.backup,
         str(written.directories),
-        written.hands,
+        written.run_as,
         what=f"put {written.path} back",
         timeout_s=SHORT_S,
     )
-    word, _ = spoken(done)
+    word, _ = parse_reply(done)
     journal.delivered()
     return word
 
@@ -87,8 +87,8 @@ def _change(
     validate: Run | None,
 ) -> Written | None:
     path = action.path
-    hands = {"hands": action.owner} if action.owner else {}
-    entry = journal.head("file", step=step, path=path, after=after, **hands)
+    run_as = {"run_as": action.owner} if action.owner else {}
+    entry = journal.head("file", step=step, path=path, after=after, **run_as)
     words, limit_s = _validator(validate, action.owner)
     done = host.run_or_end(
         "files/put",
@@ -105,7 +105,7 @@ def _change(
         stdin=text,
         timeout_s=SHORT_S + limit_s,
     )
-    word, rest = spoken(done)
+    word, rest = parse_reply(done)
     if word == "drift":
         raise drift(host.transport.target, path, None if expect in ("any", "absent") else expect, rest)
     journal.delivered()
@@ -143,7 +143,7 @@ def _hold(written: Written, line: str, run: str, action: PutFile | RemoveFile, a
     """
     known = written.before == "absent" or re.fullmatch("[0-9a-f]{64}", written.before)
     old = "" if written.before == "absent" else f"{backup_path(run, action.path)}.{written.before}".removeprefix(STATE)
-    said = (written.path, written.after, written.hands, written.backup.endswith(old), bool(written.backup))
+    said = (written.path, written.after, written.run_as, written.backup.endswith(old), bool(written.backup))
     if not known or said != (action.path, after, action.owner, True, bool(old)):
         raise StepFailed(
             f"the host's answer about {action.path} is about something else",
@@ -157,16 +157,16 @@ def _validator(validate: Run | None, owner: str) -> tuple[tuple[str, ...], float
     if validate is None:
         return ("1", "0", "", owner), 0
     env = ("env", *(f"{name}={value}" for name, value in validate.env)) if validate.env else ()
-    codes = " ".join(map(str, validate.ok))
+    codes = " ".join(map(str, validate.ok_codes))
     limit_s = max(1, round(validate.timeout_s))
     return (str(limit_s), codes, validate.stdin, owner, *env, *validate.argv), limit_s
 
 
 def _invalid(path: str, code: str, done: Completed, validate: Run | None) -> StepFailed:
     said = done.stdout.decode("utf-8", "replace").partition("\n")[2]
-    tool = (validate.says or validate.argv[0]) if validate else "the validator"
+    tool = (validate.description or validate.argv[0]) if validate else "the validator"
     return StepFailed(
-        f"{tool} refuses the new {path}: {last_words(said) or f'exit code {code}'}",
+        f"{tool} refuses the new {path}: {error_summary(said) or f'exit code {code}'}",
         evidence=f"the candidate was checked before the rename; {path} was not touched",
         remedy=Remedy(
             RepairAction.SUPPORT,

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gpunode.apply.script import Host, spoken
+from gpunode.apply.script import Host, parse_reply
 from gpunode.errors import HostLocked
 from gpunode.foreign import read_json, whole_number
 from gpunode.transport.base import Transport
@@ -54,7 +54,7 @@ class HostLock:
         self._say("release", self._owner.token)
 
     def _say(self, *words: str) -> tuple[str, str]:
-        return spoken(self._outside.run("lock", *words))
+        return parse_reply(self._outside.run("lock", *words))
 
     def _text(self) -> str:
         owner = self._owner

@@ -40,6 +40,6 @@ def _question(step: Step) -> Run | None:
     for action in step.actions:
         if not isinstance(action, Run) or action.packages or action.files:
             return None
-        if action.looks and action.receipt:
+        if action.read_only and action.record_output:
             return action
     return None

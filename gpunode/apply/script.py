@@ -67,7 +67,7 @@ class Host:
 
     def _end(self, script_id: str) -> tuple[str, str]:
         try:
-            return spoken(self.run("files/end", self.token, script_id))
+            return parse_reply(self.run("files/end", self.token, script_id))
         except (TransportError, StepFailed) as error:
             return "unknown", error.problem
 
@@ -89,7 +89,7 @@ def shell_line(argv: Sequence[str]) -> str:
     return shlex.join(argv)
 
 
-def spoken(done: Completed) -> tuple[str, str]:
+def parse_reply(done: Completed) -> tuple[str, str]:
     """(first word, the rest) of a script's answer. Raises StepFailed when it said `failed`, or died in silence."""
     answer = done.stdout.decode("utf-8", "surrogateescape")
     word, _, rest = answer.partition("\n")[0].partition(" ")
@@ -98,7 +98,7 @@ def spoken(done: Completed) -> tuple[str, str]:
     if not word:
         raise StepFailed(
             "a script of gpunode ended before it said how",
-            evidence=f"exit code {done.code}; {last_words(done.stderr.decode('utf-8', 'replace')) or 'no output'}",
+            evidence=f"exit code {done.code}; {error_summary(done.stderr.decode('utf-8', 'replace')) or 'no output'}",
             remedy=Remedy(RepairAction.WAIT, "run ", AGAIN, " again; it goes on from what is there"),
         )
     return word, rest
@@ -135,7 +135,7 @@ _ERRORS = (
 )
 
 
-def last_words(output: str) -> str:
+def error_summary(output: str) -> str:
     """The tool's own reason: its last error lines, else the last line that says anything.
 
     apt names the lock's holder in an `E:` line and then goes on with advice, so the last line alone is not enough.

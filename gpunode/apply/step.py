@@ -13,7 +13,7 @@ from gpunode.apply.journal.entries import Journal, Written, open_steps, parse_jo
 from gpunode.apply.journal.past import read_journal
 from gpunode.apply.lock import HostLock
 from gpunode.apply.paths import slug
-from gpunode.apply.script import SHORT_S, Host, Overdue, last_words, shell_line, spoken, tail
+from gpunode.apply.script import SHORT_S, Host, Overdue, error_summary, parse_reply, shell_line, tail
 from gpunode.errors import Drift, StepFailed, TransportError
 from gpunode.model.plan import Action, PutFile, Reboot, RemoveFile, Run, Step
 from gpunode.model.report import CommandResult
@@ -31,7 +31,7 @@ class StepRun:
     host: Host
     journal: Journal
     step: Step
-    heard: Callable[[str], None]
+    on_output: Callable[[str], None]
     pause: Callable[[float], None]
     lock: HostLock | None = None
     earlier: tuple[Written, ...] = ()  # files that a killed run, or a killed script, left open in this same step
@@ -101,9 +101,9 @@ class StepRun:
         for wait_s in (*run.retry, None):
             result = self._once(run)
             self.commands.append(result)
-            if result.code in run.ok:
-                if run.receipt:
-                    self.journal.add("answer", step=self.step.id, says=result.command, text=result.output)
+            if result.code in run.ok_codes:
+                if run.record_output:
+                    self.journal.add("answer", step=self.step.id, description=result.command, text=result.output)
                 return
             if wait_s is not None:
                 self.pause(wait_s)
@@ -129,23 +129,29 @@ class StepRun:
             )
         except StillRunning:  # a host without `timeout`, or a command that no signal ends
             return CommandResult(name(run), TIMED_OUT, "it may still run", run.timeout_s + GRACE_S)
-        spoken(done)  # anything but `ran` raises
+        parse_reply(done)  # anything but `ran` raises
         self.journal.delivered()
         output = (done.stdout.partition(b"\n")[2] + done.stderr).decode("utf-8", "replace")
         return CommandResult(name(run), done.code, tail(output), done.seconds)
 
     def _begun(self, run: Run) -> None:
         """From here on there may be something to undo; a full disk can keep a detached command from coming this far."""
-        self.ran |= not run.looks
+        self.ran |= not run.read_only
 
     def _detached(self, run: Run) -> CommandResult:
         run_id = slug(f"{self.journal.run_id}-{self.step.id}-{self.journal.number()}")
         ended = run_detached(
-            self.host, self.journal, run_id, run, heard=self.heard, pause=self.pause, begun=lambda: self._begun(run)
+            self.host,
+            self.journal,
+            run_id,
+            run,
+            on_output=self.on_output,
+            pause=self.pause,
+            begun=lambda: self._begun(run),
         )
         if ended.code is None:
             raise StepFailed(
-                f"{name(run)} vanished without an exit code: {last_words(ended.output) or 'it said nothing'}",
+                f"{name(run)} vanished without an exit code: {error_summary(ended.output) or 'it said nothing'}",
                 evidence=f"/var/lib/gpunode/runs/{run_id}/out holds what it printed",
                 remedy=Remedy(
                     RepairAction.UPGRADE,
@@ -160,13 +166,13 @@ class StepRun:
 def flush(host: Host, journal: Journal) -> None:
     """Bring the waiting journal lines to the host now."""
     if lines := journal.pending():
-        spoken(host.run("commands/run", host.token, lines, "1", timeout_s=SHORT_S))
+        parse_reply(host.run("commands/run", host.token, lines, "1", timeout_s=SHORT_S))
         journal.delivered()
 
 
 def name(run: Run) -> str:
     """What a person calls the command."""
-    return run.says or shell_line(run.argv)
+    return run.description or shell_line(run.argv)
 
 
 def assert_never(value: NoReturn) -> NoReturn:
@@ -175,7 +181,7 @@ def assert_never(value: NoReturn) -> NoReturn:
 
 
 def _failure(run: Run, result: CommandResult) -> StepFailed:
-    words = last_words(result.output)
+    words = error_summary(result.output)
     if result.code == TIMED_OUT:
         return StepFailed(
             f"{name(run)} did not end within {run.timeout_s:.0f} s" + (f": {words}" if words else ""),

@@ -10,7 +10,7 @@ from gpunode.catalog.rows import Row, rows
 
 
 @dataclass(frozen=True)
-class Carrier:
+class KubernetesDistribution:
     name: str  # "k3s"
     units: tuple[str, ...]  # systemd units, any of which runs it
     config: str  # containerd's config, which it writes anew at every start
@@ -32,17 +32,17 @@ class Carrier:
 
 
 @cache
-def carriers() -> tuple[Carrier, ...]:
+def kubernetes_distributions() -> tuple[KubernetesDistribution, ...]:
     """Raises UsageError that names row and key of a fault in the file."""
-    return tuple(_carrier(row) for row in rows("runtimes.yaml", "runtimes", "name"))
+    return tuple(_distribution(row) for row in rows("runtimes.yaml", "runtimes", "name"))
 
 
-def carrier(name: str) -> Carrier:
-    return next(c for c in carriers() if c.name == name)
+def kubernetes_distribution(name: str) -> KubernetesDistribution:
+    return next(c for c in kubernetes_distributions() if c.name == name)
 
 
-def _carrier(row: Row) -> Carrier:
-    found = Carrier(
+def _distribution(row: Row) -> KubernetesDistribution:
+    found = KubernetesDistribution(
         row.text("name"),
         row.texts("units"),
         row.text("config"),

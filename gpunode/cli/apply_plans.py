@@ -10,7 +10,7 @@ from gpunode.cli.errors import say
 from gpunode.cli.hosts import on_each
 from gpunode.cli.options import LiveOptions, OutputOptions
 from gpunode.cli.output import progress_style
-from gpunode.fleet.apply_one import Carrier, host_run, set_up
+from gpunode.fleet.apply_one import HostWork, host_run, set_up
 from gpunode.fleet.host import Host
 from gpunode.fleet.run_log import RunLog, new_run_id, now
 from gpunode.model.report import Event, FleetReport, HostOutcome
@@ -25,13 +25,13 @@ def apply_plans(
     output: OutputOptions,
     *,
     verb: str = "setup",
-    carry: Carrier | None = None,
+    host_work: HostWork | None = None,
 ) -> FleetReport:
     """Every host that has a plan is brought to it; the others keep the outcome that planning gave them.
 
     Ctrl-C stops each host after its current step. `carry`: how a plan is carried out; None: as setup does.
     """
-    one = carry or set_up
+    one = host_work or set_up
     run_id, stop = new_run_id(), threading.Event()
     log = RunLog(run_id, complain=say)
     before = dict(zip(named, planned.hosts, strict=True))

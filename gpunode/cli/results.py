@@ -175,14 +175,14 @@ def show_result(result: object, output: ResultOptions) -> None:
         deliver(text, output)
 
 
-def finish(result: Fleet, output: QuietOptions, *, told: bool = False) -> int:
+def finish(result: Fleet, output: QuietOptions, *, errors_shown: bool = False) -> int:
     """Show the result; what went wrong with a host goes to stderr. Answers the worst code.
 
     `told`: the text says what went wrong itself, and stderr need not say it again.
     """
     show_result(result, output)
     text = chosen_format(output, formats_of(type(result)), plans=True) == "text"
-    if not (told and text and not output.output):
+    if not (errors_shown and text and not output.output):
         say_problems(result.report, ssh=result.ssh)
     return int(worst(h.code for h in result.report.hosts))
 

@@ -69,7 +69,7 @@ class Podman(Engine):
             return None  # verify() tells
         argv = (engine.binary or "podman", "info", "--format", "{{.Host.OCIRuntime.Name}}")
         override = (("CONTAINERS_CONF_OVERRIDE", "{candidate}"),)
-        return Run(argv, env=override, timeout_s=30, says="podman info, with the new file")
+        return Run(argv, env=override, timeout_s=30, description="podman info, with the new file")
 
     def apply(self, engine: RuntimeFacts, *, restart: bool = False) -> tuple[Action, ...]:
         return ()
@@ -220,4 +220,6 @@ def _wrong(file: FileFacts, key: str, value: object, wanted: str) -> ConfigFileE
 
 def _ask(engine: RuntimeFacts, expected: str) -> Run:
     argv = ("sh", "-s", "--", engine.binary or "podman", expected)
-    return Run(argv, timeout_s=60, stdin=resources.script("daemon/podman"), says="podman info: the default runtime")
+    return Run(
+        argv, timeout_s=60, stdin=resources.script("daemon/podman"), description="podman info: the default runtime"
+    )

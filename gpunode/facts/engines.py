@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from posixpath import dirname
 
-from gpunode.catalog.runtimes import carriers
+from gpunode.catalog.runtimes import kubernetes_distributions
 from gpunode.facts.processes import Process, unit_of
 from gpunode.facts.readers import Units
 from gpunode.facts.release import key_values
@@ -14,35 +14,43 @@ from gpunode.facts.wire import Sections
 from gpunode.model.facts import RuntimeFacts
 
 
-def carrier_of(unit: str, config_path: str) -> str | None:
+def distribution_of(unit: str, config_path: str) -> str | None:
     """The distribution of Kubernetes whose unit or whose generated config this is; None: containerd by itself."""
-    names = (c.name for c in carriers() if unit.startswith((c.name, f"snap.{c.name}")) or config_path == c.config)
+    names = (
+        c.name
+        for c in kubernetes_distributions()
+        if unit.startswith((c.name, f"snap.{c.name}")) or config_path == c.config
+    )
     return next(names, None)
 
 
-def carrier_version(sections: Sections, name: str) -> str | None:
+def distribution_version(sections: Sections, name: str) -> str | None:
     """ "k3s version v1.31.4+k3s1 (a562d090)", "v1.31.4+k0s.0" -> "1.31.4+k3s1" """
     return _version(sections.text(f"{name}:version"))
 
 
 def own_files(sections: Sections, name: str) -> tuple[str, ...]:
     """k3s and rke2: the files of theirs that people write, in the order in which they are read."""
-    directory = next(c.reads for c in carriers() if c.name == name)
+    directory = next(c.reads for c in kubernetes_distributions() if c.name == name)
     main = f"{directory}/config.yaml"
     here = main in sections.files and sections.files[main].exists
     return (*((main,) if here else ()), *_below(sections, f"{main}.d"))
 
 
-def stopped_carriers(units: Units, running: tuple[RuntimeFacts, ...], sections: Sections) -> tuple[RuntimeFacts, ...]:
+def stopped_distributions(
+    units: Units, running: tuple[RuntimeFacts, ...], sections: Sections
+) -> tuple[RuntimeFacts, ...]:
     """Installed, and its containerd does not run: what it would use is known from where it always keeps it."""
     found = []
-    for one in carriers():
+    for one in kubernetes_distributions():
         unit = next((u for u in one.units if units.get(u, {}).get("LoadState") == "loaded"), None)
         if unit is None or any(r.name == one.name for r in running):
             continue
-        version = carrier_version(sections, one.name)
+        version = distribution_version(sections, one.name)
         flags = exec_words(units[unit])[1:]
-        found.append(RuntimeFacts(one.name, None, one.config, unit, one.socket, carrier=version, carrier_flags=flags))
+        found.append(
+            RuntimeFacts(one.name, None, one.config, unit, one.socket, embedded_in=version, distribution_flags=flags)
+        )
     return tuple(found)
 
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from gpunode.catalog.runtimes import carriers
-from gpunode.facts.engines import carrier_of, carrier_version, crio, own_files, podman, stopped_carriers
+from gpunode.catalog.runtimes import kubernetes_distributions
+from gpunode.facts.engines import crio, distribution_of, distribution_version, own_files, podman, stopped_distributions
 from gpunode.facts.processes import Process, parse_processes, unit_of
 from gpunode.facts.readers import ADDED, Reader, Units
 from gpunode.facts.release import key_values
@@ -33,7 +33,7 @@ def readers() -> tuple[Reader, ...]:
     """The built-in engines' are named here, so that a look at a host loads no editor of files."""
     return (
         Reader(("docker:",), _dockers),
-        Reader(("containerd:", *(f"{one.name}:" for one in carriers())), _containerds),
+        Reader(("containerd:", *(f"{one.name}:" for one in kubernetes_distributions())), _containerds),
         Reader(("crio:",), crio),
         Reader(("podman",), lambda sections, units, hosts: podman(sections)),
         *ADDED,
@@ -53,7 +53,7 @@ def _containerds(sections: Sections, units: Units, hosts: tuple[Process, ...]) -
     keys = sorted(name for name in sections.commands if re.fullmatch(r"containerd:[0-9]{1,9}:files", name))
     by_pid = {p.pid: p for p in hosts}
     found = tuple(_containerd(sections, units, int(key.split(":")[1]), by_pid) for key in keys)
-    return (*found, *stopped_carriers(units, found, sections))
+    return (*found, *stopped_distributions(units, found, sections))
 
 
 def _docker(sections: Sections, units: Units, process: Process | None) -> RuntimeFacts:
@@ -147,9 +147,9 @@ def _containerd(sections: Sections, units: Units, pid: int, running: Mapping[int
     sockets = dict(line.split(None, 1) for line in sections.text("sockets").splitlines() if " " in line)
     namespaces = sections.text("shims").split()
     binary = (process.binary if process else None) or (argv[0] if argv else None)
-    carrier = carrier_of(unit, files[0]) if process and files else None
+    embedded_in = distribution_of(unit, files[0]) if process and files else None
     return RuntimeFacts(
-        name=carrier or "containerd",
+        name=embedded_in or "containerd",
         version=_version(sections.text(f"{key}:version")),
         config_path=files[0] if files else "/etc/containerd/config.toml",
         unit=unit,
@@ -163,13 +163,13 @@ def _containerd(sections: Sections, units: Units, pid: int, running: Mapping[int
         systemd_cgroup=MappingProxyType(effective.get("systemd_cgroup", {})),
         cdi=effective.get("cdi"),
         containers_running=sum(n != "moby" for n in namespaces) if process else None,
-        imports=own_files(sections, carrier) if carrier in ("k3s", "rke2") else tuple(files[1:]),
+        imports=own_files(sections, embedded_in) if embedded_in in ("k3s", "rke2") else tuple(files[1:]),
         merged_config=dump,
         cri_error=None if config or process is None else _cri_error(sections, key),
         flags=argv[1:],
         snap=_is_snap(binary, unit, sections, client=False),
-        carrier=carrier_version(sections, carrier) if carrier else None,
-        carrier_flags=exec_words(units.get(unit, {}))[1:] if carrier else (),
+        embedded_in=distribution_version(sections, embedded_in) if embedded_in else None,
+        distribution_flags=exec_words(units.get(unit, {}))[1:] if embedded_in else (),
     )
 
 

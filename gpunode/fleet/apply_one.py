@@ -22,7 +22,7 @@ from gpunode.model.spec import RebootPolicy, Spec
 from gpunode.offline.output_file import write_whole
 from gpunode.specfile import spec_text
 
-Carrier = Callable[[HostRun, Plan], HostOutcome]  # one host's plan carried out, as setup or undo does it
+HostWork = Callable[[HostRun, Plan], HostOutcome]  # one host's plan carried out, as setup or undo does it
 
 
 def host_run(host: Host, run_id: str, tell: Callable[[Event], None], stop: Callable[[], bool], log: RunLog) -> HostRun:

@@ -53,15 +53,15 @@ def run_fleet(
             news.set()
 
     threads = _Threads(worker, max(1, min(forks, len(targets))))
-    told: set[int] = set()
+    notified: set[int] = set()
     # Ctrl-C may strike at any line here, so nothing is taken out of a queue on the way: it could be lost.
-    while len(told) < len(targets):
+    while len(notified) < len(targets):
         try:
             threads.start()
             news.wait(_LOOK_S)
             news.clear()
-            for place in sorted(outcomes.keys() - told):
-                told.add(place)
+            for place in sorted(outcomes.keys() - notified):
+                notified.add(place)
                 on_done(outcomes[place])
         except KeyboardInterrupt:
             if stop.is_set():

@@ -11,7 +11,7 @@ from gpunode.catalog.load import load_catalog
 from gpunode.converge import Convergence, HostRun
 from gpunode.errors import Drift, ExitCode, GpunodeError
 from gpunode.facts.collect import collect
-from gpunode.fleet.apply_one import Carrier
+from gpunode.fleet.apply_one import HostWork
 from gpunode.model.facts import HostFacts
 from gpunode.model.plan import Plan
 from gpunode.model.report import HostOutcome, RunReport
@@ -32,10 +32,10 @@ def way_back(transport: Transport, run: str | None, packages: bool) -> Callable[
     return decide
 
 
-def carrier(run: str | None, packages: bool) -> Carrier:
+def host_work(run: str | None, packages: bool) -> HostWork:
     """How one host's undo is carried out; through the same executor, lock and journal as a setup."""
 
-    def carry(host_run: HostRun, plan: Plan) -> HostOutcome:
+    def host_work(host_run: HostRun, plan: Plan) -> HostOutcome:
         transport = host_run.transport
         if plan.empty:
             return HostOutcome(transport.target, ExitCode.DONE, run=RunReport(transport.target, plan=plan))
@@ -50,7 +50,7 @@ def carrier(run: str | None, packages: bool) -> Carrier:
             report = ended(plan, way.run())
         return HostOutcome(transport.target, report.code, run=report)
 
-    return carry
+    return host_work
 
 
 @contextmanager

@@ -188,10 +188,12 @@ class RuntimeFacts:
     user: str | None = None  # whose rootless dockerd it is; None: it runs as root
     owner: str = ""  # "UID:GID" of that user; "": root
     sees_toolkit: bool = True  # its /etc has nvidia-container-runtime; a rootless one copies the names when it starts
-    carrier: str | None = None  # version of the Kubernetes that carries it, "1.31.4+k3s1" (k3s, rke2, k0s)
+    embedded_in: str | None = None  # version of the Kubernetes that carries it, "1.31.4+k3s1" (k3s, rke2, k0s)
     init: str = "systemd"  # HostFacts.init: who starts it again
     pid: int | None = None  # of the running daemon
-    carrier_flags: tuple[str, ...] = ()  # what follows the binary in its unit's ExecStart: "server", "--disable", ...
+    distribution_flags: tuple[
+        str, ...
+    ] = ()  # what follows the binary in its unit's ExecStart: "server", "--disable", ...
 
     @property
     def label(self) -> str:

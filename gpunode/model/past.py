@@ -25,7 +25,7 @@ class PastFile:
     backup: str = ""  # where the old bytes are on the host
     mode: int = 0o644  # before
     owner: str = "0:0"  # before, "UID:GID"
-    hands: str = ""  # "UID:GID" of the user as whom it was written; "": root
+    run_as: str = ""  # "UID:GID" of the user as whom it was written; "": root
     directories: int = 0  # how many directories above it gpunode made, 0 when they are gone or in use without the file
     for_undo: ForUndo = field(default_factory=ForUndo)  # of that step
 

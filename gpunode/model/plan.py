@@ -15,7 +15,7 @@ class Run:
     """One command on the host. Joined to a shell line in one place only (apply/execute.py)."""
 
     argv: tuple[str, ...]
-    ok: tuple[int, ...] = (0,)
+    ok_codes: tuple[int, ...] = (0,)
     timeout_s: float = 120
     env: tuple[tuple[str, str], ...] = ()
     stdin: str = ""  # text fed to the command; scripts (sh -s) and generated input, never a secret
@@ -23,10 +23,12 @@ class Run:
     retry: tuple[float, ...] = ()  # pauses in seconds before each further try, while the code is not in `ok`
     packages: tuple[str, ...] = ()  # names that this command installs or removes, so that undo knows what came and went
     files: tuple[str, ...] = ()  # files that this command itself writes, so that undo knows about them
-    says: str = ""  # what a person calls it: "apt-get install nvidia-open"; "" = the argv
-    looks: bool = False  # it changes nothing: where only such commands ran, there is nothing to undo
+    description: str = ""  # what a person calls it: "apt-get install nvidia-open"; "" = the argv
+    read_only: bool = False  # it changes nothing: where only such commands ran, there is nothing to undo
     remedies: tuple[tuple[int, str], ...] = ()  # exit code -> what to mend before the verb is run again
-    receipt: bool = False  # what it answers is kept in the journal: the resolver's answer, the versions that were found
+    record_output: bool = (
+        False  # what it answers is kept in the journal: the resolver's answer, the versions that were found
+    )
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ class StepStatus(str, Enum):
     DONE = "done"
     FAILED = "failed"  # and what it changed was rolled back
     ROLLBACK_FAILED = "rollback-failed"
-    TAKEN_BACK = "undone"  # it was done for a step that failed, or was never reached, and was rolled back after it
+    UNDONE = "undone"  # it was done for a step that failed, or was never reached, and was rolled back after it
     SKIPPED = "skipped"  # an earlier step failed, or the person stopped
 
 

@@ -140,7 +140,7 @@ def _facts(runtime: Engine, alone: Alone) -> RuntimeFacts:
         "",
         imports=alone.imports,
         flags=alone.flags,
-        carrier=carried_by,
+        embedded_in=carried_by,
     )
 
 

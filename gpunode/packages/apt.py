@@ -122,7 +122,7 @@ class Apt(Backend):
 
     def refresh_all(self) -> Run:
         """Fetch every index; what cannot be fetched is left to the install that needs it."""
-        return Run(("apt-get", "update", *LOCK), ok=(0, 100), timeout_s=300, env=ENV, detach=True)
+        return Run(("apt-get", "update", *LOCK), ok_codes=(0, 100), timeout_s=300, env=ENV, detach=True)
 
     def simulate(self, packages: Sequence[Wanted], mine: Sequence[str], *, downgrade: bool = False) -> Run:
         return scripts.simulate(
@@ -131,13 +131,13 @@ class Apt(Backend):
 
     def fetch(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
         argv = ("apt-get", "install", "--download-only", *_switches(downgrade), *LOCK, *_named(packages))
-        says = "download " + " ".join(_named(packages))
-        return scripts.fetch(argv, "apt-get update", says, ENV)
+        description = "download " + " ".join(_named(packages))
+        return scripts.fetch(argv, "apt-get update", description, ENV)
 
     def install(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
         argv = ("apt-get", "install", *_switches(downgrade), *LOCK, *CONFFILES, *_named(packages))
-        touched, says = tuple(p.name for p in packages), "apt-get install " + " ".join(_named(packages))
-        return Run(argv, timeout_s=INSTALL_S, env=ENV, detach=True, packages=touched, says=says)
+        touched, description = tuple(p.name for p in packages), "apt-get install " + " ".join(_named(packages))
+        return Run(argv, timeout_s=INSTALL_S, env=ENV, detach=True, packages=touched, description=description)
 
     def led_by(self, module: str, names: Sequence[str], runs: Sequence[Run]) -> tuple[Run, ...]:
         lead = Run(
@@ -145,7 +145,7 @@ class Apt(Backend):
             env=ENV,
             stdin=resources.script("packages/apt_module_first"),
             files=(f"{DIRECTORY}/module.conf", f"{DIRECTORY}/module.pref"),
-            says=f"let {module} tell the version of all",
+            description=f"let {module} tell the version of all",
         )
         return (lead, *(replace(run, env=(*run.env, ("APT_CONFIG", f"{DIRECTORY}/module.conf"))) for run in runs))
 
@@ -160,16 +160,32 @@ class Apt(Backend):
             "done\n"
             'exec "$@"\n'
         )
-        says = "apt-get remove " + " ".join(names)
+        description = "apt-get remove " + " ".join(names)
         argv = ("sh", "-s", "--", *names)
-        return Run(argv, timeout_s=INSTALL_S, env=ENV, stdin=script, detach=True, packages=tuple(names), says=says)
+        return Run(
+            argv,
+            timeout_s=INSTALL_S,
+            env=ENV,
+            stdin=script,
+            detach=True,
+            packages=tuple(names),
+            description=description,
+        )
 
     def erase(self, names: Sequence[str], inventory: str) -> Run:
         """What is not in the inventory, came along and is needed by nothing else goes too, with its configuration."""
         argv = ("sh", "-s", "--", inventory or "-", *names)
-        says = f"apt-get remove {' '.join(names)}, and what came with them"
+        description = f"apt-get remove {' '.join(names)}, and what came with them"
         script = resources.script("packages/apt_erase")
-        return Run(argv, timeout_s=INSTALL_S, env=ENV, stdin=script, detach=True, packages=tuple(names), says=says)
+        return Run(
+            argv,
+            timeout_s=INSTALL_S,
+            env=ENV,
+            stdin=script,
+            detach=True,
+            packages=tuple(names),
+            description=description,
+        )
 
     def hold(self, names: Sequence[str]) -> Run:
         return Run(("apt-mark", "hold", *names), env=ENV, retry=PAUSES_S)
@@ -185,8 +201,8 @@ class Apt(Backend):
     def repair(self) -> Run:
         # What a power cut leaves: dpkg finishes its own packages first, then apt what they still need.
         script = f"{CONFIGURE} && apt-get install -y --fix-broken {' '.join(LOCK)}\n"
-        says = "dpkg --configure -a; apt-get install --fix-broken"
-        return Run(("sh", "-s"), timeout_s=INSTALL_S, env=ENV, stdin=script, detach=True, says=says)
+        description = "dpkg --configure -a; apt-get install --fix-broken"
+        return Run(("sh", "-s"), timeout_s=INSTALL_S, env=ENV, stdin=script, detach=True, description=description)
 
     def trust(self, keyring: str, url: str) -> Run | None:
         """Nothing to import: the source names its key."""

@@ -131,7 +131,7 @@ class Backend(Protocol):
         """The same long after: `keys` are what `trust` said that it added. None where `trust` is."""
         ...
 
-    def added_keys(self, says: str, answer: str) -> tuple[str, ...]:
+    def added_keys(self, description: str, answer: str) -> tuple[str, ...]:
         """The keys that a command of `trust` said it added; () for any other command's answer."""
         return ()
 

@@ -80,7 +80,7 @@ class Dnf(rpm.Family):
         return scripts.refresh(argv, "dnf makecache", ENV)
 
     def refresh_all(self) -> Run:
-        return Run(("dnf", "-y", "makecache"), ok=(0, 1), timeout_s=600, env=ENV, detach=True)
+        return Run(("dnf", "-y", "makecache"), ok_codes=(0, 1), timeout_s=600, env=ENV, detach=True)
 
     def simulate(self, packages: Sequence[Wanted], mine: Sequence[str], *, downgrade: bool = False) -> Run:
         return scripts.simulate(self.name, rpm.resolve("dnf"), self._words(packages, downgrade), mine, ENV)
@@ -93,22 +93,35 @@ class Dnf(rpm.Family):
         argv = rpm.patient("dnf", "-y", "install", *self._words(packages, downgrade))
         touched = rpm.names(packages)
         return Run(
-            argv, timeout_s=INSTALL_S, env=ENV, detach=True, packages=touched, says=_says("dnf install", packages)
+            argv,
+            timeout_s=INSTALL_S,
+            env=ENV,
+            detach=True,
+            packages=touched,
+            description=_says("dnf install", packages),
         )
 
     def remove(self, names: Sequence[str]) -> Run:
-        says = "dnf remove " + " ".join(names)
+        description = "dnf remove " + " ".join(names)
         argv = rpm.patient("sh", "-s", "--", *names)
-        return Run(argv, timeout_s=INSTALL_S, env=ENV, stdin=REMOVE, detach=True, packages=tuple(names), says=says)
+        return Run(
+            argv,
+            timeout_s=INSTALL_S,
+            env=ENV,
+            stdin=REMOVE,
+            detach=True,
+            packages=tuple(names),
+            description=description,
+        )
 
     def hold(self, names: Sequence[str]) -> Run:
-        says = "dnf versionlock add " + " ".join(names)
-        return Run(("sh", "-s", "--", *names), timeout_s=300, env=ENV, stdin=LOCK, says=says)
+        description = "dnf versionlock add " + " ".join(names)
+        return Run(("sh", "-s", "--", *names), timeout_s=300, env=ENV, stdin=LOCK, description=description)
 
     def unhold(self, names: Sequence[str]) -> Run:
         if self.name == "dnf5":
-            says, script = "dnf versionlock delete " + " ".join(names), resources.script("packages/dnf5_unlock")
-            return Run(("sh", "-s", "--", *names), timeout_s=300, env=ENV, stdin=script, says=says)
+            description, script = "dnf versionlock delete " + " ".join(names), resources.script("packages/dnf5_unlock")
+            return Run(("sh", "-s", "--", *names), timeout_s=300, env=ENV, stdin=script, description=description)
         return Run(("dnf", "-y", "versionlock", "delete", *names), timeout_s=300, env=ENV)
 
     def same_version(self, lead: str, patterns: Sequence[str], *, hold: bool) -> Run:

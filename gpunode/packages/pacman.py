@@ -89,9 +89,9 @@ class Pacman(Backend):
 
     def fetch(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
         words = (LOCK_S, "-Sw", *ASK_NOTHING, *_names(packages))
-        says = "download " + " ".join(_names(packages))
+        description = "download " + " ".join(_names(packages))
         argv = ("sh", "-c", resources.script("packages/pacman"), "sh", *words)
-        return scripts.fetch(argv, "pacman -Sy --noconfirm", says, ENV)
+        return scripts.fetch(argv, "pacman -Sy --noconfirm", description, ENV)
 
     def install(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
         names = _names(packages)
@@ -102,9 +102,17 @@ class Pacman(Backend):
         script = f'(\nset -- unhold "$@"\n{HOLD})\n'
         script += 'set -- $(pacman -Qq "$@" 2>/dev/null)\n[ $# -gt 0 ] || exit 0\n'
         script += f'set -- {LOCK_S} -Rs --noconfirm "$@"\n{resources.script("packages/pacman")}'
-        says = "pacman -Rs " + " ".join(names)
+        description = "pacman -Rs " + " ".join(names)
         argv = ("sh", "-s", "--", *names)
-        return Run(argv, timeout_s=INSTALL_S, env=ENV, stdin=script, detach=True, packages=tuple(names), says=says)
+        return Run(
+            argv,
+            timeout_s=INSTALL_S,
+            env=ENV,
+            stdin=script,
+            detach=True,
+            packages=tuple(names),
+            description=description,
+        )
 
     def hold(self, names: Sequence[str]) -> Run:
         return _file("hold", names)
@@ -131,14 +139,14 @@ class Pacman(Backend):
         return None
 
 
-def _pacman(words: Sequence[str], says: str, *, packages: tuple[str, ...] = ()) -> Run:
+def _pacman(words: Sequence[str], description: str, *, packages: tuple[str, ...] = ()) -> Run:
     argv, script = ("sh", "-s", "--", LOCK_S, *words), resources.script("packages/pacman")
-    return Run(argv, (0,), INSTALL_S, ENV, script, detach=True, packages=packages, says=says)
+    return Run(argv, (0,), INSTALL_S, ENV, script, detach=True, packages=packages, description=description)
 
 
 def _file(verb: str, names: Sequence[str]) -> Run:
-    says = f"{verb} {' '.join(names)} in /etc/pacman.d/gpunode-hold.conf"
-    return Run(("sh", "-s", "--", verb, *names), env=ENV, stdin=HOLD, says=says)
+    description = f"{verb} {' '.join(names)} in /etc/pacman.d/gpunode-hold.conf"
+    return Run(("sh", "-s", "--", verb, *names), env=ENV, stdin=HOLD, description=description)
 
 
 def _names(packages: Sequence[Wanted]) -> tuple[str, ...]:

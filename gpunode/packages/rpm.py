@@ -58,8 +58,8 @@ class Family(Backend):
     def forget(self, keys: Sequence[str]) -> Run | None:
         return forget(keys)
 
-    def added_keys(self, says: str, answer: str) -> tuple[str, ...]:
-        return added_keys(says, answer)
+    def added_keys(self, description: str, answer: str) -> tuple[str, ...]:
+        return added_keys(description, answer)
 
     def key_title(self, key: str) -> str:
         return f"{key_name(key)} from rpm's keys"
@@ -104,7 +104,7 @@ def patient(*argv: str) -> tuple[str, ...]:
 
 def trust(keyring: str, url: str) -> Run:
     """rpm's own key store, for gpgcheck; the file was verified before. The journal keeps which keys are new in it."""
-    return replace(_keys("trust", (keyring, _host(url)), f"{IMPORT}{keyring}"), receipt=True)
+    return replace(_keys("trust", (keyring, _host(url)), f"{IMPORT}{keyring}"), record_output=True)
 
 
 def distrust(keyring: str, url: str) -> Run:
@@ -117,9 +117,9 @@ def forget(keys: Sequence[str]) -> Run:
     return _keys("forget", keys, f"rpm --erase {' '.join(key_name(key) for key in keys)}, where nothing else uses it")
 
 
-def added_keys(says: str, answer: str) -> tuple[str, ...]:
+def added_keys(description: str, answer: str) -> tuple[str, ...]:
     """The keys that a command of `trust` said it added to rpm's store; () for any other command's answer."""
-    return tuple(_ADDED.findall(answer)) if says.startswith(IMPORT) else ()
+    return tuple(_ADDED.findall(answer)) if description.startswith(IMPORT) else ()
 
 
 def key_name(key: str) -> str:
@@ -127,8 +127,13 @@ def key_name(key: str) -> str:
     return f"gpg-pubkey-{key.partition(',')[0]}"
 
 
-def _keys(verb: str, words: Sequence[str], says: str) -> Run:
-    return Run(("sh", "-s", "--", verb, LISTS, *words), env=ENV, stdin=resources.script("packages/rpm_keys"), says=says)
+def _keys(verb: str, words: Sequence[str], description: str) -> Run:
+    return Run(
+        ("sh", "-s", "--", verb, LISTS, *words),
+        env=ENV,
+        stdin=resources.script("packages/rpm_keys"),
+        description=description,
+    )
 
 
 def _host(url: str) -> str:

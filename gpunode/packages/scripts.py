@@ -26,39 +26,68 @@ Env = tuple[tuple[str, str], ...]
 def same_version(versions: str, hold: str, lead: str, patterns: Sequence[str], env: Env) -> Run:
     """`versions`: sh that prints NAME UPSTREAM_VERSION of the installed packages that match "$@"; `hold`: sh that holds
     "$@", "" for none."""
-    says = f"check that all packages are at {lead}'s version" + (", and hold them" if hold else "")
+    description = f"check that all packages are at {lead}'s version" + (", and hold them" if hold else "")
     before = f"versions() (\n{versions}\n)\n" + (f"hold() (\n{hold}\n)\n" if hold else "hold() { :; }\n")
     argv = ("sh", "-s", "--", lead, *patterns)
     return Run(
-        argv, timeout_s=300, env=env, stdin=before + resources.script("packages/same_version"), says=says, receipt=True
+        argv,
+        timeout_s=300,
+        env=env,
+        stdin=before + resources.script("packages/same_version"),
+        description=description,
+        record_output=True,
     )
 
 
 def fetch(
-    command: Sequence[str], refresh: str, says: str, env: Env, *, lags: str = LAGS, ok: Sequence[int] = (0,)
+    command: Sequence[str],
+    refresh: str,
+    description: str,
+    env: Env,
+    *,
+    lags: str = LAGS,
+    ok_codes: Sequence[int] = (0,),
 ) -> Run:
     """A download that is tried again, after `refresh` (a shell line), while a mirror's packages and index differ.
 
     `lags`: how the manager says so, as an extended regular expression; `ok`: its exit codes that mean it is done.
     """
     words = (lags, "10 30 60", refresh, *command)
-    return Run(_AGAIN + words, timeout_s=FETCH_S, env=env, stdin=_again(ok), detach=True, says=says, looks=True)
+    return Run(
+        _AGAIN + words,
+        timeout_s=FETCH_S,
+        env=env,
+        stdin=_again(ok_codes),
+        detach=True,
+        description=description,
+        read_only=True,
+    )
 
 
-def refresh(command: Sequence[str], says: str, env: Env, *, busy: str = BUSY, ok: Sequence[int] = (0,)) -> Run:
+def refresh(
+    command: Sequence[str], description: str, env: Env, *, busy: str = BUSY, ok_codes: Sequence[int] = (0,)
+) -> Run:
     """Indexes that are fetched again when a lock or the network stood in the way, not when their signature does.
 
     `busy`: how the manager says so; `ok` as in `fetch`.
     """
     words = (busy, "5 15 30", ":", *command)
-    return Run(_AGAIN + words, timeout_s=REFRESH_S, env=env, stdin=_again(ok), detach=True, says=says, looks=True)
+    return Run(
+        _AGAIN + words,
+        timeout_s=REFRESH_S,
+        env=env,
+        stdin=_again(ok_codes),
+        detach=True,
+        description=description,
+        read_only=True,
+    )
 
 
 _AGAIN = ("sh", "-s", "--")
 
 
-def _again(ok: Sequence[int]) -> str:
-    told = "" if tuple(ok) == (0,) else f"success='{' '.join(map(str, ok))}'\n"
+def _again(ok_codes: Sequence[int]) -> str:
+    told = "" if tuple(ok_codes) == (0,) else f"success='{' '.join(map(str, ok_codes))}'\n"
     return told + resources.script("packages/retry")
 
 
@@ -80,6 +109,6 @@ def simulate(manager: str, resolve: str, install: Sequence[str], mine: Sequence[
     `resolve`: sh that gets it from the manager (simulate.sh).
     """
     argv = ("sh", "-s", "--", manager, str(len(mine)), *mine, *install)
-    says = f"ask {manager} what it would change"
+    description = f"ask {manager} what it would change"
     script = f"resolve() (\n{resolve})\n" + resources.script("packages/simulate")
-    return Run(argv, timeout_s=300, env=env, stdin=script, says=says, receipt=True, looks=True)
+    return Run(argv, timeout_s=300, env=env, stdin=script, description=description, record_output=True, read_only=True)

@@ -46,26 +46,36 @@ class Tdnf(rpm.Family):
         return scripts.refresh(argv, "tdnf makecache", ENV)
 
     def refresh_all(self) -> Run:
-        return Run(("tdnf", "-y", "makecache"), ok=tuple(range(256)), timeout_s=600, env=ENV, detach=True)
+        return Run(("tdnf", "-y", "makecache"), ok_codes=tuple(range(256)), timeout_s=600, env=ENV, detach=True)
 
     def simulate(self, packages: Sequence[Wanted], mine: Sequence[str], *, downgrade: bool = False) -> Run:
         return scripts.simulate(self.name, rpm.resolve("tdnf"), rpm.named(packages), mine, ENV)
 
     def fetch(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
         argv = ("tdnf", "-y", "install", "--downloadonly", *rpm.named(packages))
-        says = "download " + " ".join(rpm.named(packages))
-        return scripts.fetch(argv, "tdnf -y makecache --refresh", says, ENV)
+        description = "download " + " ".join(rpm.named(packages))
+        return scripts.fetch(argv, "tdnf -y makecache --refresh", description, ENV)
 
     def install(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
         argv = rpm.patient("tdnf", "-y", "install", *rpm.named(packages))
-        says = "tdnf install " + " ".join(rpm.named(packages))
-        return Run(argv, timeout_s=INSTALL_S, env=ENV, detach=True, packages=rpm.names(packages), says=says)
+        description = "tdnf install " + " ".join(rpm.named(packages))
+        return Run(
+            argv, timeout_s=INSTALL_S, env=ENV, detach=True, packages=rpm.names(packages), description=description
+        )
 
     def remove(self, names: Sequence[str]) -> Run:
-        says = "tdnf remove " + " ".join(names)
+        description = "tdnf remove " + " ".join(names)
         script = f'{UNLOCKED}{rpm.PRESENT}exec tdnf -y remove "$@"\n'
         argv = rpm.patient("sh", "-s", "--", *names)
-        return Run(argv, timeout_s=INSTALL_S, env=ENV, stdin=script, detach=True, packages=tuple(names), says=says)
+        return Run(
+            argv,
+            timeout_s=INSTALL_S,
+            env=ENV,
+            stdin=script,
+            detach=True,
+            packages=tuple(names),
+            description=description,
+        )
 
     def hold(self, names: Sequence[str]) -> Run:
         return _file("hold", names)
@@ -78,5 +88,5 @@ class Tdnf(rpm.Family):
 
 
 def _file(verb: str, names: Sequence[str]) -> Run:
-    says = f"{verb} {' '.join(names)} in /etc/tdnf/locks.d"
-    return Run(("sh", "-s", "--", verb, *names), env=ENV, stdin=HOLD, says=says)
+    description = f"{verb} {' '.join(names)} in /etc/tdnf/locks.d"
+    return Run(("sh", "-s", "--", verb, *names), env=ENV, stdin=HOLD, description=description)

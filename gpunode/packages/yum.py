@@ -49,30 +49,40 @@ class Yum(rpm.Family):
         return scripts.refresh(argv, "yum makecache", ENV)
 
     def refresh_all(self) -> Run:
-        return Run(("yum", "-y", "makecache", "fast"), ok=(0, 1), timeout_s=600, env=ENV, detach=True)
+        return Run(("yum", "-y", "makecache", "fast"), ok_codes=(0, 1), timeout_s=600, env=ENV, detach=True)
 
     def simulate(self, packages: Sequence[Wanted], mine: Sequence[str], *, downgrade: bool = False) -> Run:
         return scripts.simulate(self.name, rpm.resolve("yum"), rpm.named(packages), mine, ENV)
 
     def fetch(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
         argv = ("yum", "-y", "install", "--downloadonly", *rpm.named(packages))
-        says = "download " + " ".join(rpm.named(packages))
-        return scripts.fetch(argv, "yum -y clean expire-cache", says, ENV)
+        description = "download " + " ".join(rpm.named(packages))
+        return scripts.fetch(argv, "yum -y clean expire-cache", description, ENV)
 
     def install(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
         words, touched = rpm.named(packages), rpm.names(packages)
-        says = "yum install " + " ".join(words)
+        description = "yum install " + " ".join(words)
         argv = rpm.patient("sh", "-s", "--", *words)
-        return Run(argv, timeout_s=INSTALL_S, env=ENV, stdin=INSTALL, detach=True, packages=touched, says=says)
+        return Run(
+            argv, timeout_s=INSTALL_S, env=ENV, stdin=INSTALL, detach=True, packages=touched, description=description
+        )
 
     def remove(self, names: Sequence[str]) -> Run:
-        says = "yum remove " + " ".join(names)
+        description = "yum remove " + " ".join(names)
         argv = rpm.patient("sh", "-s", "--", *names)
-        return Run(argv, timeout_s=INSTALL_S, env=ENV, stdin=REMOVE, detach=True, packages=tuple(names), says=says)
+        return Run(
+            argv,
+            timeout_s=INSTALL_S,
+            env=ENV,
+            stdin=REMOVE,
+            detach=True,
+            packages=tuple(names),
+            description=description,
+        )
 
     def hold(self, names: Sequence[str]) -> Run:
-        says = "yum versionlock add " + " ".join(names)
-        return Run(("sh", "-s", "--", *names), timeout_s=300, env=ENV, stdin=LOCK, says=says)
+        description = "yum versionlock add " + " ".join(names)
+        return Run(("sh", "-s", "--", *names), timeout_s=300, env=ENV, stdin=LOCK, description=description)
 
     def unhold(self, names: Sequence[str]) -> Run:
         return Run(("yum", "-y", "versionlock", "delete", *names), timeout_s=300, env=ENV)

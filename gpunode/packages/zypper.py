@@ -64,11 +64,11 @@ class Zypper(rpm.Family):
 
     def refresh(self, repositories: Sequence[Repository]) -> Run:
         argv = (*ZYPPER, "refresh", "--force", *(r.id for r in repositories))
-        return scripts.refresh(argv, "zypper refresh", ENV, ok=OK)
+        return scripts.refresh(argv, "zypper refresh", ENV, ok_codes=OK)
 
     def refresh_all(self) -> Run:
         # 4: some could not be refreshed; 6: there are none; 106: some were skipped.
-        return Run((*ZYPPER, "refresh"), ok=(0, 4, 6, 106), timeout_s=600, env=ENV, detach=True)
+        return Run((*ZYPPER, "refresh"), ok_codes=(0, 4, 6, 106), timeout_s=600, env=ENV, detach=True)
 
     def simulate(self, packages: Sequence[Wanted], mine: Sequence[str], *, downgrade: bool = False) -> Run:
         return scripts.simulate(
@@ -78,19 +78,19 @@ class Zypper(rpm.Family):
     def fetch(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
         command = (*ZYPPER, "install", "--download-only", *_words(packages, downgrade))
         argv = ("sh", "-c", DOWNLOAD, "sh", *command)
-        says = "download " + " ".join(_named(packages))
-        return scripts.fetch(argv, "zypper --non-interactive refresh", says, ENV, ok=OK)
+        description = "download " + " ".join(_named(packages))
+        return scripts.fetch(argv, "zypper --non-interactive refresh", description, ENV, ok_codes=OK)
 
     def install(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
         argv = rpm.patient(*ZYPPER, "install", *_words(packages, downgrade))
-        says = "zypper install " + " ".join(_named(packages))
-        return Run(argv, OK, INSTALL_S, ENV, detach=True, packages=rpm.names(packages), says=says)
+        description = "zypper install " + " ".join(_named(packages))
+        return Run(argv, OK, INSTALL_S, ENV, detach=True, packages=rpm.names(packages), description=description)
 
     def remove(self, names: Sequence[str]) -> Run:
-        says = "zypper remove " + " ".join(names)
+        description = "zypper remove " + " ".join(names)
         # 104: none of them is installed.
-        ok, argv = (*OK, 104), rpm.patient("sh", "-s", "--", *names)
-        return Run(argv, ok, INSTALL_S, ENV, REMOVE, detach=True, packages=tuple(names), says=says)
+        ok_codes, argv = (*OK, 104), rpm.patient("sh", "-s", "--", *names)
+        return Run(argv, ok_codes, INSTALL_S, ENV, REMOVE, detach=True, packages=tuple(names), description=description)
 
     def hold(self, names: Sequence[str]) -> Run:
         return Run((*LOCK.split(), *names), timeout_s=300, env=ENV)

@@ -163,7 +163,9 @@ def _files(site: Site, layout: str) -> list[PutFile]:
 
 
 def _actions(site: Site, files: Sequence[PutFile]) -> tuple[Action, ...]:
-    now = Run(("sh", SCRIPT, LAYOUT), ok=DONE_OR_PENDING, timeout_s=600, says="cut the GPUs into MIG instances")
+    now = Run(
+        ("sh", SCRIPT, LAYOUT), ok_codes=DONE_OR_PENDING, timeout_s=600, description="cut the GPUs into MIG instances"
+    )
     runs: list[Action] = []
     if site.systemd:
         runs += [Run(("systemctl", "daemon-reload")), Run(("systemctl", "enable", UNIT))]
@@ -175,7 +177,7 @@ def _undo(site: Site) -> tuple[Action, ...]:
     """The files are back by now; a unit that was not there before must not stay enabled."""
     if not site.systemd or site.host.file(UNIT_PATH).exists:
         return ()
-    return (Run(("systemctl", "disable", UNIT), ok=(0, 1)), Run(("systemctl", "daemon-reload")))
+    return (Run(("systemctl", "disable", UNIT), ok_codes=(0, 1)), Run(("systemctl", "daemon-reload")))
 
 
 def _refuse_in_use(site: Site, different: Sequence[str]) -> None:

@@ -22,5 +22,5 @@ def host_summary(host: HostFacts, catalog: Catalog) -> HostSummary:
 
 
 def _engine(runtime: RuntimeFacts) -> EngineVersion:
-    name = runtime.label if runtime.user and not runtime.carrier else runtime.name
-    return EngineVersion(name, runtime.version, runtime.carrier)
+    name = runtime.label if runtime.user and not runtime.embedded_in else runtime.name
+    return EngineVersion(name, runtime.version, runtime.embedded_in)

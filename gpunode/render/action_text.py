@@ -17,8 +17,8 @@ def action_lines(action: Action) -> Iterator[tuple[str, str]]:
     """("does", "write /etc/docker/daemon.json"), ("asks", "dockerd --validate ..."): a word and its line each."""
     match action:
         case Run():
-            if action.says:
-                yield "does", clean_line(action.says)
+            if action.description:
+                yield "does", clean_line(action.description)
             yield "runs", command(action)
         case PutFile():
             yield (

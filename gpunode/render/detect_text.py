@@ -99,7 +99,7 @@ def _runtime(runtime: RuntimeFacts) -> str:
     name = runtime.label if runtime.user else runtime.name
     state = ("running" if runtime.active else "not running") if runtime.unit else "without a daemon"
     default = f", default {runtime.effective_default} ({runtime.effective_source})" if runtime.effective_default else ""
-    carried = f" {runtime.carrier}: containerd" if runtime.carrier else ""
+    carried = f" {runtime.embedded_in}: containerd" if runtime.embedded_in else ""
     return f"{name}{carried} {runtime.version or '(version not known)'}, {state}{default}, {runtime.config_path}"
 
 

@@ -87,8 +87,11 @@ def _masked(value: Any) -> Any:
             return replace(value, text=masked(value.text, form_of(value.path)))
         case RuntimeFacts():
             # Of a daemon that does not run they are from systemd, parted at blanks.
-            flags, carrier = mask_argv(value.flags, unquoted=True), mask_argv(value.carrier_flags, unquoted=True)
-            return replace(value, flags=flags, carrier_flags=carrier)
+            flags, embedded_in = (
+                mask_argv(value.flags, unquoted=True),
+                mask_argv(value.distribution_flags, unquoted=True),
+            )
+            return replace(value, flags=flags, distribution_flags=embedded_in)
     return value
 
 

@@ -16,7 +16,7 @@ MEANING = {
     StepStatus.DONE: "good",
     StepStatus.FAILED: "bad",
     StepStatus.ROLLBACK_FAILED: "bad",
-    StepStatus.TAKEN_BACK: "dim",
+    StepStatus.UNDONE: "dim",
     StepStatus.SKIPPED: "dim",
 }
 

@@ -12,7 +12,7 @@ failed() {
 }
 
 # The heartbeat: the lock's mtime. "" means that the caller holds no lock. A lock that is no longer ours stops us.
-# touch -c: a script of a run that was cut off may beat right when the lock is given back, and must not make a new one.
+# touch -c: a script of a run that was cut off may heartbeat right when the lock is given back, and must not make a new one.
 keep_lock() {
     [ -n "$1" ] || return 0
     case $(cat "$lock" 2>/dev/null) in
@@ -39,15 +39,15 @@ named() {
 }
 
 # Beat while something long runs; ends with this script, even when it is killed.
-beat() {
+heartbeat() {
     [ -n "$1" ] || return 0
     ( while sleep 10 && kill -0 $$ && grep -qF "\"$1\"" "$lock"; do touch -c "$lock"; done ) </dev/null >/dev/null 2>&1 &
     beater=$!
 }
 
-# flush PATH: fsync a file or directory of root's; settle PATH: one that `mine` wrote.
+# flush PATH: fsync a file or directory of root's; settle PATH: one that `as_owner` wrote.
 flush() { synced "$1" sync "$1"; }
-settle() { synced "$1" mine sync "$1"; }
+settle() { synced "$1" as_owner sync "$1"; }
 # coreutils before 8.24 and small busyboxes know only `sync` for everything.
 synced() {
     flushed=$1
@@ -59,46 +59,46 @@ synced() {
     esac
 }
 
-# mine COMMAND...: by the hands of the file's own user (hands="UID:GID"), see hands.sh. In a directory that is theirs root would
+# as_owner COMMAND...: by the hands of the file's own user (run_as="UID:GID"), see hands.sh. In a directory that is theirs root would
 # look, read and write through any link that they put in its way, so there it touches nothing itself.
-hands=''
-hands_s=30
-mine() {
-    if [ -z "$hands" ]; then
+run_as=''
+run_as_s=30
+as_owner() {
+    if [ -z "$run_as" ]; then
         LC_ALL=C "$@"
     else
-        hired "$hands" "$hands_s" "$@" </dev/null
+        hired "$run_as" "$run_as_s" "$@" </dev/null
     fi
 }
-# quiet COMMAND...: mine, with what it says left unsaid: a user's words do not stand where this script's are looked for.
-quiet() { mine "$@" >/dev/null 2>&1; }
-# take_hands UID:GID PATH: from here on `mine` is them; "" is root.
+# quiet COMMAND...: as_owner, with what it says left unsaid: a user's words do not stand where this script's are looked for.
+quiet() { as_owner "$@" >/dev/null 2>&1; }
+# take_hands UID:GID PATH: from here on `as_owner` is them; "" is root.
 take_hands() {
-    hands=
+    run_as=
     [ -z "$1" ] || hired_ready "$1" ||
         failed "no setpriv (util-linux) here writes as user ${1%:*}, without which root does not write to $2"
-    hands=$1
+    run_as=$1
 }
 # their_own PATH: a file in their directory that is not theirs stays.
 their_own() {
-    [ -z "$hands" ] || ! quiet test -e "$1" || [ "$(mine stat -Lc %u "$1")" = "${hands%:*}" ] ||
-        failed "$1 is not a file of user ${hands%:*}, whose engine reads it"
+    [ -z "$run_as" ] || ! quiet test -e "$1" || [ "$(as_owner stat -Lc %u "$1")" = "${run_as%:*}" ] ||
+        failed "$1 is not a file of user ${run_as%:*}, whose engine reads it"
 }
 # fill PATH: its bytes become what is on stdin. Another cat stands between that stream and the user's.
 fill() {
-    if [ -z "$hands" ]; then
+    if [ -z "$run_as" ]; then
         LC_ALL=C cat >"$1"
     else
-        cat | hired "$hands" "$hands_s" sh -c 'exec cat >"$1"' sh "$1"
+        cat | hired "$run_as" "$run_as_s" sh -c 'exec cat >"$1"' sh "$1"
     fi
 }
 # seen PATH: `sha` by those hands, of a regular file alone.
 seen() {
-    if [ -z "$hands" ]; then
+    if [ -z "$run_as" ]; then
         sha "$1"
         return
     fi
-    sum=$(mine sh -c '[ -e "$1" ] || { echo absent; exit; }; [ -f "$1" ] && exec sha256sum <"$1"' sh "$1") || return 1
+    sum=$(as_owner sh -c '[ -e "$1" ] || { echo absent; exit; }; [ -f "$1" ] && exec sha256sum <"$1"' sh "$1") || return 1
     sum=${sum%% *}
     case $sum in
         absent) ;;
@@ -134,7 +134,7 @@ journal() {
 
 # locate PATH: where its bytes live (links followed, and kept), and the sibling that becomes it.
 locate() {
-    resolved=$(mine readlink -f "$1" 2>/dev/null) || resolved=$1
+    resolved=$(as_owner readlink -f "$1" 2>/dev/null) || resolved=$1
     case $resolved in /*) ;; *) resolved=$1 ;; esac
     directory=${resolved%/*}
     [ -n "$directory" ] || directory=/
@@ -145,7 +145,7 @@ locate() {
 # swap: the candidate becomes the file. Both ends are flushed: a rename that was never flushed is lost in a power cut.
 swap() {
     settle "$candidate"
-    said=$(mine mv -f "$candidate" "$resolved" 2>&1 </dev/null) || failed "cannot replace $resolved: ${said#mv: }"
+    said=$(as_owner mv -f "$candidate" "$resolved" 2>&1 </dev/null) || failed "cannot replace $resolved: ${said#mv: }"
     settle "$directory"
 }
 

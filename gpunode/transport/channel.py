@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from gpunode.transport.answer import STDERR_GRACE_S, Answer
-from gpunode.transport.shell import Feed
+from gpunode.transport.shell import StdinScript
 
 _POLL_S = 0.1  # window and exit status wake no descriptor
 _PIECE_BYTES = 65536
@@ -39,20 +39,20 @@ class Channel(Protocol):
 
 
 @dataclass
-class Heard:
+class Output:
     answer: Answer = field(default_factory=Answer)
     code: int | None = None  # how the process ended; -1: the connection broke, or a signal; None: nobody waited for it
     late: bool = False
 
 
-def converse(channel: Channel, feed: Feed, timeout_s: float) -> Heard:
+def converse(channel: Channel, feed: StdinScript, timeout_s: float) -> Output:
     """Until the answer is complete, can no longer become so, or `timeout_s` is over.
 
     The exit status alone ends nothing: it overtakes output that is still on the way, and how long that takes is up to
     the link and to how busy both machines are.
     """
-    heard = Heard()
-    answer = heard.answer
+    output = Output()
+    answer = output.answer
     deadline = time.monotonic() + timeout_s
     writer = _Writer(channel, feed)
     poller = select.poll()
@@ -61,17 +61,17 @@ def converse(channel: Channel, feed: Feed, timeout_s: float) -> Heard:
         ended = _ended(channel)  # asked before reading: what was printed before it is then in the buffers
         more = _drain(channel, answer)
         if answer.flooded or (answer.complete and answer.stderr.ended):
-            return heard
+            return output
         if ended and not more:
-            heard.code = channel.recv_exit_status() if channel.exit_status_ready() else -1
-            return heard
+            output.code = channel.recv_exit_status() if channel.exit_status_ready() else -1
+            return output
         if answer.complete:  # only stderr is still waited for
             deadline = min(deadline, time.monotonic() + STDERR_GRACE_S)
-        busy = not answer.complete and writer.push(heard)
+        busy = not answer.complete and writer.push(output)
         left = deadline - time.monotonic()
         if left <= 0:
-            heard.late = True
-            return heard
+            output.late = True
+            return output
         if not more:
             _wait(channel, poller, min(left, _POLL_S / 10 if busy else _POLL_S))
 
@@ -103,19 +103,19 @@ def _wait(channel: Channel, poller: select.poll, seconds: float) -> None:
 class _Writer:
     """Sends what the feed says, as fast as the far side takes it, without ever blocking."""
 
-    def __init__(self, channel: Channel, feed: Feed) -> None:
+    def __init__(self, channel: Channel, feed: StdinScript) -> None:
         self._channel = channel
         self._feed = feed
         self._pending = memoryview(b"")
         self._closed = False
         channel.settimeout(0.0)
 
-    def push(self, heard: Heard) -> bool:
+    def push(self, output: Output) -> bool:
         """True while bytes wait for the far side's window."""
         if self._closed:
             return False
         if not self._pending:
-            self._pending = memoryview(self._feed.next(heard.answer.began, heard.answer.stderr.noise))
+            self._pending = memoryview(self._feed.next(output.answer.began, output.answer.stderr.noise))
         try:
             while self._pending:
                 sent = self._channel.send(self._pending[:32768].tobytes())

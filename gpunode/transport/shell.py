@@ -89,7 +89,7 @@ def deliver(
     return Delivery((*sudo, "sh", "-c", _FROM_STDIN), payload, asks=password)
 
 
-class Feed:
+class StdinScript:
     """What to say on stdin, and when. The password is sent once, when sudo asks; a second question ends the talk."""
 
     def __init__(self, delivery: Delivery, password: Secret | None = None) -> None:

@@ -13,10 +13,10 @@ from gpunode.errors import TransportError
 from gpunode.transport import known_hosts, ssh_errors
 from gpunode.transport.answer import result
 from gpunode.transport.base import Completed
-from gpunode.transport.channel import Heard, converse
+from gpunode.transport.channel import Output, converse
 from gpunode.transport.known_hosts import HostKey, Trust
 from gpunode.transport.revoked_keys import revoked
-from gpunode.transport.shell import Delivery, Feed, deliver, not_started
+from gpunode.transport.shell import Delivery, StdinScript, deliver, not_started
 from gpunode.transport.ssh_config import (
     DEFAULT_KEYS,
     Hop,
@@ -53,13 +53,13 @@ class Ssh:
         begin = time.monotonic()
         transport = self._connected()
         delivery = self._delivery(script, stdin)
-        heard = self._talk(transport, delivery, timeout_s)
-        if delivery.in_argument and heard.code not in (None, 0) and not heard.answer.began:
+        output = self._talk(transport, delivery, timeout_s)
+        if delivery.in_argument and output.code not in (None, 0) and not output.answer.began:
             # It never began, so trying again is safe: csh cuts long words, some shells limit a line.
             self._argument = False
-            heard = self._talk(transport, self._delivery(script, stdin), timeout_s)
+            output = self._talk(transport, self._delivery(script, stdin), timeout_s)
         seconds = time.monotonic() - begin
-        return result(self.target, heard.answer, heard.code, seconds, late=heard.late, not_begun=self._not_started)
+        return result(self.target, output.answer, output.code, seconds, late=output.late, not_begun=self._not_started)
 
     def reconnect(self) -> None:
         """The next run dials again."""
@@ -77,7 +77,7 @@ class Ssh:
         password = self._options.become_password is not None
         return deliver(script, stdin, become=become, password=password, argument=self._argument)
 
-    def _talk(self, transport: paramiko.Transport, delivery: Delivery, timeout_s: float) -> Heard:
+    def _talk(self, transport: paramiko.Transport, delivery: Delivery, timeout_s: float) -> Output:
         # paramiko waits for the reply to "exec" without a limit; closing the connection is what wakes it.
         limit_s = max(_REPLY_S, timeout_s)
         watchdog = threading.Timer(limit_s, transport.close)
@@ -87,7 +87,7 @@ class Ssh:
             watchdog.start()
             channel.exec_command(delivery.line)
             watchdog.cancel()
-            heard = converse(channel, Feed(delivery, self._options.become_password), timeout_s)
+            output = converse(channel, StdinScript(delivery, self._options.become_password), timeout_s)
         except (paramiko.SSHException, EOFError, OSError) as error:
             if transport.is_active():
                 raise TransportError(
@@ -99,9 +99,9 @@ class Ssh:
             watchdog.cancel()
             if channel is not None:
                 channel.close()
-        if heard.code == -1 and not heard.answer.complete and not transport.is_active():
+        if output.code == -1 and not output.answer.complete and not transport.is_active():
             raise ssh_errors.lost(self.target, "before the answer was complete")
-        return heard
+        return output
 
     def _not_started(self, code: int, stdout: bytes | bytearray, stderr: bytes | bytearray) -> TransportError:
         return not_started(self.target, code, stdout, stderr)

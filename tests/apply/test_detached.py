@@ -21,11 +21,11 @@ SHELLS = [("dash",), ("bash", "--posix"), ("busybox", "sh")]
 
 @pytest.mark.parametrize("shell", SHELLS, ids=["dash", "bash", "busybox"])
 def test_output_and_exit_code_come_back(tmp_path: Path, shell: tuple[str, ...]) -> None:
-    machine, heard = Machine(tmp_path, shell), list[str]()
+    machine, on_output = Machine(tmp_path, shell), list[str]()
     run = Run(("sh", "-c", "echo one; sleep 5; echo two >&2; exit 7"), detach=True)
-    ended = run_detached(Host(machine), Journal("r"), "r-a-1", run, heard=heard.append)
+    ended = run_detached(Host(machine), Journal("r"), "r-a-1", run, on_output=on_output.append)
     assert (ended.code, ended.output) == (7, "one\ntwo\n")
-    assert heard == ["one"]
+    assert on_output == ["one"]
     assert not (machine.state / "runs" / "r-a-1" / "in").exists(), "the input may hold a password"
 
 
@@ -47,15 +47,15 @@ def test_a_killed_controller_leaves_it_running_and_the_next_one_waits(tmp_path: 
     controller.wait()
     assert not (tmp_path / "mark").exists()
     said: list[str] = []
-    assert wait_for_running(Machine(tmp_path), heard=said.append) == ("r-a-1",)
+    assert wait_for_running(Machine(tmp_path), on_output=said.append) == ("r-a-1",)
     assert (tmp_path / "mark").read_text() == "whole\n"
-    assert wait_for_running(Machine(tmp_path), heard=said.append) == ()
+    assert wait_for_running(Machine(tmp_path), on_output=said.append) == ()
 
 
 def test_one_that_is_killed_is_said_to_have_vanished(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     kill = Run(("sh", "-c", "echo last words; kill -9 $PPID"), detach=True)
-    ended = run_detached(Host(machine), Journal("r"), "r-a-1", kill, heard=lambda _: None)
+    ended = run_detached(Host(machine), Journal("r"), "r-a-1", kill, on_output=lambda _: None)
     assert (ended.code, ended.output) == (None, "last words\n")
 
 
@@ -63,5 +63,5 @@ def test_one_over_its_limit_is_left_running(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     slow = Run(("sh", "-c", "echo busy; sleep 6"), detach=True, timeout_s=1)
     with pytest.raises(StepFailed, match="still runs after"):
-        run_detached(Host(machine), Journal("r"), "r-a-1", slow, heard=lambda _: None)
-    assert attach(Host(machine), "r-a-1", limit_s=60, heard=lambda _: None).code == 0
+        run_detached(Host(machine), Journal("r"), "r-a-1", slow, on_output=lambda _: None)
+    assert attach(Host(machine), "r-a-1", limit_s=60, on_output=lambda _: None).code == 0

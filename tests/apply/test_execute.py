@@ -157,7 +157,12 @@ def test_a_retry_waits_and_tries_again(machine: Machine, tmp_path: Path) -> None
 
 def test_an_answer_that_is_a_receipt_is_kept_on_the_host(machine: Machine) -> None:
     """Which versions were found after an install can be read there a year later."""
-    run(machine, step("a", Run(("echo", "595.91.07: libcuda1"), receipt=True, says="check"), Run(("echo", "chatter"))))
+    run(
+        machine,
+        step(
+            "a", Run(("echo", "595.91.07: libcuda1"), record_output=True, description="check"), Run(("echo", "chatter"))
+        ),
+    )
     (answer,) = (e for e in parse_journal(machine.journal) if e["kind"] == "answer")
     assert (answer["step"], answer["says"], answer["text"]) == ("a", "check", "595.91.07: libcuda1")
 
@@ -191,7 +196,7 @@ def test_a_detached_command_runs_to_its_end_over_a_lost_connection(tmp_path: Pat
 
     machine, mark = Flaky(tmp_path), tmp_path / "mark"
     slow = f'read -r line; echo "$line $COLOUR"; sleep 1; echo once >> {mark}; exit 100'
-    install = Run(("sh", "-c", slow), ok=(100,), env=(("COLOUR", "red"),), stdin="text\n", detach=True)
+    install = Run(("sh", "-c", slow), ok_codes=(100,), env=(("COLOUR", "red"),), stdin="text\n", detach=True)
     (result,) = run(machine, step("driver", install))
     assert result.status is DONE, result.error
     assert result.commands[0].output == "text red"

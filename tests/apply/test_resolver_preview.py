@@ -13,9 +13,13 @@ from gpunode.render.plan_text import plan_text
 from tests.apply.machine import Machine
 
 ASK = Run(
-    ("sh", "-s"), env=(("LANG", "C"),), stdin='echo "install a 1"; echo "remove b $LANG"', looks=True, receipt=True
+    ("sh", "-s"),
+    env=(("LANG", "C"),),
+    stdin='echo "install a 1"; echo "remove b $LANG"',
+    read_only=True,
+    record_output=True,
 )
-FAILS = Run(("sh", "-s"), stdin="echo no such package >&2; exit 100", looks=True, receipt=True)
+FAILS = Run(("sh", "-s"), stdin="echo no such package >&2; exit 100", read_only=True, record_output=True)
 REFRESH = Run(("apt-get", "update"))
 INSTALL = Run(("apt-get", "install", "a"), packages=("a",))
 ANSWER = (Answer("toolkit.install", ("install a 1", "remove b C")),)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpunode.apply.script import last_words
+from gpunode.apply.script import error_summary
 
 WAITED = "Waiting for cache lock: Could not get lock /var/lib/dpkg/lock. It is held by process 1313 (python3)..."
 LOCKED = "E: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), is another process using it?"
@@ -45,7 +45,7 @@ error: failed to synchronize all databases (invalid or corrupted database (PGP s
     ids=["the lock's holder is named", "a lock that was got is forgotten", "the last line", "silence"],
 )
 def test_last_words(output: str, words: str) -> None:
-    assert last_words(output) == words
+    assert error_summary(output) == words
 
 
 @pytest.mark.parametrize(
@@ -64,5 +64,5 @@ def test_last_words(output: str, words: str) -> None:
     ],
 )
 def test_the_tools_own_reason_is_found(output: str, said: str) -> None:
-    assert said in last_words(output)
-    assert "(c): c" not in last_words(output)
+    assert said in error_summary(output)
+    assert "(c): c" not in error_summary(output)

@@ -185,7 +185,7 @@ def test_what_commands_did_is_known_with_how_it_was_before(machine: Machine, tmp
     runs = (
         Run(("true", "nvidia-open", "dkms"), packages=("nvidia-open", "dkms")),
         Run(("touch", str(key)), files=(str(key),)),
-        Run(("systemctl", "enable", "--now", unit), ok=tuple(range(256))),
+        Run(("systemctl", "enable", "--now", unit), ok_codes=tuple(range(256))),
     )
     setup(machine, "r1", *runs, host=host)
     past = read_past(machine, packages=True)

@@ -7,13 +7,13 @@ import re
 import pytest
 
 from gpunode.catalog.rows import GRADES, Row
-from gpunode.catalog.runtimes import _carrier, carrier, carriers
+from gpunode.catalog.runtimes import _distribution, kubernetes_distribution, kubernetes_distributions
 from gpunode.engines.registry import ENGINES
 from gpunode.errors import UsageError
 
 
 def test_every_row_says_where_it_comes_from_and_has_its_engine() -> None:
-    for row in carriers():
+    for row in kubernetes_distributions():
         assert row.source
         assert re.fullmatch(r"\d{4}-\d\d-\d\d", row.checked)
         assert row.grade in GRADES
@@ -22,7 +22,7 @@ def test_every_row_says_where_it_comes_from_and_has_its_engine() -> None:
 
 
 def test_every_place_is_absolute_and_every_unit_a_service() -> None:
-    for row in carriers():
+    for row in kubernetes_distributions():
         assert all(path.startswith("/") for path in (row.config, row.socket, row.reads))
         assert all(unit.endswith(".service") for unit in row.units)
 
@@ -36,7 +36,7 @@ def test_every_place_is_absolute_and_every_unit_a_service() -> None:
     ],
 )  # fmt: skip
 def test_which_releases_understand_what_is_written(name: str, version: str, fits: bool) -> None:
-    assert carrier(name).understands(version) is fits
+    assert kubernetes_distribution(name).understands(version) is fits
 
 
 def test_a_release_that_is_none_is_a_fault_of_its_row() -> None:
@@ -45,4 +45,4 @@ def test_a_release_that_is_none_is_a_fault_of_its_row() -> None:
         "why": "w",
     }  # fmt: skip
     with pytest.raises(UsageError, match=r"x\.since: '1\.29' is not a release"):
-        _carrier(Row("runtimes.yaml", "x", values))
+        _distribution(Row("runtimes.yaml", "x", values))

@@ -25,7 +25,7 @@ def engine_of(pair: trees.Pair, name: str) -> RuntimeFacts:
         said.get("engine", name),
         said.get("version", "1.7.27"),
         effective_default=None if was == "broken" else was,
-        carrier=said.get("carrier"),
+        embedded_in=said.get("embedded_in"),
         merged_config=said.get("merged_config"),
     )
 

@@ -319,7 +319,7 @@ def test_undo_restarts_and_asks_for_the_old_default() -> None:
     facts = engine_facts("containerd", "2.1.9", effective_default="crun")
     restart, verify = Containerd().undo(facts, rewrite("version = 2\n"))
     assert isinstance(restart, Run)
-    assert restart.says == "systemctl restart containerd.service"
+    assert restart.description == "systemctl restart containerd.service"
     assert isinstance(verify, Run)
     assert verify.argv[3:6] == ("containerd", "/run/containerd/containerd.sock", "crun")
 
@@ -334,7 +334,7 @@ def test_undo_of_a_step_that_wrote_nothing_only_sees_to_it_that_the_daemon_runs(
     assert not right.changed
     (revive,) = Containerd().undo(engine_facts("containerd", "1.7.24"), right)
     assert isinstance(revive, Run)
-    assert revive.says == "start containerd.service again if it is down"
+    assert revive.description == "start containerd.service again if it is down"
 
 
 def test_the_settings_of_a_default_that_is_replaced_settle() -> None:

@@ -90,11 +90,11 @@ def test_it_is_written_restarted_and_asked() -> None:
     (step,), _ = runtime_steps(rewritten.host_of(facts, {}), Spec())
     look, put, restart, verify = step.actions
     assert isinstance(look, Run)
-    assert look.says == "look for /usr/bin/nvidia-container-runtime"
+    assert look.description == "look for /usr/bin/nvidia-container-runtime"
     assert step.title == f"{OURS}: + runtime nvidia, default crun → nvidia; restart, pods keep running"
     assert isinstance(put, PutFile)
     assert isinstance(restart, Run)
-    assert restart.says == "systemctl restart crio.service"
+    assert restart.description == "systemctl restart crio.service"
     assert isinstance(verify, Run)
     assert verify.argv[3:6] == ("crio", "/var/run/crio/crio.sock", "nvidia")
     assert [a.argv[3:6] for a in step.undo[1:] if isinstance(a, Run)] == [("crio", "/var/run/crio/crio.sock", "crun")]

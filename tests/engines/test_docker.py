@@ -293,7 +293,7 @@ def test_undo_says_the_old_default_aloud_and_then_brings_the_old_bytes_back() ->
     assert all(f.any_before for f in files)
     last = undo[-1]
     assert isinstance(last, Run)
-    assert last.ok == (0,)
+    assert last.ok_codes == (0,)
     assert last.argv[3:6] == ("docker", "/run/docker.sock", "runc")
 
 

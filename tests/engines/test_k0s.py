@@ -57,9 +57,9 @@ def merge(into: dict[str, object], other: dict[str, object]) -> None:
             into[key] = value
 
 
-@pytest.mark.parametrize(("carrier", "fits"), [("1.27.1+k0s.0", True), ("1.26.9+k0s.0", False), (None, True)])
-def test_a_k0s_that_does_not_merge_is_refused(carrier: str | None, fits: bool) -> None:
-    facts = engine_facts("k0s", "1.7.1", carrier=carrier)
+@pytest.mark.parametrize(("embedded_in", "fits"), [("1.27.1+k0s.0", True), ("1.26.9+k0s.0", False), (None, True)])
+def test_a_k0s_that_does_not_merge_is_refused(embedded_in: str | None, fits: bool) -> None:
+    facts = engine_facts("k0s", "1.7.1", embedded_in=embedded_in)
     if fits:
         assert rewritten.rewrite(facts, {MAIN: MANAGED}).changed
         return
@@ -82,7 +82,7 @@ def test_the_candidate_is_read_by_k0s_own_containerd_and_its_unit_restarted() ->
     assert put.validate is not None
     assert put.validate.argv == ("/var/lib/k0s/bin/containerd", "--config", "{candidate}", "config", "dump")
     assert isinstance(restart, Run)
-    assert restart.says == "systemctl restart k0sworker.service"
+    assert restart.description == "systemctl restart k0sworker.service"
     assert isinstance(verify, Run)
     assert verify.argv[3:6] == ("k0s", "/run/k0s/containerd.sock", "nvidia")
 

@@ -41,13 +41,15 @@ def test_there_are_pairs_enough() -> None:
 
 
 def test_a_word_of_the_admins_is_left_and_said() -> None:
-    result = rewritten.rewrite(engine_facts("k3s", "2.0.5", carrier="1.33.5+k3s1"), {MAIN: "default-runtime: crun\n"})
+    result = rewritten.rewrite(
+        engine_facts("k3s", "2.0.5", embedded_in="1.33.5+k3s1"), {MAIN: "default-runtime: crun\n"}
+    )
     assert f"{MAIN} says default-runtime: crun and is left as it is" in result.notes[0]
     assert result.added == ("default-runtime crun → nvidia (over config.yaml, left as it is)",)
 
 
 def test_a_default_that_only_the_daemon_has_is_over_no_file() -> None:
-    result = rewritten.rewrite(engine_facts("k3s", "2.0.5", carrier="1.33.5+k3s1"), {MAIN: "selinux: true\n"})
+    result = rewritten.rewrite(engine_facts("k3s", "2.0.5", embedded_in="1.33.5+k3s1"), {MAIN: "selinux: true\n"})
     assert result.added == ("default-runtime runc → nvidia",)
 
 
@@ -67,15 +69,15 @@ def test_yaml_that_says_it_in_another_way_is_refused(text: str, problem: str) ->
 
 
 @pytest.mark.parametrize(
-    ("carrier", "fits"),
+    ("embedded_in", "fits"),
     [
         ("1.33.5+k3s1", True), ("1.29.0+k3s1", True), ("1.28.5+k3s1", True), ("1.28.4+k3s2", False),
         ("1.27.9+k3s1", True), ("1.27.8+k3s2", False), ("1.24.17+k3s1", False), (None, True),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("name", ["k3s", "rke2"])
-def test_a_release_without_default_runtime_is_refused(name: str, carrier: str | None, fits: bool) -> None:
-    facts = engine_facts(name, "1.7.11", carrier=carrier)
+def test_a_release_without_default_runtime_is_refused(name: str, embedded_in: str | None, fits: bool) -> None:
+    facts = engine_facts(name, "1.7.11", embedded_in=embedded_in)
     if fits:
         assert rewritten.rewrite(facts, {}).changed
         return
@@ -103,7 +105,7 @@ def test_a_whole_template_is_refused_with_the_words_to_type(name: str, version: 
 def test_a_flag_in_the_unit_has_the_last_word() -> None:
     flags = ("server", "--default-runtime", "crun")
     with pytest.raises(UnsupportedHost, match="beats every file"):
-        rewritten.rewrite(engine_facts("k3s", "2.0.5", carrier_flags=flags), {})
+        rewritten.rewrite(engine_facts("k3s", "2.0.5", distribution_flags=flags), {})
 
 
 @pytest.mark.parametrize(
@@ -126,7 +128,7 @@ def test_k3s_names_its_handler_itself(want: RuntimeSpec) -> None:
     ],
 )
 def test_its_own_unit_is_restarted_and_its_containerd_asked(name: str, unit: str) -> None:
-    facts = replace(engine_facts(name, "2.0.5", carrier="1.33.5"), unit=unit)
+    facts = replace(engine_facts(name, "2.0.5", embedded_in="1.33.5"), unit=unit)
     (step,), _ = runtime_steps(rewritten.host_of(facts, {}), Spec())
     _, put, restart, verify = step.actions
     assert step.title == (
@@ -134,7 +136,7 @@ def test_its_own_unit_is_restarted_and_its_containerd_asked(name: str, unit: str
     )
     assert isinstance(put, PutFile)
     assert isinstance(restart, Run)
-    assert restart.says == f"systemctl restart {unit}"
+    assert restart.description == f"systemctl restart {unit}"
     assert isinstance(verify, Run)
     assert verify.argv[3:7] == (name, "/run/k3s/containerd/containerd.sock", "nvidia", unit)
 

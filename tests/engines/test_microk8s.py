@@ -52,7 +52,7 @@ def test_its_own_containerd_is_restarted_and_asked() -> None:
     assert step.title == f"{TEMPLATE}: + handler nvidia, default runc → nvidia; restart of its containerd"
     assert isinstance(put, PutFile)
     assert isinstance(restart, Run)
-    assert restart.says == "systemctl restart snap.microk8s.daemon-containerd.service"
+    assert restart.description == "systemctl restart snap.microk8s.daemon-containerd.service"
     assert isinstance(verify, Run)
     assert verify.argv[3:6] == ("microk8s", "/var/snap/microk8s/common/run/containerd.sock", "nvidia")
 

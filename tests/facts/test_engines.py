@@ -26,19 +26,24 @@ def only(slug: str) -> RuntimeFacts:
 
 def test_k3s_is_named_by_its_unit_and_its_own_files_are_known() -> None:
     engine = only("ubuntu2404-k3s-l4")
-    assert (engine.name, engine.version, engine.carrier, engine.unit) == ("k3s", "2.1.4", "1.33.5+k3s1", "k3s.service")
+    assert (engine.name, engine.version, engine.embedded_in, engine.unit) == (
+        "k3s",
+        "2.1.4",
+        "1.33.5+k3s1",
+        "k3s.service",
+    )
     assert engine.config_path == "/var/lib/rancher/k3s/agent/etc/containerd/config.toml"
     assert engine.socket == "/run/k3s/containerd/containerd.sock"
-    assert (engine.imports, engine.carrier_flags) == (("/etc/rancher/k3s/config.yaml",), ("server",))
+    assert (engine.imports, engine.distribution_flags) == (("/etc/rancher/k3s/config.yaml",), ("server",))
     assert (engine.effective_default, engine.cdi, engine.active) == ("runc", True, True)
     assert HOSTS["ubuntu2404-k3s-l4"].kubernetes.distribution == "k3s"
 
 
 def test_rke2_k0s_and_microk8s() -> None:
     rke2, k0s, microk8s = only("ubuntu2204-rke2-a30"), only("debian12-k0s-a30"), only("ubuntu2204-microk8s-t4")
-    assert (rke2.name, rke2.unit, rke2.carrier_flags) == ("rke2", "rke2-agent.service", ("agent",))
-    assert (k0s.name, k0s.unit, k0s.carrier) == ("k0s", "k0sworker.service", "1.33.5+k0s.0")
-    assert (microk8s.name, microk8s.snap, microk8s.carrier) == ("microk8s", True, None)
+    assert (rke2.name, rke2.unit, rke2.distribution_flags) == ("rke2", "rke2-agent.service", ("agent",))
+    assert (k0s.name, k0s.unit, k0s.embedded_in) == ("k0s", "k0sworker.service", "1.33.5+k0s.0")
+    assert (microk8s.name, microk8s.snap, microk8s.embedded_in) == ("microk8s", True, None)
     assert HOSTS["ubuntu2204-microk8s-t4"].kubernetes.kubelet
 
 
@@ -111,7 +116,7 @@ def test_every_shell_finds_them_and_changes_nothing(shell: tuple[str, ...], tmp_
     assert snapshot(root) == before
     assert [engine.name for engine in host.runtimes] == ["docker", "containerd", "k3s", "crio", "podman"]
     k3s, crio, podman = host.runtimes[2:]
-    assert (k3s.active, k3s.carrier, k3s.carrier_flags) == (
+    assert (k3s.active, k3s.embedded_in, k3s.distribution_flags) == (
         False,
         "1.31.4+k3s1",
         ("server", "--default-runtime", "crun"),

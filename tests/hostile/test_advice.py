@@ -179,10 +179,10 @@ HOME = "/home/ann/.config/docker/daemon.json"
 @pytest.mark.parametrize(
     "more",
     [
-        {"path": HOME, "hands": "1000:1000"},
-        {"path": HOME, "hands": "1000:1000", "now": FileFacts(HOME, "x", sha("x"), symlink="/etc/passwd")},
+        {"path": HOME, "run_as": "1000:1000"},
+        {"path": HOME, "run_as": "1000:1000", "now": FileFacts(HOME, "x", sha("x"), symlink="/etc/passwd")},
         {"path": "/srv/daemon.json", "owner": "1000:100"},
-        {"path": HOME, "hands": "1000:1000", "before": ABSENT, "old": None, "backup": ""},
+        {"path": HOME, "run_as": "1000:1000", "before": ABSENT, "old": None, "backup": ""},
         {"now": FileFacts("/etc/docker/daemon.json", "x", sha("x"), symlink="/home/ann/x")},
     ],
     ids=[
@@ -200,7 +200,7 @@ def test_root_is_never_told_to_write_where_a_user_leads_it(more: dict[str, Any])
 
 
 def test_a_users_file_is_removed_with_the_users_rights() -> None:
-    said = words_to_type(old_file(path=HOME, hands="1000:1000", before=ABSENT, old=None))
+    said = words_to_type(old_file(path=HOME, run_as="1000:1000", before=ABSENT, old=None))
     assert shlex.split(said.removesuffix(" removes it")) == [
         *("setpriv", "--reuid", "1000", "--regid", "1000", "--clear-groups", "--"),
         *("rm", HOME),
@@ -219,7 +219,7 @@ def test_roots_own_file_still_comes_with_its_command() -> None:
     "more",
     [
         {},
-        {"hands": "1000:1000"},
+        {"run_as": "1000:1000"},
         {"before": ABSENT, "old": None},
         {"now": FileFacts("/x", "x", sha("x"), symlink=f"/home/{EVIL}")},
     ],
@@ -234,7 +234,7 @@ def test_undos_words_are_quoted(more: dict[str, Any]) -> None:
 def test_undos_plan_leaves_a_users_link_to_its_user() -> None:
     """The row as it was found: the user replaced their daemon.json by a link, and undo told root to cp over it."""
     now = FileFacts(HOME, "root:x:0:0\n", sha("root:x:0:0\n"), 0o644, symlink="/etc/passwd")
-    file = replace(past_file(HOME, "docker@ann.default", before="{}", left="{1}", now="x"), now=now, hands="1000:1000")
+    file = replace(past_file(HOME, "docker@ann.default", before="{}", left="{1}", now="x"), now=now, run_as="1000:1000")
     made = plan(docker_host(), docker_past(file))
     said = " ".join(kept.text for kept in (*made.kept, *(made.undo.left if made.undo else ())))
     assert "daemon.json" in said

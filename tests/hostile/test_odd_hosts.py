@@ -168,7 +168,7 @@ WAITED = (
 @pytest.mark.parametrize("words", WAITED, ids=ascii)
 def test_a_running_command_that_answers_nonsense_is_a_failed_step(words: str) -> None:
     with pytest.raises(StepFailed, match="makes no sense"):
-        attach(Host(Says(words.encode() + b"\n")), "r1-1", limit_s=1, heard=print, pause=lambda _: None)
+        attach(Host(Says(words.encode() + b"\n")), "r1-1", limit_s=1, on_output=print, pause=lambda _: None)
 
 
 @pytest.mark.parametrize("line", ["", "[]", "null", "{}", "[" * 9999, '{"path": "/x"}', MANY,

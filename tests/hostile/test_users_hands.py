@@ -163,7 +163,7 @@ class Forger:
     "change",
     [
         {"path": "/etc/shadow"},
-        {"hands": ""},
+        {"run_as": ""},
         {"after": "absent"},
         {"before": "0" * 64},
         {"before": "x"},

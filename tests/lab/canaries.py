@@ -114,7 +114,7 @@ class Watch:
 
     sights: set[Sight] = field(default_factory=set)
     programs: set[str] = field(default_factory=set)  # what was seen at all: the first words of each process
-    looks: int = 0
+    read_only: int = 0
 
     def __enter__(self) -> Watch:
         self._end = threading.Event()
@@ -133,7 +133,7 @@ class Watch:
             for process in Path("/proc").glob("[0-9]*"):
                 with contextlib.suppress(OSError):  # it is gone, or no more than a zombie
                     self._look(process)
-            self.looks += 1
+            self.read_only += 1
 
     def _look(self, process: Path) -> None:
         argv = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")

@@ -115,7 +115,7 @@ def remove(host: Host, case: Case) -> None:
     run = BACKENDS[case.manager].remove(sorted(packages(host, case)))
     environment = [f"{name}={value}" for name, value in run.env]
     done = host.run(shlex.join(("env", *environment, *run.argv)), input=run.stdin)
-    assert done.returncode in run.ok, done.stdout + done.stderr
+    assert done.returncode in run.ok_codes, done.stdout + done.stderr
 
 
 def setup(lab: Lab, me: Controller, host: Host, *wanted: str) -> tuple[str, ...]:

@@ -125,7 +125,7 @@ def test_no_secret_of_a_host_comes_out(lab: Lab, host: Host, how: str, tmp_path:
         heard("undo", "--yes", "--packages", "-v", code=0)
 
     # The processes: the watch saw gpunode's and the daemons', and only the daemons and the user's own hold any.
-    assert watch.looks > 20
+    assert watch.read_only > 20
     assert any(" detect" in words for words in watch.programs)
     assert any(OWN.search(sight.cgroup) for sight in watch.sights)
     leaks = [s for s in watch.sights if not OWN.search(s.cgroup) and not s.argv.startswith(USERS)]

@@ -123,8 +123,8 @@ def test_down_only_where_it_is_asked_for(name: str, switch: str) -> None:
 def test_zypper_waits_for_the_lock_and_takes_a_reboot_hint_for_success() -> None:
     run = BACKENDS["zypper"].install(WANTED)
     assert dict(run.env)["ZYPP_LOCK_TIMEOUT"] == "300"
-    assert run.ok == (0, 102, 103)
-    assert 107 not in run.ok  # a package's script failed: the module was not built
+    assert run.ok_codes == (0, 102, 103)
+    assert 107 not in run.ok_codes  # a package's script failed: the module was not built
 
 
 def test_an_unknown_manager_is_refused_with_the_list() -> None:

@@ -269,7 +269,7 @@ def test_a_manager_says_what_may_pass_and_what_is_done(
 ) -> None:
     told = tmp_path / "told"
     run = scripts.refresh(
-        ("sh", "-c", f"echo x >>{told}; echo '{says}'; exit {code}"), "zug update", (), busy="at work", ok=ok
+        ("sh", "-c", f"echo x >>{told}; echo '{says}'; exit {code}"), "zug update", (), busy="at work", ok_codes=ok
     )
     argv = [word if word != "5 15 30" else "0 0 0" for word in run.argv]
     assert subprocess.run(argv, input=run.stdin, text=True, capture_output=True, check=False).returncode == ends

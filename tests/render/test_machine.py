@@ -36,7 +36,7 @@ number = st.floats(0, 1e6, allow_nan=False)
 runs = st.builds(
     Run,
     argv=st.lists(words, max_size=3).map(tuple),
-    ok=st.lists(st.integers(0, 255), max_size=3).map(tuple),
+    ok_codes=st.lists(st.integers(0, 255), max_size=3).map(tuple),
     timeout_s=number,
     env=st.lists(st.tuples(words, words), max_size=2).map(tuple),
     stdin=words,

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from gpunode.transport.secret import Secret
-from gpunode.transport.shell import ARGUMENT_LIMIT_BYTES, Feed, deliver, encode
+from gpunode.transport.shell import ARGUMENT_LIMIT_BYTES, StdinScript, deliver, encode
 
 AWKWARD = 'it\'s "q" `b` $x \\n !! % \t ä\n\x7f\x01end\\'
 
@@ -45,13 +45,13 @@ def test_where_the_script_travels(script: str, stdin: bytes, become: bool, in_ar
     ids=["it waits", "the question is answered", "the script goes when sh is there"],
 )
 def test_feed(began: bool, stderr: bytes, sent: bytes, ended: bool) -> None:
-    feed = Feed(deliver("true", b"data", become=True, password=True), Secret("word"))
+    feed = StdinScript(deliver("true", b"data", become=True, password=True), Secret("word"))
     assert feed.next(began, stderr) == sent
     assert feed.ended is ended
 
 
 def test_a_second_question_is_not_answered() -> None:
-    feed = Feed(deliver("true", b"data", become=True, password=True), Secret("word"))
+    feed = StdinScript(deliver("true", b"data", become=True, password=True), Secret("word"))
     prompt = b"[gpunode] sudo password: "
     assert feed.next(False, prompt) == b"word\n"
     assert feed.next(False, prompt) == b""

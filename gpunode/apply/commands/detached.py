@@ -10,7 +10,7 @@ from gpunode import resources
 from gpunode.advice import named
 from gpunode.apply.journal.entries import Journal
 from gpunode.apply.paths import STATE
-from gpunode.apply.script import SHORT_S, Host, shell_line, spoken
+from gpunode.apply.script import SHORT_S, Host, parse_reply, shell_line
 from gpunode.errors import StepFailed, TransportError
 from gpunode.foreign import whole_number
 from gpunode.model.plan import Run
@@ -22,7 +22,7 @@ RUNNING_LIMIT_S = 3600  # how long a transaction of an earlier run is waited for
 # Pauses between tries to reach a host again: about ten minutes in all.
 RECONNECT_S = (1.0, 2.0, 5.0, 10.0, 20.0, *(30.0,) * 18)
 
-Heard = Callable[[str], None]
+OnOutput = Callable[[str], None]
 Pause = Callable[[float], None]
 
 
@@ -41,7 +41,7 @@ def run_detached(
     run_id: str,
     run: Run,
     *,
-    heard: Heard,
+    on_output: OnOutput,
     pause: Pause = time.sleep,
     begun: Callable[[], None] = lambda: None,
 ) -> Ended:
@@ -58,13 +58,13 @@ def run_detached(
     def start() -> Completed:
         return host.run("commands/start_detached", host.token, pending, run_id, str(len(stdin)), runner, stdin=stdin)
 
-    spoken(_persist(host.transport, start, pause))
+    parse_reply(_persist(host.transport, start, pause))
     journal.delivered()
     begun()
-    return attach(host, run_id, limit_s=run.timeout_s, heard=heard, pause=pause)
+    return attach(host, run_id, limit_s=run.timeout_s, on_output=on_output, pause=pause)
 
 
-def attach(host: Host, run_id: str, *, limit_s: float, heard: Heard, pause: Pause = time.sleep) -> Ended:
+def attach(host: Host, run_id: str, *, limit_s: float, on_output: OnOutput, pause: Pause = time.sleep) -> Ended:
     """Follow a detached command to its end. Raises as run_detached does."""
     output, seconds, size = b"", 0.0, 0
 
@@ -75,7 +75,7 @@ def attach(host: Host, run_id: str, *, limit_s: float, heard: Heard, pause: Paus
 
     while True:
         done = _persist(host.transport, poll, pause)
-        word, rest = spoken(done)
+        word, rest = parse_reply(done)
         new = done.stdout.partition(b"\n")[2]
         output = (output + new)[-65536:]
         code, size = _numbers(run_id, word, rest)
@@ -85,7 +85,7 @@ def attach(host: Host, run_id: str, *, limit_s: float, heard: Heard, pause: Paus
         if word == "vanished":
             return Ended(None, output.decode("utf-8", "replace"), seconds)
         for line in new.decode("utf-8", "replace").splitlines()[-1:]:
-            heard(line.strip())
+            on_output(line.strip())
         if seconds > limit_s:
             raise StepFailed(
                 f"{run_id} still runs after {seconds:.0f} s, over its limit of {limit_s:.0f} s; it was left running",
@@ -111,7 +111,7 @@ def _numbers(run_id: str, word: str, rest: str) -> tuple[int | None, int]:
     return numbers[0], numbers[-1] or 0
 
 
-def wait_for_running(transport: Transport, *, heard: Heard, pause: Pause = time.sleep) -> tuple[str, ...]:
+def wait_for_running(transport: Transport, *, on_output: OnOutput, pause: Pause = time.sleep) -> tuple[str, ...]:
     """Wait for detached commands that a killed gpunode left running here; their names. Writes nothing.
 
     Facts taken in the middle of a package transaction would be wrong a minute later.
@@ -119,8 +119,8 @@ def wait_for_running(transport: Transport, *, heard: Heard, pause: Pause = time.
     host = Host(transport)
     names = tuple(host.run("commands/list_detached").stdout.decode("utf-8", "replace").split())
     for name in names:
-        heard(f"waiting for {name}, which an earlier gpunode started")
-        attach(host, name, limit_s=RUNNING_LIMIT_S, heard=heard, pause=pause)
+        on_output(f"waiting for {name}, which an earlier gpunode started")
+        attach(host, name, limit_s=RUNNING_LIMIT_S, on_output=on_output, pause=pause)
     return names
 
 

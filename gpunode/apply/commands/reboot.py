@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from gpunode.apply.journal.entries import Journal
-from gpunode.apply.script import Host, spoken
+from gpunode.apply.script import Host, parse_reply
 from gpunode.errors import TransportError
 from gpunode.remedy import AGAIN, Remedy, RepairAction
 
@@ -15,7 +15,7 @@ BETWEEN_S = 3.0
 
 def ask_for_reboot(host: Host, journal: Journal) -> str:
     """Ask the host to reboot in a second; its boot id before."""
-    word, rest = spoken(host.run("commands/reboot", host.token, journal.pending()))
+    word, rest = parse_reply(host.run("commands/reboot", host.token, journal.pending()))
     journal.delivered()
     return rest if word == "boot" else ""
 

@@ -45,7 +45,7 @@ class Written:
     uid: int = 0
     gid: int = 0
     directories: int = 0  # how many directories above it were made
-    hands: str = ""  # "UID:GID" of the user who wrote it for gpunode; "": root
+    run_as: str = ""  # "UID:GID" of the user who wrote it for gpunode; "": root
 
     @classmethod
     def from_entry(cls, entry: Entry) -> Written:
@@ -63,7 +63,7 @@ class Written:
             uid=uid,
             gid=gid,
             directories=directories,
-            hands=str(entry.get("hands", "")),
+            run_as=str(entry.get("run_as", "")),
         )
 
 

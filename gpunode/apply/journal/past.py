@@ -13,7 +13,7 @@ from gpunode.apply.journal.entries import Entry, parse_journal
 from gpunode.apply.journal.history import Change, History, PastRun, history
 from gpunode.apply.journal.snapshot import units
 from gpunode.apply.paths import STATE, inventory_path
-from gpunode.apply.script import Host, spoken
+from gpunode.apply.script import Host, parse_reply
 from gpunode.errors import ConfigFileError, TransportError
 from gpunode.foreign import whole_number
 from gpunode.model.facts import FileFacts
@@ -74,7 +74,7 @@ def read_past(transport: Transport, *, run: str | None = None, packages: bool = 
 def read_journal(transport: Transport) -> str | None:
     """The journal's text; None when this host has none. Raises ConfigFileError when it may not be read."""
     done = Host(transport).run("journal/read", timeout_s=READ_S)
-    word, _ = spoken(done)
+    word, _ = parse_reply(done)
     if word == "denied":
         raise ConfigFileError(
             f"{transport.target}: gpunode's journal cannot be read: permission denied",
@@ -102,9 +102,9 @@ def _files(
     if not stacks and not inventory:
         return (), False
     first = [stack[0].written for stack in stacks]
-    words = [word for written in first for word in (written.path, written.backup or "-", written.hands)]
+    words = [word for written in first for word in (written.path, written.backup or "-", written.run_as)]
     done = Host(transport).run("journal/past", inventory or "-", *words, timeout_s=READ_S)
-    _, have = spoken(done)
+    _, have = parse_reply(done)
     rest = done.stdout.partition(b"\n")[2]
     files = []
     for stack in stacks:
@@ -149,7 +149,7 @@ def _file(stack: Sequence[Change], now: FileFacts, old: FileFacts, *, tidy: bool
         backup=first.backup,
         mode=int(first.mode or "644", 8),
         owner=f"{first.uid}:{first.gid}",
-        hands=first.hands,
+        run_as=first.run_as,
         directories=first.directories if first.before == ABSENT and tidy else 0,
     )
 

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from gpunode.apply.journal.entries import parse_journal
 from gpunode.apply.journal.history import still_needed
 from gpunode.apply.journal.past import read_journal
-from gpunode.apply.script import SHORT_S, Host, spoken
+from gpunode.apply.script import SHORT_S, Host, parse_reply
 
 KEPT_RUNS = 50
 KEPT_DAYS = 30
@@ -28,7 +28,7 @@ def prune(host: Host, run_id: str, directories: Iterable[str]) -> None:
     # Without a journal nobody knows what the backups are for.
     old = old if journal is not None else tuple(name for name in old if name.startswith("runs/"))
     needed = still_needed(parse_journal(journal or ""))
-    spoken(host.run("journal/prune", host.token, str(len(old)), *old, *sorted(needed), timeout_s=SHORT_S))
+    parse_reply(host.run("journal/prune", host.token, str(len(old)), *old, *sorted(needed), timeout_s=SHORT_S))
 
 
 def stale(directories: Iterable[str], run_id: str) -> tuple[str, ...]:

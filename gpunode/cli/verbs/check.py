@@ -57,7 +57,7 @@ def _check_hosts(hosts: HostOptions, wanted: CheckOptions, output: OutputOptions
     spec = wanted_spec(wanted)
     with open_hosts(hosts) as named:
         report = look_at(named, hosts, output, lambda host: judged(host, spec, strict))
-        return finish(Judged("check", report, over_ssh(named)), output, told=len(named) > 1)
+        return finish(Judged("check", report, over_ssh(named)), output, errors_shown=len(named) > 1)
 
 
 def _refuse_beside_docs(

@@ -92,7 +92,7 @@ def _run(
         say("gpunode: nothing was changed")
         return int(ExitCode.FAILED)
     done = apply_plans(named, report, hosts, output)
-    return finish(Ended("setup", done, over_ssh(named)), output, told=len(named) > 1)
+    return finish(Ended("setup", done, over_ssh(named)), output, errors_shown=len(named) > 1)
 
 
 def _settled(host: Host, spec: Spec, saved: Plan | None) -> HostOutcome:
@@ -105,7 +105,7 @@ def _settled(host: Host, spec: Spec, saved: Plan | None) -> HostOutcome:
     from gpunode.cli.verbs.plan import planned
 
     if not host.recorded:
-        wait_for_running(host.transport, heard=lambda line: say(f"{host}  {line}"))
+        wait_for_running(host.transport, on_output=lambda line: say(f"{host}  {line}"))
     outcome = planned(host, spec)
     if saved and outcome.plan:
         hold_against(saved, outcome.plan)

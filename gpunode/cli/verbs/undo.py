@@ -11,7 +11,7 @@ import typer
 from gpunode.cli.options import LiveOptions, OutputOptions, verb
 
 if TYPE_CHECKING:
-    from gpunode.fleet.apply_one import Carrier
+    from gpunode.fleet.apply_one import HostWork
     from gpunode.fleet.host import Host
     from gpunode.model.report import HostOutcome
 
@@ -54,10 +54,10 @@ def undo(
             evidence="undo shows its plan and asks before the first change",
             remedy="add --yes to go on without the question, or look first with --dry-run",
         )
-    from gpunode.fleet.undo_one import carrier
+    from gpunode.fleet.undo_one import host_work
 
     with open_hosts(hosts) as named:
-        return _run(named, hosts, output, carrier(run, packages), _planner(run, packages), ask=not yes, only=dry_run)
+        return _run(named, hosts, output, host_work(run, packages), _planner(run, packages), ask=not yes, only=dry_run)
 
 
 Planner = Callable[["Host"], "HostOutcome"]
@@ -67,7 +67,7 @@ def _run(
     named: tuple[Host, ...],
     hosts: LiveOptions,
     output: OutputOptions,
-    carry: Carrier,
+    host_work: HostWork,
     planner: Planner,
     *,
     ask: bool,
@@ -88,8 +88,8 @@ def _run(
     if ask and changes and not agreed(changes):
         say("gpunode: nothing was changed")
         return int(ExitCode.FAILED)
-    done = apply_plans(named, report, hosts, output, verb="undo", carry=carry)
-    return finish(Ended("undo", done, over_ssh(named)), output, told=len(named) > 1)
+    done = apply_plans(named, report, hosts, output, verb="undo", host_work=host_work)
+    return finish(Ended("undo", done, over_ssh(named)), output, errors_shown=len(named) > 1)
 
 
 def _planner(run: str | None, packages: bool) -> Planner:
@@ -104,7 +104,7 @@ def _planner(run: str | None, packages: bool) -> Planner:
         from gpunode.model.report import HostOutcome
 
         with undo_goes_on():
-            wait_for_running(host.transport, heard=lambda line: say(f"{host}  {line}"))
+            wait_for_running(host.transport, on_output=lambda line: say(f"{host}  {line}"))
             plan = way_back(host.transport, run, packages)(collect(host.transport))
         return HostOutcome(str(host), ExitCode.DONE, plan=plan)
 

@@ -64,7 +64,10 @@ class Containerd(CriDaemon):
         # Says nothing about an unknown default runtime or a CRI plugin that does not load; verify() does.
         argv = ("sh", "-s", "--", engine.binary or "containerd", engine.config_path, path, "{candidate}")
         return Run(
-            argv, timeout_s=30, stdin=resources.script("daemon/dump"), says="containerd config dump, on the new file"
+            argv,
+            timeout_s=30,
+            stdin=resources.script("daemon/dump"),
+            description="containerd config dump, on the new file",
         )
 
     def without(self, path: str, text: str, removal: Removal) -> str:

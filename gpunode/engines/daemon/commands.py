@@ -24,7 +24,7 @@ Api = Literal["cri", "docker", "crio"]
 POLL_S = 30  # a daemon was healthy 0.4 to 10 s after a restart on busy two-core machines
 
 
-def verify(engine: RuntimeFacts, expected: str, *, ok: tuple[int, ...] = (0,), api: Api = "cri") -> Run:
+def verify(engine: RuntimeFacts, expected: str, *, ok_codes: tuple[int, ...] = (0,), api: Api = "cri") -> Run:
     """Exit 0 when the running daemon is healthy, its process is stable and its runtimes are as `expected`.
 
     `expected`: "nvidia": it is the effective default; "+nvidia": it is known; "-": any, only health counts.
@@ -32,18 +32,18 @@ def verify(engine: RuntimeFacts, expected: str, *, ok: tuple[int, ...] = (0,), a
     """
     # A user's own dockerd is found by whose it is; its unit is in their service manager.
     unit = f"uid:{engine.owner}" if engine.owner else engine.unit
-    hands = resources.script("as_user") if engine.owner else ""
+    run_as = resources.script("as_user") if engine.owner else ""
     argv = ("sh", "-s", "--", engine.name, engine.socket, expected, unit, str(POLL_S))
     return Run(
         (*argv, engine.binary or engine.name, engine.config_path),
-        ok=ok,
+        ok_codes=ok_codes,
         timeout_s=POLL_S + 60,
-        stdin=f"gpunode_api={api}\n{hands}" + "".join(map(resources.script, VERIFY)),
-        says=f"ask the running {engine.name} for its default runtime",
+        stdin=f"gpunode_api={api}\n{run_as}" + "".join(map(resources.script, VERIFY)),
+        description=f"ask the running {engine.name} for its default runtime",
     )
 
 
-def reload(engine: RuntimeFacts, *, ok: tuple[int, ...] = (0,)) -> Run:
+def reload(engine: RuntimeFacts, *, ok_codes: tuple[int, ...] = (0,)) -> Run:
     """`systemctl reload`; without systemd the SIGHUP that it would send, to the process in dockerd's own pid file.
 
     A user's own dockerd gets the SIGHUP always.
@@ -51,14 +51,20 @@ def reload(engine: RuntimeFacts, *, ok: tuple[int, ...] = (0,)) -> Run:
     if engine.owner:
         # Not through the user's service manager: they may have started dockerd in any other way.
         stdin = resources.script("daemon/restart") + '\ngpunode_hangup_user "$@"\n'
-        uid, says = engine.owner.partition(":")[0], f"SIGHUP to {engine.user}'s dockerd"
-        return Run(("sh", "-s", "--", uid), ok=ok, timeout_s=30, stdin=stdin, says=says)
+        uid, description = engine.owner.partition(":")[0], f"SIGHUP to {engine.user}'s dockerd"
+        return Run(("sh", "-s", "--", uid), ok_codes=ok_codes, timeout_s=30, stdin=stdin, description=description)
     if engine.init == "systemd":
-        return Run(("systemctl", "reload", engine.unit), ok=ok, timeout_s=30)
+        return Run(("systemctl", "reload", engine.unit), ok_codes=ok_codes, timeout_s=30)
     words = (*engine.flags, "--pidfile=/var/run/docker.pid")
     pidfile = next(w.partition("=")[2] or words[n + 1] for n, w in enumerate(words) if re.match(r"--pidfile(=|$)", w))
     stdin = resources.script("daemon/restart") + '\ngpunode_hangup "$@"\n'
-    return Run(("sh", "-s", "--", pidfile, "dockerd"), ok=ok, timeout_s=30, stdin=stdin, says="SIGHUP to dockerd")
+    return Run(
+        ("sh", "-s", "--", pidfile, "dockerd"),
+        ok_codes=ok_codes,
+        timeout_s=30,
+        stdin=stdin,
+        description="SIGHUP to dockerd",
+    )
 
 
 def by(owner: str, run: Run) -> Run:
@@ -81,8 +87,8 @@ def is_there(binary: str) -> Run:
         ("sh", "-c", script, "sh", binary),
         env=(("PATH", SYSTEM_PATH),),
         timeout_s=30,
-        says=f"look for {binary}",
-        looks=True,
+        description=f"look for {binary}",
+        read_only=True,
     )
 
 
@@ -96,10 +102,10 @@ def revive(unit: str, also_reset: Sequence[str] = ()) -> Run:
     return _unit_script("gpunode_revive", unit, also_reset, f"start {unit} again if it is down")
 
 
-def _unit_script(function: str, unit: str, also_reset: Sequence[str], says: str) -> Run:
+def _unit_script(function: str, unit: str, also_reset: Sequence[str], description: str) -> Run:
     return Run(
         ("sh", "-s", "--", unit, *(u for u in also_reset if u != unit)),
         timeout_s=120,  # dockerd 20.10 has no start limit of its own (TimeoutStartSec=0)
         stdin=resources.script("daemon/restart") + f'\n{function} "$@"\n',
-        says=says,
+        description=description,
     )

@@ -73,7 +73,7 @@ class Docker(Engine):
             return (commands.restart(engine.unit, UNITS),)
         # Exit 0 says only that SIGHUP was sent: dockerd keeps its old config when the file is wrong. verify() asks.
         # Exit 1 of systemctl says that the job failed or was cancelled, and not why: verify() quotes dockerd.
-        return (commands.reload(engine, ok=(0, 1) if engine.init == "systemd" else (0,)),)
+        return (commands.reload(engine, ok_codes=(0, 1) if engine.init == "systemd" else (0,)),)
 
     def verify(self, engine: RuntimeFacts, want: RuntimeSpec) -> Run:
         return commands.verify(engine, want.handler if want.default else f"+{want.handler}", api="docker")
@@ -94,8 +94,8 @@ class Docker(Engine):
             PutFile(main.path, edit.neutral(main, old), any_before=True, owner=owner),
             # Any answer will do for these two: the original file must come back whatever the daemon says,
             # and the last action judges.
-            commands.reload(engine, ok=tuple(range(256))),
-            commands.verify(engine, old, ok=(0, 1), api="docker"),
+            commands.reload(engine, ok_codes=tuple(range(256))),
+            commands.verify(engine, old, ok_codes=(0, 1), api="docker"),
             RemoveFile(main.path, owner=owner)
             if main.before is None
             else PutFile(main.path, main.before, any_before=True, owner=owner),

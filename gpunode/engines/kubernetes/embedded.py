@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from posixpath import dirname
 
-from gpunode.catalog.runtimes import carrier
+from gpunode.catalog.runtimes import kubernetes_distribution
 from gpunode.editing import toml_text
 from gpunode.engines import drop_ins
 from gpunode.engines.base import Edit, Rewrite
@@ -24,10 +24,10 @@ class Distribution(CriDaemon):
 
     @property
     def config(self) -> str:
-        return carrier(self.name).config
+        return kubernetes_distribution(self.name).config
 
     def around(self, main: str) -> tuple[str, ...]:
-        directory, reads = dirname(main), carrier(self.name).reads
+        directory, reads = dirname(main), kubernetes_distribution(self.name).reads
         return (
             *(f"{reads}/config.yaml", f"{reads}/config.yaml.d/*.yaml", f"{reads}/*.toml"),
             *(f"{directory}/*.tmpl", f"{directory}/*.toml"),
@@ -36,12 +36,12 @@ class Distribution(CriDaemon):
 
 def refuse_too_old(engine: RuntimeFacts) -> None:
     """Raises UnsupportedHost for a release that does not read what gpunode would write."""
-    row = carrier(engine.name)
-    if row.understands(engine.carrier):
+    row = kubernetes_distribution(engine.name)
+    if row.understands(engine.embedded_in):
         return
     listed = ", ".join(".".join(map(str, release)) for release in row.since)
     raise UnsupportedHost(
-        f"{engine.name} {engine.carrier} is too old to be told its default runtime",
+        f"{engine.name} {engine.embedded_in} is too old to be told its default runtime",
         evidence=f"{row.why}; first releases: {listed} ({row.grade}: {row.source})",
         remedy=Remedy(RepairAction.UPGRADE, f"upgrade {engine.name}, or leave it out with --runtime"),
     )

@@ -10,7 +10,7 @@ from dataclasses import replace
 from posixpath import dirname
 
 from gpunode.advice import named
-from gpunode.catalog.runtimes import carrier
+from gpunode.catalog.runtimes import kubernetes_distribution
 from gpunode.catalog.versions import first_with
 from gpunode.editing import toml_text
 from gpunode.editing.plain import Plain
@@ -49,11 +49,11 @@ class K0s(embedded.Distribution):
         return _drop_in(host, engine, want, main)
 
     def validate(self, engine: RuntimeFacts, path: str) -> Run | None:
-        if dirname(path) != carrier(self.name).reads:
+        if dirname(path) != kubernetes_distribution(self.name).reads:
             return Containerd().validate(engine, path)
         # Not the whole configuration, but every fault of form and type in it shows.
         argv = (engine.binary or "/var/lib/k0s/bin/containerd", "--config", "{candidate}", "config", "dump")
-        return Run(argv, timeout_s=30, says="containerd config dump, on the new drop-in")
+        return Run(argv, timeout_s=30, description="containerd config dump, on the new drop-in")
 
     def without(self, path: str, text: str, removal: Removal) -> str:
         return remove.without(path, text, removal)
@@ -68,7 +68,7 @@ def is_managed(text: str) -> bool:
 
 
 def _drop_in(host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec, main: FileFacts) -> Rewrite:
-    directory = carrier("k0s").reads
+    directory = kubernetes_distribution("k0s").reads
     files = drop_ins.files_in(host, directory, ".toml")
     # Others may sort after it as they like: these have a word in it.
     deciding = tuple(f for f in files if DEFAULT in _engine(f) or _knows(f, want.handler))

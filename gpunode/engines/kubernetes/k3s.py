@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from posixpath import basename, dirname
 
 from gpunode.advice import named
-from gpunode.catalog.runtimes import carrier
+from gpunode.catalog.runtimes import kubernetes_distribution
 from gpunode.catalog.versions import first_with
 from gpunode.engines import drop_ins
 from gpunode.engines.base import Edit, Removal, Rewrite, refuse_unread
@@ -50,7 +50,7 @@ class K3s(embedded.Distribution):
     def rewrite(self, host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec) -> Rewrite:
         embedded.refuse_too_old(engine)
         _refuse_other_names(engine, want)
-        directory = carrier(self.name).reads
+        directory = kubernetes_distribution(self.name).reads
         files = _files(host, directory)
         if not want.default:
             file = host.file(f"{directory}/{DROP_IN}")
@@ -95,7 +95,7 @@ def _origins(files: list[FileFacts], engine: RuntimeFacts) -> Iterator[Origin]:
             match = re.match(r"[\"']?default-runtime[\"']?\s*:\s*[\"']?([^\s\"'#]+)", line)
             if match:
                 found = in_file(DEFAULT, match[1], file, number)
-    flags = flags_of(engine.carrier_flags)
+    flags = flags_of(engine.distribution_flags)
     if KEY in flags:
         found = Origin(DEFAULT, flags[KEY][-1], "flag")
     yield found or Origin(DEFAULT, engine.effective_default or "runc", BUILT_IN)
@@ -170,7 +170,7 @@ def _refuse_other_names(engine: RuntimeFacts, want: RuntimeSpec) -> None:
 
 def _refuse_flag(engine: RuntimeFacts) -> None:
     """The command line has the last word, and it is the unit's."""
-    flags = " ".join(engine.carrier_flags)
+    flags = " ".join(engine.distribution_flags)
     found = re.search(rf"--{KEY}[= ]+[\"']?([\w.-]+)", flags)
     if found and found[1] != HANDLER:
         raise UnsupportedHost(

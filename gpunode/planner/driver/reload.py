@@ -77,7 +77,7 @@ def swap_step(site: Site, driver: DriverChoice) -> Step | None:
                 ("sh", "-s", "--", " ".join(SERVICES), " ".join(MODULES)),
                 timeout_s=300,
                 stdin=resources.script("kernel/reload_driver"),
-                says="swap the modules: stop the driver's services, unload, load, start them again",
+                description="swap the modules: stop the driver's services, unload, load, start them again",
             ),
         ),
         replan_after=True,

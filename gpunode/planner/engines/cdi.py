@@ -112,7 +112,7 @@ def _by_hand(host: HostFacts, stale: tuple[FileFacts, ...], *, asked: bool) -> t
 
 
 def _listed() -> Run:
-    return Run(("sh", "-s"), timeout_s=60, stdin=LISTED, says="nvidia-ctk cdi list: the GPUs are in it")
+    return Run(("sh", "-s"), timeout_s=60, stdin=LISTED, description="nvidia-ctk cdi list: the GPUs are in it")
 
 
 def _units(host: HostFacts) -> tuple[str, ...]:

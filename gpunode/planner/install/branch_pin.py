@@ -46,7 +46,7 @@ def unpin(site: Site, choice: DriverChoice, before: str | None) -> list[Run]:
     if select == "module" and before is not None:
         flavour = site.host.driver.installed_flavour or "open"
         runs += backend.stream(MODULE, _stream(int(before[:3]), flavour))
-    return [replace(run, ok=WHATEVER) for run in runs]
+    return [replace(run, ok_codes=WHATEVER) for run in runs]
 
 
 def _which(backend: Backend, choice: DriverChoice) -> tuple[tuple[int, str], ...]:

@@ -174,10 +174,10 @@ def _install(site: Site, choice: DriverChoice, replaces: bool) -> tuple[Run, ...
     follow = backend.install([Wanted(name, "@VERSION@") for name in rest], downgrade=replaces)
     script = resources.script("packages/at_lead_version")
     argv = ("sh", "-s", "--", lead, *follow.argv)
-    says = f"install {' '.join(rest)} at the version of {lead}"
+    description = f"install {' '.join(rest)} at the version of {lead}"
     return (
         *installation(backend, [Wanted(lead)], MINE, downgrade=replaces),
-        replace(follow, argv=argv, stdin=script, says=says),
+        replace(follow, argv=argv, stdin=script, description=description),
     )
 
 
@@ -226,6 +226,6 @@ def _undo(site: Site, choice: DriverChoice, before: str | None, held: Sequence[s
     """
     back: list[Action] = [*unpin(site, choice, before)]
     if before is not None:
-        return (*back, *([replace(site.backend.hold(held), ok=WHATEVER)] if held else []))
+        return (*back, *([replace(site.backend.hold(held), ok_codes=WHATEVER)] if held else []))
     fresh = [name for name in choice.packages if name not in site.host.packages.installed]
     return (*back, *([site.backend.remove(fresh)] if fresh else []))

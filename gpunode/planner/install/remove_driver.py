@@ -69,7 +69,7 @@ def uninstall_outcomes(site: Site) -> tuple[Outcome, ...]:
     held = sorted(host.packages.held & set(names))
     actions: list[Action] = [site.backend.unhold(held)] if held else []
     if UNIT_PATH in files and site.systemd:
-        actions.append(Run(("systemctl", "disable", UNIT), ok=(0, 1)))
+        actions.append(Run(("systemctl", "disable", UNIT), ok_codes=(0, 1)))
     actions += [through_proxy(site.backend.remove(names), site.spec.proxy)] if names else []
     actions += [RemoveFile(path) for path in files]
     rebuild = INITRAMFS.get(host.kernel.initramfs_tool or "")

@@ -21,8 +21,8 @@ def say_why(run: Run, ways: str) -> Run:
     remedies = (*run.remedies, (DOES_NOT_BUILD, ways))
     if run.stdin:  # a script of its own, which is read whole before it begins
         return replace(run, stdin=f"{text}attempt() {{\n{run.stdin}}}\nsay_why attempt\n", remedies=remedies)
-    argv, says = ("sh", "-s", "--", *run.argv), run.says or shlex.join(run.argv)
-    return replace(run, argv=argv, stdin=f'{text}say_why "$@"\n', says=says, remedies=remedies)
+    argv, description = ("sh", "-s", "--", *run.argv), run.description or shlex.join(run.argv)
+    return replace(run, argv=argv, stdin=f'{text}say_why "$@"\n', description=description, remedies=remedies)
 
 
 def ways_out(site: Site, source: DriverOrigin) -> str:

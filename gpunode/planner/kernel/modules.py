@@ -28,7 +28,7 @@ def build_step(site: Site, driver: DriverChoice) -> Step | None:
     actions: list[Action] = []
     for release in bare:
         # Its exit code says little (see _prove), and the module itself is looked at.
-        build = Run(("dkms", "autoinstall", "-k", release), ok=tuple(range(256)), timeout_s=BUILD_S, detach=True)
+        build = Run(("dkms", "autoinstall", "-k", release), ok_codes=tuple(range(256)), timeout_s=BUILD_S, detach=True)
         actions += [build, _prove(release, ways_out(site, installed_source(site.host) or driver.source))]
     if unsigned:
         # `dkms build` signs with the key of its framework.conf; a module that is there is kept without --force.
@@ -117,7 +117,7 @@ def _prove(release: str, ways: str) -> Run:
         ("sh", "-s", "--", release),
         timeout_s=60,
         stdin=resources.script("kernel/explain_build") + resources.script("kernel/prove_module"),
-        says=f"look for the module of {release}",
+        description=f"look for the module of {release}",
         remedies=((DOES_NOT_BUILD, ways),),
     )
 

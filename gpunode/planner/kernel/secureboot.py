@@ -23,8 +23,8 @@ def enrol_step(site: Site, driver: DriverChoice) -> Step | None:
         runs = (site.backend.refresh_all(), site.backend.install(lacking))
         actions += [through_proxy(run, site.spec.proxy) for run in runs]
     argv = ("sh", "-s", "--", key, certificate, PASSWORD_FILE)
-    says = f"mokutil --import {certificate}"
-    actions.append(Run(argv, timeout_s=60, stdin=resources.script("kernel/enrol_key"), says=says))
+    description = f"mokutil --import {certificate}"
+    actions.append(Run(argv, timeout_s=60, stdin=resources.script("kernel/enrol_key"), description=description))
     return Step(
         "secureboot.enrol",
         f"queue {certificate} for enrolment in the firmware's key list",

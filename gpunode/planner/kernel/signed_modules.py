@@ -40,7 +40,7 @@ def modules_step(site: Site, driver: DriverChoice) -> Step | None:
     wanted = [Wanted(name) for name in (*names, meta)]
     runs = [site.backend.refresh_all(), *installation(site.backend, wanted, ("*nvidia*", "libcuda*"))]
     runs += [site.backend.hold(names)] if site.spec.hold else []
-    look = Run(("sh", "-s", "--", tree.release), stdin=LOOK, says=f"look for the module of {tree.release}")
+    look = Run(("sh", "-s", "--", tree.release), stdin=LOOK, description=f"look for the module of {tree.release}")
     return Step(
         "driver.modules",
         f"bring {meta} and its driver to {tree.release}",

@@ -188,7 +188,9 @@ def _source(
 def forget_key(site: Site, keyring: str, url: str) -> tuple[Action, ...]:
     """The way back of fetching and trusting a key; a key file that was there before stays."""
     distrust = site.backend.distrust(keyring, url)
-    remove = Run(("rm", "-f", "--", keyring), says=f"remove {keyring}")  # no change that gpunode undo would bring back
+    remove = Run(
+        ("rm", "-f", "--", keyring), description=f"remove {keyring}"
+    )  # no change that gpunode undo would bring back
     fresh = keyring not in site.host.packages.keys
     return (*([distrust] if distrust else []), *([remove] if fresh else []))
 
@@ -202,7 +204,7 @@ def fetch_key(url: str, keyring: str, fingerprints: tuple[str, ...]) -> Run:
         stdin=script,
         retry=(3.0, 10.0),
         files=(keyring,),
-        says=f"fetch {url}, check its fingerprint, write {keyring}",
+        description=f"fetch {url}, check its fingerprint, write {keyring}",
     )
 
 

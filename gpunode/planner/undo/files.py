@@ -39,16 +39,16 @@ class Back:
         if not self.changes:
             return ()
         if self.text is None:
-            return (RemoveFile(self.file.path, expect_sha256=self.file.now.sha256, owner=self.file.hands),)
+            return (RemoveFile(self.file.path, expect_sha256=self.file.now.sha256, owner=self.file.run_as),)
         put = PutFile(
             self.file.path,
             self.text,
             mode=self.file.mode,
             expect_sha256=self.file.now.sha256,
             validate=validate if self.edited else None,
-            owner=self.file.hands,
+            owner=self.file.run_as,
         )
-        made_anew = self.file.now.sha256 is None and self.file.owner != "0:0" and not self.file.hands
+        made_anew = self.file.now.sha256 is None and self.file.owner != "0:0" and not self.file.run_as
         return (put, Run(("chown", self.file.owner, self.file.path))) if made_anew else (put,)
 
     def tidy(self) -> tuple[Action, ...]:
@@ -59,9 +59,9 @@ class Back:
         for _ in range(self.file.directories):
             made.append(directory)
             directory = dirname(directory)
-        says = f"remove {' and '.join(made)}, unless something is in it"
-        run = Run(("rmdir", *made), ok=(0, 1), timeout_s=30, says=says)
-        return (by(self.file.hands, run),) if made else ()
+        description = f"remove {' and '.join(made)}, unless something is in it"
+        run = Run(("rmdir", *made), ok_codes=(0, 1), timeout_s=30, description=description)
+        return (by(self.file.run_as, run),) if made else ()
 
     @property
     def words(self) -> str:
@@ -113,7 +113,7 @@ def words_to_type(file: PastFile) -> str:
     write, or remove, what the link leads to.
     """
     path, kept = named(file.path), named(file.backup)
-    user = file.hands or (file.owner if file.owner.partition(":")[0] != "0" else "")
+    user = file.run_as or (file.owner if file.owner.partition(":")[0] != "0" else "")
     if file.before == ABSENT:
         return f"{by_user(user, 'rm', file.path)} removes it"
     if file.old is None:

@@ -62,7 +62,7 @@ def _hold_step(host: HostFacts, past: Past, backend: Backend, gone: Sequence[str
         "undo.packages.hold",
         f"release the hold on {listing(held)}",
         "setup held them; what was on hold before it stays so",
-        (replace(release, ok=(0, 1, 100), retry=()) if gone else release,),
+        (replace(release, ok_codes=(0, 1, 100), retry=()) if gone else release,),
         () if gone else (backend.hold(held),),
     )
 
@@ -115,4 +115,6 @@ def _repository_step(host: HostFacts, past: Past, backend: Backend | None) -> tu
 
 def _added_keys(past: Past, backend: Backend) -> tuple[str, ...]:
     """To the manager's store, by setup itself: what was in it before was not added."""
-    return tuple(dict.fromkeys(key for says, answer in past.answers for key in backend.added_keys(says, answer)))
+    return tuple(
+        dict.fromkeys(key for description, answer in past.answers for key in backend.added_keys(description, answer))
+    )

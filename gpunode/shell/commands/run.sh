@@ -21,7 +21,7 @@ if ! command -v "$1" >/dev/null 2>&1; then
 fi
 timeout 1 true 2>/dev/null && set -- timeout "$limit" "$@"
 echo ran
-beat "$token"
+heartbeat "$token"
 "$@"
 code=$?
 [ -z "${beater:-}" ] || kill "$beater" 2>/dev/null

@@ -28,7 +28,7 @@ if [ "$before" = "$want" ]; then
 fi
 # Writing through it would put a file where nobody asked for one; replacing it would undo somebody's choice.
 ! quiet test -h "$path" || quiet test -e "$path" ||
-    failed "$path is a symbolic link to $(mine readlink "$path"), which is missing${hands:+ or is not for user ${hands%:*} to see}"
+    failed "$path is a symbolic link to $(as_owner readlink "$path"), which is missing${run_as:+ or is not for user ${run_as%:*} to see}"
 case $expect in any | "$before") ;; *) echo "drift $before"; exit 0 ;; esac
 trap 'cleanup; exit 129' HUP INT TERM
 
@@ -37,9 +37,9 @@ facts='"before":"absent"'
 if [ "$before" != absent ]; then
     backup=$backup.$before
     said=$(umask 077 && mkdir -p "${backup%/*}" 2>&1) || failed "cannot make the backup directory: $said"
-    if [ -n "$hands" ]; then
+    if [ -n "$run_as" ]; then
         # Through root's own hands at the end: the user's program does not hold root's file.
-        (umask 077; hired_bytes=4194304; mine cat "$resolved" >"$backup.part") || failed "cannot back up $path: $(head -c 200 "$backup.part")"
+        (umask 077; hired_bytes=4194304; as_owner cat "$resolved" >"$backup.part") || failed "cannot back up $path: $(head -c 200 "$backup.part")"
     else
         said=$(umask 077 && LC_ALL=C cp "$resolved" "$backup.part" 2>&1) || failed "cannot back up $path: ${said#cp: }"
     fi
@@ -47,7 +47,7 @@ if [ "$before" != absent ]; then
     flush "$backup.part"
     mv -f "$backup.part" "$backup"
     flush "${backup%/*}"
-    owner=$(mine stat -c '"mode":"%a","uid":%u,"gid":%g' "$resolved") || failed "cannot stat $resolved"
+    owner=$(as_owner stat -c '"mode":"%a","uid":%u,"gid":%g' "$resolved") || failed "cannot stat $resolved"
     case $owner in *[!a-z0-9:,\"]*) false ;; *) printf '%s\n' "$owner" | grep -Eqx '"mode":"[0-7]+","uid":[0-9]+,"gid":[0-9]+' ;; esac ||
         failed "cannot stat $resolved"
     facts="\"before\":\"$before\",\"backup\":\"$backup\",$owner"
@@ -62,21 +62,21 @@ journal "$pending${pending:+
 }$entry"
 
 if [ "$want" = absent ]; then
-    said=$(mine rm -f "$resolved" 2>&1) || failed "cannot remove $resolved: ${said#rm: }"
+    said=$(as_owner rm -f "$resolved" 2>&1) || failed "cannot remove $resolved: ${said#rm: }"
     settle "$directory"
     printf 'written %s\n' "$entry"
     exit 0
 fi
 
 made=$missing
-said=$(umask 022 && mine mkdir -p "$directory" 2>&1) || failed "cannot make the directory $directory: ${said#mkdir: }"
+said=$(umask 022 && as_owner mkdir -p "$directory" 2>&1) || failed "cannot make the directory $directory: ${said#mkdir: }"
 quiet rm -f "$candidate"
 if [ "$before" = absent ]; then
     said=$(exec 2>&1; umask 077; fill "$candidate" </dev/null) || failed "cannot write beside $path: ${said##*"$candidate": }"
-    said=$(mine chmod "$mode" "$candidate" 2>&1) || failed "cannot set the mode of $candidate: $said"
+    said=$(as_owner chmod "$mode" "$candidate" 2>&1) || failed "cannot set the mode of $candidate: $said"
 else
     # Owner, mode, ACL and SELinux label travel with the copy; only the bytes are new.
-    said=$(mine cp -a "$resolved" "$candidate" 2>&1) || failed "cannot write beside $path: ${said#cp: }"
+    said=$(as_owner cp -a "$resolved" "$candidate" 2>&1) || failed "cannot write beside $path: ${said#cp: }"
 fi
 said=$(exec 2>&1; fill "$candidate") || failed "cannot write $candidate: ${said##*: }"
 [ "$(seen "$candidate")" = "$want" ] || failed "the text for $path did not arrive whole"
@@ -93,8 +93,8 @@ if [ $# -gt 0 ]; then
         words=$((words - 1))
     done
     case $input in *"$mark"*) input=${input%%"$mark"*}$candidate${input#*"$mark"} ;; esac
-    if [ -n "$hands" ]; then
-        said=$(printf %s "$input" | hired "$hands" "$limit" "$@")
+    if [ -n "$run_as" ]; then
+        said=$(printf %s "$input" | hired "$run_as" "$limit" "$@")
         code=$?
     else
         timeout 1 true 2>/dev/null && set -- timeout "$limit" "$@"

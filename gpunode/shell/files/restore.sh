@@ -21,7 +21,7 @@ locate "$path"
 their_own "$resolved"
 quiet rm -f "$candidate"
 now=$(seen "$resolved") || failed "cannot read $resolved"
-if [ "$now" = "$before" ] && { [ "$now" = absent ] || [ "$(mine stat -c %a "$resolved")" = "$mode" ]; }; then
+if [ "$now" = "$before" ] && { [ "$now" = absent ] || [ "$(as_owner stat -c %a "$resolved")" = "$mode" ]; }; then
     [ "$now" != absent ] || unmake # an earlier way back may have been killed right after the file
     echo kept
     exit 0
@@ -33,25 +33,25 @@ fi
 trap 'cleanup; exit 129' HUP INT TERM
 
 if [ "$before" = absent ]; then
-    said=$(mine rm -f "$resolved" 2>&1) || failed "cannot remove $resolved: ${said#rm: }"
+    said=$(as_owner rm -f "$resolved" 2>&1) || failed "cannot remove $resolved: ${said#rm: }"
     unmake
     echo restored
     exit 0
 fi
 
 [ "$(sha "$backup")" = "$before" ] || failed "the backup $backup is gone or no longer holds the old bytes"
-said=$(umask 022 && mine mkdir -p "$directory" 2>&1) || failed "cannot make the directory $directory: ${said#mkdir: }"
+said=$(umask 022 && as_owner mkdir -p "$directory" 2>&1) || failed "cannot make the directory $directory: ${said#mkdir: }"
 from=$resolved
 quiet test -e "$resolved" || from=$backup
 # A backup is root's alone: a user's file that is gone is made anew by their hands.
-[ -n "$hands" ] && [ "$from" = "$backup" ] || said=$(mine cp -a "$from" "$candidate" 2>&1) || failed "cannot write beside $path: ${said#cp: }"
+[ -n "$run_as" ] && [ "$from" = "$backup" ] || said=$(as_owner cp -a "$from" "$candidate" 2>&1) || failed "cannot write beside $path: ${said#cp: }"
 said=$(exec 2>&1; fill "$candidate" <"$backup") || failed "cannot write $candidate: ${said##*: }"
-[ -z "$hands" ] || [ "$(mine stat -c %u:%g "$candidate")" != "$owner" ] || owner=
-said=$({ [ -z "$owner" ] || mine chown "$owner" "$candidate"; } 2>&1 && mine chmod "$mode" "$candidate" 2>&1) || failed "cannot set owner and mode: $said"
+[ -z "$run_as" ] || [ "$(as_owner stat -c %u:%g "$candidate")" != "$owner" ] || owner=
+said=$({ [ -z "$owner" ] || as_owner chown "$owner" "$candidate"; } 2>&1 && as_owner chmod "$mode" "$candidate" 2>&1) || failed "cannot set owner and mode: $said"
 gone=
 quiet test -e "$resolved" || gone=1
 swap
 [ -z "$gone" ] || relabel "$resolved"
 [ "$(seen "$resolved")" = "$before" ] || failed "$path does not hold its old bytes after the rename"
-[ "$(mine stat -c %a "$resolved")" = "$mode" ] || failed "$path does not have its old mode $mode"
+[ "$(as_owner stat -c %a "$resolved")" = "$mode" ] || failed "$path does not have its old mode $mode"
 echo restored

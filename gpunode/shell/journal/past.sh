@@ -29,15 +29,15 @@ show_theirs() {
     hired_bytes=$((most + 1))
     if ! quiet test -e "$1"; then
         hired_bytes=4096
-        quiet test -d "${1%/*}" && [ -z "$(mine ls -A "${1%/*}")" ] && echo "absent empty" || echo absent
+        quiet test -d "${1%/*}" && [ -z "$(as_owner ls -A "${1%/*}")" ] && echo "absent empty" || echo absent
     elif ! quiet test -f "$1"; then
         echo "unread not a regular file"
-    elif ! mine sh -c '[ -f "$1" ] && exec cat "$1"' sh "$1" >"$copy"; then
+    elif ! as_owner sh -c '[ -f "$1" ] && exec cat "$1"' sh "$1" >"$copy"; then
         echo "unread by its user's hands"
     elif [ "$(wc -c <"$copy")" -gt "$most" ]; then
         echo "unread over $most bytes"
     else
-        mode=$(mine stat -c %a "$1")
+        mode=$(as_owner stat -c %a "$1")
         case $mode in '' | *[!0-7]*) mode=600 ;; esac
         printf '%s %d\n' "$mode" "$(wc -c <"$copy")"
         cat "$copy"
@@ -50,7 +50,7 @@ show_theirs() {
 while [ $# -gt 0 ]; do
     take_hands "$3" "$1"
     locate "$1"
-    if [ -n "$hands" ]; then show_theirs "$resolved"; else show "$resolved"; fi
+    if [ -n "$run_as" ]; then show_theirs "$resolved"; else show "$resolved"; fi
     if [ "$2" = - ]; then echo absent; else show "$2"; fi
     shift 3
 done

@@ -99,7 +99,7 @@ def test_a_stale_file_beside_the_unit_is_moved_away_with_its_bytes_known(spec: S
     assert "another driver" in step.title
 
 
-def test_a_second_specification_of_the_same_cards_goes_and_one_with_gpus_of_its_own_stays() -> None:
+def test_a_second_specification_of_the_same_gpus_goes_and_one_with_gpus_of_its_own_stays() -> None:
     files = {ETC: spec_text(), "/etc/cdi/ours.yaml": spec_text(LOADED, "mine"), RUN: spec_text()}
     (step,) = steps(node(files, ON)).values()
     assert [a.path for a in step.actions if isinstance(a, RemoveFile)] == [ETC]

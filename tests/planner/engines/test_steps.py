@@ -76,7 +76,7 @@ def test_containerd_is_restarted_and_asked() -> None:
         "+ handler nvidia, default runc → nvidia, "
         "imports + /etc/containerd/conf.d/*.toml; restart, pods keep running"
     )
-    assert [a.says for a in step.actions[1:] if isinstance(a, Run)] == [
+    assert [a.description for a in step.actions[1:] if isinstance(a, Run)] == [
         "systemctl restart containerd.service",
         "ask the running containerd for its default runtime",
     ]
@@ -161,7 +161,7 @@ def test_without_systemd_docker_hears_by_a_signal(init: str) -> None:
     _, put, hangup, verify = step.actions
     assert isinstance(put, PutFile)
     assert isinstance(hangup, Run)
-    assert (hangup.argv, hangup.says) == (("sh", "-s", "--", "/run/d.pid", "dockerd"), "SIGHUP to dockerd")
+    assert (hangup.argv, hangup.description) == (("sh", "-s", "--", "/run/d.pid", "dockerd"), "SIGHUP to dockerd")
     assert isinstance(verify, Run)
     assert "systemctl reload" not in str(step.undo)
     assert step.by_hand == ""
@@ -230,7 +230,7 @@ def test_cdi_that_is_in_the_file_and_not_in_the_daemon_needs_a_restart(container
     spec = Spec(runtime=RuntimeSpec(cdi=True))
     if restarts:
         restart = next(a for a in only_step(host, spec).actions if isinstance(a, Run))
-        assert restart.says == "systemctl restart docker.service"
+        assert restart.description == "systemctl restart docker.service"
     else:
         assert "--allow-container-restart" in only_kept(host, spec).text
 
@@ -250,7 +250,7 @@ def test_docker_is_restarted_for_cdi_only_where_no_container_dies(
     observed: dict[str, Any], spec: Spec, restarts: bool
 ) -> None:
     step = only_step(docker_host("{}", **observed), replace(spec, runtime=RuntimeSpec(cdi=True)))
-    says = [a.says for a in step.actions if isinstance(a, Run)]
+    says = [a.description for a in step.actions if isinstance(a, Run)]
     assert ("systemctl restart docker.service" in says) is restarts
     assert ("--allow-container-restart" in step.why) is not restarts
 
@@ -292,7 +292,7 @@ def test_a_daemon_that_could_not_start_is_started_with_the_new_file(service: Ser
     step = only_step(host)
     assert step.title.endswith(title)
     assert step.undo == ()
-    says = [action.says for action in step.actions if isinstance(action, Run)]
+    says = [action.description for action in step.actions if isinstance(action, Run)]
     starts = title.startswith("start")
     assert ("systemctl restart docker.service" in says) == starts
     assert ("ask the running docker for its default runtime" in says) == starts

@@ -101,7 +101,7 @@ def test_another_driver_is_a_plan_like_any_other(facts: HostFacts, spec: Spec, w
 def test_a_change_that_fails_leaves_the_old_driver_chosen_and_held(facts: HostFacts, back: tuple[str, ...]) -> None:
     spec = replace(asked("580"), trust_keys=("A" * 40,))
     step = next(s for s in make_plan(facts, spec, CATALOG).steps if s.id == "driver.install")
-    undo = [a.says or " ".join(a.argv) for a in step.undo if isinstance(a, Run)]
+    undo = [a.description or " ".join(a.argv) for a in step.undo if isinstance(a, Run)]
     assert [words for words in back if not any(run.startswith(words) for run in undo)] == []
     assert undo[-1].startswith(back[-1]), "held last, at what is installed then"
 

@@ -24,7 +24,7 @@ def test_a_module_without_its_tools_is_no_driver(there: tuple[str, ...], install
     steps = {step.id: step for step in make_plan(facts, Spec(), load_catalog()).steps}
     assert ("driver.install" in steps) is installs
     if installs:
-        said = [run.says for run in steps["driver.install"].actions if isinstance(run, Run)]
+        said = [run.description for run in steps["driver.install"].actions if isinstance(run, Run)]
         assert said.index(f"dnf remove {MODULE}") < said.index(
             next(s for s in said if s.startswith("dnf install nvidia-open"))
         )

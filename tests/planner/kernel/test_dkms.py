@@ -49,7 +49,7 @@ def test_a_module_that_does_not_build_has_a_way_out(source: DriverSource, way: s
     *_, install = (run for run in runs(Spec(driver_source=source), "debian-12") if run.packages)
     assert way in dict(install.remedies)[DOES_NOT_BUILD]
     assert install.argv[3:5] == ("apt-get", "install")
-    assert install.says.startswith("apt-get install nvidia-"), "a person still sees the command"
+    assert install.description.startswith("apt-get install nvidia-"), "a person still sees the command"
 
 
 def test_a_half_configured_module_can_be_removed_by_hand() -> None:

@@ -127,7 +127,7 @@ def test_a_kernel_that_boots_next_without_its_signed_module_gets_one() -> None:
     )
     step = next(s for s in make_plan(facts, Spec(only=("driver",)), CATALOG).steps if s.id == "driver.modules")
     assert step.replan_after
-    commands = [a.says or " ".join(a.argv) for a in step.actions if isinstance(a, Run)]
+    commands = [a.description or " ".join(a.argv) for a in step.actions if isinstance(a, Run)]
     names = "nvidia-headless-no-dkms-595-server-open nvidia-utils-595-server"
     assert f"apt-get install {names} linux-modules-nvidia-595-server-open-generic" in commands
     assert f"apt-mark hold {names}" in commands, "and not the modules, which have to follow the kernel"

@@ -127,7 +127,7 @@ def test_a_file_gpunode_made_goes_with_the_directory_it_made() -> None:
     assert step.actions[0] == RemoveFile(DOCKER, sha(OURS))
     last = step.actions[-1]
     assert isinstance(last, Run)
-    assert (last.argv, last.ok) == (("rmdir", "/etc/docker"), (0, 1))
+    assert (last.argv, last.ok_codes) == (("rmdir", "/etc/docker"), (0, 1))
 
 
 def test_a_file_gpunode_made_and_another_program_extended_keeps_the_extension() -> None:
@@ -419,7 +419,9 @@ def test_of_two_containerds_each_gets_its_own_file_default_and_restart_back() ->
     found = {}
     for step in made.steps:
         paths = [action.path for action in step.actions if isinstance(action, PutFile)]
-        restarts = [a.says for a in step.actions if isinstance(a, Run) and a.says.startswith("systemctl restart")]
+        restarts = [
+            a.description for a in step.actions if isinstance(a, Run) and a.description.startswith("systemctl restart")
+        ]
         found[step.id] = (paths, restarts, asked(step))
     assert found == {
         "undo.containerd@containerd-gpu.default": ([other], ["systemctl restart containerd-gpu.service"], "crun"),
