@@ -84,7 +84,7 @@ def crio(sections: Sections, units: Units, running: tuple[Process, ...]) -> tupl
             effective_source="crio status config" if default else "",
             handlers=tuple(sorted(set(names))),
             cdi=True if process else None,  # there is no switch for it
-            imports=_below(sections, value.get("directory", "/etc/crio/crio.conf.d")),
+            imports=_below(sections, value.get("folder", "/etc/crio/crio.conf.d")),
             merged_config=config,
             cri_error="CRI-O runs, and its socket does not answer" if active and config is None else None,
             flags=(process.argv if process else exec_words(units.get(unit, {})))[1:],

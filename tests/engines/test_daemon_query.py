@@ -125,10 +125,13 @@ def test_an_error_of_docker_is_no_answer(shell: tuple[str, ...], directory: Path
     assert (answer.returncode, answer.stdout) == (1, "")
 
 
+APIS: dict[str, commands.Api] = {"containerd": "cri", "crio": "crio"}  # docker is podman's too
+
+
 def verify(
     shell: tuple[str, ...], kind: str, path: str, expected: str, env: dict[str, str], limit_s: int = 1
 ) -> subprocess.CompletedProcess[str]:
-    like: commands.Api = "cri" if kind == "containerd" else "docker"
+    like = APIS.get(kind, "docker")
     named = replace(engine_facts("containerd" if like == "cri" else like, None), name=kind)
     planned = commands.verify(named, expected, api=like)
     # The planned script with its arguments in their order; no unit to look at, and seconds instead of half a minute.
