@@ -28,7 +28,7 @@ READER = "CRI-O"
 ROOTS = (Root(("crio", "runtime"), "default_runtime"),)
 # Of another program than nvidia-container-runtime: its path for each platform, and kata's own config.
 NOT_COPIED = ("runtime_path", "platform_runtime_paths", "runtime_config_path", "runtime_type")
-# Built in where no file says it: runc, and crun from 1.31 on (from memory).
+# Built in where no file says it: runc, and crun from 1.31 on (unverified).
 BUILT_IN = ("crun", "runc")
 PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 

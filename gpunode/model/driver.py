@@ -10,8 +10,8 @@ ModuleFlavour = Literal["open", "proprietary"]
 DriverOrigin = Literal["cuda", "distro", "local", "none"]
 BranchKind = Literal["production", "lts", "feature", "legacy", "unknown"]
 BranchStatus = Literal["supported", "ended", "dead"]
-# How sure a row of the catalog is: a named source says it, it follows from one, or nobody looked it up.
-Grade = Literal["high", "medium", "memory"]
+# How sure a row of the catalog is: a named source says it, it follows from one, or it was recalled and not looked up.
+Grade = Literal["documented", "inferred", "unverified"]
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from gpunode.model.driver import Alternative, DriverChoice
 from gpunode.model.plan import Plan
 
-GRADES = {"high": "from a named source", "medium": "derived", "memory": "from memory, unchecked"}
 PLACES = {"distro": " from the distribution's archive", "local": " from the local repository"}
 
 
@@ -34,7 +33,7 @@ def explanation(plan: Plan, choice: DriverChoice) -> list[tuple[str, str]]:
     said = [("Because", reason) for reason in _reasons(choice)]
     said += [("Instead", words) for words in _left(choice)]
     said.append(("Expires", _expiry(plan, choice)))
-    return said + [("Facts", f"{row.about}: {GRADES[row.grade]}, {row.checked}") for row in choice.confidence]
+    return said + [("Facts", f"{row.about}: {row.grade}, {row.checked}") for row in choice.confidence]
 
 
 def _reasons(choice: DriverChoice) -> list[str]:

@@ -38,8 +38,8 @@ ACTIONS
 - `event` is a line of the log that `setup` and `undo` keep of a host (`$XDG_STATE_HOME/gpunode/runs/TIME/HOST.jsonl`):
   what began or ended, and when. The last line of a log is the host's result, `setup-line` or `undo-line`.
 - `plan.driver` is the choice of the driver: `reasons`, `alternatives` (`option` is what to type to have one, "" where
-  this host cannot have it), `end_of_support`, and `confidence`, how sure the catalog is: `high` is from a named source,
-  `medium` follows from one, `memory` is unchecked.
+  this host cannot have it), `end_of_support`, and `confidence`, how sure the catalog is: `documented` is from a named
+  source, `inferred` follows from one, `unverified` was recalled and not looked up again.
 
 ## The schema
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from gpunode.catalog.gpus import Architecture
     from gpunode.catalog.load import Branch, Catalog
 
-GRADES = {"high": "", "medium": " (derived)", "memory": " (from memory)"}
+GRADES = {"documented": "", "inferred": " (inferred)", "unverified": " (unverified)"}
 
 
 def support_text(known: Catalog) -> str:
@@ -24,7 +24,7 @@ def support_text(known: Catalog) -> str:
         "# What gpunode supports",
         "Made from the catalog by `gpunode catalog support`; do not edit. Facts were looked at "
         + (f"on {dates[0]}" if len(dates) == 1 else f"between {dates[0]} and {dates[-1]}")
-        + ".\n*Derived* and *from memory* mark rows that no named source states in full;\n"
+        + ".\n*Inferred* rows follow from a named source; *unverified* ones were recalled and not looked up again;\n"
         "`gpunode catalog distros`, `branches` and `gpus` show the source of every row.",
         "## GPUs",
         _table(("architecture", "capability", "modules", "branches", "`--driver auto`"), _models(known)),

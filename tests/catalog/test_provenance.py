@@ -59,22 +59,27 @@ def test_every_gpu_states_its_own_source_date_and_grade() -> None:
 @pytest.mark.parametrize(
     "row",
     [
-        "<<: {source: its neighbour's, checked: 2026-11-21, grade: high}",
+        "<<: {source: its neighbour's, checked: 2026-11-21, grade: documented}",
         "<<: *first",
-        "source: *words, checked: 2026-11-21, grade: high",
-        "source: '', checked: 2026-11-21, grade: high",
+        "source: *words, checked: 2026-11-21, grade: documented",
+        "source: '', checked: 2026-11-21, grade: documented",
     ],
     ids=["merged in place", "merged from another row", "another row's words by name", "an empty source"],
 )
 def test_an_inherited_source_is_none_of_its_own(row: str) -> None:
-    text = f"rows:\n  - &first {{source: &words a guide, checked: 2026-11-21, grade: high}}\n  - {{{row}}}\n"
+    text = f"rows:\n  - &first {{source: &words a guide, checked: 2026-11-21, grade: documented}}\n  - {{{row}}}\n"
     first, second = (lacking(node) for _, node in tables("x.yaml", text))
     assert (first, second[:1]) == ([], ["source"])
 
 
 @pytest.mark.parametrize(
     "line",
-    ["Invented", "Invented | a guide | high", "Invented | a guide | 2026-11-21 | sure", "X | a guide | today | high"],
+    [
+        "Invented",
+        "Invented | a guide | documented",
+        "Invented | a guide | 2026-11-21 | sure",
+        "X | a guide | today | documented",
+    ],
 )
 def test_a_gpu_without_its_own_source_does_not_load(line: str) -> None:
     from gpunode.catalog.gpus import _models

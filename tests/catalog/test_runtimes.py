@@ -18,7 +18,7 @@ def test_every_row_says_where_it_comes_from_and_has_its_engine() -> None:
         assert re.fullmatch(r"\d{4}-\d\d-\d\d", row.checked)
         assert row.grade in GRADES
         assert row.name in ENGINES
-        assert "from memory" not in row.source or row.grade != "high"
+        assert "unverified" not in row.source or row.grade != "documented"
 
 
 def test_every_place_is_absolute_and_every_unit_a_service() -> None:

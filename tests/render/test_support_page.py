@@ -14,8 +14,8 @@ def test_the_page_is_what_the_catalog_makes() -> None:
     assert PAGE.read_text(encoding="utf-8") == support_text(load_catalog()), "gpunode catalog support > docs/support.md"
 
 
-def test_rows_from_memory_are_marked_and_refusals_are_told() -> None:
+def test_unverified_rows_are_marked_and_refusals_are_shown() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    assert "| Arch Linux (from memory) | pacman |" in text
-    assert "| openEuler (from memory) | dnf | not supported: " in text
+    assert "| Arch Linux (unverified) | pacman |" in text
+    assert "| openEuler (unverified) | dnf | not supported: " in text
     assert "`--driver 470` asks for its ended branch" in text

@@ -33,7 +33,7 @@ def register(app: typer.Typer) -> None:
     verb(
         app,
         "catalog",
-        help="Show what gpunode knows, with its source, and what is from memory: " + ", ".join(TABLES) + ".",
+        help="Show what gpunode knows, with its source, and what is unverified: " + ", ".join(TABLES) + ".",
         examples=("gpunode catalog branches", "gpunode catalog gpus --id 2330,1eb8"),
     )(catalog)
 
@@ -161,8 +161,6 @@ COLUMNS = {
     "versions": ("program", "feature", "since", "grade", "checked", "source"),
     "repositories": ("pattern", "why", "grade", "checked", "source"),
 }
-# What a reader should know about a row that no named source states in full.
-GRADES = {"high": "sourced", "medium": "derived", "memory": "FROM MEMORY"}
 
 
 def page(result: CatalogTable, style: Style) -> str:
@@ -176,7 +174,7 @@ def page(result: CatalogTable, style: Style) -> str:
 
 def _cell(value: object, name: str) -> str:
     if name == "grade":
-        return GRADES.get(str(value), "by its id block")
+        return str(value or "by its id block")
     if isinstance(value, dict):
         return ",".join(f"{key}:{count}" for key, count in value.items())
     if isinstance(value, tuple):

@@ -119,7 +119,9 @@ def _newer(number: int, catalog: Catalog) -> Branch | None:
     """A branch that came after this catalog: open modules, and nobody here knows its end."""
     if number <= max(b.number for b in catalog.branches):
         return None
-    return Branch(number, "unknown", "supported", None, None, None, True, True, "newer than the catalog", "", "memory")
+    return Branch(
+        number, "unknown", "supported", None, None, None, True, True, "newer than the catalog", "", "unverified"
+    )
 
 
 def _asked_for(spec: Spec, version: str, flavour: ModuleFlavour | None, source: DriverOrigin) -> bool:

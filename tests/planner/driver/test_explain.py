@@ -57,7 +57,7 @@ def test_a_driver_that_stays_is_told_as_it_is_on_the_host() -> None:
     choice = chosen("debian12-ready", Spec(driver=DriverRequest.parse("auto")))
     assert (choice.kept, choice.version, choice.alternatives) == (True, "595.91.07", ())
     assert [row.about for row in choice.confidence] == ["Debian 12", "branch 595", "Ada"]
-    assert {row.grade for row in choice.confidence} <= {"high", "medium", "memory"}
+    assert {row.grade for row in choice.confidence} <= {"documented", "inferred", "unverified"}
 
 
 def test_a_driver_that_no_package_brought_has_no_source() -> None:
