@@ -1,7 +1,7 @@
-"""Judgements on a host's facts. A check never runs anything: it reads HostFacts, the spec and the catalog.
+"""Checks of a host's facts. A check never runs anything: it reads HostFacts, the spec and the catalog.
 
 A new check is one function in the file of its group, decorated with @check; this package finds it. `check --list` loads
-every group, so what only a judgement needs (an engine's reader, a table) is imported where it judges.
+every group, so what only one check needs (an engine's reader, a table) is imported inside its function.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["CheckDoc", "all_checks", "check", "explain", "run_all"]
 
 
 def run_all(host: HostFacts, spec: Spec | None, catalog: Catalog) -> CheckReport:
-    """Every check's judgement on `host`, by id. `spec` None: nobody said what is wanted of it."""
+    """Every check's result on `host`, by id. `spec` None: what is wanted of it is not known."""
     context = Context(spec, catalog)
     return CheckReport(host.target, {c.id: c.run(host, context) for c in _checks()}, host)
 

@@ -26,17 +26,17 @@ BLOCKS = re.compile(
     needs=(needs.gpu, needs.host_driver),
 )
 def nouveau_loaded(host: HostFacts, context: Context) -> CheckOutcome:
-    """The free driver nouveau (or nova) sits where the NVIDIA driver should."""
+    """nouveau (or nova) is loaded in place of the NVIDIA driver."""
     found = [name for name in RIVALS if name in host.kernel.modules]
     if not found:
         return None
     return Finding(
         f"{listing(found)} is loaded",
-        evidence=f"/sys/module/{found[0]} is there",
+        evidence=f"/sys/module/{found[0]} exists",
         remedy=Remedy(
             RepairAction.REBOOT,
             setup("--only", "driver", "--reboot", "if-needed"),
-            " keeps it away and rebuilds the initramfs",
+            " blacklists it and rebuilds the initramfs",
         ),
         fix="driver",
     )
@@ -45,13 +45,13 @@ def nouveau_loaded(host: HostFacts, context: Context) -> CheckOutcome:
 @check(
     "boot.nouveau-blacklisted",
     Severity.WARNING,
-    title="nouveau stays away at the next boot",
+    title="nouveau is blacklisted",
     reads="/etc/modprobe.d, /usr/lib/modprobe.d and the kernel command line",
     remedy=Remedy(RepairAction.CONFIGURE, setup("--only", "driver")),
     needs=(needs.gpu, needs.host_driver, needs.version),
 )
 def nouveau_blacklisted(host: HostFacts, context: Context) -> CheckOutcome:
-    """Nothing keeps nouveau away: at the next boot it may take the GPUs first."""
+    """nouveau is not blacklisted: at the next boot it may bind the GPUs first."""
     if "nouveau" in host.kernel.blacklisted:
         return None
     return Finding(
@@ -69,7 +69,7 @@ def nouveau_blacklisted(host: HostFacts, context: Context) -> CheckOutcome:
     reads="/proc/cmdline",
     remedy=Remedy(
         RepairAction.CONFIGURE,
-        "take the option out of /etc/default/grub, run update-grub (or grub2-mkconfig) and reboot",
+        "remove the option from /etc/default/grub, run update-grub (or grub2-mkconfig) and reboot",
     ),
     needs=(needs.gpu, needs.host_driver),
 )
@@ -85,7 +85,7 @@ def cmdline_blocks(host: HostFacts, context: Context) -> CheckOutcome:
         evidence=f"/proc/cmdline: {found.group(1)}",
         remedy=Remedy(
             RepairAction.CONFIGURE,
-            "take the option out of /etc/default/grub, run update-grub (or grub2-mkconfig) and reboot",
+            "remove the option from /etc/default/grub, run update-grub (or grub2-mkconfig) and reboot",
         ),
     )
 
@@ -93,13 +93,13 @@ def cmdline_blocks(host: HostFacts, context: Context) -> CheckOutcome:
 @check(
     "boot.pending-reboot",
     Severity.WARNING,
-    title="no update waits for a reboot",
+    title="no update is waiting for a reboot",
     reads="/run/reboot-required and /run/reboot-required.pkgs",
     remedy=Remedy(RepairAction.REBOOT, "reboot the host"),
     needs=(needs.gpu,),
 )
 def pending_reboot(host: HostFacts, context: Context) -> CheckOutcome:
-    """An update is installed and waits for a reboot."""
+    """An update is installed and needs a reboot."""
     if host.kernel.reboot_required is None:
         return None
     asked = listing(sorted(set(host.kernel.reboot_required.split()))) or "it names no package"
@@ -122,7 +122,7 @@ def pending_reboot(host: HostFacts, context: Context) -> CheckOutcome:
     needs=(needs.gpu, needs.host_driver, needs.version),
 )
 def module_signer(host: HostFacts, context: Context) -> CheckOutcome:
-    """Secure Boot is on and nobody signed the nvidia module, so the kernel refuses it."""
+    """Secure Boot is on and the nvidia module is not signed, so the kernel refuses it."""
     if host.security.secure_boot is None:
         return NotApplicable("not a UEFI machine, or the Secure Boot state is not known")
     if not host.security.secure_boot or host.driver.signer or host.driver.loaded is not None:

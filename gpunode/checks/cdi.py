@@ -15,7 +15,7 @@ from gpunode.remedy import Remedy, RepairAction, setup
 @check(
     "ctk.cdi-present",
     Severity.ERROR,
-    title="a CDI specification of the GPUs is there",
+    title="a CDI specification of the GPUs exists",
     reads="/etc/cdi and /var/run/cdi",
     remedy=Remedy(RepairAction.CONFIGURE, setup("--only", "toolkit", "--cdi")),
     needs=(needs.gpu, needs.toolkit),
@@ -39,7 +39,7 @@ def cdi_present(host: HostFacts, context: Context) -> CheckOutcome:
 @check(
     "ctk.cdi-fresh",
     Severity.ERROR,
-    title="the CDI specifications fit the running driver",
+    title="the CDI specifications match the running driver",
     reads="/etc/cdi/*, /var/run/cdi/* against /sys/module/nvidia/version",
     remedy=Remedy(RepairAction.CONFIGURE, setup("--only", "toolkit")),
     needs=(needs.gpu, needs.host_driver, needs.loaded, needs.toolkit),
@@ -54,7 +54,7 @@ def cdi_fresh(host: HostFacts, context: Context) -> CheckOutcome:
     if not stale:
         return None
     return Finding(
-        f"{listing(stale)} is from another driver",
+        f"{listing(stale)} is for another driver version",
         evidence=f"{stale[0]} does not mount libcuda.so.{host.driver.loaded}, the version that is loaded",
         remedy=Remedy(RepairAction.CONFIGURE, setup("--only", "toolkit")),
         fix="toolkit",
@@ -89,7 +89,7 @@ def cdi_duplicate(host: HostFacts, context: Context) -> CheckOutcome:
 @check(
     "ctk.cdi-refresh-unit",
     Severity.WARNING,
-    title="CDI specifications are renewed by themselves",
+    title="CDI specifications are renewed automatically",
     reads="systemctl show nvidia-cdi-refresh.path nvidia-cdi-refresh.service",
     remedy=Remedy(
         RepairAction.RESTART_SERVICE, "systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service"
@@ -97,10 +97,10 @@ def cdi_duplicate(host: HostFacts, context: Context) -> CheckOutcome:
     needs=(needs.gpu, needs.toolkit),
 )
 def cdi_refresh_unit(host: HostFacts, context: Context) -> CheckOutcome:
-    """Nobody renews the CDI specification after a driver upgrade."""
+    """Nothing renews the CDI specification after a driver upgrade."""
     there = [(n, s) for n, s in host.services.items() if n.startswith("nvidia-cdi-refresh.") and s.load == "loaded"]
     if not there:
-        return NotApplicable("this toolkit brings no nvidia-cdi-refresh unit")
+        return NotApplicable("this toolkit ships no nvidia-cdi-refresh unit")
     if any(s.enabled.startswith("enabled") for _, s in there):
         return None
     return Finding(

@@ -1,4 +1,4 @@
-"""The NVIDIA Container Toolkit: is it whole, safe, and told the right things?"""
+"""The NVIDIA Container Toolkit: is it complete, safe and configured correctly?"""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def installed(host: HostFacts, context: Context) -> CheckOutcome:
     if toolkit.version and toolkit.runtime_path and toolkit.runtime_executable:
         return None
     if toolkit.version is None:
-        summary, evidence = "the NVIDIA Container Toolkit is not installed", "nvidia-ctk --version answers nothing"
+        summary, evidence = "the NVIDIA Container Toolkit is not installed", "nvidia-ctk --version prints nothing"
     elif toolkit.runtime_path is None:
         summary, evidence = (
             "nvidia-container-runtime is missing",
-            f"nvidia-ctk {toolkit.version} is there, it is not in PATH",
+            f"nvidia-ctk {toolkit.version} is installed, nvidia-container-runtime is not in PATH",
         )
     else:
         summary, evidence = "nvidia-container-runtime cannot be run", f"{toolkit.runtime_path} is not executable"
@@ -75,13 +75,13 @@ def versions_match(host: HostFacts, context: Context) -> CheckOutcome:
 @check(
     "sec.ctk-cve",
     Severity.ERROR,
-    title="the toolkit has no known way out of a container",
+    title="no known container-escape CVE in the toolkit",
     reads="nvidia-ctk --version against the floor in catalog/toolkit.yaml",
     remedy=Remedy(RepairAction.UPGRADE, SETUP),
     needs=(needs.toolkit,),
 )
 def cve(host: HostFacts, context: Context) -> CheckOutcome:
-    """The toolkit's version lets a container take over the host."""
+    """The toolkit's version has a known container-escape CVE."""
     floor, version = context.catalog.toolkit.floor, host.toolkit.version or ""
     if not numbers(version):
         return NotApplicable(f"nvidia-ctk's version {version!r} cannot be compared")

@@ -18,7 +18,7 @@ from gpunode.remedy import Remedy, RepairAction, setup
 NVIDIA_MAJOR = 195  # fixed for nvidia and nvidiactl (Documentation/admin-guide/devices.txt); nvidia-uvm's is dynamic
 GPU_NODE = re.compile(r"/dev/nvidia\d+")
 MAKE_NODES = (
-    "nvidia-modprobe -c 0, once for every GPU (-c 1, ...); systemctl enable --now nvidia-persistenced keeps them"
+    "nvidia-modprobe -c 0, once for every GPU (-c 1, ...); systemctl enable --now nvidia-persistenced maintains them"
 )
 NODES = (needs.gpu, needs.host_driver, needs.loaded, needs.read("devices"))
 
@@ -117,7 +117,7 @@ def modes(host: HostFacts, context: Context) -> CheckOutcome:
         remedy=Remedy(
             RepairAction.CONFIGURE,
             f"{typed('chmod', '0666', first.path)}; options nvidia NVreg_DeviceFileMode=0666 "
-            "in /etc/modprobe.d/nvidia.conf keeps it",
+            "in /etc/modprobe.d/nvidia.conf makes it permanent",
         ),
         severity=Severity.WARNING if first.mode & 0o060 == 0o060 else None,
     )
@@ -126,7 +126,7 @@ def modes(host: HostFacts, context: Context) -> CheckOutcome:
 @check(
     "dev.char-symlinks",
     Severity.WARNING,
-    title="containers keep their GPUs over a daemon-reload",
+    title="containers keep their GPUs across systemctl daemon-reload",
     reads="/dev/char/MAJOR:MINOR; the engines' cgroup driver; mode in the toolkit's config.toml",
     remedy=Remedy(RepairAction.CONFIGURE, "nvidia-ctk system create-dev-char-symlinks --create-all"),
     needs=(*NODES, needs.engine, needs.toolkit),

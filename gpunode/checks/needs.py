@@ -1,4 +1,4 @@
-"""What a check must know before it may judge: each answers the reason why it cannot, or None when it can."""
+"""What a check must know before it can give a verdict: each returns the reason why it cannot, or None when it can."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def read(*sections: str) -> Need:
 
 
 def gpu(host: HostFacts) -> str | None:
-    """There is a GPU to speak of."""
+    """There is a GPU on the PCI bus."""
     if "pci" in host.unread:
         return f"pci was not read: {host.unread['pci']}"
     return None if host.gpus else "not a GPU node: no NVIDIA GPU on the PCI bus"
@@ -27,7 +27,7 @@ def host_driver(host: HostFacts) -> str | None:
     if host.driver.container:
         return "a driver container owns the driver (/run/nvidia/driver)"
     if host.gpus and all(d.driver == "vfio-pci" for d in host.gpus):
-        return "every GPU is bound to vfio-pci, for virtual machines"
+        return "every GPU is bound to vfio-pci (passthrough)"
     return None
 
 

@@ -1,4 +1,4 @@
-"""The bus: are the GPUs there, awake, fully wired, and in the hands of the right kernel driver?"""
+"""The PCI bus: presence of the GPUs, link width, BAR1, runtime PM, and the kernel driver that is bound."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SWITCHES = {2: 6, 3: 4}  # generation -> on one baseboard: HGX A100 has six, HGX
     needs=(needs.read("pci"),),
 )
 def gpu_present(host: HostFacts, context: Context) -> CheckOutcome:
-    """Nobody sees a GPU, though one is expected."""
+    """No GPU is on the PCI bus, though one is expected."""
     if host.gpus:
         return None
     if context.spec is None or not context.spec.expect.gpus:
@@ -51,7 +51,7 @@ def gpu_present(host: HostFacts, context: Context) -> CheckOutcome:
     needs=(needs.read("pci"),),
 )
 def expected_count(host: HostFacts, context: Context) -> CheckOutcome:
-    """A GPU is missing from the box."""
+    """A GPU that is expected is missing."""
     want = context.spec.expect.gpus if context.spec else None
     if want is None:
         return NotApplicable("no number of GPUs is expected: expect.gpus is not set")
@@ -78,7 +78,7 @@ def expected_count(host: HostFacts, context: Context) -> CheckOutcome:
     needs=(needs.gpu, needs.host_driver, needs.loaded),
 )
 def count_vs_driver(host: HostFacts, context: Context) -> CheckOutcome:
-    """The bus has a GPU that the driver did not take."""
+    """A GPU is on the bus and the driver did not claim it."""
     wanted = {d.address for d in host.gpus if d.driver != "vfio-pci"}
     lost = sorted(wanted - set(host.driver.gpus))
     source = "/proc/driver/nvidia/gpus"
@@ -92,7 +92,7 @@ def count_vs_driver(host: HostFacts, context: Context) -> CheckOutcome:
         evidence=f"not in {source}: {listing(lost)}",
         remedy=Remedy(
             RepairAction.REBOOT,
-            f"journalctl -k -b | grep -e NVRM -e {named(lost[0])}; reboot once, and inspect the GPU when it stays away",
+            f"journalctl -k -b | grep -e NVRM -e {named(lost[0])}; reboot once, inspect the GPU if it is still missing",
         ),
     )
 
@@ -111,12 +111,12 @@ def count_vs_driver(host: HostFacts, context: Context) -> CheckOutcome:
 def fallen_off_bus(host: HostFacts, context: Context) -> CheckOutcome:
     """A GPU has fallen off the bus."""
     gone = [d.address for d in host.gpus if d.config_head == OFF_THE_BUS]
-    said = [line for line in host.driver.kernel_log if "fallen off the bus" in line]
-    if not gone and not said:
+    logged = [line for line in host.driver.kernel_log if "fallen off the bus" in line]
+    if not gone and not logged:
         if all(d.config_head is None for d in host.gpus):
             return NotApplicable("the config space of no GPU could be read")
         return None
-    evidence = f"{SYSFS}/{gone[0]}/config reads ff ff ff ff" if gone else f"kernel log: {said[-1].strip()}"
+    evidence = f"{SYSFS}/{gone[0]}/config reads ff ff ff ff" if gone else f"kernel log: {logged[-1].strip()}"
     return Finding(
         f"{listing(gone) or 'a GPU'} has fallen off the bus",
         evidence=evidence,
@@ -136,7 +136,7 @@ def fallen_off_bus(host: HostFacts, context: Context) -> CheckOutcome:
     needs=(needs.gpu,),
 )
 def link_width(host: HostFacts, context: Context) -> CheckOutcome:
-    """A GPU talks over fewer PCIe lanes than it has."""
+    """A GPU's PCIe link uses fewer lanes than the GPU has."""
     known = [(d, d.link_width, d.link_width_max) for d in host.gpus]
     # A virtual machine's bus reports 0 or 255 where there is no real link.
     real = [(d, now, most) for d, now, most in known if now is not None and most is not None and 0 < most <= 32]
@@ -159,7 +159,7 @@ def link_width(host: HostFacts, context: Context) -> CheckOutcome:
 @check(
     "pci.bar1-size",
     Severity.ERROR,
-    title="the GPUs' memory windows are mapped",
+    title="BAR1 is mapped",
     reads=f"{SYSFS}/*/resource, second line",
     remedy=Remedy(
         RepairAction.CONFIGURE, "set Above 4G Decoding (and Resizable BAR) in the firmware, or boot with pci=realloc"
@@ -167,7 +167,7 @@ def link_width(host: HostFacts, context: Context) -> CheckOutcome:
     needs=(needs.gpu,),
 )
 def bar1_size(host: HostFacts, context: Context) -> CheckOutcome:
-    """The firmware gave a GPU no window for its memory."""
+    """The firmware did not map BAR1 of a GPU."""
     sizes = [(d, d.bar1_bytes) for d in host.gpus if d.bar1_bytes is not None]
     if not sizes:
         return NotApplicable("no GPU's BAR sizes could be read")
@@ -175,7 +175,7 @@ def bar1_size(host: HostFacts, context: Context) -> CheckOutcome:
     if not unmapped:
         return None
     return Finding(
-        f"BAR 1 of {listing(unmapped)} is not mapped",
+        f"BAR1 of {listing(unmapped)} is not mapped",
         evidence=f"{SYSFS}/{unmapped[0]}/resource line 2 spans 0 bytes",
         remedy=Remedy(RepairAction.CONFIGURE, "set Above 4G Decoding in the firmware setup, or boot with pci=realloc"),
     )
@@ -198,7 +198,7 @@ def driver_bound(host: HostFacts, context: Context) -> CheckOutcome:
     loaded = host.driver.loaded is not None
     remedy = Remedy(RepairAction.REBOOT, setup("--only", "driver", "--reboot", "if-needed"))
     if first.driver is None and loaded:
-        remedy = Remedy(RepairAction.SUPPORT, "journalctl -k -b | grep NVRM says why the nvidia module refused it")
+        remedy = Remedy(RepairAction.SUPPORT, "journalctl -k -b | grep NVRM shows why the nvidia module refused it")
     return Finding(
         listing(f"{d.address} is bound to {d.driver or 'no driver'}" for d in wrong),
         evidence=_binding(first),
@@ -215,7 +215,7 @@ def _binding(device: PciDevice) -> str:
 @check(
     "pci.nvswitch-present",
     Severity.WARNING,
-    title="all NVSwitches of the board are there",
+    title="all NVSwitches of the board are present",
     reads=f"{SYSFS}/*/class 0680 of vendor 10de",
     remedy=Remedy(RepairAction.POWER_CYCLE, "power the node off and on, then inspect the baseboard"),
     needs=(needs.gpu,),
@@ -226,7 +226,7 @@ def nvswitch_present(host: HostFacts, context: Context) -> CheckOutcome:
     if not switches:
         return NotApplicable("no NVSwitch on the PCI bus")
     if host.virtualization is not None:
-        return NotApplicable("a virtual machine may be given only some of the switches")
+        return NotApplicable("a virtual machine may have only some of the switches")
     generation = next(s.generation for s in context.catalog.switches if switches[0].device in s.ids)
     want = SWITCHES.get(generation)
     if want is None:
@@ -243,24 +243,24 @@ def nvswitch_present(host: HostFacts, context: Context) -> CheckOutcome:
 @check(
     "pci.runtime-pm",
     Severity.WARNING,
-    title="no GPU is put to sleep by the kernel",
+    title="no GPU is suspended by runtime PM",
     reads=f"{SYSFS}/*/power/runtime_status",
     remedy=Remedy(RepairAction.RESTART_SERVICE, "systemctl enable --now nvidia-persistenced"),
     needs=(needs.gpu, needs.host_driver),
 )
 def runtime_pm(host: HostFacts, context: Context) -> CheckOutcome:
-    """The kernel has put a GPU to sleep."""
+    """Runtime PM has suspended a GPU."""
     if all(d.runtime_status is None for d in host.gpus):
         return NotApplicable("runtime power status is not reported")
-    asleep = [d.address for d in host.gpus if d.runtime_status in ("suspended", "suspending")]
-    if not asleep:
+    suspended = [d.address for d in host.gpus if d.runtime_status in ("suspended", "suspending")]
+    if not suspended:
         return None
     return Finding(
-        f"{listing(asleep)} is suspended",
-        evidence=f"{SYSFS}/{asleep[0]}/power/runtime_status is suspended",
+        f"{listing(suspended)} is suspended",
+        evidence=f"{SYSFS}/{suspended[0]}/power/runtime_status is suspended",
         remedy=Remedy(
             RepairAction.RESTART_SERVICE,
-            f"systemctl enable --now nvidia-persistenced; echo on > {named(f'{SYSFS}/{asleep[0]}/power/control')}",
+            f"systemctl enable --now nvidia-persistenced; echo on > {named(f'{SYSFS}/{suspended[0]}/power/control')}",
         ),
     )
 
@@ -268,7 +268,7 @@ def runtime_pm(host: HostFacts, context: Context) -> CheckOutcome:
 @check(
     "pci.numa",
     Severity.WARNING,
-    title="the firmware says which socket a GPU belongs to",
+    title="the firmware reports the NUMA node of every GPU",
     reads=f"{SYSFS}/*/numa_node",
     remedy=Remedy(RepairAction.CONFIGURE, "update the firmware; enable NUMA (not Node Interleaving) in its setup"),
     needs=(needs.gpu,),

@@ -1,4 +1,4 @@
-"""How a check is declared: one short function, its id, and what a person is told about it."""
+"""How a check is declared: one short function, its id, and its documentation."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Context:
-    """What a check may know beside the host: what is wanted (None: nobody said) and what the vendor's tables say."""
+    """What a check may use in addition to the host: the spec (None: not given) and the vendor's tables."""
 
     spec: Spec | None
     catalog: Catalog
 
     @property
     def handler(self) -> str:
-        """The runtime that the engines shall know: `handler` of the spec."""
+        """The runtime that the engines should have: `handler` of the spec."""
         return (self.spec or Spec()).runtime.handler
 
 
-Judge = Callable[[HostFacts, Context], CheckOutcome]
-Need = Callable[[HostFacts], str | None]  # why the check cannot or need not judge this host; None: it can
+CheckFunction = Callable[[HostFacts, Context], CheckOutcome]
+Need = Callable[[HostFacts], str | None]  # why the check cannot or need not run on this host; None: it can
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class CheckDoc:
     id: str
     severity: Severity
     title: str  # what a pass proves, in a few words
-    broken: str  # the docstring: the sentence a person says about the broken machine
+    broken: str  # the docstring: one sentence that describes the broken host
     reads: str  # where the evidence comes from
     remedy: Remedy  # the usual next move; a finding's own remedy names the thing
 
@@ -49,16 +49,16 @@ class CheckDoc:
 class Check:
     doc: CheckDoc
     needs: tuple[Need, ...]
-    judge: Judge
+    function: CheckFunction
 
     @property
     def id(self) -> str:
         return self.doc.id
 
     def run(self, host: HostFacts, context: Context) -> CheckResult:
-        """The judgement on this host; not applicable, with the reason, when a fact it needs is missing."""
+        """The verdict on this host; not applicable, with the reason, when a fact it needs is missing."""
         reason = next((why for need in self.needs if (why := need(host)) is not None), None)
-        outcome = self.judge(host, context) if reason is None else NotApplicable(reason)
+        outcome = self.function(host, context) if reason is None else NotApplicable(reason)
         return CheckResult(self.id, self.doc.severity, outcome)
 
 
@@ -67,14 +67,14 @@ REGISTRY: dict[str, Check] = {}
 
 def check(
     id: str, severity: Severity, *, title: str, reads: str, remedy: Remedy, needs: Sequence[Need] = ()
-) -> Callable[[Judge], Judge]:
+) -> Callable[[CheckFunction], CheckFunction]:
     """Register the decorated function as a check. Two checks of one id are a mistake in this directory: ValueError."""
 
-    def register(judge: Judge) -> Judge:
+    def register(function: CheckFunction) -> CheckFunction:
         if id in REGISTRY:
             raise ValueError(f"two checks are called {id}")
-        broken = inspect.cleandoc(judge.__doc__ or "")
-        REGISTRY[id] = Check(CheckDoc(id, severity, title, broken, reads, remedy), tuple(needs), judge)
-        return judge
+        broken = inspect.cleandoc(function.__doc__ or "")
+        REGISTRY[id] = Check(CheckDoc(id, severity, title, broken, reads, remedy), tuple(needs), function)
+        return function
 
     return register

@@ -14,7 +14,7 @@ NO_DEVICES = 6
 INFOROM_CORRUPT = 14
 DRIVER = setup("--only", "driver")
 CAUSES = {
-    4: Remedy(RepairAction.CONFIGURE, "its rights do not suffice; look at the modes of /dev/nvidia*"),
+    4: Remedy(RepairAction.CONFIGURE, "insufficient permissions; check the modes of /dev/nvidia*"),
     8: Remedy(RepairAction.REPLACE, "a GPU has no external power; check its cables"),
     9: Remedy(RepairAction.RELOAD_MODULE, "the nvidia module is not loaded; ", DRIVER, ", or modprobe nvidia"),
     12: Remedy(RepairAction.UPGRADE, "libnvidia-ml.so.1 was not found; ", DRIVER),
@@ -31,7 +31,7 @@ def _smi_ran(host: HostFacts) -> str | None:
     return f"nvidia-smi was not run: {host.unread.get('smi', 'no reason given')}" if host.driver.smi is None else None
 
 
-def _empty_handed(smi: SmiFacts) -> bool:
+def _found_no_device(smi: SmiFacts) -> bool:
     return smi.code == NO_DEVICES or "No devices were found" in smi.message
 
 
@@ -49,14 +49,14 @@ def _empty_handed(smi: SmiFacts) -> bool:
 def smi_works(host: HostFacts, context: Context) -> CheckOutcome:
     """nvidia-smi fails or hangs."""
     smi = host.driver.smi
-    if smi is None or (smi.code == 0 and not _empty_handed(smi)):
+    if smi is None or (smi.code == 0 and not _found_no_device(smi)):
         return None
-    if _empty_handed(smi) and not host.root:
+    if _found_no_device(smi) and not host.root:
         return NotApplicable("nvidia-smi saw no device, and it did not run as root (user.smi-hidden)")
-    said = f": {smi.message.strip()}" if smi.message.strip() else ""
+    message = f": {smi.message.strip()}" if smi.message.strip() else ""
     return Finding(
         "nvidia-smi does not answer in time" if smi.code == 124 else f"nvidia-smi ends with code {smi.code}",
-        evidence=f"nvidia-smi -q -x, exit {smi.code}{said}",
+        evidence=f"nvidia-smi -q -x, exit {smi.code}{message}",
         remedy=CAUSES.get(smi.code, UNKNOWN),
         severity=Severity.WARNING if smi.code == INFOROM_CORRUPT else None,
     )
@@ -74,7 +74,7 @@ def smi_hidden(host: HostFacts, context: Context) -> CheckOutcome:
     """nvidia-smi sees no GPU because this login may not, not because they are broken."""
     if host.root:
         return NotApplicable("the probe ran as root, which sees every GPU")
-    if host.driver.smi is None or not _empty_handed(host.driver.smi):
+    if host.driver.smi is None or not _found_no_device(host.driver.smi):
         return None
     bound = [d.address for d in host.gpus if d.driver == "nvidia"]
     if not bound:
@@ -123,7 +123,7 @@ def _resolvable(host: HostFacts, soname: str, packages: str) -> CheckOutcome:
         evidence=f"ldconfig -p has no line for {soname}",
         remedy=Remedy(
             RepairAction.UPGRADE,
-            "ldconfig; when it stays away: ",
+            "ldconfig; if it is still missing: ",
             setup("--only", "driver"),
             f" (the library is in {packages})",
         ),
@@ -134,13 +134,13 @@ def _resolvable(host: HostFacts, soname: str, packages: str) -> CheckOutcome:
 @check(
     "user.stale-libs",
     Severity.WARNING,
-    title="no driver library of another version is about",
+    title="no stale driver libraries on the loader path",
     reads="ldconfig -p, the real paths of libcuda.so.1 and libnvidia-ml.so.1",
     remedy=Remedy(RepairAction.UPGRADE, "remove the leftovers of the older installer, then ldconfig"),
     needs=LIBRARIES,
 )
 def stale_libs(host: HostFacts, context: Context) -> CheckOutcome:
-    """Libraries of another driver version lie on the loader's path."""
+    """Libraries of another driver version are on the loader's path."""
     paths = [p for so in ("libcuda.so.1", "libnvidia-ml.so.1") for p in host.driver.libraries.get(so, ())]
     versioned = {p: v for p in paths if (v := driver_version(p.rpartition("/")[2])) is not None}
     if not versioned:

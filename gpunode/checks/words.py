@@ -22,7 +22,7 @@ def backend_of(host: HostFacts) -> Backend | None:
 
 
 def typed_for(host: HostFacts, verb: Verb, *names: str) -> str:
-    """What a person types on this host; the bare words where gpunode knows no package manager of it."""
+    """The command to run on this host; the bare verb where gpunode does not know its package manager."""
     backend = backend_of(host)
     return backend.words(verb, *names) if backend else typed(verb, *names)
 

@@ -14,7 +14,7 @@ class FileFacts:
     """One file as the probe read it. An absent file has text None and unread None."""
 
     path: str
-    text: str | None = None  # UTF-8 with surrogateescape, so that odd bytes survive a round trip
+    text: str | None = None  # UTF-8 with surrogateescape, so that odd bytes are kept over a round trip
     sha256: str | None = None  # of the bytes; None when absent or unread
     mode: int | None = None  # permission bits, e.g. 0o644
     symlink: str | None = None  # where the path points when it is a symbolic link
@@ -52,7 +52,7 @@ class KernelFacts:
     cmdline: str = ""
     trees: tuple[KernelTree, ...] = ()
     modules: frozenset[str] = frozenset()  # loaded: names in /sys/module with an initstate (underscores)
-    blacklisted: frozenset[str] = frozenset()  # modules that modprobe.d or the command line keep away
+    blacklisted: frozenset[str] = frozenset()  # modules that modprobe.d or the command line blacklist
     next_boot: str | None = None  # release that boots next, as far as it can be told
     initramfs_tool: str | None = None  # "update-initramfs" | "dracut" | "mkinitcpio"
     compiler: int | None = None  # major version of the gcc that built the running kernel; None: another compiler
@@ -136,8 +136,8 @@ class DriverFacts:
     # soname -> real paths in loader order, from ldconfig -p: {"libcuda.so.1": ("/usr/lib/.../libcuda.so.595.91.07",)}
     runfile: bool = False  # /usr/bin/nvidia-uninstall is there: a .run installer was used
     container: bool = False  # /run/nvidia/driver is there: a driver container (GPU Operator) owns the driver
-    image: str | None = None  # "/etc/dgx-release": the mark of an image that brings its own driver
-    switch_management: tuple[str, ...] = ()  # PCI addresses of functions whose VPD says SW_MNG: NVLink 5 switches
+    image: str | None = None  # "/etc/dgx-release": the mark of an image that ships its own driver
+    switch_management: tuple[str, ...] = ()  # PCI addresses of functions whose VPD has SW_MNG: NVLink 5 switches
     kernel_log: tuple[str, ...] = ()  # NVRM and nvidia lines of this boot, oldest first
     busy: tuple[str, ...] = ()  # "pid command" of processes that hold /dev/nvidia*
 
@@ -163,7 +163,7 @@ class ToolkitFacts:
 
 @dataclass(frozen=True)
 class RuntimeFacts:
-    """One container engine on this host, as its running daemon sees itself where it could be asked."""
+    """One container engine on this host, as its running daemon reports it where it answered."""
 
     name: str  # one of engines.registry.ENGINES
     version: str | None  # "28.5.2"
@@ -172,9 +172,9 @@ class RuntimeFacts:
     socket: str  # path of the API socket; "" without a daemon
     binary: str | None = None  # executable of the running daemon or of the unit's ExecStart
     active: bool = False  # the daemon runs and its unit is active
-    effective_default: str | None = None  # asked of the running daemon; None when it could not be asked
+    effective_default: str | None = None  # as the running daemon reports it; None when it did not answer
     effective_source: str = ""  # how: "docker /info", "CRI Status", "config dump (weaker)"
-    handlers: tuple[str, ...] = ()  # runtimes that the running daemon knows
+    handlers: tuple[str, ...] = ()  # runtimes of the running daemon
     systemd_cgroup: Mapping[str, bool] = field(default_factory=lambda: MappingProxyType({}))  # handler -> setting
     cdi: bool | None = None  # CDI enabled in the running daemon
     live_restore: bool | None = None  # docker
@@ -188,8 +188,8 @@ class RuntimeFacts:
     user: str | None = None  # whose rootless dockerd it is; None: it runs as root
     owner: str = ""  # "UID:GID" of that user; "": root
     sees_toolkit: bool = True  # its /etc has nvidia-container-runtime; a rootless one copies the names when it starts
-    embedded_in: str | None = None  # version of the Kubernetes that carries it, "1.31.4+k3s1" (k3s, rke2, k0s)
-    init: str = "systemd"  # HostFacts.init: who starts it again
+    embedded_in: str | None = None  # version of the Kubernetes distribution, "1.31.4+k3s1" (k3s, rke2, k0s)
+    init: str = "systemd"  # HostFacts.init: what restarts it
     pid: int | None = None  # of the running daemon
     distribution_flags: tuple[
         str, ...
@@ -246,7 +246,7 @@ class SecurityFacts:
     lockdown: str | None = None  # "none" | "integrity" | "confidentiality"
     selinux: str | None = None  # "Enforcing" | "Permissive" | "Disabled"
     mok_pending: bool = False  # a key waits for MokManager
-    mok_enrolled: bool | None = None  # the firmware knows the key DKMS signs with; None: not known, or no such key
+    mok_enrolled: bool | None = None  # the key DKMS signs with is enrolled; None: not known, or no such key
 
 
 @dataclass(frozen=True)
@@ -268,7 +268,7 @@ class KubernetesFacts:
 
 @dataclass(frozen=True)
 class IgnoredProcess:
-    """A process that is called like a container daemon and is none of this host: nothing of it was run or read."""
+    """A process that is named like a container daemon and not this host's: nothing of it was run or read."""
 
     pid: int
     comm: str  # "containerd"
@@ -286,13 +286,13 @@ class JournalFacts:
 
 @dataclass(frozen=True)
 class HostFacts:
-    target: str  # how the person named the host
+    target: str  # as the user named the host
     hostname: str
     os: OsFacts
     kernel: KernelFacts
     root: bool  # the probe ran as root
     virtualization: str | None = None  # hypervisor vendor, "container", or None on bare metal
-    init: str = "systemd"  # "systemd" | "openrc" | "sysv" | "chroot" (an image that is being made) | "none"
+    init: str = "systemd"  # "systemd" | "openrc" | "sysv" | "chroot" (an image that is being built) | "none"
     init_scripts: tuple[str, ...] = ()  # of engines, in /etc/init.d: "docker"
     pci: tuple[PciDevice, ...] = ()  # in bus order
     driver: DriverFacts = DriverFacts()

@@ -1,4 +1,4 @@
-"""What happened (setup) and what was judged (check), as values."""
+"""What happened (setup) and what was checked (check), as values."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class StepResult:
     status: StepStatus
     commands: tuple[CommandResult, ...] = ()
     seconds: float = 0.0
-    error: str = ""  # the sentence; with the daemon's own words where there are any
+    error: str = ""  # the sentence; with the daemon's own message where there is one
     evidence: str = ""
     remedy: Remedy = NO_REMEDY
 
@@ -51,7 +51,7 @@ class RunReport:
     evidence: str = ""
     remedy: Remedy = NO_REMEDY
     code: ExitCode = ExitCode.DONE
-    by_hand: tuple[str, ...] = ()  # what only a person can do now, in words to type
+    by_hand: tuple[str, ...] = ()  # manual steps that remain, as commands to run
 
     @property
     def changed(self) -> bool:
@@ -70,13 +70,13 @@ class Finding:
     summary: str
     evidence: str
     remedy: Remedy
-    fix: str | None = None  # the part of setup that mends it: "runtime", "driver"
+    fix: str | None = None  # the part of setup that fixes it: "runtime", "driver"
     severity: Severity | None = None  # None: the check's own
 
 
 @dataclass(frozen=True)
 class NotApplicable:
-    """A check that could not or need not judge, with the reason. Never shown as a pass."""
+    """A check that could not or need not give a verdict, with the reason. Never shown as a pass."""
 
     reason: str
 
@@ -139,7 +139,7 @@ class FleetReport:
 
 
 class EventKind(str, Enum):
-    PHASE = "phase"  # text says what begins: "detect", "plan", "apply pass 1"
+    PHASE = "phase"  # text names what begins: "detect", "plan", "apply pass 1"
     STEP_BEGIN = "step-begin"
     STEP_END = "step-end"
     NOTE = "note"
@@ -147,7 +147,7 @@ class EventKind(str, Enum):
 
 @dataclass(frozen=True)
 class Event:
-    """Progress, told as it happens to whoever listens. Execute prints nothing itself."""
+    """Progress, passed on as it happens to whoever listens. Execute prints nothing itself."""
 
     kind: EventKind
     target: str

@@ -16,7 +16,7 @@ WORDS = {Severity.ERROR: ("FAIL", "bad"), Severity.WARNING: ("WARN", "warn")}
 
 
 def check_text(report: CheckReport, style: Style = PLAIN, *, seconds_s: float | None = None, ssh: bool = False) -> str:
-    """One host's report, no newline at the end. `ssh`: commands of gpunode in it are to be typed with --ssh."""
+    """One host's report, no newline at the end. `ssh`: commands of gpunode in it are shown with --ssh."""
     lines = _findings([report], style, ssh=ssh)
     if style.verbose > 0:
         lines += _others(report, style)
@@ -27,7 +27,7 @@ def check_text(report: CheckReport, style: Style = PLAIN, *, seconds_s: float | 
 def fleet_check_text(
     outcomes: Sequence[HostOutcome], style: Style = PLAIN, *, seconds_s: float = 0.0, ssh: bool = False
 ) -> str:
-    """A fleet's reports; hosts that gave none come first, with the reason. What is equal on several is told once."""
+    """A fleet's reports; hosts that gave none come first, with the reason. What is equal on several is shown once."""
     lines = []
     for block in _unreached(outcomes, ssh=ssh):
         names = block.names
@@ -75,7 +75,7 @@ class _Block:
 
 
 def _folded(blocks: Sequence[_Block]) -> list[_Block]:
-    """Blocks that say the same of different hosts become one, where the first of them stood."""
+    """Blocks that are equal on several hosts become one, where the first of them stood."""
     together: dict[_Block, list[str]] = {}
     for block in blocks:
         together.setdefault(replace(block, hosts=()), []).extend(block.hosts)
@@ -83,9 +83,9 @@ def _folded(blocks: Sequence[_Block]) -> list[_Block]:
 
 
 def _unreached(outcomes: Sequence[HostOutcome], *, ssh: bool) -> list[_Block]:
-    silent = (o for o in outcomes if o.check is None)
+    unreached = (o for o in outcomes if o.check is None)
     return _folded(
-        [_Block((o.target,), without_name(o.target, o.problem), o.evidence, o.remedy, ssh=ssh) for o in silent]
+        [_Block((o.target,), without_name(o.target, o.problem), o.evidence, o.remedy, ssh=ssh) for o in unreached]
     )
 
 
@@ -140,7 +140,7 @@ def _host_count(report: CheckReport, seconds_s: float | None) -> str:
         parts.append(count(len(report.warnings), "warning"))
     skipped = len(report.results) - report.passed - len(report.failures) - len(report.warnings)
     if skipped:
-        parts.append(f"{skipped} not applicable here (-v says why)")
+        parts.append(f"{skipped} not applicable here (-v shows why)")
     if seconds_s is not None:
         parts.append(seconds(seconds_s))
     return " · ".join(parts)
@@ -161,5 +161,5 @@ def _fleet_count(reports: Sequence[CheckReport], unreached: int, seconds_s: floa
     if warnings := sum(len(r.warnings) for r in reports):
         parts.append(count(warnings, "warning"))
     if unreached:
-        parts.append(f"{unreached} without an answer")
+        parts.append(f"{unreached} without a report")
     return " · ".join([*parts, seconds(seconds_s)])

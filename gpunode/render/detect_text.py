@@ -1,4 +1,4 @@
-"""What was observed on a host, for a person: one label a line, what is not known said as such."""
+"""What was observed on a host, for a person: one label a line, what is not known shown as such."""
 
 from __future__ import annotations
 
@@ -78,9 +78,9 @@ def _driver(host: HostFacts) -> str:
         parts.append(f"{driver.installed} installed, not loaded")
     if driver.smi:
         cuda = f", CUDA {driver.smi.cuda_version}" if driver.smi.cuda_version else ""
-        said = f": {driver.smi.message}" if driver.smi.message else ""
-        answer = f"nvidia-smi answers for {count(len(driver.smi.gpus), 'model')}{cuda}"
-        parts.append(answer if driver.smi.code == 0 else f"nvidia-smi ended with {driver.smi.code}{said}")
+        message = f": {driver.smi.message}" if driver.smi.message else ""
+        answer = f"nvidia-smi answers for {count(len(driver.smi.gpus), 'GPU')}{cuda}"
+        parts.append(answer if driver.smi.code == 0 else f"nvidia-smi ended with {driver.smi.code}{message}")
     if driver.container:
         parts.append("owned by a driver container")
     return " · ".join(parts) or "not installed"
@@ -96,11 +96,11 @@ def _kernel(host: HostFacts) -> str:
 
 
 def _runtime(runtime: RuntimeFacts) -> str:
-    name = runtime.label if runtime.user else runtime.name
+    name = f"rootless {runtime.label}" if runtime.user else runtime.name
     state = ("running" if runtime.active else "not running") if runtime.unit else "without a daemon"
     default = f", default {runtime.effective_default} ({runtime.effective_source})" if runtime.effective_default else ""
-    carried = f" {runtime.embedded_in}: containerd" if runtime.embedded_in else ""
-    return f"{name}{carried} {runtime.version or '(version not known)'}, {state}{default}, {runtime.config_path}"
+    embedded = f" {runtime.embedded_in}: containerd" if runtime.embedded_in else ""
+    return f"{name}{embedded} {runtime.version or '(version not known)'}, {state}{default}, {runtime.config_path}"
 
 
 def _ignored(process: IgnoredProcess) -> str:
@@ -119,7 +119,7 @@ def _packages(host: HostFacts) -> str:
     packages = host.packages
     if packages.manager is None:
         return "no package manager that gpunode knows"
-    held = f", {len(packages.held)} held" if packages.held else ""
+    held = f", {len(packages.held)} pinned" if packages.held else ""
     lock = f", locked by {packages.lock_holder}" if packages.lock_holder else ""
     return f"{packages.manager}{held}{lock}"
 

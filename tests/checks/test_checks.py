@@ -1,4 +1,4 @@
-"""Every check passes on a healthy host, finds its fault, and says why when it cannot judge."""
+"""Every check passes on a healthy host, finds its fault, and says why when it cannot give a verdict."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LEGACY = """[plugins."io.containerd.grpc.v1.cri".containerd.default_runtime]
 LIBS = dict(h.READY.driver.libraries)
 
 
-def judged(id: str, host: HostFacts, spec: Spec | None = WANT) -> CheckResult:
+def verdict(id: str, host: HostFacts, spec: Spec | None = WANT) -> CheckResult:
     return run_all(host, spec, load_catalog()).results[id]
 
 
@@ -149,7 +149,7 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
 
 @pytest.mark.parametrize(("id", "host", "quoted"), [pytest.param(*row, id=f"{row[0]}: {row[2]}") for row in FAULTS])
 def test_a_fault_is_found_quoted_and_given_a_remedy(id: str, host: HostFacts, quoted: str) -> None:
-    outcome = judged(id, host).outcome
+    outcome = verdict(id, host).outcome
     assert isinstance(outcome, Finding)
     assert quoted in outcome.evidence
     assert outcome.summary
@@ -163,19 +163,19 @@ def test_every_check_has_a_fault_that_it_finds(id: str) -> None:
 
 @pytest.mark.parametrize("id", [i for i in IDS if i != "user.smi-hidden"])
 def test_every_check_passes_on_the_healthy_host(id: str) -> None:
-    assert judged(id, h.READY).outcome is None
+    assert verdict(id, h.READY).outcome is None
 
 
 def test_nothing_is_hidden_from_a_login_that_sees_the_gpus() -> None:
-    assert judged("user.smi-hidden", h.host(root=False)).outcome is None
+    assert verdict("user.smi-hidden", h.host(root=False)).outcome is None
 
 
 @pytest.mark.parametrize("id", IDS)
 def test_no_check_passes_where_nothing_is_known(id: str) -> None:
-    assert isinstance(judged(id, BARE, None).outcome, NotApplicable)
+    assert isinstance(verdict(id, BARE, None).outcome, NotApplicable)
 
 
-UNJUDGED: tuple[tuple[str, HostFacts, Spec | None, str], ...] = (
+NOT_APPLICABLE: tuple[tuple[str, HostFacts, Spec | None, str], ...] = (
     ("drv.dkms-next", h.kernel(trees=(replace(h.TREE, bootable=False),)), WANT, "does not come from a package"),
     ("drv.headers-meta", h.host(packages=h.packages(linux__image__amd64="")), WANT, "no kernel meta package"),
     ("rt.effective-default", h.host(), Spec(runtime=RuntimeSpec(default=False)), "RuntimeClass"),
@@ -190,9 +190,11 @@ UNJUDGED: tuple[tuple[str, HostFacts, Spec | None, str], ...] = (
 )
 
 
-@pytest.mark.parametrize(("id", "host", "spec", "reason"), UNJUDGED, ids=[f"{r[0]}: {r[3]}" for r in UNJUDGED])
-def test_a_missing_fact_is_said_and_never_a_pass(id: str, host: HostFacts, spec: Spec | None, reason: str) -> None:
-    outcome = judged(id, host, spec).outcome
+@pytest.mark.parametrize(
+    ("id", "host", "spec", "reason"), NOT_APPLICABLE, ids=[f"{r[0]}: {r[3]}" for r in NOT_APPLICABLE]
+)
+def test_a_missing_fact_is_reported_and_never_a_pass(id: str, host: HostFacts, spec: Spec | None, reason: str) -> None:
+    outcome = verdict(id, host, spec).outcome
     assert isinstance(outcome, NotApplicable)
     assert reason in outcome.reason
 
@@ -215,14 +217,14 @@ OF_ENGINES = [id for id in IDS if id.startswith("rt.")]
 
 @pytest.mark.parametrize("id", OF_ENGINES)
 def test_the_handler_is_called_what_the_spec_calls_it(id: str) -> None:
-    assert judged(id, with_handler("gpu"), replace(WANT, runtime=RuntimeSpec(cdi=True, handler="gpu"))).outcome is None
+    assert verdict(id, with_handler("gpu"), replace(WANT, runtime=RuntimeSpec(cdi=True, handler="gpu"))).outcome is None
 
 
 @pytest.mark.parametrize("id", ["containerd-file", "containerd-live", "docker-file", "docker-live"])
 @pytest.mark.parametrize(("there", "wanted"), [("nvidia", "gpu"), ("gpu", "nvidia")])
 def test_a_handler_of_another_name_is_not_the_wanted_one(id: str, there: str, wanted: str) -> None:
     spec = replace(WANT, runtime=RuntimeSpec(cdi=True, handler=wanted))
-    outcome = judged(f"rt.{id}", with_handler(there), spec).outcome
+    outcome = verdict(f"rt.{id}", with_handler(there), spec).outcome
     assert isinstance(outcome, Finding)
     assert wanted in outcome.summary + outcome.evidence
 
@@ -234,7 +236,7 @@ def test_a_host_without_gpus_and_without_expectation_has_nothing_to_fail() -> No
     assert isinstance(report.results["pci.gpu-present"].outcome, NotApplicable)
 
 
-def test_runc_as_default_with_a_runtimeclass_is_a_warning_when_nobody_said_what_is_wanted() -> None:
+def test_runc_as_default_with_a_runtimeclass_is_a_warning_without_a_spec() -> None:
     report = run_all(replace(h.docker(effective_default="runc"), files=h.files(docker="{}")), None, load_catalog())
     assert "rt.effective-default" in [r.id for r in report.warnings]
 
@@ -242,14 +244,14 @@ def test_runc_as_default_with_a_runtimeclass_is_a_warning_when_nobody_said_what_
 def test_no_cgroups_is_right_where_it_was_asked_for_and_where_every_engine_is_a_users() -> None:
     faulty = h.host(files=h.files(ctk="[nvidia-container-cli]\nno-cgroups = true\n"))
     asked = replace(WANT, toolkit_config=ToolkitConfig(no_cgroups=True))
-    assert judged("ctk.config", faulty).outcome is not None
-    assert judged("ctk.config", faulty, asked).outcome is None
+    assert verdict("ctk.config", faulty).outcome is not None
+    assert verdict("ctk.config", faulty, asked).outcome is None
     rootless = replace(faulty, runtimes=tuple(replace(e, user="ann") for e in faulty.runtimes))
-    assert judged("ctk.config", rootless).outcome is None
+    assert verdict("ctk.config", rootless).outcome is None
     idle = replace(faulty.runtimes[-1], name="containerd", cri_error="the CRI plugin is switched off")
-    assert judged("ctk.config", replace(rootless, runtimes=(*rootless.runtimes, idle))).outcome is None
+    assert verdict("ctk.config", replace(rootless, runtimes=(*rootless.runtimes, idle))).outcome is None
     mixed = replace(faulty, runtimes=(replace(faulty.runtimes[0], user="ann"), *faulty.runtimes[1:]))
-    assert judged("ctk.config", mixed).outcome is not None
+    assert verdict("ctk.config", mixed).outcome is not None
 
 
 def test_ids_are_ordered_and_every_check_explains_itself() -> None:

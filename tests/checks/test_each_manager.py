@@ -1,4 +1,4 @@
-"""What a check says and sees on hosts of every package manager."""
+"""What a check reports on hosts of every package manager."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def finding(id: str, host: HostFacts) -> Finding:
         ("pacman", "pacman -Rns nvidia-docker2"),
     ],
 )
-def test_an_old_package_is_removed_in_the_words_of_the_hosts_own_manager(manager: str, typed: str) -> None:
+def test_an_old_package_is_removed_with_the_hosts_own_manager(manager: str, typed: str) -> None:
     host = on(manager, h.host(packages=h.packages(nvidia__docker2="2.13")))
     assert finding("ctk.legacy-packages", host).remedy.text.endswith(f"; then {typed}")
 

@@ -48,7 +48,7 @@ def containerd(version: str, files: dict[str, str]) -> tuple[HostFacts, RuntimeF
     return h.host(runtimes=(facts,), files={path: FileFacts(path, text) for path, text in files.items()}), facts
 
 
-def judged(id: str, host: HostFacts) -> CheckOutcome:
+def verdict(id: str, host: HostFacts) -> CheckOutcome:
     return run_all(host, None, load_catalog()).results[id].outcome
 
 
@@ -69,14 +69,14 @@ def judged(id: str, host: HostFacts) -> CheckOutcome:
 def test_check_and_setup_see_the_same_handler(version: str, files: dict[str, str], right: bool) -> None:
     host, facts = containerd(version, files)
     assert engine("containerd").rewrite(host, facts, RuntimeSpec(default=False)).changed is not right
-    assert (judged("rt.containerd-file", host) is None) is right
+    assert (verdict("rt.containerd-file", host) is None) is right
 
 
 @pytest.mark.parametrize("text", [TABLES, INLINE, DOTTED], ids=["tables", "inline tables", "dotted keys"])
-def test_a_default_that_the_daemon_has_not_taken_yet_is_quoted_in_any_spelling(text: str) -> None:
+def test_a_default_that_the_daemon_has_not_loaded_yet_is_quoted_in_any_spelling(text: str) -> None:
     host, facts = containerd("1.7.27", {MAIN: text})
     old = replace(host, runtimes=(replace(facts, effective_default="runc"),))
-    outcome = judged("rt.effective-default", old)
+    outcome = verdict("rt.effective-default", old)
     assert isinstance(outcome, Finding)
     assert "the daemon was not restarted" in outcome.summary
     line = next(n for n, one in enumerate(text.splitlines(), 1) if "default_runtime_name" in one)
@@ -99,22 +99,22 @@ def test_what_setup_refuses_is_a_finding_at_the_same_place(name: str, text: str,
     assert facts is not None
     with pytest.raises(ConfigFileError):
         engine(name).rewrite(host, facts, RuntimeSpec())
-    outcome = judged(f"rt.{name}-file", host)
+    outcome = verdict(f"rt.{name}-file", host)
     assert isinstance(outcome, Finding)
     assert place in outcome.evidence
 
 
-def test_a_runtime_that_dockerd_has_by_a_flag_of_two_words_is_known() -> None:
+def test_a_runtime_that_dockerd_has_by_a_flag_of_two_words_is_found() -> None:
     host = h.host(files=h.files(docker="{}"))
     flags = ("--add-runtime", f"nvidia={PROGRAM}")
-    told = replace(host, runtimes=(replace(h.DOCKER_ENGINE, flags=flags),))
-    assert isinstance(judged("rt.docker-file", host), Finding)
-    assert judged("rt.docker-file", told) is None
+    configured = replace(host, runtimes=(replace(h.DOCKER_ENGINE, flags=flags),))
+    assert isinstance(verdict("rt.docker-file", host), Finding)
+    assert verdict("rt.docker-file", configured) is None
 
 
 def test_cri_is_off_however_the_list_is_written() -> None:
     off = 'x = "disabled_plugins"\ndisabled_plugins = [\n  # docker ships it so\n  "cri",\n]\n'
     host, facts = containerd("1.7.27", {MAIN: off})
-    outcome = judged("rt.cri-disabled", replace(host, runtimes=(replace(facts, cri_error="unknown service"),)))
+    outcome = verdict("rt.cri-disabled", replace(host, runtimes=(replace(facts, cri_error="unknown service"),)))
     assert isinstance(outcome, Finding)
     assert f"{MAIN}:2 disabled_plugins has cri" in outcome.evidence

@@ -42,7 +42,7 @@ runs = st.builds(
     stdin=words,
     detach=st.booleans(),
     retry=st.lists(number, max_size=2).map(tuple),
-    says=words,
+    description=words,
 )
 puts = st.builds(
     PutFile,

@@ -108,7 +108,7 @@ def test_a_check_is_worst_first_with_evidence_and_remedy() -> None:
             "WARN  gpu04   drv.dkms-next          the next boot has no module",
             "              evidence  6.8.0-52 lacks it",
             "              remedy    install",
-            "1 check passes · 1 fails · 1 warning · 1 not applicable here (-v says why) · 0.4 s",
+            "1 check passes · 1 fails · 1 warning · 1 not applicable here (-v shows why) · 0.4 s",
         )
     )
 
@@ -119,7 +119,7 @@ def test_an_unreachable_host_is_among_the_fleets_failures() -> None:
     )
     text = fleet_check_text((HostOutcome("gpu04", ExitCode.FAILED, check=CHECK), lost), Style(100), seconds_s=3.1)
     assert text.startswith("FAIL  gpu05   connection refused\n              remedy    start sshd\nFAIL  gpu04")
-    assert text.endswith("1 host fails · 1 warning · 1 without an answer · 3.1 s")
+    assert text.endswith("1 host fails · 1 warning · 1 without a report · 3.1 s")
 
 
 def checked(*names: str) -> list[HostOutcome]:

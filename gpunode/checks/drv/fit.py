@@ -32,7 +32,7 @@ def _version(host: HostFacts) -> str:
     needs=(needs.gpu, needs.host_driver),
 )
 def device_support(host: HostFacts, context: Context) -> CheckOutcome:
-    """NVIDIA no longer makes a driver for a GPU in this box."""
+    """No supported NVIDIA driver exists for a GPU of this host."""
     for device in host.gpus:
         model = context.catalog.gpu_model(device.device)
         architecture = context.catalog.architecture(model.architecture)
@@ -51,7 +51,7 @@ def device_support(host: HostFacts, context: Context) -> CheckOutcome:
 @check(
     "drv.flavour-vs-arch",
     Severity.ERROR,
-    title="open or proprietary: the modules fit the GPUs",
+    title="flavour (open or proprietary) of the modules fits the GPUs",
     reads="/proc/driver/nvidia/version, modinfo -F license nvidia, catalog/architectures.yaml",
     remedy=SETUP,
     needs=FIT,
@@ -67,7 +67,7 @@ def flavour_vs_arch(host: HostFacts, context: Context) -> CheckOutcome:
         if needed in ("either", flavour):
             continue
         return Finding(
-            f"{device.address}: {model.name} needs {needed} kernel modules, {flavour} ones are there",
+            f"{device.address}: {model.name} needs {needed} kernel modules, the driver has {flavour} ones",
             evidence=f"driver {_version(host)} has {flavour} modules; "
             f"10de:{device.device} is {model.architecture.capitalize()}",
             remedy=SETUP,
@@ -79,7 +79,7 @@ def flavour_vs_arch(host: HostFacts, context: Context) -> CheckOutcome:
 @check(
     "drv.branch-vs-arch",
     Severity.ERROR,
-    title="the driver branch knows every GPU",
+    title="the driver branch supports every GPU",
     reads="the driver's version against catalog/gpus.yaml and architectures.yaml",
     remedy=SETUP,
     needs=FIT,
@@ -95,8 +95,8 @@ def branch_vs_arch(host: HostFacts, context: Context) -> CheckOutcome:
         if number < first or (last is not None and number > last):
             span = f"from {first} on" if last is None else f"from {first} to {last}"
             return Finding(
-                f"{device.address}: {model.name} is not driven by branch {number}",
-                evidence=f"driver {_version(host)}; branches {span} drive this {model.architecture.capitalize()} GPU",
+                f"{device.address}: {model.name} is not supported by branch {number}",
+                evidence=f"driver {_version(host)}; branches {span} support this {model.architecture.capitalize()} GPU",
                 remedy=SETUP,
                 fix="driver",
             )

@@ -39,7 +39,7 @@ def dkms_running(host: HostFacts, context: Context) -> CheckOutcome:
         remedy=Remedy(
             RepairAction.UPGRADE,
             setup("--only", "driver"),
-            "; the reason is in /var/lib/dkms/nvidia*/*/build/make.log (by hand: dkms "
+            "; the reason is in /var/lib/dkms/nvidia*/*/build/make.log (manually: dkms "
             f"autoinstall -k {named(running)})",
         ),
         fix="driver",
@@ -73,7 +73,7 @@ def dkms_next(host: HostFacts, context: Context) -> CheckOutcome:
         remedy=Remedy(
             RepairAction.UPGRADE,
             setup("--only", "driver"),
-            f", or remove that kernel (by hand: dkms autoinstall -k {named(without[0].release)})",
+            f", or remove that kernel (manually: dkms autoinstall -k {named(without[0].release)})",
         ),
         fix="driver",
         severity=Severity.WARNING,
@@ -88,7 +88,7 @@ def _next_boot_is_bare(tree: KernelTree, severity: Severity) -> Finding:
         remedy=Remedy(
             RepairAction.UPGRADE,
             setup("--only", "driver"),
-            f" before the next reboot (by hand: dkms autoinstall -k {named(tree.release)})",
+            f" before the next reboot (manually: dkms autoinstall -k {named(tree.release)})",
         ),
         fix="driver",
         severity=severity,
@@ -118,7 +118,7 @@ def headers_running(host: HostFacts, context: Context) -> CheckOutcome:
         remedy=Remedy(
             RepairAction.UPGRADE,
             setup("--only", "driver"),
-            f" (by hand: install {named(f'linux-headers-{tree.release}')}, or {named(f'kernel-devel-{tree.release}')})",
+            f" (manually: install {named(f'linux-headers-{tree.release}')} or {named(f'kernel-devel-{tree.release}')})",
         ),
         fix="driver",
     )
@@ -127,7 +127,7 @@ def headers_running(host: HostFacts, context: Context) -> CheckOutcome:
 @check(
     "drv.headers-meta",
     Severity.WARNING,
-    title="kernel updates bring their headers along",
+    title="kernel updates install their headers",
     reads="the package list: the kernel's package and its headers (linux-headers-*, kernel-devel-matched, ...)",
     remedy=Remedy(RepairAction.UPGRADE, "install the headers' meta package"),
     needs=(*BUILDS, needs.dkms, needs.packages),
@@ -145,8 +145,8 @@ def headers_meta(host: HostFacts, context: Context) -> CheckOutcome:
     image, headers = missing[0]
     return Finding(
         f"{image} is installed and {headers} is not",
-        evidence=f"{image} brings new kernels, and DKMS builds for none of them without {headers}",
-        remedy=Remedy(RepairAction.UPGRADE, setup("--only", "driver"), f" (by hand: install {named(headers)})"),
+        evidence=f"{image} installs new kernels, and DKMS builds for none of them without {headers}",
+        remedy=Remedy(RepairAction.UPGRADE, setup("--only", "driver"), f" (manually: install {named(headers)})"),
         fix="driver",
     )
 

@@ -16,7 +16,7 @@ from gpunode.remedy import Remedy, RepairAction, setup
     Severity.ERROR,
     title="the nvidia kernel module is live",
     reads="/sys/module/nvidia/initstate and version",
-    remedy=Remedy(RepairAction.UPGRADE, setup("--only", "driver"), ", or modprobe nvidia and read what it says"),
+    remedy=Remedy(RepairAction.UPGRADE, setup("--only", "driver"), ", or modprobe nvidia and read its output"),
     needs=(needs.gpu, needs.host_driver),
 )
 def module_loaded(host: HostFacts, context: Context) -> CheckOutcome:
@@ -28,7 +28,8 @@ def module_loaded(host: HostFacts, context: Context) -> CheckOutcome:
             f"the nvidia module is {host.driver.initstate}, not live",
             evidence=f"/sys/module/nvidia/initstate is {host.driver.initstate}",
             remedy=Remedy(
-                RepairAction.REBOOT, "journalctl -k -b | grep NVRM says what it waits for; reboot when it stays so"
+                RepairAction.REBOOT,
+                "journalctl -k -b | grep NVRM shows what it waits for; reboot if that does not change",
             ),
         )
     if host.driver.installed is None:
@@ -74,7 +75,7 @@ def uvm_loaded(host: HostFacts, context: Context) -> CheckOutcome:
 @check(
     "drv.version-running",
     Severity.WARNING,
-    title="the running driver says its version",
+    title="the running driver reports its version",
     reads="/sys/module/nvidia/version",
     remedy=Remedy(RepairAction.UPGRADE, "cat /proc/driver/nvidia/version; reinstall the driver when that is empty too"),
     needs=(needs.gpu, needs.host_driver, needs.loaded),
@@ -105,7 +106,7 @@ def running_vs_installed(host: HostFacts, context: Context) -> CheckOutcome:
     """The kernel still runs the driver from before an upgrade."""
     loaded, installed = host.driver.loaded, host.driver.installed
     if installed is None:
-        return NotApplicable("modinfo names no version of nvidia (drv.dkms-next looks at the files)")
+        return NotApplicable("modinfo names no version of nvidia (drv.dkms-next checks the files)")
     if loaded == installed:
         return None
     return Finding(
@@ -173,7 +174,7 @@ def rm_init(host: HostFacts, context: Context) -> CheckOutcome:
 @check(
     "drv.modprobe-options",
     Severity.WARNING,
-    title="the module's options on disk are in force",
+    title="the module's options on disk are those of the running module",
     reads="/etc/modprobe.d/* against /proc/driver/nvidia/params",
     remedy=Remedy(RepairAction.REBOOT, "reboot the host"),
     needs=(needs.gpu, needs.host_driver, needs.loaded),
@@ -192,7 +193,8 @@ def modprobe_options(host: HostFacts, context: Context) -> CheckOutcome:
         f"option {key} is {value} on disk and {host.driver.params[key]} in the running module",
         evidence=f"{file.path}: NVreg_{key}={value}; /proc/driver/nvidia/params: {key}: {host.driver.params[key]}",
         remedy=Remedy(
-            RepairAction.REBOOT, "drain the node and reboot it; when it stays so, rebuild the initramfs first"
+            RepairAction.REBOOT,
+            "drain the node and reboot it; if that does not help, rebuild the initramfs and reboot again",
         ),
     )
 

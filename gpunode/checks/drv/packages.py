@@ -70,12 +70,12 @@ def package_consistency(host: HostFacts, context: Context) -> CheckOutcome:
     needs=(needs.gpu, needs.version),
 )
 def install_method(host: HostFacts, context: Context) -> CheckOutcome:
-    """Two installers have put a driver on this host, and one will overwrite the other."""
+    """Two installers have installed a driver on this host, and one will overwrite the other."""
     packaged = sorted(n for n, p in host.packages.installed.items() if CORE.match(n) and PIN not in n and p.configured)
     ways = [
-        ("a .run installer", "/usr/bin/nvidia-uninstall is there", host.driver.runfile),
+        ("a .run installer", "/usr/bin/nvidia-uninstall exists", host.driver.runfile),
         ("packages", f"{listing(packaged, 2)} installed", bool(packaged)),
-        ("a driver container", "/run/nvidia/driver is there", host.driver.container),
+        ("a driver container", "/run/nvidia/driver exists", host.driver.container),
     ]
     used = [(way, evidence) for way, evidence, there in ways if there]
     if len(used) <= 1:
@@ -87,7 +87,7 @@ def install_method(host: HostFacts, context: Context) -> CheckOutcome:
             "keep one: remove the host's driver, or set driver.enabled=false in the GPU Operator",
         )
     return Finding(
-        f"the driver came by {' and by '.join(way for way, _ in used)}",
+        f"the driver was installed by {' and by '.join(way for way, _ in used)}",
         evidence=" · ".join(evidence for _, evidence in used),
         remedy=remedy,
     )

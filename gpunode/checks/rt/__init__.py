@@ -1,1 +1,1 @@
-"""The container engines: does the running daemon, not only its file, know the nvidia runtime?"""
+"""The container engines: does the running daemon, not only its file, have the nvidia runtime?"""

@@ -1,4 +1,4 @@
-"""containerd: its files, its CRI plugin, and what the running daemon made of them."""
+"""containerd: its files, its CRI plugin, and the running daemon."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _containerd(host: HostFacts) -> str | None:
 
 
 def _serves_pods(host: HostFacts) -> str | None:
-    """docker's own containerd has CRI switched off on purpose, and is told nothing."""
+    """docker's own containerd has CRI switched off on purpose, and is not configured."""
     engine = host.runtime("containerd")
     if engine is not None and engine.cri_error is not None and not host.kubernetes.kubelet:
         return "CRI is off and there is no kubelet: this containerd serves docker"
@@ -38,8 +38,8 @@ def _wanted(context: Context) -> bool:
     return context.spec is None or context.spec.runtimes is None or "containerd" in context.spec.runtimes
 
 
-def _overruling_table(files: Files) -> tuple[str, int] | None:
-    """Path and line of a default_runtime table that is in use; an empty one says nothing."""
+def _overriding_table(files: Files) -> tuple[str, int] | None:
+    """Path and line of a default_runtime table that is in use; an empty one has no effect."""
     from gpunode.engines.containerd.cri_section import V1, V2
     from gpunode.engines.provenance import at, line_of_keys
 
@@ -78,38 +78,38 @@ ALL = (needs.gpu, _containerd, _serves_pods)
     needs=ALL,
 )
 def containerd_file(host: HostFacts, context: Context) -> CheckOutcome:
-    """containerd's files do not know nvidia, or an old table overrules them."""
+    """containerd's files have no handler nvidia, or an old default_runtime table takes precedence."""
     engine = host.runtime("containerd")
     if engine is None or not _wanted(context):
-        return NotApplicable("the spec leaves containerd alone")
+        return NotApplicable("the spec does not include containerd")
     unread = [file for path in (engine.config_path, *engine.imports) if (file := host.file(path)).unread is not None]
     if unread:
         return NotApplicable(f"{unread[0].path} was not read: {unread[0].unread}")
     try:
-        return _judged(host, engine, context.handler)
+        return _files_verdict(host, engine, context.handler)
     except ConfigFileError as fault:
         return Finding("containerd's files cannot be read", evidence=fault.problem, remedy=fault.remedy)
 
 
-def _judged(host: HostFacts, engine: RuntimeFacts, handler: str) -> Finding | None:
+def _files_verdict(host: HostFacts, engine: RuntimeFacts, handler: str) -> Finding | None:
     """Raises ConfigFileError for a file that does not parse."""
     from gpunode.engines.containerd.cri_section import containerd_section, section
     from gpunode.engines.containerd.imports import effective, gathered
 
     files = gathered(host, engine)
-    legacy = _overruling_table(files)
+    legacy = _overriding_table(files)
     ignored = at_least(engine.version, first_with("containerd", "no-default-runtime-table"))
     if legacy and not ignored and default_in_file(host, engine):
         path, line = legacy
         return Finding(
-            "an old default_runtime table overrules default_runtime_name",
+            "an old default_runtime table takes precedence over default_runtime_name",
             evidence=f"{path}:{line} containerd.default_runtime; containerd {engine.version}",
             remedy=Remedy(RepairAction.CONFIGURE, f"remove that table from {named(path)}, then ", SETUP),
         )
     if handler in section(containerd_section(effective(engine, files)), "runtimes"):
         return None
     return Finding(
-        f"containerd's files do not know {handler}",
+        f"containerd's files have no handler {handler}",
         evidence=f"no runtimes.{handler} in {listing((engine.config_path, *engine.imports))}"
         f"{'' if host.file(engine.config_path).exists else ' (absent)'}",
         remedy=Remedy(RepairAction.CONFIGURE, SETUP),
@@ -120,29 +120,29 @@ def _judged(host: HostFacts, engine: RuntimeFacts, handler: str) -> Finding | No
 @check(
     "rt.containerd-live",
     Severity.ERROR,
-    title="the running containerd knows the nvidia handler",
+    title="the running containerd has the nvidia handler",
     reads="containerd's CRI Status",
-    remedy=Remedy(RepairAction.RESTART_SERVICE, SETUP, " (by hand: systemctl restart containerd; pods keep running)"),
+    remedy=Remedy(RepairAction.RESTART_SERVICE, SETUP, " (manually: systemctl restart containerd; pods keep running)"),
     needs=ALL,
 )
 def containerd_live(host: HostFacts, context: Context) -> CheckOutcome:
-    """The running containerd does not know nvidia, though its files may."""
+    """The running containerd has no handler nvidia, though its files may."""
     engine = host.runtime("containerd")
     if engine is None or not _wanted(context):
-        return NotApplicable("the spec leaves containerd alone")
+        return NotApplicable("the spec does not include containerd")
     if not engine.handlers:
-        return NotApplicable("containerd could not be asked for its handlers")
+        return NotApplicable("containerd did not report its handlers")
     if "dump" in engine.effective_source:
-        return NotApplicable(f"only {engine.effective_source} answered: that is what the files say, not the daemon")
+        return NotApplicable(f"only {engine.effective_source} answered: that shows the files, not the daemon")
     if context.handler in engine.handlers:
         return None
     return Finding(
-        f"the running containerd does not know {context.handler}",
+        f"the running containerd has no handler {context.handler}",
         evidence=f"{engine.effective_source or 'CRI Status'}: handlers {listing(sorted(engine.handlers))}",
         remedy=Remedy(
             RepairAction.RESTART_SERVICE,
             SETUP,
-            " (by hand: systemctl restart containerd, once its files have it; pods keep running)",
+            " (manually: systemctl restart containerd, once its files have it; pods keep running)",
         ),
         fix="runtime",
     )
@@ -153,7 +153,7 @@ def containerd_live(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.ERROR,
     title="containerd's CRI answers the kubelet",
     reads="CRI Status on containerd's socket; disabled_plugins in its files",
-    remedy=Remedy(RepairAction.CONFIGURE, "take cri out of disabled_plugins, then systemctl restart containerd"),
+    remedy=Remedy(RepairAction.CONFIGURE, "remove cri from disabled_plugins, then systemctl restart containerd"),
     needs=(_containerd,),
 )
 def cri_disabled(host: HostFacts, context: Context) -> CheckOutcome:
@@ -173,7 +173,7 @@ def cri_disabled(host: HostFacts, context: Context) -> CheckOutcome:
             evidence=f"{path}:{line} disabled_plugins has {names}",
             remedy=Remedy(
                 RepairAction.CONFIGURE,
-                f"take it out of that list in {named(path)}, then systemctl restart {named(engine.unit)}",
+                f"remove it from that list in {named(path)}, then systemctl restart {named(engine.unit)}",
             ),
         )
     return Finding(
@@ -225,13 +225,13 @@ def cgroup_driver(host: HostFacts, context: Context) -> CheckOutcome:
 @check(
     "rt.runc-version",
     Severity.WARNING,
-    title="the engine is new enough for what is wanted",
+    title="the engine is new enough for what the spec asks for",
     reads="containerd --version",
     remedy=Remedy(RepairAction.UPGRADE, "upgrade containerd to 1.7 or later"),
     needs=(needs.gpu, _containerd),
 )
 def runc_version(host: HostFacts, context: Context) -> CheckOutcome:
-    """CDI is wanted of a containerd that does not know it."""
+    """CDI is wanted, and this containerd does not support it."""
     engine = host.runtime("containerd")
     if context.spec is None or not context.spec.runtime.cdi:
         return NotApplicable("the spec does not ask for CDI")
@@ -241,7 +241,7 @@ def runc_version(host: HostFacts, context: Context) -> CheckOutcome:
     if version >= first_with("containerd", "cdi"):
         return None
     return Finding(
-        f"containerd {engine.version if engine else ''} has no CDI",
+        f"containerd {engine.version if engine else ''} does not support CDI",
         evidence="containerd reads CDI specifications from 1.7 on",
         remedy=Remedy(RepairAction.UPGRADE, "upgrade containerd to 1.7 or later, or leave --cdi out"),
     )

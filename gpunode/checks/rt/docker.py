@@ -1,4 +1,4 @@
-"""docker: daemon.json and what the running daemon made of it."""
+"""docker: daemon.json and the running daemon."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _docker(host: HostFacts) -> str | None:
     engine = host.runtime("docker")
     if engine is None:
         return "docker is not installed"
-    return f"docker runs without root: it is {engine.user}'s" if engine.user else None
+    return f"docker is rootless (rootless docker@{engine.user})" if engine.user else None
 
 
 def _wanted(context: Context) -> bool:
@@ -35,14 +35,14 @@ def _wanted(context: Context) -> bool:
     needs=(needs.gpu, _docker),
 )
 def docker_file(host: HostFacts, context: Context) -> CheckOutcome:
-    """docker's daemon.json is broken, or does not know nvidia."""
+    """docker's daemon.json is not valid, or has no nvidia runtime configured."""
     from gpunode.editing import json_text
     from gpunode.engines.docker.provenance import origins
     from gpunode.engines.provenance import BUILT_IN
 
     engine = host.runtime("docker")
     if engine is None or not _wanted(context):
-        return NotApplicable("the spec leaves docker alone")
+        return NotApplicable("the spec does not include docker")
     file = host.file(engine.config_path)
     if file.unread is not None:
         return NotApplicable(f"{engine.config_path} was not read: {file.unread}")
@@ -62,7 +62,7 @@ def docker_file(host: HostFacts, context: Context) -> CheckOutcome:
         return None
     names = listing(sorted(map(str, runtimes))) if isinstance(runtimes, Mapping) and runtimes else "no runtimes"
     return Finding(
-        f"{engine.config_path} does not know {context.handler}",
+        f"{engine.config_path} has no {context.handler} runtime configured",
         evidence=f"{engine.config_path} {f'has {names}' if file.exists else 'is absent'}",
         remedy=Remedy(RepairAction.CONFIGURE, SETUP),
         fix="runtime",
@@ -72,27 +72,27 @@ def docker_file(host: HostFacts, context: Context) -> CheckOutcome:
 @check(
     "rt.docker-live",
     Severity.ERROR,
-    title="the running dockerd knows the nvidia runtime",
+    title="the running dockerd has the nvidia runtime",
     reads="docker /info: Runtimes",
     remedy=Remedy(RepairAction.RESTART_SERVICE, "systemctl reload docker"),
     needs=(needs.gpu, _docker),
 )
 def docker_live(host: HostFacts, context: Context) -> CheckOutcome:
-    """The running dockerd does not know nvidia, though its file may."""
+    """The running dockerd has no nvidia runtime configured, though its file may."""
     engine = host.runtime("docker")
     if engine is None or not _wanted(context):
-        return NotApplicable("the spec leaves docker alone")
+        return NotApplicable("the spec does not include docker")
     if not engine.handlers:
-        return NotApplicable("dockerd could not be asked")
+        return NotApplicable("dockerd did not answer")
     if context.handler in engine.handlers:
         return None
     return Finding(
-        f"the running dockerd does not know {context.handler}",
+        f"the running dockerd has no {context.handler} runtime configured",
         evidence=f"docker /info: Runtimes {listing(engine.handlers)}",
         remedy=Remedy(
             RepairAction.RESTART_SERVICE,
             SETUP,
-            f" (by hand: systemctl reload docker, once {named(engine.config_path)} has it; no container restarts)",
+            f" (manually: systemctl reload docker, once {named(engine.config_path)} has it; no container restarts)",
         ),
         fix="runtime",
     )

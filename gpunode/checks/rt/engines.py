@@ -16,10 +16,10 @@ BY_CLASS = ", or name it in a RuntimeClass and say so with --no-default"
 
 
 def wanted(host: HostFacts, context: Context) -> tuple[RuntimeFacts, ...]:
-    """The running engines that shall know nvidia; a containerd without CRI serves docker and is told nothing."""
+    """The running engines that should have the nvidia runtime; a containerd without CRI serves docker and has none."""
     names = context.spec.runtimes if context.spec else None
-    # An engine without a daemon (podman) is served by CDI; it is told something only where it is wanted by name.
-    # A docker that runs without root is its user's, and is told something only where it is wanted by name, too.
+    # An engine without a daemon (podman) is served by CDI; it is configured only where the spec names it.
+    # A rootless Docker is its user's, and is configured only where the spec names it, too.
     engines = (e for e in host.runtimes if (bool(e.unit) and not e.user if names is None else _named(host, e, names)))
     return tuple(e for e in engines if e.active and (host.kubernetes.kubelet or e.cri_error is None))
 
@@ -33,7 +33,7 @@ def _named(host: HostFacts, engine: RuntimeFacts, names: tuple[str, ...]) -> boo
 @check(
     "rt.present",
     Severity.ERROR,
-    title="the wanted engines are there and run",
+    title="the wanted engines are installed and running",
     reads="systemd units and sockets of docker and containerd",
     remedy=Remedy(RepairAction.UPGRADE, "install and start the engine"),
     needs=(needs.gpu,),
@@ -48,13 +48,13 @@ def present(host: HostFacts, context: Context) -> CheckOutcome:
             evidence=f"engines on this host: {listing(e.name for e in host.runtimes) or 'none'}",
             remedy=Remedy(RepairAction.UPGRADE, f"install {named(absent[0])} from your distribution, then ", SETUP),
         )
-    # A docker that runs without root is its user's.
+    # A rootless Docker is its user's.
     engines = [e for e in host.runtimes if e.user is None and (names is None or _named(host, e, names))]
     if not engines:
         return NotApplicable("no container engine is installed, and none is wanted by name")
     stopped = [e for e in engines if not e.active and not _switched_off(host, e, names)]
     if not stopped:
-        return None if any(e.active for e in engines) else NotApplicable("every engine here is switched off on purpose")
+        return None if any(e.active for e in engines) else NotApplicable("every engine here is disabled")
     unit = named(stopped[0].unit)
     return Finding(
         f"{listing(e.name for e in stopped)} does not run",
@@ -75,45 +75,45 @@ def _switched_off(host: HostFacts, engine: RuntimeFacts, names: tuple[str, ...] 
 @check(
     "rt.effective-default",
     Severity.ERROR,
-    title="the running engines start containers with nvidia",
+    title="nvidia is the default runtime of the running engines",
     reads="docker /info; containerd's CRI Status",
     remedy=Remedy(RepairAction.CONFIGURE, SETUP),
     needs=(needs.gpu, needs.engine),
 )
 def effective_default(host: HostFacts, context: Context) -> CheckOutcome:
-    """The running daemon does not start containers with the nvidia runtime, whatever its file says."""
+    """The running daemon's default runtime is not nvidia, whatever its file says."""
     want = context.spec.runtime if context.spec else RuntimeSpec()
     if not want.default:
-        return NotApplicable(f"{want.handler} shall not be the default: pods name it with a RuntimeClass")
+        return NotApplicable(f"{want.handler} is configured not to be the default: pods name it with a RuntimeClass")
     engines = wanted(host, context)
     if not engines:
-        return NotApplicable(f"no engine runs that shall know {want.handler}")
+        return NotApplicable(f"no engine is running that should have {want.handler}")
     asked = [e for e in engines if e.effective_default is not None]
     wrong = [e for e in asked if e.effective_default != want.handler]
     if wrong:
         return _still_runs_with(host, context, wrong[0], want)
     if len(asked) < len(engines):
-        silent = [e.name for e in engines if e.effective_default is None]
-        return NotApplicable(f"{listing(silent)} could not be asked for its default")
+        unknown = [e.name for e in engines if e.effective_default is None]
+        return NotApplicable(f"{listing(unknown)} did not report its default")
     return None
 
 
 def _still_runs_with(host: HostFacts, context: Context, engine: RuntimeFacts, want: RuntimeSpec) -> Finding:
     written = default_in_file(host, engine)
-    said = f"{engine.effective_source}: default {engine.effective_default}"
+    running = f"{engine.effective_source}: default {engine.effective_default}"
     if written is not None and written.value == want.handler:
         return Finding(
             f"{engine.name} still runs with {engine.effective_default} as its default: "
             f"the file says {want.handler}, the daemon was not restarted",
-            evidence=f"{said} · {written}",
+            evidence=f"{running} · {written}",
             remedy=Remedy(RepairAction.RESTART_SERVICE, SETUP),
             fix="runtime",
         )
-    # With no spec, a node whose pods name a RuntimeClass may be just as its owner wants it.
+    # With no spec, a node whose pods name a RuntimeClass may be configured as its owner wants it.
     by_class = context.spec is None and want.handler in engine.handlers
     return Finding(
         f"{engine.name} runs with {engine.effective_default} as its default",
-        evidence=f"{said}{f' · {written}' if written else ''}",
+        evidence=f"{running}{f' · {written}' if written else ''}",
         remedy=Remedy(RepairAction.CONFIGURE, SETUP, BY_CLASS if by_class else ""),
         fix="runtime",
         severity=Severity.WARNING if by_class else None,
@@ -129,15 +129,15 @@ def _still_runs_with(host: HostFacts, context: Context, engine: RuntimeFacts, wa
     needs=(needs.gpu, needs.engine),
 )
 def handler_binary(host: HostFacts, context: Context) -> CheckOutcome:
-    """An engine is told to start containers with a program that is not there."""
+    """An engine is configured to start containers with a program that does not exist."""
     name = context.handler
     users = [e.name for e in host.runtimes if name in e.handlers or e.effective_default == name]
     if not users:
-        return NotApplicable(f"no engine knows a runtime called {name}")
+        return NotApplicable(f"no engine has a runtime called {name}")
     if host.toolkit.runtime_path and host.toolkit.runtime_executable:
         return None
     return Finding(
-        f"{listing(users)} would start nvidia-container-runtime, which is not there",
+        f"{listing(users)} would start nvidia-container-runtime, which cannot be run",
         evidence=f"{host.toolkit.runtime_path or 'nvidia-container-runtime'} is "
         f"{'not executable' if host.toolkit.runtime_path else 'not in PATH'}",
         remedy=Remedy(
@@ -150,7 +150,7 @@ def handler_binary(host: HostFacts, context: Context) -> CheckOutcome:
 @check(
     "rt.daemon-restart-safe",
     Severity.WARNING,
-    title="docker's containers survive a restart of the daemon",
+    title="docker's containers keep running when the daemon restarts",
     reads="docker /info: LiveRestoreEnabled, ContainersRunning",
     remedy=Remedy(
         RepairAction.CONFIGURE, '"live-restore": true in /etc/docker/daemon.json, then systemctl reload docker'
@@ -161,7 +161,7 @@ def daemon_restart_safe(host: HostFacts, context: Context) -> CheckOutcome:
     """A restart of dockerd, for instance by an upgrade, stops the running containers."""
     engine = next((one for one in host.runtimes if one.live_restore is not None), None)
     if engine is None:
-        return NotApplicable("docker is not there, or did not answer")
+        return NotApplicable("docker is not installed, or did not answer")
     if engine.live_restore or not engine.containers_running:
         return None
     return Finding(

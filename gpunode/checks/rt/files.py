@@ -1,4 +1,4 @@
-"""What an engine's files ask for, read by the engine's own reader, as setup reads them; with its place."""
+"""What an engine's files configure, read by the engine's own reader, as setup reads them; with file and line."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ def default_in_file(host: HostFacts, facts: RuntimeFacts) -> Quote | None:
     kind = ENGINES.get(facts.name)
     if kind is None:  # a recording of another gpunode's
         return None
-    said = next((one for one in kind.origins(host, facts) if one.setting == DEFAULT and one.path is not None), None)
-    return Quote(said.path, said.line, kind.default_key, said.value) if said and said.path else None
+    found = next((one for one in kind.origins(host, facts) if one.setting == DEFAULT and one.path is not None), None)
+    return Quote(found.path, found.line, kind.default_key, found.value) if found and found.path else None
