@@ -35,7 +35,7 @@ def test_a_killed_controller_leaves_it_running_and_the_next_one_waits(tmp_path: 
         "from gpunode.apply.commands.detached import run_detached; from gpunode.apply.journal.entries import Journal\n"
         "from gpunode.apply.script import Host; from gpunode.model.plan import Run\n"
         f"run = Run(('sh', '-c', 'sleep 3; echo whole > {tmp_path}/mark'), detach=True)\n"
-        f"run_detached(Host(Machine(Path({str(tmp_path)!r}))), Journal('r'), 'r-a-1', run, heard=print)\n"
+        f"run_detached(Host(Machine(Path({str(tmp_path)!r}))), Journal('r'), 'r-a-1', run, on_output=print)\n"
     )
     controller = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
     pid = tmp_path / "state" / "runs" / "r-a-1" / "pid"

@@ -164,7 +164,7 @@ def test_an_answer_that_is_a_receipt_is_kept_on_the_host(machine: Machine) -> No
         ),
     )
     (answer,) = (e for e in parse_journal(machine.journal) if e["kind"] == "answer")
-    assert (answer["step"], answer["says"], answer["text"]) == ("a", "check", "595.91.07: libcuda1")
+    assert (answer["step"], answer["description"], answer["text"]) == ("a", "check", "595.91.07: libcuda1")
 
 
 def test_a_command_over_its_limit_is_ended_and_said_so(machine: Machine) -> None:

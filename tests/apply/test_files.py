@@ -221,7 +221,7 @@ def test_a_users_file_is_made_changed_and_put_back_as_that_user(machine: Machine
     changed = put(machine, PutFile(str(path), NEW, expect_sha256=sha256(OLD.encode()), owner="12345:12345"))
     assert changed
     assert (path.read_text(), path.stat().st_uid, path.stat().st_mode & 0o777) == (NEW, 12345, 0o600)
-    assert '"hands": "12345:12345"' in machine.journal
+    assert '"run_as": "12345:12345"' in machine.journal
     assert Path(changed.backup).stat().st_uid == 0
     restore(Host(machine), Journal("r1"), "s", changed, own=True)
     assert (path.read_text(), path.stat().st_uid, path.stat().st_mode & 0o777) == (OLD, 12345, 0o600)

@@ -58,7 +58,7 @@ def put(document: Document) -> Document:
 
 
 def run(document: Document) -> Document:
-    return next(a for s in steps(document) for a in s["actions"] if a["kind"] == "run" and a["says"])
+    return next(a for s in steps(document) for a in s["actions"] if a["kind"] == "run" and a["description"])
 
 
 def script(document: Document) -> Document:
@@ -77,7 +77,7 @@ TAMPERED: dict[str, tuple[Callable[[Document], object], str]] = {
     "an action of its own, with soothing words": (lambda d: steps(d)[0]["actions"].append(EVIL), "actions"),
     "the same, before all others": (lambda d: steps(d)[0]["actions"].insert(0, EVIL), "sh -c"),
     "one word of an argv": (lambda d: run(d)["argv"].append("--allow-unauthenticated"), "--allow-unauthenticated"),
-    "the words alone": (lambda d: run(d).update(says="apt-get --version"), "apt-get --version"),
+    "the words alone": (lambda d: run(d).update(description="apt-get --version"), "apt-get --version"),
     "a script on stdin": (lambda d: script(d).update(stdin="touch /tmp/pwned\n"), "stdin"),
     "the environment": (lambda d: run(d)["env"].append(["LD_PRELOAD", "/tmp/x.so"]), "env"),
     "which exit codes are good": (lambda d: run(d).update(ok_codes=[0, 1, 100]), "ok"),

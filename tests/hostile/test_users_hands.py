@@ -87,7 +87,7 @@ exec 3>"$1" 5<"$1" 7>>"$1"
 for number in 0 1 2 3 5 7; do echo "root $(readlink /proc/$$/fd/$number)"; done
 take_hands {who} /x
 cd /tmp
-mine sh -c '{look}'
+as_owner sh -c '{look}'
 """
 
 

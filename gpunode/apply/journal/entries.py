@@ -7,9 +7,9 @@ One JSON object a line:
                            "for_undo": {"engine": "docker"}}     what undo goes by; for_undo.py reads it
     {"kind": "file",       "run": R, "step": S, "path": P, "after": SHA|"absent", "before": SHA|"absent",
                            "backup": PATH, "mode": "644", "uid": 0, "gid": 0, "directories": 0}     made above it;
-                           "hands": "1000:1000" where a user's own file was written as that user
+                           "run_as": "1000:1000" where a user's own file was written as that user
     {"kind": "command",    "run": R, "step": S, "argv": [...]}     and packages, holds, files that it touches
-    {"kind": "answer",     "run": R, "step": S, "says": ..., "text": ...}     of a command whose answer is kept
+    {"kind": "answer",     "run": R, "step": S, "description": ..., "text": ...}     of a command whose answer is kept
     {"kind": "restore",    "run": R, "step": S, "path": P}
     {"kind": "step-end",   "run": R, "step": S, "status": "done" | "failed" | "rollback-failed" | "superseded"}
     {"kind": "run-end",    "run": R, "status": "done" | "failed" | "stopped"}

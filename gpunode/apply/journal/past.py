@@ -220,7 +220,7 @@ def _wrote(runs: Sequence[PastRun], *, along: bool) -> tuple[str, ...]:
 
 
 def _answers(runs: Sequence[PastRun]) -> tuple[tuple[str, str], ...]:
-    return tuple((str(a.get("says", "")), str(a.get("text", ""))) for run in runs for a in run.done_answers)
+    return tuple((str(a.get("description", "")), str(a.get("text", ""))) for run in runs for a in run.done_answers)
 
 
 def _table(entry: Entry, key: str) -> dict[str, Any]:

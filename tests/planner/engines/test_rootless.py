@@ -127,7 +127,7 @@ def test_a_users_docker_is_not_restarted_for_cdi_nor_for_a_unit_of_the_hosts_tha
     (step,), _ = runtime_steps(host, spec)
     assert isinstance(step, Step)
     assert "as ann: systemctl --user restart docker" in step.why
-    assert not any("restart" in getattr(a, "says", "") for a in step.actions)
+    assert not any("restart" in getattr(a, "description", "") for a in step.actions)
 
 
 def test_a_users_docker_that_is_silent_or_down_is_told_so() -> None:
