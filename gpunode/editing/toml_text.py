@@ -52,7 +52,7 @@ def rewrite(path: str, text: str, want: Plain, subtree: tuple[str, ...]) -> str:
         f"{path} is written in a way that cannot be edited safely",
         evidence="every edit tried read back as something else than what was wanted; the file was not touched",
         remedy=f"write the tables below [{named('.'.join(subtree[:2]))}] as ordinary [tables], "
-        "or add the runtime by hand",
+        "or add the runtime manually",
     )
 
 

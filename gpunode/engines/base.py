@@ -187,4 +187,4 @@ class Engine(Protocol):
 
     def next_words(self, path: str, *, restart: bool) -> tuple[str, ...]:
         """What a person types after a file was changed without its daemon. `restart`: Rewrite.needs_restart."""
-        return (f"{self.name} has not been told: systemctl restart {self.name}",)
+        return (f"{self.name} was not restarted; run: systemctl restart {self.name}",)

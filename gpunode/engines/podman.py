@@ -190,7 +190,7 @@ def _edit(file: FileFacts, table: Plain, want: RuntimeSpec) -> Edit:
 
 def _notes(edits: list[Edit]) -> tuple[str, ...]:
     inside = [edit.path for edit in edits if edit.path != DROP_IN]
-    said = [f"{path} has the last word, so it is edited in place" for path in inside]
+    said = [f"{path} takes precedence, so it is edited in place" for path in inside]
     return (*said, f"CDI serves podman without this: {CDI}")
 
 
@@ -214,7 +214,7 @@ def _wrong(file: FileFacts, key: str, value: object, wanted: str) -> ConfigFileE
     return ConfigFileError(
         f"{file.path}: {key} is {value!r}, and podman wants {wanted}",
         evidence="podman does not start on it; no file was touched",
-        remedy="correct it; podman info says when it is right",
+        remedy="correct it; podman info reports when it is right",
     )
 
 

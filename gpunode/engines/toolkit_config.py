@@ -136,8 +136,8 @@ def _said(keys: tuple[str, ...], have: object, value: object) -> str:
 def _notes(want: ToolkitConfig) -> Iterator[str]:
     if want.no_cgroups:
         yield (
-            "no-cgroups holds for every engine of this host, and is for those without root: containers of a dockerd or "
-            "containerd that is root get no device rules with it, and so no GPU"
+            "no-cgroups applies to every engine of this host, and is meant for rootless ones: containers of a dockerd "
+            "or containerd that runs as root get no device rules with it, and so no GPU"
         )
     if want.accept_envvar_when_unprivileged is False and not want.accept_volume_mounts:
         yield (

@@ -166,7 +166,7 @@ def _stay_beside(runtime: Engine, main: str, where: Where, want: RuntimeSpec, ed
     away = [e.path for e in edits if e.changed and e.path != want.drop_in and not e.path.startswith(f"{directory}/")]
     if away:
         raise ConfigFileError(
-            f"{main} imports {away[0]}, which has the last word and is not in {directory}",
-            evidence="only files beside the one that is named are changed; nothing was written",
+            f"{main} imports {away[0]}, which takes precedence and is not in {directory}",
+            evidence="only files next to the one that is named are changed; nothing was written",
             remedy="--root DIR, where the file belongs to an image; else name that file with --config",
         )

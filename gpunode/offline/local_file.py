@@ -138,7 +138,7 @@ def _still(before: Before) -> None:
     now = read(before.path)[1]
     if (now.resolved, now.data) != (before.resolved, before.data):
         raise Drift(
-            f"{before.path} changed while it was being rewritten; it was left as it is now",
+            f"{before.path} was changed by somebody else meanwhile; gpunode did not change it",
             evidence="its bytes are not those that were read a moment ago",
             remedy="run gpunode again: it starts from the file as it is now",
         )
@@ -176,7 +176,7 @@ def _spoken(path: str) -> Iterator[None]:
     except OSError as error:
         raise ConfigFileError(
             f"{path} cannot be written: {_why(error)}",
-            evidence="the file is as it was before",
+            evidence="the file is unchanged",
             remedy=_remedy(path, error.errno or 0),
         ) from error
 

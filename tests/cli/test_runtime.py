@@ -322,11 +322,11 @@ def test_a_fault_in_an_image_is_named_by_its_path_out_here(
     assert said.count(str(file)) == said.count(f"/{path}")
 
 
-def test_nobody_in_an_image_is_to_be_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_image_has_no_daemon_to_reload(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert configure("docker", "--root", tmp_path) == 0
-    assert "has not been told" not in capsys.readouterr().err
+    assert "not reloaded" not in capsys.readouterr().err
     assert configure("docker", "--config", tmp_path / "daemon.json") == 0
-    assert "has not been told" in capsys.readouterr().err
+    assert "docker was not reloaded; run: systemctl reload docker" in capsys.readouterr().err
 
 
 def test_a_link_out_of_the_image_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

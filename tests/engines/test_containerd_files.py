@@ -84,7 +84,7 @@ def test_an_edit_in_place_of_an_earlier_day_stays_right() -> None:
         "a default of another drop-in is outdone by a later file",
         "the handler of another drop-in is not defined twice",
         "the handler in one file, the default in a later one",
-        "a file that is read last has the last word",
+        "a file that is read last takes precedence",
         "a drop-in about something else",
     ],
 )

@@ -87,11 +87,11 @@ def test_the_candidate_is_read_by_k0s_own_containerd_and_its_unit_restarted() ->
     assert verify.argv[3:6] == ("k0s", "/run/k0s/containerd.sock", "nvidia")
 
 
-def test_the_admins_own_file_is_said_to_be_theirs_and_validated_whole() -> None:
+def test_a_file_that_k0s_does_not_manage_is_reported_and_validated_whole() -> None:
     facts = engine_facts("k0s", "1.7.27")
     result = rewritten.rewrite(facts, {MAIN: "version = 2\n"})
     assert result.main.path == MAIN
-    assert "is yours" in result.notes[0]
+    assert "is not managed by k0s" in result.notes[0]
     validate = K0s().validate(facts, MAIN)
     assert validate is not None
     assert "{candidate}" in validate.argv

@@ -44,8 +44,8 @@ def test_a_word_of_the_admins_is_left_and_said() -> None:
     result = rewritten.rewrite(
         engine_facts("k3s", "2.0.5", embedded_in="1.33.5+k3s1"), {MAIN: "default-runtime: crun\n"}
     )
-    assert f"{MAIN} says default-runtime: crun and is left as it is" in result.notes[0]
-    assert result.added == ("default-runtime crun → nvidia (over config.yaml, left as it is)",)
+    assert f"{MAIN} sets default-runtime: crun and is not changed" in result.notes[0]
+    assert result.added == ("default-runtime crun → nvidia (over config.yaml, not changed)",)
 
 
 def test_a_default_that_only_the_daemon_has_is_over_no_file() -> None:
@@ -102,9 +102,9 @@ def test_a_whole_template_is_refused_with_the_words_to_type(name: str, version: 
     assert '{{ template "base" . }}' in refused.value.remedy.text
 
 
-def test_a_flag_in_the_unit_has_the_last_word() -> None:
+def test_a_flag_in_the_unit_takes_precedence() -> None:
     flags = ("server", "--default-runtime", "crun")
-    with pytest.raises(UnsupportedHost, match="beats every file"):
+    with pytest.raises(UnsupportedHost, match="takes precedence over every file"):
         rewritten.rewrite(engine_facts("k3s", "2.0.5", distribution_flags=flags), {})
 
 

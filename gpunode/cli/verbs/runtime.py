@@ -66,7 +66,7 @@ def configure(
         list[str] | None,
         _flag("--ctk-set", metavar="KEY=VALUE", help="A setting of the toolkit's own config.toml. Repeatable."),
     ] = None,
-    backup: Annotated[bool, _flag("--backup", help="Keep the old file beside the new one.")] = False,
+    backup: Annotated[bool, _flag("--backup", help="Keep the old file next to the new one.")] = False,
     dry_run: Annotated[bool, _flag("--dry-run", help="Print the new text; write nothing.")] = False,
     diff: Annotated[bool, _flag("--diff", help="Print the difference, secrets masked.")] = False,
 ) -> int:

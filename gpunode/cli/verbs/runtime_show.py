@@ -74,10 +74,10 @@ def _text(host: HostOutcome, shown: tuple[Shown, ...], style: Style) -> str:
 def _engine(shown: Shown, style: Style) -> list[str]:
     engine = shown.engine
     asked = f"default {engine.effective_default}, by {engine.effective_source}" if engine.effective_default else ""
-    state = asked or ("it did not say what it runs with" if engine.active else f"{engine.unit} is not running")
+    state = asked or ("it did not report what it runs with" if engine.active else f"{engine.unit} is not running")
     lines = hang(style, f"{engine.label}   ", f"{engine.version or 'version unknown'} · {state}")
     if shown.differs:
-        lines += hang(style, "  differs   ", f"its files ask for {shown.said}: it was not told since they changed")
+        lines += hang(style, "  differs   ", f"its files ask for {shown.said}: it was not reloaded since they changed")
     rows = [(o.setting, o.value or "-", o.where) for o in shown.origins]
     widths = [max(len(row[i]) for row in rows) for i in (0, 1)] if rows else [0, 0]
     return lines + [f"  {a:<{widths[0]}}  {b:<{widths[1]}}  {c}" for a, b, c in rows]

@@ -65,16 +65,16 @@ def changes(files: Files, want: RuntimeSpec, around: Around) -> Changes:
         after = after.having(path, text)
     if again := _changes(after, want, around).texts:
         raise ConfigFileError(
-            f"{found.main} cannot be edited so that the edit settles",
+            f"{found.main} cannot be edited safely: the edit is not idempotent",
             evidence=f"a second pass would still change {', '.join(again)}; the file was not touched",
-            remedy="add the runtime by hand",
+            remedy="add the runtime manually",
         )
     return found
 
 
 def _changes(files: Files, want: RuntimeSpec, around: Around) -> Changes:
     overlooked = (
-        f"{pattern} among the imports is relative, which containerd 1.6 looks for in / and not beside the file"
+        f"{pattern} among the imports is relative, which containerd 1.6 looks for in / and not next to the file"
         for pattern in files.overlooked()
     )
     before, said = files, _Said(notes=tuple(overlooked))
@@ -111,7 +111,7 @@ def _in_one_schema(files: Files) -> tuple[Files, int, _Said]:
     if version == 1 and merges(files.daemon):
         files, version = files.having(root, as_version_2(root, files.text(root), files.daemon)), 2
         note = (
-            "containerd 2.0 to 2.2 ignore every plugin setting of a version 1 file without a word, so those of "
+            "containerd 2.0 to 2.2 ignore every plugin setting of a version 1 file silently, so those of "
             f"{root} come into force with this restart"
         )
         said = _Said(("version 1 → 2",), (note,))
@@ -124,7 +124,7 @@ def _in_one_schema(files: Files) -> tuple[Files, int, _Said]:
             raise misfit(
                 files.daemon,
                 f"{path} is in version {1 if V1 in named else other} and its importer {root} in version {version}",
-                "containerd then ignores the CRI settings of one of the two without a word, or does not start",
+                "containerd then ignores the CRI settings of one of the two silently, or does not start",
                 "write both in the same version, or remove the import",
             )
     return files, version, said
@@ -172,7 +172,7 @@ def _drop_in(files: Files, want: RuntimeSpec) -> str | None:
         raise UsageError(
             f"--drop-in {path!r} is not a file for a drop-in",
             evidence=f"it wants an absolute path that ends in .toml and is not {files.root} itself",
-            remedy=f"leave it out for {DROP_IN} beside it, or say none to edit {named(files.root)} in place",
+            remedy=f"leave it out for {DROP_IN} next to it, or say none to edit {named(files.root)} in place",
         )
     return path
 
@@ -223,8 +223,8 @@ def _about(files: Files, target: str) -> list[str]:
     if target == files.root:
         return []
     if target in files.order():
-        return [f"{target} is imported by {files.root} and has the last word"]
-    return [f"containerd {files.daemon} merges {target} with {files.root}, whose own settings stay as they are"]
+        return [f"{target} is imported by {files.root} and takes precedence"]
+    return [f"containerd {files.daemon} merges {target} with {files.root}, whose own settings are not changed"]
 
 
 def _pattern(files: Files, drop_in: str) -> str:

@@ -86,7 +86,7 @@ def _refuse_generated(engine: RuntimeFacts) -> None:
         raise UnsupportedHost(
             f"this containerd belongs to {owner or 'a snap'}",
             evidence=f"{engine.config_path} is written anew at every start",
-            remedy=f"--runtime {owner} configures it by {owner}'s own means"
+            remedy=f"--runtime {owner} configures it using {owner}'s native mechanism"
             if owner
             else "leave it out: --runtime docker, or --runtime none",
         )

@@ -53,8 +53,8 @@ def version_of(path: str, plain: Plain, daemon: str | None) -> int:
     if version > newest:
         raise misfit(
             daemon,
-            f"{path} says version = {version}",
-            "containerd 1.6 ignores the settings of a newer schema without a word, others exit",
+            f"{path} has version = {version}",
+            "containerd 1.6 ignores the settings of a newer schema silently, others exit",
             f"write it as version {newest}, or upgrade containerd",
         )
     return max(version, 1)
@@ -75,9 +75,9 @@ def misfit(daemon: str | None, problem: str, why: str, remedy: str) -> Unsupport
 
 
 def as_version_2(path: str, text: str, daemon: str | None) -> str:
-    """A version 1 file in version 2: its plugins by their full names. Comments and order stay.
+    """A version 1 file in version 2: its plugins by their full names. Comments and order are unchanged.
 
-    containerd 2.0 to 2.2 ignore every plugin setting of a version 1 file without a word. Raises UnsupportedHost when
+    containerd 2.0 to 2.2 ignore every plugin setting of a version 1 file silently. Raises UnsupportedHost when
     the file names a plugin whose full name is not known.
     """
     plain = toml_text.load(path, text)
@@ -101,8 +101,8 @@ def _full(path: str, name: str, daemon: str | None) -> str:
     raise misfit(
         daemon,
         f"{path} is in schema version 1 and names a plugin {name}, whose full name is not known",
-        "containerd 2.0 to 2.2 ignore every plugin setting of such a file without a word",
-        f"convert it by hand: version = 2, plugins.{V1} becomes plugins.{V2!r} (or, in version 3, {V3!r})",
+        "containerd 2.0 to 2.2 ignore every plugin setting of such a file silently",
+        f"convert it manually: version = 2, plugins.{V1} becomes plugins.{V2!r} (or, in version 3, {V3!r})",
     )
 
 
@@ -130,7 +130,7 @@ def refuse_wrong_types(path: str, plain: Plain) -> None:
             raise ConfigFileError(
                 f"{path}: {'.'.join(keys)} is {value!r:.80}, and containerd wants {_NAMES[kind]}",
                 evidence="the file was not touched",
-                remedy="correct it; containerd config dump says when it is right",
+                remedy="correct it; containerd config dump reports when it is right",
             )
     _refuse_no_list(path, plain, "imports")
 
@@ -165,5 +165,5 @@ def _refuse_no_list(path: str, plain: Plain, key: str) -> None:
         raise ConfigFileError(
             f"{path}: {key} is {value!r}, and containerd wants a list of texts",
             evidence="the file was not touched",
-            remedy="correct it; containerd config dump says when it is right",
+            remedy="correct it; containerd config dump reports when it is right",
         )

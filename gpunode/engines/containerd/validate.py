@@ -1,6 +1,6 @@
-"""Settings with which containerd starts, and its CRI plugin does not load: `config dump` takes them without a word.
+"""Settings with which containerd starts, and its CRI plugin does not load: `config dump` accepts them silently.
 
-A daemon that was not restarted since runs well beside such a file, and the restart that a new runtime needs would end
+A daemon that was not restarted since runs well with such a file, and the restart that a new runtime needs would end
 that. The rules are CRI's own (ValidatePluginConfig in its pkg/config, "invalid plugin config" in the log), each seen
 with containerd 1.6, 1.7 and 2.1.
 """
@@ -80,14 +80,14 @@ def _faults(files: Files, want: RuntimeSpec, running: Plain) -> Iterator[tuple[K
                 yield ("plugins", plugin, key), f"{key} = {value!r} is no duration, such as '4h0m0s'"
         registry = section(table, "registry")
         if registry.get("config_path") and registry.get("mirrors"):
-            problem = "registry.mirrors cannot stand beside registry.config_path"
+            problem = "registry.mirrors cannot be set together with registry.config_path"
             yield ("plugins", plugin, "registry", "mirrors"), problem
         if not merges(files.daemon):
             yield from _certificates(("plugins", plugin, "registry", "configs"), registry)
             yield from _old_shim(("plugins", plugin), table, want)
     known = containerd_section(running)
     default = known.get("default_runtime_name")
-    # runc is there without a word, or is written out.
+    # runc is there by default, or is written out.
     if default and not want.default and default not in (*section(known, "runtimes"), want.handler, "runc"):
         yield ("default_runtime_name",), f"default_runtime_name {default!r} is not among the runtimes"
 
@@ -95,7 +95,7 @@ def _faults(files: Files, want: RuntimeSpec, running: Plain) -> Iterator[tuple[K
 def _certificates(keys: Keys, registry: Plain) -> Iterator[tuple[Keys, str]]:
     for name in section(registry, "configs") if registry.get("config_path") else ():
         if section(registry, "configs", name, "tls"):
-            yield (*keys, name, "tls"), "registry.configs.*.tls cannot stand beside registry.config_path"
+            yield (*keys, name, "tls"), "registry.configs.*.tls cannot be set together with registry.config_path"
 
 
 def _old_shim(keys: Keys, table: Plain, want: RuntimeSpec) -> Iterator[tuple[Keys, str]]:

@@ -30,7 +30,7 @@ class Docker(Engine):
     title = "reload, no container restarts"
     default_key = "default-runtime"
     config = "/etc/docker/daemon.json"
-    labels = "docker@USER, which USER runs without root"
+    labels = "docker@USER, the rootless Docker of USER"
     users_unit = "docker"
     hangs_up = True
     restart_keeps = "its containers stop unless live-restore is on"
@@ -57,8 +57,7 @@ class Docker(Engine):
         if not engine.user:
             return None
         return (
-            f"{engine.user} runs a docker without root, which is theirs to set up; --runtime {engine.label} does it "
-            "for them"
+            f"{engine.user} runs a rootless Docker, which gpunode configures only on request: --runtime {engine.label}"
         )
 
     def validate(self, engine: RuntimeFacts, path: str) -> Run | None:
@@ -124,11 +123,11 @@ class Docker(Engine):
     def next_words(self, path: str, *, restart: bool) -> tuple[str, ...]:
         if path.endswith("/.config/docker/daemon.json"):  # docs.docker.com/engine/security/rootless
             return (
-                "docker has not been told: systemctl --user restart docker",
-                f"without root it also needs, once and as root: gpunode runtime configure {TOOLKIT} "
+                "docker was not restarted; run: systemctl --user restart docker",
+                f"rootless Docker also needs, once and as root: gpunode runtime configure {TOOLKIT} "
                 "--ctk-set no-cgroups=true",
             )
-        gently = "docker has not been told: systemctl reload docker (no container restarts)"
+        gently = "docker was not reloaded; run: systemctl reload docker (no container restarts)"
         return super().next_words(path, restart=restart) if restart else (gently,)
 
 

@@ -31,7 +31,7 @@ def refuse(engine: RuntimeFacts, want: RuntimeSpec, text: str, config: Mapping[s
         raise ConfigFileError(
             f"{path}:{where}: {problem}",
             evidence=f"{evidence}; the file was not touched",
-            remedy=f"correct it; {typed('dockerd', '--validate', '--config-file', path)} judges most of it "
+            remedy=f"correct it; {typed('dockerd', '--validate', '--config-file', path)} checks most of it "
             "(docker 23 and later)",
         )
     _refuse_shim(engine, str(config.get("default-runtime")))
@@ -48,7 +48,7 @@ def _refuse_shim(engine: RuntimeFacts, default: str) -> None:
     if known and known < first_with("docker", "strict-runtimes") and default.startswith("io.containerd."):
         raise UnsupportedHost(
             f"{engine.config_path}: default-runtime {default!r} is not safe to reload with docker {engine.version}",
-            evidence="dockerd 20.10 dies of a nil pointer (daemon/info_unix.go:47) when runtimes are added beside it",
+            evidence="dockerd 20.10 dies of a nil pointer (daemon/info_unix.go:47) when runtimes are added next to it",
             remedy='write "default-runtime": "runc" there, which is the same runtime, and run gpunode again',
         )
 
@@ -119,15 +119,15 @@ def _wrong_runtime(name: str, entry: Mapping[str, Any], engine: RuntimeFacts, wa
         return "is a name that dockerd keeps for itself"
     has = {key.lower() for key, value in entry.items() if value}
     if not at_least(engine.version, first_with("docker", "strict-runtimes")):
-        # Seen with 20.10.24: its path is "", and a container of it is runc's, without a word.
+        # Seen with 20.10.24: its path is "", and a container of it is silently runc's.
         unknown = release(engine.version) and name == want.handler and "runtimetype" in has and "path" not in has
-        return f"has a runtimeType, which docker {engine.version} does not know: give it a path" if unknown else None
+        return f"has a runtimeType, which docker {engine.version} does not support: give it a path" if unknown else None
     if {"path", "runtimetype"} <= has:
         return "has both a path and a runtimeType, and dockerd wants one of them"
     if {"path", "options"} <= has:
-        return "has options beside its path, and dockerd wants them with a runtimeType only"
+        return "has options in addition to its path, and dockerd wants them with a runtimeType only"
     if {"runtimetype", "runtimeargs"} <= has:
-        return "has runtimeArgs beside its runtimeType, and dockerd wants them with a path only"
+        return "has runtimeArgs in addition to its runtimeType, and dockerd wants them with a path only"
     if not has & {"path", "runtimetype"} and name != want.handler:
         return "has neither a path nor a runtimeType"
     return None

@@ -41,7 +41,7 @@ def refuse_too_old(engine: RuntimeFacts) -> None:
         return
     listed = ", ".join(".".join(map(str, release)) for release in row.since)
     raise UnsupportedHost(
-        f"{engine.name} {engine.embedded_in} is too old to be told its default runtime",
+        f"{engine.name} {engine.embedded_in} is too old: its default runtime cannot be configured",
         evidence=f"{row.why}; first releases: {listed} ({row.grade}: {row.source})",
         remedy=Remedy(RepairAction.UPGRADE, f"upgrade {engine.name}, or leave it out with --runtime"),
     )
@@ -66,8 +66,8 @@ def with_handler(
     again = wanted(toml_text.load(file.path, after), version, want, known).added
     if again:
         raise ConfigFileError(
-            f"{file.path} cannot be edited so that the edit settles",
+            f"{file.path} cannot be edited safely: the edit is not idempotent",
             evidence=f"a second pass would still change {', '.join(again)}; the file was not touched",
-            remedy="add the runtime by hand",
+            remedy="add the runtime manually",
         )
     return Rewrite((Edit(file.path, file.text, after),), result.added, result.notes, binaries=(want.path,))

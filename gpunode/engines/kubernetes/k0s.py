@@ -43,7 +43,7 @@ class K0s(embedded.Distribution):
         refuse_unread(main)
         if main.text is not None and not is_managed(main.text):
             own = Containerd().rewrite(host, engine, want)
-            note = f"{main.path} is yours, not k0s' (its first line is not {MANAGED!r})"
+            note = f"{main.path} is not managed by k0s (its first line is not {MANAGED!r})"
             return replace(own, notes=(note, *own.notes))
         embedded.refuse_too_old(engine)
         return _drop_in(host, engine, want, main)

@@ -120,7 +120,7 @@ def default_runtime(path: str, text: str) -> str | None:
 
 
 def removed(text: str, handler: str, previous_default: str | None, *, path: str = "config.yaml") -> str:
-    """`text` without `default-runtime: handler`, or with the previous default in its place. Another value stays."""
+    """`text` without `default-runtime: handler`, or with the previous default instead. Another value is unchanged."""
     if default_runtime(path, text) != handler:
         return text
     if previous_default is not None:
@@ -150,12 +150,13 @@ def _with_default(file: FileFacts) -> str:
 def _over(said: list[tuple[FileFacts, str]], path: str) -> str:
     """For the plan's line: which files of the admin's say something else."""
     others = [basename(file.path) for file, value in said if file.path != path and value != HANDLER]
-    return f" (over {' and '.join(others)}, left as it is)" if others else ""
+    return f" (over {' and '.join(others)}, not changed)" if others else ""
 
 
 def _conflict(said: list[tuple[FileFacts, str]], path: str) -> tuple[str, ...]:
-    others = [f"{file.path} says {KEY}: {value}" for file, value in said if file.path != path]
-    return tuple(f"{other} and is left as it is; {basename(path)} is read after it and wins" for other in others)
+    others = [f"{file.path} sets {KEY}: {value}" for file, value in said if file.path != path]
+    own = basename(path)
+    return tuple(f"{other} and is not changed; {own} is read after it and takes precedence" for other in others)
 
 
 def _refuse_other_names(engine: RuntimeFacts, want: RuntimeSpec) -> None:
@@ -169,19 +170,19 @@ def _refuse_other_names(engine: RuntimeFacts, want: RuntimeSpec) -> None:
 
 
 def _refuse_flag(engine: RuntimeFacts) -> None:
-    """The command line has the last word, and it is the unit's."""
+    """The command line takes precedence, and it is the unit's."""
     flags = " ".join(engine.distribution_flags)
     found = re.search(rf"--{KEY}[= ]+[\"']?([\w.-]+)", flags)
     if found and found[1] != HANDLER:
         raise UnsupportedHost(
-            f"{engine.unit} starts {engine.name} with --{KEY} {found[1]}, which beats every file",
+            f"{engine.unit} starts {engine.name} with --{KEY} {found[1]}, which takes precedence over every file",
             evidence=f"systemctl cat {engine.unit}: ExecStart",
             remedy=f"take --{KEY} out of the unit, systemctl daemon-reload, and run gpunode again",
         )
 
 
 def _template_note(host: HostFacts, engine: RuntimeFacts) -> tuple[str, ...]:
-    """Raises UnsupportedHost for a template of the admin's that will not carry the default."""
+    """Raises UnsupportedHost for a template of the admin's that does not pass the default on."""
     directory = dirname(engine.config_path)
     names = ("config-v3.toml.tmpl", "config.toml.tmpl") if _two(engine) else ("config.toml.tmpl",)
     file = next((f for f in (host.file(f"{directory}/{name}") for name in names) if f.exists), None)
@@ -189,7 +190,7 @@ def _template_note(host: HostFacts, engine: RuntimeFacts) -> tuple[str, ...]:
         return ()
     refuse_unread(file)
     if _BASE.search(file.text or "") or ".DefaultRuntime" in (file.text or ""):
-        return (f"{file.path} is a template of yours; it carries the default on",)
+        return (f"{file.path} is your own template; it passes the default on",)
     raise UnsupportedHost(
         f"{file.path} is a whole template, so {engine.name} would not write its default runtime into config.toml",
         evidence='it has no {{ template "base" . }}: nothing of what config.yaml says about runtimes gets through',

@@ -1,6 +1,6 @@
 """microk8s: the template from which its containerd.toml is written at every start, edited in place.
 
-`${SNAPSHOTTER}` and the like stand inside strings, so the template is TOML, and they survive.
+`${SNAPSHOTTER}` and the like stand inside strings, so the template is TOML, and they are unchanged.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Microk8s(embedded.Distribution):
                 f"{file.path} is not there, from which microk8s writes its containerd.toml",
                 evidence=f"{engine.config_path} is written anew at every start and cannot be edited",
                 remedy=Remedy(
-                    RepairAction.UPGRADE, "snap refresh microk8s brings it back; or leave it out with --runtime"
+                    RepairAction.UPGRADE, "snap refresh microk8s restores it; or leave it out with --runtime"
                 ),
             )
         version = version_of(file.path, drop_ins.load(file, "containerd"), engine.version)

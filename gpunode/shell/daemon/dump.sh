@@ -49,7 +49,7 @@ gpunode_said=$(gpunode_dump "$@" 2>&1 >/dev/null) && exit 0
 # Somebody may have broken it since the daemon started, which would then not come back from any restart.
 gpunode_note=
 if [ -f "$2" ] && ! "$1" --config "$2" config dump </dev/null >/dev/null 2>&1; then
-    gpunode_note=" ($2 is broken as it is, without gpunode's change: containerd would not start again)"
+    gpunode_note=" ($2 is broken already, without gpunode's change: containerd would not start again)"
 fi
 printf '%s%s\n' "$gpunode_said" "$gpunode_note" >&2
 exit 1

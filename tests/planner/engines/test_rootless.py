@@ -105,7 +105,7 @@ def test_the_plan_sets_the_hosts_setting_and_then_the_users_file() -> None:
     settings, step = make_plan(node(ANN, text="{}"), wanted("docker"), load_catalog()).steps
     assert (settings.id, step.id) == ("toolkit.config", "docker@ann.default")
     assert "a docker without root cannot write device rules" in settings.why
-    assert "holds for every engine of this host" in settings.why
+    assert "applies to every engine of this host" in settings.why
     assert [(a.path, a.owner) for a in settings.actions if isinstance(a, PutFile)] == [(TOOLKIT_CONFIG, "")]
     assert [(a.path, a.owner) for a in step.actions if isinstance(a, PutFile)] == [(THEIRS, "1000:100")]
     assert step.by_hand == ""

@@ -304,9 +304,9 @@ def test_a_right_file_does_not_start_what_has_failed() -> None:
     assert only_kept(host).text == "/etc/docker/daemon.json is right; docker.service is not running"
 
 
-def test_a_users_own_docker_is_left_to_them_unless_named() -> None:
+def test_a_rootless_docker_is_configured_only_when_named() -> None:
     host = docker_host("{}", user="alice", owner="1000:100")
-    assert "theirs to set up; --runtime docker@alice" in only_kept(host).text
+    assert "only on request: --runtime docker@alice" in only_kept(host).text
     assert only_step(host, Spec(runtimes=("docker",))).id == "docker@alice.default"
 
 
