@@ -23,7 +23,7 @@ ANSWER = {"plan": "driver", "check": "checks pass"}
 
 
 @pytest.mark.parametrize("command", [c for c in COMMANDS if "--recorded" in c])
-def test_a_command_on_a_recorded_host_succeeds(command: str) -> None:
+def test_a_command_on_a_sample_host_succeeds(command: str) -> None:
     program, *words = shlex.split(command)
     assert program == "gpunode"
     told = subprocess.run(
