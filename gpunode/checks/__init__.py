@@ -29,7 +29,7 @@ def run_all(host: HostFacts, spec: Spec | None, catalog: Catalog) -> CheckReport
 
 
 def explain(id: str) -> CheckDoc | None:
-    """What there is to say about one check; None when no check has this id."""
+    """The documentation of one check; None when no check has this id."""
     return next((doc for doc in all_checks() if doc.id == id), None)
 
 

@@ -106,7 +106,7 @@ def modes(host: HostFacts, context: Context) -> CheckOutcome:
     if not found:
         return NotApplicable("there are no device nodes (dev.nodes)")
     closed = [d for d in found if d.mode & 0o666 != 0o666]
-    # The module makes the nodes with this mode: one that differs from the default was somebody's decision.
+    # The module makes the nodes with this mode: one that differs from the default was an administrator's decision.
     decided = host.driver.params.get("DeviceFileMode", "").strip()
     if not closed or (decided.isdecimal() and all(d.mode == int(decided[:9]) for d in closed)):
         return None

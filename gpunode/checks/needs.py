@@ -32,7 +32,7 @@ def host_driver(host: HostFacts) -> str | None:
 
 
 def loaded(host: HostFacts) -> str | None:
-    return "the nvidia module is not loaded (drv.module-loaded says why)" if host.driver.loaded is None else None
+    return "the nvidia module is not loaded (drv.module-loaded shows why)" if host.driver.loaded is None else None
 
 
 def version(host: HostFacts) -> str | None:

@@ -28,7 +28,7 @@ def typed_for(host: HostFacts, verb: Verb, *names: str) -> str:
 
 
 def driver_version(text: str) -> str | None:
-    """The driver version that `text` carries: of a package, a file name, a line."""
+    """The driver version in `text`: of a package, a file name, a line."""
     found = _ANYWHERE.search(text)
     return found.group(1) if found else None
 

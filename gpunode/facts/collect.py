@@ -55,13 +55,13 @@ SCRIPTS = (
 _REBOOT_FILES = ("/run/reboot-required.pkgs", "/run/reboot-required")
 _NO_FAULT = (0, 127)  # 127: the tool is not there, which is a fact
 # Their exit codes are part of the answer, and the parsers read them; so are those of the engines (readers.py).
-_JUDGED_ELSEWHERE = ("smi", "modinfo")
+_CHECKED_ELSEWHERE = ("smi", "modinfo")
 
 Part = TypeVar("Part")
 
 
 def probe_script() -> str:
-    """The text for Transport.run: one shell function called on the last line, so a cut upload runs nothing."""
+    """The text for Transport.run: one shell function called on the last line, so a truncated upload runs nothing."""
     return "\n".join((probe_part(), *map(resources.script, SCRIPTS), "gpunode_probe </dev/null\n"))
 
 
@@ -78,23 +78,23 @@ def probe(transport: Transport) -> bytes:
     try:
         decode(done.stdout)
     except TransportError as fault:
-        said = done.stderr.decode("utf-8", "replace").strip()
-        if not said:
+        error_output = done.stderr.decode("utf-8", "replace").strip()
+        if not error_output:
             raise
-        evidence = f"{fault.evidence}; its error output: {said[:300]}"
+        evidence = f"{fault.evidence}; its error output: {error_output[:300]}"
         raise TransportError(fault.problem, evidence=evidence, remedy=fault.remedy) from fault
     return done.stdout
 
 
 def collect(transport: Transport) -> HostFacts:
-    """Probe the host and say what is known. Raises TransportError as `probe` does."""
+    """Probe the host and return what is known. Raises TransportError as `probe` does."""
     return assemble(probe(transport), transport.target)
 
 
 def assemble(stream: bytes, target: str) -> HostFacts:
     """Pure: a stream, new or recorded, as HostFacts. What cannot be understood is None and named in `unread`.
 
-    Raises TransportError for a stream that is cut off, of another version, or without the host's identity.
+    Raises TransportError for a stream that is truncated, of another version, or without the host's identity.
     """
     sections = decode(stream)
     unread = _unread(sections)
@@ -180,13 +180,13 @@ def _engines(sections: Sections, units: Units, identity: Identity) -> tuple[Runt
 def _unread(sections: Sections) -> dict[str, str]:
     """section -> why: not run, given up, or failed in a way that leaves its facts unknown."""
     found: dict[str, str] = {}
-    judged = (*_JUDGED_ELSEWHERE, *(name for reader in readers() for name in reader.sections))
+    checked = (*_CHECKED_ELSEWHERE, *(name for reader in readers() for name in reader.sections))
     for name, section in sections.commands.items():
         if section.rc is None:
             found[name] = section.unread or "not run"
         elif section.rc == 124:
             found[name] = "did not answer within its limit"
-        elif section.rc not in _NO_FAULT and not name.startswith(judged):
+        elif section.rc not in _NO_FAULT and not name.startswith(checked):
             first = section.text.strip().splitlines()
             found[name] = first[0] if first else f"exit code {section.rc}"
     found |= {path: file.unread for path, file in sections.files.items() if file.unread}

@@ -26,7 +26,7 @@ def parse_devices(text: str, char_links: str) -> tuple[DeviceNode, ...]:
 
 
 def parse_uvm_major(text: str) -> int | None:
-    """/proc/devices, cut to nvidia's lines: `511 nvidia-uvm`."""
+    """/proc/devices, only nvidia's lines: `511 nvidia-uvm`."""
     match = re.search(r"^[ \t]*([0-9]{1,9}) nvidia-uvm$", text, re.MULTILINE)
     return int(match[1]) if match else None
 

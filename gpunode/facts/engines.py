@@ -1,4 +1,4 @@
-"""Container engines beside docker and containerd: CRI-O, podman, and distributions of Kubernetes that do not run."""
+"""Engines other than docker and containerd: CRI-O, podman, and Kubernetes distributions that do not run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def distribution_version(sections: Sections, name: str) -> str | None:
 
 
 def own_files(sections: Sections, name: str) -> tuple[str, ...]:
-    """k3s and rke2: the files of theirs that people write, in the order in which they are read."""
+    """k3s and rke2: their files that people write, in the order in which they are read."""
     directory = next(c.reads for c in kubernetes_distributions() if c.name == name)
     main = f"{directory}/config.yaml"
     here = main in sections.files and sections.files[main].exists
@@ -55,7 +55,7 @@ def stopped_distributions(
 
 
 def crio(sections: Sections, units: Units, running: tuple[Process, ...]) -> tuple[RuntimeFacts, ...]:
-    """`crio:config` is what the running daemon says it uses, as TOML:
+    """`crio:config` is what the running daemon reports, as TOML:
 
     [crio.runtime]
     default_runtime = "crun"
@@ -93,7 +93,7 @@ def crio(sections: Sections, units: Units, running: tuple[Process, ...]) -> tupl
 
 
 def podman(sections: Sections) -> tuple[RuntimeFacts, ...]:
-    """A podman for root, which has no daemon. Before its first use nothing is asked, for that would set it up:
+    """A podman for root, which has no daemon. Before its first use nothing is run, for that would set it up:
 
     podman version 5.4.2
     default=crun

@@ -14,7 +14,7 @@ def parse_journal(text: str, units: Mapping[str, str]) -> JournalFacts:
     {"kind": "step-begin", "run": "r1", "step": "driver.install"}
     {"kind": "step-end", "run": "r1", "step": "driver.install", "status": "done"}
 
-    A last line that a power cut tore is passed over: its entry never counted.
+    A last line that a power cut truncated is skipped: its entry never counted.
     """
     open_steps: dict[tuple[str, str], None] = {}
     for line in text.splitlines():

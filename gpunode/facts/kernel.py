@@ -32,19 +32,19 @@ def parse_blacklist(text: str, cmdline: str) -> frozenset[str]:
     /etc/modprobe.d/blacklist-nouveau.conf:blacklist nouveau
     /etc/modprobe.d/nova.conf:install nova_core /bin/false
     """
-    away = set()
+    blacklisted = set()
     for line in text.splitlines():
         words = line.partition(":")[2].split()
-        if _keeps_away(words):
-            away.add(words[1])
+        if _blacklists(words):
+            blacklisted.add(words[1])
     for word in cmdline.split():
         key, _, names = word.partition("=")
         if key in ("modprobe.blacklist", "module_blacklist", "rd.driver.blacklist"):
-            away.update(names.split(","))
-    return frozenset(name.replace("-", "_") for name in away if name)
+            blacklisted.update(names.split(","))
+    return frozenset(name.replace("-", "_") for name in blacklisted if name)
 
 
-def _keeps_away(words: list[str]) -> bool:
+def _blacklists(words: list[str]) -> bool:
     """`blacklist X`, or `install X` with a command that loads nothing."""
     if words[:1] == ["install"]:
         return len(words) > 2 and words[2].rsplit("/", 1)[-1] in ("false", "true", ":")
@@ -52,7 +52,7 @@ def _keeps_away(words: list[str]) -> bool:
 
 
 def parse_next_boot(text: str, trees: Iterable[KernelTree]) -> str | None:
-    """The release that GRUB will start, where it can be told; None when not.
+    """The release that GRUB will start, where it is known; None when not.
 
     EL keeps it in grubenv as MACHINE_ID-RELEASE; Debian and Ubuntu start the newest when GRUB_DEFAULT is 0 or unset:
 

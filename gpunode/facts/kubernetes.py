@@ -8,7 +8,7 @@ from gpunode.facts.processes import Process
 from gpunode.facts.release import key_values
 from gpunode.model.facts import KubernetesFacts
 
-# Marks in the order of trust: a distribution's own directory says more than a kubelet.conf it may also have.
+# Marks in the order of trust: a distribution's own directory takes precedence over a kubelet.conf it may also have.
 _MARKS = (
     ("/etc/rancher/rke2", "rke2"),
     ("/etc/rancher/k3s", "k3s"),

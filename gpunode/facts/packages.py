@@ -1,4 +1,4 @@
-"""What the package manager knows: versions, holds, sources, keys, and who holds its lock."""
+"""What the package manager reports: versions, pins, sources, keys, and who holds its lock."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def parse_lspci(text: str) -> dict[str, str]:
 
 
 def _named(line: str) -> tuple[str, str] | None:
-    """(address, name): what stands between the class in brackets and the last pair of ids, each looked for once."""
+    """(address, name): what stands between the class in brackets and the last pair of ids, each searched once."""
     address, _, rest = line.partition(" ")
     kind = re.search(r"\[[0-9a-f]{4}\]: (?:NVIDIA Corporation )?", rest)
     ids = [m.start() for m in re.finditer(r" \[[0-9a-f]{4}:[0-9a-f]{4}\]", rest[kind.end() :])] if kind else []

@@ -23,7 +23,7 @@ class Process:
     argv: tuple[str, ...] = ()
     uid: int | None = None  # of a daemon that does not run as root; None: it does
     user: str | None = None  # that uid's name
-    gid: int | None = None  # beside uid
+    gid: int | None = None  # with uid
     sees_toolkit: bool = True  # its /etc has nvidia-container-runtime
 
     @property

@@ -20,5 +20,5 @@ class Reader:
     read: Callable[[Sections, Units, tuple[Process, ...]], tuple[RuntimeFacts, ...]]
 
 
-# Of engines that are registered beside the built-in ones (engines/registry.py).
+# Of engines that are registered in addition to the built-in ones (engines/registry.py).
 ADDED: list[Reader] = []

@@ -64,7 +64,7 @@ def masked(stream: bytes, *, mask_host: bool) -> bytes:
 
 
 def mask_secrets(text: str) -> str:
-    """What a tool or the kernel printed, without secrets; its form is told by the text itself."""
+    """What a tool or the kernel printed, without secrets; its form is found from the text itself."""
     return secrets_masked(text)
 
 

@@ -89,5 +89,5 @@ def _unquote(word: str) -> str:
         return ""
     try:
         return " ".join(shlex.split(word))
-    except ValueError:  # an odd quote in someone's PRETTY_NAME is no reason to know nothing
+    except ValueError:  # an odd quote in someone's PRETTY_NAME is no reason to report nothing
         return word.strip("\"'")

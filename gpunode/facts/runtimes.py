@@ -1,4 +1,4 @@
-"""Container engines: which are here, which config they really use, and what the running daemons say of themselves."""
+"""Container engines: which are here, which config they really use, and what the running daemons report."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def parse_runtimes(sections: Sections, units: Units) -> tuple[RuntimeFacts, ...]
 
 
 def readers() -> tuple[Reader, ...]:
-    """The built-in engines' are named here, so that a look at a host loads no editor of files."""
+    """The built-in engines' are named here, so that a probe of a host loads no editor of files."""
     return (
         Reader(("docker:",), _dockers),
         Reader(("containerd:", *(f"{one.name}:" for one in kubernetes_distributions())), _containerds),
@@ -43,7 +43,7 @@ def readers() -> tuple[Reader, ...]:
 def _dockers(sections: Sections, units: Units, hosts: tuple[Process, ...]) -> tuple[RuntimeFacts, ...]:
     rootless = [_rootless_docker(sections, p) for p in daemons_of_users(parse_processes(sections))]
     dockers = [_docker(sections, units, p) for p in hosts if p.comm == "dockerd"][:1]
-    # Docker advises to disable the host's beside one without root; one that is only stopped is still the host's.
+    # Docker advises to disable the host's dockerd next to a rootless one; one that is only stopped still counts.
     if not dockers and (not rootless or _starts_by_itself(units, "docker.service")):
         dockers = _stopped_docker(sections, units)
     return (*dockers, *rootless)
@@ -91,7 +91,7 @@ def _docker(sections: Sections, units: Units, process: Process | None) -> Runtim
 def _rootless_docker(sections: Sections, process: Process) -> RuntimeFacts:
     """A user's own dockerd (docs.docker.com/engine/security/rootless): their file, their unit, their socket.
 
-    Its answer is the word of a program that is theirs: one that makes no sense counts as none.
+    Its answer comes from a user's program: one that makes no sense counts as none.
     """
     value = key_values(sections.text(f"docker:{process.pid}"))
     try:
@@ -205,7 +205,7 @@ def _cri(sections: Sections, key: str) -> tuple[Mapping[str, Any], str]:
 
 
 def _from_dump(sections: Sections, key: str, dump: str) -> tuple[dict[str, Any], str]:
-    """Without CRI's own word: what the files say, and only while containerd says that the plugin is loaded."""
+    """Without CRI's own answer: the content of the files, and only while containerd reports the plugin as loaded."""
     plugins = sections.commands[f"{key}:plugins"]
     default = re.search(r'^[ \t]*default_runtime_name[ \t]*=[ \t]*["\']([^"\'\n]+)["\']', dump, re.MULTILINE)
     if plugins.rc != 0 or _plugin_error(plugins.text) or default is None:
@@ -217,7 +217,7 @@ def _from_dump(sections: Sections, key: str, dump: str) -> tuple[dict[str, Any],
 
 
 def _cri_error(sections: Sections, key: str) -> str | None:
-    """Why CRI does not answer. None while nothing says that it is broken (no tool to ask with, or no permission)."""
+    """Why CRI does not answer. None while nothing shows that it is broken (no tool to ask with, or no permission)."""
     plugins, asked = sections.commands.get(f"{key}:plugins"), sections.commands.get(f"{key}:cri")
     if plugins is not None and plugins.rc == 0:
         return _plugin_error(plugins.text)

@@ -1,4 +1,4 @@
-"""`nvidia-smi -q -x`: the only look at the GPUs that goes through the driver."""
+"""`nvidia-smi -q -x`: the only query of the GPUs that goes through the driver."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
 def parse_smi(text: str, code: int, instances: str = "") -> SmiFacts:
-    """The answer and its exit code. Fields of a missing or garbled answer are None; `message` then says what came.
+    """The answer and its exit code. Fields of a missing or garbled answer are None; `message` then has what came.
 
     <nvidia_smi_log><driver_version>580.95.05</driver_version><cuda_version>13.0</cuda_version>
       <gpu id="00000000:41:00.0"><product_name>NVIDIA H100 80GB HBM3</product_name> ...
@@ -27,8 +27,8 @@ def parse_smi(text: str, code: int, instances: str = "") -> SmiFacts:
         log = ElementTree.fromstring(text[text.index("<nvidia_smi_log") :])
     except ElementTree.ParseError as fault:
         return SmiFacts(code, message=f"nvidia-smi's XML does not parse: {fault}")
-    cut = mig_profiles(instances)
-    gpus = tuple(_gpu(index, gpu, cut.get(index, ())) for index, gpu in enumerate(log.findall("gpu")))
+    partitions = mig_profiles(instances)
+    gpus = tuple(_gpu(index, gpu, partitions.get(index, ())) for index, gpu in enumerate(log.findall("gpu")))
     return SmiFacts(code, "", _text(log, "driver_version"), _first_word(_text(log, "cuda_version")), gpus)
 
 

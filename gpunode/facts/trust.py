@@ -1,7 +1,7 @@
-"""Who may be believed: the controller's half of the one notion that shell/trust.sh keeps on the host.
+"""Which daemons are trusted: the controller's half of the one notion that shell/trust.sh keeps on the host.
 
 A daemon of the host runs as uid 0, in the host's namespaces, from a program and directories that only root writes. The
-probe lists those, and beside them only a user's own dockerd; what else is called like a daemon comes as `ignored`.
+probe lists those, and in addition only a user's own dockerd; what else is named like a daemon comes as `ignored`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def daemons_of_the_host(processes: Iterable[Process]) -> tuple[Process, ...]:
 
 
 def daemons_of_users(processes: Iterable[Process]) -> tuple[Process, ...]:
-    """Dockers without root; no other daemon of a user is an engine that gpunode knows."""
+    """Rootless dockerds; no other daemon of a user is an engine that gpunode supports."""
     return tuple(p for p in processes if p.uid is not None and p.comm == "dockerd")
 
 

@@ -51,7 +51,7 @@ _FILE = re.compile(
 
 @dataclass(frozen=True)
 class Section:
-    """What one command or look printed. rc None: it was not run, and `unread` says why."""
+    """What one command or query printed. rc None: it was not run, and `unread` says why."""
 
     text: str = ""  # lines, each ended by a newline; UTF-8 with surrogateescape
     rc: int | None = 0  # 127: the tool is not there; 124: it did not answer within its limit
@@ -72,15 +72,15 @@ class Sections:
 def decode(stream: bytes) -> Sections:
     """The sections of a probe's answer.
 
-    Raises TransportError when it does not start (no sh, or another version), is cut off, holds foreign lines, or is
+    Raises TransportError when it does not start (no sh, or another version), is truncated, holds foreign lines, or is
     larger than any host's answer. Works on the bytes as they came: a list of lines would take fifty times their size.
     """
     commands: dict[str, Section] = {}
     files: dict[str, FileFacts] = {}
-    said = 0
+    in_commands = 0
     for number, (header, payload) in enumerate(_blocks(stream, *_body(stream)), 1):
-        said += 0 if header.startswith("@ file:") else len(payload)
-        if number > SECTION_LIMIT or said > COMMANDS_LIMIT_BYTES:
+        in_commands += 0 if header.startswith("@ file:") else len(payload)
+        if number > SECTION_LIMIT or in_commands > COMMANDS_LIMIT_BYTES:
             raise _oversized(
                 f"more than {SECTION_LIMIT} sections, or than {COMMANDS_LIMIT_BYTES >> 20} MiB in commands"
             )
@@ -130,9 +130,9 @@ def _body(stream: bytes) -> tuple[int, int]:
         last = stream.rfind(b"\n@ ", start.start())
         shown = _shown(stream[last + 1 :].partition(b"\n")[0]) if last >= 0 else HEADER
         raise TransportError(
-            "the probe's answer was cut off",
+            "the probe's answer is truncated",
             evidence=f"{len(stream)} bytes came, the last section begun is {shown!r}, and @end is missing",
-            remedy="try again; if it happens again, look at the connection and at free space in /run and /tmp",
+            remedy="try again; if it happens again, check the connection and free space in /run and /tmp",
         )
     return start.end(), end.start()
 
@@ -181,7 +181,7 @@ def _place(header: str, payload: bytes, commands: dict[str, Section], files: dic
 
 
 def _file(path: str, match: re.Match[str], payload: bytes) -> FileFacts:
-    """bytes= tells whether the last line had its newline; any other size means the file moved under the probe."""
+    """bytes= shows whether the last line had its newline; any other size means the file moved under the probe."""
     size = int(match["bytes"])
     if size != len(payload):
         payload = payload[:-1]
@@ -217,7 +217,7 @@ def _escaped(path: str) -> str:
 
 
 def _path(written: str) -> str:
-    """As it is on the host. Recordings of before were not escaped: a backslash without its three digits stays."""
+    """As it is on the host. Older recordings were not escaped: a backslash without its three digits is kept."""
     return re.sub(r"\\([0-3][0-7]{2})", lambda found: chr(int(found[1], 8)), written)
 
 
@@ -249,7 +249,7 @@ def _oversized(what: str) -> TransportError:
         evidence=f"it holds {what}",
         remedy=Remedy(
             RepairAction.NONE,
-            "look on the host for what fills it: ",
+            "check on the host what fills it: ",
             gpunode("detect", "--record", ssh=False),
             " there, and its largest sections",
         ),

@@ -1,6 +1,6 @@
 """What must not be read by others, masked: passwords, tokens, keys, and the user part of addresses.
 
-`masked` takes a text and its form; `form_of` tells the form by a file's path; `mask_argv` takes a command line's words.
+`masked` takes a text and its form; `form_of` finds the form by a file's path; `mask_argv` takes a command line's words.
 Everything that gpunode prints, saves or records passes here (docs/reference/cli.md, Secrets).
 """
 

@@ -16,7 +16,7 @@ _ARG_RUNS = re.compile(r"(?:^arg=[^\n]*\n?)+", re.MULTILINE)
 
 
 def mask_argv(words: Sequence[str], *, unquoted: bool = False) -> tuple[str, ...]:
-    """As many words, those masked that say a secret or follow a flag of one.
+    """As many words, those masked that hold a secret or follow a flag of one.
 
     `unquoted`: they were parted at blanks, so that a secret may be several: all go, up to the next flag.
     """

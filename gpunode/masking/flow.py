@@ -32,7 +32,7 @@ class _Frame:
     secret: bool  # all in it is
     inner: bool = True  # whether a bracket is open, or it is what is around all
     key: str | None = None  # of the entry that is being read
-    alias: bool = False  # that key is *x of YAML: what it says stands elsewhere
+    alias: bool = False  # that key is *x of YAML: its content is elsewhere
     named: bool = False  # {"name": "K3S_TOKEN", "value": ...}
     command: Command | None = None  # ["--token", ...]
     run: list[str] = field(default_factory=list)  # tokens of the key or the value
@@ -153,7 +153,7 @@ class Flow:
         return json.dumps(masked, ensure_ascii="\\u" in core)
 
     def _cut_off(self, core: str) -> str:
-        """A string that never closes: what it says so far, without a last escape that is not whole."""
+        """A string that never closes: its content so far, without a last escape that is not whole."""
         whole = _HALF_ESCAPE.sub("", core)
         if core[0] == '"' and "\n" not in core and _decodable(f'{whole}"'):
             content = _unquoted(f'{whole}"')
@@ -202,7 +202,7 @@ def _closed(core: str, quote: str) -> bool:
 
 
 def _unquoted(core: str) -> str:
-    """What a string or bare word says; a string whose escapes nobody knows says its own bytes."""
+    """The content of a string or bare word; of a string with unknown escapes its own bytes."""
     quote = _quote_of(core)
     if not quote or not _closed(core, quote):
         return core.strip("\"'")
@@ -213,7 +213,7 @@ def _unquoted(core: str) -> str:
 
 
 def _decodable(core: str) -> bool:
-    """TOML knows escapes that JSON does not, and people write others."""
+    """TOML has escapes that JSON does not, and people write others."""
     try:
         return isinstance(_STRING.decode(core), str)
     except ValueError:

@@ -33,7 +33,7 @@ _TOML_DIRECTORIES = ("/crio/", "/containers/containers.conf", "/containers/regis
 
 
 def form_of(path: str) -> str:
-    """The form of the file at `path`: a key of FORMS; "" where the text itself must tell."""
+    """The form of the file at `path`: a key of FORMS; "" where the text itself decides."""
     if any(directory in path for directory in _TOML_DIRECTORIES):
         return "toml"
     name = path.rpartition("/")[2]

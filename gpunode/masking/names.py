@@ -31,15 +31,15 @@ _WORD = re.compile(
 )
 # Ends of names whose value is a place or a switch, though a word of secrets stands before it.
 _HARMLESS_END = re.compile(r"files?|path|dir|stdin|plugins?|ttl|timeout|type|mode|enabled")
-# Values that say nothing: switches and nothing at all.
+# Values that reveal nothing: switches and empty ones.
 PLAIN = frozenset(("", "true", "false", "null", "yes", "no", "on", "off", "none", "~", "{}", "[]"))
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|x([0-9A-Fa-f]{2})|U([0-9A-Fa-f]{8})|\r?\n[ \t]*|[^\r\n])")
 _SPACES = "abefnrtv0N_LP "  # \n, \t, YAML's \_: none of them is a letter of a name
-_LONGEST = 256  # characters of a name; what is longer is judged by its end
+_LONGEST = 256  # characters of a name; of a longer one only the end is checked
 
 
 @lru_cache(maxsize=4096)
-def _judged(name: str) -> bool:
+def _names_secret(name: str) -> bool:
     parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).lower()
     words = re.findall(r"[a-z0-9]+", parted)
     if not words or words[0] == "ask" or _HARMLESS_END.fullmatch(words[-1]):
@@ -51,13 +51,13 @@ def _judged(name: str) -> bool:
 def is_secret(name: str) -> bool:
     """Whether what stands behind this name must not be shown: `--etcd-s3-secret-key`, `gelf-pass`, `K3S_TOKEN`.
 
-    A name with escapes is judged as it is written and as a parser reads it: `to\\u006ben`, `to\\x6ben`.
+    A name with escapes is checked as it is written and as a parser reads it: `to\\u006ben`, `to\\x6ben`.
     """
-    return _judged(name[-_LONGEST:]) or ("\\" in name and _judged(unescaped(name)[-_LONGEST:]))
+    return _names_secret(name[-_LONGEST:]) or ("\\" in name and _names_secret(unescaped(name)[-_LONGEST:]))
 
 
 def unescaped(name: str) -> str:
-    """What the escapes of JSON, TOML and YAML say, all three at once."""
+    """The escapes of JSON, TOML and YAML resolved, all three at once."""
     return _ESCAPE.sub(_said, name)
 
 
@@ -76,5 +76,5 @@ def holds_secrets(name: str) -> bool:
 
 
 def is_plain(value: str) -> bool:
-    """Whether a value is a switch or nothing, and may stay beside a secret's name."""
+    """Whether a value is a switch or nothing, and may be shown next to a secret's name."""
     return value.strip().lower() in PLAIN

@@ -1,4 +1,4 @@
-"""Programs whose flags say a secret that no name gives away: `curl -u user:PW`, `mysql -pPW`, `docker login -p PW`."""
+"""Programs whose flags take a secret that no name gives away: `curl -u user:PW`, `mysql -pPW`, `docker login -p PW`."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Command:
         """Another command begins here."""
         self.tools: list[Tool] = []  # that were named
         self.pending = False  # the next word is secret
-        self._ready: list[Tool] = []  # those of them that need no verb, or one of theirs came
+        self._ready: list[Tool] = []  # those of them that need no verb, or one of their verbs came
         self._container = False  # of `docker run` and its like
         self.behind = ""  # the flag for which it is
         self._count = 0

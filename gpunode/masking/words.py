@@ -1,7 +1,7 @@
 """Secrets inside one stretch of text: addresses, `NAME=value`, `--flag value`, headers, and forms known by sight.
 
 Every pass reads a character a bounded number of times: a run of name characters is matched from its start only (the
-look-behind), and a value is looked for where the last one ended.
+look-behind), and a value is searched from where the last one ended.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class _Lines:
 
 
 def _after(text: str, name: re.Pattern[str], span_of: Callable[[_Lines, re.Match[str]], tuple[int, int]]) -> str:
-    """What `span_of` says stands behind each secret name, masked."""
+    """What `span_of` finds behind each secret name, masked."""
     out: list[str] = []
     lines, done, position = _Lines(text), 0, 0
     while found := name.search(text, position):
@@ -212,7 +212,7 @@ def _mask_address(word: str) -> str:
 
 
 def _without_user(found: re.Match[str]) -> str:
-    """http://user:PASS without an @: cut off, or mistyped. A port is a number."""
+    """http://user:PASS without an @: truncated, or mistyped. A port is a number."""
     host, _, port = found[2].rpartition(":")
     number = port.rstrip(".,;)]}\\")
     return (

@@ -19,7 +19,7 @@ from gpunode.masking.words import lines_of, mask_words
 _INDENT = re.compile(r"[ \t]*")
 _MARKS = re.compile(r"(?:[-?:][ \t]+)*(?:[-?:](?=\n|\r|$))?")
 _PROPERTIES = re.compile(r"(?:[&!][^\s]*[ \t]+)*")
-# What an alias says stands elsewhere: as a key it may be any.
+# The content of an alias is elsewhere: as a key it may be any.
 _ALIAS = re.compile(r"(\*[^\s]+?)[ \t]*:(?=\s|$)")
 _SIMPLE_KEY = re.compile(r"(?:\"[^\"\\]*\"|'[^']*'|[\w./][\w./ -]*)(?:[ \t]+#.*)?\s*")
 # One character a round: with + inside of * a quoted value that is no key would be tried in 2^n ways.
@@ -46,7 +46,7 @@ class _Yaml:
     goes_on: bool = False  # this line ends in a backslash
     asked: tuple[int, bool] | None = None  # column of a `? key` without its value, and whether that will be secret
     odd: bool = False
-    named: int | None = None  # column of `name: K3S_TOKEN`, whose `value` is beside it
+    named: int | None = None  # column of `name: K3S_TOKEN`, whose `value` is next to it
 
     def line(self, start: int) -> int:
         """One line, or the lines of one quoted or bracketed value. Answers where the next begins."""
@@ -75,7 +75,7 @@ class _Yaml:
         self.goes_on = goes_on
 
     def _marks(self, marks: str, column: int, key: str) -> bool:
-        """What `-`, `?` and `:` before a node say. Answers whether it is the value of a secret `? key`."""
+        """What `-`, `?` and `:` before a node mean. Returns whether it is the value of a secret `? key`."""
         self._list(marks, column)
         asked, self.asked = self.asked, None
         if "?" in marks:

@@ -228,7 +228,7 @@ class AptArchive:
 class PackageFacts:
     manager: str | None = None  # a key of packages.registry.BACKENDS; None: none that gpunode knows
     installed: Mapping[str, PackageVersion] = field(default_factory=lambda: MappingProxyType({}))
-    held: frozenset[str] = frozenset()  # apt-mark hold, versionlock, addlock, locks.d, IgnorePkg
+    held: frozenset[str] = frozenset()  # pinned: apt-mark hold, versionlock, addlock, locks.d, IgnorePkg
     sources: tuple[FileFacts, ...] = ()  # apt lists and .sources, yum .repo files that name NVIDIA, and pins
     lock_holder: str | None = None  # "243 (unattended-upgr)" while another process holds the lock
     auto_upgrade: bool | None = None  # unattended-upgrades or dnf-automatic applies updates by itself
@@ -236,7 +236,7 @@ class PackageFacts:
     primaries: Mapping[str, tuple[str, ...]] = field(  # keyring path -> its primary keys' fingerprints; (): unreadable
         default_factory=lambda: MappingProxyType({})  # only of key files that root alone can write
     )
-    archives: tuple[AptArchive, ...] = ()  # what apt's lists name; () also when the probe did not look
+    archives: tuple[AptArchive, ...] = ()  # what apt's lists name; () also when the probe did not read them
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ NAMES = r"""all=$(dpkg-query -W -f '${db:Status-Abbrev}${Package}\n') &&
 
 
 class Apt(Backend):
-    """unattended-upgrades leaves what apt-mark holds alone, so holds need no word to it."""
+    """unattended-upgrades does not change what apt-mark holds, so it needs no setting of its own."""
 
     name = "apt"
     source_directory = "/etc/apt/sources.list.d"
@@ -104,7 +104,7 @@ class Apt(Backend):
 
     def refresh(self, repositories: Sequence[Repository]) -> Run:
         # --error-on=any: without it apt-get update exits 0 when a repository is unreachable or signed by another key
-        # (seen with apt 2.6 to 3.0). Limited to one file, so that somebody else's broken repository is not our failure;
+        # (seen with apt 2.6 to 3.0). Limited to one file, so that another broken repository is no failure of gpunode;
         # List-Cleanup=0 keeps the other indexes.
         limit: tuple[str, ...] = ()
         if len(repositories) == 1:
@@ -145,7 +145,7 @@ class Apt(Backend):
             env=ENV,
             stdin=resources.script("packages/apt_module_first"),
             files=(f"{DIRECTORY}/module.conf", f"{DIRECTORY}/module.pref"),
-            description=f"let {module} tell the version of all",
+            description=f"prefer the packages of {module}'s version",
         )
         return (lead, *(replace(run, env=(*run.env, ("APT_CONFIG", f"{DIRECTORY}/module.conf"))) for run in runs))
 
@@ -199,7 +199,7 @@ class Apt(Backend):
         )
 
     def repair(self) -> Run:
-        # What a power cut leaves: dpkg finishes its own packages first, then apt what they still need.
+        # After a power cut: dpkg finishes its own packages first, then apt what they still need.
         script = f"{CONFIGURE} && apt-get install -y --fix-broken {' '.join(LOCK)}\n"
         description = "dpkg --configure -a; apt-get install --fix-broken"
         return Run(("sh", "-s"), timeout_s=INSTALL_S, env=ENV, stdin=script, detach=True, description=description)
@@ -216,7 +216,7 @@ class Apt(Backend):
 
 
 def _switches(downgrade: bool) -> tuple[str, ...]:
-    # --allow-change-held-packages: gpunode holds what it installed, and only what is named here changes.
+    # --allow-change-held-packages: gpunode pins what it installed, and only what is named here changes.
     down = ("--allow-downgrades",) if downgrade else ()
     return ("-y", "--no-install-recommends", "--allow-change-held-packages", *down)
 

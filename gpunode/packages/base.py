@@ -1,4 +1,4 @@
-"""What a package manager is told, as Run values. A backend knows its tool and nothing about GPUs."""
+"""Commands of a package manager, as Run values. A backend knows its tool and nothing about GPUs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpunode.model.plan import Run
 
 @dataclass(frozen=True)
 class Repository:
-    """One package repository as it shall stand on the host."""
+    """One package repository as it should be on the host."""
 
     id: str  # file stem: "gpunode-cuda", "gpunode-container-toolkit"
     title: str
@@ -26,14 +26,14 @@ class Repository:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A package that shall be there; version None: what the repository's pin gives."""
+    """A package that should be installed; version None: what the repository's pin gives."""
 
     name: str
     version: str | None = None  # the package manager's own form: "1.20.0-1"
 
 
-# What a person is told to type: "purge" takes the configuration along where the manager tells the two apart, "owner"
-# asks whose a file is, "repair" finishes what was cut off.
+# Commands that gpunode names in remedies: "purge" removes the configuration too where the manager has that, "owner"
+# asks which package owns a file, "repair" finishes an interrupted transaction.
 Verb = Literal["install", "remove", "purge", "owner", "repair", "search"]
 
 
@@ -49,23 +49,23 @@ class Backend(Protocol):
     key_directory: str  # "/etc/apt/keyrings": where a repository's verified key lies
     key_suffix: str  # ".asc"
     key_tools: tuple[str, ...]  # packages that fetch a key over https and compute its fingerprint
-    hold_tools: tuple[str, ...]  # packages without which it cannot hold anything
+    hold_tools: tuple[str, ...]  # packages without which it cannot pin anything
     names_version: (
         bool  # an exact driver version is named in `install`; False: something else decides (pinning package)
     )
-    commands: Mapping[Verb, tuple[str, ...]]  # what a person types; the names follow
+    commands: Mapping[Verb, tuple[str, ...]]  # commands to run; the names follow
 
     def words(self, verb: Verb, *names: str) -> str:
-        """A command for a person to type: "apt-get remove nvidia-open"."""
+        """A command to run: "apt-get remove nvidia-open"."""
         return typed(*self.commands[verb], *names)
 
-    family: str = ""  # managers of one family stand for each other: what the catalog calls "dnf" may be a host's dnf5
+    family: str = ""  # managers of one family replace each other: what the catalog calls "dnf" may be a host's dnf5
     package_format: str = ""  # "deb" | "rpm": which of a vendor's repositories it reads; "": neither
     vendor_release: str = ""  # what follows a driver's version in the versions of NVIDIA's packages: "-1"
     default_flavour: str = "generic"  # of a kernel whose release names none
     signs_indexes: bool = True  # it can be relied on to check the signature of a repository's index
     preferences: str = (
-        ""  # directory of files that say which source a package comes from; "": a repository's priority does
+        ""  # directory of files that choose which source a package comes from; "": a repository's priority does
     )
     fails_with_build: bool = False  # an install fails when a package's module does not build
     not_found: int | None = None  # exit code of an install whose package or version is in no repository
@@ -78,7 +78,7 @@ class Backend(Protocol):
     # Paths on the host, for the probe; globs are filled in.
     source_files: tuple[str, ...]  # that may hold repositories and pins
     key_files: tuple[str, ...] = ()  # that may hold their keys
-    hold_files: tuple[str, ...] = ()  # that say what is held
+    hold_files: tuple[str, ...] = ()  # that list what is pinned
     lock_files: tuple[str, ...] = ()  # on which its processes take an fcntl lock
     pid_files: tuple[str, ...] = ()  # that hold the number of its process
     directories: tuple[str, ...] = ()  # beginnings of paths: what is written there goes when the packages go
@@ -92,7 +92,7 @@ class Backend(Protocol):
         ...
 
     def held(self, listing: str, files: Mapping[str, FileFacts]) -> frozenset[str]:
-        """Names, or the patterns where a hold is one, from its section and from `hold_files`."""
+        """Pinned names, or patterns where a pin is one, from its section and from `hold_files`."""
         return frozenset()
 
     def auto_upgrades(
@@ -102,7 +102,7 @@ class Backend(Protocol):
         return False
 
     def kernel_headers(self, installed: Collection[str]) -> tuple[tuple[str, str], ...]:
-        """(package that brings new kernels, package that brings the headers of each) for those that are installed."""
+        """(package that installs new kernels, package of their headers) for those that are installed."""
         return ()
 
     def source_file(self, repository: Repository) -> tuple[str, str]:
@@ -114,7 +114,7 @@ class Backend(Protocol):
         ...
 
     def refresh_all(self) -> Run:
-        """Fetch every index as well as it goes; the install that needs one will tell."""
+        """Fetch every index as far as possible; an install that needs a missing one fails."""
         ...
 
     def trust(self, keyring: str, url: str) -> Run | None:
@@ -123,20 +123,19 @@ class Backend(Protocol):
         ...
 
     def distrust(self, keyring: str, url: str) -> Run | None:
-        """The way back of `trust`, for the keys that it was the first to bring and nothing else uses; None where
-        `trust` is."""
+        """The rollback of `trust`, for the keys that it added and nothing else uses; None where `trust` is."""
         ...
 
     def forget(self, keys: Sequence[str]) -> Run | None:
-        """The same long after: `keys` are what `trust` said that it added. None where `trust` is."""
+        """The same long after: `keys` are what `trust` reported as added. None where `trust` is."""
         ...
 
     def added_keys(self, description: str, answer: str) -> tuple[str, ...]:
-        """The keys that a command of `trust` said it added; () for any other command's answer."""
+        """The keys that a command of `trust` reported as added; () for any other command's answer."""
         return ()
 
     def key_title(self, key: str) -> str:
-        """What a person calls one of `added_keys`, and where it is: "gpg-pubkey-d42d0685 from rpm's keys"."""
+        """The name of one of `added_keys`, and where it is: "gpg-pubkey-d42d0685 from rpm's keys"."""
         return key
 
     def simulate(self, packages: Sequence[Wanted], mine: Sequence[str], *, downgrade: bool = False) -> Run:
@@ -158,7 +157,7 @@ class Backend(Protocol):
         return tuple(runs)
 
     def remove(self, names: Sequence[str]) -> Run:
-        """Take packages away, and their holds with them."""
+        """Remove packages, and their pins with them."""
         ...
 
     def erase(self, names: Sequence[str], inventory: str) -> Run:
@@ -171,7 +170,7 @@ class Backend(Protocol):
     def hold(self, names: Sequence[str]) -> Run: ...
 
     def same_version(self, lead: str, patterns: Sequence[str], *, hold: bool) -> Run:
-        """Fail (65) unless every installed package that matches is at `lead`'s upstream version; then hold them all."""
+        """Fail (65) unless every installed package that matches is at `lead`'s upstream version; then pin them all."""
         ...
 
     def unhold(self, names: Sequence[str]) -> Run: ...

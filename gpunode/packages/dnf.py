@@ -25,9 +25,9 @@ REMOVE = (
 
 @dataclass
 class Dnf(rpm.Family):
-    """dnf waits for its own lock and says who holds it; a missing repository is an error only when it is told so.
+    """dnf waits for its own lock and reports who holds it; a missing repository is an error only where it is set so.
 
-    dnf-automatic resolves as dnf does, so a versionlock holds against it too. dnf5 is called dnf where it is at home.
+    dnf-automatic resolves as dnf does, so a versionlock binds it too. dnf5 is called dnf where it is at home.
     """
 
     name: str = "dnf"  # "dnf5": versionlock is built in

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from itertools import islice, product
 
 _LINE = re.compile(r"\s*(deb(?:-src)?)\s+(?:\[([^\]]*)\]\s*)?([^\s#]+)\s+([^\s#]+)")
-MOST = 1000  # addresses of one entry that are looked at
+MOST = 1000  # addresses of one entry that are read
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What it says, whoever wrote it; variables are not filled in."""
+    """Its content, whoever wrote it; variables are not filled in."""
 
     kinds: tuple[str, ...]  # "deb", "deb-src" or "rpm"
     addresses: tuple[str, ...]  # apt: each URI with its flat suite joined to it

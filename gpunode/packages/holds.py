@@ -1,4 +1,4 @@
-"""Which packages are held, from the files in which each manager keeps that."""
+"""Which packages are pinned, from the files in which each manager keeps that."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def versionlocks(files: Mapping[str, FileFacts]) -> frozenset[str]:
 
 
 def zypp_locks(files: Mapping[str, FileFacts]) -> frozenset[str]:
-    """Blocks of `attribute: value` (locks(5)); those of packages are ours to read:
+    """Blocks of `attribute: value` (locks(5)); those of packages are read here:
 
     type: package
     match_type: glob

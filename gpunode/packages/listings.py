@@ -1,4 +1,4 @@
-"""What each package database lists: installed packages and, where the listing tells, which of them are held."""
+"""What each package database lists: installed packages and, where the listing has it, which of them are pinned."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ def primary_fingerprints(keyring: bytes) -> frozenset[str]:
     """Full fingerprints (40 upper-case hex digits) of the primary keys in a keyring, binary or in armour.
 
     Signatures are not checked: that is the work of whoever writes or uses the file. Raises ValueError for what is not
-    a plain sequence of version 4 public keys: a keyring that cannot be judged is not the right one.
+    a plain sequence of version 4 public keys: a keyring that cannot be checked is not the right one.
     """
     if len(keyring) > LIMIT_BYTES:
         raise ValueError(f"it is larger than {LIMIT_BYTES} bytes")
@@ -60,7 +60,7 @@ def _packets(data: bytes) -> Iterator[tuple[int, bytes]]:
             raise ValueError("it is no OpenPGP file")
         tag, start, length = _new(data, at) if head & 0x40 else _old(data, at)
         if start + length > len(data):
-            raise ValueError("it is cut off")
+            raise ValueError("it is truncated")
         yield tag, data[start : start + length]
         at = start + length
 
@@ -87,7 +87,7 @@ def _old(data: bytes, at: int) -> tuple[int, int, int]:
 
 def _number(data: bytes, at: int, size: int) -> int:
     if at + size > len(data):
-        raise ValueError("it is cut off")
+        raise ValueError("it is truncated")
     return int.from_bytes(data[at : at + size], "big")
 
 

@@ -45,7 +45,7 @@ class Pacman(Backend):
     tools = ("pacman",)
     listing = "pacman"
     list_script = LIST
-    # 1 is its answer where nothing is installed, too (query.c); then it is asked whether its database is sound.
+    # 1 is its answer where nothing is installed, too (query.c); then its database is checked.
     names_script = "pacman -Qq || pacman -Dk >/dev/null\n"
     source_files = ()
     hold_files = (PACMAN_IGNORES,)
@@ -98,7 +98,7 @@ class Pacman(Backend):
         return _pacman(("-S", *ASK_NOTHING, *names), "pacman -S " + " ".join(names), packages=names)
 
     def remove(self, names: Sequence[str]) -> Run:
-        """With their holds; what nothing else needs goes with them (-s), files that were edited stay as .pacsave."""
+        """With their pins; what nothing else needs is removed too (-s), edited files are kept as .pacsave."""
         script = f'(\nset -- unhold "$@"\n{HOLD})\n'
         script += 'set -- $(pacman -Qq "$@" 2>/dev/null)\n[ $# -gt 0 ] || exit 0\n'
         script += f'set -- {LOCK_S} -Rs --noconfirm "$@"\n{resources.script("packages/pacman")}'
@@ -125,7 +125,7 @@ class Pacman(Backend):
         return scripts.same_version(resources.script("packages/pacman_versions"), words, lead, patterns, ENV)
 
     def repair(self) -> Run:
-        """A killed pacman leaves its lock behind, which pacman.sh takes away; then the database is looked through."""
+        """A killed pacman leaves its lock behind, which pacman.sh removes; then the database is checked."""
         return _pacman(("-Dk",), "pacman -Dk")
 
     def trust(self, keyring: str, url: str) -> Run | None:

@@ -9,7 +9,7 @@ from gpunode.packages.registry import BACKENDS
 
 
 def probe_part() -> str:
-    """Shell that stands before the probe's other files: words for its loops, and list_SECTION for each listing."""
+    """Shell that is put before the probe's other files: lists for its loops, and list_SECTION for each listing."""
     managers = BACKENDS.values()
     words: dict[str, Iterable[str]] = {
         "MANAGER_TOOLS": (tool for m in managers for tool in m.tools),

@@ -1,4 +1,4 @@
-"""The package managers gpunode knows, by name."""
+"""The package managers that gpunode supports, by name."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BACKENDS: dict[str, Backend] = {}
 
 
 def register(manager: Backend) -> None:
-    """From here on hosts with this manager are worked on."""
+    """From here on hosts with this manager are supported."""
     BACKENDS[manager.name] = manager
 
 
@@ -40,15 +40,15 @@ def backend(name: str) -> Backend:
         return BACKENDS[name]
     except KeyError:
         raise UnsupportedHost(
-            f"package manager {name} is not one gpunode works with",
-            evidence=f"it works with {', '.join(BACKENDS)}",
+            f"package manager {name} is not supported by gpunode",
+            evidence=f"it supports {', '.join(BACKENDS)}",
             remedy=Remedy(
-                RepairAction.UPGRADE, "install driver and toolkit by hand, then ", setup("--only", "runtime")
+                RepairAction.UPGRADE, "install driver and toolkit manually, then ", setup("--only", "runtime")
             ),
         ) from None
 
 
 def goes_with_packages(path: str) -> bool:
-    """Whether a file (a repository, key, pin or lock) is taken back only together with the packages that need it."""
+    """Whether a file (a repository, key, pin or lock) is rolled back only together with the packages that need it."""
     directories = (directory for manager in BACKENDS.values() for directory in manager.directories)
     return path.startswith((*directories, "/usr/share/keyrings/"))

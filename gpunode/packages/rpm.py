@@ -69,7 +69,7 @@ class Family(Backend):
 
 
 def commands(tool: str) -> Mapping[Verb, tuple[str, ...]]:
-    """What a person types, who speaks to rpm through `tool`."""
+    """Commands of a host whose rpm front end is `tool`."""
     return MappingProxyType(
         {
             "install": (tool, "install"),
@@ -113,12 +113,12 @@ def distrust(keyring: str, url: str) -> Run:
 
 
 def forget(keys: Sequence[str]) -> Run:
-    """Erase the very keys that `trust` told of (`added_keys`), but for those that another enabled entry uses."""
+    """Erase exactly the keys that `trust` reported (`added_keys`), but for those that another enabled entry uses."""
     return _keys("forget", keys, f"rpm --erase {' '.join(key_name(key) for key in keys)}, where nothing else uses it")
 
 
 def added_keys(description: str, answer: str) -> tuple[str, ...]:
-    """The keys that a command of `trust` said it added to rpm's store; () for any other command's answer."""
+    """The keys that a command of `trust` reported as added to rpm's store; () for any other command's answer."""
     return tuple(_ADDED.findall(answer)) if description.startswith(IMPORT) else ()
 
 
@@ -141,12 +141,12 @@ def _host(url: str) -> str:
 
 
 def repair() -> Run:
-    """rpm knows no half-configured package; what a power cut can leave is a database that does not answer."""
+    """rpm knows no half-configured package; a power cut can leave a database that does not answer."""
     return Run(("rpm", "--rebuilddb"), timeout_s=INSTALL_S, env=ENV, detach=True)
 
 
 def named(packages: Sequence[Wanted]) -> tuple[str, ...]:
-    """name-version, as dnf, yum and tdnf are told."""
+    """name-version, the form of dnf, yum and tdnf."""
     return tuple(f"{p.name}-{p.version}" if p.version else p.name for p in packages)
 
 

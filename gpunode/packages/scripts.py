@@ -1,4 +1,4 @@
-"""What backends say in more than one command: scripts of shell/packages, with a manager's own words put before them."""
+"""Commands that several backends share: scripts of shell/packages, with a manager's own settings put before them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gpunode.model.plan import Run
 
 FETCH_S = 3600  # a driver is 400 MB, and mirrors can be slow
 REFRESH_S = 900
-# What apt, dnf, zypper and pacman say of a package that the index names and the mirror does not have (any more).
+# What apt, dnf, zypper and pacman print for a package that the index names and the mirror does not have (any more).
 LAGS = (
     "404|[Hh]ash [Ss]um mismatch|[Ss]ize mismatch|unexpected size|Failed to fetch|No more mirrors|Status code"
     "|failed retrieving|not found on medium|[Cc]hecksum"
@@ -24,9 +24,9 @@ Env = tuple[tuple[str, str], ...]
 
 
 def same_version(versions: str, hold: str, lead: str, patterns: Sequence[str], env: Env) -> Run:
-    """`versions`: sh that prints NAME UPSTREAM_VERSION of the installed packages that match "$@"; `hold`: sh that holds
+    """`versions`: sh that prints NAME UPSTREAM_VERSION of the installed packages that match "$@"; `hold`: sh that pins
     "$@", "" for none."""
-    description = f"check that all packages are at {lead}'s version" + (", and hold them" if hold else "")
+    description = f"check that all packages are at {lead}'s version" + (", and pin them" if hold else "")
     before = f"versions() (\n{versions}\n)\n" + (f"hold() (\n{hold}\n)\n" if hold else "hold() { :; }\n")
     argv = ("sh", "-s", "--", lead, *patterns)
     return Run(
@@ -50,7 +50,7 @@ def fetch(
 ) -> Run:
     """A download that is tried again, after `refresh` (a shell line), while a mirror's packages and index differ.
 
-    `lags`: how the manager says so, as an extended regular expression; `ok`: its exit codes that mean it is done.
+    `lags`: how the manager reports that, as an extended regular expression; `ok`: its exit codes that mean it is done.
     """
     words = (lags, "10 30 60", refresh, *command)
     return Run(
@@ -69,7 +69,7 @@ def refresh(
 ) -> Run:
     """Indexes that are fetched again when a lock or the network stood in the way, not when their signature does.
 
-    `busy`: how the manager says so; `ok` as in `fetch`.
+    `busy`: how the manager reports that; `ok` as in `fetch`.
     """
     words = (busy, "5 15 30", ":", *command)
     return Run(
@@ -87,19 +87,19 @@ _AGAIN = ("sh", "-s", "--")
 
 
 def _again(ok_codes: Sequence[int]) -> str:
-    told = "" if tuple(ok_codes) == (0,) else f"success='{' '.join(map(str, ok_codes))}'\n"
-    return told + resources.script("packages/retry")
+    setting = "" if tuple(ok_codes) == (0,) else f"success='{' '.join(map(str, ok_codes))}'\n"
+    return setting + resources.script("packages/retry")
 
 
 def hold_file(file: str, *, key: str = "", includer: str = "", section: str = "") -> str:
-    """sh that holds or unholds: "$@" is the verb (hold, unhold) and names. For managers that read holds from a file.
+    """sh that pins or unpins: "$@" is the verb (hold, unhold) and names. For managers that read pins from a file.
 
     `key`: the file is one line "KEY = NAME ..."; "": a name a line. `includer`: the manager's own file, which is made
     to include this one in its [section].
     """
     words = (("key", key), ("includer", includer), ("section", section))
-    told = " ".join(f"{name}={shlex.quote(word)}" for name, word in words)
-    return f'{told}\nset -- {shlex.quote(file)} "$@"\n{resources.script("packages/hold_file")}'
+    settings = " ".join(f"{name}={shlex.quote(word)}" for name, word in words)
+    return f'{settings}\nset -- {shlex.quote(file)} "$@"\n{resources.script("packages/hold_file")}'
 
 
 def simulate(manager: str, resolve: str, install: Sequence[str], mine: Sequence[str], env: Env) -> Run:

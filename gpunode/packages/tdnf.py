@@ -1,4 +1,4 @@
-"""Azure Linux and Photon: tdnf. Holds are names in a file of /etc/tdnf/locks.d (vmware/tdnf pull request 272)."""
+"""Azure Linux and Photon: tdnf. Pins are names in a file of /etc/tdnf/locks.d (vmware/tdnf pull request 272)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Tdnf(rpm.Family):
 
     def source_file(self, repository: Repository) -> tuple[str, str]:
         # tdnf checks signed metadata through a plugin that may be absent, and then not at all: packages are always
-        # checked, so that a repository whose packages are not signed is refused instead of believed.
+        # checked, so that a repository whose packages are not signed is refused instead of trusted.
         return rpm.repo_file(self.source_directory, repository, "tdnf")
 
     def refresh(self, repositories: Sequence[Repository]) -> Run:

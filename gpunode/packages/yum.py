@@ -17,12 +17,12 @@ LOCK = 'yum -q -y versionlock delete "$@" >/dev/null 2>&1 </dev/null || :\nyum -
 REMOVE = (
     'yum -q -y versionlock delete "$@" >/dev/null 2>&1 </dev/null || :\n' + rpm.PRESENT + 'exec yum -y remove "$@"\n'
 )
-# yum 3 ends with 0 when a named package does not exist or is there in another version: look again.
+# yum 3 ends with 0 when a named package does not exist or is there in another version: check again.
 INSTALL = 'yum -y install "$@" && { rpm -q "$@" >/dev/null || yum -y downgrade "$@"; } && rpm -q "$@"\n'
 
 
 class Yum(rpm.Family):
-    """yum 3 waits for /var/run/yum.pid and says who holds it. Written from yum(8); never run on a CentOS 7."""
+    """yum 3 waits for /var/run/yum.pid and reports who holds it. Written from yum(8); never run on a CentOS 7."""
 
     name = "yum"
     source_directory = "/etc/yum.repos.d"

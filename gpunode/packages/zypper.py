@@ -1,4 +1,4 @@
-"""SUSE family: zypper. Holds are locks, which refuse a removal too."""
+"""SUSE family: zypper. Pins are locks, which refuse a removal too."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REMOVE = (
     + rpm.PRESENT
     + 'exec zypper --non-interactive remove --clean-deps "$@"\n'
 )
-# A package that the mirror does not have is said in the output alone (libzypp 17.38): the exit code is 0.
+# A package that the mirror does not have is reported in the output alone (libzypp 17.38): the exit code is 0.
 DOWNLOAD = """out=$("$@" 2>&1)
 code=$?
 echo "$out"

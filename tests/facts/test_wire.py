@@ -49,7 +49,7 @@ def test_a_banner_before_and_a_farewell_after_are_skipped() -> None:
         (f"{HEADER}\n@ os rc=0\n|ID=x\n".encode(), "@ os rc=0"),
         (f"{HEADER}\n@ os rc=0\nsudo: a password is required\n@end\n".encode(), "sudo: a password"),
     ],
-    ids=["silence", "no shell", "another version", "a terminal in between", "cut off", "a foreign line"],
+    ids=["silence", "no shell", "another version", "a terminal in between", "truncated", "a foreign line"],
 )
 def test_what_is_not_a_whole_answer_is_refused_and_shown(stream: bytes, words: str) -> None:
     with pytest.raises(TransportError) as fault:

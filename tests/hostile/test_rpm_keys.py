@@ -164,7 +164,7 @@ def test_a_key_stays_with_an_enabled_entry_that_uses_it(
     words = (store.added(OURS, WRITTEN),) if verb == "forget" else (str(store.keyring), HOST)
     said = store.run(verb, *words)
     assert store.told() == ([] if stays else store.erased(OURS))
-    used = f"gpg-pubkey-{store.name(OURS)} stays: third in {store.lists}/third.repo uses it"
+    used = f"gpg-pubkey-{store.name(OURS)} is kept: third in {store.lists}/third.repo uses it"
     assert said == ([used] if stays else [])
 
 

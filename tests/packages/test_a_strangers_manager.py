@@ -109,7 +109,7 @@ class Zug(Backend):
         return None
 
     def simulate(self, packages: Sequence[Wanted], mine: Sequence[str], *, downgrade: bool = False) -> Run:
-        resolve = 'zug plan "$@" >"$said" || exit $?\nsed -n "s/^+/install/p" "$said"\n'
+        resolve = 'zug plan "$@" >"$output" || exit $?\nsed -n "s/^+/install/p" "$output"\n'
         return scripts.simulate(self.name, resolve, [p.name for p in packages], mine, ())
 
     def fetch(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:

@@ -46,8 +46,8 @@ def test_primary_keys_are_named_by_their_full_fingerprint(keyring: bytes, held: 
     [
         pytest.param(b"", id="nothing"),
         pytest.param(b"<html>404</html>", id="a web page"),
-        pytest.param(A.block[:-1], id="cut off"),
-        pytest.param(A.block[:3], id="cut off in a length"),
+        pytest.param(A.block[:-1], id="truncated"),
+        pytest.param(A.block[:3], id="truncated in a length"),
         pytest.param(packet(13, b"x"), id="no key"),
         pytest.param(packet(5, A.public), id="a secret key"),
         pytest.param(packet(6, b"\x06" + A.public[1:]), id="another version"),
@@ -59,7 +59,7 @@ def test_primary_keys_are_named_by_their_full_fingerprint(keyring: bytes, held: 
         pytest.param(A.block + b"\0" * LIMIT_BYTES, id="too large"),
     ],
 )
-def test_what_cannot_be_judged_is_refused(keyring: bytes) -> None:
+def test_what_cannot_be_checked_is_refused(keyring: bytes) -> None:
     with pytest.raises(ValueError, match=r"^it"):
         primary_fingerprints(keyring)
 

@@ -1,6 +1,6 @@
 # erase.apt.sh INVENTORY NAME...
 #
-# Takes NAMEs away, and what came along with them and nobody else needs. INVENTORY lists the packages that were there
+# Removes NAMEs, and what was installed with them and nothing else needs. INVENTORY lists the packages that were there
 # before; "-" when it is gone: then only NAMEs go. Configuration goes too, except of a package whose files were edited:
 # that one keeps all of it. Exit 65: another package would have to go as well.
 set -eu
@@ -51,7 +51,7 @@ if [ -n "$others" ]; then
   exit 65
 fi
 
-# A configuration file that differs from the packaged one holds somebody's work.
+# A configuration file that differs from the packaged one was edited.
 while read -r name; do
   dpkg-query -W -f '${Conffiles}\n' "$name" 2>/dev/null | while read -r path sum rest; do
     if [ -z "$path" ] || [ ! -f "$path" ] || [ "${rest:-}" = obsolete ]; then continue; fi

@@ -1,6 +1,6 @@
 # unlock-dnf5.sh PATTERN...
 #
-# dnf5 deletes versionlock entries by name alone; dnf 4 takes patterns of NAME-VERSION, such as *nvidia*595*. Here the
+# dnf5 deletes versionlock entries only by name; dnf 4 takes patterns of NAME-VERSION, such as *nvidia*595*. Here the
 # entries of /etc/dnf/versionlock.toml that match are looked up first. None is no error.
 set -eu
 list=/etc/dnf/versionlock.toml

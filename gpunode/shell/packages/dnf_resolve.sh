@@ -11,7 +11,7 @@ table() { # the tables of all of them; long names are broken into a second line,
 
 code=0
 # --assumeno ends with 1, as a failure does: the summary tells them apart.
-"$tool" --assumeno install "$@" >"$said" 2>&1 || code=$?
-! grep -qE '^(Transaction Summary|Nothing to do|Dependencies resolved)' "$said" || code=0
-table <"$said"
+"$tool" --assumeno install "$@" >"$output" 2>&1 || code=$?
+! grep -qE '^(Transaction Summary|Nothing to do|Dependencies resolved)' "$output" || code=0
+table <"$output"
 exit "$code"

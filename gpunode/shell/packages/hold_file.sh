@@ -1,9 +1,9 @@
 # hold_file.sh FILE hold|unhold NAME...
 #
-# Managers without a verb for holds read them from a file; FILE is gpunode's own. How it is read there is said before:
+# Managers without a verb for pins read them from a file; FILE is gpunode's own. How it is read there is set before:
 #   $key       FILE is one line "KEY = NAME ..."; empty: a name a line
 #   $includer  the manager's own file, in whose section [$section] a line "Include = FILE" must be; empty: none
-# FILE is written beside and renamed, and so is the includer when it lacks that line.
+# FILE is written to a new file and renamed, and so is the includer when it lacks that line.
 set -eu
 file=$1 verb=$2 key=${key-} includer=${includer-} section=${section-}
 shift 2

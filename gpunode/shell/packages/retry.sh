@@ -1,8 +1,9 @@
 # again.sh WORDS PAUSES BETWEEN COMMAND...
 #
 # Runs COMMAND; when it fails and its output matches WORDS (an extended regular expression), again after each of the
-# PAUSES (seconds), with BETWEEN, a shell line, run before. Anything else fails at once: a package that a stranger signed
-# is no better a minute later. $success: the exit codes of COMMAND that mean it is done, where 0 is not the only one.
+# PAUSES (seconds), with BETWEEN, a shell line, run before. Anything else fails at once: a package that
+# another key signed is no better a minute later. $success: the exit codes of COMMAND that mean it is done, where 0 is
+# not the only one.
 set -u
 words=$1 pauses=$2 between=$3
 shift 3

@@ -1,9 +1,9 @@
 # rpm_keys.sh trust LISTS KEYRING HOST | distrust LISTS KEYRING HOST | forget LISTS KEY...
 #
 # trust     imports the keys of KEYRING, a file that was verified before, into rpm's store; not those that are there:
-#           rpm 6 would write them anew, and nobody could tell them from ours. Says `added KEY` of each that is new
+#           rpm 6 would write them anew, like those that gpunode added. Prints `added KEY` for each that is new
 # distrust  erases those of them again that came in after KEYRING was written
-# forget    erases these keys, as long as they are the very ones that `trust` added: KEY is what it said,
+# forget    erases these keys, as long as they are exactly those that `trust` added: KEY is what it printed,
 #           VERSION-RELEASE,INSTALLTIME,FINGERPRINT,HOST
 #
 # A key that an enabled entry in LISTS (directories, a colon between them) still uses is not erased: the entry names a key
@@ -22,13 +22,13 @@ primaries() {
     awk -F: '$1 == "pub" { first = 1 } $1 == "fpr" && first { print tolower($10); first = 0 }'
 }
 
-# there: of the keys whose fingerprints are in $work/ours those that rpm has: FINGERPRINT VERSION-RELEASE INSTALLTIME
+# there: of the keys whose fingerprints are in $work/wanted those that rpm has: FINGERPRINT VERSION-RELEASE INSTALLTIME
 there() {
   rpm -q gpg-pubkey --qf '%{VERSION} %{RELEASE} %{INSTALLTIME}\n' 2>/dev/null </dev/null | while read -r version release installed; do
     case $version in ????????*) ;; *) continue ;; esac
     while read -r fingerprint; do
       case $fingerprint in *"$version") echo "$fingerprint $version-$release ${installed:-0}" ;; esac
-    done <"$work/ours"
+    done <"$work/wanted"
   done
 }
 
@@ -38,11 +38,11 @@ entries() (
   for directory in $lists; do
     for file in "$directory"/*.repo; do
       [ ! -f "$file" ] || awk -v file="$file" '
-        function told() { if (on && section != "") for (i = 1; i <= n; i++) print file, section, word[i]; n = 0; on = 1 }
+        function emit() { if (on && section != "") for (i = 1; i <= n; i++) print file, section, word[i]; n = 0; on = 1 }
         function take(text) { gsub(/,/, " ", text); m = split(text, part, " "); for (i = 1; i <= m; i++) word[++n] = kind " " (part[i] ~ /^file:/ ? part[i] : tolower(part[i])) }
         { sub(/\r$/, "") }
         /^[#;]/ || /^[ \t]*$/ { next }
-        /^\[/ { told(); section = $0; gsub(/[][ \t]/, "", section); kind = ""; next }
+        /^\[/ { emit(); section = $0; gsub(/[][ \t]/, "", section); kind = ""; next }
         /^[ \t]/ { if (kind != "") take($0); next }
         {
           name = $0; value = $0; kind = ""
@@ -52,18 +52,18 @@ entries() (
           if (name ~ /^(baseurl|mirrorlist|metalink)$/) kind = "address"
           if (kind != "") take(value)
         }
-        END { told() }' "$file"
+        END { emit() }' "$file"
     done
   done
 )
 
-# names FINGERPRINT URL: whether that key file holds this key, or nobody can say. A variable stands for any word.
+# names FINGERPRINT URL: whether that key file holds this key, or that is not known. A variable stands for any word.
 names() {
   path=$(printf '%s\n' "${2#file://}" | sed 's/\$[{]\{0,1\}[A-Za-z0-9_]*[}]\{0,1\}/*/g')
   # shellcheck disable=SC2086  # a pattern
-  for held in $path; do
-    primaries "$held" >"$work/held"
-    if [ ! -s "$work/held" ] || grep -qx "$1" "$work/held"; then return 0; fi
+  for key_file in $path; do
+    primaries "$key_file" >"$work/in_file"
+    if [ ! -s "$work/in_file" ] || grep -qx "$1" "$work/in_file"; then return 0; fi
   done
   return 1
 }
@@ -89,14 +89,14 @@ erase() {
   set --
   while read -r key fingerprint host; do
     used=$(user "$fingerprint" "$host")
-    if [ -n "$used" ]; then echo "gpg-pubkey-$key stays: $used uses it"; else set -- "$@" "gpg-pubkey-$key"; fi
+    if [ -n "$used" ]; then echo "gpg-pubkey-$key is kept: $used uses it"; else set -- "$@" "gpg-pubkey-$key"; fi
   done <"$work/going"
   [ $# -eq 0 ] || rpm --erase --allmatches "$@" </dev/null
 }
 
 case $verb in
   forget)
-    printf '%s\n' "$@" | cut -d, -f3 >"$work/ours"
+    printf '%s\n' "$@" | cut -d, -f3 >"$work/wanted"
     there >"$work/there"
     for key; do
       printf '%s\n' "$key" | tr , ' ' >"$work/key"
@@ -113,14 +113,14 @@ if [ ! -f "$keyring" ]; then
   echo "$keyring is not there" >&2
   exit 66
 fi
-primaries "$keyring" >"$work/ours"
+primaries "$keyring" >"$work/wanted"
 there >"$work/there"
 case $verb in
   trust)
-    [ -s "$work/ours" ] || { echo "$keyring holds no key" >&2; exit 65; }
+    [ -s "$work/wanted" ] || { echo "$keyring holds no key" >&2; exit 65; }
     while read -r fingerprint; do
       grep -q "^$fingerprint " "$work/there" || echo "$fingerprint"
-    done <"$work/ours" >"$work/new"
+    done <"$work/wanted" >"$work/new"
     [ -s "$work/new" ] || { echo "rpm has the keys of $keyring already"; exit 0; }
     rpm --import "$keyring" </dev/null
     there | while read -r fingerprint key installed; do

@@ -15,10 +15,10 @@ holder() { # PID, from the fcntl locks on the file's inode
   sed -n "s/^[0-9]*: *POSIX *[A-Z]* *WRITE *\([0-9]*\) [^ ]*:$inode .*/\1/p" /proc/locks | sed 1q
 }
 
-said=
+reported=
 while pid=$(holder) && [ -n "$pid" ]; do
   name=$(cat "/proc/$pid/comm" 2>/dev/null || :)
-  [ "$said" = "$pid" ] || { said=$pid; echo "waiting for $lock: it is held by process $pid ($name)"; }
+  [ "$reported" = "$pid" ] || { reported=$pid; echo "waiting for $lock: it is held by process $pid ($name)"; }
   [ "$limit" -gt 0 ] || { echo "Error: $lock is held by process $pid ($name)" >&2; exit 75; }
   limit=$((limit - 1))
   sleep 1

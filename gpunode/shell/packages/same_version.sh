@@ -1,7 +1,7 @@
-# same_version.sh LEAD PATTERN...        (before it: hold(), which is told the names, and versions() PATTERN...,
+# same_version.sh LEAD PATTERN...        (before it: hold(), which gets the names, and versions() PATTERN...,
 # which prints NAME UPSTREAM_VERSION of each installed package that matches)
 #
-# All installed packages that match PATTERN and carry a version like LEAD's (595.91.07; 1.20.0) must be at LEAD's version:
+# All installed packages that match PATTERN and have a version like LEAD's (595.91.07; 1.20.0) must be at LEAD's version:
 # a driver whose libraries and modules differ does not work, and neither does a toolkit. Prints the version and the names.
 # Exit 65: they differ.
 set -eu

@@ -1,8 +1,8 @@
-# simulate.sh MANAGER COUNT PATTERN... WORD...        (before it: resolve(), which is told the WORDs)
+# simulate.sh MANAGER COUNT PATTERN... WORD...        (before it: resolve(), which gets the WORDs)
 #
 # The resolver's own answer to an install (WORD...: the switches and names), read-only, one line a package:
 #   install NAME VERSION | upgrade NAME VERSION | downgrade NAME VERSION | remove NAME VERSION
-# resolve() asks the manager, puts the manager's own words into the file $said, prints these lines, ends with its code.
+# resolve() asks the manager, puts the manager's own output into the file $output, prints these lines, ends with its code.
 # Exit 65: it would remove a package that matches none of the COUNT patterns. Any other failure is the resolver's own.
 set -eu
 manager=$1 count=$2
@@ -17,11 +17,11 @@ while [ "$count" -gt 0 ]; do
 done
 
 answer=$(mktemp)
-said=$answer.out
-trap 'rm -f "$answer" "$said"' EXIT
+output=$answer.out
+trap 'rm -f "$answer" "$output"' EXIT
 code=0
 resolve "$@" >"$answer" || code=$?
-[ "$code" = 0 ] || { cat "$said" >&2; exit "$code"; }
+[ "$code" = 0 ] || { cat "$output" >&2; exit "$code"; }
 cat "$answer"
 
 foreign=$(awk '$1 == "remove" { print $2 }' "$answer" | while read -r name; do

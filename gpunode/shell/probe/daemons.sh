@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# The host's daemons among the processes: which may be believed, and what they were started with.
+# The host's daemons among the processes: which are trusted, and what they were started with.
 
 NAMED_LIMIT=20 # processes that were ignored
 USERS_LIMIT=16 # engines of users
@@ -18,7 +18,7 @@ candidates() { # PID COMM of all that are called like a container daemon; any us
 
 owners() { # of $T/candidates: PID COMM PPID UID GID 1|0 (its parent is called the same), without those in containers; $T/shims: root's shims
   { echo self; cat "$T/candidates"; } | sed 's/ .*//; s|$|/status|' | xargs grep -sHE '^(PPid|Uid|Gid|NSpid):' >"$T/status"
-  # NSpid counts the pid namespaces that a process is in, ours (grep's) too. Any of the four uids: set-uid programs.
+  # NSpid counts the pid namespaces that a process is in, that of this grep too. Any of the four uids: set-uid programs.
   awk -v shims="$T/shims" '
     NR == FNR { comm[$1] = $2; list[++count] = $1; next }
     { split($1, word, /[\/:]/); pid = word[1] }
@@ -27,19 +27,19 @@ owners() { # of $T/candidates: PID COMM PPID UID GID 1|0 (its parent is called t
     word[3] == "NSpid" { depth[pid] = NF }
     word[3] == "Uid" { owner[pid] = 0; for (i = 5; i > 1; i--) if ($i != 0) owner[pid] = $i }
     END {
-      ours = ("self" in depth) ? depth["self"] : 2
+      own = ("self" in depth) ? depth["self"] : 2
       for (i = 1; i <= count; i++) {
         pid = list[i]
-        if (!(pid in owner) || (pid in depth) && depth[pid] > ours) continue
+        if (!(pid in owner) || (pid in depth) && depth[pid] > own) continue
         if (comm[pid] == "shim") { if (owner[pid] == 0) print pid >shims; continue }
-        # the containerd of a dockerd without root is the business of that one
+        # the containerd of a rootless dockerd belongs to that one
         if (owner[pid] != 0 && comm[parent[pid]] == "dockerd" && owner[parent[pid]] == owner[pid]) continue
         print pid, comm[pid], parent[pid], owner[pid], gid[pid], comm[parent[pid]] == comm[pid]
       }
     }' "$T/candidates" "$T/status"
 }
 
-processes() { # -> $T/processes, PID COMM of the host's daemons and of dockers without root; $T/ignored: PID UID COMM WHY
+processes() { # -> $T/processes, PID COMM of the host's daemons and of rootless dockerds; $T/ignored: PID UID COMM WHY
   : >"$T/processes"; : >"$T/ignored"; : >"$T/shims"
   candidates >"$T/candidates"
   [ -s "$T/candidates" ] && cd "$R/proc" || return 0
@@ -61,7 +61,7 @@ processes() { # -> $T/processes, PID COMM of the host's daemons and of dockers w
       users_daemon && printf '%s %s\n' "$pid" "$comm" >>"$T/processes"
       continue
     fi
-    # A chroot sees the daemons of the machine it is made on, and their root is not ours.
+    # A chroot sees the daemons of the machine it is built on, and their root is another.
     if [ -n "$chroot" ] && { foreign "$pid:root" || ! seen "$pid:root"; }; then continue; fi
     process
     one_off "$comm" "$T/process:$pid" && continue
@@ -86,15 +86,15 @@ ignored() { # WHY
   [ "$named" -le "$NAMED_LIMIT" ] && printf '%s %s %s %s\n' "$pid" "$uid" "$comm" "$1" >>"$T/ignored"
 }
 
-users_daemon() { # true: a docker without root, with its process:PID
+users_daemon() { # true: a rootless dockerd, with its process:PID
   if [ "$comm" != dockerd ]; then ignored "it belongs to uid $uid"; return 1; fi
   users=$((users + 1))
-  if [ "$users" -gt "$USERS_LIMIT" ]; then ignored "it belongs to uid $uid, and $USERS_LIMIT of its kind were looked at"; return 1; fi
+  if [ "$users" -gt "$USERS_LIMIT" ]; then ignored "it belongs to uid $uid, and $USERS_LIMIT of its kind were read"; return 1; fi
   if [ -n "$chroot" ]; then ignored "it belongs to uid $uid, and this is a chroot"; return 1; fi
   if foreign "$pid:pid"; then ignored "it belongs to uid $uid and runs in a container"; return 1; fi
   # rootlesskit gives every one its own, where its user is root
   if seen "$pid:user" && ! foreign "$pid:user"; then
-    ignored "it belongs to uid $uid and has no user namespace of its own, as a docker without root has"
+    ignored "it belongs to uid $uid and has no user namespace of its own, as a rootless dockerd has"
     return 1
   fi
   process
@@ -114,10 +114,10 @@ process() { # of pid, comm, ppid, uid, gid -> $T/process:PID, and exe
   } >"$T/process:$pid"
 }
 
-process_of_user() { # a docker without root: whose, and where that user's files are
+process_of_user() { # a rootless dockerd: whose, and where that user's files are
   printf 'uid=%s\ngid=%s\n' "$uid" "$gid"
   awk -F: -v uid="$uid" '$3 == uid { print "user=" $1; print "home=" $6; exit }' "$R/etc/passwd" 2>/dev/null
-  # Its own word on the directories, and no other of its environment.
+  # Its own setting of the directories, and nothing else of its environment.
   briefly head -c 65536 "$R/proc/$pid/environ" | tr '\0' '\n' |
     sed -n 's/^HOME=/env_&/p; s/^XDG_CONFIG_HOME=/env_&/p; s/^XDG_RUNTIME_DIR=/env_&/p'
   # Its /etc holds links to the names that were there when it started, and no later ones.

@@ -55,10 +55,10 @@ do_ldconfig() { # SONAME REAL_PATH in loader order
 }
 
 do_busy() { # PID COMMAND of processes that hold /dev/nvidia*
-  # The fd directories' listings say "PATH -> /dev/nvidia0"; a path line "/proc/PID/fd:" comes before its entries.
+  # The fd directories' listings have "PATH -> /dev/nvidia0"; a path line "/proc/PID/fd:" comes before its entries.
   ls -l "$R"/proc/[0-9]*/fd 2>/dev/null | sed -n -e '/^\/.*\/fd:$/{s/\/fd:$//;s/.*\///;h;}' -e '/-> \/dev\/nvidia/{g;p;}' |
     sort -un | while read -r pid; do
-    # The name of an open file may hold line breaks and look like all of that: by itself a process speaks for no other.
+    # The name of an open file may hold line breaks and imitate all of that: each process is checked by itself.
     case $pid in *[!0-9]* | '') continue ;; esac
     ls -l "$R/proc/$pid/fd" 2>/dev/null | grep -q -e '-> /dev/nvidia' || continue
     word "$R/proc/$pid/comm"

@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# Container engines and NVIDIA's toolkit: files, and what running daemons say.
+# Container engines and NVIDIA's toolkit: files, and what running daemons report.
 
 IMPORTS_LIMIT=100 # files, and levels of files that name files
 
@@ -61,7 +61,7 @@ engine_containerd() { # PID CONFIG SOCKET BINARY: its files now, its answers in 
   key=containerd:$1 whole=
   files_of "$key" "$2" && whole=1
   cat "$T/$key:files" >>"$T/wanted"
-  # Where a drop-in would go, and what an import of that directory would bring into force.
+  # Where a drop-in would go, and what an import of that directory would activate.
   for path in "$R${2%/*}"/conf.d/*.toml; do
     [ -f "$path" ] && echo "${path#"$R"}" >>"$T/wanted"
   done
@@ -132,10 +132,10 @@ container_engines() {
   engine_docker
   for pid in $rootless_pids; do engine_rootless "$pid"; done
   engine_crio
-  for carrier in k3s rke2 k0s; do
-    find_tool "$carrier" || continue
-    if [ "$carrier" = k0s ]; then job k0s:version 5 "$TOOL" version; else job "$carrier:version" 5 "$TOOL" --version; fi
-    echo "$carrier:version" >>"$T/slow"
+  for distribution in k3s rke2 k0s; do
+    find_tool "$distribution" || continue
+    if [ "$distribution" = k0s ]; then job k0s:version 5 "$TOOL" version; else job "$distribution:version" 5 "$TOOL" --version; fi
+    echo "$distribution:version" >>"$T/slow"
   done
   if find_tool podman; then
     job podman 8 do_podman "$TOOL"
@@ -172,7 +172,7 @@ engine_crio() {
 
 do_podman() { # PODMAN: its version, and its default runtime for root
   "$1" --version || return $?
-  # The first podman of root makes the storage; a look must not.
+  # The first podman of root makes the storage; the probe must not.
   [ -e "$R/var/lib/containers/storage/db.sql" ] || [ -e "$R/var/lib/containers/storage/libpod" ] || return 0
   "$1" info --format 'default={{.Host.OCIRuntime.Name}}' || return $?
   "$1" --runtime nvidia info --format 'known={{.Host.OCIRuntime.Name}}' 2>/dev/null

@@ -4,10 +4,10 @@
 TOOLS="$MANAGER_TOOLS"' update-initramfs dracut mkinitcpio systemctl docker dockerd containerd ctr
 crictl crio podman snap python3 curl nvidia-smi nvidia-modprobe mokutil grubby'
 
-chrooted() { # our root is not that of process 1: an image that is being made, or a container that sees its host's processes
-  ours=$(stat -Lc %d:%i "$R/." 2>/dev/null)
-  theirs=$(stat -Lc %d:%i "$R/proc/1/root/." 2>/dev/null) # root only; unknown is no
-  [ -n "$theirs" ] && [ "$ours" != "$theirs" ]
+chrooted() { # our root is not that of process 1: an image that is being built, or a container that sees its host's processes
+  own=$(stat -Lc %d:%i "$R/." 2>/dev/null)
+  init=$(stat -Lc %d:%i "$R/proc/1/root/." 2>/dev/null) # root only; unknown is no
+  [ -n "$init" ] && [ "$own" != "$init" ]
 }
 
 identity() {

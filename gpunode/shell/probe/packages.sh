@@ -43,7 +43,7 @@ keyrings() {
   return 0
 }
 
-key_files() { # PATH BASE64 of what $T/sources trusts and of key files with telling names, as far as root alone writes them
+key_files() { # PATH BASE64 of what $T/sources trusts and of key files with telling names, that only root can write
   {
     while read -r path; do
       grep -hoiE '(signed-by|gpgkey)[[:space:]]*[=:][^]]*' "$R$path" | sed 's/^[^=:]*[=:]//; s|file://||g' | tr ', \t' '\n\n\n'
@@ -74,7 +74,7 @@ package_lock() { # PID COMMAND PATH: fcntl locks are named by inode in /proc/loc
   [ $# -gt 0 ] && [ -r "$R/proc/locks" ] || return 0
   ls -i "$@" 2>/dev/null | while read -r inode path; do
     sed -n "s/^[0-9]*: *[A-Z]* *[A-Z]* *WRITE *\([0-9]*\) [^ ]*:$inode .*/\1/p" "$R/proc/locks" | while read -r pid; do
-      # Anybody may lock a file of theirs that has the same number on another file system.
+      # Any user may lock a file of their own that has the same number on another file system.
       grep -qs '^Uid:[[:space:]]*[1-9]' "$R/proc/$pid/status" && continue
       word "$R/proc/$pid/comm"
       echo "$pid $WORD ${path#"$R"}"

@@ -9,7 +9,7 @@
 # - nvidia-smi comes last, after all else is on the wire, and only while the module is loaded: it would load it.
 # - docker.socket is never touched while dockerd is down: that would start it.
 # - Under GPUNODE_ROOT (tests) only tools inside that root are asked.
-# - Nothing is run, opened with root's rights or believed before shell/trust.sh has agreed.
+# - Nothing is run, opened with root's rights or trusted before shell/trust.sh has agreed.
 
 UNITS='nvidia-cdi-refresh.path nvidia-cdi-refresh.service
 nvidia-persistenced.service nvidia-fabricmanager.service nvidia-imex.service docker.service docker.socket

@@ -25,7 +25,7 @@ job() { # NAME LIMIT_S COMMAND...: start it in the background
     *) if find_tool "$1"; then shift; set -- "$TOOL" "$@"; else echo 127 >"$T/$name.rc"; return 0; fi ;;
   esac
   (
-    case $1 in gpunode_*) ulimit -f 16384 ;; esac # at most 8 or 16 MiB of what a socket says: shells count in other blocks
+    case $1 in gpunode_*) ulimit -f 16384 ;; esac # at most 8 or 16 MiB of a socket's answer: shells count in other blocks
     "$@" >"$T/$name.out" 2>"$T/$name.err" </dev/null 3<&- 4<&- &
     child=$!
     echo "$child" >"$T/$name.pid"
