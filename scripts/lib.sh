@@ -1,4 +1,4 @@
-# Shared by demo, test and check: one virtual environment beside the checkout, made once, refreshed when
+# Shared by demo, test and check: one virtual environment in the checkout, made once, refreshed when
 # pyproject.toml changes. POSIX sh; sourced, so it only defines functions and two variables.
 
 ROOT=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)

@@ -23,10 +23,10 @@ class Names:
     branches: tuple[int, ...]  # exactly these; empty: all from `first` to `last`
     first: int
     last: int | None  # None: no end in sight
-    select: str  # one of SELECTIONS: how one branch is chosen among those that the source carries
+    select: str  # one of SELECTIONS: how one branch is chosen among those that the source provides
     open: tuple[str, ...]  # () where the source has no open modules
     proprietary: tuple[str, ...]
-    fabric: tuple[str, ...]  # beside NVSwitches
+    fabric: tuple[str, ...]  # with NVSwitches
     nvlink5: tuple[str, ...]  # further ones for HGX B200 and B300
     imex: tuple[str, ...]  # for GB200 and GB300 trays
     signed: tuple[str, ...]  # flavours that come built and signed with a key the firmware trusts: nothing to enrol
@@ -72,12 +72,12 @@ class Distro:
     select: str
     headers: tuple[str, ...]
     follow: bool  # a headers package that follows the kernel meta-package exists
-    compiler: str | None  # the package of gcc {major}, where headers do not bring the kernel's own along
+    compiler: str | None  # the package of gcc {major}, where headers do not depend on the kernel's own
     initramfs: tuple[str, ...]
     mok: tuple[str, str]  # the private key and the certificate that its DKMS signs modules with
     cuda: PackageSource | None  # NVIDIA's repository
     archive: PackageSource | None  # the distribution's own
-    components: tuple[str, ...]  # of the distribution's archive, beside main, that driver packages draw on
+    components: tuple[str, ...]  # of the distribution's archive, in addition to main, that driver packages draw on
     machines: tuple[str, ...]  # uname -m that NVIDIA's repository is built for
     toolkit: tuple[
         str, ...

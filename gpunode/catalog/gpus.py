@@ -24,7 +24,7 @@ class Block:
     first: int
     last: int
     chip: str
-    cc: str  # CUDA compute capability; "" where nobody published it
+    cc: str  # CUDA compute capability; "" where not published
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Architecture:
     last_branch: int | None  # None: current branches still drive it
     blocks: tuple[Block, ...]
     refused: str | None  # why gpunode installs no driver for it by itself
-    opt_in: int | None  # the branch that a person may ask for all the same
+    opt_in: int | None  # the branch that may be asked for all the same
     source: str
     checked: str
     grade: Grade

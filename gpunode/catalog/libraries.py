@@ -1,4 +1,4 @@
-"""CUDA toolkits, MIG profiles and images: what goes with a driver, or brings one of its own."""
+"""CUDA toolkits, MIG profiles and images: what goes with a driver, or ships one of its own."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Cuda:
     install: CudaInstall
 
     def major(self, version: str) -> CudaMajor | None:
-        """The row for "13.0"; None for a major version that nobody described."""
+        """The row for "13.0"; None for a major version that is not described."""
         return next((m for m in self.majors if str(m.major) == version.split(".")[0]), None)
 
 

@@ -69,7 +69,7 @@ class Default:
 @dataclass(frozen=True)
 class Toolkit:
     latest: str  # "1.20.0"
-    floor: str  # oldest version that may stay
+    floor: str  # oldest version that is not replaced
     floor_why: str
     packages: tuple[str, ...]
     replaces: tuple[str, ...]
@@ -129,7 +129,7 @@ class Catalog:
         return model.flavour or self.architecture(model.architecture).flavour
 
     def mig(self, device_id: str) -> MigSet | None:
-        """What this GPU can be cut into; None: it has no MIG, or nobody listed its profiles."""
+        """What this GPU can be partitioned into; None: it has no MIG, or its profiles are not listed."""
         return next((s for s in self.mig_sets if device_id in s.ids), None)
 
     def branch(self, number: int) -> Branch | None:

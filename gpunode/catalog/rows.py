@@ -152,7 +152,7 @@ def rows(file: str, key: str, label: str) -> Iterator[Row]:
 
 
 def document(file: str) -> Mapping[str, Any]:
-    import yaml  # checks name tables that only a judgement reads
+    import yaml  # checks name tables that only the verdict reads
 
     # CSafeLoader is ten times faster; it is absent where PyYAML was built without libyaml.
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -1,4 +1,4 @@
-"""Kubernetes distributions that carry a containerd of their own, as catalog/runtimes.yaml lists them."""
+"""Kubernetes distributions with embedded containerd, as catalog/runtimes.yaml lists them."""
 
 from __future__ import annotations
 

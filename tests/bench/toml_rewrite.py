@@ -1,4 +1,4 @@
-"""What it costs to add a runtime to a large containerd configuration, beside one reading of it by tomllib.
+"""What it costs to add a runtime to a large containerd configuration, compared with one parse by tomllib.
 
 python -m tests.bench.toml_rewrite [LINES ...]
 """

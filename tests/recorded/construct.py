@@ -20,7 +20,7 @@ from tests.recorded.nouns import GpuModel, Recipe
 EXAMPLES = Path(__file__).parents[2] / "examples" / "hosts"
 BAR1_START = 0x200000000000
 UNITS = ("docker.service", "docker.socket", "containerd.service", "kubelet.service", "nvidia-persistenced.service")
-# What a host without a driver, without repositories of NVIDIA and without containers has nothing to say about.
+# What a host without a driver, without repositories of NVIDIA and without containers has no output for.
 EMPTY = (
     "driver_modules",
     "driver_marks",
@@ -112,12 +112,12 @@ def _commands(recipe: Recipe) -> Iterator[tuple[str, str]]:
     )
     yield from _packages(recipe)
     yield from _daemons(recipe)
-    told = dict(_driver(recipe))
-    told |= {"apt_archives": recipe.archives} if recipe.archives else {}
-    told |= {"sources": "".join(f"{path}\n" for path, _ in recipe.files)} if recipe.files else {}
-    yield from told.items()
+    sections = dict(_driver(recipe))
+    sections |= {"apt_archives": recipe.archives} if recipe.archives else {}
+    sections |= {"sources": "".join(f"{path}\n" for path, _ in recipe.files)} if recipe.files else {}
+    yield from sections.items()
     for name in EMPTY:
-        if name not in told:
+        if name not in sections:
             yield name, ""
 
 

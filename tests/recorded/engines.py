@@ -1,4 +1,4 @@
-"""Constructed hosts with the engines beside docker and a plain containerd: CRI-O, k3s, rke2, k0s, microk8s, podman."""
+"""Constructed hosts with engines other than docker and a plain containerd: CRI-O, k3s, rke2, k0s, microk8s, podman."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ ENGINES = (
     ),
     Recipe(
         "ubuntu2204-rke2-a30",
-        "2 × A30 in an rke2 agent whose config.yaml says crun",
+        "2 × A30 in an rke2 agent whose config.yaml sets crun",
         ubuntu("22.04", "jammy", "5.15.0-161-generic"),
         (A30,),
         engine=_k3s(

@@ -92,7 +92,7 @@ RECIPES = (
     ),
     Recipe(
         "ubuntu2604-b200",
-        "8 × B200 held by nova_core; needs --trust-key, for nobody published the repository key's fingerprint",
+        "8 × B200 held by nova_core; needs --trust-key, for the repository key's fingerprint is not published",
         UBUNTU2604,
         (B200,),
         containerd="2.2.1",

@@ -306,7 +306,7 @@ MORE = (
     ),
     Recipe(
         "ubuntu2404-vfio-v100-b200",
-        "4 × V100 given to virtual machines beside 8 × B200",
+        "4 × V100 bound to vfio-pci (passthrough) next to 8 × B200",
         UBUNTU2404,
         (replace(V100, driver="vfio-pci"), B200),
         containerd="2.1.9",
@@ -314,7 +314,7 @@ MORE = (
     ),
     Recipe(
         "ubuntu2404-mig-a100",
-        "4 × A100 that work, to be cut into MIG instances",
+        "4 × A100 that work, to be partitioned into MIG instances",
         UBUNTU2404,
         (A100,),
         docker="28.5.2",
@@ -347,18 +347,23 @@ MORE = (
     ),
     Recipe(
         "ubuntu2204-old-lists",
-        "nvidia-docker.list, a list for the dead key and two lists of one repository",
+        "stale entries: nvidia-docker.list, a list for the retired key, two lists of one repository",
         UBUNTU2204,
         (T4,),
         docker="28.2.2",
         files=OLD_LISTS,
     ),
     Recipe(
-        "ubuntu2404-cuda", "CUDA 13.0 beside the driver", UBUNTU2404, (L4,), docker="28.5.2", options=("--cuda", "13.0")
+        "ubuntu2404-cuda",
+        "CUDA 13.0 next to the driver",
+        UBUNTU2404,
+        (L4,),
+        docker="28.5.2",
+        options=("--cuda", "13.0"),
     ),
     Recipe(
         "ubuntu2404-dgx",
-        "DGX OS: its driver is left alone",
+        "DGX OS: its driver is not changed",
         UBUNTU2404,
         (H100, SWITCH),
         docker="28.5.2",
@@ -367,7 +372,7 @@ MORE = (
     ),
     Recipe(
         "ubuntu2404-dgx-595",
-        "DGX OS asked for another branch: refused with the words to proceed",
+        "DGX OS asked for another branch: refused, with the commands to proceed",
         UBUNTU2404,
         (H100, SWITCH),
         docker="28.5.2",
@@ -377,7 +382,7 @@ MORE = (
     ),
     Recipe(
         "debian12-runfile",
-        "a driver from a .run file: left alone",
+        "a driver from a .run file: not changed",
         DEBIAN12,
         (L4,),
         docker="20.10.24",
@@ -386,7 +391,7 @@ MORE = (
     ),
     Recipe(
         "ubuntu2204-unknown-origin",
-        "a driver that no package stands for",
+        "a driver that no package provides",
         UBUNTU2204,
         (T4,),
         docker="28.2.2",
@@ -441,7 +446,7 @@ MORE = (
     ),
     Recipe(
         "debian12-uninstall",
-        "the driver shall go",
+        "the driver is to be removed",
         DEBIAN12,
         (L4,),
         docker="20.10.24",

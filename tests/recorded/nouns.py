@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-# A key that nobody published is asked for; this fingerprint is made up and stands for the one a person would give.
+# An unpublished key is asked for; this fingerprint is made up and stands for the one that a user would give.
 TRUST = ("--trust-key", "0123456789ABCDEF0123456789ABCDEF01234567")
 
 # The network functions through which HGX B200 and B300 boards have their NVLink switches managed.
@@ -47,7 +47,7 @@ class Driver:
 
 @dataclass(frozen=True)
 class Engine:
-    """One beside docker and the distribution's own containerd, in the probe's words."""
+    """One in addition to docker and the distribution's own containerd, in the probe's format."""
 
     units: tuple[tuple[str, int, str, str], ...] = ()  # running: (unit, pid, comm, command line)
     children: tuple[tuple[int, str, int, str, str], ...] = ()  # (pid, comm, parent, unit it is in, command line)

@@ -1,4 +1,4 @@
-"""examples/hosts is what the recipes say, and every host says whether it was recorded or constructed."""
+"""examples/hosts is what the recipes make, and every host says whether it was recorded or constructed."""
 
 from __future__ import annotations
 
