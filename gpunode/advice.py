@@ -1,4 +1,4 @@
-"""Words for a person to type, who may paste them into root's shell: held to the same rules as gpunode's own actions.
+"""Commands for the user to run, maybe pasted into root's shell: under the same rules as gpunode's own actions.
 
 A value that a host, a file or a user chose is quoted for a POSIX shell wherever it stands in advice; and no advice has
 root write, copy or delete by a path whose directories are somebody else's, since they lead where that user wants. And

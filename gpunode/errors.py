@@ -2,15 +2,15 @@
 
     GpunodeError                what, how we know, what now; carries an exit code
     ├── UsageError              2  the command line, spec or inventory is wrong; nothing was touched
-    ├── TransportError          3  a host could not be reached, logged in to, or answered garbage
+    ├── TransportError          3  a host could not be reached, logged in to, or its answer makes no sense
     ├── UnsupportedHost         4  this host or request is not supported; the message lists what is
-    ├── ConfigFileError         1  another program's config file cannot be read safely; it was left alone
+    ├── ConfigFileError         1  another program's config file cannot be read safely; it is unchanged
     ├── StepFailed              1  a step failed; what it changed was rolled back
     ├── Drift                   7  the host changed since the plan was made; nothing was written
     └── HostLocked              8  another gpunode holds this host's lock
 
-Foreseen outcomes of work are values in reports (5: the rollback failed too, 6: a reboot is needed, 9: warnings only);
-an error here means "cannot go on with this host".
+Foreseen outcomes of work are values in reports (5: the rollback failed too, manual recovery required; 6: a reboot or
+another manual step; 9: warnings only); an error here means "cannot go on with this host".
 It becomes words and an exit code in exactly two places: cli/app.py and fleet/run.py.
 """
 
@@ -60,7 +60,7 @@ def worst(codes: Iterable[ExitCode]) -> ExitCode:
 
 
 class GpunodeError(Exception):
-    """A problem a person can act on: the sentence, the evidence behind it, and the next move.
+    """A problem the user can act on: the sentence, the evidence behind it, and the next move.
 
     A remedy that names a command of gpunode is a Remedy; mere prose is one with the class's `action`.
     """
@@ -84,7 +84,7 @@ class UsageError(GpunodeError):
 
 
 class TransportError(GpunodeError):
-    """The host could not be reached or logged in to, or its answer was cut off."""
+    """The host could not be reached or logged in to, or its answer was truncated."""
 
     code = ExitCode.UNREACHABLE
 
@@ -96,14 +96,14 @@ class UnsupportedHost(GpunodeError):
 
 
 class ConfigFileError(GpunodeError):
-    """A config file that belongs to another program cannot be parsed or edited safely. It was left as it is."""
+    """A config file that belongs to another program cannot be parsed or edited safely. It is unchanged."""
 
     code = ExitCode.FAILED
     action = "configure"
 
 
 class StepFailed(GpunodeError):
-    """A step failed; what it had changed was put back."""
+    """A step failed; what it had changed was rolled back."""
 
     code = ExitCode.FAILED
 

@@ -14,7 +14,7 @@ from gpunode.advice import named
 
 
 class RepairAction(str, Enum):
-    """What kind of action mends it: for a program that decides on drain, reboot, ticket or retry.
+    """What kind of action fixes it: for a program that decides on drain, reboot, ticket or retry.
 
     Not model.plan.Action, which is what gpunode itself does in a step.
     """
@@ -27,7 +27,7 @@ class RepairAction(str, Enum):
         member.meaning = meaning
         return member
 
-    NONE = "none", "nothing that a program could decide on: the text says what to type otherwise, or whom to ask"
+    NONE = "none", "nothing that a program could decide on: the text has the command to run, or whom to ask"
     CONFIGURE = "configure", "settings: of an engine, the toolkit, device nodes, the kernel, the firmware, a file"
     RESTART_SERVICE = "restart-service", "a daemon of the host is started, reloaded or restarted"
     RELOAD_MODULE = "reload-module", "a kernel module is loaded, or unloaded and loaded again"
@@ -90,7 +90,7 @@ class Remedy:
 
     @property
     def text(self) -> str:
-        """For a person to read."""
+        """For the user to read."""
         return "".join(map(str, self.parts))
 
     @property

@@ -46,7 +46,7 @@ class Key:
 
 @dataclass(frozen=True)
 class _Entry:
-    """One `key: value` of the file as text, before anybody judged it."""
+    """One `key: value` of the file as text, before it is checked."""
 
     line: int
     key: str
@@ -68,7 +68,7 @@ def load_spec(path: Path) -> Spec:
 
 
 def parse_spec(text: str, name: str = "spec") -> Spec:
-    """A spec's text as a Spec; `name` is what the faults are said of."""
+    """A spec's text as a Spec; `name` is what messages call it."""
     spec, faults, seen = Spec(), [], dict[str, int]()
     for entry in _entries(text, name):
         try:
@@ -211,7 +211,7 @@ def _matching(flag: str, pattern: str, forms: str) -> Callable[[str], str]:
 
 
 def _proxy(text: str) -> str:
-    """A proxy's address. What is wrong with it is said without it: a password may be anywhere in a mistyped one."""
+    """A proxy's address. The message does not quote it: a password may be anywhere in a mistyped one."""
     word = text.strip()
     if "@" in word:
         raise UsageError(
@@ -236,7 +236,7 @@ def _count(flag: str) -> Callable[[str], int]:
 
 
 def _runtimes(text: str) -> tuple[str, ...] | None:
-    from gpunode.engines.registry import ENGINES  # here, since --help names no engine and shall load none
+    from gpunode.engines.registry import ENGINES  # here, since --help names no engine and should load none
 
     return parse_runtimes(text, {name: one.labels for name, one in ENGINES.items()})
 

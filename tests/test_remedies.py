@@ -165,7 +165,7 @@ def test_again_is_the_verb_that_runs_and_other_commands_stay() -> None:
 
 
 class Silent:
-    """A host that is looked at, and whose other scripts end without a word."""
+    """A host that is looked at, and whose other scripts end without a reply."""
 
     target = "gpu07"
 
@@ -180,7 +180,7 @@ class Silent:
 def test_what_fails_while_an_undo_is_planned_is_tried_again_with_undo() -> None:
     with pytest.raises(GpunodeError) as caught:
         _planner(None, False)(Host(Silent()))
-    assert caught.value.remedy.text == "run gpunode undo again; it goes on from what is there"
+    assert caught.value.remedy.text == "run gpunode undo again; it continues from what is there"
 
 
 @pytest.mark.parametrize(

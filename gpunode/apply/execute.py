@@ -25,7 +25,7 @@ from gpunode.transport.base import Transport
 OnEvent = Callable[[Event], None]
 
 # In a user's directories root's rights would be that user's to use.
-BY_HAND = "put the files named here back by hand, a user's own as that user"
+MANUAL_STEP = "restore the files named here manually, a user's own as that user"
 
 
 def execute(
@@ -44,14 +44,14 @@ def execute(
 ) -> tuple[StepResult, ...]:
     """Carry the plan out, step by step; one result a step, in the plan's order.
 
-    A step whose action fails is put back (files first, then its undo) and the rest is skipped; then whatever was done
-    only to serve steps that were not done goes back as well. The rest is skipped, too, when `stop()` turns true between
-    two steps. A script that outlives its limit while it writes a file is ended, and its step has failed. Where nobody
-    can say that it has ended (state D, a user's hands), that counts as a lost host: what was put back beside it, it
-    might overwrite. `before` goes to the journal for a later undo; `mirror` hears every journal line; `manager` is the
-    host's package manager, None where gpunode knows none. Raises Drift before the first byte when a file is not as the
-    plan saw it, TransportError when the host is lost (the journal shows the open step; the next run picks it up), and
-    HostLocked when the lock was taken over.
+    A step whose action fails is rolled back (files first, then its undo) and the rest is skipped; then whatever was
+    done only to serve steps that were not done is rolled back as well. The rest is skipped, too, when `stop()` turns
+    true between two steps. A script that outlives its limit while it writes a file is ended, and its step has failed.
+    Where nobody can say that it has ended (state D, run as a user), the host counts as unreachable: the script might
+    overwrite what was restored meanwhile. `before` goes to the journal for a later undo; `mirror` gets every journal
+    line; `manager` is the host's package manager, None where gpunode knows none. Raises Drift before the first byte
+    when a file is not as the plan saw it, TransportError when the host is unreachable (the journal shows the open step;
+    the next run picks it up), and HostLocked when the lock was taken over.
     """
     host = lock.host if lock else Host(transport)
     journal = Journal(run_id, mirror)
@@ -73,7 +73,7 @@ def execute(
         if results[-1].status is not StepStatus.DONE:
             status = "failed"
     if status == "failed":
-        results = work.take_back(results)
+        results = work.roll_back(results)
     journal.add("run-end", status=status)
     try:
         flush(host, journal)
@@ -119,10 +119,10 @@ class _Work:
         self._end(step, result)
         return result
 
-    def take_back(self, results: list[StepResult]) -> list[StepResult]:
-        """What was done for steps that were not goes, newest first: no repository stays without what it was added for.
+    def roll_back(self, results: list[StepResult]) -> list[StepResult]:
+        """What was done for steps that did not run is undone, newest first: no repository stays without its packages.
 
-        Where the failed step itself could not be put back, packages may be half there: their repository stays then.
+        Where the failed step itself could not be rolled back, packages may be half there: their repository stays then.
         """
         now = {result.id: result for result in results}
         if any(result.status is StepStatus.ROLLBACK_FAILED for result in results):
@@ -130,21 +130,23 @@ class _Work:
         for step in reversed(self.plan.steps):
             served = {now[other.id].status for other in self._served(step)}
             if now[step.id].status is StepStatus.DONE and served and StepStatus.DONE not in served:
-                now[step.id] = self._take_back(step, now[step.id])
+                now[step.id] = self._roll_back(step, now[step.id])
         return [now[result.id] for result in results]
 
     def _served(self, step: Step) -> list[Step]:
         return [other for other in self.plan.steps if other.installs in step.serves]
 
-    def _take_back(self, step: Step, done: StepResult) -> StepResult:
-        why = f"taken back: {', '.join(other.id for other in self._served(step))} did not come about"
+    def _roll_back(self, step: Step, done: StepResult) -> StepResult:
+        why = f"rolled back: {', '.join(other.id for other in self._served(step))} was not done"
         faults = self.ran[step.id].roll_back()
         status = StepStatus.ROLLBACK_FAILED if faults else StepStatus.UNDONE
         result = replace(
             done,
             status=status,
-            error=f"{why}; and that failed: {'; '.join(faults)}" if faults else why,
-            remedy=Remedy(RepairAction.CONFIGURE, f"{BY_HAND}, then run ", AGAIN, " again") if faults else NO_REMEDY,
+            error=f"{why}; the rollback failed: {'; '.join(faults)}" if faults else why,
+            remedy=Remedy(RepairAction.CONFIGURE, f"{MANUAL_STEP}, then run ", AGAIN, " again")
+            if faults
+            else NO_REMEDY,
         )
         # "failed" is the journal's word for a step of which nothing stands.
         self.journal.add("step-end", step=step.id, status="rollback-failed" if faults else "failed", error=result.error)
@@ -174,15 +176,17 @@ def _failed(step: Step, run: StepRun, error: StepFailed | Drift) -> StepResult:
         return StepResult(
             step.id,
             StepStatus.ROLLBACK_FAILED,
-            error=f"{error.problem}; and the way back failed too: {'; '.join(faults)}",
+            error=f"{error.problem}; the rollback failed too: {'; '.join(faults)}",
             evidence=error.evidence,
-            remedy=Remedy(RepairAction.CONFIGURE, f"{BY_HAND}, restart what reads them, then run ", AGAIN, " again"),
+            remedy=Remedy(
+                RepairAction.CONFIGURE, f"{MANUAL_STEP}, restart what reads them, then run ", AGAIN, " again"
+            ),
         )
     return StepResult(step.id, StepStatus.FAILED, error=error.problem, evidence=error.evidence, remedy=error.remedy)
 
 
 def _survey(host: Host, plan: Plan) -> tuple[Open, list[str]]:
-    """Hold every file of the plan against its expected hash; what a killed run left open, and all runs' directories.
+    """Compare every file of the plan with its expected hash; what a killed run left open, and all runs' directories.
 
     Raises Drift.
     """

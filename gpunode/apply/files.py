@@ -1,4 +1,4 @@
-"""Files on the host, each in one round trip: compare, back up, journal, write beside, validate, rename, verify."""
+"""Files on the host, each in one round trip: compare, back up, journal, write next to it, validate, rename, verify."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from gpunode.transport.base import Completed
 def put_file(host: Host, journal: Journal, step: str, action: PutFile) -> Written | None:
     """Write the file; None when it already held this text (its mtime stays).
 
-    Raises Drift when the file is not what the plan was made from, and StepFailed with the tool's own words when the
-    candidate is not valid or the disk says no. In both cases the file is as it was.
+    Raises Drift when the file is not what the plan was made from, and StepFailed with the tool's own message when the
+    candidate is not valid or the disk refuses. In both cases the file is as it was.
     """
     text = action.text.encode("utf-8", "surrogateescape")
     expect = "any" if action.any_before else action.expect_sha256 or "absent"
@@ -32,9 +32,9 @@ def remove_file(host: Host, journal: Journal, step: str, action: RemoveFile) -> 
 
 
 def restore(host: Host, journal: Journal, step: str, written: Written, *, own: bool) -> str:
-    """Put one file back: "kept" (nothing to do), "restored", or "foreign" (own=False and someone else wrote it since).
+    """Restore one file: "kept" (nothing to do), "restored", or "foreign" (own=False and someone else wrote it since).
 
-    own: this run wrote it, so whatever is there now goes. Raises StepFailed when the old bytes cannot be put back.
+    own: this run wrote it, so whatever is there now goes. Raises StepFailed when the old bytes cannot be restored.
     """
     journal.add("restore", step=step, path=written.path)
     done = host.run_or_end(
@@ -50,7 +50,7 @@ def restore(host: Host, journal: Journal, step: str, written: Written, *, own: b
         written.backup,
         str(written.directories),
         written.run_as,
-        what=f"put {written.path} back",
+        what=f"restore {written.path}",
         timeout_s=SHORT_S,
     )
     word, _ = parse_reply(done)
@@ -131,20 +131,20 @@ def _written(host: Host, path: str, line: str) -> Written:
                 RepairAction.WAIT,
                 "something else writes to the connection; run ",
                 AGAIN,
-                " again, it goes on from what is there",
+                " again, it continues from what is there",
             ),
         ) from fault
 
 
 def _hold(written: Written, line: str, run: str, action: PutFile | RemoveFile, after: str) -> None:
-    """The entry must be about the file that was sent: the way back is taken by it, with root's rights.
+    """The entry must be about the file that was sent: the rollback goes by it, with root's rights.
 
     Raises StepFailed.
     """
     known = written.before == "absent" or re.fullmatch("[0-9a-f]{64}", written.before)
     old = "" if written.before == "absent" else f"{backup_path(run, action.path)}.{written.before}".removeprefix(STATE)
-    said = (written.path, written.after, written.run_as, written.backup.endswith(old), bool(written.backup))
-    if not known or said != (action.path, after, action.owner, True, bool(old)):
+    found = (written.path, written.after, written.run_as, written.backup.endswith(old), bool(written.backup))
+    if not known or found != (action.path, after, action.owner, True, bool(old)):
         raise StepFailed(
             f"the host's answer about {action.path} is about something else",
             evidence=repr(line[:500]),
@@ -163,10 +163,10 @@ def _validator(validate: Run | None, owner: str) -> tuple[tuple[str, ...], float
 
 
 def _invalid(path: str, code: str, done: Completed, validate: Run | None) -> StepFailed:
-    said = done.stdout.decode("utf-8", "replace").partition("\n")[2]
+    output = done.stdout.decode("utf-8", "replace").partition("\n")[2]
     tool = (validate.description or validate.argv[0]) if validate else "the validator"
     return StepFailed(
-        f"{tool} refuses the new {path}: {error_summary(said) or f'exit code {code}'}",
+        f"{tool} refuses the new {path}: {error_summary(output) or f'exit code {code}'}",
         evidence=f"the candidate was checked before the rename; {path} was not touched",
         remedy=Remedy(
             RepairAction.SUPPORT,

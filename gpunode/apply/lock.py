@@ -38,22 +38,22 @@ class HostLock:
 
     def peek(self) -> None:
         """Read-only. Raises HostLocked when a living gpunode holds it."""
-        self._check(*self._say("peek"))
+        self._check(*self._ask("peek"))
 
     def take(self) -> None:
-        """Raises HostLocked, naming the holder; a holder that died, or fell silent for a minute, is replaced."""
+        """Raises HostLocked, naming the holder; one that died, or whose heartbeat stopped for a minute, is replaced."""
         text = self._text()
-        word, rest = self._say("take", text)
+        word, rest = self._ask("take", text)
         if word == "held" and (holder := self._check(word, rest)) is not None:
-            word, rest = self._say("break", holder.token, text)
+            word, rest = self._ask("break", holder.token, text)
             if word == "held":
                 raise self._locked(rest)
 
     def release(self) -> None:
         """Safe when it was never taken or belongs to someone else by now."""
-        self._say("release", self._owner.token)
+        self._ask("release", self._owner.token)
 
-    def _say(self, *words: str) -> tuple[str, str]:
+    def _ask(self, *words: str) -> tuple[str, str]:
         return parse_reply(self._outside.run("lock", *words))
 
     def _text(self) -> str:
@@ -86,7 +86,7 @@ class HostLock:
 
 
 def is_stale(holder: Owner, age_s: int, ours: Owner, alive: Alive) -> bool:
-    """Whether the holder is gone: it ran on this controller and died, or nothing was heard of it for a minute.
+    """Whether the holder is gone: it ran on this controller and died, or its heartbeat stopped for a minute.
 
     After a reboot of the host there is no question: /run, and the lock in it, is gone.
     """
@@ -94,7 +94,7 @@ def is_stale(holder: Owner, age_s: int, ours: Owner, alive: Alive) -> bool:
 
 
 def _age_s(word: str) -> int:
-    """The lock's age as lock.sh says it; one that is no number is no reason to take a lock over."""
+    """The lock's age as lock.sh reports it; one that is no number is no reason to take a lock over."""
     return max(whole_number(word) or 0, 0)
 
 

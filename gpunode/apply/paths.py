@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-STATE = "/var/lib/gpunode"  # shell/common.sh says the same
+STATE = "/var/lib/gpunode"  # the same as in shell/common.sh
 
 
 def backup_path(run_id: str, path: str) -> str:

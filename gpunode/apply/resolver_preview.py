@@ -1,4 +1,4 @@
-"""What the host's own resolver says to a plan, before anything is changed: shown with the plan, never relied on."""
+"""What the host's own resolver would do for a plan, before anything is changed: shown with the plan, not relied on."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from gpunode.transport.base import StillRunning, Transport
 def with_answers(plan: Plan, transport: Transport) -> Plan:
     """`plan` with the resolver's answer to each step that it can be asked about from here.
 
-    Not where the plan changes repositories: until then the resolver would speak about other packages. A resolver
-    that fails says so in its step, and setup asks it again as that step's first act.
+    Not where the plan changes repositories: until then the resolver would answer about other packages. A resolver
+    that fails reports it in its step, and setup asks it again as that step's first act.
     """
     if any(step.changes_repositories for step in plan.steps):
         return plan

@@ -43,7 +43,7 @@ class Host:
     def run_or_end(self, script: str, *arguments: str, what: str, stdin: bytes = b"", timeout_s: float) -> Completed:
         """As `run`, of a script that may be killed at any moment; one that outlives its limit is, with its session.
 
-        Raises Overdue when nothing of it runs any more, StillRunning when it does, or nobody can say.
+        Raises Overdue when nothing of it runs any more, StillRunning when it does, or nobody can tell.
         """
         script_id = secrets.token_hex(8)
         try:
@@ -55,13 +55,13 @@ class Host:
                 raise Overdue(f"{problem}, and was ended", evidence=late.evidence, remedy=_OVERDUE) from late
             where = f" (process {rest})" if word == "running" else f", as far as is known: {rest}"
             raise StillRunning(
-                f"{self.transport.target}: {problem}, and still runs{where}; nothing is rolled back beside it",
+                f"{self.transport.target}: {problem}, and still runs{where}; nothing is rolled back while it runs",
                 evidence=late.evidence,
                 remedy=Remedy(
                     RepairAction.WAIT,
                     "let it come to its end (ps -eo pid,stat,comm), then run ",
                     AGAIN,
-                    " again: it picks up the step that was cut off",
+                    " again: it resumes the interrupted step",
                 ),
             ) from late
 
@@ -73,7 +73,7 @@ class Host:
 
 
 class Overdue(StepFailed):
-    """A script outlived its limit and was ended. How far it came, the host's journal and its files tell."""
+    """A script outlived its limit and was ended. The host's journal and its files show how far it came."""
 
 
 _OVERDUE = Remedy(
@@ -90,21 +90,21 @@ def shell_line(argv: Sequence[str]) -> str:
 
 
 def parse_reply(done: Completed) -> tuple[str, str]:
-    """(first word, the rest) of a script's answer. Raises StepFailed when it said `failed`, or died in silence."""
+    """(first word, the rest) of a script's reply. Raises StepFailed when it is `failed`, or when there is none."""
     answer = done.stdout.decode("utf-8", "surrogateescape")
     word, _, rest = answer.partition("\n")[0].partition(" ")
     if word == "failed":
         raise StepFailed(rest, evidence=_advice_evidence(rest), remedy=_advice(rest))
     if not word:
         raise StepFailed(
-            "a script of gpunode ended before it said how",
+            "a script of gpunode ended without a reply",
             evidence=f"exit code {done.code}; {error_summary(done.stderr.decode('utf-8', 'replace')) or 'no output'}",
-            remedy=Remedy(RepairAction.WAIT, "run ", AGAIN, " again; it goes on from what is there"),
+            remedy=Remedy(RepairAction.WAIT, "run ", AGAIN, " again; it continues from what is there"),
         )
     return word, rest
 
 
-# The kernel's words (strerror) for what a person can do something about.
+# The kernel's messages (strerror) for what the user can fix.
 _ADVICE = {
     "No space left": "free some space on that file system, ",
     "Disk quota": "raise the quota on that file system, ",
@@ -120,12 +120,12 @@ def _advice(text: str) -> Remedy:
     first = next((advice for words, advice in _ADVICE.items() if words in text), None)
     if first is None and _DENIED in text:
         return Remedy(RepairAction.NONE, "run gpunode as root, or with sudo on the host")
-    return Remedy(RepairAction.CONFIGURE, f"{first or 'mend that, '}then run ", AGAIN, " again")
+    return Remedy(RepairAction.CONFIGURE, f"{first or 'fix that, '}then run ", AGAIN, " again")
 
 
 def _advice_evidence(text: str) -> str:
     known = any(words in text for words in (*_ADVICE, _DENIED))
-    return "the file is as it was; nothing half-written was left" if known else ""
+    return "the file is as it was; nothing half-written remains" if known else ""
 
 
 # How apt and dpkg, dnf, pacman and tools in general begin such a line; then zypper's and dnf5's own.
@@ -136,9 +136,9 @@ _ERRORS = (
 
 
 def error_summary(output: str) -> str:
-    """The tool's own reason: its last error lines, else the last line that says anything.
+    """The tool's own reason: its last error lines, else the last line that is not empty.
 
-    apt names the lock's holder in an `E:` line and then goes on with advice, so the last line alone is not enough.
+    apt names the lock's holder in an `E:` line and then continues with advice, so the last line alone is not enough.
     """
     lines = [line.strip() for line in output.splitlines() if line.strip()][-30:]
     errors = [line for line in lines if line.startswith(_ERRORS)]

@@ -1,4 +1,4 @@
-"""One step on one host: its actions, and the way back when one of them fails."""
+"""One step on one host: its actions, and the rollback when one of them fails."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class StepRun:
     ran: bool = False  # a command that changes something was begun, whether or not it ended
 
     def perform(self, action: Action) -> None:
-        """Raises StepFailed or Drift when the action fails, TransportError when the host is lost.
+        """Raises StepFailed or Drift when the action fails, TransportError when the host is unreachable.
 
-        A script that outlives its limit while it writes a file is ended, and fails the step; where nobody can say that
-        it has ended, that is StillRunning, a TransportError: beside it nothing may be put back.
+        A script that outlives its limit while it writes a file is ended, and fails the step; where nobody can tell that
+        it has ended, that is StillRunning, a TransportError: nothing may be restored while it runs.
         """
         match action:
             case Run():
@@ -60,7 +60,7 @@ class StepRun:
                 assert_never(action)
 
     def roll_back(self) -> list[str]:
-        """Files back to their bytes, newest first, then the step's undo; a sentence for each that did not go."""
+        """Files back to their bytes, newest first, then the step's undo; a sentence for each that failed."""
         changed = self.ran
         faults = []
         for written, own in [
@@ -71,7 +71,7 @@ class StepRun:
                 changed |= restore(self.host, self.journal, self.step.id, written, own=own) == "restored"
             except (StepFailed, TransportError) as error:
                 kept = f"its old bytes are in {written.backup}" if written.backup else "it was absent before"
-                faults.append(f"{written.path} could not be put back ({error.problem}); {kept}")
+                faults.append(f"{written.path} could not be restored ({error.problem}); {kept}")
         # With nothing changed there is nothing to undo: no daemon is restarted because a candidate was not valid.
         return faults if faults or not changed else self._undo()
 
@@ -80,7 +80,7 @@ class StepRun:
             try:
                 self.perform(action)
             except (StepFailed, Drift, TransportError) as error:
-                return [f"after the files were put back: {error.problem}"]
+                return [f"after the files were restored: {error.problem}"]
         return []
 
     def _note(self, written: Written | None) -> None:
@@ -91,7 +91,7 @@ class StepRun:
         try:
             return change()
         except Overdue:
-            # It told nothing. What it was about to do is in the host's journal, as of a run that was killed.
+            # It gave no reply. What it was about to do is in the host's journal, as of a run that was killed.
             entries = parse_journal(read_journal(self.host.transport) or "")
             announced = open_steps(entries).get((self.journal.run_id, self.step.id), ())
             self.earlier += tuple(w for w in announced if w not in (*self.written, *self.earlier))
@@ -151,7 +151,7 @@ class StepRun:
         )
         if ended.code is None:
             raise StepFailed(
-                f"{name(run)} vanished without an exit code: {error_summary(ended.output) or 'it said nothing'}",
+                f"{name(run)} vanished without an exit code: {error_summary(ended.output) or 'no output'}",
                 evidence=f"/var/lib/gpunode/runs/{run_id}/out holds what it printed",
                 remedy=Remedy(
                     RepairAction.UPGRADE,
@@ -171,7 +171,7 @@ def flush(host: Host, journal: Journal) -> None:
 
 
 def name(run: Run) -> str:
-    """What a person calls the command."""
+    """The command's name in messages."""
     return run.description or shell_line(run.argv)
 
 
@@ -181,25 +181,27 @@ def assert_never(value: NoReturn) -> NoReturn:
 
 
 def _failure(run: Run, result: CommandResult) -> StepFailed:
-    words = error_summary(result.output)
+    summary = error_summary(result.output)
     if result.code == TIMED_OUT:
         return StepFailed(
-            f"{name(run)} did not end within {run.timeout_s:.0f} s" + (f": {words}" if words else ""),
+            f"{name(run)} did not end within {run.timeout_s:.0f} s" + (f": {summary}" if summary else ""),
             evidence=result.output,
-            remedy=Remedy(RepairAction.WAIT, "run ", AGAIN, " again, or run the command by hand to see where it hangs"),
+            remedy=Remedy(
+                RepairAction.WAIT, "run ", AGAIN, " again, or run the command manually to see where it hangs"
+            ),
         )
     return StepFailed(
-        f"{name(run)} ended with code {result.code}: {words or 'it said nothing'}",
+        f"{name(run)} ended with code {result.code}: {summary or 'no output'}",
         evidence=result.output,
-        remedy=_remedy(run, result.code, words),
+        remedy=_remedy(run, result.code, summary),
     )
 
 
-def _remedy(run: Run, code: int, words: str) -> Remedy:
+def _remedy(run: Run, code: int, summary: str) -> Remedy:
     if own := dict(run.remedies).get(code):
         return Remedy(RepairAction.UPGRADE, f"{own}; then run ", AGAIN, " again")
-    if "is held by process" in words:
+    if "is held by process" in summary:
         return Remedy(
             RepairAction.WAIT, "let the process that holds the lock come to its end, then run ", AGAIN, " again"
         )
-    return Remedy(RepairAction.CONFIGURE, "mend what it names, then run ", AGAIN, " again")
+    return Remedy(RepairAction.CONFIGURE, "fix what it names, then run ", AGAIN, " again")

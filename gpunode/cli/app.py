@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from gpunode.cli.streams import fill_closed_streams, why_unwritten
 from gpunode.errors import ExitCode, GpunodeError
 
-INTERRUPTED = 130  # 128 + SIGINT, as shells say it
+INTERRUPTED = 130  # 128 + SIGINT, as in shells
 
 
 def run() -> None:
@@ -22,7 +22,7 @@ def run() -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command line and answer its exit code. Prints; raises nothing that a person could have caused."""
+    """Run one command line and answer its exit code. Prints; raises nothing that the user could have caused."""
     words = list(sys.argv[1:] if argv is None else argv)
     fill_closed_streams()
     try:
@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _say_error(error, words)
         return int(error.code)
     except KeyboardInterrupt:
-        _say("gpunode: stopped before it was done; the same command goes on from here")
+        _say("gpunode: interrupted; run the same command again to continue")
         return INTERRUPTED
     except BrokenPipeError:
         # The reader (head, less) has left. Python flushes stdout once more at exit, and that must not fail either.
@@ -96,7 +96,7 @@ def _say(text: str) -> None:
 
 
 def _say_crash(error: Exception, words: Sequence[str] = ()) -> int:
-    """One line for the person, the traceback for the report."""
+    """One line for the user, the traceback for the report."""
     from gpunode.fleet.run_log import save_crash
 
     path = save_crash(error)

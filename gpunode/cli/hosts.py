@@ -66,7 +66,7 @@ def _over_ssh(options: LiveOptions, values: Sequence[str]) -> tuple[Host, ...]:
     from gpunode.transport.ssh_config import SshOptions
 
     timeout = whole_number("--connect-timeout", options.connect_timeout, 1, 3600)
-    settled = SshOptions(
+    settings = SshOptions(
         user=options.user,
         port=whole_number("--port", options.port, 1, 65535),
         identities=tuple(options.identity or ()),
@@ -75,7 +75,7 @@ def _over_ssh(options: LiveOptions, values: Sequence[str]) -> tuple[Host, ...]:
         connect_timeout_s=float(timeout) if timeout else None,
         become_password=_password(options),
     )
-    return tuple(Host(Ssh(target, settled)) for target in parse_ssh_targets(values))
+    return tuple(Host(Ssh(target, settings)) for target in parse_ssh_targets(values))
 
 
 def _typed_for_ssh(options: LiveOptions) -> dict[str, object]:

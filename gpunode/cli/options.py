@@ -64,8 +64,8 @@ class HostOptions(LiveOptions):
     ] = None
 
 
-# A flag that was not typed is None or False and leaves the value of the spec.
-_Spec = Annotated[Path | None, _wanted("--spec", metavar="FILE", help="YAML; flags win over it.")]
+# A flag that was not typed is None or False and keeps the value of the spec.
+_Spec = Annotated[Path | None, _wanted("--spec", metavar="FILE", help="YAML; flags take precedence.")]
 _Toolkit = Annotated[str | None, _wanted("--toolkit", metavar="auto|none|VERSION", help="NVIDIA container toolkit.")]
 _CtkSet = Annotated[
     list[str] | None,
@@ -90,7 +90,10 @@ class SpecOptions:
         str | None,
         _wanted("--driver", metavar="auto|none|BRANCH|VERSION", help="Driver: 580, or 580.178.04; none removes it."),
     ] = None
-    flavour: Annotated[str | None, _wanted("--flavour", metavar="auto|open|proprietary", help="Kernel modules.")] = None
+    flavour: Annotated[
+        str | None,
+        _wanted("--flavour", "--flavor", metavar="auto|open|proprietary", help="Kernel module type of the driver."),
+    ] = None
     driver_source: Annotated[
         str | None, _wanted("--driver-source", metavar="auto|distro|cuda|local", help="Where the driver comes from.")
     ] = None
@@ -108,19 +111,20 @@ class SpecOptions:
     reboot: Annotated[
         str | None, _wanted("--reboot", metavar="never|if-needed", help="Reboot where a step needs it (default never).")
     ] = None
-    hold: Annotated[bool | None, _wanted("--hold/--no-hold", help="Keep the packages' versions (default).")] = None
+    hold: Annotated[bool | None, _wanted("--hold/--no-hold", help="Pin the packages' versions (default).")] = None
     cuda: Annotated[
-        str | None, _wanted("--cuda", metavar="none|VERSION", help="CUDA toolkit beside the driver: 13.0.")
+        str | None, _wanted("--cuda", metavar="none|VERSION", help="CUDA toolkit in addition to the driver: 13.0.")
     ] = None
     mirror: Annotated[
-        str | None, _wanted("--mirror", metavar="URL|FOLDER", help="A mirror of NVIDIA's repositories, or a local one.")
+        str | None,
+        _wanted("--mirror", metavar="URL|DIRECTORY", help="A mirror of NVIDIA's repositories, or a local one."),
     ] = None
     trust_key: Annotated[
         list[str] | None,
         _wanted("--trust-key", metavar="FINGERPRINT", help="One more repository key, 40 hex digits. Repeatable."),
     ] = None
     proxy: Annotated[str | None, _wanted("--proxy", metavar="URL", help="For the package manager.")] = None
-    allow_no_gpu: Annotated[bool, _wanted("--allow-no-gpu", help="No GPU is fine: an image is made.")] = False
+    allow_no_gpu: Annotated[bool, _wanted("--allow-no-gpu", help="No GPU required: building an image.")] = False
     allow_container_restart: Annotated[
         bool, _wanted("--allow-container-restart", help="Containers may be restarted where an engine needs it.")
     ] = False
@@ -161,16 +165,16 @@ class ResultOptions:
 
 @dataclass(frozen=True)
 class QuietOptions(ResultOptions):
-    """The same for a verb that says more than its result."""
+    """The same for a verb that prints more than its result."""
 
     quiet: Annotated[bool, _output("-q", "--quiet", help="The result only.")] = False
 
 
 @dataclass(frozen=True)
 class OutputOptions(QuietOptions):
-    """The same for a verb whose text can say more."""
+    """The same for a verb whose text can have more detail."""
 
-    verbose: Annotated[int, _output("-v", "--verbose", count=True, help="Say more.")] = 0
+    verbose: Annotated[int, _output("-v", "--verbose", count=True, help="More detail.")] = 0
 
 
 GROUPS = (LiveOptions, HostOptions, SpecOptions, CheckOptions, ResultOptions, QuietOptions, OutputOptions)

@@ -1,4 +1,4 @@
-"""Where the result goes and how much is said on the way."""
+"""Where the result goes and how much is printed on the way."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def deliver(text: str, options: ResultOptions) -> None:
 
 
 def to_file(path: Path, text: str, flag: str) -> None:
-    """`text` to a file of the person's; the names of stdout mean stdout, as they do for a shell. A terminal gets it
+    """`text` to a file of the user's; the names of stdout mean stdout, as they do for a shell. A terminal gets it
     cleaned, whatever it is called.
     """
     if output_file.is_stdout(path):

@@ -41,7 +41,7 @@ class Detected(Fleet):
 class Planned(Fleet):
     """Plans that were not applied."""
 
-    recorded: bool = False  # setup of a recording, which says that it only shows
+    recorded: bool = False  # setup of a recording, which changes nothing
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Explained(Fleet):
 
 
 @dataclass(frozen=True)
-class Judged(Fleet):
+class Checked(Fleet):
     """Checks."""
 
 
@@ -106,7 +106,7 @@ Renderer = Callable[[Any, Style], str]  # the result; "" shows nothing
 
 
 def _in(place: str) -> Renderer:
-    """A renderer beside its verb, loaded when it is used: "verbs.detect:page"."""
+    """A renderer next to its verb, loaded when it is used: "verbs.detect:page"."""
     module, _, name = place.partition(":")
 
     def render(result: Any, style: Style) -> str:
@@ -131,10 +131,10 @@ TABLE: dict[tuple[str, type], Renderer] = {
     ("text", Detected): _in("verbs.detect:page"),
     ("text", Planned): _in("verbs.plan:page"),
     ("text", Explained): _in("verbs.plan:explanation"),
-    ("text", Judged): _in("verbs.check:page"),
+    ("text", Checked): _in("verbs.check:page"),
     ("text", Ended): _in("verbs.setup:page"),
-    **{("json", kind): _fleet_json for kind in (Detected, Planned, Judged, Ended)},
-    **{("jsonl", kind): _fleet_lines for kind in (Detected, Planned, Judged, Ended)},
+    **{("json", kind): _fleet_json for kind in (Detected, Planned, Checked, Ended)},
+    **{("jsonl", kind): _fleet_lines for kind in (Detected, Planned, Checked, Ended)},
     ("text", Runtimes): _in("verbs.runtime_show:page"),
     ("json", Runtimes): _in("verbs.runtime_show:json_whole"),
     ("jsonl", Runtimes): _in("verbs.runtime_show:json_lines"),
@@ -178,7 +178,7 @@ def show_result(result: object, output: ResultOptions) -> None:
 def finish(result: Fleet, output: QuietOptions, *, errors_shown: bool = False) -> int:
     """Show the result; what went wrong with a host goes to stderr. Answers the worst code.
 
-    `told`: the text says what went wrong itself, and stderr need not say it again.
+    `errors_shown`: the text has the problems itself, and stderr need not repeat them.
     """
     show_result(result, output)
     text = chosen_format(output, formats_of(type(result)), plans=True) == "text"
@@ -198,7 +198,7 @@ def look_at(
     with Progress(progress_style(output), sys.stderr, [str(h) for h in hosts], done="looked at") as progress:
         report = on_each(hosts, options, work, progress.done, stop)
     if stop.is_set():
-        raise KeyboardInterrupt  # only looking was stopped: there is nothing to tell of half the hosts
+        raise KeyboardInterrupt  # only the probe was stopped: there is nothing to report of half the hosts
     return report
 
 

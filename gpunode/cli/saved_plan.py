@@ -1,7 +1,7 @@
 """The file of `setup --plan`: read with limits, held against what was typed and against a fresh plan.
 
 Whoever can write the file decides nothing: every action comes from a fresh plan of this gpunode, and what a spec could
-ask others to be trusted for (TRUST) counts only when it is typed beside --plan.
+ask others to be trusted for (TRUST) counts only when it is typed with --plan.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from gpunode.specfile import KEYS, parse_spec, put_all, spec_text
 LIMIT_BYTES = 16 << 20  # a plan with every file's text and diff is some 100 KB
 
 # What makes a host fetch from, believe, run or write to something that NVIDIA's own repositories and packages do not
-# bring: keys of the spec. A plan file alone may not ask for them.
+# provide: keys of the spec. A plan file alone may not ask for them.
 TRUST = (
     "mirror",
     "trust_keys",
@@ -97,7 +97,7 @@ def _refuse_odd(spec: Spec) -> None:
 
 
 def _refuse_other_words(spec: Spec, wanted: SpecOptions) -> None:
-    """Beside --plan stands nothing, or the same again: with --spec the whole wish, else only what is in TRUST."""
+    """With --plan comes nothing else, or the same again: with --spec the whole wish, else only what is in TRUST."""
     texts = flag_texts(wanted)
     typed = wanted_spec(wanted)
     if wanted.spec:
@@ -118,12 +118,12 @@ def _refuse_other_words(spec: Spec, wanted: SpecOptions) -> None:
         raise UsageError(
             "the plan asks for trust that you did not type",
             evidence=f"its file wants {asks}, and whoever can write the file could have put that there",
-            remedy=f"if that is your wish, type the same beside --plan: {flags}",
+            remedy=f"if that is your wish, type the same with --plan: {flags}",
         )
 
 
 def _flag(key: str) -> str:
-    """How a person types the key; what has no flag of its own stands in a spec file."""
+    """How the user types the key; what has no flag of its own stands in a spec file."""
     flag = KEYS[key].flag
     return "--spec FILE" if flag == "--runtime-path" else flag.split()[0]
 

@@ -34,9 +34,9 @@ def fill_closed_streams() -> None:
 
 
 def why_unwritten(error: Exception) -> str | None:
-    """Why stdout took not all of it, where `error` says so. From then on it takes everything, and drops it.
+    """Why stdout took not all of it, where `error` is about that. From then on it takes everything, and drops it.
 
-    A failed write names no file, as a failed open does; files are written with words of their own. Python flushes
+    A failed write names no file, as a failed open does; files have messages of their own. Python flushes
     stdout once more at exit, and that must not fail either.
     """
     if not isinstance(error, OSError) or error.filename is not None or error.errno not in _CANNOT:

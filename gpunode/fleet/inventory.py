@@ -1,4 +1,4 @@
-"""The hosts of `--ssh`: lists, ranges and addresses, read once; every fault is told in one message."""
+"""The hosts of `--ssh`: lists, ranges and addresses, read once; every fault is in one message."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gpunode.errors import UsageError
 from gpunode.transport.ssh_config import SshTarget, parse_target
 
 MOST_HOSTS = 10_000
-MOST_FAULTS = 20  # that are told one by one
+MOST_FAULTS = 20  # that are listed one by one
 _RANGE = re.compile(r"\[([0-9,-]+)\]")  # an IPv6 address in brackets has a colon and is none
 
 
@@ -42,7 +42,7 @@ def parse_ssh_targets(values: Sequence[str]) -> tuple[SshTarget, ...]:
 
 
 def _split(value: str) -> list[str]:
-    """At commas, except those inside brackets. An empty place (`a,,b`) stays, to be told as a fault."""
+    """At commas, except those inside brackets. An empty place (`a,,b`) stays, to be reported as a fault."""
     cuts = [len(value)]
     inside = False  # whether the next bracket closes
     for sign in reversed(list(re.finditer(r"[\[\],]", value))):

@@ -1,4 +1,4 @@
-"""Many hosts side by side: each host's failure stays its own, and no host is ever lost from the report."""
+"""Many hosts side by side: each host's failure stays its own, and no host is ever missing from the report."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from gpunode.remedy import Remedy, RepairAction
 
 DEFAULT_FORKS = 50
 _STACK_BYTES = 1024 * 1024  # the default of 8 MiB a thread, times hundreds, is address space for nothing
-_LOOK_S = 0.2  # a Ctrl-C that the kernel gives to another thread wakes nobody: look for it this often
+_CHECK_S = 0.2  # a Ctrl-C that the kernel gives to another thread wakes nobody: check for it this often
 
-Target = TypeVar("Target")  # str() of it is how the person named the host
+Target = TypeVar("Target")  # str() of it is how the user named the host
 
 
 def run_fleet(
@@ -29,9 +29,9 @@ def run_fleet(
 ) -> FleetReport:
     """Run `work` on every target, at most `forks` at once; outcomes in the order of `targets`.
 
-    `on_done` is called in this thread as hosts finish. Ctrl-C sets `stop` (which `work` may look at between its
+    `on_done` is called in this thread as hosts finish. Ctrl-C sets `stop` (which `work` may check between its
     steps): no new host begins and those at work come to their end; a second Ctrl-C leaves without them. Hosts that
-    never began, or were left at work, say so in their outcome.
+    never began, or were left at work, have that as their outcome.
     """
     begin = time.monotonic()
     stop = stop or threading.Event()
@@ -58,7 +58,7 @@ def run_fleet(
     while len(notified) < len(targets):
         try:
             threads.start()
-            news.wait(_LOOK_S)
+            news.wait(_CHECK_S)
             news.clear()
             for place in sorted(outcomes.keys() - notified):
                 notified.add(place)
@@ -100,7 +100,9 @@ def _place(error: Exception) -> str:
 
 def _unfinished(target: Target, *, began: bool) -> HostOutcome:
     problem = "left at work: the run was stopped twice" if began else "not begun: the run was stopped"
-    remedy = "run it again: what was begun is found on the host and finished or put back" if began else "run it again"
+    remedy = (
+        "run it again: what was begun is found on the host and finished or rolled back" if began else "run it again"
+    )
     return HostOutcome(str(target), ExitCode.FAILED, problem=problem, remedy=Remedy(RepairAction.WAIT, remedy))
 
 

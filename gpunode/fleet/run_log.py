@@ -17,7 +17,7 @@ from gpunode.render.clean import clean, clean_json
 
 
 def state_home() -> Path:
-    """Where XDG says state is kept; relative values are to be ignored (XDG Base Directory Specification)."""
+    """Where state belongs by XDG; relative values are to be ignored (XDG Base Directory Specification)."""
     named = os.environ.get("XDG_STATE_HOME", "")
     return (Path(named) if named.startswith("/") else Path.home() / ".local" / "state") / "gpunode"
 
@@ -73,7 +73,7 @@ def save_crash(error: Exception) -> Path | None:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             handle, name = tempfile.mkstemp(dir=directory, prefix=f"crash-{new_run_id()}-", suffix=".log")
         except OSError:
-            continue  # the next directory; the caller says so when there is none
+            continue  # the next directory; the caller reports it when there is none
         with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
             file.write(clean(masked(text, "lines")))
         return Path(name)

@@ -22,7 +22,7 @@ from gpunode.render.wording import count
 from gpunode.transport.base import Transport
 
 
-def way_back(transport: Transport, run: str | None, packages: bool) -> Callable[[HostFacts], Plan]:
+def undo_planner(transport: Transport, run: str | None, packages: bool) -> Callable[[HostFacts], Plan]:
     """Facts -> the plan, with the journal read anew each time."""
 
     def decide(facts: HostFacts) -> Plan:
@@ -42,7 +42,7 @@ def host_work(run: str | None, packages: bool) -> HostWork:
         way = Convergence(
             host_run,
             observe=lambda: collect(transport),
-            decide=way_back(transport, run, packages),
+            decide=undo_planner(transport, run, packages),
             policy=RebootPolicy.NEVER,
             saved=plan,
         )
@@ -59,7 +59,7 @@ def undo_goes_on() -> Iterator[None]:
     try:
         yield
     except Drift as error:
-        error.remedy = Remedy(RepairAction.NONE, gpunode("undo"), " looks anew and asks again")
+        error.remedy = Remedy(RepairAction.NONE, gpunode("undo"), " probes again and asks again")
         raise
     except GpunodeError as error:
         error.remedy = error.remedy.during("undo")
@@ -67,7 +67,7 @@ def undo_goes_on() -> Iterator[None]:
 
 
 def ended(plan: Plan, report: RunReport) -> RunReport:
-    """The report in undo's words; with something left, it is not a success."""
+    """The report of an undo; with something left, it is not a success."""
     report = replace(
         report,
         remedy=report.remedy.during("undo"),
@@ -79,13 +79,13 @@ def ended(plan: Plan, report: RunReport) -> RunReport:
         return replace(
             report,
             code=ExitCode.FAILED,
-            error=f"{count(len(plan.undo.left), 'thing')} left as it is, the rest is undone",
+            error=f"{count(len(plan.undo.left), 'thing')} not undone, the rest is undone",
             evidence="; ".join(kept.text for kept in plan.undo.left),
             remedy=Remedy(
                 RepairAction.NONE,
-                "do by hand what stands there; a later ",
+                "undo manually what is listed there; a later ",
                 gpunode("undo"),
-                " does not come back to it",
+                " does not try it again",
             ),
         )
     nouveau = any(step.for_undo.initramfs for step in plan.steps)

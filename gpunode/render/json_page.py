@@ -26,18 +26,18 @@ HOSTS = {
 RULES = """
 - `--json` prints one document with `hosts` and `seconds_s`; `--format jsonl` one line a host, with `schema` in it.
 - Every host has `target` and `code` ([exit codes](exit-codes.md)), and `problem`, `evidence`, `remedy` if it failed.
-- A `remedy` is `text` for a person, `action` for a program, and `command`, the words of gpunode's own command in it, as
+- A `remedy` is `text` for the user, `action` for a program, and `command`, the words of gpunode's own command in it, as
   typed on the host itself (`[]` where gpunode has none). `text` is "" where nothing is to be done. The actions:
 ACTIONS
 - null is "not known" or "there is none", never "fine". A name ends in `_s` for seconds and in `_bytes` for bytes.
 - A new key leaves the number in `schema` as it is; a key that goes or changes its meaning raises it. So read what you
   know and ignore the rest, or validate with `gpunode catalog schema --json` of the gpunode that printed it.
-- What fails before any host was looked at is told on stderr alone; `error` is the form that it will have on stdout.
+- What fails before any host was probed is on stderr alone; `error` is the form that it will have on stdout.
 - Secrets are `MASKED`. The file of `plan --save` is no result: it is for `setup --plan` of the same gpunode.
   Its form is `saved-plan`: the secrets of its files are in it, and hashes that what is printed lacks.
 - `event` is a line of the log that `setup` and `undo` keep of a host (`$XDG_STATE_HOME/gpunode/runs/TIME/HOST.jsonl`):
   what began or ended, and when. The last line of a log is the host's result, `setup-line` or `undo-line`.
-- `plan.driver` is the choice of the driver: `reasons`, `alternatives` (`option` is what to type to have one, "" where
+- `plan.driver` is the choice of the driver: `reasons`, `alternatives` (`option` is the option that selects it, "" where
   this host cannot have it), `end_of_support`, and `confidence`, how sure the catalog is: `documented` is from a named
   source, `inferred` follows from one, `unverified` was recalled and not looked up again.
 

@@ -21,7 +21,7 @@ Schema = dict[str, Any]
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 NAMES: dict[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
-AS_TYPED = (DriverRequest, ToolkitRequest)  # "580", as a person types it
+AS_TYPED = (DriverRequest, ToolkitRequest)  # "580", as the user types it
 
 
 def json_schema() -> Schema:
@@ -72,7 +72,7 @@ class _Values:
         raise TypeError(f"JSON has no form for {origin or inner}")
 
     def _union(self, inner: tuple[Any, ...]) -> Schema:
-        """{"type": ["string", "null"]} where that says it all."""
+        """{"type": ["string", "null"]} where that is all."""
         schemas = [self.of(kind) for kind in inner]
         if all(list(schema) == ["type"] for schema in schemas):
             return {"type": [schema["type"] for schema in schemas]}
@@ -86,9 +86,9 @@ class _Values:
         return _reference(name)
 
     def _described(self, kind: type) -> Schema:
-        said = (kind.__doc__ or "").partition("\n")[0]
+        summary = (kind.__doc__ or "").partition("\n")[0]
         # dataclasses give a class without a docstring its signature.
-        described = {} if said.startswith(f"{kind.__name__}(") else {"description": said}
+        described = {} if summary.startswith(f"{kind.__name__}(") else {"description": summary}
         return described | _object(self.keys(kind))
 
     def keys(self, kind: type) -> Schema:
@@ -152,6 +152,6 @@ def _check(values: _Values) -> Schema:
     """One check and how it ended (machine.host_data)."""
     head = {"id": {"type": "string"}, "severity": values.of(Severity)}
     passed = head | {"outcome": {"const": "pass"}}
-    unjudged = head | {"outcome": {"const": "not-applicable"}, "reason": {"type": "string"}}
+    unchecked = head | {"outcome": {"const": "not-applicable"}, "reason": {"type": "string"}}
     found = values.keys(Finding) | head | {"outcome": {"const": "finding"}}
-    return {"anyOf": [_object(passed), _object(unjudged), _object(found)]}
+    return {"anyOf": [_object(passed), _object(unchecked), _object(found)]}

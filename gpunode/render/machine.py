@@ -51,8 +51,8 @@ def _other_schema(schema: object) -> str:
     if schema in RESULTS.values():
         return "--json printed it, for reading: what is secret in its files is masked; --save keeps what setup needs"
     older = schema in ("gpunode.plan/1", "gpunode.plan/2")
-    said = "an older gpunode saved it" if older else f"schema is {shortened(schema)}"
-    return f"{said}; {PLAN_SCHEMA} is wanted"
+    why = "an older gpunode saved it" if older else f"schema is {shortened(schema)}"
+    return f"{why}; {PLAN_SCHEMA} is wanted"
 
 
 def hosts_json(verb: str, outcomes: Sequence[HostOutcome], *, seconds_s: float) -> str:

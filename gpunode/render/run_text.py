@@ -22,15 +22,15 @@ MEANING = {
 
 
 def event_line(event: Event, style: Style = PLAIN) -> str | None:
-    """One plain line of progress; None for what a person need not see at this verbosity."""
+    """One plain line of progress; None for what is not shown at this verbosity."""
     if style.verbose < 0:
         return None
     target, step, text = clean_line(event.target), clean_line(event.step), clean_line(event.text)
     if event.kind is EventKind.STEP_END and event.status is not None:
         word = f"{event.status.value:<8}"
-        said = f" {text}" if text and event.status is not StepStatus.DONE else ""
+        message = f" {text}" if text and event.status is not StepStatus.DONE else ""
         took = f"  {seconds(event.seconds)}"
-        return f"{target}  {paint(style, MEANING[event.status], word)}  {step}{said}{took}"
+        return f"{target}  {paint(style, MEANING[event.status], word)}  {step}{message}{took}"
     if event.kind is EventKind.STEP_BEGIN:
         return f"{target}  begins    {step}  {text}".rstrip()
     return f"{target}  {text}"
@@ -50,15 +50,15 @@ def run_text(report: RunReport, style: Style = PLAIN, *, seconds_s: float | None
 def _body(report: RunReport, style: Style, hosts: Sequence[str]) -> list[str]:
     """What stands below the headline; `hosts`: those of its remedies, () where gpunode runs on the host itself."""
     lines = [line for step in report.steps for line in _step(step, style, hosts)]
-    said = {text for s in report.steps if s.error for text in (s.error, f"{s.id}: {s.error}")}
-    if report.error in said:
+    shown = {text for s in report.steps if s.error for text in (s.error, f"{s.id}: {s.error}")}
+    if report.error in shown:
         return lines
     for label, text in (
         ("problem", report.error),
         ("reboot", report.reboot),
-        *(("by hand", w) for w in report.by_hand),
+        *(("manual step", w) for w in report.by_hand),
     ):
-        lines += hang(style, f"  {label:<10}", text) if text else []
+        lines += hang(style, f"  {label:<9} ", text) if text else []
     return lines + _more(report.evidence, report.remedy, style, hosts)
 
 
@@ -72,7 +72,7 @@ def _headline(report: RunReport) -> str:
         undo = report.plan is not None and report.plan.undo is not None
         nothing = "nothing to undo" if undo else "nothing to do: this host is as the spec wants it"
         return f"{count(done, 'step')} done" if done else nothing
-    words = "needs a person's hand" if report.by_hand else CODE_WORDS[report.code]
+    words = "manual step required" if report.by_hand else CODE_WORDS[report.code]
     return words + (f" after {count(done, 'step')} done" if done else "")
 
 

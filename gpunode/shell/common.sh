@@ -1,5 +1,5 @@
 # Put in front of every other script here. POSIX sh with coreutils or busybox.
-# Outcomes that were foreseen are spoken as the first line on stdout and exit 0; any other exit means the script itself died.
+# A foreseen outcome is the first line on stdout, with exit 0; any other exit means that the script itself died.
 state=/var/lib/gpunode
 lock=/run/gpunode/lock
 
@@ -12,7 +12,7 @@ failed() {
 }
 
 # The heartbeat: the lock's mtime. "" means that the caller holds no lock. A lock that is no longer ours stops us.
-# touch -c: a script of a run that was cut off may heartbeat right when the lock is given back, and must not make a new one.
+# touch -c: a script of an interrupted run may still be beating while the lock is released, and must not make a new one.
 keep_lock() {
     [ -n "$1" ] || return 0
     case $(cat "$lock" 2>/dev/null) in
@@ -21,9 +21,9 @@ keep_lock() {
     esac
 }
 
-# named ID [USER]: leave word who runs this script, so that end.sh can end it should it outlive its limit: ID, session, when
-# the session's leader began, boot. One file, beside the lock that keeps all but one gpunode away. Session 0: a user's hands
-# (as_user.sh) work in sessions of their own, and nobody could say when the last of them rests.
+# named ID [USER]: record who runs this script, so that end.sh can end it should it outlive its limit: ID, session, when
+# the session's leader began, boot. One file, next to the lock that keeps all but one gpunode away. Session 0: commands
+# that run as a user (as_user.sh) have sessions of their own, and nobody could tell when the last of them has ended.
 script_file() { echo "${lock%/*}/script"; }
 field_of() { sed -n 's/.*) //p' "/proc/$1/stat" 2>/dev/null | cut -d ' ' -f "$2"; } # PID NUMBER, counted behind the name
 named() {
@@ -31,7 +31,7 @@ named() {
     session=$(field_of "$$" 4)
     began=$(field_of "$session" 20)
     [ -z "$2" ] || session=0
-    # A script that leaves no word runs as well; it cannot be ended, and that is said then.
+    # A script that cannot be recorded runs as well; end.sh cannot end it, and reports that.
     {
         mkdir -p "${lock%/*}" && printf '%s %s %s %s\n' "$1" "${session:-0}" "${began:--}" \
             "$(cat /proc/sys/kernel/random/boot_id)" >"$(script_file)"
@@ -59,28 +59,28 @@ synced() {
     esac
 }
 
-# as_owner COMMAND...: by the hands of the file's own user (run_as="UID:GID"), see hands.sh. In a directory that is theirs root would
-# look, read and write through any link that they put in its way, so there it touches nothing itself.
+# as_owner COMMAND...: with the rights of the file's own user (run_as="UID:GID"), see as_user.sh. In a user's directory
+# root would look, read and write through any link that the user put in its way, so there it touches nothing itself.
 run_as=''
 run_as_s=30
 as_owner() {
     if [ -z "$run_as" ]; then
         LC_ALL=C "$@"
     else
-        hired "$run_as" "$run_as_s" "$@" </dev/null
+        run_as_user "$run_as" "$run_as_s" "$@" </dev/null
     fi
 }
-# quiet COMMAND...: as_owner, with what it says left unsaid: a user's words do not stand where this script's are looked for.
+# quiet COMMAND...: as_owner with its output discarded: a user's output must not mix with this script's replies.
 quiet() { as_owner "$@" >/dev/null 2>&1; }
-# take_hands UID:GID PATH: from here on `as_owner` is them; "" is root.
-take_hands() {
+# set_run_as UID:GID PATH: from here on `as_owner` runs as this user; "" is root.
+set_run_as() {
     run_as=
-    [ -z "$1" ] || hired_ready "$1" ||
+    [ -z "$1" ] || run_as_user_ready "$1" ||
         failed "no setpriv (util-linux) here writes as user ${1%:*}, without which root does not write to $2"
     run_as=$1
 }
-# their_own PATH: a file in their directory that is not theirs stays.
-their_own() {
+# check_owner PATH: refuse a file in the user's directory that does not belong to the user.
+check_owner() {
     [ -z "$run_as" ] || ! quiet test -e "$1" || [ "$(as_owner stat -Lc %u "$1")" = "${run_as%:*}" ] ||
         failed "$1 is not a file of user ${run_as%:*}, whose engine reads it"
 }
@@ -89,10 +89,10 @@ fill() {
     if [ -z "$run_as" ]; then
         LC_ALL=C cat >"$1"
     else
-        cat | hired "$run_as" "$run_as_s" sh -c 'exec cat >"$1"' sh "$1"
+        cat | run_as_user "$run_as" "$run_as_s" sh -c 'exec cat >"$1"' sh "$1"
     fi
 }
-# seen PATH: `sha` by those hands, of a regular file alone.
+# seen PATH: `sha` with the owner's rights, of a regular file alone.
 seen() {
     if [ -z "$run_as" ]; then
         sha "$1"
@@ -115,7 +115,7 @@ sha() {
     echo "${sum%% *}"
 }
 
-# journal LINES: append and flush before anything that the lines announce. A line torn by a power cut is closed first.
+# journal LINES: append and flush before anything that the lines announce. A line truncated by a power cut is closed first.
 journal() {
     [ -n "$1" ] || return 0
     file=$state/journal.jsonl

@@ -157,7 +157,7 @@ def _flood(target: str, answer: Answer) -> TransportError:
         what, evidence = "the login prints without end", "no script began"
     return TransportError(
         f"{target}: {what}",
-        evidence=f"{evidence}; it was cut off, and nothing of it is believed",
+        evidence=f"{evidence}; it was truncated, and nothing of it is used",
         remedy="look for an rc file or a command on the host that prints without end",
     )
 

@@ -29,7 +29,7 @@ class Transport(Protocol):
     atomicity are the same locally and remotely. `become` (sudo), keepalive and host keys belong to the transport.
     """
 
-    target: str  # how the person named the host: "localhost", "root@gpu07:22"
+    target: str  # how the user named the host: "localhost", "root@gpu07:22"
 
     def run(self, script: str, *, stdin: bytes = b"", timeout_s: float) -> Completed:
         """Run `script` with POSIX sh as root where possible, feeding `stdin` to it.

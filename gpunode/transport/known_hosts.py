@@ -48,8 +48,8 @@ class Trust(Enum):
 @dataclass(frozen=True)
 class Verdict:
     trust: Trust
-    known: tuple[KnownKey, ...] = ()  # the lines that speak about this host
-    authority: str | None = None  # where a @cert-authority line speaks about it (certificates are not read)
+    known: tuple[KnownKey, ...] = ()  # the lines about this host
+    authority: str | None = None  # where a @cert-authority line is about it (certificates are not read)
 
 
 @dataclass
@@ -70,7 +70,7 @@ class KnownHosts:
         found += [k for salt, want, k in self.hashed if hmac.compare_digest(hmac.digest(salt, raw, "sha1"), want)]
         return tuple(found)
 
-    def judge(self, name: str, key: HostKey) -> Verdict:
+    def verdict(self, name: str, key: HostKey) -> Verdict:
         known = self.keys(name)
         revoked = tuple(k for names, k in self.revoked if k.key.blob == key.blob and _speaks_of(names, name))
         if revoked:
@@ -172,16 +172,16 @@ def load(paths: Sequence[Path]) -> KnownHosts:
 
 
 def accept_new(path: Path, name: str, key: HostKey) -> Verdict:
-    """Append `key` for `name`, once, even when several runs do so together. Says what the file then holds.
+    """Append `key` for `name`, once, even when several runs do so together. Returns what the file then holds.
 
-    A host that another run added meanwhile is judged by what that run wrote: a different key is CHANGED.
+    A host that another run added meanwhile is compared with what that run wrote: a different key is CHANGED.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         text = path.read_text("utf-8", "replace")
-        verdict = parse([(str(path), text)]).judge(name, key)
+        verdict = parse([(str(path), text)]).verdict(name, key)
         if verdict.trust is Trust.UNKNOWN:
             line = f"{name} {key.type} {base64.b64encode(key.blob).decode('ascii')}\n"
             os.write(descriptor, ("\n" + line if text and not text.endswith("\n") else line).encode())

@@ -23,7 +23,7 @@ _PIECE_BYTES = 65536
 
 
 class Local:
-    """Runs scripts here: as root where that is possible without a question, else unprivileged (the facts say so)."""
+    """Runs scripts here: as root where that is possible without a question, else unprivileged (the facts record it)."""
 
     def __init__(self, *, password: Secret | None = None, become: bool = True) -> None:
         self.target = "localhost"
@@ -64,7 +64,7 @@ class Local:
 
 
 def _ask(delivery: Delivery) -> tuple[int, Answer]:
-    """A command that is no script of ours: its exit status (124: it did not answer), and what it said as noise."""
+    """A command that is no script of ours: its exit status (124: it did not answer), and its output as noise."""
     answer = Answer()
     code = _execute(delivery, answer, _SUDO_ANSWERS_S)
     return 124 if code is None else code, answer
@@ -134,9 +134,9 @@ def _listen(process: subprocess.Popen[bytes], out: int, err: int, answer: Answer
 
 
 def _end(process: subprocess.Popen[bytes], answer: Answer) -> None:
-    """Wait for the script that told its end; ask any other to end, and make it: nothing of its session stays.
+    """Wait for the script that told its end; ask any other to end, and make it: nothing of its session remains.
 
-    What a script with an answer left running stays as it is, as it does on a remote host.
+    What a script with an answer left running is not touched, as on a remote host.
     """
     if answer.complete:
         with suppress(subprocess.TimeoutExpired):

@@ -1,4 +1,4 @@
-"""RevokedHostKeys of ssh_config(5): keys that no host may show, whatever known_hosts says.
+"""RevokedHostKeys of ssh_config(5): keys that no host may show, whatever is in known_hosts.
 
 As in OpenSSH (authfile.c, sshkey_check_revoked), a file that is missing, unreadable or not understood refuses every
 host: who wrote the line wants revoked keys refused, and we could not tell one.
@@ -18,7 +18,7 @@ _KRL = b"SSHKRL\n\0"  # how OpenSSH's binary key revocation lists begin (PROTOCO
 
 
 def revoked(path: Path, key: HostKey) -> KnownKey | None:
-    """The line that revokes `key`. Raises TransportError when the file cannot say."""
+    """The line that revokes `key`. Raises TransportError when the file cannot be read as such."""
     try:
         found = path.stat()
         number = _keys(path, found.st_mtime_ns, found.st_size).get(key.blob)

@@ -21,14 +21,14 @@ ARGUMENT_LIMIT_BYTES = 100_000  # Linux allows 128 KiB an argument (MAX_ARG_STRL
 # The token is the host's own, new for every script, and in no argument list: a local user who could read it there
 # might print an end mark into something that the script quotes. The kernel's uuid costs no process.
 _PREPARE = (
-    # Non-interactive logins often lack sbin; LC_ALL=C so that tools speak the language their parsers read.
+    # Non-interactive logins often lack sbin; LC_ALL=C so that tools print the language their parsers read.
     "PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C; export PATH LC_ALL; "
     "unset gpunode_token gpunode_script gpunode_code; "
     "{ read -r gpunode_token </proc/sys/kernel/random/uuid; } 2>/dev/null || "
     "gpunode_token=$(od -An -vtx1 -N16 /dev/urandom | tr -cd 0-9a-f); "
     r'printf "\036gpunode-begin %s\n" "$gpunode_token"; printf "\036gpunode-begin %s\n" "$gpunode_token" >&2; '
 )
-# A shell of its own, so that exit, exec, a syntax error or a signal end the script and not the one who tells its end.
+# A shell of its own, so that exit, exec, a syntax error or a signal end the script and not what reports its end.
 _EVALUATE = (
     r'(unset gpunode_token; eval "$(printf %b "$gpunode_script")"); gpunode_code=$?; '
     r'printf "\036gpunode-end %s %d\n" "$gpunode_token" "$gpunode_code" >&2; '
@@ -48,7 +48,7 @@ _SHORT = {b"\n": b"\\n", b"\t": b"\\t"}
 
 
 def encode(script: str) -> str:
-    """The script as one line that survives single quotes in sh, bash, zsh, csh and fish; `printf %b` gives it back."""
+    """The script as one line that is safe in single quotes in sh, bash, zsh, csh and fish; `printf %b` decodes it."""
     raw = script.encode("utf-8", "surrogateescape")
     return _PLAIN.sub(lambda m: _SHORT.get(m[0], b"\\0%03o" % m[0][0]), raw).decode("ascii")
 
@@ -90,22 +90,22 @@ def deliver(
 
 
 class StdinScript:
-    """What to say on stdin, and when. The password is sent once, when sudo asks; a second question ends the talk."""
+    """What to send on stdin, and when. The password is sent once, when sudo asks; a second prompt ends it."""
 
     def __init__(self, delivery: Delivery, password: Secret | None = None) -> None:
         self._delivery = delivery
         self._password = password
         self._answered = False
-        self.ended = False  # nothing more will be said
+        self.ended = False  # nothing more will be sent
 
-    def next(self, began: bool, said: bytes | bytearray) -> bytes:
-        """Bytes to send now, when the script began or not, and sudo has `said` so much on stderr."""
+    def next(self, began: bool, output: bytes | bytearray) -> bytes:
+        """Bytes to send now, when the script began or not, and sudo's `output` on stderr so far."""
         if self.ended:
             return b""
         if not self._delivery.asks or began:
             self.ended = True
             return self._delivery.payload
-        asked = said.count(PROMPT.encode())
+        asked = output.count(PROMPT.encode())
         if asked and not self._answered and self._password is not None:
             self._answered = True
             return self._password.reveal().encode() + b"\n"
@@ -114,7 +114,7 @@ class StdinScript:
         return b""
 
 
-# What sudo, with LC_ALL unset on the far side, says in English; other languages fall through to the last sentence.
+# What sudo, with LC_ALL unset on the far side, prints in English; other languages fall through to the last sentence.
 _REFUSALS: Sequence[tuple[str, str, str]] = (
     (
         "is not in the sudoers|is not allowed to (execute|run)",
@@ -150,11 +150,11 @@ _REFUSALS: Sequence[tuple[str, str, str]] = (
 
 
 def not_started(target: str, code: int, stdout: bytes | bytearray, stderr: bytes | bytearray) -> TransportError:
-    """Why the login worked and the script did not begin, as well as the host's own words tell."""
-    said = _words(bytes(stderr)) or _words(bytes(stdout))
-    evidence = f"it answered {said!r} with exit status {code}" if said else f"it said nothing and ended with {code}"
+    """Why the login worked and the script did not begin, as far as the host's own output tells."""
+    output = _words(bytes(stderr)) or _words(bytes(stdout))
+    evidence = f"it answered {output!r} with exit status {code}" if output else f"no output, exit status {code}"
     for pattern, problem, remedy in _REFUSALS:
-        if re.search(pattern, said):
+        if re.search(pattern, output):
             return TransportError(f"{target}: {problem}", evidence=evidence, remedy=remedy)
     return TransportError(
         f"{target}: the login succeeded, but the login shell runs no commands",

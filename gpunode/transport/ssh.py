@@ -195,7 +195,7 @@ class Ssh:
         if hop.revoked_keys is not None and (line := revoked(hop.revoked_keys, key)):
             raise ssh_errors.revoked_key(self.target, hop, key, (line,))
         name = known_hosts.host_name(hop.key_name, hop.port)
-        verdict = known_hosts.load((*hop.user_known_hosts, *hop.system_known_hosts)).judge(name, key)
+        verdict = known_hosts.load((*hop.user_known_hosts, *hop.system_known_hosts)).verdict(name, key)
         if verdict.trust is Trust.UNKNOWN and self._options.accept_new and hop.user_known_hosts:
             verdict = known_hosts.accept_new(hop.user_known_hosts[0], name, key)
         if verdict.trust is Trust.REVOKED:

@@ -21,7 +21,7 @@ _INCLUDE_DEPTH = 16  # ssh_config(5) stops there too
 
 @dataclass(frozen=True)
 class SshTarget:
-    """A host as a person names it. user and port None: from the flags, ~/.ssh/config or the defaults."""
+    """A host as the user names it. user and port None: from the flags, ~/.ssh/config or the defaults."""
 
     host: str  # name, alias in ~/.ssh/config, or address (IPv6 without brackets)
     user: str | None = None
@@ -39,7 +39,7 @@ _TARGET = re.compile(
 
 
 def parse_target(text: str) -> SshTarget:
-    """host, user@host, user@host:port, [v6]:port. Raises UsageError that says what is wrong with it."""
+    """host, user@host, user@host:port, [v6]:port. Raises UsageError that names what is wrong with it."""
     found = _TARGET.fullmatch(text)
     if found is None:
         bare_v6 = text.count(":") > 1 and "[" not in text
@@ -73,7 +73,7 @@ class SshOptions:
     agent: bool = True
     home: Path | None = None  # whose ~/.ssh; None: the user's
     config: tuple[Path, ...] | None = None  # None: ~/.ssh/config and /etc/ssh/ssh_config
-    known_hosts: tuple[Path, ...] | None = None  # None: as the config says
+    known_hosts: tuple[Path, ...] | None = None  # None: as configured
 
     @property
     def directory(self) -> Path:
@@ -86,7 +86,7 @@ class SshOptions:
 
 @dataclass(frozen=True)
 class Hop:
-    """One SSH connection, everything settled."""
+    """One SSH connection, everything decided."""
 
     host: str  # what is dialled
     port: int
@@ -193,7 +193,7 @@ def _number(found: Mapping[str, object], key: str, default: float) -> float:
 
 
 def read_config(files: Sequence[Path]) -> str:
-    """The config files as one text, Include directives followed (paramiko does not know them).
+    """The config files as one text, Include directives followed (paramiko does not support them).
 
     Missing files are passed over. Raises TransportError for one that cannot be read.
     """
@@ -221,7 +221,7 @@ def _read(path: Path, directory: Path, depth: int) -> str:
 
 
 def _included(words: Sequence[str], directory: Path) -> list[str]:
-    """Relative names lie beside the first file (~/.ssh, /etc/ssh); a pattern may match nothing."""
+    """Relative names are next to the first file (~/.ssh, /etc/ssh); a pattern may match nothing."""
     patterns = (os.path.expanduser(word.strip('"')) for word in words)
     return [p for pattern in patterns for p in sorted(glob.glob(os.path.join(directory, pattern))) if os.path.isfile(p)]
 

@@ -1,4 +1,4 @@
-"""What a person reads when a login does not come about: the host, what was seen, and the next move."""
+"""What the user reads when a login fails: the host, what was seen, and the next move."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpunode.transport.ssh_config import Hop
 
 
 def cannot_connect(target: str, hop: Hop, error: OSError) -> TransportError:
-    """The TCP connection did not come about; the reason decides what to look at."""
+    """The TCP connection failed; the reason decides what to check."""
     if isinstance(error, socket.gaierror):
         problem, remedy = "the name does not resolve", f"check the spelling, or `getent hosts {hop.host}` here"
     elif isinstance(error, ConnectionRefusedError):
@@ -52,7 +52,7 @@ def unknown_key(target: str, hop: Hop, key: HostKey, verdict: Verdict) -> Transp
 
 
 def changed_key(target: str, hop: Hop, key: HostKey, known: Sequence[KnownKey]) -> TransportError:
-    """Never offers to accept: a person must find out first why the key is another."""
+    """Never offers to accept: the user must find out first why the key differs."""
     recorded = ", ".join(f"{k.key.type} {k.key.fingerprint} ({k.where})" for k in known)
     return TransportError(
         f"{target}: the host key{_of(target, hop)} has changed; it may be another machine in its place",
@@ -86,7 +86,7 @@ def lost(target: str, doing: str, error: object = "") -> TransportError:
         f"{target}: connection lost {doing}",
         evidence=str(error) or "the connection ended before the exit status was known",
         remedy=Remedy(
-            RepairAction.WAIT, "run it again: what was begun on the host is found there and finished or put back"
+            RepairAction.WAIT, "run it again: what was begun on the host is found there and finished or rolled back"
         ),
     )
 
@@ -100,7 +100,7 @@ def config_fault(target: str, error: object) -> TransportError:
 
 
 def _place(target: str, hop: Hop) -> str:
-    """Where it was tried, as far as the host's name does not say it: "" | "port 2222" | "10.0.0.7:22"."""
+    """Where it was tried, unless the host's name has it: "" | "port 2222" | "10.0.0.7:22"."""
     host = f"[{hop.host}]" if ":" in hop.host else hop.host
     named = target.rpartition("@")[2]
     if named == f"{host}:{hop.port}" or (named == host and hop.port == 22):

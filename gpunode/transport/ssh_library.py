@@ -1,4 +1,4 @@
-"""paramiko as it is used here: without invoke, silent, and with bounds on what a server may make us hold."""
+"""paramiko as it is used here: without invoke, without output, and with bounds on what a server may make us hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What only a person can do: the run ends with exit 6 and the words, every time until it is done."""
+"""A manual step: the run ends with exit 6 and the commands to run, every time until it is done."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ WAITING = Plan("testhost", Spec(), "then", kept=(Kept("containerd.default", "rig
 
 
 @pytest.mark.parametrize("plan", [WRITTEN, WAITING], ids=["the file is written now", "it was written before"])
-def test_the_run_ends_with_exit_6_and_the_words(tmp_path: Path, plan: Plan) -> None:
+def test_the_run_ends_with_exit_6_and_the_commands(tmp_path: Path, plan: Plan) -> None:
     report = way(Machine(tmp_path), [plan]).run()
     assert (report.code, report.by_hand) == (ExitCode.REBOOT_NEEDED, (WORDS,))
     assert report.reboot is None
     text = " ".join(run_text(report).split())
-    assert "needs a person's hand" in text
+    assert "manual step required" in text
     assert WORDS in text
     assert "reboot" not in text
 
@@ -45,7 +45,7 @@ def test_a_reboot_does_it_as_well() -> None:
     assert "reboot once" in plan_text(replace(WRITTEN, reboot="nouveau holds a GPU"))
 
 
-def test_the_plan_shows_the_words_and_keeps_them_when_it_is_saved() -> None:
+def test_the_plan_shows_the_commands_and_keeps_them_when_it_is_saved() -> None:
     assert WORDS in " ".join(plan_text(WRITTEN).split())
     assert WORDS in " ".join(plan_text(WAITING).split())
     assert "nothing: this host is as the spec wants it" not in plan_text(WAITING)
@@ -54,4 +54,4 @@ def test_the_plan_shows_the_words_and_keeps_them_when_it_is_saved() -> None:
 
 
 def test_a_report_without_them_reads_as_before() -> None:
-    assert "hand" not in run_text(RunReport("gpu07", code=ExitCode.DONE))
+    assert "manual" not in run_text(RunReport("gpu07", code=ExitCode.DONE))

@@ -94,7 +94,7 @@ def test_a_changed_file_of_a_later_step_stops_the_first_step(machine: Machine, t
     assert not machine.state.exists()
 
 
-def test_a_way_back_that_fails_names_both_paths(machine: Machine, tmp_path: Path) -> None:
+def test_a_rollback_that_fails_names_both_paths(machine: Machine, tmp_path: Path) -> None:
     path = tmp_path / "daemon.json"
     path.write_text("old")
     lose = Run(("sh", "-c", f"rm -r {machine.state}/backup; exit 1"))
@@ -155,7 +155,7 @@ def test_a_retry_waits_and_tries_again(machine: Machine, tmp_path: Path) -> None
     assert [c.code for c in result.commands] == [1, 0]
 
 
-def test_an_answer_that_is_a_receipt_is_kept_on_the_host(machine: Machine) -> None:
+def test_recorded_output_is_kept_on_the_host(machine: Machine) -> None:
     """Which versions were found after an install can be read there a year later."""
     run(
         machine,
@@ -231,7 +231,7 @@ def test_the_journal_is_roots_alone_and_closes_a_torn_line(machine: Machine) -> 
     ("code", "remedy"),
     [
         (65, "take another kernel; then run gpunode setup again"),
-        (100, "mend what it names, then run gpunode setup again"),
+        (100, "fix what it names, then run gpunode setup again"),
     ],
     ids=["the code that it was written for", "any other code"],
 )

@@ -64,9 +64,9 @@ def standing(found: History, path: str = CONF) -> list[tuple[str, str]]:
     ids=[
         "a setup's write stands",
         "a roll-back takes it away",
-        "a way back by two writes takes both away",
+        "a restore by two writes takes both away",
         "two setups stand both",
-        "put back by hand in between: only the second stands",
+        "restored manually in between: only the second stands",
         "edited in between: both stand",
         "an undo that is done leaves nothing",
         "an undo that was killed changes nothing yet",

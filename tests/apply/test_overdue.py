@@ -1,4 +1,4 @@
-"""A script that outlives its limit is ended, and its step goes back; beside one that goes on nothing is put back."""
+"""A script that outlives its limit is ended, and its step is rolled back; nothing is restored while one still runs."""
 
 from __future__ import annotations
 
@@ -189,26 +189,26 @@ def test_beside_a_script_that_may_go_on_nothing_is_put_back(remote: Remote, dire
     remote.hang_in("mv", directory / "second")
     with pytest.raises(StillRunning, match=r"files/put did not write .*/second within 60 s, and still runs") as caught:
         carry_out(remote, Step("x", "t", "w", (rewrite(directory / "first"), rewrite(directory / "second"))))
-    assert "nothing is rolled back beside it" in caught.value.problem
+    assert "nothing is rolled back while it runs" in caught.value.problem
     assert (directory / "first").read_text() == "new"
     assert remote.still_runs
     assert list(open_steps(parse_journal(remote.journal))) == [("r1", "x")]
 
 
-def test_a_way_back_that_hangs_is_ended_and_said(remote: Remote, directory: Path) -> None:
+def test_a_rollback_that_hangs_is_ended_and_reported(remote: Remote, directory: Path) -> None:
     first = directory / "first"
     steps = (Step("x", "t", "w", (rewrite(first), Run(("false",)))),)
     original = remote.run
 
     def run(script: str, *, stdin: bytes = b"", timeout_s: float) -> Completed:
-        if "Put one file back" in script:
+        if "Restore one file's bytes" in script:
             remote.hang_in("mv", first)
         return original(script, stdin=stdin, timeout_s=timeout_s)
 
-    remote.run = run  # type: ignore[method-assign]  # it hangs on the way back alone
+    remote.run = run  # type: ignore[method-assign]  # it hangs in the rollback alone
     (result,) = carry_out(remote, *steps)
     assert result.status is StepStatus.ROLLBACK_FAILED
-    assert f"files/restore did not put {first} back within 60 s, and was ended" in result.error
+    assert f"files/restore did not restore {first} within 60 s, and was ended" in result.error
     assert not remote.still_runs
 
 
@@ -236,7 +236,7 @@ def began(pid: int) -> str:
         ("me 0 - {boot}", "unknown", True),
         ("", "unknown", True),
     ],
-    ids=["it", "who got its number", "after a reboot", "another script", "a user's hands", "it left no word"],
+    ids=["it", "who got its number", "after a reboot", "another script", "run as a user", "it left no record"],
 )
 def test_only_the_script_itself_is_ended(
     remote: Remote, bystander: subprocess.Popen[bytes], word: str, said: str, lives: bool

@@ -60,7 +60,7 @@ def test_old_runs_go_and_the_bytes_that_an_undo_would_read_stay(tmp_path: Path) 
     for day, text in (("01", "first"), ("02", "second")):
         setup(machine, f"202609{day}T000000Z-1.1", path, text)
     part = machine.state / "backup" / "20260902T000000Z-1.1" / "x.part"
-    part.write_text("a copy that was cut off")
+    part.write_text("a truncated copy")
     runs = machine.state / "runs"
     cut_off = runs / "20260903T000000Z-1.1-a-1"  # no process, no exit code
     cut_off.mkdir()

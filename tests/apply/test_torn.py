@@ -105,8 +105,8 @@ ACTS = {
     "a file is rewritten": Act(OLD, OLD, NEW, putting),
     "a file and its directories are made": Act(None, None, NEW, putting),
     "a file is removed": Act(OLD, OLD, None, removing),
-    "a rewritten file is put back": Act(OLD, NEW, OLD, restoring_rewritten),
-    "a removed file is put back": Act(OLD, None, OLD, restoring_removed),
+    "a rewritten file is restored": Act(OLD, NEW, OLD, restoring_rewritten),
+    "a removed file is restored": Act(OLD, None, OLD, restoring_removed),
     "a made file is taken away": Act(None, NEW, None, restoring_made),
 }
 

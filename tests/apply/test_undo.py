@@ -126,7 +126,7 @@ def test_from_one_run_on(machine: Machine, tmp_path: Path) -> None:
     assert (past.runs, past.files[0].old) == (("r2.1",), "one")
 
 
-def test_a_step_that_failed_has_left_nothing_to_take_back(machine: Machine, tmp_path: Path) -> None:
+def test_a_step_that_failed_has_left_nothing_to_undo(machine: Machine, tmp_path: Path) -> None:
     path = config(tmp_path)
     assert setup(machine, "r1", put(path, "mine"), Run(("false",))) is StepStatus.FAILED
     past = read_past(machine)

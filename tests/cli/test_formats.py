@@ -19,7 +19,7 @@ ARGV: dict[type, list[list[str]]] = {
     results.Detected: [["detect", "--recorded", HOST]],
     results.Planned: [["plan", "--recorded", HOST]],
     results.Explained: [["plan", "--explain", "--recorded", HOST]],
-    results.Judged: [["check", "--recorded", HOST]],
+    results.Checked: [["check", "--recorded", HOST]],
     results.Runtimes: [["runtime", "show", "--recorded", HOST]],
     results.Configured: [["runtime", "configure", "docker", "--config", "daemon.json"]],
     results.CheckList: [["check", "--list"]],

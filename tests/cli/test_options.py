@@ -135,7 +135,6 @@ def test_help_groups_the_options_under_headings(
         (["chek"], "did you mean check?"),
         (["Plan"], "did you mean plan?"),
         (["runtime", "configre"], "did you mean configure?"),
-        (["plan", "--flavor", "open"], "did you mean --flavour?"),
         (["plan", "--driver-sorce", "cuda"], "did you mean --driver-source?"),
         (["plan", "--no-hodl"], "did you mean --no-hold?"),
         (["plan", "--flavour", "opne"], "did you mean open?"),
@@ -163,6 +162,14 @@ def test_one_word_is_proposed_for_a_misspelt_one(
     told = refusal(argv, capsys)
     assert said in told
     assert told.count("did you mean") == 1
+
+
+def test_flavor_is_another_spelling_of_flavour(capsys: pytest.CaptureFixture[str]) -> None:
+    pages = []
+    for flag in ("--flavour", "--flavor"):
+        assert main(["plan", "--recorded", HOST, flag, "proprietary", "--json"]) == 0
+        pages.append(json.loads(capsys.readouterr().out)["hosts"][0]["plan"]["spec"]["flavour"])
+    assert pages == ["proprietary", "proprietary"]
 
 
 def test_a_key_of_a_spec_file_is_proposed_by_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -86,8 +86,8 @@ TAMPERED: dict[str, tuple[Callable[[Document], object], str]] = {
     "a file's mode": (lambda d: put(d).update(mode=0o4777), "mode"),
     "any bytes may be replaced": (lambda d: put(d).update(any_before=not put(d)["any_before"]), "any_before"),
     "a validation that is none": (lambda d: put(d).update(validate={"argv": ["sh", "-c", "id"]}), "validate"),
-    "the way back": (lambda d: undone(d)["undo"].append(EVIL), "undo"),
-    "no way back": (lambda d: undone(d).update(undo=[]), "undo"),
+    "the rollback": (lambda d: undone(d)["undo"].append(EVIL), "undo"),
+    "no rollback": (lambda d: undone(d).update(undo=[]), "undo"),
     "the steps' order": (lambda d: d["plan"]["steps"].reverse(), "order"),
     "a step more": (lambda d: d["plan"]["steps"].append({**steps(d)[0], "id": "zz.more"}), "zz.more"),
     "whom a step serves": (lambda d: steps(d)[0].update(serves=["toolkit"]), "serves"),
@@ -253,7 +253,7 @@ def test_a_consistent_forgery_gets_no_trust_that_was_not_typed(
     said = " ".join(capsys.readouterr().err.split())
     assert "asks for trust that you did not type" in said
     assert words[0] in said
-    assert apply(path, *words) == ExitCode.DONE, "typed again beside it, it is the person's own wish"
+    assert apply(path, *words) == ExitCode.DONE, "typed again with it, it is the user's own wish"
 
 
 def test_a_runtime_path_is_typed_again_with_its_spec_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -113,17 +113,17 @@ def test_a_repository_stays_while_packages_may_be_half_there(machine: Machine, t
     assert len(list(directory.iterdir())) == 2
 
 
-def test_a_way_back_that_fails_is_said(machine: Machine, tmp_path: Path) -> None:
+def test_a_rollback_that_fails_is_reported(machine: Machine, tmp_path: Path) -> None:
     stuck = step("repo.cuda", Run(("true",)), serves=("driver",), undo=(Run(("false",)),))
     results = carry_out(machine, stuck, install("driver", REFUSES))
     assert results[0].status is StepStatus.ROLLBACK_FAILED
-    assert "that failed" in results[0].error
+    assert "the rollback failed" in results[0].error
     assert results[0].remedy
 
 
-def test_a_person_reads_what_was_taken_back() -> None:
-    results = (StepResult("repo.cuda", BACK, error="taken back: driver.install did not come about"),)
-    assert "undone    repo.cuda   taken back: driver.install did not come about" in run_text(
+def test_the_report_names_what_was_rolled_back() -> None:
+    results = (StepResult("repo.cuda", BACK, error="rolled back: driver.install was not done"),)
+    assert "undone    repo.cuda   rolled back: driver.install was not done" in run_text(
         RunReport("gpu07", steps=results)
     )
 

@@ -33,7 +33,7 @@ UID = 54321  # no account of this machine has it, and no other test
 WHO = f"{UID}:{UID}"
 OLD, NEW, SECRET = '{"a": 1}\n', '{"b": 2}\n', "root's secret\n"
 LIMIT_S = 100  # more than every bound of gpunode's here, less than what the hostile programs would take
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can lend itself another user's hands")
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can run commands as another user")
 
 
 @pytest.fixture(params=[("dash",), ("busybox", "sh")], ids=["dash", "busybox"])
@@ -72,7 +72,7 @@ def put(machine: Machine, action: PutFile) -> Written | None:
     return put_file(Host(machine), Journal("r1"), "s", action)
 
 
-# Nothing of root's in their hands
+# Nothing of root's reaches the user's process
 
 LOOK = r"""
 for number in 0 1 2 3 4 5 6 7 8 9; do
@@ -85,7 +85,7 @@ env | sed 's/^/knows /'
 AROUND = r"""
 exec 3>"$1" 5<"$1" 7>>"$1"
 for number in 0 1 2 3 5 7; do echo "root $(readlink /proc/$$/fd/$number)"; done
-take_hands {who} /x
+set_run_as {who} /x
 cd /tmp
 as_owner sh -c '{look}'
 """
@@ -277,7 +277,7 @@ def test_a_hash_of_roots_file_is_not_taken_through_a_users_link(machine: Machine
     assert hashlib.sha256(SECRET.encode()).hexdigest()[:12] not in str(drifted.value.evidence)
 
 
-def test_the_way_back_reads_roots_backup_by_roots_hands_alone(machine: Machine, home: Path) -> None:
+def test_rollback_reads_roots_backup_as_root_alone(machine: Machine, home: Path) -> None:
     path = theirs(home / "daemon.json", OLD)
     written = put(machine, PutFile(str(path), NEW, any_before=True, owner=WHO))
     assert written is not None
@@ -292,7 +292,7 @@ def test_the_way_back_reads_roots_backup_by_roots_hands_alone(machine: Machine, 
 
 
 @pytest.mark.parametrize("owner", ["0:0", "x:y", "1:2:3", "54321", "54321:", ":1"])
-def test_hands_that_are_no_users_write_nothing(machine: Machine, home: Path, owner: str) -> None:
+def test_an_owner_that_is_no_user_writes_nothing(machine: Machine, home: Path, owner: str) -> None:
     path = theirs(home / "daemon.json", OLD)
     with pytest.raises(StepFailed, match="no setpriv"):
         put(machine, PutFile(str(path), NEW, any_before=True, owner=owner))

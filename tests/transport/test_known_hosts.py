@@ -70,12 +70,12 @@ def hashed(name: str) -> str:
     ],
 )
 def test_judge(line: str, name: str, trust: Trust) -> None:
-    assert parse([("known_hosts", line)]).judge(name, KEY).trust is trust
+    assert parse([("known_hosts", line)]).verdict(name, KEY).trust is trust
 
 
 def test_an_authority_is_told() -> None:
     known = parse([("/k", f"\n@cert-authority *.example {words(RSA)}")])
-    assert known.judge("gpu07.example", KEY).authority == "/k:2"
+    assert known.verdict("gpu07.example", KEY).authority == "/k:2"
 
 
 def test_fingerprint_is_ssh_keygens() -> None:
@@ -111,4 +111,4 @@ def test_accepting_a_host_that_another_run_just_added_with_another_key_is_refuse
 
 def test_the_last_of_ten_thousand_lines_is_found() -> None:
     text = "\n".join(f"gpu{n} {words(KEY)}" for n in range(10_000))
-    assert parse([("k", text)]).judge("gpu9999", KEY).trust is Trust.KNOWN
+    assert parse([("k", text)]).verdict("gpu9999", KEY).trust is Trust.KNOWN

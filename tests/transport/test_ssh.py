@@ -1,4 +1,4 @@
-"""Logins that must not come about, connections that end, and login shells that get in the way: against a real sshd."""
+"""Logins that must fail, connections that end, and login shells that get in the way: against a real sshd."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def test_login_shells(sshd: Start, shell: str) -> None:
 @pytest.mark.parametrize(
     "noise",
     ["echo Welcome; echo warned >&2;", "read eaten;", "printf 'no newline';"],
-    ids=["a banner is cut off", "an rc file that eats a line of stdin", "a banner without a newline"],
+    ids=["a truncated banner", "an rc file that eats a line of stdin", "a banner without a newline"],
 )
 def test_noisy_start_up_files(sshd: Start, noise: str) -> None:
     server = sshd(force=f'{noise} exec sh -c "$SSH_ORIGINAL_COMMAND"')
@@ -228,7 +228,7 @@ def test_noisy_start_up_files(sshd: Start, noise: str) -> None:
     ("force", "said"),
     [
         ("echo This account is currently not available.; exit 1", "This account is currently not available."),
-        ("false", "said nothing and ended with 1"),
+        ("false", "no output, exit status 1"),
         ("PATH=/nonexistent; $SSH_ORIGINAL_COMMAND", "sh"),
     ],
     ids=["nologin", "false", "no sh"],

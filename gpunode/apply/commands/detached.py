@@ -47,7 +47,7 @@ def run_detached(
 ) -> Ended:
     """Start `run` under the name `run_id` (or find it started) and wait for its end, over many lost connections.
 
-    `begun` is called once it runs. Raises TransportError when the host stays away for ten minutes (the command goes
+    `begun` is called once it runs. Raises TransportError when the host is unreachable for ten minutes (the command goes
     on), and StepFailed when the command could not be started or runs past its limit: it is never killed, since half a
     package transaction is worse than a late one.
     """
@@ -95,12 +95,12 @@ def attach(host: Host, run_id: str, *, limit_s: float, on_output: OnOutput, paus
 
 
 def _numbers(run_id: str, word: str, rest: str) -> tuple[int | None, int]:
-    """(exit code, bytes of output so far); the script says `running SIZE`, `ended CODE SIZE` or `vanished SIZE`."""
+    """(exit code, bytes of output so far); the script replies `running SIZE`, `ended CODE SIZE` or `vanished SIZE`."""
     numbers = [whole_number(text) for text in rest.split()]
     if len(numbers) != (2 if word == "ended" else 1) or any(number is None or number < 0 for number in numbers):
         raise StepFailed(
             f"the host's answer about {run_id} makes no sense",
-            evidence=f"it said {f'{word} {rest}'[:120]!r}",
+            evidence=f"it replied {f'{word} {rest}'[:120]!r}",
             remedy=Remedy(
                 RepairAction.CONFIGURE,
                 f"see {named(f'{STATE}/runs/{run_id}')} on the host (a full disk?), then run ",

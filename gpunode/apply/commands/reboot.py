@@ -1,4 +1,4 @@
-"""Reboot a host and wait until it is back, judged by the kernel's boot id and never by uptime or a clock."""
+"""Reboot a host and wait until it is back, by the kernel's boot id and never by uptime or a clock."""
 
 from __future__ import annotations
 
@@ -50,6 +50,6 @@ def reboot_and_wait(
             RepairAction.POWER_CYCLE,
             "look at its console; once it is up, run ",
             AGAIN,
-            " again: it goes on from what is there",
+            " again: it continues from what is there",
         ),
     )

@@ -2,19 +2,19 @@
 
 One JSON object a line:
 
-    {"kind": "run-begin",  "run": R, "schema": 1, "before": {...}}       as before.py says; {"undo": {...}} of an undo
+    {"kind": "run-begin",  "run": R, "schema": 1, "before": {...}}       from snapshot.py; {"undo": {...}} of an undo
     {"kind": "step-begin", "run": R, "step": "docker.default", "title": ...,
                            "for_undo": {"engine": "docker"}}     what undo goes by; for_undo.py reads it
     {"kind": "file",       "run": R, "step": S, "path": P, "after": SHA|"absent", "before": SHA|"absent",
                            "backup": PATH, "mode": "644", "uid": 0, "gid": 0, "directories": 0}     made above it;
                            "run_as": "1000:1000" where a user's own file was written as that user
     {"kind": "command",    "run": R, "step": S, "argv": [...]}     and packages, holds, files that it touches
-    {"kind": "answer",     "run": R, "step": S, "description": ..., "text": ...}     of a command whose answer is kept
+    {"kind": "answer",     "run": R, "step": S, "description": ..., "text": ...}     of a command whose output is kept
     {"kind": "restore",    "run": R, "step": S, "path": P}
     {"kind": "step-end",   "run": R, "step": S, "status": "done" | "failed" | "rollback-failed" | "superseded"}
     {"kind": "run-end",    "run": R, "status": "done" | "failed" | "stopped"}
 
-A step with a begin and no end was cut off. The journal is for undo and for picking up a cut-off step, never for
+A step with a begin and no end was interrupted. The journal is for undo and for resuming such a step, never for
 "already installed": the machine itself answers that.
 """
 
@@ -89,9 +89,9 @@ class Journal:
         return self._number
 
     def add(self, kind: str, **fields: object) -> None:
-        """`run=` in fields speaks about another run than this one.
+        """`run=` in fields is for another run than this one.
 
-        What a tool said of its failure is there for people: secrets are masked, for entries travel in command lines.
+        A tool's message about its failure is there for people: secrets are masked, for entries travel in command lines.
         """
         if isinstance(fields.get("error"), str):
             fields["error"] = masked(str(fields["error"]))
@@ -100,7 +100,7 @@ class Journal:
         self.copy(line)
 
     def copy(self, line: str) -> None:
-        """Tell the controller what the host's own journal says."""
+        """Copy a line of the host's own journal to the controller."""
         if self._mirror:
             self._mirror(line)
 
@@ -117,7 +117,7 @@ class Journal:
 
 
 def parse_journal(text: str) -> tuple[Entry, ...]:
-    """Entries in order. A line torn by a power cut is skipped: what it announced had not begun."""
+    """Entries in order. A line truncated by a power cut is skipped: what it announced had not begun."""
     entries = []
     for line in text.splitlines():
         try:

@@ -1,4 +1,4 @@
-"""What undo goes by (Step.for_undo), as the journal holds it beside a step's begin."""
+"""What undo goes by (Step.for_undo), as the journal holds it with a step's begin."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def to_entry(known: ForUndo) -> dict[str, Any]:
 
 
 def from_entry(entry: Entry) -> ForUndo:
-    """Of a "step-begin"; one that an older gpunode wrote says nothing but the step's id."""
+    """Of a "step-begin"; one that an older gpunode wrote has only the step's id."""
     fields = entry.get("for_undo")
     if not isinstance(fields, dict):
         return of_older(str(entry.get("step", "")))

@@ -30,7 +30,7 @@ class PastRun:
     id: str
     before: Entry
     commands: list[Entry] = field(default_factory=list)
-    answers: list[Entry] = field(default_factory=list)  # of commands whose answer is kept
+    answers: list[Entry] = field(default_factory=list)  # of commands whose output is kept
     failed: set[str] = field(default_factory=set)  # steps that were rolled back
     steps: dict[str, ForUndo] = field(default_factory=dict)  # those that began, in order
     is_undo: bool = False
@@ -39,7 +39,7 @@ class PastRun:
 
     @property
     def done_commands(self) -> list[Entry]:
-        """Of every step that was not rolled back; one that was cut off counts."""
+        """Of every step that was not rolled back; an interrupted one counts."""
         return [c for c in self.commands if c.get("step") not in self.failed]
 
     @property
@@ -131,7 +131,7 @@ def _file(found: History, entry: Entry) -> None:
     except (KeyError, ValueError):
         return  # announced by a line that was never finished
     stack = found.changes.setdefault(written.path, [])
-    # What came back to an earlier state since (an undo that was cut off, a hand) has no change left.
+    # What was restored to an earlier state since (an interrupted undo, a manual edit) has no change left.
     _cut(stack, written.before)
     run, step = str(entry.get("run", "")), str(entry.get("step", ""))
     begun = found.runs[run].steps if run in found.runs else {}
@@ -140,7 +140,7 @@ def _file(found: History, entry: Entry) -> None:
 
 
 def _restored(found: History, entry: Entry) -> None:
-    """A step that failed puts its files back newest first, one entry each."""
+    """A step that failed restores its files newest first, one entry each."""
     stack = found.changes.get(str(entry.get("path", "")), [])
     if stack and stack[-1].step == entry.get("step"):
         stack.pop()

@@ -1,4 +1,4 @@
-"""What this host's journal and backups say about the past, read for an undo. Writes nothing."""
+"""What this host's journal and backups record about the past, read for an undo. Writes nothing."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ READ_S = 120.0
 
 
 def read_past(transport: Transport, *, run: str | None = None, packages: bool = False) -> Past:
-    """What is to be taken back on this host: everything, or `run` and what came after it.
+    """What is to be undone on this host: everything, or `run` and what came after it.
 
-    `packages`: packages, holds and repositories as well. Two round trips: the journal, then the files and backups that
-    it names. An empty Past when there is no journal. Raises UsageError for a run that the journal does not know,
-    ConfigFileError for a journal that cannot be read, TransportError when the host is lost.
+    `packages`: packages, pins and repositories as well. Two round trips: the journal, then the files and backups that
+    it names. An empty Past when there is no journal. Raises UsageError for a run that is not in the journal,
+    ConfigFileError for a journal that cannot be read, TransportError when the host is unreachable.
     """
     text = read_journal(transport)
     if text is None:
@@ -43,7 +43,7 @@ def read_past(transport: Transport, *, run: str | None = None, packages: bool = 
         raise ConfigFileError(
             f"{transport.target}: gpunode's journal holds nothing that gpunode wrote",
             evidence=f"{FILE}: none of its {unread} lines is a journal entry",
-            remedy=f"bring {FILE} back from a backup of the host; the old files themselves are in {STATE}/backup",
+            remedy=f"restore {FILE} from a backup of the host; the old files themselves are in {STATE}/backup",
         )
     found = history(entries)
     runs = found.since(run)
@@ -85,7 +85,7 @@ def read_journal(transport: Transport) -> str | None:
 
 
 def _stacks(found: History, config: set[str], packages: set[str]) -> list[list[Change]]:
-    """Per path the changes that are taken back, oldest first; paths in the order of their first change."""
+    """Per path the changes that are undone, oldest first; paths in the order of their first change."""
     stacks = []
     for stack in found.changes.values():
         runs = packages if stack and goes_with_packages(stack[0].written.path) else config
@@ -126,7 +126,7 @@ def _one(path: str, answer: bytes) -> tuple[FileFacts, bytes]:
     size, mode = (whole_number(words[1]), words[0]) if len(words) == 2 else (None, "")
     if size is None or not 0 <= size < len(rest) or not re.fullmatch("[0-7]{1,6}", mode):
         raise TransportError(
-            "the host's answer about its old files was cut off",
+            "the host's answer about its old files was truncated",
             evidence=f"at {path}: {head[:80]!r}",
             remedy=Remedy(RepairAction.WAIT, "run ", gpunode("undo"), " again; nothing was changed"),
         )

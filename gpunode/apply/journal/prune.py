@@ -20,7 +20,7 @@ _RUN = re.compile(r"(\d{8}T\d{6}Z)-\d+(?=[.-]|$)")
 def prune(host: Host, run_id: str, directories: Iterable[str]) -> None:
     """Remove what is `stale` in `directories` (as check_drift.sh lists them); a backup that an undo would read stays.
 
-    Raises StepFailed when the host's disk says no, TransportError when the host is lost.
+    Raises StepFailed when the host's disk refuses, TransportError when the host is unreachable.
     """
     if not (old := stale(directories, run_id)):
         return

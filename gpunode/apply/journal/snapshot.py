@@ -11,7 +11,7 @@ def before_values(host: HostFacts, plan: Plan) -> dict[str, object]:
 
     packages: every package that a command of the plan installs or removes -> its version now, None when absent.
     files: every file that a command writes itself -> whether it is there. services: every unit that is enabled ->
-    [UnitFileState, ActiveState]. A plan that is an undo says which runs it takes back; nothing takes back an undo.
+    [UnitFileState, ActiveState]. A plan that is an undo names the runs that it undoes; nothing undoes an undo.
     """
     if plan.undo:
         return {"undo": {"runs": plan.undo.runs, "packages": plan.undo.packages}}

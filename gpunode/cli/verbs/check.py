@@ -9,7 +9,7 @@ import typer
 from gpunode.cli.options import CheckOptions, HostOptions, OutputOptions, typed, verb
 
 if TYPE_CHECKING:
-    from gpunode.cli.results import Judged
+    from gpunode.cli.results import Checked
     from gpunode.errors import ExitCode
     from gpunode.fleet.host import Host
     from gpunode.model.report import CheckReport, HostOutcome
@@ -38,43 +38,43 @@ def check(
         str | None, typer.Option("--explain", metavar="ID", help="Explain one check.", show_default=False)
     ] = None,
 ) -> int:
-    from gpunode.cli.results import CheckList, CheckPage, Judged, choose
+    from gpunode.cli.results import Checked, CheckList, CheckPage, choose
 
-    choose(output, CheckPage if explain is not None else CheckList if list_all else Judged)
+    choose(output, CheckPage if explain is not None else CheckList if list_all else Checked)
     if list_all or explain is not None:
         from gpunode.cli.verbs.check_docs import show_docs
 
-        _refuse_beside_docs(hosts, wanted, output, strict=strict, both=list_all and explain is not None)
+        _refuse_with_docs(hosts, wanted, output, strict=strict, both=list_all and explain is not None)
         return show_docs(explain, output)
     return _check_hosts(hosts, wanted, output, strict)
 
 
 def _check_hosts(hosts: HostOptions, wanted: CheckOptions, output: OutputOptions, strict: bool) -> int:
     from gpunode.cli.hosts import open_hosts
-    from gpunode.cli.results import Judged, finish, look_at, over_ssh
+    from gpunode.cli.results import Checked, finish, look_at, over_ssh
     from gpunode.cli.spec_options import wanted_spec
 
     spec = wanted_spec(wanted)
     with open_hosts(hosts) as named:
-        report = look_at(named, hosts, output, lambda host: judged(host, spec, strict))
-        return finish(Judged("check", report, over_ssh(named)), output, errors_shown=len(named) > 1)
+        report = look_at(named, hosts, output, lambda host: checked(host, spec, strict))
+        return finish(Checked("check", report, over_ssh(named)), output, errors_shown=len(named) > 1)
 
 
-def _refuse_beside_docs(
+def _refuse_with_docs(
     hosts: HostOptions, wanted: CheckOptions, output: OutputOptions, *, strict: bool, both: bool
 ) -> None:
-    """--list and --explain look at no host. Raises UsageError for what was typed beside them as if they did."""
+    """--list and --explain ask no host. Raises UsageError for what was typed with them as if they did."""
     from gpunode.errors import UsageError
 
     if both:
         raise UsageError("--list and --explain exclude each other", remedy="choose one")
-    if beside := typed(hosts) + typed(wanted) + (["--strict"] if strict else []):
-        raise UsageError(f"{beside[0]} is for a check of hosts, not for --list or --explain", remedy="leave it out")
+    if other := typed(hosts) + typed(wanted) + (["--strict"] if strict else []):
+        raise UsageError(f"{other[0]} is for a check of hosts, not for --list or --explain", remedy="leave it out")
     if output.quiet or output.verbose:
         raise UsageError("-q and -v are for a check of hosts, not for --list or --explain", remedy="leave them out")
 
 
-def judged(host: Host, spec: Spec, strict: bool) -> HostOutcome:
+def checked(host: Host, spec: Spec, strict: bool) -> HostOutcome:
     """One host's checks."""
     from gpunode.catalog.load import load_catalog
     from gpunode.checks import run_all
@@ -94,7 +94,7 @@ def check_code(report: CheckReport, strict: bool) -> ExitCode:
     return ExitCode.WARNINGS if strict and report.warnings else ExitCode.DONE
 
 
-def page(result: Judged, style: Style) -> str:
+def page(result: Checked, style: Style) -> str:
     from gpunode.render.check_text import check_text, fleet_check_text
 
     report = result.report

@@ -81,13 +81,13 @@ def _run(
     from gpunode.cli.results import Ended, Planned, finish, look_at, over_ssh, say_problems
     from gpunode.errors import ExitCode
 
-    report = look_at(named, hosts, output, lambda host: _settled(host, spec, saved))
+    report = look_at(named, hosts, output, lambda host: _planned(host, spec, saved))
     changes = [h for h in report.hosts if h.plan and (h.plan.steps or h.plan.reboot)]
     recorded = any(host.recorded for host in named)
     if recorded or not any(h.plan for h in report.hosts):
         return finish(Planned("setup", report, over_ssh(named), recorded), output)
     show_plans(report, output)
-    say_problems(report, ssh=over_ssh(named))  # before the question: these hosts stay as they are
+    say_problems(report, ssh=over_ssh(named))  # before the question: these hosts are not changed
     if ask and changes and not agreed(changes):
         say("gpunode: nothing was changed")
         return int(ExitCode.FAILED)
@@ -95,9 +95,9 @@ def _run(
     return finish(Ended("setup", done, over_ssh(named)), output, errors_shown=len(named) > 1)
 
 
-def _settled(host: Host, spec: Spec, saved: Plan | None) -> HostOutcome:
-    """The plan, from facts that no package transaction of a killed gpunode moves any more. Raises Drift where a saved
-    one is another: what is shown and run is the fresh one, never what stands in the file.
+def _planned(host: Host, spec: Spec, saved: Plan | None) -> HostOutcome:
+    """The plan, from facts that no package transaction of a killed gpunode changes any more. Raises Drift where a saved
+    one differs: what is shown and run is the fresh one, never what stands in the file.
     """
     from gpunode.apply.commands.detached import wait_for_running
     from gpunode.cli.errors import say

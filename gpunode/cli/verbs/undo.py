@@ -1,4 +1,4 @@
-"""gpunode undo: put back what setup changed, from the journal on the host."""
+"""gpunode undo: roll back what setup changed, from the journal on the host."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def register(app: typer.Typer) -> None:
     verb(
         app,
         "undo",
-        help="Put back what setup changed: files, default runtimes, services. Shows the plan and asks first.",
+        help="Roll back what setup changed: files, default runtimes, services. Shows the plan and asks first.",
         examples=("gpunode undo --dry-run -v", "gpunode undo --ssh gpu[01-12] --packages --yes"),
     )(undo)
 
@@ -35,7 +35,7 @@ def undo(
     packages: Annotated[
         bool,
         typer.Option(
-            "--packages", help="Remove the packages, holds and repositories too that setup added.", show_default=False
+            "--packages", help="Also remove the packages, pins and repositories that setup added.", show_default=False
         ),
     ] = False,
     run: Annotated[
@@ -84,7 +84,7 @@ def _run(
     if only or not any(h.plan for h in report.hosts):
         return finish(Planned("undo", report, over_ssh(named)), output)
     show_plans(report, output)
-    say_problems(report, ssh=over_ssh(named))  # before the question: these hosts stay as they are
+    say_problems(report, ssh=over_ssh(named))  # before the question: these hosts are not changed
     if ask and changes and not agreed(changes):
         say("gpunode: nothing was changed")
         return int(ExitCode.FAILED)
@@ -100,12 +100,12 @@ def _planner(run: str | None, packages: bool) -> Planner:
         from gpunode.cli.errors import say
         from gpunode.errors import ExitCode
         from gpunode.facts.collect import collect
-        from gpunode.fleet.undo_one import undo_goes_on, way_back
+        from gpunode.fleet.undo_one import undo_goes_on, undo_planner
         from gpunode.model.report import HostOutcome
 
         with undo_goes_on():
             wait_for_running(host.transport, on_output=lambda line: say(f"{host}  {line}"))
-            plan = way_back(host.transport, run, packages)(collect(host.transport))
+            plan = undo_planner(host.transport, run, packages)(collect(host.transport))
         return HostOutcome(str(host), ExitCode.DONE, plan=plan)
 
     return planned

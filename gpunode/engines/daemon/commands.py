@@ -15,8 +15,8 @@ from gpunode.model.plan import Run
 # login's PATH has no /usr/sbin: "userland-proxy is enabled, but userland-proxy-path is not set".
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 BY = """
-hired_ready "$1" || { echo "no setpriv (util-linux) here runs a command as user ${1%:*}" >&2; exit 1; }
-hired "$@" </dev/null
+run_as_user_ready "$1" || { echo "no setpriv (util-linux) here runs a command as user ${1%:*}" >&2; exit 1; }
+run_as_user "$@" </dev/null
 """
 # trust.sh: who put the socket there that root asks, by the probe's own notion.
 VERIFY = ("daemon/query", "trust", "daemon/restart", "daemon/verify")

@@ -1,4 +1,4 @@
-# Ask for a reboot in a second, so that this answer still arrives. Says: boot ID
+# Ask for a reboot in a second, so that this answer still arrives. Replies: boot ID
 token=$1 pending=$2
 keep_lock "$token"
 journal "$pending"

@@ -1,4 +1,4 @@
-# One command. stdin: NAME=value lines, an empty line, then what the command reads. Says `ran`, then the command's own output.
+# One command. stdin: NAME=value lines, an empty line, then what the command reads. Replies `ran`, then the command's own output.
 token=$1 pending=$2 limit=$3
 shift 3
 keep_lock "$token"

@@ -1,4 +1,4 @@
-# Start a command as its own unit, so that no lost connection can stop it. Says: started | failed WHY. Safe to send twice.
+# Start a command as its own unit, so that no lost connection can stop it. Replies: started | failed WHY. Safe to send twice.
 # stdin: NAME=value lines, an empty line, then what the command reads; $size bytes in all.
 token=$1 pending=$2 id=$3 size=$4 runner=$5
 keep_lock "$token"

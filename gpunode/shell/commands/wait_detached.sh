@@ -1,5 +1,5 @@
-# Wait up to $patience seconds for runs/$id; returns sooner when it ends, or when it said something.
-# Says: running SIZE | ended CODE SIZE | vanished SIZE, then the output from byte $offset on.
+# Wait up to $patience seconds for runs/$id; returns sooner when it ends, or when it has new output.
+# Replies: running SIZE | ended CODE SIZE | vanished SIZE, then the output from byte $offset on.
 token=$1 id=$2 offset=$3 patience=$4
 keep_lock "$token"
 dir=$state/runs/$id
@@ -11,7 +11,7 @@ alive() {
     set -- ${line##*)}
     [ "${20}" = "$began" ] && [ "$1" != Z ]
 }
-ticks=$((patience * 2)) said=0
+ticks=$((patience * 2)) ready=0
 while :; do
     if [ -e "$dir/rc" ]; then word="ended $(cat "$dir/rc")"; break; fi
     if ! alive; then
@@ -21,9 +21,9 @@ while :; do
     fi
     word=running
     [ "$ticks" -gt 0 ] || break
-    # A few seconds of talk are gathered, then told.
-    [ "$(wc -c <"$dir/out")" -le "$offset" ] || said=$((said + 1))
-    [ "$said" -le 6 ] || break
+    # A few seconds of output are gathered into one reply.
+    [ "$(wc -c <"$dir/out")" -le "$offset" ] || ready=$((ready + 1))
+    [ "$ready" -le 6 ] || break
     sleep 0.5 2>/dev/null || sleep 1
     ticks=$((ticks - 1))
     [ $((ticks % 10)) -ne 0 ] || keep_lock "$token"

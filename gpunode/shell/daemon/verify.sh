@@ -4,20 +4,22 @@
 # EXPECTED: nvidia = it is the effective default; +nvidia = it is known; - = only health counts.
 # Root asks only a socket that the probe would ask (own_socket of trust.sh): another one says what its owner likes.
 # $gpunode_api: whose questions the daemon answers: docker, crio, or cri, which is also what is taken where none is said.
-# UNIT -: no systemd unit to look at; uid:1000:100: that user's own dockerd, which is asked with their rights (hands.sh).
+# UNIT -: no systemd unit to look at; uid:1000:100: that user's own dockerd, asked with that user's rights (as_user.sh).
 
 # gpunode_their_info UID:GID SOCKET: a user's dockerd's GET /info. Their socket may answer anything, without end.
 gpunode_their_info() {
-    # shellcheck disable=SC2034  # hands.sh reads it
-    hired_bytes=4194304
-    hired_ready "$1" || return 1
+    # shellcheck disable=SC2034  # as_user.sh reads it
+    run_as_user_bytes=4194304
+    run_as_user_ready "$1" || return 1
     set -- "$2" "$1" 6 sh -c 'exec "$@" 2>/dev/null' sh # a tool that is not there says nothing that looks like an answer
     gpunode_their=$1
     shift
-    hired "$@" curl --silent --fail --max-time 5 --unix-socket "$gpunode_their" http://localhost/info </dev/null && return 0
+    run_as_user "$@" curl --silent --fail --max-time 5 --unix-socket "$gpunode_their" http://localhost/info \
+        </dev/null && return 0
     # shellcheck disable=SC2154  # effective.sh has it
-    hired "$@" python3 -I -c "$gpunode_http_client" "$gpunode_their" /info </dev/null && return 0
-    gpunode_json=$(hired "$@" docker --host "unix://$gpunode_their" info --format '{{json .}}' </dev/null) || return 1
+    run_as_user "$@" python3 -I -c "$gpunode_http_client" "$gpunode_their" /info </dev/null && return 0
+    gpunode_json=$(run_as_user "$@" docker --host "unix://$gpunode_their" info --format '{{json .}}' </dev/null) ||
+        return 1
     # The CLI prints an object without a daemon too (effective.sh).
     case $gpunode_json in *'"ServerErrors"'*) return 1 ;; *) printf '%s\n' "$gpunode_json" ;; esac
 }

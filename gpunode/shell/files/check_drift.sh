@@ -5,7 +5,7 @@ shift
 keep_lock "$token"
 echo files
 while [ $# -gt 0 ]; do
-    take_hands "$2" "$1"
+    set_run_as "$2" "$1"
     locate "$1"
     seen "$resolved" 2>/dev/null || echo unreadable
     shift 2

@@ -1,5 +1,5 @@
-# End the script ID, which outlived its limit, with all of its session. Says: ended | running PID... | unknown WHY
-# Only a script that said who it is (`named` in common.sh), on this boot. Its session is its own: sshd and the local
+# End the script ID, which outlived its limit, with all of its session. Replies: ended | running PID... | unknown WHY
+# Only a script that recorded who it is (`named` in common.sh), on this boot. Its session is its own: sshd and the local
 # transport give every script one (setsid(2)); where something else did not, it would be this script's as well.
 token=$1 id=$2
 keep_lock "$token"

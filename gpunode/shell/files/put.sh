@@ -1,4 +1,5 @@
-# Write (text on stdin) or remove one file, whole or not at all. Says: same | drift SHA | invalid CODE + words | written JSON
+# Write (text on stdin) or remove one file, whole or not at all.
+# Replies: same | drift SHA | invalid CODE + output | written JSON
 token=$1 pending=$2 entry=$3 path=$4 expect=$5 want=$6 mode=$7 backup=$8 limit=$9
 shift 9
 codes=$1 input=$2 user=$3
@@ -17,9 +18,9 @@ cleanup() {
 
 keep_lock "$token"
 named "${script_id:-}" "$user"
-take_hands "$user" "$path"
+set_run_as "$user" "$path"
 locate "$path"
-their_own "$resolved"
+check_owner "$resolved"
 before=$(seen "$resolved" 2>/dev/null) || failed "cannot read $resolved"
 if [ "$before" = "$want" ]; then
     journal "$pending"
@@ -38,8 +39,9 @@ if [ "$before" != absent ]; then
     backup=$backup.$before
     said=$(umask 077 && mkdir -p "${backup%/*}" 2>&1) || failed "cannot make the backup directory: $said"
     if [ -n "$run_as" ]; then
-        # Through root's own hands at the end: the user's program does not hold root's file.
-        (umask 077; hired_bytes=4194304; as_owner cat "$resolved" >"$backup.part") || failed "cannot back up $path: $(head -c 200 "$backup.part")"
+        # Root writes the copy: the user's program must not hold root's file.
+        (umask 077; run_as_user_bytes=4194304; as_owner cat "$resolved" >"$backup.part") ||
+            failed "cannot back up $path: $(head -c 200 "$backup.part")"
     else
         said=$(umask 077 && LC_ALL=C cp "$resolved" "$backup.part" 2>&1) || failed "cannot back up $path: ${said#cp: }"
     fi
@@ -72,11 +74,11 @@ made=$missing
 said=$(umask 022 && as_owner mkdir -p "$directory" 2>&1) || failed "cannot make the directory $directory: ${said#mkdir: }"
 quiet rm -f "$candidate"
 if [ "$before" = absent ]; then
-    said=$(exec 2>&1; umask 077; fill "$candidate" </dev/null) || failed "cannot write beside $path: ${said##*"$candidate": }"
+    said=$(exec 2>&1; umask 077; fill "$candidate" </dev/null) || failed "cannot write next to $path: ${said##*"$candidate": }"
     said=$(as_owner chmod "$mode" "$candidate" 2>&1) || failed "cannot set the mode of $candidate: $said"
 else
     # Owner, mode, ACL and SELinux label travel with the copy; only the bytes are new.
-    said=$(as_owner cp -a "$resolved" "$candidate" 2>&1) || failed "cannot write beside $path: ${said#cp: }"
+    said=$(as_owner cp -a "$resolved" "$candidate" 2>&1) || failed "cannot write next to $path: ${said#cp: }"
 fi
 said=$(exec 2>&1; fill "$candidate") || failed "cannot write $candidate: ${said##*: }"
 [ "$(seen "$candidate")" = "$want" ] || failed "the text for $path did not arrive whole"
@@ -94,7 +96,7 @@ if [ $# -gt 0 ]; then
     done
     case $input in *"$mark"*) input=${input%%"$mark"*}$candidate${input#*"$mark"} ;; esac
     if [ -n "$run_as" ]; then
-        said=$(printf %s "$input" | hired "$run_as" "$limit" "$@")
+        said=$(printf %s "$input" | run_as_user "$run_as" "$limit" "$@")
         code=$?
     else
         timeout 1 true 2>/dev/null && set -- timeout "$limit" "$@"

@@ -1,4 +1,4 @@
-# Put one file back to its bytes, mode and owner from before. Says: kept | foreign SHA | restored | failed WHY
+# Restore one file's bytes, mode and owner from before. Replies: kept | foreign SHA | restored | failed WHY
 # own=1: this run wrote it, whatever is there now goes. own=0: an earlier, killed run did; what others wrote since stays.
 token=$1 pending=$2 own=$3 path=$4 before=$5 after=$6 mode=$7 owner=$8 backup=$9
 shift 9
@@ -16,13 +16,13 @@ unmake() {
 keep_lock "$token"
 named "${script_id:-}" "$user"
 journal "$pending"
-take_hands "$user" "$path"
+set_run_as "$user" "$path"
 locate "$path"
-their_own "$resolved"
+check_owner "$resolved"
 quiet rm -f "$candidate"
 now=$(seen "$resolved") || failed "cannot read $resolved"
 if [ "$now" = "$before" ] && { [ "$now" = absent ] || [ "$(as_owner stat -c %a "$resolved")" = "$mode" ]; }; then
-    [ "$now" != absent ] || unmake # an earlier way back may have been killed right after the file
+    [ "$now" != absent ] || unmake # an earlier rollback may have been killed right after the file
     echo kept
     exit 0
 fi
@@ -43,8 +43,9 @@ fi
 said=$(umask 022 && as_owner mkdir -p "$directory" 2>&1) || failed "cannot make the directory $directory: ${said#mkdir: }"
 from=$resolved
 quiet test -e "$resolved" || from=$backup
-# A backup is root's alone: a user's file that is gone is made anew by their hands.
-[ -n "$run_as" ] && [ "$from" = "$backup" ] || said=$(as_owner cp -a "$from" "$candidate" 2>&1) || failed "cannot write beside $path: ${said#cp: }"
+# A backup is root's alone: a user's file that is gone is made anew with that user's rights.
+[ -n "$run_as" ] && [ "$from" = "$backup" ] || said=$(as_owner cp -a "$from" "$candidate" 2>&1) ||
+    failed "cannot write next to $path: ${said#cp: }"
 said=$(exec 2>&1; fill "$candidate" <"$backup") || failed "cannot write $candidate: ${said##*: }"
 [ -z "$run_as" ] || [ "$(as_owner stat -c %u:%g "$candidate")" != "$owner" ] || owner=
 said=$({ [ -z "$owner" ] || as_owner chown "$owner" "$candidate"; } 2>&1 && as_owner chmod "$mode" "$candidate" 2>&1) || failed "cannot set owner and mode: $said"

@@ -1,13 +1,13 @@
 # Files as they are now, and their backups: INVENTORY, then PATH, BACKUP ("-": none) and "UID:GID" of the user whose file it is
 # ("": root) of each. Read-only.
-# Says: past yes | past no (the inventory is there), then per path and per backup: absent [empty] | unread WHY | MODE SIZE and the bytes.
+# Replies: past yes | past no (the inventory is there), then per path and per backup: absent [empty] | unread WHY | MODE SIZE and the bytes.
 inventory=$1
 shift
 most=4194304
 
 show() {
     if [ ! -e "$1" ]; then
-        # An undo that was cut off may have left the directory, with nothing in it.
+        # An interrupted undo may have left the directory, with nothing in it.
         [ -d "${1%/*}" ] && [ -z "$(ls -A "${1%/*}")" ] && echo "absent empty" || echo absent
     elif [ ! -f "$1" ]; then
         echo "unread not a regular file"
@@ -23,17 +23,17 @@ show() {
     fi
 }
 
-# show_theirs PATH: a copy of what the user's hands read, no more than fits.
-show_theirs() {
+# show_as_user PATH: a copy of what the user can read, up to the limit.
+show_as_user() {
     copy=$(mktemp) || failed "cannot make a file for a copy of $1"
-    hired_bytes=$((most + 1))
+    run_as_user_bytes=$((most + 1))
     if ! quiet test -e "$1"; then
-        hired_bytes=4096
+        run_as_user_bytes=4096
         quiet test -d "${1%/*}" && [ -z "$(as_owner ls -A "${1%/*}")" ] && echo "absent empty" || echo absent
     elif ! quiet test -f "$1"; then
         echo "unread not a regular file"
     elif ! as_owner sh -c '[ -f "$1" ] && exec cat "$1"' sh "$1" >"$copy"; then
-        echo "unread by its user's hands"
+        echo "unread as its user"
     elif [ "$(wc -c <"$copy")" -gt "$most" ]; then
         echo "unread over $most bytes"
     else
@@ -48,9 +48,9 @@ show_theirs() {
 
 [ -r "$inventory" ] && echo "past yes" || echo "past no"
 while [ $# -gt 0 ]; do
-    take_hands "$3" "$1"
+    set_run_as "$3" "$1"
     locate "$1"
-    if [ -n "$run_as" ]; then show_theirs "$resolved"; else show "$resolved"; fi
+    if [ -n "$run_as" ]; then show_as_user "$resolved"; else show "$resolved"; fi
     if [ "$2" = - ]; then echo absent; else show "$2"; fi
     shift 3
 done

@@ -1,16 +1,17 @@
-# Remove directories of old runs below $state: COUNT NAME... ("runs/ID", "backup/ID"), then the files in them that stay. Says: pruned
+# Remove directories of old runs below $state: COUNT NAME... ("runs/ID", "backup/ID"), then the files in them to keep.
+# Replies: pruned
 token=$1 count=$2
 shift 2
 keep_lock "$token"
 
-# running FOLDER: its command has no end yet, and its process is there.
+# running DIRECTORY: its command has no end yet, and its process is there.
 running() {
     [ ! -e "$1/rc" ] && [ -e "$1/pid" ] || return 1
     read -r pid began boot <"$1/pid" || return 1
     [ "$boot" = "$(cat /proc/sys/kernel/random/boot_id)" ] && [ -d "/proc/$pid" ]
 }
-# stays PATH OTHERS...: whether the path is one of the others.
-stays() {
+# keep PATH OTHERS...: whether the path is one of the others.
+keep() {
     wanted=$1
     shift
     for other; do
@@ -34,7 +35,7 @@ for name in $names; do
     [ -d "$directory" ] && [ ! -h "$directory" ] || continue
     ! running "$directory" || continue
     for file in "$directory"/*; do
-        stays "$file" "$@" || rm -rf "$file"
+        keep "$file" "$@" || rm -rf "$file"
     done
     rmdir "$directory" 2>/dev/null
 done
