@@ -76,7 +76,7 @@ def gpunode(verb: str, *options: str, ssh: bool = True) -> Command:
 
 @dataclass(frozen=True, init=False)
 class Remedy:
-    """`Remedy(RepairAction.UPGRADE, setup("--only", "driver"), " brings them to one version")`; false when empty."""
+    """`Remedy(RepairAction.UPGRADE, setup("--only", "driver"), " installs one version of all")`; false when empty."""
 
     action: RepairAction
     parts: tuple[str | Command, ...]

@@ -102,7 +102,7 @@ def assemble(stream: bytes, target: str) -> HostFacts:
     def part(name: str, read: Callable[[], Part], default: Part) -> Part:
         try:
             return read()
-        except (ValueError, IndexError, KeyError) as fault:  # a section in a form nobody foresaw must not hide the rest
+        except (ValueError, IndexError, KeyError) as fault:  # a section in an unforeseen form must not hide the rest
             unread.setdefault(name, f"not understood: {fault}")
             return default
 

@@ -53,7 +53,7 @@ class KernelFacts:
     trees: tuple[KernelTree, ...] = ()
     modules: frozenset[str] = frozenset()  # loaded: names in /sys/module with an initstate (underscores)
     blacklisted: frozenset[str] = frozenset()  # modules that modprobe.d or the command line blacklist
-    next_boot: str | None = None  # release that boots next, as far as it can be told
+    next_boot: str | None = None  # release that boots next, as far as it is known
     initramfs_tool: str | None = None  # "update-initramfs" | "dracut" | "mkinitcpio"
     compiler: int | None = None  # major version of the gcc that built the running kernel; None: another compiler
     reboot_required: str | None = None  # what asks for one: contents of /run/reboot-required.pkgs

@@ -15,7 +15,7 @@ PACMAN_IGNORES = "/etc/pacman.d/gpunode-hold.conf"
 
 
 def versionlocks(files: Mapping[str, FileFacts]) -> frozenset[str]:
-    """Names, or the patterns where a lock is one; dnf 4, yum and dnf5 each keep theirs in a file of their own."""
+    """Names, or the patterns where a lock is one; dnf 4, yum and dnf5 each have a file of their own."""
     names: set[str] = set()
     for path in VERSIONLOCKS:
         names.update(_versionlock(_text(files, path)))

@@ -1,4 +1,4 @@
-"""The probe's stream: any text survives, any cut is noticed."""
+"""The probe's stream: any text is kept, any truncation is noticed."""
 
 from __future__ import annotations
 

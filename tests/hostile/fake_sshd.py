@@ -1,4 +1,4 @@
-"""An SSH server that says what no real one says. `act` is the behaviour of one: it is given every script's channel."""
+"""An SSH server that answers as no real one does. `act` is the behaviour of one: it is given every script's channel."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def assert_linear(work: Callable[[T], object], made: Callable[[int], T], short: 
 
 
 def _ratio(small: Cost[T], large: Cost[T], most: float, looks: int) -> float:
-    """What the larger costs, in times the smaller; looked at again as long as that is too much."""
+    """What the larger costs, in times the smaller; measured again as long as that is too much."""
     for _ in range(looks - 1):
         if large.least_s <= most * max(small.least_s, LEAST_S):
             break

@@ -1,4 +1,4 @@
-"""What a person is told to type, and may paste into root's shell: nothing in it is anybody else's to run."""
+"""Commands that gpunode advises, which may be pasted into root's shell: nothing in them is anybody else's to run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Any of the three streams may be closed by whoever starts gpunode: a lost result is told, and nothing crashes."""
+"""Any of the three streams may be closed by whoever starts gpunode: a lost result is reported, and nothing crashes."""
 
 from __future__ import annotations
 

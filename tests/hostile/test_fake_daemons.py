@@ -1,4 +1,4 @@
-"""Any user may call a process "containerd". Root runs nothing of theirs, and takes none of it for an engine."""
+"""Any user may name a process "containerd". Root runs nothing of it, and takes none of it for an engine."""
 
 from __future__ import annotations
 

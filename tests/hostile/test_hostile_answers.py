@@ -50,7 +50,7 @@ print(json.dumps({"said": said, "size": size, "bytes": peak() - before}))
 
 
 def ask(port: int, directory: Path, known: str = "", limit_s: float = 600.0) -> tuple[str, int]:
-    """What the client says about the host, and how much it answered; its memory is judged here."""
+    """What the client says about the host, and how much it answered; its memory is checked here."""
     (directory / "known_hosts").write_text(known)
     if not (directory / "id").exists():
         paramiko.ECDSAKey.generate().write_private_key_file(str(directory / "id"))

@@ -1,4 +1,4 @@
-"""Key files as the probe hands them over: only those that root alone can write are judged at all."""
+"""Key files as the probe hands them over: only those that root alone can write are read at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Key files that carry more than the pinned key: whatever a server hands out, only that primary key is trusted."""
+"""Key files that hold more than the pinned key: whatever a server hands out, only that primary key is trusted."""
 
 from __future__ import annotations
 

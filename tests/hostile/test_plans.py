@@ -1,4 +1,4 @@
-"""A saved plan that somebody edited: nothing of it runs, and nothing it says of itself is believed."""
+"""A saved plan that somebody edited: nothing of it runs, and nothing in it is trusted."""
 
 from __future__ import annotations
 

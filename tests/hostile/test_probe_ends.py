@@ -1,4 +1,4 @@
-"""However the probe ends, nothing of it stays on the host."""
+"""However the probe ends, nothing of it is left on the host."""
 
 from __future__ import annotations
 

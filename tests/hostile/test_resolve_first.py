@@ -1,4 +1,4 @@
-"""When the resolver refuses, nothing that was added for it stays: no repository, no key, no switched-off list."""
+"""When the resolver refuses, nothing that was added for it is left: no repository, no key, no switched-off list."""
 
 from __future__ import annotations
 

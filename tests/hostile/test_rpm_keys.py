@@ -128,7 +128,7 @@ def test_a_key_that_somebody_imported_anew_is_theirs(tmp_path: Path) -> None:
     assert store.told() == []
 
 
-STAYS = {
+KEPT = {
     "it names a file with the key": ("gpgkey={ours}",),
     "among several files": ("gpgkey={other}, {ours}",),
     "on a line of its own": ("gpgkey={other}", "  {ours}"),
@@ -150,12 +150,12 @@ GOES = {
 
 @pytest.mark.parametrize("verb", ["distrust", "forget"])
 @pytest.mark.parametrize(
-    ("lines", "stays"),
-    [*((lines, True) for lines in STAYS.values()), *((lines, False) for lines in GOES.values())],
-    ids=[*(f"stays: {name}" for name in STAYS), *(f"goes: {name}" for name in GOES)],
+    ("lines", "kept"),
+    [*((lines, True) for lines in KEPT.values()), *((lines, False) for lines in GOES.values())],
+    ids=[*(f"kept: {name}" for name in KEPT), *(f"goes: {name}" for name in GOES)],
 )
-def test_a_key_stays_with_an_enabled_entry_that_uses_it(
-    tmp_path: Path, verb: str, lines: tuple[str, ...], stays: bool
+def test_a_key_is_kept_while_an_enabled_entry_uses_it(
+    tmp_path: Path, verb: str, lines: tuple[str, ...], kept: bool
 ) -> None:
     store = Store(tmp_path, {OURS: WRITTEN})
     files = {"ours": store.key_file("KEY-9", OURS), "other": store.key_file("other", OTHER)}
@@ -163,9 +163,9 @@ def test_a_key_stays_with_an_enabled_entry_that_uses_it(
     store.entry("third", *(line.format(**files) for line in lines))
     words = (store.added(OURS, WRITTEN),) if verb == "forget" else (str(store.keyring), HOST)
     said = store.run(verb, *words)
-    assert store.told() == ([] if stays else store.erased(OURS))
+    assert store.told() == ([] if kept else store.erased(OURS))
     used = f"gpg-pubkey-{store.name(OURS)} is kept: third in {store.lists}/third.repo uses it"
-    assert said == ([used] if stays else [])
+    assert said == ([used] if kept else [])
 
 
 # ---- from the journal to the plan of an undo

@@ -1,4 +1,4 @@
-"""What a host, a file or a name brings to the terminal: shown, and never obeyed."""
+"""What a host, a file or a name sends to the terminal: shown, and never obeyed."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ NEEDED = (b"pci", b"tools", b"modules")  # without these there is little that a 
 
 
 def hostile(stream: bytes, seed: int) -> bytes:
-    """A recording in which some of what the host says is EVIL; names, versions, units, files, errors."""
+    """A recording in which some of the host's output is EVIL; names, versions, units, files, errors."""
     chance = random.Random(seed)
     out: list[bytes] = []
     in_file: list[bytes] | None = None

@@ -172,7 +172,7 @@ def pids(shell: tuple[str, ...], *words: str) -> list[str]:
 
 @needs_root
 def test_without_systemd_a_users_process_is_no_daemon_that_runs(shell: tuple[str, ...]) -> None:
-    """Root would leave the true one stopped, and believe that it stays up."""
+    """Root would leave the true one stopped, and take it for running."""
     uid = 54323  # no account of this machine has it, and no other test
     with open_directory(uid) as directory:
         with process(directory, "dockerd", uid=uid) as theirs:

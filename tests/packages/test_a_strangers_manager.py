@@ -1,4 +1,4 @@
-"""A package manager that nobody knows: one file, registered from here, goes the whole way with no edit to the product.
+"""A package manager that gpunode does not know: one file, registered from here, works with no edit to the product.
 
 `zug` is invented: a program of a few lines of sh that keeps its packages in a file. The probe, the plan's commands, the
 check's words and the undo all run for real against it.

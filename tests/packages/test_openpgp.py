@@ -1,4 +1,4 @@
-"""Keyring files read without gpg: primary keys are told from subkeys, and what cannot be judged is refused."""
+"""Keyring files read without gpg: primary keys are distinguished from subkeys; what cannot be checked is refused."""
 
 from __future__ import annotations
 

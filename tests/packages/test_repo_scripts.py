@@ -218,7 +218,7 @@ def test_what_never_got_in_is_not_taken_away(tmp_path: Path) -> None:
         ("E: Failed to fetch http://m/x.deb  Hash Sum mismatch", 3, 0),
         ("Public key for x.rpm is not installed", 1, 1),
     ],
-    ids=["dnf's mirror lags", "apt's mirror lags", "a stranger's signature is no better later"],
+    ids=["dnf's mirror lags", "apt's mirror lags", "another key's signature is no better later"],
 )
 def test_a_lagging_mirror_is_tried_again(tmp_path: Path, words: str, tries: int, code: int) -> None:
     tool(tmp_path, "sleep", "exit 0\n")

@@ -56,7 +56,7 @@ def package_consistency(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"driver packages of {len(by_version)} versions are installed",
         evidence=" · ".join(f"{v}: {listing(sorted(names), 3)}" for v, names in sorted(by_version.items())),
-        remedy=Remedy(RepairAction.UPGRADE, setup("--only", "driver"), " brings them to one version"),
+        remedy=Remedy(RepairAction.UPGRADE, setup("--only", "driver"), " installs one version of all"),
         fix="driver",
     )
 

@@ -1,6 +1,6 @@
 # shellcheck shell=sh disable=SC2034
 # gpunode's probe, the round trip: what is on this host, read-only, one round trip (facts/wire.py reads the answer).
-# POSIX sh; runs unchanged under dash, bash and busybox ash. Sent on stdin to `sh -s`, so nothing stays on the host.
+# POSIX sh; runs unchanged under dash, bash and busybox ash. Sent on stdin to `sh -s`, so nothing is left on the host.
 # facts/collect.py puts the other files of this directory and shell/daemon/query.sh before it, and the call after it.
 #
 # Rules, each paid for by someone:
