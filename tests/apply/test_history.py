@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpunode.apply.journal.entries import Entry
+from gpunode.apply.journal.entries import Entry, Written, parse_journal
 from gpunode.apply.journal.history import History, history, still_needed
 from gpunode.errors import UsageError
 
@@ -122,3 +122,11 @@ def test_backups_are_needed_until_what_they_belong_to_is_undone() -> None:
 def test_a_step_of_an_undo_that_never_ended_is_known(after: list[Entry], cut_off: set[str]) -> None:
     entries = [*SETUP, undo("u", "r1"), {"kind": "step-begin", "run": "u", "step": "undo.x"}, *after]
     assert set(history(entries).cut_off) == cut_off
+
+
+def test_a_journal_that_a_host_has_already_is_read_under_its_earlier_names() -> None:
+    """The names changed on 2026-11-22: a user's file must come back as that user's."""
+    line = '{"kind": "file", "run": "r1", "step": "s", "path": "/x", "after": "absent", "before": "absent", '
+    (entry,) = parse_journal(line + '"folders": 2, "hands": "1000:1000"}\n')
+    assert entry == {**entry, "directories": 2, "run_as": "1000:1000"}
+    assert (Written.from_entry(entry).directories, Written.from_entry(entry).run_as) == (2, "1000:1000")

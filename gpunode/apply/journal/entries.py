@@ -116,6 +116,10 @@ class Journal:
         return json.dumps({"kind": kind, "run": self.run_id, **fields})[:-1]
 
 
+# What journals that are on hosts already call them: a user's file must not come back as root's for a name.
+EARLIER = {"folders": "directories", "hands": "run_as", "says": "description"}
+
+
 def parse_journal(text: str) -> tuple[Entry, ...]:
     """Entries in order. A line truncated by a power cut is skipped: what it announced had not begun."""
     entries = []
@@ -125,7 +129,7 @@ def parse_journal(text: str) -> tuple[Entry, ...]:
         except ValueError:
             continue
         if isinstance(entry, dict) and "kind" in entry:
-            entries.append(entry)
+            entries.append({EARLIER.get(str(name), str(name)): value for name, value in entry.items()})
     return tuple(entries)
 
 
