@@ -1,4 +1,4 @@
-"""What a config change looks like to a person: a unified diff in which no secret is readable."""
+"""How a config change is shown: a unified diff in which no secret is readable."""
 
 from __future__ import annotations
 

@@ -14,9 +14,9 @@ from gpunode.advice import named
 from gpunode.errors import ConfigFileError
 from gpunode.foreign import NotRead, StandsTwice
 
-BLANKS = re.compile(r"[ \t\n\r]*")  # the four JSON knows (RFC 8259 section 2)
+BLANKS = re.compile(r"[ \t\n\r]*")  # the four that JSON allows (RFC 8259 section 2)
 BOM = "\ufeff"
-UTF16 = ("\udcff\udcfe", "\udcfe\udcff")  # its byte order marks, as surrogateescape carries them
+UTF16 = ("\udcff\udcfe", "\udcfe\udcff")  # its byte order marks, as surrogateescape represents them
 # Integers become floats here: nothing computes with them, and Python refuses to build an int of over 4300 digits.
 DECODER = json.JSONDecoder(parse_int=float)
 
@@ -96,7 +96,7 @@ def span(text: str, keys: tuple[str, ...]) -> tuple[int, int] | None:
 
 
 def cut(text: str, keys: tuple[str, ...]) -> str:
-    """`text` without the member at `keys`; what `put` added as a last member leaves every byte as it was before."""
+    """`text` without the member at `keys`; what `put` added as a last member leaves every other byte unchanged."""
     parent = span(text, keys[:-1])
     siblings = list(members(text, parent[0])) if parent and text[parent[0] : parent[0] + 1] == "{" else []
     at = next((n for n, m in enumerate(siblings) if m.key == keys[-1]), None)
@@ -144,7 +144,7 @@ def _gap_before(text: str, start: int, siblings: list[Member]) -> str:
 
 
 def _spell(text: str, value: object, gap: str) -> str:
-    """`value` as JSON beside a key that `gap` stands before: across lines if that is a line end and an indent."""
+    """`value` as JSON after a key that `gap` stands before: across lines if that is a line end and an indent."""
     if "\n" not in gap:
         return json.dumps(value, ensure_ascii=False)
     _, unit = _style(text)

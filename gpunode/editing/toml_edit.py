@@ -141,7 +141,7 @@ def _indent(node: Any, key: str, indent: str) -> None:
     # tomlkit gives every new item the indent of its table's header.
     if isinstance(node, Table):
         item = node.value.item(key)
-        # For a table that starts at the margin it is the empty line above, which stays.
+        # For a table that starts at the margin it is the empty line above, which is kept.
         if isinstance(item, Item) and (indent or not isinstance(item, Table)):
             item.trivia.indent = indent
 

@@ -11,9 +11,9 @@ HEADERS = ("table", "array")
 
 
 def tidied(before: str, after: str) -> str:
-    """`after` with every comment that was lost on the way, without those that tomlkit made up, and with empty lines.
+    """`after` with every comment that was dropped on the way, without those that tomlkit made up, and with empty lines.
 
-    A lost comment becomes a line of its own, above what it stood at or before. A table that had an empty line above
+    A dropped comment becomes a line of its own, above what it stood at or before. A table that had an empty line above
     it has one again when something new stands there.
     """
     old = statements(before)
@@ -49,7 +49,7 @@ def tidied(before: str, after: str) -> str:
 def _with_their_tables(old: Sequence[Statement], new: Sequence[Statement]) -> tuple[Statement, ...]:
     """`new` with each comment that stood right above a table there again, where something new came in between.
 
-    Only one with an empty line above it: without, it may be the last word of the table before.
+    Only one with an empty line above it: without, it may belong to the end of the table before.
     """
     known = {statement.path for statement in old}
     place = _tables(new)
@@ -83,7 +83,7 @@ def _next_places(old: Sequence[Statement], place: Mapping[tuple[str, ...], int],
 def _headed(old: Sequence[Statement]) -> Iterator[tuple[list[str], tuple[str, ...]]]:
     """(the comment lines right above a table and below an empty line, the table's path)."""
     for index, statement in enumerate(old):
-        if statement.kind != "table":  # a comment's own way back, from each of many, takes the square of their number
+        if statement.kind != "table":  # walking back from each of many comments takes the square of their number
             continue
         start = index
         while start and old[start - 1].kind == "comment":

@@ -1,4 +1,4 @@
-"""The tables of a large TOML file that an edit is about; all others stand aside, byte for byte, and come back after.
+"""The tables of a large TOML file that an edit is about; all others are set aside, byte for byte, and restored after.
 
 tomlkit needs a second for some thousand lines, and more than twice that for twice as many. A run of tables that the
 edit does not touch becomes one empty table, whose header is replaced by their text again once the edit is made.
@@ -24,11 +24,11 @@ class Part:
     """A smaller file that stands for the whole one."""
 
     text: str
-    want: dict[str, Any]  # what it shall say, as the whole one shall
+    want: dict[str, Any]  # what it should read as, like the whole one
     aside: tuple[str, ...]
 
     def whole(self, edited: str) -> str | None:
-        """The whole file, from the edited part; None when a stand-in was lost, or is there twice."""
+        """The whole file, from the edited part; None when a stand-in is missing, or is there twice."""
         if sorted(map(int, _STAND_IN.findall(edited))) != list(range(len(self.aside))):
             return None
         return _STAND_IN.sub(lambda found: self.aside[int(found[1])], edited)
@@ -77,17 +77,17 @@ def _changed(plain: dict[str, Any], changes: Iterable[Path], want: Mapping[str, 
 
 
 def _related(found: Iterable[Statement], changes: Iterable[Path]) -> frozenset[Path]:
-    """Headers of the tables that hold a change, of those above and below it, and of the first and last beside it.
+    """Headers of the tables with a change, of those above and below it, and of its first and last sibling.
 
-    Those beside it show how tables are indented there, and the last one is what a new table stands below.
+    Siblings show how tables are indented there, and a new table goes below the last one.
     """
     headers = tuple(dict.fromkeys(s.path for s in found if s.kind in ("table", "array")))
     related = {path[:end] for path in changes for end in range(len(path))}
     whole = frozenset(changes)
     related |= {header for header in headers if any(header[:end] in whole for end in range(1, len(header) + 1))}
     for parent in {path[:-1] for path in changes if len(path) > 1}:
-        beside = list(dict.fromkeys(h[: len(parent) + 1] for h in headers if h[: len(parent)] == parent != h))
-        ends = frozenset((*beside[:1], *beside[-1:]))
+        siblings = list(dict.fromkeys(h[: len(parent) + 1] for h in headers if h[: len(parent)] == parent != h))
+        ends = frozenset((*siblings[:1], *siblings[-1:]))
         related |= {header for header in headers if header[: len(parent) + 1] in ends}
     return frozenset(related)
 
@@ -114,7 +114,7 @@ def _parted(run: list[Statement], away: bool) -> Iterator[tuple[list[Statement],
 
 
 def _stand_in(run: list[Statement], number: int, have: Mapping[str, Any]) -> str:
-    """An empty table below the one that all of the run stand in, so that this one stays in one piece."""
+    """An empty table below the one that all of the run stand in, so that this one is not split."""
     above = {
         statement.path[:1] for statement in run if statement.kind in ("table", "array") and len(statement.path) > 1
     }

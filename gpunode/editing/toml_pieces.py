@@ -16,7 +16,7 @@ def is_in_too_many_pieces(text: str) -> bool:
 
 
 def pieces(text: str) -> Iterator[Path]:
-    """The path of each dotted key, of each header below one, and of each that comes back to a table that was left."""
+    """The path of each dotted key, of each header below one, and of each that returns to a table that was left."""
     table: Path = ()
     left: set[Path] = set()
     dotted: set[Path] = set()

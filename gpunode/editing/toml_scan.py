@@ -72,20 +72,20 @@ def _statement(text: str, at: int, line: int, table: tuple[str, ...]) -> Stateme
     if first in ("", "\n"):
         return Statement("blank", text[start : at + 1], line)
     if first == "#":
-        end, said = _rest(text, at)
-        return Statement("comment", text[start:end], line, comments=said)
+        end, comments = _rest(text, at)
+        return Statement("comment", text[start:end], line, comments=comments)
     if first == "[":
         array = text.startswith("[[", at)
         path, keys, at = _path(text, at + (2 if array else 1), start)
-        end, said = _rest(text, at + (2 if array else 1))
-        return Statement("array" if array else "table", text[start:end], line, path, keys, comments=said)
+        end, comments = _rest(text, at + (2 if array else 1))
+        return Statement("array" if array else "table", text[start:end], line, path, keys, comments=comments)
     path, keys, at = _path(text, at, start)
     at += 1  # the equals sign
     while text[at : at + 1] in (" ", "\t"):
         at += 1
-    end, said = _rest(text, at)
+    end, comments = _rest(text, at)
     length = _value_length(text[at:end])
-    return Statement("key", text[start:end], line, table + path, keys, (at - start, at - start + length), said)
+    return Statement("key", text[start:end], line, table + path, keys, (at - start, at - start + length), comments)
 
 
 def _path(text: str, at: int, start: int) -> tuple[tuple[str, ...], tuple[tuple[int, int], ...], int]:
@@ -110,17 +110,17 @@ def _name(key: str) -> str:
 
 def _rest(text: str, at: int) -> tuple[int, tuple[str, ...]]:
     """(where the statement ends, after its line end; the comments in it)."""
-    depth, said = 0, []
+    depth, comments = 0, []
     for token in _TOKEN.finditer(text, at):
         if token.lastgroup == "open":
             depth += 1
         elif token.lastgroup == "close":
             depth -= 1
         elif token.lastgroup == "comment":
-            said.append(token[0].rstrip())
+            comments.append(token[0].rstrip())
         elif token.lastgroup == "end" and depth <= 0:
-            return token.end(), tuple(said)
-    return len(text), tuple(said)
+            return token.end(), tuple(comments)
+    return len(text), tuple(comments)
 
 
 def _value_length(text: str) -> int:

@@ -34,7 +34,7 @@ def load(path: str, text: str) -> Plain:
 
 
 def rewrite(path: str, text: str, want: Plain, subtree: tuple[str, ...]) -> str:
-    """`text` changed to hold `want`; comments, order and line ends of everything else survive.
+    """`text` changed to hold `want`; comments, order and line ends of everything else are unchanged.
 
     What cannot be edited in place (inline tables, dotted keys) is written anew as ordinary tables: the smallest
     of `subtree`'s ends that makes it right. Raises ConfigFileError when none does.

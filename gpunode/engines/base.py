@@ -45,7 +45,7 @@ class Rewrite:
 
     @property
     def main(self) -> Edit:
-        """The file that decides: where a person looks first."""
+        """The file that decides: where to look first."""
         return self.edits[0]
 
 
@@ -56,7 +56,7 @@ class Removal:
     handler: str
     default: str | None = None  # the daemon's default runtime before; None when it is not known
     before: str | None = None  # the file's text before, "" when there was none; None when it is not known any more
-    gone: tuple[str, ...] = ()  # files that go in the same step: nothing shall import them
+    gone: tuple[str, ...] = ()  # files that go in the same step: nothing may import them
 
 
 def refuse_unread(file: FileFacts) -> None:
@@ -92,11 +92,11 @@ class Disk(Protocol):
 
 @dataclass(frozen=True)
 class Alone:
-    """An engine's file without its daemon: what `rewrite` is given in place of what a host says."""
+    """An engine's file without its daemon: what `rewrite` is given in place of what a host reports."""
 
     main: FileFacts
     want: RuntimeSpec
-    daemon: str | None = None  # version of the daemon (of k3s and its like: theirs); None: whichever reads the file
+    daemon: str | None = None  # of the daemon or the Kubernetes distribution; None: whichever reads the file
     imports: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
 
@@ -108,22 +108,22 @@ class Engine(Protocol):
     reader: Reader | None = None  # of its section of the probe; the built-in ones' are in facts/runtimes.py
     title: str  # what apply does, for the plan's line: "reload, no container restarts"
     default_key: str  # what its files call the default runtime: "default_runtime_name"
-    labels: str | None = None  # how several on one host are told apart, for `--runtime`'s help; None: by nothing
-    users_unit: str = ""  # what starts the one that a user runs without root; "": there is none
+    labels: str | None = None  # how several on one host are distinguished, for `--runtime`'s help; None: not at all
+    users_unit: str = ""  # the user unit of a rootless one; "": there is none
     embedded: bool = False  # its daemon is the child of a Kubernetes distribution, and is not started by itself
     hangs_up: bool = False  # without systemd, a SIGHUP makes its daemon read its file again
-    restart_keeps: str = ""  # what a restart by hand means for containers; "": not known
-    movable: bool = False  # a person may name another file than `config`
-    takes_drop_in: bool = False  # a person may choose the file that is added beside `config`
-    schemas: tuple[int, ...] = ()  # of a new file, where a person may choose one
+    restart_keeps: str = ""  # what a manual restart means for containers; "": not known
+    movable: bool = False  # the user may name another file than `config`
+    takes_drop_in: bool = False  # the user may choose the file that is added next to `config`
+    schemas: tuple[int, ...] = ()  # of a new file, where the user may choose one
 
     @property
     def config(self) -> str:
-        """The file it reads when nobody tells it otherwise."""
+        """The file it reads by default."""
         ...
 
     def rewrite(self, host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec) -> Rewrite:
-        """The engine's config with `want` merged in; their settings, comments and order survive.
+        """The engine's config with `want` merged in; other settings, comments and order are unchanged.
 
         Raises ConfigFileError (line and column) for a file that does not parse or cannot be edited safely, and
         UnsupportedHost for an engine that gpunode must not touch (snap, a flag that sets the same option).
@@ -147,11 +147,11 @@ class Engine(Protocol):
         ...
 
     def undo(self, engine: RuntimeFacts, rewrite: Rewrite, *, restart: bool = False) -> tuple[Action, ...]:
-        """After the old bytes are back: make the daemon run them again and prove that it does."""
+        """After the old bytes are restored: make the daemon run them again and prove that it does."""
         ...
 
     def without(self, path: str, text: str, removal: Removal) -> str:
-        """`text` without what `rewrite` put into the file, all else as it is; "" when nothing is left to say.
+        """`text` without what `rewrite` put into the file, all else unchanged; "" when no setting is left.
 
         Raises ConfigFileError for a text that cannot be edited safely.
         """
@@ -160,16 +160,16 @@ class Engine(Protocol):
     def origins(self, host: HostFacts, engine: RuntimeFacts) -> tuple[Origin, ...]:
         """The settings that decide which runtime a container gets, each with its place; files read as `rewrite` does.
 
-        A file that was not read, or that does not parse, has no word in it: the daemon says what it runs with.
+        A file that was not read, or that does not parse, counts for nothing: the daemon reports what it runs with.
         """
         ...
 
     def late(self, engine: RuntimeFacts, want: RuntimeSpec) -> bool:
-        """Whether the running daemon lacks what its file has, and only a restart brings it."""
+        """Whether the running daemon lacks what its file has, and only a restart loads it."""
         return False
 
-    def undone_by_restart(self, now: str, back: str) -> bool:
-        """Whether a file that goes from `now` to `back` takes away what only a restart takes away."""
+    def undone_by_restart(self, now: str, restored: str) -> bool:
+        """Whether a file that goes from `now` to `restored` takes away what only a restart takes away."""
         return False
 
     def around(self, main: str) -> tuple[str, ...]:
@@ -177,7 +177,7 @@ class Engine(Protocol):
         return ()
 
     def alone(self, disk: Disk, asked: Alone, schema: int | None) -> Alone:
-        """What `rewrite` shall be given where there is only a file; reads what lies around it.
+        """What `rewrite` is given where there is only a file; reads what lies around it.
 
         Raises UsageError for a schema that is none, or not that of the file.
         """
@@ -186,5 +186,5 @@ class Engine(Protocol):
         return asked
 
     def next_words(self, path: str, *, restart: bool) -> tuple[str, ...]:
-        """What a person types after a file was changed without its daemon. `restart`: Rewrite.needs_restart."""
+        """The commands to run after a file was changed without its daemon. `restart`: Rewrite.needs_restart."""
         return (f"{self.name} was not restarted; run: systemctl restart {self.name}",)

@@ -1,4 +1,4 @@
-"""Daemons that speak CRI, whoever carries them: restarted, since none reloads its runtimes, and asked by CRI Status."""
+"""Daemons with a CRI, embedded or not: restarted, since none reloads its runtimes, and asked by CRI Status."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gpunode.model.spec import RuntimeSpec
 class CriDaemon(Engine):
     """An engine that kubelet asks over CRI, and how it takes a new file."""
 
-    api: commands.Api = "cri"  # by which its daemon says what it runs with
+    api: commands.Api = "cri"  # by which its daemon reports what it runs with
 
     def idle(self, host: HostFacts, engine: RuntimeFacts) -> str | None:
         return None
@@ -26,11 +26,11 @@ class CriDaemon(Engine):
         return commands.verify(engine, want.handler if want.default else f"+{want.handler}", api=self.api)
 
     def undo(self, engine: RuntimeFacts, rewrite: Rewrite, *, restart: bool = False) -> tuple[Action, ...]:
-        """After the old bytes are back: run them, and prove the old default where there was one to ask for."""
+        """After the old bytes are restored: run them, and prove the old default where there was one to ask for."""
         if not rewrite.changed:
             # The file was right before this step, so there is no older one to run again.
             return (commands.revive(engine.unit),)
         if engine.cri_error:
-            # CRI was broken before this step, so there is no health to come back to.
+            # CRI was broken before this step, so there is no healthy state to restore.
             return (commands.restart(engine.unit),)
         return (commands.restart(engine.unit), commands.verify(engine, engine.effective_default or "-", api=self.api))

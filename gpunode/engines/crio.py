@@ -28,7 +28,7 @@ READER = "CRI-O"
 ROOTS = (Root(("crio", "runtime"), "default_runtime"),)
 # Of another program than nvidia-container-runtime: its path for each platform, and kata's own config.
 NOT_COPIED = ("runtime_path", "platform_runtime_paths", "runtime_config_path", "runtime_type")
-# Built in where no file says it: runc, and crun from 1.31 on (unverified).
+# Built in where no file sets it: runc, and crun from 1.31 on (unverified).
 BUILT_IN = ("crun", "runc")
 PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 
@@ -48,7 +48,7 @@ class Crio(CriDaemon):
         files = _files(host, engine, directory)
         default, runtimes = effective(files)
         file = host.file(
-            drop_ins.last_word(
+            drop_ins.path_to_write(
                 tuple(f for f in files if dirname(f.path) == directory),
                 f"{directory}/99-nvidia.toml",
                 lambda f: want.handler in _runtimes(drop_ins.load(f, READER)),
@@ -70,7 +70,7 @@ class Crio(CriDaemon):
         return Rewrite((Edit(file.path, file.text, after),), tuple(added), notes, binaries=(want.path,))
 
     def validate(self, engine: RuntimeFacts, path: str) -> Run | None:
-        return None  # CRI-O has no verb that judges one drop-in
+        return None  # CRI-O has no verb that checks one drop-in
 
     def without(self, path: str, text: str, removal: Removal) -> str:
         old = None if removal.before is None else toml_text.load(path, removal.before)
@@ -85,7 +85,7 @@ class Crio(CriDaemon):
         return (f"{main}.d/*",)
 
     def alone(self, disk: Disk, asked: Alone, schema: int | None) -> Alone:
-        # It reads its drop-ins beside the file that is named.
+        # It reads its drop-ins next to the file that is named.
         return replace(super().alone(disk, asked, schema), flags=("--config-dir", f"{asked.main.path}.d"))
 
 
@@ -101,9 +101,9 @@ def effective(files: tuple[FileFacts, ...]) -> tuple[str | None, dict[str, Plain
 
 
 def removed(text: str, handler: str, previous_default: str | None, *, path: str = "99-nvidia.toml") -> str:
-    """`text` without the handler, and the default back at `previous_default` (None: the key goes).
+    """`text` without the handler, and the default restored to `previous_default` (None: the key goes).
 
-    For a drop-in that others wrote to since. A default that is no longer `handler` stays. Raises ConfigFileError.
+    For a drop-in that others wrote to since. A default that is not `handler` now is unchanged. Raises ConfigFileError.
     """
     want = copy.deepcopy(toml_text.load(path, text))
     runtime = section(want, "crio", "runtime")
@@ -163,16 +163,16 @@ def _runtimes(plain: Plain) -> dict[str, Plain]:
 
 
 def _asked(engine: RuntimeFacts) -> tuple[str | None, dict[str, Plain]]:
-    """What the running CRI-O said it uses; it knows the built-in settings that no file spells out."""
+    """What the running CRI-O reports that it uses, with the built-in settings that no file spells out."""
     plain = toml_text.load("crio status config", engine.merged_config or "")
-    said = {name: {k: v for k, v in table.items() if v} for name, table in _runtimes(plain).items()}
-    return engine.effective_default, said
+    tables = {name: {k: v for k, v in table.items() if v} for name, table in _runtimes(plain).items()}
+    return engine.effective_default, tables
 
 
 def _base(default: str | None, runtimes: dict[str, Plain], handler: str) -> tuple[str, Plain]:
     """(name, table) whose settings are copied: the default where it is an OCI runtime, else crun or runc.
 
-    kata and its like are of type vm or pod, whose settings nvidia-container-runtime does not understand.
+    kata and similar ones are of type vm or pod, whose settings nvidia-container-runtime does not understand.
     """
     names = [name for name in (default, *BUILT_IN) if name and name != handler and name in runtimes]
     found = next((name for name in names if runtimes[name].get("runtime_type", "") in ("", "oci")), None)
@@ -180,17 +180,17 @@ def _base(default: str | None, runtimes: dict[str, Plain], handler: str) -> tupl
 
 
 def _merge(plain: Plain, want: RuntimeSpec, there: Plain | None, base: tuple[str, Plain], present: str) -> list[str]:
-    """Change `plain` to what is wanted; what was done, for the plan's line. `there`: the handler as it is in force."""
+    """Change `plain` to what is wanted; what was done, for the plan's line. `there`: the handler in force."""
     added: list[str] = []
     runtime = plain.setdefault("crio", {}).setdefault("runtime", {})
     copied = {k: copy.deepcopy(v) for k, v in base[1].items() if k not in NOT_COPIED}
     runtimes = runtime.setdefault("runtimes", {})
     if there is None:
         runtimes[want.handler] = {"runtime_path": want.path, "runtime_type": "oci", **copied}
-        said = f" ({', '.join(sorted(copied))} copied from {base[0]})" if copied else ""
-        added.append(f"+ runtime {want.handler}{said}")
+        note = f" ({', '.join(sorted(copied))} copied from {base[0]})" if copied else ""
+        added.append(f"+ runtime {want.handler}{note}")
     elif there.get("runtime_path") != want.path:
-        # What was set by hand stays; only the program is put right.
+        # What was set manually is unchanged; only the program is corrected.
         runtimes[want.handler] = {**there, **runtimes.get(want.handler, {}), "runtime_path": want.path}
         added.append(f"{want.handler}: runtime_path {there.get('runtime_path')} → {want.path}")
     if want.default and present != want.handler:

@@ -1,4 +1,4 @@
-"""Directories of drop-ins that an engine reads in the order of their names, the last word counting."""
+"""Directories of drop-ins that an engine reads in the order of their names; later values take precedence."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ def load(file: FileFacts, tool: str) -> Plain:
         ) from None
 
 
-def last_word(found: tuple[FileFacts, ...], preferred: str, ours: Callable[[FileFacts], bool]) -> str:
+def path_to_write(found: tuple[FileFacts, ...], preferred: str, own: Callable[[FileFacts], bool]) -> str:
     """The path of the drop-in to write: `preferred`, unless a file there is read after it.
 
-    Then that file itself where it is `ours` (it holds the handler already), else a new name after it.
+    Then that file itself where it is its `own` (it has the handler already), else a new name after it.
     """
     directory, name = dirname(preferred), basename(preferred)
     if not found or basename(found[-1].path) <= name:
         return preferred
-    if ours(found[-1]):
+    if own(found[-1]):
         return found[-1].path
-    last, own = basename(found[-1].path), name.rpartition("-")[2]
-    if last < f"zz-{own}":
-        return f"{directory}/zz-{own}"
+    last, suffix = basename(found[-1].path), name.rpartition("-")[2]
+    if last < f"zz-{suffix}":
+        return f"{directory}/zz-{suffix}"
     # "_" sorts after the dot that follows a stem.
-    return f"{directory}/{last.rpartition('.')[0] or last}_{own}"
+    return f"{directory}/{last.rpartition('.')[0] or last}_{suffix}"

@@ -24,7 +24,7 @@ from gpunode.model.spec import RuntimeSpec
 from gpunode.model.versions import at_least
 from gpunode.resources import render
 
-# What podman reads as root, in this order (containers.conf(5)); the last word counts, for each runtime by itself.
+# What podman reads as root, in this order (containers.conf(5)); later values win, for each runtime by itself.
 VENDOR = "/usr/share/containers/containers.conf"
 MAIN, DIRECTORY = "/etc/containers/containers.conf", "/etc/containers/containers.conf.d"
 ROOTS, ROOTS_DIRECTORY = "/root/.config/containers/containers.conf", "/root/.config/containers/containers.conf.d"
@@ -36,7 +36,7 @@ Tables = dict[str, Plain]  # path -> its [engine], in the order in which the fil
 
 
 class Podman(Engine):
-    """podman as root runs it. Rootless users have files of their own, which gpunode leaves to them."""
+    """podman as root runs it. Rootless users have files of their own, which gpunode does not manage."""
 
     name = "podman"
     title = "no daemon to restart, new containers use it"
@@ -53,9 +53,9 @@ class Podman(Engine):
         added: list[str] = []
         for path in dict.fromkeys(places.values()):
             keys = [key for key in places if places[key] == path]
-            table, said = _merge(copy.deepcopy(tables.get(path, {})), keys, want, present, paths)
+            table, done = _merge(copy.deepcopy(tables.get(path, {})), keys, want, present, paths)
             edits.append(_edit(host.file(path), table, want))
-            added += said
+            added += done
         if not edits:
             file = host.file(_last(tables, "runtime")[0] or DROP_IN)
             return Rewrite((Edit(file.path, file.text, file.text or ""),), ())
@@ -66,7 +66,7 @@ class Podman(Engine):
 
     def validate(self, engine: RuntimeFacts, path: str) -> Run | None:
         if not at_least(engine.version, first_with("podman", "conf-override")):
-            return None  # verify() tells
+            return None  # verify() finds out
         argv = (engine.binary or "podman", "info", "--format", "{{.Host.OCIRuntime.Name}}")
         override = (("CONTAINERS_CONF_OVERRIDE", "{candidate}"),)
         return Run(argv, env=override, timeout_s=30, description="podman info, with the new file")
@@ -78,7 +78,7 @@ class Podman(Engine):
         return _ask(engine, want.handler if want.default else f"+{want.handler}")
 
     def undo(self, engine: RuntimeFacts, rewrite: Rewrite, *, restart: bool = False) -> tuple[Action, ...]:
-        # The old bytes are all there is to it; a podman that was broken before has no health to come back to.
+        # The old bytes are all there is to it; a podman that was broken before has no healthy state to restore.
         return () if engine.cri_error else (_ask(engine, engine.effective_default or "-"),)
 
     def without(self, path: str, text: str, removal: Removal) -> str:
@@ -98,9 +98,9 @@ class Podman(Engine):
 
 
 def removed(text: str, handler: str, previous_default: str | None, *, path: str = "containers.conf") -> str:
-    """`text` without the handler, and the default back at `previous_default` (None: the key goes).
+    """`text` without the handler, and the default restored to `previous_default` (None: the key goes).
 
-    For a file that others wrote to since. A default that is no longer `handler` stays. Raises ConfigFileError.
+    For a file that others wrote to since. A default that is not `handler` now is unchanged. Raises ConfigFileError.
     """
     want = copy.deepcopy(toml_text.load(path, text))
     engine = want.get("engine")
@@ -147,7 +147,7 @@ def _places(tables: Tables, want: RuntimeSpec) -> dict[str, str]:
 
 
 def _last(tables: Tables, *keys: str) -> tuple[str | None, Any]:
-    """(path, value) of the file that has the last word on a key; (None, None) when none sets it."""
+    """(path, value) of the file that takes precedence for a key; (None, None) when none sets it."""
     for path in reversed(tables):
         value: Any = tables[path]
         for key in keys:
@@ -158,7 +158,7 @@ def _last(tables: Tables, *keys: str) -> tuple[str | None, Any]:
 
 
 def _in_force(last: str | None) -> str:
-    """The drop-in, unless the file that has the last word now is the admin's main one or is read after it.
+    """The drop-in, unless the file that takes precedence now is the admin's main one or is read after it.
 
     The distribution's own file is never edited, nor is a drop-in that is read before gpunode's.
     """
@@ -190,8 +190,8 @@ def _edit(file: FileFacts, table: Plain, want: RuntimeSpec) -> Edit:
 
 def _notes(edits: list[Edit]) -> tuple[str, ...]:
     inside = [edit.path for edit in edits if edit.path != DROP_IN]
-    said = [f"{path} takes precedence, so it is edited in place" for path in inside]
-    return (*said, f"CDI serves podman without this: {CDI}")
+    notes = [f"{path} takes precedence, so it is edited in place" for path in inside]
+    return (*notes, f"CDI serves podman without this: {CDI}")
 
 
 def _engine_table(file: FileFacts) -> Plain:

@@ -19,7 +19,7 @@ DEFAULT = "default runtime"
 
 @dataclass(frozen=True)
 class Origin:
-    """One setting and where it was said."""
+    """One setting and where it was set."""
 
     setting: str  # "default runtime", "handler nvidia", "SystemdCgroup of nvidia", "CDI"
     value: str
@@ -36,7 +36,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Root:
-    """Where the runtimes stand in one schema of a TOML file."""
+    """Where the runtimes are in one schema of a TOML file."""
 
     table: Keys
     default: str
@@ -78,7 +78,7 @@ def in_file(setting: str, value: str, file: FileFacts, line: int) -> Origin:
 
 
 def of_toml(files: list[Parsed], engine: RuntimeFacts, roots: tuple[Root, ...], own: str = "runc") -> Iterator[Origin]:
-    """The settings that TOML files make, the last word counting; `own`: the default where nobody names one."""
+    """The settings that TOML files make, later values taking precedence; `own`: the default where nobody names one."""
     name = _last(files, [(*root.table, root.default) for root in roots])
     if name:
         yield in_file(DEFAULT, str(name[1]), name[0], name[2])
@@ -119,7 +119,7 @@ def _handlers(files: list[Parsed], roots: tuple[Root, ...]) -> Iterator[str]:
 
 
 def _last(files: list[Parsed], keys: Sequence[Keys]) -> tuple[FileFacts, Any, int] | None:
-    """(file, value, line) of the last file that says one of `keys`."""
+    """(file, value, line) of the last file that sets one of `keys`."""
     for file, plain in reversed(files):
         for one in keys:
             value = at(plain, one)
@@ -129,7 +129,7 @@ def _last(files: list[Parsed], keys: Sequence[Keys]) -> tuple[FileFacts, Any, in
 
 
 def line_of_keys(text: str, keys: Keys) -> int:
-    """The line of a TOML text, counted from 1, that says what stands at `keys`."""
+    """The line of a TOML text, counted from 1, that sets what is at `keys`."""
     return line_of(text, lambda part: at(toml_text.load("", part), keys) is not None)
 
 

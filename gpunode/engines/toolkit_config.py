@@ -1,7 +1,7 @@
 """nvidia-container-runtime's own config.toml: the settings people ask for, put where its authors left room for them.
 
 The shipped file holds many settings as comments (`#no-cgroups = false`): a setting that is asked for goes on the line
-below its comment, in the right table, and every line that was there stays.
+below its comment, in the right table, and every other line is unchanged.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from gpunode.model.facts import FileFacts
 from gpunode.model.spec import TOOLKIT_SETTINGS, ToolkitConfig
 
 HEADER = re.compile(r"^\s*\[\s*([\w.-]+)\s*\]\s*(#.*)?$")
-Change = tuple[tuple[str, ...], object, object]  # keys, what the file says, what it shall say; None: nothing
+Change = tuple[tuple[str, ...], object, object]  # keys, what the file says, what it should say; None: nothing
 
 
 def rewrite(file: FileFacts, want: ToolkitConfig) -> Rewrite:
-    """The file with the wanted settings; comments, order and all other settings survive.
+    """The file with the wanted settings; comments, order and all other settings are unchanged.
 
     An absent file is made with these settings only: the toolkit takes its defaults for the rest.
     Raises ConfigFileError (line and column) for a file that does not parse or cannot be edited safely.
@@ -43,12 +43,12 @@ def rewrite(file: FileFacts, want: ToolkitConfig) -> Rewrite:
             evidence="the file was not touched",
             remedy=f"correct {named(file.path)} there; nvidia-ctk config default prints a sane one",
         ) from None
-    said = tuple(_said(*change) for change in changes)
-    return Rewrite((Edit(file.path, file.text, after),), said, tuple(_notes(want)))
+    described = tuple(_described(*change) for change in changes)
+    return Rewrite((Edit(file.path, file.text, after),), described, tuple(_notes(want)))
 
 
 def missing(file: FileFacts, want: ToolkitConfig) -> bool:
-    """Whether anything is wanted at all that `file` does not say."""
+    """Whether anything is wanted at all that `file` does not set."""
     return want != ToolkitConfig() and rewrite(file, want).changed
 
 
@@ -81,7 +81,7 @@ def _edited(path: str, text: str, plain: Plain, changes: tuple[Change, ...]) -> 
 
 
 def _below_its_comment(path: str, text: str, keys: tuple[str, ...], value: object) -> str:
-    """`text` with the setting on the line below its commented-out default; as it was where there is none.
+    """`text` with the setting on the line below its commented-out default; unchanged where there is none.
 
     Believed only when it reads back as the same file with that one setting more.
     """
@@ -126,7 +126,7 @@ def _at(plain: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
     return plain.get(keys[0]) if len(keys) == 1 else plain.get(keys[0], {}).get(keys[1])
 
 
-def _said(keys: tuple[str, ...], have: object, value: object) -> str:
+def _described(keys: tuple[str, ...], have: object, value: object) -> str:
     name = ".".join(keys)
     if value is None:
         return f"− {name}"

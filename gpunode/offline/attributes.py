@@ -14,7 +14,7 @@ SAYS = {"i": "immutable", "a": "append only"}
 
 
 def not_permitted(resolved: str) -> str:
-    """What to do about EPERM for this path. More rights are no answer to an attribute, nor to whom has all of them."""
+    """What to do about EPERM for this path. More rights do not help against an attribute, nor root."""
     directory = os.path.dirname(resolved) or "."
     for path in (resolved, directory):
         if letter := attribute(path):
@@ -26,7 +26,7 @@ def not_permitted(resolved: str) -> str:
 
 
 def attribute(path: str) -> str | None:
-    """ "i" or "a"; None where there is neither, or the file system knows no attributes."""
+    """ "i" or "a"; None where there is neither, or the file system has no attributes."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError:

@@ -27,7 +27,7 @@ class Where:
 
     config: str | None = None  # the engine's own where None
     root: str = ""  # an image's directory, below which every path is; "" is this machine itself
-    daemon: str | None = None  # version of the daemon (of k3s and its like: theirs); None: whichever reads the file
+    daemon: str | None = None  # of the daemon or the Kubernetes distribution; None: whichever reads the file
     schema: int | None = None  # of a new containerd file
 
 
@@ -59,7 +59,7 @@ def _planned(name: str, where: Where, want: RuntimeSpec, disk: Disk) -> OneFile:
     alone = runtime.alone(disk, Alone(disk.read(main), want, where.daemon), where.schema)
     facts = _facts(runtime, alone)
     rewrite = runtime.rewrite(_host(facts, {**disk.files, main: alone.main}), facts, alone.want)
-    _stay_beside(runtime, main, where, alone.want, rewrite.edits)
+    _refuse_elsewhere(runtime, main, where, alone.want, rewrite.edits)
     # Against the disk's own text: a schema that was put into an empty file is part of the change.
     edits = tuple(Edit(disk.real(e.path), disk.read(e.path).text, e.after, e.mode) for e in rewrite.edits)
     before = {disk.real(e.path): disk.before(e.path) for e in rewrite.edits}
@@ -93,7 +93,7 @@ class Disk:
 
     @contextlib.contextmanager
     def own_words(self) -> Iterator[None]:
-        """Errors name a file as the person who is outside the root finds it."""
+        """Errors name a file by its path outside the root."""
         try:
             yield
         except GpunodeError as error:
@@ -131,7 +131,7 @@ def _main(runtime: Engine, where: Where) -> str:
 
 
 def _facts(runtime: Engine, alone: Alone) -> RuntimeFacts:
-    version, carried_by = (None, alone.daemon) if runtime.embedded else (alone.daemon, None)
+    version, distribution = (None, alone.daemon) if runtime.embedded else (alone.daemon, None)
     return RuntimeFacts(
         runtime.name,
         version,
@@ -140,7 +140,7 @@ def _facts(runtime: Engine, alone: Alone) -> RuntimeFacts:
         "",
         imports=alone.imports,
         flags=alone.flags,
-        embedded_in=carried_by,
+        embedded_in=distribution,
     )
 
 
@@ -158,7 +158,7 @@ def _host(facts: RuntimeFacts, files: Mapping[str, FileFacts]) -> HostFacts:
     )
 
 
-def _stay_beside(runtime: Engine, main: str, where: Where, want: RuntimeSpec, edits: tuple[Edit, ...]) -> None:
+def _refuse_elsewhere(runtime: Engine, main: str, where: Where, want: RuntimeSpec, edits: tuple[Edit, ...]) -> None:
     """A file that was named may import /etc/containerd/conf.d of this machine, when an image's was meant."""
     if where.root or main == runtime.config or not runtime.movable:
         return

@@ -27,9 +27,9 @@ REMEDIES = {
 
 @dataclass(frozen=True)
 class Before:
-    """A file as it was read; a replacement takes over its owner and holds the present bytes against these."""
+    """A file as it was read; a replacement takes over its owner and compares the present bytes with these."""
 
-    path: str  # as it was typed
+    path: str  # as the user wrote it
     resolved: str  # where the bytes lie, links followed
     data: bytes | None = None  # None: absent
     uid: int = 0
@@ -61,31 +61,31 @@ def read(path: str) -> tuple[FileFacts, Before]:
 def replace(before: Before, text: str, *, mode: int = 0o644) -> None:
     """Write `text` where `before` was read; at any moment the file is the old or the new one.
 
-    Owner, mode, label and symbolic link stay; `mode` is for a new file, whose directory is made. Raises Drift when the
-    file is no longer as it was read, ConfigFileError when the disk or the owner says no.
+    Owner, mode, label and symbolic link are unchanged; `mode` is for a new file, whose directory is made. Raises Drift
+    when the file is no longer as it was read, ConfigFileError when the operating system refuses.
     """
-    with _spoken(before.path):
-        beside = _written_beside(before.resolved, text.encode("utf-8", "surrogateescape"), before, mode)
+    with _named_errors(before.path):
+        new = _written_next_to(before.resolved, text.encode("utf-8", "surrogateescape"), before, mode)
         try:
             _still(before)
-            _swap(beside, before.resolved)
+            _swap(new, before.resolved)
         finally:
-            Path(beside).unlink(missing_ok=True)
+            Path(new).unlink(missing_ok=True)
 
 
-def put_back(before: Before) -> None:
+def restore(before: Before) -> None:
     """The file as it was read, after `replace` wrote it; raises as `replace` does."""
     now = read(before.path)[1]
     if before.data is not None:
         replace(now, before.data.decode("utf-8", "surrogateescape"))
         return
-    with _spoken(before.path):
+    with _named_errors(before.path):
         Path(before.resolved).unlink(missing_ok=True)
         _flush(os.path.dirname(before.resolved) or ".")
 
 
 def back_up(before: Before, stamp: str) -> str | None:
-    """Keep the old bytes beside the file, with its owner and mode; answers the copy's path, None for an absent file.
+    """Keep the old bytes next to the file, with its owner and mode; returns the copy's path, None for an absent file.
 
     In a directory such as conf.d or crio.conf.d every file may be read as configuration, so the copy goes one up.
     """
@@ -95,17 +95,17 @@ def back_up(before: Before, stamp: str) -> str | None:
     if directory.endswith(".d"):
         directory = os.path.dirname(directory)
     kept = os.path.join(directory, f"{name}.{stamp}.bak")
-    with _spoken(kept):
-        _swap(_written_beside(kept, before.data, before, 0o600), kept)
+    with _named_errors(kept):
+        _swap(_written_next_to(kept, before.data, before, 0o600), kept)
     return kept
 
 
-def _written_beside(path: str, data: bytes, before: Before, mode: int) -> str:
-    """A hidden sibling of `path` with these bytes, flushed; it is nobody else's to read until it is whole."""
+def _written_next_to(path: str, data: bytes, before: Before, mode: int) -> str:
+    """A hidden sibling of `path` with these bytes, flushed; nobody else may read it until it is whole."""
     directory = os.path.dirname(path) or "."
     _make(directory)
     # No suffix at its end: containerd reads *.toml, and Go's * takes names with a leading dot as well.
-    handle, beside = tempfile.mkstemp(dir=directory, prefix=f".{os.path.basename(path)}.gpunode-")
+    handle, new = tempfile.mkstemp(dir=directory, prefix=f".{os.path.basename(path)}.gpunode-")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
@@ -113,9 +113,9 @@ def _written_beside(path: str, data: bytes, before: Before, mode: int) -> str:
             _dress(handle, before, mode)
             os.fsync(handle)
     except BaseException:
-        Path(beside).unlink(missing_ok=True)
+        Path(new).unlink(missing_ok=True)
         raise
-    return beside
+    return new
 
 
 def _dress(handle: int, before: Before, mode: int) -> None:
@@ -127,7 +127,7 @@ def _dress(handle: int, before: Before, mode: int) -> None:
     if (before.uid, before.gid) != (new.st_uid, new.st_gid):
         os.fchown(handle, before.uid, before.gid)
     os.fchmod(handle, before.mode)
-    # A label or ACL that may not be copied is the policy's to give, as for any file that an editor saves.
+    # A label or ACL that may not be copied is set by the policy, as for any file that an editor saves.
     with contextlib.suppress(OSError):
         for name in os.listxattr(before.resolved):
             os.setxattr(handle, name, os.getxattr(before.resolved, name))
@@ -144,13 +144,13 @@ def _still(before: Before) -> None:
         )
 
 
-def _swap(beside: str, path: str) -> None:
-    os.replace(beside, path)
+def _swap(new: str, path: str) -> None:
+    os.replace(new, path)
     _flush(os.path.dirname(path) or ".")
 
 
 def _make(directory: str) -> None:
-    """The directory and those above it, flushed so that a power cut does not take them away again."""
+    """The directory and those above it, flushed so that a power failure does not undo them."""
     if os.path.isdir(directory):
         return
     above = os.path.dirname(directory) or "."
@@ -160,7 +160,7 @@ def _make(directory: str) -> None:
 
 
 def _flush(directory: str) -> None:
-    """fsync of a directory: a rename that was never flushed is lost in a power cut."""
+    """fsync of a directory: a rename that was never flushed is lost in a power failure."""
     handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)
@@ -169,7 +169,7 @@ def _flush(directory: str) -> None:
 
 
 @contextlib.contextmanager
-def _spoken(path: str) -> Iterator[None]:
+def _named_errors(path: str) -> Iterator[None]:
     """What the operating system refuses, as a sentence about `path`."""
     try:
         yield

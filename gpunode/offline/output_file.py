@@ -1,4 +1,4 @@
-"""Files that gpunode writes for a person: --output, --save, --record. The old file or the whole new one, mode 0600.
+"""Files that the user asks gpunode to write: --output, --save, --record. The old file or the whole new one, mode 0600.
 
 What stands at the path is looked at without opening it, in a directory that stays the same one until the file is there
 (its descriptor), so that nobody else who may write there can put a link or a device in between.
@@ -44,7 +44,7 @@ def check(path: Path, flag: str) -> None:
 
 
 def write_whole(path: Path, text: str, flag: str) -> None:
-    """`text` into `path`, for its owner only; a terminal gets it cleaned. Raises UsageError: then all is as it was."""
+    """`text` into `path`, for its owner only; a terminal gets it cleaned. Raises UsageError: nothing was changed."""
     whole = text if text.endswith("\n") else text + "\n"
     with _directory(path, flag) as (directory, name):
         if _terminal(directory, name, path, flag):
@@ -123,12 +123,12 @@ def _to_terminal(path: Path, data: bytes, flag: str) -> None:
 
 
 def _replace(directory: int, name: str, data: bytes) -> None:
-    """Write beside, flush, rename. Raises OSError, and leaves nothing beside."""
-    import secrets  # brings hmac and hashlib, and most results go to stdout
+    """Write a new file next to it, flush, rename. Raises OSError, and leaves no new file then."""
+    import secrets  # loads hmac and hashlib, and most results go to stdout
 
-    beside = f".gpunode-{secrets.token_hex(8)}"
+    new = f".gpunode-{secrets.token_hex(8)}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    handle = os.open(beside, flags, 0o600, dir_fd=directory)
+    handle = os.open(new, flags, 0o600, dir_fd=directory)
     try:
         try:
             os.fchmod(handle, 0o600)  # a umask may take away more, and an ACL of the directory give more
@@ -136,10 +136,10 @@ def _replace(directory: int, name: str, data: bytes) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
-        os.rename(beside, name, src_dir_fd=directory, dst_dir_fd=directory)
+        os.rename(new, name, src_dir_fd=directory, dst_dir_fd=directory)
     except BaseException:
         with contextlib.suppress(OSError):
-            os.unlink(beside, dir_fd=directory)
+            os.unlink(new, dir_fd=directory)
         raise
 
 

@@ -41,7 +41,7 @@ def test_changed_then_unchanged_and_both_are_exit_0(file: Path, capsys: pytest.C
     assert [p.name for p in file.parent.iterdir()] == ["daemon.json"]
 
 
-def test_json_says_the_same_with_its_schema(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_the_same_with_its_schema(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert configure("docker", "--config", file, "--json", "--backup") == 0
     said = json.loads(capsys.readouterr().out)
     assert (said["schema"], said["changed"], said["dry_run"]) == ("gpunode.runtime-configure/1", True, False)
@@ -119,7 +119,7 @@ def test_without_a_daemon_version_the_file_itself_is_edited(tmp_path: Path) -> N
     assert [p.name for p in tmp_path.iterdir()] == ["config.toml"]
 
 
-def test_an_imported_file_that_has_the_last_word_is_the_one_that_changes(
+def test_an_imported_file_that_takes_precedence_is_the_one_that_changes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, drop_in = tmp_path / "config.toml", tmp_path / "conf.d" / "50-cri.toml"
@@ -198,7 +198,7 @@ def test_what_cannot_be_meant_is_refused_before_anything_is_written(
     ],
     ids=["trailing comma", "comment", "wrong type", "not an object"],
 )
-def test_a_file_that_is_wrong_is_exit_1_with_its_place_and_stays(
+def test_a_file_that_is_wrong_is_exit_1_with_its_place_and_is_unchanged(
     file: Path, text: str, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file.write_text(text)
@@ -244,7 +244,7 @@ def test_help_shows_two_examples(name: str, capsys: pytest.CaptureFixture[str]) 
     assert [line.split()[:3] for line in examples] == [["gpunode", "runtime", name]] * 2
 
 
-def test_show_says_where_each_setting_comes_from(capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_reports_where_each_setting_comes_from(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["runtime", "show", "--recorded", str(EXAMPLES / "debian12-ready")]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["default", "runtime", "nvidia", "/etc/docker/daemon.json:8"] in lines
@@ -340,7 +340,7 @@ def test_a_link_out_of_the_image_is_refused(tmp_path: Path, capsys: pytest.Captu
     assert outside.read_text() == "{}"
 
 
-def test_cri_os_drop_in_lies_beside_the_file_that_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_cri_os_drop_in_is_next_to_the_file_that_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "crio.conf"
     path.write_text("")
     assert configure("crio", "--config", path) == 0

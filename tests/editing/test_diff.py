@@ -37,7 +37,7 @@ def test_a_secret_is_masked(line: str) -> None:
         'default_runtime_name = "nvidia"',
     ],
 )
-def test_everything_else_stays_legible(line: str) -> None:
+def test_everything_else_remains_legible(line: str) -> None:
     assert masked(line) == line
 
 

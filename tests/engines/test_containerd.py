@@ -113,7 +113,7 @@ def test_undo_of_a_pair_leaves_nothing_of_the_handler(name: str) -> None:
     ids=["1.6", "1.7", "2.1 keeps its built-in runc", "unknown version: schema 2 is read by all"],
 )
 @pytest.mark.parametrize("text", [None, "", "\n  \n", "# nothing set\n"], ids=["absent", "empty", "blank", "comments"])
-def test_a_file_that_says_nothing(
+def test_a_file_without_settings(
     text: str | None, version: str | None, schema: int, plugin: str, handlers: list[str]
 ) -> None:
     config = tomllib.loads(rewrite(text, version).main.after)
@@ -122,7 +122,7 @@ def test_a_file_that_says_nothing(
     assert (engine["default_runtime_name"], sorted(engine["runtimes"])) == ("nvidia", handlers)
 
 
-def test_crlf_stays_and_the_byte_order_mark_goes() -> None:
+def test_crlf_is_kept_and_the_byte_order_mark_goes() -> None:
     after = rewrite("\ufeffversion = 2\r\noom_score = 0 # ours\r\n").main.after
     assert after.startswith("version = 2\r\noom_score = 0 # ours\r\n")
     assert after.count("\n") == after.count("\r\n")
@@ -187,7 +187,7 @@ def test_a_file_that_k3s_generates_is_left_to_k3s() -> None:
         Containerd().rewrite(host_with(k3s, files={}), k3s, RuntimeSpec())
 
 
-def test_options_of_the_running_configuration_are_copied_where_the_file_is_silent() -> None:
+def test_options_of_the_running_configuration_are_copied_where_the_file_has_none() -> None:
     dump = f'[plugins."{V2}".containerd.runtimes.runc]\nruntime_type = "io.containerd.runc.v2"\nruntime_root = ""\n' + (
         f'[plugins."{V2}".containerd.runtimes.runc.options]\nSystemdCgroup = true\nIoUid = 0\n'
     )
@@ -200,7 +200,7 @@ def test_options_of_the_running_configuration_are_copied_where_the_file_is_silen
     ("driver", "cgroup", "agrees"),
     [("systemd", "true", True), ("systemd", "false", False), ("cgroupfs", "true", False), ("cgroupfs", "false", True)],
 )
-def test_a_cgroup_mismatch_with_kubelet_is_said_and_not_changed(driver: str, cgroup: str, agrees: bool) -> None:
+def test_a_cgroup_mismatch_with_kubelet_is_reported_and_not_changed(driver: str, cgroup: str, agrees: bool) -> None:
     runc = f'[plugins."{V2}".containerd.runtimes.runc]\nruntime_type = "io.containerd.runc.v2"\n'
     text = f"version = 2\n{runc}options.SystemdCgroup = {cgroup}\n"
     result = rewrite(text, kubelet=driver)
@@ -227,7 +227,7 @@ MAIN = f'version = 2\nimports = ["/etc/containerd/conf.d/*.toml"]\n[plugins."{V2
         "an import without a version has the main file's, and gets none",
     ],
 )
-def test_the_file_that_has_the_last_word_is_edited(version: str, drop_in: str, path: str) -> None:
+def test_the_file_that_takes_precedence_is_edited(version: str, drop_in: str, path: str) -> None:
     result = rewrite(MAIN, version, files={DROP_IN: drop_in}, imports=(DROP_IN,))
     assert result.main.path == path
     assert ("version" in tomllib.loads(result.main.after)) is (path == PATH or "version" in drop_in)

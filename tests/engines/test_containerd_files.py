@@ -40,7 +40,7 @@ def test_the_drop_in_is_written_before_the_file_that_imports_it() -> None:
     assert list(written(rewrite(ROOT, "2.1.9"))) == [DROP_IN, PATH]
 
 
-def test_a_root_that_imports_the_directory_already_stays_as_it_is() -> None:
+def test_a_root_that_imports_the_directory_already_is_unchanged() -> None:
     assert list(written(rewrite(IMPORTING, "2.1.9"))) == [DROP_IN]
 
 
@@ -50,7 +50,7 @@ def test_the_second_run_with_the_drop_in_on_the_host_changes_nothing() -> None:
     assert (again.changed, again.main.path) == (False, DROP_IN)
 
 
-def test_an_edit_in_place_of_an_earlier_day_stays_right() -> None:
+def test_an_edit_in_place_of_an_earlier_day_remains_right() -> None:
     before = written(rewrite(ROOT, "2.1.9", RuntimeSpec(drop_in="none")))[PATH]
     again = rewrite(before, "2.1.9")
     assert (again.changed, again.main.path) == (False, PATH)
@@ -134,7 +134,7 @@ def test_registry_passwords_stay_in_the_file_they_are_in() -> None:
         ("/etc/containerd/gpu.toml", ["/etc/containerd/gpu.toml", PATH]),
     ],
 )
-def test_where_it_goes_can_be_said(drop_in: str | None, paths: list[str]) -> None:
+def test_where_it_goes_can_be_chosen(drop_in: str | None, paths: list[str]) -> None:
     assert list(written(rewrite(ROOT, "2.1.9", RuntimeSpec(drop_in=drop_in)))) == paths
 
 
@@ -216,7 +216,7 @@ def test_of_two_containerds_each_gets_its_own_file_and_its_own_socket(named: tup
     assert [path for path in paths if "conf.d" not in path] == [PATH, OTHER]
 
 
-def test_a_drop_in_is_judged_through_a_file_that_imports_it() -> None:
+def test_a_drop_in_is_validated_through_a_file_that_imports_it() -> None:
     validate = Containerd().validate(engine_facts("containerd", "2.1.9", binary="/usr/bin/containerd"), DROP_IN)
     assert validate is not None
     assert validate.argv[3:] == ("/usr/bin/containerd", PATH, DROP_IN, "{candidate}")

@@ -66,7 +66,7 @@ def filled(value: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in inner.items() if v != {}}
 
 
-def test_what_others_wrote_since_stays() -> None:
+def test_what_others_wrote_since_is_unchanged() -> None:
     text = (
         f"version = 2 # ours\r\n\r\n{TABLE}]\r\ndefault_runtime_name = 'nvidia'  # for the GPUs\r\n"
         f'# added on Tuesday\r\n{TABLE}.runtimes."nvidia"]\r\nruntime_type = "x"\r\n# a word about it\r\n'

@@ -42,17 +42,17 @@ ROWS = (
     Row("no duration at all", f'{CRI}]\nstream_idle_timeout = ""\n', 0, ()),
     Row("no drain time", f'{CRI}]\ndrain_exec_sync_io_timeout = "x"\n', 3, (V17, V21)),
     Row("no pull time", f'{CRI}]\nimage_pull_progress_timeout = "x"\n', 3, (V17, V21)),
-    Row("mirrors beside a path", f"{CRI}.registry]\n{PATHS}{MIRROR}", 4),
+    Row("mirrors together with a path", f"{CRI}.registry]\n{PATHS}{MIRROR}", 4),
     Row("mirrors alone", MIRROR, 0, ()),
     Row("a path alone", f"{CRI}.registry]\n{PATHS}", 0, ()),
     Row(
-        "certificates beside a path",
+        "certificates together with a path",
         f'{CRI}.registry]\n{PATHS}{CRI}.registry.configs."r.example".tls]\ninsecure_skip_verify = true\n',
         4,
         (V16, V17),
     ),
     Row(
-        "a password beside a path",
+        "a password together with a path",
         f'{CRI}.registry]\n{PATHS}{CRI}.registry.configs."r.example".auth]\nusername = "me"\n',
         0,
         (),
@@ -90,7 +90,7 @@ def test_what_cri_does_not_load_with_is_refused_with_its_place(row: Row, version
         assert said is None
 
 
-def test_the_file_that_says_it_is_named() -> None:
+def test_the_file_that_sets_it_is_named() -> None:
     other = "/etc/containerd/conf.d/10-site.toml"
     files = {PATH: f'version = 2\nimports = ["{other}"]\n', other: ROWS[0].whole}
     with pytest.raises(ConfigFileError, match=f"^{other}:3: "):

@@ -116,7 +116,7 @@ runtime_path = "/usr/bin/nvidia-container-runtime"
         ("", WRITTEN.replace('= "nvidia"', '= "runc"'), {"crio": {"runtime": {"default_runtime": "runc"}}}),
         ('[crio.runtime]\ndefault_runtime = "crun"\n', WRITTEN, {"crio": {"runtime": {"default_runtime": "crun"}}}),
     ],
-    ids=["all of it", "what came since stays", "a default chosen since stays", "the file's own default comes back"],
+    ids=["all of it", "what came since is kept", "a default chosen since", "the file's own default is restored"],
 )  # fmt: skip
 def test_undo_takes_out_what_gpunode_put_in(before: str, now: str, left: dict[str, object]) -> None:
     got = Crio().without(OURS, now, Removal("nvidia", "crun", before))

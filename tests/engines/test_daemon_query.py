@@ -153,7 +153,7 @@ VERDICTS = [
 
 
 @pytest.mark.parametrize(("kind", "expected", "code", "said"), VERDICTS, ids=[" ".join(v[:2]) for v in VERDICTS])
-def test_verify_judges_what_the_running_daemon_says(
+def test_verify_checks_what_the_running_daemon_reports(
     shell: tuple[str, ...], kind: str, expected: str, code: int, said: str, directory: Path
 ) -> None:
     env = with_tools(directory, "python3")
@@ -169,7 +169,7 @@ def test_verify_judges_what_the_running_daemon_says(
     assert said in answer.stderr
 
 
-def test_verify_says_when_nobody_answers(shell: tuple[str, ...], directory: Path) -> None:
+def test_verify_reports_when_nobody_answers(shell: tuple[str, ...], directory: Path) -> None:
     answer = verify(shell, "containerd", str(directory / "nope.sock"), "nvidia", with_tools(directory, "python3"))
     assert answer.returncode == 1
     assert answer.stderr == f"containerd does not answer on {directory}/nope.sock\n"

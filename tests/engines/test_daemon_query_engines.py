@@ -58,7 +58,7 @@ def test_no_answer_is_no_answer(shell: tuple[str, ...], directory: Path) -> None
         ("+kata", 1, "kata was expected"),
     ],
 )
-def test_verify_judges_what_crio_says(
+def test_verify_checks_what_crio_reports(
     shell: tuple[str, ...], expected: str, code: int, said: str, directory: Path
 ) -> None:
     with daemons.crio(directory, CONFIG) as path:
@@ -84,7 +84,7 @@ esac"""
     ],
     ids=["default", "another default", "handler known", "handler not known"],
 )
-def test_podman_is_judged_by_its_own_word(
+def test_podman_is_checked_by_its_own_output(
     shell: tuple[str, ...], want: RuntimeSpec, code: int, said: str, directory: Path
 ) -> None:
     env = with_tools(directory)

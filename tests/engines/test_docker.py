@@ -23,7 +23,7 @@ from tests.engines.docker_cases import CDI, DEFAULT, NO_DEFAULT, PATH, rewritten
 from tests.engines.hosts import engine_facts, host_with
 
 
-def test_a_byte_that_is_not_utf8_stays_where_docker_takes_it_and_is_named_where_not() -> None:
+def test_a_byte_that_is_not_utf8_is_kept_where_docker_takes_it_and_is_named_where_not() -> None:
     latin = '{"labels": ["caf\udce9"]}'
     assert rewritten(latin, "20.10.24").main.after.startswith('{"labels": ["caf\udce9"], "runtimes": {')
     with pytest.raises(ConfigFileError, match="1:17: byte 0xe9 is not UTF-8"):
@@ -121,7 +121,7 @@ def test_a_runtime_type_is_kept_away_from_docker_20() -> None:
     assert rewritten(text, None).changed
 
 
-def test_what_the_flags_say_already_is_not_said_again() -> None:
+def test_what_the_flags_set_already_is_not_written_again() -> None:
     flags = ("--default-runtime=nvidia", "--add-runtime=nvidia=/usr/bin/nvidia-container-runtime")
     assert not rewritten("{}\n", flags=flags).changed
     assert not rewritten(None, flags=flags).changed
@@ -157,7 +157,7 @@ def test_any_text_is_either_merged_or_refused(text: str) -> None:
     ],
     ids=["there, or not known", "gone from the disk", "gone, in another case", "a shim without", "a shim's is gone"],
 )  # fmt: skip
-def test_a_path_set_by_hand_stays_unless_it_leads_nowhere(
+def test_a_path_set_manually_is_unchanged_unless_it_leads_nowhere(
     entry: str, observed: tuple[str, ...], changes: tuple[str, ...]
 ) -> None:
     done = rewritten(f'{{"runtimes": {{"nvidia": {entry}}}}}', missing_binaries=observed)
@@ -189,7 +189,7 @@ def test_the_executable_that_must_be_there_is_the_one_the_new_file_names(
 @pytest.mark.parametrize(
     ("there", "code"), [(True, 0), (False, 1), (None, 1)], ids=["there", "not executable", "not there"]
 )
-def test_the_look_for_an_executable_says_what_is_missing(there: bool | None, code: int, tmp_path: Path) -> None:
+def test_the_search_for_an_executable_reports_what_is_missing(there: bool | None, code: int, tmp_path: Path) -> None:
     binary = tmp_path / "a runtime"
     if there is not None:
         binary.write_text("#!/bin/sh\n")
@@ -282,7 +282,7 @@ def test_no_validation_where_the_daemon_cannot(version: str | None) -> None:
     assert Docker().validate(engine_facts("docker", version), PATH) is None
 
 
-def test_undo_says_the_old_default_aloud_and_then_brings_the_old_bytes_back() -> None:
+def test_undo_writes_the_old_default_out_and_then_restores_the_old_bytes() -> None:
     facts = engine_facts("docker", "28.5.2")
     undo = Docker().undo(facts, rewritten('{"debug": true}'))
     files = [a for a in undo if isinstance(a, PutFile)]
@@ -317,7 +317,7 @@ def test_undo_keeps_a_default_that_the_old_file_named() -> None:
         ('{"default-runtime": "crun", "debug": true}', Removal("nvidia", "crun"), None),
         ('{"runtimes": {}}', Removal("nvidia", "runc", '{"runtimes": {}}'), None),
     ],
-    ids=["nothing left", "there was no file", "theirs stays", "crun comes back", "as it was spelled"],
+    ids=["nothing left", "there was no file", "another value is kept", "crun is restored", "as it was spelled"],
 )
 def test_without_takes_out_what_rewrite_put_in(text: str | None, removal: Removal, rest: str | None) -> None:
     assert Docker().without(PATH, rewritten(text).main.after, removal) == (text if rest is None else rest)

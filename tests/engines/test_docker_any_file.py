@@ -83,7 +83,7 @@ ANY_FILE = daemon_json() | st.sampled_from(["", " \n", "null", "\ufeff", "\ufeff
 
 @settings(max_examples=100, deadline=None)
 @given(ANY_FILE, WANTED)
-def test_what_is_not_gpunodes_stays_and_a_second_time_changes_nothing(text: str, want: RuntimeSpec) -> None:
+def test_what_is_not_gpunodes_is_unchanged_and_a_second_time_changes_nothing(text: str, want: RuntimeSpec) -> None:
     first = rewritten(text, "26.1.5", want)
     before, after = pairs_of(text), pairs_of(first.main.after)
     assert [key for key, _ in after][: len(before)] == [key for key, _ in before]

@@ -51,7 +51,7 @@ def test_there_are_enough_of_them_and_each_has_an_outcome() -> None:
 
 
 @each
-def test_text_is_as_the_pair_says_and_a_second_time_changes_nothing(case: Case) -> None:
+def test_text_is_as_in_the_pair_and_a_second_time_changes_nothing(case: Case) -> None:
     first = rewritten(case.before, case.version or "26.1.5", case.want, **case.observed)
     assert first.main.after == case.after
     assert first.changed == (case.after != (case.before or ""))
@@ -68,7 +68,7 @@ def test_the_pair_is_the_same_for_every_docker_where_it_names_none(version: str 
 
 
 @each
-def test_lines_that_are_not_about_the_runtime_stay_as_they_are_and_where_they_are(case: Case) -> None:
+def test_lines_that_are_not_about_the_runtime_are_unchanged_and_where_they_were(case: Case) -> None:
     """But for a comma behind the one that was last; lines with a brace or one of gpunode's keys may change."""
     before = (case.before or "").removeprefix("\ufeff").split("\n")
     after = iter(case.after.split("\n"))

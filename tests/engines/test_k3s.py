@@ -28,7 +28,7 @@ def test_tree_before_and_after(pair: trees.Pair) -> None:
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
-def test_the_last_word_is_nvidia_and_nobody_elses_file_changed(pair: trees.Pair) -> None:
+def test_nvidia_takes_precedence_and_nobody_elses_file_changed(pair: trees.Pair) -> None:
     for path, text in pair.before.items():
         assert path.endswith("gpunode.yaml") or pair.after[path] == text
     if "want" not in pair.said:
@@ -40,7 +40,7 @@ def test_there_are_pairs_enough() -> None:
     assert len(PAIRS) >= 15
 
 
-def test_a_word_of_the_admins_is_left_and_said() -> None:
+def test_a_default_of_the_admins_is_unchanged_and_reported() -> None:
     result = rewritten.rewrite(
         engine_facts("k3s", "2.0.5", embedded_in="1.33.5+k3s1"), {MAIN: "default-runtime: crun\n"}
     )
@@ -95,7 +95,7 @@ def test_a_release_without_default_runtime_is_refused(name: str, embedded_in: st
     ],
     ids=["1.7", "2.0 with its own", "2.0 with the old one, which forces version 2"],
 )
-def test_a_whole_template_is_refused_with_the_words_to_type(name: str, version: str, text: str) -> None:
+def test_a_whole_template_is_refused_with_what_to_write(name: str, version: str, text: str) -> None:
     with pytest.raises(UnsupportedHost) as refused:
         rewritten.rewrite(engine_facts("k3s", version), {f"{TEMPLATES}/{name}": text})
     assert f"{TEMPLATES}/{name} is a whole template" in refused.value.problem
@@ -155,7 +155,7 @@ def test_the_program_is_looked_for_before_it_becomes_the_default() -> None:
         ("default-runtime: runc\n", "crun", "default-runtime: runc\n"),
         ("a: 1\r\ndefault-runtime: nvidia\r\n", None, "a: 1\r\n"),
     ],
-    ids=["all of it", "other keys stay", "the default before", "a default chosen since stays", "DOS line ends"],
+    ids=["all of it", "other keys are kept", "the default before", "a default chosen since", "DOS line ends"],
 )
 def test_removed(text: str, previous: str | None, left: str) -> None:
     assert removed(text, "nvidia", previous) == left
@@ -164,7 +164,7 @@ def test_removed(text: str, previous: str | None, left: str) -> None:
 @pytest.mark.parametrize(
     ("before", "left"),
     [("", ""), ("default-runtime: crun\n", "# Written by gpunode\ndefault-runtime: crun\n")],
-    ids=["gpunode's file goes, comment and all", "an older default comes back"],
+    ids=["gpunode's file goes, comment and all", "an older default is restored"],
 )
 def test_undo_takes_out_what_gpunode_put_in(before: str, left: str) -> None:
     now = "# Written by gpunode\ndefault-runtime: nvidia\n"

@@ -1,4 +1,4 @@
-"""microk8s' template before and after; every placeholder survives. microk8s itself was not run."""
+"""microk8s' template before and after; every placeholder is unchanged. microk8s itself was not run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_tree_before_and_after(pair: trees.Pair) -> None:
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
-def test_placeholders_and_comments_survive(pair: trees.Pair) -> None:
+def test_placeholders_and_comments_are_unchanged(pair: trees.Pair) -> None:
     before, after = pair.before[TEMPLATE], pair.after[TEMPLATE]
     gone = [] if pair.said.get("want") == "no" else ["${RUNTIME}"]
     kept = [word for word in re.findall(r"\$\{\w+\}", before) if word not in gone]
@@ -57,7 +57,7 @@ def test_its_own_containerd_is_restarted_and_asked() -> None:
     assert verify.argv[3:6] == ("microk8s", "/var/snap/microk8s/common/run/containerd.sock", "nvidia")
 
 
-def test_undo_gives_the_placeholder_back() -> None:
+def test_undo_restores_the_placeholder() -> None:
     pair = next(pair for pair in PAIRS if pair.name == "template")
     before, after = pair.before[TEMPLATE], pair.after[TEMPLATE] + "# added since\n"
     left = Microk8s().without(TEMPLATE, after, Removal("nvidia", "runc", before))

@@ -53,7 +53,7 @@ def test_tree_before_and_after(pair: trees.Pair) -> None:
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
-def test_what_is_not_ours_stays(pair: trees.Pair) -> None:
+def test_what_gpunode_does_not_manage_is_unchanged(pair: trees.Pair) -> None:
     want = WANTED.get(pair.said.get("want", ""), RuntimeSpec())
     for path, text in pair.before.items():
         if path.endswith(".conf"):
@@ -88,7 +88,7 @@ RUNTIMES = st.dictionaries(KEYS.filter(lambda key: key != "nvidia"), st.lists(KE
 
 @settings(max_examples=60, deadline=None)
 @given(SECTIONS, ENGINE, RUNTIMES, st.sampled_from(["crun", "runc", "/usr/bin/crun"]))
-def test_any_legal_file_keeps_its_other_values_and_twice_is_once_and_undo_gives_them_back(
+def test_any_legal_file_keeps_its_other_values_and_twice_is_once_and_undo_restores_them(
     sections: dict[str, Any], engine: dict[str, Any], runtimes: dict[str, Any], default: str
 ) -> None:
     before = {**sections, "engine": {**engine, "runtime": default, **({"runtimes": runtimes} if runtimes else {})}}
@@ -176,7 +176,7 @@ def test_by_name_it_is_written_validated_and_asked_without_a_daemon() -> None:
     assert back.argv[3:] == ("/usr/bin/podman", "crun")
 
 
-def test_an_old_podman_knows_no_override_so_nothing_validates() -> None:
+def test_an_old_podman_has_no_override_so_nothing_validates() -> None:
     assert Podman().validate(engine_facts("podman", "4.3.1"), DROP_IN) is None
 
 
@@ -192,7 +192,7 @@ OURS = f'[engine]\nruntime = "nvidia"\n\n[engine.runtimes]\nnvidia = ["{NVIDIA}"
         ("[engine]\nruntime = 'nvidia'\nevents_logger = 'file'\n", None, "[engine]\nevents_logger = 'file'\n"),
         ("[containers]\ntz = 'local'\n", "crun", "[containers]\ntz = 'local'\n"),
     ],
-    ids=["all of it", "the default before", "a default chosen since stays", "other keys stay", "nothing of ours"],
+    ids=["all of it", "the default before", "a default chosen since", "other keys are kept", "nothing of gpunode's"],
 )  # fmt: skip
 def test_removed(text: str, previous: str | None, left: str) -> None:
     assert removed(text, "nvidia", previous).strip() == left.strip()
@@ -205,7 +205,7 @@ def test_removed(text: str, previous: str | None, left: str) -> None:
         ("", OURS + "\n[network]\n", "[network]\n"),
         ('[engine]\nruntime = "runc"\n', OURS + "\n[network]\n", '[engine]\nruntime = "runc"\n\n[network]\n'),
     ],
-    ids=["a file of gpunode's goes", "what came since stays", "the file's own default comes back"],
+    ids=["a file of gpunode's goes", "what came since is kept", "the file's own default is restored"],
 )
 def test_undo_takes_out_what_gpunode_put_in(before: str, now: str, left: str) -> None:
     got = Podman().without(MAIN, now, Removal("nvidia", "crun", before))

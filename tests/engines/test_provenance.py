@@ -34,7 +34,7 @@ def test_the_line_of_a_toml_setting(text: str, line: int) -> None:
     assert (found.value, found.where) == ("nvidia", f"{ROOT}:{line}")
 
 
-def test_on_2_x_the_last_file_that_says_it_counts_key_by_key() -> None:
+def test_on_2_x_the_last_file_takes_precedence_key_by_key() -> None:
     main = f"version = 3\nimports = ['{DROP_IN}']\n[plugins.'{V3}'.containerd]\ndefault_runtime_name = 'runc'\n"
     main += f"[plugins.'{V3}'.containerd.runtimes.kata]\n"
     drop_in = f"version = 3\n[plugins.'{V3}'.containerd]\ndefault_runtime_name = 'nvidia'\n"
@@ -63,11 +63,11 @@ def test_dockers_settings_come_from_file_flag_or_itself() -> None:
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"runtimes": 3, "default-runtime": 1}', None])
-def test_a_file_with_no_word_in_it_says_nothing(text: str | None) -> None:
+def test_a_file_without_settings_is_no_origin(text: str | None) -> None:
     assert of("docker", "28.5.2", {PATHS["docker"]: text})["default runtime"].source == "built in"
 
 
-def test_other_engines_have_their_own_words() -> None:
+def test_other_engines_have_their_own_keys() -> None:
     crio = "[crio.runtime]\ndefault_runtime = 'crun'\n[crio.runtime.runtimes.crun]\nruntime_path = '/usr/bin/crun'\n"
     facts = engine_facts("containerd", "1.30.0")
     from dataclasses import replace

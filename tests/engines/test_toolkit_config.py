@@ -61,7 +61,7 @@ def test_file_before_and_after(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(set(WANTED) - {"inline-and-dotted", "hand-set-values-and-comments"}))
-def test_every_line_that_is_not_the_setting_itself_stays_in_its_order(name: str) -> None:
+def test_every_line_that_is_not_the_setting_itself_keeps_its_order(name: str) -> None:
     kept = iter(after(read(f"{name}.before"), WANTED[name]).splitlines())
     ours = {keys[-1] for keys in TOOLKIT_SETTINGS.values()}
     for line in read(f"{name}.before").splitlines():
@@ -97,7 +97,7 @@ def test_a_file_that_cannot_be_edited_is_an_error_with_its_place_and_is_left_alo
     assert "containerd" not in refused.value.remedy.text
 
 
-def test_what_it_did_is_said() -> None:
+def test_what_it_did_is_reported() -> None:
     result = rewrite(
         file_facts(TOOLKIT_CONFIG, read("shipped-every-setting.before")), ToolkitConfig("cdi", no_cgroups=True)
     )
@@ -148,7 +148,7 @@ LINES = st.lists(
 
 @settings(max_examples=60, deadline=None)
 @given(lines=LINES, crlf=st.booleans(), want=st.sampled_from([ROOTLESS, EVERY, HARD, ToolkitConfig("csv")]))
-def test_any_legal_file_reads_back_as_itself_with_the_settings_and_settles(
+def test_any_legal_file_reads_back_as_itself_with_the_settings_and_the_edit_is_idempotent(
     lines: list[str], crlf: bool, want: ToolkitConfig
 ) -> None:
     text = "\n".join(lines).replace("\n", "\r\n" if crlf else "\n")

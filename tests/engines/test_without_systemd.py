@@ -27,7 +27,7 @@ def engine(*flags: str, init: str = "none") -> RuntimeFacts:
     ],
     ids=["docker's own", "two words", "one word"],
 )
-def test_the_pid_file_is_the_one_dockerd_was_told(flags: tuple[str, ...], path: str) -> None:
+def test_the_pid_file_is_the_one_of_dockerds_flags(flags: tuple[str, ...], path: str) -> None:
     assert commands.reload(engine(*flags)).argv == ("sh", "-s", "--", path, "dockerd")
 
 
@@ -67,6 +67,6 @@ def test_another_process_that_got_the_old_number_is_left_alone(tmp_path: Path) -
         other.wait()
 
 
-def test_no_pid_file_is_said(tmp_path: Path) -> None:
+def test_no_pid_file_is_reported(tmp_path: Path) -> None:
     ran = hangup(tmp_path / "none", "dockerd")
     assert (ran.returncode, ran.stderr) == (1, f"{tmp_path}/none does not say which process dockerd is\n")

@@ -19,7 +19,7 @@ def names(directory: Path) -> list[str]:
     return sorted(p.name for p in directory.iterdir())
 
 
-def test_bytes_mode_owner_and_link_survive_a_replacement(tmp_path: Path) -> None:
+def test_bytes_mode_owner_and_link_are_kept_in_a_replacement(tmp_path: Path) -> None:
     real = tmp_path / "real" / "daemon.json"
     real.parent.mkdir()
     real.write_bytes(b"{}\xff\n")
@@ -47,7 +47,7 @@ def test_a_new_file_gets_its_directories_and_the_given_mode(tmp_path: Path) -> N
     assert (path.read_text(), path.stat().st_mode & 0o7777) == ("x = 1\n", 0o600)
 
 
-def test_a_dangling_link_is_filled_and_stays_a_link(tmp_path: Path) -> None:
+def test_a_dangling_link_is_filled_and_remains_a_link(tmp_path: Path) -> None:
     link = tmp_path / "daemon.json"
     link.symlink_to("elsewhere.json")
     local_file.replace(local_file.read(str(link))[1], "{}")
@@ -91,13 +91,13 @@ def test_a_backup_has_the_old_bytes_and_mode_and_is_not_in_a_directory_that_is_r
     assert names(path.parent) == ["99-nvidia.toml"]
 
 
-def test_what_was_written_can_be_put_back(tmp_path: Path) -> None:
+def test_what_was_written_can_be_rolled_back(tmp_path: Path) -> None:
     old, new = tmp_path / "old", tmp_path / "new"
     old.write_text("before")
     befores = [local_file.read(str(p))[1] for p in (old, new)]
     for before in befores:
         local_file.replace(before, "after")
-        local_file.put_back(before)
+        local_file.restore(before)
     assert old.read_text() == "before"
     assert not new.exists()
 

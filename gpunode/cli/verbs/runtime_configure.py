@@ -1,4 +1,4 @@
-"""What `runtime configure` does with the words it was given: plan one file, print it or write it, say which."""
+"""What `runtime configure` does with its arguments: plan one file, print it or write it, say which."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def run(wish: Wish, output: QuietOptions) -> int:
     else:
         show_result(Configured(wish, planned, backups), output)
     if not output.quiet:
-        _say(wish, planned, backups, said=form == "text" and not wish.dry_run)
+        _say(wish, planned, backups, printed=form == "text" and not wish.dry_run)
     return int(ExitCode.DONE)
 
 
@@ -143,7 +143,7 @@ def _drop_in(text: str | None) -> str | None:
 
 
 def _write(planned: OneFile, keep: bool) -> dict[str, str]:
-    """Write what changed, in order; answers the copies that were kept. A failure puts back what was written before."""
+    """Write what changed, in order; returns the copies that were kept. A failure restores what was written before."""
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     backups: dict[str, str] = {}
     done: list[Before] = []
@@ -158,7 +158,7 @@ def _write(planned: OneFile, keep: bool) -> dict[str, str]:
             done.append(before)
     except GpunodeError:
         for before in reversed(done):
-            local_file.put_back(before)
+            local_file.restore(before)
         raise
     return backups
 
@@ -239,10 +239,10 @@ def _file(edit: Edit, wish: Wish, backups: dict[str, str]) -> dict[str, object]:
     return data
 
 
-def _say(wish: Wish, planned: OneFile, backups: dict[str, str], *, said: bool) -> None:
-    """On stderr: what changed, what to know about it, and who has not heard of it yet."""
+def _say(wish: Wish, planned: OneFile, backups: dict[str, str], *, printed: bool) -> None:
+    """On stderr: what changed, what to know about it, and which daemon was not reloaded yet."""
     rewrite = planned.rewrite
-    lines = [] if said else [f"{'would be ' if wish.dry_run else ''}{_word(e)} {e.path}" for e in rewrite.edits]
+    lines = [] if printed else [f"{'would be ' if wish.dry_run else ''}{_word(e)} {e.path}" for e in rewrite.edits]
     lines += rewrite.added if rewrite.changed else ()
     lines += rewrite.notes if rewrite.changed or not rewrite.edits else ()
     lines += [f"the old {path} is kept in {kept}" for path, kept in backups.items()]
@@ -253,7 +253,7 @@ def _say(wish: Wish, planned: OneFile, backups: dict[str, str], *, said: bool) -
 
 
 def _next(runtime: str, path: str, *, restart: bool) -> tuple[str, ...]:
-    """What makes the engine read it: words to type. In an image nothing runs that could be told."""
+    """What makes the engine read it: commands to run. In an image no daemon runs."""
     if runtime == TOOLKIT:
         return ("it is read whenever a container starts: nothing needs a restart",)
     return ENGINES[runtime].next_words(path, restart=restart)

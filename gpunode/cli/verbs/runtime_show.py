@@ -27,7 +27,7 @@ class Shown:
     origins: tuple[Origin, ...]
 
     @property
-    def said(self) -> str | None:
+    def requested(self) -> str | None:
         """The default that the files or flags ask for; None where they ask for none."""
         found = next((o for o in self.origins if o.setting == "default runtime"), None)
         return found.value if found and found.source != "built in" else None
@@ -36,7 +36,7 @@ class Shown:
     def differs(self) -> bool:
         """The daemon runs with another default than its files ask for: it was not restarted since."""
         effective = self.engine.effective_default
-        return None not in (effective, self.said) and effective != self.said
+        return None not in (effective, self.requested) and effective != self.requested
 
 
 def show_runtimes(name: str | None, hosts: HostOptions, output: QuietOptions) -> int:
@@ -77,7 +77,8 @@ def _engine(shown: Shown, style: Style) -> list[str]:
     state = asked or ("it did not report what it runs with" if engine.active else f"{engine.unit} is not running")
     lines = hang(style, f"{engine.label}   ", f"{engine.version or 'version unknown'} · {state}")
     if shown.differs:
-        lines += hang(style, "  differs   ", f"its files ask for {shown.said}: it was not reloaded since they changed")
+        differs = f"its files ask for {shown.requested}: it was not reloaded since they changed"
+        lines += hang(style, "  differs   ", differs)
     rows = [(o.setting, o.value or "-", o.where) for o in shown.origins]
     widths = [max(len(row[i]) for row in rows) for i in (0, 1)] if rows else [0, 0]
     return lines + [f"  {a:<{widths[0]}}  {b:<{widths[1]}}  {c}" for a, b, c in rows]

@@ -12,13 +12,13 @@ from gpunode.engines.containerd.edit import drop_in_path
 from gpunode.errors import UsageError
 from gpunode.model.facts import FileFacts
 
-# A daemon that reads each schema of containerd's file, for when nobody says which one it is for. Version 2 is read
+# A daemon that reads each schema of containerd's file, for when it is not known which one it is for. Version 2 is read
 # by every daemon from 1.3 on; 1.7 is the one whose wishes (runc written out) harm none of the others.
 SUITS = {1: "1.7.0", 2: "1.7.0", 3: "2.1.0", 4: "2.3.0"}
 
 
 def read(disk: Disk, asked: Alone, schema: int | None, *, is_default: bool) -> Alone:
-    """`is_default`: the file is the one that a daemon reads when nobody tells it otherwise."""
+    """`is_default`: the file is the one that a daemon reads by default."""
     if schema is not None and schema not in SUITS:
         raise UsageError(
             f"--config-schema {schema} is not a schema of containerd's file",
@@ -50,7 +50,7 @@ def _in_schema(file: FileFacts, schema: int | None) -> FileFacts:
         return file
     raise UsageError(
         f"{file.path} is in schema {_schema(file)}, and --config-schema {schema} is for a new file",
-        evidence="its settings stand under other names in another schema",
+        evidence="its settings have other names in another schema",
         remedy="leave --config-schema out; containerd config migrate converts a file to the newest",
     )
 

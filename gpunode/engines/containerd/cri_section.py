@@ -1,4 +1,4 @@
-"""containerd's CRI configuration as plain values: where it stands in each schema, and what it should say."""
+"""containerd's CRI configuration as plain values: where it is in each schema, and what it should be."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Around:
-    """What the file's own text does not say."""
+    """What the file's own text does not tell."""
 
     merged: Plain  # `config dump` of the daemon; {} when it was not read
     keep_runc: bool  # 1.x: a file that lists any runtime loses the built-in runc
@@ -92,7 +92,7 @@ def cri_disabled(plain: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def wanted(plain: Plain, version: int, want: RuntimeSpec, around: Around) -> Wanted:
-    """`plain` with the handler added beside the others, its options copied from the present default."""
+    """`plain` with the handler added to the others, its options copied from the present default."""
     plugin = plugin_of(version)
     result = copy.deepcopy(plain)
     added = [*enable_cri(result)]
@@ -135,12 +135,12 @@ def enable_cri(plain: Plain) -> tuple[str, ...]:
 
 
 def _cdi_is_on(plain: Plain, plugin: str, around: Around) -> bool:
-    said = section(plain, "plugins", plugin).get("enable_cdi")
-    if said is None:
-        # Another file may say it; a dump always does.
+    enabled = section(plain, "plugins", plugin).get("enable_cdi")
+    if enabled is None:
+        # Another file may set it; a dump always has it.
         elsewhere = (section(around.merged, "plugins", p).get("enable_cdi") for p in (V3, V2, V1))
-        said = next((value for value in elsewhere if value is not None), around.cdi_by_default)
-    return said is True
+        enabled = next((value for value in elsewhere if value is not None), around.cdi_by_default)
+    return enabled is True
 
 
 def _present_default(engine: Plain, merged: Plain, handler: str) -> tuple[str, str, Plain]:
@@ -170,7 +170,7 @@ def _runc(entry: Plain) -> Plain:
 
 
 def _settings(entry: Plain) -> Plain:
-    """What an entry sets: zero values are containerd's defaults and say nothing. SystemdCgroup is always said."""
+    """What an entry sets: zero values are containerd's defaults and mean nothing. SystemdCgroup is always written."""
     kept = {k: v for k, v in entry.items() if v and k not in (*OLD_SHIM_KEYS, "options")}
     options = {k: v for k, v in section(entry, "options").items() if v or k == "SystemdCgroup"}
     return copy.deepcopy({**kept, "options": options} if options else kept)
@@ -185,12 +185,12 @@ def _add_handler(runtimes: Plain, want: RuntimeSpec, new: Plain, base: tuple[str
         copied = _settings(base_entry)
         options = {**section(copied, "options"), **new["options"]}
         if cgroup is None and "SystemdCgroup" in section(runtimes, "runc", "options"):
-            # Said, since it could not be told later whose settings these are: runc's are others.
+            # Written out, since it would not be known later whose settings these are: runc's are others.
             options["SystemdCgroup"] = False
         runtimes[want.handler] = {**copied, "runtime_type": new["runtime_type"], "options": options}
-        said = "" if cgroup is None else f" (SystemdCgroup = {json.dumps(cgroup)}, copied from {base_name})"
-        return (f"+ handler {want.handler}{said}",)
-    # An entry that is there keeps what was set by hand; only what would not work is put right.
+        note = "" if cgroup is None else f" (SystemdCgroup = {json.dumps(cgroup)}, copied from {base_name})"
+        return (f"+ handler {want.handler}{note}",)
+    # An entry that is there keeps what was set manually; only what would not work is corrected.
     old = [key for key in OLD_SHIM_KEYS if entry.get(key)]
     for key in old:
         del entry[key]

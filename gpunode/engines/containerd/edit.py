@@ -1,4 +1,4 @@
-"""Which of containerd's files change so that it runs the handler, and what each says afterwards."""
+"""Which of containerd's files change so that it runs the handler, and the text of each afterwards."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from gpunode.engines.containerd.schema import as_version_2, merges, misfit, refu
 from gpunode.errors import ConfigFileError, UnsupportedHost, UsageError
 from gpunode.model.spec import RuntimeSpec
 
-# Beside the root file. For /etc/containerd it is where nvidia-ctk puts its own, and what containerd 2.2's
+# Next to the root file. For /etc/containerd it is where nvidia-ctk puts its own, and what containerd 2.2's
 # `config default` imports.
 DROP_IN = "conf.d/99-nvidia.toml"
 HEADER = "# containerd's GPU runtime, added by gpunode and imported by {root}.\n"
@@ -44,14 +44,14 @@ class Changes:
 
 
 @dataclass(frozen=True)
-class _Said:
+class _Report:
     """What was done, and what is to be known of it."""
 
     added: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
-    def __add__(self, other: _Said) -> _Said:
-        return _Said(self.added + other.added, self.notes + other.notes)
+    def __add__(self, other: _Report) -> _Report:
+        return _Report(self.added + other.added, self.notes + other.notes)
 
 
 def changes(files: Files, want: RuntimeSpec, around: Around) -> Changes:
@@ -77,11 +77,11 @@ def _changes(files: Files, want: RuntimeSpec, around: Around) -> Changes:
         f"{pattern} among the imports is relative, which containerd 1.6 looks for in / and not next to the file"
         for pattern in files.overlooked()
     )
-    before, said = files, _Said(notes=tuple(overlooked))
+    before, report = files, _Report(notes=tuple(overlooked))
     files, version, converted = _in_one_schema(files)
     target = _target(files, want, version)
     texts, put = _with_handler(files, want, around, target, version)
-    said += converted + put
+    report += converted + put
     for path in files.order():
         plain = toml_text.load(path, texts.get(path, files.text(path)))
         done = enable_cri(plain)
@@ -91,22 +91,22 @@ def _changes(files: Files, want: RuntimeSpec, around: Around) -> Changes:
             done = (*done, f"imports + {plain['imports'][-1]}")
         if done:
             texts[path] = toml_text.rewrite(path, texts.get(path, files.text(path)), plain, ("imports",))
-            said += _Said(done)
-    return _in_order(before, files, target, texts, said)
+            report += _Report(done)
+    return _in_order(before, files, target, texts, report)
 
 
-def _in_order(before: Files, files: Files, target: str, texts: Mapping[str, str], said: _Said) -> Changes:
+def _in_order(before: Files, files: Files, target: str, texts: Mapping[str, str], report: _Report) -> Changes:
     """The root last: what it imports is there by then, and its validation reads all of it."""
     texts = {files.root: files.text(files.root), **texts}
     changed = {path: text for path, text in texts.items() if text != before.text(path)}
     if files.root in changed:
         changed[files.root] = changed.pop(files.root)
-    return Changes(target, changed, said.added, said.notes) if changed else Changes(target, {})
+    return Changes(target, changed, report.added, report.notes) if changed else Changes(target, {})
 
 
-def _in_one_schema(files: Files) -> tuple[Files, int, _Said]:
+def _in_one_schema(files: Files) -> tuple[Files, int, _Report]:
     """The files with a version 1 root converted where the daemon ignores such files; and their schema."""
-    root, said = files.root, _Said()
+    root, report = files.root, _Report()
     version = version_of(root, files.plain(root), files.daemon)
     if version == 1 and merges(files.daemon):
         files, version = files.having(root, as_version_2(root, files.text(root), files.daemon)), 2
@@ -114,7 +114,7 @@ def _in_one_schema(files: Files) -> tuple[Files, int, _Said]:
             "containerd 2.0 to 2.2 ignore every plugin setting of a version 1 file silently, so those of "
             f"{root} come into force with this restart"
         )
-        said = _Said(("version 1 → 2",), (note,))
+        report = _Report(("version 1 → 2",), (note,))
     for path in files.order():
         plain = files.plain(path)
         refuse_wrong_types(path, plain)
@@ -127,11 +127,11 @@ def _in_one_schema(files: Files) -> tuple[Files, int, _Said]:
                 "containerd then ignores the CRI settings of one of the two silently, or does not start",
                 "write both in the same version, or remove the import",
             )
-    return files, version, said
+    return files, version, report
 
 
 def _target(files: Files, want: RuntimeSpec, version: int) -> str:
-    """The file that the handler stands in, or shall stand in."""
+    """The file that has the handler, or should have it."""
     order = files.order()
     if not merges(files.daemon):
         # The last import with a CRI section replaces the whole section of every file before it.
@@ -164,7 +164,7 @@ def drop_in_path(root: str, want: RuntimeSpec) -> str:
 
 
 def _drop_in(files: Files, want: RuntimeSpec) -> str | None:
-    """The file to add; None: none is added. A root that says nothing yet is simply written."""
+    """The file to add; None: none is added. A root without settings is simply written."""
     if want.drop_in == "none" or (want.drop_in is None and not files.plain(files.root)):
         return None
     path = drop_in_path(files.root, want)
@@ -179,13 +179,13 @@ def _drop_in(files: Files, want: RuntimeSpec) -> str | None:
 
 def _with_handler(
     files: Files, want: RuntimeSpec, around: Around, target: str, version: int
-) -> tuple[dict[str, str], _Said]:
+) -> tuple[dict[str, str], _Report]:
     """The texts that hold the handler and the default: one file, or two where another sets the default after it."""
     default_in = _default_file(files, want, target, version)
-    mine = replace(want, default=want.default and default_in == target)
+    here = replace(want, default=want.default and default_in == target)
     plain = files.plain(target)
-    refuse_wrong_types(target, plain)  # it may lie there unread
-    result = wanted(plain, version, mine, around)
+    refuse_wrong_types(target, plain)  # it may be there without being read
+    result = wanted(plain, version, here, around)
     if plain and target != files.root and "version" not in plain:
         # A drop-in without a version takes the main file's.
         result.plain.pop("version", None)
@@ -193,17 +193,17 @@ def _with_handler(
     if not before and target != files.root:
         before = HEADER.format(root=files.root)
     texts = {target: toml_text.rewrite(target, before, result.plain, ("plugins", result.plugin, "containerd"))}
-    said = _Said()
+    report = _Report()
     if texts[target] != files.text(target):
-        said += _Said(result.added, (*_about(files, target), *result.notes))
+        report += _Report(result.added, (*_about(files, target), *result.notes))
     if want.default and default_in != target:
         texts[default_in], done = _only_default(files, default_in, version, want.handler)
-        said += _Said(done)
-    return texts, said
+        report += _Report(done)
+    return texts, report
 
 
 def _default_file(files: Files, want: RuntimeSpec, target: str, version: int) -> str:
-    """Where the default's name stands, or shall stand: with the handler, unless another file's word counts more."""
+    """The file that names the default, or should: the handler's, unless another file takes precedence."""
     if not merges(files.daemon):
         return target
     order = files.importing(target).order()
@@ -228,7 +228,7 @@ def _about(files: Files, target: str) -> list[str]:
 
 
 def _pattern(files: Files, drop_in: str) -> str:
-    """What the root imports: the directory, unless that would bring files into force that lie there unread."""
+    """What the root imports: the directory, unless that would load files that are there and not read now."""
     directory, name = posixpath.split(drop_in)
     read = files.order()
     for pattern in (f"{directory}/*.toml", f"{directory}/{name.removesuffix('.toml')}*.toml"):

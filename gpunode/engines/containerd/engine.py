@@ -1,4 +1,4 @@
-"""containerd: the CRI section of its config, applied by a restart that pods survive, proven by CRI Status."""
+"""containerd: the CRI section of its config, applied by a restart (pods keep running), proven by CRI Status."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Containerd(CriDaemon):
         return f"{file.path} switches CRI off, so containerd serves docker only; --runtime containerd switches it on"
 
     def validate(self, engine: RuntimeFacts, path: str) -> Run | None:
-        # Says nothing about an unknown default runtime or a CRI plugin that does not load; verify() does.
+        # Does not report an unknown default runtime or a CRI plugin that does not load; verify() does.
         argv = ("sh", "-s", "--", engine.binary or "containerd", engine.config_path, path, "{candidate}")
         return Run(
             argv,

@@ -25,7 +25,7 @@ class Files:
     root: str
     daemon: str | None  # containerd's version
     texts: Mapping[str, str]  # path -> text; an absent file is not in it
-    added: tuple[str, ...] = ()  # patterns that the root shall import beside those its text names
+    added: tuple[str, ...] = ()  # patterns that the root should import in addition to those its text names
 
     def text(self, path: str) -> str:
         return self.texts.get(path, "")
@@ -44,7 +44,7 @@ class Files:
         return there if path in there.order() else replace(there, added=(*self.added, path))
 
     def order(self) -> tuple[str, ...]:
-        """The files this daemon reads: the root, then level by level what each imports; the last one's word counts."""
+        """The files this daemon reads: the root, then by level what each imports; the last one takes precedence."""
         found: list[str] = []
         waiting = [self.root]
         while waiting:
@@ -62,7 +62,7 @@ class Files:
         return sorted(path for path in self.texts if covers(where, path))
 
     def overlooked(self) -> tuple[str, ...]:
-        """Patterns that mean files beside the one they stand in, and that containerd 1.6 looks for in / instead."""
+        """Patterns that mean files next to the one they are in, and that containerd 1.6 looks for in / instead."""
         if at_least(self.daemon, first_with("containerd", "relative-globs")) or self.daemon is None:
             return ()
         return tuple(
@@ -99,7 +99,7 @@ def patterns(plain: Plain) -> Sequence[str]:
 
 
 def absolute(pattern: str, by: str, daemon: str | None) -> str:
-    """Where an import leads that stands in the file `by`.
+    """Where an import in the file `by` leads.
 
     Relative ones start at that file's directory; only 1.6 looks for relative globs where it was started, which is / for
     a systemd unit.
@@ -118,10 +118,10 @@ def covers(pattern: str, path: str) -> bool:
 
 def merged(files: Files) -> Plain:
     """All files in one, as this daemon reads them: 1.x takes each plugin's table whole from the last that has it."""
-    said: Plain = {}
+    whole: Plain = {}
     for path in files.order():
-        said = _deep(said, files.plain(path), 99 if merges(files.daemon) else 2)
-    return said
+        whole = _deep(whole, files.plain(path), 99 if merges(files.daemon) else 2)
+    return whole
 
 
 def effective(engine: RuntimeFacts, files: Files) -> Plain:
@@ -131,15 +131,15 @@ def effective(engine: RuntimeFacts, files: Files) -> Plain:
 
 
 def with_files(dump: Plain, files: Files) -> Plain:
-    """What the daemon makes of all files, by its own word (`config dump`, {} when it was not read) and by theirs.
+    """What the daemon makes of all files, by its own dump ({} when it was not read) and by the files.
 
-    Their word counts more on 2.x: its dump leaves out what stands in a version 1 file, and a dump is in another
+    The files take precedence on 2.x: its dump leaves out what is in a version 1 file, and a dump is in another
     schema than the files, so the two meet below one name.
     """
-    said = merged(files)
+    by_files = merged(files)
     if dump and not merges(files.daemon):
         return dump
-    below = [section(plain, "plugins", plugin) for plain in (dump, said) for plugin in (V1, V2, V3)]
+    below = [section(plain, "plugins", plugin) for plain in (dump, by_files) for plugin in (V1, V2, V3)]
     result: Plain = {}
     for table in below:
         result = _deep(result, table, levels=99)

@@ -1,4 +1,4 @@
-"""Where containerd's settings come from: the file and line that has the last word, read as setup reads it."""
+"""Where containerd's settings come from: the file and line that takes precedence, read as setup reads it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROOTS = tuple(
 
 
 def origins(host: HostFacts, engine: RuntimeFacts) -> tuple[Origin, ...]:
-    """A file that was not read, or that does not parse, has no word in it: the daemon says what it runs with."""
+    """A file that was not read, or that does not parse, counts for nothing: the daemon reports what it runs with."""
     files = readable(_files(host, engine))
     if engine.version and not merges(engine.version):
         files = _from_last_section(files, ROOTS)  # 1.x: a drop-in's section replaces that of the files before it
@@ -26,7 +26,7 @@ def origins(host: HostFacts, engine: RuntimeFacts) -> tuple[Origin, ...]:
 def _files(host: HostFacts, engine: RuntimeFacts) -> list[FileFacts]:
     try:
         return [file for path in gathered(host, engine).order() if (file := host.file(path)).text is not None]
-    except ConfigFileError:  # one of them keeps setup from editing any; the others still have their word
+    except ConfigFileError:  # one of them keeps setup from editing any; the others still count
         return there(host, engine)
 
 

@@ -24,8 +24,8 @@ def without(path: str, text: str, removal: Removal) -> str:
     left = removed(text, removal.handler, previous, path=path, before=removal.before)
     for pattern in patterns(toml_text.load(path, left)):
         # A pattern with a star may name nothing; without one, a file that is gone keeps containerd from starting.
-        ours = "*" not in pattern if old is None else pattern not in patterns(old)
-        if ours and any(covers(pattern, gone) for gone in removal.gone):
+        own = "*" not in pattern if old is None else pattern not in patterns(old)
+        if own and any(covers(pattern, gone) for gone in removal.gone):
             left = unimported(left, pattern, path=path)
     return left if removal.before or toml_text.load(path, left).keys() - {"version"} else ""
 
@@ -33,13 +33,13 @@ def without(path: str, text: str, removal: Removal) -> str:
 def removed(
     text: str, handler: str, previous_default: str | None, *, path: str = "config.toml", before: str | None = None
 ) -> str:
-    """`text` without the handler's table, and the default back at `previous_default` (None: the key goes).
+    """`text` without the handler's table, and the default restored to `previous_default` (None: the key goes).
 
-    For a file whose handler gpunode added: a table that was there before is not told from it. A default that is no
-    longer `handler` belongs to whoever changed it since, and stays. So do `version`, `enable_cdi`, and the
+    For a file whose handler gpunode added: a table that was there before cannot be distinguished. A default that is no
+    longer `handler` belongs to whoever changed it since, and is kept. So are `version`, `enable_cdi`, and the
     `runtimes.runc` that containerd 1.x needs written out. Where `before`, the text before gpunode, is given, the last
-    two go if they were not in it, runc only while it says nothing but its type. Tables that are empty afterwards go;
-    whole-line comments stay, each where it was. A text without the handler comes back as it is, byte for byte.
+    two go if they were not in it, runc only while it has nothing but its type. Tables that are empty afterwards go;
+    whole-line comments are kept, each where it was. A text without the handler is unchanged, byte for byte.
     Raises ConfigFileError (`path` is the name in it) for text that is not TOML or cannot be edited safely.
     """
     have = toml_text.load(path, text)
@@ -92,7 +92,7 @@ def _written_out(have: Plain, before: Plain, plugin: str) -> list[Path]:
     above = ("plugins", plugin)
     found: list[Path] = []
     runtimes, old = section(have, *above, "containerd", "runtimes"), section(containerd_section(before), "runtimes")
-    # Beside a handler that somebody added since, runc has to stay written out.
+    # With a handler that somebody added since, runc must remain written out.
     if (
         runtimes.get("runc") == {"runtime_type": RUNC_TYPE}
         and "runc" not in old
@@ -105,7 +105,7 @@ def _written_out(have: Plain, before: Plain, plugin: str) -> list[Path]:
 
 
 def _emptied(want: Plain, path: Path) -> list[Path]:
-    """Take out the tables on the way to `path` that hold nothing any more, innermost first."""
+    """Take out the tables on the way to `path` that are empty now, innermost first."""
     gone = []
     for end in range(len(path), 0, -1):
         above = section(want, *path[: end - 1]) if end > 1 else want

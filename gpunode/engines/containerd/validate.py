@@ -70,9 +70,9 @@ def _handler_path(statement: Statement) -> list[str]:
 
 def _faults(files: Files, want: RuntimeSpec, running: Plain) -> Iterator[tuple[Keys, str]]:
     """(keys of the value, what is wrong)."""
-    said = merged(files)
+    whole = merged(files)
     for plugin in sorted(CRI_PLUGINS):
-        table = section(said, "plugins", plugin)
+        table = section(whole, "plugins", plugin)
         for key in DURATIONS:
             value = table.get(key)
             parsed = at_least(files.daemon, first_with("containerd", key))
@@ -116,7 +116,7 @@ def _is_runc(entry: Plain) -> bool:
 
 
 def _place(files: Files, keys: Keys) -> tuple[str, int]:
-    """The last file that says it, and the line; the file's first where it is said in a way of its own."""
+    """The last file that sets it, and the line; the file's first where it is spelled in another way."""
     for path in reversed(files.order()):
         for statement in statements(files.text(path)):
             if keys in (statement.path[: len(keys)], statement.path[-1:]):

@@ -18,7 +18,7 @@ BY = """
 run_as_user_ready "$1" || { echo "no setpriv (util-linux) here runs a command as user ${1%:*}" >&2; exit 1; }
 run_as_user "$@" </dev/null
 """
-# trust.sh: who put the socket there that root asks, by the probe's own notion.
+# trust.sh: who put the socket there that root asks, by the probe's own rule.
 VERIFY = ("daemon/query", "trust", "daemon/restart", "daemon/verify")
 Api = Literal["cri", "docker", "crio"]
 POLL_S = 30  # a daemon was healthy 0.4 to 10 s after a restart on busy two-core machines
@@ -27,7 +27,7 @@ POLL_S = 30  # a daemon was healthy 0.4 to 10 s after a restart on busy two-core
 def verify(engine: RuntimeFacts, expected: str, *, ok_codes: tuple[int, ...] = (0,), api: Api = "cri") -> Run:
     """Exit 0 when the running daemon is healthy, its process is stable and its runtimes are as `expected`.
 
-    `expected`: "nvidia": it is the effective default; "+nvidia": it is known; "-": any, only health counts.
+    `expected`: "nvidia": it is the effective default; "+nvidia": it is a handler; "-": any, only health is checked.
     `api`: whose questions the daemon answers, whatever its own name is.
     """
     # A user's own dockerd is found by whose it is; its unit is in their service manager.
@@ -68,7 +68,7 @@ def reload(engine: RuntimeFacts, *, ok_codes: tuple[int, ...] = (0,)) -> Run:
 
 
 def by(owner: str, run: Run) -> Run:
-    """`run` as the user "UID:GID"; as root for "". In a user's directories, root's rights would be theirs to use."""
+    """`run` as the user "UID:GID"; as root for "". In a user's directories, the user could misuse root's rights."""
     if not owner:
         return run
     stdin = resources.script("as_user") + BY

@@ -1,4 +1,4 @@
-"""daemon.json: what a spec asks for that the file does not say yet, and the file with that merged in."""
+"""daemon.json: what a spec asks for that the file does not set yet, and the file with that merged in."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Keys = tuple[str, ...]
 
 
 def missing(engine: RuntimeFacts, want: RuntimeSpec, config: Mapping[str, Any]) -> Iterator[tuple[Keys, object]]:
-    """(keys, value) of everything the fragment asks for that the file does not say yet."""
+    """(keys, value) of everything the fragment asks for that the file does not set yet."""
     cdi = want.cdi and _must_say_cdi(engine, config)
     text = render("engines/docker.json.j2", handler=want.handler, path=want.path, default=want.default, cdi=cdi)
     fragment: dict[str, Any] = read_json(text)
@@ -46,7 +46,7 @@ def missing(engine: RuntimeFacts, want: RuntimeSpec, config: Mapping[str, Any]) 
 def _runtime_changes(
     engine: RuntimeFacts, handler: Mapping[str, Any], want: RuntimeSpec
 ) -> Iterator[tuple[Keys, object]]:
-    """An entry that is there keeps its args and its path; only a path to nothing is put right."""
+    """An entry that is there keeps its args and its path; only a path to nothing is corrected."""
     keys = binary_keys(handler, want.handler)
     path = at({"runtimes": {want.handler: handler}}, keys)
     if not path or path in engine.missing_binaries:
@@ -136,7 +136,7 @@ def merged(text: str | None, changes: tuple[tuple[Keys, object], ...]) -> str:
 
 
 def neutral(edit: Edit, old: str) -> str:
-    """The old file, with the old default said aloud and, where it listed no runtimes, an empty list of them."""
+    """The old file, with the old default written out and, where it listed no runtimes, an empty list of them."""
     before = edit.before or ""
     config = json_text.load(edit.path, before)
     changes: list[tuple[Keys, object]] = []
@@ -150,10 +150,10 @@ def neutral(edit: Edit, old: str) -> str:
 def removed(
     text: str, handler: str, previous_default: str | None, *, before: str | None = None, path: str = "daemon.json"
 ) -> str:
-    """`text` without what gpunode wrote into it, whatever else was written since; every other byte stays.
+    """`text` without what gpunode wrote into it, whatever else was written since; every other byte is unchanged.
 
     `previous_default`: what the file named before, None where it named none. `before`: the file's text then ("" where
-    there was no file); with it features.cdi and what an entry of their own said come back too, and a file that only
+    there was no file); with it features.cdi and what an entry of the user's had are restored too, and a file that only
     gpunode touched becomes `before` again, byte for byte. A default that is no longer `handler` is not gpunode's.
     Raises ConfigFileError (`path`, line and column) for a text that is not a JSON object.
     """
@@ -161,23 +161,23 @@ def removed(
     if not config:
         return text
     if at(config, ("default-runtime",)) == handler and previous_default != handler:
-        text = _back(text, before, ("default-runtime",), previous_default)
+        text = _restored(text, before, ("default-runtime",), previous_default)
         config = json_text.load(path, text)
     if before is not None or at(config, ("default-runtime",)) != handler:
-        text = _back(text, before, _ours(old, handler))
+        text = _restored(text, before, _own_keys(old, handler))
     if before is not None and at(config, ("features", "cdi")) is True and at(old, ("features", "cdi")) is not True:
-        text = _back(text, before, ("features", "cdi"))
+        text = _restored(text, before, ("features", "cdi"))
     has_lost_mark = (before or "").startswith(json_text.BOM) and not text.startswith(json_text.BOM)
     return (json_text.BOM if has_lost_mark else "") + text
 
 
-def _ours(old: Mapping[str, Any], handler: str) -> Keys:
+def _own_keys(old: Mapping[str, Any], handler: str) -> Keys:
     """The keys of what gpunode wrote for the handler: all of it, or the path in an entry that was there."""
     entry = at(old, ("runtimes", handler))
     return ("runtimes", handler) if entry is None else binary_keys(entry, handler)
 
 
-def _back(text: str, before: str | None, keys: Keys, value: str | None = None) -> str:
+def _restored(text: str, before: str | None, keys: Keys, value: str | None = None) -> str:
     """`text` with the value at `keys` as `before` spells it, else `value`, else without that member."""
     spelled = _spelling(before or "", keys)
     if spelled is None and value is None:
@@ -207,10 +207,10 @@ def _spelling(text: str, keys: Keys) -> str | None:
     return text[slice(*found)] if found else None
 
 
-def said(engine: RuntimeFacts, config: Mapping[str, Any], keys: Keys, value: object) -> str:
+def described(engine: RuntimeFacts, config: Mapping[str, Any], keys: Keys, value: object) -> str:
     name, before = ".".join(keys), at(config, keys)
     if keys == ("default-runtime",):
         old = before or engine.effective_default or "runc"
-        # dockerd keeps a default that left its file: then the file catches up, and nothing changes hands.
+        # dockerd keeps a default that left its file: then the file catches up, and the default is the same.
         return f"{name} {old} → {value}" if old != value else f"+ {name} {value}"
     return f"+ {name}" if before is None else f"{name} {json.dumps(before)} → {json.dumps(value)}"

@@ -47,7 +47,7 @@ class Docker(Engine):
         cdi = any(keys == ("features", "cdi") for keys, _ in changes)
         return Rewrite(
             (Edit(path, file.text, edit.merged(file.text, changes)),),
-            tuple(edit.said(engine, config, keys, value) for keys, value in changes),
+            tuple(edit.described(engine, config, keys, value) for keys, value in changes),
             _notes(engine, want, config, cdi=cdi),
             (edit.binary(engine, want, config),),
             needs_restart=cdi,
@@ -64,14 +64,14 @@ class Docker(Engine):
         if not at_least(engine.version, first_with("docker", "validate")):
             return None
         argv = (engine.binary or "dockerd", "--validate", "--config-file", "{candidate}", *_flags_that_matter(engine))
-        # A user's own dockerd judges by their hands, as their file is written: PutFile.owner.
+        # A user's own dockerd validates it as that user, as their file is written: PutFile.owner.
         return Run(argv, env=(("PATH", commands.SYSTEM_PATH),), timeout_s=30)
 
     def apply(self, engine: RuntimeFacts, *, restart: bool = False) -> tuple[Action, ...]:
         if restart:
             return (commands.restart(engine.unit, UNITS),)
-        # Exit 0 says only that SIGHUP was sent: dockerd keeps its old config when the file is wrong. verify() asks.
-        # Exit 1 of systemctl says that the job failed or was cancelled, and not why: verify() quotes dockerd.
+        # Exit 0 means only that SIGHUP was sent: dockerd keeps its old config when the file is wrong. verify() asks.
+        # Exit 1 of systemctl means that the job failed or was cancelled, and not why: verify() quotes dockerd.
         return (commands.reload(engine, ok_codes=(0, 1) if engine.init == "systemd" else (0,)),)
 
     def verify(self, engine: RuntimeFacts, want: RuntimeSpec) -> Run:
@@ -79,7 +79,7 @@ class Docker(Engine):
 
     def undo(self, engine: RuntimeFacts, rewrite: Rewrite, *, restart: bool = False) -> tuple[Action, ...]:
         """A reload with the keys merely gone leaves nvidia as the default (20.10, 26 and 28 alike), so the old
-        default is first written out, loaded and seen to be in force; then the old bytes come back."""
+        default is first written out, loaded and seen to be in force; then the old bytes are restored."""
         old = engine.effective_default or "runc"
         if restart:
             return (commands.restart(engine.unit, UNITS), commands.verify(engine, old, api="docker"))
@@ -91,8 +91,8 @@ class Docker(Engine):
         return (
             *revive,
             PutFile(main.path, edit.neutral(main, old), any_before=True, owner=owner),
-            # Any answer will do for these two: the original file must come back whatever the daemon says,
-            # and the last action judges.
+            # Any answer will do for these two: the original file must be restored whatever the daemon
+            # answers, and the last action checks the result.
             commands.reload(engine, ok_codes=tuple(range(256))),
             commands.verify(engine, old, ok_codes=(0, 1), api="docker"),
             RemoveFile(main.path, owner=owner)
@@ -116,9 +116,9 @@ class Docker(Engine):
     def late(self, engine: RuntimeFacts, want: RuntimeSpec) -> bool:
         return want.cdi and engine.cdi is False
 
-    def undone_by_restart(self, now: str, back: str) -> bool:
+    def undone_by_restart(self, now: str, restored: str) -> bool:
         """dockerd reads features.cdi at its start only."""
-        return '"cdi"' in now and '"cdi"' not in back
+        return '"cdi"' in now and '"cdi"' not in restored
 
     def next_words(self, path: str, *, restart: bool) -> tuple[str, ...]:
         if path.endswith("/.config/docker/daemon.json"):  # docs.docker.com/engine/security/rootless

@@ -37,7 +37,7 @@ def refuse(engine: RuntimeFacts, want: RuntimeSpec, text: str, config: Mapping[s
     _refuse_shim(engine, str(config.get("default-runtime")))
     broken = re.search("[\udc80-\udcff]", text)
     known = release(engine.version)
-    # docker 20.10 replaces such a byte. Whoever does not say which dockerd it is for gets the stricter one's word.
+    # docker 20.10 replaces such a byte. Without a known dockerd the stricter one's rule applies.
     if broken and not (known and known < first_with("docker", "strict-runtimes")):
         raise json_text.fault(path, text, broken.start(), f"byte 0x{ord(broken[0]) & 0xFF:02x} is not UTF-8")
 
@@ -64,12 +64,12 @@ def _faults(
     """(keys of the value, what is wrong, how we know)."""
     for key in config:
         if key != key.lower() and key.lower() in OURS:
-            said = "dockerd exits with 'the following directives don't match any configuration option'"
-            yield (key,), f"key {key!r} is not known to dockerd: it is spelled {key.lower()!r}", said
+            evidence = "dockerd exits with 'the following directives don't match any configuration option'"
+            yield (key,), f"key {key!r} is not known to dockerd: it is spelled {key.lower()!r}", evidence
     yield from _wrong_types(config, want)
-    for keys, name in _spoken_of(config):
+    for keys, name in _named_in_messages(config):
         if re.search("[\ud800-\udc7f\udd00-\udfff]", name):
-            half = f"{name!a} holds half of a surrogate pair, which is no character"
+            half = f"{name!a} has half of a surrogate pair, which is no character"
             yield keys, half, "dockerd reads U+FFFD in its place, and nothing has such a name"
     for name, entry in (config.get("runtimes") or {}).items():
         problem = _wrong_runtime(name, entry or {}, engine, want)
@@ -101,7 +101,7 @@ def _wrong_types(config: Mapping[str, Any], want: RuntimeSpec) -> Iterator[tuple
             yield keys, f"{'.'.join(keys)} is {_kind(value)}, and dockerd wants {_kind(kind())}", "it stops at it"
 
 
-def _spoken_of(config: Mapping[str, Any]) -> Iterator[tuple[Keys, str]]:
+def _named_in_messages(config: Mapping[str, Any]) -> Iterator[tuple[Keys, str]]:
     """(where, text) of what plans and messages name: the default, the runtimes, and their programs."""
     yield ("default-runtime",), str(config.get("default-runtime") or "")
     for name, entry in (config.get("runtimes") or {}).items():

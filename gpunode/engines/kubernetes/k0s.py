@@ -51,7 +51,7 @@ class K0s(embedded.Distribution):
     def validate(self, engine: RuntimeFacts, path: str) -> Run | None:
         if dirname(path) != kubernetes_distribution(self.name).reads:
             return Containerd().validate(engine, path)
-        # Not the whole configuration, but every fault of form and type in it shows.
+        # Not the whole configuration, but every fault of form and type in it is reported.
         argv = (engine.binary or "/var/lib/k0s/bin/containerd", "--config", "{candidate}", "config", "dump")
         return Run(argv, timeout_s=30, description="containerd config dump, on the new drop-in")
 
@@ -70,14 +70,14 @@ def is_managed(text: str) -> bool:
 def _drop_in(host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec, main: FileFacts) -> Rewrite:
     directory = kubernetes_distribution("k0s").reads
     files = drop_ins.files_in(host, directory, ".toml")
-    # Others may sort after it as they like: these have a word in it.
+    # Others may sort after it as they like: these decide.
     deciding = tuple(f for f in files if DEFAULT in _engine(f) or _knows(f, want.handler))
-    path = drop_ins.last_word(deciding, f"{directory}/nvidia.toml", lambda f: _knows(f, want.handler))
+    path = drop_ins.path_to_write(deciding, f"{directory}/nvidia.toml", lambda f: _knows(f, want.handler))
     version, file = _version(engine, main), host.file(path)
-    said = drop_ins.load(file, "k0s").get("version", version)
-    if said != version:
+    found = drop_ins.load(file, "k0s").get("version", version)
+    if found != version:
         raise ConfigFileError(
-            f"{path} is in version {said}, and k0s writes version {version}",
+            f"{path} is in version {found}, and k0s writes version {version}",
             evidence="k0s merges files of one version; the file was not touched",
             remedy=f"write {named(path)} as version {named(str(version))}, or remove it, and run gpunode again",
         )
@@ -99,7 +99,7 @@ def _knows(file: FileFacts, handler: str) -> bool:
 
 def _version(engine: RuntimeFacts, main: FileFacts) -> int:
     """The schema k0s writes; a drop-in must be in the same."""
-    said = toml_text.load(main.path, main.text or "").get("version")
-    if isinstance(said, int) and not isinstance(said, bool) and said > 1:
-        return said
+    found = toml_text.load(main.path, main.text or "").get("version")
+    if isinstance(found, int) and not isinstance(found, bool) and found > 1:
+        return found
     return 3 if at_least(engine.version, first_with("containerd", "config-version-3")) else 2

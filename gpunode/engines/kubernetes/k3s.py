@@ -1,6 +1,6 @@
 """k3s and rke2: `default-runtime` in their own config, never the containerd config they write at every start.
 
-They look for nvidia-container-runtime in PATH when they start and add the handler `nvidia` themselves; what a person
+They look for nvidia-container-runtime in PATH when they start and add the handler `nvidia` themselves; what the user
 decides is only whether it is the default. A later file of config.yaml.d wins over an earlier one and over
 config.yaml, and the command line wins over all files (docs.k3s.io/installation/configuration).
 """
@@ -58,20 +58,20 @@ class K3s(embedded.Distribution):
             return Rewrite((Edit(file.path, file.text, file.text or ""),), (), (note,))
         _refuse_flag(engine)
         notes = _template_note(host, engine)
-        said = [(file, value) for file in files if (value := default_runtime(file.path, file.text or "")) is not None]
-        if said and said[-1][1] == HANDLER:
-            file = said[-1][0]
+        found = [(file, value) for file in files if (value := default_runtime(file.path, file.text or "")) is not None]
+        if found and found[-1][1] == HANDLER:
+            file = found[-1][0]
             return Rewrite((Edit(file.path, file.text, file.text or ""),), (), notes)
-        merged = tuple(file for file, _ in said if dirname(file.path).endswith(".d"))
-        path = drop_ins.last_word(merged, f"{directory}/{DROP_IN}", lambda f: f.path.endswith("gpunode.yaml"))
+        merged = tuple(file for file, _ in found if dirname(file.path).endswith(".d"))
+        path = drop_ins.path_to_write(merged, f"{directory}/{DROP_IN}", lambda f: f.path.endswith("gpunode.yaml"))
         file = host.file(path)
         after = _with_default(file) if file.text else render("engines/k3s.yaml.j2", handler=HANDLER)
-        before = said[-1][1] if said else engine.effective_default or "runc"
+        before = found[-1][1] if found else engine.effective_default or "runc"
         # With a default that k3s cannot find in PATH, containerd's CRI does not load.
         return Rewrite(
             (Edit(path, file.text, after),),
-            (f"{KEY} {before} → {HANDLER}{_over(said, path)}",),
-            (*_conflict(said, path), *notes),
+            (f"{KEY} {before} → {HANDLER}{_over(found, path)}",),
+            (*_conflict(found, path), *notes),
             binaries=(PROGRAM,),
         )
 
@@ -104,7 +104,7 @@ def _origins(files: list[FileFacts], engine: RuntimeFacts) -> Iterator[Origin]:
 
 
 def default_runtime(path: str, text: str) -> str | None:
-    """The file's default-runtime; None when it sets none. Raises ConfigFileError where it is said in another way."""
+    """The file's default-runtime; None when it sets none. Raises ConfigFileError where it is set in another way."""
     found = list(_LINE.finditer(text))
     if len(found) == 1:
         return found[0]["value"].strip("\"'").strip() or None
@@ -147,14 +147,14 @@ def _with_default(file: FileFacts) -> str:
     return f"{text}{gap}{KEY}: {HANDLER}{newline}"
 
 
-def _over(said: list[tuple[FileFacts, str]], path: str) -> str:
-    """For the plan's line: which files of the admin's say something else."""
-    others = [basename(file.path) for file, value in said if file.path != path and value != HANDLER]
+def _over(found: list[tuple[FileFacts, str]], path: str) -> str:
+    """For the plan's line: which files of the admin's set something else."""
+    others = [basename(file.path) for file, value in found if file.path != path and value != HANDLER]
     return f" (over {' and '.join(others)}, not changed)" if others else ""
 
 
-def _conflict(said: list[tuple[FileFacts, str]], path: str) -> tuple[str, ...]:
-    others = [f"{file.path} sets {KEY}: {value}" for file, value in said if file.path != path]
+def _conflict(found: list[tuple[FileFacts, str]], path: str) -> tuple[str, ...]:
+    others = [f"{file.path} sets {KEY}: {value}" for file, value in found if file.path != path]
     own = basename(path)
     return tuple(f"{other} and is not changed; {own} is read after it and takes precedence" for other in others)
 

@@ -8,8 +8,8 @@ gpunode_programs() {
 }
 
 # A file that ROOT imports is no whole configuration. It is read through a throw-away one that imports ROOT and then
-# the candidate, in ROOT's schema version: what follows in another version containerd reads in silence, or not at all.
-gpunode_beside_root() {
+# the candidate, in ROOT's schema version: what follows in another version containerd reads silently, or not at all.
+gpunode_after_root() {
     gpunode_file=$(umask 077 && mktemp) || return 1
     trap 'rm -f "$gpunode_file"' 0 1 2 15
     gpunode_version='' gpunode_imports=''
@@ -41,12 +41,12 @@ gpunode_dump() {
     if [ "$2" = "$3" ]; then
         "$1" --config "$4" config dump </dev/null
     else
-        gpunode_beside_root "$1" "$2" "$4"
+        gpunode_after_root "$1" "$2" "$4"
     fi
 }
 
 gpunode_said=$(gpunode_dump "$@" 2>&1 >/dev/null) && exit 0
-# Somebody may have broken it since the daemon started, which would then not come back from any restart.
+# Somebody may have broken it since the daemon started, which would then not start again after any restart.
 gpunode_note=
 if [ -f "$2" ] && ! "$1" --config "$2" config dump </dev/null >/dev/null 2>&1; then
     gpunode_note=" ($2 is broken already, without gpunode's change: containerd would not start again)"

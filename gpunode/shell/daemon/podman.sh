@@ -1,5 +1,5 @@
 # sh -s -- PODMAN EXPECTED: exit 0 when podman works and its runtimes are as EXPECTED, for new containers of root.
-# EXPECTED: nvidia = it is the default; +nvidia = it is known; - = only that podman works counts.
+# EXPECTED: nvidia = it is the default; +nvidia = it is among its runtimes; - = only that podman works is checked.
 gpunode_podman() {
     case $2 in
     +*) set -- "$1" "${2#+}" --runtime "${2#+}" ;;

@@ -1,7 +1,7 @@
 # Asking container daemons what they really run, with nothing installed for it. POSIX sh: dash, bash, busybox ash.
 # Read-only. Every call is bounded. Standard input is never touched: the caller's script may still be on it.
 
-# gpunode_tool NAME_OR_PATH -> TOOL, what to run for it. The probe puts its own in this place, which judges whose it is.
+# gpunode_tool NAME_OR_PATH -> TOOL, what to run for it. The probe puts its own in this place, which checks whose it is.
 gpunode_tool() {
     TOOL=$(command -v "$1" 2>/dev/null)
 }
@@ -74,7 +74,7 @@ gpunode_cri_by_curl() {
     [ -n "$gpunode_json" ] && printf '%s\n' "$gpunode_json"
 }
 
-# As many as there are control characters: busybox knows no [\n*].
+# As many as there are control characters: busybox does not support [\n*].
 gpunode_newlines='\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n'
 
 # gpunode_http_get SOCKET PATH: the body of a GET over a local socket. Returns 1 when nothing answers.
@@ -85,7 +85,7 @@ gpunode_http_get() {
     gpunode_python "$gpunode_http_client" "$1" "$2"
 }
 
-# gpunode_crio_config SOCKET: what the running CRI-O uses, as TOML. Its CRI Status tells no more than the pause image,
+# gpunode_crio_config SOCKET: what the running CRI-O uses, as TOML. Its CRI Status has no more than the pause image,
 # so its own inspection endpoint is asked, which is what `crio status config` prints.
 gpunode_crio_config() {
     gpunode_http_get "$1" /config && return 0
@@ -113,7 +113,7 @@ gpunode_docker_info() {
 
 # One unary call over HTTP/2 with the standard library of any Python 3. The request header block is written with
 # HPACK literals that need no table (RFC 7541 6.2.2); of the answer only DATA frames are read, and its status is
-# told by whether a message came.
+# known from whether a message came.
 gpunode_cri_client='
 import socket, struct, sys
 

@@ -1,10 +1,10 @@
-# Restarting a daemon's unit and telling why it failed, in the daemon's own words. POSIX sh. Without systemd the
+# Restarting a daemon's unit and reporting why it failed, as the daemon's log has it. POSIX sh. Without systemd the
 # scripts in /etc/init.d stand for its units, by the same names.
 
 gpunode_systemd() { [ -d /run/systemd/system ]; }
 
 # gpunode_pids UNIT [UID]: the processes of its daemon, as /proc names them, that are root's, or that user's. All four ids:
-# a setuid program that a user started under that name is more than theirs, and less than root's.
+# a setuid program that a user started under that name has more rights than the user, and fewer than root.
 gpunode_pids() {
     gpunode_name=${1%.service}
     [ "$gpunode_name" != docker ] || gpunode_name=dockerd
@@ -53,7 +53,7 @@ gpunode_dockerd_of() {
     gpunode_pids docker "$1"
 }
 
-# gpunode_hangup_user UID: SIGHUP to the dockerd of that user. Not by its pid file: that is theirs to write.
+# gpunode_hangup_user UID: SIGHUP to the dockerd of that user. Not by its pid file: the user can write it.
 gpunode_hangup_user() {
     gpunode_found=$(gpunode_dockerd_of "$1")
     [ -n "$gpunode_found" ] || { echo "user $1 runs no dockerd" >&2; return 1; }
@@ -67,13 +67,13 @@ gpunode_reason() {
     case $1 in uid:*) gpunode_uid=${1#uid:} && set -- "_UID=${gpunode_uid%%:*}" "$2" _COMM=dockerd ;; *) set -- "--unit=$1" "$2" ;; esac
     # Not --lines: with --since, older journalctls print the first ones, and the reason is among the last.
     gpunode_log=$(journalctl "$1" ${3:+"$3"} --since "@$2" --output cat --no-pager </dev/null 2>/dev/null | tail -n 200)
-    # What containerd says on every healthy start: no CNI yet, snapshotters it skips, no blockio.
+    # What containerd logs on every healthy start: no CNI yet, snapshotters it skips, no blockio.
     gpunode_faults=$(printf '%s\n' "$gpunode_log" |
         grep -v -e 'cni config load failed' -e 'skip loading plugin' -e 'blockio' |
         grep -e '^containerd: ' -e 'level=error' -e 'level=fatal' -e 'failed to load plugin.*cri' \
             -e 'unable to configure the Docker daemon' -e 'failed to start daemon' -e 'invalid plugin config' |
         tail -n 5)
-    # systemd's own lines about the unit say only that it failed.
+    # systemd's own lines about the unit report only that it failed.
     gpunode_said=$(printf '%s\n' "$gpunode_log" |
         grep -v -e ': Main process exited' -e ': Control process exited' -e ': Failed with result' -e ': Consumed ' \
             -e ': Scheduled restart job' -e '^Failed to start ' -e '^Starting ' -e '^Started ' -e '^Stopp' | tail -n 3)

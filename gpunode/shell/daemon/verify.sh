@@ -1,17 +1,17 @@
 # sh -s -- NAME SOCKET EXPECTED UNIT TIMEOUT_S [BINARY CONFIG]      after commands.VERIFY
 # Exit 0 once the daemon answers, its runtimes are as EXPECTED, and its process is the same in two samples a second
 # apart. Exit 1 when that does not happen within TIMEOUT_S; stderr then holds what was seen and the daemon's reason.
-# EXPECTED: nvidia = it is the effective default; +nvidia = it is known; - = only health counts.
-# Root asks only a socket that the probe would ask (own_socket of trust.sh): another one says what its owner likes.
-# $gpunode_api: whose questions the daemon answers: docker, crio, or cri, which is also what is taken where none is said.
-# UNIT -: no systemd unit to look at; uid:1000:100: that user's own dockerd, asked with that user's rights (as_user.sh).
+# EXPECTED: nvidia = it is the effective default; +nvidia = it is among its runtimes; - = only health is checked.
+# Root asks only a socket that the probe would ask (own_socket of trust.sh): another one answers what its owner likes.
+# $gpunode_api: the API that the daemon answers: docker, crio, or cri, which is also the default.
+# UNIT -: no systemd unit to look at; uid:1000:100: that user's dockerd, asked with their rights (as_user.sh).
 
 # gpunode_their_info UID:GID SOCKET: a user's dockerd's GET /info. Their socket may answer anything, without end.
 gpunode_their_info() {
     # shellcheck disable=SC2034  # as_user.sh reads it
     run_as_user_bytes=4194304
     run_as_user_ready "$1" || return 1
-    set -- "$2" "$1" 6 sh -c 'exec "$@" 2>/dev/null' sh # a tool that is not there says nothing that looks like an answer
+    set -- "$2" "$1" 6 sh -c 'exec "$@" 2>/dev/null' sh # a missing tool prints nothing that looks like an answer
     gpunode_their=$1
     shift
     run_as_user "$@" curl --silent --fail --max-time 5 --unix-socket "$gpunode_their" http://localhost/info \
@@ -24,10 +24,11 @@ gpunode_their_info() {
     case $gpunode_json in *'"ServerErrors"'*) return 1 ;; *) printf '%s\n' "$gpunode_json" ;; esac
 }
 
-# gpunode_may_ask SOCKET UNIT; else gpunode_refused says why. Judged before each look: a daemon makes its socket anew.
+# gpunode_may_ask SOCKET UNIT; else gpunode_refused has the reason. Checked before each query:
+# a daemon makes its socket anew.
 gpunode_may_ask() {
     gpunode_refused=
-    case $2 in uid:*) return 0 ;; esac # by its user's hands
+    case $2 in uid:*) return 0 ;; esac # run as its user
     own_socket "$1" && return 0
     gpunode_refused=$WHY_NOT
     return 1
@@ -52,8 +53,8 @@ gpunode_crio_json() {
         -e 's/^[[:space:]]*\[crio\.runtime\.runtimes\."\{0,1\}\([^].\"]*\)"\{0,1\}\][[:space:]]*$/{"\1":{}}/p'
 }
 
-# With neither crictl nor python3 nor curl: the CRI plugin is loaded, and the file says so. That is weaker evidence,
-# since it is the file's word and not the daemon's.
+# With neither crictl nor python3 nor curl: the CRI plugin is loaded, and the file has it. That is weaker evidence,
+# since it is what the file has and not what the daemon reports.
 gpunode_weaker() {
     gpunode_bounded ctr --address "$2" plugins ls </dev/null 2>/dev/null | grep 'cri' | grep -q -v ' error' || return 1
     gpunode_name=$(gpunode_bounded "$3" --config "$4" config dump </dev/null 2>/dev/null |
@@ -105,7 +106,7 @@ gpunode_hopeless() {
         grep -Eq '^io\.containerd\.grpc\.v1 +cri +.*(error|skip) *$'
 }
 
-# Nothing is printed while waiting, since a daemon that starts is silent for a second or two as well.
+# Nothing is printed while waiting, since a daemon that starts does not answer for a second or two either.
 gpunode_verify() {
     gpunode_start=$(date +%s)
     gpunode_before='' gpunode_seen='' gpunode_wrong=0 gpunode_lost=0
@@ -120,7 +121,7 @@ gpunode_verify() {
         else
             gpunode_before=
             # A daemon that has given the same wrong answer ten times will not change its mind: a reload takes well
-            # under a second. One that is lost is looked at twice, a second apart.
+            # under a second. One that does not answer is checked twice, a second apart.
             if [ -n "$gpunode_seen" ]; then
                 gpunode_wrong=$((gpunode_wrong + 1)) gpunode_lost=0
             elif gpunode_hopeless "$2" "$4" "$gpunode_already"; then
