@@ -1,4 +1,4 @@
-"""Facts, plan, apply; again after a reboot or a package that brings its own config; at most three passes."""
+"""Facts, plan, apply; again after a reboot or a package that ships its own config; at most three passes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ REBOOT = ("reboot the host, then run ", AGAIN, " again (--reboot if-needed does 
 
 @dataclass(frozen=True)
 class HostRun:
-    """One run on one host: how it is reached and locked, who hears of it, and what stops it."""
+    """One run on one host: how it is reached and locked, who is notified, and what stops it."""
 
     id: str
     transport: Transport
@@ -41,7 +41,7 @@ class HostRun:
     on_event: Callable[[Event], None]
     stop: Callable[[], bool]
     local: bool = False  # the host is this machine, so its reboot ends us
-    mirror: Callable[[str], None] | None = None  # hears every line of the host's journal
+    mirror: Callable[[str], None] | None = None  # is given every line of the host's journal
     pause: Callable[[float], None] = time.sleep
 
 
@@ -73,7 +73,7 @@ def converge(
 
 @dataclass
 class Convergence:
-    """One host's way to its spec. How facts and plans come about are arguments, so a test brings its own."""
+    """One host's way to its spec. How facts and plans come about are arguments, so a test supplies its own."""
 
     host_run: HostRun
     observe: Callable[[], HostFacts]
@@ -85,8 +85,8 @@ class Convergence:
     rebooted: bool = False
 
     def run(self) -> RunReport:
-        """Raises as `converge` does; the lock is given back in any case."""
-        self.host_run.lock.peek()  # read-only: another gpunode at work is told before a plan is made from moving facts
+        """Raises as `converge` does; the lock is released in any case."""
+        self.host_run.lock.peek()  # read-only: a second gpunode is reported before a plan is made from moving facts
         host, plan = self._look(1)
         if self.saved:
             plan = same_plan(self.saved, plan)  # fresh facts, fresh bytes: what runs is never read from a file
@@ -124,7 +124,7 @@ class Convergence:
         )
 
     def _pass(self, number: int, host: HostFacts, plan: Plan) -> RunReport | None:
-        """One pass; the final report, or None when fresh facts shall decide."""
+        """One pass; the final report, or None when fresh facts are to decide."""
         if plan.steps:
             self._tell(f"apply, pass {number}")
         results = self._execute(plan, f"{self.host_run.id}.{number}", before_values(host, plan), host.packages.manager)
@@ -181,7 +181,9 @@ class Convergence:
                 error=f"not rebooted: {fault}",
                 evidence="the GPUs would be gone after this reboot",
                 remedy=Remedy(
-                    RepairAction.UPGRADE, AGAIN, " brings its module, built or signed; or choose another kernel in GRUB"
+                    RepairAction.UPGRADE,
+                    AGAIN,
+                    " installs its module, built or signed; or choose another kernel in GRUB",
                 ),
                 code=ExitCode.FAILED,
             )
@@ -243,7 +245,7 @@ class Convergence:
         )
 
     def _by_hand(self, plan: Plan) -> RunReport:
-        """All is written, and a daemon that nothing on the host starts again has not read it."""
+        """All is written, and a daemon that nothing on the host restarts has not read it."""
         return replace(self._report(replace(plan, steps=()), code=ExitCode.REBOOT_NEEDED), by_hand=plan.by_hand)
 
     def _report(

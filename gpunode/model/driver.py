@@ -1,4 +1,4 @@
-"""The driver that a plan gives its host, as data: what was chosen, why, what was left, and how sure the facts are."""
+"""The driver that a plan gives its host, as data: what was chosen and why, what was rejected, how sure it is."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 ModuleFlavour = Literal["open", "proprietary"]
-# NVIDIA's CUDA repository, the distribution's archive, the repository at --mirror; "none": no package brought it.
+# NVIDIA's CUDA repository, the distribution's archive, the repository at --mirror; "none": no package provides it.
 DriverOrigin = Literal["cuda", "distro", "local", "none"]
 BranchKind = Literal["production", "lts", "feature", "legacy", "unknown"]
 BranchStatus = Literal["supported", "ended", "dead"]
@@ -16,14 +16,14 @@ Grade = Literal["documented", "inferred", "unverified"]
 
 @dataclass(frozen=True)
 class Alternative:
-    """What was looked at and left: a branch, a flavour or a source; the other two are None."""
+    """What was considered and rejected: a branch, a flavour or a source; the other two are None."""
 
     title: str  # "LTS branch", "proprietary modules", "NVIDIA's repository for Debian 12"
-    reason: str  # why it was left, or what is known of it; "" where nothing speaks against it
-    option: str = ""  # what to type to have it all the same, "--driver 580"; "" where this host cannot have it
+    reason: str  # why it was rejected, or what is known of it; "" where nothing speaks against it
+    option: str = ""  # the option that chooses it, "--driver 580"; "" where this host cannot have it
     branch: int | None = None
     branch_kind: BranchKind | None = None
-    end_of_support: str | None = None  # of the branch: month, "2028-06"; None: nobody published it
+    end_of_support: str | None = None  # of the branch: month, "2028-06"; None: not published
     flavour: ModuleFlavour | None = None
     source: DriverOrigin | None = None
 
@@ -43,7 +43,7 @@ class ForeignDriver:
 
     summary: str  # "the driver was installed from a .run file"
     evidence: str
-    hand_over: str  # what a person does so that gpunode may take it over
+    hand_over: str  # the manual step after which gpunode may take it over
 
     @property
     def sentence(self) -> str:
@@ -60,14 +60,14 @@ class DriverChoice:
     reasons: tuple[str, ...]
     branch_kind: BranchKind = "unknown"
     branch_status: BranchStatus = "supported"
-    end_of_support: str | None = None  # month, "2027-03"; None: nobody published it, or it never comes (rolling)
+    end_of_support: str | None = None  # month, "2027-03"; None: not published, or it never comes (rolling)
     newest_known: str | None = None  # point release of the branch that the catalog has seen; the source may have newer
     source: DriverOrigin = "cuda"
     source_title: str = ""  # "NVIDIA's repository for Debian 12"
     packages: tuple[str, ...] = ()  # what is installed, most telling first
-    kept: bool = False  # it is on the host already and stays
+    kept: bool = False  # it is on the host already and is not changed
     signed: bool = False  # its modules come built and signed: no headers, no DKMS, nothing to enrol
-    rolling: bool = False  # the source carries one version only, whichever that is
-    foreign: ForeignDriver | None = None  # somebody else's driver, left alone
-    alternatives: tuple[Alternative, ...] = ()  # () for a driver that stays
+    rolling: bool = False  # the source provides one version only, whichever that is
+    foreign: ForeignDriver | None = None  # a driver that gpunode does not manage, and does not change
+    alternatives: tuple[Alternative, ...] = ()  # () for a driver that is not changed
     confidence: tuple[Confidence, ...] = ()

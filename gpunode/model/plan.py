@@ -21,13 +21,15 @@ class Run:
     stdin: str = ""  # text fed to the command; scripts (sh -s) and generated input, never a secret
     detach: bool = False  # runs as its own unit on the host and is re-attached to: package transactions
     retry: tuple[float, ...] = ()  # pauses in seconds before each further try, while the code is not in `ok`
-    packages: tuple[str, ...] = ()  # names that this command installs or removes, so that undo knows what came and went
+    packages: tuple[
+        str, ...
+    ] = ()  # names that this command installs or removes, so that undo knows what was added and removed
     files: tuple[str, ...] = ()  # files that this command itself writes, so that undo knows about them
-    description: str = ""  # what a person calls it: "apt-get install nvidia-open"; "" = the argv
+    description: str = ""  # for the reader: "apt-get install nvidia-open"; "" = the argv
     read_only: bool = False  # it changes nothing: where only such commands ran, there is nothing to undo
-    remedies: tuple[tuple[int, str], ...] = ()  # exit code -> what to mend before the verb is run again
+    remedies: tuple[tuple[int, str], ...] = ()  # exit code -> what to fix before the command is run again
     record_output: bool = (
-        False  # what it answers is kept in the journal: the resolver's answer, the versions that were found
+        False  # its output is kept in the journal: the resolver's answer, the versions that were found
     )
 
 
@@ -36,7 +38,7 @@ class PutFile:
     """Write a file whole and atomically; keeps owner, mode and symlink of the one it replaces."""
 
     path: str
-    text: str  # surrogateescape carries bytes that are not UTF-8
+    text: str  # surrogateescape keeps bytes that are not UTF-8
     mode: int = 0o644  # for a new file; an existing one keeps its own
     expect_sha256: str | None = None  # of the file before; None: it must be absent
     validate: Run | None = (
@@ -65,7 +67,7 @@ Product = Literal["driver", "cuda", "toolkit"]  # what is installed from package
 VendorRepository = Literal[
     "cuda", "toolkit", "local"
 ]  # CUDA's, the container toolkit's, the one of --driver-source local
-ForGood = Literal["prerequisites", "mig-layout", "signing-key"]  # what no undo takes back
+ForGood = Literal["prerequisites", "mig-layout", "signing-key"]  # what no undo reverts
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ class ForUndo:
 
     engine: str = ""  # RuntimeFacts.label of the engine whose configuration it sets; "": none
     initramfs: bool = (
-        False  # the initramfs holds its files: who takes them back rebuilds it, and it shows after a reboot
+        False  # the initramfs holds its files: whoever reverts them rebuilds it, and it shows after a reboot
     )
     for_good: ForGood | None = None
 
@@ -83,41 +85,41 @@ class ForUndo:
 class Step:
     """One thing that changes, in the order an engineer would type it.
 
-    When an action fails, every file this step wrote goes back to its bytes from before, and then `undo` runs.
+    When an action fails, every file this step wrote is restored, and then `undo` runs.
     """
 
     id: str  # "driver.install"
-    title: str  # "install 14 packages, all 595.91.07 (nvidia-open, ...), and hold them"
+    title: str  # "install 14 packages, all 595.91.07 (nvidia-open, ...), and pin them"
     why: str
     actions: tuple[Action, ...]
     undo: tuple[Action, ...] = ()
     diff: str = ""  # unified diff of the files it changes, secrets masked, for a person
-    by_hand: str = ""  # what a person must type afterwards, since gpunode cannot: a daemon that nothing starts again
+    by_hand: str = ""  # the manual step afterwards: a daemon that nothing restarts
     installs: Product | None = None
     serves: tuple[Product, ...] = ()  # when the run fails and no step has installed any of them, this goes back too
     repository: VendorRepository | None = None  # which one it sets up
-    changes_repositories: bool = False  # until it is done, the resolver would speak about other packages
-    replan_after: bool = False  # facts will change in ways nobody can foresee: probe and plan again
+    changes_repositories: bool = False  # until it is done, the resolver would answer for other packages
+    replan_after: bool = False  # packages may change configuration: re-probe and re-plan
     for_undo: ForUndo = ForUndo()
 
 
 @dataclass(frozen=True)
 class Kept:
-    """Something that is already right, with the reason."""
+    """Something that is unchanged, with the reason."""
 
     id: str
     text: str
-    by_hand: str = ""  # what a person must type before it is in force; "" = nothing
-    repository: VendorRepository | None = None  # which one stands already
+    by_hand: str = ""  # the manual step before it is in force; "" = none
+    repository: VendorRepository | None = None  # which one is set up already
 
 
 @dataclass(frozen=True)
 class Undoing:
-    """What a plan of `gpunode undo` takes back."""
+    """What a plan of `gpunode undo` reverts."""
 
     runs: tuple[str, ...]  # the journal's runs, oldest first
-    packages: bool = False  # packages, holds and repositories go too
-    left: tuple[Kept, ...] = ()  # what should go and stays, since it is no longer gpunode's alone; with words to type
+    packages: bool = False  # packages, pins and repositories are removed too
+    left: tuple[Kept, ...] = ()  # what is not changed, since it is no longer gpunode's alone; with the commands to run
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,7 @@ class Plan:
     spec: Spec
     facts_sha256: str  # which facts it was made from; never a reason to believe the rest
     about: HostSummary = field(default_factory=HostSummary)
-    driver: DriverChoice | None = None  # None: the driver is left alone, or removed
+    driver: DriverChoice | None = None  # None: the driver is not changed, or is removed
     steps: tuple[Step, ...] = ()
     kept: tuple[Kept, ...] = ()
     reboot: str | None = None  # why a reboot is needed after the steps; None when not
@@ -152,6 +154,6 @@ class Plan:
 
     @property
     def by_hand(self) -> tuple[str, ...]:
-        """What only a person can do for this host, in words to type."""
+        """The manual steps for this host, as commands to run."""
         words = (*(step.by_hand for step in self.steps), *(kept.by_hand for kept in self.kept))
         return tuple(filter(None, words))

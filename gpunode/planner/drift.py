@@ -1,7 +1,7 @@
 """Whether a plan that was shown or saved is the one that today's facts lead to: argv by argv, byte by byte.
 
-A plan is data that anybody may have edited, and so is whatever it says about itself (the facts' hash, `says`). So no
-word of it is believed: it is held against a fresh plan, and the fresh one is what runs.
+A plan is data that anybody may have edited, and so is whatever it states about itself (the facts' hash, `description`).
+So none of it is believed: it is compared with a fresh plan, and the fresh one is what runs.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from gpunode.masking import mask_argv, masked
 from gpunode.model.plan import Action, Plan, Run, Step
 from gpunode.remedy import Remedy, RepairAction, gpunode
 
-# What a plan says of its host and itself: shown from the fresh plan, run by nobody. Steps and undo are held in parts.
+# What describes the host and the plan: shown from the fresh one, never run. Steps and undo are compared in parts.
 DESCRIBES = {"target", "spec", "facts_sha256", "about", "driver", "kept", "answers", "hostname", "steps", "undo"}
-MOST = 6  # differences that are told; the rest are counted
+MOST = 6  # differences that are shown; the rest are counted
 _LONG = 160  # characters of each value that are shown
 
 
@@ -46,7 +46,7 @@ def same_plan(saved: Plan, fresh: Plan) -> Plan:
 
 
 def differences(saved: Plan, fresh: Plan) -> Iterator[str]:
-    """What would run, or be said of it, otherwise; a line each. Facts that lead to the same steps are no difference."""
+    """What would run, or be described, otherwise; a line each. Facts that lead to the same steps are no difference."""
     yield from _order(saved.steps, fresh.steps)
     now = {step.id: step for step in fresh.steps}
     for step in saved.steps:
@@ -119,6 +119,6 @@ def _common(one: str, two: str) -> int:
 
 
 def _short(text: str) -> str:
-    """On one line, whatever a file calls its steps: a name with line ends could pass for a remedy of ours."""
+    """On one line, whatever a file calls its steps: a name with line ends could pass for a remedy of gpunode's."""
     line = text.replace("\n", "\\n").replace("\r", "\\r")
     return line if len(line) <= _LONG else line[:_LONG] + "..."

@@ -1,4 +1,4 @@
-"""The meta-package that brings each new kernel, whose name those of its headers and signed modules share."""
+"""The meta-package that provides each new kernel, whose name those of its headers and signed modules share."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def kernel_meta(host: HostFacts) -> str | None:
 def kernel_flavour(host: HostFacts, default: str) -> str:
     """What the name of a package of signed modules ends with, for the running kernel and those that follow it.
 
-    "6.8.0-51-generic" -> "generic" ("generic-hwe-22.04" where that meta-package brought it), "6.8.0-1021-aws" ->
+    "6.8.0-51-generic" -> "generic" ("generic-hwe-22.04" where that meta-package provides it), "6.8.0-1021-aws" ->
     "aws", "6.4.0-150700.53.22-default" -> "default"
     """
     flavour = "-".join(host.kernel.release.split("-")[2:]) or default
-    meta = (kernel_meta(host) or "").replace("virtual", "generic")  # the same kernel with fewer modules beside it
+    meta = (kernel_meta(host) or "").replace("virtual", "generic")  # the same kernel with fewer modules
     return meta if meta.startswith(f"{flavour}-hwe-") else flavour
 
 

@@ -1,4 +1,4 @@
-"""MIG: each GPU cut as the spec says, now and at every boot, and never below a program that uses it."""
+"""MIG: each GPU partitioned as the spec says, now and at every boot, and never while a program uses it."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ DONE_OR_PENDING = (0, 66)
 
 
 def mig_outcome(site: Site) -> Step | Kept | None:
-    """The layout's files and unit, and the GPUs brought to it; None where the spec says nothing about MIG.
+    """The layout's files and unit, and the layout applied; None where the spec has no MIG layout.
 
-    Raises UnsupportedHost for a GPU or profile that cannot be cut so, and while a program uses the GPUs.
+    Raises UnsupportedHost for a GPU or profile that cannot be partitioned so, and while a program uses the GPUs.
     """
     if site.spec.mig is None:
         return None
@@ -36,7 +36,7 @@ def mig_outcome(site: Site) -> Step | Kept | None:
     different = [address for address, profiles in lines if not _is_laid_out(_seen(site, address), profiles)]
     files = _files(site, f"# PCI address and MIG instances of each GPU, written by gpunode\n{text}")
     if not different and not files:
-        return Kept("mig.layout", "MIG instances are as the spec wants them, now and at every boot")
+        return Kept("mig.layout", "the MIG layout matches the spec, now and at every boot")
     _refuse_in_use(site, different)
     return Step(
         "mig.layout",
@@ -81,7 +81,7 @@ def _lines(site: Site, layouts: Sequence[MigLayout]) -> list[tuple[str, str]]:
 
 
 def _layout_of(site: Site, gpu: PciDevice, layouts: Sequence[MigLayout]) -> MigLayout | None:
-    """The layout that names the GPU most closely: its id, then its name, then all (of those that can be cut)."""
+    """The layout that names the GPU most closely: its id, then its name, then all (of those that support MIG)."""
     model = site.catalog.gpu_model(gpu.device)
     for key in (gpu.device, model.name.lower()):
         named = next((layout for layout in layouts if layout.gpus == key), None)
@@ -98,7 +98,7 @@ def _profiles(site: Site, gpu: PciDevice, layout: MigLayout) -> str:
         return OFF
     if known is None:
         raise UnsupportedHost(
-            f"{site.host.hostname}: {model.name} ({gpu.device}) cannot be cut into MIG instances",
+            f"{site.host.hostname}: {model.name} ({gpu.device}) cannot be partitioned into MIG instances",
             evidence="catalog/mig.yaml lists the GPUs that can: data center GPUs from Ampere on",
             remedy="leave it out of the layout",
         )
@@ -125,8 +125,8 @@ def _no_such(site: Site, model: GpuModel, name: str, count: int, profiles: objec
     offered = ", ".join(f"{most} x {profile}" for profile, most in dict(profiles).items())  # type: ignore[call-overload]
     return UnsupportedHost(
         f"{site.host.hostname}: {model.name} has no room for {count} x {name}",
-        evidence=f"it can be cut into at most {offered}",
-        remedy="choose among those; nvidia-smi mig -lgip has the last word",
+        evidence=f"it can be partitioned into at most {offered}",
+        remedy="choose among those; nvidia-smi mig -lgip takes precedence",
     )
 
 
@@ -164,7 +164,7 @@ def _files(site: Site, layout: str) -> list[PutFile]:
 
 def _actions(site: Site, files: Sequence[PutFile]) -> tuple[Action, ...]:
     now = Run(
-        ("sh", SCRIPT, LAYOUT), ok_codes=DONE_OR_PENDING, timeout_s=600, description="cut the GPUs into MIG instances"
+        ("sh", SCRIPT, LAYOUT), ok_codes=DONE_OR_PENDING, timeout_s=600, description="apply the MIG layout to the GPUs"
     )
     runs: list[Action] = []
     if site.systemd:
@@ -174,7 +174,7 @@ def _actions(site: Site, files: Sequence[PutFile]) -> tuple[Action, ...]:
 
 
 def _undo(site: Site) -> tuple[Action, ...]:
-    """The files are back by now; a unit that was not there before must not stay enabled."""
+    """The files are restored by now; a unit that was not there before must be disabled."""
     if not site.systemd or site.host.file(UNIT_PATH).exists:
         return ()
     return (Run(("systemctl", "disable", UNIT), ok_codes=(0, 1)), Run(("systemctl", "daemon-reload")))
@@ -186,7 +186,7 @@ def _refuse_in_use(site: Site, different: Sequence[str]) -> None:
         return
     raise UnsupportedHost(
         f"{site.host.hostname}: MIG instances cannot change while {', '.join(working[:4])} use the GPUs",
-        evidence=f"{', '.join(different)} would be cut anew; nothing was touched",
+        evidence=f"{', '.join(different)} would be repartitioned; nothing was touched",
         remedy=Remedy(RepairAction.WAIT, "stop them (drain the node) and run ", AGAIN, " again"),
     )
 
@@ -194,7 +194,7 @@ def _refuse_in_use(site: Site, different: Sequence[str]) -> None:
 def _title(lines: Sequence[tuple[str, str]], different: Sequence[str]) -> str:
     shapes = Counter(_short(profiles) for _, profiles in lines)
     what = "; ".join(f"{shape} on {n} GPU{'s' if n > 1 else ''}" for shape, n in shapes.items())
-    return f"{what}, at every boot" + ("" if different else " (they are so now)")
+    return f"{what}, at every boot" + ("" if different else " (applied already)")
 
 
 def _short(profiles: str) -> str:
@@ -203,7 +203,9 @@ def _short(profiles: str) -> str:
 
 
 def _why(site: Site, different: Sequence[str]) -> str:
-    models = f"{', '.join(different)} differ from the spec" if different else "the GPUs are right, the boot is not"
-    return (
-        f"{models}; Hopper and newer lose their MIG mode at a reboot, so a unit lays them out before containers start"
+    models = (
+        f"{', '.join(different)} differ from the spec"
+        if different
+        else "the GPUs match the spec, the boot configuration does not"
     )
+    return f"{models}; Hopper and newer lose their MIG mode at a reboot, so a unit applies it before containers start"

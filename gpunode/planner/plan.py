@@ -19,7 +19,7 @@ from gpunode.planner.engines.steps import runtime_steps
 from gpunode.planner.install.cuda import cuda_outcomes
 from gpunode.planner.install.driver import driver_choice, fabric_step, hold_step, install_step
 from gpunode.planner.install.prerequisites import before_step, repair_step
-from gpunode.planner.install.remove_driver import parts_beside, reboot_after, replaced_step, uninstall_outcomes
+from gpunode.planner.install.remove_driver import parts_without_driver, reboot_after, replaced_step, uninstall_outcomes
 from gpunode.planner.install.toolkit import config_outcome, toolkit_steps
 from gpunode.planner.kernel.modules import build_step
 from gpunode.planner.kernel.secureboot import console_words, enrol_step
@@ -53,7 +53,7 @@ def make_plan(host: HostFacts, spec: Spec, catalog: Catalog) -> Plan:
     ConfigFileError for an engine's config that cannot be edited safely. Nothing on the host was touched.
     """
     removing = "driver" in spec.only and spec.driver.kind == "none" and catalog.distro(host.os) is not None
-    only = parts_beside(host, spec, catalog) if removing else spec.only
+    only = parts_without_driver(host, spec, catalog) if removing else spec.only
     packages = _packages(host, spec, catalog, only, removing=removing)
     outcomes = [*packages.outcomes, *_settings(host, spec, only, packages.outcomes)]
     steps = tuple(o for o in outcomes if isinstance(o, Step)) or _close_journal(host, spec)
@@ -114,16 +114,16 @@ def _settings(host: HostFacts, spec: Spec, only: Sequence[str], before: Sequence
 
 
 def refuse_no_gpu(host: HostFacts, spec: Spec) -> None:
-    """Raises UnsupportedHost on a host without a GPU, unless an image is being baked (--allow-no-gpu)."""
+    """Raises UnsupportedHost on a host without a GPU, unless an image is being built (--allow-no-gpu)."""
     if own_gpus(host) or spec.allow_no_gpu:
         return
     if host.gpus:
         raise UnsupportedHost(
-            f"{host.hostname}: every GPU is given to virtual machines",
-            evidence=f"vfio-pci holds {', '.join(gpu.address for gpu in host.gpus)}",
+            f"{host.hostname}: every GPU is bound to vfio-pci (passthrough)",
+            evidence=f"driver vfio-pci: {', '.join(gpu.address for gpu in host.gpus)}",
             remedy=Remedy(
                 RepairAction.CONFIGURE,
-                "give one back to this host (driverctl unset-override ADDRESS, or the "
+                "return one to this host (driverctl unset-override ADDRESS, or the "
                 "vfio-pci ids on the kernel's command line), or ",
                 setup("--only", "toolkit,runtime"),
             ),
@@ -132,20 +132,20 @@ def refuse_no_gpu(host: HostFacts, spec: Spec) -> None:
     raise UnsupportedHost(
         f"{host.hostname}: no NVIDIA GPU on the PCI bus",
         evidence=f"of NVIDIA's PCI functions with class 0300 or 0302 there is none; others: {seen or 'none'}",
-        remedy="check the slot and the virtual machine's passthrough; --allow-no-gpu bakes an image without a GPU",
+        remedy="check the slot and the virtual machine's passthrough; --allow-no-gpu builds an image; no GPU required",
     )
 
 
 def _close_journal(host: HostFacts, spec: Spec) -> tuple[Step, ...]:
     """With nothing else to do, a step that a killed run left open is right by now, and its backups are history.
 
-    Left open, a failure of the same step months later would bring those old bytes back. A plan with steps closes them
-    on its way (apply/execute.py); only a whole spec can tell that nothing is left to do.
+    Left open, a failure of the same step months later would restore those old bytes. A plan with steps closes them
+    on its way (apply/execute.py); only a whole spec shows that nothing is left to do.
     """
     if not host.journal.open_steps or spec.only != PARTS:
         return ()
     names = ", ".join(host.journal.open_steps)
-    why = "a cut-off run never wrote their end; the facts say that nothing of them is left to do"
+    why = "an interrupted run never recorded their end; the facts show that nothing of them is left to do"
     return (Step("journal.close", f"close in gpunode's own journal: {names}", why, ()),)
 
 
@@ -172,9 +172,9 @@ def _driver_outcomes(site: Site, choice: DriverChoice) -> list[Outcome]:
     found: list[Outcome | None] = []
     dkms = not choice.signed
     if choice.foreign:
-        return [Kept("driver.install", f"driver {choice.version} stays: {choice.foreign.sentence}")]
+        return [Kept("driver.install", f"driver {choice.version} is not changed: {choice.foreign.sentence}")]
     if choice.kept:
-        found.append(Kept("driver.install", f"driver {choice.version} with {choice.flavour} kernel modules stays"))
+        found.append(Kept("driver.install", f"driver {choice.version} with {choice.flavour} kernel modules"))
         found.append(headers_step(site) if dkms and choice.packages else None)
         found += [
             build_step(site, choice),
@@ -191,7 +191,7 @@ def _driver_outcomes(site: Site, choice: DriverChoice) -> list[Outcome]:
         found += [replaced_step(site, choice), install_step(site, choice, source)]
     # In a chroot modprobe would reach the kernel of the machine that the image is made on; without a GPU it fails.
     later = will_swap(site, choice)
-    # Signed modules may be for a newer kernel than the one that runs: the next look at the host tells.
+    # Signed modules may be for a newer kernel than the one that runs: the next probe shows it.
     unsure = later is not None or (choice.signed and not choice.kept)
     now = reboot_reason(site, choice) is None and site.host.init != "chroot" and bool(site.gpu_models) and not unsure
     found += [

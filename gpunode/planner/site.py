@@ -1,4 +1,4 @@
-"""What every part of the plan looks at: the host, what is wanted, the catalog, and the row of this distribution."""
+"""What every part of the plan is made from: the host, what is wanted, the catalog, and the row of this distribution."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def survey(host: HostFacts, spec: Spec, catalog: Catalog) -> Site:
         raise UnsupportedHost(
             f"{host.hostname}: {name} is not a distribution gpunode installs drivers or the toolkit on",
             evidence="it does on " + ", ".join(d.name for d in catalog.distros),
-            remedy=Remedy(RepairAction.UPGRADE, "install both by hand, then ", setup("--only", "runtime")),
+            remedy=Remedy(RepairAction.UPGRADE, "install both manually, then ", setup("--only", "runtime")),
         )
     refuse_proxy_password(spec)
     models = tuple(catalog.gpu_model(gpu.device) for gpu in own_gpus(host))
@@ -65,7 +65,7 @@ def survey(host: HostFacts, spec: Spec, catalog: Catalog) -> Site:
 
 
 def own_gpus(host: HostFacts) -> tuple[PciDevice, ...]:
-    """The GPUs that this host uses itself; those with vfio-pci are given to virtual machines."""
+    """The GPUs that this host uses itself; those bound to vfio-pci (passthrough) are left out."""
     return tuple(gpu for gpu in host.gpus if gpu.driver != "vfio-pci")
 
 
@@ -79,14 +79,14 @@ def refuse_proxy_password(spec: Spec) -> None:
     """A proxy reaches commands through their environment, which other users of the host may see in logs."""
     if spec.proxy and "@" in spec.proxy.split("//")[-1].split("/")[0]:
         raise UsageError(
-            "--proxy must not hold a password",
+            "--proxy must not contain a password",
             evidence="it would stand in the environment of commands and in unit files on the host",
             remedy="write it into the package manager's own configuration (apt.conf.d, dnf.conf) on the host",
         )
 
 
 def through_proxy(run: Run, proxy: str | None) -> Run:
-    """The same command, told about the proxy by its environment."""
+    """The same command, with the proxy in its environment."""
     if not proxy:
         return run
     env = (("http_proxy", proxy), ("https_proxy", proxy))

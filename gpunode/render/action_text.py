@@ -1,4 +1,4 @@
-"""What an action runs, as a shell would be told it: read off the action itself, never off what it says of itself."""
+"""What an action runs, as a shell command: taken from the action itself, never from its description."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The one cleaner: what others wrote (hosts, files, users) without what a terminal would obey or show otherwise.
 
 C0, C1 and DEL move the cursor, set titles and worse; bidi controls make a word read as another (Trojan Source,
-CVE-2021-42574); U+2028 and U+2029 begin lines where nobody laid one out; a lone surrogate is a byte that is not UTF-8.
+CVE-2021-42574); U+2028 and U+2029 begin lines where none was meant; a lone surrogate is a byte that is not UTF-8.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ _SHORT = {"\n": "\\n", "\t": "\\t"}
 
 
 def clean(text: str) -> str:
-    """Text of several lines: newline and tab stay, all else that is obeyed is shown: \\x1b, \\u202e."""
+    """Text of several lines: newline and tab are kept, all else that is obeyed is shown: \\x1b, \\u202e."""
     return _TEXT.sub(_shown, text.replace("\r\n", "\n"))
 
 
 def clean_line(text: str) -> str:
-    """Text that is one line of ours: its line ends are shown as well, so that it cannot begin another."""
+    """Text that is one line of gpunode's: its line ends are shown as well, so that it cannot begin another."""
     return _LINE.sub(_shown, text)
 
 

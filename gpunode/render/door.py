@@ -16,7 +16,7 @@ _PAINT = re.compile(f"\x1b\\[({'|'.join([*CODES.values(), '0'])});{OURS}m")
 
 
 def show(text: str, stream: TextIO | None, *, end: str = "\n", painted: bool = False) -> None:
-    """Print `text`, masked once more and cleaned. `painted`: colours of ours are in it. None: nobody reads."""
+    """Print `text`, masked once more and cleaned. `painted`: gpunode's own colours are in it. None: nobody reads."""
     if stream is not None:
         stream.write(encodable(cleaned(masked(text, "lines"), painted=painted), stream.encoding) + end)
         stream.flush()

@@ -1,4 +1,4 @@
-"""The driver of a plan in words: the choice in two lines, and on request the reasons behind it."""
+"""The driver of a plan in words: the choice in two lines, and on request the reasons for it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def choice_words(choice: DriverChoice) -> str:
     """ "595.91.07 or newer with open kernel modules from the distribution's archive" """
     newest = f"{choice.newest_known} or newer" if choice.newest_known and choice.source == "cuda" else choice.branch
     version = choice.version or ("newest" if choice.rolling else newest)
-    place = " (installed, stays)" if choice.kept else PLACES.get(choice.source, "")
+    place = " (installed, unchanged)" if choice.kept else PLACES.get(choice.source, "")
     return f"{version} with {choice.flavour} kernel modules{place}"
 
 
@@ -30,10 +30,10 @@ def _lts(alternative: Alternative) -> str:
 
 def explanation(plan: Plan, choice: DriverChoice) -> list[tuple[str, str]]:
     """Label and text of each line: why this driver and no other, when that expires, how sure the facts are."""
-    said = [("Because", reason) for reason in _reasons(choice)]
-    said += [("Instead", words) for words in _left(choice)]
-    said.append(("Expires", _expiry(plan, choice)))
-    return said + [("Facts", f"{row.about}: {row.grade}, {row.checked}") for row in choice.confidence]
+    lines = [("Reasons", reason) for reason in _reasons(choice)]
+    lines += [("Alternatives rejected", words) for words in _left(choice)]
+    lines.append(("Expires", _expiry(plan, choice)))
+    return lines + [("Data confidence", f"{row.about}: {row.grade}, {row.checked}") for row in choice.confidence]
 
 
 def _reasons(choice: DriverChoice) -> list[str]:
@@ -42,12 +42,12 @@ def _reasons(choice: DriverChoice) -> list[str]:
         reasons.append(f"it comes from {choice.source_title}")
         reasons += ["its module comes built and signed: nothing to build, nothing to enrol"] if choice.signed else []
     if choice.foreign:
-        reasons.append(f"it is left alone: {choice.foreign.sentence}")
+        reasons.append(f"it is not managed by gpunode: {choice.foreign.sentence}")
     return reasons
 
 
 def _left(choice: DriverChoice) -> list[str]:
-    """Branches that were left for one reason share a line; then the other flavour and the other source."""
+    """Branches that were rejected for one reason share a line; then the other flavour and the other source."""
     branches: dict[str, list[str]] = {}
     for one in choice.alternatives:
         if one.branch is not None:
@@ -60,10 +60,10 @@ def _left(choice: DriverChoice) -> list[str]:
 
 def _expiry(plan: Plan, choice: DriverChoice) -> str:
     if choice.rolling:
-        held = "with --no-hold " if plan.spec.hold else ""
-        return f"never by itself: {held}every upgrade of the system brings the archive's newest"
+        unpinned = "with --no-hold " if plan.spec.hold else ""
+        return f"never by itself: {unpinned}every upgrade of the system installs the archive's newest"
     if choice.end_of_support is None:
-        return "nobody published when; gpunode catalog branches shows what is known"
+        return "end of support not published; gpunode catalog branches shows what is known"
     if choice.branch_status != "supported":
         return f"it has: branch {choice.branch} ended in {choice.end_of_support}"
     ends = f"when support of branch {choice.branch} ends"

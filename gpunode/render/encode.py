@@ -1,4 +1,4 @@
-"""Values -> what JSON can say: snake_case keys, enums by value, sets sorted, an action by its kind."""
+"""Values -> what JSON can express: snake_case keys, enums by value, sets sorted, an action by its kind."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gpunode.render.wording import mask_url
 
 KINDS: dict[str, type] = {"run": Run, "put_file": PutFile, "remove_file": RemoveFile, "reboot": Reboot}
 KIND_OF = {kind: name for name, kind in KINDS.items()}
-# A file's text can hold registry logins and proxy passwords; a report needs its hash only.
+# A file's text can contain registry logins and proxy passwords; a report needs its hash only.
 _LEFT_OUT = {FileFacts: {"text"}, RuntimeFacts: {"merged_config"}, Remedy: {"parts"}}
 # Hashes of real bytes, by which a short password could be guessed: only what is applied needs them.
 _HASHES = {
@@ -29,12 +29,12 @@ _HASHES = {
     RemoveFile: {"expect_sha256"},
 }
 _RENAMED = {"seconds": "seconds_s"}
-# Properties that are said as well, since every reader would work them out.
+# Properties that are written as well, since every reader would work them out.
 SAID_TOO: dict[type, tuple[str, ...]] = {HostFacts: ("gpus",), Remedy: ("command", "text")}
 
 
 def to_data(value: Any, *, secrets: bool = False) -> Any:
-    """`value` in dicts, lists, strings and numbers. `secrets`: they stay, for a plan that is to be applied."""
+    """`value` in dicts, lists, strings and numbers. `secrets`: not masked, for a plan that is to be applied."""
     if isinstance(value, str) and not isinstance(value, Enum):
         return value if secrets else masked(value)
     if isinstance(value, (DriverRequest, ToolkitRequest)):
@@ -59,7 +59,7 @@ def _under(name: str, value: Any, secrets: bool) -> Any:
 
 def _fields(value: Any, secrets: bool) -> dict[str, Any]:
     if isinstance(value, Spec) and value.proxy:
-        value = replace(value, proxy=mask_url(value.proxy))  # a saved plan and a report hold no password
+        value = replace(value, proxy=mask_url(value.proxy))  # a saved plan and a report contain no password
     if not secrets:
         value = _masked(value)
     out: dict[str, Any] = {"kind": KIND_OF[type(value)]} if type(value) in KIND_OF else {}
@@ -69,14 +69,14 @@ def _fields(value: Any, secrets: bool) -> dict[str, Any]:
 
 
 def keys_of(kind: type, *, secrets: bool = False) -> dict[str, str]:
-    """The keys of a dataclass in JSON, in order, each with the attribute that it tells."""
+    """The keys of a dataclass in JSON, in order, each with the attribute that it shows."""
     left_out = _LEFT_OUT.get(kind, set()) | (set() if secrets else _HASHES.get(kind, set()))
     names = [field.name for field in fields(kind) if field.name not in left_out]
     return {_RENAMED.get(name, name): name for name in (*names, *SAID_TOO.get(kind, ()))}
 
 
 def _masked(value: Any) -> Any:
-    """Command lines and files by their form; other texts tell theirs themselves."""
+    """Command lines and files by their form; other texts show theirs themselves."""
     match value:
         case Run():
             env = tuple((name, MASK if is_secret(name) else text) for name, text in value.env)

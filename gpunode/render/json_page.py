@@ -30,7 +30,7 @@ RULES = """
   typed on the host itself (`[]` where gpunode has none). `text` is "" where nothing is to be done. The actions:
 ACTIONS
 - null is "not known" or "there is none", never "fine". A name ends in `_s` for seconds and in `_bytes` for bytes.
-- A new key leaves the number in `schema` as it is; a key that goes or changes its meaning raises it. So read what you
+- A new key does not change the number in `schema`; a key that goes or changes its meaning raises it. So read what you
   know and ignore the rest, or validate with `gpunode catalog schema --json` of the gpunode that printed it.
 - What fails before any host was probed is on stderr alone; `error` is the form that it will have on stdout.
 - Secrets are `MASKED`. The file of `plan --save` is no result: it is for `setup --plan` of the same gpunode.

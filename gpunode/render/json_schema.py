@@ -98,7 +98,7 @@ class _Values:
 
 
 def _has_secrets(kind: Any) -> bool:
-    """Whether a saved file says more of it, or of something in it, than what is printed."""
+    """Whether a saved file contains more of it, or of something in it, than what is printed."""
     if inner := get_args(kind):
         return any(map(_has_secrets, inner))
     if kind in AS_TYPED or not is_dataclass(kind) or not isinstance(kind, type):

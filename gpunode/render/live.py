@@ -25,10 +25,10 @@ MOST_ROWS = 20  # more hosts than this are counted by phase: a table longer than
 
 
 class Progress:
-    """Tell it events and outcomes from any thread; use it as a context so that the terminal is left as it was."""
+    """Give it events and outcomes from any thread; use it as a context so that the terminal is restored."""
 
     def __init__(self, style: Style, stream: TextIO, targets: Sequence[str], *, done: str = "done") -> None:
-        """`done` is said of a host that came to a good end: only looking at it is not yet "done"."""
+        """`done` stands for a host that ended well: only probing it is not yet "done"."""
         self._style = style
         self._done = done
         self._stream = stream
@@ -69,12 +69,12 @@ class Progress:
             word = self._done if outcome.code is ExitCode.DONE else CODE_WORDS[outcome.code]
             self._now[outcome.target] = word
             if not self._live and self._style.verbose >= 0 and len(self._now) > 1:
-                said = (
+                ending = (
                     f": {without_name(outcome.target, outcome.problem)}"
                     if outcome.code is not ExitCode.DONE and outcome.problem
                     else ""
                 )
-                show(clean_line(f"{outcome.target}  {word}{said}"), self._stream)
+                show(clean_line(f"{outcome.target}  {word}{ending}"), self._stream)
 
     def _table(self) -> Table:
         from rich.table import Table

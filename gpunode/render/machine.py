@@ -14,7 +14,7 @@ from gpunode.render.encode import dumps, to_data
 
 PLAN_SCHEMA = "gpunode.plan/3"  # 3: host and driver are data; 2 had lines of text for them, 1 no name of the host
 
-# What each verb prints; docs/reference/json.md says what is in it. A key more leaves the number, a key less raises it.
+# What each verb prints; docs/reference/json.md describes it. A new key keeps the number, a removed key raises it.
 RESULTS = {
     "detect": "gpunode.detect-result/2",  # the last step of each: `remedy` is an object where text was
     "plan": "gpunode.plan-result/3",  # 2: `about` and `driver` where lines of text were

@@ -1,4 +1,4 @@
-"""A plan as a person reads it once: the host, the choice and why, the steps in order, what is kept, what then."""
+"""A plan as a person reads it once: the host, the choice and why, the steps in order, what is unchanged, what then."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from gpunode.render.driver_text import choice_words, explanation, why_words
 from gpunode.render.style import PLAIN, Style, hang, paint
 from gpunode.render.wording import count, fold_hosts
 
-LABEL = 9  # columns of "Kept     "
+LABEL = 11  # columns of "Unchanged  "
+REASON = 23  # columns of "Alternatives rejected  "
 
 
 def plan_text(plan: Plan, style: Style = PLAIN, *, target: str | None = None) -> str:
@@ -31,15 +32,15 @@ def plan_text(plan: Plan, style: Style = PLAIN, *, target: str | None = None) ->
 
 def explanation_text(plan: Plan, style: Style = PLAIN) -> str:
     """The host, the driver's choice, and why it is this one; no steps."""
-    said = _explanation(plan, plan.driver, style) if plan.driver else ["No driver is chosen here."]
-    return "\n".join([*_summary(plan, None, style), "", *said])
+    lines = _explanation(plan, plan.driver, style) if plan.driver else ["No driver is chosen here."]
+    return "\n".join([*_summary(plan, None, style), "", *lines])
 
 
 def _explanation(plan: Plan, choice: DriverChoice, style: Style) -> list[str]:
     """Each line as wide as the terminal; the label stands once."""
     lines, before = [], ""
     for label, text in explanation(plan, choice):
-        lines += hang(style, f"{'' if label == before else label:<{LABEL}}", text)
+        lines += hang(style, f"{'' if label == before else label:<{REASON}}", text)
         before = label
     return lines
 
@@ -87,7 +88,7 @@ def _engine_words(engine: EngineVersion) -> str:
 
 
 def _same_name(hostname: str, target: str) -> bool:
-    """Whether `root@gpu07.example:22` needs no "gpu07" beside it."""
+    """Whether `root@gpu07.example:22` needs no "gpu07" next to it."""
     dialled = target.rpartition("@")[2].partition(":")[0]
     return not hostname or hostname.partition(".")[0].lower() == dialled.partition(".")[0].lower()
 
@@ -112,8 +113,8 @@ def _answer(answer: Answer | None, indent: int, style: Style) -> list[str]:
     words = [change.split(" ", 1) for change in answer.changes]
     counts = Counter(word[0] for word in words)
     more = [f"{verb} {rest[0]}" for verb, *rest in words if verb != "install" and rest][:8]
-    said = ", ".join(f"{verb} {count}" for verb, count in counts.items()) + (f" ({'; '.join(more)})" if more else "")
-    return hang(style, " " * indent, f"the resolver would {said}")
+    changes = ", ".join(f"{verb} {count}" for verb, count in counts.items()) + (f" ({'; '.join(more)})" if more else "")
+    return hang(style, " " * indent, f"the resolver would {changes}")
 
 
 def _details(step: Step, style: Style) -> list[str]:
@@ -137,29 +138,29 @@ def _diff_line(line: str, style: Style) -> str:
 
 
 def _ending(plan: Plan, style: Style) -> list[str]:
-    said = [("Kept", " · ".join(k.text for k in plan.kept))] if plan.kept else []
-    said += [("Left", left.text) for left in (plan.undo.left if plan.undo else ())]
-    said += _then(plan)
+    lines = [("Unchanged", " · ".join(k.text for k in plan.kept))] if plan.kept else []
+    lines += [("Left", left.text) for left in (plan.undo.left if plan.undo else ())]
+    lines += _then(plan)
     if plan.steps and style.verbose == 0:
-        said.append(("Details", f"-v shows why, commands and diffs of {_all(len(plan.steps))}"))
-    return [line for label, text in said for line in hang(style, f"{label:<{LABEL}}", text)]
+        lines.append(("Details", f"-v shows why, commands and diffs of {_all(len(plan.steps))}"))
+    return [line for label, text in lines for line in hang(style, f"{label:<{LABEL - 2}}  ", text)]
 
 
 def _then(plan: Plan) -> list[tuple[str, str]]:
     """What comes after the steps, with its label."""
     if plan.empty:
-        nothing = "there is nothing to undo" if plan.undo else "this host is as the spec wants it"
-        return [("Then", f"nothing: {nothing}")]
+        nothing = "there is nothing to undo" if plan.undo else "this host matches the spec"
+        return [("Then", f"no changes: {nothing}")]
     if plan.reboot and plan.console:
         return [("Then", f"reboot once: {plan.reboot}"), ("Console", plan.console)]
     if plan.reboot:
         again = plan.spec.reboot is RebootPolicy.IF_NEEDED
-        how = "setup does it and goes on" if again else "--reboot if-needed does it and goes on"
+        how = "setup does it and continues" if again else "--reboot if-needed does it and continues"
         return [("Then", f"reboot once: {plan.reboot} ({how})")]
     if plan.by_hand:
-        return [("By hand", words) for words in plan.by_hand]
+        return [("Manual step", words) for words in plan.by_hand]
     if plan.replan_after:
-        return [("Then", "look at the host again, for what the packages bring with them")]
+        return [("Then", "re-probe and re-plan: packages may change configuration")]
     return []
 
 

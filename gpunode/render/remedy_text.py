@@ -1,4 +1,4 @@
-"""The one place where a remedy becomes words: as it is typed on this host, or where gpunode went over SSH."""
+"""The one place where a remedy becomes words: as it is typed on this host, or where gpunode runs over SSH."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HOSTS = 28  # columns for the hosts of one finding; more of them are counted the
 def remedy_text(remedy: Remedy, hosts: Sequence[str] = ()) -> str:
     """Its words; with `hosts`, gpunode's own commands for them: `gpunode setup --ssh gpu[01-03] --only driver`.
 
-    Many hosts without a range in common would make it unreadable: it says HOSTS then, and a line above names them.
+    Many hosts without a range in common would make it unreadable: it has HOSTS then, and a line above names them.
     """
     if not hosts:
         return remedy.text

@@ -70,7 +70,7 @@ def _headline(report: RunReport) -> str:
     done = sum(s.status is StepStatus.DONE for s in report.steps)
     if report.code is ExitCode.DONE:
         undo = report.plan is not None and report.plan.undo is not None
-        nothing = "nothing to undo" if undo else "nothing to do: this host is as the spec wants it"
+        nothing = "nothing to undo" if undo else "no changes: this host matches the spec"
         return f"{count(done, 'step')} done" if done else nothing
     words = "manual step required" if report.by_hand else CODE_WORDS[report.code]
     return words + (f" after {count(done, 'step')} done" if done else "")

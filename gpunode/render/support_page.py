@@ -22,7 +22,7 @@ def support_text(known: Catalog) -> str:
     )
     parts = [
         "# What gpunode supports",
-        "Made from the catalog by `gpunode catalog support`; do not edit. Facts were looked at "
+        "Made from the catalog by `gpunode catalog support`; do not edit. Facts were checked "
         + (f"on {dates[0]}" if len(dates) == 1 else f"between {dates[0]} and {dates[-1]}")
         + ".\n*Inferred* rows follow from a named source; *unverified* ones were recalled and not looked up again;\n"
         "`gpunode catalog distros`, `branches` and `gpus` show the source of every row.",
@@ -39,7 +39,7 @@ def support_text(known: Catalog) -> str:
             ("distribution", "packages by", "NVIDIA's repository", "own archive", "Secure Boot", "key"),
             [_distro(distro, known) for distro in known.distros],
         ),
-        "*Key*: the repository's signing key is pinned by its full fingerprint. Where nobody published one, "
+        "*Key*: the repository's signing key is pinned by its full fingerprint. Where none is published, "
         "`--trust-key FINGERPRINT` names it;\na key is never trusted unseen.",
         "## CUDA toolkits (`--cuda`)",
         _table(("version", "driver branch", "no longer builds for"), _cuda(known)),
@@ -93,8 +93,8 @@ def _offers(source: PackageSource | None, known: Catalog) -> str:
         return "its newest"
     words = []
     for names in source.sets:
-        carried = [b.number for b in known.branches if names.carries(b.number)]
-        span = ", ".join(map(str, carried)) if names.branches or len(carried) < 3 else f"{carried[0]} and newer"
+        provided = [b.number for b in known.branches if names.carries(b.number)]
+        span = ", ".join(map(str, provided)) if names.branches or len(provided) < 3 else f"{provided[0]} and newer"
         flavours = " and ".join(f for f in ("open", "proprietary") if names.of(f))
         words.append(f"{span} {flavours}")
     return "; ".join(words)

@@ -48,7 +48,7 @@ def test_a_reboot_does_it_as_well() -> None:
 def test_the_plan_shows_the_commands_and_keeps_them_when_it_is_saved() -> None:
     assert WORDS in " ".join(plan_text(WRITTEN).split())
     assert WORDS in " ".join(plan_text(WAITING).split())
-    assert "nothing: this host is as the spec wants it" not in plan_text(WAITING)
+    assert "no changes: this host matches the spec" not in plan_text(WAITING)
     assert plan_from_json(plan_to_json(WAITING)) == WAITING
     assert not WAITING.empty
 

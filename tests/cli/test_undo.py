@@ -39,7 +39,7 @@ def plan(*left: Kept) -> Plan:
 
 
 def test_with_something_left_it_is_not_a_success_and_says_what_to_type() -> None:
-    kept = Kept("/etc/x", "/etc/x was changed by something else since, so it is left: rm /etc/x removes it")
+    kept = Kept("/etc/x", "/etc/x was changed by something else since, so it is not changed: rm /etc/x removes it")
     report = ended(plan(kept), RunReport("gpu07", (StepResult("undo.note", StepStatus.DONE),)))
     assert report.code is ExitCode.FAILED
     assert report.error == "1 thing not undone, the rest is undone"

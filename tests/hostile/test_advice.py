@@ -30,7 +30,7 @@ from gpunode.model.spec import Spec
 from gpunode.offline import attributes, local_file
 from gpunode.planner.engines.daemon import by_hand
 from gpunode.planner.plan import make_plan
-from gpunode.planner.undo.files import words_to_type
+from gpunode.planner.undo.files import commands_to_run
 from gpunode.remedy import Remedy, RepairAction, gpunode, setup
 from gpunode.render.remedy_text import remedy_text
 from gpunode.transport.ssh_config import Hop
@@ -194,13 +194,13 @@ HOME = "/home/ann/.config/docker/daemon.json"
     ],
 )
 def test_root_is_never_told_to_write_where_a_user_leads_it(more: dict[str, Any]) -> None:
-    said = words_to_type(old_file(**more))
+    said = commands_to_run(old_file(**more))
     assert not re.search(r"(^|[;&|] *)(cp|mv|rm|tee|cat|install) ", said)
     assert "1000" in said or "link" in said
 
 
 def test_a_users_file_is_removed_with_the_users_rights() -> None:
-    said = words_to_type(old_file(path=HOME, run_as="1000:1000", before=ABSENT, old=None))
+    said = commands_to_run(old_file(path=HOME, run_as="1000:1000", before=ABSENT, old=None))
     assert shlex.split(said.removesuffix(" removes it")) == [
         *("setpriv", "--reuid", "1000", "--regid", "1000", "--clear-groups", "--"),
         *("rm", HOME),
@@ -209,10 +209,8 @@ def test_a_users_file_is_removed_with_the_users_rights() -> None:
 
 
 def test_roots_own_file_still_comes_with_its_command() -> None:
-    said = words_to_type(old_file())
-    assert (
-        said == "cp /var/lib/gpunode/backup/r1/etc/docker/daemon.json /etc/docker/daemon.json brings the old one back"
-    )
+    said = commands_to_run(old_file())
+    assert said == "cp /var/lib/gpunode/backup/r1/etc/docker/daemon.json /etc/docker/daemon.json restores the old one"
 
 
 @pytest.mark.parametrize(
@@ -226,7 +224,7 @@ def test_roots_own_file_still_comes_with_its_command() -> None:
     ids=["a copy", "a user's", "a removal", "a link"],
 )
 def test_undos_words_are_quoted(more: dict[str, Any]) -> None:
-    said = words_to_type(old_file(path=f"/etc/{EVIL}", backup=f"/var/lib/gpunode/backup/{EVIL}", **more))
+    said = commands_to_run(old_file(path=f"/etc/{EVIL}", backup=f"/var/lib/gpunode/backup/{EVIL}", **more))
     assert_safe(said, "undo")
     assert words_with_evil(said)
 

@@ -402,7 +402,7 @@ def test_one_host_of_three_is_down(lab: Lab, node: Host, twin: Host, me: Control
     hosts = ("--ssh", f"{node.name},10.77.0.250,{twin.name}", "--connect-timeout", "2")
     with kept(node, DAEMON_JSON), kept(twin, CONFIG_TOML):
         result = type_in(me, config, *SETUP, *hosts)
-        text = refused(result, 3, "3 hosts: 1 not reached (3) · 2 done (0)", "no answer within 2 s")
+        text = refused(result, 3, "3 hosts: 1 unreachable (3) · 2 done (0)", "no answer within 2 s")
         assert '"nvidia"' in node.read(DAEMON_JSON)
         assert "nvidia" in twin.read(CONFIG_TOML)
         lines = result.stdout.splitlines()

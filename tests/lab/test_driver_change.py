@@ -77,8 +77,8 @@ def test_a_driver_is_changed_in_every_direction(lab: Lab, tmp_path: Path) -> Non
     assert not held(host) & {"cuda-drivers", "libcuda1"}
     gone = ("/etc/modules-load.d/gpunode-nvidia.conf", "/etc/modprobe.d/gpunode-nouveau.conf")
     assert [path for path in gone if host.exists(path)] == []
-    assert host.exists(f"{LISTS}/gpunode-cuda.sources"), "repositories stay"
-    assert "nothing: this host is as the spec wants it" in setup("--driver", "none")
+    assert host.exists(f"{LISTS}/gpunode-cuda.sources"), "repositories are not changed"
+    assert "no changes: this host matches the spec" in setup("--driver", "none")
 
 
 def test_a_signed_directory_on_the_host_is_a_source(lab: Lab, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def test_the_layout_holds_over_a_reboot_and_nothing_changes_below_a_program(lab:
     assert "nothing" in second
 
     host.reboot()
-    assert instances(host) == ["3g.40gb"] * 2, "the unit lays them out at the boot"
+    assert instances(host) == ["3g.40gb"] * 2, "the unit applies the layout at the boot"
 
     # A device that no driver answers for cannot be opened; a file of its kind of name can.
     host.nsrun(": >/dev/nvidia-held")

@@ -57,7 +57,7 @@ def test_on_the_host_itself_a_unit_goes_on_and_removes_itself(lab: Lab) -> None:
     assert not host.exists(RESUME)
     assert not host.path(WANTS).is_symlink()
     assert host.nsrun("find /root/.local/state/gpunode -name 'resume*'").stdout == ""
-    assert "this host is as the spec wants it" in journal
+    assert "this host matches the spec" in journal
     assert "Finished gpunode-resume.service" in journal
     expect(me.gpunode(host, "check"), 0)
 

@@ -82,7 +82,7 @@ def test_layouts_that_do_not_fit_are_refused(text: str, says: str) -> None:
 
 
 def test_a_gpu_without_mig_is_refused() -> None:
-    with pytest.raises(UnsupportedHost, match=r"L4 .* cannot be cut"):
+    with pytest.raises(UnsupportedHost, match=r"L4 .* cannot be partitioned"):
         outcome(models(None, ids=L4), "all=1g.10gb")
 
 

@@ -41,16 +41,17 @@ def test_a_plan_at_80_columns() -> None:
             "gpu07   Ubuntu 24.04 · Linux 6.8.0-51-generic · 8 × H100 SXM5 80GB · docker",
             "        28.5.2",
             "",
-            "Driver   595.91.07 with open kernel modules",
-            "         why: 8 × Hopper run either flavour",
+            "Driver     595.91.07 with open kernel modules",
+            "           why: 8 × Hopper run either flavour",
             "",
             "  1  repo.cuda       add NVIDIA's CUDA repository",
             "  2  docker.default  /etc/docker/daemon.json: + runtimes.nvidia, default-runtime",
             "                     runc → nvidia",
             "",
-            "Kept     Secure Boot is off · kubelet's cgroup driver is systemd, as runc's",
-            "Then     reboot once: nouveau is loaded (--reboot if-needed does it and goes on)",
-            "Details  -v shows why, commands and diffs of all 2 steps",
+            "Unchanged  Secure Boot is off · kubelet's cgroup driver is systemd, as runc's",
+            "Then       reboot once: nouveau is loaded (--reboot if-needed does it and",
+            "           continues)",
+            "Details    -v shows why, commands and diffs of all 2 steps",
         )
     )
 
@@ -86,17 +87,19 @@ def test_equal_plans_are_shown_once_under_all_names() -> None:
 
 
 def test_an_empty_plan_says_so() -> None:
-    assert "nothing: this host is as the spec wants it" in plan_text(Plan("h", Spec(), ""))
+    assert "no changes: this host matches the spec" in plan_text(Plan("h", Spec(), ""))
 
 
 def test_an_undo_names_each_run_once() -> None:
     undone = Plan("h", Spec(), "", undo=Undoing(("20261121T1-7.1", "20261121T1-7.2", "20261122T1-8.1")))
-    assert "\n\nUndo     20261121T1-7, 20261122T1-8\n\n" in plan_text(undone)
+    assert "\n\nUndo       20261121T1-7, 20261122T1-8\n\n" in plan_text(undone)
 
 
 def test_a_driver_of_an_ended_branch_says_when_it_ended() -> None:
     choice = DriverChoice(470, None, "proprietary", (), branch_status="ended", end_of_support="2024-09")
-    assert "\nExpires  it has: branch 470 ended in 2024-09" in explanation_text(replace(PLAN, driver=choice))
+    assert "\nExpires                it has: branch 470 ended in 2024-09" in explanation_text(
+        replace(PLAN, driver=choice)
+    )
 
 
 def test_a_check_is_worst_first_with_evidence_and_remedy() -> None:
@@ -268,7 +271,7 @@ def test_a_fleet_is_grouped_by_ending_worst_first() -> None:
     done = [HostOutcome(f"gpu0{n}", ExitCode.DONE, run=RunReport(f"gpu0{n}")) for n in (1, 2)]
     text = fleet_run_text([*done, HostOutcome("gpu07", ExitCode.FAILED, run=FAILED)], seconds_s=41)
     assert text.splitlines()[0] == "gpu07   failed after 1 step done"
-    assert text.splitlines()[-2].startswith("gpu[01-02]   nothing to do")
+    assert text.splitlines()[-2].startswith("gpu[01-02]   no changes")
     assert text.splitlines()[-1] == "3 hosts: 1 failed (1) · 2 done (0) · 41 s"
 
 

@@ -1,4 +1,4 @@
-"""What one package source carries of the driver, by the distribution's row."""
+"""What one package source provides of the driver, by the distribution's row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BOTH: frozenset[ModuleFlavour] = frozenset({"open", "proprietary"})
 
 @dataclass(frozen=True)
 class Offer:
-    """What one package source carries: branches, and flavours by branch."""
+    """What one package source provides: branches, and flavours by branch."""
 
     name: str  # "NVIDIA's repository for Debian 12"
     flavours: dict[int, frozenset[ModuleFlavour]]
@@ -30,7 +30,7 @@ class Offer:
 
 
 def offer_of(name: str, packages: PackageSource | None, catalog: Catalog) -> Offer:
-    """What a distribution's row says about one of its sources; empty where it has none."""
+    """What a distribution's row lists for one of its sources; empty where it has none."""
     found: dict[int, frozenset[ModuleFlavour]] = {}
     for branch in catalog.branches if packages else ():
         names = packages.names(branch.number) if packages else None
@@ -40,5 +40,5 @@ def offer_of(name: str, packages: PackageSource | None, catalog: Catalog) -> Off
 
 
 def everything(catalog: Catalog) -> Offer:
-    """As if one source carried all that the catalog knows."""
+    """As if one source provided all that the catalog knows."""
     return Offer("the catalog", {b.number: BOTH for b in catalog.branches if b.status != "dead"})

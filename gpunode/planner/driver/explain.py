@@ -39,7 +39,7 @@ def _worth_a_word(branch: Branch, choice: DriverChoice) -> bool:
 
 def _other_branch(branch: Branch, bounds: Bounds, offer: Offer) -> Alternative:
     against = _against(branch, bounds, offer)
-    known = f"supported until {branch.end}" if branch.end else "nobody published how long it is supported"
+    known = f"supported until {branch.end}" if branch.end else "end of support not published"
     return Alternative(
         branch.title,
         reason=against or known,
@@ -57,7 +57,7 @@ def _against(branch: Branch, bounds: Bounds, offer: Offer) -> str | None:
     if branch.number < bounds.first:
         return f"too old for a GPU of this host, whose first branch is {bounds.first}"
     if offer.rolling:
-        return f"{offer.name} carries its newest only"
+        return f"{offer.name} provides its newest only"
     if branch.number not in offer:
         return f"not in {offer.name}"
     if not flavours_of(branch, bounds, offer):

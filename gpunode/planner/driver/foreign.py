@@ -1,4 +1,4 @@
-"""A driver that somebody else brought: recognised, left alone, with the words to hand it over."""
+"""A driver that gpunode does not manage: recognised, not changed, with the commands to hand it over."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def foreign_origin(host: HostFacts, catalog: Catalog) -> ForeignDriver | None:
     if driver.installed and lead_package(host) is None:
         path = next((t.nvidia_module for t in host.kernel.trees if t.release == host.kernel.release), None)
         return ForeignDriver(
-            f"driver {driver.installed} came from nobody knows where: no installed package stands for it",
+            f"driver {driver.installed} is of unknown origin: no installed package provides it",
             f"{path or 'modinfo nvidia'} holds it, and the package list names no driver",
             "find who put it there (modinfo -F filename nvidia), remove it and its libraries, run gpunode setup again",
         )
@@ -50,6 +50,6 @@ def refuse_foreign(host: HostFacts, origin: ForeignDriver) -> UnsupportedHost:
         remedy=Remedy(
             RepairAction.CONFIGURE,
             setup("--only", "toolkit,runtime"),
-            f" leaves the driver as it is; to change it: {origin.hand_over}",
+            f" does not change the driver; to change it: {origin.hand_over}",
         ),
     )

@@ -1,4 +1,4 @@
-"""The driver that is on the host already: may it stay?"""
+"""The driver that is on the host already, and whether it matches the spec."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LEADS = (
     r"nvidia-driver",
     r"(kmod|akmod)-nvidia(-(open-|latest-)?dkms|-open)?",
 )
-# Of those, what NVIDIA's repository and SUSE's modules for it bring.
+# Of those, what NVIDIA's repository and SUSE's modules for it provide.
 CUDA_LEADS = re.compile(
     r"nvidia-open|cuda-drivers|nvidia-(open-)?driver-G\d\d-.*kmp-\w+|nvidia-driver-(branch-\d+|latest-dkms)|kmod-.*"
 )
@@ -54,7 +54,7 @@ def is_driver(name: str) -> bool:
 
 
 def lead_package(host: HostFacts) -> str | None:
-    """The installed package that stands for the driver, None when no package brought one."""
+    """The installed package that stands for the driver, None when no package provides one."""
     names = [n for n, p in host.packages.installed.items() if upstream(p.version) and p.status[:1] in "ih"]
     for pattern in LEADS:
         found = sorted(n for n in names if re.fullmatch(pattern, n))
@@ -79,7 +79,7 @@ def installed_source(host: HostFacts) -> DriverOrigin | None:
 
 
 def half_driver(host: HostFacts) -> str | None:
-    """The module's package where it came alone: a killed rpm counts it as installed though its script was cut off."""
+    """The module's package where it came alone: rpm lists it as installed though its script was interrupted."""
     lead = lead_package(host)
     if lead is None or not _MODULES.fullmatch(lead):
         return None
@@ -87,7 +87,7 @@ def half_driver(host: HostFacts) -> str | None:
 
 
 def keep_driver(host: HostFacts, spec: Spec, models: Sequence[GpuModel], catalog: Catalog) -> DriverChoice | None:
-    """The driver on the host when it is what the spec asks for; None when another one shall be installed."""
+    """The driver on the host when it is what the spec asks for; None when another one is to be installed."""
     version = installed_version(host)
     if version is None or half_driver(host):
         return None
@@ -116,7 +116,7 @@ def keep_driver(host: HostFacts, spec: Spec, models: Sequence[GpuModel], catalog
 
 
 def _newer(number: int, catalog: Catalog) -> Branch | None:
-    """A branch that came after this catalog: open modules, and nobody here knows its end."""
+    """A branch that came after this catalog: open modules, and its end of support is not known."""
     if number <= max(b.number for b in catalog.branches):
         return None
     return Branch(
@@ -142,5 +142,5 @@ def _flavour_of(lead: str | None) -> ModuleFlavour | None:
 
 
 def _prebuilt(lead: str | None) -> bool:
-    """Ubuntu's no-dkms packages and SUSE's signed ones bring modules; all others have DKMS build them."""
+    """Ubuntu's no-dkms packages and SUSE's signed ones ship modules; all others have DKMS build them."""
     return lead is not None and ("no-dkms" in lead or "-signed-" in lead)

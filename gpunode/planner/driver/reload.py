@@ -1,4 +1,4 @@
-"""From one loaded driver to another: without a reboot where nobody uses the GPUs, never below somebody who does."""
+"""From one loaded driver to another: without a reboot where no process uses the GPUs, never while one does."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def stale(host: HostFacts, driver: DriverChoice) -> str | None:
 
 
 def refuse_in_use(site: Site, driver: DriverChoice) -> None:
-    """Raises UnsupportedHost when the driver would change below running GPU work.
+    """Raises UnsupportedHost when the driver would change under running GPU work.
 
     Running programs keep the old libraries mapped, but every new one fails with "Driver/library version mismatch".
     """
@@ -52,7 +52,7 @@ def refuse_in_use(site: Site, driver: DriverChoice) -> None:
         return
     shown = listing(working)
     raise UnsupportedHost(
-        f"{site.host.hostname}: the GPUs are in use, and the driver would change below {shown}",
+        f"{site.host.hostname}: the GPUs are in use, and the driver would change under {shown}",
         evidence="these processes hold /dev/nvidia*; nothing was touched",
         remedy=Remedy(
             RepairAction.WAIT,
@@ -85,18 +85,18 @@ def swap_step(site: Site, driver: DriverChoice) -> Step | None:
 
 
 def can_swap(site: Site, driver: DriverChoice) -> bool:
-    """Whether the installed module can take the loaded one's place now."""
+    """Whether the installed module can replace the loaded one now."""
     return driver.kept and site.host.driver.installed is not None and _idle(site.host)
 
 
 def will_swap(site: Site, driver: DriverChoice) -> Kept | None:
-    """What a plan that installs another driver says of the loaded one, when no reboot is in sight."""
+    """What a plan that installs another driver reports of the loaded one, when no reboot is in sight."""
     if driver.kept or stale(site.host, driver) is None or not _idle(site.host):
         return None
-    words = "takes the place of the loaded one without a reboot, unless a program uses the GPUs by then"
+    words = "replaces the loaded one without a reboot, unless a program uses the GPUs by then"
     return Kept("driver.swap", f"the new module {words}")
 
 
 def _idle(host: HostFacts) -> bool:
-    """Whether nobody but the driver's own services holds the GPUs. Not known (no root) counts as held."""
+    """Whether nobody but the driver's own services holds the GPUs. Not known (no root) is taken for in use."""
     return host.root and not users(host) and "busy" not in host.unread

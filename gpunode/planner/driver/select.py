@@ -1,4 +1,4 @@
-"""Which driver this set of GPUs gets: branch and flavour, with the reasons a person can check."""
+"""Which driver this set of GPUs gets: branch and flavour, with reasons that can be checked."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def choose_driver(
 def shared_bounds(models: Sequence[GpuModel], catalog: Catalog, asked: int | None = None) -> Bounds:
     """Flavours and branches that drive every GPU at once; raises UnsupportedHost when there are none.
 
-    `asked`: the branch that a person named, or that is installed; an architecture whose branch ended is then welcome.
+    `asked`: the branch that was named, or that is installed; an architecture whose branch ended is then welcome.
     """
     for model in models:
         _refuse_old(model, catalog, asked)
@@ -64,7 +64,7 @@ def shared_bounds(models: Sequence[GpuModel], catalog: Catalog, asked: int | Non
             f"{old.name} and {new.name} cannot share one driver",
             evidence=f"{new.name} runs with open kernel modules only, {old.name} with proprietary ones only; "
             "a kernel loads one nvidia module",
-            remedy="put the GPUs in different machines, or give one of them to a virtual machine with vfio-pci",
+            remedy="put the GPUs in different machines, or bind one of them to vfio-pci (passthrough)",
         )
     flavours = BOTH - ({"proprietary"} if "open" in only else set()) - ({"open"} if "proprietary" in only else set())
     ends = [end for end in map(catalog.last_branch, models) if end is not None]
@@ -86,7 +86,7 @@ def _refuse_old(model: GpuModel, catalog: Catalog, asked: int | None) -> None:
             *(
                 (f"ask for its ended branch all the same with --driver {architecture.opt_in}",)
                 if willing
-                else ("install that driver by hand and use ", setup("--only", "toolkit,runtime"))
+                else ("install that driver manually and use ", setup("--only", "toolkit,runtime"))
             ),
         ),
     )
@@ -119,14 +119,14 @@ def _asked(
     if offer.rolling:
         raise UnsupportedHost(
             f"driver branch {number} cannot be asked for on this host",
-            evidence=f"{offer.name} carries its newest driver only",
+            evidence=f"{offer.name} provides its newest driver only",
             remedy="use --driver auto",
         )
     branch = catalog.branch(number)
     if branch is None or number not in offer:
         raise UnsupportedHost(
             f"driver branch {number} is not offered for this host",
-            evidence=f"{offer.name} carries {offer.words}",
+            evidence=f"{offer.name} provides {offer.words}",
             remedy="choose one of those with --driver, or --driver auto",
         )
     if not bounds.drive(number):
@@ -163,10 +163,10 @@ def _nothing_fits(bounds: Bounds, catalog: Catalog, offer: Offer) -> Unsupported
     kinds = " and ".join(sorted(set().union(*offer.flavours.values()))) or "no"
     wanted = " or ".join(sorted(bounds.flavours))
     legacy = [b.number for b in catalog.branches if bounds.drive(b.number) and flavours_of(b, bounds, offer)]
-    by_hand = f"install {'branch ' + str(bounds.last) if bounds.last else 'a newer driver'} by hand"
+    manually = f"install {'branch ' + str(bounds.last) if bounds.last else 'a newer driver'} manually"
     remedy = Remedy(
         RepairAction.UPGRADE,
-        f"use a system whose source has one, or {by_hand} and run ",
+        f"use a system whose source has one, or {manually} and run ",
         setup("--only", "toolkit,runtime"),
     )
     if legacy:
@@ -174,7 +174,7 @@ def _nothing_fits(bounds: Bounds, catalog: Catalog, offer: Offer) -> Unsupported
         remedy = Remedy(RepairAction.UPGRADE, ended)
     return UnsupportedHost(
         "this package source has no current driver for the GPUs of this host",
-        evidence=f"{offer.name} carries {offer.words} with {kinds} modules; the GPUs need {needs} with {wanted} ones",
+        evidence=f"{offer.name} provides {offer.words} with {kinds} modules; the GPUs need {needs} with {wanted} ones",
         remedy=remedy,
     )
 
@@ -208,11 +208,11 @@ def _against(
     want: Flavour, branch: Branch, bounds: Bounds, models: Sequence[GpuModel], catalog: Catalog, offer: Offer
 ) -> list[str]:
     """What speaks against this flavour: the GPUs, NVIDIA's packaging, the source; all three where any would do."""
-    carried = offer.flavours.get(branch.number, frozenset())
+    provided = offer.flavours.get(branch.number, frozenset())
     packaged = BOTH - ({"proprietary"} if branch.open_only else set()) - (set() if branch.open else {"open"})
     said = (
         (bounds.flavours, describe(models, catalog)),
         (packaged, f"branch {branch.number} is packaged with {' and '.join(sorted(packaged))} modules only"),
-        (carried, f"{offer.name} has it with {' and '.join(sorted(carried)) or 'no'} modules only"),
+        (provided, f"{offer.name} has it with {' and '.join(sorted(provided)) or 'no'} modules only"),
     )
     return [words for flavours, words in said if want.value not in flavours and flavours != BOTH]

@@ -1,4 +1,4 @@
-"""What runs beside the driver: persistenced everywhere, the fabric's own services where a fabric is."""
+"""What runs in addition to the driver: persistenced everywhere, the fabric's own services where a fabric is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the driver comes from on this host: one source, and what the other sources then must not bring."""
+"""Where the driver comes from on this host: one source, and what the other sources then must not provide."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpunode.planner.driver.available import Offer, offer_of
 from gpunode.planner.kernel_packages import kernel_flavour
 from gpunode.planner.site import Site
 
-# Sorts after nvidia-driver-pinning's file: of several records for one package the first counts (apt_preferences(5)).
+# Sorts after nvidia-driver-pinning's file: the first of several records takes precedence (apt_preferences(5)).
 POLICY_NAME = "zz-gpunode-driver.pref"
 PINNING = "nvidia-driver-pinning"
 # All of a driver and nothing of the container toolkit (nvidia-container-*, libnvidia-container*), as glob(7).
@@ -98,7 +98,7 @@ def why_source(site: Site, source: DriverOrigin) -> str | None:
 
 
 def offer(site: Site, source: DriverOrigin) -> Offer:
-    """What that source carries for this distribution."""
+    """What that source provides for this distribution."""
     return offer_of(source_title(site, source), _packages_of(site, source), site.catalog)
 
 
@@ -130,7 +130,7 @@ def package_names(site: Site, choice: DriverChoice, source: DriverOrigin) -> tup
 
 
 def fabric_names(site: Site, names: Names) -> tuple[str, ...]:
-    """What the fabric of this machine needs beside the driver; () for GPUs that stand alone."""
+    """What the fabric of this machine needs in addition to the driver; () for GPUs that stand alone."""
     by_fabric = {"nvswitch": names.fabric, "nvlink5": names.fabric and names.fabric + names.nvlink5, "imex": names.imex}
     return by_fabric.get(site.fabric or "", ())
 
@@ -159,11 +159,11 @@ def pin_package(site: Site, choice: DriverChoice) -> str | None:
 
 
 def old_pins(host: HostFacts, keep: str | None) -> tuple[FileFacts, ...]:
-    """Preferences of other pinning packages. They are conffiles, which stay behind when a package is removed,
+    """Preferences of other pinning packages. They are conffiles, which remain when a package is removed,
     and two pins of one priority would let the higher version win for ever."""
-    stays = () if keep is None else (keep, f"{keep}.pref")
+    unchanged = () if keep is None else (keep, f"{keep}.pref")
     pins = tuple(f"{directory}/{PINNING}-" for directory in _preferences())
-    return tuple(f for f in host.packages.sources if f.path.startswith(pins) and f.path.split("/")[-1] not in stays)
+    return tuple(f for f in host.packages.sources if f.path.startswith(pins) and f.path.split("/")[-1] not in unchanged)
 
 
 def policy_files() -> tuple[str, ...]:

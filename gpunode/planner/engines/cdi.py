@@ -19,9 +19,9 @@ LISTED = (
 
 
 def cdi_outcomes(host: HostFacts, spec: Spec, *, pending: bool) -> tuple[Outcome, ...]:
-    """What the CDI specifications need. `pending`: this plan changes driver or toolkit, and the next pass looks again.
+    """What the CDI specifications need. `pending`: this plan changes driver or toolkit, and the next pass probes again.
 
-    They are made where CDI is asked for (--cdi, or mode cdi of the toolkit). One of another driver is put right
+    They are made where CDI is asked for (--cdi, or mode cdi of the toolkit). One of another driver is corrected
     wherever it is found: it mounts libraries that are gone, so no container starts with it.
     """
     asked = wanted(spec)
@@ -30,7 +30,7 @@ def cdi_outcomes(host: HostFacts, spec: Spec, *, pending: bool) -> tuple[Outcome
         return ()
     if reason := _not_now(host, pending=pending):
         return (Kept("cdi.spec", f"CDI specifications are made {reason}"),) if asked else ()
-    outcomes = _by_unit(host, stale) if _units(host) else _by_hand(host, stale, asked=asked)
+    outcomes = _by_unit(host, stale) if _units(host) else _by_command(host, stale, asked=asked)
     return outcomes or (Kept("cdi.spec", f"{len(_devices(host))} devices of {KIND} are in {_where(host)}"),)
 
 
@@ -84,7 +84,7 @@ def _away(old: tuple[FileFacts, ...], stale: tuple[FileFacts, ...]) -> Step:
     )
 
 
-def _by_hand(host: HostFacts, stale: tuple[FileFacts, ...], *, asked: bool) -> tuple[Outcome, ...]:
+def _by_command(host: HostFacts, stale: tuple[FileFacts, ...], *, asked: bool) -> tuple[Outcome, ...]:
     """An older toolkit, or no systemd: nvidia-ctk writes the file, and again after each change of driver or GPUs."""
     paths = tuple(file.path for file in stale)
     if asked and not _specs(host):

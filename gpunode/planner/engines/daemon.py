@@ -1,4 +1,4 @@
-"""Whether gpunode can make a running engine take its new file, and what a person types where it cannot."""
+"""Whether gpunode can make a running engine read its new file, and the commands to run where it cannot."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def reachable(host: HostFacts, facts: RuntimeFacts, *, restart: bool) -> bool:
 
 
 def by_hand(host: HostFacts, facts: RuntimeFacts) -> str:
-    """The words to type for a daemon that nobody would start again. Not for root where the binary is a user's own."""
+    """The commands to run for a daemon that nothing would restart. Not for root where the binary is a user's own."""
     kind = engine(facts.name)
     if kind.embedded:
         # Its containerd is its child: that one is not to be started by itself.
@@ -40,10 +40,10 @@ def by_hand(host: HostFacts, facts: RuntimeFacts) -> str:
     binary = facts.binary or facts.unit.removesuffix(".service")
     # Not by name: dockerd has a containerd of its own.
     stop = f"kill {facts.pid}" if facts.pid else f"stop {named(binary.rsplit('/', 1)[-1])}"
-    said = f" ({kind.restart_keeps})" if kind.restart_keeps else ""
+    keeps = f" ({kind.restart_keeps})" if kind.restart_keeps else ""
     where = named(host.hostname) if host.hostname else "this host"
     again = typed(binary, *facts.flags)
     return (
         f"{facts.name} must be started anew by whoever started it, since nothing on {where} "
-        f"does{said}: {stop}; {again} &"
+        f"does{keeps}: {stop}; {again} &"
     )

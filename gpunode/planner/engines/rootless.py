@@ -1,4 +1,4 @@
-"""A user's own docker, without root: when it is meant, and what it needs of the toolkit's config, the whole host's."""
+"""Rootless Docker: when it is meant, and what it needs in the toolkit's config, which is the whole host's."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def named(host: HostFacts, name: str) -> tuple[RuntimeFacts, ...]:
 
 
 def wanted_toolkit_config(host: HostFacts, spec: Spec) -> ToolkitConfig:
-    """What is asked of the toolkit's config.toml, with no-cgroups where a docker without root is to be set up.
+    """What is asked of the toolkit's config.toml, with no-cgroups where rootless Docker is to be set up.
 
-    Raises UnsupportedHost where engines that run as root would lose their GPUs by it, and nobody has said that they
-    may.
+    Raises UnsupportedHost where engines that run as root would lose their GPUs by it, unless the
+    spec sets no-cgroups.
     """
     chosen = spec.runtimes or () if "runtime" in spec.only else ()
     users = [e for name in chosen for e in named(host, name) if e.user]
@@ -45,7 +45,7 @@ def wanted_toolkit_config(host: HostFacts, spec: Spec) -> ToolkitConfig:
     if rooted:
         raise UnsupportedHost(
             f"{users[0].label} needs no-cgroups, and {' and '.join(rooted)} must not have it",
-            evidence=f"no-cgroups in {TOOLKIT_CONFIG} holds for the whole host: containers of an engine that runs as "
+            evidence=f"no-cgroups in {TOOLKIT_CONFIG} applies to the whole host: containers of an engine that runs as "
             "root then get no device rules, and so no GPUs",
             remedy="--ctk-set no-cgroups=true sets it nevertheless, --ctk-set no-cgroups=false leaves it off (its "
             "containers then get GPUs by CDI only); or stop the engine that is not used",
@@ -54,7 +54,7 @@ def wanted_toolkit_config(host: HostFacts, spec: Spec) -> ToolkitConfig:
 
 
 def restart_words(facts: RuntimeFacts) -> str:
-    """What its user must type before it sees the toolkit's config; "" when it does."""
+    """The commands that its user must run before it sees the toolkit's config; "" when it does."""
     if not facts.user or facts.sees_toolkit or not facts.active:
         return ""
     unit = engine(facts.name).users_unit

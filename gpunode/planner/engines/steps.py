@@ -22,7 +22,7 @@ Outcome = Step | Kept
 
 
 def runtime_steps(host: HostFacts, spec: Spec) -> tuple[tuple[Step, ...], tuple[Kept, ...]]:
-    """What each chosen engine needs, and what is right already.
+    """What each chosen engine needs, and what is unchanged.
 
     Raises UnsupportedHost for an engine that was named and is not there, ConfigFileError for a file that cannot be
     edited safely.
@@ -57,13 +57,13 @@ def _chosen(host: HostFacts, spec: Spec) -> tuple[RuntimeFacts, ...]:
 def _first(name: str) -> str:
     kind, _, user = name.partition("@")
     if user and (unit := engine(kind).users_unit):
-        seen = f"since a {kind} without root is seen while it runs"
+        seen = f"since rootless {kind} is detected only while it runs"
         return f"let {quoted(user)} start it (systemctl --user start {unit}), {seen}"
     return f"install {quoted(name)}"
 
 
 def _outcomes(host: HostFacts, spec: Spec, found: Sequence[RuntimeFacts]) -> list[Outcome]:
-    """One for each engine. An engine without CDI is left alone, unless it was named or no other one has it."""
+    """One for each engine. An engine without CDI is not changed, unless it was named or no other one has it."""
     outcomes: list[Outcome] = []
     refused: list[UnsupportedHost] = []
     for facts in found:
@@ -73,7 +73,7 @@ def _outcomes(host: HostFacts, spec: Spec, found: Sequence[RuntimeFacts]) -> lis
             if spec.runtimes is not None or not _only_cdi(host, spec, facts):
                 raise
             refused.append(error)
-            outcomes.append(Kept(f"{facts.label}.default", f"{error.problem}, so --cdi leaves it as it is"))
+            outcomes.append(Kept(f"{facts.label}.default", f"{error.problem}, so --cdi does not change it"))
     if refused and len(refused) == sum(engine(f.name).idle(host, f) is None for f in found):
         raise refused[0]
     return outcomes
@@ -100,13 +100,15 @@ def _outcome(host: HostFacts, spec: Spec, facts: RuntimeFacts) -> Outcome:
         return Kept(step_id, "; ".join(rewrite.notes))
     runs = daemon.runs(host, facts)
     if not rewrite.changed and not runs:
-        return Kept(step_id, f"{rewrite.main.path} is right; {_silent(facts)}")
+        return Kept(step_id, f"{rewrite.main.path} matches the spec; {_not_running(facts)}")
     if not rewrite.changed and _in_force(facts, want):
         return Kept(step_id, _right(facts, want), restart_words(facts))
     restart = _needs_restart(facts, rewrite, want) and _may_restart(facts, spec)
     if not rewrite.changed and not daemon.reachable(host, facts, restart=restart):
         words = _words(host, facts)
-        return Kept(step_id, f"{rewrite.main.path} is right, but the running {facts.name} {_runs_with(facts)}", words)
+        return Kept(
+            step_id, f"{rewrite.main.path} matches the spec, but the running {facts.name} {_runs_with(facts)}", words
+        )
     if not rewrite.changed and _default_in_force(facts, want) and not restart:
         return Kept(step_id, f"{rewrite.main.path} has CDI on; {_not_now(facts)}")
     return _step(host, spec, facts, rewrite, runs=runs)
@@ -127,7 +129,7 @@ def _step(host: HostFacts, spec: Spec, facts: RuntimeFacts, rewrite: Rewrite, *,
         # With its old file back, an engine that was down before is down again.
         undo = () if failed else runtime.undo(facts, rewrite, restart=restart)
     how = _how(host, facts, runtime, restart=restart, runs=runs or failed, reached=reached)
-    what = ", ".join(rewrite.added) or f"is right, but the running daemon {_runs_with(facts)}"
+    what = ", ".join(rewrite.added) or f"matches the spec, but the running daemon {_runs_with(facts)}"
     return Step(
         f"{facts.label}.default",
         f"{' and '.join(edit.path for edit in edits) or rewrite.main.path}: {what}; {how}",
@@ -146,7 +148,7 @@ def _words(host: HostFacts, facts: RuntimeFacts) -> str:
 
 def _how(host: HostFacts, facts: RuntimeFacts, runtime: Engine, *, restart: bool, runs: bool, reached: bool) -> str:
     if not runs:
-        return f"written only: {'in a chroot' if host.init == 'chroot' else _silent(facts)}"
+        return f"written only: {'in a chroot' if host.init == 'chroot' else _not_running(facts)}"
     if not reached:
         return f"written only: nothing here restarts {facts.name}"
     if daemon.has_failed(host, facts):
@@ -154,7 +156,7 @@ def _how(host: HostFacts, facts: RuntimeFacts, runtime: Engine, *, restart: bool
     return "restart" if restart else runtime.title
 
 
-def _silent(facts: RuntimeFacts) -> str:
+def _not_running(facts: RuntimeFacts) -> str:
     return f"{facts.label} did not answer on {facts.socket}" if facts.user else f"{facts.unit} is not running"
 
 
@@ -170,14 +172,14 @@ def _put(host: HostFacts, facts: RuntimeFacts, edit: Edit, runtime: Engine) -> P
 
 
 def _may_restart(facts: RuntimeFacts, spec: Spec) -> bool:
-    """A restart of dockerd ends its containers, unless live-restore is on. A user's own one is theirs to restart."""
+    """A restart of dockerd ends its containers, unless live-restore is on. A rootless one is its user's to restart."""
     return not facts.user and (
         bool(facts.live_restore) or facts.containers_running == 0 or spec.allow_container_restart
     )
 
 
 def _needs_restart(facts: RuntimeFacts, rewrite: Rewrite, want: RuntimeSpec) -> bool:
-    """A reload does not take it: the rewrite says so, or the file is right and the running daemon still is not."""
+    """A reload is not enough: for this rewrite, or since the file is right and the running daemon still is not."""
     return rewrite.needs_restart or (not rewrite.changed and engine(facts.name).late(facts, want))
 
 
@@ -193,11 +195,15 @@ def _right(facts: RuntimeFacts, want: RuntimeSpec) -> str:
     cdi = " and has CDI on" if want.cdi else ""
     if want.default:
         return f"{facts.name} runs with {want.handler} as its default runtime{cdi} ({facts.effective_source})"
-    return f"{facts.name} knows the runtime {want.handler}{cdi} ({facts.effective_source})"
+    return f"{facts.name} has the runtime {want.handler}{cdi} ({facts.effective_source})"
 
 
 def _runs_with(facts: RuntimeFacts) -> str:
-    return f"still runs with {facts.effective_default}" if facts.effective_default else "does not say what it runs with"
+    return (
+        f"still runs with {facts.effective_default}"
+        if facts.effective_default
+        else "does not report its default runtime"
+    )
 
 
 def _why(facts: RuntimeFacts, spec: Spec, rewrite: Rewrite, *, restart: bool, runs: bool) -> str:
@@ -217,10 +223,10 @@ def _offer(want: RuntimeSpec) -> str:
         )
     if want.cdi:
         return (
-            f"the default stays: GPUs go to containers that ask for a CDI device (nvidia.com/gpu=0), and to those that "
-            f"name the runtime {want.handler} (a RuntimeClass with that handler)"
+            f"the default is unchanged: GPUs go to containers that ask for a CDI device (nvidia.com/gpu=0), and "
+            f"to those that name the runtime {want.handler} (a RuntimeClass with that handler)"
         )
-    return f"containers and pods that name the runtime {want.handler} get GPUs; the default stays"
+    return f"containers and pods that name the runtime {want.handler} get GPUs; the default is unchanged"
 
 
 def _not_now(facts: RuntimeFacts) -> str:

@@ -1,4 +1,4 @@
-"""What chooses a branch among those that the source carries, and how the choice is taken back when an install fails."""
+"""What chooses a branch among those that the source provides, and how it is rolled back when an install fails."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from gpunode.planner.driver.source import PINNING, names_of
 from gpunode.planner.site import Site
 
 MODULE = "nvidia-driver"
-WHATEVER = tuple(range(256))  # after a failure the rest of the way back matters more than one command of it
+WHATEVER = tuple(range(256))  # after a failure the rest of the rollback matters more than one command of it
 
 
 def pin(site: Site, choice: DriverChoice) -> list[Run]:
     """The commands that choose the branch, before anything of it is resolved."""
     select, backend = names_of(site, choice.source, choice.branch).select, site.backend
-    if choice.source == "local":  # the policy names the version; nobody can tell what else such a directory holds
+    if choice.source == "local":  # the policy names the version; what else such a directory holds is not known
         return []
     if select == "pinning":
         run = backend.install([Wanted(f"{PINNING}-{choice.version or choice.branch}")])
@@ -33,7 +33,7 @@ def pin(site: Site, choice: DriverChoice) -> list[Run]:
 
 
 def unpin(site: Site, choice: DriverChoice, before: str | None) -> list[Run]:
-    """The way back to the branch of `before`, the driver that is installed (None: there is none)."""
+    """The rollback to the branch of `before`, the driver that is installed (None: there is none)."""
     select, backend = names_of(site, choice.source, choice.branch).select, site.backend
     runs: list[Run] = []
     if choice.source == "local":

@@ -1,4 +1,4 @@
-"""CUDA's libraries and compiler beside the driver: named by version, so that no package brings a driver along."""
+"""CUDA's libraries and compiler, in addition to the driver: named by version, so that no package pulls in a driver."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _source(site: Site, version: str) -> Source:
         raise UnsupportedHost(
             f"CUDA {version} has no packages for {site.distro.name} on {site.host.os.machine}",
             evidence="they come from NVIDIA's repository, which has no directory for it",
-            remedy="leave --cuda out, or run CUDA programs in containers, which bring their own",
+            remedy="leave --cuda out, or run CUDA programs in containers, which ship their own",
         )
     return cuda_source(site)
 

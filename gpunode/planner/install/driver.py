@@ -1,4 +1,4 @@
-"""The driver's packages: chosen, pinned, installed as one set of one version, held."""
+"""The driver's packages: chosen, installed as one set of one version, pinned."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ MINE = (*PATTERNS, "xserver-xorg-video-nvidia*", "xorg-x11-drv-nvidia*")
 
 
 def driver_choice(site: Site) -> DriverChoice:
-    """Keep what is right, else choose; the choice carries the packages to install, the most telling one first."""
+    """Keep what is right, else choose; the choice lists the packages to install, the most telling one first."""
     kept = keep_driver(site.host, site.spec, site.gpu_models, site.catalog)
     origin = foreign_origin(site.host, site.catalog)
     if origin is not None:
@@ -58,15 +58,15 @@ def driver_choice(site: Site) -> DriverChoice:
             f"{site.distro.name} gets no driver from gpunode: {site.distro.refused}",
             evidence=f"catalog/distros.yaml ({site.distro.source})",
             remedy=Remedy(
-                RepairAction.UPGRADE, "install the driver by hand, then ", setup("--only", "toolkit,runtime")
+                RepairAction.UPGRADE, "install the driver manually, then ", setup("--only", "toolkit,runtime")
             ),
         )
     source = chosen_source(site)
-    carried = offer(site, source)
-    choice = choose_driver(site.spec.driver, site.spec.flavour, site.gpu_models, site.catalog, carried)
+    provided = offer(site, source)
+    choice = choose_driver(site.spec.driver, site.spec.flavour, site.gpu_models, site.catalog, provided)
     reason = why_source(site, source)
     names = names_of(site, source, choice.branch)
-    newest = (describe(site.gpu_models, site.catalog), "the archive carries its newest branch only")
+    newest = (describe(site.gpu_models, site.catalog), "the archive provides its newest branch only")
     return replace(
         choice,
         source=source,
@@ -74,7 +74,7 @@ def driver_choice(site: Site) -> DriverChoice:
         end_of_support=None if choice.rolling else choice.end_of_support,
         packages=package_names(site, choice, source),
         signed=choice.flavour in names.signed,
-        alternatives=alternatives(site, choice, source, carried),
+        alternatives=alternatives(site, choice, source, provided),
     )
 
 
@@ -92,7 +92,7 @@ def install_step(site: Site, choice: DriverChoice, source: Source | None) -> Ste
         runs.append(site.backend.remove([half]))  # so that its script runs from the start
     runs += _install(site, choice, before is not None and not elsewhere)
     runs += _verify(site, choice)
-    title = f"install {', '.join(choice.packages)} {_words(choice)}" + (", and hold the set" if site.spec.hold else "")
+    title = f"install {', '.join(choice.packages)} {_words(choice)}" + (", and pin the set" if site.spec.hold else "")
     return Step(
         "driver.install",
         title,
@@ -106,7 +106,7 @@ def install_step(site: Site, choice: DriverChoice, source: Source | None) -> Ste
 
 
 def hold_step(site: Site, choice: DriverChoice) -> Step | None:
-    """An installed driver that the next upgrade could tear apart: hold the whole set."""
+    """An installed driver that the next upgrade could split into two versions: pin the whole set."""
     lead = lead_package(site.host)
     if not site.spec.hold or lead is None:
         return None
@@ -115,13 +115,13 @@ def hold_step(site: Site, choice: DriverChoice) -> Step | None:
     if {*peers, lead} <= site.host.packages.held:
         return None
     tools = missing([Wanted(name) for name in site.backend.hold_tools], site.host.packages)
-    # A distribution's archive versions its helpers (modprobe, persistenced) on their own, so only the peers are held.
+    # A distribution's archive versions its helpers (modprobe, persistenced) on their own, so only the peers are pinned.
     apart = installed_source(site.host) == "distro"
     hold = site.backend.hold(sorted({*peers, lead})) if apart else site.backend.same_version(lead, PATTERNS, hold=True)
     return Step(
         "driver.hold",
-        f"hold the driver's packages at {version}",
-        "an unattended upgrade would replace the libraries below a loaded module",
+        f"pin the driver's packages at {version}",
+        "an unattended upgrade would replace the libraries under a loaded module",
         (
             *([site.backend.install(tools)] if tools else []),
             hold,
@@ -132,8 +132,8 @@ def hold_step(site: Site, choice: DriverChoice) -> Step | None:
 
 def fabric_step(site: Site, choice: DriverChoice) -> Step | None:
     """A kept driver on an NVSwitch machine without the fabric manager: add it, at exactly the driver's version."""
-    carried = site.distro.packages(choice.source)
-    names = carried.names(choice.branch) if carried else None
+    packages = site.distro.packages(choice.source)
+    names = packages.names(choice.branch) if packages else None
     there = site.host.packages.installed
     fabric = [name.format(branch=choice.branch) for name in (fabric_names(site, names) if names else ())]
     lacking = [name for name in fabric if name not in there]
@@ -159,7 +159,7 @@ def _words(choice: DriverChoice) -> str:
 
 
 def _install(site: Site, choice: DriverChoice, replaces: bool) -> tuple[Run, ...]:
-    """All packages at once; where the module comes from elsewhere, it goes first and tells the others' version."""
+    """All packages at once; where the module comes from elsewhere, it goes first and determines the others' version."""
     backend, names = site.backend, names_of(site, choice.source, choice.branch)
     if names.select != "match":
         wanted = [Wanted(name, _version(site, choice, names.select, replaces)) for name in choice.packages]
@@ -167,7 +167,7 @@ def _install(site: Site, choice: DriverChoice, replaces: bool) -> tuple[Run, ...
     if choice.version is not None:
         raise UnsupportedHost(
             f"an exact driver version cannot be asked for on {site.distro.name}",
-            evidence=f"its module {choice.packages[0]} carries the distribution's version, and the rest follows it",
+            evidence=f"its module {choice.packages[0]} has the distribution's version, and the rest follows it",
             remedy=f"use --driver {choice.branch}",
         )
     lead, *rest = choice.packages
@@ -182,7 +182,7 @@ def _install(site: Site, choice: DriverChoice, replaces: bool) -> tuple[Run, ...
 
 
 def _version(site: Site, choice: DriverChoice, select: str, replaces: bool) -> str | None:
-    """The version that a package's name is told with; None where a pin, a stream or the name itself chooses."""
+    """The version that is requested with a package's name; None where a pin, a stream or the name itself chooses."""
     if not site.backend.names_version or select in ("name", "newest") or choice.source == "distro":
         return None
     if select == "version":
@@ -195,7 +195,7 @@ def _version(site: Site, choice: DriverChoice, select: str, replaces: bool) -> s
                 remedy=f"name it as the repository lists it: --driver {choice.branch}.x.y",
             )
         return version
-    # A package that is installed already is brought down only when its version is named.
+    # A package that is installed already is downgraded only when its version is named.
     return choice.version or (f"{choice.branch}.*" if replaces else None)
 
 
@@ -205,10 +205,10 @@ def _verify(site: Site, choice: DriverChoice) -> list[Run]:
         # A distribution's archive versions its helpers (persistenced, settings) on their own.
         return [*_hold_tools(site), backend.hold(holdable(choice.packages))] if site.spec.hold else []
     if names_of(site, choice.source, choice.branch).select == "match":
-        # The module's version carries the kernel's beside the driver's, so a library leads.
+        # The module's version contains the kernel's next to the driver's, so a library leads.
         held = [backend.hold([lead])] if site.spec.hold else []
         return [*_hold_tools(site), backend.same_version(choice.packages[1], PATTERNS, hold=site.spec.hold), *held]
-    # The lock that chose the branch counts for packages that never came, too: it goes, and exact ones take its place.
+    # The lock that chose the branch also applies to packages never installed: exact ones replace it.
     chosen = names_of(site, choice.source, choice.branch).select == "versionlock" and choice.source != "local"
     unpin = [backend.unhold([pattern(choice)])] if chosen else []
     return [*_hold_tools(site), *unpin, backend.same_version(lead, PATTERNS, hold=site.spec.hold)]
@@ -220,9 +220,9 @@ def _hold_tools(site: Site) -> list[Run]:
 
 
 def _undo(site: Site, choice: DriverChoice, before: str | None, held: Sequence[str]) -> tuple[Action, ...]:
-    """Back to no driver where there was none; else the old one is held again, or the next upgrade tears it apart.
+    """Back to no driver where there was none; else the old one is pinned again, or the next upgrade splits it.
 
-    A replaced driver is not put back: its packages may be gone by now.
+    A replaced driver is not restored: its packages may be gone by now.
     """
     back: list[Action] = [*unpin(site, choice, before)]
     if before is not None:

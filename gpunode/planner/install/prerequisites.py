@@ -17,7 +17,7 @@ def repair_step(site: Site) -> Step | None:
     return Step(
         "packages.repair",
         f"finish configuring {listing(broken)}",
-        "an earlier package transaction was cut off; nothing else can be installed before it is finished",
+        "an earlier package transaction was interrupted; nothing else can be installed before it is finished",
         (through_proxy(say_why(site.backend.repair(), _ways_out(site, broken)), site.spec.proxy),),
         replan_after=True,
     )
@@ -32,13 +32,13 @@ def _ways_out(site: Site, broken: list[str]) -> str:
 def _what(package: str | None) -> str:
     if package is None or "epel" in package:
         return "EPEL and the distribution's builder repository"
-    return f"what {package} brings"
+    return f"what {package} provides"
 
 
 def _key(site: Site) -> tuple[list[Run], tuple[Action, ...]]:
     """A package from an address is no repository's: it is checked against the keys that the manager trusts already.
 
-    And the way back: the package that came brings an entry that uses the key, which stays then (rpm_keys.sh).
+    And the rollback: the package ships an entry that uses the key, which is then not removed (rpm_keys.sh).
     """
     assert site.distro.before_key is not None, "a data test holds every row to it"
     url, fingerprint = site.distro.before_key

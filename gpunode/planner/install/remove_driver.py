@@ -1,4 +1,4 @@
-"""--driver none: the driver's packages go, with their holds and what gpunode put beside them."""
+"""--driver none: the driver's packages are removed, with their pins and what gpunode added to them."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def driver_packages(host: HostFacts) -> tuple[str, ...]:
 
 
 def own_files(host: HostFacts) -> tuple[str, ...]:
-    """Files about the driver that gpunode alone owns, and the pins that removed packages leave, as far as there."""
+    """Files about the driver that gpunode alone owns, and the pins that removed packages leave, as far as present."""
     listed = {f.path for f in host.packages.sources}
     own = tuple(p for p in (LOAD_FILE, NOUVEAU_FILE, *policy_files(), *OWN) if host.file(p).exists or p in listed)
     return own + tuple(f.path for f in old_pins(host, None))
 
 
-def parts_beside(host: HostFacts, spec: Spec, catalog: Catalog) -> tuple[str, ...]:
-    """The parts of setup that stay when the driver goes: without one, engines have nothing to hand out.
+def parts_without_driver(host: HostFacts, spec: Spec, catalog: Catalog) -> tuple[str, ...]:
+    """The parts of setup that remain when the driver is removed: without one, engines have no GPUs to offer.
 
     What is named in the spec is done all the same, and somebody else's driver is not removed.
     """
@@ -60,11 +60,16 @@ def uninstall_outcomes(site: Site) -> tuple[Outcome, ...]:
     host = site.host
     origin = foreign_origin(host, site.catalog)
     if origin is not None:
-        return (Kept("driver.remove", f"{origin.summary} ({origin.evidence}): it stays; {origin.hand_over}"),)
+        return (
+            Kept(
+                "driver.remove",
+                f"{origin.summary} ({origin.evidence}): not managed by gpunode, not changed; {origin.hand_over}",
+            ),
+        )
     names, files = driver_packages(host), own_files(host)
-    beside = _left_alone(site)
+    others = _left_alone(site)
     if not names and not files:
-        return (Kept("driver.remove", "no driver is installed"), *beside)
+        return (Kept("driver.remove", "no driver is installed"), *others)
     _refuse_in_use(site)
     held = sorted(host.packages.held & set(names))
     actions: list[Action] = [site.backend.unhold(held)] if held else []
@@ -76,21 +81,21 @@ def uninstall_outcomes(site: Site) -> tuple[Outcome, ...]:
     if rebuild and NOUVEAU_FILE in files:
         actions.append(Run(rebuild, timeout_s=900, detach=True))
     shown = listing(names)
-    title = f"remove {shown}" if names else "remove what gpunode put beside the driver"
+    title = f"remove {shown}" if names else "remove what gpunode added to the driver"
     return (
         Step("driver.remove", title, "--driver none", tuple(actions)),
         Kept(
             "repo.cuda",
-            "package repositories stay (gpunode undo --packages takes away those it added)",
+            "package repositories (gpunode undo --packages removes those it added)",
             repository="cuda",
         ),
-        *beside,
+        *others,
     )
 
 
 def _left_alone(site: Site) -> tuple[Kept, ...]:
-    left = set(site.spec.only) - set(parts_beside(site.host, site.spec, site.catalog))
-    words = "container toolkit and engines stay as they are: without a driver they have nothing to hand out"
+    left = set(site.spec.only) - set(parts_without_driver(site.host, site.spec, site.catalog))
+    words = "container toolkit and engines: without a driver they have no GPUs to offer"
     return (Kept("toolkit.install", words),) if left else ()
 
 

@@ -1,4 +1,4 @@
-"""The container toolkit: four packages, one version, held as one set."""
+"""The container toolkit: four packages, one version, pinned as one set."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ MINE = ("*nvidia-container*", "nvidia-docker*")
 
 
 def toolkit_steps(site: Site) -> tuple[Outcome, ...]:
-    """Repository, packages and hold, or the reason why each of them may stay."""
+    """Repository, packages and pin, or the reason why each of them is unchanged."""
     there = installed_set(site)
-    if there is not None and _may_stay(site, there):
+    if there is not None and _is_current(site, there):
         hold = _hold(site)
-        kept = Kept("toolkit.install", f"container toolkit {there} stays{_legacy(site)}")
+        kept = Kept("toolkit.install", f"container toolkit {there}{_legacy(site)}")
         return (kept, hold) if hold else (kept,)
     if site.distro.toolkit:
         _refuse_exact(site)
@@ -51,11 +51,11 @@ def installed_set(site: Site) -> str | None:
 
 
 def _refuse_exact(site: Site) -> None:
-    """Raises UnsupportedHost for a version that a distribution's archive, which holds one, cannot be asked for."""
+    """Raises UnsupportedHost for a version that a distribution's archive, which has one, cannot be requested."""
     if site.spec.toolkit.version is not None:
         raise UnsupportedHost(
             f"an exact toolkit version cannot be asked for on {site.distro.name}",
-            evidence=f"{site.distro.toolkit[0]} comes from its own archive, which holds one version",
+            evidence=f"{site.distro.toolkit[0]} comes from its own archive, which has one version",
             remedy="use --toolkit auto",
         )
 
@@ -64,16 +64,16 @@ def config_outcome(host: HostFacts, spec: Spec, asked: bool = True, *, installin
     """The toolkit's own config.toml, where anything of it is asked for, or an engine that is set up needs it.
 
     `asked`: the toolkit is one of the parts that are set up.
-    `installing`: this plan installs the toolkit, whose packages bring the file; the next pass edits that one.
+    `installing`: this plan installs the toolkit, whose packages ship the file; the next pass edits that one.
     """
     file, want = host.file(TOOLKIT_CONFIG), wanted_toolkit_config(host, spec)
     if want == (ToolkitConfig() if asked else spec.toolkit_config):
         return None
     if installing and not file.exists:
-        return Kept("toolkit.config", f"{file.path} comes with the toolkit and is set after that")
+        return Kept("toolkit.config", f"{file.path} is shipped with the toolkit and is edited after that")
     rewrite = toolkit_config.rewrite(file, want)
     if not rewrite.changed:
-        return Kept("toolkit.config", f"{file.path} says what is asked for")
+        return Kept("toolkit.config", f"{file.path} matches the spec")
     edit = rewrite.main
     return Step(
         "toolkit.config",
@@ -85,10 +85,10 @@ def config_outcome(host: HostFacts, spec: Spec, asked: bool = True, *, installin
 
 
 def _who(spec: Spec, want: ToolkitConfig) -> str:
-    return "it is asked for" if want == spec.toolkit_config else "a docker without root cannot write device rules"
+    return "it is asked for" if want == spec.toolkit_config else "rootless Docker cannot write device rules"
 
 
-def _may_stay(site: Site, version: str) -> bool:
+def _is_current(site: Site, version: str) -> bool:
     if site.spec.toolkit.version is not None:
         return version == site.spec.toolkit.version
     return _numbers(version) >= _numbers(site.catalog.toolkit.floor)
@@ -110,7 +110,7 @@ def _install(site: Site, version: str | None, there: str | None, refresh: tuple[
     return Step(
         "toolkit.install",
         f"install {names[0]}{f' {version}' if version else ''} and {companions}"
-        + (", and hold them" if site.spec.hold else "")
+        + (", and pin them" if site.spec.hold else "")
         + _below_floor(site, version),
         _why(site, there),
         refresh + tuple(through_proxy(run, site.spec.proxy) for run in runs),
@@ -140,7 +140,7 @@ def _hold(site: Site) -> Step | None:
         return None
     return Step(
         "toolkit.hold",
-        "hold the container toolkit's packages",
+        "pin the container toolkit's packages",
         f"an upgrade that takes only some of the {_count(site)} breaks their dependencies",
         (site.backend.hold(loose),),
         undo=(site.backend.unhold(loose),),

@@ -1,1 +1,1 @@
-"""What the kernel needs: modules for each that may boot, signatures, nouveau out of the way."""
+"""What the kernel needs: modules for each that may boot, signatures, nouveau blacklisted."""

@@ -1,4 +1,4 @@
-"""Packages that build the module while they are installed: at the module's version, and told when it does not build."""
+"""Packages that build the module while they are installed: at the module's version; failing when it does not build."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def with_module(site: Site, choice: DriverChoice, runs: Sequence[Run]) -> tuple[
     if not site.backend.fails_with_build or choice.signed:
         return tuple(runs)
     *before, install = runs
-    told = (*before, say_why(install, ways_out(site, choice.source)))
+    runs = (*before, say_why(install, ways_out(site, choice.source)))
     module = next((name for name in choice.packages if name.endswith("-dkms")), None)
     if choice.source != "distro" or module is None:
-        return told
-    return site.backend.led_by(module, DRIVER_NAMES, told)
+        return runs
+    return site.backend.led_by(module, DRIVER_NAMES, runs)

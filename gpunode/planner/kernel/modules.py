@@ -17,7 +17,7 @@ BUILD_S = 3600.0  # the largest module took minutes on two cores; four kernels i
 def build_step(site: Site, driver: DriverChoice) -> Step | None:
     """The packages are in, but a kernel that runs or boots next has no module, or one that Secure Boot refuses.
 
-    Headers came later, a build was cut off, a kernel was installed while its headers were missing (dkms(8):
+    Headers came later, a build was interrupted, a kernel was installed while its headers were missing (dkms(8):
     autoinstall builds what is registered, for one kernel).
     """
     if not driver.kept or driver.signed or not driver.packages or "dkms" not in site.host.packages.installed:
@@ -27,7 +27,7 @@ def build_step(site: Site, driver: DriverChoice) -> Step | None:
         return None
     actions: list[Action] = []
     for release in bare:
-        # Its exit code says little (see _prove), and the module itself is looked at.
+        # Its exit code says little (see _prove), so the module itself is checked.
         build = Run(("dkms", "autoinstall", "-k", release), ok_codes=tuple(range(256)), timeout_s=BUILD_S, detach=True)
         actions += [build, _prove(release, ways_out(site, installed_source(site.host) or driver.source))]
     if unsigned:
@@ -86,7 +86,7 @@ def boot_fault(host: HostFacts, spec: Spec) -> str | None:
 
 
 def next_tree(host: HostFacts) -> KernelTree | None:
-    """The kernel that boots next; where that cannot be told, the newest of those in /boot."""
+    """The kernel that boots next; where that is not known, the newest of those in /boot."""
     bootable = [t for t in host.kernel.trees if t.bootable]
     named = next((t for t in bootable if t.release == host.kernel.next_boot), None)
     return named or (bootable[-1] if bootable else None)
@@ -130,9 +130,9 @@ def _title(bare: tuple[str, ...], unsigned: tuple[str, str] | None) -> str:
 
 def _why(site: Site, driver: DriverChoice, bare: tuple[str, ...]) -> str:
     if not bare:
-        return "Secure Boot is on, and the module carries no signature"
+        return "Secure Boot is on, and the module has no signature"
     running = site.host.kernel.release
     follow = [r for r in bare if r != running]
-    said = [f"/lib/modules/{running} has no nvidia module"] if running in bare else []
-    said += [f"{release} boots next and would come up without a GPU" for release in follow]
-    return f"{driver.packages[0]} is installed, but {'; '.join(said)}"
+    reasons = [f"/lib/modules/{running} has no nvidia module"] if running in bare else []
+    reasons += [f"{release} boots next and would come up without a GPU" for release in follow]
+    return f"{driver.packages[0]} is installed, but {'; '.join(reasons)}"

@@ -68,9 +68,9 @@ def follower(site: Site) -> str | None:
 
 
 def rivals_step(site: Site) -> Step | Kept:
-    """Keep nouveau and nova_core away from the GPUs, in the initramfs too."""
+    """Blacklist nouveau and nova_core, in the initramfs too."""
     if set(RIVALS) <= site.host.kernel.blacklisted:
-        return Kept("kernel.nouveau", "nouveau and nova_core are kept away")
+        return Kept("kernel.nouveau", "nouveau and nova_core are blacklisted")
     text = resources.render("modprobe/nouveau.conf.j2", modules=RIVALS)
     argv = INITRAMFS.get(site.host.kernel.initramfs_tool or "")
     actions: tuple[Action, ...] = (
@@ -79,7 +79,7 @@ def rivals_step(site: Site) -> Step | Kept:
     rebuild = (Run(argv, timeout_s=900, detach=True),) if argv else ()
     return Step(
         "kernel.nouveau",
-        "keep nouveau and nova away"
+        "blacklist nouveau and nova_core"
         + (", rebuild the initramfs" if argv else " (no initramfs tool here, so none to rebuild)"),
         "a GPU that nouveau or nova_core holds cannot be taken by NVIDIA's driver",
         actions + rebuild,
@@ -90,7 +90,7 @@ def rivals_step(site: Site) -> Step | Kept:
 
 
 def holders(site: Site) -> tuple[str, ...]:
-    """ "nouveau holds 0000:41:00.0" for each GPU another driver has; vfio-pci is somebody's decision and stays."""
+    """ "nouveau holds 0000:41:00.0" for each GPU another driver has; vfio-pci (passthrough) is not changed."""
     return tuple(f"{g.driver} holds {g.address}" for g in site.host.gpus if g.driver in RIVALS)
 
 
@@ -115,7 +115,7 @@ def load_step(site: Site, driver: DriverChoice, *, now: bool) -> Step | Kept:
     text = resources.render("modprobe/modules-load.conf.j2", modules=modules(site))
     file = site.host.file(LOAD_FILE)
     actions: list[Action] = []
-    # A recording from before the probe read this file says nothing about it; a loaded driver is then left alone.
+    # A recording from before the probe read this file says nothing about it; a loaded driver is then not changed.
     known = LOAD_FILE in site.host.files or not site.host.driver.loaded
     if known and file.text != text:
         actions.append(PutFile(LOAD_FILE, text, expect_sha256=file.sha256, any_before=True))
@@ -126,8 +126,10 @@ def load_step(site: Site, driver: DriverChoice, *, now: bool) -> Step | Kept:
     names = f"{', '.join(most)} and {last}"
     if not actions:
         loaded = site.host.driver.loaded
-        stays = loaded is not None and stale(site.host, driver) is None
-        return Kept("driver.load", f"{loaded} is loaded, and at every boot" if stays else f"{names} load at every boot")
+        current = loaded is not None and stale(site.host, driver) is None
+        return Kept(
+            "driver.load", f"{loaded} is loaded, and at every boot" if current else f"{names} load at every boot"
+        )
     title = f"load {names}, now and at every boot" if now else f"load {names} at every boot"
     return Step("driver.load", title, "containers need both before the first one starts", tuple(actions))
 

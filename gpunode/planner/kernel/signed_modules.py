@@ -1,4 +1,4 @@
-"""A distribution's signed modules: not held, since they follow its kernel, and fetched for the one that boots next."""
+"""A distribution's signed modules: not pinned, since they follow its kernel; fetched for the one that boots next."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ exit 65
 
 
 def holdable(names: Sequence[str]) -> list[str]:
-    """What may be held: with the modules' meta-package on hold, the next kernel would boot without one.
+    """What may be pinned: with the modules' meta-package pinned, the next kernel would boot without one.
 
-    Its dependencies keep it back by themselves while it needs another driver than the one that is held.
+    Its dependencies keep it back by themselves while it needs another driver than the one that is pinned.
     """
     return [name for name in names if not name.startswith(MODULES)]
 
 
 def modules_step(site: Site, driver: DriverChoice) -> Step | None:
-    """The kernel that boots next has no module: the whole set is brought to where the archive has one for it."""
+    """The kernel that boots next has no module: the whole set is upgraded to where the archive has one for it."""
     tree, lead = next_tree(site.host), driver.packages[0] if driver.packages else ""
     if not driver.kept or not lead.startswith(LEAD) or tree is None or tree.nvidia_module is not None:
         return None
@@ -43,7 +43,7 @@ def modules_step(site: Site, driver: DriverChoice) -> Step | None:
     look = Run(("sh", "-s", "--", tree.release), stdin=LOOK, description=f"look for the module of {tree.release}")
     return Step(
         "driver.modules",
-        f"bring {meta} and its driver to {tree.release}",
+        f"upgrade {meta} and its driver for {tree.release}",
         f"{tree.release} boots next and has no nvidia module",
         (*(through_proxy(run, site.spec.proxy) for run in runs), look),
         replan_after=True,

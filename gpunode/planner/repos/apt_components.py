@@ -16,7 +16,7 @@ ALIASES = ("stable", "testing", "unstable")  # suites by role instead of by name
 
 
 def components_step(site: Site, choice: DriverChoice) -> Step | None:
-    """None where they are enabled, and where nobody can tell what is (a recording from before the probe looked)."""
+    """None where they are enabled, and where it is not known (a recording from before the probe looked)."""
     wanted = [c for c in site.distro.components if choice.source == "distro" or c in FOR_VENDOR]
     lacking = [(a, tuple(c for c in wanted if c not in _there(site, a))) for a in _mains(site)]
     lacking = [(archive, names) for archive, names in lacking if names]
@@ -29,7 +29,7 @@ def components_step(site: Site, choice: DriverChoice) -> Step | None:
     return Step(
         "repo.components",
         f"enable {names} of {site.distro.name}'s archive",
-        "packages that the driver draws on are kept there",
+        "packages that the driver draws on are there",
         (
             PutFile(path, text, expect_sha256=before.sha256, any_before=True),
             through_proxy(site.backend.refresh_all(), site.spec.proxy),

@@ -1,4 +1,4 @@
-"""Which existing entry is the vendor's repository: address, options and keys are judged, never a part of its text."""
+"""Which existing entry is the vendor's repository: address, options and keys are checked, never a part of its text."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from gpunode.packages.openpgp import inline_key, primary_fingerprints
 
 DEB_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 DEFAULT_PORTS = {"http": 80, "https": 443}
-# Options of apt's entries that say nothing about trust. Any other one makes an entry somebody else's affair: trusted,
-# allow-insecure, allow-weak, check-date ... (sources.list(5)), and whatever a later apt may bring.
+# Options of apt's entries that do not concern trust. An entry with any other one is not managed by gpunode: trusted,
+# allow-insecure, allow-weak, check-date ... (sources.list(5)), and whatever a later apt may add.
 HARMLESS = {"signed-by", "arch", "architectures", "lang", "languages", "target", "targets", "pdiffs", "by-hash"}
 HARMLESS |= {"components", "description"}
 YES, NO = ("1", "yes", "true", "on"), ("0", "no", "false", "off")
 SYSTEM_DIRECTORIES = ("/etc/", "/usr/")  # where only root writes
-Keyrings = Mapping[str, tuple[str, ...]]  # path -> fingerprints of its primary keys; () when it cannot be judged
+Keyrings = Mapping[str, tuple[str, ...]]  # path -> fingerprints of its primary keys; () when it cannot be read
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Claim:
 
     def _common(self, entry: Entry) -> Iterator[str]:
         if entry.doubled:
-            yield f"it says {entry.doubled[0]} more than once"
+            yield f"it has {entry.doubled[0]} more than once"
         wanted = urlsplit(self.url).scheme
         for address in entry.addresses:
             if self._place(address) == self._place(self.url) and urlsplit(address).scheme != wanted:
@@ -66,25 +66,25 @@ class Claim:
             yield f"it is for {wanted} alone"
 
     def _rpm(self, entry: Entry) -> Iterator[str]:
-        says = {name: value.strip().lower() for name, value in entry.options.items()}
-        if "mirrorlist" in says or "metalink" in says:
+        options = {name: value.strip().lower() for name, value in entry.options.items()}
+        if "mirrorlist" in options or "metalink" in options:
             yield "whoever serves its list of mirrors decides where packages come from"
         if len(entry.addresses) > 1:
             yield "it names more than one address"
         for name in ("sslverify", "gpgcheck", "repo_gpgcheck", "pkg_gpgcheck"):
-            if says.get(name, "1") not in (*YES, *NO):
-                yield f"it sets {name}={says[name]}"
-        if says.get("sslverify") in NO:
+            if options.get(name, "1") not in (*YES, *NO):
+                yield f"it sets {name}={options[name]}"
+        if options.get("sslverify") in NO:
             yield "it does not check the server's certificate (sslverify=0)"
         # Some value of its own: the default for all is dnf.conf's, and anybody's guess.
         checks = ("gpgcheck", "repo_gpgcheck") if self.signed_index else ("gpgcheck",)
-        if not any(says.get(name) in YES for name in checks):
+        if not any(options.get(name) in YES for name in checks):
             yield f"it checks no signature ({' and '.join(checks)} are not switched on)"
 
     def _key_fault(self, entry: Entry, keyrings: Keyrings) -> str | None:
         named = entry.options.get("gpgkey" if "rpm" in entry.kinds else "signed-by", "")
         if "BEGIN PGP PUBLIC KEY BLOCK" in named:
-            return self._foreign(_judged(inline_key(named)))
+            return self._foreign(_checked(inline_key(named)))
         paths = named.replace(",", " ").split()
         if not paths:
             return "it names no key, so every key of this host would do"
@@ -102,10 +102,10 @@ class Claim:
         return None
 
     def _foreign(self, found: Iterable[str]) -> str | None:
-        held = frozenset(found)
-        if not held:
+        keys = frozenset(found)
+        if not keys:
             return "its key cannot be read"
-        foreign = sorted(held - self.pinned)
+        foreign = sorted(keys - self.pinned)
         return f"it trusts key {foreign[0]}, which is not the expected one" if foreign else None
 
     @property
@@ -129,7 +129,7 @@ class Claim:
         return (parts.hostname or "").lower(), port, directories
 
 
-def _judged(keyring: bytes) -> frozenset[str]:
+def _checked(keyring: bytes) -> frozenset[str]:
     try:
         return primary_fingerprints(keyring)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Repository lists that earlier instructions left behind: found, disabled where they stand, the rest untouched."""
+"""Stale repository entries that earlier instructions left: found, disabled in place, the rest unchanged."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OWN = "/gpunode-"
 
 @dataclass(frozen=True)
 class Repair:
-    """One file with the entries disabled that must not speak."""
+    """One file with its stale or wrong entries disabled."""
 
     file: FileFacts
     text: str
@@ -42,8 +42,8 @@ class _Entry:
 def lists_step(host: HostFacts, distro: Distro, claims: Sequence[Claim] = (), *, vendor: bool = True) -> Step | None:
     """Disable what would stop the package manager or mix two sources; the bytes from before are kept for undo.
 
-    `claims`: the repositories that the plan draws on; an entry that names one and cannot be believed goes.
-    `vendor`: NVIDIA's repository is set up anew, so a list of it that names no key is not missed.
+    `claims`: the repositories that the plan draws on; an entry that names one and cannot be trusted is disabled.
+    `vendor`: NVIDIA's repository is set up anew, so an entry for it that names no key is not needed.
     Raises UnsupportedHost for such an entry that names somebody else's repository too.
     """
     repairs = repaired(host, distro, claims, vendor=vendor)
@@ -51,7 +51,7 @@ def lists_step(host: HostFacts, distro: Distro, claims: Sequence[Claim] = (), *,
         return None
     return Step(
         "repo.lists",
-        f"disable old or wrong entries in {', '.join(r.file.path for r in repairs)}",
+        f"disable stale or wrong entries in {', '.join(r.file.path for r in repairs)}",
         "; ".join(dict.fromkeys(r.why for r in repairs)),
         tuple(PutFile(r.file.path, r.text, expect_sha256=r.file.sha256) for r in repairs),
         diff="\n".join(unified(r.file.path, r.file.text or "", r.text) for r in repairs),
@@ -72,7 +72,7 @@ def standing(host: HostFacts, distro: Distro, claim: Claim) -> tuple[FileFacts, 
 
 
 def live_sources(host: HostFacts, distro: Distro, claims: Sequence[Claim] = ()) -> tuple[FileFacts, ...]:
-    """The lists as they will stand once `lists_step` is done."""
+    """The files as they will be once `lists_step` is done."""
     after = {r.file.path: r.text for r in repaired(host, distro, claims)}
     return tuple(replace(f, text=after[f.path]) if f.path in after else f for f in host.packages.sources)
 
@@ -80,7 +80,7 @@ def live_sources(host: HostFacts, distro: Distro, claims: Sequence[Claim] = ()) 
 def repaired(
     host: HostFacts, distro: Distro, claims: Sequence[Claim] = (), *, vendor: bool = True
 ) -> tuple[Repair, ...]:
-    """Every list that holds a dead, foreign, doubled or wrong entry, with that entry disabled."""
+    """Every file that has a dead, foreign, doubled or wrong entry, with that entry disabled."""
     wrong = _wrong(host, claims)
     doubled = _doubled(host.packages.sources, frozenset(wrong))
     found = []
@@ -88,26 +88,26 @@ def repaired(
         if OWN in file.path or not _is_list(file.path) or not file.text:
             continue
         reasons: list[str] = []
-        judge = _Judge(distro, doubled, wrong, vendor, reasons)
-        text = _rewrite(file, judge.goes)
+        rules = _Rules(distro, doubled, wrong, vendor, reasons)
+        text = _rewrite(file, rules.disables)
         if reasons:
             found.append(Repair(file, text, "; ".join(dict.fromkeys(reasons))))
     return tuple(found)
 
 
 @dataclass(frozen=True)
-class _Judge:
-    """What the entries of one file are held against; the reasons are collected in `said`."""
+class _Rules:
+    """What the entries of one file are checked against; the reasons are collected in `reasons`."""
 
     distro: Distro
     doubled: frozenset[_Entry]
     wrong: Mapping[_Entry, str]
     vendor: bool
-    said: list[str]
+    reasons: list[str]
 
-    def goes(self, entry: _Entry) -> bool:
+    def disables(self, entry: _Entry) -> bool:
         why = why_dead(entry.text) or self._why(entry)
-        self.said.extend([why] if why else [])
+        self.reasons.extend([why] if why else [])
         return why is not None
 
     def _why(self, entry: _Entry) -> str | None:
@@ -119,7 +119,7 @@ class _Judge:
         if cuda and self.vendor and _is_apt(entry.path) and "signed-by" not in entry.text.lower():
             return "it names no key, so every key of this host would do"
         if entry in self.doubled:
-            return "a second list of one repository makes apt stop (Conflicting values set for option Signed-By)"
+            return "a second entry for one repository makes apt stop (Conflicting values set for option Signed-By)"
         return None
 
 
@@ -153,7 +153,7 @@ def _refuse_company(host: HostFacts, claim: Claim, entry: _Entry, read: Entry, f
 
 
 def _doubled(files: tuple[FileFacts, ...], wrong: frozenset[_Entry]) -> frozenset[_Entry]:
-    """Entries of the toolkit's repository beside the one that stays: gpunode's own, else one that names its key."""
+    """Entries of the toolkit's repository but the one that is kept: gpunode's own, else one that names its key."""
     named = [
         entry
         for file in files
@@ -164,10 +164,10 @@ def _doubled(files: tuple[FileFacts, ...], wrong: frozenset[_Entry]) -> frozense
     ]
     if len({entry.path for entry in named}) < 2:
         return frozenset()
-    stays = max(
+    keep = max(
         named, key=lambda e: (OWN in e.path, "signed-by" in e.text.lower(), "nvidia-container-toolkit" in e.path)
     )
-    return frozenset(named) - {stays}
+    return frozenset(named) - {keep}
 
 
 def _entries(file: FileFacts) -> Iterator[_Entry]:
@@ -182,7 +182,7 @@ def _entries(file: FileFacts) -> Iterator[_Entry]:
 
 
 def _rewrite(file: FileFacts, goes: Callable[[_Entry], bool]) -> str:
-    """The file with every live entry disabled that `goes` says so of; other bytes stay."""
+    """The file with every live entry disabled for which `goes` is true; other bytes are unchanged."""
     text = file.text or ""
     if file.path.endswith(".list"):
         lines = text.splitlines(keepends=True)

@@ -33,12 +33,12 @@ SERVES: dict[VendorRepository, tuple[Product, ...]] = {
 
 @dataclass(frozen=True)
 class Source:
-    """One vendor repository as it is wanted, or as it stands on the host already (`step` None)."""
+    """One vendor repository as it is wanted, or as it is on the host already (`step` None)."""
 
     repository: Repository
     step: Step | None
     kept: Kept | None
-    claim: Claim  # what an entry must say to be this repository
+    claim: Claim  # what an entry must contain to be this repository
 
 
 def claims(site: Site, names: Collection[VendorRepository]) -> tuple[Claim, ...]:
@@ -56,7 +56,7 @@ def driver_source(site: Site, name: str) -> Source | None:
 
 
 def local_source(site: Site) -> Source:
-    """One directory or server with a flat, signed repository: packages, index, and its key as key.asc beside them.
+    """One directory or server with a flat, signed repository: packages, index, and its key as key.asc next to them.
 
     Its key is whoever's made it, so --trust-key names it; a plain copy of NVIDIA's directory is signed by NVIDIA's.
     """
@@ -77,7 +77,9 @@ def cuda_source(site: Site) -> Source:
         raise UnsupportedHost(
             f"NVIDIA builds no driver packages for {site.distro.name} on {site.host.os.machine}",
             evidence=f"its repository for it holds {', '.join(site.distro.machines)} (catalog/distros.yaml)",
-            remedy=Remedy(RepairAction.UPGRADE, "bring the driver yourself, then ", setup("--only", "toolkit,runtime")),
+            remedy=Remedy(
+                RepairAction.UPGRADE, "install the driver manually, then ", setup("--only", "toolkit,runtime")
+            ),
         )
     key_file = site.distro.key_file or "cuda-archive-keyring.gpg"
     return _source(
@@ -150,14 +152,14 @@ def _source(
     step_id = f"repo.{name}"
     repository = Repository(own, title, url, keyring, gpg_check_packages, priority=priority)
     path, text = backend.source_file(repository)
-    ours = next((f for f in site.host.packages.sources if f.path == path), FileFacts(path))
+    current = next((f for f in site.host.packages.sources if f.path == path), FileFacts(path))
     trusted = _fingerprints(site, title, key_url, pinned)
     claim = Claim(title, url, frozenset(trusted), site.host.os.machine, site.backend.signs_indexes)
-    if ours.text == text and claim.owns(keyring, site.host.packages.primaries):
+    if current.text == text and claim.owns(keyring, site.host.packages.primaries):
         return Source(repository, None, Kept(step_id, f"{title} is set up", repository=name), claim)
-    theirs = standing(site.host, site.distro, claim) if ours.text is None else None
-    if theirs is not None:
-        file, entry = theirs
+    existing_entry = standing(site.host, site.distro, claim) if current.text is None else None
+    if existing_entry is not None:
+        file, entry = existing_entry
         existing = replace(repository, id=entry.name or repository.id, path=file.path)
         kept = Kept(step_id, f"{title} is in {file.path} already", repository=name)
         return Source(existing, None, kept, claim)
@@ -166,7 +168,7 @@ def _source(
     actions: tuple[Action, ...] = (
         through_proxy(fetch_key(key_url, keyring, trusted), site.spec.proxy),
         *([trust] if trust else []),
-        PutFile(path, text, expect_sha256=ours.sha256),
+        PutFile(path, text, expect_sha256=current.sha256),
         through_proxy(backend.refresh([repository]), site.spec.proxy),
     )
     alone = "" if trust else ", for this repository alone"
@@ -177,7 +179,7 @@ def _source(
         f"the packages come from here; only a key with the pinned fingerprint is trusted{alone}",
         actions,
         undo=forget_key(site, keyring, key_url),
-        diff=unified(path, ours.text, text),
+        diff=unified(path, current.text, text),
         serves=SERVES[name],
         repository=name,
         changes_repositories=True,
@@ -186,11 +188,11 @@ def _source(
 
 
 def forget_key(site: Site, keyring: str, url: str) -> tuple[Action, ...]:
-    """The way back of fetching and trusting a key; a key file that was there before stays."""
+    """The rollback of fetching and trusting a key; a key file that was there before is not removed."""
     distrust = site.backend.distrust(keyring, url)
     remove = Run(
         ("rm", "-f", "--", keyring), description=f"remove {keyring}"
-    )  # no change that gpunode undo would bring back
+    )  # no change that gpunode undo would restore
     fresh = keyring not in site.host.packages.keys
     return (*([distrust] if distrust else []), *([remove] if fresh else []))
 

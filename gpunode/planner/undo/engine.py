@@ -1,4 +1,4 @@
-"""A container engine back to its old configuration and its old default, proven by the running daemon."""
+"""A container engine rolled back to its old configuration and its old default, proven by the running daemon."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from gpunode.model.past import ABSENT, Past, PastFile
 from gpunode.model.plan import Action, ForUndo, Kept, Step
 from gpunode.model.spec import RuntimeSpec
 from gpunode.planner.engines import daemon
-from gpunode.planner.undo.files import Back, Without, diffs, only_backs, only_left, way_back
+from gpunode.planner.undo.files import Back, Without, diffs, only_backs, only_left, rollback
 
 
 @dataclass(frozen=True)
 class Outcome:
     step: Step | None
     left: tuple[Kept, ...] = ()
-    stays: str = ""  # why the engine still needs gpunode's handler afterwards; "" when it does not
+    still_used: str = ""  # why the engine still needs gpunode's handler afterwards; "" when it does not
 
 
 def engine_outcome(host: HostFacts, past: Past, label: str) -> Outcome:
-    """`label`: RuntimeFacts.label. Either all of its files go back, or none: they belong together."""
+    """`label`: RuntimeFacts.label. Either all of its files are restored, or none: they belong together."""
     runtime, facts = kind(label), host.labelled(label)
     files = tuple(file for file in past.files if file.for_undo.engine == label)
-    found = [way_back(file, _without(runtime, past.defaults.get(label), past.handler, files, file)) for file in files]
+    found = [rollback(file, _without(runtime, past.defaults.get(label), past.handler, files, file)) for file in files]
     backs, left = only_backs(found), only_left(found)
     stale = _stale(past, facts, label)
     if left:
-        stays = f"{label} still runs with {past.handler} as its default runtime" if stale else ""
-        return Outcome(None, left, stays)
+        still_used = f"{label} still runs with {past.handler} as its default runtime" if stale else ""
+        return Outcome(None, left, still_used)
     if not backs and not stale:
         return Outcome(None)
-    settle = stale or any(back.changes for back in backs)
-    return Outcome(_step(host, past, label, facts if settle else None, backs))
+    apply = stale or any(back.changes for back in backs)
+    return Outcome(_step(host, past, label, facts if apply else None, backs))
 
 
 def is_engine(label: str) -> bool:
@@ -54,7 +54,7 @@ def _without(runtime: Engine, default: str | None, handler: str, files: Sequence
 
 
 def _stale(past: Past, facts: RuntimeFacts | None, label: str) -> bool:
-    """The running daemon may still have gpunode's default, though the files are back: an undo was cut off."""
+    """The running daemon may still have gpunode's default, though the files are restored: an undo was interrupted."""
     if facts is None or not facts.active:
         return False
     before = past.defaults.get(label)
@@ -62,14 +62,14 @@ def _stale(past: Past, facts: RuntimeFacts | None, label: str) -> bool:
 
 
 def _expected(past: Past, facts: RuntimeFacts) -> str | None:
-    """The default that shall be in force afterwards: one that somebody chose since is theirs."""
+    """The default that must be in force afterwards: one that was chosen since is not managed by gpunode."""
     now = facts.effective_default
     return past.defaults.get(facts.label) if now in (None, past.handler) else now
 
 
 def _step(host: HostFacts, past: Past, label: str, facts: RuntimeFacts | None, backs: tuple[Back, ...]) -> Step:
     runtime = kind(label)
-    # The file that imports goes back before the one that is imported.
+    # The file that imports is restored before the one that is imported.
     actions: list[Action] = []
     for back in reversed(backs):
         actions += back.actions(runtime.validate(facts, back.file.path) if facts else None)
@@ -94,7 +94,7 @@ def _step(host: HostFacts, past: Past, label: str, facts: RuntimeFacts | None, b
     return Step(
         f"undo.{label}.default",
         "; ".join(words),
-        "new containers and pods start as before setup; those that run keep the runtime they have",
+        "new containers and pods start with the runtime from before setup; those that run keep the runtime they have",
         tuple(actions),
         undo,
         diffs(backs),
@@ -104,7 +104,7 @@ def _step(host: HostFacts, past: Past, label: str, facts: RuntimeFacts | None, b
 
 
 def _rewrite(host: HostFacts, facts: RuntimeFacts, backs: tuple[Back, ...]) -> Rewrite:
-    """The change that is being undone, as Engine.undo knows it: `before` is what comes back."""
+    """The change that is being undone, as Engine.undo knows it: `before` is what is restored."""
     edits = tuple(Edit(back.file.path, back.text, back.file.now.text or "") for back in backs if back.changes)
     if not edits:
         text = host.file(facts.config_path).text
@@ -113,14 +113,14 @@ def _rewrite(host: HostFacts, facts: RuntimeFacts, backs: tuple[Back, ...]) -> R
 
 
 def _restarts(facts: RuntimeFacts, backs: Sequence[Back]) -> bool:
-    """Where a restart would end containers, what only a restart takes away stays until then."""
+    """Where a restart would end containers, what only a restart removes remains until then."""
     kind = ENGINES[facts.name]
     gone = any(kind.undone_by_restart(back.file.now.text or "", back.text or "") for back in backs)
     return gone and (bool(facts.live_restore) or facts.containers_running == 0)
 
 
 def _forward(runtime: Engine, facts: RuntimeFacts) -> tuple[Action, ...]:
-    """Should this step fail: the files are as setup left them again, and the daemon shall be, too."""
+    """If this step fails: the files are as setup left them again, and the daemon must be, too."""
     if facts.effective_default is None:
         return runtime.apply(facts)
     return (*runtime.apply(facts), runtime.verify(facts, RuntimeSpec(handler=facts.effective_default)))

@@ -1,4 +1,4 @@
-"""One file of the past: back to its bytes, freed of gpunode's lines, removed, or left with the words to type."""
+"""One file of the past: restored, freed of gpunode's lines, removed, or not changed with the commands to run."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Without = Callable[[str], str]
 
 @dataclass(frozen=True)
 class Back:
-    """A file that changes: `text` is what it will hold, None when it goes."""
+    """A file that changes: `text` is what it will contain, None when it is removed."""
 
     file: PastFile
     text: str | None
-    edited: bool  # others wrote to it since: only gpunode's part goes
+    edited: bool  # others wrote to it since: only gpunode's part is removed
 
     @property
     def changes(self) -> bool:
@@ -35,7 +35,7 @@ class Back:
         return unified(self.file.path, self.file.now.text, self.text or "")
 
     def actions(self, validate: Run | None = None) -> tuple[Action, ...]:
-        """`validate` is asked about a text that nobody has run yet; the old bytes come back as they were."""
+        """`validate` checks a text that has never been in force; the old bytes are restored as they were."""
         if not self.changes:
             return ()
         if self.text is None:
@@ -52,7 +52,7 @@ class Back:
         return (put, Run(("chown", self.file.owner, self.file.path))) if made_anew else (put,)
 
     def tidy(self) -> tuple[Action, ...]:
-        """Take the directories away that gpunode made above the file, where nobody else has put anything."""
+        """Remove the directories that gpunode made above the file, where nothing else is in them."""
         if self.text is not None:
             return ()
         made, directory = [], dirname(self.file.path)
@@ -68,24 +68,24 @@ class Back:
         """For the step's title."""
         if self.text is None:
             return f"remove {self.file.path if self.changes else f'the empty {dirname(self.file.path)}'}"
-        return f"{self.file.path}: " + ("without gpunode's part" if self.edited else "as it was")
+        return f"{self.file.path}: " + ("without gpunode's part" if self.edited else "restored")
 
 
-def way_back(file: PastFile, without: Without | None = None) -> Back | Kept | None:
-    """What to do about the file; None when it is as it was. Kept: why it is left, with the words to type.
+def rollback(file: PastFile, without: Without | None = None) -> Back | Kept | None:
+    """What to do about the file; None when it is restored already. Kept: why it is not, with the commands to run.
 
-    `without`: how to take gpunode's part out of a file that others wrote to, where there is such a way.
+    `without`: how to remove gpunode's part from a file that others wrote to, where there is such a way.
     """
     if file.now.unread is not None:
-        return Kept(file.path, f"{file.path} cannot be read ({file.now.unread}), so it is left")
+        return Kept(file.path, f"{file.path} cannot be read ({file.now.unread}), so it is not changed")
     if file.sha256_now == file.before:
         return Back(file, None, edited=False) if file.directories else None
     if file.sha256_now == file.expected and (file.before == ABSENT or file.old is not None):
         return Back(file, file.old, edited=False)
     if file.now.sha256 is None:
-        return Kept(file.path, f"{file.path} was removed by something else since: {words_to_type(file)}")
+        return Kept(file.path, f"{file.path} was removed by something else since: {commands_to_run(file)}")
     if without is None:
-        return Kept(file.path, f"{_reason(file)}, so it is left: {words_to_type(file)}")
+        return Kept(file.path, f"{_reason(file)}, so it is not changed: {commands_to_run(file)}")
     return _freed(file, without)
 
 
@@ -94,9 +94,9 @@ def _freed(file: PastFile, without: Without) -> Back | Kept | None:
     try:
         text = without(now)
     except ConfigFileError as error:
-        return Kept(file.path, f"{error.problem}, so {file.path} is left: {words_to_type(file)}")
+        return Kept(file.path, f"{error.problem}, so {file.path} is not changed: {commands_to_run(file)}")
     if text == now:
-        return None  # gpunode's part is out of it already
+        return None  # gpunode's part is removed from it already
     return Back(file, None if not text and file.before == ABSENT else text, edited=True)
 
 
@@ -106,8 +106,8 @@ def _reason(file: PastFile) -> str:
     return f"{file.path} was changed by something else since"
 
 
-def words_to_type(file: PastFile) -> str:
-    """What brings the file back by hand, whoever wrote to it since.
+def commands_to_run(file: PastFile) -> str:
+    """What restores the file manually, whoever wrote to it since.
 
     Never `cp` or `rm` with root's rights by a path that is a user's to change, or that has become a link: root would
     write, or remove, what the link leads to.
@@ -117,12 +117,12 @@ def words_to_type(file: PastFile) -> str:
     if file.before == ABSENT:
         return f"{by_user(user, 'rm', file.path)} removes it"
     if file.old is None:
-        return f"edit it by hand as user {user.partition(':')[0]}" if user else "edit it by hand"
+        return f"edit it manually as user {user.partition(':')[0]}" if user else "edit it manually"
     if user:
         return f"its old bytes are in {kept}: let user {user.partition(':')[0]} put them into {path}, and not root"
     if file.now.symlink:
         return f"it is a link to {named(file.now.symlink)} now: see whose that is first; its old bytes are in {kept}"
-    return f"{typed('cp', file.backup, file.path)} brings the old one back"
+    return f"{typed('cp', file.backup, file.path)} restores the old one"
 
 
 def only_backs(found: Sequence[Back | Kept | None]) -> tuple[Back, ...]:

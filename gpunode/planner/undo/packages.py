@@ -1,4 +1,4 @@
-"""Packages, holds and repositories that setup brought: taken away only where --packages asks for it."""
+"""Packages, pins and repositories that setup added: removed only where --packages asks for it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gpunode.model.past import Past
 from gpunode.model.plan import Kept, RemoveFile, Step
 from gpunode.packages.base import Backend
 from gpunode.packages.registry import BACKENDS, goes_with_packages
-from gpunode.planner.undo.files import diffs, only_backs, only_left, way_back
+from gpunode.planner.undo.files import diffs, only_backs, only_left, rollback
 
 
 def added_packages(host: HostFacts, past: Past) -> tuple[str, ...]:
@@ -21,11 +21,13 @@ def added_packages(host: HostFacts, past: Past) -> tuple[str, ...]:
 
 
 def package_steps(host: HostFacts, past: Past, needed: Sequence[str]) -> tuple[tuple[Step, ...], tuple[Kept, ...]]:
-    """Steps, and what is left. `needed`: why the packages must stay (an engine still runs with them)."""
+    """Steps, and what is left. `needed`: why the packages must not be removed (an engine still runs with them)."""
     names, backend = added_packages(host, past), BACKENDS.get(host.packages.manager or "")
     if needed and names:
         why = "; ".join(needed)
-        return (), (Kept("packages", f"{listing(names)} stay: {why}; gpunode undo --packages once that is mended"),)
+        return (), (
+            Kept("packages", f"{listing(names)} are not removed: {why}; gpunode undo --packages once that is fixed"),
+        )
     steps: list[Step] = []
     if backend is not None:
         steps += [step for step in (_erase_step(names, past, backend), _hold_step(host, past, backend, names)) if step]
@@ -34,41 +36,41 @@ def package_steps(host: HostFacts, past: Past, needed: Sequence[str]) -> tuple[t
 
 
 def kept_packages(host: HostFacts, past: Past) -> tuple[Kept, ...]:
-    """What stays without --packages."""
+    """What is not removed without --packages."""
     names, held = added_packages(host, past), _holds(host, past)
     if names:
-        along = "holds and repositories" if held else "repositories"
-        return (Kept("packages", f"{listing(names)} stay with their {along} (--packages removes them)"),)
-    return (Kept("packages", f"{listing(held)} stay on hold (--packages releases them)"),) if held else ()
+        along = "pins and repositories" if held else "repositories"
+        return (Kept("packages", f"{listing(names)} are not removed, nor their {along} (--packages removes them)"),)
+    return (Kept("packages", f"{listing(held)} remain pinned (--packages unpins them)"),) if held else ()
 
 
 def replaced_packages(host: HostFacts, past: Past) -> tuple[Kept, ...]:
-    """Packages that had another version before: repositories drop old ones, so nobody can promise the way back."""
+    """Packages that had another version before: repositories drop old ones, so nothing can promise the rollback."""
     other = [
         f"{name} was {version}"
         for name, version in past.packages.items()
         if version is not None and name in host.packages.installed and host.packages.installed[name].version != version
     ]
-    return (Kept("packages.versions", f"versions stay: {', '.join(other)}"),) if other else ()
+    return (Kept("packages.versions", f"versions are not changed: {', '.join(other)}"),) if other else ()
 
 
 def _hold_step(host: HostFacts, past: Past, backend: Backend, gone: Sequence[str]) -> Step | None:
-    """After the packages: should they not go, they stay held. A hold that went with its package is no fault then."""
+    """After the packages: if they are not removed, they remain pinned. A pin removed with its package is no error."""
     held = tuple(name for name in _holds(host, past) if name not in gone)
     if not held:
         return None
     release = backend.unhold(held)
     return Step(
         "undo.packages.hold",
-        f"release the hold on {listing(held)}",
-        "setup held them; what was on hold before it stays so",
+        f"unpin {listing(held)}",
+        "setup pinned them; what was pinned before it remains pinned",
         (replace(release, ok_codes=(0, 1, 100), retry=()) if gone else release,),
         () if gone else (backend.hold(held),),
     )
 
 
 def _holds(host: HostFacts, past: Past) -> tuple[str, ...]:
-    """Held now, not before, and named by a command of setup (by name or by pattern)."""
+    """Pinned now, not before, and named by a command of setup (by name or by pattern)."""
     fresh = sorted(host.packages.held - past.held)
     words = [word for word in past.words if len(word) > 2]  # "*" alone would be everybody's
     return tuple(name for name in fresh if any(fnmatchcase(name, word) for word in words))
@@ -77,17 +79,17 @@ def _holds(host: HostFacts, past: Past) -> tuple[str, ...]:
 def _erase_step(names: tuple[str, ...], past: Past, backend: Backend) -> Step | None:
     if not names:
         return None
-    along = ", and what came along with them" if past.inventory else ""
+    along = ", and what was installed with them" if past.inventory else ""
     return Step(
         "undo.packages",
         f"remove {listing(names)}{along}",
-        "setup installed them; what others need or have edited stays",
+        "setup installed them; what others need or have edited is not removed",
         (backend.erase(names, past.inventory),),
     )
 
 
 def _repository_step(host: HostFacts, past: Past, backend: Backend | None) -> tuple[Step | None, tuple[Kept, ...]]:
-    files = [way_back(file) for file in past.files if goes_with_packages(file.path)]
+    files = [rollback(file) for file in past.files if goes_with_packages(file.path)]
     backs = only_backs(files)
     keys = [path for path in past.wrote if goes_with_packages(path) and path in host.packages.keys]
     # Last: by then no entry of gpunode's own uses them, and nothing after it can fail.

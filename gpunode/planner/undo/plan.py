@@ -1,4 +1,4 @@
-"""What gpunode did to this host, taken back: newest first, by the same kinds of steps as setup's."""
+"""What gpunode did to this host, reverted: newest first, by the same kinds of steps as setup's."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from gpunode.packages.registry import goes_with_packages
 from gpunode.planner.kernel.setup import INITRAMFS
 from gpunode.planner.summary import host_summary
 from gpunode.planner.undo.engine import engine_outcome, is_engine
-from gpunode.planner.undo.files import Back, diffs, only_backs, only_left, way_back
+from gpunode.planner.undo.files import Back, diffs, only_backs, only_left, rollback
 from gpunode.planner.undo.packages import kept_packages, package_steps, replaced_packages
 
 SYSTEMD = "/etc/systemd/system/"
 FOR_GOOD: dict[ForGood, str] = {
-    "prerequisites": "EPEL, or what else the driver's packages draw on, stays enabled, with its key",
-    "mig-layout": "the MIG layout stays (gpunode setup --mig all=off takes it away)",
-    "signing-key": "the signing key stays in the firmware (mokutil --delete takes it out)",
+    "prerequisites": "EPEL, or what else the driver's packages draw on, remains enabled, with its key",
+    "mig-layout": "the MIG layout is not changed (gpunode setup --mig all=off removes it)",
+    "signing-key": "the signing key remains in the firmware (mokutil --delete removes it)",
 }
 
 
 def undo_plan(host: HostFacts, past: Past, catalog: Catalog, *, packages: bool = False) -> Plan:
-    """The way back from what the journal tells (`past`) on this host as it is.
+    """The rollback of what the journal records (`past`) on this host as it is.
 
     First the engines, so that none of them needs what goes after it; packages last, and only where asked for. What
-    others wrote to since and cannot be told apart is left, with the words to type (Plan.undo.left).
+    others wrote to since and cannot be separated is not changed, with the commands to run (Plan.undo.left).
     """
     engines = [engine_outcome(host, past, name) for name in reversed(past.engines) if is_engine(name)]
     steps = [outcome.step for outcome in engines if outcome.step]
@@ -39,9 +39,9 @@ def undo_plan(host: HostFacts, past: Past, catalog: Catalog, *, packages: bool =
     steps, left = [*steps, *others], [*left, *more]
     kept: tuple[Kept, ...] = ()
     if packages:
-        needed = [outcome.stays for outcome in engines if outcome.stays]
-        gone, stays = package_steps(host, past, needed)
-        steps, left = [*steps, *gone], [*left, *stays]
+        needed = [outcome.still_used for outcome in engines if outcome.still_used]
+        gone, remaining = package_steps(host, past, needed)
+        steps, left = [*steps, *gone], [*left, *remaining]
         kept = replaced_packages(host, past)
     else:
         kept = kept_packages(host, past)
@@ -58,7 +58,7 @@ def undo_plan(host: HostFacts, past: Past, catalog: Catalog, *, packages: bool =
 
 
 def _note(past: Past, left: list[Kept]) -> tuple[Step, ...]:
-    """With nothing to do but something left: written down, so that it is told once and not at every undo."""
+    """With nothing to do but something left: written down, so that it is reported once and not at every undo."""
     if not left:
         return ()
     why = "what is left is no longer gpunode's alone"
@@ -68,22 +68,22 @@ def _note(past: Past, left: list[Kept]) -> tuple[Step, ...]:
 def _nothing(past: Past) -> tuple[Kept, ...]:
     """Why there is nothing to undo."""
     if not past.journal:
-        said = "gpunode has no journal on this host (/var/lib/gpunode/journal.jsonl): it changed nothing here"
+        why = "gpunode has no journal on this host (/var/lib/gpunode/journal.jsonl): it changed nothing here"
     elif past.last_undo and not past.runs:
-        said = f"run {past.last_undo.rpartition('.')[0] or past.last_undo} has undone everything before it"
+        why = f"run {past.last_undo.rpartition('.')[0] or past.last_undo} has undone everything before it"
     else:
-        said = "what gpunode changed is as it was before"
-    return (Kept("undo", said),)
+        why = "what gpunode changed is restored already"
+    return (Kept("undo", why),)
 
 
 def _for_good(past: Past) -> tuple[Kept, ...]:
     """What is in no file and in no package."""
-    return tuple(Kept(past.for_good[what], said) for what, said in FOR_GOOD.items() if what in past.for_good)
+    return tuple(Kept(past.for_good[what], text) for what, text in FOR_GOOD.items() if what in past.for_good)
 
 
 def _unread(past: Past) -> tuple[Kept, ...]:
-    said = f"{past.unread} lines of gpunode's journal are torn: what they announce was not begun"
-    return (Kept("journal", said),) if past.unread else ()
+    text = f"{past.unread} lines of gpunode's journal are truncated: what they announce was not begun"
+    return (Kept("journal", text),) if past.unread else ()
 
 
 def _services_step(host: HostFacts, past: Past) -> Step | None:
@@ -112,10 +112,10 @@ def _file_steps(host: HostFacts, past: Past) -> tuple[list[Step], list[Kept]]:
     left: list[Kept] = []
     for name in dict.fromkeys(file.step for file in reversed(files)):
         mine = [file for file in files if file.step == name]
-        found = [way_back(file) for file in mine]
+        found = [rollback(file) for file in mine]
         after = _afterwards(host, mine)
-        told = "".join(f", then {typed(*run.argv)}" for run in after)
-        left += [Kept(kept.id, kept.text + told) for kept in only_left(found)]
+        commands = "".join(f", then {typed(*run.argv)}" for run in after)
+        left += [Kept(kept.id, kept.text + commands) for kept in only_left(found)]
         if backs := only_backs(found):
             steps.append(_file_step(name, backs, after))
     return steps, left
@@ -127,13 +127,13 @@ def _file_step(name: str, backs: tuple[Back, ...], after: tuple[Run, ...]) -> St
     known = backs[0].file.for_undo
     if known.initramfs:
         rebuilt = "rebuild the initramfs" if after else "no initramfs tool is here, so none is rebuilt"
-        words.append(f"{rebuilt}; a reboot brings nouveau back")
+        words.append(f"{rebuilt}; a reboot loads nouveau again")
     title = "; ".join(words)
     return Step(f"undo.{name}", title, "setup wrote it", (*actions, *after), after, diffs(backs), for_undo=known)
 
 
 def _afterwards(host: HostFacts, files: Sequence[PastFile]) -> tuple[Run, ...]:
-    """What reads these files only when it is told to."""
+    """What reads these files only when it is run."""
     argv = INITRAMFS.get(host.kernel.initramfs_tool or "")
     runs = [Run(argv, timeout_s=900, detach=True)] if argv and any(file.for_undo.initramfs for file in files) else []
     if host.init == "systemd" and any(file.path.startswith(SYSTEMD) for file in files):

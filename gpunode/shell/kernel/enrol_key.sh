@@ -1,4 +1,4 @@
-# enrol.sh KEY CERTIFICATE PASSWORD-FILE
+# enrol_key.sh KEY CERTIFICATE PASSWORD-FILE
 #
 # Queue the certificate that DKMS signs modules with for enrolment in shim's list of machine owner keys (mokutil(1)). The firmware's
 # MokManager asks for a one-time password at the next boot, on the console; it is made here, and stands in PASSWORD-FILE (root

@@ -1,14 +1,14 @@
-# say-why.sh: two functions for the scripts that come after it
+# explain_build.sh: two functions for the scripts that come after it
 #
 # say_why COMMAND...: runs it. Where a module did not build meanwhile, its failure becomes 65, with the compiler's own words:
-# of a build that fails, package managers say no more than that a maintainer script ended with 10.
+# of a build that fails, package managers report no more than that a maintainer script ended with 10.
 # why_no_module LOG: those words.
 
 KEPT=/var/lib/gpunode/make.log # DKMS's own goes with the package that could not be configured
 
 why_no_module() {
   sed -n '1s/.* make\.log for \([^ ]*\) for kernel \([^ ]*\).*/Error: \1 does not build for \2/p' "$1" >&2
-  # The first error is the cause, the others follow from it. Paths below DKMS's build directory say nothing further.
+  # The first error is the cause, the others follow from it. Paths below DKMS's build directory are of no help.
   for words in '(fatal )?error: ' '\*\*\*'; do
     if grep -qE "$words" "$1"; then
       grep -m 1 -E "$words" "$1" | sed 's,^/var/lib/dkms/[^ ]*/build/,,; s,^,Error: ,' >&2

@@ -1,6 +1,6 @@
-# prove-module.sh RELEASE        (before it: say-why.sh)
+# prove_module.sh RELEASE        (before it: explain_build.sh)
 #
-# /lib/modules/RELEASE must hold an nvidia module. Exit 65 when it does not, with the compiler's own words where DKMS kept them.
+# /lib/modules/RELEASE must contain an nvidia module. Exit 65 when it does not, with the compiler's own words where DKMS kept them.
 set -eu
 release=$1
 module=$(find "/lib/modules/$release/" -name 'nvidia.ko*' -o -name 'nvidia-current*.ko*' -o -name 'nvidia-tesla*.ko*' 2>/dev/null | head -n 1)

@@ -1,4 +1,4 @@
-# swap.sh "SERVICE..." "MODULE..."
+# reload_driver.sh "SERVICE..." "MODULE..."
 #
 # Replace the loaded nvidia modules by those on disk. Services that are active stop first and start again last, whatever
 # happens. Exit 65 when a module is in use after all: then the old ones are still loaded, and only a reboot helps.
@@ -16,8 +16,8 @@ trap start_again EXIT
 loaded=
 for module in $modules; do
     [ -d "/sys/module/$module" ] || continue
-    if ! said=$(modprobe -r "$module" 2>&1); then
-        echo "$module cannot be unloaded: ${said:-it is in use}; only a reboot replaces it" >&2
+    if ! error=$(modprobe -r "$module" 2>&1); then
+        echo "$module cannot be unloaded: ${error:-it is in use}; only a reboot replaces it" >&2
         for again in $loaded; do modprobe "$again"; done
         exit 65
     fi

@@ -1,5 +1,5 @@
-# Brings every GPU to the layout in the file given as $1: lines "PCI-ADDRESS PROFILE,PROFILE,..." or "PCI-ADDRESS off".
-# Made by gpunode; run by gpunode-mig.service at every boot, since Hopper and newer forget their MIG mode with the power.
+# Applies to every GPU the MIG layout in the file given as $1: lines "PCI-ADDRESS PROFILE,PROFILE,..." or "PCI-ADDRESS off".
+# Made by gpunode; run by gpunode-mig.service at every boot, since Hopper and newer lose their MIG mode at a power cycle.
 # Exit 65: a program uses a GPU, nothing was changed on it. Exit 66: the mode waits for a reset of the GPU (a reboot does it).
 set -u
 status=0
@@ -22,7 +22,7 @@ switch_mode() { # ADDRESS Enabled|Disabled
     [ "$(mode "$1" current)" = "$2" ]
 }
 
-lay_out() { # ADDRESS PROFILES
+partition() { # ADDRESS PROFILES
     if [ "$2" = off ]; then wanted=Disabled profiles=; else wanted=Enabled profiles=$(sorted "$2"); fi
     [ "$(mode "$1" current)" = "$wanted" ] && [ "$(present "$1")" = "$profiles" ] && return 0
     if [ "$(mode "$1" current)" = Enabled ] && ! clear_instances "$1"; then
@@ -40,7 +40,7 @@ lay_out() { # ADDRESS PROFILES
 
 while read -r address profiles; do
     case $address in '' | '#'*) continue ;; esac
-    lay_out "$address" "$profiles" || status=$?
+    partition "$address" "$profiles" || status=$?
 done <"$1"
 # Containers get their devices from the CDI specification, which lists instances by name.
 if [ -d /run/systemd/system ] && systemctl --quiet is-enabled nvidia-cdi-refresh.service 2>/dev/null; then

@@ -1,4 +1,4 @@
-# fetch-key.sh URL KEYRING FINGERPRINT...
+# fetch_key.sh URL KEYRING FINGERPRINT...
 #
 # Fetches a signing key and puts those of its keys into KEYRING whose *primary* fingerprints are named; nothing else of
 # the file gets in. `gpg --export FINGERPRINT` is not enough for that: it matches subkeys too, and anybody can bind the
@@ -17,7 +17,7 @@ mkdir "$GNUPGHOME"
 command -v gpg >/dev/null 2>&1 || { echo "gpg is not installed: no key's fingerprint can be computed" >&2; exit 69; }
 
 # A stranger's file may be endless, come a byte a minute, or unpack to gigabytes. ulimit counts blocks of 512 bytes (of
-# 1024 in a bash that is not told to follow POSIX) and, for memory, of 1024.
+# 1024 in a bash that does not follow POSIX) and, for memory, of 1024.
 bounded() (
   trap '' XFSZ # a write beyond the limit fails, instead of leaving a core file
   ulimit -f $((limit_bytes * 4 / 512))

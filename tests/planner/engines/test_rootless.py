@@ -96,7 +96,7 @@ def test_an_engine_that_runs_as_root_does_not_lose_its_gpus_unasked() -> None:
         UnsupportedHost, match="needs no-cgroups, and docker and containerd must not have it"
     ) as refused:
         wanted_toolkit_config(node(ANN, ROOTED, CONTAINERD), wanted("docker@ann"))
-    assert "holds for the whole host" in refused.value.evidence
+    assert "applies to the whole host" in refused.value.evidence
     only_dockers = node(ANN, CONTAINERD, cri='disabled_plugins = ["cri"]\n')
     assert wanted_toolkit_config(only_dockers, wanted("docker@ann")).no_cgroups is True
 
@@ -104,7 +104,7 @@ def test_an_engine_that_runs_as_root_does_not_lose_its_gpus_unasked() -> None:
 def test_the_plan_sets_the_hosts_setting_and_then_the_users_file() -> None:
     settings, step = make_plan(node(ANN, text="{}"), wanted("docker"), load_catalog()).steps
     assert (settings.id, step.id) == ("toolkit.config", "docker@ann.default")
-    assert "a docker without root cannot write device rules" in settings.why
+    assert "rootless Docker cannot write device rules" in settings.why
     assert "applies to every engine of this host" in settings.why
     assert [(a.path, a.owner) for a in settings.actions if isinstance(a, PutFile)] == [(TOOLKIT_CONFIG, "")]
     assert [(a.path, a.owner) for a in step.actions if isinstance(a, PutFile)] == [(THEIRS, "1000:100")]

@@ -96,7 +96,7 @@ def test_a_right_file_that_the_daemon_has_not_read_is_applied_and_not_written() 
     step = only_step(docker_host(DOCKER_RIGHT))
     assert not any(isinstance(a, PutFile) for a in step.actions)
     assert len(step.actions) == 2
-    assert "is right, but the running daemon still runs with runc" in step.title
+    assert "matches the spec, but the running daemon still runs with runc" in step.title
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_a_right_file_that_the_daemon_has_not_read_is_applied_and_not_written() 
         (
             docker_host(DOCKER_RIGHT, **{**NVIDIA, "effective_default": "runc"}),
             Spec(runtime=RuntimeSpec(default=False)),
-            "docker knows the runtime nvidia (docker /info)",
+            "docker has the runtime nvidia (docker /info)",
         ),
         (docker_host(DOCKER_RIGHT, active=False), Spec(), "docker.service is not running"),
         (host_with(files={}), Spec(), "no container engine was found"),
@@ -201,7 +201,7 @@ def test_the_containerd_of_k3s_is_not_to_be_started_by_itself() -> None:
     )
 
 
-def test_a_right_file_that_only_a_person_can_bring_into_force_is_kept_with_the_words_to_type() -> None:
+def test_a_right_file_that_only_a_person_can_bring_into_force_is_kept_with_the_commands_to_run() -> None:
     host = docker_host(DOCKER_RIGHT.replace("{\"runtimes", "{\"features\": {\"cdi\": true}, \"runtimes"), init="none",
                        live_restore=True, cdi=False, **NVIDIA)  # fmt: skip
     kept = only_kept(host, Spec(runtime=RuntimeSpec(cdi=True)))
@@ -301,7 +301,7 @@ def test_a_daemon_that_could_not_start_is_started_with_the_new_file(service: Ser
 def test_a_right_file_does_not_start_what_has_failed() -> None:
     service = ServiceFacts("loaded", "failed", "failed")
     host = replace(docker_host(DOCKER_RIGHT, active=False), services={"docker.service": service})
-    assert only_kept(host).text == "/etc/docker/daemon.json is right; docker.service is not running"
+    assert only_kept(host).text == "/etc/docker/daemon.json matches the spec; docker.service is not running"
 
 
 def test_a_rootless_docker_is_configured_only_when_named() -> None:
@@ -347,7 +347,7 @@ def old_and_new() -> HostFacts:
 def test_an_engine_too_old_for_cdi_is_kept_while_another_one_has_it() -> None:
     steps, (kept,) = runtime_steps(old_and_new(), CDI)
     assert [step.id for step in steps] == ["docker.default"]
-    assert kept == Kept("containerd.default", f"{OLD_CONTAINERD}, so --cdi leaves it as it is")
+    assert kept == Kept("containerd.default", f"{OLD_CONTAINERD}, so --cdi does not change it")
 
 
 @pytest.mark.parametrize(

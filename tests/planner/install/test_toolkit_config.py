@@ -37,9 +37,9 @@ def test_the_file_is_changed_with_its_hash_known_and_its_diff_shown() -> None:
 @pytest.mark.parametrize(
     ("text", "installing", "said"),
     [
-        (None, True, "comes with the toolkit and is set after that"),
-        ("[nvidia-container-cli]\nno-cgroups = true\n", False, "says what is asked for"),
-        ("[nvidia-container-cli]\nno-cgroups = true\n", True, "says what is asked for"),
+        (None, True, "is shipped with the toolkit and is edited after that"),
+        ("[nvidia-container-cli]\nno-cgroups = true\n", False, "matches the spec"),
+        ("[nvidia-container-cli]\nno-cgroups = true\n", True, "matches the spec"),
     ],
     ids=["the packages bring the file", "right", "right, and the toolkit changes"],
 )

@@ -1,4 +1,4 @@
-"""The way back: bytes where nobody else wrote, gpunode's part where somebody did, and words to type for the rest."""
+"""The rollback: bytes where nobody else wrote, gpunode's part where somebody did, and commands to run for the rest."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_an_untouched_file_gets_its_bytes_back_and_the_daemon_its_default() -> N
     step = only_step(made)
     assert step.id == "undo.docker.default"
     assert step.title == (
-        "/etc/docker/daemon.json: as it was; default runtime nvidia → runc; reload, no container restarts"
+        "/etc/docker/daemon.json: restored; default runtime nvidia → runc; reload, no container restarts"
     )
     first = step.actions[0]
     assert isinstance(first, PutFile)
@@ -183,7 +183,7 @@ def test_a_cut_off_undo_restarts_the_daemon_though_only_an_empty_directory_is_le
 def test_with_file_and_daemon_back_there_is_nothing_to_do() -> None:
     made = plan(docker_host(OLD, default="runc"), docker_past(docker_file(OLD)))
     assert made.empty
-    assert made.kept[-1].text == "what gpunode changed is as it was before"
+    assert made.kept[-1].text == "what gpunode changed is restored already"
 
 
 @pytest.mark.parametrize(
@@ -239,14 +239,14 @@ def test_the_blacklist_goes_the_initramfs_is_rebuilt_and_what_comes_back_is_said
     assert remove == RemoveFile(NOUVEAU, sha("blacklist nouveau\n"))
     assert isinstance(rebuild, Run)
     assert rebuild.argv == ("update-initramfs", "-u", "-k", "all")
-    assert step.title.endswith("rebuild the initramfs; a reboot brings nouveau back")
+    assert step.title.endswith("rebuild the initramfs; a reboot loads nouveau again")
 
 
-def test_a_hand_edited_file_without_a_structure_is_left_with_the_words_to_type() -> None:
+def test_a_hand_edited_file_without_a_structure_is_left_with_the_commands_to_run() -> None:
     made = plan(bare(docker_host()), Past(True, ("r1",), (nouveau("blacklist nouveau\nblacklist mine\n"),)))
     assert [step.id for step in made.steps] == ["undo.note"]
     assert left(made) == [
-        f"{NOUVEAU} was changed by something else since, so it is left: rm {NOUVEAU} removes it, "
+        f"{NOUVEAU} was changed by something else since, so it is not changed: rm {NOUVEAU} removes it, "
         "then update-initramfs -u -k all"
     ]
 
@@ -260,7 +260,7 @@ def test_a_file_of_theirs_that_somebody_removed_stays_away_and_is_named() -> Non
     (said,) = left(made)
     assert said == (
         "/etc/docker/daemon.json was removed by something else since: "
-        "cp /var/lib/gpunode/backup/r1/etc/docker/daemon.json /etc/docker/daemon.json brings the old one back"
+        "cp /var/lib/gpunode/backup/r1/etc/docker/daemon.json /etc/docker/daemon.json restores the old one"
     )
 
 
@@ -313,7 +313,7 @@ def package_past(**more: Any) -> Past:
 def test_packages_stay_with_their_repositories_unless_asked_for() -> None:
     made = plan(packaged("nvidia-open", "curl", "dkms"), package_past())
     assert made.empty
-    assert made.kept[0].text == "nvidia-open, curl stay with their repositories (--packages removes them)"
+    assert made.kept[0].text == "nvidia-open, curl are not removed, nor their repositories (--packages removes them)"
 
 
 def test_with_packages_packages_holds_and_repositories_go_in_this_order() -> None:
@@ -330,7 +330,7 @@ def test_with_packages_packages_holds_and_repositories_go_in_this_order() -> Non
     assert isinstance(erase.actions[0], Run)
     assert erase.actions[0].argv == ("sh", "-s", "--", "/inventory", "nvidia-open")
     assert repository.actions == (RemoveFile(PIN, sha("Pin\n")), RemoveFile(key))
-    assert made.kept[0].text == "versions stay: dkms was 3.0-1"
+    assert made.kept[0].text == "versions are not changed: dkms was 3.0-1"
 
 
 def test_packages_that_an_engine_still_needs_stay() -> None:
@@ -340,7 +340,10 @@ def test_packages_that_an_engine_still_needs_stay() -> None:
     host = replace(packaged("nvidia-open"), runtimes=docker_host().runtimes)
     made = plan(host, past, packages=True)
     assert [step.id for step in made.steps] == ["undo.note"]
-    assert any("nvidia-open stay: docker still runs with nvidia as its default runtime" in text for text in left(made))
+    assert any(
+        "nvidia-open are not removed: docker still runs with nvidia as its default runtime" in text
+        for text in left(made)
+    )
 
 
 @pytest.mark.parametrize(
@@ -360,7 +363,7 @@ def test_cdi_is_off_after_a_restart_where_that_ends_no_container(running: int | 
     assert asked(step) == "runc"
 
 
-def test_where_nothing_restarts_the_daemon_the_words_to_type_are_told() -> None:
+def test_where_nothing_restarts_the_daemon_the_commands_to_run_are_told() -> None:
     engine = engine_facts("containerd", "2.1.9", effective_default="nvidia", binary="/usr/bin/containerd")
     host = replace(host_with(engine, files={CONTAINERD: "new\n"}), init="openrc")
     file = past_file(CONTAINERD, "containerd.default", before="version = 3\n", left="new\n", now="new\n")
@@ -379,13 +382,13 @@ def test_a_file_that_a_tool_wrote_for_setup_goes() -> None:
 
 def test_what_is_in_no_file_is_named() -> None:
     made = plan(bare(docker_host()), Past(True, ("r1",), for_good={"mig-layout": "mig.layout"}))
-    assert made.kept[0].text == "the MIG layout stays (gpunode setup --mig all=off takes it away)"
+    assert made.kept[0].text == "the MIG layout is not changed (gpunode setup --mig all=off removes it)"
 
 
 def test_holds_on_packages_that_were_there_stay_and_are_named() -> None:
     past = Past(True, ("r1",), words=frozenset({"nvidia-open"}))
     made = plan(packaged("nvidia-open", held=("nvidia-open",)), past)
-    assert made.kept[0].text == "nvidia-open stay on hold (--packages releases them)"
+    assert made.kept[0].text == "nvidia-open remain pinned (--packages unpins them)"
 
 
 def test_the_empty_directory_that_a_cut_off_undo_left_goes_and_no_daemon_is_bothered() -> None:
