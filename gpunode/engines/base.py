@@ -105,7 +105,7 @@ class Engine(Protocol):
     """All in which one engine differs from another. A new one is a class of this, registered in registry.py."""
 
     name: str
-    reader: Reader | None = None  # of its section of the probe; the built-in ones' are in facts/runtimes.py
+    reader: Reader | None = None  # of its section of the probe; the built-in ones' are in facts/engines.py
     title: str  # what apply does, for the plan's line: "reload, no container restarts"
     default_key: str  # what its files call the default runtime: "default_runtime_name"
     labels: str | None = None  # how several on one host are distinguished, for `--runtime`'s help; None: not at all

@@ -181,7 +181,7 @@ def test_sudo_serves_a_whole_plan_and_a_setup(
         logs = "".join(log.read_text() for log in (me.home / "state").rglob("*.jsonl"))
         assert logs
         assert "secret" not in logs
-        assert "nothing to do" in said(expect(me.gpunode(node, *SETUP, *become), 0))
+        assert "no changes" in said(expect(me.gpunode(node, *SETUP, *become), 0))
 
 
 def _password_file(me: Controller, password: str | None) -> tuple[str, ...]:
@@ -235,7 +235,7 @@ def test_an_unsupported_distribution(lab: Lab, node: Host, me: Controller) -> No
         node.write(OS_RELEASE, 'ID=slackware\nVERSION_ID=15.0\nPRETTY_NAME="Slackware 15.0"\n')
         before = fingerprint_of_state(node)
         for words in (("plan", "--allow-no-gpu"), ("setup", "--yes", "--allow-no-gpu")):
-            refused(me.gpunode(node, *words), 4, "Slackware 15.0", "Debian 12", "by hand")
+            refused(me.gpunode(node, *words), 4, "Slackware 15.0", "Debian 12", "manually")
         assert fingerprint_of_state(node) == before
 
 

@@ -93,7 +93,7 @@ def test_one_that_refuses_is_put_back_and_one_that_does_not_is_changed_once(
     assert default(host, embedded_in) == "nvidia"
     after = host.read(WRITES[embedded_in])
     again = expect(control.gpunode(host, *command), 0)
-    assert "nothing to do" in again.stdout
+    assert "no changes" in again.stdout
     assert host.read(WRITES[embedded_in]) == after
 
     expect(control.gpunode(host, "undo", "--yes"), 0)

@@ -94,7 +94,7 @@ ROWS = (
         "a value that the daemon refuses",
         other_program_writes('version = 2\noom_score = "high"\n'),
         ExitCode.FAILED,
-        ("broken as it is",),
+        ("is broken already",),
         touched=False,
     ),
     Row("no program", no_program, ExitCode.FAILED, (f"{PROGRAM} is not an executable program",), touched=False),

@@ -80,6 +80,6 @@ def test_what_can_be_done_is_done_and_the_rest_is_said(lab: Lab, gpunode_site: P
     assert said.splitlines() == ["first 6", "docker nvidia same", "second 6", "third 0", "fourth 0"], logs + done.stderr
     first = " ".join(host.read("/root/first").split())
     assert re.search(r"kill [0-9]+; /usr/bin/containerd &", first)
-    assert "nothing to do" in host.read("/root/fourth")
+    assert "no changes" in host.read("/root/fourth")
     engines = {e["name"]: e["effective_default"] for e in json.loads("{" + shown)["hosts"][0]["runtimes"]}
     assert engines == {"docker": "nvidia", "containerd": "nvidia"}

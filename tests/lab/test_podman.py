@@ -115,7 +115,7 @@ def test_setup_makes_it_the_default_once_and_plain_setup_leaves_podman_to_cdi(cl
     assert default(clean) == "nvidia"
     after = state(clean)
     again = expect(control.gpunode(clean, *SETUP), 0)
-    assert "nothing to do" in again.stdout
+    assert "no changes" in again.stdout
     assert state(clean) == after
     expect(control.gpunode(clean, "undo", "--yes"), 0)
     assert (state(clean), default(clean)) == (before, "crun")

@@ -37,7 +37,7 @@ def test_the_whole_life_of_the_set(lab: Lab, tmp_path: Path, case: Case) -> None
         assert upgrade.returncode == 0, upgrade.stdout + upgrade.stderr
         assert packages(host, case) == first, upgrade.stdout
     again = expect(me.gpunode(host, *setup(lab, me, host, *case.first)), 0)
-    assert "nothing to do" in again.stdout
+    assert "no changes" in again.stdout
 
     if case.then:
         expect(me.gpunode(host, *setup(lab, me, host, *case.then)), 0)

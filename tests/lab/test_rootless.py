@@ -84,7 +84,7 @@ def test_a_users_own_docker_is_set_up_and_undone_as_that_user(lab: Lab, tmp_path
         f".config/docker/daemon.json {USER}:users 644",
     ]
     host.nsrun(f"systemctl --user --machine={USER}@ restart docker", check=True)
-    assert "nothing to do" in setup(me, host, 0)
+    assert "no changes" in setup(me, host, 0)
     assert container_sees(host) == "no-cgroups = true"
 
     expect(me.gpunode(host, "undo", "--yes"), 0)
