@@ -191,9 +191,7 @@ class RuntimeFacts:
     embedded_in: str | None = None  # version of the Kubernetes distribution, "1.31.4+k3s1" (k3s, rke2, k0s)
     init: str = "systemd"  # HostFacts.init: what restarts it
     pid: int | None = None  # of the running daemon
-    distribution_flags: tuple[
-        str, ...
-    ] = ()  # what follows the binary in its unit's ExecStart: "server", "--disable", ...
+    distribution_flags: tuple[str, ...] = ()  # behind the binary in its unit's ExecStart: "server", "--disable", ...
 
     @property
     def label(self) -> str:

@@ -20,17 +20,13 @@ class Run:
     env: tuple[tuple[str, str], ...] = ()
     stdin: str = ""  # text fed to the command; scripts (sh -s) and generated input, never a secret
     detach: bool = False  # runs as its own unit on the host and is re-attached to: package transactions
-    retry: tuple[float, ...] = ()  # pauses in seconds before each further try, while the code is not in `ok`
-    packages: tuple[
-        str, ...
-    ] = ()  # names that this command installs or removes, so that undo knows what was added and removed
+    retry: tuple[float, ...] = ()  # pauses in seconds before each further try, while the code is not in `ok_codes`
+    packages: tuple[str, ...] = ()  # names that this command installs or removes: undo goes by them
     files: tuple[str, ...] = ()  # files that this command itself writes, so that undo knows about them
     description: str = ""  # for the reader: "apt-get install nvidia-open"; "" = the argv
     read_only: bool = False  # it changes nothing: where only such commands ran, there is nothing to undo
     remedies: tuple[tuple[int, str], ...] = ()  # exit code -> what to fix before the command is run again
-    record_output: bool = (
-        False  # its output is kept in the journal: the resolver's answer, the versions that were found
-    )
+    record_output: bool = False  # kept in the journal: the resolver's answer, the versions that were found
 
 
 @dataclass(frozen=True)
@@ -41,13 +37,9 @@ class PutFile:
     text: str  # surrogateescape keeps bytes that are not UTF-8
     mode: int = 0o644  # for a new file; an existing one keeps its own
     expect_sha256: str | None = None  # of the file before; None: it must be absent
-    validate: Run | None = (
-        None  # run before the rename with {candidate} in argv or stdin replaced by the new file's path
-    )
+    validate: Run | None = None  # before the rename; {candidate} in its argv or stdin becomes the new file's path
     any_before: bool = False  # a file only gpunode owns: whatever was there before may be replaced
-    owner: str = (
-        ""  # "UID:GID" of a user in whose home it is: written, and its directories made, as that user; "": root
-    )
+    owner: str = ""  # "UID:GID" of the user in whose home it is, as whom all of it is written; "": root
 
 
 @dataclass(frozen=True)
@@ -64,9 +56,7 @@ class Reboot:
 
 Action = Run | PutFile | RemoveFile | Reboot
 Product = Literal["driver", "cuda", "toolkit"]  # what is installed from packages
-VendorRepository = Literal[
-    "cuda", "toolkit", "local"
-]  # CUDA's, the container toolkit's, the one of --driver-source local
+VendorRepository = Literal["cuda", "toolkit", "local"]  # local: of --driver-source local
 ForGood = Literal["prerequisites", "mig-layout", "signing-key"]  # what no undo reverts
 
 
@@ -75,9 +65,7 @@ class ForUndo:
     """What undo goes by; the journal keeps it with the step (apply/journal/for_undo.py)."""
 
     engine: str = ""  # RuntimeFacts.label of the engine whose configuration it sets; "": none
-    initramfs: bool = (
-        False  # the initramfs holds its files: whoever reverts them rebuilds it, and it shows after a reboot
-    )
+    initramfs: bool = False  # it holds the step's files: whoever reverts them rebuilds it and reboots
     for_good: ForGood | None = None
 
 
@@ -140,9 +128,7 @@ class Plan:
     steps: tuple[Step, ...] = ()
     kept: tuple[Kept, ...] = ()
     reboot: str | None = None  # why a reboot is needed after the steps; None when not
-    console: str | None = (
-        None  # what only a person at the console can do at that reboot; gpunode then makes none itself
-    )
+    console: str | None = None  # what only a person at the console can do at that reboot, which gpunode then leaves
     replan_after: bool = False  # a step asks for it
     undo: Undoing | None = None  # None: a plan of setup
     answers: tuple[Answer, ...] = ()  # of the package manager, for the steps that it could be asked about

@@ -50,9 +50,7 @@ class Backend(Protocol):
     key_suffix: str  # ".asc"
     key_tools: tuple[str, ...]  # packages that fetch a key over https and compute its fingerprint
     hold_tools: tuple[str, ...]  # packages without which it cannot pin anything
-    names_version: (
-        bool  # an exact driver version is named in `install`; False: something else decides (pinning package)
-    )
+    names_version: bool  # `install` names an exact driver version; False: something else decides (pinning package)
     commands: Mapping[Verb, tuple[str, ...]]  # commands to run; the names follow
 
     def words(self, verb: Verb, *names: str) -> str:
@@ -64,9 +62,7 @@ class Backend(Protocol):
     vendor_release: str = ""  # what follows a driver's version in the versions of NVIDIA's packages: "-1"
     default_flavour: str = "generic"  # of a kernel whose release names none
     signs_indexes: bool = True  # it can be relied on to check the signature of a repository's index
-    preferences: str = (
-        ""  # directory of files that choose which source a package comes from; "": a repository's priority does
-    )
+    preferences: str = ""  # directory of files that choose a package's source; "": a repository's priority does
     fails_with_build: bool = False  # an install fails when a package's module does not build
     not_found: int | None = None  # exit code of an install whose package or version is in no repository
     tools: tuple[str, ...]  # its programs, which the probe looks for

@@ -64,9 +64,7 @@ class SshOptions:
     port: int | None = None
     identities: tuple[Path, ...] = ()
     jump: str | None = None  # "user@bastion:22", or several with commas, nearest first
-    accept_new: bool = (
-        False  # --host-key accept-new: trust hosts never seen before; a changed key is refused all the same
-    )
+    accept_new: bool = False  # --host-key accept-new: trust hosts never seen before; never a changed key
     connect_timeout_s: float | None = None  # None: ConnectTimeout from the config, else 10
     become_password: Secret | None = None
     become: Literal["auto", "always", "never"] = "auto"  # auto: sudo where the login is not root's
