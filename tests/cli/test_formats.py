@@ -41,6 +41,15 @@ def test_every_result_of_the_table_is_tried_here() -> None:
     assert {*ARGV, results.Ended} == KINDS  # Ended needs a host that is changed
 
 
+def test_help_and_page_name_the_formats_of_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+    formats = sorted({name for name, _ in TABLE})
+    assert main(["check", "--help"]) == 0
+    offered = next(line.split()[1] for line in capsys.readouterr().out.splitlines() if "--format" in line)
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "cli.md").read_text()
+    assert sorted(offered.split("|")) == formats
+    assert all(f"{name}`" in page for name in formats)
+
+
 @pytest.mark.parametrize(("kind", "words"), LINES)
 def test_a_new_format_is_printed_where_it_is_in_the_table_and_refused_elsewhere(
     kind: type, words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path

@@ -12,8 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from gpunode.packages.registry import BACKENDS
+
 PRODUCT = Path(__file__).parents[2] / "gpunode"
-NAME = re.compile(r"(?<![\w])(apt|apt-get|apt-mark|dpkg|dpkg-query|dnf5?|yum|zypper|tdnf|pacman|rpm)(?![\w])")
+TOOLS = ("apt-get", "apt-mark", "dpkg", "dpkg-query", "rpm")
+NAME = re.compile(rf"(?<![\w])({'|'.join((*BACKENDS, *TOOLS))})(?![\w])")
 ROOMS = ("packages/", "catalog/", "shell/packages/", "shell/probe/")
 EXCEPTIONS = {
     "apply/script.py": "how an error's line begins in the output of any command, a package's script among them",
