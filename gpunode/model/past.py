@@ -14,7 +14,7 @@ ABSENT = "absent"  # stands for the hash of a file that is not there
 
 @dataclass(frozen=True)
 class PastFile:
-    """One file that gpunode changed, over all the runs that are taken back."""
+    """One file that gpunode changed, over all the runs that are rolled back."""
 
     path: str
     step: str  # "docker.default": the step that changed it first
@@ -36,7 +36,7 @@ class PastFile:
 
 @dataclass(frozen=True)
 class Past:
-    """What the runs that are taken back changed, and how it was before the first of them."""
+    """What the runs that are rolled back changed, and how it was before the first of them."""
 
     journal: bool = False  # this host has one
     runs: tuple[str, ...] = ()  # oldest first

@@ -81,7 +81,7 @@ class RuntimeSpec:
     handler: str = "nvidia"
     path: str = "/usr/bin/nvidia-container-runtime"
     # containerd: the file that is added beside its config.toml. None: what suits the daemon's version; "none": nothing
-    # is added, the file that has the last word is edited; else an absolute path.
+    # is added, the file that takes precedence is edited; else an absolute path.
     drop_in: str | None = None
 
 
