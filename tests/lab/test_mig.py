@@ -22,7 +22,7 @@ def test_the_layout_holds_over_a_reboot_and_nothing_changes_below_a_program(lab:
     assert instances(host) == ["3g.40gb"] * 2
 
     second = expect(me.gpunode(host, *words, "--mig", "all=3g.40gb:2"), 0).stdout
-    assert "nothing" in second
+    assert "no changes" in second
 
     host.reboot()
     assert instances(host) == ["3g.40gb"] * 2, "the unit applies the layout at the boot"

@@ -1,7 +1,7 @@
-"""k3s, k0s and microk8s as stand-ins around the real containerd 1.7: setup finds, changes, asks and puts back.
+"""k3s, k0s and microk8s as stand-ins around the real containerd 1.7: setup finds, changes, verifies and rolls back.
 
-The stand-ins (stubs/files/carrier) write containerd's config as those distributions are documented to; they are not
-those distributions.
+The stand-ins (stubs/files/kubernetes-distribution) write containerd's config as those distributions are documented to;
+they are not those distributions.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .host import Host
 from .lab import Lab
 from .product_runs import Controller, expect
 
-STUB = (Path(__file__).parent / "stubs" / "files" / "embedded_in").read_text()
+STUB = (Path(__file__).parent / "stubs" / "files" / "kubernetes-distribution").read_text()
 RUNTIME = (Path(__file__).parent / "stubs" / "files" / "nvidia-container-runtime").read_text()
 PAIRS = {pair.name: pair for pair in trees.pairs(Path(__file__).parents[1] / "engines" / "microk8s")}
 TEMPLATE = "/var/snap/microk8s/8148/args/containerd-template.toml"
@@ -60,7 +60,7 @@ def host(lab_session: Lab) -> Iterator[Host]:
 
 
 @pytest.fixture(params=sorted(UNITS))
-def kubernetes_distribution(host: Host, request: pytest.FixtureRequest) -> Iterator[str]:
+def distribution(host: Host, request: pytest.FixtureRequest) -> Iterator[str]:
     """One of them at a time, running with runc."""
     name: str = request.param
     host.nsrun(f"systemctl daemon-reload && systemctl reset-failed && systemctl start {UNITS[name]}", check=True)
@@ -76,26 +76,26 @@ def default(host: Host, name: str) -> str:
 
 
 def test_one_that_refuses_is_put_back_and_one_that_does_not_is_changed_once(
-    host: Host, embedded_in: str, tmp_path: Path
+    host: Host, distribution: str, tmp_path: Path
 ) -> None:
-    control, command = Controller("ssh", tmp_path), ("setup", "--yes", "--only", "runtime", "--runtime", embedded_in)
-    before = host.nsrun(f"sha256sum {WRITES[embedded_in]} 2>&1").stdout
-    guard = f"/etc/systemd/system/{UNITS[embedded_in]}.d/guard.conf"
-    host.write(guard, GUARD.format(path=WRITES[embedded_in], name=embedded_in))
+    control, command = Controller("ssh", tmp_path), ("setup", "--yes", "--only", "runtime", "--runtime", distribution)
+    before = host.nsrun(f"sha256sum {WRITES[distribution]} 2>&1").stdout
+    guard = f"/etc/systemd/system/{UNITS[distribution]}.d/guard.conf"
+    host.write(guard, GUARD.format(path=WRITES[distribution], name=distribution))
     host.nsrun("systemctl daemon-reload", check=True)
     refused = expect(control.gpunode(host, *command), 1)
     assert "refused by the test guard" in refused.stdout + refused.stderr
-    assert host.nsrun(f"sha256sum {WRITES[embedded_in]} 2>&1").stdout == before
-    assert default(host, embedded_in) == "runc"
+    assert host.nsrun(f"sha256sum {WRITES[distribution]} 2>&1").stdout == before
+    assert default(host, distribution) == "runc"
 
     host.nsrun(f"rm {guard}; systemctl daemon-reload", check=True)
     expect(control.gpunode(host, *command), 0)
-    assert default(host, embedded_in) == "nvidia"
-    after = host.read(WRITES[embedded_in])
+    assert default(host, distribution) == "nvidia"
+    after = host.read(WRITES[distribution])
     again = expect(control.gpunode(host, *command), 0)
     assert "no changes" in again.stdout
-    assert host.read(WRITES[embedded_in]) == after
+    assert host.read(WRITES[distribution]) == after
 
     expect(control.gpunode(host, "undo", "--yes"), 0)
-    assert host.nsrun(f"sha256sum {WRITES[embedded_in]} 2>&1").stdout == before
-    assert default(host, embedded_in) == "runc"
+    assert host.nsrun(f"sha256sum {WRITES[distribution]} 2>&1").stdout == before
+    assert default(host, distribution) == "runc"
