@@ -24,7 +24,6 @@ CONFIGURE = "dpkg --configure -a --force-confdef --force-confold"
 # The lock on the lists has no timeout option in apt 2.6: try again after these pauses.
 PAUSES_S = (5.0, 15.0, 30.0)
 DIRECTORY = "/run/gpunode"
-INSTALL_S = 3600  # a DKMS build on a small host takes more than ten minutes
 
 # linux-image-generic, not linux-image-6.8.0-51-generic
 META_IMAGE = re.compile(r"linux-image-(?!\d|unsigned-|extra-)(.+)")
@@ -137,7 +136,7 @@ class Apt(Backend):
     def install(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
         argv = ("apt-get", "install", *_switches(downgrade), *LOCK, *CONFFILES, *_named(packages))
         touched, description = tuple(p.name for p in packages), "apt-get install " + " ".join(_named(packages))
-        return Run(argv, timeout_s=INSTALL_S, env=ENV, detach=True, packages=touched, description=description)
+        return scripts.transaction(argv, "", touched, description, ENV)
 
     def led_by(self, module: str, names: Sequence[str], runs: Sequence[Run]) -> tuple[Run, ...]:
         lead = Run(
@@ -162,30 +161,14 @@ class Apt(Backend):
         )
         description = "apt-get remove " + " ".join(names)
         argv = ("sh", "-s", "--", *names)
-        return Run(
-            argv,
-            timeout_s=INSTALL_S,
-            env=ENV,
-            stdin=script,
-            detach=True,
-            packages=tuple(names),
-            description=description,
-        )
+        return scripts.transaction(argv, script, names, description, ENV)
 
     def erase(self, names: Sequence[str], inventory: str) -> Run:
         """What is not in the inventory, came along and is needed by nothing else goes too, with its configuration."""
         argv = ("sh", "-s", "--", inventory or "-", *names)
         description = f"apt-get remove {' '.join(names)}, and what came with them"
         script = resources.script("packages/apt_erase")
-        return Run(
-            argv,
-            timeout_s=INSTALL_S,
-            env=ENV,
-            stdin=script,
-            detach=True,
-            packages=tuple(names),
-            description=description,
-        )
+        return scripts.transaction(argv, script, names, description, ENV)
 
     def hold(self, names: Sequence[str]) -> Run:
         return Run(("apt-mark", "hold", *names), env=ENV, retry=PAUSES_S)
@@ -202,7 +185,7 @@ class Apt(Backend):
         # After a power cut: dpkg finishes its own packages first, then apt what they still need.
         script = f"{CONFIGURE} && apt-get install -y --fix-broken {' '.join(LOCK)}\n"
         description = "dpkg --configure -a; apt-get install --fix-broken"
-        return Run(("sh", "-s"), timeout_s=INSTALL_S, env=ENV, stdin=script, detach=True, description=description)
+        return scripts.transaction(("sh", "-s"), script, (), description, ENV)
 
     def trust(self, keyring: str, url: str) -> Run | None:
         """Nothing to import: the source names its key."""

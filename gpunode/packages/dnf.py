@@ -12,7 +12,7 @@ from gpunode.model.plan import Run
 from gpunode.packages import rpm, scripts
 from gpunode.packages.base import Repository, Wanted
 from gpunode.packages.holds import VERSIONLOCK5, VERSIONLOCKS, versionlocks
-from gpunode.packages.rpm import ENV, INSTALL_S
+from gpunode.packages.rpm import ENV
 
 VERSIONLOCK = "python3-dnf-plugin-versionlock"
 # An `add` on top of an older lock, such as one that chose the branch, would leave the older one to count as well.
@@ -92,27 +92,12 @@ class Dnf(rpm.Family):
     def install(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
         argv = rpm.patient("dnf", "-y", "install", *self._words(packages, downgrade))
         touched = rpm.names(packages)
-        return Run(
-            argv,
-            timeout_s=INSTALL_S,
-            env=ENV,
-            detach=True,
-            packages=touched,
-            description=_says("dnf install", packages),
-        )
+        return scripts.transaction(argv, "", touched, _says("dnf install", packages), ENV)
 
     def remove(self, names: Sequence[str]) -> Run:
         description = "dnf remove " + " ".join(names)
         argv = rpm.patient("sh", "-s", "--", *names)
-        return Run(
-            argv,
-            timeout_s=INSTALL_S,
-            env=ENV,
-            stdin=REMOVE,
-            detach=True,
-            packages=tuple(names),
-            description=description,
-        )
+        return scripts.transaction(argv, REMOVE, names, description, ENV)
 
     def hold(self, names: Sequence[str]) -> Run:
         description = "dnf versionlock add " + " ".join(names)

@@ -15,7 +15,6 @@ from gpunode.packages.holds import PACMAN_IGNORES, pacman_ignores
 from gpunode.packages.listings import parse_pacman
 
 ENV = (("LC_ALL", "C.UTF-8"),)
-INSTALL_S = 3600  # a DKMS build on a small host takes more than ten minutes
 LOCK_S = "300"  # how long another pacman is waited for
 # A name that is ignored would be asked about when it is installed by name; --noconfirm answers yes to that one.
 HOLD = scripts.hold_file(PACMAN_IGNORES, key="IgnorePkg", includer="/etc/pacman.conf", section="options")
@@ -104,15 +103,7 @@ class Pacman(Backend):
         script += f'set -- {LOCK_S} -Rs --noconfirm "$@"\n{resources.script("packages/pacman")}'
         description = "pacman -Rs " + " ".join(names)
         argv = ("sh", "-s", "--", *names)
-        return Run(
-            argv,
-            timeout_s=INSTALL_S,
-            env=ENV,
-            stdin=script,
-            detach=True,
-            packages=tuple(names),
-            description=description,
-        )
+        return scripts.transaction(argv, script, names, description, ENV)
 
     def hold(self, names: Sequence[str]) -> Run:
         return _file("hold", names)
@@ -141,7 +132,7 @@ class Pacman(Backend):
 
 def _pacman(words: Sequence[str], description: str, *, packages: tuple[str, ...] = ()) -> Run:
     argv, script = ("sh", "-s", "--", LOCK_S, *words), resources.script("packages/pacman")
-    return Run(argv, (0,), INSTALL_S, ENV, script, detach=True, packages=packages, description=description)
+    return scripts.transaction(argv, script, packages, description, ENV)
 
 
 def _file(verb: str, names: Sequence[str]) -> Run:

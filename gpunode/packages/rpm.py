@@ -17,7 +17,6 @@ from gpunode.packages.listings import parse_rpm
 
 ENV = (("LC_ALL", "C.UTF-8"),)
 KEYS = "/etc/pki/rpm-gpg"
-INSTALL_S = 3600  # a DKMS build on a small host takes more than ten minutes
 IMPORT = "rpm --import "
 # Where dnf, dnf5, yum, tdnf and zypper keep their repositories.
 LISTS = "/etc/yum.repos.d:/etc/distro.repos.d:/usr/share/dnf5/repos.d:/etc/zypp/repos.d"
@@ -142,7 +141,7 @@ def _host(url: str) -> str:
 
 def repair() -> Run:
     """rpm knows no half-configured package; a power cut can leave a database that does not answer."""
-    return Run(("rpm", "--rebuilddb"), timeout_s=INSTALL_S, env=ENV, detach=True)
+    return Run(("rpm", "--rebuilddb"), timeout_s=scripts.INSTALL_S, env=ENV, detach=True)
 
 
 def named(packages: Sequence[Wanted]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from gpunode import resources
 from gpunode.model.plan import Run
 
+INSTALL_S = 3600  # a DKMS build on a small host takes more than ten minutes
 FETCH_S = 3600  # a driver is 400 MB, and mirrors can be slow
 REFRESH_S = 900
 # What apt, dnf, zypper and pacman print for a package that the index names and the mirror does not have (any more).
@@ -50,7 +51,8 @@ def fetch(
 ) -> Run:
     """A download that is tried again, after `refresh` (a shell line), while a mirror's packages and index differ.
 
-    `lags`: how the manager reports that, as an extended regular expression; `ok`: its exit codes that mean it is done.
+    `lags`: how the manager reports that, as an extended regular expression; `ok_codes`: those that mean it is
+    done.
     """
     words = (lags, "10 30 60", refresh, *command)
     return Run(
@@ -69,7 +71,7 @@ def refresh(
 ) -> Run:
     """Indexes that are fetched again when a lock or the network stood in the way, not when their signature does.
 
-    `busy`: how the manager reports that; `ok` as in `fetch`.
+    `busy`: how the manager reports that; `ok_codes` as in `fetch`.
     """
     words = (busy, "5 15 30", ":", *command)
     return Run(
@@ -100,6 +102,19 @@ def hold_file(file: str, *, key: str = "", includer: str = "", section: str = ""
     words = (("key", key), ("includer", includer), ("section", section))
     settings = " ".join(f"{name}={shlex.quote(word)}" for name, word in words)
     return f'{settings}\nset -- {shlex.quote(file)} "$@"\n{resources.script("packages/hold_file")}'
+
+
+def transaction(argv: Sequence[str], script: str, names: Sequence[str], description: str, env: Env) -> Run:
+    """Packages installed, removed or repaired, `names` among them; `script` is fed to `argv`, "" for none."""
+    return Run(
+        tuple(argv),
+        timeout_s=INSTALL_S,
+        env=env,
+        stdin=script,
+        detach=True,
+        packages=tuple(names),
+        description=description,
+    )
 
 
 def simulate(manager: str, resolve: str, install: Sequence[str], mine: Sequence[str], env: Env) -> Run:

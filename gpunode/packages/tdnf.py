@@ -9,7 +9,7 @@ from gpunode.model.plan import Run
 from gpunode.packages import rpm, scripts
 from gpunode.packages.base import Repository, Wanted
 from gpunode.packages.holds import TDNF_LOCKS, tdnf_locks
-from gpunode.packages.rpm import ENV, INSTALL_S
+from gpunode.packages.rpm import ENV
 
 # A lock file takes no patterns, and a locked package cannot be removed.
 HOLD = scripts.hold_file(TDNF_LOCKS)
@@ -59,23 +59,13 @@ class Tdnf(rpm.Family):
     def install(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
         argv = rpm.patient("tdnf", "-y", "install", *rpm.named(packages))
         description = "tdnf install " + " ".join(rpm.named(packages))
-        return Run(
-            argv, timeout_s=INSTALL_S, env=ENV, detach=True, packages=rpm.names(packages), description=description
-        )
+        return scripts.transaction(argv, "", rpm.names(packages), description, ENV)
 
     def remove(self, names: Sequence[str]) -> Run:
         description = "tdnf remove " + " ".join(names)
         script = f'{UNLOCKED}{rpm.PRESENT}exec tdnf -y remove "$@"\n'
         argv = rpm.patient("sh", "-s", "--", *names)
-        return Run(
-            argv,
-            timeout_s=INSTALL_S,
-            env=ENV,
-            stdin=script,
-            detach=True,
-            packages=tuple(names),
-            description=description,
-        )
+        return scripts.transaction(argv, script, names, description, ENV)
 
     def hold(self, names: Sequence[str]) -> Run:
         return _file("hold", names)

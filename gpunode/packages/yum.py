@@ -9,7 +9,7 @@ from gpunode.model.plan import Run
 from gpunode.packages import rpm, scripts
 from gpunode.packages.base import Repository, Wanted
 from gpunode.packages.holds import VERSIONLOCKS, versionlocks
-from gpunode.packages.rpm import ENV, INSTALL_S
+from gpunode.packages.rpm import ENV
 
 VERSIONLOCK = "yum-plugin-versionlock"
 # An `add` on top of an older lock, such as one that chose the branch, would leave the older one to count as well.
@@ -63,22 +63,12 @@ class Yum(rpm.Family):
         words, touched = rpm.named(packages), rpm.names(packages)
         description = "yum install " + " ".join(words)
         argv = rpm.patient("sh", "-s", "--", *words)
-        return Run(
-            argv, timeout_s=INSTALL_S, env=ENV, stdin=INSTALL, detach=True, packages=touched, description=description
-        )
+        return scripts.transaction(argv, INSTALL, touched, description, ENV)
 
     def remove(self, names: Sequence[str]) -> Run:
         description = "yum remove " + " ".join(names)
         argv = rpm.patient("sh", "-s", "--", *names)
-        return Run(
-            argv,
-            timeout_s=INSTALL_S,
-            env=ENV,
-            stdin=REMOVE,
-            detach=True,
-            packages=tuple(names),
-            description=description,
-        )
+        return scripts.transaction(argv, REMOVE, names, description, ENV)
 
     def hold(self, names: Sequence[str]) -> Run:
         description = "yum versionlock add " + " ".join(names)

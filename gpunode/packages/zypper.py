@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from gpunode import resources
 from gpunode.model.facts import FileFacts
@@ -10,7 +11,6 @@ from gpunode.model.plan import Run
 from gpunode.packages import rpm, scripts
 from gpunode.packages.base import Repository, Wanted
 from gpunode.packages.holds import ZYPP_LOCKS, zypp_locks
-from gpunode.packages.rpm import INSTALL_S
 
 # libzypp gives up at once when another process holds its lock, unless this says for how many seconds it waits.
 ENV = (*rpm.ENV, ("ZYPP_LOCK_TIMEOUT", "300"))
@@ -84,13 +84,13 @@ class Zypper(rpm.Family):
     def install(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
         argv = rpm.patient(*ZYPPER, "install", *_words(packages, downgrade))
         description = "zypper install " + " ".join(_named(packages))
-        return Run(argv, OK, INSTALL_S, ENV, detach=True, packages=rpm.names(packages), description=description)
+        return replace(scripts.transaction(argv, "", rpm.names(packages), description, ENV), ok_codes=OK)
 
     def remove(self, names: Sequence[str]) -> Run:
         description = "zypper remove " + " ".join(names)
         # 104: none of them is installed.
         ok_codes, argv = (*OK, 104), rpm.patient("sh", "-s", "--", *names)
-        return Run(argv, ok_codes, INSTALL_S, ENV, REMOVE, detach=True, packages=tuple(names), description=description)
+        return replace(scripts.transaction(argv, REMOVE, names, description, ENV), ok_codes=ok_codes)
 
     def hold(self, names: Sequence[str]) -> Run:
         return Run((*LOCK.split(), *names), timeout_s=300, env=ENV)
