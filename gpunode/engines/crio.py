@@ -62,12 +62,12 @@ class Crio(CriDaemon):
         if not added:
             return Rewrite((Edit(file.path, file.text, file.text or ""),), ())
         names_default = "default_runtime" in section(result, "crio", "runtime")
-        fresh = render("engines/crio.toml.j2", handler=want.handler, path=want.path, default=names_default)
+        fresh = render("engines/crio.toml.j2", handler=want.handler, path=want.program, default=names_default)
         text = file.text if file.text is not None else fresh
         after = toml_text.rewrite(file.path, text, result, ("crio", "runtime", "runtimes"))
         # CRI-O does not start with a default runtime whose program is missing.
         notes = _notes(base_name, base)
-        return Rewrite((Edit(file.path, file.text, after),), tuple(added), notes, binaries=(want.path,))
+        return Rewrite((Edit(file.path, file.text, after),), tuple(added), notes, binaries=(want.program,))
 
     def validate(self, engine: RuntimeFacts, path: str) -> Run | None:
         return None  # CRI-O has no verb that checks one drop-in
@@ -186,13 +186,13 @@ def _merge(plain: Plain, want: RuntimeSpec, there: Plain | None, base: tuple[str
     copied = {k: copy.deepcopy(v) for k, v in base[1].items() if k not in NOT_COPIED}
     runtimes = runtime.setdefault("runtimes", {})
     if there is None:
-        runtimes[want.handler] = {"runtime_path": want.path, "runtime_type": "oci", **copied}
+        runtimes[want.handler] = {"runtime_path": want.program, "runtime_type": "oci", **copied}
         note = f" ({', '.join(sorted(copied))} copied from {base[0]})" if copied else ""
         added.append(f"+ runtime {want.handler}{note}")
-    elif there.get("runtime_path") != want.path:
+    elif there.get("runtime_path") != want.program:
         # What was set manually is unchanged; only the program is corrected.
-        runtimes[want.handler] = {**there, **runtimes.get(want.handler, {}), "runtime_path": want.path}
-        added.append(f"{want.handler}: runtime_path {there.get('runtime_path')} → {want.path}")
+        runtimes[want.handler] = {**there, **runtimes.get(want.handler, {}), "runtime_path": want.program}
+        added.append(f"{want.handler}: runtime_path {there.get('runtime_path')} → {want.program}")
     if want.default and present != want.handler:
         runtime["default_runtime"] = want.handler
         added.append(f"default {present} → {want.handler}")

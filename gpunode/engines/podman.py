@@ -59,7 +59,7 @@ class Podman(Engine):
         if not edits:
             file = host.file(_last(tables, "runtime")[0] or DROP_IN)
             return Rewrite((Edit(file.path, file.text, file.text or ""),), ())
-        return Rewrite(tuple(edits), tuple(added), _notes(edits), binaries=(want.path,))
+        return Rewrite(tuple(edits), tuple(added), _notes(edits), binaries=(want.program,))
 
     def idle(self, host: HostFacts, engine: RuntimeFacts) -> str | None:
         return f"podman is served by CDI and needs no runtime: {CDI}; --runtime podman makes nvidia its default"
@@ -138,7 +138,7 @@ def _places(tables: Tables, want: RuntimeSpec) -> dict[str, str]:
     handler_in, paths = _last(tables, "runtimes", want.handler)
     default_in, default = _last(tables, "runtime")
     places = {}
-    if want.path not in (paths or ()):
+    if want.program not in (paths or ()):
         # A handler that nobody names goes where the default stands.
         places["runtimes"] = _in_force(handler_in if paths else default_in if want.default else None)
     if want.default and default != want.handler:
@@ -172,8 +172,8 @@ def _merge(table: Plain, keys: list[str], want: RuntimeSpec, present: str, paths
     added = []
     if "runtimes" in keys:
         # podman takes the first of them that exists.
-        table.setdefault("runtimes", {})[want.handler] = [want.path, *paths]
-        added.append(f"{want.handler}: + {want.path}" if paths else f"+ engine.runtimes.{want.handler}")
+        table.setdefault("runtimes", {})[want.handler] = [want.program, *paths]
+        added.append(f"{want.handler}: + {want.program}" if paths else f"+ engine.runtimes.{want.handler}")
     if "runtime" in keys:
         added.append(f"default {table.get('runtime') or present} → {want.handler}")
         table["runtime"] = want.handler

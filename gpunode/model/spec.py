@@ -79,10 +79,15 @@ class RuntimeSpec:
     default: bool = True  # nvidia becomes the default runtime
     cdi: bool = False  # CDI enabled in the engine
     handler: str = "nvidia"
-    path: str = "/usr/bin/nvidia-container-runtime"
+    path: str | None = None  # of its program, where one was named: it replaces the path that an entry has
     # containerd: the file that is added beside its config.toml. None: what suits the daemon's version; "none": nothing
     # is added, the file that takes precedence is edited; else an absolute path.
     drop_in: str | None = None
+
+    @property
+    def program(self) -> str:
+        """What an entry without a program of its own gets."""
+        return self.path or "/usr/bin/nvidia-container-runtime"
 
 
 @dataclass(frozen=True)

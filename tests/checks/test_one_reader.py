@@ -17,7 +17,7 @@ from tests.checks import hosts as h
 
 V2 = "io.containerd.grpc.v1.cri"
 MAIN, DROP_IN = "/etc/containerd/config.toml", "/etc/containerd/conf.d/99-nvidia.toml"
-PROGRAM = RuntimeSpec().path
+PROGRAM = RuntimeSpec().program
 NVIDIA = f"runtime_type = 'io.containerd.runc.v2', options = {{ BinaryName = '{PROGRAM}' }}"
 RUNC = "runtime_type = 'io.containerd.runc.v2'"
 TABLES = f"""version = 2

@@ -169,6 +169,29 @@ def test_a_path_set_manually_is_unchanged_unless_it_leads_nowhere(
     assert any("is not on this host's disk" in note for note in done.notes) == bool(observed)
 
 
+@pytest.mark.parametrize("entry", ['{"path": "/opt/ours"}', '{"runtimeType": "a.b", "options": {"BinaryName": "/o"}}'])
+@pytest.mark.parametrize("asked", ["/opt/asked/nvidia-container-runtime", "/usr/bin/nvidia-container-runtime"])
+def test_a_path_that_was_named_replaces_the_one_that_is_there(entry: str, asked: str) -> None:
+    done = rewritten(f'{{"runtimes": {{"nvidia": {entry}}}}}', want=RuntimeSpec(path=asked))
+    assert done.binaries == (asked,)
+    value = json.loads(done.main.after)["runtimes"]["nvidia"]
+    assert (value.get("path") or value["options"]["BinaryName"]) == asked
+    assert any(f'→ "{asked}"' in one for one in done.added)
+    assert not any("keeps the path" in note for note in done.notes)
+    assert not rewritten(done.main.after, want=RuntimeSpec(path=asked)).changed
+
+
+@pytest.mark.parametrize(
+    ("asked", "written"), [(None, None), ("/opt/flag", None), ("/opt/asked", "/opt/asked")],
+    ids=["no path named", "the same path named", "another path named"],
+)  # fmt: skip
+def test_a_path_in_the_file_takes_precedence_over_one_given_as_a_flag(asked: str | None, written: str | None) -> None:
+    """Seen with dockerd 20.10, 26 and 28: both may stand there, and the file's is in force."""
+    done = rewritten("{}", want=RuntimeSpec(path=asked), flags=("--add-runtime", "nvidia=/opt/flag"))
+    entry = json.loads(done.main.after).get("runtimes", {}).get("nvidia", {})
+    assert (entry.get("path"), done.binaries) == (written, (written or "/opt/flag",))
+
+
 @pytest.mark.parametrize(
     ("entry", "gone", "binary"),
     [

@@ -79,7 +79,7 @@ def _engine(wish: Wish) -> OneFile:
         default=wish.default,
         cdi=wish.cdi,
         handler=_matching("--name", wish.name, r"[a-z0-9][a-z0-9-]*", "letters, digits and hyphens", "nvidia"),
-        path=_matching("--path", wish.path, r"/\S+", "an absolute path", RuntimeSpec().path),
+        path=_matching("--path", wish.path, r"/\S+", "an absolute path", "") or None,
         drop_in=_drop_in(wish.drop_in),
     )
     version = wish.daemon_version

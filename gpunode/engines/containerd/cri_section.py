@@ -121,7 +121,7 @@ def wanted(plain: Plain, version: int, want: RuntimeSpec, around: Around) -> Wan
 def _fragment(version: int, want: RuntimeSpec, cdi: bool) -> Plain:
     schema = min(version, 3)
     name = f"engines/containerd.v{schema}.j2"
-    text = render(name, handler=want.handler, path=want.path, default=want.default, cdi=cdi, version=version)
+    text = render(name, handler=want.handler, path=want.program, default=want.default, cdi=cdi, version=version)
     return toml_text.load(name, text)
 
 
@@ -197,8 +197,8 @@ def _add_handler(runtimes: Plain, want: RuntimeSpec, new: Plain, base: tuple[str
     done = [f"{want.handler}: − {key} (belongs to the old shim)" for key in old]
     done += _set(entry, "runtime_type", new["runtime_type"], want.handler)
     options = entry.setdefault("options", {})
-    if options.get("BinaryName") not in (want.path, want.path.rsplit("/", 1)[-1]):
-        done += _set(options, "BinaryName", want.path, want.handler)
+    if options.get("BinaryName") not in (want.program, want.program.rsplit("/", 1)[-1]):
+        done += _set(options, "BinaryName", want.program, want.handler)
     guessed = now == want.handler  # it is the default itself, and whose settings it once got is not known
     if cgroup is not None and not (guessed and "SystemdCgroup" in options):
         done += _set(options, "SystemdCgroup", cgroup, want.handler)

@@ -11,6 +11,7 @@ from gpunode.catalog.versions import first_with
 from gpunode.editing import json_text
 from gpunode.engines.base import Edit
 from gpunode.engines.docker.validate import at, entry_key
+from gpunode.engines.program import program
 from gpunode.errors import UnsupportedHost
 from gpunode.foreign import read_json
 from gpunode.model.facts import RuntimeFacts
@@ -25,19 +26,17 @@ Keys = tuple[str, ...]
 def missing(engine: RuntimeFacts, want: RuntimeSpec, config: Mapping[str, Any]) -> Iterator[tuple[Keys, object]]:
     """(keys, value) of everything the fragment asks for that the file does not set yet."""
     cdi = want.cdi and _must_say_cdi(engine, config)
-    text = render("engines/docker.json.j2", handler=want.handler, path=want.path, default=want.default, cdi=cdi)
+    text = render("engines/docker.json.j2", handler=want.handler, path=want.program, default=want.default, cdi=cdi)
     fragment: dict[str, Any] = read_json(text)
-    by_flag = _flag(engine, "--default-runtime")
-    if want.default and by_flag:
-        _refuse_other_default(by_flag, want)
+    default_by_flag = _flag(engine, "--default-runtime")
+    if want.default and default_by_flag:
+        _refuse_other_default(default_by_flag, want)
         del fragment["default-runtime"]
-    if f"{want.handler}=" in (_flag(engine, "--add-runtime") or ""):
+    handler = (config.get("runtimes") or {}).get(want.handler)
+    if handler is not None:
+        yield from _runtime_changes(engine, handler, want)
+    if handler is not None or binary(engine, want, config) == _path_by_flag(engine, want):
         del fragment["runtimes"]
-    else:
-        handler = (config.get("runtimes") or {}).get(want.handler)
-        if handler is not None:
-            yield from _runtime_changes(engine, handler, want)
-            del fragment["runtimes"]
     for keys, value in _leaves(fragment):
         if at(config, keys) != value:
             yield keys, value
@@ -46,18 +45,19 @@ def missing(engine: RuntimeFacts, want: RuntimeSpec, config: Mapping[str, Any]) 
 def _runtime_changes(
     engine: RuntimeFacts, handler: Mapping[str, Any], want: RuntimeSpec
 ) -> Iterator[tuple[Keys, object]]:
-    """An entry that is there keeps its args and its path; only a path to nothing is corrected."""
+    """An entry that is there keeps its args, and its path as far as the rule of all engines lets it."""
     keys = binary_keys(handler, want.handler)
-    path = at({"runtimes": {want.handler: handler}}, keys)
-    if not path or path in engine.missing_binaries:
-        yield keys, want.path
+    there = at({"runtimes": {want.handler: handler}}, keys)
+    path = program(want, there, engine.missing_binaries)
+    if path != there:
+        yield keys, path
 
 
 def binary(engine: RuntimeFacts, want: RuntimeSpec, config: Mapping[str, Any]) -> str:
     """The executable that the handler runs once the changes are made."""
     handler = at(config, ("runtimes", want.handler)) or {}
-    there = at(config, binary_keys(handler, want.handler))
-    return there if there and there not in engine.missing_binaries else want.path
+    there = at(config, binary_keys(handler, want.handler)) or _path_by_flag(engine, want)
+    return program(want, there, engine.missing_binaries)
 
 
 def binary_keys(handler: Mapping[str, Any], name: str) -> Keys:
@@ -113,6 +113,12 @@ def _refuse_other_default(by_flag: str, want: RuntimeSpec) -> None:
                 "take the flag out of the unit (systemctl cat docker; /etc/default/docker), or use --no-default",
             ),
         )
+
+
+def _path_by_flag(engine: RuntimeFacts, want: RuntimeSpec) -> str | None:
+    """The handler's program where dockerd is started with --add-runtime HANDLER=PATH; daemon.json takes precedence."""
+    pairs = (value.partition("=") for value in (_flag(engine, "--add-runtime") or "").split())
+    return next((path for name, _, path in pairs if name == want.handler), None)
 
 
 def _flag(engine: RuntimeFacts, name: str) -> str | None:

@@ -137,7 +137,7 @@ def _notes(engine: RuntimeFacts, want: RuntimeSpec, config: Mapping[str, Any], *
     path = validate.at(config, edit.binary_keys(entry, want.handler)) if entry else None
     if path in engine.missing_binaries:
         notes.append(f"{path}, which runtimes.{want.handler} named, is not on this host's disk")
-    elif path and path.rsplit("/", 1)[-1] != path != want.path:
+    elif want.path is None and path and path.rsplit("/", 1)[-1] != path != want.program:
         notes.append(f"runtimes.{want.handler} keeps the path it has, {path}")
     return tuple(notes)
 

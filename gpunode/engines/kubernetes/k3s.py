@@ -160,11 +160,11 @@ def _conflict(found: list[tuple[FileFacts, str]], path: str) -> tuple[str, ...]:
 
 
 def _refuse_other_names(engine: RuntimeFacts, want: RuntimeSpec) -> None:
-    if want.handler == HANDLER and basename(want.path) == PROGRAM:
+    if want.handler == HANDLER and basename(want.program) == PROGRAM:
         return
     raise UnsupportedHost(
         f"{engine.name} names its handler {HANDLER} itself, and starts the {PROGRAM} that it finds in PATH",
-        evidence=f"wanted: handler {want.handler}, program {want.path}",
+        evidence=f"wanted: handler {want.handler}, program {want.program}",
         remedy=f"leave handler and runtime_path as they are for {engine.name}",
     )
 
