@@ -45,8 +45,7 @@ def why_not() -> str | None:
         return "in a network namespace with a way out; start it with tests/lab/run.sh"
     if exposed := containment.why_exposed():
         return exposed
-    every = {**images.SUITES, **images.FOREIGN}
-    unbuilt = dict.fromkeys(suite for name, suite in every.items() if not images.is_built(name))
+    unbuilt = dict.fromkeys(suite for name, suite in images.EVERY.items() if not images.is_built(name))
     if unbuilt:
         return f"no image of {', '.join(unbuilt)}; run tests/lab/images/build.sh {' '.join(unbuilt)}"
     if unified() is None:
@@ -104,10 +103,9 @@ class Lab:
     ) -> Host:
         """A new host, booted until its sshd answers.
 
-        distribution is a key of images.SUITES or images.FOREIGN, gpu one of hardware.MACHINES, runtime None, "docker",
-        "containerd", "podman" or "rootless" (docker, with what a user's own one needs); disk is MiB of a real ext4,
-        tmpfs_root a size such as "40M"; above are further image layers, topmost first; files are written before the
-        first boot.
+        distribution is a key of images.EVERY, gpu one of hardware.MACHINES, runtime None, "docker", "containerd",
+        "podman" or "rootless" (docker, with what a user's own one needs); disk is MiB of a real ext4, tmpfs_root a size
+        such as "40M"; above are further image layers, topmost first; files are written before the first boot.
         """
         number = self._next_number()
         lower = (*above, *images.layers(distribution, runtime))

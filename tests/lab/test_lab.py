@@ -9,7 +9,7 @@ import pytest
 
 from .container_image import write_image
 from .host import Host
-from .images import SUITES
+from .images import SUITES, USERLAND_2026
 from .lab import Lab
 from .site import ROOT
 from .web import Slow
@@ -61,6 +61,16 @@ def test_a_host_boots_takes_a_driver_and_keeps_it_over_a_reboot(lab: Lab, distri
     assert host.run("systemctl is-system-running --wait").stdout == "running\n"
     write_image(host.path("/root/image.tar"), "docker.io/library/lab:1")
     assert host.run("docker load -qi /root/image.tar && docker run --rm lab:1 echo up").stdout.endswith("up\n")
+
+
+@pytest.mark.parametrize("distribution", USERLAND_2026)
+def test_the_userland_of_2026_is_in_use(lab: Lab, distribution: str) -> None:
+    host = lab.host(distribution)
+    ask = "exec 2>&1; for tool in sudo dracut apt-get sqv; do $tool --version; done; readlink -f $(command -v ls)"
+    said = host.run(ask).stdout
+    for word in ("sudo-rs 0.2", "dracut", "apt 3.", "sqv 1.", "/usr/bin/coreutils"):
+        assert word in said, said
+    assert host.run("sudo -n id -u", user="admin", check=True).stdout == "0\n"
 
 
 def test_the_containerd_host_has_no_docker(lab: Lab) -> None:

@@ -7,28 +7,32 @@ from pathlib import Path
 import pytest
 
 from . import workload
+from .images import USERLAND_2026
 from .lab import Lab
 from .product_runs import Controller, expect, fingerprint_of_state
 from .site import ROOT, site_path
 
 DISTRIBUTIONS = ("debian12", "debian13", "debian-sid")
 ENGINES = ("docker", "containerd")
+NODES = [(distribution, engine) for distribution in DISTRIBUTIONS for engine in ENGINES]
+NODES.append(("debian-sid-2026", "docker"))  # its sudo, coreutils and initramfs are the same to every engine
 
 
 @pytest.mark.parametrize("how", ["local", "ssh"])
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+@pytest.mark.parametrize(("distribution", "engine"), NODES)
 def test_from_no_driver_to_a_node_that_passes(
     lab: Lab, tmp_path: Path, distribution: str, engine: str, how: str
 ) -> None:
     host = lab.host(distribution, gpu="h100", runtime=engine)
     host.install_gpunode(ROOT, site_path(ROOT / "pyproject.toml"))
     me = Controller(how, tmp_path / "home")
-    setup = ("setup", "--yes", "--trust-key", lab.repo_fingerprint)
+    # On the userland of 2026 through its sudo-rs.
+    user = ("--user", "admin") if how == "ssh" and distribution in USERLAND_2026 else ()
+    setup = ("setup", "--yes", "--trust-key", lab.repo_fingerprint, *user)
 
     expect(me.gpunode(host, *setup), 0)
     host.reboot()
-    expect(me.gpunode(host, "check"), 0)
+    expect(me.gpunode(host, "check", *user), 0)
 
     before = fingerprint_of_state(host)
     expect(me.gpunode(host, *setup), 0)

@@ -14,6 +14,9 @@ ROOTLESS = ("debian13",)
 BUILD = Path(__file__).with_name("build.sh")
 # Other families: the package managers that Debian carries, in a layer of their own (tests/lab/foreign.py).
 FOREIGN = {"el9": "sid", "fedora42": "sid", "sles15": "sid", "arch": "sid"}
+# Debian with the userland of Ubuntu 25.10 and later: sudo-rs, uutils' coreutils, dracut (build.sh: install_2026).
+USERLAND_2026 = {"debian13-2026": "trixie", "debian-sid-2026": "sid"}
+EVERY = {**SUITES, **FOREIGN, **USERLAND_2026}
 
 
 def layers(distribution: str, runtime: str | None) -> tuple[Path, ...]:
@@ -23,6 +26,10 @@ def layers(distribution: str, runtime: str | None) -> tuple[Path, ...]:
         if runtime is not None:
             raise ValueError(f"{distribution} has package managers and no {runtime}")
         return (base.with_name(f"{base.name}-managers"), base)
+    if distribution in USERLAND_2026:
+        if runtime not in (None, "docker", "containerd"):
+            raise ValueError(f"{distribution} has docker and containerd, and no {runtime}")
+        return (base.with_name(f"{base.name}-2026"), base.with_name(f"{base.name}-docker"), base)
     if runtime is None:
         return (base,)
     if runtime not in RUNTIMES:
@@ -38,13 +45,13 @@ def layers(distribution: str, runtime: str | None) -> tuple[Path, ...]:
 
 def suite(distribution: str) -> str:
     try:
-        return {**SUITES, **FOREIGN}[distribution]
+        return EVERY[distribution]
     except KeyError:
-        raise ValueError(f"{distribution!r} is not one of {', '.join((*SUITES, *FOREIGN))}") from None
+        raise ValueError(f"{distribution!r} is not one of {', '.join(EVERY)}") from None
 
 
 def is_built(distribution: str) -> bool:
-    if distribution in FOREIGN:
+    if distribution in FOREIGN or distribution in USERLAND_2026:
         return all((layer / ".done").exists() for layer in layers(distribution, None))
     runtimes = ["docker"]
     runtimes += ["podman"] if distribution in PODMAN else []

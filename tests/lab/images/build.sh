@@ -5,6 +5,7 @@
 #   $GPUNODE_LAB/base/SUITE-docker  the overlay layer on top of it: docker.io, containerd, runc (nothing enabled)
 #   $GPUNODE_LAB/base/SUITE-podman  another layer on top of it, for the suites in PODMAN: podman, crun and runc
 #   $GPUNODE_LAB/base/SUITE-rootless  a layer on top of SUITE-docker, for the suites in ROOTLESS: what a user's own dockerd needs
+#   $GPUNODE_LAB/base/SUITE-2026  another on SUITE-docker, for the suites in Y2026: sudo-rs, uutils' coreutils and dracut in use
 #   $GPUNODE_LAB/base/SUITE-managers  another one, for the suites in MANAGERS: dnf 4, dnf5, zypper, pacman and rpm
 #
 # A directory with a `.done` that holds RECIPE is complete and is left alone. Packages come from the Debian mirror
@@ -20,6 +21,7 @@ PACKAGES+=,procps,ca-certificates,gnupg,curl,e2fsprogs,less,zsh,fish
 PODMAN="trixie"   # podman 5
 MANAGERS="sid"    # the only one with dnf5
 ROOTLESS="trixie"
+Y2026="trixie sid"   # sudo-rs 0.2.5 and 0.2.15, uutils 0.0.30 and 0.12, dracut 106 and 112; apt 3 with sqv is in the bases
 # Nothing that a throw-away host needs at boot; each costs start time or reaches for hardware that is not there.
 MASKED="getty.target console-getty.service systemd-networkd-wait-online.service apt-daily.timer apt-daily-upgrade.timer
 dpkg-db-backup.timer e2scrub_all.timer fstrim.timer systemd-timesyncd.service systemd-resolved.service networking.service
@@ -110,6 +112,18 @@ install_rootless() {
   end_install "$1"
 }
 
+install_2026() {  # the classic tools stay installed, for what depends on them; their names in /usr/bin are the new ones
+  local root=$1 tool
+  begin_install "$root"
+  DEBIAN_FRONTEND=noninteractive chroot "$root" apt-get -q -y --no-install-recommends install sudo-rs rust-coreutils dracut
+  chroot "$root" dpkg-query -W apt sqv sudo-rs rust-coreutils dracut
+  for tool in $(chroot "$root" dpkg -L coreutils | sed -n 's,^/usr/bin/,,p'); do
+    ! chroot "$root" coreutils --list | grep -qxF "$tool" || ln -sf coreutils "$root/usr/bin/$tool"
+  done
+  ln -sf /usr/lib/cargo/bin/sudo "$root/usr/bin/sudo"
+  end_install "$root"
+}
+
 install_managers() {
   begin_install "$1"
   DEBIAN_FRONTEND=noninteractive chroot "$1" apt-get -q -y --no-install-recommends install \
@@ -141,6 +155,7 @@ for suite in "${@:-bookworm}"; do
   build_layer "$suite" docker
   case " $PODMAN " in *" $suite "*) build_layer "$suite" podman ;; esac
   case " $ROOTLESS " in *" $suite "*) build_layer "$suite" rootless docker ;; esac
+  case " $Y2026 " in *" $suite "*) build_layer "$suite" 2026 docker ;; esac
   case " $MANAGERS " in *" $suite "*) build_layer "$suite" managers ;; esac
   flock -u 9
 done
