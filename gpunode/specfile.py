@@ -15,6 +15,8 @@ from gpunode.errors import UsageError
 from gpunode.foreign import NotRead, read_file, read_yaml
 from gpunode.masking import masked
 from gpunode.model.spec import (
+    HANDLER_FORMS,
+    HANDLER_NAME,
     TOOLKIT_MODES,
     TOOLKIT_SETTINGS,
     DriverRequest,
@@ -294,9 +296,7 @@ KEYS: dict[str, Key] = {
     "runtime": Key("--runtime", "runtimes", _runtimes, many=True),
     "default": Key("--default", "runtime.default", _yes_no("--default")),
     "cdi": Key("--cdi", "runtime.cdi", _yes_no("--cdi")),
-    "handler": Key(
-        "--handler", "runtime.handler", _matching("--handler", r"[a-z0-9][a-z0-9-]*", "letters, digits and hyphens")
-    ),
+    "handler": Key("--handler", "runtime.handler", _matching("--handler", HANDLER_NAME, HANDLER_FORMS)),
     "runtime_path": Key(
         "--runtime-path", "runtime.path", _matching("--runtime-path", r"/\S+", "an absolute path on the host")
     ),

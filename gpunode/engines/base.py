@@ -115,6 +115,9 @@ class Engine(Protocol):
     restart_keeps: str = ""  # what a manual restart means for containers; "": not known
     movable: bool = False  # the user may name another file than `config`
     takes_drop_in: bool = False  # the user may choose the file that is added next to `config`
+    own_handlers: tuple[str, ...] = ()  # runtimes that it has by itself, as globs: no handler may be called so
+    # What a handler of such a name would do, for the message.
+    own_handlers_are: str = "an entry of that name would replace it, and start containers that ask for it with NVIDIA's"
     schemas: tuple[int, ...] = ()  # of a new file, where the user may choose one
 
     @property

@@ -12,6 +12,9 @@ from gpunode.model.spec import RuntimeSpec
 class CriDaemon(Engine):
     """An engine that kubelet asks over CRI, and how it takes a new file."""
 
+    # containerd's: runc is built in, and 1.x knows its legacy tables default_runtime and untrusted_workload_runtime by
+    # the other two.
+    own_handlers: tuple[str, ...] = ("runc", "default", "untrusted")
     api: commands.Api = "cri"  # by which its daemon reports what it runs with
 
     def idle(self, host: HostFacts, engine: RuntimeFacts) -> str | None:

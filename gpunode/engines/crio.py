@@ -42,6 +42,7 @@ class Crio(CriDaemon):
     default_key = "default_runtime"
     config = "/etc/crio/crio.conf"
     movable = True
+    own_handlers = BUILT_IN
 
     def rewrite(self, host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec) -> Rewrite:
         directory = _directory(engine)

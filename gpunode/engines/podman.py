@@ -42,6 +42,8 @@ class Podman(Engine):
     title = "no daemon to restart, new containers use it"
     default_key = "runtime"
     config = MAIN
+    # [engine.runtimes] of containers-common's containers.conf.
+    own_handlers = ("crun", "crun-vm", "crun-wasm", "kata", "krun", "ocijail", "runc", "runj", "runsc", "youki")
 
     def rewrite(self, host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec) -> Rewrite:
         if want.cdi:

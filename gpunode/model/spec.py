@@ -68,6 +68,8 @@ class RebootPolicy(str, Enum):
     IF_NEEDED = "if-needed"
 
 
+# Seen with dockerd 20.10, 26 and 28, containerd 1.6, 1.7 and 2.1, and podman 5.4, which take other characters too.
+HANDLER_NAME, HANDLER_FORMS = r"[A-Za-z0-9][A-Za-z0-9._-]*", "letters, digits, dots, hyphens and underscores"
 TOOLKIT = "nvidia-container-runtime"  # not an engine, but a file of its own that people configure the same way
 PARTS = ("driver", "toolkit", "runtime", "kubernetes")
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from gpunode.engines.base import Alone, Edit, Engine, Rewrite
+from gpunode.engines.handler import refuse_own
 from gpunode.engines.registry import ENGINES, engine
 from gpunode.errors import ConfigFileError, GpunodeError, UsageError
 from gpunode.model.facts import FileFacts, HostFacts, KernelFacts, OsFacts, RuntimeFacts
@@ -53,6 +54,7 @@ def plan_one(name: str, where: Where, want: RuntimeSpec) -> OneFile:
 
 def _planned(name: str, where: Where, want: RuntimeSpec, disk: Disk) -> OneFile:
     runtime = engine(name)
+    refuse_own(runtime, want)
     main = _main(runtime, where)
     if where.schema is not None and not runtime.schemas:
         raise UsageError(f"--config-schema is for {listed(e for e in ENGINES.values() if e.schemas)}", remedy=LEAVE_OUT)

@@ -10,6 +10,11 @@ from pathlib import Path
 
 import pytest
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib  # type: ignore[import-not-found, unused-ignore]
+
 from gpunode.cli.app import main
 
 ROOT = Path(__file__).parent.parent.parent
@@ -160,7 +165,13 @@ def test_the_toolkits_own_file(tmp_path: Path, capsys: pytest.CaptureFixture[str
     ("words", "code", "said"),
     [
         (("lxc",), 2, "docker, containerd"),
-        (("docker", "--name", "A b"), 2, "letters, digits and hyphens"),
+        (("docker", "--name", "A b"), 2, "letters, digits, dots, hyphens and underscores"),
+        (("docker", "--name", ".x"), 2, "letters, digits, dots"),
+        (("docker", "--name", "runc"), 2, "'runc' is a runtime that docker has by itself"),
+        (("docker", "--name", "io.containerd.kata.v2"), 2, "docker has by itself"),
+        (("containerd", "--name", "runc"), 2, "containerd has by itself"),
+        (("containerd", "--name", "default"), 2, "containerd has by itself"),
+        (("crio", "--name", "crun", "--config", "/etc/crio/crio.conf"), 2, "crio has by itself"),
         (("docker", "--path", "nvidia"), 2, "absolute path"),
         (("docker", "--ctk-set", "mode=cdi"), 2, "nvidia-container-runtime"),
         (("docker", "--config-schema", "3"), 2, "for containerd"),
@@ -186,6 +197,31 @@ def test_what_cannot_be_meant_is_refused_before_anything_is_written(
     assert out == ""
     assert said in " ".join(err.split())
     assert not path.exists()
+
+
+@pytest.mark.parametrize("name", ["Nvidia", "gpu_a", "a.b", "GPU.mig-1_x"])
+@pytest.mark.parametrize("engine", ["docker", "containerd", "crio", "podman"])
+def test_a_name_that_the_engine_takes_is_taken_and_found_again(
+    engine: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = (engine, "--root", tmp_path, "--name", name)
+    assert configure(*words) == 0
+    changed = capsys.readouterr().out.split()
+    assert changed[0] == "changed"
+    text = Path(changed[1]).read_text()
+    whole = json.loads(text) if engine == "docker" else tomllib.loads(text)
+    assert name in str(whole)
+    assert configure(*words) == 0
+    assert "unchanged" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["runc", "crun", "kata", "youki"])
+def test_podman_keeps_the_names_that_its_package_lists(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert configure("podman", "--root", tmp_path, "--name", name) == 2
+    assert "podman has by itself" in " ".join(capsys.readouterr().err.split())
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,12 @@ def test_a_byte_that_is_not_utf8_is_kept_where_docker_takes_it_and_is_named_wher
         ('{"runtimes": {"a": {"args": []}}}', f"{PATH}:1:20: runtimes.a has neither a path nor a runtimeType"),
         ('{"runtimes": {"nvidia": {"path": ["x"]}}}', f"{PATH}:1:34: runtimes.nvidia.path is a list"),
         ('{"runtimes": {"nvidia": {"Path": 5}}}', f"{PATH}:1:34: runtimes.nvidia.Path is a number"),
+        ('{"runtimes": {"runc": "x"}}', f"{PATH}:1:23: runtimes.runc is a string, and dockerd wants an object"),
+        ('{"runtimes": {"a": {"path": "/x", "options": []}}}', f"{PATH}:1:46: runtimes.a.options is a list"),
+        ('{"runtimes": {"a": {"path": 7}}}', f"{PATH}:1:29: runtimes.a.path is a number, and dockerd wants a string"),
+        ('{"runtimes": {"a": {"path": "/x", "RUNTIMEARGS": "y"}}}', f"{PATH}:1:50: runtimes.a.RUNTIMEARGS is a string"),
+        ('{"runtimes": {"a": {"path": "/x", "runtimeArgs": ["y", 5]}}}', "runtimes.a.runtimeArgs holds a number"),
+        ('{"features": {"x": 1}}', f"{PATH}:1:20: features.x is a number, and dockerd wants true or false"),
         ('{"features": {"cdi": "true"}}', f"{PATH}:1:22: features.cdi is a string, and dockerd wants true or false"),
     ],
     ids=[
@@ -70,7 +76,9 @@ def test_a_byte_that_is_not_utf8_is_kept_where_docker_takes_it_and_is_named_wher
         "a runtime is a string", "default is a number", "features is a boolean", "wrong case", "NUL",
         "raw control character", "two hundred thousand brackets",
         "UTF-16", "reserved name", "path and type", "path and options", "type and arguments", "neither path nor type",
-        "path is a list", "Path is a number", "cdi is a string",
+        "path is a list", "Path is a number", "runc is a string", "options of another runtime",
+        "path of another runtime",
+        "arguments in capitals", "an argument is a number", "another feature is a number", "cdi is a string",
     ],
 )  # fmt: skip
 def test_a_file_that_dockerd_would_misread_is_refused_with_its_place(text: str, where: str) -> None:
@@ -167,6 +175,17 @@ def test_a_path_set_manually_is_unchanged_unless_it_leads_nowhere(
     assert value == ("/usr/bin/nvidia-container-runtime" if changes else json.loads(entry))
     assert (f"runtimes.nvidia.{'.'.join(changes)}" in " ".join(done.added)) == bool(changes)
     assert any("is not on this host's disk" in note for note in done.notes) == bool(observed)
+
+
+@pytest.mark.parametrize("version", ["20.10.24", "26.1.5", None])
+@pytest.mark.parametrize("old", ['{"default-runtime": "gpu"}', '{"default-runtime": "gpu", "runtimes": {}}'])
+def test_a_default_that_is_the_handler_itself_is_made_legal_without_being_asked_for(
+    old: str, version: str | None
+) -> None:
+    """dockerd does not start on the old file, and does on the new one."""
+    done = rewritten(old, version, RuntimeSpec(default=False, handler="gpu"))
+    assert json.loads(done.main.after)["runtimes"]["gpu"]["path"] == "/usr/bin/nvidia-container-runtime"
+    assert "default-runtime names gpu in the file already and is not changed" in done.notes
 
 
 @pytest.mark.parametrize("entry", ['{"path": "/opt/ours"}', '{"runtimeType": "a.b", "options": {"BinaryName": "/o"}}'])

@@ -17,7 +17,7 @@ from gpunode.engines.base import Edit
 from gpunode.engines.registry import ENGINES
 from gpunode.errors import ExitCode, GpunodeError, UsageError
 from gpunode.masking import form_of, masked
-from gpunode.model.spec import TOOLKIT, RuntimeSpec, Spec
+from gpunode.model.spec import HANDLER_FORMS, HANDLER_NAME, TOOLKIT, RuntimeSpec, Spec
 from gpunode.offline import local_file
 from gpunode.offline.engine_file import Disk, OneFile, Where, listed, plan_one
 from gpunode.offline.local_file import Before
@@ -78,7 +78,7 @@ def _engine(wish: Wish) -> OneFile:
     want = RuntimeSpec(
         default=wish.default,
         cdi=wish.cdi,
-        handler=_matching("--name", wish.name, r"[a-z0-9][a-z0-9-]*", "letters, digits and hyphens", "nvidia"),
+        handler=_matching("--name", wish.name, HANDLER_NAME, HANDLER_FORMS, RuntimeSpec().handler),
         path=_matching("--path", wish.path, r"/\S+", "an absolute path", "") or None,
         drop_in=_drop_in(wish.drop_in),
     )

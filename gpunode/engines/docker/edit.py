@@ -11,7 +11,7 @@ from gpunode.catalog.versions import first_with
 from gpunode.editing import json_text
 from gpunode.engines.base import Edit
 from gpunode.engines.docker.validate import at, entry_key
-from gpunode.engines.program import program
+from gpunode.engines.handler import program
 from gpunode.errors import UnsupportedHost
 from gpunode.foreign import read_json
 from gpunode.model.facts import RuntimeFacts

@@ -35,6 +35,9 @@ class Docker(Engine):
     hangs_up = True
     restart_keeps = "its containers stop unless live-restore is on"
     movable = True
+    # Seen with 20.10, 26 and 28; 20.10 starts with an entry named like its shim, and ignores it.
+    own_handlers = ("runc", "io.containerd.*")
+    own_handlers_are = "dockerd exits with 'runtime name 'runc' is reserved', and an entry takes the place of a shim"
 
     def rewrite(self, host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec) -> Rewrite:
         _refuse_snap(engine)
@@ -139,6 +142,8 @@ def _notes(engine: RuntimeFacts, want: RuntimeSpec, config: Mapping[str, Any], *
         notes.append(f"{path}, which runtimes.{want.handler} named, is not on this host's disk")
     elif want.path is None and path and path.rsplit("/", 1)[-1] != path != want.program:
         notes.append(f"runtimes.{want.handler} keeps the path it has, {path}")
+    if not want.default and config.get("default-runtime") == want.handler:
+        notes.append(f"default-runtime names {want.handler} in the file already and is not changed")
     return tuple(notes)
 
 

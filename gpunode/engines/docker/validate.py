@@ -66,7 +66,7 @@ def _faults(
         if key != key.lower() and key.lower() in OURS:
             evidence = "dockerd exits with 'the following directives don't match any configuration option'"
             yield (key,), f"key {key!r} is not known to dockerd: it is spelled {key.lower()!r}", evidence
-    yield from _wrong_types(config, want)
+    yield from _wrong_types(config)
     for keys, name in _named_in_messages(config):
         if re.search("[\ud800-\udc7f\udd00-\udfff]", name):
             half = f"{name!a} has half of a surrogate pair, which is no character"
@@ -76,7 +76,7 @@ def _faults(
         if problem:
             yield ("runtimes", name), f"runtimes.{name} {problem}", "dockerd would not start, or would run runc instead"
     default = config.get("default-runtime")
-    if default and not want.default and not _is_known(default, config, engine):
+    if default and not want.default and default != want.handler and not _is_known(default, config, engine):
         problem = f"default-runtime {default!r} is not among the runtimes"
         yield (
             ("default-runtime",),
@@ -85,20 +85,31 @@ def _faults(
         )
 
 
-def _wrong_types(config: Mapping[str, Any], want: RuntimeSpec) -> Iterator[tuple[Keys, str, str]]:
+def _wrong_types(config: Mapping[str, Any]) -> Iterator[tuple[Keys, str, str]]:
     runtimes, features = config.get("runtimes"), config.get("features")
     kinds: dict[Keys, type] = {("runtimes",): dict, ("features",): dict, ("default-runtime",): str}
     if isinstance(runtimes, dict):
         kinds |= {("runtimes", name): dict for name in runtimes}
-        entry = runtimes.get(want.handler)
-        if isinstance(entry, dict):
-            kinds |= {("runtimes", want.handler, entry_key(entry, key)): kind for key, kind in ENTRY.items()}
+        kinds |= {("runtimes", *keys): kind for keys, kind in _kinds_of_entries(runtimes).items()}
     if isinstance(features, dict):
-        kinds[("features", "cdi")] = bool
+        kinds |= {("features", name): bool for name in features}
     for keys, kind in kinds.items():
         value = at(config, keys)
         if not isinstance(value, (kind, type(None))):
             yield keys, f"{'.'.join(keys)} is {_kind(value)}, and dockerd wants {_kind(kind())}", "it stops at it"
+        elif isinstance(value, list) and (odd := [one for one in value if not isinstance(one, (str, type(None)))]):
+            yield keys, f"{'.'.join(keys)} holds {_kind(odd[0])}, and dockerd wants strings there", "it stops at it"
+
+
+def _kinds_of_entries(runtimes: Mapping[str, Any]) -> dict[Keys, type]:
+    """What each value of each runtime must be, by (runtime, key): dockerd reads these keys without regard to case."""
+    return {
+        (name, key): ENTRY_KINDS[key.lower()]
+        for name, entry in runtimes.items()
+        if isinstance(entry, dict)
+        for key in entry
+        if key.lower() in ENTRY_KINDS
+    }
 
 
 def _named_in_messages(config: Mapping[str, Any]) -> Iterator[tuple[Keys, str]]:
@@ -111,7 +122,7 @@ def _named_in_messages(config: Mapping[str, Any]) -> Iterator[tuple[Keys, str]]:
 
 
 # The keys of one runtime (docker's api/types/system.Runtime and its config package).
-ENTRY: dict[str, type] = {"path": str, "runtimeArgs": list, "runtimeType": str, "options": dict}
+ENTRY_KINDS: dict[str, type] = {"path": str, "runtimeargs": list, "runtimetype": str, "options": dict}
 
 
 def _wrong_runtime(name: str, entry: Mapping[str, Any], engine: RuntimeFacts, want: RuntimeSpec) -> str | None:

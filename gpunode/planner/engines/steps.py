@@ -9,6 +9,7 @@ from gpunode.advice import named as quoted
 from gpunode.editing.diff import unified
 from gpunode.engines.base import Edit, Engine, Rewrite
 from gpunode.engines.daemon.commands import is_there
+from gpunode.engines.handler import refuse_own
 from gpunode.engines.registry import engine
 from gpunode.errors import UnsupportedHost
 from gpunode.model.facts import HostFacts, RuntimeFacts
@@ -95,6 +96,7 @@ def _outcome(host: HostFacts, spec: Spec, facts: RuntimeFacts) -> Outcome:
     reason = runtime.idle(host, facts) if spec.runtimes is None else None
     if reason is not None:
         return Kept(step_id, reason)
+    refuse_own(runtime, want)
     rewrite = runtime.rewrite(host, facts, want)
     if not rewrite.edits:
         return Kept(step_id, "; ".join(rewrite.notes))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gpunode.apply.journal.snapshot import before_values
-from gpunode.errors import UnsupportedHost
+from gpunode.errors import UnsupportedHost, UsageError
 from gpunode.model.facts import HostFacts, RuntimeFacts, ServiceFacts
 from gpunode.model.plan import Kept, Plan, PutFile, Run, Step
 from gpunode.model.spec import RuntimeSpec, Spec
@@ -60,6 +60,11 @@ def test_docker_is_written_validated_reloaded_and_asked() -> None:
     assert verify.argv[3:7] == ("docker", "/run/docker.sock", "nvidia", "docker.service")
     assert '+    "default-runtime": "nvidia"' in step.diff
     assert step.undo
+
+
+def test_a_handler_called_as_a_runtime_of_the_engines_own_is_refused_before_anything_is_planned() -> None:
+    with pytest.raises(UsageError, match="'runc' is a runtime that docker has by itself"):
+        runtime_steps(docker_host("{}"), Spec(runtime=RuntimeSpec(handler="runc")))
 
 
 def test_a_new_file_must_still_be_absent_when_it_is_written() -> None:

@@ -1,0 +1,31 @@
+"""A handler's name and its program: one rule for every engine."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from fnmatch import fnmatchcase
+
+from gpunode.engines.base import Engine
+from gpunode.errors import UsageError
+from gpunode.model.spec import RuntimeSpec
+
+
+def program(want: RuntimeSpec, there: str | None, missing: Collection[str] = ()) -> str:
+    """A path that was named wins; else the one that is there is unchanged, unless it is among the `missing`.
+
+    `there`: what the entry names now, such as the GPU Operator's; None or "" where it names nothing. `missing`: paths
+    that the disk does not have (RuntimeFacts.missing_binaries).
+    """
+    keeps = want.path is None and there and there not in missing
+    return there if keeps and there else want.program
+
+
+def refuse_own(engine: Engine, want: RuntimeSpec) -> None:
+    """Raises UsageError for a handler that would take the place of a runtime that the engine has by itself."""
+    if not any(fnmatchcase(want.handler, name) for name in engine.own_handlers):
+        return
+    raise UsageError(
+        f"{want.handler!r} is a runtime that {engine.name} has by itself, and no name for NVIDIA's",
+        evidence=f"{engine.own_handlers_are}; the names {engine.name} has are {', '.join(engine.own_handlers)}",
+        remedy="choose another name; nvidia is the usual one",
+    )
