@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import glob
+import fnmatch
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -113,11 +113,28 @@ class Disk:
 
     def named(self, pattern: str) -> list[str]:
         """The files that a glob names, read, in the order of their names."""
-        # Go's glob takes names with a leading dot; Python's does not, and a hidden drop-in is nobody's habit.
-        found = sorted(path.removeprefix(self.root) for path in glob.glob(glob.escape(self.root) + pattern))
+        found = sorted(path.removeprefix(self.root) for path in _glob(self.root or "/", pattern))
         for path in found:
             self.read(path)
         return found
+
+
+def _glob(root: str, pattern: str) -> list[str]:
+    """What is below `root` by that name. As in Go's filepath.Glob a star takes a leading dot, too."""
+    found = [root.rstrip("/")]
+    for part in filter(None, pattern.split("/")):
+        if not any(mark in part for mark in "*?["):
+            found = [path for at in found if os.path.lexists(path := f"{at}/{part}")]
+            continue
+        found = [f"{at}/{name}" for at in found for name in _names(at or "/") if fnmatch.fnmatchcase(name, part)]
+    return found
+
+
+def _names(directory: str) -> list[str]:
+    try:
+        return os.listdir(directory)
+    except OSError:
+        return []  # no directory, or none that may be listed: nothing of that name, as for the engine itself
 
 
 def _main(runtime: Engine, where: Where) -> str:

@@ -69,6 +69,14 @@ def _is_the_fake_host(host: HostFacts) -> None:
     assert not host.file("/etc/containerd/config.toml").exists
 
 
+def test_an_imported_file_with_a_leading_dot_is_seen(shell: tuple[str, ...], tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    (root / "etc/containerd/conf.d/.site.toml").write_text("version = 2\n")
+    host = assemble(run_probe(shell, root).stdout, "gpu07")
+    assert set(host.runtimes[1].imports) == {"/etc/containerd/conf.d/10-auth.toml", "/etc/containerd/conf.d/.site.toml"}
+    assert host.file("/etc/containerd/conf.d/.site.toml").text == "version = 2\n"
+
+
 def test_an_nvidia_smi_that_ignores_term_costs_only_its_limit(shell: tuple[str, ...], tmp_path: Path) -> None:
     root = make_root(tmp_path, {"nvidia-smi": HANGS})
     begun = time.monotonic()

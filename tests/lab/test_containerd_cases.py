@@ -13,6 +13,7 @@ from gpunode.editing import toml_text
 from gpunode.model.spec import RuntimeSpec
 from gpunode.model.versions import release
 from tests.engines.test_containerd import NAMES, PATH, pair, rewrite
+from tests.engines.test_containerd_schemas import TREES, done
 from tests.engines.test_containerd_validate import ROWS
 
 from . import workload
@@ -27,7 +28,7 @@ VERSIONS = {"debian12": "1.6.20", "debian13": "1.7.24", "debian-sid": "2.1.9"}
 # The first word of a pair's name says for which daemon it was written; a later one reads it as well.
 MAY_READ = {"1.6.20": ("16", "17"), "1.7.24": ("16", "17"), "2.1.9": ("17", "21")}
 # 1.6 has no CDI, so gpunode refuses what asks for it; that is shown where the refusal is tested.
-NOT_FOR = {"1.6.20": {"17-cdi", "17-cdi-was-off"}}
+NOT_FOR = {"1.6.20": {"17-cdi", "17-cdi-was-off", "17-cdi-in-a-version-1-file"}}
 WITH_A_POD = ("16-debian-packaged", "17-default-gvisor", "21-config-default", "21-imports-of-others")
 
 
@@ -42,7 +43,8 @@ def cases(version: str) -> dict[str, tuple[RuntimeSpec, dict[str, str], dict[str
             want = replace(want, drop_in=None)  # what suits this daemon
         edits = rewrite(before[PATH], version, want).edits
         found[name] = (want, before, {**before, **{edit.path: edit.after for edit in edits}})
-    return found
+    trees = [tree for tree in TREES if version in tree.versions]
+    return found | {tree.claim: (RuntimeSpec(), tree.files, done(tree, version)[1]) for tree in trees}
 
 
 @pytest.mark.parametrize("distribution", VERSIONS)
@@ -58,6 +60,12 @@ def test_every_pair_in_the_running_daemon(lab: Lab, distribution: str) -> None:
     for row in ROWS:
         assert (started[row.claim]["config"] is None) is (version in row.dies), (row.claim, started[row.claim]["log"])
     faults = [fault for name, (want, *_) in wanted.items() for fault in judged(name, want, started)]
+    for tree in TREES:
+        nvidia = (
+            started[f"{tree.claim} after"]["config"]["containerd"]["runtimes"]["nvidia"] if tree.claim in wanted else {}
+        )
+        if nvidia and nvidia["options"].get("SystemdCgroup", False) is not bool(tree.cgroup):
+            faults.append(f"{tree.claim}: nvidia is {nvidia}")
     assert not faults, "\n".join(faults)
     assert len(wanted) >= 60
     created = host.nsrun(f"grep -c ' create ' {workload.STUB_LOG}").stdout.strip()

@@ -40,11 +40,11 @@ def _wanted(context: Context) -> bool:
 
 def _overriding_table(files: Files) -> tuple[str, int] | None:
     """Path and line of a default_runtime table that is in use; an empty one has no effect."""
-    from gpunode.engines.containerd.cri_section import V1, V2
+    from gpunode.engines.containerd.live import tables
     from gpunode.engines.provenance import at, line_of_keys
 
     for path in files.order():
-        for keys in (("plugins", plugin, "containerd", "default_runtime") for plugin in (V2, V1)):
+        for keys in (("plugins", plugin, "containerd", "default_runtime") for plugin in tables(files, path)):
             if at(files.plain(path), (*keys, "runtime_type")):
                 return path, line_of_keys(files.text(path), keys)
     return None
@@ -94,7 +94,8 @@ def containerd_file(host: HostFacts, context: Context) -> CheckOutcome:
 def _files_verdict(host: HostFacts, engine: RuntimeFacts, handler: str) -> Finding | None:
     """Raises ConfigFileError for a file that does not parse."""
     from gpunode.engines.containerd.cri_section import containerd_section, section
-    from gpunode.engines.containerd.imports import effective, gathered
+    from gpunode.engines.containerd.imports import gathered
+    from gpunode.engines.containerd.live import effective
 
     files = gathered(host, engine)
     legacy = _overriding_table(files)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from gpunode.editing import toml_text
 from gpunode.engines.base import Alone, Disk
+from gpunode.engines.containerd.cri_section import V3
 from gpunode.engines.containerd.edit import drop_in_path
+from gpunode.engines.containerd.live import sets
 from gpunode.errors import UsageError
 from gpunode.model.facts import FileFacts
 
@@ -31,13 +33,21 @@ def read(disk: Disk, asked: Alone, schema: int | None, *, is_default: bool) -> A
         want = replace(want, drop_in="none")
     for directory in sorted({posixpath.dirname(path) for path in (file.path, drop_in_path(file.path, want))}):
         disk.named(f"{directory}/*.toml")
-    return replace(
-        asked,
-        main=file,
-        want=want,
-        daemon=asked.daemon or _assumed(file),
-        imports=tuple(_imports(disk, file.path, file)),
-    )
+    imports = tuple(_imports(disk, file.path, file))
+    if asked.daemon is None:
+        _refuse_ambiguous((file, *map(disk.read, imports)))
+    return replace(asked, main=file, want=want, daemon=asked.daemon or _assumed(file), imports=imports)
+
+
+def _refuse_ambiguous(files: Iterable[FileFacts]) -> None:
+    """Raises UsageError for runtimes under version 3's name in an older file: 2.x reads them there, 1.x does not."""
+    for file in files:
+        if _schema(file) < 3 and sets(toml_text.load(file.path, file.text or ""), V3):
+            raise UsageError(
+                f"{file.path} is in version {_schema(file)} and sets runtimes under plugins.{V3!r}",
+                evidence="containerd 1.x ignores that name in it, 2.x reads it",
+                remedy="say which daemon the file is for: --daemon-version",
+            )
 
 
 def _in_schema(file: FileFacts, schema: int | None) -> FileFacts:

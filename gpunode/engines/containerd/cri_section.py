@@ -40,7 +40,7 @@ class Wanted:
 class Around:
     """What the file's own text does not tell."""
 
-    merged: Plain  # `config dump` of the daemon; {} when it was not read
+    merged: Plain  # what the daemon makes of all its files (live.effective); {} when that is not known
     keep_runc: bool  # 1.x: a file that lists any runtime loses the built-in runc
     kubelet_driver: str | None
     cdi_by_default: bool
@@ -80,9 +80,16 @@ def section(plain: Mapping[str, Any], *keys: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def containerd_section(plain: Mapping[str, Any]) -> dict[str, Any]:
-    """The runtimes' section in whatever schema `plain` is (a dump is version 2 or 3 whatever the file was)."""
-    return next((found for p in (V3, V2, V1) if (found := section(plain, "plugins", p, "containerd"))), {})
+def normal(dump: Mapping[str, Any]) -> Plain:
+    """The CRI table of a dump, by the name it has in version 3. A dump may still hold tables that are not in force."""
+    known = {2: (V2,), 3: (V3,), 4: (V3,)}.get(dump.get("version", 0), (V3, V2, V1))
+    found = next((table for name in known if (table := section(dump, "plugins", name))), {})
+    return {"plugins": {V3: found}}
+
+
+def containerd_section(merged: Mapping[str, Any]) -> dict[str, Any]:
+    """The runtimes' section of what `normal` or live.py made."""
+    return section(merged, "plugins", V3, "containerd")
 
 
 def cri_disabled(plain: Mapping[str, Any]) -> tuple[str, ...]:
@@ -91,13 +98,16 @@ def cri_disabled(plain: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(name for name in disabled if name in CRI_PLUGINS) if isinstance(disabled, list) else ()
 
 
-def wanted(plain: Plain, version: int, want: RuntimeSpec, around: Around) -> Wanted:
-    """`plain` with the handler added to the others, its options copied from the present default."""
-    plugin = plugin_of(version)
+def wanted(plain: Plain, version: int, want: RuntimeSpec, around: Around, plugin: str = "") -> Wanted:
+    """`plain` with the handler added to the others, its options copied from the present default.
+
+    `plugin`: under which name it is in force, where that is not `version`'s own.
+    """
+    plugin = plugin or plugin_of(version)
     result = copy.deepcopy(plain)
     added = [*enable_cri(result)]
     notes: list[str] = []
-    fragment = _fragment(version, want, want.cdi and not _cdi_is_on(result, plugin, around))
+    fragment = _fragment(plugin, version, want, want.cdi and not _cdi_is_on(result, plugin, around))
     if "version" in fragment:
         result["version"] = version
     cri = result.setdefault("plugins", {}).setdefault(plugin, {})
@@ -111,16 +121,16 @@ def wanted(plain: Plain, version: int, want: RuntimeSpec, around: Around) -> Wan
         runtimes["runc"] = _runc(base if base_name == "runc" else _handler("runc", engine, around.merged))
         notes.append("runtimes.runc is written out, since containerd 1.x forgets it once a file lists any runtime")
     new = fragment["plugins"][plugin]["containerd"]["runtimes"][want.handler]
-    added += _add_handler(runtimes, want, new, (base_name, base), now)
+    runc = _handler("runc", engine, around.merged)
+    added += _add_handler(runtimes, want, new, (base_name, base), now=now, runc=runc)
     notes += _about_cgroups(runtimes[want.handler], base_name, around)
     if want.default:
         added += make_default(engine, want.handler, now)
     return Wanted(result, plugin, tuple(added), tuple(notes))
 
 
-def _fragment(version: int, want: RuntimeSpec, cdi: bool) -> Plain:
-    schema = min(version, 3)
-    name = f"engines/containerd.v{schema}.j2"
+def _fragment(plugin: str, version: int, want: RuntimeSpec, cdi: bool) -> Plain:
+    name = f"engines/containerd.v{(V1, V2, V3).index(plugin) + 1}.j2"
     text = render(name, handler=want.handler, path=want.program, default=want.default, cdi=cdi, version=version)
     return toml_text.load(name, text)
 
@@ -138,8 +148,7 @@ def _cdi_is_on(plain: Plain, plugin: str, around: Around) -> bool:
     enabled = section(plain, "plugins", plugin).get("enable_cdi")
     if enabled is None:
         # Another file may set it; a dump always has it.
-        elsewhere = (section(around.merged, "plugins", p).get("enable_cdi") for p in (V3, V2, V1))
-        enabled = next((value for value in elsewhere if value is not None), around.cdi_by_default)
+        enabled = section(around.merged, "plugins", V3).get("enable_cdi", around.cdi_by_default)
     return enabled is True
 
 
@@ -176,15 +185,18 @@ def _settings(entry: Plain) -> Plain:
     return copy.deepcopy({**kept, "options": options} if options else kept)
 
 
-def _add_handler(runtimes: Plain, want: RuntimeSpec, new: Plain, base: tuple[str, Plain], now: str) -> tuple[str, ...]:
-    """Put it into `runtimes`; what was done."""
+def _add_handler(
+    runtimes: Plain, want: RuntimeSpec, new: Plain, base: tuple[str, Plain], *, now: str, runc: Plain
+) -> tuple[str, ...]:
+    """Put it into `runtimes`; what was done. `now`: the default; `runc`: that entry, in whichever file it is."""
     base_name, base_entry = base
     cgroup = section(base_entry, "options").get("SystemdCgroup")
     entry = runtimes.get(want.handler)
     if not isinstance(entry, dict):
         copied = _settings(base_entry)
         options = {**section(copied, "options"), **new["options"]}
-        if cgroup is None and "SystemdCgroup" in section(runtimes, "runc", "options"):
+        told = section(runtimes, "runc", "options"), section(runc, "options")
+        if cgroup is None and ("SystemdCgroup" in told[0] or told[1].get("SystemdCgroup")):
             # Written out, since it would not be known later whose settings these are: runc's are others.
             options["SystemdCgroup"] = False
         runtimes[want.handler] = {**copied, "runtime_type": new["runtime_type"], "options": options}

@@ -9,20 +9,16 @@ from dataclasses import dataclass, replace
 
 from gpunode.advice import named
 from gpunode.editing import toml_text
-from gpunode.editing.plain import Plain
+from gpunode.engines.containerd import live, mixed
 from gpunode.engines.containerd.cri_section import (
-    V1,
-    V2,
-    V3,
     Around,
     enable_cri,
     make_default,
-    plugin_of,
     section,
     wanted,
 )
 from gpunode.engines.containerd.imports import Files, covers
-from gpunode.engines.containerd.schema import as_version_2, merges, misfit, refuse_wrong_types, version_of
+from gpunode.engines.containerd.schema import merges
 from gpunode.errors import ConfigFileError, UnsupportedHost, UsageError
 from gpunode.model.spec import RuntimeSpec
 
@@ -78,10 +74,13 @@ def _changes(files: Files, want: RuntimeSpec, around: Around) -> Changes:
         for pattern in files.overlooked()
     )
     before, report = files, _Report(notes=tuple(overlooked))
-    files, version, converted = _in_one_schema(files)
-    target = _target(files, want, version)
-    texts, put = _with_handler(files, want, around, target, version)
-    report += converted + put
+    files = mixed.in_read_schema(files)
+    mixed.refuse(files)
+    target = _target(files, want)
+    mixed.refuse(files.importing(target))
+    version = live.version(files, files.root)
+    texts, put = _with_handler(files, want, around, target)
+    report += _Report(*mixed.about(before, files)) + put
     for path in files.order():
         plain = toml_text.load(path, texts.get(path, files.text(path)))
         done = enable_cri(plain)
@@ -104,38 +103,12 @@ def _in_order(before: Files, files: Files, target: str, texts: Mapping[str, str]
     return Changes(target, changed, report.added, report.notes) if changed else Changes(target, {})
 
 
-def _in_one_schema(files: Files) -> tuple[Files, int, _Report]:
-    """The files with a version 1 root converted where the daemon ignores such files; and their schema."""
-    root, report = files.root, _Report()
-    version = version_of(root, files.plain(root), files.daemon)
-    if version == 1 and merges(files.daemon):
-        files, version = files.having(root, as_version_2(root, files.text(root), files.daemon)), 2
-        note = (
-            "containerd 2.0 to 2.2 ignore every plugin setting of a version 1 file silently, so those of "
-            f"{root} come into force with this restart"
-        )
-        report = _Report(("version 1 → 2",), (note,))
-    for path in files.order():
-        plain = files.plain(path)
-        refuse_wrong_types(path, plain)
-        other = plain.get("version", version)
-        named = [plugin for plugin in (V1, V2, V3) if section(plain, "plugins", plugin)]
-        if path != root and named and (other != version or (version > 1 and V1 in named)):
-            raise misfit(
-                files.daemon,
-                f"{path} is in version {1 if V1 in named else other} and its importer {root} in version {version}",
-                "containerd then ignores the CRI settings of one of the two silently, or does not start",
-                "write both in the same version, or remove the import",
-            )
-    return files, version, report
-
-
-def _target(files: Files, want: RuntimeSpec, version: int) -> str:
+def _target(files: Files, want: RuntimeSpec) -> str:
     """The file that has the handler, or should have it."""
     order = files.order()
     if not merges(files.daemon):
         # The last import with a CRI section replaces the whole section of every file before it.
-        target = next((p for p in reversed(order) if _has_cri(files.plain(p))), files.root)
+        target = next((p for p in reversed(order) if _has_cri(files, p)), files.root)
         if want.drop_in not in (None, "none", target):
             raise UnsupportedHost(
                 f"containerd {files.daemon or 'of an unknown version'} gets no drop-in",
@@ -144,7 +117,7 @@ def _target(files: Files, want: RuntimeSpec, version: int) -> str:
                 remedy=f"leave --drop-in out: {named(target)} is edited in place",
             )
         return target
-    engines = {path: _engine(files, path, version) for path in order}
+    engines = {path: live.engine(files, path) for path in order}
     holders = [path for path in order if want.handler in section(engines[path], "runtimes")]
     if holders:
         return holders[-1]
@@ -164,8 +137,9 @@ def drop_in_path(root: str, want: RuntimeSpec) -> str:
 
 
 def _drop_in(files: Files, want: RuntimeSpec) -> str | None:
-    """The file to add; None: none is added. A root without settings is simply written."""
-    if want.drop_in == "none" or (want.drop_in is None and not files.plain(files.root)):
+    """The file to add; None: none is added. A root without settings is simply written, one in version 1 edited."""
+    simple = not files.plain(files.root) or live.version(files, files.root) == 1
+    if want.drop_in == "none" or (want.drop_in is None and simple):
         return None
     path = drop_in_path(files.root, want)
     if not path.startswith("/") or not path.endswith(".toml") or path == files.root:
@@ -177,15 +151,12 @@ def _drop_in(files: Files, want: RuntimeSpec) -> str | None:
     return path
 
 
-def _with_handler(
-    files: Files, want: RuntimeSpec, around: Around, target: str, version: int
-) -> tuple[dict[str, str], _Report]:
+def _with_handler(files: Files, want: RuntimeSpec, around: Around, target: str) -> tuple[dict[str, str], _Report]:
     """The texts that hold the handler and the default: one file, or two where another sets the default after it."""
-    default_in = _default_file(files, want, target, version)
+    default_in = _default_file(files, want, target)
     here = replace(want, default=want.default and default_in == target)
     plain = files.plain(target)
-    refuse_wrong_types(target, plain)  # it may be there without being read
-    result = wanted(plain, version, here, around)
+    result = wanted(plain, live.version(files, target), here, around, live.plugin(files, target))
     if plain and target != files.root and "version" not in plain:
         # A drop-in without a version takes the main file's.
         result.plain.pop("version", None)
@@ -197,24 +168,24 @@ def _with_handler(
     if texts[target] != files.text(target):
         report += _Report(result.added, (*_about(files, target), *result.notes))
     if want.default and default_in != target:
-        texts[default_in], done = _only_default(files, default_in, version, want.handler)
+        texts[default_in], done = _only_default(files, default_in, want.handler)
         report += _Report(done)
     return texts, report
 
 
-def _default_file(files: Files, want: RuntimeSpec, target: str, version: int) -> str:
+def _default_file(files: Files, want: RuntimeSpec, target: str) -> str:
     """The file that names the default, or should: the handler's, unless another file takes precedence."""
     if not merges(files.daemon):
         return target
     order = files.importing(target).order()
-    decides = next((path for path in reversed(order) if DEFAULT in _engine(files, path, version)), target)
-    named = _engine(files, decides, version).get(DEFAULT)
+    decides = next((path for path in reversed(order) if DEFAULT in live.engine(files, path)), target)
+    named = live.engine(files, decides).get(DEFAULT)
     return decides if named == want.handler or order.index(decides) > order.index(target) else target
 
 
-def _only_default(files: Files, path: str, version: int, handler: str) -> tuple[str, tuple[str, ...]]:
+def _only_default(files: Files, path: str, handler: str) -> tuple[str, tuple[str, ...]]:
     plain = copy.deepcopy(files.plain(path))
-    plugin = plugin_of(version)
+    plugin = live.plugin(files, path)
     done = make_default(section(plain, "plugins", plugin, "containerd"), handler, "runc")
     return toml_text.rewrite(path, files.text(path), plain, ("plugins", plugin, "containerd")), done
 
@@ -237,9 +208,5 @@ def _pattern(files: Files, drop_in: str) -> str:
     return drop_in
 
 
-def _has_cri(plain: Plain) -> bool:
-    return any(section(plain, "plugins", plugin) for plugin in (V1, V2))
-
-
-def _engine(files: Files, path: str, version: int) -> Plain:
-    return section(files.plain(path), "plugins", plugin_of(version), "containerd")
+def _has_cri(files: Files, path: str) -> bool:
+    return any(section(files.plain(path), "plugins", plugin) for plugin in live.tables(files, path))

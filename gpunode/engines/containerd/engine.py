@@ -8,7 +8,9 @@ from gpunode.engines.base import Alone, Disk, Edit, Removal, Rewrite
 from gpunode.engines.containerd import alone, provenance, remove, validate
 from gpunode.engines.containerd.cri_section import Around, around, cri_disabled, refuse_no_cdi
 from gpunode.engines.containerd.edit import changes, drop_in_path
-from gpunode.engines.containerd.imports import Files, effective, gathered
+from gpunode.engines.containerd.imports import Files, gathered
+from gpunode.engines.containerd.live import effective
+from gpunode.engines.containerd.mixed import in_read_schema
 from gpunode.engines.containerd.schema import merges
 from gpunode.engines.cri_daemon import CriDaemon
 from gpunode.engines.provenance import Origin
@@ -93,4 +95,4 @@ def _refuse_generated(engine: RuntimeFacts) -> None:
 
 
 def _around(host: HostFacts, engine: RuntimeFacts, files: Files) -> Around:
-    return around(host, engine, effective(engine, files), keep_runc=not merges(engine.version))
+    return around(host, engine, effective(engine, in_read_schema(files)), keep_runc=not merges(engine.version))

@@ -12,7 +12,6 @@ from gpunode.catalog.versions import first_with
 from gpunode.editing import toml_text
 from gpunode.editing.plain import Plain
 from gpunode.engines.base import refuse_unread
-from gpunode.engines.containerd.cri_section import V1, V2, V3, section
 from gpunode.engines.containerd.schema import merges
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.versions import at_least
@@ -120,35 +119,14 @@ def merged(files: Files) -> Plain:
     """All files in one, as this daemon reads them: 1.x takes each plugin's table whole from the last that has it."""
     whole: Plain = {}
     for path in files.order():
-        whole = _deep(whole, files.plain(path), 99 if merges(files.daemon) else 2)
+        whole = deep(whole, files.plain(path), 99 if merges(files.daemon) else 2)
     return whole
 
 
-def effective(engine: RuntimeFacts, files: Files) -> Plain:
-    """What the daemon makes of all its files, by its own dump where it answered. Raises ConfigFileError."""
-    dump = toml_text.load("containerd config dump", engine.merged_config) if engine.merged_config else {}
-    return with_files(dump, files)
-
-
-def with_files(dump: Plain, files: Files) -> Plain:
-    """What the daemon makes of all files, by its own dump ({} when it was not read) and by the files.
-
-    The files take precedence on 2.x: its dump leaves out what is in a version 1 file, and a dump is in another
-    schema than the files, so the two meet below one name.
-    """
-    by_files = merged(files)
-    if dump and not merges(files.daemon):
-        return dump
-    below = [section(plain, "plugins", plugin) for plain in (dump, by_files) for plugin in (V1, V2, V3)]
-    result: Plain = {}
-    for table in below:
-        result = _deep(result, table, levels=99)
-    return {"plugins": {V3: result}}
-
-
-def _deep(to: Plain, new: Plain, levels: int) -> Plain:
+def deep(to: Plain, new: Plain, levels: int) -> Plain:
+    """Both tables in one, `new` taking precedence, merged down to `levels`."""
     both = {
-        key: _deep(to[key], value, levels - 1)
+        key: deep(to[key], value, levels - 1)
         for key, value in new.items()
         if levels > 1 and isinstance(value, dict) and isinstance(to.get(key), dict)
     }

@@ -10,7 +10,7 @@ from gpunode.editing import toml_text
 from gpunode.editing.plain import Plain, same
 from gpunode.editing.toml_scan import Statement, statements
 from gpunode.engines.base import Removal
-from gpunode.engines.containerd.cri_section import RUNC_TYPE, V1, V2, V3, containerd_section, section
+from gpunode.engines.containerd.cri_section import RUNC_TYPE, V1, V2, V3, containerd_section, normal, section
 from gpunode.engines.containerd.imports import covers, patterns
 
 Path = tuple[str, ...]
@@ -20,7 +20,7 @@ DEFAULT = "default_runtime_name"
 def without(path: str, text: str, removal: Removal) -> str:
     """`text` without what gpunode put into this file, by what is known of its text before; "" when nothing is left."""
     old = None if removal.before is None else toml_text.load(path, removal.before)
-    previous = removal.default if old is None else containerd_section(old).get(DEFAULT)
+    previous = removal.default if old is None else containerd_section(normal(old)).get(DEFAULT)
     left = removed(text, removal.handler, previous, path=path, before=removal.before)
     for pattern in patterns(toml_text.load(path, left)):
         # A pattern with a star may name nothing; without one, a file that is gone keeps containerd from starting.
@@ -91,7 +91,10 @@ def _written_out(have: Plain, before: Plain, plugin: str) -> list[Path]:
     """What came with the handler: runc, which containerd 1.x forgets otherwise, and CDI."""
     above = ("plugins", plugin)
     found: list[Path] = []
-    runtimes, old = section(have, *above, "containerd", "runtimes"), section(containerd_section(before), "runtimes")
+    runtimes, old = (
+        section(have, *above, "containerd", "runtimes"),
+        section(containerd_section(normal(before)), "runtimes"),
+    )
     # With a handler that somebody added since, runc must remain written out.
     if (
         runtimes.get("runc") == {"runtime_type": RUNC_TYPE}

@@ -34,14 +34,23 @@ def merges(daemon: str | None) -> bool:
     return at_least(daemon, first_with("containerd", "merged-imports"))
 
 
+def migrates_each(daemon: str | None) -> bool:
+    """Whether this containerd brings each file to its newest schema before it merges them; version 1 too."""
+    return at_least(daemon, first_with("containerd", "migrates-each-file"))
+
+
+def new_version(daemon: str | None) -> int:
+    """The schema of a new file. Version 2 is read by every containerd from 1.3 on; an unknown one gets it too."""
+    return 3 if at_least(daemon, first_with("containerd", "config-version-3")) else 2
+
+
 def version_of(path: str, plain: Plain, daemon: str | None) -> int:
     """The schema the file is in, or for an empty file the one this daemon wants.
 
     Raises ConfigFileError for what is no version, UnsupportedHost where file and daemon do not fit.
     """
     if not plain:
-        # Version 2 is read by every containerd from 1.3 on; an unknown one gets it too.
-        return 3 if at_least(daemon, first_with("containerd", "config-version-3")) else 2
+        return new_version(daemon)
     version = plain.get("version", 1)
     if not isinstance(version, int) or isinstance(version, bool):
         raise ConfigFileError(

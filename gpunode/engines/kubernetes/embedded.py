@@ -8,7 +8,7 @@ from gpunode.catalog.runtimes import kubernetes_distribution
 from gpunode.editing import toml_text
 from gpunode.engines import drop_ins
 from gpunode.engines.base import Edit, Rewrite
-from gpunode.engines.containerd.cri_section import around, refuse_no_cdi, wanted
+from gpunode.engines.containerd.cri_section import around, normal, refuse_no_cdi, wanted
 from gpunode.engines.containerd.schema import refuse_wrong_types
 from gpunode.engines.cri_daemon import CriDaemon
 from gpunode.errors import ConfigFileError, UnsupportedHost
@@ -58,7 +58,7 @@ def with_handler(
     plain = drop_ins.load(file, "containerd")
     refuse_wrong_types(file.path, plain)
     dump = toml_text.load("containerd config dump", engine.merged_config or "")
-    known = around(host, engine, dump, keep_runc=keep_runc)
+    known = around(host, engine, normal(dump), keep_runc=keep_runc)
     result = wanted(plain, version, want, known)
     after = toml_text.rewrite(file.path, file.text or "", result.plain, ("plugins", result.plugin, "containerd"))
     if after == (file.text or ""):

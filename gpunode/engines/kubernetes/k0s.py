@@ -17,7 +17,7 @@ from gpunode.editing.plain import Plain
 from gpunode.engines import drop_ins
 from gpunode.engines.base import Removal, Rewrite, refuse_unread
 from gpunode.engines.containerd import provenance, remove
-from gpunode.engines.containerd.cri_section import containerd_section, section
+from gpunode.engines.containerd.cri_section import containerd_section, normal, section
 from gpunode.engines.containerd.engine import Containerd
 from gpunode.engines.kubernetes import embedded
 from gpunode.engines.provenance import Origin
@@ -90,7 +90,7 @@ def _drop_in(host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec, main: Fil
 
 
 def _engine(file: FileFacts) -> Plain:
-    return containerd_section(drop_ins.load(file, "k0s"))
+    return containerd_section(normal(drop_ins.load(file, "k0s")))
 
 
 def _knows(file: FileFacts, handler: str) -> bool:

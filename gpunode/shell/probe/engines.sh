@@ -31,8 +31,10 @@ imports() { # FILE on the host: what its top-level `imports` names, globs expand
       while (match(line, /"[^"]*"|\047[^\047]*\047/)) { print substr(line, RSTART + 1, RLENGTH - 2); line = substr(line, RSTART + RLENGTH) }
       if (line ~ /\]/) exit }' | while read -r pattern; do
     case $pattern in /*) ;; *) pattern=${1%/*}/$pattern ;; esac
+    hidden=
+    case $pattern in */\**) hidden=${pattern%/*}/.${pattern##*/} ;; esac # Go's star takes a leading dot, too
     IFS= # a blank in a name parts nothing
-    for path in $R$pattern; do
+    for path in $R$pattern ${hidden:+$R$hidden}; do
       [ -e "$path" ] && printf '%s\n' "${path#"$R"}"
     done
   done
@@ -62,7 +64,7 @@ engine_containerd() { # PID CONFIG SOCKET BINARY: its files now, its answers in 
   files_of "$key" "$2" && whole=1
   cat "$T/$key:files" >>"$T/wanted"
   # Where a drop-in would go, and what an import of that directory would activate.
-  for path in "$R${2%/*}"/conf.d/*.toml; do
+  for path in "$R${2%/*}"/conf.d/*.toml "$R${2%/*}"/conf.d/.*.toml; do
     [ -f "$path" ] && echo "${path#"$R"}" >>"$T/wanted"
   done
   # what a distribution writes this config from, at every start
