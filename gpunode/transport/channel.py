@@ -5,11 +5,12 @@ from __future__ import annotations
 import select
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from gpunode.transport.answer import STDERR_GRACE_S, Answer
-from gpunode.transport.shell import StdinScript
+from gpunode.transport.feed import StdinScript, Writer
 
 _POLL_S = 0.1  # window and exit status wake no descriptor
 _PIECE_BYTES = 65536
@@ -45,8 +46,10 @@ class Output:
     late: bool = False
 
 
-def converse(channel: Channel, feed: StdinScript, timeout_s: float) -> Output:
+def converse(channel: Channel, feed: StdinScript, timeout_s: float, end_sudo: Callable[[bytearray], None]) -> Output:
     """Until the answer is complete, can no longer become so, or `timeout_s` is over.
+
+    `end_sudo` is called with what came on stderr when sudo refused the password: it kills that sudo.
 
     The exit status alone ends nothing: it overtakes output that is still on the way, and how long that takes is up to
     the link and to how busy both machines are.
@@ -54,7 +57,8 @@ def converse(channel: Channel, feed: StdinScript, timeout_s: float) -> Output:
     output = Output()
     answer = output.answer
     deadline = time.monotonic() + timeout_s
-    writer = _Writer(channel, feed)
+    channel.settimeout(0.0)
+    writer = Writer(channel, feed)
     poller = select.poll()
     poller.register(channel.fileno(), select.POLLIN)
     while True:
@@ -67,7 +71,10 @@ def converse(channel: Channel, feed: StdinScript, timeout_s: float) -> Output:
             return output
         if answer.complete:  # only stderr is still waited for
             deadline = min(deadline, time.monotonic() + STDERR_GRACE_S)
-        busy = not answer.complete and writer.push(output)
+        busy = not answer.complete and writer.push(answer.began, answer.stderr.noise)
+        if writer.refused:
+            end_sudo(answer.stderr.noise)
+            writer.close()
         left = deadline - time.monotonic()
         if left <= 0:
             output.late = True
@@ -98,33 +105,3 @@ def _wait(channel: Channel, poller: select.poll, seconds: float) -> None:
         channel.status_event.wait(seconds)
     else:
         poller.poll(seconds * 1000)
-
-
-class _Writer:
-    """Sends what the feed says, as fast as the far side takes it, without ever blocking."""
-
-    def __init__(self, channel: Channel, feed: StdinScript) -> None:
-        self._channel = channel
-        self._feed = feed
-        self._pending = memoryview(b"")
-        self._closed = False
-        channel.settimeout(0.0)
-
-    def push(self, output: Output) -> bool:
-        """True while bytes wait for the far side's window."""
-        if self._closed:
-            return False
-        if not self._pending:
-            self._pending = memoryview(self._feed.next(output.answer.began, output.answer.stderr.noise))
-        try:
-            while self._pending:
-                sent = self._channel.send(self._pending[:32768].tobytes())
-                self._pending = self._pending[sent:]
-            if self._feed.ended:
-                self._channel.shutdown_write()
-                self._closed = True
-        except TimeoutError:
-            return True
-        except OSError:  # the script ended, or the connection did: its exit status tells which
-            self._closed = True
-        return False

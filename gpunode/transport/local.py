@@ -8,35 +8,43 @@ import signal
 import subprocess
 import time
 from contextlib import ExitStack, suppress
+from typing import IO, BinaryIO, Literal
 
 from gpunode.errors import TransportError
 from gpunode.remedy import Remedy, RepairAction
 from gpunode.transport.answer import STDERR_GRACE_S, Answer, result
 from gpunode.transport.base import Completed
+from gpunode.transport.feed import StdinScript, Writer
+from gpunode.transport.refusals import not_started
 from gpunode.transport.secret import Secret
-from gpunode.transport.shell import Delivery, deliver, not_started
+from gpunode.transport.shell import Delivery, as_root, deliver
 
 _SUDO_ANSWERS_S = 30.0
 _ENDS_S = 5.0  # a script that is asked to end may take so long to clean up behind itself
 _POLL_MS = 100
+_BUSY_MS = 5  # while bytes wait for the script to read
 _PIECE_BYTES = 65536
 
 
 class Local:
-    """Runs scripts here: as root where that is possible without a question, else unprivileged (the facts record it)."""
+    """Runs scripts here: as root where that is possible without a question, else unprivileged (the facts record it).
 
-    def __init__(self, *, password: Secret | None = None, become: bool = True) -> None:
+    With a password each script is given it: sudo's memory of it does not reach from one session into the next.
+    """
+
+    def __init__(self, *, password: Secret | None = None, become: Literal["auto", "always", "never"] = "auto") -> None:
         self.target = "localhost"
         self._password = password
-        self._become = become and os.geteuid() != 0
-        self._asked = False
+        self._become = become == "always" or (become == "auto" and os.geteuid() != 0)
+        self._asked = become == "always" or password is not None
 
     def run(self, script: str, *, stdin: bytes = b"", timeout_s: float) -> Completed:
         """See Transport.run. Raises TransportError when there is no sh or sudo refuses the password."""
         self._ask_sudo_once()
         begin = time.monotonic()
         answer = Answer()
-        code = _execute(deliver(script, stdin, become=self._become), answer, timeout_s)
+        delivery = deliver(script, stdin, become=self._become, password=self._password is not None)
+        code = _execute(delivery, answer, timeout_s, self._password)
         seconds = time.monotonic() - begin
         return result(self.target, answer, code, seconds, late=code is None, not_begun=self._not_started)
 
@@ -47,39 +55,22 @@ class Local:
         """There is no connection."""
 
     def _ask_sudo_once(self) -> None:
-        if not self._become or self._asked:
-            return
-        if self._password is not None:
-            # The end of input follows the password, so sudo tries it exactly once.
-            delivery = Delivery(("sudo", "-S", "-p", "", "-v"), self._password.reveal().encode() + b"\n")
-            code, answer = _ask(delivery)
-            if code != 0:
-                raise self._not_started(code, answer.stdout.noise, answer.stderr.noise)
-        else:
-            self._become = _ask(Delivery(("sudo", "-n", "true"), b""))[0] == 0
+        """Whether sudo, or doas, makes us root without a question."""
+        if self._become and not self._asked:
+            self._become = _execute(Delivery((*as_root(), "true"), b""), Answer(), _SUDO_ANSWERS_S) == 0
         self._asked = True
 
     def _not_started(self, code: int, stdout: bytes | bytearray, stderr: bytes | bytearray) -> TransportError:
         return not_started(self.target, code, stdout, stderr)
 
 
-def _ask(delivery: Delivery) -> tuple[int, Answer]:
-    """A command that is no script of ours: its exit status (124: it did not answer), and its output as noise."""
-    answer = Answer()
-    code = _execute(delivery, answer, _SUDO_ANSWERS_S)
-    return 124 if code is None else code, answer
-
-
-def _execute(delivery: Delivery, answer: Answer, timeout_s: float) -> int | None:
+def _execute(delivery: Delivery, answer: Answer, timeout_s: float, password: Secret | None = None) -> int | None:
     """Fill `answer`. Exit status: -1 for a signal, 127 when there is no such program, None when nobody waited for it.
 
     Whoever has not ended by then, or prints without end, is ended here, with all of its session.
     """
     with ExitStack() as stack:
-        # A memory file: no limit as argv has, no disk that may be full, and seekable, so readers stop where they must.
-        source = stack.enter_context(os.fdopen(os.memfd_create("in"), "w+b"))
-        source.write(delivery.payload)
-        source.seek(0)
+        source = subprocess.PIPE if delivery.asks else stack.enter_context(_memory_file(delivery.payload))
         try:
             # A session of its own: Ctrl-C at the terminal stops gpunode between steps, not the step.
             process = subprocess.Popen(
@@ -103,10 +94,41 @@ def _execute(delivery: Delivery, answer: Answer, timeout_s: float) -> int | None
         assert process.stderr is not None
         stack.enter_context(process.stdout)
         stack.enter_context(process.stderr)
-        return _listen(process, process.stdout.fileno(), process.stderr.fileno(), answer, timeout_s)
+        writer = None
+        if process.stdin is not None:
+            stack.callback(process.stdin.close)
+            writer = Writer(_Pipe(process.stdin), StdinScript(delivery, password))
+        return _listen(process, process.stdout.fileno(), process.stderr.fileno(), answer, timeout_s, writer)
 
 
-def _listen(process: subprocess.Popen[bytes], out: int, err: int, answer: Answer, timeout_s: float) -> int | None:
+def _memory_file(payload: bytes) -> BinaryIO:
+    """For stdin: no limit as argv has, no disk that may be full, and seekable, so readers stop where they must."""
+    source = os.fdopen(os.memfd_create("in"), "w+b", buffering=0)
+    source.write(payload)
+    source.seek(0)
+    return source
+
+
+class _Pipe:
+    """A child's stdin that takes what it can, now. See Sink."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        os.set_blocking(stream.fileno(), False)
+
+    def send(self, s: bytes) -> int:
+        try:
+            return os.write(self._stream.fileno(), s)
+        except BlockingIOError as full:
+            raise TimeoutError from full
+
+    def shutdown_write(self) -> None:
+        self._stream.close()
+
+
+def _listen(
+    process: subprocess.Popen[bytes], out: int, err: int, answer: Answer, timeout_s: float, writer: Writer | None
+) -> int | None:
     deadline = time.monotonic() + timeout_s
     takers = {out: answer.out, err: answer.err}
     poller = select.poll()
@@ -115,8 +137,9 @@ def _listen(process: subprocess.Popen[bytes], out: int, err: int, answer: Answer
     try:
         while not answer.flooded and not (answer.complete and answer.stderr.ended):
             over = process.poll() is not None  # asked before reading: all that it printed is then in the pipes
+            busy = not over and writer is not None and _feed(process, writer, answer)
             more = False
-            for descriptor, _ in poller.poll(0 if over else _POLL_MS):
+            for descriptor, _ in poller.poll(0 if over else _BUSY_MS if busy else _POLL_MS):
                 piece = os.read(descriptor, _PIECE_BYTES)
                 takers[descriptor](piece)
                 more |= bool(piece)
@@ -131,6 +154,16 @@ def _listen(process: subprocess.Popen[bytes], out: int, err: int, answer: Answer
         return None
     finally:
         _end(process, answer)
+
+
+def _feed(process: subprocess.Popen[bytes], writer: Writer, answer: Answer) -> bool:
+    """True while bytes wait to be read. A sudo that asks again is killed, which its user may as long as it asks."""
+    busy = writer.push(answer.began, answer.stderr.noise)
+    if writer.refused:
+        with suppress(PermissionError):  # an odd one: then its input ends, and it counts that as it likes
+            process.kill()
+        writer.close()
+    return busy
 
 
 def _end(process: subprocess.Popen[bytes], answer: Answer) -> None:

@@ -1,4 +1,4 @@
-"""How a script travels to a POSIX sh through whatever stands in the way: login shells, rc files, sudo.
+"""How a script travels to a POSIX sh through whatever stands in the way: login shells, rc files, sudo or doas.
 
 The script becomes one line of printable ASCII (`printf %b` escapes), because csh breaks at newlines and `!` inside
 quotes, fish reads `\\\\` and `\\'` there, and `read -r` reads byte by byte in every sh. Marks before and after the
@@ -9,21 +9,30 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpunode.errors import TransportError
-from gpunode.transport.secret import Secret
-
-PROMPT = "[gpunode] sudo password: "
 ARGUMENT_LIMIT_BYTES = 100_000  # Linux allows 128 KiB an argument (MAX_ARG_STRLEN); the login shell gets the whole line
+
+# Variables by which tools print otherwise than their parsers read, or do otherwise than they are told. /etc/environment
+# holds such on real hosts, and PAM brings them back after sudo has cleaned. Proxies stay: they are the host's to set.
+_MISLEADING = (
+    *("QUOTING_STYLE", "TIME_STYLE", "LS_COLORS", "LS_BLOCK_SIZE", "BLOCK_SIZE", "BLOCKSIZE", "DF_BLOCK_SIZE"),
+    *("DU_BLOCK_SIZE", "TABSIZE", "COLUMNS", "LINES", "POSIXLY_CORRECT", "_POSIX2_VERSION"),  # coreutils
+    *("GREP_OPTIONS", "GREP_COLOR", "GREP_COLORS", "AWKPATH", "TAR_OPTIONS", "GZIP", "XZ_OPT", "CDPATH"),
+    *("PS_FORMAT", "PS_PERSONALITY", "CMD_ENV", "I_WANT_A_BROKEN_PS", "UNIX95"),  # ps
+    *("DPKG_COLORS", "DPKG_FORCE", "DPKG_ADMINDIR", "DPKG_ROOT", "MODPROBE_OPTIONS", "RPM_CONFIGDIR"),
+    *("SYSTEMD_COLORS", "SYSTEMD_URLIFY", "SYSTEMD_PAGER", "PAGER", "LESS", "CLICOLOR_FORCE"),
+    *("DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_API_VERSION", "CONTAINERD_ADDRESS", "CONTAINERD_NAMESPACE"),
+    *("CONTAINER_HOST", "CONTAINER_RUNTIME_ENDPOINT"),  # of this host's daemons, none but the one meant is asked
+)
 
 # The token is the host's own, new for every script, and in no argument list: a local user who could read it there
 # might print an end mark into something that the script quotes. The kernel's uuid costs no process.
 _PREPARE = (
     # Non-interactive logins often lack sbin; LC_ALL=C so that tools print the language their parsers read.
     "PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C; export PATH LC_ALL; "
-    "unset gpunode_token gpunode_script gpunode_code; "
+    f"unset {' '.join(_MISLEADING)} "
+    "gpunode_token gpunode_script gpunode_code; "
     "{ read -r gpunode_token </proc/sys/kernel/random/uuid; } 2>/dev/null || "
     "gpunode_token=$(od -An -vtx1 -N16 /dev/urandom | tr -cd 0-9a-f); "
     r'printf "\036gpunode-begin %s\n" "$gpunode_token"; printf "\036gpunode-begin %s\n" "$gpunode_token" >&2; '
@@ -43,6 +52,22 @@ _FROM_STDIN = (
     + "gpunode_script=${gpunode_script#gpunode-script:}; "
     + _EVALUATE
 )
+# How sudo asks, with whose password it wants (%p) and who it takes us for (%u): rootpw and targetpw ask for another's.
+QUESTION = "[gpunode] password of "
+_PROMPT = f"{QUESTION}%p for %u: "
+NOEXEC = "gpunode: this shell may start no other program"
+# Where sudoers has NOEXEC all that follows would fail, each command with its own "Permission denied".
+_BECAME = f"sh -c : 2>/dev/null; [ $? -ne 126 ] || {{ echo {NOEXEC} >&2; exit 126; }}; "
+# sudo's messages in English (transport/refusals.py). A host has sudo, or doas, which reads passwords at terminals only.
+_SUDO = "LC_ALL=C; export LC_ALL; command -v sudo >/dev/null 2>&1 && exec sudo "
+_OR_DOAS = (
+    '"$@"; command -v doas >/dev/null 2>&1 && exec doas -n "$@"; echo sudo: not found, doas: not found >&2; exit 127'
+)
+_BECOME = f"{_SUDO}-n {_OR_DOAS}"
+_BECOME_ASKED = (
+    rf'printf "[gpunode] process %d\n" $$ >&2; {_SUDO}-S -p "{_PROMPT}" {_OR_DOAS}'  # exec keeps the process id
+)
+_PROCESS = re.compile(rb"\[gpunode\] process (\d{1,10})\n")
 _PLAIN = re.compile(rb"[^ -~]|[\\'!]")
 _SHORT = {b"\n": b"\\n", b"\t": b"\\t"}
 
@@ -85,85 +110,27 @@ def deliver(
     payload = b"\ngpunode-script:" + text.encode("ascii") + b"\n" + stdin
     if not become:
         return Delivery(("sh", "-c", _FROM_STDIN), payload)
-    sudo = ("sudo", "-S", "-p", PROMPT) if password else ("sudo", "-n")
-    return Delivery((*sudo, "sh", "-c", _FROM_STDIN), payload, asks=password)
+    return Delivery((*as_root(password=password), "sh", "-c", _BECAME + _FROM_STDIN), payload, asks=password)
 
 
-class StdinScript:
-    """What to send on stdin, and when. The password is sent once, when sudo asks; a second prompt ends it."""
-
-    def __init__(self, delivery: Delivery, password: Secret | None = None) -> None:
-        self._delivery = delivery
-        self._password = password
-        self._answered = False
-        self.ended = False  # nothing more will be sent
-
-    def next(self, began: bool, output: bytes | bytearray) -> bytes:
-        """Bytes to send now, when the script began or not, and sudo's `output` on stderr so far."""
-        if self.ended:
-            return b""
-        if not self._delivery.asks or began:
-            self.ended = True
-            return self._delivery.payload
-        asked = output.count(PROMPT.encode())
-        if asked and not self._answered and self._password is not None:
-            self._answered = True
-            return self._password.reveal().encode() + b"\n"
-        # One try only: three wrong ones lock the account where faillock watches.
-        self.ended = asked > 1
-        return b""
+def as_root(*, password: bool = False) -> tuple[str, ...]:
+    """The words before a command that shall run as root."""
+    return ("sh", "-c", _BECOME_ASKED if password else _BECOME, "gpunode")
 
 
-# What sudo, with LC_ALL unset on the far side, prints in English; other languages fall through to the last sentence.
-_REFUSALS: Sequence[tuple[str, str, str]] = (
-    (
-        "is not in the sudoers|is not allowed to (execute|run)",
-        "sudo does not allow this user to become root",
-        "add the user to sudoers, or log in as root or another user with --user",
-    ),
-    (
-        "must have a tty",
-        "sudo wants a terminal (requiretty), and gpunode works without one",
-        "add 'Defaults:USER !requiretty' with visudo, or log in as root",
-    ),
-    (
-        "Sorry, try again|incorrect password|no password was provided",
-        "sudo refused the password",
-        "give the right one with --ask-become-pass or --become-pass-file; it was tried once",
-    ),
-    (
-        "a password is required|a terminal is required",
-        "sudo needs a password, or does not allow this user to become root",
-        "give the password with --ask-become-pass, allow NOPASSWD in sudoers, or log in as root",
-    ),
-    (
-        r"sudo\S*:? (command )?not found|Unknown command:? '?sudo|sudo: No such file",
-        "the host has no sudo",
-        "log in as root, or install sudo",
-    ),
-    (
-        r"\bsh\S*:? (command )?not found|Unknown command:? '?sh\b",
-        "the host has no sh in its PATH",
-        "gpunode needs a POSIX sh on the host; install one (busybox has it)",
-    ),
-)
+def asking_process(stderr: bytes | bytearray) -> int | None:
+    """The process id, on the host, of the sudo that asks for a password."""
+    found = _PROCESS.search(stderr)
+    return int(found[1]) if found else None
 
 
-def not_started(target: str, code: int, stdout: bytes | bytearray, stderr: bytes | bytearray) -> TransportError:
-    """Why the login worked and the script did not begin, as far as the host's own output tells."""
-    output = _words(bytes(stderr)) or _words(bytes(stdout))
-    evidence = f"it answered {output!r} with exit status {code}" if output else f"no output, exit status {code}"
-    for pattern, problem, remedy in _REFUSALS:
-        if re.search(pattern, output):
-            return TransportError(f"{target}: {problem}", evidence=evidence, remedy=remedy)
-    return TransportError(
-        f"{target}: the login succeeded, but the login shell runs no commands",
-        evidence=evidence,
-        remedy="give the user a real shell (usermod -s /bin/sh USER), or log in as another user with --user",
-    )
+def password_owners(stderr: bytes | bytearray) -> list[tuple[str, str]]:
+    """(whose password sudo asked for, for whom) of each question. Names with a space in them are not read."""
+    return re.findall(re.escape(QUESTION) + r"(\S{1,64}) for (\S{1,64}): ", stderr.decode("utf-8", "replace"))
 
 
-def _words(stream: bytes) -> str:
-    """The last 500 characters as one line, without the prompt and control characters."""
-    text = stream.decode("utf-8", "replace").replace(PROMPT, "")
-    return re.sub(r"[\x00-\x20\x7f-\x9f]+", " ", text).strip()[-500:]
+def without_our_words(text: str) -> str:
+    """What the host said, without prompts, process ids and the script of ours that sudo quotes."""
+    text = text.replace(_BECAME + _FROM_STDIN, "...")
+    # sudo-rs has a frame around the prompt, with PAM's own: [sudo: PROMPT] Password:
+    return re.sub(rf"(\[sudo: )?{re.escape(QUESTION)}\S+ for \S+: (\] Password: )?|\[gpunode\] process \d+\n", "", text)

@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -14,9 +15,11 @@ from gpunode.transport import known_hosts, ssh_errors
 from gpunode.transport.answer import result
 from gpunode.transport.base import Completed
 from gpunode.transport.channel import Output, converse
+from gpunode.transport.feed import StdinScript
 from gpunode.transport.known_hosts import HostKey, Trust
+from gpunode.transport.refusals import not_started
 from gpunode.transport.revoked_keys import revoked
-from gpunode.transport.shell import Delivery, StdinScript, deliver, not_started
+from gpunode.transport.shell import Delivery, asking_process, deliver
 from gpunode.transport.ssh_config import (
     DEFAULT_KEYS,
     Hop,
@@ -78,16 +81,11 @@ class Ssh:
         return deliver(script, stdin, become=become, password=password, argument=self._argument)
 
     def _talk(self, transport: paramiko.Transport, delivery: Delivery, timeout_s: float) -> Output:
-        # paramiko waits for the reply to "exec" without a limit; closing the connection is what wakes it.
-        limit_s = max(_REPLY_S, timeout_s)
-        watchdog = threading.Timer(limit_s, transport.close)
         channel = None
         try:
-            channel = transport.open_session(timeout=limit_s)
-            watchdog.start()
-            channel.exec_command(delivery.line)
-            watchdog.cancel()
-            output = converse(channel, StdinScript(delivery, self._options.become_password), timeout_s)
+            channel = _started(transport, delivery.line, max(_REPLY_S, timeout_s))
+            feed = StdinScript(delivery, self._options.become_password)
+            output = converse(channel, feed, timeout_s, lambda stderr: _end_sudo(transport, stderr))
         except (paramiko.SSHException, EOFError, OSError) as error:
             if transport.is_active():
                 raise TransportError(
@@ -96,7 +94,6 @@ class Ssh:
                 ) from error
             raise ssh_errors.lost(self.target, "before the script began", error) from error
         finally:
-            watchdog.cancel()
             if channel is not None:
                 channel.close()
         if output.code == -1 and not output.answer.complete and not transport.is_active():
@@ -243,6 +240,34 @@ _config_lock = threading.Lock()
 @cache
 def _config(files: tuple[Path, ...]) -> paramiko.SSHConfig:
     return paramiko.SSHConfig.from_text(read_config(files))
+
+
+def _started(transport: paramiko.Transport, line: str, limit_s: float) -> paramiko.Channel:
+    """A channel of its own in which the login shell runs `line`."""
+    # paramiko waits for the reply to "exec" without a limit; closing the connection is what wakes it.
+    watchdog = threading.Timer(limit_s, transport.close)
+    channel = transport.open_session(timeout=limit_s)
+    watchdog.start()
+    try:
+        channel.exec_command(line)
+    except BaseException:
+        channel.close()
+        raise
+    finally:
+        watchdog.cancel()
+    return channel
+
+
+def _end_sudo(transport: paramiko.Transport, stderr: bytes | bytearray) -> None:
+    """Kill the sudo that refused the password, which is its user's to kill as long as it asks."""
+    process = asking_process(stderr)
+    if process is None:
+        return
+    # Where this cannot be (MaxSessions, a shell without kill), its input ends next, and it counts that as it likes.
+    with suppress(paramiko.SSHException, EOFError, OSError):
+        channel = _started(transport, f"kill -KILL {process}", _REPLY_S)
+        channel.status_event.wait(_REPLY_S)
+        channel.close()
 
 
 def _may_pass(error: Exception) -> bool:

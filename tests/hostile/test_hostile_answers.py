@@ -91,7 +91,7 @@ ENDLESS = {
     "error output": (endless(BEGIN, b"E" * 32_000, stderr=True), "error output is longer than 64 MiB"),
     "error output before it begins": (endless(b"", b"E\n" * 16_000, stderr=True), "the login prints without end"),
     "passwords asked for": (
-        endless(b"", b"[gpunode] sudo password: " * 1_000, stderr=True),
+        endless(b"", b"[gpunode] password of root for ann: " * 1_000, stderr=True),
         "the login prints without end",
     ),
 }

@@ -34,7 +34,7 @@ def peak():
 
 before, said = peak(), ""
 try:
-    Local(become=False).run(sys.argv[1], timeout_s=600)
+    Local(become="never").run(sys.argv[1], timeout_s=600)
 except TransportError as error:
     said = error.problem
 print(json.dumps({"said": said, "bytes": peak() - before}))
@@ -84,7 +84,7 @@ def session(leader: int) -> list[str]:
 def test_at_its_limit_a_script_is_ended_with_all_its_own(script: str, tmp_path: Path) -> None:
     mark = tmp_path / "pid"
     with pytest.raises(StillRunning, match="still running after"):
-        Local(become=False).run(f"echo $$ >{mark}; {script}", timeout_s=5)
+        Local(become="never").run(f"echo $$ >{mark}; {script}", timeout_s=5)
     assert not session(int(mark.read_text()))
 
 
@@ -92,7 +92,7 @@ def test_a_script_that_cleans_up_behind_itself_can_do_so(tmp_path: Path) -> None
     """The probe removes its directory in /run when it is asked to end."""
     directory = tmp_path / "scratch"
     with pytest.raises(StillRunning):
-        Local(become=False).run(
+        Local(become="never").run(
             f"mkdir {directory}; trap 'rmdir {directory}; exit 1' TERM; sleep 600 & wait", timeout_s=5
         )
     assert not directory.exists()
@@ -103,7 +103,7 @@ def test_a_daemon_with_a_session_of_its_own_stays(tmp_path: Path) -> None:
     daemon = f"setsid sh -c 'echo $$ >{mark}; exec sleep 600' </dev/null >/dev/null 2>&1 &"
     wait = f"while [ ! -s {mark} ]; do sleep 0.1; done; sleep 600"
     with pytest.raises(StillRunning):
-        Local(become=False).run(f"{daemon} {wait}", timeout_s=5)
+        Local(become="never").run(f"{daemon} {wait}", timeout_s=5)
     pid = int(mark.read_text())
     assert session(pid)
     os.kill(pid, signal.SIGKILL)
@@ -112,7 +112,7 @@ def test_a_daemon_with_a_session_of_its_own_stays(tmp_path: Path) -> None:
 def test_what_a_child_says_after_the_end_is_no_part_of_the_answer(tmp_path: Path) -> None:
     go = tmp_path / "go"
     script = f"(while [ ! -e {go} ]; do sleep 0.1; done; echo late) & echo now; printf last"
-    done = Local(become=False).run(script, timeout_s=LIMIT_S)
+    done = Local(become="never").run(script, timeout_s=LIMIT_S)
     go.touch()
     assert (done.code, done.stdout) == (0, b"now\nlast")
 
@@ -145,14 +145,14 @@ def test_what_a_child_says_after_the_end_is_no_part_of_the_answer(tmp_path: Path
     ],
 )
 def test_the_exit_status_is_the_scripts_own(script: str, code: int, said: bytes | None) -> None:
-    done = Local(become=False).run(script, timeout_s=LIMIT_S)
+    done = Local(become="never").run(script, timeout_s=LIMIT_S)
     assert done.code == code
     assert said is None or done.stdout == said
 
 
 def test_a_wrapper_that_is_killed_leaves_no_result() -> None:
     with pytest.raises(TransportError, match="ended before its answer was complete"):
-        Local(become=False).run("sleep 600 & echo half; kill -9 $$", timeout_s=LIMIT_S)
+        Local(become="never").run("sleep 600 & echo half; kill -9 $$", timeout_s=LIMIT_S)
 
 
 @pytest.mark.parametrize("argument", [True, False], ids=["in the argument", "on stdin"])
@@ -183,7 +183,7 @@ def test_without_proc_the_token_comes_from_the_devices() -> None:
 
 
 def test_descriptors_and_children_do_not_pile_up() -> None:
-    local = Local(become=False)
+    local = Local(become="never")
     local.run("echo x", timeout_s=LIMIT_S)
     gc.collect()  # what earlier tests left open may be closed at any time
     before = len(os.listdir("/proc/self/fd"))

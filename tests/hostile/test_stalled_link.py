@@ -25,7 +25,8 @@ from gpunode.fleet.run import run_fleet
 from gpunode.model.report import HostOutcome
 from gpunode.transport.base import StillRunning
 from gpunode.transport.channel import converse
-from gpunode.transport.shell import StdinScript, deliver
+from gpunode.transport.feed import StdinScript
+from gpunode.transport.shell import deliver
 from gpunode.transport.ssh import Ssh
 from tests.hostile.link import link
 from tests.transport.conftest import need_sshd as need_sshd
@@ -174,7 +175,7 @@ BEGIN, END = b"\x1egpunode-begin " + TOKEN + b"\n", b"\x1egpunode-end " + TOKEN 
 )
 def test_an_exit_status_that_overtakes_the_output_ends_nothing(pieces: list[bytes]) -> None:
     channel = Overtaken(pieces)
-    heard = converse(channel, StdinScript(deliver("true", b"")), LIMIT_S)
+    heard = converse(channel, StdinScript(deliver("true", b"")), LIMIT_S, lambda stderr: None)
     os.close(channel.pipe[0])
     os.close(channel.pipe[1])
     assert (heard.answer.stdout.code, bytes(heard.answer.stdout.body)) == (7, b"onetwo")

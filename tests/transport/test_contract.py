@@ -6,28 +6,38 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from gpunode.transport.base import StillRunning, Transport
 from gpunode.transport.local import Local
+from gpunode.transport.secret import Secret
 from gpunode.transport.ssh import Ssh
 from tests.transport.conftest import options, target
 from tests.transport.sshd import SSHD, Sshd
+from tests.transport.sudo import PASSWORD, stand_in
 
 
-@pytest.fixture(scope="module", params=["local", "ssh"])
+@pytest.fixture(scope="module", params=["local", "ssh", "local with sudo's password", "ssh with sudo's password"])
 def transport(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Transport]:
-    if request.param == "local":
-        yield Local(become=False)
-        return
-    if SSHD is None:
+    how, _, asked = request.param.partition(" ")
+    directory = tmp_path_factory.mktemp("transport")
+    if how == "ssh" and SSHD is None:
         pytest.skip("no sshd here: install openssh-server to run the SSH tests")
-    server = Sshd(tmp_path_factory.mktemp("sshd")).start()
-    ssh = Ssh(target(server), options(server))
-    yield ssh
-    ssh.close()
-    server.stop()
+    with pytest.MonkeyPatch.context() as patch:
+        password = Secret(PASSWORD) if asked else None
+        path = f"{stand_in(directory, 'sudo')}:{os.environ['PATH']}" if asked else os.environ["PATH"]
+        become: Literal["always", "never"] = "always" if asked else "never"
+        if how == "local":
+            patch.setenv("PATH", path)
+            yield Local(become=become, password=password)
+            return
+        server = Sshd(directory, force=f'PATH={path}; exec sh -c "$SSH_ORIGINAL_COMMAND"' if asked else "").start()
+        ssh = Ssh(target(server), options(server, become=become, become_password=password))
+        yield ssh
+        ssh.close()
+        server.stop()
 
 
 EVERY_BYTE = bytes(range(256)) * 4096  # 1 MiB

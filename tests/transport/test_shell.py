@@ -5,8 +5,9 @@ import subprocess
 
 import pytest
 
+from gpunode.transport.feed import StdinScript
 from gpunode.transport.secret import Secret
-from gpunode.transport.shell import ARGUMENT_LIMIT_BYTES, StdinScript, deliver, encode
+from gpunode.transport.shell import ARGUMENT_LIMIT_BYTES, deliver, encode
 
 AWKWARD = 'it\'s "q" `b` $x \\n !! % \t ä\n\x7f\x01end\\'
 
@@ -39,7 +40,7 @@ def test_where_the_script_travels(script: str, stdin: bytes, become: bool, in_ar
     ("began", "stderr", "sent", "ended"),
     [
         (False, b"", b"", False),
-        (False, b"lecture\n[gpunode] sudo password: ", b"word\n", False),
+        (False, b"lecture\n[gpunode] password of ann for ann: ", b"word\n", False),
         (True, b"", b"\ngpunode-script:true\ndata", True),
     ],
     ids=["it waits", "the question is answered", "the script goes when sh is there"],
@@ -52,12 +53,14 @@ def test_feed(began: bool, stderr: bytes, sent: bytes, ended: bool) -> None:
 
 def test_a_second_question_is_not_answered() -> None:
     feed = StdinScript(deliver("true", b"data", become=True, password=True), Secret("word"))
-    prompt = b"[gpunode] sudo password: "
+    prompt = b"[gpunode] password of ann for ann: "
     assert feed.next(False, prompt) == b"word\n"
     assert feed.next(False, prompt) == b""
     assert not feed.ended
+    assert not feed.refused
     assert feed.next(False, prompt + b"\nSorry, try again.\n" + prompt) == b""
-    assert feed.ended
+    assert feed.refused
+    assert not feed.ended  # the end of input would be an answer as well
 
 
 def test_a_secret_is_not_shown_or_saved() -> None:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,7 @@ from gpunode.transport.ssh import Ssh
 from gpunode.transport.ssh_config import SshTarget
 from tests.transport.conftest import options, target
 from tests.transport.sshd import Sshd
+from tests.transport.sudo import DIALECTS, PASSWORD, doas, neither, stand_in
 
 Start = Callable[..., Sshd]
 ECHO = "echo $((6*7)); cat"
@@ -320,77 +321,61 @@ def test_match_exec_in_the_config_works(sshd: Start) -> None:
     ssh.close()
 
 
-SUDO = """#!/bin/sh
-# As sudo -S: asks on stderr, reads a line, three tries.
-echo "$*" >>{directory}/argv
-shift 3
-for try in 1 2 3; do
-  printf '[gpunode] sudo password: ' >&2
-  IFS= read -r word || { echo >&2; echo 'sudo: no password was provided' >&2; exit 1; }
-  echo x >>{directory}/tries
-  [ "$word" = 'open sesame' ] && exec "$@"
-  echo 'Sorry, try again.' >&2
-done
-exit 1
-"""
-
-
 @pytest.fixture
-def with_sudo(sshd: Start, tmp_path: Path) -> Callable[[str, str | None], Ssh]:
-    """A host whose sudo is the given script, and a login that is not root's."""
+def through(sshd: Start) -> Iterator[Callable[[Path, str | None], Ssh]]:
+    """A host whose login finds these programs alone, and is not root's."""
+    opened = []
 
-    def make(sudo: str, password: str | None) -> Ssh:
-        (tmp_path / "bin").mkdir()
-        program = tmp_path / "bin" / "sudo"
-        program.write_text(sudo.replace("{directory}", str(tmp_path)))
-        program.chmod(0o755)
-        server = sshd(force=f'PATH={tmp_path}/bin:/usr/bin:/bin; exec sh -c "$SSH_ORIGINAL_COMMAND"')
+    def make(programs: Path, password: str | None) -> Ssh:
+        server = sshd(force=f'PATH={programs}; exec sh -c "$SSH_ORIGINAL_COMMAND"')
         secret = None if password is None else Secret(password)
-        return Ssh(target(server), options(server, become="always", become_password=secret))
+        opened.append(Ssh(target(server), options(server, become="always", become_password=secret)))
+        return opened[-1]
 
-    return make
+    yield make
+    for ssh in opened:
+        ssh.close()
 
 
-def test_the_sudo_password_is_given_once_when_asked_and_never_shown(
-    with_sudo: Callable[[str, str | None], Ssh], tmp_path: Path
-) -> None:
-    ssh = with_sudo(SUDO, "open sesame")
-    done = ssh.run(ECHO, stdin=b"payload\n", timeout_s=120)
+Through = Callable[[Path, str | None], Ssh]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_the_sudo_password_is_given_when_asked_and_never_shown(through: Through, tmp_path: Path, dialect: str) -> None:
+    done = through(stand_in(tmp_path, dialect), PASSWORD).run(ECHO, stdin=b"payload\n", timeout_s=120)
     assert (done.stdout, done.stderr) == (b"42\npayload\n", b"")
-    assert "sesame" not in (tmp_path / "argv").read_text()
-    ssh.close()
+    assert "sesame" not in (tmp_path / "argv").read_text() + (tmp_path / "environ").read_text()
 
 
-def test_a_wrong_sudo_password_is_tried_once(with_sudo: Callable[[str, str | None], Ssh], tmp_path: Path) -> None:
-    error = refused(with_sudo(SUDO, "open barley"))
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_wrong_sudo_password_is_tried_once(through: Through, tmp_path: Path, dialect: str) -> None:
+    error = refused(through(stand_in(tmp_path, dialect), "open barley"))
     assert "sudo refused the password" in error.problem
     assert (tmp_path / "tries").read_text() == "x\n"
     assert "barley" not in error.problem + error.evidence + error.remedy.text
 
 
-def test_a_sudo_that_asks_nothing_is_sent_no_password(with_sudo: Callable[[str, str | None], Ssh]) -> None:
-    ssh = with_sudo('#!/bin/sh\nshift 3\nexec "$@"\n', "open sesame")
-    assert ssh.run("cat", stdin=b"data", timeout_s=120).stdout == b"data"
-    ssh.close()
+def test_a_refused_password_is_an_error_where_sudo_cannot_be_killed(sshd: Start, tmp_path: Path) -> None:
+    """No second channel beside the first: its input ends instead, and it counts that as it likes."""
+    programs = stand_in(tmp_path, "sudo-rs")
+    server = sshd(force=f'PATH={programs}; exec sh -c "$SSH_ORIGINAL_COMMAND"', extra="MaxSessions 1")
+    ssh = Ssh(target(server), options(server, become="always", become_password=Secret("open barley")))
+    assert "sudo refused the password" in refused(ssh).problem
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
-        ("sudo: a password is required", 1, "needs a password"),
-        ("ann is not in the sudoers file.  This incident will be reported.", 1, "does not allow this user"),
-        ("sudo: sorry, you must have a tty to run sudo", 1, "wants a terminal"),
-        ("bash: line 1: sudo: command not found", 127, "has no sudo"),
-        ("fish: Unknown command: sudo", 127, "has no sudo"),
-    ],
-    ids=["password needed", "not in sudoers", "requiretty", "no sudo (bash)", "no sudo (fish)"],
-)
-def test_each_refusal_of_sudo_has_its_sentence(
-    with_sudo: Callable[[str, str | None], Ssh], words: str, code: int, said: str
-) -> None:
-    error = refused(with_sudo(f"#!/bin/sh\necho '{words}' >&2\nexit {code}\n", None))
-    assert said in error.problem
-    assert words.split()[-1] in error.evidence
+def test_a_sudo_that_asks_nothing_is_sent_no_password(through: Through, tmp_path: Path) -> None:
+    (tmp_path / "nopasswd").touch()
+    assert through(stand_in(tmp_path, "sudo"), PASSWORD).run("cat", stdin=b"data", timeout_s=120).stdout == b"data"
+
+
+def test_doas_makes_root_where_there_is_no_sudo(through: Through, tmp_path: Path) -> None:
+    (tmp_path / "nopass").touch()
+    assert through(doas(tmp_path), None).run("cat", stdin=b"data", timeout_s=120).stdout == b"data"
+
+
+def test_a_login_that_misses_sh_says_so(through: Through, tmp_path: Path) -> None:
+    programs = neither(tmp_path)
+    assert "has no sudo and no doas" in refused(through(programs, None)).problem
 
 
 def test_an_agent_signs_for_a_key_with_a_passphrase(sshd: Start, tmp_path: Path) -> None:
