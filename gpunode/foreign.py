@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 if TYPE_CHECKING:
     import yaml
 
+BOM = "\ufeff"  # the byte order mark that some editors put first
 LARGEST = 16 << 20  # characters; the probe's own limits for a file are below it
 DEEPEST = 100  # lists and objects in each other; docker's /info has five, containerd's configuration eight
 MOST_DIGITS = 300  # of one number; float64, which Go reads numbers into, ends at 308

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -105,10 +105,6 @@ def read_switches() -> tuple[Switch, ...]:
     )
 
 
-def read_models() -> tuple[GpuModel, ...]:
-    return tuple(model for row in rows("gpus.yaml", "groups", "architecture") for model in _models(row))
-
-
 def _architecture(row: Row) -> Architecture:
     architecture = Architecture(
         row.text("name"),
@@ -125,25 +121,56 @@ def _architecture(row: Row) -> Architecture:
     return architecture
 
 
-def _models(row: Row) -> Iterator[GpuModel]:
-    """The GPUs of one group, which share what they are; where it is known from is each GPU's own."""
-    flavour, fabric = row.maybe_one_of("flavour", FLAVOURS), row.maybe_one_of("fabric", FABRICS)
-    architecture, cc, mig = row.text("architecture"), row.maybe_text("cc"), row.maybe_text("mig")
-    first, last = row.maybe_number("first_branch"), row.maybe_number("last_branch")
-    coherent = row.maybe_flag("coherent")
-    named = row.mapping("models")
-    row.done()
-    for device, line in named.items():
-        name, source, checked, grade = _line(row, device, line)
-        yield GpuModel(
-            device, name, architecture, flavour, cc, fabric, first, last, mig, coherent,
-            source=source, checked=checked, grade=grade,
-        )  # fmt: skip
+class GpuModels(Mapping[str, GpuModel]):
+    """The listed GPUs by PCI device id. A line is parsed when its GPU is asked for: a run asks for few of them."""
+
+    def __init__(self, groups: Iterable[Row]) -> None:
+        self._lines: dict[str, tuple[Row, str]] = {}
+        for group in groups:
+            for line in group.text("models").splitlines():
+                device = line.partition(" ")[0]
+                if device in self._lines:
+                    raise group.fault(f"models.{device}", "it is listed twice")
+                self._lines[device] = group, line
+
+    def __getitem__(self, device_id: str) -> GpuModel:
+        return _model(*self._lines[device_id])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._lines)
+
+    def __len__(self) -> int:
+        return len(self._lines)
 
 
-def _line(row: Row, device: str, line: str) -> list[str]:
-    """[name, source, checked, grade]. One text a GPU, since a mapping each takes YAML ten times as long to read."""
+def read_models() -> GpuModels:
+    return GpuModels(rows("gpus.yaml", "groups", "architecture"))
+
+
+def _model(group: Row, line: str) -> GpuModel:
+    """A GPU is what its group is; its name, and where all that is known from, are its own."""
+    device, name, source, checked, grade = _fields(group, line)
+    model = GpuModel(
+        device,
+        name,
+        group.text("architecture"),
+        group.maybe_one_of("flavour", FLAVOURS),
+        group.maybe_text("cc"),
+        group.maybe_one_of("fabric", FABRICS),
+        group.maybe_number("first_branch"),
+        group.maybe_number("last_branch"),
+        group.maybe_text("mig"),
+        group.maybe_flag("coherent"),
+        source=source,
+        checked=checked,
+        grade=grade,
+    )
+    group.done()
+    return model
+
+
+def _fields(group: Row, line: str) -> list[str]:
     fields = line.split(" | ")
-    if len(fields) == 4 and fields[1] and re.fullmatch(r"\d{4}-\d\d-\d\d", fields[2]) and fields[3] in GRADES:
+    if len(fields) == 5 and fields[2] and re.fullmatch(r"\d{4}-\d\d-\d\d", fields[3]) and fields[4] in GRADES:
         return fields
-    raise row.fault(f"GPUs.{device}", f"{line!r} is not NAME | SOURCE | 2026-11-21 | {' or '.join(GRADES)}")
+    raise group.fault("models", f"{line!r} is not ID | NAME | SOURCE | 2026-11-21 | {' or '.join(GRADES)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Literal, get_args
@@ -85,7 +86,7 @@ class Toolkit:
 
 @dataclass(frozen=True)
 class Catalog:
-    models: tuple[GpuModel, ...]
+    models: Mapping[str, GpuModel]  # by PCI device id; GPUs that are not listed are placed by their blocks
     architectures: tuple[Architecture, ...]  # oldest first
     switches: tuple[Switch, ...]
     branches: tuple[Branch, ...]
@@ -106,13 +107,9 @@ class Catalog:
     def images(self) -> tuple[Image, ...]:
         return read_images()
 
-    @cached_property
-    def _models(self) -> dict[str, GpuModel]:
-        return {model.id: model for model in self.models}
-
     def gpu_model(self, device_id: str) -> GpuModel:
         """The GPU with this PCI device id ("2330"); an unlisted id is placed by its block (`known` False)."""
-        return self._models.get(device_id) or model_in_blocks(device_id, self.architectures)
+        return self.models.get(device_id) or model_in_blocks(device_id, self.architectures)
 
     def architecture(self, name: str) -> Architecture:
         return next(a for a in self.architectures if a.name == name)

@@ -88,12 +88,6 @@ class Row:
     def maybe_numbers(self, key: str) -> tuple[int, ...]:
         return () if self._absent(key) else self.numbers(key)
 
-    def mapping(self, key: str) -> Mapping[str, str]:
-        value = self.get(key)
-        if not isinstance(value, dict) or not all(isinstance(v, str) for pair in value.items() for v in pair):
-            raise self.fault(key, "not a mapping of texts to texts (numbers want quotes)")
-        return value
-
     def counts(self, key: str) -> Mapping[str, int]:
         value = self.get(key)
         if not isinstance(value, dict) or not all(isinstance(v, int) for v in value.values()):

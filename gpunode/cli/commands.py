@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from importlib import import_module
 
 import click
 import typer
 
 from gpunode.cli.typer_classes import VerbGroup, help_of, unknown_option
-from gpunode.cli.verbs import catalog, check, detect, plan, runtime, setup, undo
 from gpunode.errors import UsageError
 
-app = typer.Typer(
-    name="gpunode",
-    cls=VerbGroup,
-    help="Turn a bare Linux host with NVIDIA GPUs into a node whose GPUs Docker and Kubernetes can schedule.",
-    epilog="\b\nExamples:\n  gpunode plan                  what setup would do on this machine, and why\n"
-    "  gpunode setup --ssh gpu[01-12]  set up twelve hosts side by side",
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
+VERBS = ("detect", "plan", "setup", "check", "undo", "runtime", "catalog")
 
 
-@app.callback(invoke_without_command=True)
 def _root(
     context: typer.Context,
     version: bool = typer.Option(False, "--version", "-V", help="Print the version.", show_default=False),
@@ -40,17 +31,31 @@ def _root(
         show(context.get_help(), sys.stdout)
 
 
-for _module in (detect, plan, setup, check, undo, runtime, catalog):
-    _module.register(app)
+def _tree(verbs: Sequence[str] = VERBS) -> click.Command:
+    """The command with these verbs. To make each costs a few milliseconds, and a command line has one."""
+    app = typer.Typer(
+        name="gpunode",
+        cls=VerbGroup,
+        help="Turn a bare Linux host with NVIDIA GPUs into a node whose GPUs Docker and Kubernetes can schedule.",
+        epilog="\b\nExamples:\n  gpunode plan                  what setup would do on this machine, and why\n"
+        "  gpunode setup --ssh gpu[01-12]  set up twelve hosts side by side",
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )
+    app.callback(invoke_without_command=True)(_root)
+    for verb in verbs:
+        import_module(f"gpunode.cli.verbs.{verb}").register(app)
+    return typer.main.get_command(app)
 
 
 def run_words(words: list[str]) -> int:
     """Parse and run. Raises UsageError for what click does not understand, KeyboardInterrupt for Ctrl-C."""
-    command = typer.main.get_command(app)
+    command = _tree(words[:1] if words and words[0] in VERBS else VERBS)
     try:
         result = command.main(args=words, prog_name="gpunode", standalone_mode=False)
     except click.UsageError as error:
-        raise _ours(error, command) from error
+        raise _ours(error) from error
     except click.ClickException as error:
         raise UsageError(error.format_message()) from error
     except click.exceptions.Abort:
@@ -58,9 +63,9 @@ def run_words(words: list[str]) -> int:
     return result if isinstance(result, int) else 0
 
 
-def _ours(error: click.UsageError, root: click.Command) -> UsageError:
+def _ours(error: click.UsageError) -> UsageError:
     if isinstance(error, click.NoSuchOption):
-        return unknown_option(error, root)
+        return unknown_option(error, _tree())
     return UsageError(_sentence(error), remedy=help_of(error.ctx))
 
 

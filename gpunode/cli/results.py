@@ -32,7 +32,6 @@ class Fleet:
     ssh: bool = False  # remedies name the hosts
 
 
-@dataclass(frozen=True)
 class Detected(Fleet):
     """Facts."""
 
@@ -44,17 +43,14 @@ class Planned(Fleet):
     recorded: bool = False  # setup of a recording, which changes nothing
 
 
-@dataclass(frozen=True)
 class Explained(Fleet):
     """Why these drivers."""
 
 
-@dataclass(frozen=True)
 class Checked(Fleet):
     """Checks."""
 
 
-@dataclass(frozen=True)
 class Ended(Fleet):
     """Plans that were applied."""
 
@@ -92,12 +88,10 @@ class CatalogTable:
     rows: Sequence[object]
 
 
-@dataclass(frozen=True)
 class SupportPage:
     """docs/support.md: a page for people."""
 
 
-@dataclass(frozen=True)
 class SchemaPage:
     """The JSON Schema of the results, or docs/reference/json.md around it."""
 

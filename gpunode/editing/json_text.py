@@ -12,10 +12,9 @@ from typing import Any
 from gpunode import foreign
 from gpunode.advice import named
 from gpunode.errors import ConfigFileError
-from gpunode.foreign import NotRead, StandsTwice
+from gpunode.foreign import BOM, NotRead, StandsTwice
 
 BLANKS = re.compile(r"[ \t\n\r]*")  # the four that JSON allows (RFC 8259 section 2)
-BOM = "\ufeff"
 UTF16 = ("\udcff\udcfe", "\udcfe\udcff")  # its byte order marks, as surrogateescape represents them
 # Integers become floats here: nothing computes with them, and Python refuses to build an int of over 4300 digits.
 DECODER = json.JSONDecoder(parse_int=float)

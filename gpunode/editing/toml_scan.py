@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from gpunode.foreign import read_toml
-
-BOM = "\ufeff"
+from gpunode.foreign import BOM, read_toml
 
 _STRING = (
     r'"""(?:[^\\]|\\.)*?"""(?:"{0,2})'  # up to two quotes may stand before the closing three

@@ -3,6 +3,8 @@
 tomlkit writes valid TOML in the wrong place for some inputs (dotted keys inside a table), and refuses others
 (inline tables). So the wanted values are worked out first, as plain data; the edited text must read back as
 exactly those, through a parser that shares no code with tomlkit.
+
+Who only reads loads no editor: check does, and start-up counts.
 """
 
 from __future__ import annotations
@@ -10,12 +12,8 @@ from __future__ import annotations
 from gpunode import foreign
 from gpunode.advice import named, typed
 from gpunode.editing.plain import Plain, same
-from gpunode.editing.toml_layout import tidied
-from gpunode.editing.toml_parts import part_of
-from gpunode.editing.toml_pieces import is_in_too_many_pieces
-from gpunode.editing.toml_scan import BOM
 from gpunode.errors import ConfigFileError
-from gpunode.foreign import NotRead
+from gpunode.foreign import BOM, NotRead
 
 # Characters. From LARGE on only the tables in question are given to tomlkit, and above LARGEST never the whole file: it
 # needs half a minute for 20,000 lines.
@@ -42,6 +40,8 @@ def rewrite(path: str, text: str, want: Plain, subtree: tuple[str, ...]) -> str:
     have, body = load(path, text), _body(text)
     if same(have, want):
         return text
+    from gpunode.editing.toml_pieces import is_in_too_many_pieces
+
     body += "" if not body or body.endswith("\n") else "\n"
     edited = _by_part(body, have, want, subtree) if len(body) > LARGE or is_in_too_many_pieces(body) else None
     if edited is None and len(body) <= LARGEST:
@@ -58,6 +58,8 @@ def rewrite(path: str, text: str, want: Plain, subtree: tuple[str, ...]) -> str:
 
 def _by_part(body: str, have: Plain, want: Plain, subtree: tuple[str, ...]) -> str | None:
     """The edit made where it belongs, with the rest of the file out of sight; None when that does not do."""
+    from gpunode.editing.toml_parts import part_of
+
     part = part_of(body, have, want)
     if part is None:
         return None
@@ -69,9 +71,12 @@ def _by_part(body: str, have: Plain, want: Plain, subtree: tuple[str, ...]) -> s
 def _edited(body: str, have: Plain, want: Plain, subtree: tuple[str, ...]) -> str | None:
     """The gentlest edit that reads as `want`; None when there is none. A byte order mark is dropped: containerd 2 exits
     on it."""
+    from gpunode.editing.toml_pieces import is_in_too_many_pieces
+
     if is_in_too_many_pieces(body):
         return None
     from gpunode.editing.toml_edit import attempts, with_root_keys  # loads tomlkit
+    from gpunode.editing.toml_layout import tidied
 
     start = with_root_keys(body, have, want)
     ends = [None, *(subtree[:count] for count in range(len(subtree), 0, -1))]

@@ -11,7 +11,7 @@ from gpunode.masking.names import MASK, is_secret
 
 @dataclass(frozen=True)
 class Tool:
-    flag: re.Pattern[str]  # what stands behind it is secret: the rest of the word, or the next one
+    flag: str  # a pattern; what stands behind it is secret: the rest of the word, or the next one
     verbs: frozenset[str] = frozenset()  # only behind one of them
     attached: bool = False  # only the rest of the word: `mysql -p NAME` asks for the password
     once: bool = False  # what follows is another program's
@@ -19,27 +19,21 @@ class Tool:
     runs: bool = False  # `run` and `create` take ports and users of a container
 
 
-def _flag(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
-
-
-_LOGIN = Tool(_flag("-p"), frozenset(("login",)), runs=True)
-_MYSQL = Tool(_flag("-p"), attached=True)
+_LOGIN = Tool("-p", frozenset(("login",)), runs=True)
+_MYSQL = Tool("-p", attached=True)
 # --token; --agent-token has no short form (k3s server --help).
-_K3S = Tool(_flag(r"-t(?![\w-])"), until=frozenset(("kubectl", "crictl", "ctr")))
+_K3S = Tool(r"-t(?![\w-])", until=frozenset(("kubectl", "crictl", "ctr")))
 TOOLS: Mapping[str, Tool] = {
     # Behind letters without a value: -sSfu user:PW (curl.1).
-    "curl": Tool(_flag(r"--(?:proxy-)?user(?![\w-])|-[#0-6aBfgGiIjJklLMnNOpqRsSvVZ:]*[uU]")),
+    "curl": Tool(r"--(?:proxy-)?user(?![\w-])|-[#0-6aBfgGiIjJklLMnNOpqRsSvVZ:]*[uU]"),
     **dict.fromkeys(("mysql", "mysqldump", "mysqladmin", "mysqlimport", "mysqlcheck", "mysqlshow"), _MYSQL),
     **dict.fromkeys(("mariadb", "mariadb-dump", "mariadb-admin"), _MYSQL),
     **dict.fromkeys(("docker", "podman", "nerdctl", "buildah", "skopeo", "helm", "oras", "oc", "az"), _LOGIN),
-    "ctr": Tool(
-        _flag(r"--user(?![\w-])|-u"), frozenset(("pull", "push", "fetch", "fetch-object", "push-object")), runs=True
-    ),
-    "sshpass": Tool(_flag("-p"), once=True, until=frozenset(("ssh", "scp", "sftp", "rsync"))),
-    **dict.fromkeys(("redis-cli", "valkey-cli"), Tool(_flag("-a"))),
-    **dict.fromkeys(("mongo", "mongosh", "mongodump", "mongorestore"), Tool(_flag("-p"))),
-    "ipmitool": Tool(_flag("-P")),
+    "ctr": Tool(r"--user(?![\w-])|-u", frozenset(("pull", "push", "fetch", "fetch-object", "push-object")), runs=True),
+    "sshpass": Tool("-p", once=True, until=frozenset(("ssh", "scp", "sftp", "rsync"))),
+    **dict.fromkeys(("redis-cli", "valkey-cli"), Tool("-a")),
+    **dict.fromkeys(("mongo", "mongosh", "mongodump", "mongorestore"), Tool("-p")),
+    "ipmitool": Tool("-P"),
     **dict.fromkeys(("k3s", "rke2"), _K3S),
 }
 # One of them stands in every text that any of these flags stands in.
@@ -136,7 +130,7 @@ class Command:
     def flag(self, text: str, start: int) -> tuple[Tool, int] | None:
         """The tool whose flag stands at `start`, and where that ends, if what is behind it is secret."""
         for tool in self._ready:
-            if found := tool.flag.match(text, start):
+            if found := re.compile(tool.flag).match(text, start):
                 return tool, found.end()
         return None
 

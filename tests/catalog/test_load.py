@@ -20,7 +20,7 @@ from gpunode.packages.registry import BACKENDS
 
 C = load_catalog()
 ROWS: tuple[Any, ...] = (
-    *C.models, *C.architectures, *C.switches, *C.branches, *C.defaults, *C.distros, C.toolkit,
+    *C.models.values(), *C.architectures, *C.switches, *C.branches, *C.defaults, *C.distros, C.toolkit,
     *C.cuda.majors, *C.cuda.toolkits, C.cuda.install, *C.mig_sets, *C.images,
     *thresholds().values(), *dead_repositories(),
 )  # fmt: skip
@@ -49,7 +49,7 @@ def test_blocks_do_not_overlap() -> None:
 def test_listed_gpus_agree_with_the_blocks() -> None:
     wrong = [
         model.id
-        for model in C.models
+        for model in C.models.values()
         for a in C.architectures
         for block in a.blocks
         if block.first <= int(model.id, 16) <= block.last and a.name != model.architecture
@@ -58,8 +58,7 @@ def test_listed_gpus_agree_with_the_blocks() -> None:
 
 
 def test_gpus_are_listed_once_and_by_four_hex_digits() -> None:
-    ids = [model.id for model in C.models]
-    assert len(ids) == len(set(ids))
+    ids = list(C.models)
     assert all(re.fullmatch(r"[0-9a-f]{4}", device) for device in ids)
 
 
@@ -68,7 +67,7 @@ def test_every_architecture_from_fermi_to_rubin_has_gpus_blocks_and_capabilities
     assert " ".join(names) == "fermi kepler maxwell pascal volta turing ampere ada hopper blackwell rubin"
     for a in C.architectures:
         assert a.blocks
-        assert any(model.architecture == a.name for model in C.models)
+        assert any(model.architecture == a.name for model in C.models.values())
         capabilities = {block.cc for block in a.blocks if block.cc}
         assert capabilities <= set(a.compute_capability), a.name
 
@@ -84,7 +83,7 @@ def test_every_architecture_reaches_a_supported_branch_or_says_why_not() -> None
 def test_first_last_and_opt_in_branches_are_rows() -> None:
     rows = {b.number for b in C.branches}
     named = {n for a in C.architectures for n in (a.first_branch, a.last_branch, a.opt_in) if n}
-    named |= {n for model in C.models for n in (model.first_branch, model.last_branch) if n}
+    named |= {n for model in C.models.values() for n in (model.first_branch, model.last_branch) if n}
     assert named <= rows
 
 
@@ -198,7 +197,7 @@ def test_mig_sets_are_of_listed_gpus_and_point_back() -> None:
         for device in mig.ids:
             assert C.gpu_model(device).known
             assert C.gpu_model(device).mig == mig.name
-    named = {model.mig for model in C.models if model.mig}
+    named = {model.mig for model in C.models.values() if model.mig}
     assert named <= {mig.name for mig in C.mig_sets}
 
 

@@ -39,11 +39,11 @@ def lacking(row: yaml.Node) -> list[str]:
 
 
 def models(row: yaml.Node) -> list[str]:
-    """The lines of a group of GPUs that do not read NAME | SOURCE | CHECKED | GRADE."""
+    """The lines of a group of GPUs that do not read ID | NAME | SOURCE | CHECKED | GRADE."""
     assert isinstance(row, yaml.MappingNode)
     lines = next(value for key, value in row.value if key.value == "models")
-    form = re.compile(rf"[^|]+ \| [^|]+ \| \d{{4}}-\d\d-\d\d \| ({'|'.join(GRADES)})")
-    return [f"{key.value}: {value.value}" for key, value in lines.value if not form.fullmatch(value.value)]
+    form = re.compile(rf"[0-9a-f]{{4}} \| [^|]+ \| [^|]+ \| \d{{4}}-\d\d-\d\d \| ({'|'.join(GRADES)})")
+    return [line for line in lines.value.splitlines() if not form.fullmatch(line)]
 
 
 @pytest.mark.parametrize("file", [file for file in FILES if file != "gpus.yaml"])
@@ -75,15 +75,24 @@ def test_an_inherited_source_is_none_of_its_own(row: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "Invented",
-        "Invented | a guide | documented",
-        "Invented | a guide | 2026-11-21 | sure",
-        "X | a guide | today | documented",
+        "23ff | Invented",
+        "23ff | Invented | a guide | documented",
+        "23ff | Invented | a guide | 2026-11-21 | sure",
+        "23ff | X | a guide | today | documented",
     ],
 )
 def test_a_gpu_without_its_own_source_does_not_load(line: str) -> None:
-    from gpunode.catalog.gpus import _models
+    from gpunode.catalog.gpus import GpuModels
 
-    group = Row("gpus.yaml", "groups[hopper]", {"architecture": "hopper", "models": {"23ff": line}})
-    with pytest.raises(UsageError, match=r"gpus\.yaml: groups\[hopper\]\.GPUs\.23ff: .* is not NAME \| SOURCE"):
-        list(_models(group))
+    group = Row("gpus.yaml", "groups[hopper]", {"architecture": "hopper", "models": line})
+    with pytest.raises(UsageError, match=r"gpus\.yaml: groups\[hopper\]\.models: .* is not ID \| NAME \| SOURCE"):
+        GpuModels([group])["23ff"]
+
+
+def test_a_gpu_that_is_listed_twice_does_not_load() -> None:
+    from gpunode.catalog.gpus import GpuModels
+
+    line = "23ff | Invented | a guide | 2026-11-21 | documented"
+    groups = [Row("gpus.yaml", f"groups[{name}]", {"architecture": name, "models": line}) for name in ("ada", "hopper")]
+    with pytest.raises(UsageError, match=r"gpus\.yaml: groups\[hopper\]\.models\.23ff: it is listed twice"):
+        GpuModels(groups)

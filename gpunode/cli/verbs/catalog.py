@@ -87,7 +87,7 @@ def _table_rows(known: Catalog, table: str) -> tuple[object, ...]:
     from gpunode.catalog.versions import thresholds
 
     tables: dict[str, tuple[object, ...]] = {
-        "gpus": known.models,
+        "gpus": tuple(known.models.values()),
         "architectures": known.architectures,
         "nvswitches": known.switches,
         "branches": known.branches,

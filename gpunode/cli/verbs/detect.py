@@ -73,9 +73,11 @@ def page(result: Detected, style: Style) -> str:
     from gpunode.render.detect_text import detect_text
 
     catalog = load_catalog()
-    names = {model.id: model.name for model in catalog.models}
     texts = []
     for facts in (h.facts for h in result.report.hosts if h.facts):
+        listed = {
+            device.device: catalog.models[device.device].name for device in facts.pci if device.device in catalog.models
+        }
         distro = catalog.distro(facts.os)
-        texts.append(detect_text(facts, style, names=names, system=distro.name if distro else None))
+        texts.append(detect_text(facts, style, names=listed, system=distro.name if distro else None))
     return "\n\n".join(texts)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpunode.catalog.versions import first_with
 from gpunode.editing import toml_text
 from gpunode.editing.plain import Plain
-from gpunode.editing.toml_scan import Statement, statements
 from gpunode.engines.containerd.cri_section import V1, V2, V3, section
 from gpunode.errors import ConfigFileError, UnsupportedHost
 from gpunode.model.versions import at_least, release
+
+if TYPE_CHECKING:
+    from gpunode.editing.toml_scan import Statement
 
 # Short names of version 1, where a plugin was named by its id alone (containerd's own v1 migration).
 FULL_NAMES = {
@@ -89,6 +91,8 @@ def as_version_2(path: str, text: str, daemon: str | None) -> str:
     containerd 2.0 to 2.2 ignore every plugin setting of a version 1 file silently. Raises UnsupportedHost when
     the file names a plugin whose full name is not known.
     """
+    from gpunode.editing.toml_scan import statements
+
     plain = toml_text.load(path, text)
     want: Plain = {**plain, "version": 2}
     if isinstance(plain.get("plugins"), dict):

@@ -13,7 +13,7 @@ from gpunode.engines.base import Edit
 from gpunode.engines.docker.validate import at, entry_key
 from gpunode.engines.handler import program
 from gpunode.errors import UnsupportedHost
-from gpunode.foreign import read_json
+from gpunode.foreign import BOM, read_json
 from gpunode.model.facts import RuntimeFacts
 from gpunode.model.spec import RuntimeSpec
 from gpunode.model.versions import at_least
@@ -133,7 +133,7 @@ def merged(text: str | None, changes: tuple[tuple[Keys, object], ...]) -> str:
     """`text` with the changes made; without its byte order mark, on which docker 20.10 exits."""
     if not changes:
         return text or ""
-    body = (text or "").removeprefix(json_text.BOM)
+    body = (text or "").removeprefix(BOM)
     if body.strip(" \t\r\n") in ("", "null"):
         body = "{}\n"
     for keys, value in changes:
@@ -173,8 +173,8 @@ def removed(
         text = _restored(text, before, _own_keys(old, handler))
     if before is not None and at(config, ("features", "cdi")) is True and at(old, ("features", "cdi")) is not True:
         text = _restored(text, before, ("features", "cdi"))
-    has_lost_mark = (before or "").startswith(json_text.BOM) and not text.startswith(json_text.BOM)
-    return (json_text.BOM if has_lost_mark else "") + text
+    has_lost_mark = (before or "").startswith(BOM) and not text.startswith(BOM)
+    return (BOM if has_lost_mark else "") + text
 
 
 def _own_keys(old: Mapping[str, Any], handler: str) -> Keys:

@@ -18,7 +18,9 @@ from tests.planner.builders import host
 
 CATALOG = load_catalog()
 UNFILLED = re.compile(r"\{(branch|flavour|version|release|machine|major|minor|channel)\}")
-MODELS = {a.name: next(c.id for c in CATALOG.models if c.architecture == a.name) for a in CATALOG.architectures}
+MODELS = {
+    a.name: next(c.id for c in CATALOG.models.values() if c.architecture == a.name) for a in CATALOG.architectures
+}
 ASKED = [(driver, Flavour.AUTO) for driver in ("auto", "470", "580", "595", "620", "580.178.04")]
 ASKED += [("auto", Flavour.OPEN), ("auto", Flavour.PROPRIETARY)]
 REQUESTS = [
