@@ -50,7 +50,7 @@ class Crio(CriDaemon):
         default, runtimes = effective(files)
         file = host.file(
             drop_ins.path_to_write(
-                tuple(f for f in files if dirname(f.path) == directory),
+                tuple(f for f in files if drop_ins.is_in(directory, f.path, deep=True)),
                 f"{directory}/99-nvidia.toml",
                 lambda f: want.handler in _runtimes(drop_ins.load(f, READER)),
             )
@@ -61,6 +61,7 @@ class Crio(CriDaemon):
         result = copy.deepcopy(drop_ins.load(file, READER))
         added = _merge(result, want, runtimes.get(want.handler), (base_name, base), present)
         if not added:
+            file = file if file.text is not None or not files else files[-1]
             return Rewrite((Edit(file.path, file.text, file.text or ""),), ())
         names_default = "default_runtime" in section(result, "crio", "runtime")
         fresh = render("engines/crio.toml.j2", handler=want.handler, path=want.program, default=names_default)
@@ -83,7 +84,7 @@ class Crio(CriDaemon):
         return tuple(of_toml(readable(there(host, engine)), engine, ROOTS))
 
     def around(self, main: str) -> tuple[str, ...]:
-        return (f"{main}.d/*",)
+        return (f"{main}.d/**",)  # its UpdateFromPath walks the directory to its ground
 
     def alone(self, disk: Disk, asked: Alone, schema: int | None) -> Alone:
         # It reads its drop-ins next to the file that is named.
@@ -131,7 +132,7 @@ def _directory(engine: RuntimeFacts) -> str:
 def _files(host: HostFacts, engine: RuntimeFacts, directory: str) -> tuple[FileFacts, ...]:
     main = host.file(engine.config_path)
     refuse_unread(main)
-    return (*((main,) if main.text is not None else ()), *drop_ins.files_in(host, directory))
+    return (*((main,) if main.text is not None else ()), *drop_ins.files_in(host, directory, deep=True))
 
 
 def _runtime_section(file: FileFacts) -> Plain:

@@ -13,16 +13,21 @@ from gpunode.errors import ConfigFileError
 from gpunode.model.facts import FileFacts, HostFacts
 
 
-def files_in(host: HostFacts, directory: str, *endings: str) -> tuple[FileFacts, ...]:
+def files_in(host: HostFacts, directory: str, *endings: str, deep: bool = False) -> tuple[FileFacts, ...]:
     """The directory's files in the order in which they are read. Raises ConfigFileError for one that cannot be read.
 
-    `endings`: only names that end so are read; none: all are.
+    `endings`: only names that end so are read; none: all are. `deep`: those of its directories too, each in its
+    directory's place among the names.
     """
-    here = (file for path, file in host.files.items() if dirname(path) == directory and file.exists)
-    found = tuple(sorted((f for f in here if not endings or f.path.endswith(endings)), key=lambda f: f.path))
+    here = (file for path, file in host.files.items() if is_in(directory, path, deep=deep) and file.exists)
+    found = tuple(sorted((f for f in here if not endings or f.path.endswith(endings)), key=lambda f: f.path.split("/")))
     for file in found:
         refuse_unread(file)
     return found
+
+
+def is_in(directory: str, path: str, *, deep: bool) -> bool:
+    return path.startswith(f"{directory}/") if deep else dirname(path) == directory
 
 
 def load(file: FileFacts, tool: str) -> Plain:
@@ -43,11 +48,12 @@ def path_to_write(found: tuple[FileFacts, ...], preferred: str, own: Callable[[F
     Then that file itself where it is its `own` (it has the handler already), else a new name after it.
     """
     directory, name = dirname(preferred), basename(preferred)
-    if not found or basename(found[-1].path) <= name:
+    last = found[-1].path.removeprefix(f"{directory}/").partition("/")[0] if found else ""
+    if last <= name:
         return preferred
     if own(found[-1]):
         return found[-1].path
-    last, suffix = basename(found[-1].path), name.rpartition("-")[2]
+    suffix = name.rpartition("-")[2]
     if last < f"zz-{suffix}":
         return f"{directory}/zz-{suffix}"
     # "_" sorts after the dot that follows a stem.

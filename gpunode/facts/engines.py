@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from posixpath import dirname
 
 from gpunode.catalog.runtimes import kubernetes_distributions
 from gpunode.facts.processes import Process, unit_of
@@ -126,8 +125,9 @@ def podman(sections: Sections) -> tuple[RuntimeFacts, ...]:
 
 
 def _below(sections: Sections, directory: str) -> tuple[str, ...]:
-    """The files of a directory, in the order of their names."""
-    return tuple(sorted(path for path, file in sections.files.items() if dirname(path) == directory and file.exists))
+    """The files of a directory and of those in it, in the order of their names, as CRI-O reads them."""
+    here = (path for path, file in sections.files.items() if path.startswith(f"{directory}/") and file.exists)
+    return tuple(sorted(here, key=lambda path: path.split("/")))
 
 
 def _version(text: str, *, release_only: bool = False) -> str | None:

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import fnmatch
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 
 from gpunode.engines.base import Alone, Edit, Engine, Rewrite
 from gpunode.engines.handler import refuse_own
 from gpunode.engines.registry import ENGINES, engine
-from gpunode.errors import ConfigFileError, GpunodeError, UsageError
+from gpunode.errors import ConfigFileError, UsageError
 from gpunode.model.facts import FileFacts, HostFacts, KernelFacts, OsFacts, RuntimeFacts
 from gpunode.model.spec import RuntimeSpec
-from gpunode.offline import local_file
+from gpunode.offline import image, local_file, words
 from gpunode.offline.local_file import Before
 
 LEAVE_OUT = "leave it out"
+PROGRAMS = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")  # PATH of systemd's units
 
 
 @dataclass(frozen=True)
@@ -38,7 +36,8 @@ class OneFile:
 
     rewrite: Rewrite
     before: Mapping[str, Before]  # by path, for every file of the rewrite
-    daemon: str  # the version it was written for; "" where it makes no difference
+    daemon: str  # the version that was named; "" where none was
+    notes: tuple[str, ...] = ()  # what this disk has to say, whether or not anything changes
 
 
 def plan_one(name: str, where: Where, want: RuntimeSpec) -> OneFile:
@@ -59,13 +58,46 @@ def _planned(name: str, where: Where, want: RuntimeSpec, disk: Disk) -> OneFile:
     if where.schema is not None and not runtime.schemas:
         raise UsageError(f"--config-schema is for {listed(e for e in ENGINES.values() if e.schemas)}", remedy=LEAVE_OUT)
     alone = runtime.alone(disk, Alone(disk.read(main), want, where.daemon), where.schema)
-    facts = _facts(runtime, alone)
-    rewrite = runtime.rewrite(_host(facts, {**disk.files, main: alone.main}), facts, alone.want)
+    rule = words.without_version(runtime.name, alone.daemon if where.daemon is None else None)
+    with words.reworded(rule):
+        rewrite = _rewritten(runtime, alone, disk)
     _refuse_elsewhere(runtime, main, where, alone.want, rewrite.edits)
     # Against the disk's own text: a schema that was put into an empty file is part of the change.
     edits = tuple(Edit(disk.real(e.path), disk.read(e.path).text, e.after, e.mode) for e in rewrite.edits)
     before = {disk.real(e.path): disk.before(e.path) for e in rewrite.edits}
-    return OneFile(replace(rewrite, edits=edits), before, alone.daemon or "")
+    said = replace(rewrite, edits=edits, notes=tuple(map(rule, rewrite.notes)))
+    return OneFile(said, before, where.daemon or "", tuple(_notes(disk, alone.want, rewrite)))
+
+
+def _rewritten(runtime: Engine, alone: Alone, disk: Disk) -> Rewrite:
+    """A program that the files name and the disk does not have gives way to the usual one, if that is there."""
+    facts, want = _facts(runtime, alone), alone.want
+    host = _host(facts, {**disk.files, alone.main.path: alone.main})
+    rewrite = runtime.rewrite(host, facts, want)
+    missing = tuple(_missing(disk, want, rewrite))
+    if missing and want.path is None and disk.has_program(want.program):
+        rewrite = runtime.rewrite(host, replace(facts, missing_binaries=missing), want)
+    return rewrite
+
+
+def _missing(disk: Disk, want: RuntimeSpec, rewrite: Rewrite) -> Iterator[str]:
+    """Programs that the files name once they are written, and that are not on the disk."""
+    named = (want.program,) if any(want.program in edit.after for edit in rewrite.edits) else ()
+    yield from (path for path in rewrite.binaries or named if not disk.has_program(path))
+
+
+def _notes(disk: Disk, want: RuntimeSpec, rewrite: Rewrite) -> Iterator[str]:
+    for edit in rewrite.edits:
+        if edit.changed and disk.before(edit.path).names > 1:
+            names = disk.before(edit.path).names
+            path = disk.real(edit.path)
+            yield f"{path} is one of {names} names (hard links) of its file: the others keep the old text"
+    here = f"below {disk.root}" if disk.root else "on this machine"
+    fails = "no container starts" if want.default else f"no container of {want.handler} starts"
+    for path in _missing(disk, want, rewrite):
+        yield (
+            f"{path} is not {here}: {fails} until it is. It comes with nvidia-container-toolkit; --path names another"
+        )
 
 
 def listed(engines: Iterable[Engine]) -> str:
@@ -87,25 +119,20 @@ class Disk:
 
     def read(self, path: str) -> FileFacts:
         if path not in self.files:
-            facts, self._before[path] = local_file.read(self.real(path))
-            outside = self.root and not self._before[path].resolved.startswith(f"{self.root}/")
-            why = f"it is a symbolic link out of {self.root}" if outside else facts.unread
-            self.files[path] = replace(facts, path=path, unread=why)
+            facts, self._before[path] = local_file.read(self.real(path), self.root)
+            self.files[path] = replace(facts, path=path)
         return self.files[path]
 
     @contextlib.contextmanager
     def own_words(self) -> Iterator[None]:
         """Errors name a file by its path outside the root."""
-        try:
+        with words.reworded(lambda text: words.below(self.root, self.files)(text)):  # the files read by then
             yield
-        except GpunodeError as error:
-            names = "|".join(map(re.escape, sorted(self.files, key=len, reverse=True)))
-            if self.root and names:
-                pattern = re.compile(rf"(?<![\w/.-])({names})")
-                rooted = partial(pattern.sub, lambda found: self.real(found[0]))
-                error.problem, error.evidence = rooted(error.problem), rooted(error.evidence)
-                error.remedy = error.remedy.reworded(rooted)
-            raise
+
+    def has_program(self, path: str) -> bool:
+        """Whether it can be run; a bare name is looked for where daemons look."""
+        places = (path,) if "/" in path else tuple(f"{directory}/{path}" for directory in PROGRAMS)
+        return any(image.is_program(self.root, self.real(place)) for place in places)
 
     def before(self, path: str) -> Before:
         self.read(path)
@@ -113,28 +140,10 @@ class Disk:
 
     def named(self, pattern: str) -> list[str]:
         """The files that a glob names, read, in the order of their names."""
-        found = sorted(path.removeprefix(self.root) for path in _glob(self.root or "/", pattern))
+        found = image.matching(self.root, pattern)
         for path in found:
             self.read(path)
         return found
-
-
-def _glob(root: str, pattern: str) -> list[str]:
-    """What is below `root` by that name. As in Go's filepath.Glob a star takes a leading dot, too."""
-    found = [root.rstrip("/")]
-    for part in filter(None, pattern.split("/")):
-        if not any(mark in part for mark in "*?["):
-            found = [path for at in found if os.path.lexists(path := f"{at}/{part}")]
-            continue
-        found = [f"{at}/{name}" for at in found for name in _names(at or "/") if fnmatch.fnmatchcase(name, part)]
-    return found
-
-
-def _names(directory: str) -> list[str]:
-    try:
-        return os.listdir(directory)
-    except OSError:
-        return []  # no directory, or none that may be listed: nothing of that name, as for the engine itself
 
 
 def _main(runtime: Engine, where: Where) -> str:

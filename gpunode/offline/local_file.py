@@ -14,6 +14,7 @@ from pathlib import Path
 
 from gpunode.errors import ConfigFileError, Drift
 from gpunode.model.facts import FileFacts
+from gpunode.offline import image
 from gpunode.offline.attributes import not_permitted
 
 LIMIT_BYTES = 4 << 20  # a daemon's configuration is a few pages; a core dump is not read into memory
@@ -31,31 +32,40 @@ class Before:
 
     path: str  # as the user wrote it
     resolved: str  # where the bytes lie, links followed
+    root: str = ""  # an image's directory, out of which no link leads; "": this machine
     data: bytes | None = None  # None: absent
     uid: int = 0
     gid: int = 0
     mode: int = 0
+    names: int = 1  # hard links: a replacement takes this name alone
 
 
-def read(path: str) -> tuple[FileFacts, Before]:
-    """The file as facts. What cannot be read is in `unread`, as it is for a host's files."""
-    resolved = os.path.realpath(path)
-    link = resolved if os.path.islink(path) else None
+def read(path: str, root: str = "") -> tuple[FileFacts, Before]:
+    """The file as facts, below `root`. What cannot be read is in `unread`, as it is for a host's files."""
+    absent = Before(path, path, root)
     try:
+        resolved = image.resolved(root, path)
+        absent = Before(path, resolved, root)
+        link = resolved if resolved != path and _is_link(root, path) else None
         details = os.stat(resolved)
         if not stat.S_ISREG(details.st_mode):
             why = "it is a directory" if stat.S_ISDIR(details.st_mode) else "not a regular file"
-            return FileFacts(path, unread=why), Before(path, resolved)
+            return FileFacts(path, unread=why), absent
         if details.st_size > LIMIT_BYTES:
-            return FileFacts(path, unread=f"over {LIMIT_BYTES} bytes"), Before(path, resolved)
+            return FileFacts(path, unread=f"over {LIMIT_BYTES} bytes"), absent
         data = Path(resolved).read_bytes()
     except (FileNotFoundError, NotADirectoryError):
-        return FileFacts(path, symlink=link), Before(path, resolved)
+        return FileFacts(path, symlink=link), absent
     except OSError as error:
-        return FileFacts(path, unread=_why(error).lower()), Before(path, resolved)
+        return FileFacts(path, unread=_why(error).lower()), absent
     text, mode = data.decode("utf-8", "surrogateescape"), stat.S_IMODE(details.st_mode)
     facts = FileFacts(path, text, hashlib.sha256(data).hexdigest(), mode, link)
-    return facts, Before(path, resolved, data, details.st_uid, details.st_gid, mode)
+    return facts, Before(path, resolved, root, data, details.st_uid, details.st_gid, mode, details.st_nlink)
+
+
+def _is_link(root: str, path: str) -> bool:
+    directory, name = os.path.split(path)
+    return os.path.islink(os.path.join(image.resolved(root, directory), name))
 
 
 def replace(before: Before, text: str, *, mode: int = 0o644) -> None:
@@ -64,7 +74,7 @@ def replace(before: Before, text: str, *, mode: int = 0o644) -> None:
     Owner, mode, label and symbolic link are unchanged; `mode` is for a new file, whose directory is made. Raises Drift
     when the file is no longer as it was read, ConfigFileError when the operating system refuses.
     """
-    with _named_errors(before.path):
+    with _named_errors(before.path, before.resolved):
         new = _written_next_to(before.resolved, text.encode("utf-8", "surrogateescape"), before, mode)
         try:
             _still(before)
@@ -75,11 +85,11 @@ def replace(before: Before, text: str, *, mode: int = 0o644) -> None:
 
 def restore(before: Before) -> None:
     """The file as it was read, after `replace` wrote it; raises as `replace` does."""
-    now = read(before.path)[1]
+    now = read(before.path, before.root)[1]
     if before.data is not None:
         replace(now, before.data.decode("utf-8", "surrogateescape"))
         return
-    with _named_errors(before.path):
+    with _named_errors(before.path, before.resolved):
         Path(before.resolved).unlink(missing_ok=True)
         _flush(os.path.dirname(before.resolved) or ".")
 
@@ -95,7 +105,7 @@ def back_up(before: Before, stamp: str) -> str | None:
     if directory.endswith(".d"):
         directory = os.path.dirname(directory)
     kept = os.path.join(directory, f"{name}.{stamp}.bak")
-    with _named_errors(kept):
+    with _named_errors(kept, kept):
         _swap(_written_next_to(kept, before.data, before, 0o600), kept)
     return kept
 
@@ -135,7 +145,7 @@ def _dress(handle: int, before: Before, mode: int) -> None:
 
 def _still(before: Before) -> None:
     """Raises Drift when somebody else wrote the file since it was read."""
-    now = read(before.path)[1]
+    now = read(before.path, before.root)[1]
     if (now.resolved, now.data) != (before.resolved, before.data):
         raise Drift(
             f"{before.path} was changed by somebody else meanwhile; gpunode did not change it",
@@ -169,7 +179,7 @@ def _flush(directory: str) -> None:
 
 
 @contextlib.contextmanager
-def _named_errors(path: str) -> Iterator[None]:
+def _named_errors(path: str, resolved: str) -> Iterator[None]:
     """What the operating system refuses, as a sentence about `path`."""
     try:
         yield
@@ -177,13 +187,13 @@ def _named_errors(path: str) -> Iterator[None]:
         raise ConfigFileError(
             f"{path} cannot be written: {_why(error)}",
             evidence="the file is unchanged",
-            remedy=_remedy(path, error.errno or 0),
+            remedy=_remedy(resolved, error.errno or 0),
         ) from error
 
 
-def _remedy(path: str, number: int) -> str:
+def _remedy(resolved: str, number: int) -> str:
     if number == errno.EPERM:
-        return not_permitted(os.path.realpath(path))
+        return not_permitted(resolved)
     if number == errno.EACCES and os.geteuid() == 0:
         return "root is refused here: a security module (ausearch -m avc), or a network file system, keeps it"
     return REMEDIES.get(number, "name a file in a directory that can be written, with --config")

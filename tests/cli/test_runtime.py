@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -365,15 +366,67 @@ def test_an_image_has_no_daemon_to_reload(tmp_path: Path, capsys: pytest.Capture
     assert "docker was not reloaded; run: systemctl reload docker" in capsys.readouterr().err
 
 
-def test_a_link_out_of_the_image_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    outside = tmp_path / "daemon.json"
-    outside.write_text("{}")
-    directory = tmp_path / "image" / "etc" / "docker"
-    directory.mkdir(parents=True)
-    (directory / "daemon.json").symlink_to(outside)
-    assert configure("docker", "--root", tmp_path / "image") == 1
-    assert "a symbolic link out of" in " ".join(capsys.readouterr().err.split())
-    assert outside.read_text() == "{}"
+@pytest.mark.parametrize(
+    ("link", "target"),
+    [
+        ("etc/docker/daemon.json", "/opt/daemon.json"),
+        ("etc/docker/daemon.json", "../../../../../../opt/daemon.json"),
+        ("etc/docker", "/opt"),
+        ("etc", "/usr/../opt/etc"),
+    ],
+    ids=["absolute", "more dots than directories", "a directory", "a directory above it, which is not there yet"],
+)  # fmt: skip
+def test_a_link_of_an_image_is_followed_as_in_the_image(
+    link: str, target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    image = tmp_path / "image"
+    for directory in (tmp_path / "opt", image / "opt" / "etc" / "docker", (image / link).parent):
+        directory.mkdir(parents=True, exist_ok=True)
+    (image / link).symlink_to(target)
+    assert configure("docker", "--root", image) == 0
+    assert capsys.readouterr().out == f"changed {image}/etc/docker/daemon.json\n"
+    (written,) = image.rglob("daemon.json") if link == "etc" else (image / "opt" / "daemon.json",)
+    assert json.loads(written.read_text())["default-runtime"] == "nvidia"
+    assert not list((tmp_path / "opt").iterdir()), "nothing out here was touched"
+    assert (image / link).is_symlink()
+    assert configure("docker", "--root", image) == 0
+    assert capsys.readouterr().out == f"unchanged {image}/etc/docker/daemon.json\n"
+
+
+def test_no_file_out_here_is_read_through_an_import_of_an_image(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its text would stand in the refusal."""
+    (tmp_path / "secret").write_text("not toml: hunter2\n")
+    conf_d = tmp_path / "image/etc/containerd/conf.d"
+    conf_d.mkdir(parents=True)
+    (conf_d / "x.toml").symlink_to(tmp_path / "secret")
+    (conf_d / "more").symlink_to(tmp_path)
+    (conf_d.parent / "config.toml").write_text('version = 2\nimports = ["conf.d/*.toml", "conf.d/more/*"]\n')
+    code = configure("containerd", "--root", tmp_path / "image")
+    said = "".join(capsys.readouterr())
+    assert (code, "hunter2" in said, f"{tmp_path}/secret" in said) == (0, False, False)
+    assert (tmp_path / "secret").read_text() == "not toml: hunter2\n"
+
+
+def test_a_directory_among_cri_os_drop_ins_is_read_with_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sub = tmp_path / "etc/crio/crio.conf.d/sub"
+    sub.mkdir(parents=True)
+    assert configure("crio", "--root", tmp_path) == 0
+    assert capsys.readouterr().out == f"changed {sub.parent}/99-nvidia.toml\n"
+    (sub / "10-later").write_text('[crio.runtime]\ndefault_runtime = "runc"\n')
+    assert configure("crio", "--root", tmp_path) == 0
+    assert capsys.readouterr().out == f"changed {sub.parent}/zz-nvidia.toml\n"
+    assert configure("crio", "--root", tmp_path) == 0
+    assert capsys.readouterr().out == f"unchanged {sub.parent}/zz-nvidia.toml\n"
+
+
+def test_links_in_a_circle_are_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "etc").symlink_to("etc")
+    assert configure("docker", "--root", tmp_path) == 1
+    assert "too many levels of symbolic links" in " ".join(capsys.readouterr().err.split())
 
 
 def test_cri_os_drop_in_is_next_to_the_file_that_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -406,3 +459,80 @@ def test_where_the_result_cannot_go(words: str, code: int, said: str, tmp_path: 
     assert (told.returncode, "internal error" in told.stderr) == (code, False)
     assert said in told.stderr
     assert code != 2 or not list(tmp_path.iterdir()), "exit 2 says that nothing was touched"
+
+
+def program(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.parametrize("name", ["docker", "containerd", "crio", "podman"])
+def test_a_program_that_is_not_there_is_named_until_it_is(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for _ in range(2):
+        assert configure(name, "--root", tmp_path) == 0
+        said = " ".join(capsys.readouterr().err.split())
+        assert f"/usr/bin/nvidia-container-runtime is not below {tmp_path}: no container starts until it is" in said
+    assert configure(name, "--root", tmp_path, "--json") == 0
+    assert "is not below" in str(json.loads(capsys.readouterr().out)["notes"])
+    program(tmp_path / "usr/lib/nvidia/runtime")
+    (tmp_path / "usr/bin").mkdir(parents=True)
+    (tmp_path / "usr/bin/nvidia-container-runtime").symlink_to("/usr/lib/nvidia/runtime")
+    assert configure(name, "--root", tmp_path) == 0
+    assert "is not below" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("there", "words", "path"),
+    [
+        ((), (), "/run/old"),
+        (("usr/bin/nvidia-container-runtime",), (), "/usr/bin/nvidia-container-runtime"),
+        (("usr/bin/nvidia-container-runtime", "run/old"), (), "/run/old"),
+        (("run/old",), ("--path", "/opt/new"), "/opt/new"),
+    ],
+    ids=["neither is there", "only the usual one is there", "both are there", "another one is named"],
+)
+def test_a_path_that_works_is_kept_and_one_that_is_named_wins(
+    there: tuple[str, ...], words: tuple[str, ...], path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for one in there:
+        program(tmp_path / one)
+    file = tmp_path / "etc/docker/daemon.json"
+    file.parent.mkdir(parents=True)
+    file.write_text('{"runtimes": {"nvidia": {"path": "/run/old"}}}')
+    assert configure("docker", "--root", tmp_path, *words) == 0
+    assert json.loads(file.read_text())["runtimes"]["nvidia"]["path"] == path
+    said = " ".join(capsys.readouterr().err.split())
+    assert (f"{path} is not below {tmp_path}" in said) == (path[1:] not in there)
+    assert ("/run/old, which runtimes.nvidia named, is not on this host's disk" in said) == (
+        path == "/usr/bin/nvidia-container-runtime"
+    )
+
+
+def test_the_other_names_of_a_file_keep_the_old_text_and_that_is_said(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = file.with_name("other")
+    os.link(file, other)
+    before = other.read_bytes()
+    assert configure("docker", "--config", file) == 0
+    assert f"{file} is one of 2 names (hard links)" in " ".join(capsys.readouterr().err.split())
+    assert other.read_bytes() == before
+    assert configure("docker", "--config", file) == 0
+    assert "hard links" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("schema", ["2", "3", "4"])
+def test_no_message_names_a_version_that_nobody_gave(
+    schema: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "config.toml"
+    for words in (("--json",), ("--drop-in", tmp_path / "x.toml"), ("--drop-in", "none", "--cdi", "--name", "gpu")):
+        path.write_text(f"version = {schema}\noom_score = 0\n")
+        configure("containerd", "--config", path, *words)
+        said = "".join(capsys.readouterr())
+        assert said
+        assert not re.search(r"containerd \d+\.\d+\.\d|\"\d+\.\d+\.\d+\"", said), said

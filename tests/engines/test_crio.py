@@ -42,7 +42,7 @@ def test_in_force_is_what_is_wanted_and_all_else_is_as_before(pair: trees.Pair) 
 
 
 def effective_in(tree: dict[str, str]) -> tuple[str | None, dict[str, dict[str, object]]]:
-    files = sorted(tree, key=lambda path: (path.startswith(DIRECTORY), path))
+    files = sorted(tree, key=lambda path: (path.startswith(DIRECTORY), path.split("/")))
     default: str | None = None
     runtimes: dict[str, dict[str, object]] = {}
     for path in files:

@@ -83,6 +83,8 @@ FILES = {
     "proc/700/cgroup": "0::/system.slice/crio.service\n",
     "proc/700/cmdline": "/usr/bin/crio\0--config-dir\0/srv/crio.d\0",
     "srv/crio.d/10-crun.conf": '[crio.runtime]\ndefault_runtime = "crun"\n',
+    "srv/crio.d/10-crun.d/more/x.conf": "[crio]\n",
+    "srv/crio.d/.hidden.conf": "[crio]\n",
     "etc/rancher/k3s/config.yaml": "token: K10hunter2::server:abc\ndefault-runtime: crun\n",
     "etc/rancher/k3s/config.yaml.d/10-a.yaml": "selinux: true\n",
     "var/lib/rancher/k3s/agent/etc/containerd/config.toml.tmpl": '{{ template "base" . }}\n',
@@ -121,7 +123,9 @@ def test_every_shell_finds_them_and_changes_nothing(shell: tuple[str, ...], tmp_
         "1.31.4+k3s1",
         ("server", "--default-runtime", "crun"),
     )
-    assert (crio.version, crio.active, crio.imports) == ("1.30.3", True, ("/srv/crio.d/10-crun.conf",))
+    names = [path.removeprefix("/srv/crio.d/") for path in crio.imports]
+    assert (crio.version, crio.active) == ("1.30.3", True)
+    assert names == [".hidden.conf", "10-crun.conf", "10-crun.d/more/x.conf"]
     assert crio.flags == ("--config-dir", "/srv/crio.d")
     assert crio.cri_error is not None
     assert (podman.version, podman.effective_default, podman.cri_error) == ("5.4.2", "crun", None)

@@ -221,7 +221,7 @@ def _data(wish: Wish, planned: OneFile, backups: dict[str, str]) -> dict[str, ob
         "needs_restart": rewrite.needs_restart,
         "files": [_file(edit, wish, backups) for edit in rewrite.edits],
         "additions": rewrite.added,
-        "notes": rewrite.notes,
+        "notes": (*rewrite.notes, *planned.notes),
     }
 
 
@@ -245,6 +245,7 @@ def _say(wish: Wish, planned: OneFile, backups: dict[str, str], *, printed: bool
     lines = [] if printed else [f"{'would be ' if wish.dry_run else ''}{_word(e)} {e.path}" for e in rewrite.edits]
     lines += rewrite.added if rewrite.changed else ()
     lines += rewrite.notes if rewrite.changed or not rewrite.edits else ()
+    lines += planned.notes
     lines += [f"the old {path} is kept in {kept}" for path, kept in backups.items()]
     if rewrite.changed and not (wish.dry_run or wish.root):
         lines += _next(wish.runtime, rewrite.main.path, restart=rewrite.needs_restart)

@@ -160,7 +160,8 @@ engine_crio() {
   option "$one" listen ''; SOCKET=${VALUE:-/var/run/crio/crio.sock}
   printf 'config=%s\nfolder=%s\nsocket=%s\nbinary=%s\n' "$config" "$directory" "$SOCKET" "$binary" >"$T/crio"
   echo crio >>"$T/late"
-  for path in "$R$config" "$R$directory"/*; do
+  # CRI-O reads the files of its drop-ins' directory and of every directory below.
+  { echo "$R$config"; find -H "$R$directory" ! -type d 2>/dev/null | head -n 1000; } | while IFS= read -r path; do
     if [ -e "$path" ]; then echo "${path#"$R"}" >>"$T/wanted"; fi
   done
   if program "$binary"; then
