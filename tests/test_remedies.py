@@ -18,6 +18,7 @@ from gpunode.errors import GpunodeError
 from gpunode.facts.collect import assemble, probe_script
 from gpunode.facts.recordings import load_recording
 from gpunode.fleet.host import Host
+from gpunode.fleet.undo_one import Asked
 from gpunode.model.report import Finding
 from gpunode.model.spec import Spec
 from gpunode.remedy import AGAIN, NO_REMEDY, Command, Remedy, RepairAction, gpunode, setup
@@ -179,7 +180,7 @@ class Silent:
 
 def test_what_fails_while_an_undo_is_planned_is_tried_again_with_undo() -> None:
     with pytest.raises(GpunodeError) as caught:
-        _planner(None, False)(Host(Silent()))
+        _planner(Asked())(Host(Silent()))
     assert caught.value.remedy.text == "run gpunode undo again; it continues from what is there"
 
 

@@ -57,6 +57,7 @@ class Removal:
     default: str | None = None  # the daemon's default runtime before; None when it is not known
     before: str | None = None  # the file's text before, "" when there was none; None when it is not known any more
     gone: tuple[str, ...] = ()  # files that go in the same step: nothing may import them
+    keep_handler: bool = False  # containers still use it: only the default goes
 
 
 def refuse_unread(file: FileFacts) -> None:
@@ -166,6 +167,10 @@ class Engine(Protocol):
         A file that was not read, or that does not parse, counts for nothing: the daemon reports what it runs with.
         """
         ...
+
+    def containers(self, host: HostFacts, engine: RuntimeFacts, handler: str) -> Run | None:
+        """Ask which of its containers need the handler (shell/daemon/containers.sh); None: nobody can tell."""
+        return None
 
     def late(self, engine: RuntimeFacts, want: RuntimeSpec) -> bool:
         """Whether the running daemon lacks what its file has, and only a restart loads it."""

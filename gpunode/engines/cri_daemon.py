@@ -20,6 +20,9 @@ class CriDaemon(Engine):
     def idle(self, host: HostFacts, engine: RuntimeFacts) -> str | None:
         return None
 
+    def containers(self, host: HostFacts, engine: RuntimeFacts, handler: str) -> Run | None:
+        return commands.containers(engine, handler, api="cri")
+
     def apply(self, engine: RuntimeFacts, *, restart: bool = False) -> tuple[Action, ...]:
         # There is no reload that takes runtimes: SIGHUP kills containerd, and CRI-O's takes only the options that
         # crio.conf(5) marks so. Pods live on in their shims, or under their conmon.

@@ -77,7 +77,7 @@ class Crio(CriDaemon):
     def without(self, path: str, text: str, removal: Removal) -> str:
         old = None if removal.before is None else toml_text.load(path, removal.before)
         previous = removal.default if old is None else section(old, "crio", "runtime").get("default_runtime")
-        left = removed(text, removal.handler, previous, path=path)
+        left = removed(text, removal.handler, previous, path=path, keep_handler=removal.keep_handler)
         return left if old or toml_text.load(path, left) else ""
 
     def origins(self, host: HostFacts, engine: RuntimeFacts) -> tuple[Origin, ...]:
@@ -102,7 +102,14 @@ def effective(files: tuple[FileFacts, ...]) -> tuple[str | None, dict[str, Plain
     return default, runtimes
 
 
-def removed(text: str, handler: str, previous_default: str | None, *, path: str = "99-nvidia.toml") -> str:
+def removed(
+    text: str,
+    handler: str,
+    previous_default: str | None,
+    *,
+    path: str = "99-nvidia.toml",
+    keep_handler: bool = False,
+) -> str:
     """`text` without the handler, and the default restored to `previous_default` (None: the key goes).
 
     For a drop-in that others wrote to since. A default that is not `handler` now is unchanged. Raises ConfigFileError.
@@ -110,7 +117,8 @@ def removed(text: str, handler: str, previous_default: str | None, *, path: str 
     want = copy.deepcopy(toml_text.load(path, text))
     runtime = section(want, "crio", "runtime")
     runtimes = section(runtime, "runtimes")
-    runtimes.pop(handler, None)
+    if not keep_handler:
+        runtimes.pop(handler, None)
     if "runtimes" in runtime and not runtimes:
         del runtime["runtimes"]
     if runtime.get("default_runtime") == handler:

@@ -16,6 +16,7 @@ from gpunode.editing.plain import Plain
 from gpunode.engines import drop_ins
 from gpunode.engines.base import Edit, Engine, Removal, Rewrite, refuse_unread
 from gpunode.engines.containerd.cri_section import section
+from gpunode.engines.daemon import commands
 from gpunode.engines.provenance import Origin, Root, of_toml, readable, there
 from gpunode.errors import ConfigFileError
 from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
@@ -73,6 +74,9 @@ class Podman(Engine):
         override = (("CONTAINERS_CONF_OVERRIDE", "{candidate}"),)
         return Run(argv, env=override, timeout_s=30, description="podman info, with the new file")
 
+    def containers(self, host: HostFacts, engine: RuntimeFacts, handler: str) -> Run | None:
+        return commands.containers(engine, handler, api="podman")
+
     def apply(self, engine: RuntimeFacts, *, restart: bool = False) -> tuple[Action, ...]:
         return ()
 
@@ -86,7 +90,7 @@ class Podman(Engine):
     def without(self, path: str, text: str, removal: Removal) -> str:
         old = None if removal.before is None else toml_text.load(path, removal.before)
         previous = removal.default if old is None else section(old, "engine").get("runtime")
-        left = removed(text, removal.handler, previous, path=path)
+        left = removed(text, removal.handler, previous, path=path, keep_handler=removal.keep_handler)
         return left if old or toml_text.load(path, left) else ""
 
     def origins(self, host: HostFacts, engine: RuntimeFacts) -> tuple[Origin, ...]:
@@ -99,7 +103,14 @@ class Podman(Engine):
         return ("it is read by every podman command: nothing needs a restart",)
 
 
-def removed(text: str, handler: str, previous_default: str | None, *, path: str = "containers.conf") -> str:
+def removed(
+    text: str,
+    handler: str,
+    previous_default: str | None,
+    *,
+    path: str = "containers.conf",
+    keep_handler: bool = False,
+) -> str:
     """`text` without the handler, and the default restored to `previous_default` (None: the key goes).
 
     For a file that others wrote to since. A default that is not `handler` now is unchanged. Raises ConfigFileError.
@@ -109,7 +120,7 @@ def removed(text: str, handler: str, previous_default: str | None, *, path: str 
     if not isinstance(engine, dict):
         return text
     runtimes = engine.get("runtimes")
-    if isinstance(runtimes, dict):
+    if isinstance(runtimes, dict) and not keep_handler:
         runtimes.pop(handler, None)
         if not runtimes:
             del engine["runtimes"]

@@ -4,35 +4,64 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from gpunode.apply.containers import read_containers
 from gpunode.apply.journal.past import read_past
 from gpunode.catalog.load import load_catalog
 from gpunode.converge import Convergence, HostRun
-from gpunode.errors import Drift, ExitCode, GpunodeError
+from gpunode.errors import Drift, ExitCode, GpunodeError, StepFailed
 from gpunode.facts.collect import collect
 from gpunode.fleet.apply_one import HostWork
+from gpunode.model.containers import Container
 from gpunode.model.facts import HostFacts
-from gpunode.model.plan import Plan
+from gpunode.model.past import Past
+from gpunode.model.plan import Plan, Undoing
 from gpunode.model.report import HostOutcome, RunReport
 from gpunode.model.spec import RebootPolicy
+from gpunode.planner.undo.containers import questions
 from gpunode.planner.undo.plan import undo_plan
 from gpunode.remedy import Remedy, RepairAction, gpunode
 from gpunode.render.wording import count
 from gpunode.transport.base import Transport
 
 
-def undo_planner(transport: Transport, run: str | None, packages: bool) -> Callable[[HostFacts], Plan]:
-    """Facts -> the plan, with the journal read anew each time."""
+@dataclass(frozen=True)
+class Asked:
+    """What of the past is to be undone."""
+
+    run: str | None = None  # this one and what came after it; None: all
+    packages: bool = False
+    allow_loss: bool = False  # containers that need what goes do not keep it
+
+
+def undo_planner(transport: Transport, asked: Asked) -> Callable[[HostFacts], Plan]:
+    """Facts -> the plan, with the journal read and the containers looked for anew each time."""
 
     def decide(facts: HostFacts) -> Plan:
-        past = read_past(transport, run=run, packages=packages)
-        return undo_plan(facts, past, load_catalog(), packages=packages)
+        past = read_past(transport, run=asked.run, packages=asked.packages)
+        return undo_plan(
+            facts,
+            past,
+            load_catalog(),
+            packages=asked.packages,
+            containers=_containers(transport, facts, past, asked),
+            allow_loss=asked.allow_loss,
+        )
 
     return decide
 
 
-def host_work(run: str | None, packages: bool) -> HostWork:
+def _containers(transport: Transport, facts: HostFacts, past: Past, asked: Asked) -> tuple[Container, ...]:
+    try:
+        return read_containers(transport, questions(facts, past))
+    except StepFailed:
+        if asked.allow_loss:
+            return ()  # they would only be named
+        raise
+
+
+def host_work(asked: Asked) -> HostWork:
     """How one host's undo is carried out; through the same executor, lock and journal as a setup."""
 
     def host_work(host_run: HostRun, plan: Plan) -> HostOutcome:
@@ -42,7 +71,7 @@ def host_work(run: str | None, packages: bool) -> HostWork:
         way = Convergence(
             host_run,
             observe=lambda: collect(transport),
-            decide=undo_planner(transport, run, packages),
+            decide=undo_planner(transport, asked),
             policy=RebootPolicy.NEVER,
             saved=plan,
         )
@@ -51,6 +80,13 @@ def host_work(run: str | None, packages: bool) -> HostWork:
         return HostOutcome(transport.target, report.code, run=report)
 
     return host_work
+
+
+def _retried(undo: Undoing) -> Remedy:
+    if undo.pending:
+        return Remedy(RepairAction.NONE, "fix what is listed there; a later ", gpunode("undo"), " tries it again")
+    again = gpunode("undo")
+    return Remedy(RepairAction.NONE, "undo manually what is listed there; a later ", again, " does not try it again")
 
 
 @contextmanager
@@ -73,7 +109,7 @@ def ended(plan: Plan, report: RunReport) -> RunReport:
         remedy=report.remedy.during("undo"),
         steps=tuple(replace(step, remedy=step.remedy.during("undo")) for step in report.steps),
     )
-    if report.code is not ExitCode.DONE or not plan.undo:
+    if report.code not in (ExitCode.DONE, ExitCode.REBOOT_NEEDED) or not plan.undo:
         return report
     if plan.undo.left:
         return replace(
@@ -81,12 +117,7 @@ def ended(plan: Plan, report: RunReport) -> RunReport:
             code=ExitCode.FAILED,
             error=f"{count(len(plan.undo.left), 'thing')} not undone, the rest is undone",
             evidence="; ".join(kept.text for kept in plan.undo.left),
-            remedy=Remedy(
-                RepairAction.NONE,
-                "undo manually what is listed there; a later ",
-                gpunode("undo"),
-                " does not try it again",
-            ),
+            remedy=_retried(plan.undo),
         )
     nouveau = any(step.for_undo.initramfs for step in plan.steps)
     back = Remedy(RepairAction.REBOOT, "reboot when it suits: that brings nouveau back")

@@ -108,6 +108,8 @@ class Undoing:
     runs: tuple[str, ...]  # the journal's runs, oldest first
     packages: bool = False  # packages, pins and repositories are removed too
     left: tuple[Kept, ...] = ()  # what is not changed, since it is no longer gpunode's alone; with the commands to run
+    lost: tuple[Kept, ...] = ()  # containers that do not work on without what is removed (--allow-container-loss)
+    pending: bool = False  # something is left for a later undo, which finds these runs in the journal again
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ def differences(saved: Plan, fresh: Plan) -> Iterator[str]:
             yield from _step(step, now[step.id])
     for name in [field.name for field in fields(Plan) if field.name not in DESCRIBES]:
         yield from _value(name, getattr(saved, name), getattr(fresh, name))
-    for name in ("runs", "packages"):
+    for name in ("runs", "packages", "pending"):
         yield from _value(f"undo of {name}", getattr(saved.undo, name, None), getattr(fresh.undo, name, None))
 
 

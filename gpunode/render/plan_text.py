@@ -140,6 +140,7 @@ def _diff_line(line: str, style: Style) -> str:
 def _ending(plan: Plan, style: Style) -> list[str]:
     lines = [("Unchanged", " · ".join(k.text for k in plan.kept))] if plan.kept else []
     lines += [("Left", left.text) for left in (plan.undo.left if plan.undo else ())]
+    lines += [("Lost", lost.text) for lost in (plan.undo.lost if plan.undo else ())]
     lines += _then(plan)
     if plan.steps and style.verbose == 0:
         lines.append(("Details", f"-v shows why, commands and diffs of {_all(len(plan.steps))}"))

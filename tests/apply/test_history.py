@@ -28,8 +28,8 @@ def done(run: str, status: str = "done") -> Entry:
     return {"kind": "run-end", "run": run, "status": status}
 
 
-def undo(run: str, *runs: str, packages: bool = False) -> Entry:
-    return begin(run, undo={"runs": list(runs), "packages": packages})
+def undo(run: str, *runs: str, packages: bool = False, pending: bool = False) -> Entry:
+    return begin(run, undo={"runs": list(runs), "packages": packages, "pending": pending})
 
 
 SETUP = [begin("r1"), wrote("r1", "a", "b")]
@@ -60,6 +60,12 @@ def standing(found: History, path: str = CONF) -> list[tuple[str, str]]:
         ),
         ([*SETUP, undo("u", "r1"), done("u"), begin("r2"), wrote("r2", "x", "y")], [("r2", "x y")]),
         ([begin("r1"), {"kind": "file", "run": "r1", "path": CONF}], []),
+        (
+            [*SETUP, undo("u", "r1", pending=True), wrote("u", "b", "k"), wrote("u", "k", "n"), wrote("u", "n", "k")],
+            [("r1", "a k")],
+        ),
+        ([*SETUP, undo("u", "r1", pending=True), wrote("u", "b", "a"), wrote("u", "a", "n"), done("u")], []),
+        ([*SETUP, undo("u", "r1", pending=True), wrote("u", "x", "y"), done("u")], [("r1", "a b")]),
     ],
     ids=[
         "a setup's write stands",
@@ -74,6 +80,9 @@ def standing(found: History, path: str = CONF) -> list[tuple[str, str]]:
         "a setup after a killed undo begins where that put the file",
         "an undo that left the file still ends the first setup's claim on it",
         "an entry that was never finished counts for nothing",
+        "an undo that waits for containers leaves its own text, which is gpunode's",
+        "what such an undo restores is restored",
+        "what others wrote before such an undo is theirs",
     ],
 )  # fmt: skip
 def test_what_still_stands(entries: list[Entry], expected: list[tuple[str, str]]) -> None:
@@ -88,6 +97,15 @@ def test_repositories_stand_until_the_packages_are_undone_too() -> None:
     second = [undo("u2", "r1", packages=True), done("u2")]
     assert standing(history([*setup, *first, *second]), KEYS) == []
     assert history([*setup, *first, *second]).since(None) == []
+
+
+def test_an_undo_that_waits_leaves_its_runs_for_a_later_one() -> None:
+    first = [undo("u1", "r1", packages=True, pending=True), wrote("u1", "b", "k"), done("u1")]
+    assert [r.id for r in history([*SETUP, *first]).since(None)] == ["r1"]
+    assert f"/backup/r1{CONF}.a" in still_needed([*SETUP, *first])
+    second = [undo("u2", "r1", packages=True), wrote("u2", "k", "a"), done("u2")]
+    assert history([*SETUP, *first, *second]).since(None) == []
+    assert still_needed([*SETUP, *first, *second]) == frozenset()
 
 
 def test_a_run_is_named_with_or_without_its_pass_and_takes_the_later_ones_along() -> None:

@@ -14,6 +14,7 @@ from gpunode.model.plan import ForUndo, Kept, Plan, Step, Undoing
 from gpunode.model.report import RunReport, StepResult, StepStatus
 from gpunode.model.spec import Spec
 from gpunode.remedy import AGAIN, Remedy, RepairAction, setup
+from gpunode.render.plan_text import plan_text
 
 RECORDING = str(Path(__file__).parents[2] / "examples" / "hosts" / "debian12-ready")
 
@@ -44,6 +45,25 @@ def test_with_something_left_it_is_not_a_success_and_says_what_to_type() -> None
     assert report.code is ExitCode.FAILED
     assert report.error == "1 thing not undone, the rest is undone"
     assert "rm /etc/x" in report.evidence
+
+
+def test_a_failure_counts_more_than_a_manual_step_and_is_tried_again_where_something_waits() -> None:
+    waits = Plan("gpu07", Spec(), "", undo=Undoing(("r1",), left=(Kept("/etc/x", "/etc/x is broken"),), pending=True))
+    done = RunReport("gpu07", code=ExitCode.REBOOT_NEEDED, by_hand=("remove web; then gpunode undo",))
+    report = ended(waits, done)
+    assert (report.code, report.by_hand) == (ExitCode.FAILED, done.by_hand)
+    assert report.remedy.text == "fix what is listed there; a later gpunode undo tries it again"
+
+
+def test_containers_that_are_waited_for_are_a_manual_step() -> None:
+    done = RunReport("gpu07", code=ExitCode.REBOOT_NEEDED, by_hand=("remove web; then gpunode undo",))
+    assert ended(plan(), done) == done
+
+
+def test_what_is_lost_stands_in_the_plan() -> None:
+    lost = Kept("undo.containers", "docker: 1 container cannot be started any more: web")
+    shown = plan_text(Plan("gpu07", Spec(), "", undo=Undoing(("r1",), lost=(lost,))))
+    assert "Lost       docker: 1 container cannot be started any more: web" in shown
 
 
 def test_all_undone_is_a_success() -> None:

@@ -31,10 +31,27 @@ def containerd(directory: Path, config: str | None) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def dockerd(directory: Path, default: str | None, *handlers: str) -> Iterator[str]:
+def pods(directory: Path, *listed: tuple[str, str, str]) -> Iterator[str]:
+    """A socket that answers ListPodSandbox with these (id, name, handler), all in the namespace "default"."""
+    message = b"".join(_field(1, _pod(*pod)) for pod in listed)
+    with _listening(directory / "cri.sock", lambda connection: _answer_grpc(connection, message)) as path:
+        yield path
+
+
+def _pod(pod: str, name: str, handler: str) -> bytes:
+    """PodSandbox{id: 1, metadata: 2, state: 3, runtime_handler: 7}; proto3 leaves out what is empty."""
+    metadata = _field(1, name.encode()) + _field(2, b"uid") + _field(3, b"default")
+    return (
+        _field(1, pod.encode()) + _field(2, metadata) + b"\x18\x01" + (_field(7, handler.encode()) if handler else b"")
+    )
+
+
+@contextlib.contextmanager
+def dockerd(directory: Path, default: str | None, *handlers: str, root: str = "/var/lib/docker") -> Iterator[str]:
     """A socket that answers GET /info; None: with status 500."""
     runtimes = {name: {"path": f"/usr/bin/{name}"} for name in handlers}
-    body = json.dumps({"ID": "A", "Runtimes": runtimes, "DefaultRuntime": default}, separators=(",", ":"))
+    about = {"ID": "A", "DockerRootDir": root, "Runtimes": runtimes, "DefaultRuntime": default}
+    body = json.dumps(about, separators=(",", ":"))
     status = "200 OK" if default else "500 Internal Server Error"
 
     def answer(connection: socket.socket) -> None:

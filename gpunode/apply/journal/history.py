@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gpunode.apply.journal.entries import Entry, Written
 from gpunode.apply.journal.for_undo import from_entry, of_older
@@ -34,6 +34,7 @@ class PastRun:
     failed: set[str] = field(default_factory=set)  # steps that were rolled back
     steps: dict[str, ForUndo] = field(default_factory=dict)  # those that began, in order
     is_undo: bool = False
+    pending: bool = False  # an undo that leaves something for a later one
     config_undone: bool = False
     packages_undone: bool = False
 
@@ -90,8 +91,8 @@ def history(entries: Iterable[Entry]) -> History:
                 run.commands.append(entry)
             case "answer" if run:
                 run.answers.append(entry)
-            case "file" if run is None or not run.is_undo:
-                _file(found, entry)
+            case "file" if run is None or not run.is_undo or run.pending:
+                _file(found, entry, by_undo=run is not None and run.is_undo)
             case "restore" if run is None or not run.is_undo:
                 _restored(found, entry)
             case "step-end" if run:
@@ -114,7 +115,14 @@ def _begin(found: History, entry: Entry) -> None:
     before = entry.get("before")
     before = before if isinstance(before, dict) else {}
     run = str(entry.get("run", ""))
-    found.runs[run] = PastRun(run, before, is_undo="undo" in before)
+    pending = _mark(before).get("pending") is True
+    found.runs[run] = PastRun(run, before, is_undo="undo" in before, pending=pending)
+
+
+def _mark(before: Entry) -> Entry:
+    """What an undo says of itself: {"runs": [...], "packages": false, "pending": false}."""
+    mark = before.get("undo")
+    return mark if isinstance(mark, dict) else {}
 
 
 def _ended(found: History, run: PastRun, entry: Entry) -> None:
@@ -125,11 +133,14 @@ def _ended(found: History, run: PastRun, entry: Entry) -> None:
         found.cut_off.pop(step, None)
 
 
-def _file(found: History, entry: Entry) -> None:
+def _file(found: History, entry: Entry, *, by_undo: bool) -> None:
     try:
         written = Written.from_entry(entry)
     except (KeyError, ValueError):
         return  # announced by a line that was never finished
+    if by_undo:
+        _followed(found.changes.get(written.path, []), written)
+        return
     stack = found.changes.setdefault(written.path, [])
     # What was restored to an earlier state since (an interrupted undo, a manual edit) has no change left.
     _cut(stack, written.before)
@@ -137,6 +148,13 @@ def _file(found: History, entry: Entry) -> None:
     begun = found.runs[run].steps if run in found.runs else {}
     stack.append(Change(run, step, written, begun[step] if step in begun else of_older(step)))
     _cut(stack, written.after)
+
+
+def _followed(stack: list[Change], written: Written) -> None:
+    """A file of gpunode's that an undo changed for now: it is still gpunode's, as that undo left it."""
+    if stack and stack[-1].written.after == written.before:
+        stack[-1] = replace(stack[-1], written=replace(stack[-1].written, after=written.after))
+        _cut(stack, written.after)
 
 
 def _restored(found: History, entry: Entry) -> None:
@@ -153,8 +171,9 @@ def _cut(stack: list[Change], state: str) -> None:
 
 
 def _undone(found: History, undo: PastRun) -> None:
-    mark = undo.before.get("undo")
-    mark = mark if isinstance(mark, dict) else {}
+    if undo.pending:
+        return  # the later one finds out by itself what is restored already
+    mark = _mark(undo.before)
     packages, names = bool(mark.get("packages")), {str(n) for n in mark.get("runs") or ()}
     for run in found.runs.values():
         if run.id in names:

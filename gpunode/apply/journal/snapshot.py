@@ -14,7 +14,7 @@ def before_values(host: HostFacts, plan: Plan) -> dict[str, object]:
     [UnitFileState, ActiveState]. A plan that is an undo names the runs that it undoes; nothing undoes an undo.
     """
     if plan.undo:
-        return {"undo": {"runs": plan.undo.runs, "packages": plan.undo.packages}}
+        return {"undo": {"runs": plan.undo.runs, "packages": plan.undo.packages, "pending": plan.undo.pending}}
     runs = [action for step in plan.steps for action in step.actions if isinstance(action, Run)]
     names = {name for run in runs for name in run.packages}
     installed = host.packages.installed

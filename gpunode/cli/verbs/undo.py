@@ -13,6 +13,7 @@ from gpunode.cli.options import LiveOptions, OutputOptions, verb
 if TYPE_CHECKING:
     from gpunode.fleet.apply_one import HostWork
     from gpunode.fleet.host import Host
+    from gpunode.fleet.undo_one import Asked
     from gpunode.model.report import HostOutcome
 
 
@@ -38,6 +39,14 @@ def undo(
             "--packages", help="Also remove the packages, pins and repositories that setup added.", show_default=False
         ),
     ] = False,
+    allow_container_loss: Annotated[
+        bool,
+        typer.Option(
+            "--allow-container-loss",
+            help="Remove also what containers still use: those are named, and do not start again.",
+            show_default=False,
+        ),
+    ] = False,
     run: Annotated[
         str | None,
         typer.Option("--run", metavar="ID", help="Only this run and what came after it.", show_default=False),
@@ -54,10 +63,12 @@ def undo(
             evidence="undo shows its plan and asks before the first change",
             remedy="add --yes to go on without the question, or look first with --dry-run",
         )
-    from gpunode.fleet.undo_one import host_work
+    from gpunode.fleet.undo_one import Asked, host_work
+
+    asked = Asked(run, packages, allow_container_loss)
 
     with open_hosts(hosts) as named:
-        return _run(named, hosts, output, host_work(run, packages), _planner(run, packages), ask=not yes, only=dry_run)
+        return _run(named, hosts, output, host_work(asked), _planner(asked), ask=not yes, only=dry_run)
 
 
 Planner = Callable[["Host"], "HostOutcome"]
@@ -92,7 +103,7 @@ def _run(
     return finish(Ended("undo", done, over_ssh(named)), output, errors_shown=len(named) > 1)
 
 
-def _planner(run: str | None, packages: bool) -> Planner:
+def _planner(asked: Asked) -> Planner:
     """One host's plan, from facts that no package transaction of a killed gpunode moves any more."""
 
     def planned(host: Host) -> HostOutcome:
@@ -105,7 +116,7 @@ def _planner(run: str | None, packages: bool) -> Planner:
 
         with undo_goes_on():
             wait_for_running(host.transport, on_output=lambda line: say(f"{host}  {line}"))
-            plan = undo_planner(host.transport, run, packages)(collect(host.transport))
+            plan = undo_planner(host.transport, asked)(collect(host.transport))
         return HostOutcome(str(host), ExitCode.DONE, plan=plan)
 
     return planned

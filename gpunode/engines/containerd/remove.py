@@ -21,6 +21,8 @@ def without(path: str, text: str, removal: Removal) -> str:
     """`text` without what gpunode put into this file, by what is known of its text before; "" when nothing is left."""
     old = None if removal.before is None else toml_text.load(path, removal.before)
     previous = removal.default if old is None else containerd_section(normal(old)).get(DEFAULT)
+    if removal.keep_handler:
+        return without_default(text, removal.handler, previous, path=path)
     left = removed(text, removal.handler, previous, path=path, before=removal.before)
     for pattern in patterns(toml_text.load(path, left)):
         # A pattern with a star may name nothing; without one, a file that is gone keeps containerd from starting.
@@ -45,6 +47,28 @@ def removed(
     have = toml_text.load(path, text)
     want, gone = _without(have, handler, previous_default, None if before is None else toml_text.load(path, before))
     return _edited(path, text, have, want, gone)
+
+
+def without_default(text: str, handler: str, previous_default: str | None, *, path: str = "config.toml") -> str:
+    """`text` with the default restored as by `removed`, and the handler still among the runtimes."""
+    have = toml_text.load(path, text)
+    want = copy.deepcopy(have)
+    gone: list[Path] = []
+    for plugin in (V1, V2, V3):
+        above: Path = ("plugins", plugin, "containerd")
+        engine = section(want, *above)
+        if engine.get(DEFAULT) == handler:
+            gone += _default_restored(engine, above, previous_default)
+    return _edited(path, text, have, want, gone)
+
+
+def _default_restored(engine: Plain, above: Path, previous: str | None) -> list[Path]:
+    """The key that goes, where nothing named a default before."""
+    if previous is not None:
+        engine[DEFAULT] = previous
+        return []
+    del engine[DEFAULT]
+    return [(*above, DEFAULT)]
 
 
 def unimported(text: str, pattern: str, *, path: str = "config.toml") -> str:
@@ -74,10 +98,7 @@ def _without(have: Plain, handler: str, previous: str | None, before: Plain | No
         if section(engine, "runtimes").pop(handler, None) is not None:
             gone.append((*above, "runtimes", handler))
         if engine.get(DEFAULT) == handler:
-            if previous is None:
-                gone.append((*above, DEFAULT))
-            else:
-                engine[DEFAULT] = previous
+            gone += _default_restored(engine, above, previous)
         if before is not None and len(gone) > taken:
             gone += _written_out(want, before, plugin)
         for path in gone[taken:]:

@@ -19,8 +19,10 @@ run_as_user_ready "$1" || { echo "no setpriv (util-linux) here runs a command as
 run_as_user "$@" </dev/null
 """
 # trust.sh: who put the socket there that root asks, by the probe's own rule.
-VERIFY = ("daemon/query", "trust", "daemon/restart", "daemon/verify")
+VERIFY = ("daemon/query", "daemon/query_as_user", "trust", "daemon/restart", "daemon/verify")
+CONTAINERS = ("as_user", "daemon/query", "daemon/query_as_user", "trust", "daemon/containers")
 Api = Literal["cri", "docker", "crio"]
+Listing = Literal["cri", "docker", "podman"]
 POLL_S = 30  # a daemon was healthy 0.4 to 10 s after a restart on busy two-core machines
 
 
@@ -40,6 +42,30 @@ def verify(engine: RuntimeFacts, expected: str, *, ok_codes: tuple[int, ...] = (
         timeout_s=POLL_S + 60,
         stdin=f"gpunode_api={api}\n{run_as}" + "".join(map(resources.script, VERIFY)),
         description=f"ask the running {engine.name} for its default runtime",
+    )
+
+
+def containers(engine: RuntimeFacts, handler: str, *, api: Listing, directory: str = "-") -> Run:
+    """Ask which of an engine's containers need `handler`, or NVIDIA's part of the host in another way.
+
+    `directory`: where they are, for an engine that does not answer.
+    """
+    socket = engine.socket if engine.active and engine.socket else "-"
+    return _containers(api, handler, socket, engine.owner or "-", directory, where=engine.label)
+
+
+def program_users() -> Run:
+    """Ask what runs on the host by NVIDIA's program, whichever engine started it."""
+    return _containers("processes", "-", "-", "-", "-", where="the host")
+
+
+def _containers(*words: str, where: str) -> Run:
+    return Run(
+        ("sh", "-s", "--", *words),
+        timeout_s=90,
+        stdin="".join(map(resources.script, CONTAINERS)),
+        description=f"look for containers of {where} that use the GPU runtime",
+        read_only=True,
     )
 
 

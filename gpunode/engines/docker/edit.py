@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
@@ -166,15 +167,31 @@ def removed(
     config, old = json_text.load(path, text), json_text.load(path, before or "")
     if not config:
         return text
-    if at(config, ("default-runtime",)) == handler and previous_default != handler:
-        text = _restored(text, before, ("default-runtime",), previous_default)
-        config = json_text.load(path, text)
+    text = without_default(text, handler, previous_default, before=before, path=path)
+    config = json_text.load(path, text)
     if before is not None or at(config, ("default-runtime",)) != handler:
         text = _restored(text, before, _own_keys(old, handler))
     if before is not None and at(config, ("features", "cdi")) is True and at(old, ("features", "cdi")) is not True:
         text = _restored(text, before, ("features", "cdi"))
     has_lost_mark = (before or "").startswith(BOM) and not text.startswith(BOM)
     return (BOM if has_lost_mark else "") + text
+
+
+def without_default(
+    text: str, handler: str, previous_default: str | None, *, before: str | None = None, path: str = "daemon.json"
+) -> str:
+    """`text` with the default as it was before; the handler is still among the runtimes. As `removed` otherwise."""
+    if at(json_text.load(path, text), ("default-runtime",)) != handler or previous_default == handler:
+        return text
+    return _restored(text, before, ("default-runtime",), previous_default)
+
+
+def data_root(text: str, engine: RuntimeFacts) -> str:
+    """Where dockerd keeps its containers, of one that cannot be asked; whatever else its file's `text` holds."""
+    found = re.search(r'"(?:data-root|graph)"\s*:\s*"([^"\\]+)"', text)
+    home = engine.config_path.removesuffix("/.config/docker/daemon.json")
+    own = f"{home}/.local/share/docker" if engine.user else "/var/lib/docker"
+    return _flag(engine, "--data-root") or (found[1] if found else own)
 
 
 def _own_keys(old: Mapping[str, Any], handler: str) -> Keys:

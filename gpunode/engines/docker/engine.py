@@ -70,6 +70,10 @@ class Docker(Engine):
         # A user's own dockerd validates it as that user, as their file is written: PutFile.owner.
         return Run(argv, env=(("PATH", commands.SYSTEM_PATH),), timeout_s=30)
 
+    def containers(self, host: HostFacts, engine: RuntimeFacts, handler: str) -> Run | None:
+        directory = edit.data_root(host.file(engine.config_path).text or "", engine)
+        return commands.containers(engine, handler, api="docker", directory=directory)
+
     def apply(self, engine: RuntimeFacts, *, restart: bool = False) -> tuple[Action, ...]:
         if restart:
             return (commands.restart(engine.unit, UNITS),)
@@ -110,6 +114,8 @@ class Docker(Engine):
             named = removal.default if removal.default != "runc" else None
         else:
             named = json_text.load(path, removal.before).get("default-runtime")
+        if removal.keep_handler:
+            return edit.without_default(text, removal.handler, named, before=removal.before, path=path)
         left = edit.removed(text, removal.handler, named, before=removal.before, path=path)
         return left if removal.before or json_text.load(path, left) else ""
 

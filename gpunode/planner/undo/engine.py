@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from gpunode.engines.base import Edit, Engine, Removal, Rewrite
+from gpunode.engines.base import Edit, Engine, Rewrite
 from gpunode.engines.registry import ENGINES
 from gpunode.model.facts import HostFacts, RuntimeFacts
-from gpunode.model.past import ABSENT, Past, PastFile
+from gpunode.model.past import Past
 from gpunode.model.plan import Action, ForUndo, Kept, Step
 from gpunode.model.spec import RuntimeSpec
 from gpunode.planner.engines import daemon
-from gpunode.planner.undo.files import Back, Without, diffs, only_backs, only_left, rollback
+from gpunode.planner.undo.engine_files import EngineFiles
+from gpunode.planner.undo.files import Back, diffs, only_backs, only_left
 
 
 @dataclass(frozen=True)
@@ -22,11 +23,13 @@ class Outcome:
     still_used: str = ""  # why the engine still needs gpunode's handler afterwards; "" when it does not
 
 
-def engine_outcome(host: HostFacts, past: Past, label: str) -> Outcome:
-    """`label`: RuntimeFacts.label. Either all of its files are restored, or none: they belong together."""
-    runtime, facts = kind(label), host.labelled(label)
-    files = tuple(file for file in past.files if file.for_undo.engine == label)
-    found = [rollback(file, _without(runtime, past.defaults.get(label), past.handler, files, file)) for file in files]
+def engine_outcome(host: HostFacts, past: Past, label: str, *, keep_handler: bool = False) -> Outcome:
+    """`label`: RuntimeFacts.label. Either all of its files are restored, or none: they belong together.
+
+    `keep_handler`: containers still use it, so only the default is restored.
+    """
+    facts = host.labelled(label)
+    found = EngineFiles.of(past, label, kind(label)).rolled_back(keep_handler=keep_handler)
     backs, left = only_backs(found), only_left(found)
     stale = _stale(past, facts, label)
     if left:
@@ -45,12 +48,6 @@ def is_engine(label: str) -> bool:
 def kind(label: str) -> Engine:
     """The runtime of an engine's label (RuntimeFacts.label)."""
     return ENGINES[label.partition("@")[0]]
-
-
-def _without(runtime: Engine, default: str | None, handler: str, files: Sequence[PastFile], file: PastFile) -> Without:
-    gone = tuple(f.path for f in files if f.before == ABSENT and f.sha256_now == f.expected)
-    removal = Removal(handler, default, "" if file.before == ABSENT else file.old, gone)
-    return lambda text: runtime.without(file.path, text, removal)
 
 
 def _stale(past: Past, facts: RuntimeFacts | None, label: str) -> bool:

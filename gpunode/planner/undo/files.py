@@ -24,6 +24,7 @@ class Back:
     file: PastFile
     text: str | None
     edited: bool  # others wrote to it since: only gpunode's part is removed
+    still: str = ""  # the handler that remains in it, for containers that use it; "": none
 
     @property
     def changes(self) -> bool:
@@ -68,6 +69,10 @@ class Back:
         """For the step's title."""
         if self.text is None:
             return f"remove {self.file.path if self.changes else f'the empty {dirname(self.file.path)}'}"
+        if self.still:
+            return (
+                f"{self.file.path}: {self.still} is no longer the default, and remains for the containers that use it"
+            )
         return f"{self.file.path}: " + ("without gpunode's part" if self.edited else "restored")
 
 

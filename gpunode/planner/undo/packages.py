@@ -13,6 +13,7 @@ from gpunode.model.plan import Kept, RemoveFile, Step
 from gpunode.packages.base import Backend
 from gpunode.packages.registry import BACKENDS, goes_with_packages
 from gpunode.planner.undo.files import diffs, only_backs, only_left, rollback
+from gpunode.remedy import gpunode
 
 
 def added_packages(host: HostFacts, past: Past) -> tuple[str, ...]:
@@ -20,14 +21,18 @@ def added_packages(host: HostFacts, past: Past) -> tuple[str, ...]:
     return tuple(n for n, version in past.packages.items() if version is None and n in host.packages.installed)
 
 
-def package_steps(host: HostFacts, past: Past, needed: Sequence[str]) -> tuple[tuple[Step, ...], tuple[Kept, ...]]:
-    """Steps, and what is left. `needed`: why the packages must not be removed (an engine still runs with them)."""
+def needed_packages(host: HostFacts, past: Past, needed: Sequence[str]) -> Kept | None:
+    """Where there are any. `needed`: why they must not be removed (an engine still runs with them)."""
+    names = added_packages(host, past)
+    if not names or not needed:
+        return None
+    text = f"{listing(names)} are not removed, nor their pins and repositories: {'; '.join(needed)}"
+    return Kept("packages", text, by_hand=f"change that ({'; '.join(needed)}); then {gpunode('undo', '--packages')}")
+
+
+def package_steps(host: HostFacts, past: Past) -> tuple[tuple[Step, ...], tuple[Kept, ...]]:
+    """Steps, and what is left."""
     names, backend = added_packages(host, past), BACKENDS.get(host.packages.manager or "")
-    if needed and names:
-        why = "; ".join(needed)
-        return (), (
-            Kept("packages", f"{listing(names)} are not removed: {why}; gpunode undo --packages once that is fixed"),
-        )
     steps: list[Step] = []
     if backend is not None:
         steps += [step for step in (_erase_step(names, past, backend), _hold_step(host, past, backend, names)) if step]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
 from gpunode.advice import typed
 from gpunode.catalog.load import Catalog
+from gpunode.model.containers import Container
 from gpunode.model.facts import HostFacts, ServiceFacts
 from gpunode.model.past import Past, PastFile
 from gpunode.model.plan import Action, ForGood, Kept, Plan, RemoveFile, Run, Step, Undoing
@@ -13,9 +15,17 @@ from gpunode.model.spec import Spec
 from gpunode.packages.registry import goes_with_packages
 from gpunode.planner.kernel.setup import INITRAMFS
 from gpunode.planner.summary import host_summary
+from gpunode.planner.undo import containers as containers_found
 from gpunode.planner.undo.engine import engine_outcome, is_engine
 from gpunode.planner.undo.files import Back, diffs, only_backs, only_left, rollback
-from gpunode.planner.undo.packages import kept_packages, package_steps, replaced_packages
+from gpunode.planner.undo.packages import (
+    added_packages,
+    kept_packages,
+    needed_packages,
+    package_steps,
+    replaced_packages,
+)
+from gpunode.planner.undo.program import still_named
 
 SYSTEMD = "/etc/systemd/system/"
 FOR_GOOD: dict[ForGood, str] = {
@@ -25,39 +35,88 @@ FOR_GOOD: dict[ForGood, str] = {
 }
 
 
-def undo_plan(host: HostFacts, past: Past, catalog: Catalog, *, packages: bool = False) -> Plan:
+@dataclass
+class Draft:
+    """What is to be done, collected part by part."""
+
+    steps: list[Step] = field(default_factory=list)
+    left: list[Kept] = field(default_factory=list)
+    kept: list[Kept] = field(default_factory=list)
+    pending: bool = False
+
+    def add(self, steps: Iterable[Step | None], left: Iterable[Kept] = ()) -> None:
+        self.steps += filter(None, steps)
+        self.left += left
+
+
+def undo_plan(
+    host: HostFacts,
+    past: Past,
+    catalog: Catalog,
+    *,
+    packages: bool = False,
+    containers: Sequence[Container] = (),
+    allow_loss: bool = False,
+) -> Plan:
     """The rollback of what the journal records (`past`) on this host as it is.
 
     First the engines, so that none of them needs what goes after it; packages last, and only where asked for. What
-    others wrote to since and cannot be separated is not changed, with the commands to run (Plan.undo.left).
+    others wrote to since and cannot be separated is not changed, with the commands to run (Plan.undo.left). While
+    `containers` need what setup added, only the default runtimes are restored, unless `allow_loss`.
     """
-    engines = [engine_outcome(host, past, name) for name in reversed(past.engines) if is_engine(name)]
-    steps = [outcome.step for outcome in engines if outcome.step]
-    left = [kept for outcome in engines for kept in outcome.left]
-    steps += [step for step in (_services_step(host, past),) if step]
-    others, more = _file_steps(host, past)
-    steps, left = [*steps, *others], [*left, *more]
-    kept: tuple[Kept, ...] = ()
-    if packages:
-        needed = [outcome.still_used for outcome in engines if outcome.still_used]
-        gone, remaining = package_steps(host, past, needed)
-        steps, left = [*steps, *gone], [*left, *remaining]
-        kept = replaced_packages(host, past)
-    else:
-        kept = kept_packages(host, past)
+    draft = _everything(host, past, catalog, packages=packages)
+    lost = containers_found.lost(containers, past) if allow_loss and draft.steps else ()
+    if containers and not allow_loss and draft.steps:
+        draft = _for_now(host, past, containers, packages=packages)
+    steps, left = tuple(draft.steps), tuple(draft.left)
     return Plan(
         target=host.target,
         spec=Spec(),
         facts_sha256=host.stream_sha256,
         hostname=host.hostname,
         about=host_summary(host, catalog),
-        steps=tuple(steps) or _note(past, left),
-        kept=(*kept, *_for_good(past), *_unread(past), *(() if steps or left else _nothing(past))),
-        undo=Undoing(past.runs, packages, tuple(left)),
+        steps=steps or _note(past, left),
+        kept=(*draft.kept, *_for_good(past), *_unread(past), *(() if steps or left or draft.kept else _nothing(past))),
+        undo=Undoing(past.runs, packages, left, lost, draft.pending),
     )
 
 
-def _note(past: Past, left: list[Kept]) -> tuple[Step, ...]:
+def _everything(host: HostFacts, past: Past, catalog: Catalog, *, packages: bool) -> Draft:
+    draft = Draft()
+    engines = {name: engine_outcome(host, past, name) for name in reversed(past.engines) if is_engine(name)}
+    for outcome in engines.values():
+        draft.add((outcome.step,), outcome.left)
+    draft.add((_services_step(host, past),))
+    draft.add(*_file_steps(host, past))
+    needed = [outcome.still_used for outcome in engines.values() if outcome.still_used]
+    draft.pending = bool(needed)
+    if not packages:
+        draft.kept += kept_packages(host, past)
+        return draft
+    if set(added_packages(host, past)) & set(catalog.toolkit.packages):
+        needed += still_named(host, past, [label for label, outcome in engines.items() if not outcome.left])
+    kept = needed_packages(host, past, tuple(dict.fromkeys(needed)))
+    if kept:
+        draft.kept.append(kept)
+        draft.pending = True
+    else:
+        draft.add(*package_steps(host, past))
+    draft.kept += replaced_packages(host, past)
+    return draft
+
+
+def _for_now(host: HostFacts, past: Past, containers: Sequence[Container], *, packages: bool) -> Draft:
+    """What goes while containers need the rest."""
+    draft = Draft(pending=True)
+    for label in filter(is_engine, reversed(past.engines)):
+        keep = containers_found.needs_handler(containers, label)
+        outcome = engine_outcome(host, past, label, keep_handler=keep)
+        draft.add((outcome.step,), outcome.left)
+    draft.kept += containers_found.waiting(containers, past, packages=packages)
+    return draft
+
+
+def _note(past: Past, left: Sequence[Kept]) -> tuple[Step, ...]:
     """With nothing to do but something left: written down, so that it is reported once and not at every undo."""
     if not left:
         return ()

@@ -114,7 +114,7 @@ gpunode_docker_info() {
 # One unary call over HTTP/2 with the standard library of any Python 3. The request header block is written with
 # HPACK literals that need no table (RFC 7541 6.2.2); of the answer only DATA frames are read, and its status is
 # known from whether a message came.
-gpunode_cri_client='
+gpunode_cri_call='
 import socket, struct, sys
 
 DATA, HEADERS, RESET, SETTINGS, PING, GOAWAY, WINDOW = 0, 1, 3, 4, 6, 7, 8
@@ -195,7 +195,8 @@ def fields(blob):
             size = 8 if tag & 7 == 1 else 4
         at += size
 
-
+'
+gpunode_cri_client=$gpunode_cri_call'
 # StatusRequest{verbose: true}; StatusResponse.info is field 2, a map, so each entry is {1: key, 2: value}.
 answer = call(sys.argv[1], b"/runtime.v1.RuntimeService/Status", b"\x08\x01") or b""
 info = [dict(fields(entry)) for number, entry in fields(answer) if number == 2]

@@ -340,10 +340,12 @@ def test_packages_that_an_engine_still_needs_stay() -> None:
     host = replace(packaged("nvidia-open"), runtimes=docker_host().runtimes)
     made = plan(host, past, packages=True)
     assert [step.id for step in made.steps] == ["undo.note"]
-    assert any(
-        "nvidia-open are not removed: docker still runs with nvidia as its default runtime" in text
-        for text in left(made)
-    )
+    (kept,) = [kept for kept in made.kept if kept.id == "packages"]
+    why = "docker still runs with nvidia as its default runtime"
+    assert kept.text == f"nvidia-open are not removed, nor their pins and repositories: {why}"
+    assert kept.by_hand == f"change that ({why}); then gpunode undo --packages"
+    assert made.undo is not None
+    assert made.undo.pending  # the journal holds these runs for that next undo
 
 
 @pytest.mark.parametrize(

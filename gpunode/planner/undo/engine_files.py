@@ -1,0 +1,71 @@
+"""One engine's files: restored together, or only freed of gpunode's default while containers use its handler."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpunode.engines.base import Engine, Removal
+from gpunode.errors import ConfigFileError
+from gpunode.model.past import ABSENT, Past, PastFile
+from gpunode.model.plan import Kept
+from gpunode.planner.undo.files import Back, rollback
+
+
+@dataclass(frozen=True)
+class EngineFiles:
+    kind: Engine
+    files: tuple[PastFile, ...]
+    handler: str
+    default: str | None  # before the first run; None when it is not known
+
+    @staticmethod
+    def of(past: Past, label: str, kind: Engine) -> EngineFiles:
+        files = tuple(file for file in past.files if file.for_undo.engine == label)
+        return EngineFiles(kind, files, past.handler, past.defaults.get(label))
+
+    def rolled_back(self, *, keep_handler: bool = False) -> list[Back | Kept | None]:
+        """What to do about each. `keep_handler`: where gpunode added it, all that goes is the default."""
+        if keep_handler and any(map(self._has_handler, self.files)):
+            return [self._without_default(file) for file in self.files]
+        gone = self._gone()
+        return [self._restored(file, gone) for file in self.files]
+
+    def _restored(self, file: PastFile, gone: tuple[str, ...] = ()) -> Back | Kept | None:
+        before = "" if file.before == ABSENT else file.old
+        removal = Removal(self.handler, self.default, before, gone)
+        return rollback(file, lambda text: self.kind.without(file.path, text, removal))
+
+    def _gone(self) -> tuple[str, ...]:
+        """Files of gpunode's own that are removed: nothing may import them."""
+        own = [file for file in self.files if file.before == ABSENT]
+        found = [(file.path, self._restored(file)) for file in own]
+        return tuple(path for path, back in found if isinstance(back, Back) and back.text is None)
+
+    def _has_handler(self, file: PastFile) -> bool:
+        """Whether the file has it now, and had not before gpunode."""
+        return self._names_handler(file, file.now.text) and not self._names_handler(file, file.old)
+
+    def _names_handler(self, file: PastFile, text: str | None) -> bool:
+        if not text:
+            return False
+        removal = Removal(self.handler)
+        try:
+            every = self.kind.without(file.path, text, removal)
+            return every != self._default_removed(file, text, removal)
+        except ConfigFileError:
+            return False  # what is wrong with it is said where it is to be restored
+
+    def _default_removed(self, file: PastFile, text: str, removal: Removal) -> str:
+        only = Removal(removal.handler, removal.default, removal.before, keep_handler=True)
+        return self.kind.without(file.path, text, only)
+
+    def _without_default(self, file: PastFile) -> Back | Kept | None:
+        now = file.now.text
+        if now is None or file.sha256_now == file.before:
+            return None
+        before = "" if file.before == ABSENT else file.old
+        try:
+            text = self._default_removed(file, now, Removal(self.handler, self.default, before))
+        except ConfigFileError:
+            return self._restored(file)
+        return Back(file, text, edited=True, still=self.handler) if text != now else None
