@@ -43,7 +43,6 @@ ONLY_IN = {
     "paramiko": ("transport/ssh_library.py",),
     "typer": ("cli/",),
     "rich": ("render/", "cli/"),
-    "tomlkit": ("editing/toml_edit.py",),
     "jinja2": ("resources.py",),
     "yaml": ("foreign.py", "specfile.py", "catalog/"),
     "tomllib": ("foreign.py",),

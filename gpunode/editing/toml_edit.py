@@ -1,158 +1,136 @@
-"""The edits of a TOML text that tomlkit makes, gentlest first; toml_text.py believes none of them unread.
+"""A TOML file's text made to read as something else, statement by statement: what is equal keeps its bytes.
 
-A file of its own, since tomlkit takes longer to load than most commands take, and is needed where something is changed.
+First what is gone goes and what is another value is spelled in its place, then what is new is put where such things
+stand already: as tables where there are tables, as dotted keys where there are those, inside an inline table within it.
+No comment goes: that of a statement which does becomes a line of its own.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-import tomlkit
-from tomlkit.exceptions import TOMLKitError
-from tomlkit.items import Comment, InlineTable, Item, Null, String, Table, Whitespace
+from gpunode.editing import toml_value
+from gpunode.editing.plain import same
+from gpunode.editing.toml_place import added
+from gpunode.editing.toml_scan import Statement, comments, line_end, margin, statements
 
-from gpunode import foreign
-from gpunode.editing.plain import Plain, same
-from gpunode.editing.toml_layout import margin
-from gpunode.editing.toml_scan import statements
+Path = tuple[str, ...]
 
 
-def attempts(body: str, have: Plain, want: Plain, ends: list[tuple[str, ...] | None]) -> Iterator[str]:
-    """Edited texts, gentlest first; those that tomlkit cannot make are left out."""
-    for end in ends:
-        try:
-            document: Any = tomlkit.parse(body)
-            now = have
-            if end is not None:
-                _write_anew(document, want, end)
-                now = foreign.read_toml(tomlkit.dumps(document))
-            _align(document, now, want)
-            edited = tomlkit.dumps(document)
-        except (TOMLKitError, KeyError, ValueError, TypeError, AttributeError, IndexError, RuntimeError):
-            # tomlkit says "cannot" in all these types. The next attempt, or the refusal, is the answer to each.
-            continue
-        yield edited
+@dataclass(frozen=True)
+class _Differences:
+    """Paths of what is to change; of tables only those that come or go as a whole."""
+
+    gone: frozenset[Path]  # a table that becomes a value, or a value a table, is gone and new
+    new: tuple[Path, ...]
+    other: frozenset[Path]
+    above: frozenset[Path]  # all that lead to a change
 
 
-def _align(node: Any, have: Mapping[str, Any], want: Mapping[str, Any]) -> None:
-    """Change `node`, which reads as `have`, until it reads as `want`; keys that are equal are not touched."""
-    for key in have.keys() - want.keys():
-        del node[key]
-    for key, value in want.items():
-        old = have.get(key)
-        if key not in have:
-            _add(node, key, value)
-        elif isinstance(value, dict) and isinstance(old, dict):
-            _align(node[key], old, value)
-        elif same(old, value):
-            continue
-        elif isinstance(value, list) and isinstance(old, list) and value == [old[i] for i in _kept(old, value)]:
-            # Taken out one by one, the others keep their lines and comments.
-            kept = frozenset(_kept(old, value))
-            for index in reversed([i for i in range(len(old)) if i not in kept]):
-                del node[key][index]
-        elif isinstance(value, list) and isinstance(old, list) and old and value[: len(old)] == old:
-            for item in value[len(old) :]:
-                node[key].append(item)
-        else:
-            node[key] = _quoted_as(node[key], _in_one_go(value))
+def edited(text: str, have: Mapping[str, Any], want: Mapping[str, Any]) -> str:
+    """`text`, which reads as `have` and ends with a line's end, made to read as `want`."""
+    found = tuple(_differences(have, want))
+    gone = frozenset(path for kind, path in found if kind == "gone")
+    new = tuple(path for kind, path in found if kind == "new")
+    other = frozenset(path for kind, path in found if kind == "other")
+    above = frozenset(path[:end] for _, path in found for end in range(1, len(path) + 1))
+    change = _Differences(gone, new, other, above)
+    left = _altered(statements(text), change, have, want)
+    return "".join(added(left, {path: _at(want, path) for path in _still_new(left, change, want)}))
 
 
-def _kept(old: list[Any], value: list[Any]) -> list[int]:
-    """Places of those items of `old` that `value` has as well."""
-    wanted = {repr(item) for item in value}
-    return [index for index, item in enumerate(old) if repr(item) in wanted]
+def _differences(have: Mapping[str, Any], want: Mapping[str, Any], above: Path = ()) -> Iterator[tuple[str, Path]]:
+    for key in (*have, *(key for key in want if key not in have)):
+        path, old, new = (*above, key), have.get(key), want.get(key)
+        if isinstance(old, dict) and isinstance(new, dict):
+            yield from _differences(old, new, path)
+        elif key not in want:
+            yield "gone", path
+        elif key not in have:
+            yield "new", path
+        elif isinstance(old, dict) or isinstance(new, dict):
+            yield from (("gone", path), ("new", path))
+        elif not same(old, new):
+            yield "other", path
 
 
-def _quoted_as(old: Any, value: Any) -> Any:
-    """A text in the quotes of the one it takes the place of."""
-    literal = isinstance(old, String) and old.as_string().startswith("'") and not old.as_string().startswith("'''")
-    if literal and isinstance(value, str) and value.isprintable() and "'" not in value:
-        return tomlkit.string(value, literal=True)
+def _at(plain: Mapping[str, Any], path: Path) -> Any:
+    value: Any = plain
+    for key in path:
+        value = value[key]
     return value
 
 
-def _write_anew(document: Any, want: Plain, end: tuple[str, ...]) -> None:
-    """Replace what stands at `end` by ordinary tables."""
-    node, value = document, want
-    for key in end[:-1]:
-        node, value = node[key], value[key]
-        if isinstance(node, InlineTable):
-            raise TypeError("an inline table cannot hold tables")
-    if end[-1] in node:
-        del node[end[-1]]
-    node[end[-1]] = _table(value[end[-1]], "")
+def _altered(
+    found: tuple[Statement, ...], change: _Differences, have: Mapping[str, Any], want: Mapping[str, Any]
+) -> list[Statement]:
+    """The statements that stay, with their new values; of those that go the comments."""
+    kept: list[Statement] = []
+    arrays: set[Path] = set()
+    lonely = False  # the last one kept is an empty line, and what stood below it went
+    for statement in found:
+        if statement.kind == "array":
+            arrays.add(statement.path)
+        if _goes(statement, change, arrays):
+            left = list(_comment_lines(statement, Counter(statement.comments)))
+            lonely = not left and (lonely or (bool(kept) and kept[-1].kind == "blank"))
+            kept += left
+            continue
+        if lonely and statement.kind == "blank":
+            kept.pop()  # that line came with the table below it
+        lonely = False
+        if statement.kind == "key" and statement.path in change.above:
+            kept += _with_value(statement, _at(have, statement.path), _at(want, statement.path))
+        else:
+            kept.append(statement)
+    if lonely:
+        kept.pop()
+    return kept
 
 
-def _table(value: Mapping[str, Any], header: str) -> Table:
-    """An ordinary table whose header is indented by `header`, and its keys by two more where that is anything.
-
-    Keys first and tables after them, so that none of the keys lands in a table.
-    """
-    # A table of nothing but tables needs no header of its own.
-    bare = bool(value) and all(isinstance(v, dict) for v in value.values())
-    table = tomlkit.table(is_super_table=bare)
-    if header:
-        table.trivia.indent = header
-    for key, inner in sorted(value.items(), key=lambda item: isinstance(item[1], dict)):
-        below = _deeper(header) if header and not bare else header
-        table.add(key, _table(inner, below) if isinstance(inner, dict) else _in_one_go(inner))
-        _indent(table, key, below)
-    return table
+def _goes(statement: Statement, change: _Differences, arrays: set[Path]) -> bool:
+    """Whether the statement is, or is below, what is gone; or tables in a list that is another now."""
+    ends = (statement.path[:end] for end in range(1, len(statement.path) + 1))
+    return any(path in change.gone or (path in change.other and path in arrays) for path in ends)
 
 
-def _add(node: Any, key: str, value: Any) -> None:
-    """A new key or table in `node`, indented as its siblings of the same kind are."""
-    siblings = [child for child in _items(node) if isinstance(child, Table) == isinstance(value, dict)]
-    indent = next((found for s in siblings if (found := margin(s.trivia.indent))), "")
-    if not siblings and isinstance(node, Table) and margin(node.trivia.indent):
-        indent = _deeper(margin(node.trivia.indent))
-    node[key] = _table(value, indent) if isinstance(value, dict) else _in_one_go(value)
-    _indent(node, key, indent)
+def _with_value(statement: Statement, old: object, new: object) -> Iterator[Statement]:
+    start, end = statement.value
+    value = toml_value.changed(statement.text[start:end], old, new)
+    text = statement.text[:start] + value + statement.text[end:]
+    yield from _comment_lines(statement, Counter(statement.comments) - Counter(comments(text)))
+    yield replace(statement, text=text, value=(start, start + len(value)), comments=comments(text))
 
 
-def _in_one_go(value: Any) -> Any:
-    """A list as tomlkit would write it, but read from text: put together item by item it takes the square of their
-    number, since tomlkit counts all anew at each (Array._reindex)."""
-    return tomlkit.value(_spelled(value)) if isinstance(value, list) and _has_no_tables(value) else value
+def _comment_lines(statement: Statement, lost: Counter[str]) -> Iterator[Statement]:
+    for comment in lost.elements():
+        text = f"{margin(statement.text)}{comment}{line_end(statement.text)}"
+        yield Statement("comment", text, statement.line, comments=(comment,))
 
 
-def _spelled(value: Any) -> str:
-    if isinstance(value, list):
-        return f"[{', '.join(map(_spelled, value))}]"
-    return str(tomlkit.item(value).as_string())
+def _still_new(left: list[Statement], change: _Differences, want: Mapping[str, Any]) -> Iterator[Path]:
+    """The paths that no statement of `left` takes in; of a table whose last statement went, the table itself."""
+    there = {statement.path[:end] for statement in left for end in range(len(statement.path) + 1)} | {()}
+    inline = {statement.path for statement in left if statement.kind == "key"}
+    arrays = (path for path in change.other if path not in there)
+    found: dict[Path, None] = {}
+    for path in (*change.new, *(path[:-1] for path in change.gone), *arrays):
+        if any(path[:end] in inline for end in range(1, len(path) + 1)):
+            continue
+        while path[:-1] not in there:
+            path = path[:-1]
+        if path not in there and _is_in(want, path):
+            found[path] = None
+    yield from found
 
 
-def _has_no_tables(value: object) -> bool:
-    return all(map(_has_no_tables, value)) if isinstance(value, list) else not isinstance(value, dict)
-
-
-def _deeper(indent: str) -> str:
-    return indent + ("\t" if indent.endswith("\t") else "  ")
-
-
-def _items(node: Any) -> list[Any]:
-    body = node.value.body if isinstance(node, Table) else []
-    return [item for _, item in body if not isinstance(item, (Comment, Null, Whitespace))]
-
-
-def _indent(node: Any, key: str, indent: str) -> None:
-    # tomlkit gives every new item the indent of its table's header.
-    if isinstance(node, Table):
-        item = node.value.item(key)
-        # For a table that starts at the margin it is the empty line above, which is kept.
-        if isinstance(item, Item) and (indent or not isinstance(item, Table)):
-            item.trivia.indent = indent
-
-
-def with_root_keys(text: str, have: Mapping[str, Any], want: Mapping[str, Any]) -> str:
-    """The keys that are new above all tables, right below those that are there; else below the opening comment."""
-    new = {key: value for key, value in want.items() if key not in have and not isinstance(value, dict)}
-    found = statements(text)
-    root = next((i for i, statement in enumerate(found) if statement.kind in ("table", "array")), len(found))
-    keys = [i + 1 for i in range(root) if found[i].kind == "key"]
-    blank = next((i for i in range(root) if found[i].kind == "blank"), None if root < len(found) else root)
-    at = keys[-1] if keys else blank or 0
-    lines = [f"{tomlkit.key(key).as_string()} = {tomlkit.item(value).as_string()}\n" for key, value in new.items()]
-    return "".join([*(s.text for s in found[:at]), *lines, *(s.text for s in found[at:])])
+def _is_in(plain: Mapping[str, Any], path: Path) -> bool:
+    value: Any = plain
+    for key in path:
+        if not isinstance(value, dict) or key not in value:
+            return False
+        value = value[key]
+    return True

@@ -1,7 +1,7 @@
 """Where each statement of a TOML file stands in its text: headers, keys, comments, blank lines.
 
 A parser gives values and forgets the places; this gives the places and does not read values. For text that
-tomltext.load accepted: what is not TOML is not found out here.
+toml_text.load accepted: what is not TOML is not found out here.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Literal
 
 from gpunode.foreign import BOM, read_toml
 
-_STRING = (
+STRING = (
     r'"""(?:[^\\]|\\.)*?"""(?:"{0,2})'  # up to two quotes may stand before the closing three
     r"|'''.*?'''(?:'{0,2})"
     r'|"(?:[^"\\\n]|\\.)*"'
     r"|'[^'\n]*'"
 )
-_TOKEN = re.compile(rf"(?P<string>{_STRING})|(?P<comment>#[^\n]*)|(?P<open>[\[{{])|(?P<close>[\]}}])|(?P<end>\n)", re.S)
-_KEY = re.compile(rf"[ \t]*(?P<key>{_STRING}|[A-Za-z0-9_-]+)[ \t]*(?P<dot>\.?)", re.S)
+_TOKEN = re.compile(rf"(?P<string>{STRING})|(?P<comment>#[^\n]*)|(?P<open>[\[{{])|(?P<close>[\]}}])|(?P<end>\n)", re.S)
+_KEY = re.compile(rf"[ \t]*(?P<key>{STRING}|[A-Za-z0-9_-]+)[ \t]*(?P<dot>\.?)", re.S)
 
 
 Kind = Literal["table", "array", "key", "comment", "blank"]  # an array is one of tables: [[x]]
@@ -51,6 +51,16 @@ def comments(text: str) -> tuple[str, ...]:
     return tuple(comment for statement in statements(text) for comment in statement.comments)
 
 
+def margin(text: str) -> str:
+    """The blanks before the first letter, on its own line."""
+    return text[: len(text) - len(text.lstrip())].rpartition("\n")[2]
+
+
+def line_end(text: str) -> str:
+    """The one that a text of whole lines ends with."""
+    return "\r\n" if text.endswith("\r\n") else "\n"
+
+
 def _statements(text: str) -> Iterator[Statement]:
     at, line = 0, 1
     table: tuple[str, ...] = ()
@@ -74,10 +84,10 @@ def _statement(text: str, at: int, line: int, table: tuple[str, ...]) -> Stateme
         return Statement("comment", text[start:end], line, comments=comments)
     if first == "[":
         array = text.startswith("[[", at)
-        path, keys, at = _path(text, at + (2 if array else 1), start)
+        path, keys, at = path_at(text, at + (2 if array else 1), start)
         end, comments = _rest(text, at + (2 if array else 1))
         return Statement("array" if array else "table", text[start:end], line, path, keys, comments=comments)
-    path, keys, at = _path(text, at, start)
+    path, keys, at = path_at(text, at, start)
     at += 1  # the equals sign
     while text[at : at + 1] in (" ", "\t"):
         at += 1
@@ -86,7 +96,7 @@ def _statement(text: str, at: int, line: int, table: tuple[str, ...]) -> Stateme
     return Statement("key", text[start:end], line, table + path, keys, (at - start, at - start + length), comments)
 
 
-def _path(text: str, at: int, start: int) -> tuple[tuple[str, ...], tuple[tuple[int, int], ...], int]:
+def path_at(text: str, at: int, start: int = 0) -> tuple[tuple[str, ...], tuple[tuple[int, int], ...], int]:
     """A dotted key, where its parts stand after `start`, and where it ends."""
     parts: list[str] = []
     places: list[tuple[int, int]] = []

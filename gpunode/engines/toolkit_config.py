@@ -76,7 +76,6 @@ def _edited(path: str, text: str, plain: Plain, changes: tuple[Change, ...]) -> 
         if have is None:
             body = _below_its_comment(path, body, keys, value)
     tables = sorted({keys[0] for keys, _, _ in changes if len(keys) > 1})
-    # Mostly one table needs tomlkit's help at a time; where it is written oddly, that table is written anew.
     return toml_text.rewrite(path, body, wanted, tuple(tables[:1]))
 
 

@@ -88,7 +88,7 @@ def test_version_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.startswith("gpunode 0.")
 
 
-HEAVY = {"paramiko", "jinja2", "tomlkit", "yaml", "rich"}
+HEAVY = {"paramiko", "jinja2", "yaml", "rich"}
 JUDGING = {f"gpunode.{room}" for room in ("engines", "editing", "packages", "facts", "planner", "fleet", "transport")}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from typing import Any
 
 from gpunode.catalog.versions import first_with
 from gpunode.editing import toml_text
-from gpunode.editing.plain import Plain
+from gpunode.editing.plain import Plain, copied
 from gpunode.errors import UnsupportedHost
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.spec import RuntimeSpec
@@ -104,7 +103,7 @@ def wanted(plain: Plain, version: int, want: RuntimeSpec, around: Around, plugin
     `plugin`: under which name it is in force, where that is not `version`'s own.
     """
     plugin = plugin or plugin_of(version)
-    result = copy.deepcopy(plain)
+    result = copied(plain)
     added = [*enable_cri(result)]
     notes: list[str] = []
     fragment = _fragment(plugin, version, want, want.cdi and not _cdi_is_on(result, plugin, around))
@@ -182,7 +181,7 @@ def _settings(entry: Plain) -> Plain:
     """What an entry sets: zero values are containerd's defaults and mean nothing. SystemdCgroup is always written."""
     kept = {k: v for k, v in entry.items() if v and k not in (*OLD_SHIM_KEYS, "options")}
     options = {k: v for k, v in section(entry, "options").items() if v or k == "SystemdCgroup"}
-    return copy.deepcopy({**kept, "options": options} if options else kept)
+    return copied({**kept, "options": options} if options else kept)
 
 
 def _add_handler(
@@ -193,13 +192,13 @@ def _add_handler(
     cgroup = section(base_entry, "options").get("SystemdCgroup")
     entry = runtimes.get(want.handler)
     if not isinstance(entry, dict):
-        copied = _settings(base_entry)
-        options = {**section(copied, "options"), **new["options"]}
+        settings = _settings(base_entry)
+        options = {**section(settings, "options"), **new["options"]}
         told = section(runtimes, "runc", "options"), section(runc, "options")
         if cgroup is None and ("SystemdCgroup" in told[0] or told[1].get("SystemdCgroup")):
             # Written out, since it would not be known later whose settings these are: runc's are others.
             options["SystemdCgroup"] = False
-        runtimes[want.handler] = {**copied, "runtime_type": new["runtime_type"], "options": options}
+        runtimes[want.handler] = {**settings, "runtime_type": new["runtime_type"], "options": options}
         note = "" if cgroup is None else f" (SystemdCgroup = {json.dumps(cgroup)}, copied from {base_name})"
         return (f"+ handler {want.handler}{note}",)
     # An entry that is there keeps what was set manually; only what would not work is corrected.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from gpunode.advice import named
 from gpunode.editing import toml_text
+from gpunode.editing.plain import copied
 from gpunode.engines.containerd import live, mixed
 from gpunode.engines.containerd.cri_section import (
     Around,
@@ -184,7 +184,7 @@ def _default_file(files: Files, want: RuntimeSpec, target: str) -> str:
 
 
 def _only_default(files: Files, path: str, handler: str) -> tuple[str, tuple[str, ...]]:
-    plain = copy.deepcopy(files.plain(path))
+    plain = copied(files.plain(path))
     plugin = live.plugin(files, path)
     done = make_default(section(plain, "plugins", plugin, "containerd"), handler, "runc")
     return toml_text.rewrite(path, files.text(path), plain, ("plugins", plugin, "containerd")), done

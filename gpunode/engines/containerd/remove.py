@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Sequence
 
 from gpunode.editing import toml_text
-from gpunode.editing.plain import Plain, same
+from gpunode.editing.plain import Plain, copied, same
 from gpunode.editing.toml_scan import Statement, statements
 from gpunode.engines.base import Removal
 from gpunode.engines.containerd.cri_section import RUNC_TYPE, V1, V2, V3, containerd_section, normal, section
@@ -52,7 +51,7 @@ def removed(
 def without_default(text: str, handler: str, previous_default: str | None, *, path: str = "config.toml") -> str:
     """`text` with the default restored as by `removed`, and the handler still among the runtimes."""
     have = toml_text.load(path, text)
-    want = copy.deepcopy(have)
+    want = copied(have)
     gone: list[Path] = []
     for plugin in (V1, V2, V3):
         above: Path = ("plugins", plugin, "containerd")
@@ -80,7 +79,7 @@ def unimported(text: str, pattern: str, *, path: str = "config.toml") -> str:
     imports = have.get("imports")
     if not isinstance(imports, list) or pattern not in imports:
         return text
-    want = copy.deepcopy(have)
+    want = copied(have)
     want["imports"] = [name for name in imports if name != pattern]
     if want["imports"]:
         return toml_text.rewrite(path, text, want, ("imports",))
@@ -90,7 +89,7 @@ def unimported(text: str, pattern: str, *, path: str = "config.toml") -> str:
 
 def _without(have: Plain, handler: str, previous: str | None, before: Plain | None) -> tuple[Plain, list[Path]]:
     """The values as they should read, and the paths that go."""
-    want = copy.deepcopy(have)
+    want = copied(have)
     gone: list[Path] = []
     for plugin in (V1, V2, V3):
         above: Path = ("plugins", plugin, "containerd")
