@@ -13,7 +13,7 @@ from gpunode.apply.journal.entries import Journal
 from gpunode.apply.journal.snapshot import before_values
 from gpunode.apply.lock import HostLock
 from gpunode.catalog.load import Catalog
-from gpunode.errors import ExitCode
+from gpunode.errors import ExitCode, worst
 from gpunode.facts.collect import collect
 from gpunode.model.facts import HostFacts
 from gpunode.model.plan import Plan
@@ -258,6 +258,7 @@ class Convergence:
         remedy: Remedy = NO_REMEDY,
         code: ExitCode = ExitCode.DONE,
     ) -> RunReport:
+        code = worst((code, plan.code))
         return RunReport(
             self.host_run.transport.target, tuple(self.results), plan, reboot, error, evidence, remedy, code
         )

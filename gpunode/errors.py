@@ -9,8 +9,9 @@
     ├── Drift                   7  the host changed since the plan was made; nothing was written
     └── HostLocked              8  another gpunode holds this host's lock
 
-Foreseen outcomes of work are values in reports (5: the rollback failed too, manual recovery required; 6: a reboot or
-another manual step; 9: warnings only); an error here means "cannot go on with this host".
+Foreseen outcomes of work are values in reports (4: an engine was refused, and the rest done; 5: the rollback failed
+too, manual recovery required; 6: a reboot or another manual step; 9: warnings only); an error here means "cannot go on
+with this host".
 It becomes words and an exit code in exactly two places: cli/app.py and fleet/run.py.
 """
 

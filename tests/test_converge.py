@@ -20,12 +20,14 @@ from gpunode.model.facts import (
     PciDevice,
     RuntimeFacts,
 )
-from gpunode.model.plan import Plan, PutFile, Run, Step
+from gpunode.model.plan import Kept, Plan, PutFile, Run, Step
 from gpunode.model.report import HostOutcome
 from gpunode.model.spec import RebootPolicy, Spec
 from gpunode.planner.drift import same_plan
 from gpunode.planner.resume import exec_line, resume_step
+from gpunode.remedy import Remedy, RepairAction
 from gpunode.render.machine import hosts_json
+from gpunode.render.run_text import run_text
 from gpunode.transport.base import Completed
 from tests.apply.machine import Machine
 from tests.render.published import wrong
@@ -41,6 +43,14 @@ def plan(*actions: Run, reboot: str | None = None, replan: bool = False) -> Plan
 
 
 EMPTY = plan()
+REFUSED = Kept(
+    "containerd.default", "config.toml is broken", refused=True, remedy=Remedy(RepairAction.CONFIGURE, "mend it")
+)
+
+
+def partly(whole: Plan) -> Plan:
+    """The plan, with an engine that is refused."""
+    return replace(whole, kept=(REFUSED,))
 
 
 def way(
@@ -98,6 +108,28 @@ def test_converge(machine: Machine, plans: list[Plan], code: ExitCode, steps: in
     report = way(machine, plans).run()
     assert (report.code, len(report.steps)) == (code, steps)
     assert not (machine.root / "run" / "lock").exists(), "the lock is given back"
+
+
+@pytest.mark.parametrize(
+    ("plans", "code", "steps"),
+    [
+        ([EMPTY], ExitCode.UNSUPPORTED, 0),
+        ([plan(OK)], ExitCode.UNSUPPORTED, 1),
+        ([plan(OK, replan=True), EMPTY], ExitCode.UNSUPPORTED, 1),
+        ([plan(OK, reboot="nouveau is loaded")], ExitCode.UNSUPPORTED, 1),
+        ([plan(BAD)], ExitCode.FAILED, 1),
+    ],
+    ids=["nothing else to do", "the rest is done", "two passes", "a reboot as well", "a failure counts more"],
+)
+def test_what_is_refused_leaves_the_rest_to_be_done_and_shows_in_the_code(
+    machine: Machine, plans: list[Plan], code: ExitCode, steps: int
+) -> None:
+    report = way(machine, map(partly, plans)).run()
+    assert (report.code, len(report.steps)) == (code, steps)
+    assert report.plan is not None
+    assert report.plan.refused == (REFUSED,)
+    assert "refused   containerd.default: config.toml is broken" in run_text(report)
+    assert wrong(hosts_json("setup", [HostOutcome("testhost", code, run=report)], seconds_s=1), "setup-result") == []
 
 
 @pytest.mark.parametrize("action", [OK, BAD], ids=["done", "failed"])

@@ -13,7 +13,6 @@ from dataclasses import replace
 from gpunode.apply.lock import HostLock, Owner
 from gpunode.catalog.load import load_catalog
 from gpunode.converge import HostRun, Resume, converge
-from gpunode.errors import ExitCode
 from gpunode.fleet.host import Host
 from gpunode.fleet.run_log import RunLog, state_home
 from gpunode.model.plan import Plan
@@ -35,7 +34,7 @@ def set_up(host_run: HostRun, plan: Plan) -> HostOutcome:
     """One host brought to its plan, as `gpunode setup` does."""
     target = host_run.transport.target
     if plan.empty:
-        return HostOutcome(target, ExitCode.DONE, run=RunReport(target, plan=plan))
+        return HostOutcome(target, plan.code, run=RunReport(target, plan=plan, code=plan.code))
     reboots = host_run.local and plan.spec.reboot is not RebootPolicy.NEVER
     resume = _resume(plan.spec, host_run.id) if reboots else None
     report = converge(host_run, plan.spec, load_catalog(), plan=plan, resume=resume)

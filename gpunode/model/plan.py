@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from gpunode.errors import ExitCode
 from gpunode.model.driver import DriverChoice
 from gpunode.model.spec import Spec
 from gpunode.model.summary import HostSummary
+from gpunode.remedy import NO_REMEDY, Remedy
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,9 @@ class Kept:
     text: str
     by_hand: str = ""  # the manual step before it is in force; "" = none
     repository: VendorRepository | None = None  # which one is set up already
+    refused: bool = False  # it is wanted, and gpunode does not do it on this host: the rest of the plan is done
+    evidence: str = ""  # of a refusal
+    remedy: Remedy = NO_REMEDY
 
 
 @dataclass(frozen=True)
@@ -139,6 +144,15 @@ class Plan:
     @property
     def empty(self) -> bool:
         return not self.steps and self.reboot is None and not self.by_hand
+
+    @property
+    def refused(self) -> tuple[Kept, ...]:
+        return tuple(kept for kept in self.kept if kept.refused)
+
+    @property
+    def code(self) -> ExitCode:
+        """With which a run ends whose steps are all done."""
+        return ExitCode.UNSUPPORTED if self.refused else ExitCode.DONE
 
     @property
     def by_hand(self) -> tuple[str, ...]:

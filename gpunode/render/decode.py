@@ -21,6 +21,8 @@ def from_data(kind: Any, data: Any, where: str) -> Any:
     """`data` as a `kind` (a dataclass, tuple, enum, union or plain type). Raises UsageError that names `where`."""
     if kind in _PARSED:
         return _parsed(kind, data, where)
+    if kind is Remedy:
+        return _remedy(data, where)
     if is_dataclass(kind):
         return _dataclass(kind, data, where)
     if get_origin(kind) in (Union, types.UnionType):
@@ -53,6 +55,14 @@ def _dataclass(kind: Any, data: Any, where: str) -> Any:
             raise _fault(f"{where}.{name}", "it is missing")
     hints = get_type_hints(kind)
     return kind(**{name: from_data(hints[name], value, f"{where}.{name}") for name, value in given.items()})
+
+
+def _remedy(data: Any, where: str) -> Remedy:
+    """Its words; the command in them is for programs that read the plan, and a fresh plan makes its own."""
+    if not isinstance(data, dict) or set(data) != {"action", "command", "text"}:
+        raise _fault(where, f"it is {_called(data)}, an object with action, command and text is wanted")
+    action = from_data(RepairAction, data["action"], f"{where}.action")
+    return Remedy(action, from_data(str, data["text"], f"{where}.text"))
 
 
 def _union(options: tuple[Any, ...], data: Any, where: str) -> Any:

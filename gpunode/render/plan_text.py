@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 
 from gpunode.model.driver import DriverChoice
-from gpunode.model.plan import Answer, Plan, Run, Step
+from gpunode.model.plan import Answer, Kept, Plan, Run, Step
 from gpunode.model.spec import RebootPolicy
 from gpunode.model.summary import EngineVersion, HostSummary
 from gpunode.render.action_text import action_lines
 from gpunode.render.clean import clean
 from gpunode.render.driver_text import choice_words, explanation, why_words
+from gpunode.render.remedy_text import remedy_text
 from gpunode.render.style import PLAIN, Style, hang, paint
 from gpunode.render.wording import count, fold_hosts
 
@@ -138,7 +139,9 @@ def _diff_line(line: str, style: Style) -> str:
 
 
 def _ending(plan: Plan, style: Style) -> list[str]:
-    lines = [("Unchanged", " · ".join(k.text for k in plan.kept))] if plan.kept else []
+    unchanged = [kept.text for kept in plan.kept if not kept.refused]
+    lines = [("Unchanged", " · ".join(unchanged))] if unchanged else []
+    lines += [pair for kept in plan.refused for pair in refusal_words(kept)]
     lines += [("Left", left.text) for left in (plan.undo.left if plan.undo else ())]
     lines += [("Lost", lost.text) for lost in (plan.undo.lost if plan.undo else ())]
     lines += _then(plan)
@@ -147,10 +150,17 @@ def _ending(plan: Plan, style: Style) -> list[str]:
     return [line for label, text in lines for line in hang(style, f"{label:<{LABEL - 2}}  ", text)]
 
 
+def refusal_words(kept: Kept, hosts: Sequence[str] = ()) -> list[tuple[str, str]]:
+    """A part that is refused, with its labels. `hosts`: those of its remedy, () where gpunode runs on the host."""
+    found = [("Refused", f"{kept.id}: {kept.text}"), ("Evidence", kept.evidence)]
+    return [pair for pair in (*found, ("Remedy", remedy_text(kept.remedy, hosts))) if pair[1]]
+
+
 def _then(plan: Plan) -> list[tuple[str, str]]:
     """What comes after the steps, with its label."""
     if plan.empty:
-        nothing = "there is nothing to undo" if plan.undo else "this host matches the spec"
+        rest = "the rest of this host matches the spec" if plan.refused else "this host matches the spec"
+        nothing = "there is nothing to undo" if plan.undo else rest
         return [("Then", f"no changes: {nothing}")]
     if plan.reboot and plan.console:
         return [("Then", f"reboot once: {plan.reboot}"), ("Console", plan.console)]

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpunode.errors import SEVERITY, ExitCode
+from gpunode.model.plan import Kept
 from gpunode.model.report import Event, EventKind, HostOutcome, RunReport, StepResult, StepStatus
 from gpunode.remedy import Remedy
 from gpunode.render.clean import clean_line
+from gpunode.render.plan_text import refusal_words
 from gpunode.render.remedy_text import remedy_text
 from gpunode.render.style import PLAIN, Style, hang, paint
 from gpunode.render.wording import CODE_WORDS, code_counts, count, fold_hosts, seconds, without_name
@@ -50,6 +52,8 @@ def run_text(report: RunReport, style: Style = PLAIN, *, seconds_s: float | None
 def _body(report: RunReport, style: Style, hosts: Sequence[str]) -> list[str]:
     """What stands below the headline; `hosts`: those of its remedies, () where gpunode runs on the host itself."""
     lines = [line for step in report.steps for line in _step(step, style, hosts)]
+    for name, words in (pair for kept in _refused(report) for pair in refusal_words(kept, hosts)):
+        lines += hang(style, f"  {name.lower():<9} ", words)
     shown = {text for s in report.steps if s.error for text in (s.error, f"{s.id}: {s.error}")}
     if report.error in shown:
         return lines
@@ -72,8 +76,14 @@ def _headline(report: RunReport) -> str:
         undo = report.plan is not None and report.plan.undo is not None
         nothing = "nothing to undo" if undo else "no changes: this host matches the spec"
         return f"{count(done, 'step')} done" if done else nothing
+    if _refused(report) and report.code is ExitCode.UNSUPPORTED:
+        return f"{count(done, 'step')} done, refused: {', '.join(kept.id for kept in _refused(report))}"
     words = "manual step required" if report.by_hand else CODE_WORDS[report.code]
     return words + (f" after {count(done, 'step')} done" if done else "")
+
+
+def _refused(report: RunReport) -> tuple[Kept, ...]:
+    return report.plan.refused if report.plan else ()
 
 
 def _step(step: StepResult, style: Style, hosts: Sequence[str]) -> list[str]:

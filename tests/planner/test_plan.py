@@ -5,11 +5,14 @@ from dataclasses import replace
 import pytest
 
 from gpunode.catalog.load import load_catalog
-from gpunode.errors import UnsupportedHost, UsageError
+from gpunode.errors import ExitCode, UnsupportedHost, UsageError
 from gpunode.model.facts import DriverFacts, FileFacts, HostFacts, JournalFacts, SecurityFacts, ServiceFacts
 from gpunode.model.plan import Plan, Run
 from gpunode.model.spec import DriverRequest, Spec, ToolkitRequest
+from gpunode.planner.drift import same_plan
 from gpunode.planner.plan import make_plan
+from gpunode.render.machine import plan_from_json, plan_to_json
+from tests.engines.hosts import PATHS, engine_facts, file_facts
 
 from .builders import B200, H100, L4, T4, V100, gpus, host, kernel, packages, switches
 
@@ -37,6 +40,19 @@ def ready(*devices: str) -> HostFacts:
         kernel=kernel("nvidia", "nvidia_uvm", blacklisted=frozenset({"nouveau", "nova_core"})),
         services={"nvidia-persistenced.service": running},
     )
+
+
+def test_an_engine_that_is_refused_leaves_driver_and_toolkit_to_be_done() -> None:
+    bare = host(H100)
+    broken = file_facts(PATHS["containerd"], "version = 2\n[plugins\n")
+    files = {**bare.files, broken.path: broken}
+    plan = make_plan(replace(bare, runtimes=(engine_facts("containerd", "1.7.24"),), files=files), Spec(), CATALOG)
+    assert {"driver.install", "toolkit.install"} <= set(ids(plan))
+    (refused,) = plan.refused
+    assert (refused.id, plan.code) == ("containerd.default", ExitCode.UNSUPPORTED)
+    assert f"{broken.path}:2" in refused.text
+    assert plan_from_json(plan_to_json(plan)).refused[0].text == refused.text
+    assert same_plan(plan_from_json(plan_to_json(plan)), plan) is plan
 
 
 def test_a_bare_host_gets_everything_in_the_order_an_engineer_types_it() -> None:

@@ -10,7 +10,7 @@ from gpunode.cli.errors import error_text
 from gpunode.errors import ExitCode, GpunodeError
 from gpunode.model.driver import DriverChoice
 from gpunode.model.facts import HostFacts, KernelFacts, OsFacts, PciDevice
-from gpunode.model.plan import Plan, Undoing
+from gpunode.model.plan import Kept, Plan, Undoing
 from gpunode.model.report import (
     CheckReport,
     Event,
@@ -88,6 +88,21 @@ def test_equal_plans_are_shown_once_under_all_names() -> None:
 
 def test_an_empty_plan_says_so() -> None:
     assert "no changes: this host matches the spec" in plan_text(Plan("h", Spec(), ""))
+
+
+def test_what_a_plan_refuses_is_named_with_its_remedy() -> None:
+    remedy = Remedy(RepairAction.CONFIGURE, "mend it, then ", AGAIN)
+    kept = (
+        Kept("a", "as it is"),
+        Kept("containerd.default", "it is broken", refused=True, evidence="x", remedy=remedy),
+    )
+    assert plan_text(replace(PLAN, steps=(), kept=kept, reboot=None)).splitlines()[-5:] == [
+        "Unchanged  as it is",
+        "Refused    containerd.default: it is broken",
+        "Evidence   x",
+        "Remedy     mend it, then gpunode setup",
+        "Then       no changes: the rest of this host matches the spec",
+    ]
 
 
 def test_an_undo_names_each_run_once() -> None:

@@ -64,7 +64,6 @@ def planned(host: Host, spec: Spec) -> HostOutcome:
     """One host's plan from fresh facts."""
     from gpunode.apply.resolver_preview import with_answers
     from gpunode.catalog.load import load_catalog
-    from gpunode.errors import ExitCode
     from gpunode.facts.collect import collect
     from gpunode.model.report import HostOutcome
     from gpunode.planner.plan import make_plan
@@ -73,7 +72,7 @@ def planned(host: Host, spec: Spec) -> HostOutcome:
     plan = make_plan(facts, spec, load_catalog())
     if not host.recorded:
         plan = with_answers(plan, host.transport)
-    return HostOutcome(str(host), ExitCode.DONE, plan=plan)
+    return HostOutcome(str(host), plan.code, plan=plan)
 
 
 def page(result: Planned, style: Style) -> str:

@@ -11,7 +11,7 @@ from gpunode.engines.base import Edit, Engine, Rewrite
 from gpunode.engines.daemon.commands import is_there
 from gpunode.engines.handler import refuse_own
 from gpunode.engines.registry import engine
-from gpunode.errors import UnsupportedHost
+from gpunode.errors import ConfigFileError, UnsupportedHost
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.plan import Action, ForUndo, Kept, PutFile, Step
 from gpunode.model.spec import RuntimeSpec, Spec
@@ -20,13 +20,14 @@ from gpunode.planner.engines.rootless import named, restart_words
 from gpunode.remedy import Remedy, RepairAction
 
 Outcome = Step | Kept
+Refusal = UnsupportedHost | ConfigFileError
 
 
 def runtime_steps(host: HostFacts, spec: Spec) -> tuple[tuple[Step, ...], tuple[Kept, ...]]:
-    """What each chosen engine needs, and what is unchanged.
+    """What each chosen engine needs, and what is unchanged: refused where gpunode cannot change it.
 
-    Raises UnsupportedHost for an engine that was named and is not there, ConfigFileError for a file that cannot be
-    edited safely.
+    Raises UnsupportedHost for an engine that was named and is not there; where engines are all that is wanted and
+    each is refused, what the first one is refused for.
     """
     found = _chosen(host, spec)
     if not found and spec.runtimes is None:
@@ -65,19 +66,32 @@ def _first(name: str) -> str:
 
 def _outcomes(host: HostFacts, spec: Spec, found: Sequence[RuntimeFacts]) -> list[Outcome]:
     """One for each engine. An engine without CDI is not changed, unless it was named or no other one has it."""
-    outcomes: list[Outcome] = []
-    refused: list[UnsupportedHost] = []
+    outcomes: dict[str, Outcome] = {}
+    refused: dict[str, Refusal] = {}
     for facts in found:
         try:
-            outcomes.append(_outcome(host, spec, facts))
-        except UnsupportedHost as error:
-            if spec.runtimes is not None or not _only_cdi(host, spec, facts):
-                raise
-            refused.append(error)
-            outcomes.append(Kept(f"{facts.label}.default", f"{error.problem}, so --cdi does not change it"))
-    if refused and len(refused) == sum(engine(f.name).idle(host, f) is None for f in found):
-        raise refused[0]
-    return outcomes
+            outcomes[facts.label] = _outcome(host, spec, facts)
+        except (UnsupportedHost, ConfigFileError) as error:
+            refused[facts.label] = error
+    if refused and not outcomes and spec.only == ("runtime",):
+        raise next(iter(refused.values()))
+    left_out = spec.runtimes is None and any(_wants(host, facts) for facts in found if facts.label in outcomes)
+    for facts in found:
+        if facts.label in refused:
+            by_cdi = left_out and _only_cdi(host, spec, facts)
+            outcomes[facts.label] = _refused(f"{facts.label}.default", refused[facts.label], by_cdi=by_cdi)
+    return [outcomes[facts.label] for facts in found]
+
+
+def _wants(host: HostFacts, facts: RuntimeFacts) -> bool:
+    return engine(facts.name).idle(host, facts) is None
+
+
+def _refused(step_id: str, error: Refusal, *, by_cdi: bool) -> Kept:
+    """The others are done without it."""
+    if by_cdi:
+        return Kept(step_id, f"{error.problem}, so --cdi does not change it")
+    return Kept(step_id, error.problem, refused=True, evidence=error.evidence, remedy=error.remedy)
 
 
 def _only_cdi(host: HostFacts, spec: Spec, facts: RuntimeFacts) -> bool:
@@ -86,7 +100,7 @@ def _only_cdi(host: HostFacts, spec: Spec, facts: RuntimeFacts) -> bool:
         return False
     try:
         _outcome(host, replace(spec, runtime=replace(spec.runtime, cdi=False)), facts)
-    except UnsupportedHost:
+    except (UnsupportedHost, ConfigFileError):
         return False
     return True
 

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from gpunode.apply.journal.snapshot import before_values
-from gpunode.errors import UnsupportedHost, UsageError
+from gpunode.errors import ConfigFileError, UnsupportedHost, UsageError
 from gpunode.model.facts import HostFacts, RuntimeFacts, ServiceFacts
 from gpunode.model.plan import Kept, Plan, PutFile, Run, Step
 from gpunode.model.spec import RuntimeSpec, Spec
 from gpunode.planner.engines.steps import runtime_steps
-from tests.engines.hosts import PATHS, engine_facts, host_with
+from tests.engines.hosts import PATHS, engine_facts, file_facts, host_with
 
 DOCKER_RIGHT = '{"runtimes": {"nvidia": {"path": "/usr/bin/nvidia-container-runtime"}}, "default-runtime": "nvidia"}\n'
 NVIDIA: dict[str, Any] = {
@@ -355,14 +355,34 @@ def test_an_engine_too_old_for_cdi_is_kept_while_another_one_has_it() -> None:
     assert kept == Kept("containerd.default", f"{OLD_CONTAINERD}, so --cdi does not change it")
 
 
-@pytest.mark.parametrize(
-    ("host", "spec"),
-    [
-        (old_and_new(), replace(CDI, runtimes=("containerd", "docker"))),
-        (replace(old_and_new(), runtimes=old_and_new().runtimes[:1]), CDI),
-    ],
-    ids=["it was named", "no other engine has CDI"],
-)
-def test_an_engine_too_old_for_cdi_is_refused(host: HostFacts, spec: Spec) -> None:
+def test_an_engine_too_old_for_cdi_that_was_named_is_refused_and_the_other_is_done() -> None:
+    steps, (kept,) = runtime_steps(old_and_new(), replace(CDI, runtimes=("containerd", "docker")))
+    assert [step.id for step in steps] == ["docker.default"]
+    assert (kept.refused, kept.text) == (True, OLD_CONTAINERD)
+
+
+def test_where_no_engine_has_cdi_it_is_refused() -> None:
+    host = replace(old_and_new(), runtimes=old_and_new().runtimes[:1])
+    assert only_kept(host, CDI).refused
     with pytest.raises(UnsupportedHost, match=OLD_CONTAINERD):
-        runtime_steps(host, spec)
+        runtime_steps(host, replace(CDI, only=("runtime",)))
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [("version = 2\n[plugins\n", "/etc/containerd/config.toml:2:9"), ("version = 3\n", "has version = 3")],
+    ids=["a file that does not parse", "a file of another daemon's"],
+)
+def test_a_refused_engine_does_not_keep_another_from_its_runtime(text: str, problem: str) -> None:
+    host = old_and_new()
+    host = replace(host, files={**host.files, PATHS["containerd"]: file_facts(PATHS["containerd"], text)})
+    for only in (Spec().only, ("runtime",)):
+        steps, (kept,) = runtime_steps(host, replace(Spec(), only=only))
+        assert [step.id for step in steps] == ["docker.default"]
+        assert (kept.id, kept.refused) == ("containerd.default", True)
+        assert problem in kept.text
+        assert kept.evidence
+        assert kept.remedy
+    alone = replace(host, runtimes=host.runtimes[:1])
+    with pytest.raises((UnsupportedHost, ConfigFileError), match=PATHS["containerd"]):
+        runtime_steps(alone, replace(Spec(), only=("runtime",)))
