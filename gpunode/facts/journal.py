@@ -1,4 +1,4 @@
-"""What gpunode itself left behind here: steps begun and never closed, package transactions that still run."""
+"""What gpunode itself did and left here: packages, steps that were never closed, transactions that still run."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ def parse_journal(text: str, units: Mapping[str, str]) -> JournalFacts:
     A last line that a power cut truncated is skipped: its entry never counted.
     """
     open_steps: dict[tuple[str, str], None] = {}
+    packages: set[str] = set()
     for line in text.splitlines():
         entry = _entry(line)
         key = (str(entry.get("run")), str(entry.get("step")))
@@ -24,8 +25,10 @@ def parse_journal(text: str, units: Mapping[str, str]) -> JournalFacts:
             open_steps[key] = None
         elif entry.get("kind") == "step-end":
             open_steps.pop(key, None)
+        elif entry.get("kind") == "command" and isinstance(names := entry.get("packages"), list):
+            packages.update(map(str, names))
     running = tuple(sorted(u for u, state in units.items() if _is_transaction(u) and state in ("active", "activating")))
-    return JournalFacts(tuple(dict.fromkeys(step for _, step in open_steps)), running)
+    return JournalFacts(tuple(dict.fromkeys(step for _, step in open_steps)), running, frozenset(packages))
 
 
 def _is_transaction(unit: str) -> bool:

@@ -205,11 +205,18 @@ class RuntimeFacts:
 @dataclass(frozen=True)
 class PackageVersion:
     version: str  # "595.91.07-1"
-    status: str = "ii"  # dpkg's abbreviation; rpm: always "ii"
+    # dpkg's abbreviation (wanted, state, "R": reinstall); "iiE": a configuration file of it is empty, as a power cut
+    # leaves what dpkg does not flush. rpm: always "ii".
+    status: str = "ii"
 
     @property
     def configured(self) -> bool:
-        return self.status[:2] in ("ii", "hi")
+        return self.status in ("ii", "hi")
+
+    @property
+    def half_removed(self) -> bool:
+        """Selected for removal, and still there: a removal was interrupted."""
+        return self.status[:1] in ("r", "p")
 
 
 @dataclass(frozen=True)
@@ -235,6 +242,7 @@ class PackageFacts:
         default_factory=lambda: MappingProxyType({})  # only of key files that root alone can write
     )
     archives: tuple[AptArchive, ...] = ()  # what apt's lists name; () also when the probe did not read them
+    residue: frozenset[str] = frozenset()  # removed packages of which dpkg keeps the configuration
 
 
 @dataclass(frozen=True)
@@ -280,6 +288,7 @@ class JournalFacts:
 
     open_steps: tuple[str, ...] = ()  # step ids that a killed run left open
     transactions: tuple[str, ...] = ()  # detached units (package transactions) that still run
+    packages: frozenset[str] = frozenset()  # that its commands installed, removed or repaired
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ class PastFile:
     run_as: str = ""  # "UID:GID" of the user as whom it was written; "": root
     directories: int = 0  # how many directories above it gpunode made, 0 when they are gone or in use without the file
     for_undo: ForUndo = field(default_factory=ForUndo)  # of that step
+    interim: FileFacts | None = None  # `now` is what an interrupted undo wrote on its way, and this was to follow it
 
     @property
     def sha256_now(self) -> str:
@@ -57,4 +58,5 @@ class Past:
     # what no undo takes back -> the step that did it
     unread: int = 0  # lines of the journal that cannot be read
     last_undo: str = ""  # the run that took back what came before these; "" when there was none
+    erasing: bool = False  # a removal of packages by an undo never came to its end
     cut_off: frozenset[str] = frozenset()  # engines whose step of an undo never came to its end

@@ -69,6 +69,7 @@ class ForUndo:
     engine: str = ""  # RuntimeFacts.label of the engine whose configuration it sets; "": none
     initramfs: bool = False  # it holds the step's files: whoever reverts them rebuilds it and reboots
     for_good: ForGood | None = None
+    erases: bool = False  # an undo's removal of packages, which goes on where it was interrupted
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from gpunode.model.facts import FileFacts, PackageVersion
 from gpunode.model.plan import Run
 from gpunode.packages import scripts
 from gpunode.packages.base import Backend, Repository, Wanted
-from gpunode.packages.listings import dpkg_held, parse_dpkg
+from gpunode.packages.listings import dpkg_held, dpkg_residue, parse_dpkg
 
 # needrestart (Ubuntu 22.04 and later) asks and restarts daemons by itself otherwise; `l` only lists them.
 ENV = (("DEBIAN_FRONTEND", "noninteractive"), ("NEEDRESTART_MODE", "l"), ("LC_ALL", "C.UTF-8"))
@@ -28,7 +28,22 @@ DIRECTORY = "/run/gpunode"
 # linux-image-generic, not linux-image-6.8.0-51-generic
 META_IMAGE = re.compile(r"linux-image-(?!\d|unsigned-|extra-)(.+)")
 LIST = r"""find_tool dpkg-query || return 127
-"$TOOL" -W -f '${Package}\t${Version}\t${Architecture}\t${db:Status-Abbrev}\n'
+row='${Package}\t${Version}\t${Architecture}\t${db:Status-Abbrev}\n'
+"$TOOL" -W -f "$row" || return $?
+# dpkg does not flush configuration files: a power cut leaves them empty below a package that is configured.
+"$TOOL" -W -f "$row\${Conffiles}\n" '*nvidia*' 'cuda*' 2>/dev/null |
+  while IFS= read -r line; do
+    case $line in
+      ' '*d41d8cd98f00b204e9800998ecf8427e*) ;; # packaged empty
+      ' /'*)
+        path=${line# }
+        [ -f "$R${path%% *}" ] && [ ! -s "$R${path%% *}" ] || continue
+        case $package in *?ii\ | *?hi\ ) printf '%sE\n' "${package% }" ;; esac
+        ;;
+      ?*) package=$line ;;
+    esac
+  done
+return 0
 """
 # Without those of which nothing is on the disk (dpkg-query(1), "Package status").
 NAMES = r"""all=$(dpkg-query -W -f '${db:Status-Abbrev}${Package}\n') &&
@@ -49,6 +64,7 @@ class Apt(Backend):
     package_format = "deb"
     vendor_release = "-1"
     preferences = "/etc/apt/preferences.d"
+    erase_resumes = True
     fails_with_build = True
     not_found = 100  # among others
     tools = ("apt-get", "dpkg-query")
@@ -80,6 +96,9 @@ class Apt(Backend):
 
     def held(self, listing: str, files: Mapping[str, FileFacts]) -> frozenset[str]:
         return dpkg_held(listing)
+
+    def residue(self, listing: str) -> frozenset[str]:
+        return dpkg_residue(listing)
 
     def auto_upgrades(
         self, settings: str, installed: Mapping[str, PackageVersion], services: Mapping[str, str]
@@ -138,6 +157,11 @@ class Apt(Backend):
         touched, description = tuple(p.name for p in packages), "apt-get install " + " ".join(_named(packages))
         return scripts.transaction(argv, "", touched, description, ENV)
 
+    def with_config(self, install: Run) -> Run:
+        # dpkg takes a removed configuration file for the admin's wish, and gpunode removes old pins itself.
+        at = install.argv.index(CONFFILES[-1]) + 1
+        return replace(install, argv=(*install.argv[:at], "-o", "Dpkg::Options::=--force-confmiss", *install.argv[at:]))
+
     def led_by(self, module: str, names: Sequence[str], runs: Sequence[Run]) -> tuple[Run, ...]:
         lead = Run(
             ("sh", "-s", "--", module, DIRECTORY, *names),
@@ -149,24 +173,31 @@ class Apt(Backend):
         return (lead, *(replace(run, env=(*run.env, ("APT_CONFIG", f"{DIRECTORY}/module.conf"))) for run in runs))
 
     def remove(self, names: Sequence[str]) -> Run:
+        return self._without("remove", names)
+
+    def purge(self, names: Sequence[str]) -> Run:
+        return self._without("purge", names)
+
+    def _without(self, verb: str, names: Sequence[str]) -> Run:
         # After a dpkg that was killed (its own journal holds updates then) apt refuses everything until dpkg has
         # finished its packages. Only then: a package whose script fails would be tried again for nothing.
         script = (
-            f'set -- apt-get remove -y --allow-change-held-packages {" ".join(LOCK)} "$@"\n'
+            f'set -- apt-get {verb} -y --allow-change-held-packages {" ".join(LOCK)} "$@"\n'
             "for update in /var/lib/dpkg/updates/[0-9]*; do\n"
             f'    [ ! -e "$update" ] || {CONFIGURE}\n'
             "    break\n"
             "done\n"
             'exec "$@"\n'
         )
-        description = "apt-get remove " + " ".join(names)
+        description = f"apt-get {verb} " + " ".join(names)
         argv = ("sh", "-s", "--", *names)
         return scripts.transaction(argv, script, names, description, ENV)
 
     def erase(self, names: Sequence[str], inventory: str) -> Run:
         """What is not in the inventory, came along and is needed by nothing else goes too, with its configuration."""
         argv = ("sh", "-s", "--", inventory or "-", *names)
-        description = f"apt-get remove {' '.join(names)}, and what came with them"
+        came_along = f"{' '.join(names)}, and what came with them" if names else "what an interrupted removal left"
+        description = f"apt-get remove {came_along}"
         script = resources.script("packages/apt_erase")
         return scripts.transaction(argv, script, names, description, ENV)
 
@@ -181,11 +212,10 @@ class Apt(Backend):
             resources.script("packages/dpkg_versions"), 'apt-mark hold "$@"' if hold else "", lead, patterns, ENV
         )
 
-    def repair(self) -> Run:
-        # After a power cut: dpkg finishes its own packages first, then apt what they still need.
-        script = f"{CONFIGURE} && apt-get install -y --fix-broken {' '.join(LOCK)}\n"
+    def repair(self, names: Sequence[str]) -> Run:
         description = "dpkg --configure -a; apt-get install --fix-broken"
-        return scripts.transaction(("sh", "-s"), script, (), description, ENV)
+        script = resources.script("packages/apt_repair")
+        return scripts.transaction(("sh", "-s", "--", *names), script, (), description, ENV)
 
     def trust(self, keyring: str, url: str) -> Run | None:
         """Nothing to import: the source names its key."""

@@ -63,6 +63,7 @@ class Backend(Protocol):
     default_flavour: str = "generic"  # of a kernel whose release names none
     signs_indexes: bool = True  # it can be relied on to check the signature of a repository's index
     preferences: str = ""  # directory of files that choose a package's source; "": a repository's priority does
+    erase_resumes: bool = False  # an interrupted `erase` knows by itself what it was about to remove
     fails_with_build: bool = False  # an install fails when a package's module does not build
     not_found: int | None = None  # exit code of an install whose package or version is in no repository
     tools: tuple[str, ...]  # its programs, which the probe looks for
@@ -89,6 +90,10 @@ class Backend(Protocol):
 
     def held(self, listing: str, files: Mapping[str, FileFacts]) -> frozenset[str]:
         """Pinned names, or patterns where a pin is one, from its section and from `hold_files`."""
+        return frozenset()
+
+    def residue(self, listing: str) -> frozenset[str]:
+        """Removed packages of which it keeps the configuration, from its section."""
         return frozenset()
 
     def auto_upgrades(
@@ -144,6 +149,10 @@ class Backend(Protocol):
 
     def install(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run: ...
 
+    def with_config(self, install: Run) -> Run:
+        """`install`, bringing back configuration files that were removed; as it is where any install does so."""
+        return install
+
     def stream(self, module: str, stream: str) -> tuple[Run, ...]:
         """Choose a module stream; () where there are none."""
         return ()
@@ -156,10 +165,15 @@ class Backend(Protocol):
         """Remove packages, and their pins with them."""
         ...
 
+    def purge(self, names: Sequence[str]) -> Run:
+        """`remove`, configuration included."""
+        return self.remove(names)
+
     def erase(self, names: Sequence[str], inventory: str) -> Run:
         """Remove `names` for good, for an undo; fails (65) when a package that is not gpunode's needs one of them.
 
-        `inventory`: a file on the host with the names of all packages from before, "" when there is none.
+        `inventory`: a file on the host with the names of all packages from before, "" when there is none. Interrupted,
+        the same command goes on with what it was about to remove, though none of `names` may be there any more.
         """
         return self.remove(names)
 
@@ -171,8 +185,8 @@ class Backend(Protocol):
 
     def unhold(self, names: Sequence[str]) -> Run: ...
 
-    def repair(self) -> Run:
-        """Finish what a killed transaction left half-configured."""
+    def repair(self, names: Sequence[str]) -> Run:
+        """Finish what a killed transaction left half-installed, half-configured or half-removed: `names`."""
         ...
 
 

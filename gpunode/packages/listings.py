@@ -25,6 +25,12 @@ def parse_dpkg(text: str) -> Mapping[str, PackageVersion]:
     return MappingProxyType(found)
 
 
+def dpkg_residue(text: str) -> frozenset[str]:
+    """Of these packages only the configuration is left: `rc`, and `pc` where they were to be purged."""
+    rows = (_fields(line, 4) for line in text.splitlines())
+    return frozenset(row[0] for row in rows if row[3][1:2] == "c")
+
+
 def dpkg_held(text: str) -> frozenset[str]:
     """dpkg's first status letter is what is wanted: `hi` is installed and on hold."""
     rows = (_fields(line, 4) for line in text.splitlines())

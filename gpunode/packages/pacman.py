@@ -115,7 +115,7 @@ class Pacman(Backend):
         words = f'set -- hold "$@"\n{HOLD}' if hold else ""
         return scripts.same_version(resources.script("packages/pacman_versions"), words, lead, patterns, ENV)
 
-    def repair(self) -> Run:
+    def repair(self, names: Sequence[str]) -> Run:
         """A killed pacman leaves its lock behind, which pacman.sh removes; then the database is checked."""
         return _pacman(("-Dk",), "pacman -Dk")
 

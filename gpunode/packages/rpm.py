@@ -63,7 +63,7 @@ class Family(Backend):
     def key_title(self, key: str) -> str:
         return f"{key_name(key)} from rpm's keys"
 
-    def repair(self) -> Run:
+    def repair(self, names: Sequence[str]) -> Run:
         return repair()
 
 

@@ -26,9 +26,10 @@ from gpunode.model.facts import (
     ServiceFacts,
 )
 from gpunode.model.past import ABSENT, Past
-from gpunode.model.plan import Action, Plan, PutFile, Run, Step, Undoing
+from gpunode.model.plan import Action, Plan, PutFile, RemoveFile, Run, Step, Undoing
 from gpunode.model.report import StepStatus
 from gpunode.model.spec import Spec
+from gpunode.planner.undo.files import Back, rollback
 from tests.apply.machine import Machine
 
 SHELLS = [("dash",), ("bash", "--posix"), ("busybox", "sh")]
@@ -257,3 +258,41 @@ def test_the_default_that_counts_is_the_last_one_that_was_not_gpunodes(machine: 
     machine.state.mkdir()
     (machine.state / "journal.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert dict(read_past(machine).defaults) == {"docker": "crun"}
+
+
+def cut_undo(machine: Machine, run_id: str, runs: Sequence[str], *actions: Action) -> None:
+    """An undo that was killed right after these actions: its journal has neither the step's end nor its own."""
+    step = Step("undo.docker.default", "title", "why", actions)
+    carry_out(machine, run_id, Plan("testhost", Spec(), "", steps=(step,), undo=Undoing(tuple(runs))))
+    lines = [line for line in machine.journal.splitlines() if run_id not in line or "-end" not in line]
+    (machine.state / "journal.jsonl").write_text("\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize("before", [None, "theirs"], ids=["absent before", "theirs before"])
+def test_what_an_interrupted_undo_wrote_on_its_way_is_not_taken_for_somebodys_edit(
+    machine: Machine, tmp_path: Path, before: str | None
+) -> None:
+    path = tmp_path / "daemon.json"
+    if before is not None:
+        path.write_text(before)
+    setup(machine, "r1", put(path, "nvidia"))
+    restored = RemoveFile(str(path)) if before is None else PutFile(str(path), before, any_before=True)
+    cut_undo(machine, "u1", ["r1"], restored, PutFile(str(path), "runc", any_before=True))
+    (file,) = read_past(machine).files
+    assert rollback(file, lambda text: f"{text}, edited") == Back(file, before, edited=False)
+
+    setup(machine, "r2", put(path, "nvidia again"))
+    (file,) = read_past(machine).files
+    assert rollback(file, lambda text: f"{text}, edited") == Back(file, before, edited=False)
+
+
+def test_an_interrupted_undo_that_kept_somebodys_edit_keeps_it_again(machine: Machine, tmp_path: Path) -> None:
+    path = config(tmp_path)
+    setup(machine, "r1", put(path, "nvidia"))
+    path.write_text("nvidia, edited")
+    cut_undo(machine, "u1", ["r1"], put(path, "edited"), PutFile(str(path), "edited, runc", any_before=True))
+    (file,) = read_past(machine).files
+    assert rollback(file, lambda text: text) == Back(file, "edited", edited=True)
+    path.write_text("edited once more")
+    (file,) = read_past(machine).files
+    assert rollback(file, lambda text: f"without: {text}") == Back(file, "without: edited once more", edited=True)

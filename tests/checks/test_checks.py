@@ -95,6 +95,7 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
     ("drv.package-consistency", h.host(packages=h.packages(nvidia__open="580.178.04")), "580.178.04: nvidia-open"),
     ("drv.package-consistency", h.host(packages=PackageFacts("apt", {"nvidia-open": PackageVersion(h.V, "iF")})),
      "'iF'"),
+    ("drv.package-consistency", h.host(packages=PackageFacts("apt", {"dkms": PackageVersion("3.0", "ri")})), "'ri'"),
     ("drv.rm-init", h.driver(kernel_log=("NVRM: GPU 0000:41:00.0: RmInitAdapter failed! (0x26:0xffff:1482)",)), "0x26"),
     ("drv.running-vs-installed", h.driver(installed="595.99.01"), "595.99.01"),
     ("drv.running-vs-userspace", h.driver(libraries=LIBS | {"libcuda.so.1": ("/usr/lib/libcuda.so.580.178.04",)}),

@@ -251,3 +251,15 @@ def test_dpkg_and_the_controller_die(lab: Lab, tmp_path: Path) -> None:
     expect(me.gpunode(host, "setup", "--yes", "--trust-key", lab.repo_fingerprint), 0)
     assert "packages.repair" in host.read(JOURNAL)
     assert_finished(lab, me, host)
+
+    # What else a power cut leaves: dpkg flushes no configuration file, and apt selects before it removes.
+    pin = host.nsrun("ls -d /etc/apt/preferences.d/nvidia-driver-pinning-*", check=True).stdout.strip()
+    text = host.read(pin)
+    host.write(pin, "")
+    host.nsrun("echo dkms deinstall | dpkg --set-selections", check=True)
+    told = expect(me.gpunode(host, "check"), 1).stdout
+    assert "dkms is half removed and nvidia-driver-pinning" in " ".join(told.split())
+    expect(me.gpunode(host, "setup", "--yes", "--trust-key", lab.repo_fingerprint), 0)
+    assert host.read(pin) == text
+    assert host.nsrun("dpkg --get-selections dkms").stdout.split() == ["dkms", "install"]
+    expect(me.gpunode(host, "check"), 0)

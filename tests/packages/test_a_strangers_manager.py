@@ -134,7 +134,7 @@ class Zug(Backend):
         versions = 'for name; do zug list | sed -n "s/^\\($name\\) \\(.*\\)-r.*/\\1 \\2/p"; done'
         return scripts.same_version(versions, 'zug lock "$@"' if hold else "", lead, patterns, ())
 
-    def repair(self) -> Run:
+    def repair(self, names: Sequence[str]) -> Run:
         return Run(("zug", "mend"), detach=True)
 
 

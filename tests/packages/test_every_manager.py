@@ -50,7 +50,7 @@ def words(run: Run) -> str:
 def test_nothing_asks_and_nothing_weakens_a_check(name: str) -> None:
     manager = BACKENDS[name]
     held = [manager.hold(["nvidia-open"]), manager.unhold(["nvidia-open"])]
-    for run in (*changing(manager), *held, manager.simulate(WANTED, ["*nvidia*"]), manager.repair()):
+    for run in (*changing(manager), *held, manager.simulate(WANTED, ["*nvidia*"]), manager.repair(["nvidia-open"])):
         assert not [switch for switch in WEAKER if switch in words(run)]
     for run in changing(manager)[2:]:
         assert UNASKED[name] in words(run).split(), run.argv

@@ -8,6 +8,7 @@ from gpunode.apply.journal.entries import Entry
 from gpunode.model.plan import ForGood, ForUndo
 
 NOUVEAU = "kernel.nouveau"
+ERASE = "undo.packages"
 FOR_GOOD: dict[str, ForGood] = {
     "repo.prerequisites": "prerequisites",
     "mig.layout": "mig-layout",
@@ -17,7 +18,7 @@ FOR_GOOD: dict[str, ForGood] = {
 
 def to_entry(known: ForUndo) -> dict[str, Any]:
     """What differs from a step of which undo needs to know nothing."""
-    fields = {"engine": known.engine, "initramfs": known.initramfs, "for_good": known.for_good}
+    fields = {"engine": known.engine, "initramfs": known.initramfs, "for_good": known.for_good, "erases": known.erases}
     return {name: value for name, value in fields.items() if value}
 
 
@@ -27,11 +28,12 @@ def from_entry(entry: Entry) -> ForUndo:
     if not isinstance(fields, dict):
         return of_older(str(entry.get("step", "")))
     kept = [word for word in get_args(ForGood) if word == fields.get("for_good")]
-    return ForUndo(str(fields.get("engine", "")), fields.get("initramfs") is True, kept[0] if kept else None)
+    initramfs, erases = (fields.get(name) is True for name in ("initramfs", "erases"))
+    return ForUndo(str(fields.get("engine", "")), initramfs, kept[0] if kept else None, erases)
 
 
 def of_older(step: str) -> ForUndo:
     """By the ids that steps had when the journal held nothing but those: "docker.default", "undo.docker.default"."""
     name = step.removeprefix("undo.")
     engine = name.removesuffix(".default") if name.endswith(".default") else ""
-    return ForUndo(engine, name == NOUVEAU, FOR_GOOD.get(name))
+    return ForUndo(engine, name == NOUVEAU, FOR_GOOD.get(name), step == ERASE)

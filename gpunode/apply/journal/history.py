@@ -59,6 +59,7 @@ class History:
     runs: dict[str, PastRun] = field(default_factory=dict)
     changes: dict[str, list[Change]] = field(default_factory=dict)  # path -> what still stands, oldest first
     cut_off: dict[str, ForUndo] = field(default_factory=dict)  # steps of an undo that began and never came to an end
+    undoing: dict[str, list[Written]] = field(default_factory=dict)  # path -> what undos without an end wrote
 
     def since(self, run: str | None) -> list[PastRun]:
         """Setups of which something may still stand: all, or `run` and what came after it. Raises UsageError."""
@@ -91,8 +92,8 @@ def history(entries: Iterable[Entry]) -> History:
                 run.commands.append(entry)
             case "answer" if run:
                 run.answers.append(entry)
-            case "file" if run is None or not run.is_undo or run.pending:
-                _file(found, entry, by_undo=run is not None and run.is_undo)
+            case "file":
+                _file(found, entry, run)
             case "restore" if run is None or not run.is_undo:
                 _restored(found, entry)
             case "step-end" if run:
@@ -133,13 +134,16 @@ def _ended(found: History, run: PastRun, entry: Entry) -> None:
         found.cut_off.pop(step, None)
 
 
-def _file(found: History, entry: Entry, *, by_undo: bool) -> None:
+def _file(found: History, entry: Entry, by: PastRun | None) -> None:
     try:
         written = Written.from_entry(entry)
     except (KeyError, ValueError):
         return  # announced by a line that was never finished
-    if by_undo:
-        _followed(found.changes.get(written.path, []), written)
+    if by and by.is_undo:
+        if by.pending:
+            _followed(found.changes.get(written.path, []), written)
+        else:
+            found.undoing.setdefault(written.path, []).append(written)
         return
     stack = found.changes.setdefault(written.path, [])
     # What was restored to an earlier state since (an interrupted undo, a manual edit) has no change left.
@@ -175,6 +179,7 @@ def _undone(found: History, undo: PastRun) -> None:
         return  # the later one finds out by itself what is restored already
     mark = _mark(undo.before)
     packages, names = bool(mark.get("packages")), {str(n) for n in mark.get("runs") or ()}
+    found.undoing.clear()
     for run in found.runs.values():
         if run.id in names:
             run.config_undone = True

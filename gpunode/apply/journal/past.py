@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from gpunode.apply.journal.entries import Entry, parse_journal
+from gpunode.apply.journal.entries import Entry, Written, parse_journal
 from gpunode.apply.journal.history import Change, History, PastRun, history
 from gpunode.apply.journal.snapshot import units
 from gpunode.apply.paths import STATE, inventory_path
@@ -51,7 +51,7 @@ def read_past(transport: Transport, *, run: str | None = None, packages: bool = 
     wanted = [*config, *(r for r in runs if packages and r not in config)]
     stacks = _stacks(found, {r.id for r in config}, {r.id for r in runs} if packages else set())
     inventory = next((inventory_path(r.id) for r in runs if any(c.get("packages") for c in r.done_commands)), "")
-    files, have_inventory = _files(transport, stacks, inventory if packages else "")
+    files, have_inventory = _files(transport, stacks, found.undoing, inventory if packages else "")
     return Past(
         journal=True,
         runs=tuple(r.id for r in runs if r in wanted),
@@ -64,6 +64,7 @@ def read_past(transport: Transport, *, run: str | None = None, packages: bool = 
         last_undo=found.last_undo,
         cut_off=frozenset(known.engine for known in found.cut_off.values() if known.engine),
         inventory=inventory if have_inventory else "",
+        erasing=any(known.erases for known in found.cut_off.values()),
         wrote=(*_wrote(config, along=False), *(_wrote(runs, along=True) if packages else ())),
         answers=_answers(runs) if packages else (),
         for_good=_for_good(config),
@@ -96,13 +97,14 @@ def _stacks(found: History, config: set[str], packages: set[str]) -> list[list[C
 
 
 def _files(
-    transport: Transport, stacks: Sequence[Sequence[Change]], inventory: str
+    transport: Transport, stacks: Sequence[Sequence[Change]], undoing: Mapping[str, Sequence[Written]], inventory: str
 ) -> tuple[tuple[PastFile, ...], bool]:
     """The files with their bytes then and now, and whether the inventory is there."""
     if not stacks and not inventory:
         return (), False
     first = [stack[0].written for stack in stacks]
-    words = [word for written in first for word in (written.path, written.backup or "-", written.run_as)]
+    interim = [written for one in first for written in _interim(one, undoing.get(one.path, ()))]
+    words = [word for written in (*first, *interim) for word in (written.path, written.backup or "-", written.run_as)]
     done = Host(transport).run("journal/past", inventory or "-", *words, timeout_s=READ_S)
     _, have = parse_reply(done)
     rest = done.stdout.partition(b"\n")[2]
@@ -111,8 +113,35 @@ def _files(
         tidy = not rest.startswith(b"absent\n")  # the file is there, or the directory above it is empty
         now, rest = _one(stack[0].written.path, rest)
         old, rest = _one(stack[0].written.backup, rest)
-        files.append(_file(stack, now, old, tidy=tidy))
-    return tuple(files), have == "yes"
+        own = _interim(stack[0].written, undoing.get(stack[0].written.path, ()))
+        linked = {written.after for written in own if written.before == stack[0].written.before}
+        files.append(_file(stack, now, old, linked, tidy=tidy))
+    goals: dict[tuple[str, str], FileFacts] = {}
+    for written in interim:
+        _, rest = _one(written.path, rest)
+        goal, rest = _one(written.path if written.backup else "", rest)
+        goals.setdefault((written.path, written.after), goal if written.backup else FileFacts(written.path))
+    return tuple(_on_its_way(file, goals) for file in files), have == "yes"
+
+
+def _interim(first: Written, undoing: Sequence[Written]) -> list[Written]:
+    """What an interrupted undo wrote over a file that it had restored already, to write that one again after it.
+
+    The daemon has to load such a text first (Docker.undo). Its backup is what was restored.
+    """
+    reached, found = {first.before}, list[Written]()
+    for written in undoing:
+        if written.before in reached and written.after not in reached:
+            found.append(written)
+        else:
+            reached.add(written.after)
+    return found
+
+
+def _on_its_way(file: PastFile, goals: Mapping[tuple[str, str], FileFacts]) -> PastFile:
+    goal = goals.get((file.path, file.sha256_now))
+    lost = goal is not None and goal.sha256 is None and goal.unread is not None
+    return file if goal is None or lost else replace(file, interim=goal)
 
 
 def _one(path: str, answer: bytes) -> tuple[FileFacts, bytes]:
@@ -135,9 +164,11 @@ def _one(path: str, answer: bytes) -> tuple[FileFacts, bytes]:
     return FileFacts(path, text.decode("utf-8", "surrogateescape"), sha, int(mode, 8)), rest
 
 
-def _file(stack: Sequence[Change], now: FileFacts, old: FileFacts, *, tidy: bool) -> PastFile:
+def _file(stack: Sequence[Change], now: FileFacts, old: FileFacts, interim: Collection[str], *, tidy: bool) -> PastFile:
+    """`interim`: hashes of what an interrupted undo left; a setup since found that, and nobody else wrote it."""
     first, last = stack[0].written, stack[-1].written
-    whole = all(later.written.before == earlier.written.after for earlier, later in pairwise(stack))
+    known = ({earlier.written.after, *interim} for earlier in stack)
+    whole = all(later.written.before in own for own, later in zip(known, stack[1:], strict=False))
     return PastFile(
         path=first.path,
         step=stack[0].step,

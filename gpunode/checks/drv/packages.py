@@ -30,15 +30,18 @@ PIN = "pinning"
     needs=(needs.gpu, needs.host_driver, needs.packages),
 )
 def package_consistency(host: HostFacts, context: Context) -> CheckOutcome:
-    """The driver's packages are of two versions, or one of them is half installed."""
-    core = {n: p for n, p in host.packages.installed.items() if CORE.match(n) and PIN not in n and p.status[1:2] != "c"}
-    if not core:
-        return NotApplicable("no driver package is installed")
-    half = [n for n, p in core.items() if not p.configured]
+    """The driver's packages are of two versions, or a package transaction was interrupted."""
+    there = host.packages.installed
+    core = {n: p for n, p in there.items() if CORE.match(n) and PIN not in n and p.status[1:2] != "c"}
+    # Of all that the probe lists: dkms or the toolkit left so stop the next transaction as well.
+    half = sorted(n for n, p in there.items() if not p.configured)
     if half:
+        removed = [name for name in half if there[name].half_removed]
+        words = [f"{listing(removed)} is half removed"] if removed else []
+        words += [f"{listing(others)} is half installed"] if (others := [n for n in half if n not in removed]) else []
         return Finding(
-            f"{listing(sorted(half))} is half installed",
-            evidence=f"{half[0]} {core[half[0]].version} has status {core[half[0]].status!r}",
+            " and ".join(words),
+            evidence=f"{half[0]} {there[half[0]].version} has status {there[half[0]].status!r}",
             remedy=Remedy(
                 RepairAction.UPGRADE,
                 f"{typed_for(host, 'repair')} shows what stopped it; ",
@@ -47,6 +50,8 @@ def package_consistency(host: HostFacts, context: Context) -> CheckOutcome:
             ),
             fix="driver",
         )
+    if not core:
+        return NotApplicable("no driver package is installed")
     by_version: dict[str, list[str]] = {}
     for name, package in core.items():
         by_version.setdefault(driver_version(package.version) or "", []).append(name)

@@ -20,7 +20,7 @@ def pin(site: Site, choice: DriverChoice) -> list[Run]:
     if choice.source == "local":  # the policy names the version; what else such a directory holds is not known
         return []
     if select == "pinning":
-        run = backend.install([Wanted(f"{PINNING}-{choice.version or choice.branch}")])
+        run = backend.with_config(backend.install([Wanted(f"{PINNING}-{choice.version or choice.branch}")]))
         return [replace(run, remedies=_which(backend, choice)) if choice.version else run]
     if select == "module":
         return list(backend.stream(MODULE, _stream(choice.branch, choice.flavour)))
@@ -40,9 +40,12 @@ def unpin(site: Site, choice: DriverChoice, before: str | None) -> list[Run]:
         return runs
     if select == "versionlock":
         runs.append(backend.unhold([pattern(choice)]))
-    if select == "pinning" and before is not None:
+    if select == "pinning":
+        new = f"{PINNING}-{choice.version or choice.branch}"
         old = sorted(name for name in site.host.packages.installed if name.startswith(PINNING))
-        runs += [backend.install([Wanted(name) for name in old])] if old else []
+        runs += [backend.with_config(backend.install([Wanted(name) for name in old]))] if old else []
+        # With its configuration: that is the pin, and of two pins the higher version wins.
+        runs += [backend.purge([new])] if new not in old else []
     if select == "module" and before is not None:
         flavour = site.host.driver.installed_flavour or "open"
         runs += backend.stream(MODULE, _stream(int(before[:3]), flavour))

@@ -10,17 +10,28 @@ from gpunode.planner.site import Site, through_proxy
 
 
 def repair_step(site: Site) -> Step | None:
-    """Finish what a killed transaction left half-configured; the package manager refuses all else until then."""
+    """Finish what a killed transaction left half-configured or half-removed, before anything else is asked for.
+
+    The package manager may refuse all else until then; and what is still selected for removal can go at any time.
+    """
     broken = sorted(n for n, p in site.host.packages.installed.items() if not p.configured and p.status[1:2] != "n")
     if not broken:
         return None
     return Step(
         "packages.repair",
-        f"finish configuring {listing(broken)}",
+        _finish(site, broken),
         "an earlier package transaction was interrupted; nothing else can be installed before it is finished",
-        (through_proxy(say_why(site.backend.repair(), _ways_out(site, broken)), site.spec.proxy),),
+        (through_proxy(say_why(site.backend.repair(broken), _ways_out(site, broken)), site.spec.proxy),),
         replan_after=True,
     )
+
+
+def _finish(site: Site, broken: list[str]) -> str:
+    removed = [name for name in broken if site.host.packages.installed[name].half_removed]
+    others = [name for name in broken if name not in removed]
+    words = [f"finish configuring {listing(others)}"] if others else []
+    words += [f"keep {listing(removed)}, which an interrupted removal left behind"] if removed else []
+    return "; ".join(words)
 
 
 def _ways_out(site: Site, broken: list[str]) -> str:

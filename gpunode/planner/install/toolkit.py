@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpunode.advice import listing, typed
 from gpunode.editing.diff import unified
 from gpunode.engines import toolkit_config
 from gpunode.errors import UnsupportedHost
@@ -13,6 +14,7 @@ from gpunode.packages.base import Wanted, installation, missing
 from gpunode.planner.engines.rootless import wanted_toolkit_config
 from gpunode.planner.repos.repository import toolkit_source
 from gpunode.planner.site import Site, through_proxy
+from gpunode.remedy import Remedy, RepairAction
 
 Outcome = Step | Kept
 # What an install of the toolkit may take away: its own predecessors.
@@ -29,6 +31,7 @@ def toolkit_steps(site: Site) -> tuple[Outcome, ...]:
     if site.distro.toolkit:
         _refuse_exact(site)
         return (_install(site, None, there, (site.backend.refresh_all(),)),)
+    _refuse_pinned(site, there)
     source = toolkit_source(site)
     repository: Outcome | None = source.step or source.kept
     version = site.spec.toolkit.version or site.catalog.toolkit.latest
@@ -58,6 +61,22 @@ def _refuse_exact(site: Site) -> None:
             evidence=f"{site.distro.toolkit[0]} comes from its own archive, which has one version",
             remedy="use --toolkit auto",
         )
+
+
+def _refuse_pinned(site: Site, there: str | None) -> None:
+    """Raises UnsupportedHost for a pin that is not gpunode's, where --toolkit asks for another version."""
+    held = sorted((site.host.packages.held & set(toolkit_packages(site))) - site.host.journal.packages)
+    if site.spec.toolkit.version is None or not held:
+        return
+    unpin = site.backend.unhold(held)
+    are = f"{'is' if len(held) == 1 else 'are'} pinned" + (f" at {there}" if there else "")
+    raise UnsupportedHost(
+        f"{listing(held)} {are}, and not by gpunode",
+        evidence=f"--toolkit {site.spec.toolkit.version} is another version, and gpunode's journal has no such package",
+        remedy=Remedy(
+            RepairAction.CONFIGURE, f"{unpin.description or typed(*unpin.argv)} removes the pin; or leave out --toolkit"
+        ),
+    )
 
 
 def config_outcome(host: HostFacts, spec: Spec, asked: bool = True, *, installing: bool) -> Outcome | None:
@@ -123,9 +142,10 @@ def _install(site: Site, version: str | None, there: str | None, refresh: tuple[
 def _why(site: Site, there: str | None) -> str:
     if there is None:
         return f"containers get their GPUs through it; its {_count(site)} packages work in one version only"
+    pinned = " and pinned" if site.host.packages.held & set(toolkit_packages(site)) else ""
     if site.spec.toolkit.version is None:
-        return f"{there} is installed: {site.catalog.toolkit.floor_why}"
-    return f"{there} is installed"
+        return f"{there} is installed{pinned}: {site.catalog.toolkit.floor_why}"
+    return f"{there} is installed{pinned}"
 
 
 def _below_floor(site: Site, version: str | None) -> str:

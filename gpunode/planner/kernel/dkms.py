@@ -20,7 +20,7 @@ def say_why(run: Run, ways: str) -> Run:
     text = resources.script("kernel/explain_build")
     remedies = (*run.remedies, (DOES_NOT_BUILD, ways))
     if run.stdin:  # a script of its own, which is read whole before it begins
-        return replace(run, stdin=f"{text}attempt() {{\n{run.stdin}}}\nsay_why attempt\n", remedies=remedies)
+        return replace(run, stdin=f'{text}attempt() {{\n{run.stdin}}}\nsay_why attempt "$@"\n', remedies=remedies)
     argv, description = ("sh", "-s", "--", *run.argv), run.description or shlex.join(run.argv)
     return replace(run, argv=argv, stdin=f'{text}say_why "$@"\n', description=description, remedies=remedies)
 

@@ -83,6 +83,8 @@ def rollback(file: PastFile, without: Without | None = None) -> Back | Kept | No
     """
     if file.now.unread is not None:
         return Kept(file.path, f"{file.path} cannot be read ({file.now.unread}), so it is not changed")
+    if file.interim is not None:
+        return Back(file, file.interim.text, edited=(file.interim.sha256 or ABSENT) != file.before)
     if file.sha256_now == file.before:
         return Back(file, None, edited=False) if file.directories else None
     if file.sha256_now == file.expected and (file.before == ABSENT or file.old is not None):

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from posixpath import basename
 
 from gpunode.advice import listing
 from gpunode.model.facts import HostFacts
-from gpunode.model.past import Past
-from gpunode.model.plan import Kept, RemoveFile, Step
+from gpunode.model.past import ABSENT, Past, PastFile
+from gpunode.model.plan import ForUndo, Kept, RemoveFile, Step
 from gpunode.packages.base import Backend
 from gpunode.packages.registry import BACKENDS, goes_with_packages
 from gpunode.planner.undo.files import diffs, only_backs, only_left, rollback
@@ -18,7 +19,11 @@ from gpunode.remedy import gpunode
 
 def added_packages(host: HostFacts, past: Past) -> tuple[str, ...]:
     """Installed now and absent before the first of the runs."""
-    return tuple(n for n, version in past.packages.items() if version is None and n in host.packages.installed)
+    return tuple(name for name in _fresh(past) if name in host.packages.installed)
+
+
+def _fresh(past: Past) -> tuple[str, ...]:
+    return tuple(name for name, version in past.packages.items() if version is None)
 
 
 def needed_packages(host: HostFacts, past: Past, needed: Sequence[str]) -> Kept | None:
@@ -32,7 +37,7 @@ def needed_packages(host: HostFacts, past: Past, needed: Sequence[str]) -> Kept 
 
 def package_steps(host: HostFacts, past: Past) -> tuple[tuple[Step, ...], tuple[Kept, ...]]:
     """Steps, and what is left."""
-    names, backend = added_packages(host, past), BACKENDS.get(host.packages.manager or "")
+    names, backend = _erasable(host, past), BACKENDS.get(host.packages.manager or "")
     steps: list[Step] = []
     if backend is not None:
         steps += [step for step in (_erase_step(names, past, backend), _hold_step(host, past, backend, names)) if step]
@@ -81,20 +86,28 @@ def _holds(host: HostFacts, past: Past) -> tuple[str, ...]:
     return tuple(name for name in fresh if any(fnmatchcase(name, word) for word in words))
 
 
+def _erasable(host: HostFacts, past: Past) -> tuple[str, ...]:
+    """Those that are there, whole or half, or of which configuration is left: a changed driver leaves its old pin's."""
+    there = {*host.packages.installed, *host.packages.residue}
+    return tuple(name for name in _fresh(past) if name in there)
+
+
 def _erase_step(names: tuple[str, ...], past: Past, backend: Backend) -> Step | None:
-    if not names:
+    goes_on = past.erasing and past.inventory and backend.erase_resumes
+    if not names and not goes_on:
         return None
     along = ", and what was installed with them" if past.inventory else ""
     return Step(
         "undo.packages",
-        f"remove {listing(names)}{along}",
+        f"remove {listing(names)}{along}" if names else "finish the removal of packages that was interrupted",
         "setup installed them; what others need or have edited is not removed",
         (backend.erase(names, past.inventory),),
+        for_undo=ForUndo(erases=True),
     )
 
 
 def _repository_step(host: HostFacts, past: Past, backend: Backend | None) -> tuple[Step | None, tuple[Kept, ...]]:
-    files = [rollback(file) for file in past.files if goes_with_packages(file.path)]
+    files = [rollback(file) for file in past.files if goes_with_packages(file.path) and not _of_a_package(file, past)]
     backs = only_backs(files)
     keys = [path for path in past.wrote if goes_with_packages(path) and path in host.packages.keys]
     # Last: by then no entry of gpunode's own uses them, and nothing after it can fail.
@@ -102,7 +115,8 @@ def _repository_step(host: HostFacts, past: Past, backend: Backend | None) -> tu
     forget = backend.forget(added) if backend and added else None
     if not backs and not keys and not forget:
         return None, only_left(files)
-    paths = [back.file.path for back in backs] + keys
+    paths = [back.file.path for back in backs if back.text is None] + keys
+    restored = [back.file.path for back in backs if back.text is not None]
     trusted = [f"{backend.key_title(key)} unless another entry uses it" for key in added if backend and forget]
     actions = [
         *(action for back in backs for action in back.actions()),
@@ -112,12 +126,21 @@ def _repository_step(host: HostFacts, past: Past, backend: Backend | None) -> tu
     ]
     step = Step(
         "undo.repositories",
-        f"remove {', '.join([*paths, *trusted])}",
+        "; ".join(
+            f"{verb} {', '.join(these)}"
+            for verb, these in (("remove", [*paths, *trusted]), ("restore", restored))
+            if these
+        ),
         "setup added these repositories and their keys",
         tuple(actions),
         diff=diffs(backs),
     )
     return step, only_left(files)
+
+
+def _of_a_package(file: PastFile, past: Past) -> bool:
+    """A change of driver removes the old branch's pin. It came with a package of setup's own, and stays away."""
+    return file.before != ABSENT and basename(file.path).removesuffix(".pref") in _fresh(past)
 
 
 def _added_keys(past: Past, backend: Backend) -> tuple[str, ...]:

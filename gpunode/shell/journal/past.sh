@@ -46,7 +46,7 @@ show_as_user() {
     rm -f "$copy"
 }
 
-[ -r "$inventory" ] && echo "past yes" || echo "past no"
+[ -r "$inventory" ] && [ -s "$inventory" ] && echo "past yes" || echo "past no"
 while [ $# -gt 0 ]; do
     set_run_as "$3" "$1"
     locate "$1"

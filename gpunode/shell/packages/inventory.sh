@@ -16,6 +16,11 @@ message=$(
     umask 077
     printf '%s' "${listed:+$listed$nl}" | LC_ALL=C sort -u | LC_ALL=C cat >"$file.part"
 ) || failed "cannot write $file: ${message##*: }"
-[ -e "$file" ] || mv -f "$file.part" "$file"
+if [ ! -s "$file" ]; then
+    # An undo that found it empty after a power cut would take every package for gpunode's.
+    flush "$file.part"
+    mv -f "$file.part" "$file"
+    flush "${file%/*}"
+fi
 cleanup
 echo kept
