@@ -100,13 +100,13 @@ class Filesystem:
         kept = self.directory / "snapshots" / tag
         kept.mkdir(parents=True)
         sh("cp", "-a", self._upper, kept / "upper")
-        sh("cp", "-a", self.data, kept / "data")
+        sh("cp", "-a", self.data.resolve(), kept / "data")  # of a disk, it is a link into that
         self.mount()
 
     def restore(self, tag: str) -> None:
         self.unmount()
         kept = self.directory / "snapshots" / tag
-        for path, copy in ((self._upper, kept / "upper"), (self.data, kept / "data")):
+        for path, copy in ((self._upper, kept / "upper"), (self.data.resolve(), kept / "data")):
             shutil.rmtree(path)
             sh("cp", "-a", copy, path)
         shutil.rmtree(self._work)  # it belongs to the upper that is gone
