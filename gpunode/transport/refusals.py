@@ -119,7 +119,7 @@ def _another_owner(stderr: bytes | bytearray) -> str:
 
 def _whose(owner: str) -> tuple[str, str]:
     return (
-        f"sudo refused the password: it wants {owner}'s, not the user's own (rootpw, targetpw or runaspw in sudoers)",
+        f"sudo refused the password, for it wants {owner}'s, not the user's (rootpw, targetpw or runaspw in sudoers)",
         f"give {owner}'s password with --ask-become-pass or --become-pass-file (one was tried, once), "
         "or take that setting off for this user with visudo",
     )

@@ -55,7 +55,7 @@ def test_a_wrong_password_is_tried_once(here: Here, tmp_path: Path, dialect: str
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_whose_password_sudo_wants_is_said_where_it_is_not_the_users(here: Here, tmp_path: Path, dialect: str) -> None:
     error = refused(here(stand_in(tmp_path, dialect, owner="root"), "open barley"))
-    assert "sudo refused the password: it wants root's" in error.problem
+    assert "sudo refused the password, for it wants root's" in error.problem
     assert "rootpw" in error.problem
 
 

@@ -38,7 +38,7 @@ ROWS = {
     "sudo: another's password": (
         "[gpunode] password of root for ann: Sorry, try again.\n[gpunode] password of root for ann: ",
         -1,
-        "it wants root's",
+        "for it wants root's",
     ),
     "sudo: no setuid bit": (
         "sudo: /usr/bin/sudo must be owned by uid 0 and have the setuid bit set",

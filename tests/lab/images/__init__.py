@@ -16,7 +16,9 @@ BUILD = Path(__file__).with_name("build.sh")
 FOREIGN = {"el9": "sid", "fedora42": "sid", "sles15": "sid", "arch": "sid"}
 # Debian with the userland of Ubuntu 25.10 and later: sudo-rs, uutils' coreutils, dracut (build.sh: install_2026).
 USERLAND_2026 = {"debian13-2026": "trixie", "debian-sid-2026": "sid"}
-EVERY = {**SUITES, **FOREIGN, **USERLAND_2026}
+DOAS = {"debian13-doas": "trixie"}  # doas in sudo's place
+ON_DOCKER = {**USERLAND_2026, **DOAS}  # layers on the one with docker; their names end as their distributions' do
+EVERY = {**SUITES, **FOREIGN, **ON_DOCKER}
 
 
 def layers(distribution: str, runtime: str | None) -> tuple[Path, ...]:
@@ -26,10 +28,11 @@ def layers(distribution: str, runtime: str | None) -> tuple[Path, ...]:
         if runtime is not None:
             raise ValueError(f"{distribution} has package managers and no {runtime}")
         return (base.with_name(f"{base.name}-managers"), base)
-    if distribution in USERLAND_2026:
+    if distribution in ON_DOCKER:
         if runtime not in (None, "docker", "containerd"):
             raise ValueError(f"{distribution} has docker and containerd, and no {runtime}")
-        return (base.with_name(f"{base.name}-2026"), base.with_name(f"{base.name}-docker"), base)
+        layer = f"{base.name}-{distribution.rpartition('-')[2]}"
+        return (base.with_name(layer), base.with_name(f"{base.name}-docker"), base)
     if runtime is None:
         return (base,)
     if runtime not in RUNTIMES:
@@ -51,7 +54,7 @@ def suite(distribution: str) -> str:
 
 
 def is_built(distribution: str) -> bool:
-    if distribution in FOREIGN or distribution in USERLAND_2026:
+    if distribution in FOREIGN or distribution in ON_DOCKER:
         return all((layer / ".done").exists() for layer in layers(distribution, None))
     runtimes = ["docker"]
     runtimes += ["podman"] if distribution in PODMAN else []

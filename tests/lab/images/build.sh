@@ -6,6 +6,7 @@
 #   $GPUNODE_LAB/base/SUITE-podman  another layer on top of it, for the suites in PODMAN: podman, crun and runc
 #   $GPUNODE_LAB/base/SUITE-rootless  a layer on top of SUITE-docker, for the suites in ROOTLESS: what a user's own dockerd needs
 #   $GPUNODE_LAB/base/SUITE-2026  another on SUITE-docker, for the suites in Y2026: sudo-rs, uutils' coreutils and dracut in use
+#   $GPUNODE_LAB/base/SUITE-doas  another on SUITE-docker, for the suites in DOAS: doas, and no sudo
 #   $GPUNODE_LAB/base/SUITE-managers  another one, for the suites in MANAGERS: dnf 4, dnf5, zypper, pacman and rpm
 #
 # A directory with a `.done` that holds RECIPE is complete and is left alone. Packages come from the Debian mirror
@@ -22,6 +23,7 @@ PODMAN="trixie"   # podman 5
 MANAGERS="sid"    # the only one with dnf5
 ROOTLESS="trixie"
 Y2026="trixie sid"   # sudo-rs 0.2.5 and 0.2.15, uutils 0.0.30 and 0.12, dracut 106 and 112; apt 3 with sqv is in the bases
+DOAS="trixie"
 # Nothing that a throw-away host needs at boot; each costs start time or reaches for hardware that is not there.
 MASKED="getty.target console-getty.service systemd-networkd-wait-online.service apt-daily.timer apt-daily-upgrade.timer
 dpkg-db-backup.timer e2scrub_all.timer fstrim.timer systemd-timesyncd.service systemd-resolved.service networking.service
@@ -124,6 +126,13 @@ install_2026() {  # the classic tools stay installed, for what depends on them; 
   end_install "$root"
 }
 
+install_doas() {
+  begin_install "$1"
+  DEBIAN_FRONTEND=noninteractive chroot "$1" apt-get -q -y --no-install-recommends install opendoas sudo-
+  printf 'permit nopass admin\npermit operator\n' >"$1/etc/doas.conf"
+  end_install "$1"
+}
+
 install_managers() {
   begin_install "$1"
   DEBIAN_FRONTEND=noninteractive chroot "$1" apt-get -q -y --no-install-recommends install \
@@ -156,6 +165,7 @@ for suite in "${@:-bookworm}"; do
   case " $PODMAN " in *" $suite "*) build_layer "$suite" podman ;; esac
   case " $ROOTLESS " in *" $suite "*) build_layer "$suite" rootless docker ;; esac
   case " $Y2026 " in *" $suite "*) build_layer "$suite" 2026 docker ;; esac
+  case " $DOAS " in *" $suite "*) build_layer "$suite" doas docker ;; esac
   case " $MANAGERS " in *" $suite "*) build_layer "$suite" managers ;; esac
   flock -u 9
 done
