@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import get_args
 
-from gpunode.apply.script import error_summary, parse_reply, shell_line
+from gpunode.apply.reasons import error_summary
+from gpunode.apply.script import parse_reply, shell_line
 from gpunode.errors import StepFailed
 from gpunode.model.containers import Container, Need
 from gpunode.model.plan import Run

@@ -12,8 +12,8 @@ from gpunode.apply.journal.for_undo import to_entry
 from gpunode.apply.journal.prune import prune
 from gpunode.apply.lock import HostLock
 from gpunode.apply.paths import inventory_path
-from gpunode.apply.script import Host, parse_reply
-from gpunode.apply.step import StepRun, flush
+from gpunode.apply.script import Host, advice_on, parse_reply
+from gpunode.apply.step import AFTER_FILES, StepRun, flush
 from gpunode.errors import Drift, StepFailed
 from gpunode.model.plan import Plan, PutFile, RemoveFile, Run, Step
 from gpunode.model.report import Event, EventKind, StepResult, StepStatus
@@ -178,11 +178,17 @@ def _failed(step: Step, run: StepRun, error: StepFailed | Drift) -> StepResult:
             StepStatus.ROLLBACK_FAILED,
             error=f"{error.problem}; the rollback failed too: {'; '.join(faults)}",
             evidence=error.evidence,
-            remedy=Remedy(
-                RepairAction.CONFIGURE, f"{MANUAL_STEP}, restart what reads them, then run ", AGAIN, " again"
-            ),
+            remedy=Remedy(RepairAction.CONFIGURE, f"{_by_hand(faults)}, then run ", AGAIN, " again"),
         )
     return StepResult(step.id, StepStatus.FAILED, error=error.problem, evidence=error.evidence, remedy=error.remedy)
+
+
+def _by_hand(faults: list[str]) -> str:
+    """What the rollback leaves to do: files, or a command that failed once the files were restored."""
+    first = next(filter(None, map(advice_on, faults)), "")
+    if all(fault.startswith(AFTER_FILES) for fault in faults):
+        return f"{first}run manually the command that failed in the rollback"
+    return f"{first}{MANUAL_STEP}, restart what reads them"
 
 
 def _survey(host: Host, plan: Plan) -> tuple[Open, list[str]]:

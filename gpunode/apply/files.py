@@ -7,7 +7,8 @@ import re
 
 from gpunode.apply.journal.entries import Journal, Written
 from gpunode.apply.paths import STATE, backup_path
-from gpunode.apply.script import SHORT_S, Host, error_summary, parse_reply
+from gpunode.apply.reasons import error_summary
+from gpunode.apply.script import SHORT_S, Host, parse_reply
 from gpunode.errors import Drift, StepFailed
 from gpunode.foreign import read_json
 from gpunode.model.plan import PutFile, RemoveFile, Run

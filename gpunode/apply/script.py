@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpunode import resources
+from gpunode.advice import named
+from gpunode.apply.reasons import error_summary
 from gpunode.errors import HostLocked, StepFailed, TransportError
 from gpunode.remedy import AGAIN, Remedy, RepairAction
 from gpunode.transport.base import Completed, StillRunning, Transport
@@ -105,10 +108,11 @@ def parse_reply(done: Completed) -> tuple[str, str]:
 
 
 # The kernel's messages (strerror) for what the user can fix.
+_READ_ONLY = "Read-only file system"
 _ADVICE = {
     "No space left": "free some space on that file system, ",
     "Disk quota": "raise the quota on that file system, ",
-    "Read-only file system": "mount it read-write (mount -o remount,rw), ",
+    _READ_ONLY: "mount it read-write (mount -o remount,rw), ",
     "Operation not permitted": "lsattr -d of the file and of its directory shows i (immutable) or a (append only); "
     "chattr -i (or -a) takes it off, ",
     "which is missing": "let its owner remove the link, or lead it to a file that is there; ",
@@ -117,37 +121,22 @@ _DENIED = "Permission denied"
 
 
 def _advice(text: str) -> Remedy:
-    first = next((advice for words, advice in _ADVICE.items() if words in text), None)
-    if first is None and _DENIED in text:
+    first = advice_on(text)
+    if not first and _DENIED in text:
         return Remedy(RepairAction.NONE, "run gpunode as root, or with sudo on the host")
     return Remedy(RepairAction.CONFIGURE, f"{first or 'fix that, '}then run ", AGAIN, " again")
+
+
+def advice_on(text: str) -> str:
+    """What to do about the kernel's message in `text`, ending in a comma or semicolon; "" where there is none."""
+    before, found, _ = text.partition(f": {_READ_ONLY}")
+    paths = re.findall(r"(?<![\w.])\.?(/[^\s':]+)", before[-300:])  # dpkg names './etc/x' as well as '/etc/x'
+    if found and paths:
+        path = named(paths[-1])
+        return f"mount the file system of {path} read-write (findmnt -T {path} shows it; mount -o remount,rw), "
+    return next((advice for words, advice in _ADVICE.items() if words in text), "")
 
 
 def _advice_evidence(text: str) -> str:
     known = any(words in text for words in (*_ADVICE, _DENIED))
     return "the file is as it was; nothing half-written remains" if known else ""
-
-
-# How apt and dpkg, dnf, pacman and tools in general begin such a line; then zypper's and dnf5's own.
-_ERRORS = (
-    *("E:", "Error:", "error:", "dpkg: error", "fatal:", "FATAL"),
-    *("Problem", "Signature verification failed", "System management is locked", "Failed to"),
-)
-
-
-def error_summary(output: str) -> str:
-    """The tool's own reason: its last error lines, else the last line that is not empty.
-
-    apt names the lock's holder in an `E:` line and then continues with advice, so the last line alone is not enough.
-    """
-    lines = [line.strip() for line in output.splitlines() if line.strip()][-30:]
-    errors = [line for line in lines if line.startswith(_ERRORS)]
-    # apt that waited in vain for a lock names the holder only in the line that announced the wait.
-    locked = any("lock" in line for line in errors[-3:])
-    holder = [line for line in lines if locked and line.startswith("Waiting for cache lock:")][-1:]
-    return " · ".join(holder + errors[-3:] or lines[-1:])
-
-
-def tail(output: str, lines: int = 20) -> str:
-    """The last lines of an output, for reports."""
-    return "\n".join(output.splitlines()[-lines:])

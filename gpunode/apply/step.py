@@ -13,7 +13,8 @@ from gpunode.apply.journal.entries import Journal, Written, open_steps, parse_jo
 from gpunode.apply.journal.past import read_journal
 from gpunode.apply.lock import HostLock
 from gpunode.apply.paths import slug
-from gpunode.apply.script import SHORT_S, Host, Overdue, error_summary, parse_reply, shell_line, tail
+from gpunode.apply.reasons import error_summary, tail
+from gpunode.apply.script import SHORT_S, Host, Overdue, advice_on, parse_reply, shell_line
 from gpunode.errors import Drift, StepFailed, TransportError
 from gpunode.model.plan import Action, PutFile, Reboot, RemoveFile, Run, Step
 from gpunode.model.report import CommandResult
@@ -21,6 +22,7 @@ from gpunode.remedy import AGAIN, Remedy, RepairAction
 from gpunode.transport.base import StillRunning
 
 TIMED_OUT = 124  # what timeout(1) answers for a command that it had to end
+AFTER_FILES = "after the files were restored"
 GRACE_S = 15.0  # over the command's own limit, which the host enforces
 
 
@@ -80,7 +82,7 @@ class StepRun:
             try:
                 self.perform(action)
             except (StepFailed, Drift, TransportError) as error:
-                return [f"after the files were restored: {error.problem}"]
+                return [f"{AFTER_FILES}: {error.problem}"]
         return []
 
     def _note(self, written: Written | None) -> None:
@@ -204,4 +206,4 @@ def _remedy(run: Run, code: int, summary: str) -> Remedy:
         return Remedy(
             RepairAction.WAIT, "let the process that holds the lock come to its end, then run ", AGAIN, " again"
         )
-    return Remedy(RepairAction.CONFIGURE, "fix what it names, then run ", AGAIN, " again")
+    return Remedy(RepairAction.CONFIGURE, f"{advice_on(summary) or 'fix what it names, '}then run ", AGAIN, " again")

@@ -102,12 +102,25 @@ def test_a_rollback_that_fails_names_both_paths(machine: Machine, tmp_path: Path
     assert result.status is StepStatus.ROLLBACK_FAILED
     assert str(path) in result.error
     assert f"{machine.state}/backup/r1/" in result.error
+    assert "restore the files named here manually" in result.remedy.text
 
 
 def test_an_undo_that_fails_is_a_failed_rollback(machine: Machine) -> None:
     (result,) = run(machine, step("a", Run(("false",)), undo=(Run(("sh", "-c", "echo still dead; exit 1")),)))
     assert result.status is StepStatus.ROLLBACK_FAILED
     assert "still dead" in result.error
+    assert "files" not in result.remedy.text  # all of them are as they were
+    assert "run manually the command that failed in the rollback" in result.remedy.text
+
+
+def test_a_file_system_that_became_read_only_is_named_with_what_to_do(machine: Machine) -> None:
+    says = Run(("sh", "-c", "echo \"dpkg: error: cannot create '/etc/foo.conf': Read-only file system\"; exit 100"))
+    (failed,) = run(machine, step("a", says))
+    (stuck,) = run(machine, step("b", says, undo=(says,)))
+    assert (failed.status, stuck.status) == (FAILED, StepStatus.ROLLBACK_FAILED)
+    for result in (failed, stuck):
+        assert "Read-only file system" in result.error
+        assert "mount the file system of /etc/foo.conf read-write" in result.remedy.text
 
 
 def test_stop_skips_what_has_not_begun(machine: Machine) -> None:
