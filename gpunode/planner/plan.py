@@ -14,6 +14,7 @@ from gpunode.model.spec import PARTS, Spec
 from gpunode.planner.driver.explain import explained
 from gpunode.planner.driver.reload import refuse_in_use, swap_step, will_swap
 from gpunode.planner.driver.services import char_links_step, coherent_step, services_step
+from gpunode.planner.driver.source import policy_step
 from gpunode.planner.engines.cdi import cdi_outcomes
 from gpunode.planner.engines.steps import runtime_steps
 from gpunode.planner.install.cuda import cuda_outcomes
@@ -177,6 +178,7 @@ def _driver_outcomes(site: Site, choice: DriverChoice) -> list[Outcome]:
         found.append(Kept("driver.install", f"driver {choice.version} with {choice.flavour} kernel modules"))
         found.append(headers_step(site) if dkms and choice.packages else None)
         found += [
+            policy_step(site, choice),
             build_step(site, choice),
             modules_step(site, choice),
             enrol_step(site, choice),

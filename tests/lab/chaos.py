@@ -27,8 +27,9 @@ FURTHER_RUNS = 2
 RUN_LIMIT_S = 600.0
 # Everything that gpunode, dpkg or a tool writes next to a file before it takes its place.
 LEFTOVERS = (
-    "find /etc /usr/share/keyrings /var/lib/gpunode /run/gpunode"
+    "find /etc /usr/share/keyrings /var/lib/gpunode /run/gpunode -path /var/lib/gpunode/runs -prune -o"
     r" \( -name '.*.gpunode' -o -name '*.gpunode-new' -o -name '*.part' -o -name '*.dpkg-new' -o -name '*.dpkg-tmp' \)"
+    " -print"
     " 2>/dev/null"
 )
 WRITTEN_TO = "/etc /usr/share/keyrings /var/lib/gpunode/backup /usr/lib/x86_64-linux-gnu /usr/src"

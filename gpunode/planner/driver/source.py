@@ -7,7 +7,7 @@ from gpunode.catalog.distros import Names, PackageSource
 from gpunode.errors import UnsupportedHost, UsageError
 from gpunode.model.driver import DriverChoice, DriverOrigin
 from gpunode.model.facts import FileFacts, HostFacts
-from gpunode.model.plan import Action, PutFile, RemoveFile
+from gpunode.model.plan import Action, PutFile, RemoveFile, Step
 from gpunode.model.spec import DriverSource
 from gpunode.packages.registry import BACKENDS
 from gpunode.planner.driver.available import Offer, offer_of
@@ -148,6 +148,18 @@ def policy(site: Site, choice: DriverChoice) -> tuple[Action, ...]:
     return (
         *stale,
         PutFile(path, text, expect_sha256=before.sha256, any_before=True),
+    )
+
+
+def policy_step(site: Site, choice: DriverChoice) -> Step | None:
+    """Preferences of gpunode's that say nothing any more are written anew, though the driver is kept."""
+    path = f"{site.backend.preferences}/{POLICY_NAME}"
+    there = next((f for f in site.host.packages.sources if f.path == path), None)
+    if not site.backend.preferences or there is None or there.text is None or "Pin-Priority:" in there.text:
+        return None
+    put = PutFile(path, policy_text(site, choice), expect_sha256=there.sha256)
+    return Step(
+        "driver.policy", f"write {path} anew", "it is empty or damaged: the next upgrade could mix sources", (put,)
     )
 
 

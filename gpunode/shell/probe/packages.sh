@@ -14,7 +14,7 @@ sources() { # paths of repository files and pins that name NVIDIA or gpunode
     set +f
     for path in "$R"$glob; do
       [ -f "$path" ] || continue
-      case ${path##*/} in gpunode*) echo "$path" ;; esac
+      case ${path##*/} in *gpunode*) echo "$path" ;; esac
       [ -r "$path" ] && located "${path#"$R"}" && set -- "$@" "$path"
     done
   done

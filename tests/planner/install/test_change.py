@@ -10,7 +10,7 @@ from gpunode.catalog.load import load_catalog
 from gpunode.errors import UnsupportedHost
 from gpunode.model.driver import ModuleFlavour
 from gpunode.model.facts import DriverFacts, FileFacts, HostFacts, KernelTree, PackageVersion
-from gpunode.model.plan import Plan, RemoveFile, Run
+from gpunode.model.plan import Plan, PutFile, RemoveFile, Run, Step
 from gpunode.model.spec import PARTS, DriverRequest, DriverSource, Flavour, Spec, ToolkitRequest
 from gpunode.planner.driver.source import policy_files
 from gpunode.planner.kernel.setup import LOAD_FILE, NOUVEAU_FILE
@@ -127,6 +127,19 @@ def test_another_source_takes_the_first_ones_set_away_before_it_brings_its_own()
         driven("535.261.03", "nvidia-kernel-dkms", "libcuda1", flavour="proprietary"), asked("595"), CATALOG
     )
     assert "driver.replace" in [s.id for s in back.steps]
+
+
+def test_an_empty_policy_of_a_kept_driver_is_written_anew() -> None:
+    def planned(text: str) -> list[Step]:
+        sources = (FileFacts(POLICY_FILE, text, "3" * 64),)
+        facts = driven(packages=replace(driven().packages, sources=sources))
+        return [s for s in make_plan(facts, asked("auto"), CATALOG).steps if s.id == "driver.policy"]
+
+    (step,) = planned("")
+    (put,) = step.actions
+    assert isinstance(put, PutFile)
+    assert (put.path, "Pin-Priority: 990" in put.text) == (POLICY_FILE, True)
+    assert planned("Package: x\nPin-Priority: 1\n") == []
 
 
 def test_what_is_there_and_asked_for_stays() -> None:
