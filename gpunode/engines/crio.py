@@ -17,6 +17,8 @@ from gpunode.engines import drop_ins
 from gpunode.engines.base import Alone, Disk, Edit, Removal, Rewrite, refuse_unread
 from gpunode.engines.containerd.cri_section import section
 from gpunode.engines.cri_daemon import CriDaemon
+from gpunode.engines.handler import about_program
+from gpunode.engines.handler import program as program_of
 from gpunode.engines.provenance import Origin, Root, of_toml, readable, there
 from gpunode.errors import ConfigFileError
 from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
@@ -59,7 +61,9 @@ class Crio(CriDaemon):
         base_name, base = _base(default or asked, {**asked_runtimes, **runtimes}, want.handler)
         present = default or asked or base_name
         result = copy.deepcopy(drop_ins.load(file, READER))
-        added = _merge(result, want, runtimes.get(want.handler), (base_name, base), present)
+        named = runtimes.get(want.handler, {}).get("runtime_path")
+        program = program_of(want, named, engine.missing_binaries)
+        added = _merge(result, want, runtimes.get(want.handler), program, (base_name, base), present)
         if not added:
             file = file if file.text is not None or not files else files[-1]
             return Rewrite((Edit(file.path, file.text, file.text or ""),), ())
@@ -69,7 +73,8 @@ class Crio(CriDaemon):
         after = toml_text.rewrite(file.path, text, result, ("crio", "runtime", "runtimes"))
         # CRI-O does not start with a default runtime whose program is missing.
         notes = _notes(base_name, base)
-        return Rewrite((Edit(file.path, file.text, after),), tuple(added), notes, binaries=(want.program,))
+        notes += about_program(want, f"runtimes.{want.handler}", named, engine.missing_binaries)
+        return Rewrite((Edit(file.path, file.text, after),), tuple(added), notes, binaries=(program,))
 
     def validate(self, engine: RuntimeFacts, path: str) -> Run | None:
         return None  # CRI-O has no verb that checks one drop-in
@@ -189,20 +194,22 @@ def _base(default: str | None, runtimes: dict[str, Plain], handler: str) -> tupl
     return (found, runtimes[found]) if found else ((default if default != handler else None) or BUILT_IN[0], {})
 
 
-def _merge(plain: Plain, want: RuntimeSpec, there: Plain | None, base: tuple[str, Plain], present: str) -> list[str]:
+def _merge(
+    plain: Plain, want: RuntimeSpec, there: Plain | None, program: str, base: tuple[str, Plain], present: str
+) -> list[str]:
     """Change `plain` to what is wanted; what was done, for the plan's line. `there`: the handler in force."""
     added: list[str] = []
     runtime = plain.setdefault("crio", {}).setdefault("runtime", {})
     copied = {k: copy.deepcopy(v) for k, v in base[1].items() if k not in NOT_COPIED}
     runtimes = runtime.setdefault("runtimes", {})
     if there is None:
-        runtimes[want.handler] = {"runtime_path": want.program, "runtime_type": "oci", **copied}
+        runtimes[want.handler] = {"runtime_path": program, "runtime_type": "oci", **copied}
         note = f" ({', '.join(sorted(copied))} copied from {base[0]})" if copied else ""
         added.append(f"+ runtime {want.handler}{note}")
-    elif there.get("runtime_path") != want.program:
+    elif there.get("runtime_path") != program:
         # What was set manually is unchanged; only the program is corrected.
-        runtimes[want.handler] = {**there, **runtimes.get(want.handler, {}), "runtime_path": want.program}
-        added.append(f"{want.handler}: runtime_path {there.get('runtime_path')} → {want.program}")
+        runtimes[want.handler] = {**there, **runtimes.get(want.handler, {}), "runtime_path": program}
+        added.append(f"{want.handler}: runtime_path {there.get('runtime_path')} → {program}")
     if want.default and present != want.handler:
         runtime["default_runtime"] = want.handler
         added.append(f"default {present} → {want.handler}")

@@ -20,6 +20,15 @@ def program(want: RuntimeSpec, there: str | None, missing: Collection[str] = ())
     return there if keeps and there else want.program
 
 
+def about_program(want: RuntimeSpec, entry: str, there: str | None, missing: Collection[str] = ()) -> tuple[str, ...]:
+    """What is to be known of the program that an `entry` named so far."""
+    if there in missing:
+        return (f"{there}, which {entry} named, is not on this host's disk",)
+    if want.path is None and there and there.rpartition("/")[2] != there != want.program:
+        return (f"{entry} keeps the path it has, {there}",)
+    return ()
+
+
 def refuse_own(engine: Engine, want: RuntimeSpec) -> None:
     """Raises UsageError for a handler that would take the place of a runtime that the engine has by itself."""
     if not any(fnmatchcase(want.handler, name) for name in engine.own_handlers):

@@ -87,8 +87,15 @@ def crio(sections: Sections, units: Units, running: tuple[Process, ...]) -> tupl
             merged_config=config,
             cri_error="CRI-O runs, and its socket does not answer" if active and config is None else None,
             flags=(process.argv if process else exec_words(units.get(unit, {})))[1:],
+            missing_binaries=missing_binaries(sections),
         ),
     )
+
+
+def missing_binaries(sections: Sections) -> tuple[str, ...]:
+    """Programs that engines' files name for a handler, and that are not there or cannot be run."""
+    lines = sections.text("handler_paths").splitlines()
+    return tuple(line.removesuffix(" 0") for line in lines if line.endswith(" 0"))
 
 
 def podman(sections: Sections) -> tuple[RuntimeFacts, ...]:

@@ -8,7 +8,15 @@ from types import MappingProxyType
 from typing import Any
 
 from gpunode.catalog.runtimes import kubernetes_distributions
-from gpunode.facts.engines import crio, distribution_of, distribution_version, own_files, podman, stopped_distributions
+from gpunode.facts.engines import (
+    crio,
+    distribution_of,
+    distribution_version,
+    missing_binaries,
+    own_files,
+    podman,
+    stopped_distributions,
+)
 from gpunode.facts.processes import Process, parse_processes, unit_of
 from gpunode.facts.readers import ADDED, Reader, Units
 from gpunode.facts.release import key_values
@@ -84,7 +92,7 @@ def _docker(sections: Sections, units: Units, process: Process | None) -> Runtim
         containers_running=info["ContainersRunning"] if isinstance(info.get("ContainersRunning"), int) else None,
         flags=argv[1:],
         snap=_is_snap(binary, unit, sections),
-        missing_binaries=_missing_binaries(sections),
+        missing_binaries=missing_binaries(sections),
     )
 
 
@@ -115,16 +123,11 @@ def _rootless_docker(sections: Sections, process: Process) -> RuntimeFacts:
         live_restore=info["LiveRestoreEnabled"] if isinstance(info.get("LiveRestoreEnabled"), bool) else None,
         containers_running=info["ContainersRunning"] if isinstance(info.get("ContainersRunning"), int) else None,
         flags=process.argv[1:],
-        missing_binaries=_missing_binaries(sections),
+        missing_binaries=missing_binaries(sections),
         user=process.user or str(process.uid),
         owner=f"{process.uid}:{process.uid if process.gid is None else process.gid}",
         sees_toolkit=process.sees_toolkit,
     )
-
-
-def _missing_binaries(sections: Sections) -> tuple[str, ...]:
-    lines = sections.text("handler_paths").splitlines()
-    return tuple(line.removesuffix(" 0") for line in lines if line.endswith(" 0"))
 
 
 def _stopped_docker(sections: Sections, units: Units) -> list[RuntimeFacts]:
@@ -166,6 +169,7 @@ def _containerd(sections: Sections, units: Units, pid: int, running: Mapping[int
         imports=own_files(sections, embedded_in) if embedded_in in ("k3s", "rke2") else tuple(files[1:]),
         merged_config=dump,
         cri_error=None if config or process is None else _cri_error(sections, key),
+        missing_binaries=missing_binaries(sections),
         flags=argv[1:],
         snap=_is_snap(binary, unit, sections, client=False),
         embedded_in=distribution_version(sections, embedded_in) if embedded_in else None,

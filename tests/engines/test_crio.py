@@ -15,6 +15,7 @@ from gpunode.model.spec import Spec
 from gpunode.planner.engines.steps import runtime_steps
 from tests.engines import rewritten, trees
 from tests.engines.hosts import engine_facts, file_facts
+from tests.engines.rewritten import WANTED
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -36,7 +37,8 @@ def test_in_force_is_what_is_wanted_and_all_else_is_as_before(pair: trees.Pair) 
     """Read as CRI-O reads: crio.conf, then the directory in the order of the names."""
     before, after = effective_in(pair.before), effective_in(pair.after)
     handler = "gpu" if pair.said.get("want") == "gpu" else "nvidia"
-    assert after[1][handler]["runtime_path"] == "/usr/bin/nvidia-container-runtime"
+    stays = before[1].get(handler, {}).get("runtime_path") if pair.said.get("want") != "opt" else WANTED["opt"].path
+    assert after[1][handler]["runtime_path"] == (stays or "/usr/bin/nvidia-container-runtime")
     assert after[0] == (before[0] if pair.said.get("want") == "no" else handler)
     assert {n: t for n, t in after[1].items() if n != handler} == {n: t for n, t in before[1].items() if n != handler}
 

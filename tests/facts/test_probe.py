@@ -69,6 +69,15 @@ def _is_the_fake_host(host: HostFacts) -> None:
     assert not host.file("/etc/containerd/config.toml").exists
 
 
+def test_a_program_that_containerds_files_name_and_that_is_not_there_is_seen(tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    gone = "/usr/local/nvidia/toolkit/nvidia-container-runtime"
+    file = root / "etc/containerd/conf.d/50-gpu.toml"
+    file.write_text(f'[plugins."cri".containerd.runtimes.nvidia.options]\nBinaryName = "{gone}"\n')
+    host = assemble(run_probe(("sh",), root).stdout, "gpu07")
+    assert host.runtimes[1].missing_binaries == (gone,)
+
+
 def test_an_imported_file_with_a_leading_dot_is_seen(shell: tuple[str, ...], tmp_path: Path) -> None:
     root = make_root(tmp_path)
     (root / "etc/containerd/conf.d/.site.toml").write_text("version = 2\n")

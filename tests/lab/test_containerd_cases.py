@@ -28,7 +28,7 @@ VERSIONS = {"debian12": "1.6.20", "debian13": "1.7.24", "debian-sid": "2.1.9"}
 # The first word of a pair's name says for which daemon it was written; a later one reads it as well.
 MAY_READ = {"1.6.20": ("16", "17"), "1.7.24": ("16", "17"), "2.1.9": ("17", "21")}
 # 1.6 has no CDI, so gpunode refuses what asks for it; that is shown where the refusal is tested.
-NOT_FOR = {"1.6.20": {"17-cdi", "17-cdi-was-off", "17-cdi-in-a-version-1-file"}}
+NOT_FOR = {"1.6.20": {name for name in NAMES if name.startswith("17-cdi")}}
 WITH_A_POD = ("16-debian-packaged", "17-default-gvisor", "21-config-default", "21-imports-of-others")
 
 
@@ -118,7 +118,8 @@ def judged(name: str, want: RuntimeSpec, started: dict[str, dict[str, Any]]) -> 
         if was != now:
             faults.append(f"{name}: {handler} was {was} and is {now}")
     nvidia = new["runtimes"].get("nvidia", {})
-    if nvidia.get("options", {}).get("BinaryName") not in (PROGRAM, "nvidia-container-runtime"):
+    own = (old.get("runtimes", {}).get("nvidia", {}).get("options") or {}).get("BinaryName")
+    if nvidia.get("options", {}).get("BinaryName") not in (own or PROGRAM, PROGRAM, "nvidia-container-runtime"):
         faults.append(f"{name}: nvidia is {nvidia}")
     if want.cdi and after["config"].get("enableCDI") is not True:
         faults.append(f"{name}: CDI is off")

@@ -10,6 +10,8 @@ from typing import Any
 from gpunode.catalog.versions import first_with
 from gpunode.editing import toml_text
 from gpunode.editing.plain import Plain, copied
+from gpunode.engines.handler import about_program
+from gpunode.engines.handler import program as program_of
 from gpunode.errors import UnsupportedHost
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.spec import RuntimeSpec
@@ -33,6 +35,7 @@ class Wanted:
     plugin: str  # the table below [plugins] that holds it
     added: tuple[str, ...]
     notes: tuple[str, ...]
+    program: str  # that the handler runs
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,7 @@ class Around:
     keep_runc: bool  # 1.x: a file that lists any runtime loses the built-in runc
     kubelet_driver: str | None
     cdi_by_default: bool
+    missing: tuple[str, ...]  # programs that the files name and the disk does not have
 
 
 def refuse_no_cdi(engine: RuntimeFacts, want: RuntimeSpec) -> None:
@@ -63,6 +67,7 @@ def around(host: HostFacts, engine: RuntimeFacts, merged: Plain, *, keep_runc: b
         keep_runc=keep_runc,
         kubelet_driver=host.kubernetes.kubelet_cgroup_driver if host.kubernetes.kubelet else None,
         cdi_by_default=at_least(engine.version, first_with("containerd", "cdi-by-default")),
+        missing=engine.missing_binaries,
     )
 
 
@@ -120,12 +125,15 @@ def wanted(plain: Plain, version: int, want: RuntimeSpec, around: Around, plugin
         runtimes["runc"] = _runc(base if base_name == "runc" else _handler("runc", engine, around.merged))
         notes.append("runtimes.runc is written out, since containerd 1.x forgets it once a file lists any runtime")
     new = fragment["plugins"][plugin]["containerd"]["runtimes"][want.handler]
+    named = section(runtimes, want.handler, "options").get("BinaryName")
+    program = program_of(want, named, around.missing)
+    notes += about_program(want, f"runtimes.{want.handler}", named, around.missing)
     runc = _handler("runc", engine, around.merged)
-    added += _add_handler(runtimes, want, new, (base_name, base), now=now, runc=runc)
+    added += _add_handler(runtimes, want, new, (base_name, base), now=now, runc=runc, program=program)
     notes += _about_cgroups(runtimes[want.handler], base_name, around)
     if want.default:
         added += make_default(engine, want.handler, now)
-    return Wanted(result, plugin, tuple(added), tuple(notes))
+    return Wanted(result, plugin, tuple(added), tuple(notes), program)
 
 
 def _fragment(plugin: str, version: int, want: RuntimeSpec, cdi: bool) -> Plain:
@@ -185,7 +193,7 @@ def _settings(entry: Plain) -> Plain:
 
 
 def _add_handler(
-    runtimes: Plain, want: RuntimeSpec, new: Plain, base: tuple[str, Plain], *, now: str, runc: Plain
+    runtimes: Plain, want: RuntimeSpec, new: Plain, base: tuple[str, Plain], *, now: str, runc: Plain, program: str
 ) -> tuple[str, ...]:
     """Put it into `runtimes`; what was done. `now`: the default; `runc`: that entry, in whichever file it is."""
     base_name, base_entry = base
@@ -208,8 +216,7 @@ def _add_handler(
     done = [f"{want.handler}: − {key} (belongs to the old shim)" for key in old]
     done += _set(entry, "runtime_type", new["runtime_type"], want.handler)
     options = entry.setdefault("options", {})
-    if options.get("BinaryName") not in (want.program, want.program.rsplit("/", 1)[-1]):
-        done += _set(options, "BinaryName", want.program, want.handler)
+    done += _set(options, "BinaryName", program, want.handler)
     guessed = now == want.handler  # it is the default itself, and whose settings it once got is not known
     if cgroup is not None and not (guessed and "SystemdCgroup" in options):
         done += _set(options, "SystemdCgroup", cgroup, want.handler)

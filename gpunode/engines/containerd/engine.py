@@ -5,11 +5,10 @@ from __future__ import annotations
 from gpunode import resources
 from gpunode.editing import toml_text
 from gpunode.engines.base import Alone, Disk, Edit, Removal, Rewrite
-from gpunode.engines.containerd import alone, provenance, remove, validate
-from gpunode.engines.containerd.cri_section import Around, around, cri_disabled, refuse_no_cdi
-from gpunode.engines.containerd.edit import changes, drop_in_path
+from gpunode.engines.containerd import alone, live, provenance, remove, validate
+from gpunode.engines.containerd.cri_section import Around, around, cri_disabled, refuse_no_cdi, section
+from gpunode.engines.containerd.edit import Changes, changes, drop_in_path
 from gpunode.engines.containerd.imports import Files, gathered
-from gpunode.engines.containerd.live import effective
 from gpunode.engines.containerd.mixed import in_read_schema
 from gpunode.engines.containerd.schema import merges
 from gpunode.engines.cri_daemon import CriDaemon
@@ -50,7 +49,7 @@ class Containerd(CriDaemon):
         validate.refuse(files, want, known.merged)
         texts = found.texts or {found.main: files.text(found.main)}
         edits = tuple(Edit(path, files.texts.get(path), text) for path, text in texts.items())
-        return Rewrite(edits, found.added, found.notes)
+        return Rewrite(edits, found.added, found.notes, binaries=_programs(files, found, want))
 
     def idle(self, host: HostFacts, engine: RuntimeFacts) -> str | None:
         """Docker's packages ship containerd with CRI switched off: no kubelet can use it, and docker does not care."""
@@ -82,6 +81,14 @@ class Containerd(CriDaemon):
         return alone.read(disk, asked, schema, is_default=asked.main.path == self.config)
 
 
+def _programs(files: Files, found: Changes, want: RuntimeSpec) -> tuple[str, ...]:
+    """What the handler runs once the changes are made."""
+    for path, text in found.texts.items():
+        files = files.having(path, text)
+    options = section(live.engine(files, found.main), "runtimes", want.handler, "options")
+    return (str(options["BinaryName"]),) if options.get("BinaryName") else ()
+
+
 def _refuse_generated(engine: RuntimeFacts) -> None:
     owner = next((name for directory, name in GENERATED.items() if engine.config_path.startswith(directory)), None)
     if owner or engine.snap:
@@ -95,4 +102,4 @@ def _refuse_generated(engine: RuntimeFacts) -> None:
 
 
 def _around(host: HostFacts, engine: RuntimeFacts, files: Files) -> Around:
-    return around(host, engine, effective(engine, in_read_schema(files)), keep_runc=not merges(engine.version))
+    return around(host, engine, live.effective(engine, in_read_schema(files)), keep_runc=not merges(engine.version))

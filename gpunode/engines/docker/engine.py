@@ -11,6 +11,7 @@ from gpunode.editing import json_text
 from gpunode.engines.base import Edit, Engine, Removal, Rewrite, refuse_unread
 from gpunode.engines.daemon import commands
 from gpunode.engines.docker import edit, provenance, validate
+from gpunode.engines.handler import about_program
 from gpunode.engines.provenance import Origin
 from gpunode.errors import UnsupportedHost
 from gpunode.masking import mask_argv
@@ -144,10 +145,7 @@ def _notes(engine: RuntimeFacts, want: RuntimeSpec, config: Mapping[str, Any], *
     notes = ["docker's CDI support is read at start, so it needs a restart to be live"] if cdi else []
     entry = validate.at(config, ("runtimes", want.handler))
     path = validate.at(config, edit.binary_keys(entry, want.handler)) if entry else None
-    if path in engine.missing_binaries:
-        notes.append(f"{path}, which runtimes.{want.handler} named, is not on this host's disk")
-    elif want.path is None and path and path.rsplit("/", 1)[-1] != path != want.program:
-        notes.append(f"runtimes.{want.handler} keeps the path it has, {path}")
+    notes += about_program(want, f"runtimes.{want.handler}", path, engine.missing_binaries)
     if not want.default and config.get("default-runtime") == want.handler:
         notes.append(f"default-runtime names {want.handler} in the file already and is not changed")
     return tuple(notes)

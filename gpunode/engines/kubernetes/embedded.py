@@ -70,4 +70,4 @@ def with_handler(
             evidence=f"a second pass would still change {', '.join(again)}; the file was not touched",
             remedy="add the runtime manually",
         )
-    return Rewrite((Edit(file.path, file.text, after),), result.added, result.notes, binaries=(want.program,))
+    return Rewrite((Edit(file.path, file.text, after),), result.added, result.notes, binaries=(result.program,))
