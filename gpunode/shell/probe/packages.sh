@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # Packages, repositories, keys, locks and automatic upgrades.
 
-PACKAGES='nvidia|libcuda|cuda|docker|containerd|moby|^runc|^cri-|podman|kube|^dkms|^linux-(image|headers|generic|modules-nvidia)|^linux(-lts|-zen|-hardened|-rt|-rt-lts)?(-headers)?( |$)|^kernel|mokutil|shim|dracut|initramfs-tools|unattended-upgrades|dnf-automatic|^gcc|^make|^(gnupg2?|gpg2?|nvlsm|curl|curl-minimal|wget|ca-certificates|epel-release)$|versionlock|[[:blank:]]([rpu]i|.[UFHWt]|pc)[R ]?$'
+PACKAGES='nvidia|libcuda|cuda|docker|containerd|moby|^runc|^cri-|podman|kube|^dkms|^linux-(image|headers|generic|modules-nvidia)|^linux(-lts|-zen|-hardened|-rt|-rt-lts)?(-headers)?( |$)|^kernel|mokutil|shim|dracut|initramfs-tools|unattended-upgrades|dnf-automatic|^gcc|^make|^(gnupg2?|gpg2?|nvlsm|curl|curl-minimal|wget|ca-certificates|epel-release)$|versionlock|[[:blank:]].([UFHWt]R?|iR) ?$'
 
 do_listing() { # SECTION: of all that its list_SECTION prints, what the product asks about (packages/probe.py puts those here)
   "list_$1" >"$T/$1.all" || return $?
