@@ -88,6 +88,7 @@ _REFUSALS: Sequence[tuple[str, str, str]] = (
         "gpunode needs a POSIX sh on the host; install one (busybox has it)",
     ),
 )
+_READ_CHARACTERS = 4000  # of a host's words, which may have no end, so many are searched
 _REFUSED = "sudo refused the password"
 
 
@@ -96,7 +97,7 @@ def not_started(target: str, code: int, stdout: bytes | bytearray, stderr: bytes
 
     `code` is its exit status; -1 for a signal, or when nobody knows.
     """
-    output = _one_line(bytes(stderr)) or _one_line(bytes(stdout))
+    output = (_one_line(bytes(stderr)) or _one_line(bytes(stdout)))[-_READ_CHARACTERS:]
     status = f"exit status {code}" if code >= 0 else "no exit status"
     evidence = f"it answered {output[-500:]!r} with {status}" if output else f"no output, {status}"
     for pattern, problem, remedy in _REFUSALS:

@@ -8,6 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from gpunode.apply.journal.entries import parse_journal as parse_whole_journal
+from gpunode.apply.reasons import error_summary, tail
+from gpunode.apply.script import advice_on
 from gpunode.checks.words import active_lines, setting
 from gpunode.editing import json_text, toml_text
 from gpunode.editing.diff import unified
@@ -43,6 +45,7 @@ from gpunode.packages.openpgp import primary_fingerprints
 from gpunode.packages.registry import BACKENDS
 from gpunode.planner.driver.installed import upstream
 from gpunode.specfile import parse_spec
+from gpunode.transport.refusals import not_started
 from tests.engines.hosts import engine_facts, host_with
 from tests.hostile.linear import assert_linear
 
@@ -84,6 +87,16 @@ def dumped(text: str) -> object:
 
 
 ARMOUR, ARMOUR_END = "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\n", "-----END PGP PUBLIC KEY BLOCK-----\n"
+
+
+def refusal(text: str) -> object:
+    return not_started("gpu01", 1, b"", text.encode())
+
+
+def reason(text: str) -> object:
+    return advice_on(error_summary(tail(text)))
+
+
 PARSERS: dict[str, tuple[Work, Callable[[int], str]]] = {
     "lspci: brackets": (parse_lspci, repeated(" [0300]:", "0 ")),
     "lspci: brackets of names": (parse_lspci, repeated(" [a] [0302]: [10de:2330", "0000 ")),
@@ -215,6 +228,16 @@ PARSERS: dict[str, tuple[Work, Callable[[int], str]]] = {
     "hosts: brackets": (lambda text: parse_ssh_targets([text]), repeated("[")),
     "hosts: commas in brackets": (lambda text: parse_ssh_targets([text]), repeated(",", "[")),
     "hosts: commas": (lambda text: parse_ssh_targets([text]), repeated(",")),
+    "a refusal of sudo": (refusal, repeated("I'm sorry ")),
+    "a refusal of sudo: its name": (refusal, repeated("sudo")),
+    "a refusal of sudo: questions": (refusal, repeated("[sudo: [gpunode] password of ")),
+    "a refusal of sudo: owners": (refusal, repeated("[gpunode] password of a for ")),
+    "a tool's reason: errors": (reason, repeated("E: x\n")),
+    "a tool's reason: continuations": (reason, repeated(" - x\n", "dpkg: error:\n")),
+    "a tool's reason: blanks": (reason, repeated(" ", "dpkg: error:\n ")),
+    "a tool's reason: one word": (reason, repeated("dpkg", "dpkg: error: \nE: Sub-process ")),
+    "a tool's reason: lists": (reason, repeated("Errors were encountered while processing:\n x\n")),
+    "a tool's reason: paths": (reason, repeated("/a", "E: ", ": Read-only file system")),
     "hosts: ranges": (lambda text: parse_ssh_targets([text]), repeated("[1]")),
     "k3s": (lambda text: k3s.default_runtime("/x", text), repeated("default-runtime")),
     "k3s: blanks": (lambda text: k3s.default_runtime("/x", text), repeated(" ", "default-runtime: a", "b#")),

@@ -16,6 +16,8 @@ DISTRIBUTIONS = ("debian12", "debian13", "debian-sid")
 ENGINES = ("docker", "containerd")
 NODES = [(distribution, engine) for distribution in DISTRIBUTIONS for engine in ENGINES]
 NODES.append(("debian-sid-2026", "docker"))  # its sudo, coreutils and initramfs are the same to every engine
+# By PAM in every login and every sudo; with the first alone, check missed the device nodes.
+MISLEADING = "QUOTING_STYLE=c\nTIME_STYLE=+\nBLOCK_SIZE=human-readable\nPOSIXLY_CORRECT=1\nTAR_OPTIONS=--nothing\n"
 
 
 @pytest.mark.parametrize("how", ["local", "ssh"])
@@ -23,7 +25,7 @@ NODES.append(("debian-sid-2026", "docker"))  # its sudo, coreutils and initramfs
 def test_from_no_driver_to_a_node_that_passes(
     lab: Lab, tmp_path: Path, distribution: str, engine: str, how: str
 ) -> None:
-    host = lab.host(distribution, gpu="h100", runtime=engine)
+    host = lab.host(distribution, gpu="h100", runtime=engine, files={"/etc/environment": MISLEADING})
     host.install_gpunode(ROOT, site_path(ROOT / "pyproject.toml"))
     me = Controller(how, tmp_path / "home")
     # On the userland of 2026 through its sudo-rs.

@@ -36,6 +36,16 @@ def test_where_the_script_travels(script: str, stdin: bytes, become: bool, in_ar
     assert (encode(script) in delivery.line) is in_argument
 
 
+@pytest.mark.parametrize("password", [False, True])
+@pytest.mark.parametrize("become", [False, True])
+def test_every_login_shell_reads_the_command_alike(become: bool, password: bool) -> None:
+    """In single quotes csh ends at a newline and replaces `!`; in fish a backslash is an escape before another."""
+    for word in deliver(AWKWARD, b"x", become=become, password=password).argv:
+        assert not set(word) & set("'!\n")
+        assert "\\\\" not in word
+        assert word.isascii()
+
+
 @pytest.mark.parametrize(
     ("began", "stderr", "sent", "ended"),
     [
