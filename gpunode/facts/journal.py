@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from gpunode.foreign import read_json
 from gpunode.model.facts import JournalFacts
@@ -16,10 +17,10 @@ def parse_journal(text: str, units: Mapping[str, str]) -> JournalFacts:
 
     A last line that a power cut truncated is skipped: its entry never counted.
     """
+    entries = [_entry(line) for line in text.splitlines()]
     open_steps: dict[tuple[str, str], None] = {}
     packages: set[str] = set()
-    for line in text.splitlines():
-        entry = _entry(line)
+    for entry in entries:
         key = (str(entry.get("run")), str(entry.get("step")))
         if entry.get("kind") == "step-begin":
             open_steps[key] = None
@@ -28,7 +29,39 @@ def parse_journal(text: str, units: Mapping[str, str]) -> JournalFacts:
         elif entry.get("kind") == "command" and isinstance(names := entry.get("packages"), list):
             packages.update(map(str, names))
     running = tuple(sorted(u for u, state in units.items() if _is_transaction(u) and state in ("active", "activating")))
-    return JournalFacts(tuple(dict.fromkeys(step for _, step in open_steps)), running, frozenset(packages))
+    steps = tuple(dict.fromkeys(step for _, step in open_steps))
+    return JournalFacts(steps, running, frozenset(packages), MappingProxyType(_defaults(entries)))
+
+
+def _defaults(entries: Iterable[Mapping[str, object]]) -> dict[str, str]:
+    """The default runtimes from before, of the engines that a setup configured since the last undo.
+
+    {"kind": "run-begin", "run": "r1", "before": {"default_runtimes": {"docker": "runc"}, "handler": "nvidia"}}
+    {"kind": "step-begin", "run": "r1", "step": "docker.default", "for_undo": {"engine": "docker"}}
+    {"kind": "run-begin", "run": "u1", "before": {"undo": {"runs": ["r1"], "packages": false}}}
+    """
+    before: dict[str, Mapping[str, object]] = {}
+    engines: dict[tuple[str, str], str] = {}
+    found: dict[str, str] = {}
+    for entry in entries:
+        run, step, ended = str(entry.get("run")), str(entry.get("step")), entry.get("status") == "done"
+        kind = entry.get("kind")
+        if kind == "run-begin":
+            before[run] = _table(entry, "before")
+        elif kind == "step-begin":
+            engines[run, step] = str(_table(entry, "for_undo").get("engine", ""))
+        elif kind == "step-end" and ended:
+            old = _table(before.get(run, {}), "default_runtimes").get(engines.get((run, step), ""))
+            if isinstance(old, str) and old != before[run].get("handler"):
+                found[engines[run, step]] = old
+        elif kind == "run-end" and ended and "undo" in before.get(run, {}):
+            found.clear()
+    return found
+
+
+def _table(entry: Mapping[str, object], key: str) -> Mapping[str, object]:
+    value = entry.get(key)
+    return value if isinstance(value, dict) else {}
 
 
 def _is_transaction(unit: str) -> bool:

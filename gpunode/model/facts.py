@@ -289,6 +289,8 @@ class JournalFacts:
     open_steps: tuple[str, ...] = ()  # step ids that a killed run left open
     transactions: tuple[str, ...] = ()  # detached units (package transactions) that still run
     packages: frozenset[str] = frozenset()  # that its commands installed, removed or repaired
+    defaults: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    # engine whose default runtime gpunode set, and no undo restored -> the one from before
 
 
 @dataclass(frozen=True)

@@ -123,7 +123,7 @@ def test_with_their_loss_allowed_everything_goes_and_they_are_named(lab: Lab, tm
     before = tree(host)
     expect(me.gpunode(host, "setup", "--yes", "--only", "toolkit,runtime", "--trust-key", lab.repo_fingerprint), 0)
     start(host, "since")
-    pods(host, "run", "named", IMAGE, "nvidia")
+    pod, _ = pods(host, "run", "named", IMAGE, "nvidia").split()
 
     done = words(expect(me.gpunode(host, "undo", "--yes", "--packages", "--allow-container-loss"), 0))
     assert "docker: 1 container with the runtime nvidia cannot be started" in done
@@ -133,6 +133,19 @@ def test_with_their_loss_allowed_everything_goes_and_they_are_named(lab: Lab, tm
     works(host, "before")
     assert host.nsrun("docker restart -t 0 since").returncode != 0
     assert "nothing to undo" in expect(me.gpunode(host, "undo", "--yes", "--packages"), 0).stdout
+
+    # And a default that setup set is taken back by setup --no-default; the handler stays for those who name it.
+    expect(me.gpunode(host, "setup", "--yes", "--only", "toolkit,runtime", "--trust-key", lab.repo_fingerprint), 0)
+    assert defaults(host, me) == ("nvidia", "nvidia")
+    expect(me.gpunode(host, "setup", "--yes", "--only", "runtime", "--no-default"), 0)
+    assert defaults(host, me) == ("runc", "runc")
+    host.nsrun(f"docker run --rm --runtime nvidia --network none {IMAGE} true", check=True)
+    again = words(expect(me.gpunode(host, "setup", "--yes", "--only", "runtime", "--no-default"), 0))
+    assert "this host matches the spec" in again
+    host.nsrun("docker rm -f since", check=True)
+    pods(host, "remove", pod)
+    expect(me.gpunode(host, "undo", "--yes", "--packages"), 0)
+    assert difference(before, tree(host)) == []
 
 
 def test_no_default_is_left_at_a_program_that_goes(lab: Lab, tmp_path: Path) -> None:

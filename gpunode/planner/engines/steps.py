@@ -16,6 +16,7 @@ from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.plan import Action, ForUndo, Kept, PutFile, Step
 from gpunode.model.spec import RuntimeSpec, Spec
 from gpunode.planner.engines import daemon
+from gpunode.planner.engines.no_default import no_default
 from gpunode.planner.engines.rootless import named, restart_words
 from gpunode.remedy import Remedy, RepairAction
 
@@ -66,11 +67,11 @@ def _first(name: str) -> str:
 
 def _outcomes(host: HostFacts, spec: Spec, found: Sequence[RuntimeFacts]) -> list[Outcome]:
     """One for each engine. An engine without CDI is not changed, unless it was named or no other one has it."""
-    outcomes: dict[str, Outcome] = {}
+    outcomes: dict[str, tuple[Outcome, ...]] = {}
     refused: dict[str, Refusal] = {}
     for facts in found:
         try:
-            outcomes[facts.label] = _outcome(host, spec, facts)
+            outcomes[facts.label] = _with_no_default(host, spec, facts, _outcome(host, spec, facts))
         except (UnsupportedHost, ConfigFileError) as error:
             refused[facts.label] = error
     if refused and not outcomes and spec.only == ("runtime",):
@@ -79,8 +80,8 @@ def _outcomes(host: HostFacts, spec: Spec, found: Sequence[RuntimeFacts]) -> lis
     for facts in found:
         if facts.label in refused:
             by_cdi = left_out and _only_cdi(host, spec, facts)
-            outcomes[facts.label] = _refused(f"{facts.label}.default", refused[facts.label], by_cdi=by_cdi)
-    return [outcomes[facts.label] for facts in found]
+            outcomes[facts.label] = (_refused(f"{facts.label}.default", refused[facts.label], by_cdi=by_cdi),)
+    return [outcome for facts in found for outcome in outcomes[facts.label]]
 
 
 def _wants(host: HostFacts, facts: RuntimeFacts) -> bool:
@@ -92,6 +93,11 @@ def _refused(step_id: str, error: Refusal, *, by_cdi: bool) -> Kept:
     if by_cdi:
         return Kept(step_id, f"{error.problem}, so --cdi does not change it")
     return Kept(step_id, error.problem, refused=True, evidence=error.evidence, remedy=error.remedy)
+
+
+def _with_no_default(host: HostFacts, spec: Spec, facts: RuntimeFacts, outcome: Outcome) -> tuple[Outcome, ...]:
+    idle = spec.runtimes is None and engine(facts.name).idle(host, facts) is not None
+    return (outcome,) if idle else (outcome, *no_default(host, spec, facts, outcome))
 
 
 def _only_cdi(host: HostFacts, spec: Spec, facts: RuntimeFacts) -> bool:

@@ -16,6 +16,7 @@ from gpunode.planner.engines.steps import runtime_steps
 from tests.engines.hosts import PATHS, engine_facts, file_facts, host_with
 
 DOCKER_RIGHT = '{"runtimes": {"nvidia": {"path": "/usr/bin/nvidia-container-runtime"}}, "default-runtime": "nvidia"}\n'
+DOCKER_NAMED = DOCKER_RIGHT.replace(', "default-runtime": "nvidia"', "")
 NVIDIA: dict[str, Any] = {
     "effective_default": "nvidia",
     "handlers": ("nvidia", "runc"),
@@ -109,7 +110,7 @@ def test_a_right_file_that_the_daemon_has_not_read_is_applied_and_not_written() 
     [
         (docker_host(DOCKER_RIGHT, **NVIDIA), Spec(), "docker runs with nvidia as its default runtime (docker /info)"),
         (
-            docker_host(DOCKER_RIGHT, **{**NVIDIA, "effective_default": "runc"}),
+            docker_host(DOCKER_NAMED, **{**NVIDIA, "effective_default": "runc"}),
             Spec(runtime=RuntimeSpec(default=False)),
             "docker has the runtime nvidia (docker /info)",
         ),
