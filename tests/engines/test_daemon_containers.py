@@ -135,20 +135,22 @@ def test_what_runs_by_the_program_is_known_by_its_shim_or_its_conmon(
     shell: tuple[str, ...], directory: Path, processes: list[subprocess.Popen[bytes]]
 ) -> None:
     state = directory / "io.containerd.runtime.v2.task" / "k8s.io"
-    for bundle, runtime in (("pod", "/usr/bin/nvidia-container-runtime"), ("runc", "runc")):
+    nvidia = "/usr/bin/nvidia-container-runtime"
+    for bundle, runtime, pid in (("pod", nvidia, os.getpid()), ("gone", nvidia, 1 << 30), ("runc", "runc", 1)):
         (state / bundle).mkdir(parents=True)
         (state / bundle / "runtime").write_text(runtime)
+        (state / bundle / "init.pid").write_text(str(pid))
     kube = "io.kubernetes.cri.sandbox-"
     annotations = {f"{kube}name": "train", f"{kube}namespace": "default"}
     (state / "pod" / "config.json").write_text(json.dumps({"annotations": annotations}))
     (state / "options").mkdir()
     (state / "options" / "options.json").write_text('{"binary_name":"/usr/bin/nvidia-container-runtime.cdi"}')
     processes.append(pretend(directory, "containerd-shim-runc-v2", cwd=state / "runc"))
-    program = ("-r", "/usr/bin/nvidia-container-runtime")
+    program = ("-r", nvidia)
     processes.append(pretend(directory, "conmon", "-b", "/b", "-c", "c1", *program, "-n", "podman-one", "-p", "/p"))
     found = asked(shell, "processes", "-", "-", "-", "-")
     expected = [["program", "c1", "podman-one"], ["program", "options", "options"], ["program", "pod", "default/train"]]
-    assert [line for line in sorted(found) if line[1] in ("c1", "options", "pod", "runc")] == expected
+    assert [line for line in sorted(found) if line[1] in ("c1", "gone", "options", "pod", "runc")] == expected
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="who is not root decides about their own directories")

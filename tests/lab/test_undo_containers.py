@@ -134,6 +134,9 @@ def test_with_their_loss_allowed_everything_goes_and_they_are_named(lab: Lab, tm
     assert host.nsrun("docker restart -t 0 since").returncode != 0
     assert "nothing to undo" in expect(me.gpunode(host, "undo", "--yes", "--packages"), 0).stdout
 
+    rebooted(host)
+    until(lambda: "before" in running(host))
+
     # And a default that setup set is taken back by setup --no-default; the handler stays for those who name it.
     expect(me.gpunode(host, "setup", "--yes", "--only", "toolkit,runtime", "--trust-key", lab.repo_fingerprint), 0)
     assert defaults(host, me) == ("nvidia", "nvidia")

@@ -132,7 +132,9 @@ gpunode_of_conmon() {
 gpunode_of_shims() {
     trusted "$1" || return 0
     for gpunode_bundle in "$1"/*/; do
-        gpunode_bundle=${gpunode_bundle%/}
+        gpunode_bundle=${gpunode_bundle%/} gpunode_pid=
+        read -r gpunode_pid 2>/dev/null <"$gpunode_bundle/init.pid" || : # it ends without a newline
+        [ -z "$gpunode_pid" ] || [ -d "/proc/$gpunode_pid" ] || continue # a shim that failed leaves its bundle
         # Version 2 of the shim writes the one, older and newer ones the other as well.
         grep -qsE "$gpunode_program(\"|\$)" "$gpunode_bundle/runtime" "$gpunode_bundle/options.json" || continue
         gpunode_space=$(gpunode_annotation namespace "$gpunode_bundle") gpunode_name=$(gpunode_annotation name "$gpunode_bundle")
