@@ -48,13 +48,17 @@ def docker_container(root: Path, name: str, runtime: str, *requests: object, **m
 
 
 def asked(shell: tuple[str, ...], *words: str, env: dict[str, str] | None = None) -> list[list[str]]:
+    first, *lines = answer(shell, *words, env=env)
+    assert first == "containers"
+    return [line.split("\t") for line in lines if line]
+
+
+def answer(shell: tuple[str, ...], *words: str, env: dict[str, str] | None = None) -> list[str]:
     executable = shutil.which(shell[0])
     assert executable is not None
     argv = (executable, *shell[1:], "-s", "--", *words)
     done = subprocess.run(argv, input=SCRIPT, text=True, capture_output=True, env=env, timeout=60, check=False)
-    first, *lines = done.stdout.splitlines()
-    assert first == "containers", (done.stdout, done.stderr)
-    return [line.split("\t") for line in lines if line]
+    return done.stdout.splitlines()
 
 
 def test_dockerds_containers_are_known_by_their_files(shell: tuple[str, ...], tmp_path: Path) -> None:
@@ -66,6 +70,23 @@ def test_dockerds_containers_are_known_by_their_files(shell: tuple[str, ...], tm
     docker_container(tmp_path, "other", "nvidia-experimental")
     found = asked(shell, "docker", "nvidia", "-", "-", str(tmp_path))
     assert sorted(found) == sorted([["handler", web, "web"], ["gpus", gpus, "gpus"], ["cdi", cdi, "cdi"]])
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="only root reads as somebody else")
+def test_a_users_containers_are_read_with_that_users_rights(shell: tuple[str, ...], directory: Path) -> None:
+    directory.chmod(0o711)
+    web = docker_container(directory, "web", "nvidia")
+    own(directory / "containers", 4711)
+    words = ("docker", "nvidia", "-", "4711:4711", str(directory))
+    assert asked(shell, *words) == [["handler", web, "web"]]
+    own(directory / "containers", 0)
+    assert answer(shell, *words)[0] == f"failed user 4711 cannot read the containers in {directory}/containers"
+
+
+def own(place: Path, uid: int) -> None:
+    for path in (place, *place.rglob("*")):
+        path.chmod(0o700)
+        os.chown(path, uid, uid)
 
 
 def test_a_docker_without_containers_has_none(shell: tuple[str, ...], tmp_path: Path) -> None:

@@ -39,7 +39,8 @@ gpunode_docker_containers() {
         [ "$2" = - ] || gpunode_directory=$(gpunode_their_info "$3" "$2" | gpunode_root_directory)
         # shellcheck disable=SC2034  # as_user.sh reads it
         run_as_user_bytes=262144
-        run_as_user "$3" 30 sh -c "$gpunode_docker_files" sh "${gpunode_directory:-$4}" "$1" </dev/null
+        run_as_user "$3" 30 sh -c "$gpunode_docker_files" sh "${gpunode_directory:-$4}" "$1" </dev/null ||
+            failed "user ${3%:*} cannot read the containers in ${gpunode_directory:-$4}/containers"
         return
     fi
     [ "$2" = - ] || ! own_socket "$2" || gpunode_directory=$(gpunode_docker_info "$2" | gpunode_root_directory)
