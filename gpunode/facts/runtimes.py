@@ -233,6 +233,8 @@ def _cri_error(sections: Sections, key: str) -> str | None:
 def _plugin_error(text: str) -> str | None:
     """`ctr plugins ls -d`: a plugin that failed has an Error block; one switched off is not listed at all.
 
+    2.x lists the plugins that CRI is made of (runtime, images) as well, which load without the one that answers: `cri`.
+
     Type:          io.containerd.grpc.v1
     ID:            cri
     Error:
@@ -242,7 +244,7 @@ def _plugin_error(text: str) -> str | None:
     message = re.search(r"Message:\s*(.+)", text)
     if message:
         return message[1].strip()
-    return None if re.search(r"^ID:\s*(cri|runtime)\s*$", text, re.MULTILINE) else "the CRI plugin is switched off"
+    return None if re.search(r"^ID:\s*cri\s*$", text, re.MULTILINE) else "the CRI plugin is switched off"
 
 
 def _is_snap(binary: str | None, unit: str, sections: Sections, client: bool = True) -> bool:

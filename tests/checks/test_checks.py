@@ -242,6 +242,25 @@ def test_runc_as_default_with_a_runtimeclass_is_a_warning_without_a_spec() -> No
     assert "rt.effective-default" in [r.id for r in report.warnings]
 
 
+@pytest.mark.parametrize(
+    ("default", "cgroups", "says"),
+    [
+        ("nvidia", {"crun": False, "runc": True, "nvidia": False}, ""),
+        ("nvidia", {"runc": True, "nvidia": False}, "set SystemdCgroup of nvidia to runc's"),
+        ("crun", {"crun": False, "runc": True, "nvidia": False}, ""),
+        ("crun", {"crun": True, "runc": False, "nvidia": False}, "copies crun's setting"),
+    ],
+    ids=["crun was the default", "nobody has it", "crun is the default", "crun is the default and has another"],
+)
+def test_the_cgroup_driver_is_held_against_the_runtime_it_was_copied_from(
+    default: str, cgroups: dict[str, bool], says: str
+) -> None:
+    host = replace(h.containerd(effective_default=default, systemd_cgroup=cgroups), kubernetes=KubernetesFacts(False))
+    outcome = verdict("rt.cgroup-driver", host).outcome
+    assert isinstance(outcome, Finding) if says else outcome is None
+    assert not isinstance(outcome, Finding) or says in outcome.remedy.text
+
+
 def test_no_cgroups_is_right_where_it_was_asked_for_and_where_every_engine_is_a_users() -> None:
     faulty = h.host(files=h.files(ctk="[nvidia-container-cli]\nno-cgroups = true\n"))
     asked = replace(WANT, toolkit_config=ToolkitConfig(no_cgroups=True))

@@ -69,6 +69,26 @@ def _is_the_fake_host(host: HostFacts) -> None:
     assert not host.file("/etc/containerd/config.toml").exists
 
 
+# containerd 2.1.9 with disabled_plugins = ["cri"], by `ctr plugins ls -d id==cri type==io.containerd.cri.v1`.
+WITHOUT_CRI = """Type:          io.containerd.cri.v1
+ID:            runtime
+Requires:     
+               io.containerd.warning.v1
+
+Type:          io.containerd.cri.v1
+ID:            images
+Requires:     
+               io.containerd.lease.v1
+"""  # noqa: W291  # as it is printed
+
+
+def test_cri_of_containerd_2_is_off_though_the_plugins_it_is_made_of_are_loaded(tmp_path: Path) -> None:
+    root = make_root(tmp_path, {"ctr": f"#!/bin/sh\ncat <<'END'\n{WITHOUT_CRI}END\n"})
+    containerd = assemble(run_probe(("sh",), root).stdout, "gpu07").runtimes[1]
+    assert containerd.cri_error == "the CRI plugin is switched off"
+    assert containerd.effective_default is None
+
+
 def test_a_program_that_containerds_files_name_and_that_is_not_there_is_seen(tmp_path: Path) -> None:
     root = make_root(tmp_path)
     gone = "/usr/local/nvidia/toolkit/nvidia-container-runtime"

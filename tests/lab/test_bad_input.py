@@ -261,7 +261,7 @@ def test_an_invalid_daemon_json_is_left_alone(lab: Lab, node: Host, me: Controll
         node.write(DAEMON_JSON, NOT_JSON)
         before = fingerprint_of_state(node)
         for verb in (("plan", "--only", "runtime"), SETUP):
-            refused(me.gpunode(node, *verb), 1, DAEMON_JSON, ":3:11: ")
+            refused(me.gpunode(node, *verb, "--runtime", "docker"), 1, DAEMON_JSON, ":3:11: ")
         assert fingerprint_of_state(node) == before
         assert node.read(DAEMON_JSON) == NOT_JSON
 
@@ -290,7 +290,7 @@ def test_an_unreadable_daemon_json_is_left_alone(lab: Lab, node: Host, me: Contr
     with kept(node, DAEMON_JSON):
         node.nsrun(f"rm -rf {DAEMON_JSON}; {make}", check=True)
         before = fingerprint_of_state(node)
-        refused(me.gpunode(node, *SETUP), 1, DAEMON_JSON, word)
+        refused(me.gpunode(node, *SETUP, "--runtime", "docker"), 1, DAEMON_JSON, word)
         assert fingerprint_of_state(node) == before
 
 

@@ -202,14 +202,16 @@ def cgroup_driver(host: HostFacts, context: Context) -> CheckOutcome:
     ours = engine.systemd_cgroup.get(name) if engine else None
     if engine is None or ours is None:
         return NotApplicable(f"the SystemdCgroup of the {name} handler is not known")
-    runc = engine.systemd_cgroup.get("runc")
-    if runc is not None and runc != ours:
-        return Finding(
-            f"the {name} handler and runc use different cgroup drivers",
-            evidence=f"SystemdCgroup: runc {str(runc).lower()}, {name} {str(ours).lower()}",
-            remedy=Remedy(RepairAction.CONFIGURE, SETUP, " copies runc's setting"),
-            fix="runtime",
-        )
+    if engine.effective_default == name:
+        # It has the settings of the default before it, of which only the value is left; any other handler has them.
+        others = {handler: value for handler, value in engine.systemd_cgroup.items() if handler != name}
+        if "runc" in others and ours not in others.values():
+            return _unlike(name, ours, "runc", by_setup=False)
+    else:
+        base = engine.effective_default if engine.effective_default in engine.systemd_cgroup else "runc"
+        theirs = engine.systemd_cgroup.get(base or "runc")
+        if theirs is not None and theirs != ours:
+            return _unlike(name, ours, base or "runc", by_setup=True)
     kubelet = host.kubernetes.kubelet_cgroup_driver
     if kubelet is None or kubelet == ("systemd" if ours else "cgroupfs"):
         return None
@@ -220,6 +222,19 @@ def cgroup_driver(host: HostFacts, context: Context) -> CheckOutcome:
             RepairAction.CONFIGURE,
             f"set SystemdCgroup of runc and {named(name)} to what the kubelet uses, then systemctl restart containerd",
         ),
+    )
+
+
+def _unlike(name: str, ours: bool, base: str, *, by_setup: bool) -> Finding:
+    """`by_setup`: setup would copy the other's setting; of a default it does not change what is written."""
+    by_hand = f"set SystemdCgroup of {named(name)} to {base}'s, then systemctl restart containerd"
+    return Finding(
+        f"the {name} handler and {base} use different cgroup drivers",
+        evidence=f"SystemdCgroup: {base} {str(not ours).lower()}, {name} {str(ours).lower()}",
+        remedy=Remedy(RepairAction.CONFIGURE, SETUP, f" copies {base}'s setting")
+        if by_setup
+        else Remedy(RepairAction.CONFIGURE, by_hand),
+        fix="runtime" if by_setup else None,
     )
 
 

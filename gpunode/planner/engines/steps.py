@@ -74,9 +74,10 @@ def _outcomes(host: HostFacts, spec: Spec, found: Sequence[RuntimeFacts]) -> lis
             outcomes[facts.label] = _with_no_default(host, spec, facts, _outcome(host, spec, facts))
         except (UnsupportedHost, ConfigFileError) as error:
             refused[facts.label] = error
-    if refused and not outcomes and spec.only == ("runtime",):
+    others = any(spec.runtimes is not None or _wants(host, one) for one in found if one.label in outcomes)
+    if refused and not others and spec.only == ("runtime",):
         raise next(iter(refused.values()))
-    left_out = spec.runtimes is None and any(_wants(host, facts) for facts in found if facts.label in outcomes)
+    left_out = spec.runtimes is None and others
     for facts in found:
         if facts.label in refused:
             by_cdi = left_out and _only_cdi(host, spec, facts)
