@@ -26,7 +26,7 @@ from gpunode.model.facts import (
     ServiceFacts,
 )
 from gpunode.model.past import ABSENT, Past
-from gpunode.model.plan import Action, Plan, PutFile, RemoveFile, Run, Step, Undoing
+from gpunode.model.plan import Action, ForUndo, Plan, PutFile, RemoveFile, Run, Step, Undoing
 from gpunode.model.report import StepStatus
 from gpunode.model.spec import Spec
 from gpunode.planner.undo.files import Back, rollback
@@ -197,6 +197,19 @@ def test_what_commands_did_is_known_with_how_it_was_before(machine: Machine, tmp
     assert dict(past.services) == {unit: ("disabled", "inactive")}
     assert dict(past.defaults) == {"docker": "crun"}
     assert past.inventory.endswith("/backup/r1/packages")
+    (machine.state / "backup/r1/packages").write_text("")
+    assert read_past(machine, packages=True).inventory == "", "a power cut emptied it: not every package is gpunode's"
+
+
+def test_a_removal_of_packages_that_was_interrupted_is_known_until_it_has_ended(machine: Machine) -> None:
+    setup(machine, "r1", Run(("true",), packages=("dkms",)))
+    step = Step("undo.packages", "title", "why", (Run(("true",)),), for_undo=ForUndo(erases=True))
+    for run_id, interrupted in (("u1", True), ("u2", False)):
+        carry_out(machine, run_id, Plan("testhost", Spec(), "", steps=(step,), undo=Undoing(("r1",), True)))
+        lines = machine.journal.splitlines()
+        cut = lines[: -2 if interrupted else -1]  # without the ends of the step and the run; of the run alone
+        (machine.state / "journal.jsonl").write_text("\n".join(cut) + "\n")
+        assert read_past(machine, packages=True).erasing is interrupted
 
 
 @pytest.mark.parametrize("shell", SHELLS, ids=["dash", "bash", "busybox"])

@@ -83,7 +83,11 @@ def test_another_driver_is_a_plan_like_any_other(facts: HostFacts, spec: Spec, w
     [
         pytest.param(
             driven("595.91.07", *NAMES, "nvidia-driver-pinning-595"),
-            ("apt-get install nvidia-driver-pinning-595", "apt-mark hold libcuda1"),
+            (
+                "apt-get install nvidia-driver-pinning-595",
+                "apt-get purge nvidia-driver-pinning-580",
+                "apt-mark hold libcuda1",
+            ),
             id="apt",
         ),
         pytest.param(
@@ -104,6 +108,21 @@ def test_a_change_that_fails_leaves_the_old_driver_chosen_and_held(facts: HostFa
     undo = [a.description or " ".join(a.argv) for a in step.undo if isinstance(a, Run)]
     assert [words for words in back if not any(run.startswith(words) for run in undo)] == []
     assert undo[-1].startswith(back[-1]), "held last, at what is installed then"
+
+
+def test_a_first_driver_that_fails_takes_its_pin_along() -> None:
+    facts = host(L4, os="debian-12", packages=packages({}))
+    plan = make_plan(facts, replace(asked("580"), trust_keys=("A" * 40,)), CATALOG)
+    step = next(s for s in plan.steps if s.id == "driver.install")
+    undo = [a.description for a in step.undo if isinstance(a, Run)]
+    assert undo == ["apt-get purge nvidia-driver-pinning-580", "apt-get remove nvidia-open"]
+
+
+def test_a_pin_comes_back_where_its_file_was_removed() -> None:
+    """580, then 595, which removes 580's pin, then 580 again: dpkg takes the missing file for the admin's wish."""
+    step = next(s for s in make_plan(driven(), asked("580"), CATALOG).steps if s.id == "driver.install")
+    (pin,) = [a for a in step.actions if isinstance(a, Run) and "nvidia-driver-pinning-580" in a.argv]
+    assert "Dpkg::Options::=--force-confmiss" in pin.argv
 
 
 def test_the_old_branchs_pin_goes_although_apt_would_leave_it() -> None:
