@@ -14,7 +14,7 @@ export HOME PATH
 finish() {
     # What maintainer scripts and dpkg wrote without a flush must not be lost once this counts as done. Each file system by
     # itself: `sync` alone would wait for a network share that hangs.
-    for place in / /etc /usr /boot /var; do sync -f "$place" 2>/dev/null || :; done
+    sync -f / /etc /usr /boot /var 2>/dev/null || :
     echo "$1" >"$dir/rc.part"
     sync "$dir/rc.part" 2>/dev/null || sync
     mv "$dir/rc.part" "$dir/rc"
