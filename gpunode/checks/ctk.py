@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from gpunode.advice import listing, typed
-from gpunode.catalog.repositories import why_dead
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
 from gpunode.checks.words import active_lines, numbers, setting, typed_for
@@ -173,6 +172,8 @@ def legacy_packages(host: HostFacts, context: Context) -> CheckOutcome:
 )
 def repo(host: HostFacts, context: Context) -> CheckOutcome:
     """The toolkit's repository is one that gets no updates any more."""
+    from gpunode.catalog.repositories import why_dead
+
     lines = [(f.path, n, line) for f in host.packages.sources for n, line in active_lines(f.text) if "nvidia" in line]
     if not lines:
         return NotApplicable("no NVIDIA repository is configured")

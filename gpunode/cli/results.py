@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gpunode.cli.options import LiveOptions, QuietOptions, ResultOptions
 from gpunode.cli.output import chosen_format, deliver, progress_style, result_style
@@ -55,16 +55,14 @@ class Ended(Fleet):
     """Plans that were applied."""
 
 
-@dataclass(frozen=True)
-class Runtimes:
+class Runtimes(NamedTuple):
     """`runtime show`."""
 
     report: FleetReport
     shown: dict[str, Any]  # target -> its engines
 
 
-@dataclass(frozen=True)
-class Configured:
+class Configured(NamedTuple):
     """`runtime configure`."""
 
     wish: Any
@@ -72,18 +70,15 @@ class Configured:
     backups: dict[str, str]
 
 
-@dataclass(frozen=True)
-class CheckList:
+class CheckList(NamedTuple):
     docs: Sequence[CheckDoc]
 
 
-@dataclass(frozen=True)
-class CheckPage:
+class CheckPage(NamedTuple):
     docs: Sequence[CheckDoc]  # one
 
 
-@dataclass(frozen=True)
-class CatalogTable:
+class CatalogTable(NamedTuple):
     name: str
     rows: Sequence[object]
 

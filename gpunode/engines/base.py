@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from gpunode.advice import named
 from gpunode.engines.provenance import Origin
-from gpunode.errors import ConfigFileError
 from gpunode.facts.readers import Reader
 from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
 from gpunode.model.plan import Action, Run
@@ -58,27 +56,6 @@ class Removal:
     before: str | None = None  # the file's text before, "" when there was none; None when it is not known any more
     gone: tuple[str, ...] = ()  # files that go in the same step: nothing may import them
     keep_handler: bool = False  # containers still use it: only the default goes
-
-
-def refuse_unread(file: FileFacts) -> None:
-    """Raises ConfigFileError for a file that is there and could not be read: nobody can merge into it."""
-    if file.unread is None:
-        return
-    raise ConfigFileError(
-        f"{file.path} cannot be read: {file.unread}",
-        evidence="the file was not touched",
-        remedy=_unread_remedy(file.path, file.unread),
-    )
-
-
-def _unread_remedy(path: str, why: str) -> str:
-    if "denied" in why:
-        return "run gpunode as root (sudo)"
-    if "which is missing" in why:
-        return f"let its owner remove the link {named(path)}, or lead it to a file that is there; run gpunode again"
-    if why == "it is a directory":
-        return f"name the file in {named(path)}, or move the directory away, and run gpunode again"
-    return f"make {named(path)} a regular file with the engine's settings, or move it away, and run gpunode again"
 
 
 class Disk(Protocol):

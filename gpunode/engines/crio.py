@@ -13,8 +13,9 @@ from posixpath import dirname
 
 from gpunode.editing import toml_text
 from gpunode.editing.plain import Plain
+from gpunode.editing.unread import refuse_unread
 from gpunode.engines import drop_ins
-from gpunode.engines.base import Alone, Disk, Edit, Removal, Rewrite, refuse_unread
+from gpunode.engines.base import Alone, Disk, Edit, Removal, Rewrite
 from gpunode.engines.containerd.cri_section import section
 from gpunode.engines.cri_daemon import CriDaemon
 from gpunode.engines.handler import about_program
@@ -144,7 +145,7 @@ def _directory(engine: RuntimeFacts) -> str:
 
 def _files(host: HostFacts, engine: RuntimeFacts, directory: str) -> tuple[FileFacts, ...]:
     main = host.file(engine.config_path)
-    refuse_unread(main)
+    refuse_unread(main.path, main.unread)
     return (*((main,) if main.text is not None else ()), *drop_ins.files_in(host, directory, deep=True))
 
 

@@ -8,7 +8,7 @@ from posixpath import basename, dirname
 from gpunode.advice import named
 from gpunode.editing import toml_text
 from gpunode.editing.plain import Plain
-from gpunode.engines.base import refuse_unread
+from gpunode.editing.unread import refuse_unread
 from gpunode.errors import ConfigFileError
 from gpunode.model.facts import FileFacts, HostFacts
 
@@ -22,7 +22,7 @@ def files_in(host: HostFacts, directory: str, *endings: str, deep: bool = False)
     here = (file for path, file in host.files.items() if is_in(directory, path, deep=deep) and file.exists)
     found = tuple(sorted((f for f in here if not endings or f.path.endswith(endings)), key=lambda f: f.path.split("/")))
     for file in found:
-        refuse_unread(file)
+        refuse_unread(file.path, file.unread)
     return found
 
 

@@ -13,8 +13,9 @@ from gpunode import resources
 from gpunode.catalog.versions import first_with
 from gpunode.editing import toml_text
 from gpunode.editing.plain import Plain
+from gpunode.editing.unread import refuse_unread
 from gpunode.engines import drop_ins
-from gpunode.engines.base import Edit, Engine, Removal, Rewrite, refuse_unread
+from gpunode.engines.base import Edit, Engine, Removal, Rewrite
 from gpunode.engines.containerd.cri_section import section
 from gpunode.engines.daemon import commands
 from gpunode.engines.provenance import Origin, Root, of_toml, readable, there
@@ -142,7 +143,7 @@ def _files(host: HostFacts) -> tuple[FileFacts, ...]:
         *drop_ins.files_in(host, ROOTS_DIRECTORY, ".conf"),
     )
     for file in found:
-        refuse_unread(file)
+        refuse_unread(file.path, file.unread)
     return tuple(file for file in found if file.text is not None)
 
 

@@ -15,7 +15,8 @@ from typing import Any
 from gpunode.advice import named
 from gpunode.editing import toml_text
 from gpunode.editing.plain import Plain
-from gpunode.engines.base import Edit, Rewrite, refuse_unread
+from gpunode.editing.unread import refuse_unread
+from gpunode.engines.base import Edit, Rewrite
 from gpunode.errors import ConfigFileError
 from gpunode.model.facts import FileFacts
 from gpunode.model.spec import TOOLKIT_SETTINGS, ToolkitConfig
@@ -30,7 +31,7 @@ def rewrite(file: FileFacts, want: ToolkitConfig) -> Rewrite:
     An absent file is made with these settings only: the toolkit takes its defaults for the rest.
     Raises ConfigFileError (line and column) for a file that does not parse or cannot be edited safely.
     """
-    refuse_unread(file)
+    refuse_unread(file.path, file.unread)
     text = file.text or ""
     try:
         plain = toml_text.load(file.path, text)

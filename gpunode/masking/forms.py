@@ -1,4 +1,7 @@
-"""Which form a text has, and the one function that masks it."""
+"""Which form a text has, and the one function that masks it.
+
+Start-up counts, and most of what is shown is lines: the other forms are loaded when a text has them.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,7 @@ import re
 from collections.abc import Callable
 
 from gpunode.masking.argv import mask_commands
-from gpunode.masking.flow import mask_json
-from gpunode.masking.toml import mask_toml
 from gpunode.masking.words import mask_pem, mask_words
-from gpunode.masking.yaml import mask_yaml
 
 _BY_END = {
     ".json": "json",
@@ -65,16 +65,22 @@ def _looks_like(text: str) -> str:
 
 
 def _json(text: str, depth: int) -> str:
+    from gpunode.masking.flow import mask_json
+
     out, whole = mask_json(text, depth=depth)
     return out if whole and text.lstrip()[:1] in ("{", "[", "") else mask_words(out)
 
 
 def _toml(text: str, depth: int) -> str:
+    from gpunode.masking.toml import mask_toml
+
     out, whole = mask_toml(text, depth=depth)
     return out if whole else mask_words(out)
 
 
 def _jsonl(text: str, depth: int) -> str:
+    from gpunode.masking.flow import mask_json
+
     lines = [mask_json(line, depth=depth) for line in text.split("\n")]
     out = "\n".join(line for line, _ in lines)
     odd = any(not whole or line.lstrip()[:1] not in ("{", "") for line, whole in lines)
@@ -82,6 +88,8 @@ def _jsonl(text: str, depth: int) -> str:
 
 
 def _yaml(text: str, depth: int) -> str:
+    from gpunode.masking.yaml import mask_yaml
+
     out, whole = mask_yaml(text, depth=depth)
     return out if whole else mask_words(out)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from gpunode.masking.names import MASK
-from gpunode.masking.tools import STEMS, TOOLS, WORDS, Command
+from gpunode.masking.tools import TOOLS, WORDS, Command, names_tools
 
 _NAMES = "|".join(sorted(map(re.escape, {*TOOLS, *WORDS}), key=len, reverse=True))
 _MARK = re.compile(
@@ -30,10 +30,6 @@ _BARE = re.compile(
 
 
 _OPENED = re.compile(r"\\?[\"']")
-
-
-def names_tools(text: str) -> bool:
-    return any(stem in text for stem in STEMS)
 
 
 def mask_tools(text: str, command: Command | None = None) -> str:

@@ -10,8 +10,7 @@ import re
 from collections.abc import Callable
 
 from gpunode.masking.names import MASK, is_plain, is_secret
-from gpunode.masking.shell import mask_tools
-from gpunode.masking.tools import Command
+from gpunode.masking.tools import Command, names_tools
 
 _WORD = re.compile(r"[^\s\"'`<>]+")
 _NAME = re.compile(r"(?<![\w.-])([\w.-]+)(\\?[\"']?[ \t]*(?::=|=>|=|:(?![:/]))[ \t]*)")
@@ -54,7 +53,10 @@ def mask_words(text: str, command: Command | None = None) -> str:
     """`text` (one line or many) without the secrets that its own words give away. `command`: what it goes on with."""
     if "@" in text or "://" in text:
         text = _WORD.sub(lambda found: _mask_address(found[0]), text)
-    text = mask_tools(text, command)
+    if command is not None or names_tools(text):
+        from gpunode.masking.shell import mask_tools
+
+        text = mask_tools(text, command)
     text = _after(text, _ESCAPED_NAME if _HAS_ESCAPE.search(text) else _NAME, _value)
     text = _after(text, _FLAG, _argument)
     text = _HEADER_SCHEME.sub(_header, text)

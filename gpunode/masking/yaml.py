@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from gpunode.masking.flow import Flow
 from gpunode.masking.names import MASK, is_plain, is_secret, unescaped
-from gpunode.masking.shell import mask_tools, names_tools
-from gpunode.masking.tools import NAMED_FLAG, Command
+from gpunode.masking.shell import mask_tools
+from gpunode.masking.tools import NAMED_FLAG, Command, names_tools
 from gpunode.masking.words import lines_of, mask_words
 
 _INDENT = re.compile(r"[ \t]*")

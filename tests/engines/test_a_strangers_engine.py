@@ -18,7 +18,8 @@ from gpunode.apply.journal.snapshot import before_values
 from gpunode.catalog.load import load_catalog
 from gpunode.checks import run_all
 from gpunode.cli.app import main
-from gpunode.engines.base import Edit, Engine, Removal, Rewrite, refuse_unread
+from gpunode.editing.unread import refuse_unread
+from gpunode.engines.base import Edit, Engine, Removal, Rewrite
 from gpunode.engines.provenance import BUILT_IN, DEFAULT, Origin, in_file
 from gpunode.engines.registry import forget, register
 from gpunode.errors import UsageError
@@ -67,7 +68,7 @@ class Boat(Engine):
 
     def rewrite(self, host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec) -> Rewrite:
         file = host.file(engine.config_path)
-        refuse_unread(file)
+        refuse_unread(file.path, file.unread)
         after, added = file.text or "", []
         if f"handler {want.handler} " not in after:
             after, added = f"{after}handler {want.handler} {want.path}\n", [f"+ handler {want.handler}"]

@@ -21,7 +21,7 @@ from gpunode.apply.script import _advice
 from gpunode.catalog.load import load_catalog
 from gpunode.checks.registry import REGISTRY, Context
 from gpunode.cli.app import main
-from gpunode.engines.base import refuse_unread
+from gpunode.editing.unread import refuse_unread
 from gpunode.errors import ConfigFileError, GpunodeError
 from gpunode.model.facts import FileFacts, HostFacts
 from gpunode.model.past import ABSENT, PastFile
@@ -249,7 +249,7 @@ def test_a_users_own_dockerd_is_not_started_by_root() -> None:
 @pytest.mark.parametrize("why", ["a link to x, which is missing", "it is a directory", "permission denied", "a socket"])
 def test_a_file_that_cannot_be_read_is_named_in_quotes(why: str) -> None:
     with pytest.raises(ConfigFileError) as caught:
-        refuse_unread(FileFacts(f"/etc/{EVIL}", unread=why))
+        refuse_unread(f"/etc/{EVIL}", why)
     assert_safe(caught.value.remedy.text, why)
     assert "make the file that the link points to" not in caught.value.remedy.text, "it leads where its owner wants"
 

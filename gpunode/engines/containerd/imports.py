@@ -11,7 +11,7 @@ from functools import lru_cache
 from gpunode.catalog.versions import first_with
 from gpunode.editing import toml_text
 from gpunode.editing.plain import Plain
-from gpunode.engines.base import refuse_unread
+from gpunode.editing.unread import refuse_unread
 from gpunode.engines.containerd.schema import merges
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.versions import at_least
@@ -86,7 +86,7 @@ def gathered(host: HostFacts, engine: RuntimeFacts, *more: str) -> Files:
     for path in dict.fromkeys((root, *engine.imports, *more, *near)):
         file = host.file(path)
         if path == root or path in engine.imports or path in more:
-            refuse_unread(file)
+            refuse_unread(file.path, file.unread)
         if file.text is not None:
             texts[path] = file.text
     return Files(root, engine.version, texts)

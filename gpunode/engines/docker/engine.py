@@ -8,7 +8,8 @@ from typing import Any
 
 from gpunode.catalog.versions import first_with
 from gpunode.editing import json_text
-from gpunode.engines.base import Edit, Engine, Removal, Rewrite, refuse_unread
+from gpunode.editing.unread import refuse_unread
+from gpunode.engines.base import Edit, Engine, Removal, Rewrite
 from gpunode.engines.daemon import commands
 from gpunode.engines.docker import edit, provenance, validate
 from gpunode.engines.handler import about_program
@@ -44,7 +45,7 @@ class Docker(Engine):
         _refuse_snap(engine)
         path = engine.config_path
         file = host.file(path)
-        refuse_unread(file)
+        refuse_unread(file.path, file.unread)
         config = json_text.load(path, file.text or "")
         validate.refuse(engine, want, file.text or "", config)
         changes = tuple(edit.missing(engine, want, config))

@@ -14,8 +14,9 @@ from gpunode.catalog.runtimes import kubernetes_distribution
 from gpunode.catalog.versions import first_with
 from gpunode.editing import toml_text
 from gpunode.editing.plain import Plain
+from gpunode.editing.unread import refuse_unread
 from gpunode.engines import drop_ins
-from gpunode.engines.base import Removal, Rewrite, refuse_unread
+from gpunode.engines.base import Removal, Rewrite
 from gpunode.engines.containerd import provenance, remove
 from gpunode.engines.containerd.cri_section import containerd_section, normal, section
 from gpunode.engines.containerd.engine import Containerd
@@ -40,7 +41,7 @@ class K0s(embedded.Distribution):
 
     def rewrite(self, host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec) -> Rewrite:
         main = host.file(engine.config_path)
-        refuse_unread(main)
+        refuse_unread(main.path, main.unread)
         if main.text is not None and not is_managed(main.text):
             own = Containerd().rewrite(host, engine, want)
             note = f"{main.path} is not managed by k0s (its first line is not {MANAGED!r})"

@@ -14,8 +14,9 @@ from posixpath import basename, dirname
 from gpunode.advice import named
 from gpunode.catalog.runtimes import kubernetes_distribution
 from gpunode.catalog.versions import first_with
+from gpunode.editing.unread import refuse_unread
 from gpunode.engines import drop_ins
-from gpunode.engines.base import Edit, Removal, Rewrite, refuse_unread
+from gpunode.engines.base import Edit, Removal, Rewrite
 from gpunode.engines.kubernetes import embedded
 from gpunode.engines.provenance import BUILT_IN, DEFAULT, Origin, flags_of, in_file, there
 from gpunode.errors import ConfigFileError, UnsupportedHost
@@ -130,7 +131,7 @@ def removed(text: str, handler: str, previous_default: str | None, *, path: str 
 
 def _files(host: HostFacts, directory: str) -> tuple[FileFacts, ...]:
     main = host.file(f"{directory}/config.yaml")
-    refuse_unread(main)
+    refuse_unread(main.path, main.unread)
     return (
         *((main,) if main.text is not None else ()),
         *drop_ins.files_in(host, f"{directory}/config.yaml.d", ".yaml"),
@@ -188,7 +189,7 @@ def _template_note(host: HostFacts, engine: RuntimeFacts) -> tuple[str, ...]:
     file = next((f for f in (host.file(f"{directory}/{name}") for name in names) if f.exists), None)
     if file is None:
         return ()
-    refuse_unread(file)
+    refuse_unread(file.path, file.unread)
     if _BASE.search(file.text or "") or ".DefaultRuntime" in (file.text or ""):
         return (f"{file.path} is your own template; it passes the default on",)
     raise UnsupportedHost(

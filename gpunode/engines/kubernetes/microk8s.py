@@ -9,8 +9,9 @@ from dataclasses import replace
 from posixpath import dirname
 
 from gpunode.catalog.versions import first_with
+from gpunode.editing.unread import refuse_unread
 from gpunode.engines import drop_ins
-from gpunode.engines.base import Removal, Rewrite, refuse_unread
+from gpunode.engines.base import Removal, Rewrite
 from gpunode.engines.containerd import provenance, remove
 from gpunode.engines.containerd.schema import version_of
 from gpunode.engines.kubernetes import embedded
@@ -34,7 +35,7 @@ class Microk8s(embedded.Distribution):
 
     def rewrite(self, host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec) -> Rewrite:
         file = host.file(f"{dirname(engine.config_path)}/{TEMPLATE}")
-        refuse_unread(file)
+        refuse_unread(file.path, file.unread)
         if file.text is None:
             raise UnsupportedHost(
                 f"{file.path} is not there, from which microk8s writes its containerd.toml",
