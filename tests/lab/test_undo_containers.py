@@ -72,7 +72,7 @@ def defaults(host: Host, me: Controller) -> tuple[str, str]:
 
 
 def test_what_ran_before_and_since_works_after_undo_and_a_reboot_until_it_is_gone(lab: Lab, tmp_path: Path) -> None:
-    host, me = fetched(lab, tmp_path / "home", "debian13")
+    host, me = fetched(lab, tmp_path / "home", "debian-sid")
     start(host, "before")
     before = tree(host)
     expect(me.gpunode(host, "setup", "--yes", "--only", "toolkit,runtime", "--trust-key", lab.repo_fingerprint), 0)
