@@ -97,7 +97,7 @@ ROWS = (
         ("is broken already",),
         touched=False,
     ),
-    Row("no program", no_program, ExitCode.FAILED, (f"{PROGRAM} is not an executable program",), touched=False),
+    Row("no program", no_program, ExitCode.FAILED, (f"{PROGRAM} is not there, or cannot be executed",), touched=False),
     Row(
         "it ends at every start",
         swapped("version = 2\noom_score = 'high'\n"),
