@@ -95,3 +95,36 @@ def test_a_file_that_k0s_does_not_manage_is_reported_and_validated_whole() -> No
     validate = K0s().validate(facts, MAIN)
     assert validate is not None
     assert "{candidate}" in validate.argv
+
+
+OF_VERSION_2 = """# containerd's GPU runtime, added by gpunode
+version = 2
+
+[plugins."io.containerd.grpc.v1.cri".containerd]
+default_runtime_name = "nvidia"
+
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.nvidia]
+runtime_type = "io.containerd.runc.v2"
+
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.nvidia.options]
+BinaryName = "/usr/bin/nvidia-container-runtime"
+"""
+
+
+def test_a_drop_in_of_an_earlier_gpunode_follows_k0s_to_version_3() -> None:
+    facts = engine_facts("k0s", "2.1.9", embedded_in="1.36.0+k0s.0", effective_default="nvidia")
+    tree = {MAIN: MANAGED.replace("2", "3"), f"{DIRECTORY}/nvidia.toml": OF_VERSION_2}
+    found = rewritten.rewrite(facts, tree)
+    after = found.main.after
+    assert found.added == ("version 2 → 3",)
+    assert (found.main.before, "added by gpunode" in after) == (OF_VERSION_2, True)
+    assert tomllib.loads(after)["version"] == 3
+    assert list(tomllib.loads(after)["plugins"]) == [PLUGINS[0]]
+    assert not rewritten.rewrite(facts, {**tree, found.main.path: after}).changed
+
+
+def test_a_drop_in_of_version_2_with_more_in_it_is_its_owners_to_convert() -> None:
+    facts = engine_facts("k0s", "2.1.9", embedded_in="1.36.0+k0s.0")
+    more = f"{OF_VERSION_2}[plugins.'io.containerd.grpc.v1.cri'.registry]\nconfig_path = '/etc/certs'\n"
+    with pytest.raises(ConfigFileError, match="is in version 2, and k0s writes version 3"):
+        rewritten.rewrite(facts, {MAIN: MANAGED.replace("2", "3"), f"{DIRECTORY}/nvidia.toml": more})

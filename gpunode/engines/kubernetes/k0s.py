@@ -6,6 +6,7 @@ start; without that line the file is the admin's, and it is edited as any contai
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from posixpath import dirname
 
@@ -18,7 +19,7 @@ from gpunode.editing.unread import refuse_unread
 from gpunode.engines import drop_ins
 from gpunode.engines.base import Removal, Rewrite
 from gpunode.engines.containerd import provenance, remove
-from gpunode.engines.containerd.cri_section import containerd_section, normal, section
+from gpunode.engines.containerd.cri_section import V2, V3, containerd_section, normal, section
 from gpunode.engines.containerd.engine import Containerd
 from gpunode.engines.kubernetes import embedded
 from gpunode.engines.provenance import Origin
@@ -75,6 +76,8 @@ def _drop_in(host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec, main: Fil
     deciding = tuple(f for f in files if DEFAULT in _engine(f) or _knows(f, want.handler))
     path = drop_ins.path_to_write(deciding, f"{directory}/nvidia.toml", lambda f: _knows(f, want.handler))
     version, file = _version(engine, main), host.file(path)
+    old = file.text
+    file = _of_today(file, version, want.handler)
     found = drop_ins.load(file, "k0s").get("version", version)
     if found != version:
         raise ConfigFileError(
@@ -84,10 +87,35 @@ def _drop_in(host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec, main: Fil
         )
     # k0s merges into containerd's own defaults, where runc is.
     rewrite = embedded.with_handler(host, engine, want, file, version, keep_runc=False)
+    if file.text != old:
+        edits = (replace(rewrite.main, before=old),)
+        rewrite = replace(rewrite, edits=edits, added=(f"version 2 → {version}", *rewrite.added))
     if not rewrite.changed:
         return rewrite
     note = f"k0s merges {directory} into the CRI configuration that it writes at every start"
     return replace(rewrite, notes=(note, *rewrite.notes))
+
+
+def _of_today(file: FileFacts, version: int, handler: str) -> FileFacts:
+    """A version 2 drop-in that has nothing but the handler, as an earlier gpunode wrote it, in the version of today's.
+
+    k0s 1.36 exits on it (documented: its release notes, as read by somebody else). Any other is its owner's to convert.
+    """
+    plain = drop_ins.load(file, "k0s")
+    table = section(plain, "plugins", V2)
+    engine = section(table, "containerd")
+    others = (
+        plain.keys() - {"version", "plugins"}
+        or section(plain, "plugins").keys() - {V2}
+        or table.keys() - {"containerd", "enable_cdi"}
+        or engine.keys() - {DEFAULT, "runtimes"}
+        or section(engine, "runtimes").keys() - {handler}
+    )
+    if plain.get("version") != 2 or version < 3 or others:
+        return file
+    text = re.sub(r"(?m)^(\s*version\s*=\s*)2\b", rf"\g<1>{version}", (file.text or "").replace(V2, V3), count=1)
+    same = toml_text.reads_as(text, {"version": version, "plugins": {V3: table}})
+    return replace(file, text=text) if same else file
 
 
 def _engine(file: FileFacts) -> Plain:
