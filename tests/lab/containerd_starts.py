@@ -2,8 +2,9 @@
 
     python3 -m starts.containerd_starts < cases.json     (in a package with cri_pod.py)
 
-cases.json: [{"name": NAME, "files": {PATH: TEXT}, "pod": BOOLEAN}]. For each case one line of JSON comes back:
-{"name": NAME, "config": CRI's own view or null, "log": what the daemon said, "pod": its id, or why there is none}.
+cases.json: [{"name": NAME, "files": {PATH: TEXT}, "pod": BOOLEAN, "dump": BOOLEAN}]. For each case one line of JSON:
+{"name": NAME, "config": CRI's own view or null, "log": what the daemon said, "pod": its id, or why there is none,
+"dump": what `containerd config dump` prints}.
 Nothing goes through systemd, and root, state and socket are the case's own: a start takes a tenth of a second.
 """
 
@@ -30,16 +31,17 @@ PATIENCE = 8
 
 def main() -> None:
     for number, case in enumerate(json.load(sys.stdin)):
-        print(json.dumps(run(case, SCRATCH / str(number))), flush=True)
+        print(json.dumps(run(case, SCRATCH / f"{os.getpid()}-{number}")), flush=True)
 
 
 def run(case: dict[str, Any], scratch: Path) -> dict[str, Any]:
     prepare(case["files"])
     scratch.mkdir(parents=True)
     log = scratch / "log"
-    with log.open("wb") as said:
+    dump = subprocess.run(["containerd", "config", "dump"], capture_output=True, cwd="/") if case.get("dump") else None
+    with log.open("wb") as output:
         flags = ("--root", f"{scratch}/root", "--state", f"{scratch}/state", "--address", SOCKET)
-        daemon = subprocess.Popen(["containerd", *flags], stdout=said, stderr=said, cwd="/")
+        daemon = subprocess.Popen(["containerd", *flags], stdout=output, stderr=output, cwd="/")
     try:
         config = status(daemon)
         pod = start_pod() if case.get("pod") and config else None
@@ -48,7 +50,9 @@ def run(case: dict[str, Any], scratch: Path) -> dict[str, Any]:
         daemon.wait()
         if not case.get("pod"):  # a pod lives on in its shim, and its mounts with it
             shutil.rmtree(scratch / "root", ignore_errors=True)
-    return {"name": case["name"], "config": config, "log": log.read_text(errors="replace")[-1500:], "pod": pod}
+    said = log.read_text(errors="replace")[-1500:]
+    told = dump.stdout.decode() if dump else ""
+    return {"name": case["name"], "config": config, "log": said, "pod": pod, "dump": told}
 
 
 def prepare(files: dict[str, str]) -> None:

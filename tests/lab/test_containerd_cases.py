@@ -16,7 +16,7 @@ from tests.engines.test_containerd import NAMES, PATH, pair, rewrite
 from tests.engines.test_containerd_schemas import TREES, done
 from tests.engines.test_containerd_validate import ROWS
 
-from . import workload
+from . import containerd_generated, workload
 from .container_image import write_image
 from .host import Host
 from .lab import Lab
@@ -70,6 +70,10 @@ def test_every_pair_in_the_running_daemon(lab: Lab, distribution: str) -> None:
     assert len(wanted) >= 60
     created = host.nsrun(f"grep -c ' create ' {workload.STUB_LOG}").stdout.strip()
     assert int(created) == sum(name in wanted for name in WITH_A_POD), "pods that went through the stub runtime"
+    outcomes, faults = containerd_generated.put_to(host, version)
+    print(f"containerd {version}, configurations by chance: {dict(outcomes)}")
+    assert not faults, "\n".join(faults)
+    assert outcomes["loaded before and after"]
 
 
 def furnish(host: Host) -> None:
