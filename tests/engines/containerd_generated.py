@@ -39,7 +39,8 @@ def generated(seed: int, number: int) -> Case:
     root, others = _root(chance, daemon, schema), {}
     if chance.random() < 0.25 and schema > 1:
         root["imports"] = [chance.choice(("/etc/containerd/conf.d/*.toml", "/etc/containerd/conf.d/10-site.toml"))]
-        if chance.random() < 0.7:
+        # At a file that is named without a star and is missing, 1.x does not start, and 2.x silently reads no further.
+        if chance.random() < 0.7 or daemon > "2":
             others["/etc/containerd/conf.d/10-site.toml"] = _drop_in(chance, daemon, schema)
     values = {PATH: root, **others}
     files = {path: Writer(chance).text(value) for path, value in values.items()}
@@ -145,7 +146,8 @@ def _engine(chance: random.Random, daemon: str, schema: int) -> dict[str, Any]:
     names = [name for name in engine.get("runtimes", {}) if name != "nvidia"]
     if chance.random() < 0.6:
         engine["default_runtime_name"] = chance.choice([*names, "runc"])
-    if chance.random() < 0.3:
+    # 2.x takes discard_unpacked_layers out of a version 2 file only where that file has runtimes, too.
+    if chance.random() < 0.3 and not (daemon > "2" and schema == 2):
         engine["discard_unpacked_layers" if schema < 3 else "ignore_blockio_not_enabled_errors"] = True
     if daemon < "2" and chance.random() < 0.2:
         engine["default_runtime"] = {"runtime_type": RUNC, **_some(chance, {"options": {"SystemdCgroup": True}})}

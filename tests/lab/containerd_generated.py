@@ -6,6 +6,7 @@ What loaded before loads after, nvidia is the default where it was asked for, an
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import sys
@@ -14,7 +15,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.engines.containerd_generated import SEED, Case, generated
-from tests.engines.test_containerd_generated import edited, engine, others
+from tests.engines.test_containerd import V2, V3
+from tests.engines.test_containerd_generated import edited
 
 from .host import Host
 
@@ -72,23 +74,50 @@ def judged(case: Case, before: dict[str, Any], after: dict[str, Any]) -> Iterato
     if after["config"] is None:
         yield f"CRI does not answer afterwards: {after['log'][-600:]}"
         return
-    old, new = (tomllib.loads(one["dump"]) for one in (before, after))
-    default = after["config"]["containerd"]["defaultRuntimeName"]
-    if default != ("nvidia" if case.want.default else before["config"]["containerd"]["defaultRuntimeName"]):
-        yield f"the default is {default}"
-    lost = {"runc", *before["config"]["containerd"]["runtimes"]} - set(after["config"]["containerd"]["runtimes"])
-    if lost - {"default"}:  # 1.x makes a handler of the old table, which gpunode takes out
+    old, new = before["config"]["containerd"], after["config"]["containerd"]
+    if new["defaultRuntimeName"] != ("nvidia" if case.want.default else old["defaultRuntimeName"]):
+        yield f"the default is {new['defaultRuntimeName']}"
+    lost = {"runc", *old["runtimes"]} - set(new["runtimes"]) - {"default"}
+    if lost:  # 1.x makes a handler of the old default's table, which gpunode takes out
         yield f"{lost} is gone"
-    if case.schema == 1 and case.daemon > "2":
-        return  # it reads a plugin's settings from there only once they are in version 2, as gpunode says
-    if _told(others(old, converted=False)) != _told(others(new, converted=False)):
-        yield f"others' settings changed: {_told(others(old, converted=False))} {_told(others(new, converted=False))}"
-    if _told(_runc(old)) != _told(_runc(new)):
-        yield f"runc was {_runc(old)} and is {_runc(new)}"
+    # 2.x reads a plugin's settings of a version 1 file only once they are in version 2, as gpunode says.
+    if not (case.schema == 1 and case.daemon > "2"):
+        yield from judged_dumps(tomllib.loads(before["dump"]), tomllib.loads(after["dump"]))
 
 
-def _runc(dump: dict[str, Any]) -> Any:
-    return engine(dump).get("runtimes", {}).get("runc", {})
+def judged_dumps(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
+    """What `config dump` says of what is not gpunode's."""
+    was, now = (rest(dump) for dump in (old, new))
+    for key in sorted({*was, *now}):
+        if was.get(key) != now.get(key):
+            yield f"{key} was {was.get(key)} and is {now.get(key)}"
+    runc, kept = (_told(runtimes(dump).get("runc", {})) for dump in (old, new))
+    if "runc" in runtimes(old) and runc != kept:
+        yield f"runc was {runc} and is {kept}"
+
+
+def runtimes(dump: dict[str, Any]) -> dict[str, Any]:
+    """Of the table in force: in a dump of version 3 an empty one of version 2 stands as well."""
+    found = (dump["plugins"][name] for name in (V3, V2) if name in dump["plugins"])
+    cri: dict[str, Any] = next(found, {})
+    handlers: dict[str, Any] = cri.get("containerd", {}).get("runtimes", {})
+    return handlers
+
+
+def rest(dump: dict[str, Any]) -> dict[str, Any]:
+    """What must be as it was: plugins and other settings by their names, without the values they have anyway."""
+    left = {key: value for key, value in dump.items() if key not in ("version", "imports", "disabled_plugins")}
+    left |= {f"plugins.{name}": copy.deepcopy(table) for name, table in left.pop("plugins", {}).items()}
+    for name in (V2, V3):
+        cri = left.get(f"plugins.{name}", {})
+        cri.pop("enable_cdi", None)
+        inner = cri.get("containerd", {})
+        for key in ("default_runtime_name", "default_runtime"):
+            inner.pop(key, None)
+        for handler in ("nvidia", "runc"):
+            inner.get("runtimes", {}).pop(handler, None)
+    told: dict[str, Any] = _told(left)
+    return told
 
 
 def _told(value: Any) -> Any:
