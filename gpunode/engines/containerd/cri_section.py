@@ -198,14 +198,13 @@ def _add_handler(
     """Put it into `runtimes`; what was done. `now`: the default; `runc`: that entry, in whichever file it is."""
     base_name, base_entry = base
     cgroup = section(base_entry, "options").get("SystemdCgroup")
+    told = section(runtimes, "runc", "options"), section(runc, "options")
+    # Written out, since it would not be known later whose settings these are: runc's are others.
+    spelled = cgroup is None and ("SystemdCgroup" in told[0] or bool(told[1].get("SystemdCgroup")))
     entry = runtimes.get(want.handler)
     if not isinstance(entry, dict):
         settings = _settings(base_entry)
-        options = {**section(settings, "options"), **new["options"]}
-        told = section(runtimes, "runc", "options"), section(runc, "options")
-        if cgroup is None and ("SystemdCgroup" in told[0] or told[1].get("SystemdCgroup")):
-            # Written out, since it would not be known later whose settings these are: runc's are others.
-            options["SystemdCgroup"] = False
+        options = {**section(settings, "options"), **new["options"], **({"SystemdCgroup": False} if spelled else {})}
         runtimes[want.handler] = {**settings, "runtime_type": new["runtime_type"], "options": options}
         note = "" if cgroup is None else f" (SystemdCgroup = {json.dumps(cgroup)}, copied from {base_name})"
         return (f"+ handler {want.handler}{note}",)
@@ -220,6 +219,8 @@ def _add_handler(
     guessed = now == want.handler  # it is the default itself, and whose settings it once got is not known
     if cgroup is not None and not (guessed and "SystemdCgroup" in options):
         done += _set(options, "SystemdCgroup", cgroup, want.handler)
+    if spelled and want.default and "SystemdCgroup" not in options:
+        done += _set(options, "SystemdCgroup", False, want.handler)
     return tuple(done)
 
 
