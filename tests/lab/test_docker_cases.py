@@ -14,10 +14,12 @@ from gpunode.model.versions import release
 from tests.engines.docker_cases import Case, cases, rewritten
 
 from .container_image import write_image
+from .docker_generated import Made, judged, made_for
 from .host import Host
 from .lab import Lab
 
 VERSIONS = {"debian12": "20.10", "debian13": "26.1", "debian-sid": "28.5"}
+RELEASES = {"debian12": "20.10.24", "debian13": "26.1.5", "debian-sid": "28.5.2"}
 STUB = Path(__file__).parent / "stubs" / "files" / "nvidia-container-runtime"
 # Pairs whose "before" that docker does not start on, and why: gpunode mends them, or leaves the key that is wrong.
 AN_EMPTY_FILE = ("EOF", "empty-file", "only-blanks", "no-default-no-file-content")
@@ -74,7 +76,9 @@ def test_every_pair_is_in_force_after_a_reload_and_after_a_start(lab: Lab, distr
     version = VERSIONS[distribution]
     mine = [case for case in cases() if (case.version or version).startswith(version) and takes(case, version)]
     assert len(mine) >= 60
-    answers = through_dockerd(lab.host(distribution, runtime="docker"), mine)
+    made = made_for(RELEASES[distribution])
+    answers = through_dockerd(lab.host(distribution, runtime="docker"), mine, made)
+    judged(version, answers, made, same)
     refused = {name: reason for reason, *names in REFUSED[version] for name in names}
     for case in mine:
         answer = answers[case.name]
@@ -125,22 +129,28 @@ def same(answer: dict[str, Any]) -> dict[str, Any]:
     return {k: sorted(v or ()) if k == "Labels" else v for k, v in answer.items() if k not in ignored}
 
 
-def through_dockerd(host: Host, mine: list[Case]) -> dict[str, Any]:
+def through_dockerd(host: Host, mine: list[Case], made: list[Made]) -> dict[str, Any]:
     """What docker_cases.py on the host saw, by pair."""
     host.nsrun("systemctl stop docker.socket docker.service", check=True)
     for directory in ("/usr/bin", "/opt/ours", "/opt/old"):
         host.write(f"{directory}/nvidia-container-runtime", STUB.read_text(), 0o755)
     host.nsrun("mkdir -p /etc/docker; ln -s /usr/sbin/runc /usr/bin/crun", check=True)
     write_image(host.path("/root/lab-image.tar"), "lab.example/busybox:lab")
-    host.write("/root/cases.json", json.dumps([row(case) for case in mine]))
+    host.write("/root/cases.json", json.dumps([*map(row, mine), *map(generated_row, made)]))
     program = Path(__file__).with_name("docker_cases.py").read_text()
-    done = host.nsrun("python3 - /root/cases.json", input=program, check=True)
+    limit_s = 240 + len(made)  # a pair takes a tenth of it
+    done = host.nsrun("python3 - /root/cases.json", input=program, check=True, timeout=limit_s)
     return {answer["name"]: answer for answer in map(json.loads, done.stdout.splitlines())}
 
 
 def row(case: Case) -> dict[str, object]:
     texts = {"before": packed(case.before), "after": packed(case.after)}
     return {"name": case.name, **texts, "run": case.name in RUN, "start": case.name in START}
+
+
+def generated_row(one: Made) -> dict[str, object]:
+    texts = {"before": packed(one.case.text), "after": packed(one.case.text if one.after is None else one.after)}
+    return {"name": one.name, **texts, "run": False, "start": False, "generated": True}
 
 
 def packed(text: str | None) -> str | None:
