@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from gpunode.advice import listing, typed
+from gpunode.advice import listing, named, typed
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
 from gpunode.checks.words import active_lines, numbers, setting, typed_for
-from gpunode.model.facts import HostFacts
+from gpunode.model.facts import FileFacts, HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.model.spec import TOOLKIT_CONFIG
 from gpunode.remedy import Remedy, RepairAction, setup
@@ -109,6 +109,8 @@ def config(host: HostFacts, context: Context) -> CheckOutcome:
         return NotApplicable(f"{TOOLKIT_CONFIG} was not read: {file.unread}")
     if file.text is None:
         return NotApplicable(f"{TOOLKIT_CONFIG} is absent: the toolkit runs on its defaults")
+    if broken := _broken(file):
+        return broken
     cgroups = setting(file.text, "no-cgroups")
     # A containerd without CRI serves docker.
     daemons = [e for e in host.runtimes if e.active and e.unit and e.cri_error is None]
@@ -126,6 +128,21 @@ def config(host: HostFacts, context: Context) -> CheckOutcome:
     mode = setting(file.text, "mode")
     if mode is not None and mode[1] not in MODES:
         return _config_finding(f"mode {mode[1]!r} is not one of {', '.join(MODES)}", "mode", mode, "auto")
+    return None
+
+
+def _broken(file: FileFacts) -> Finding | None:
+    from gpunode.editing import toml_text
+    from gpunode.errors import ConfigFileError
+
+    try:
+        toml_text.load(file.path, file.text or "")
+    except ConfigFileError as fault:
+        return Finding(
+            f"{file.path} cannot be parsed: nvidia-container-runtime stops at it, and no container starts through it",
+            evidence=fault.problem,
+            remedy=Remedy(RepairAction.CONFIGURE, f"correct {named(file.path)} at that place"),
+        )
     return None
 
 

@@ -109,7 +109,10 @@ READY = HostFacts(
     runtimes=(DOCKER_ENGINE, CONTAINERD_ENGINE),
     packages=packages(),
     security=SecurityFacts(secure_boot=True, uefi=True),
-    services={"nvidia-cdi-refresh.path": ServiceFacts("loaded", "active", "waiting", "enabled")},
+    services={
+        "nvidia-cdi-refresh.path": ServiceFacts("loaded", "active", "waiting", "enabled"),
+        "nvidia-fabricmanager.service": ServiceFacts("loaded", "active", "running", "enabled"),
+    },
     kubernetes=KubernetesFacts(kubelet=True, kubelet_cgroup_driver="systemd"),
     files=files(),
 )  # fmt: skip

@@ -35,6 +35,7 @@ OLD_BOX = replace(h.gpu(device="102d"), driver=h.READY.driver)  # K80
 LEGACY = """[plugins."io.containerd.grpc.v1.cri".containerd.default_runtime]
   runtime_type = "io.containerd.runc.v2"
 """
+FABRIC = "nvidia-fabricmanager.service"
 LIBS = dict(h.READY.driver.libraries)
 
 
@@ -58,6 +59,7 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
     ("ctk.config", h.host(files=h.files(ctk="\nno-cgroups = true\n")), f"{h.CTK}:2 no-cgroups = true"),
     ("ctk.config", h.host(files=h.files(ctk='ldconfig = "/sbin/ldconfig"')), f"{h.CTK}:1 ldconfig"),
     ("ctk.config", h.host(files=h.files(ctk='mode = "fast"')), "mode = fast"),
+    ("ctk.config", h.host(files=h.files(ctk='[nvidia-container-cli]\nno-cgroups =\n')), f"{h.CTK}:2:13"),
     ("ctk.installed", h.toolkit(version=None), "nvidia-ctk --version"),
     ("ctk.installed", h.toolkit(runtime_executable=False), "/usr/bin/nvidia-container-runtime is not executable"),
     ("ctk.legacy-packages", h.host(packages=h.packages(nvidia__docker2="2.13")), "nvidia-docker2 2.13"),
@@ -74,6 +76,11 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
     ("dev.uvm", h.node("/dev/nvidia-uvm", major=510), "510"),
     ("dev.uvm", h.host(devices=h.READY.devices[:2]), "511"),
     ("drv.branch-eol", h.driver(loaded="550.163.01"), "550.163.01"),
+    ("drv.fabric-manager", h.host(services={FABRIC: ServiceFacts("loaded", "failed", "failed", "enabled")}),
+     f"{FABRIC}: ActiveState failed"),
+    ("drv.fabric-manager", h.host(services={FABRIC: ServiceFacts("loaded", "inactive", "dead", "disabled")}),
+     "ActiveState inactive, SubState dead, disabled"),
+    ("drv.fabric-manager", h.host(services={FABRIC: ServiceFacts()}), "is not found"),
     ("drv.branch-vs-arch", h.driver(loaded="470.256.02"), "470.256.02"),
     ("drv.branch-vs-arch", h.gpu(device="1db6"), "Volta"),
     ("drv.branch-vs-arch", replace(h.gpu(device="3182"), driver=h.driver(loaded="570.148.08").driver), "from 580 on"),
@@ -186,6 +193,9 @@ NOT_APPLICABLE: tuple[tuple[str, HostFacts, Spec | None, str], ...] = (
     ("drv.rm-init", h.host(unread={"kernel_log": "needs root"}), WANT, "needs root"),
     ("pci.expected-count", h.host(), None, "expect.gpus"),
     ("drv.module-loaded", h.gpu(driver="vfio-pci"), WANT, "vfio-pci"),
+    ("drv.fabric-manager", h.host(pci=(h.GPU,), services={}), WANT, "no NVSwitch"),
+    ("drv.fabric-manager", h.host(services={}), WANT, "was not read"),
+    ("drv.fabric-manager", h.host(init="openrc"), WANT, "was not read"),
     ("ctk.installed", NO_ENGINE, WANT, "no container engine"),
     ("boot.module-signer", h.host(security=SecurityFacts()), WANT, "Secure Boot"),
 )
