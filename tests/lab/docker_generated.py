@@ -25,6 +25,7 @@ STRICTER = {
     "nested too deeply": "Go has a limit of 10,000",
     "has no CDI": "what was asked for is not there in 20.10",
     "a name that dockerd keeps": "a start fails, a reload need not",
+    "Extra data": "20.10 reads the first object and overlooks what stands behind it",
     "not among the runtimes": "a start fails, a reload need not",
     "is not safe to reload": "20.10 dies of a nil pointer at the reload after that",
     "does not support: give it a path": "20.10 runs runc in its place, and says nothing",
@@ -80,6 +81,8 @@ def _outcome(one: Made, answer: Mapping[str, Any], same: Callable[[dict[str, Any
         reason = next((reason for reason in STRICTER if reason in one.why), None)
         return f"refused by gpunode alone: {reason}" if reason else f"refused by gpunode alone! {one.why}"
     if not isinstance(after, dict):
+        if not isinstance(before, dict) and one.case.text.startswith("\ufeff") and not one.after.startswith("\ufeff"):
+            return "refused for its byte order mark before, and for another fault of its own after"
         alike = not isinstance(before, dict) and _words(before) == _words(after)
         return "refused before and after, for the same reason" if alike else "refused after the edit!"
     if "died_later" in answer:
