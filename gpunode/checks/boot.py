@@ -7,7 +7,7 @@ import re
 from gpunode.advice import listing
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
-from gpunode.model.facts import HostFacts
+from gpunode.model.facts import DracutFacts, HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.remedy import Remedy, RepairAction, setup
 
@@ -59,6 +59,47 @@ def nouveau_blacklisted(host: HostFacts, context: Context) -> CheckOutcome:
         evidence="no `blacklist nouveau` in modprobe.d, no modprobe.blacklist=nouveau on the kernel command line",
         remedy=Remedy(RepairAction.CONFIGURE, setup("--only", "driver")),
         fix="driver",
+    )
+
+
+@check(
+    "boot.initramfs",
+    Severity.ERROR,
+    title="dracut's initramfs leaves the GPUs to the installed driver",
+    reads="dracut.conf.d, the age of the images in /boot; lsinitrd, where those leave doubt",
+    remedy=Remedy(RepairAction.CONFIGURE, setup("--only", "driver")),
+    needs=(needs.gpu, needs.host_driver, needs.version),
+)
+def initramfs(host: HostFacts, context: Context) -> CheckOutcome:
+    """The initramfs loads nouveau, or an nvidia module from before the last change of driver, at the next boot."""
+    dracut = host.kernel.dracut
+    if dracut is None:
+        return NotApplicable("dracut does not build this host's initramfs")
+    image = next((image for image in dracut.images if image.release == host.kernel.release), None)
+    if image is None:
+        return NotApplicable(f"no initramfs of {host.kernel.release} was found")
+    if image.modules is None:
+        sure = {"nvidia", "nouveau"} <= dracut.kept_out and "configuration" not in image.newer
+        return None if sure else NotApplicable(f"{image.path} was not looked into (lsinitrd, as root)")
+    rivals = sorted(image.modules & set(RIVALS) - dracut.blocked)
+    if rivals and not image.blacklists:
+        return _in_initramfs(rivals, f"lsinitrd {image.path} shows {listing(rivals)} and no blacklist", dracut)
+    if "nvidia" in image.modules and "module" in image.newer:
+        return _in_initramfs(["nvidia"], f"lsinitrd {image.path} shows nvidia; the one on disk is newer", dracut)
+    return None
+
+
+def _in_initramfs(names: list[str], evidence: str, dracut: DracutFacts) -> Finding:
+    asked = sorted(dracut.added & set(RIVALS) & set(names))
+    remedy = Remedy(RepairAction.CONFIGURE, setup("--only", "driver"), " omits it and rebuilds the initramfs")
+    if asked:
+        remove = f"remove {listing(asked)} from add_drivers in /etc/dracut.conf.d and run dracut --force"
+        remedy = Remedy(RepairAction.CONFIGURE, remove)
+    return Finding(
+        f"the initramfs loads {listing(names)} at the next boot",
+        evidence=evidence,
+        remedy=remedy,
+        fix=None if asked else "driver",
     )
 
 

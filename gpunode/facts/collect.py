@@ -12,6 +12,7 @@ from gpunode import resources
 from gpunode.errors import TransportError
 from gpunode.facts.devices import parse_devices, parse_uvm_major
 from gpunode.facts.driver import parse_driver
+from gpunode.facts.initramfs import parse_dracut
 from gpunode.facts.journal import parse_journal
 from gpunode.facts.kernel import initramfs_tool, parse_blacklist, parse_compiler, parse_next_boot, parse_trees
 from gpunode.facts.kubernetes import parse_kubernetes
@@ -49,8 +50,8 @@ PROBE_TIMEOUT_S = 75.0
 SCRIPTS = (
     "daemon/query",
     "trust",
-    *(f"probe/{topic}" for topic in ("wire", "host", "pci", "driver", "kernel", "packages", "daemons")),
-    *(f"probe/{topic}" for topic in ("engines", "kubernetes", "run")),
+    *(f"probe/{topic}" for topic in ("wire", "host", "pci", "driver", "kernel", "initramfs", "packages")),
+    *(f"probe/{topic}" for topic in ("daemons", "engines", "kubernetes", "run")),
 )
 _REBOOT_FILES = ("/run/reboot-required.pkgs", "/run/reboot-required")
 _NO_FAULT = (0, 127)  # 127: the tool is not there, which is a fact
@@ -168,6 +169,7 @@ def _kernel(sections: Sections, identity: Identity) -> KernelFacts:
         blacklisted=parse_blacklist(sections.text("blacklist"), cmdline),
         next_boot=parse_next_boot(sections.text("next_boot"), trees),
         initramfs_tool=initramfs_tool(sections.text("tools")),
+        dracut=parse_dracut(sections),
         compiler=parse_compiler(sections.text("kernel_version")),
         reboot_required=next((text.strip() for text in reboot if text is not None and text.strip()), None),
     )

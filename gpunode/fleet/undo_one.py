@@ -16,9 +16,10 @@ from gpunode.fleet.apply_one import HostWork
 from gpunode.model.containers import Container
 from gpunode.model.facts import HostFacts
 from gpunode.model.past import Past
-from gpunode.model.plan import Plan, Undoing
+from gpunode.model.plan import Plan, RemoveFile, Undoing
 from gpunode.model.report import HostOutcome, RunReport
 from gpunode.model.spec import RebootPolicy
+from gpunode.planner.kernel.setup import NOUVEAU_FILE
 from gpunode.planner.undo.containers import questions
 from gpunode.planner.undo.plan import undo_plan
 from gpunode.remedy import Remedy, RepairAction, gpunode
@@ -119,6 +120,8 @@ def ended(plan: Plan, report: RunReport) -> RunReport:
             evidence="; ".join(kept.text for kept in plan.undo.left),
             remedy=_retried(plan.undo),
         )
-    nouveau = any(step.for_undo.initramfs for step in plan.steps)
+    nouveau = any(
+        isinstance(action, RemoveFile) and action.path == NOUVEAU_FILE for step in plan.steps for action in step.actions
+    )
     back = Remedy(RepairAction.REBOOT, "reboot when it suits: that brings nouveau back")
     return replace(report, remedy=back) if nouveau else report

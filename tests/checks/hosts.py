@@ -8,9 +8,11 @@ from typing import Any
 from gpunode.model.facts import (
     DeviceNode,
     DkmsLine,
+    DracutFacts,
     DriverFacts,
     FileFacts,
     HostFacts,
+    InitramfsImage,
     KernelFacts,
     KernelTree,
     KubernetesFacts,
@@ -90,6 +92,7 @@ READY = HostFacts(
     kernel=KernelFacts(
         KERNEL, cmdline="root=/dev/sda1 quiet", trees=(TREE,), next_boot=KERNEL,
         modules=frozenset({"nvidia", "nvidia_uvm"}), blacklisted=frozenset({"nouveau"}),
+        dracut=DracutFacts(frozenset({"nouveau", "nvidia"}), frozenset(), images=(InitramfsImage(KERNEL, "/boot/i"),)),
     ),
     root=True,
     pci=(GPU, *SWITCHES),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -10,9 +11,11 @@ from gpunode.catalog.load import load_catalog
 from gpunode.checks import all_checks, explain, run_all
 from gpunode.model.facts import (
     DkmsLine,
+    DracutFacts,
     DriverFacts,
     FileFacts,
     HostFacts,
+    InitramfsImage,
     KernelFacts,
     KubernetesFacts,
     OsFacts,
@@ -43,8 +46,20 @@ def verdict(id: str, host: HostFacts, spec: Spec | None = WANT) -> CheckResult:
     return run_all(host, spec, load_catalog()).results[id]
 
 
+def dracut(**more: Any) -> HostFacts:
+    """A host with this image of dracut's."""
+    images = (InitramfsImage(h.KERNEL, "/boot/i", **more),)
+    return h.kernel(dracut=DracutFacts(frozenset({"nouveau", "nvidia"}), frozenset(), images=images))
+
+
 FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
     ("boot.cmdline-blocks", h.kernel(cmdline="quiet modprobe.blacklist=foo,nvidia"), "modprobe.blacklist=foo,nvidia"),
+    (
+        "boot.initramfs", dracut(modules=frozenset({"nouveau"})), "lsinitrd /boot/i shows nouveau and no blacklist",
+    ),
+    (
+        "boot.initramfs", dracut(modules=frozenset({"nvidia"}), newer=frozenset({"module"})), "on disk is newer",
+    ),
     ("boot.module-signer", h.driver(loaded=None, signer=None), "modinfo -F signer"),
     ("boot.nouveau-blacklisted", h.kernel(blacklisted=frozenset()), "blacklist nouveau"),
     ("boot.nouveau-loaded", h.kernel(modules=frozenset({"nouveau"})), "/sys/module/nouveau"),
@@ -184,6 +199,8 @@ def test_no_check_passes_where_nothing_is_known(id: str) -> None:
 
 
 NOT_APPLICABLE: tuple[tuple[str, HostFacts, Spec | None, str], ...] = (
+    ("boot.initramfs", h.kernel(dracut=None), WANT, "dracut does not build"),
+    ("boot.initramfs", dracut(newer=frozenset({"configuration"})), WANT, "not looked into"),
     ("drv.dkms-next", h.kernel(trees=(replace(h.TREE, bootable=False),)), WANT, "does not come from a package"),
     ("drv.headers-meta", h.host(packages=h.packages(linux__image__amd64="")), WANT, "no kernel meta package"),
     ("rt.effective-default", h.host(), Spec(runtime=RuntimeSpec(default=False)), "RuntimeClass"),

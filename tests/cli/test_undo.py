@@ -10,9 +10,10 @@ import pytest
 from gpunode.cli.app import main
 from gpunode.errors import ExitCode
 from gpunode.fleet.undo_one import ended
-from gpunode.model.plan import ForUndo, Kept, Plan, Step, Undoing
+from gpunode.model.plan import Kept, Plan, RemoveFile, Step, Undoing
 from gpunode.model.report import RunReport, StepResult, StepStatus
 from gpunode.model.spec import Spec
+from gpunode.planner.kernel.setup import NOUVEAU_FILE
 from gpunode.remedy import AGAIN, Remedy, RepairAction, setup
 from gpunode.render.plan_text import plan_text
 
@@ -72,7 +73,7 @@ def test_all_undone_is_a_success() -> None:
 
 
 def test_the_reboot_that_brings_nouveau_back_is_said() -> None:
-    step = Step("undo.kernel.nouveau", "remove the blacklist", "", (), for_undo=ForUndo(initramfs=True))
+    step = Step("undo.kernel.nouveau", "remove the blacklist", "", (RemoveFile(NOUVEAU_FILE),))
     report = ended(replace(plan(), steps=(step,)), RunReport("gpu07", (StepResult(step.id, StepStatus.DONE),)))
     assert (report.code, report.remedy.text) == (ExitCode.DONE, "reboot when it suits: that brings nouveau back")
 

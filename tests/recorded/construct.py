@@ -50,6 +50,9 @@ MANAGERS = {
     "pacman": ("pacman",),
 }
 LISTINGS = {"apt": "dpkg", "pacman": "pacman"}  # of the others: rpm
+# NVIDIA's nvidia-kmod-common brings it with the driver.
+OMITTING = "/usr/lib/dracut/dracut.conf.d/99-nvidia.conf"
+_DRACUT = ("", f'{OMITTING}:omit_drivers+=" nvidia nvidia-drm nvidia-modeset nvidia-uvm "\n')
 DOCKERD, CONTAINERD = "/usr/bin/dockerd", "/usr/bin/containerd"
 DOCKER_PID, CONTAINERD_PID, KUBELET_PID = 1201, 1100, 1400
 
@@ -110,6 +113,9 @@ def _commands(recipe: Recipe) -> Iterator[tuple[str, str]]:
         "tools",
         "".join(f"/usr/bin/{name}\n" for name in _tools(recipe)) + "".join(f"{path}\n" for path in recipe.engine.tools),
     )
+    if system.initramfs == "dracut":
+        yield "dracut", _DRACUT[recipe.driver is not None and system.manager != "apt"]
+        yield "initramfs_images", f"{system.kernel}|/boot/initramfs-{system.kernel}.img|\n"
     yield from _packages(recipe)
     yield from _daemons(recipe)
     sections = dict(_driver(recipe))

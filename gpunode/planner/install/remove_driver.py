@@ -7,19 +7,21 @@ from gpunode.catalog.load import Catalog
 from gpunode.errors import UnsupportedHost
 from gpunode.model.driver import DriverChoice
 from gpunode.model.facts import HostFacts
-from gpunode.model.plan import Action, Kept, RemoveFile, Run, Step
+from gpunode.model.plan import Action, ForUndo, Kept, RemoveFile, Run, Step
 from gpunode.model.spec import Spec, ToolkitConfig
 from gpunode.planner.driver.foreign import foreign_origin
 from gpunode.planner.driver.installed import installed_source, is_driver, upstream
 from gpunode.planner.driver.reload import users
 from gpunode.planner.driver.services import CDMM_FILE, CHAR_RULE
 from gpunode.planner.driver.source import PINNING, old_pins, policy_files, source_title
-from gpunode.planner.kernel.setup import INITRAMFS, LOAD_FILE, NOUVEAU_FILE
+from gpunode.planner.kernel.initramfs import DRACUT_FILE, rebuild
+from gpunode.planner.kernel.setup import LOAD_FILE, NOUVEAU_FILE
 from gpunode.planner.mig import LAYOUT, SCRIPT, UNIT, UNIT_PATH
 from gpunode.planner.site import Site, through_proxy
 from gpunode.remedy import AGAIN, Remedy, RepairAction
 
 Outcome = Step | Kept
+IN_INITRAMFS = (NOUVEAU_FILE, DRACUT_FILE)
 OWN = (CDMM_FILE, CHAR_RULE, UNIT_PATH, SCRIPT, LAYOUT)
 
 
@@ -37,7 +39,7 @@ def driver_packages(host: HostFacts) -> tuple[str, ...]:
 def own_files(host: HostFacts) -> tuple[str, ...]:
     """Files about the driver that gpunode alone owns, and the pins that removed packages leave, as far as present."""
     listed = {f.path for f in host.packages.sources}
-    own = tuple(p for p in (LOAD_FILE, NOUVEAU_FILE, *policy_files(), *OWN) if host.file(p).exists or p in listed)
+    own = tuple(p for p in (LOAD_FILE, *IN_INITRAMFS, *policy_files(), *OWN) if host.file(p).exists or p in listed)
     return own + tuple(f.path for f in old_pins(host, None))
 
 
@@ -77,13 +79,14 @@ def uninstall_outcomes(site: Site) -> tuple[Outcome, ...]:
         actions.append(Run(("systemctl", "disable", UNIT), ok_codes=(0, 1)))
     actions += [through_proxy(site.backend.remove(names), site.spec.proxy)] if names else []
     actions += [RemoveFile(path) for path in files]
-    rebuild = INITRAMFS.get(host.kernel.initramfs_tool or "")
-    if rebuild and NOUVEAU_FILE in files:
-        actions.append(Run(rebuild, timeout_s=900, detach=True))
+    again = rebuild(host) if set(IN_INITRAMFS) & set(files) else ()
+    actions += again
     shown = listing(names)
     title = f"remove {shown}" if names else "remove what gpunode added to the driver"
     return (
-        Step("driver.remove", title, "--driver none", tuple(actions)),
+        Step(
+            "driver.remove", title, "--driver none", tuple(actions), undo=again, for_undo=ForUndo(initramfs=bool(again))
+        ),
         Kept(
             "repo.cuda",
             "package repositories (gpunode undo --packages removes those it added)",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gpunode import resources
 from gpunode.advice import listing
 from gpunode.model.driver import DriverChoice
@@ -10,6 +12,7 @@ from gpunode.model.plan import Action, ForUndo, Kept, PutFile, Run, Step
 from gpunode.packages.base import Wanted, missing
 from gpunode.planner.driver.reload import can_swap, stale, will_swap
 from gpunode.planner.driver.services import modules
+from gpunode.planner.kernel.initramfs import DRACUT_FILE, dracut_file, outdated, rebuild, texts
 from gpunode.planner.kernel.modules import elsewhere, kernels
 from gpunode.planner.kernel.secureboot import needs_enrolment
 from gpunode.planner.kernel_packages import kernel_meta
@@ -18,11 +21,6 @@ from gpunode.planner.site import Site, through_proxy
 NOUVEAU_FILE = "/etc/modprobe.d/gpunode-nouveau.conf"
 LOAD_FILE = "/etc/modules-load.d/gpunode-nvidia.conf"
 RIVALS = ("nouveau", "nova_core")  # nova_core drives Turing and newer from Linux 6.15 on
-INITRAMFS = {
-    "update-initramfs": ("update-initramfs", "-u", "-k", "all"),
-    "dracut": ("dracut", "--force", "--regenerate-all"),
-    "mkinitcpio": ("mkinitcpio", "-P"),
-}
 
 
 def headers_step(site: Site) -> Step | Kept:
@@ -68,25 +66,47 @@ def follower(site: Site) -> str | None:
 
 
 def rivals_step(site: Site) -> Step | Kept:
-    """Blacklist nouveau and nova_core, in the initramfs too."""
-    if set(RIVALS) <= site.host.kernel.blacklisted:
+    """Blacklist nouveau and nova_core, in the initramfs too, and keep nvidia's modules out of that."""
+    files = _rival_files(site)
+    old = outdated(site.host)
+    if not files and old is None:
         return Kept("kernel.nouveau", "nouveau and nova_core are blacklisted")
-    text = resources.render("modprobe/nouveau.conf.j2", modules=RIVALS)
-    argv = INITRAMFS.get(site.host.kernel.initramfs_tool or "")
-    actions: tuple[Action, ...] = (
-        PutFile(NOUVEAU_FILE, text, expect_sha256=site.host.file(NOUVEAU_FILE).sha256, any_before=True),
-    )
-    rebuild = (Run(argv, timeout_s=900, detach=True),) if argv else ()
+    again = rebuild(site.host)
     return Step(
         "kernel.nouveau",
-        "blacklist nouveau and nova_core"
-        + (", rebuild the initramfs" if argv else " (no initramfs tool here, so none to rebuild)"),
-        "a GPU that nouveau or nova_core holds cannot be taken by NVIDIA's driver",
-        actions + rebuild,
-        undo=rebuild,
-        diff="\n".join(f"+{line}" for line in text.splitlines()),
+        _title(files, again),
+        _why(files) if files else old or "",
+        (*files, *again),
+        undo=again,
+        diff=texts(files),
         for_undo=ForUndo(initramfs=True),
     )
+
+
+def _rival_files(site: Site) -> tuple[PutFile, ...]:
+    before = site.host.file(NOUVEAU_FILE).sha256
+    text = resources.render("modprobe/nouveau.conf.j2", modules=RIVALS)
+    blacklisted = set(RIVALS) <= site.host.kernel.blacklisted
+    blacklist = () if blacklisted else (PutFile(NOUVEAU_FILE, text, expect_sha256=before, any_before=True),)
+    omitted = dracut_file(site.host)
+    return (*blacklist, omitted) if omitted else blacklist
+
+
+def _title(files: Sequence[PutFile], again: Sequence[Run]) -> str:
+    paths = [file.path for file in files]
+    parts = ["blacklist nouveau and nova_core"] if NOUVEAU_FILE in paths else []
+    if DRACUT_FILE in paths:
+        parts.append(f"omit {'them' if parts else 'nouveau, nova_core'} and nvidia from the initramfs")
+    if not again:
+        return f"{', '.join(parts)} (no initramfs tool here, so none to rebuild)"
+    return ", ".join((*parts, "rebuild it" if DRACUT_FILE in paths else "rebuild the initramfs"))
+
+
+def _why(files: Sequence[PutFile]) -> str:
+    why = "a GPU that nouveau or nova_core holds cannot be taken by NVIDIA's driver"
+    if files[-1].path != DRACUT_FILE:
+        return why
+    return f"{why}; a module of nvidia in the initramfs would be loaded even after another one is installed"
 
 
 def holders(site: Site) -> tuple[str, ...]:

@@ -13,7 +13,8 @@ from gpunode.model.past import Past, PastFile
 from gpunode.model.plan import Action, ForGood, Kept, Plan, RemoveFile, Run, Step, Undoing
 from gpunode.model.spec import Spec
 from gpunode.packages.registry import goes_with_packages
-from gpunode.planner.kernel.setup import INITRAMFS
+from gpunode.planner.kernel.initramfs import rebuild
+from gpunode.planner.kernel.setup import NOUVEAU_FILE
 from gpunode.planner.summary import host_summary
 from gpunode.planner.undo import containers as containers_found
 from gpunode.planner.undo.engine import engine_outcome, is_engine
@@ -186,15 +187,15 @@ def _file_step(name: str, backs: tuple[Back, ...], after: tuple[Run, ...]) -> St
     known = backs[0].file.for_undo
     if known.initramfs:
         rebuilt = "rebuild the initramfs" if after else "no initramfs tool is here, so none is rebuilt"
-        words.append(f"{rebuilt}; a reboot loads nouveau again")
+        freed = any(back.text is None and back.file.path == NOUVEAU_FILE for back in backs)
+        words.append(f"{rebuilt}; a reboot loads nouveau again" if freed else rebuilt)
     title = "; ".join(words)
     return Step(f"undo.{name}", title, "setup wrote it", (*actions, *after), after, diffs(backs), for_undo=known)
 
 
 def _afterwards(host: HostFacts, files: Sequence[PastFile]) -> tuple[Run, ...]:
     """What reads these files only when it is run."""
-    argv = INITRAMFS.get(host.kernel.initramfs_tool or "")
-    runs = [Run(argv, timeout_s=900, detach=True)] if argv and any(file.for_undo.initramfs for file in files) else []
+    runs = list(rebuild(host)) if any(file.for_undo.initramfs for file in files) else []
     if host.init == "systemd" and any(file.path.startswith(SYSTEMD) for file in files):
         runs.append(Run(("systemctl", "daemon-reload")))
     return tuple(runs)

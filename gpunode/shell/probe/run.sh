@@ -27,7 +27,7 @@ look_up_tools() { # BINS and the tools in them, with one stat; files and directo
       path=${path%/*}
     done
     [ -h "$bin" ] && continue
-    for name in $TOOLS systemctl dkms modinfo kmod ldconfig lspci nvidia-ctk uname dmesg journalctl; do
+    for name in $TOOLS lsinitrd systemctl dkms modinfo kmod ldconfig lspci nvidia-ctk uname dmesg journalctl; do
       [ -f "$bin/$name" ] && [ ! -h "$bin/$name" ] && set -- "$@" "$bin/$name"
     done
   done
@@ -121,6 +121,10 @@ gpunode_probe() {
     package_lock auto_upgrade apt_archives toolkit tools devices dev_char; do
     "$name" >"$T/$name" 2>/dev/null
   done
+  if dracut_conf >"$T/dracut" 2>/dev/null; then
+    initramfs_images >"$T/initramfs_images" 2>/dev/null
+    if [ "$ME" = 0 ] && [ -d "$R/sys/module/nvidia" ] && doubtful 2>/dev/null; then job initramfs 15 do_initramfs; fi
+  fi
   { cat "$R/proc/cmdline" || :; } >"$T/cmdline" 2>/dev/null
   { cat "$R/proc/version" || :; } >"$T/kernel_version" 2>/dev/null
   { grep nvidia "$R/proc/devices" || :; } >"$T/proc_devices" 2>/dev/null
@@ -133,6 +137,7 @@ gpunode_probe() {
     package_lock auto_upgrade apt_archives processes shims toolkit tools devices dev_char proc_devices kubernetes; do
     show "$name"
   done
+  if [ -e "$T/initramfs_images" ]; then show dracut; show initramfs_images; fi
   while read -r name <&3; do show "$name"; done 3<"$T/late"
   show sockets
   if [ -s "$T/ignored" ]; then show ignored; fi
@@ -154,6 +159,7 @@ gpunode_probe() {
   while read -r path; do set -- "$@" "$path"; done <"$T/engine_files"
   show_files "$@" /etc/nvidia-container-runtime/config.toml /run/reboot-required /run/reboot-required.pkgs \
     $HOLD_FILES \
+    /etc/dracut.conf.d/gpunode-nvidia.conf \
     /etc/modprobe.d/gpunode-nouveau.conf /etc/modules-load.d/gpunode-nvidia.conf /etc/modprobe.d/gpunode-coherent.conf \
     /etc/udev/rules.d/71-gpunode-dev-char.rules /etc/gpunode/mig.conf \
     /etc/gpunode/mig.sh /etc/systemd/system/gpunode-mig.service /etc/containerd/config.toml /etc/docker/daemon.json
@@ -166,7 +172,7 @@ gpunode_probe() {
   fi
 
   for name in services $LISTINGS dkms nvidia_ko modinfo ldconfig lspci ctk_version; do emit "$name"; done
-  for name in driver_version driver_params busy; do
+  for name in driver_version driver_params busy initramfs; do
     if [ -e "$T/$name.limit" ]; then emit "$name"; fi
   done
   while read -r name <&3; do emit "$name"; done 3<"$T/slow"

@@ -13,6 +13,7 @@ from gpunode.model.facts import DriverFacts, FileFacts, HostFacts, KernelTree, P
 from gpunode.model.plan import Plan, PutFile, RemoveFile, Run, Step
 from gpunode.model.spec import PARTS, DriverRequest, DriverSource, Flavour, Spec, ToolkitRequest
 from gpunode.planner.driver.source import policy_files
+from gpunode.planner.kernel.initramfs import DRACUT_FILE
 from gpunode.planner.kernel.setup import LOAD_FILE, NOUVEAU_FILE
 from gpunode.planner.mig import LAYOUT, SCRIPT, UNIT, UNIT_PATH
 from gpunode.planner.plan import make_plan
@@ -174,7 +175,7 @@ def test_a_driver_newer_than_the_catalog_is_kept_and_said_to_be_unknown() -> Non
 
 
 def test_none_removes_the_whole_set_and_gpunodes_own_files_and_keeps_the_repositories() -> None:
-    own = {path: FileFacts(path, "x", "2" * 64) for path in (LOAD_FILE, NOUVEAU_FILE)}
+    own = {path: FileFacts(path, "x", "2" * 64) for path in (LOAD_FILE, NOUVEAU_FILE, DRACUT_FILE)}
     facts = driven(files=own)
     there = {**facts.packages.installed, "nvidia-driver-pinning-595": PackageVersion("595-1")}
     sources = (FileFacts(POLICY_FILE, "Package: nvidia", "3" * 64),)
@@ -186,8 +187,9 @@ def test_none_removes_the_whole_set_and_gpunodes_own_files_and_keeps_the_reposit
     assert "nvidia-driver-pinning-595" in commands[1]
     assert "nvidia-container-toolkit" not in commands[1]
     removed = [a.path for a in plan.steps[0].actions if isinstance(a, RemoveFile)]
-    assert removed == [LOAD_FILE, NOUVEAU_FILE, POLICY_FILE]
+    assert removed == [LOAD_FILE, NOUVEAU_FILE, DRACUT_FILE, POLICY_FILE]
     assert "update-initramfs -u -k all" in commands
+    assert plan.steps[0].for_undo.initramfs
     assert any("package repositories (gpunode undo" in k.text for k in plan.kept)
     assert plan.reboot == "driver 595.91.07 is loaded, and leaves the kernel with a reboot"
 

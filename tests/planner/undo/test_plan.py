@@ -14,7 +14,7 @@ from gpunode.apply.journal.for_undo import of_older
 from gpunode.catalog.load import load_catalog
 from gpunode.model.facts import FileFacts, HostFacts, PackageFacts, PackageVersion, ServiceFacts
 from gpunode.model.past import ABSENT, Past, PastFile
-from gpunode.model.plan import Plan, PutFile, RemoveFile, Run, Step
+from gpunode.model.plan import ForUndo, Plan, PutFile, RemoveFile, Run, Step
 from gpunode.planner.undo.plan import undo_plan
 from tests.engines.hosts import PATHS, engine_facts, host_with
 
@@ -240,6 +240,26 @@ def test_the_blacklist_goes_the_initramfs_is_rebuilt_and_what_comes_back_is_said
     assert isinstance(rebuild, Run)
     assert rebuild.argv == ("update-initramfs", "-u", "-k", "all")
     assert step.title.endswith("rebuild the initramfs; a reboot loads nouveau again")
+
+
+DRACUT = "/etc/dracut.conf.d/gpunode-nvidia.conf"
+
+
+def test_what_dracut_was_told_goes_with_the_blacklist_and_the_initramfs_is_rebuilt_once() -> None:
+    conf = past_file(DRACUT, "kernel.nouveau", before=None, left="omit_drivers\n", now="omit_drivers\n")
+    step = only_step(plan(bare(docker_host()), Past(True, ("r1",), (nouveau(), conf))))
+    removed = [action.path for action in step.actions if isinstance(action, RemoveFile)]
+    assert removed == [DRACUT, NOUVEAU]
+    assert [run.argv for run in step.actions if isinstance(run, Run)] == [("update-initramfs", "-u", "-k", "all")]
+    assert step.title.endswith("rebuild the initramfs; a reboot loads nouveau again")
+
+
+def test_a_blacklist_that_a_removal_took_away_is_restored_into_the_initramfs_too() -> None:
+    was = past_file(NOUVEAU, "driver.remove", before="blacklist nouveau\n", left=None, now=None)
+    step = only_step(plan(bare(docker_host()), Past(True, ("r1",), (replace(was, for_undo=ForUndo(initramfs=True)),))))
+    assert isinstance(step.actions[-1], Run)
+    assert step.actions[-1].argv == ("update-initramfs", "-u", "-k", "all")
+    assert step.title.endswith("restored; rebuild the initramfs")
 
 
 def test_a_hand_edited_file_without_a_structure_is_left_with_the_commands_to_run() -> None:
