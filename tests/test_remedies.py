@@ -36,6 +36,7 @@ NOT_REMEDIES = {
     "planner/driver/foreign.py": "hand_over, a line of the plan",
     "planner/engines/cdi.py": "Kept",
     "planner/engines/steps.py": "by_hand",
+    "planner/engines/restart.py": "by_hand",
     "planner/kernel/secureboot.py": "console",
     "engines/docker/engine.py": "Note",
     "engines/daemon/commands.py": "a script's own words",

@@ -126,7 +126,8 @@ class SpecOptions:
     proxy: Annotated[str | None, _wanted("--proxy", metavar="URL", help="For the package manager.")] = None
     allow_no_gpu: Annotated[bool, _wanted("--allow-no-gpu", help="No GPU required: building an image.")] = False
     allow_container_restart: Annotated[
-        bool, _wanted("--allow-container-restart", help="Containers may be restarted where an engine needs it.")
+        bool,
+        _wanted("--allow-container-restart", help="Restart dockerd where it needs it, though its containers stop."),
     ] = False
     mig: Annotated[
         list[str] | None,

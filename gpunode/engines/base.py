@@ -153,6 +153,21 @@ class Engine(Protocol):
         """Whether the running daemon lacks what its file has, and only a restart loads it."""
         return False
 
+    def start_misses(self, host: HostFacts, engine: RuntimeFacts, *, coming: bool = False) -> str:
+        """Why the running daemon needs a restart whatever its file has, as a sentence; "": it needs none.
+
+        `coming`: the toolkit is about to be installed.
+        """
+        return ""
+
+    def start_found(self, engine: RuntimeFacts) -> tuple[Action, ...]:
+        """After a restart: exit 0 when the daemon found what `start_misses` reported."""
+        return ()
+
+    def lost_by_restart(self, host: HostFacts, engine: RuntimeFacts) -> str:
+        """The containers that a restart of the daemon would stop, for people; "" when it stops none."""
+        return ""
+
     def undone_by_restart(self, now: str, restored: str) -> bool:
         """Whether a file that goes from `now` to `restored` takes away what only a restart takes away."""
         return False

@@ -25,6 +25,7 @@ class Process:
     user: str | None = None  # that uid's name
     gid: int | None = None  # with uid
     sees_toolkit: bool = True  # its /etc has nvidia-container-runtime
+    started_at: int | None = None  # seconds since 1970
 
     @property
     def binary(self) -> str | None:
@@ -67,5 +68,6 @@ def _process(pid: int, text: str) -> Process:
         user=value.get("user"),
         gid=whole_number(value.get("gid")),
         sees_toolkit=value.get("sees_toolkit") != "0",
+        started_at=whole_number(value.get("started_at")),
         argv=tuple(re.findall(r"^arg=(.*)$", text, re.MULTILINE)),
     )

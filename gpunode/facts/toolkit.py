@@ -6,7 +6,7 @@ import re
 
 from gpunode.facts.release import key_values
 from gpunode.facts.wire import Sections
-from gpunode.foreign import read_json
+from gpunode.foreign import read_json, whole_number
 from gpunode.model.facts import ToolkitFacts
 
 
@@ -24,6 +24,7 @@ def parse_toolkit(sections: Sections) -> ToolkitFacts:
         runtime_path=path.get("nvidia-container-runtime") or path.get("not-executable"),
         runtime_executable="nvidia-container-runtime" in path,
         hook_path=path.get("nvidia-container-runtime-hook"),
+        hook_since=whole_number(path.get("hook_since")),
         cdi_specs=specs,
         cdi_devices=tuple(device for spec in specs for device in cdi_devices(sections.files[spec].text or "")),
     )

@@ -182,6 +182,7 @@ class ToolkitFacts:
     hook_path: str | None = None  # nvidia-container-runtime-hook
     cdi_specs: tuple[str, ...] = ()  # files in /etc/cdi and /var/run/cdi
     cdi_devices: tuple[str, ...] = ()  # "nvidia.com/gpu=0"
+    hook_since: int | None = None  # since when the hook is there, upgrades aside, in seconds since 1970
 
 
 @dataclass(frozen=True)
@@ -201,7 +202,9 @@ class RuntimeFacts:
     systemd_cgroup: Mapping[str, bool] = field(default_factory=lambda: MappingProxyType({}))  # handler -> setting
     cdi: bool | None = None  # CDI enabled in the running daemon
     live_restore: bool | None = None  # docker
+    swarm: bool = False  # docker: a node of a swarm, where live-restore does not work
     containers_running: int | None = None
+    running: tuple[str, ...] = ()  # names of the containers that run, the first twenty at most (docker)
     imports: tuple[str, ...] = ()  # files that were merged in, in order (containerd)
     merged_config: str | None = None  # `containerd config dump`, where the daemon's binary answered
     cri_error: str | None = None  # why CRI does not answer though the daemon runs
@@ -214,6 +217,7 @@ class RuntimeFacts:
     embedded_in: str | None = None  # version of the Kubernetes distribution, "1.31.4+k3s1" (k3s, rke2, k0s)
     init: str = "systemd"  # HostFacts.init: what restarts it
     pid: int | None = None  # of the running daemon
+    started_at: int | None = None  # when that process started, in seconds since 1970
     distribution_flags: tuple[str, ...] = ()  # behind the binary in its unit's ExecStart: "server", "--disable", ...
 
     @property

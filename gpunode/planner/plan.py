@@ -109,7 +109,7 @@ def _settings(host: HostFacts, spec: Spec, only: Sequence[str], before: Sequence
     found = [settings] if settings else []
     found += cdi_outcomes(host, spec, pending=any(step.replan_after for step in steps))
     if "runtime" in only and spec.runtimes != ():
-        engines, kept = runtime_steps(host, spec)
+        engines, kept = runtime_steps(host, spec, coming=installing)
         found += [*engines, *kept]
     return found
 

@@ -49,6 +49,11 @@ CONTAINERD = """version = 2
 DOCKER_ENGINE = RuntimeFacts(
     "docker", "28.5.2", "/etc/docker/daemon.json", "docker.service", "/run/docker.sock", active=True,
     effective_default="nvidia", effective_source="docker /info", handlers=("nvidia", "runc"), live_restore=True,
+    pid=900, started_at=1_795_000_100,
+)  # fmt: skip
+TOOLKIT = ToolkitFacts(
+    "1.20.0", "/usr/bin/nvidia-container-runtime", True, "/usr/bin/nvidia-container-runtime-hook",
+    (CDI,), ("nvidia.com/gpu=0",), hook_since=1_795_000_000,
 )  # fmt: skip
 CONTAINERD_ENGINE = RuntimeFacts(
     "containerd", "1.7.27", "/etc/containerd/config.toml", "containerd.service", "/run/containerd/containerd.sock",
@@ -108,7 +113,7 @@ READY = HostFacts(
         DeviceNode("/dev/nvidia-uvm", 511, 0, 0o666, True),
     ),
     uvm_major=511,
-    toolkit=ToolkitFacts("1.20.0", "/usr/bin/nvidia-container-runtime", True, None, (CDI,), ("nvidia.com/gpu=0",)),
+    toolkit=TOOLKIT,
     runtimes=(DOCKER_ENGINE, CONTAINERD_ENGINE),
     packages=packages(),
     security=SecurityFacts(secure_boot=True, uefi=True),

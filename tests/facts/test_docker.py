@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from gpunode.facts.runtimes import parse_runtimes
+from gpunode.facts.toolkit import parse_toolkit
 from gpunode.facts.wire import decode
 from gpunode.model.facts import RuntimeFacts
 from tests.facts.hosts import make_root, run_probe
@@ -112,3 +115,49 @@ def test_an_executable_that_the_file_names_and_the_disk_lacks(shell: tuple[str, 
     entries = f'{{"a": {{"path": "{here}"}}, "b": {{"path": "{gone}"}}, "c": {{"path": "nvidia-container-runtime"}}}}'
     add(root, "etc/docker/daemon.json", f'{{"runtimes": {entries}}}'.replace("/nvidia/", "\\/nvidia\\/"))
     assert [docker.missing_binaries for docker in dockers(shell, root)] == [(gone,)]
+
+
+# Its 22nd number is when it started, in hundredths of a second since boot; the name may hold anything.
+STAT = "900 (dockerd) x) S 1 900 900 0 -1 4194560 9 8 0 0 3 2 0 0 20 0 14 0 {ticks} 1990 23 18446744073709551615\n"
+
+
+@each_shell
+@pytest.mark.parametrize(
+    ("stat", "boot", "started_at"),
+    [
+        (STAT.format(ticks=12399), "intr 5\nbtime 1795000000\n", 1_795_000_123),
+        (STAT.format(ticks=12399), "intr 5\n", None),
+        ("900 (dockerd) S 1\n", "btime 1795000000\n", None),
+    ],
+    ids=["whole seconds", "no time of boot", "cut short"],
+)
+def test_when_dockerd_started(
+    shell: tuple[str, ...], tmp_path: Path, stat: str, boot: str, started_at: int | None
+) -> None:
+    root = make_root(tmp_path)
+    add(root, "proc/900/stat", stat)
+    add(root, "proc/stat", boot)
+    (engine,) = dockers(shell, root)
+    assert engine.started_at == started_at
+
+
+@pytest.mark.parametrize("shell", SHELLS[:2], ids=lambda words: words[-1])  # busybox's own stat has no birth
+def test_an_upgrade_of_the_hook_is_not_its_beginning(shell: tuple[str, ...], tmp_path: Path) -> None:
+    """The file is made anew, and the package's own directory is not."""
+    root = make_root(tmp_path)
+    own = root / "usr/share/doc/nvidia-container-toolkit"
+    own.mkdir(parents=True)
+    born = subprocess.run(["stat", "-c", "%W", own], capture_output=True, text=True, check=True).stdout.strip()
+    if not born.isdigit() or int(born) == 0:
+        pytest.skip("this file system does not say when a directory was made")
+    time.sleep(1.1)  # times of files are compared in whole seconds
+    add(root, "usr/bin/nvidia-container-runtime-hook", "#!/bin/sh\n")
+    (root / "usr/bin/nvidia-container-runtime-hook").chmod(0o755)
+    changed = int((root / "usr/bin/nvidia-container-runtime-hook").stat().st_ctime)
+    assert hook_since(shell, root) == int(born) < changed
+    own.rmdir()
+    assert hook_since(shell, root) == changed
+
+
+def hook_since(shell: tuple[str, ...], root: Path) -> int | None:
+    return parse_toolkit(decode(run_probe(shell, root).stdout)).hook_since

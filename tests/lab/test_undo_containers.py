@@ -75,7 +75,7 @@ def test_what_ran_before_and_since_works_after_undo_and_a_reboot_until_it_is_gon
     host, me = fetched(lab, tmp_path / "home", "debian-sid")
     start(host, "before")
     before = tree(host)
-    expect(me.gpunode(host, "setup", "--yes", "--only", "toolkit,runtime", "--trust-key", lab.repo_fingerprint), 0)
+    expect(me.gpunode(host, "setup", "--yes", "--only", "toolkit,runtime", "--trust-key", lab.repo_fingerprint), 6)
     start(host, "since")
     host.nsrun(f"docker create --name stopped --network none {IMAGE}; docker create --gpus all --runtime runc "
                f"--name gpus --network none {IMAGE}", check=True)  # fmt: skip
@@ -121,7 +121,7 @@ def test_with_their_loss_allowed_everything_goes_and_they_are_named(lab: Lab, tm
     host, me = fetched(lab, tmp_path / "home", "debian12")
     start(host, "before")
     before = tree(host)
-    expect(me.gpunode(host, "setup", "--yes", "--only", "toolkit,runtime", "--trust-key", lab.repo_fingerprint), 0)
+    expect(me.gpunode(host, "setup", "--yes", "--only", "toolkit,runtime", "--trust-key", lab.repo_fingerprint), 6)
     start(host, "since")
     pod, _ = pods(host, "run", "named", IMAGE, "nvidia").split()
 

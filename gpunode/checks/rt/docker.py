@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from gpunode.advice import listing, named
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
+from gpunode.checks.rt.engines import wanted
 from gpunode.errors import ConfigFileError
-from gpunode.model.facts import HostFacts
+from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.remedy import Remedy, RepairAction, setup
 
@@ -66,6 +67,56 @@ def docker_file(host: HostFacts, context: Context) -> CheckOutcome:
         evidence=f"{engine.config_path} {f'has {names}' if file.exists else 'is absent'}",
         remedy=Remedy(RepairAction.CONFIGURE, SETUP),
         fix="runtime",
+    )
+
+
+@check(
+    "rt.docker-gpus",
+    Severity.ERROR,
+    title="docker run --gpus works: dockerd has started since the toolkit's hook was there",
+    reads="the start of dockerd's process, and since when nvidia-container-runtime-hook is there",
+    remedy=Remedy(RepairAction.RESTART_SERVICE, "systemctl restart docker"),
+    needs=(needs.gpu,),
+)
+def docker_gpus(host: HostFacts, context: Context) -> CheckOutcome:
+    """docker run --gpus fails: dockerd started before nvidia-container-runtime-hook was there."""
+    from gpunode.engines.docker.restart import misses_hook
+
+    dockers = [engine for engine in wanted(host, context) if engine.name == "docker"]
+    if not dockers:
+        return NotApplicable("no docker runs here that the spec includes")
+    if host.toolkit.hook_path is None:
+        return NotApplicable("nvidia-container-runtime-hook is not installed (ctk.installed)")
+    known = [e for e in dockers if e.started_at is not None] if host.toolkit.hook_since is not None else []
+    if not known:
+        return NotApplicable("this recording does not say when dockerd started, or since when the hook is there")
+    late = [engine for engine in known if misses_hook(host, engine)]
+    return _started_too_early(host, late[0]) if late else None
+
+
+def _started_too_early(host: HostFacts, engine: RuntimeFacts) -> Finding:
+    seconds = (host.toolkit.hook_since or 0) - (engine.started_at or 0)
+    return Finding(
+        f"docker run --gpus fails: {engine.label} started before nvidia-container-runtime-hook was there",
+        evidence=f"process {engine.pid} started {seconds} s before {host.toolkit.hook_path} was installed, and dockerd "
+        "looks for it only when it starts",
+        remedy=_restart(host, engine),
+        fix=None if engine.user else "runtime",
+    )
+
+
+def _restart(host: HostFacts, engine: RuntimeFacts) -> Remedy:
+    from gpunode.engines.docker.restart import lost
+
+    if engine.user:
+        words = f"as {named(engine.user)}: systemctl --user restart docker   (its containers stop without live-restore)"
+        return Remedy(RepairAction.RESTART_SERVICE, words)
+    stopped = lost(host, engine)
+    if not stopped:
+        return Remedy(RepairAction.RESTART_SERVICE, SETUP, " (it restarts dockerd; no container stops)")
+    allowed = setup("--only", "runtime", "--allow-container-restart")
+    return Remedy(
+        RepairAction.RESTART_SERVICE, f"it stops {stopped}: systemctl restart {named(engine.unit)}, or ", allowed
     )
 
 

@@ -93,6 +93,16 @@ def reload(engine: RuntimeFacts, *, ok_codes: tuple[int, ...] = (0,)) -> Run:
     )
 
 
+def found_at_start(engine: RuntimeFacts, program: str) -> Run:
+    """Exit 0 when the running daemon has started since `program` was in its PATH."""
+    return Run(
+        ("sh", "-s", "--", engine.unit, program),
+        timeout_s=30,
+        stdin="".join(map(resources.script, ("daemon/restart", "daemon/found_at_start"))),
+        description=f"check that the running {engine.name} found {program} at its start",
+    )
+
+
 def by(owner: str, run: Run) -> Run:
     """`run` as the user "UID:GID"; as root for "". In a user's directories, the user could misuse root's rights."""
     if not owner:

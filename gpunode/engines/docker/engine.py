@@ -1,4 +1,4 @@
-"""Docker: daemon.json, applied by a reload that touches no container, proven by the daemon's own /info."""
+"""Docker: daemon.json, applied by a reload where that will do, proven by the daemon's own /info."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from gpunode.editing import json_text
 from gpunode.editing.unread import refuse_unread
 from gpunode.engines.base import Edit, Engine, Removal, Rewrite
 from gpunode.engines.daemon import commands
-from gpunode.engines.docker import edit, provenance, validate
+from gpunode.engines.docker import by_flag, edit, provenance, validate
+from gpunode.engines.docker.restart import HOOK, lost, misses_hook
 from gpunode.engines.handler import about_program
 from gpunode.engines.provenance import Origin
 from gpunode.errors import UnsupportedHost
@@ -49,11 +50,13 @@ class Docker(Engine):
         config = json_text.load(path, file.text or "")
         validate.refuse(engine, want, file.text or "", config)
         changes = tuple(edit.missing(engine, want, config))
+        carried = by_flag.dropped(engine, config, changes)
+        changes += carried
         cdi = any(keys == ("features", "cdi") for keys, _ in changes)
         return Rewrite(
             (Edit(path, file.text, edit.merged(file.text, changes)),),
             tuple(edit.described(engine, config, keys, value) for keys, value in changes),
-            _notes(engine, want, config, cdi=cdi),
+            (*_notes(engine, want, config, cdi=cdi), *by_flag.notes(carried)),
             (edit.binary(engine, want, config),),
             needs_restart=cdi,
         )
@@ -90,7 +93,7 @@ class Docker(Engine):
         """A reload with the keys merely gone leaves nvidia as the default (20.10, 26 and 28 alike), so the old
         default is first written out, loaded and seen to be in force; then the old bytes are restored."""
         old = engine.effective_default or "runc"
-        if restart:
+        if restart and rewrite.changed:
             return (commands.restart(engine.unit, UNITS), commands.verify(engine, old, api="docker"))
         # A user's own dockerd is started again by nobody but them.
         revive = () if engine.user else (commands.revive(engine.unit, UNITS),)
@@ -99,7 +102,7 @@ class Docker(Engine):
         main, owner = rewrite.main, engine.owner
         return (
             *revive,
-            PutFile(main.path, edit.neutral(main, old), any_before=True, owner=owner),
+            PutFile(main.path, by_flag.kept(engine, main.path, edit.neutral(main, old)), any_before=True, owner=owner),
             # Any answer will do for these two: the original file must be restored whatever the daemon
             # answers, and the last action checks the result.
             commands.reload(engine, ok_codes=tuple(range(256))),
@@ -126,6 +129,17 @@ class Docker(Engine):
 
     def late(self, engine: RuntimeFacts, want: RuntimeSpec) -> bool:
         return want.cdi and engine.cdi is False
+
+    def start_misses(self, host: HostFacts, engine: RuntimeFacts, *, coming: bool = False) -> str:
+        if not misses_hook(host, engine, coming=coming):
+            return ""
+        return f"dockerd looks for {HOOK}, which docker run --gpus needs, only when it starts"
+
+    def start_found(self, engine: RuntimeFacts) -> tuple[Action, ...]:
+        return (commands.found_at_start(engine, HOOK),)
+
+    def lost_by_restart(self, host: HostFacts, engine: RuntimeFacts) -> str:
+        return lost(host, engine)
 
     def undone_by_restart(self, now: str, restored: str) -> bool:
         """dockerd reads features.cdi at its start only."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from gpunode.advice import named as quoted
@@ -17,6 +17,7 @@ from gpunode.model.plan import Action, ForUndo, Kept, PutFile, Step
 from gpunode.model.spec import RuntimeSpec, Spec
 from gpunode.planner.engines import daemon
 from gpunode.planner.engines.no_default import no_default
+from gpunode.planner.engines.restart import Restart, restart_of
 from gpunode.planner.engines.rootless import named, restart_words
 from gpunode.remedy import Remedy, RepairAction
 
@@ -24,8 +25,10 @@ Outcome = Step | Kept
 Refusal = UnsupportedHost | ConfigFileError
 
 
-def runtime_steps(host: HostFacts, spec: Spec) -> tuple[tuple[Step, ...], tuple[Kept, ...]]:
+def runtime_steps(host: HostFacts, spec: Spec, *, coming: bool = False) -> tuple[tuple[Step, ...], tuple[Kept, ...]]:
     """What each chosen engine needs, and what is unchanged: refused where gpunode cannot change it.
+
+    `coming`: the plan installs the toolkit.
 
     Raises UnsupportedHost for an engine that was named and is not there; where engines are all that is wanted and
     each is refused, what the first one is refused for.
@@ -33,7 +36,7 @@ def runtime_steps(host: HostFacts, spec: Spec) -> tuple[tuple[Step, ...], tuple[
     found = _chosen(host, spec)
     if not found and spec.runtimes is None:
         return (), (Kept("runtime", "no container engine was found"),)
-    outcomes = _outcomes(host, spec, found)
+    outcomes = _outcomes(host, spec, found, coming=coming)
     return tuple(o for o in outcomes if isinstance(o, Step)), tuple(o for o in outcomes if isinstance(o, Kept))
 
 
@@ -65,13 +68,13 @@ def _first(name: str) -> str:
     return f"install {quoted(name)}"
 
 
-def _outcomes(host: HostFacts, spec: Spec, found: Sequence[RuntimeFacts]) -> list[Outcome]:
+def _outcomes(host: HostFacts, spec: Spec, found: Sequence[RuntimeFacts], *, coming: bool) -> list[Outcome]:
     """One for each engine. An engine without CDI is not changed, unless it was named or no other one has it."""
     outcomes: dict[str, tuple[Outcome, ...]] = {}
     refused: dict[str, Refusal] = {}
     for facts in found:
         try:
-            outcomes[facts.label] = _with_no_default(host, spec, facts, _outcome(host, spec, facts))
+            outcomes[facts.label] = _with_no_default(host, spec, facts, _outcome(host, spec, facts, coming=coming))
         except (UnsupportedHost, ConfigFileError) as error:
             refused[facts.label] = error
     others = any(spec.runtimes is not None or _wants(host, one) for one in found if one.label in outcomes)
@@ -106,13 +109,13 @@ def _only_cdi(host: HostFacts, spec: Spec, facts: RuntimeFacts) -> bool:
     if not spec.runtime.cdi:
         return False
     try:
-        _outcome(host, replace(spec, runtime=replace(spec.runtime, cdi=False)), facts)
+        _outcome(host, replace(spec, runtime=replace(spec.runtime, cdi=False)), facts, coming=False)
     except (UnsupportedHost, ConfigFileError):
         return False
     return True
 
 
-def _outcome(host: HostFacts, spec: Spec, facts: RuntimeFacts) -> Outcome:
+def _outcome(host: HostFacts, spec: Spec, facts: RuntimeFacts, *, coming: bool) -> Outcome:
     runtime, want, step_id = engine(facts.name), spec.runtime, f"{facts.label}.default"
     reason = runtime.idle(host, facts) if spec.runtimes is None else None
     if reason is not None:
@@ -124,23 +127,23 @@ def _outcome(host: HostFacts, spec: Spec, facts: RuntimeFacts) -> Outcome:
     runs = daemon.runs(host, facts)
     if not rewrite.changed and not runs:
         return Kept(step_id, f"{rewrite.main.path} matches the spec; {_not_running(facts)}")
-    if not rewrite.changed and _in_force(facts, want):
-        return Kept(step_id, _right(facts, want), restart_words(facts))
-    restart = _needs_restart(facts, rewrite, want) and _may_restart(facts, spec)
-    if not rewrite.changed and not daemon.reachable(host, facts, restart=restart):
+    restart = restart_of(host, spec, facts, rewrite, coming=coming)
+    if not rewrite.changed and _default_in_force(facts, want) and not restart.planned:
+        text = _right(facts, want) if _in_force(facts, want) else f"{rewrite.main.path} has CDI on"
+        return Kept(step_id, text, restart_words(facts) or restart.by_hand)
+    if not rewrite.changed and not daemon.reachable(host, facts, restart=restart.planned):
         words = _words(host, facts)
         return Kept(
             step_id, f"{rewrite.main.path} matches the spec, but the running {facts.name} {_runs_with(facts)}", words
         )
-    if not rewrite.changed and _default_in_force(facts, want) and not restart:
-        return Kept(step_id, f"{rewrite.main.path} has CDI on; {_not_now(facts)}")
-    return _step(host, spec, facts, rewrite, runs=runs)
+    return _step(host, spec, facts, rewrite, restart)
 
 
-def _step(host: HostFacts, spec: Spec, facts: RuntimeFacts, rewrite: Rewrite, *, runs: bool) -> Step:
+def _step(host: HostFacts, spec: Spec, facts: RuntimeFacts, rewrite: Rewrite, needed: Restart) -> Step:
     runtime = engine(facts.name)
     failed = daemon.has_failed(host, facts)
-    restart = failed or (_needs_restart(facts, rewrite, spec.runtime) and _may_restart(facts, spec))
+    runs = daemon.runs(host, facts)
+    restart = failed or needed.planned
     reached = failed or (runs and daemon.reachable(host, facts, restart=restart))
     edits = [edit for edit in rewrite.edits if edit.changed]
     # A running daemon would give the new runtime to each new container, there or not.
@@ -149,18 +152,19 @@ def _step(host: HostFacts, spec: Spec, facts: RuntimeFacts, rewrite: Rewrite, *,
     undo: tuple[Action, ...] = ()
     if reached:
         actions += (*runtime.apply(facts, restart=restart), runtime.verify(facts, spec.runtime))
+        actions += runtime.start_found(facts) if needed.missed and restart else ()
         # With its old file back, an engine that was down before is down again.
         undo = () if failed else runtime.undo(facts, rewrite, restart=restart)
-    how = _how(host, facts, runtime, restart=restart, runs=runs or failed, reached=reached)
-    what = ", ".join(rewrite.added) or f"matches the spec, but the running daemon {_runs_with(facts)}"
+    how = _how(host, facts, runtime, needed, runs=runs or failed, reached=reached)
+    what = ", ".join(rewrite.added) or f"matches the spec{_but(facts, spec.runtime)}"
     return Step(
         f"{facts.label}.default",
         f"{' and '.join(edit.path for edit in edits) or rewrite.main.path}: {what}; {how}",
-        _why(facts, spec, rewrite, restart=restart, runs=runs),
+        "; ".join(dict.fromkeys(_why(facts, spec, rewrite, needed))),
         actions,
         undo,
         "\n".join(unified(edit.path, edit.before, edit.after) for edit in edits),
-        by_hand=_words(host, facts) if runs and not reached else restart_words(facts),
+        by_hand=_words(host, facts) if runs and not reached else restart_words(facts) or needed.by_hand,
         for_undo=ForUndo(engine=facts.label),
     )
 
@@ -169,14 +173,16 @@ def _words(host: HostFacts, facts: RuntimeFacts) -> str:
     return f"{daemon.by_hand(host, facts)}   then gpunode setup again, which asks it"
 
 
-def _how(host: HostFacts, facts: RuntimeFacts, runtime: Engine, *, restart: bool, runs: bool, reached: bool) -> str:
+def _how(host: HostFacts, facts: RuntimeFacts, runtime: Engine, needed: Restart, *, runs: bool, reached: bool) -> str:
     if not runs:
         return f"written only: {'in a chroot' if host.init == 'chroot' else _not_running(facts)}"
     if not reached:
         return f"written only: nothing here restarts {facts.name}"
     if daemon.has_failed(host, facts):
         return f"start, since {facts.unit} has failed"
-    return "restart" if restart else runtime.title
+    if not needed.planned:
+        return runtime.title
+    return f"restart, which stops {needed.lost}" if needed.lost else "restart, no container stops"
 
 
 def _not_running(facts: RuntimeFacts) -> str:
@@ -192,18 +198,6 @@ def _put(host: HostFacts, facts: RuntimeFacts, edit: Edit, runtime: Engine) -> P
         validate=runtime.validate(facts, edit.path),
         owner=facts.owner,
     )
-
-
-def _may_restart(facts: RuntimeFacts, spec: Spec) -> bool:
-    """A restart of dockerd ends its containers, unless live-restore is on. A rootless one is its user's to restart."""
-    return not facts.user and (
-        bool(facts.live_restore) or facts.containers_running == 0 or spec.allow_container_restart
-    )
-
-
-def _needs_restart(facts: RuntimeFacts, rewrite: Rewrite, want: RuntimeSpec) -> bool:
-    """A reload is not enough: for this rewrite, or since the file is right and the running daemon still is not."""
-    return rewrite.needs_restart or (not rewrite.changed and engine(facts.name).late(facts, want))
 
 
 def _in_force(facts: RuntimeFacts, want: RuntimeSpec) -> bool:
@@ -229,13 +223,14 @@ def _runs_with(facts: RuntimeFacts) -> str:
     )
 
 
-def _why(facts: RuntimeFacts, spec: Spec, rewrite: Rewrite, *, restart: bool, runs: bool) -> str:
-    reasons = [_offer(spec.runtime), *rewrite.notes]
-    if runs and rewrite.needs_restart and not restart:
-        reasons.append(_not_now(facts))
+def _but(facts: RuntimeFacts, want: RuntimeSpec) -> str:
+    return "" if _default_in_force(facts, want) else f", but the running daemon {_runs_with(facts)}"
+
+
+def _why(facts: RuntimeFacts, spec: Spec, rewrite: Rewrite, needed: Restart) -> Iterator[str]:
+    yield from (_offer(spec.runtime), *rewrite.notes, *needed.reasons)
     if facts.cri_error:
-        reasons.append(f"before this step its CRI did not answer: {facts.cri_error}")
-    return "; ".join(reasons)
+        yield f"before this step its CRI did not answer: {facts.cri_error}"
 
 
 def _offer(want: RuntimeSpec) -> str:
@@ -250,11 +245,3 @@ def _offer(want: RuntimeSpec) -> str:
             f"to those that name the runtime {want.handler} (a RuntimeClass with that handler)"
         )
     return f"containers and pods that name the runtime {want.handler} get GPUs; the default is unchanged"
-
-
-def _not_now(facts: RuntimeFacts) -> str:
-    if facts.user:
-        return f"as {quoted(facts.user)}: systemctl --user restart {engine(facts.name).users_unit}"
-    running = facts.containers_running
-    count = "containers may run" if running is None else f"{running} containers run"
-    return f"{count} without live-restore, so {facts.name} is not restarted now (--allow-container-restart does it)"

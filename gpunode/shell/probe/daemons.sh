@@ -108,11 +108,20 @@ process() { # of pid, comm, ppid, uid, gid -> $T/process:PID, and exe
     printf 'comm=%s\nppid=%s\n' "$comm" "$ppid"
     [ "$uid" = 0 ] || process_of_user
     [ -n "$exe" ] && printf 'exe=%s\n' "$exe"
+    started_at
     sed -n 's/^[^:]*:[^:]*:/cgroup=/p' "$R/proc/$pid/cgroup" 2>/dev/null | sort -u
     if [ "$uid" = 0 ]; then head -c 65536 "$R/proc/$pid/cmdline" 2>/dev/null
     else briefly head -c 65536 "$R/proc/$pid/cmdline"; fi | tr '\0' '\n' | sed 's/^/arg=/'
   } >"$T/process:$pid"
 }
+
+started_at() { # of pid: seconds since 1970; its 22nd number counts hundredths of seconds since boot (proc(5))
+  read -r word <"$R/proc/$pid/stat" || return 0
+  boot=$(sed -n 's/^btime //p' "$R/proc/stat")
+  # shellcheck disable=SC2086  # numbers; the name before them may hold blanks
+  set -- ${word##*) }
+  if [ -n "$boot" ] && [ $# -ge 20 ]; then shift 19; echo "started_at=$((boot + $1 / 100))"; fi
+} 2>/dev/null
 
 process_of_user() { # a rootless dockerd: whose, and where that user's files are
   printf 'uid=%s\ngid=%s\n' "$uid" "$gid"

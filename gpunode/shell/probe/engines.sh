@@ -237,10 +237,17 @@ engine_docker() {
   printf '%s\n' "$config" >>"$T/wanted"
   if [ -n "$docker_pid" ]; then
     ask docker:info 6 "$SOCKET" gpunode_docker_info "$R$SOCKET"
+    ask docker:running 6 "$SOCKET" do_docker_running "$R$SOCKET"
   elif program "$binary"; then
     job docker:version 5 "$R$binary" --version
     echo docker:version >>"$T/slow"
   fi
+}
+
+do_docker_running() { # SOCKET: the names of some containers that run; nothing else of them, which may be secret
+  # filters={"status":["running"]}
+  gpunode_http_get "$1" '/containers/json?limit=20&filters=%7B%22status%22%3A%5B%22running%22%5D%7D' |
+    head -c 4194304 | grep -oE '"Names":\["/[A-Za-z0-9_.-]+"' | sed 's|.*/||; s|"$||'
 }
 
 handler_paths() { # PATH 1|0: the executables that engines' files name for nvidia, and whether they can be run
@@ -254,11 +261,21 @@ handler_paths() { # PATH 1|0: the executables that engines' files name for nvidi
   done
 }
 
+hook_since() { # since when the host has nvidia-container-runtime-hook, in seconds since 1970
+  # An upgrade makes the file anew and leaves the package's own directories, which a removal takes away.
+  find_tool nvidia-container-runtime-hook || return 0
+  {
+    stat -c %Z "$TOOL"
+    stat -c %W "$R/usr/share/doc/nvidia-container-toolkit" "$R/usr/share/licenses/nvidia-container-toolkit"
+  } 2>/dev/null | grep -E '^[1-9][0-9]*$' | sort -n | sed -n '1s/^/hook_since=/p'
+}
+
 toolkit() {
   for name in nvidia-container-runtime nvidia-container-runtime-hook nvidia-container-toolkit nvidia-ctk; do
     find_tool "$name" || continue
     echo "$name=${TOOL#"$R"}"
   done
+  hook_since
   # Found but not executable counts as broken, and `command -v` would not name it.
   for path in usr/bin/nvidia-container-runtime usr/local/bin/nvidia-container-runtime; do
     if [ -e "$R/$path" ] && [ ! -x "$R/$path" ]; then echo "not-executable=/$path"; fi

@@ -126,7 +126,7 @@ def test_a_users_docker_is_not_restarted_for_cdi_nor_for_a_unit_of_the_hosts_tha
     spec = replace(wanted("docker"), runtime=RuntimeSpec(cdi=True))
     (step,), _ = runtime_steps(host, spec)
     assert isinstance(step, Step)
-    assert "as ann: systemctl --user restart docker" in step.why
+    assert "As ann: systemctl --user restart docker" in step.by_hand
     assert not any("restart" in getattr(a, "description", "") for a in step.actions)
 
 

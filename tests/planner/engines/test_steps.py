@@ -238,7 +238,7 @@ def test_cdi_that_is_in_the_file_and_not_in_the_daemon_needs_a_restart(container
         restart = next(a for a in only_step(host, spec).actions if isinstance(a, Run))
         assert restart.description == "systemctl restart docker.service"
     else:
-        assert "--allow-container-restart" in only_kept(host, spec).text
+        assert "--allow-container-restart" in only_kept(host, spec).by_hand
 
 
 @pytest.mark.parametrize(
@@ -255,10 +255,10 @@ def test_cdi_that_is_in_the_file_and_not_in_the_daemon_needs_a_restart(container
 def test_docker_is_restarted_for_cdi_only_where_no_container_dies(
     observed: dict[str, Any], spec: Spec, restarts: bool
 ) -> None:
-    step = only_step(docker_host("{}", **observed), replace(spec, runtime=RuntimeSpec(cdi=True)))
+    step = only_step(docker_host('{"live-restore": true}', **observed), replace(spec, runtime=RuntimeSpec(cdi=True)))
     says = [a.description for a in step.actions if isinstance(a, Run)]
     assert ("systemctl restart docker.service" in says) is restarts
-    assert ("--allow-container-restart" in step.why) is not restarts
+    assert ("--allow-container-restart" in step.by_hand) is not restarts
 
 
 def test_a_drop_in_is_not_validated_as_if_it_were_the_whole_file() -> None:
