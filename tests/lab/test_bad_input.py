@@ -271,7 +271,7 @@ def test_an_invalid_config_toml_is_left_alone(lab: Lab, twin: Host, me: Controll
         twin.write(CONFIG_TOML, NOT_TOML)
         before = fingerprint_of_state(twin)
         for verb in (("plan", "--only", "runtime"), SETUP):
-            refused(me.gpunode(twin, *verb), 1, CONFIG_TOML, ":3:12: ")
+            refused(me.gpunode(twin, *verb, "--runtime", "containerd"), 1, CONFIG_TOML, ":3:12: ")
         assert fingerprint_of_state(twin) == before
         assert twin.read(CONFIG_TOML) == NOT_TOML
 
