@@ -14,19 +14,19 @@ from gpunode.catalog.rows import Row, rows
 class Since:
     program: str  # "containerd"
     feature: str  # "cdi-by-default"
-    since: str  # "28.2": the first version with it; "580": a driver branch
+    since: str  # "28.2" or "1.7.16": the first version with it; "580": a driver branch
     source: str
     checked: str
     grade: str
 
     @property
-    def version(self) -> tuple[int, int]:
-        major, _, minor = self.since.partition(".")
-        return int(major), int(minor or 0)
+    def version(self) -> tuple[int, ...]:
+        numbers = tuple(map(int, self.since.split(".")))
+        return numbers if len(numbers) > 1 else (*numbers, 0)
 
 
-def first_with(program: str, feature: str) -> tuple[int, int]:
-    """(28, 2) for docker's cdi-by-default; KeyError for what no row has."""
+def first_with(program: str, feature: str) -> tuple[int, ...]:
+    """(28, 2) for docker's cdi-by-default, (1, 7, 16) for containerd's cdi-0.7; KeyError for what no row has."""
     return thresholds()[program, feature].version
 
 
@@ -39,7 +39,7 @@ def thresholds() -> Mapping[tuple[str, str], Since]:
 
 def _since(row: Row) -> Since:
     text = row.text("since")
-    if not re.fullmatch(r"\d+(\.\d+)?", text):
+    if not re.fullmatch(r"\d+(\.\d+){0,2}", text):
         raise row.fault("since", f"{text!r} is not a version such as 28.2")
     since = Since(row.text("program"), row.text("feature"), text, *row.provenance())
     row.done()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gpunode.advice import listing, typed
+from gpunode.catalog import cdi_versions
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
 from gpunode.checks.words import setting
@@ -56,6 +57,31 @@ def cdi_fresh(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"{listing(stale)} is for another driver version",
         evidence=f"{stale[0]} does not mount libcuda.so.{host.driver.loaded}, the version that is loaded",
+        remedy=Remedy(RepairAction.CONFIGURE, setup("--only", "toolkit")),
+        fix="toolkit",
+    )
+
+
+@check(
+    "ctk.cdi-readable",
+    Severity.ERROR,
+    title="every engine can read the CDI specifications",
+    reads="cdiVersion in /etc/cdi/* and /var/run/cdi/* against the engines' versions",
+    remedy=Remedy(RepairAction.CONFIGURE, setup("--only", "toolkit")),
+    needs=(needs.gpu, needs.engine, needs.toolkit),
+)
+def cdi_readable(host: HostFacts, context: Context) -> CheckOutcome:
+    """An engine cannot read the CDI specification, so it finds no GPU in it (unresolvable CDI devices)."""
+    texts = {path: host.file(path).text or "" for path in host.toolkit.cdi_specs}
+    if not texts:
+        return NotApplicable("there is no CDI specification")
+    behind = cdi_versions.behind(host, cdi=context.spec is not None and context.spec.runtime.cdi)
+    new = [path for path, text in texts.items() if "nvidia.com/gpu" in text and cdi_versions.is_new(text)]
+    if not behind or not new:
+        return None
+    return Finding(
+        f"{cdi_versions.titles(behind)} cannot read {listing(new)}",
+        evidence=f"{new[0]} is of CDI version {cdi_versions.version_of(texts[new[0]])}, which came after that release",
         remedy=Remedy(RepairAction.CONFIGURE, setup("--only", "toolkit")),
         fix="toolkit",
     )

@@ -10,6 +10,7 @@ import copy
 from typing import Any
 
 from gpunode import resources
+from gpunode.catalog import cdi_versions
 from gpunode.catalog.versions import first_with
 from gpunode.editing import toml_text
 from gpunode.editing.plain import Plain
@@ -19,11 +20,12 @@ from gpunode.engines.base import Edit, Engine, Removal, Rewrite
 from gpunode.engines.containerd.cri_section import section
 from gpunode.engines.daemon import commands
 from gpunode.engines.provenance import Origin, Root, of_toml, readable, there
-from gpunode.errors import ConfigFileError
+from gpunode.errors import ConfigFileError, UnsupportedHost
 from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
 from gpunode.model.plan import Action, Run
 from gpunode.model.spec import RuntimeSpec
 from gpunode.model.versions import at_least
+from gpunode.remedy import Remedy, RepairAction
 from gpunode.resources import render
 
 # What podman reads as root, in this order (containers.conf(5)); later values win, for each runtime by itself.
@@ -32,6 +34,7 @@ MAIN, DIRECTORY = "/etc/containers/containers.conf", "/etc/containers/containers
 ROOTS, ROOTS_DIRECTORY = "/root/.config/containers/containers.conf", "/root/.config/containers/containers.conf.d"
 DROP_IN = f"{DIRECTORY}/99-nvidia.conf"
 CDI = "podman run --device nvidia.com/gpu=all"
+BY_NAME = "--runtime podman makes nvidia its default"
 ROOT_TABLE = (Root(("engine",), "runtime"),)
 
 Tables = dict[str, Plain]  # path -> its [engine], in the order in which the files are read
@@ -49,7 +52,8 @@ class Podman(Engine):
 
     def rewrite(self, host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec) -> Rewrite:
         if want.cdi:
-            return Rewrite((), (), (f"podman needs no configuration for CDI: {CDI}",))
+            _refuse_no_cdi(engine)
+            return Rewrite((), (), (f"podman needs no configuration for CDI: {_advice(host, engine)}",))
         tables = {file.path: _engine_table(file) for file in _files(host)}
         places, paths = _places(tables, want), _last(tables, "runtimes", want.handler)[1] or []
         present = engine.effective_default or _last(tables, "runtime")[1] or "podman's own"
@@ -63,10 +67,12 @@ class Podman(Engine):
         if not edits:
             file = host.file(_last(tables, "runtime")[0] or DROP_IN)
             return Rewrite((Edit(file.path, file.text, file.text or ""),), ())
-        return Rewrite(tuple(edits), tuple(added), _notes(edits), binaries=(want.program,))
+        return Rewrite(tuple(edits), tuple(added), _notes(host, engine, edits), binaries=(want.program,))
 
     def idle(self, host: HostFacts, engine: RuntimeFacts) -> str | None:
-        return f"podman is served by CDI and needs no runtime: {CDI}; --runtime podman makes nvidia its default"
+        if not _has_cdi(engine):
+            return f"podman {engine.version} has no CDI: {BY_NAME}"
+        return f"podman is served by CDI and needs no runtime: {_advice(host, engine)}; {BY_NAME}"
 
     def validate(self, engine: RuntimeFacts, path: str) -> Run | None:
         if not at_least(engine.version, first_with("podman", "conf-override")):
@@ -202,10 +208,32 @@ def _edit(file: FileFacts, table: Plain, want: RuntimeSpec) -> Edit:
     return Edit(file.path, file.text, toml_text.rewrite(file.path, file.text, plain, ("engine", "runtimes")))
 
 
-def _notes(edits: list[Edit]) -> tuple[str, ...]:
+def _notes(host: HostFacts, engine: RuntimeFacts, edits: list[Edit]) -> tuple[str, ...]:
     inside = [edit.path for edit in edits if edit.path != DROP_IN]
     notes = [f"{path} takes precedence, so it is edited in place" for path in inside]
-    return (*notes, f"CDI serves podman without this: {CDI}")
+    return (*notes, f"CDI serves podman without this: {_advice(host, engine)}") if _has_cdi(engine) else tuple(notes)
+
+
+def _has_cdi(engine: RuntimeFacts) -> bool:
+    return engine.version is None or at_least(engine.version, first_with("podman", "cdi"))
+
+
+def _refuse_no_cdi(engine: RuntimeFacts) -> None:
+    if not _has_cdi(engine):
+        raise UnsupportedHost(
+            f"podman {engine.version} has no CDI",
+            evidence="podman takes CDI devices from 4.1 on",
+            remedy=Remedy(RepairAction.UPGRADE, "leave out --cdi, or upgrade podman"),
+        )
+
+
+def _advice(host: HostFacts, engine: RuntimeFacts) -> str:
+    """The command that works, and what must be there first where it does not work yet."""
+    specifications = [host.file(path).text or "" for path in host.toolkit.cdi_specs]
+    readable = bool(specifications) and not any(map(cdi_versions.is_new, specifications))
+    if readable or not cdi_versions.reads_old_only(engine):
+        return CDI
+    return f"{CDI}, once the toolkit's CDI specification is one that podman {engine.version} can read (before 0.7)"
 
 
 def _engine_table(file: FileFacts) -> Plain:

@@ -14,7 +14,7 @@ def release(version: str | None) -> tuple[int, int] | None:
     return (int(found[1]), int(found[2])) if found else None
 
 
-def at_least(version: str | None, least: tuple[int, int]) -> bool:
-    """False for an unknown version: what is not known is not relied on."""
-    have = release(version)
-    return have is not None and have >= least
+def at_least(version: str | None, least: tuple[int, ...]) -> bool:
+    """False for an unknown version: what is not known is not relied on. `least` may name a point release: (1, 7, 16)"""
+    found = re.search(r"\bv?([0-9]{1,9})\.([0-9]{1,9})(?:\.([0-9]{1,9}))?", version or "")
+    return found is not None and tuple(int(number or 0) for number in found.groups()) >= least

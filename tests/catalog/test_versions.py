@@ -69,9 +69,13 @@ def holds_a_version_against_numbers(node: ast.expr) -> bool:
 
 @pytest.mark.parametrize(
     ("program", "feature", "version"),
-    [("docker", "cdi-by-default", (28, 2)), ("driver", "coherent-memory-mode", (580, 0))],
+    [
+        ("docker", "cdi-by-default", (28, 2)),
+        ("driver", "coherent-memory-mode", (580, 0)),
+        ("containerd", "cdi-0.7", (1, 7, 16)),
+    ],
 )
-def test_first_with(program: str, feature: str, version: tuple[int, int]) -> None:
+def test_first_with(program: str, feature: str, version: tuple[int, ...]) -> None:
     assert first_with(program, feature) == version
 
 

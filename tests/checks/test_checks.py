@@ -69,6 +69,8 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
                                   files=h.files(cdi2="kind: nvidia.com/gpu")), "/etc/cdi/nvidia.yaml"),
     ("ctk.cdi-fresh", h.host(files=h.files(cdi="kind: nvidia.com/gpu\nlibcuda.so.580.1")), h.V),
     ("ctk.cdi-present", h.toolkit(cdi_devices=()), h.CDI),
+    ("ctk.cdi-readable", h.host(files=h.files(cdi="cdiVersion: 0.7.0\nkind: nvidia.com/gpu"), runtimes=(
+        replace(h.DOCKER_ENGINE, version="26.0.0", cdi=True),)), "CDI version 0.7.0"),
     ("ctk.cdi-refresh-unit", h.host(services={"nvidia-cdi-refresh.path": ServiceFacts("loaded", enabled="disabled")}),
      "disabled"),
     ("ctk.config", h.host(files=h.files(ctk="\nno-cgroups = true\n")), f"{h.CTK}:2 no-cgroups = true"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,8 @@ from hypothesis import strategies as st
 
 from gpunode.engines.base import Removal
 from gpunode.engines.podman import DIRECTORY, DROP_IN, MAIN, Podman, removed
-from gpunode.errors import ConfigFileError
-from gpunode.model.facts import FileFacts
+from gpunode.errors import ConfigFileError, UnsupportedHost
+from gpunode.model.facts import FileFacts, ToolkitFacts
 from gpunode.model.plan import Kept, Run
 from gpunode.model.spec import RuntimeSpec, Spec
 from gpunode.planner.engines.steps import runtime_steps
@@ -156,6 +157,31 @@ def test_podman_is_kept_where_cdi_is_enough(spec: Spec, said: str) -> None:
     assert isinstance(kept, Kept)
     assert said in kept.text
     assert "podman run --device nvidia.com/gpu=all" in kept.text
+
+
+@pytest.mark.parametrize(
+    ("version", "specification", "said"),
+    [
+        ("4.9.3", None, "gpu=all, once the toolkit's CDI specification is one that podman 4.9.3 can read"),
+        ("4.9.3", "0.7.0", "gpu=all, once the toolkit's CDI specification is one that podman 4.9.3 can read"),
+        ("4.9.3", "0.5.0", "gpu=all; --runtime podman"),
+        ("5.4.2", "0.7.0", "gpu=all; --runtime podman"),
+        ("3.4.4", "0.5.0", "podman 3.4.4 has no CDI: --runtime podman"),
+    ],
+)
+def test_the_device_is_advised_where_it_works(version: str, specification: str | None, said: str) -> None:
+    facts = engine_facts("podman", version, effective_default="crun")
+    path = "/var/run/cdi/nvidia.yaml"
+    host = host_with(facts, files={path: f"cdiVersion: {specification}\n"} if specification else {})
+    host = replace(host, toolkit=ToolkitFacts(cdi_specs=(path,) if specification else ()))
+    _, (kept,) = runtime_steps(host, Spec())
+    assert said in kept.text
+
+
+def test_cdi_of_a_podman_without_it_is_refused() -> None:
+    facts = engine_facts("podman", "3.4.4", effective_default="crun")
+    with pytest.raises(UnsupportedHost, match=r"podman 3\.4\.4 has no CDI"):
+        Podman().rewrite(host_with(facts, files={}), facts, RuntimeSpec(cdi=True))
 
 
 def test_by_name_it_is_written_validated_and_asked_without_a_daemon() -> None:

@@ -66,6 +66,7 @@ FILES = {
     "etc/os-release": 'ID=ubuntu\nVERSION_ID="24.04"\nID_LIKE=debian\nVERSION_CODENAME=noble\n',
     "etc/modprobe.d/nova.conf": "install nova_core /bin/false\n",
     "etc/docker/daemon.json": '{"proxies": {"http-proxy": "http://me:hunter2@proxy:3128"}}',
+    "etc/nvidia-container-toolkit/nvidia-cdi-refresh.env": "# shipped\n",
     "etc/containerd/main.toml": 'version = 2\nimports = [\n  "/etc/containerd/conf.d/*.toml",\n]\n',
     "etc/containerd/conf.d/10-auth.toml": '[plugins."cri".registry.configs."r.example".auth]\n  password = "hunter2"\n',
     "lib/modules/6.8.0-52-generic/updates/dkms/nvidia.ko.zst": "",

@@ -66,6 +66,7 @@ def _is_the_fake_host(host: HostFacts) -> None:
     assert containerd.imports == ("/etc/containerd/conf.d/10-auth.toml",)
     assert containerd.cri_error == 'no runtime "x"'
     assert host.file("/etc/docker/daemon.json").text is not None
+    assert host.file("/etc/nvidia-container-toolkit/nvidia-cdi-refresh.env").text == "# shipped\n"
     assert not host.file("/etc/containerd/config.toml").exists
 
 

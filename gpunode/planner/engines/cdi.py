@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import re
 
-from gpunode.model.facts import FileFacts, HostFacts
+from gpunode.catalog import cdi_versions
+from gpunode.editing.diff import unified
+from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
 from gpunode.model.plan import Action, Kept, PutFile, RemoveFile, Run, Step
 from gpunode.model.spec import Spec
+from gpunode.planner.engines import refresh_env
+from gpunode.remedy import Remedy, RepairAction
 
 Outcome = Step | Kept
+Stale = dict[str, str]  # path of a specification -> what is wrong with it: "of another driver"
 KIND = "nvidia.com/gpu"
 # Where the toolkit's documentation puts one that lasts; /var/run/cdi is nvidia-cdi-refresh's, and gone after a reboot.
 LASTING, DIRECTORY = "/etc/cdi/nvidia.yaml", "/etc/cdi"
@@ -22,16 +27,20 @@ def cdi_outcomes(host: HostFacts, spec: Spec, *, pending: bool) -> tuple[Outcome
     """What the CDI specifications need. `pending`: this plan changes driver or toolkit, and the next pass probes again.
 
     They are made where CDI is asked for (--cdi, or mode cdi of the toolkit). One of another driver is corrected
-    wherever it is found: it mounts libraries that are gone, so no container starts with it.
+    wherever it is found: it mounts libraries that are gone, so no container starts with it. So is one that an engine
+    here cannot read, and nvidia-cdi-refresh is told to write none.
     """
-    asked = wanted(spec)
-    stale = _stale(host) if "toolkit" in spec.only and spec.toolkit.kind != "none" else ()
+    asked, ours = wanted(spec), "toolkit" in spec.only and spec.toolkit.kind != "none"
+    behind = cdi_versions.behind(host, cdi=spec.runtime.cdi) if asked or ours else ()
+    stale = _stale(host, behind) if ours else {}
+    told = () if pending else _told(host, behind)
     if not asked and not stale:
-        return ()
+        return told
     if reason := _not_now(host, pending=pending):
-        return (Kept("cdi.spec", f"CDI specifications are made {reason}"),) if asked else ()
-    outcomes = _by_unit(host, stale) if _units(host) else _by_command(host, stale, asked=asked)
-    return outcomes or (Kept("cdi.spec", f"{len(_devices(host))} devices of {KIND} are in {_where(host)}"),)
+        return (*told, Kept("cdi.spec", f"CDI specifications are made {reason}")) if asked else told
+    outcomes = _by_unit(host, stale) if _units(host) else _by_command(host, stale, behind, asked=asked)
+    kept = Kept("cdi.spec", f"{len(_devices(host))} devices of {KIND} are in {_where(host)}")
+    return (*told, *(outcomes or (kept,)))
 
 
 def wanted(spec: Spec) -> bool:
@@ -52,12 +61,38 @@ def _not_now(host: HostFacts, *, pending: bool) -> str:
     return ""
 
 
-def _by_unit(host: HostFacts, stale: tuple[FileFacts, ...]) -> tuple[Outcome, ...]:
+def _told(host: HostFacts, behind: tuple[RuntimeFacts, ...]) -> tuple[Outcome, ...]:
+    """nvidia-cdi-refresh's settings, with the flag that keeps its specification readable for these engines."""
+    file = host.file(refresh_env.PATH)
+    here = bool(_units(host)) or file.exists  # in a chroot no unit is seen
+    if not behind or not here or not cdi_versions.writes_new(host.toolkit.version):
+        return ()
+    engines = cdi_versions.titles(behind)
+    if file.unread:
+        text = f"{file.path} could not be read, and {engines} cannot read the specification that is made without it"
+        remedy = Remedy(RepairAction.CONFIGURE, "make it a plain text file")
+        return (Kept("cdi.readable", text, refused=True, evidence=file.unread, remedy=remedy),)
+    if refresh_env.is_flagged(file.text or ""):
+        return ()
+    text = refresh_env.flagged(file.text or "")
+    return (
+        Step(
+            "cdi.readable",
+            f"let nvidia-cdi-refresh write CDI specifications that {engines} can read, by {file.path}",
+            f"toolkit {host.toolkit.version} writes version 0.7 otherwise, with the groups of device nodes; without "
+            "them a container's user who is not root opens /dev/dri only by a group of its own (--group-add)",
+            (PutFile(file.path, text, expect_sha256=file.sha256),),
+            diff=unified(file.path, file.text, text),
+        ),
+    )
+
+
+def _by_unit(host: HostFacts, stale: Stale) -> tuple[Outcome, ...]:
     """nvidia-cdi-refresh renews /var/run/cdi/nvidia.yaml by itself: it is switched on, and no second file is made."""
     loose = tuple(unit for unit in _units(host) if not host.services[unit].enabled.startswith("enabled"))
     lasting = tuple(f for f in _specs(host) if f.path.startswith(f"{DIRECTORY}/"))
-    old = tuple(f for f in lasting if f in stale or (not loose and _covered(host, f)))
-    fresh = any(f not in stale and not f.path.startswith(f"{DIRECTORY}/") for f in _specs(host))
+    old = tuple(f for f in lasting if f.path in stale or (not loose and _covered(host, f, stale)))
+    made = tuple(f for f in _specs(host) if not f.path.startswith(f"{DIRECTORY}/"))
     found: list[Outcome] = []
     if old:
         found.append(_away(old, stale))
@@ -66,27 +101,29 @@ def _by_unit(host: HostFacts, stale: tuple[FileFacts, ...]) -> tuple[Outcome, ..
         why = "a specification fits one driver and one set of GPUs; the toolkit's own unit renews it with them"
         undo = (Run(("systemctl", "disable", "--now", *loose), timeout_s=120),)
         found.append(Step("cdi.refresh", f"switch on {' and '.join(loose)}", why, actions, undo))
-    elif not fresh:
-        why = f"it writes /var/run/cdi/nvidia.yaml, which {'is of another driver' if stale else 'is not there'}"
+    elif all(f.path in stale for f in made):
+        why = f"it writes /var/run/cdi/nvidia.yaml, which is {stale[made[0].path] if made else 'not there'}"
         again = Run(("systemctl", "restart", UNITS[1]), timeout_s=120)
         found.append(Step("cdi.refresh", f"run {UNITS[1]}", why, (again, _listed())))
     return tuple(found)
 
 
-def _away(old: tuple[FileFacts, ...], stale: tuple[FileFacts, ...]) -> Step:
+def _away(old: tuple[FileFacts, ...], stale: Stale) -> Step:
     names = ", ".join(file.path for file in old)
-    is_stale = any(file in stale for file in old)
+    wrong = next((stale[file.path] for file in old if file.path in stale), "")
     return Step(
         "cdi.stale",
-        f"move {names} away, {'which is of another driver' if is_stale else 'a second one of the same models'}",
+        f"move {names} away, {f'which is {wrong}' if wrong else 'a second one of the same models'}",
         "nvidia-cdi-refresh keeps one in /var/run/cdi; where two define a GPU, the older may be the one that is used",
         tuple(RemoveFile(file.path, file.sha256) for file in old),
     )
 
 
-def _by_command(host: HostFacts, stale: tuple[FileFacts, ...], *, asked: bool) -> tuple[Outcome, ...]:
+def _by_command(host: HostFacts, stale: Stale, behind: tuple[RuntimeFacts, ...], *, asked: bool) -> tuple[Outcome, ...]:
     """An older toolkit, or no systemd: nvidia-ctk writes the file, and again after each change of driver or GPUs."""
-    paths = tuple(file.path for file in stale)
+    paths = tuple(stale)
+    old_form = bool(behind) and cdi_versions.writes_new(host.toolkit.version)
+    flag = (f"--feature-flag={refresh_env.FLAG}",) if old_form else ()
     if asked and not _specs(host):
         paths = (LASTING,)
     if not paths:
@@ -95,11 +132,11 @@ def _by_command(host: HostFacts, stale: tuple[FileFacts, ...], *, asked: bool) -
     undo: list[Action] = []
     for path in paths:
         # The driver's tools may take a while to wake a GPU.
-        argv = ("nvidia-ctk", "cdi", "generate", f"--output={path}")
+        argv = ("nvidia-ctk", "cdi", "generate", f"--output={path}", *flag)
         actions.append(Run(argv, timeout_s=120, files=(path,)))
         text = host.file(path).text
         undo.append(RemoveFile(path) if text is None else PutFile(path, text, any_before=True))
-    what = "of another driver" if stale else "missing"
+    what = next(iter(stale.values()), "missing")
     return (
         Step(
             "cdi.spec",
@@ -133,22 +170,25 @@ def _kind(text: str) -> str | None:
     return found[1] if found else None
 
 
-def _stale(host: HostFacts) -> tuple[FileFacts, ...]:
-    """Those that mount the libraries of a driver that is not the loaded one."""
+def _stale(host: HostFacts, behind: tuple[RuntimeFacts, ...]) -> Stale:
+    """Those that mount the libraries of a driver that is not the loaded one, or that an engine here cannot read."""
+    found = {file.path: _wrong(host, file.text or "", behind) for file in _specs(host)}
+    return {path: wrong for path, wrong in found.items() if wrong}
+
+
+def _wrong(host: HostFacts, text: str, behind: tuple[RuntimeFacts, ...]) -> str:
     loaded = host.driver.loaded
-    if loaded is None:
-        return ()
-    return tuple(
-        file
-        for file in _specs(host)
-        if "libcuda.so." in (file.text or "") and not re.search(rf"libcuda\.so\.{re.escape(loaded)}\b", file.text or "")
-    )
+    if loaded and "libcuda.so." in text and not re.search(rf"libcuda\.so\.{re.escape(loaded)}\b", text):
+        return "of another driver"
+    if behind and cdi_versions.is_new(text):
+        return f"of version {cdi_versions.version_of(text)}, which {cdi_versions.titles(behind)} cannot read"
+    return ""
 
 
-def _covered(host: HostFacts, file: FileFacts) -> bool:
+def _covered(host: HostFacts, file: FileFacts, stale: Stale) -> bool:
     """Whether another directory's specification defines each of its devices: then it is a duplicate."""
     mine = set(_names(file.text or ""))
-    others = [f for f in _specs(host) if not f.path.startswith(f"{DIRECTORY}/") and f not in _stale(host)]
+    others = [f for f in _specs(host) if not f.path.startswith(f"{DIRECTORY}/") and f.path not in stale]
     return bool(mine) and any(mine <= set(_names(other.text or "")) for other in others)
 
 

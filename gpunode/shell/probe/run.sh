@@ -161,7 +161,7 @@ gpunode_probe() {
     $HOLD_FILES \
     /etc/dracut.conf.d/gpunode-nvidia.conf \
     /etc/modprobe.d/gpunode-nouveau.conf /etc/modules-load.d/gpunode-nvidia.conf /etc/modprobe.d/gpunode-coherent.conf \
-    /etc/udev/rules.d/71-gpunode-dev-char.rules /etc/gpunode/mig.conf \
+    /etc/udev/rules.d/71-gpunode-dev-char.rules /etc/gpunode/mig.conf /etc/nvidia-container-toolkit/nvidia-cdi-refresh.env \
     /etc/gpunode/mig.sh /etc/systemd/system/gpunode-mig.service /etc/containerd/config.toml /etc/docker/daemon.json
   while read -r name path <&3; do show_user_file "$name" "$path"; done 3<"$T/user_files"
   if [ -r "$R/var/lib/gpunode/journal.jsonl" ]; then

@@ -6,11 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from gpunode.model.facts import DriverFacts, HostFacts, ServiceFacts, ToolkitFacts
+from gpunode.model.facts import DriverFacts, HostFacts, RuntimeFacts, ServiceFacts, ToolkitFacts
 from gpunode.model.plan import Kept, PutFile, RemoveFile, Run, Step
 from gpunode.model.spec import RuntimeSpec, Spec, ToolkitConfig, ToolkitRequest
 from gpunode.planner.engines.cdi import UNITS, cdi_outcomes
-from tests.engines.hosts import file_facts
+from gpunode.planner.engines.refresh_env import FLAG, VARIABLE
+from gpunode.planner.engines.refresh_env import PATH as REFRESH_ENV
+from tests.engines.hosts import engine_facts, file_facts
 from tests.planner.builders import H100, host
 
 LOADED = "595.91.07"
@@ -148,3 +150,77 @@ def test_nothing_is_touched_or_said_where_nobody_asked(spec: Spec) -> None:
 
 def test_mode_cdi_of_the_toolkit_asks_for_specifications_too() -> None:
     assert "cdi.refresh" in steps(node(unit=OFF), Spec(toolkit_config=ToolkitConfig("cdi")))
+
+
+PODMAN = engine_facts("podman", "4.9.3", cdi=True)
+SHIPPED = "# This file can be used to override the configuration\nNVIDIA_DEV_ROOT=/\n"
+NEW = spec_text().replace("0.5.0", "0.7.0")
+
+
+def old_node(engine: RuntimeFacts = PODMAN, files: dict[str, str] | None = None, env: str = SHIPPED) -> HostFacts:
+    """A host whose toolkit 1.20 writes version 0.7, with an engine that cannot read it."""
+    facts = node(files, ON)
+    return replace(facts, runtimes=(engine,), files={**facts.files, REFRESH_ENV: file_facts(REFRESH_ENV, env)})
+
+
+def test_where_podman_cannot_read_version_0_7_the_unit_is_told_before_it_is_run_again() -> None:
+    told, again = steps(old_node(files={RUN: NEW}), Spec()).values()
+    assert told.actions == (
+        PutFile(REFRESH_ENV, f"{SHIPPED}{VARIABLE}={FLAG}\n", expect_sha256=file_facts(REFRESH_ENV, SHIPPED).sha256),
+    )
+    assert "podman 4.9.3 can read" in told.title
+    assert "NVIDIA_DEV_ROOT" in told.diff
+    assert commands(again)[0] == "systemctl restart nvidia-cdi-refresh.service"
+    assert "of version 0.7.0, which podman 4.9.3 cannot read" in again.why
+
+
+def test_the_unit_is_told_before_there_is_a_specification() -> None:
+    assert list(steps(replace(old_node(), driver=DriverFacts()), Spec())) == ["cdi.readable"]
+
+
+def test_once_told_nothing_is_left_to_do() -> None:
+    facts = old_node(files={RUN: spec_text()}, env=f"{VARIABLE}={FLAG}\n")
+    assert cdi_outcomes(facts, Spec(), pending=False) == ()
+
+
+def test_a_lasting_specification_that_cannot_be_read_is_moved_away() -> None:
+    found = steps(old_node(files={ETC: NEW, RUN: spec_text()}), Spec())
+    assert list(found) == ["cdi.readable", "cdi.stale"]
+    assert "of version 0.7.0, which podman 4.9.3 cannot read" in found["cdi.stale"].title
+
+
+def test_without_the_unit_nvidia_ctk_is_given_the_flag() -> None:
+    found = steps(replace(node({ETC: NEW}), runtimes=(PODMAN,)), Spec())
+    assert f"nvidia-ctk cdi generate --output={ETC} --feature-flag={FLAG}" in commands(found["cdi.spec"])
+    found = steps(replace(node(toolkit="1.17.8"), runtimes=(PODMAN,)))
+    assert f"nvidia-ctk cdi generate --output={ETC}" in commands(found["cdi.spec"])
+
+
+@pytest.mark.parametrize(
+    ("engine", "spec", "told"),
+    [
+        (engine_facts("docker", "26.0.0", cdi=False), Spec(), False),
+        (engine_facts("docker", "26.0.0", cdi=False), CDI, True),
+        (engine_facts("containerd", "1.7.2", cdi=True), Spec(), True),
+        (engine_facts("podman", "5.4.2", cdi=True), CDI, False),
+        (PODMAN, Spec(toolkit=ToolkitRequest("none")), False),
+        (PODMAN, Spec(only=("driver",)), False),
+    ],
+    ids=["CDI is off", "CDI is asked for", "CDI is on", "a podman that reads it", "no toolkit wanted", "only driver"],
+)
+def test_who_makes_the_unit_leave_groups_out(engine: RuntimeFacts, spec: Spec, told: bool) -> None:
+    assert ("cdi.readable" in steps(old_node(engine), spec)) is told
+
+
+def test_an_older_toolkit_is_told_nothing() -> None:
+    facts = old_node()
+    assert steps(replace(facts, toolkit=replace(facts.toolkit, version="1.18.2")), Spec()) == {}
+
+
+def test_a_settings_file_that_could_not_be_read_is_named() -> None:
+    facts = old_node()
+    unread = replace(facts.file(REFRESH_ENV), text=None, sha256=None, unread="over 131072 bytes")
+    (kept,) = cdi_outcomes(replace(facts, files={REFRESH_ENV: unread}), Spec(), pending=False)
+    assert isinstance(kept, Kept)
+    assert kept.refused
+    assert kept.evidence == "over 131072 bytes"
