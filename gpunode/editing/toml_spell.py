@@ -1,18 +1,15 @@
-"""How a new key or value is written in TOML."""
+"""How a new key or value is written in TOML: tomlkit spells names and plain values, in one line each."""
 
 from __future__ import annotations
 
-import json
-import math
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
+import tomlkit
 
 
 def key(name: str) -> str:
-    return name if _BARE.fullmatch(name) else _basic(name)
+    return tomlkit.key(name).as_string()
 
 
 def dotted(names: Iterable[str]) -> str:
@@ -21,17 +18,11 @@ def dotted(names: Iterable[str]) -> str:
 
 def value(plain: object) -> str:
     """In one line: tables and lists are inline."""
-    if isinstance(plain, str):
-        return _basic(plain)
-    if isinstance(plain, bool):
-        return "true" if plain else "false"
-    if isinstance(plain, float):
-        return repr(plain) if math.isfinite(plain) else repr(plain).removesuffix("inity")
     if isinstance(plain, list):
         return f"[{', '.join(map(value, plain))}]"
     if isinstance(plain, dict):
         return _inline(plain)
-    return plain.isoformat() if hasattr(plain, "isoformat") else str(plain)
+    return tomlkit.item(plain).as_string()
 
 
 def in_quotes_of(old: str, plain: object) -> str:
@@ -44,8 +35,3 @@ def in_quotes_of(old: str, plain: object) -> str:
 
 def _inline(table: Mapping[str, Any]) -> str:
     return f"{{ {', '.join(f'{key(name)} = {value(inner)}' for name, inner in table.items())} }}" if table else "{}"
-
-
-def _basic(text: str) -> str:
-    """JSON spells a text as TOML does, but for DEL, which TOML wants escaped."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -75,7 +75,7 @@ def test_what_is_read_is_the_callers_own() -> None:
 
 def test_an_edit_that_would_read_as_something_else_is_refused() -> None:
     with pytest.raises(ConfigFileError, match="cannot be edited safely"):
-        toml_text.rewrite("/x", "a = 1\n", {"a": {1, 2}}, ("a",))
+        toml_text.rewrite("/x", "a = 1\n", {"a": (1, 2)}, ("a",))  # TOML has lists only
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -54,10 +54,11 @@ VALUE = st.recursive(
     ),
     max_leaves=4,
 )
+ARGUMENTS = st.lists(TEXT.flatmap(spelled) | st.just("null"), max_size=3).flatmap(lambda items: listed("[]", items))
 ENTRY = st.fixed_dictionaries(
     {"path": st.sampled_from(['"/opt/x"', '"nvidia-container-runtime"'])},
-    optional={"runtimeArgs": VALUE, "x-note": VALUE},
-).filter(lambda entry: entry.get("runtimeArgs", "[")[0] == "[")
+    optional={"runtimeArgs": ARGUMENTS, "x-note": VALUE},
+)
 RUNTIME_NAME = st.sampled_from(["nvidia", "crun", "a.b", "Nvidia", ""])
 RUNTIMES = st.just("null") | st.dictionaries(RUNTIME_NAME, ENTRY.flatmap(an_object), max_size=3).flatmap(an_object)
 FEATURE = st.sampled_from(["true", "false", "null"])

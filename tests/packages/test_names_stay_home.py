@@ -19,7 +19,7 @@ TOOLS = ("apt-get", "apt-mark", "dpkg", "dpkg-query", "rpm")
 NAME = re.compile(rf"(?<![\w])({'|'.join((*BACKENDS, *TOOLS))})(?![\w])")
 ROOMS = ("packages/", "catalog/", "shell/packages/", "shell/probe/")
 EXCEPTIONS = {
-    "apply/script.py": "how an error's line begins in the output of any command, a package's script among them",
+    "apply/reasons.py": "how an error's line begins in the output of any command, and dpkg's words for why",
     "planner/repos/claims.py": "the kind of a repository's entry, a format of packages/entries.py: deb or rpm",
     "planner/repos/cleanup.py": "the same kinds, paths on NVIDIA's servers, and apt's own message about its own format",
     "planner/site.py": "examples in a remedy that is given before any host is known",
