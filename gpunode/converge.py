@@ -13,7 +13,7 @@ from gpunode.apply.journal.entries import Journal
 from gpunode.apply.journal.snapshot import before_values
 from gpunode.apply.lock import HostLock
 from gpunode.catalog.load import Catalog
-from gpunode.errors import ExitCode, worst
+from gpunode.errors import Drift, ExitCode, worst
 from gpunode.facts.collect import collect
 from gpunode.model.facts import HostFacts
 from gpunode.model.plan import Plan
@@ -89,7 +89,7 @@ class Convergence:
         self.host_run.lock.peek()  # read-only: a second gpunode is reported before a plan is made from moving facts
         host, plan = self._look(1)
         if self.saved:
-            plan = same_plan(self.saved, plan)  # fresh facts, fresh bytes: what runs is never read from a file
+            plan = self._as_shown(self.saved, plan)
         if plan.empty:
             return self._report(plan)
         if not plan.steps and plan.reboot is None:
@@ -99,6 +99,18 @@ class Convergence:
             return self._passes(host, plan)
         finally:
             self.host_run.lock.release()
+
+    def _as_shown(self, shown: Plan, fresh: Plan) -> Plan:
+        """`fresh`, where it is what was agreed to: what runs is never read from a file."""
+        try:
+            return same_plan(shown, fresh)
+        except Drift as error:
+            self.host_run.lock.peek()  # another gpunode, at work since, is what changes this host
+            raise Drift(
+                f"{fresh.target}: the host changed since its plan was shown; nothing was written",
+                evidence=error.evidence,
+                remedy=Remedy(RepairAction.WAIT, AGAIN, " makes the plan of what is there now, and shows it"),
+            ) from error
 
     def _passes(self, host: HostFacts, plan: Plan) -> RunReport:
         for number in range(1, PASSES + 1):

@@ -257,3 +257,29 @@ def test_a_reboot_that_needs_the_console_is_left_to_the_person(machine: Machine)
     waiting = replace(plan(OK, reboot="a key waits"), console="press a key in MokManager")
     report = way(machine, [waiting], policy=RebootPolicy.IF_NEEDED).run()
     assert (report.code, report.remedy.text) == (ExitCode.REBOOT_NEEDED, "press a key in MokManager")
+
+
+def changed_meanwhile(machine: Machine, during: Callable[[], None]) -> Convergence:
+    """Setup of a plan that was shown, on a host where `during` happens while facts are taken."""
+    going = way(machine, [plan(BAD)], saved=plan(OK))
+
+    def observe() -> HostFacts:
+        during()
+        return HOST
+
+    going.observe = observe
+    return going
+
+
+def test_a_host_that_another_gpunode_changes_is_locked_and_says_by_whom(machine: Machine) -> None:
+    other = Owner("laptop", 5, "token-2", "ann", "2026-11-23T02:04:33.120+00:00")
+    with pytest.raises(HostLocked, match=r"pid 5 on laptop \(ann\), since 2026-11-23T02:04:33") as caught:
+        changed_meanwhile(machine, HostLock(machine, other, lambda _: True).take).run()
+    assert "plan --save" not in str(caught.value.remedy)
+
+
+def test_a_host_that_changed_since_its_plan_was_shown_is_planned_by_the_same_command(machine: Machine) -> None:
+    with pytest.raises(Drift, match="changed since its plan was shown") as caught:
+        changed_meanwhile(machine, lambda: None).run()
+    assert caught.value.remedy.text.startswith("gpunode setup makes the plan of what is there now")
+    assert "docker.default" in caught.value.evidence

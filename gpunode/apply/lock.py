@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from gpunode.apply.script import Host, parse_reply
 from gpunode.errors import HostLocked
 from gpunode.foreign import read_json, whole_number
+from gpunode.remedy import AGAIN, Remedy, RepairAction
 from gpunode.transport.base import Transport
 
 STALE_S = 60  # every script of a running gpunode beats, the longest silence is a 20 s wait
@@ -22,6 +23,7 @@ class Owner:
     pid: int  # on the controller
     token: str
     user: str = ""
+    since: str = ""  # by the controller's clock: "2026-11-23T02:04:33.120+00:00"
 
 
 Alive = Callable[[int], bool]  # is this pid of the controller still running?
@@ -58,7 +60,7 @@ class HostLock:
 
     def _text(self) -> str:
         owner = self._owner
-        return json.dumps({"host": owner.host, "pid": owner.pid, "token": owner.token, "user": owner.user})
+        return json.dumps(asdict(owner))
 
     def _check(self, word: str, rest: str) -> Owner | None:
         """The stale holder, None when free. Raises HostLocked for one that lives."""
@@ -77,12 +79,23 @@ class HostLock:
     def _locked(self, rest: str) -> HostLocked:
         age, _, text = rest.partition(" ")
         holder = parse_owner(text)
-        who = f"pid {holder.pid} on {holder.host}{f' ({holder.user})' if holder.user else ''}" if holder else text
+        who = _named(holder) if holder else text
         return HostLocked(
             f"{self.host.transport.target}: another gpunode is at work on this host: {who}",
             evidence=f"/run/gpunode/lock, last heartbeat {age} s ago",
-            remedy=f"wait for it to end; a lock without a heartbeat for {STALE_S} s is taken over",
+            remedy=Remedy(
+                RepairAction.WAIT,
+                "wait for it to end, then run ",
+                AGAIN,
+                f" again; a lock without a heartbeat for {STALE_S} s is taken over",
+            ),
         )
+
+
+def _named(holder: Owner) -> str:
+    """ "pid 100 on controller (root), since 2026-11-23T02:04:33.120+00:00"."""
+    user = f" ({holder.user})" if holder.user else ""
+    return f"pid {holder.pid} on {holder.host}{user}{f', since {holder.since}' if holder.since else ''}"
 
 
 def is_stale(holder: Owner, age_s: int, ours: Owner, alive: Alive) -> bool:
@@ -109,6 +122,7 @@ def parse_owner(text: str) -> Owner | None:
             pid if type(pid) is int and 0 < pid < 1 << 31 else 0,
             str(fields["token"]),
             str(fields.get("user", "")),
+            str(fields.get("since", "")),
         )
     except (ValueError, KeyError, TypeError):
         return None

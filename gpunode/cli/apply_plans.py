@@ -35,7 +35,8 @@ def apply_plans(
     run_id, stop = new_run_id(), threading.Event()
     log = RunLog(run_id, complain=say)
     before = dict(zip(named, planned.hosts, strict=True))
-    with Progress(progress_style(output), sys.stderr, [str(h) for h in named]) as progress:
+    at_work = [str(host) for host, outcome in before.items() if outcome.plan]
+    with Progress(progress_style(output), sys.stderr, at_work) as progress:
 
         def work(host: Host) -> HostOutcome:
             plan = before[host].plan
@@ -45,7 +46,11 @@ def apply_plans(
             log.write(str(host), host_line(verb, outcome))
             return outcome
 
-        report = on_each(named, hosts, work, progress.done, stop)
+        def done(outcome: HostOutcome) -> None:
+            if outcome.target in at_work:
+                progress.done(outcome)
+
+        report = on_each(named, hosts, work, done, stop)
     if not output.quiet:
         say(f"gpunode: run log in {log.directory}")
     return report

@@ -184,7 +184,8 @@ def look_at(
     from gpunode.render.live import Progress
 
     stop = threading.Event()
-    with Progress(progress_style(output), sys.stderr, [str(h) for h in hosts], done="looked at") as progress:
+    style, names = progress_style(output), [str(h) for h in hosts]
+    with Progress(style, sys.stderr, names, done="looked at", reasons=False) as progress:
         report = on_each(hosts, options, work, progress.done, stop)
     if stop.is_set():
         raise KeyboardInterrupt  # only the probe was stopped: there is nothing to report of half the hosts

@@ -14,7 +14,7 @@ from gpunode.apply.lock import HostLock, Owner
 from gpunode.catalog.load import load_catalog
 from gpunode.converge import HostRun, Resume, converge
 from gpunode.fleet.host import Host
-from gpunode.fleet.run_log import RunLog, state_home
+from gpunode.fleet.run_log import RunLog, now, state_home
 from gpunode.model.plan import Plan
 from gpunode.model.report import Event, HostOutcome, RunReport
 from gpunode.model.spec import RebootPolicy, Spec
@@ -43,7 +43,7 @@ def set_up(host_run: HostRun, plan: Plan) -> HostOutcome:
 
 def lock_owner() -> Owner:
     """Who takes a host's lock: this process, by a name that no other run has."""
-    return Owner(socket.gethostname(), os.getpid(), f"{os.getpid()}-{secrets.token_hex(8)}", _user())
+    return Owner(socket.gethostname(), os.getpid(), f"{os.getpid()}-{secrets.token_hex(8)}", _user(), now())
 
 
 def mirror_of(log: RunLog, host: Host) -> Callable[[str], None]:

@@ -27,10 +27,15 @@ MOST_ROWS = 20  # more hosts than this are counted by phase: a table longer than
 class Progress:
     """Give it events and outcomes from any thread; use it as a context so that the terminal is restored."""
 
-    def __init__(self, style: Style, stream: TextIO, targets: Sequence[str], *, done: str = "done") -> None:
-        """`done` stands for a host that ended well: only probing it is not yet "done"."""
+    def __init__(
+        self, style: Style, stream: TextIO, targets: Sequence[str], *, done: str = "done", reasons: bool = True
+    ) -> None:
+        """`done` stands for a host that ended well: only probing it is not yet "done". `reasons`: a host that did not
+        has its reason shown, too; not where an error about it follows at once.
+        """
         self._style = style
         self._done = done
+        self._reasons = reasons
         self._stream = stream
         self._lock = threading.Lock()
         self._now = dict.fromkeys(targets, "waits")
@@ -71,7 +76,7 @@ class Progress:
             if not self._live and self._style.verbose >= 0 and len(self._now) > 1:
                 ending = (
                     f": {without_name(outcome.target, outcome.problem)}"
-                    if outcome.code is not ExitCode.DONE and outcome.problem
+                    if self._reasons and outcome.code is not ExitCode.DONE and outcome.problem
                     else ""
                 )
                 show(clean_line(f"{outcome.target}  {word}{ending}"), self._stream)

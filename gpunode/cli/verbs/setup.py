@@ -87,7 +87,8 @@ def _run(
     if recorded or not any(h.plan for h in report.hosts):
         return finish(Planned("setup", report, over_ssh(named), recorded), output)
     show_plans(report, output)
-    say_problems(report, ssh=over_ssh(named))  # before the question: these hosts are not changed
+    if ask and changes:
+        say_problems(report, ssh=over_ssh(named))  # before the question; else the result alone has them
     if ask and changes and not agreed(changes):
         say("gpunode: nothing was changed")
         return int(ExitCode.FAILED)
