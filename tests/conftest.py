@@ -24,6 +24,7 @@ REAL_FILES = (
     "test_module_scripts.py",
     "test_repo_scripts.py",
     "test_a_strangers_manager.py",
+    "test_silent_mirror.py",
 )
 
 # How long an example takes says how busy the machine is, and no test is about that. The same examples each time: what

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -18,6 +19,9 @@ from gpunode.packages.listings import dpkg_held, dpkg_residue, parse_dpkg
 ENV = (("DEBIAN_FRONTEND", "noninteractive"), ("NEEDRESTART_MODE", "l"), ("LC_ALL", "C.UTF-8"))
 # apt waits for dpkg's lock (unattended-upgrades holds it for minutes) instead of exiting 100 at once.
 LOCK = ("-o", "DPkg::Lock::Timeout=300")
+# A mirror that takes connections and sends nothing: apt asks twice for a file, and by itself 30 s long, with three more
+# tries (2.3.2 and later), which makes four minutes. The limit is on silence, not on the whole of a download.
+SILENCE = ("-o", "Acquire::http::Timeout=20", "-o", "Acquire::https::Timeout=20", "-o", "Acquire::Retries=0")
 # Keep the admin's config files without asking.
 CONFFILES = ("-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--force-confold")
 CONFIGURE = "dpkg --configure -a --force-confdef --force-confold"
@@ -135,12 +139,12 @@ class Apt(Backend):
                 "-o",
                 "APT::Get::List-Cleanup=0",
             )
-        argv = ("apt-get", "update", "--error-on=any", *LOCK, *limit)
+        argv = ("apt-get", "update", "--error-on=any", *LOCK, *SILENCE, *limit)
         return scripts.refresh(argv, "apt-get update", ENV)
 
     def refresh_all(self) -> Run:
         """Fetch every index; what cannot be fetched is left to the install that needs it."""
-        return Run(("apt-get", "update", *LOCK), ok_codes=(0, 100), timeout_s=300, env=ENV, detach=True)
+        return Run(("apt-get", "update", *LOCK, *SILENCE), ok_codes=(0, 100), timeout_s=300, env=ENV, detach=True)
 
     def simulate(self, packages: Sequence[Wanted], mine: Sequence[str], *, downgrade: bool = False) -> Run:
         return scripts.simulate(
@@ -148,12 +152,12 @@ class Apt(Backend):
         )
 
     def fetch(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
-        argv = ("apt-get", "install", "--download-only", *_switches(downgrade), *LOCK, *_named(packages))
+        argv = ("apt-get", "install", "--download-only", *_switches(downgrade), *LOCK, *SILENCE, *_named(packages))
         description = "download " + " ".join(_named(packages))
-        return scripts.fetch(argv, "apt-get update", description, ENV)
+        return scripts.fetch(argv, f"apt-get update {shlex.join(SILENCE)}", description, ENV)
 
     def install(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
-        argv = ("apt-get", "install", *_switches(downgrade), *LOCK, *CONFFILES, *_named(packages))
+        argv = ("apt-get", "install", *_switches(downgrade), *LOCK, *SILENCE, *CONFFILES, *_named(packages))
         touched, description = tuple(p.name for p in packages), "apt-get install " + " ".join(_named(packages))
         return scripts.transaction(argv, "", touched, description, ENV)
 

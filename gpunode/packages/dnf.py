@@ -76,18 +76,20 @@ class Dnf(rpm.Family):
         # makecache exits 0 ("Ignoring repositories") for one that answers 404, unless skip_if_unavailable is off.
         ids = ",".join(r.id for r in repositories)
         limit = ("--disablerepo=*", f"--enablerepo={ids}") if ids else ()
-        argv = ("dnf", "-y", "makecache", "--refresh", "--setopt=*.skip_if_unavailable=0", *limit)
+        argv = ("dnf", "-y", "makecache", "--refresh", *rpm.SILENCE, "--setopt=*.skip_if_unavailable=0", *limit)
         return scripts.refresh(argv, "dnf makecache", ENV)
 
     def refresh_all(self) -> Run:
-        return Run(("dnf", "-y", "makecache"), ok_codes=(0, 1), timeout_s=600, env=ENV, detach=True)
+        return Run(("dnf", "-y", "makecache", *rpm.SILENCE), ok_codes=(0, 1), timeout_s=600, env=ENV, detach=True)
 
     def simulate(self, packages: Sequence[Wanted], mine: Sequence[str], *, downgrade: bool = False) -> Run:
         return scripts.simulate(self.name, rpm.resolve("dnf"), self._words(packages, downgrade), mine, ENV)
 
     def fetch(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
-        argv = ("dnf", "-y", "install", "--downloadonly", *self._words(packages, downgrade))
-        return scripts.fetch(argv, "dnf -y makecache --refresh", _says("download", packages), ENV)
+        argv = ("dnf", "-y", "install", "--downloadonly", *rpm.SILENCE, *self._words(packages, downgrade))
+        return scripts.fetch(
+            argv, " ".join(("dnf -y makecache --refresh", *rpm.SILENCE)), _says("download", packages), ENV
+        )
 
     def install(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
         argv = rpm.patient("dnf", "-y", "install", *self._words(packages, downgrade))

@@ -96,6 +96,11 @@ def repo_file(directory: str, repository: Repository, dialect: str) -> tuple[str
     return f"{directory}/{repository.id}.repo", text
 
 
+# A mirror that sends nothing: dnf and yum try ten times by themselves, 30 s each (dnf.conf(5)). The limit is on silence
+# (or less than their own 1,000 bytes a second), not on the whole of a download.
+SILENCE = ("--setopt=timeout=30", "--setopt=retries=1")
+
+
 def patient(*argv: str) -> tuple[str, ...]:
     """The same command, once no other process holds rpm's lock: dnf and zypper wait for their own kind only."""
     return ("sh", "-c", resources.script("packages/rpm_lock"), "sh", LOCK_S, *argv)

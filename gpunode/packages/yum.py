@@ -45,17 +45,19 @@ class Yum(rpm.Family):
     def refresh(self, repositories: Sequence[Repository]) -> Run:
         ids = ",".join(r.id for r in repositories)
         limit = ("--disablerepo=*", f"--enablerepo={ids}") if ids else ()
-        argv = ("yum", "-y", "--setopt=*.skip_if_unavailable=0", *limit, "makecache")
+        argv = ("yum", "-y", *rpm.SILENCE, "--setopt=*.skip_if_unavailable=0", *limit, "makecache")
         return scripts.refresh(argv, "yum makecache", ENV)
 
     def refresh_all(self) -> Run:
-        return Run(("yum", "-y", "makecache", "fast"), ok_codes=(0, 1), timeout_s=600, env=ENV, detach=True)
+        return Run(
+            ("yum", "-y", "makecache", "fast", *rpm.SILENCE), ok_codes=(0, 1), timeout_s=600, env=ENV, detach=True
+        )
 
     def simulate(self, packages: Sequence[Wanted], mine: Sequence[str], *, downgrade: bool = False) -> Run:
         return scripts.simulate(self.name, rpm.resolve("yum"), rpm.named(packages), mine, ENV)
 
     def fetch(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
-        argv = ("yum", "-y", "install", "--downloadonly", *rpm.named(packages))
+        argv = ("yum", "-y", "install", "--downloadonly", *rpm.SILENCE, *rpm.named(packages))
         description = "download " + " ".join(rpm.named(packages))
         return scripts.fetch(argv, "yum -y clean expire-cache", description, ENV)
 

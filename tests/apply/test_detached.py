@@ -62,6 +62,7 @@ def test_one_that_is_killed_is_said_to_have_vanished(tmp_path: Path) -> None:
 def test_one_over_its_limit_is_left_running(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     slow = Run(("sh", "-c", "echo busy; sleep 6"), detach=True, timeout_s=1)
-    with pytest.raises(StepFailed, match="still runs after"):
+    with pytest.raises(StepFailed, match="still runs after") as late:
         run_detached(Host(machine), Journal("r"), "r-a-1", slow, on_output=lambda _: None)
+    assert "its last line is 'busy'" in late.value.evidence
     assert attach(Host(machine), "r-a-1", limit_s=60, on_output=lambda _: None).code == 0

@@ -89,9 +89,16 @@ def attach(host: Host, run_id: str, *, limit_s: float, on_output: OnOutput, paus
         if seconds > limit_s:
             raise StepFailed(
                 f"{run_id} still runs after {seconds:.0f} s, over its limit of {limit_s:.0f} s; it was left running",
-                evidence=f"its output so far is in {STATE}/runs/{run_id}/out",
+                evidence=f"{_last_line(output)}its output so far is in {STATE}/runs/{run_id}/out",
                 remedy=Remedy(RepairAction.WAIT, "run ", AGAIN, " again: it waits for the running command first"),
             )
+
+
+def _last_line(output: bytes) -> str:
+    """ "its last line: ...; ", which names what it waits for; "" where there is none."""
+    lines = output.decode("utf-8", "replace").split("\n")
+    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return f"its last line is {last[:200]!r}; " if last else ""
 
 
 def _numbers(run_id: str, word: str, rest: str) -> tuple[int | None, int]:

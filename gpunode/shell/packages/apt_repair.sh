@@ -8,7 +8,7 @@ export LC_ALL
 # states NAME...: WANT ERROR STATUS NAME, of all packages without a NAME
 states() { dpkg-query -W -f '${db:Status-Want} ${db:Status-Eflag} ${db:Status-Status} ${binary:Package}\n' "$@" 2>/dev/null; }
 
-apt() { apt-get -y --allow-change-held-packages -o DPkg::Lock::Timeout=300 -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold "$@" </dev/null; }
+apt() { apt-get -y --allow-change-held-packages -o DPkg::Lock::Timeout=300 -o Acquire::http::Timeout=20 -o Acquire::https::Timeout=20 -o Acquire::Retries=0 -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold "$@" </dev/null; }
 
 # apt ignores what is selected for removal, and the next `dpkg --remove --pending` would take it away.
 select_again() {

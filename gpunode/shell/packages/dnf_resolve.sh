@@ -10,6 +10,8 @@ table() { # the tables of all of them; long names are broken into a second line,
 }
 
 code=0
+# Of a mirror that sends nothing, as rpm.SILENCE; tdnf has no such settings.
+[ "$tool" = tdnf ] || set -- --setopt=timeout=30 --setopt=retries=1 "$@"
 # --assumeno ends with 1, as a failure does: the summary tells them apart.
 "$tool" --assumeno install "$@" >"$output" 2>&1 || code=$?
 ! grep -qE '^(Transaction Summary|Nothing to do|Dependencies resolved)' "$output" || code=0

@@ -4,18 +4,44 @@
 # PAUSES (seconds), with BETWEEN, a shell line, run before. Anything else fails at once: a package that
 # another key signed is no better a minute later. $success: the exit codes of COMMAND that mean it is done, where 0 is
 # not the only one.
+#
+# A mirror that takes connections and sends nothing costs COMMAND its whole time limit, for each file: it gets one more
+# try, and apt is ended at the second such file, which is when its download has failed anyway.
 set -u
 words=$1 pauses=$2 between=$3
 shift 3
+stalled='Connection failed|[Tt]imed out|[Tt]imeout|too slow'
 out=$(mktemp)
 trap 'rm -f "$out" "$out.code"' EXIT
 
+# watch PID: apt has two forms for silence, the second of a file that had begun to come.
+watch() {
+  while sleep 1 >/dev/null 2>&1 && kill -0 "$1" 2>/dev/null; do
+    [ "$(grep -cE '^  Connection (failed|timed out)' "$out")" -ge 2 ] || continue
+    echo "E: no data comes from $(sed -n 's/^Err:[0-9]* \([^ ]*\).*/\1/p' "$out" | sort -u | tr '\n' ' ')(the download was ended)"
+    kill "$1" 2>/dev/null
+    return
+  done
+}
+attempt() {
+  "$@" </dev/null 2>&1 &
+  command=$!
+  watch "$command" &
+  watcher=$!
+  wait "$command"
+  echo $? >"$out.code"
+  kill "$watcher" 2>/dev/null
+}
+
+silent=0
 for pause in $pauses end; do
-  { "$@" </dev/null 2>&1; echo $? >"$out.code"; } | tee "$out"
+  attempt "$@" | tee "$out"
   read -r code <"$out.code"
   case " ${success:-0} " in *" $code "*) exit 0 ;; esac
-  if [ "$pause" = end ] || ! grep -qE "$words" "$out"; then exit "$code"; fi
+  if [ "$pause" = end ] || ! grep -qE "$words|^E: no data comes" "$out"; then exit "$code"; fi
+  if grep -qE "$stalled" "$out"; then silent=$((silent + 1)); fi
+  [ "$silent" -lt 2 ] || exit "$code"
   echo "this may pass: trying again in $pause s"
   sleep "$pause"
-  sh -c "$between" </dev/null || :
+  [ "$silent" -gt 0 ] || sh -c "$between" </dev/null || :
 done
