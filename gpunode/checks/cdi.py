@@ -7,6 +7,7 @@ from gpunode.catalog import cdi_versions
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
 from gpunode.checks.words import setting
+from gpunode.model.cdi_devices import difference
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.model.spec import TOOLKIT_CONFIG
@@ -57,6 +58,33 @@ def cdi_fresh(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"{listing(stale)} is for another driver version",
         evidence=f"{stale[0]} does not mount libcuda.so.{host.driver.loaded}, the version that is loaded",
+        remedy=Remedy(RepairAction.CONFIGURE, setup("--only", "toolkit")),
+        fix="toolkit",
+    )
+
+
+@check(
+    "ctk.cdi-devices",
+    Severity.ERROR,
+    title="the CDI specifications name the GPUs and MIG instances that are here",
+    reads="device names in /etc/cdi/*, /var/run/cdi/* against nvidia-smi",
+    remedy=Remedy(RepairAction.CONFIGURE, setup("--only", "toolkit")),
+    needs=(needs.gpu, needs.host_driver, needs.loaded, needs.toolkit),
+)
+def cdi_devices(host: HostFacts, context: Context) -> CheckOutcome:
+    """The CDI specification is of other GPUs or of another MIG layout, so containers get none or the wrong ones."""
+    if host.driver.smi is None or host.driver.smi.code != 0:
+        return NotApplicable("nvidia-smi did not list the GPUs")
+    texts = {path: host.file(path).text or "" for path in host.toolkit.cdi_specs}
+    kinds = {path: text for path, text in texts.items() if "nvidia.com/gpu" in text}
+    if not kinds:
+        return NotApplicable("no CDI specification names nvidia.com/gpu")
+    wrong = {path: other for path, text in kinds.items() if (other := difference(host.driver.smi, text))}
+    if not wrong:
+        return None
+    return Finding(
+        f"{listing(wrong)} is for other GPUs or MIG instances",
+        evidence="; ".join(f"{path}: {other}" for path, other in wrong.items()),
         remedy=Remedy(RepairAction.CONFIGURE, setup("--only", "toolkit")),
         fix="toolkit",
     )

@@ -27,26 +27,27 @@ def parse_smi(text: str, code: int, instances: str = "") -> SmiFacts:
         log = ElementTree.fromstring(text[text.index("<nvidia_smi_log") :])
     except ElementTree.ParseError as fault:
         return SmiFacts(code, message=f"nvidia-smi's XML does not parse: {fault}")
-    partitions = mig_profiles(instances)
+    partitions = mig_instances(instances)
     gpus = tuple(_gpu(index, gpu, partitions.get(index, ())) for index, gpu in enumerate(log.findall("gpu")))
     return SmiFacts(code, "", _text(log, "driver_version"), _first_word(_text(log, "cuda_version")), gpus)
 
 
-def mig_profiles(text: str) -> dict[int, tuple[str, ...]]:
-    """GPU index -> profiles of its instances, from `nvidia-smi -L`:
+def mig_instances(text: str) -> dict[int, tuple[tuple[str, str], ...]]:
+    """GPU index -> (profile, UUID) of its instances, from `nvidia-smi -L`; "" for a UUID that is not printed:
 
     GPU 0: NVIDIA H200 (UUID: GPU-...)
       MIG 2g.35gb     Device  2: (UUID: MIG-...)
     """
-    found: dict[int, list[str]] = {}
+    found: dict[int, list[tuple[str, str]]] = {}
     index = -1
     for line in text.splitlines():
         gpu, mig = re.match(r"GPU ([0-9]{1,9}):", line), re.match(r"\s+MIG (\S+)\s", line)
         if gpu:
             index = int(gpu[1])
         elif mig:
-            found.setdefault(index, []).append(mig[1])
-    return {index: tuple(profiles) for index, profiles in found.items()}
+            uuid = re.search(r"\(UUID: (MIG-[^\s()]+)\)", line)
+            found.setdefault(index, []).append((mig[1], uuid[1] if uuid else ""))
+    return {index: tuple(instances) for index, instances in found.items()}
 
 
 def short_address(bus_id: str) -> str:
@@ -55,7 +56,7 @@ def short_address(bus_id: str) -> str:
     return f"{domain[-4:].zfill(4)}:{rest}"
 
 
-def _gpu(index: int, gpu: ElementTree.Element, profiles: tuple[str, ...]) -> SmiGpu:
+def _gpu(index: int, gpu: ElementTree.Element, instances: tuple[tuple[str, str], ...]) -> SmiGpu:
     persistence = _text(gpu, "persistence_mode")
     return SmiGpu(
         index=index,
@@ -66,7 +67,8 @@ def _gpu(index: int, gpu: ElementTree.Element, profiles: tuple[str, ...]) -> Smi
         persistence=None if persistence is None else persistence == "Enabled",
         mig_mode=_text(gpu, "mig_mode/current_mig"),
         mig_pending=_text(gpu, "mig_mode/pending_mig"),
-        mig_profiles=profiles,
+        mig_profiles=tuple(profile for profile, _ in instances),
+        mig_uuids=tuple(uuid for _, uuid in instances if uuid),
         ecc_mode=_text(gpu, "ecc_mode/current_ecc"),
         fabric_state=_raw(gpu, "fabric/state"),
         fabric_status=_raw(gpu, "fabric/status"),

@@ -116,6 +116,7 @@ class SmiGpu:
     mig_mode: str | None = None  # "Enabled" | "Disabled" | None (no MIG)
     mig_pending: str | None = None  # the mode after the GPU's next reset
     mig_profiles: tuple[str, ...] = ()  # "1g.10gb", one for each instance
+    mig_uuids: tuple[str, ...] = ()  # "MIG-...", in the same order
     ecc_mode: str | None = None
     fabric_state: str | None = None  # "Completed", "In Progress", "N/A"
     fabric_status: str | None = None

@@ -69,6 +69,8 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
                                   files=h.files(cdi2="kind: nvidia.com/gpu")), "/etc/cdi/nvidia.yaml"),
     ("ctk.cdi-fresh", h.host(files=h.files(cdi="kind: nvidia.com/gpu\nlibcuda.so.580.1")), h.V),
     ("ctk.cdi-present", h.toolkit(cdi_devices=()), h.CDI),
+    ("ctk.cdi-devices", h.host(files=h.files(cdi=f'kind: nvidia.com/gpu\ndevices:\n- name: "1"\n- name: "all"\n'
+                                                 f"hostPath: libcuda.so.{h.V}")), "1 not here, 0 not in it"),
     ("ctk.cdi-readable", h.host(files=h.files(cdi="cdiVersion: 0.7.0\nkind: nvidia.com/gpu"), runtimes=(
         replace(h.DOCKER_ENGINE, version="26.0.0", cdi=True),)), "CDI version 0.7.0"),
     ("ctk.cdi-refresh-unit", h.host(services={"nvidia-cdi-refresh.path": ServiceFacts("loaded", enabled="disabled")}),

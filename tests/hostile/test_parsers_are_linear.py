@@ -32,7 +32,7 @@ from gpunode.facts.release import key_values, parse_os
 from gpunode.facts.runtimes import _from_dump, _plugin_error, _version
 from gpunode.facts.security import parse_security
 from gpunode.facts.services import exec_words, parse_units
-from gpunode.facts.smi import mig_profiles, parse_smi
+from gpunode.facts.smi import mig_instances, parse_smi
 from gpunode.facts.toolkit import cdi_devices
 from gpunode.facts.wire import Section, Sections, decode, encode, file_facts
 from gpunode.fleet.inventory import parse_ssh_targets
@@ -164,7 +164,7 @@ PARSERS: dict[str, tuple[Work, Callable[[int], str]]] = {
     "security": (parse_security, repeated("[", "lockdown=")),
     "smi": (lambda text: parse_smi(text, 0), repeated("<gpu id='0'/>", "<nvidia_smi_log>", "</nvidia_smi_log>")),
     "smi: depth": (lambda text: parse_smi(text, 0), repeated("<g>", "<nvidia_smi_log>")),
-    "smi: instances of one GPU": (mig_profiles, repeated("  MIG 1g.10gb   Device  0: (UUID: MIG)\n", "GPU 0: x\n")),
+    "smi: instances of one GPU": (mig_instances, repeated("  MIG 1g.10gb   Device  0: (UUID: MIG)\n", "GPU 0: x\n")),
     "CDI: JSON": (cdi_devices, repeated('{"name": "{}"},', '{"kind": "k", "devices": [', "{}]}")),
     "CDI: YAML": (cdi_devices, repeated('- name: "{}"\n', "kind: k\ndevices:\n")),
     "CDI: dashes": (cdi_devices, repeated("-", "kind: k\ndevices:\n")),

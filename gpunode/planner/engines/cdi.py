@@ -6,6 +6,7 @@ import re
 
 from gpunode.catalog import cdi_versions
 from gpunode.editing.diff import unified
+from gpunode.model.cdi_devices import difference, names
 from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
 from gpunode.model.plan import Action, Kept, PutFile, RemoveFile, Run, Step
 from gpunode.model.spec import Spec
@@ -27,8 +28,9 @@ def cdi_outcomes(host: HostFacts, spec: Spec, *, pending: bool) -> tuple[Outcome
     """What the CDI specifications need. `pending`: this plan changes driver or toolkit, and the next pass probes again.
 
     They are made where CDI is asked for (--cdi, or mode cdi of the toolkit). One of another driver is corrected
-    wherever it is found: it mounts libraries that are gone, so no container starts with it. So is one that an engine
-    here cannot read, and nvidia-cdi-refresh is told to write none.
+    wherever it is found: it mounts libraries that are gone, so no container starts with it. So is one of other GPUs or
+    MIG instances, which nvidia-cdi-refresh does not follow, and one that an engine here cannot read: the unit is told
+    to write none.
     """
     asked, ours = wanted(spec), "toolkit" in spec.only and spec.toolkit.kind != "none"
     behind = cdi_versions.behind(host, cdi=spec.runtime.cdi) if asked or ours else ()
@@ -171,7 +173,7 @@ def _kind(text: str) -> str | None:
 
 
 def _stale(host: HostFacts, behind: tuple[RuntimeFacts, ...]) -> Stale:
-    """Those that mount the libraries of a driver that is not the loaded one, or that an engine here cannot read."""
+    """Those of a driver that is not the loaded one or of other GPUs, and those that an engine here cannot read."""
     found = {file.path: _wrong(host, file.text or "", behind) for file in _specs(host)}
     return {path: wrong for path, wrong in found.items() if wrong}
 
@@ -182,19 +184,16 @@ def _wrong(host: HostFacts, text: str, behind: tuple[RuntimeFacts, ...]) -> str:
         return "of another driver"
     if behind and cdi_versions.is_new(text):
         return f"of version {cdi_versions.version_of(text)}, which {cdi_versions.titles(behind)} cannot read"
+    if other := difference(host.driver.smi, text):
+        return f"of other GPUs or MIG instances ({other})"
     return ""
 
 
 def _covered(host: HostFacts, file: FileFacts, stale: Stale) -> bool:
     """Whether another directory's specification defines each of its devices: then it is a duplicate."""
-    mine = set(_names(file.text or ""))
+    mine = set(names(file.text or ""))
     others = [f for f in _specs(host) if not f.path.startswith(f"{DIRECTORY}/") and f.path not in stale]
-    return bool(mine) and any(mine <= set(_names(other.text or "")) for other in others)
-
-
-def _names(text: str) -> tuple[str, ...]:
-    """Names in a specification; deeper ones (hooks have no name, but an annotation may) do no harm in a comparison."""
-    return tuple(re.findall(r"""(?:^[ \t]*(?:-[ \t]*)?|[{,]\s*"?)name"?\s*:\s*["']?([^"'\s,}]+)""", text, re.MULTILINE))
+    return bool(mine) and any(mine <= set(names(other.text or "")) for other in others)
 
 
 def _devices(host: HostFacts) -> tuple[str, ...]:

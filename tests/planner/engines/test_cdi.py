@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpunode.model.facts import DriverFacts, HostFacts, RuntimeFacts, ServiceFacts, ToolkitFacts
+from gpunode.model.facts import DriverFacts, HostFacts, RuntimeFacts, ServiceFacts, SmiFacts, SmiGpu, ToolkitFacts
 from gpunode.model.plan import Kept, PutFile, RemoveFile, Run, Step
 from gpunode.model.spec import RuntimeSpec, Spec, ToolkitConfig, ToolkitRequest
 from gpunode.planner.engines.cdi import UNITS, cdi_outcomes
@@ -224,3 +224,23 @@ def test_a_settings_file_that_could_not_be_read_is_named() -> None:
     assert isinstance(kept, Kept)
     assert kept.refused
     assert kept.evidence == "over 131072 bytes"
+
+
+def laid_out(files: dict[str, str], unit: ServiceFacts | None) -> HostFacts:
+    """A GPU whose MIG layout was changed by this setup's pass before; the specification names it whole."""
+    gpu = SmiGpu(0, "0000:19:00.0", "H100", mig_mode="Enabled", mig_profiles=("3g.40gb", "3g.40gb"))
+    return replace(node(files, unit), driver=DriverFacts(loaded=LOADED, smi=SmiFacts(0, gpus=(gpu,))))
+
+
+@pytest.mark.parametrize("spec", [CDI, Spec()], ids=["CDI is asked for", "it is not"])
+def test_a_specification_follows_the_mig_layout(spec: Spec) -> None:
+    (again,) = steps(laid_out({RUN: spec_text()}, ON), spec).values()
+    assert commands(again)[0] == "systemctl restart nvidia-cdi-refresh.service"
+    assert "of other GPUs or MIG instances (0 not here, 0:MIG not in it)" in again.why
+    (written,) = steps(laid_out({ETC: spec_text()}, None), spec).values()
+    assert f"nvidia-ctk cdi generate --output={ETC}" in commands(written)
+    assert "of other GPUs or MIG instances" in written.why
+
+
+def test_a_specification_of_the_layout_that_is_here_is_left_alone() -> None:
+    assert cdi_outcomes(laid_out({RUN: spec_text(LOADED, "0:0", "0:1", "all")}, ON), Spec(), pending=False) == ()
