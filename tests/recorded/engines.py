@@ -204,4 +204,11 @@ ENGINES = (
         (L4,),
         engine=Engine(sections=(("podman", "podman version 5.4.2\ndefault=crun\n"),), tools=("/usr/bin/podman",)),
     ),
+    Recipe(
+        "ubuntu2404-podman-l4",
+        "one L4 and podman 4.9.3, which reads CDI specifications before version 0.7 only",
+        ubuntu("24.04", "noble", "6.8.0-87-generic"),
+        (L4,),
+        engine=Engine(sections=(("podman", "podman version 4.9.3\ndefault=crun\n"),), tools=("/usr/bin/podman",)),
+    ),
 )  # fmt: skip
