@@ -201,8 +201,9 @@ class Convergence:
             )
         if on.local:
             return self._reboot_here(number, plan)
-        self._tell(f"reboot: {plan.reboot}")
+        self._tell(f"reboot: {plan.reboot}; waiting until it is back, {REBOOT_WAIT_S / 60:.0f} minutes at most")
         reboot_and_wait(on.lock.host, Journal(on.id, on.mirror), REBOOT_WAIT_S, pause=on.pause)
+        self._tell("is back after the reboot")
         self.rebooted = True
         on.lock.take()  # /run, and the lock in it, went with the reboot
         return None

@@ -7,7 +7,8 @@ import subprocess
 
 from gpunode.transport.ssh_config import Hop
 
-_UNANSWERED_MS = 60_000  # unacknowledged data for this long means the link is down (TCP_USER_TIMEOUT)
+# Unacknowledged data for this long means the link is down (TCP_USER_TIMEOUT): with keepalives each 15 s, after a minute.
+_UNANSWERED_MS = 45_000
 
 
 def dial(hop: Hop) -> socket.socket:

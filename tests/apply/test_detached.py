@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from gpunode.apply.commands.detached import attach, run_detached, wait_for_running
+from gpunode.apply.commands.detached import Ended, attach, run_detached, wait_for_running
 from gpunode.apply.journal.entries import Journal
 from gpunode.apply.script import Host
-from gpunode.errors import StepFailed
+from gpunode.errors import StepFailed, TransportError
 from gpunode.model.plan import Run
+from gpunode.transport.base import Completed
 from tests.apply.machine import Machine
 
 SHELLS = [("dash",), ("bash", "--posix"), ("busybox", "sh")]
@@ -66,3 +67,47 @@ def test_one_over_its_limit_is_left_running(tmp_path: Path) -> None:
         run_detached(Host(machine), Journal("r"), "r-a-1", slow, on_output=lambda _: None)
     assert "its last line is 'busy'" in late.value.evidence
     assert attach(Host(machine), "r-a-1", limit_s=60, on_output=lambda _: None).code == 0
+
+
+class Cut(Machine):
+    """Loses the network for some scripts once the first has run."""
+
+    away = 0
+    ran = False
+
+    def run(self, script: str, *, stdin: bytes = b"", timeout_s: float) -> Completed:
+        if self.ran and self.away:
+            self.away -= 1
+            raise TransportError("testhost: no answer within 10 s", evidence="timed out", remedy="look at the route")
+        self.ran = True
+        return super().run(script, stdin=stdin, timeout_s=timeout_s)
+
+
+def cut(tmp_path: Path, away: int, on_output: list[str]) -> Ended:
+    machine, run = Cut(tmp_path), Run(("sh", "-c", "exit 0"), detach=True)
+    machine.away = away
+    journal, pause = Journal("r"), list[float]().append
+    return run_detached(Host(machine), journal, "r-a-1", run, on_output=on_output.append, pause=pause)
+
+
+def test_a_lost_connection_is_said_and_so_is_its_return(tmp_path: Path) -> None:
+    said: list[str] = []
+    assert cut(tmp_path, 3, said).code == 0
+    lost, back = said
+    assert lost.startswith("testhost: no answer within 10 s; what was begun goes on there; connecting again")
+    assert back == "connected again"
+
+
+def test_a_host_that_stays_away_ends_with_the_command_that_resumes(tmp_path: Path) -> None:
+    with pytest.raises(TransportError, match="no answer within 10 s") as gone:
+        cut(tmp_path, 10_000, [])
+    assert "run gpunode setup again: it waits for that first" in gone.value.remedy.text
+
+
+def test_a_quiet_command_is_said_to_be_quiet_with_its_last_line(tmp_path: Path) -> None:
+    said: list[str] = []
+    run = Run(("sh", "-c", "echo building; sleep 26"), detach=True)
+    run_detached(Host(Machine(tmp_path)), Journal("r"), "r-a-1", run, on_output=said.append)
+    assert said[0] == "building"
+    assert said[1].startswith("no output for 2")
+    assert said[1].endswith("its last line is 'building'; it still runs")

@@ -58,7 +58,7 @@ def run_detached(
     def start() -> Completed:
         return host.run("commands/start_detached", host.token, pending, run_id, str(len(stdin)), runner, stdin=stdin)
 
-    parse_reply(_persist(host.transport, start, pause))
+    parse_reply(_persist(host.transport, start, pause, on_output))
     journal.delivered()
     begun()
     return attach(host, run_id, limit_s=run.timeout_s, on_output=on_output, pause=pause)
@@ -67,6 +67,7 @@ def run_detached(
 def attach(host: Host, run_id: str, *, limit_s: float, on_output: OnOutput, pause: Pause = time.sleep) -> Ended:
     """Follow a detached command to its end. Raises as run_detached does."""
     output, seconds, size = b"", 0.0, 0
+    quiet_s, tell_at_s = 0.0, float(PATIENCE_S)
 
     def poll() -> Completed:
         return host.run(
@@ -74,7 +75,7 @@ def attach(host: Host, run_id: str, *, limit_s: float, on_output: OnOutput, paus
         )
 
     while True:
-        done = _persist(host.transport, poll, pause)
+        done = _persist(host.transport, poll, pause, on_output)
         word, rest = parse_reply(done)
         new = done.stdout.partition(b"\n")[2]
         output = (output + new)[-65536:]
@@ -86,6 +87,11 @@ def attach(host: Host, run_id: str, *, limit_s: float, on_output: OnOutput, paus
             return Ended(None, output.decode("utf-8", "replace"), seconds)
         for line in new.decode("utf-8", "replace").splitlines()[-1:]:
             on_output(line.strip())
+        quiet_s = 0.0 if new else quiet_s + done.seconds
+        tell_at_s = PATIENCE_S if new else tell_at_s
+        if quiet_s >= tell_at_s:
+            tell_at_s *= 2  # a module's build is quiet for minutes
+            on_output(f"no output for {quiet_s:.0f} s; {_last_line(output)}it still runs")
         if seconds > limit_s:
             raise StepFailed(
                 f"{run_id} still runs after {seconds:.0f} s, over its limit of {limit_s:.0f} s; it was left running",
@@ -140,12 +146,33 @@ def stdin_of(run: Run) -> bytes:
     return f"{env}\n{run.stdin}".encode("utf-8", "surrogateescape")
 
 
-def _persist(transport: Transport, ask: Callable[[], Completed], pause: Pause) -> Completed:
-    """Ask until the host answers. Each script here may be sent twice."""
-    for wait_s in RECONNECT_S:
+def _persist(
+    transport: Transport, ask: Callable[[], Completed], pause: Pause, on_output: Callable[[str], None]
+) -> Completed:
+    """Ask until the host answers, and say when it does not. Each script here may be sent twice.
+
+    Raises TransportError, with the command to resume, when the host is not reached for ten minutes.
+    """
+    for number, wait_s in enumerate((*RECONNECT_S, None)):
         try:
-            return ask()
-        except TransportError:
+            done = ask()
+        except TransportError as error:
+            if wait_s is None:
+                raise TransportError(error.problem, evidence=error.evidence, remedy=_UNREACHED) from error
+            if number == 0:
+                on_output(f"{error.problem}; what was begun goes on there; connecting again, for ten minutes")
             pause(wait_s)
             transport.reconnect()
-    return ask()
+        else:
+            if number:
+                on_output("connected again")
+            return done
+    raise AssertionError("the last round returns or raises")
+
+
+_UNREACHED = Remedy(
+    RepairAction.WAIT,
+    "what was begun goes on there; once the host is reachable, run ",
+    AGAIN,
+    " again: it waits for that first",
+)
