@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
@@ -14,7 +16,7 @@ from gpunode.render.clean import clean_line
 from gpunode.render.door import show
 from gpunode.render.run_text import event_line
 from gpunode.render.style import Style
-from gpunode.render.wording import CODE_WORDS, count, without_name
+from gpunode.render.wording import CODE_WORDS, count, fold_hosts, without_name
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -22,13 +24,30 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 MOST_ROWS = 20  # more hosts than this are counted by phase: a table longer than the terminal only flickers
+FIRST_S = 10.0  # a wait that is longer is said, and again each time it is three times as long
+
+
+@dataclass
+class Wait:
+    """What a host is waited for; in plain lines nothing else shows that it is."""
+
+    what: str
+    since: float
+    say_at_s: float = FIRST_S
 
 
 class Progress:
     """Give it events and outcomes from any thread; use it as a context so that the terminal is restored."""
 
     def __init__(
-        self, style: Style, stream: TextIO, targets: Sequence[str], *, done: str = "done", reasons: bool = True
+        self,
+        style: Style,
+        stream: TextIO,
+        targets: Sequence[str],
+        *,
+        done: str = "done",
+        reasons: bool = True,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`done` stands for a host that ended well: only probing it is not yet "done". `reasons`: a host that did not
         has its reason shown, too; not where an error about it follows at once.
@@ -40,6 +59,9 @@ class Progress:
         self._lock = threading.Lock()
         self._now = dict.fromkeys(targets, "waits")
         self._live: Live | None = None
+        self._clock = clock
+        self._waits = {target: Wait("its answer, or its turn", clock()) for target in targets}
+        self._over = threading.Event()
 
     def __enter__(self) -> Progress:
         if self._style.live and self._style.verbose >= 0:
@@ -51,17 +73,21 @@ class Progress:
             )
             self._live = Live(console=console, get_renderable=self._table, refresh_per_second=4, transient=True)
             self._live.start()
+        elif self._style.verbose >= 0:
+            threading.Thread(target=self._remind_again, name="gpunode-progress", daemon=True).start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._over.set()
         if self._live:
             self._live.stop()
 
     def event(self, event: Event) -> None:
         """Something happened on a host."""
         with self._lock:
+            self._waits[event.target] = Wait(f"{event.step}  {event.text}".strip(), self._clock())
             if self._live:
                 begins = event.kind is EventKind.STEP_BEGIN
                 self._now[event.target] = f"{event.step}  {event.text}" if begins else event.text or event.step
@@ -71,6 +97,7 @@ class Progress:
     def done(self, outcome: HostOutcome) -> None:
         """A host came to its end."""
         with self._lock:
+            self._waits.pop(outcome.target, None)
             word = self._done if outcome.code is ExitCode.DONE else CODE_WORDS[outcome.code]
             self._now[outcome.target] = word
             if not self._live and self._style.verbose >= 0 and len(self._now) > 1:
@@ -80,6 +107,21 @@ class Progress:
                     else ""
                 )
                 show(clean_line(f"{outcome.target}  {word}{ending}"), self._stream)
+
+    def remind(self) -> None:
+        """Say which hosts are waited for, and for what: the same wait of many hosts in one line."""
+        with self._lock:
+            now, due = self._clock(), dict[tuple[str, int], list[str]]()
+            for target, wait in self._waits.items():
+                if now - wait.since >= wait.say_at_s:
+                    wait.say_at_s *= 3
+                    due.setdefault((wait.what, round(now - wait.since)), []).append(target)
+            for (what, waited_s), targets in due.items():
+                show(clean_line(f"{fold_hosts(targets)}  still waiting after {waited_s} s: {what}"), self._stream)
+
+    def _remind_again(self) -> None:
+        while not self._over.wait(1.0):
+            self.remind()
 
     def _table(self) -> Table:
         from rich.table import Table

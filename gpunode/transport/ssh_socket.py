@@ -7,7 +7,7 @@ import subprocess
 
 from gpunode.transport.ssh_config import Hop
 
-# Unacknowledged data for this long means the link is down (TCP_USER_TIMEOUT): with keepalives each 15 s, after a minute.
+# Unacknowledged data for this long means the link is down (TCP_USER_TIMEOUT): a minute, with the keepalives.
 _UNANSWERED_MS = 45_000
 
 
