@@ -39,8 +39,7 @@ def generated(seed: int, number: int) -> Case:
     root, others = _root(chance, daemon, schema), {}
     if chance.random() < 0.25 and schema > 1:
         root["imports"] = [chance.choice(("/etc/containerd/conf.d/*.toml", "/etc/containerd/conf.d/10-site.toml"))]
-        # At a file that is named without a star and is missing, 1.x does not start, and 2.x silently reads no further.
-        if chance.random() < 0.7 or daemon > "2":
+        if chance.random() < 0.7:  # a missing one that is named without a star is refused
             others["/etc/containerd/conf.d/10-site.toml"] = _drop_in(chance, daemon, schema)
     values = {PATH: root, **others}
     files = {path: Writer(chance).text(value) for path, value in values.items()}

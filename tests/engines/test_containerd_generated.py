@@ -58,10 +58,11 @@ def test_only_what_is_gpunodes_changes() -> None:
     assert set(refused) <= REFUSED, refused
 
 
-# The first rightly: such a containerd would not load CRI after a restart. The other: the default of one file sets no
-# SystemdCgroup, and the runc of another does.
+# The first two rightly: containerd would not load CRI after a restart, or not start, or not read our drop-in. The last:
+# the default of one file sets no SystemdCgroup, and the runc of another does.
 REFUSED = {
     "FILE registry.mirrors cannot be set together with registry.config_path",
+    "FILE imports FILE which is not there",
     "FILE cannot be edited safely: the edit is not idempotent",
 }
 

@@ -12,7 +12,7 @@ from gpunode.engines.containerd import live
 from gpunode.engines.containerd.cri_section import containerd_section
 from gpunode.engines.containerd.imports import gathered
 from gpunode.engines.containerd.provenance import origins
-from gpunode.errors import UnsupportedHost
+from gpunode.errors import ConfigFileError, UnsupportedHost
 from gpunode.model.facts import RuntimeFacts
 from gpunode.model.spec import RuntimeSpec
 from tests.engines.hosts import engine_facts, host_with
@@ -159,6 +159,14 @@ def test_what_a_daemon_would_take_by_halves_is_refused(
     with pytest.raises(UnsupportedHost) as refused:
         rewrite(files[PATH], version, files=others, imports=tuple(others))
     assert problem in refused.value.problem
+
+
+@pytest.mark.parametrize("version", ["1.7.24", "2.1.9"])
+def test_an_import_that_is_not_there_is_refused(version: str) -> None:
+    """What is added behind it would not be read: containerd 2.1 goes on without a word, 1.x does not start."""
+    with pytest.raises(ConfigFileError) as refused:
+        rewrite(f'version = 2\nimports = ["{OTHER}"]\n', version)
+    assert refused.value.problem == f"{PATH} imports {OTHER}, which is not there"
 
 
 @pytest.mark.parametrize(

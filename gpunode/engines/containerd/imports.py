@@ -60,6 +60,11 @@ class Files:
             return [where] if where in self.texts else []
         return sorted(path for path in self.texts if covers(where, path))
 
+    def missing(self, path: str) -> tuple[str, ...]:
+        """Imports of the file that name one file, which is not there."""
+        named = patterns(self.plain(path))
+        return tuple(name for name in named if "*" not in name and not self._named(name, path))
+
     def overlooked(self) -> tuple[str, ...]:
         """Patterns that mean files next to the one they are in, and that containerd 1.6 looks for in / instead."""
         if at_least(self.daemon, first_with("containerd", "relative-globs")) or self.daemon is None:

@@ -14,6 +14,7 @@ from gpunode.engines.containerd.schema import (
     refuse_wrong_types,
     version_of,
 )
+from gpunode.errors import ConfigFileError
 
 
 def in_read_schema(files: Files) -> Files:
@@ -46,7 +47,7 @@ def _about_dead(path: str, name: str) -> str:
 
 
 def refuse(files: Files) -> None:
-    """Raises ConfigFileError for a wrong type, UnsupportedHost where this daemon would take some of two schemas."""
+    """Raises ConfigFileError for a wrong type or a missing import, UnsupportedHost where two schemas would mix."""
     root, each = files.root, migrates_each(files.daemon)
     version = live.version(files, root)
     for path in files.order():
@@ -65,6 +66,7 @@ def refuse(files: Files) -> None:
                 "write both in the same version, or remove the import",
             )
     _refuse_both(files)
+    _refuse_missing(files)
 
 
 def _refuse_both(files: Files) -> None:
@@ -83,3 +85,14 @@ def _refuse_both(files: Files) -> None:
             "containerd 1.x reads the name of version 2 alone; 2.x takes a part of each where both are there",
             f"write {named(newer[0])} under one of the two names (containerd config migrate prints version 3)",
         )
+
+
+def _refuse_missing(files: Files) -> None:
+    """Of the imports: what gpunode adds would stand behind it, and not be read."""
+    for path in files.order():
+        for pattern in files.missing(path):
+            raise ConfigFileError(
+                f"{path} imports {pattern}, which is not there",
+                evidence="containerd 1.x does not start on that; 2.x silently reads none of the imports behind it",
+                remedy=f"take {named(pattern)} out of the imports, or put the file there",
+            )
