@@ -11,6 +11,7 @@ from gpunode.engines.registry import ENGINES
 PRODUCT = Path(__file__).parents[2] / "gpunode"
 # Files that may name an engine, each with its reason.
 MAY = {
+    "catalog/cdi_versions.py": "from which version on each reads which specification: versions.yaml has the numbers",
     "checks/rt/containerd.py": "checks of containerd, whose ids name it",
     "checks/rt/docker.py": "checks of docker, whose ids name it",
     "editing/toml_text.py": "the tool that names a fault of its TOML too; other engines say their own (drop_ins.load)",

@@ -31,7 +31,7 @@ def test_what_users_type_works_when_setup_says_done(lab: Lab, tmp_path: Path, di
     before = pid(host)
     said = expect(me.gpunode(host, *setup), 6).stdout
     words = " ".join(said.partition("manual step ")[2].split())
-    assert "a restart would stop old, since" in words
+    assert "a restart would stop the container old, since" in words
     assert "systemctl restart docker, or gpunode setup again with --allow-container-restart" in words
     assert pid(host) == before
     host.nsrun(PLAIN, check=True)

@@ -138,8 +138,10 @@ def test_with_their_loss_allowed_everything_goes_and_they_are_named(lab: Lab, tm
     until(lambda: "before" in running(host))
 
     # And a default that setup set is taken back by setup --no-default; the handler stays for those who name it.
-    expect(me.gpunode(host, "setup", "--yes", "--only", "toolkit,runtime", "--trust-key", lab.repo_fingerprint), 0)
+    restarting = ("--allow-container-restart", "--trust-key", lab.repo_fingerprint)
+    expect(me.gpunode(host, "setup", "--yes", "--only", "toolkit,runtime", *restarting), 0)
     assert defaults(host, me) == ("nvidia", "nvidia")
+    until(lambda: "before" in running(host))
     expect(me.gpunode(host, "setup", "--yes", "--only", "runtime", "--no-default"), 0)
     assert defaults(host, me) == ("runc", "runc")
     host.nsrun(f"docker run --rm --runtime nvidia --network none {IMAGE} true", check=True)

@@ -40,7 +40,8 @@ def lost(host: HostFacts, engine: RuntimeFacts) -> str:
     if count is None:
         return "the containers that run"
     names = [named(name) for name in engine.running[:count]]
-    return listing(names + ["another"] * (count - len(names))) if names else f"{count} containers"
+    whole = listing(names + ["another"] * (count - len(names)))
+    return f"the container{'s' * (count > 1)} {whole}" if names else f"{count} containers"
 
 
 def _outlive(host: HostFacts, engine: RuntimeFacts) -> bool:

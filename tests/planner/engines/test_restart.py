@@ -48,7 +48,7 @@ def ran(step: Step | Kept) -> list[str]:
         (
             docker(**BUSY),
             Spec(allow_container_restart=True),
-            "restart, which stops web, db, a, b and 3 more",
+            "restart, which stops the containers web, db, a, b and 3 more",
         ),
         (docker("{}", containers_running=0), Spec(), "restart, no container stops"),
     ],
@@ -70,12 +70,12 @@ def test_dockerd_that_started_before_the_hook_is_restarted(host: HostFacts, spec
 @pytest.mark.parametrize(
     ("observed", "stopped"),
     [
-        (BUSY, "web, db, a, b and 3 more"),
-        ({**BUSY, "containers_running": 6}, "web, db, a, b and 2 more"),
-        ({**BUSY, "running": ("$(x)",), "containers_running": 1}, "'$(x)'"),
+        (BUSY, "the containers web, db, a, b and 3 more"),
+        ({**BUSY, "containers_running": 6}, "the containers web, db, a, b and 2 more"),
+        ({**BUSY, "running": ("$(x)",), "containers_running": 1}, "the container '$(x)'"),
         ({**BUSY, "running": ()}, "7 containers"),
         ({"containers_running": None}, "the containers that run"),
-        ({**BUSY, "live_restore": True, "swarm": True}, "web, db, a, b and 3 more"),
+        ({**BUSY, "live_restore": True, "swarm": True}, "the containers web, db, a, b and 3 more"),
     ],
     ids=["by name", "as many as run", "quoted", "names are not known", "nothing is known", "a swarm"],
 )
