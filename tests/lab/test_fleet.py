@@ -73,7 +73,7 @@ def test_one_hosts_failing_daemon_stays_its_own(lab: Lab, fleet: Fleet) -> None:
     assert found_in_text(text) == found_in_json(told)
 
 
-def test_a_config_that_cannot_be_read_stops_that_host_only(lab: Lab, fleet: Fleet) -> None:
+def test_a_config_that_cannot_be_read_is_left_to_its_owner_and_the_rest_is_done(lab: Lab, fleet: Fleet) -> None:
     config = "/etc/docker/daemon.json"
     broken = lab.host("debian12", gpu="h100", runtime="docker", name="d", start=False)
     broken.write("/etc/systemd/system/docker.service.d/own.conf", "[Unit]\nConditionPathExists=/nowhere\n")
@@ -81,11 +81,11 @@ def test_a_config_that_cannot_be_read_stops_that_host_only(lab: Lab, fleet: Flee
     both = Fleet((fleet.hosts[0], broken), fleet.home)
     start_side_by_side(both.hosts)
 
-    result = expect(both.gpunode("setup", "--yes", "--trust-key", lab.repo_fingerprint), 1)
+    result = expect(both.gpunode("setup", "--yes", "--trust-key", lab.repo_fingerprint), 4)
     assert f"{config}:3:12: " in result.stdout
     assert f"{config}:3:12: " in result.stderr.partition("  begins  ")[0], "told before the first change"
     assert broken.read(config) == BROKEN
-    assert broken.nsrun("dpkg-query -W nvidia-open").returncode != 0, "a host that cannot be planned is not touched"
+    assert broken.nsrun("dpkg-query -W nvidia-open").returncode == 0, "one engine does not keep the driver from a host"
     assert fleet.hosts[0].nsrun("docker info -f '{{.DefaultRuntime}}'").stdout.strip() == "nvidia", result.stderr
 
 
