@@ -14,9 +14,16 @@ stalled='Connection failed|[Tt]imed out|[Tt]imeout|too slow'
 out=$(mktemp)
 trap 'rm -f "$out" "$out.code"' EXIT
 
-# watch PID: apt has two forms for silence, the second of a file that had begun to come.
+# watch PID: apt has two forms for silence, the second of a file that had begun to come. Ended, it leaves no sleep behind: what
+# is left in a unit of systemd keeps that from being over, and a shutdown waits for it.
 watch() {
-  while sleep 1 >/dev/null 2>&1 && kill -0 "$1" 2>/dev/null; do
+  nap=
+  trap '[ -z "$nap" ] || kill "$nap" 2>/dev/null; wait; exit 0' TERM
+  while
+    sleep 1 >/dev/null 2>&1 &
+    nap=$!
+    wait "$nap" && kill -0 "$1" 2>/dev/null
+  do
     [ "$(grep -cE '^  Connection (failed|timed out)' "$out")" -ge 2 ] || continue
     echo "E: no data comes from $(sed -n 's/^Err:[0-9]* \([^ ]*\).*/\1/p' "$out" | sort -u | tr '\n' ' ')(the download was ended)"
     kill "$1" 2>/dev/null
@@ -31,6 +38,7 @@ attempt() {
   wait "$command"
   echo $? >"$out.code"
   kill "$watcher" 2>/dev/null
+  wait "$watcher"
 }
 
 silent=0
