@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.engines.containerd_generated import SEED, Case, generated
-from tests.engines.test_containerd import V2, V3
+from tests.engines.test_containerd import PATH, V2, V3
 from tests.engines.test_containerd_generated import edited
 
 from .host import Host
@@ -75,14 +75,26 @@ def judged(case: Case, before: dict[str, Any], after: dict[str, Any]) -> Iterato
         yield f"CRI does not answer afterwards: {after['log'][-600:]}"
         return
     old, new = before["config"]["containerd"], after["config"]["containerd"]
-    if new["defaultRuntimeName"] != ("nvidia" if case.want.default else old["defaultRuntimeName"]):
+    if new["defaultRuntimeName"] != _default(case, old):
         yield f"the default is {new['defaultRuntimeName']}"
     lost = {"runc", *old["runtimes"]} - set(new["runtimes"]) - {"default"}
     if lost:  # 1.x makes a handler of the old default's table, which gpunode takes out
         yield f"{lost} is gone"
-    # 2.x reads a plugin's settings of a version 1 file only once they are in version 2, as gpunode says.
-    if not (case.schema == 1 and case.daemon > "2"):
+    if not _was_ignored(case):
         yield from judged_dumps(tomllib.loads(before["dump"]), tomllib.loads(after["dump"]))
+
+
+def _default(case: Case, old: dict[str, Any]) -> str:
+    """Which handler has to be the default afterwards."""
+    if case.want.default:
+        return "nvidia"
+    engine = case.values[PATH].get("plugins", {}).get("cri", {}).get("containerd", {})
+    return str(engine.get("default_runtime_name", "runc") if _was_ignored(case) else old["defaultRuntimeName"])
+
+
+def _was_ignored(case: Case) -> bool:
+    """2.x reads a plugin's settings of a version 1 file only once they are in version 2, as gpunode says."""
+    return case.schema == 1 and case.daemon > "2"
 
 
 def judged_dumps(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:

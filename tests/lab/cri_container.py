@@ -1,6 +1,6 @@
 """Run one container with CDI devices through a containerd's CRI. Lies beside cri_pod.py on a lab host.
 
-python3 cri_container.py /run/containerd/containerd.sock IMAGE DEVICE     prints what `env` says in the container
+python3 cri_container.py /run/containerd/containerd.sock IMAGE DEVICE     prints `env` of the container, which runs on
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ def main(socket: str, image: str, device: str) -> None:
     config = (
         field(1, field(1, "env"))
         + field(2, field(1, image))
-        + field(3, "env")
+        + field(3, "sh")
+        + field(3, "-c")
+        + field(3, "env; exec sleep 3600")
         + field(11, LOG)
         + field(17, field(1, device))  # CDI_devices
     )

@@ -20,6 +20,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.parse
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,14 @@ def info() -> Any:
         return json.loads(answer.read()) if answer.status == 200 else None
 
 
+def in_force(since_ns: int) -> None:
+    """Waits for the event of a reload: 25 and later write their line in the log before the new settings are theirs."""
+    wanted = urllib.parse.quote('{"type": ["daemon"], "event": ["reload"]}')
+    with contextlib.closing(Daemon("localhost")) as daemon:
+        daemon.request("GET", f"/events?since={since_ns // 10**9}.{since_ns % 10**9:09}&filters={wanted}")
+        daemon.getresponse().readline()
+
+
 def put(text: str | None) -> None:
     if text is None:
         CONFIG.unlink(missing_ok=True)
@@ -52,8 +61,11 @@ def put(text: str | None) -> None:
         CONFIG.write_bytes(base64.b64decode(text))
 
 
-def log() -> list[str]:
-    return LOG.read_text(errors="replace").splitlines()
+def log(start: int = 0) -> list[str]:
+    """The daemon's lines from this byte on: of thousands of reloads the whole is megabytes, and is looked at often."""
+    with LOG.open("rb") as file:
+        file.seek(start)
+        return file.read().decode(errors="replace").splitlines()
 
 
 def start(text: str | None, *flags: str) -> tuple[Process | None, Any]:
@@ -82,18 +94,19 @@ def stop(process: Process) -> None:
 def reload(process: Process, text: str | None) -> Any:
     """/info when the file was taken, else what the daemon said, which may be why it died."""
     put(text)
-    seen = len(log())
+    seen, since_ns = LOG.stat().st_size, time.time_ns()
     if process.poll() is None:
         process.send_signal(signal.SIGHUP)
     until = time.monotonic() + LIMIT_S
     while time.monotonic() < until and process.poll() is None:
-        fresh = log()[seen:]
+        fresh = log(seen)
         # 28 says "Reloaded configuration" behind an error as well.
         # Not a runtime's own words, which a warning may quote.
         if any(re.match(r'time="[^"]*" level=error', line) for line in fresh):
             return "\n".join(fresh)
         if any("Reloaded configuration" in line for line in fresh):
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                in_force(since_ns)
                 return info()
             process.wait(LIMIT_S)
         time.sleep(0.005)

@@ -18,6 +18,8 @@ DRIVER = {
     "dkms_fail": "the module does not build; the kernel package is left half-configured",
     "dkms_fail_next": "as dkms_fail, but only for kernels that do not run",
     "dkms_slow": "building takes this many seconds (value)",
+    "dkms_held": "building waits until this fault is lifted",
+    "dkms_leaves": "building leaves a process behind, as a script does that starts a daemon by itself",
     "smi_hang": "nvidia-smi does not return",
     "fabric_fail": "nvidia-fabricmanager starts and fails",
     "no_gpus": "nvidia-smi: No devices were found",

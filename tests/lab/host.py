@@ -15,6 +15,8 @@ from .machine import Machine
 
 STATE = "/run/lab"  # the host's view of Host.state: hardware, faults, what the driver stubs keep
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+REBOOT_S = 180  # systemd gives a unit 90 s to stop, a user's dockerd among them
+UNITS_S = 60  # a unit that starts for longer is the test's own
 KEY_TYPES = ("ed25519", "ecdsa", "rsa")
 Result = subprocess.CompletedProcess[str]
 
@@ -69,19 +71,23 @@ class Host:
             self.wait()
 
     def wait(self) -> None:
-        """Until sshd answers."""
+        """Until sshd answers and the boot is over: sshd is up well before docker."""
         self.machine.wait_for_port(self.addr, self.port)
+        self._wait_for_units()
 
     def reboot(self, command: str = "systemctl reboot") -> None:
         """Reboot as root over ssh, and wait until the next boot is complete."""
         boots = self.machine.boots
         self.run(command, user="root")  # its exit status is lost with the connection
         self.wait_for_boot(boots)
-        self.nsrun("systemctl is-system-running --wait")  # sshd is up well before docker
+        self._wait_for_units()
 
     def wait_for_boot(self, after: int) -> None:
         """Until sshd answers on a later boot than number `after` (see `boots`); for reboots that gpunode asks for."""
-        self.machine.wait_for_port(self.addr, self.port, after_boot=after)
+        self.machine.wait_for_port(self.addr, self.port, after_boot=after, limit_s=REBOOT_S)
+
+    def _wait_for_units(self) -> None:
+        self.nsrun(f"timeout {UNITS_S} systemctl is-system-running --wait")
 
     def stop(self) -> None:
         self.machine.stop()

@@ -164,6 +164,8 @@ def _furnish(host: Host, trust: authority.Trust, web: Path) -> None:
     """What makes an image this host: name, address, trust, package sources, GPUs, units, the test's files."""
     host.write("/etc/hostname", f"{host.name}\n")
     host.write("/etc/hosts", f"127.0.0.1 localhost\n{host.addr} {host.name}\n")
+    # nspawn's word that this is a container: to gpunode such a host is a machine, with a kernel and GPUs of its own.
+    host.write("/etc/tmpfiles.d/lab.conf", "r! /run/systemd/container\n")
     host.write("/etc/lab-addr", f"{host.addr}\n")
     host.write("/etc/lab-gateway", f"{network.GATEWAY}\n")
     host.write("/etc/resolv.conf", f"nameserver {network.GATEWAY}\n")

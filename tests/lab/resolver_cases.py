@@ -16,7 +16,7 @@ from .product_runs import Controller
 from .stubs import arch, rpm, rpms
 
 OLD, NEW = "595.58.03", "595.91.07"
-OLD_TOOLKIT, NEW_TOOLKIT = "1.19.1", "1.20.0"
+OLD_TOOLKIT, NEW_TOOLKIT = "1.19.1", "1.20.1"
 ONLY = ("--only", "driver,toolkit")
 
 
@@ -87,8 +87,8 @@ ZYPPER = Case(
     RPM,
     ("--driver", "580", "--toolkit", OLD_TOOLKIT),
     ("--driver", "580", "--toolkit", NEW_TOOLKIT),
-    (("nvidia-compute-utils-G06", rpms.SUSE_VERSIONS[0]), (TOOLKIT, OLD_TOOLKIT)),
-    (("nvidia-compute-utils-G06", rpms.SUSE_VERSIONS[0]), (TOOLKIT, NEW_TOOLKIT)),
+    (("nvidia-compute-utils-G06", rpms.SUSE_VERSIONS[1]), (TOOLKIT, OLD_TOOLKIT)),
+    (("nvidia-compute-utils-G06", rpms.SUSE_VERSIONS[1]), (TOOLKIT, NEW_TOOLKIT)),
     "cat /etc/zypp/locks",
 )
 PACMAN = Case(
@@ -123,20 +123,21 @@ def setup(lab: Lab, me: Controller, host: Host, *wanted: str) -> tuple[str, ...]
     return ("setup", "--yes", *ONLY, *wanted, "--trust-key", lab.repo_fingerprint)
 
 
-def go_back(lab: Lab, case: Case) -> None:
-    """Let the repository be as it was before the newest release, where its managers cannot be asked for a version."""
+def go_back(lab: Lab, case: Case, releases: int = 1) -> None:
+    """Let the repository be as it was before the newest, where its managers cannot be asked for a version."""
     if case.distribution == "sles15":
         directory = lab.web.root / CUDA / "sles15/x86_64"
-        for file in directory.glob(f"*{rpms.SUSE_VERSIONS[1]}*"):
-            file.unlink()
+        for version in rpms.SUSE_VERSIONS[-releases:]:
+            for file in directory.glob(f"*{version}*"):
+                file.unlink()
         rpm.index(directory, lab.trust.vendor)
 
 
-def move_on(lab: Lab, case: Case, built: Path) -> None:
-    """A new release appears in the repository. `built`: the repositories as they were made."""
+def move_on(lab: Lab, case: Case, built: Path, version: str = rpms.SUSE_VERSIONS[-1]) -> None:
+    """A new release appears in the repository. `built`: the repositories as they were made; `version`: SUSE's."""
     if case.distribution == "sles15":
         directory = lab.web.root / CUDA / "sles15/x86_64"
-        for file in (built / CUDA / "sles15/x86_64").glob(f"*{rpms.SUSE_VERSIONS[1]}*"):
+        for file in (built / CUDA / "sles15/x86_64").glob(f"*{version}*"):
             (directory / file.name).hardlink_to(file)
         rpm.index(directory, lab.trust.vendor)
     elif case.distribution == "arch":

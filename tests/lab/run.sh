@@ -3,7 +3,7 @@
 # another docker's firewall does not reach the bridge. Pid: nothing but the lab's own processes can be ended, and they all end
 # with the command. Mount: its mounts go with it.
 #
-#   tests/lab/run.sh python -m pytest tests/lab tests/e2e
+#   tests/lab/run.sh .venv/bin/python -m pytest tests/lab
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 repository=$(cd "$here/../.." && pwd)

@@ -1,8 +1,8 @@
 #!/bin/sh
 # side-by-side.sh PYTHON: every test file of the lab, each in a namespace and a lab of its own, several at a time: hosts mostly
 # wait (for a boot, for a unit that comes back). The slow files start first, then the larger ones. A line says when a file
-# starts and when it ends, and at least every minute what is under way; what a file printed is shown whole when it ends. The
-# exit status is not 0 when any of them failed. GPUNODE_LAB_JOBS: how many at a time (processors + 1, up to 4).
+# starts and when it ends, how each test of it ended as soon as it did, and at least every minute what is under way; what else
+# a file printed is shown when it ends. The exit status is not 0 when any of them failed. GPUNODE_LAB_JOBS: how many at a time (processors + 1, up to 4).
 # For the test of this: GPUNODE_LAB_FOLDER (of the test files), GPUNODE_LAB_RUN (for run.sh), GPUNODE_LAB_BEAT_S.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -17,7 +17,7 @@ tick_s=5
 jobs=$(($(nproc) + 1))
 [ "$jobs" -le 4 ] || jobs=4 # hosts take memory: a lab has up to four, of a few hundred megabytes
 jobs=${GPUNODE_LAB_JOBS:-$jobs}
-slow="test_killed test_chaos test_setup_end_to_end test_resolver_faults test_resolvers test_reboot"
+slow="test_killed test_chaos test_setup_end_to_end test_typed_containerd test_resolver_faults test_resolvers test_reboot"
 logs=$(mktemp -d)
 beater=
 tidy() {
@@ -53,7 +53,17 @@ xargs -P "$jobs" -I FILE sh -c '
   log=$logs/$name
   : >"$logs/running/$name"
   { flock 9; printf "lab: starts %s\n" "$1"; : >"$logs/.word"; } 9>"$logs/.lock"
-  sh "$run" "$python" -m pytest -q "$1" >"$log" 2>&1 </dev/null || status=$?
+  exec 3>&1
+  {
+    PYTHONUNBUFFERED=1 sh "$run" "$python" -m pytest -v "$1" 2>&1 </dev/null || echo "$?" >"$log.status"
+  } | while IFS= read -r line; do
+    case $line in
+      *::*" PASSED"* | *::*" FAILED"* | *::*" ERROR"* | *::*" SKIPPED"* | *::*" XFAIL"*)
+        { flock 9; printf "lab: %s\n" "${line##*/}" >&3; : >"$logs/.word"; } 9>"$logs/.lock" ;;
+      *) printf "%s\n" "$line" ;;
+    esac
+  done >"$log"
+  [ ! -e "$log.status" ] || status=$(cat "$log.status")
   mv "$logs/running/$name" "$logs/ended/"
   {
     flock 9

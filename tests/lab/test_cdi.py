@@ -61,6 +61,9 @@ def test_cdi_without_a_new_default(lab: Lab, tmp_path: Path) -> None:
     again = expect(me.gpunode(host, *setup), 0)
     assert "no changes" in again.stdout
 
+    shown = " ".join(expect(me.gpunode(host, "undo", "--dry-run", "--packages"), 0).stdout.split())
+    assert "1 container with a CDI device of NVIDIA's: default/cdi" in shown
+
 
 def host_spec(driver: str) -> str:
     """What nvidia-ctk left behind for another driver: its mounts do not exist."""

@@ -1,4 +1,4 @@
-"""What users type at docker after setup, at dockerd 20.10, 26 and 28: their commands, and the containers they had."""
+"""What users type at docker before and after setup, a reboot and undo, at dockerd 20.10, 26 and 28."""
 
 from __future__ import annotations
 
@@ -8,65 +8,81 @@ from typing import Any
 
 import pytest
 
-from .container_image import write_image
+from . import docker_typed as docker
+from .docker_typed import CDI, GPUS_ALL, RUN
 from .host import Host, Result
 from .lab import Lab
 from .product_runs import Controller, expect
+from .test_undo_containers import rebooted, words
+from .typed import GPUS, Typed
 
-IMAGE, DAEMON_JSON = "lab.example/busybox:lab", "/etc/docker/daemon.json"
-# A runtime that only a flag of dockerd names, and a container of it.
+DAEMON_JSON = "/etc/docker/daemon.json"
+# A runtime that only a flag of dockerd names; the container from before is of it.
 BY_FLAG = 'DOCKER_OPTS="--add-runtime=myrunc=/usr/sbin/runc"\n'
-GPUS = f"docker run --rm --network none --gpus all {IMAGE} cat /etc/lab-hook"
-PLAIN = f"docker run --rm --network none {IMAGE} true"
+# The table, and what setup is given for its column.
+TABLES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "debian12": ("docker 20.10", ()),
+    "debian13": ("docker 26, `setup --cdi`", ("--cdi",)),
+    "debian-sid": ("docker 28", ()),
+}
 
 
-@pytest.mark.parametrize("distribution", ["debian12", "debian13", "debian-sid"])
-def test_what_users_type_works_when_setup_says_done(lab: Lab, tmp_path: Path, distribution: str) -> None:
+@pytest.mark.parametrize("distribution", TABLES)
+def test_what_users_type_is_as_the_page_says(lab: Lab, tmp_path: Path, distribution: str) -> None:
+    table, options = TABLES[distribution]
+    typed, cdi = Typed(table), distribution != "debian12"
     host = lab.host(distribution, gpu="h100", runtime="docker", files={"/etc/default/docker": BY_FLAG})
-    old_container(host)
+    docker.load_image(host)
+    docker.start(host, docker.BEFORE)
     me = Controller("ssh", tmp_path / "home")
     setup = ("setup", "--yes", "--trust-key", lab.repo_fingerprint)
+    before = docker.fresh(host)
+    typed.note("before `setup`", {**before, **docker.from_before(host), **docker.none_since(cdi=cdi)})
 
-    # A restart would end the container: everything else is done, and the command to run is printed.
-    before = pid(host)
-    said = expect(me.gpunode(host, *setup), 6).stdout
-    words = " ".join(said.partition("manual step ")[2].split())
-    assert "a restart would stop the container old, since" in words
-    assert "systemctl restart docker, or gpunode setup again with --allow-container-restart" in words
-    assert pid(host) == before
-    host.nsrun(PLAIN, check=True)
-    assert "could not select device driver" in host.nsrun(GPUS).stderr
-    assert check(me, host) == "finding"
-    still_works(host)
-
-    # With live-restore it outlives a restart, which is then planned plainly.
+    waits_for_a_restart(host, me, setup, before)
     live_restore(host)
-    before = pid(host)
-    expect(me.gpunode(host, *setup), 0)
-    assert pid(host) == before
-    assert host.nsrun(GPUS, check=True).stdout.strip() == "NVIDIA_VISIBLE_DEVICES=all"
-    host.nsrun(PLAIN, check=True)
+    restarted = pid(host)
+    expect(me.gpunode(host, *setup, *options), 0)
+    assert pid(host) == restarted
     assert check(me, host) == "pass"
-    still_works(host)
+    docker.start(host, {**docker.SINCE, **(docker.SINCE_CDI if cdi else {})})
+    typed.note("after `setup`", everything(host, cdi=cdi))
 
-    assert "no changes" in expect(me.gpunode(host, *setup), 0).stdout
+    rebooted(host)
+    typed.note("after a reboot", everything(host, cdi=cdi))
+    assert "no changes" in expect(me.gpunode(host, *setup, *options), 0).stdout
 
-    expect(me.gpunode(host, "undo", "--yes"), 0)
+    assert "create anew or remove since" in words(expect(me.gpunode(host, "undo", "--yes"), 6))
     assert "myrunc" in info(host)["Runtimes"]
-    still_works(host)
+    typed.note("after `undo`", everything(host, cdi=cdi))
+
+    expect(me.gpunode(host, "undo", "--yes", "--packages"), 6)
+    since = docker.made_since(host, cdi=cdi)
+    host.nsrun("docker ps -q --filter name=since | xargs docker rm -f", check=True)
+    expect(me.gpunode(host, "undo", "--yes", "--packages"), 0)
+    typed.note("after `undo --packages`", {**docker.fresh(host), **docker.from_before(host), **since})
+    typed.hold()
 
 
-def old_container(host: Host) -> None:
-    write_image(host.path("/root/lab-image.tar"), IMAGE, command=("/bin/sleep", "6000"))
-    host.nsrun("docker load -i /root/lab-image.tar", check=True)
-    host.nsrun(f"docker run -d --name old --network none --restart always --runtime myrunc {IMAGE}", check=True)
+def everything(host: Host, *, cdi: bool) -> dict[str, str]:
+    return {**docker.fresh(host), **docker.from_before(host), **docker.made_since(host, cdi=cdi)}
 
 
-def still_works(host: Host) -> None:
-    host.nsrun("docker exec old true && docker restart -t 0 old && docker exec old true", check=True)
+def waits_for_a_restart(host: Host, me: Controller, setup: tuple[str, ...], before: dict[str, str]) -> None:
+    """It would end the container: everything else is done, and the command to run is printed."""
+    running = pid(host)
+    said = words(expect(me.gpunode(host, *setup), 6)).partition("manual step ")[2]
+    assert "a restart would stop the container old, since" in said
+    assert "systemctl restart docker, or gpunode setup again with --allow-container-restart" in said
+    assert pid(host) == running
+    # Without --cdi docker 26 has none; docker 28 needs no restart for it.
+    by_cdi = GPUS if info(host).get("CDISpecDirs") else before[CDI]
+    assert docker.fresh(host) == {RUN: GPUS, GPUS_ALL: before[GPUS_ALL], CDI: by_cdi}
+    assert check(me, host) == "finding"
 
 
 def live_restore(host: Host) -> None:
+    """With it the container outlives a restart, which is then planned plainly."""
     config = json.loads(host.read(DAEMON_JSON))
     host.write(DAEMON_JSON, json.dumps({**config, "live-restore": True}))
     host.nsrun("systemctl reload docker && sleep 2", check=True)

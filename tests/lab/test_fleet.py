@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from .lab import Lab
 from .product_runs import Controller, expect
 
 GUARD = "[Service]\nExecStartPre=/bin/sh -c '! grep -qs nvidia /etc/containerd/config.toml'\n"
+FOUND = re.compile(r"(?:FAIL|WARN)  ([^\s,]+(?:, [^\s,]+)*) +(\S+)")
 BROKEN = '{\n  "log-driver": "json-file",\n  "debug": tru\n}\n'
 
 
@@ -90,8 +92,9 @@ def test_a_config_that_cannot_be_read_is_left_to_its_owner_and_the_rest_is_done(
 
 
 def found_in_text(text: str) -> set[tuple[str, str]]:
-    words = [line.split() for line in text.splitlines() if line.startswith(("FAIL", "WARN"))]
-    return {(host, check) for _, host, check, *_ in words}
+    """ "FAIL  a, b  rt.effective-default  ...": hosts with the same finding share a line."""
+    rows = [FOUND.match(line) for line in text.splitlines()]
+    return {(host, row[2]) for row in rows if row for host in row[1].split(", ")}
 
 
 def found_in_json(told: dict[str, list[dict[str, object]]]) -> set[tuple[str, str]]:
@@ -99,5 +102,5 @@ def found_in_json(told: dict[str, list[dict[str, object]]]) -> set[tuple[str, st
         (str(host["target"]), str(check["id"]))
         for host in told["hosts"]
         for check in host["checks"]  # type: ignore[attr-defined]
-        if check["outcome"] == "finding"
+        if check["outcome"] == "finding" and check["cause"] is None
     }

@@ -12,7 +12,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,7 @@ Running = subprocess.Popen[bytes]
 
 
 def start(me: Controller, host: Host, *args: str) -> Running:
+    me.home.mkdir(exist_ok=True)
     with (me.home / "stderr").open("wb") as said:
         return subprocess.Popen(
             (sys.executable, "-m", "gpunode", "setup", "--yes", *args, "--ssh", host.name),
@@ -177,19 +178,28 @@ def test_a_config_file_is_old_or_new_whenever_its_write_is_killed(lab: Lab, tmp_
     assert host.nsrun("find /etc -name '.*.gpunode'").stdout == ""
 
 
+CONNECTION = "pgrep -f '^sshd(-session)?: root'"
 POSTINST = "pgrep -f '[n]vidia-kernel-open-dkms.postinst'"
 
 
 def in_a_transaction(lab: Lab, me: Controller) -> tuple[Host, Running]:
-    """A host whose dpkg configures the kernel module just now, and the gpunode that asked for it."""
+    """A host whose dpkg configures the kernel module until "dkms_held" is lifted, and the gpunode that asked for it."""
     host = lab.host("debian12", gpu="h100", runtime="docker")
-    host.fault("dkms_slow", "8")
-    running = start(me, host, "--trust-key", lab.repo_fingerprint)
-    deadline = time.monotonic() + 60
-    while host.nsrun(POSTINST).returncode and time.monotonic() < deadline:
-        time.sleep(0.05)
+    host.fault("dkms_held")
+    return host, until_at_work(host, start(me, host, "--trust-key", lab.repo_fingerprint))
+
+
+def until_at_work(host: Host, running: Running) -> Running:
+    wait_until(lambda: host.nsrun(POSTINST).returncode == 0)
     assert running.poll() is None, "setup ended before the transaction was seen"
-    return host, running
+    return running
+
+
+def wait_until(seen: Callable[[], bool], limit_s: float = 60) -> None:
+    deadline = time.monotonic() + limit_s
+    while not seen():
+        assert time.monotonic() < deadline, f"not seen within {limit_s:.0f} s"
+        time.sleep(0.05)
 
 
 def assert_finished(lab: Lab, me: Controller, host: Host) -> None:
@@ -205,8 +215,10 @@ def test_the_controller_dies_inside_a_package_transaction(lab: Lab, tmp_path: Pa
     host, running = in_a_transaction(lab, me)
     running.kill()
     running.wait()
-    again = expect(me.gpunode(host, "setup", "--yes", "--trust-key", lab.repo_fingerprint), 0)
-    assert "which an earlier gpunode started" in again.stderr
+    again = start(me, host, "--trust-key", lab.repo_fingerprint)
+    wait_until(lambda: "which an earlier gpunode started" in (tmp_path / "stderr").read_text())
+    host.fault("dkms_held", False)
+    assert again.wait(120) == 0, (tmp_path / "stderr").read_text()
     assert "packages.repair" not in host.read(JOURNAL)
     assert_finished(lab, me, host)
 
@@ -215,14 +227,42 @@ def test_sshd_dies_inside_a_package_transaction(lab: Lab, tmp_path: Path) -> Non
     """The same gpunode comes back to the running transaction and ends as if nothing had been."""
     me = Controller("ssh", tmp_path)
     host, running = in_a_transaction(lab, me)
+    refused_at_once(lab, host, [Controller("ssh", tmp_path / name) for name in ("second", "third")])
+    cut = host.nsrun(CONNECTION, check=True).stdout.split()
     kill_connection(running, host)
+    wait_until(lambda: bool(set(host.nsrun(CONNECTION).stdout.split()) - set(cut)))
+    host.fault("dkms_held", False)
     assert running.wait(120) == 0, (tmp_path / "stderr").read_text()
-    assert_finished(lab, me, host)
+    expect(me.gpunode(host, "setup", "--yes", "--trust-key", lab.repo_fingerprint), 0)
+    assert host.nsrun("dpkg --audit").stdout == ""
+    reboot_at_work(lab, me, host)
+
+
+def refused_at_once(lab: Lab, host: Host, others: Sequence[Controller]) -> None:
+    """Whoever comes while another gpunode works is told who that is, and changes nothing."""
+    crowd = [start(other, host, "--trust-key", lab.repo_fingerprint) for other in others]
+    assert [running.wait(60) for running in crowd] == [8] * len(crowd)
+    for other in others:
+        assert "another gpunode is at work on this host: pid" in (other.home / "stderr").read_text()
+
+
+def reboot_at_work(lab: Lab, me: Controller, host: Host) -> None:
+    """A reboot waits for a transaction that is at work, and not for a process that a package's script left behind."""
+    host.fault("dkms_slow", "8")
+    host.fault("dkms_leaves")
+    running = until_at_work(host, start(me, host, "--driver", "580", "--trust-key", lab.repo_fingerprint))
+    host.reboot()
+    assert host.nsrun("dpkg --audit").stdout == ""
+    assert host.nsrun("tail -qn 1 /var/lib/gpunode/runs/*/rc | sort -u").stdout == "0\n", "it was cut, not waited for"
+    assert running.wait(120) == 8
+    assert "the host was rebooted" in (me.home / "stderr").read_text()
+    expect(me.gpunode(host, "setup", "--yes", "--driver", "580", "--trust-key", lab.repo_fingerprint), 0)
+    expect(me.gpunode(host, "check"), 0)
 
 
 def kill_transaction(host: Host) -> None:
-    host.fault("dkms_slow", False)
     host.nsrun("systemctl kill -s KILL 'gpunode-*.service'", check=True)
+    host.fault("dkms_held", False)
     host.nsrun("while pgrep -x dpkg; do sleep 0.05; done")
 
 

@@ -14,6 +14,8 @@ from .container_image import write_image
 from .host import Host
 from .lab import Lab
 from .product_runs import Controller, expect
+from .typed import Typed
+from .typist import BY_CDI, BY_RUNTIME, PLAIN, Asked, Typist
 from .workload import MODEST_RUNC, STUB_LOG
 
 IMAGE = "docker.io/library/busybox:lab"
@@ -32,6 +34,34 @@ PLACES = "/etc/containers/containers.conf /etc/containers/containers.conf.d /roo
 NVIDIA = "/usr/bin/nvidia-container-runtime"
 STUB = (Path(__file__).parent / "stubs" / "files" / "nvidia-container-runtime").read_text()
 SETUP = ("setup", "--yes", "--only", "runtime", "--runtime", "podman")
+# Lab hosts have no cgroup controllers for the limits that podman asks for.
+MODEST = {
+    "/usr/local/sbin/runc": MODEST_RUNC,
+    "/usr/bin/crun": MODEST_RUNC.replace("/usr/sbin/runc", "/usr/libexec/crun").replace('"runc"', '"crun"'),
+}
+# What users type. podman 5 takes --gpus for the CDI device.
+BY_GPUS = Asked("--gpus all", BY_CDI.holds)
+ASKED = {
+    "`podman run`": BY_RUNTIME,
+    "`podman run --device nvidia.com/gpu=all`": BY_CDI,
+    "`podman run --gpus all`": BY_GPUS,
+}
+CDI_MADE = Asked(BY_CDI.options, "[ -s /etc/lab-gpus ]")  # podman exec has no variables of CDI's
+OLD, SINCE, NONE = "a container from before", "a container made since", "none yet"
+# One that no command of podman's made, as compose does it: only its devices tell of CDI.
+BY_API = f"""
+podman system service --time 0 unix:///run/lab-podman.sock >/dev/null 2>&1 &
+until [ -S /run/lab-podman.sock ]; do sleep 0.1; done
+call() {{ curl -sS --fail-with-body --unix-socket /run/lab-podman.sock -X POST "$@"; }}
+at=http://podman/v5.0.0/libpod/containers
+call -H 'Content-Type: application/json' "$at/create" \\
+  -d '{{"name": "api", "image": "{IMAGE}", "netns": {{"nsmode": "none"}}, \
+    "devices": [{{"path": "nvidia.com/gpu=all"}}]}}'
+call "$at/api/start"
+code=$?
+kill $!
+exit $code
+"""
 MAIN = "/etc/containers/containers.conf"
 DROP_IN = "/etc/containers/containers.conf.d/99-nvidia.conf"
 # One line of JSON per pair: what podman says before and after, and whether a container went through the stub.
@@ -58,12 +88,12 @@ put /root/as-it-was
 @pytest.fixture(scope="module")
 def host(lab_session: Lab) -> Iterator[Host]:
     """One host for all: podman has no daemon that a test could leave in a bad state."""
-    made = lab_session.host("debian13", gpu="none", runtime="podman")
-    for path in (NVIDIA, "/opt/gpu/nvidia-container-runtime"):
-        made.write(path, STUB, 0o755)
-    # Lab hosts have no cgroup controllers for the limits that podman asks for.
-    made.write("/usr/local/sbin/runc", MODEST_RUNC, 0o755)
-    write_image(made.path("/root/image.tar"), IMAGE, command=("/bin/true",))
+    made = lab_session.host("debian13", gpu="h100", runtime="podman")
+    made.write("/opt/gpu/nvidia-container-runtime", STUB, 0o755)
+    made.nsrun("mv /usr/bin/crun /usr/libexec/crun", check=True)
+    for path, program in MODEST.items():
+        made.write(path, program, 0o755)
+    write_image(made.path("/root/image.tar"), IMAGE, command=("/bin/sleep", "6000"))
     made.nsrun("podman load -q -i /root/image.tar", check=True)
     made.nsrun("mkdir -p /root/as-it-was/usr/share/containers", check=True)
     made.nsrun("cp -a /usr/share/containers/containers.conf /root/as-it-was/usr/share/containers/", check=True)
@@ -86,7 +116,59 @@ def state(host: Host) -> str:
     return host.nsrun(f"find {PLACES} -type f -exec sha256sum {{}} + 2>/dev/null | sort; ls -A /etc/containers").stdout
 
 
-def test_every_pair_in_podman_itself(host: Host) -> None:
+# The first one: it finds the host as it was made.
+def test_what_users_type(host: Host, lab_session: Lab, tmp_path: Path) -> None:
+    me, setup = Controller("ssh", tmp_path), ("setup", "--yes", "--trust-key", lab_session.repo_fingerprint)
+    podman = Typist(host.nsrun, "podman", IMAGE, "--network none --pids-limit -1")
+    podman.start("old", PLAIN)
+    before = {**podman.fresh(ASKED), **podman.there("old", OLD)}
+
+    expect(me.gpunode(host, *setup), 0)
+    podman.start("gpus", BY_GPUS)
+    host.nsrun(BY_API, check=True)
+    by_cdi = until_undone(
+        host, me, podman, Typed("podman 5.4"), (f"{SINCE} with the CDI device", CDI_MADE), also=("gpus", "api")
+    )
+    expect(me.gpunode(host, *setup, "--runtime", "podman"), 0)
+    by_default = until_undone(host, me, podman, Typed("podman 5.4, `--runtime podman`"), (SINCE, BY_RUNTIME))
+
+    expect(me.gpunode(host, "undo", "--yes", "--packages"), 0)
+    after = {**podman.fresh(ASKED), **podman.there("old", OLD)}
+    podman.remove("old")
+    for table in (by_cdi, by_default):
+        since = table.seen["after `undo`"].keys() - before.keys()
+        table.seen["before `setup`"] = {**before, **dict.fromkeys(since, NONE)}
+        table.seen["after `undo --packages`"].update(after)
+        table.hold()
+
+
+def until_undone(
+    host: Host, me: Controller, podman: Typist, table: Typed, made: tuple[str, Asked], also: tuple[str, ...] = ()
+) -> Typed:
+    """From after setup until after undo: containers that were `made` since keep what they need until they are gone."""
+
+    def since() -> dict[str, str]:
+        return podman.there("since", *made)
+
+    def seen() -> dict[str, str]:
+        return {**podman.fresh(ASKED), **podman.there("old", OLD)}
+
+    podman.start("since", made[1])
+    table.note("after `setup`", {**seen(), **since()})
+    host.reboot()
+    table.note("after a reboot", {**seen(), **since()})
+    told = expect(me.gpunode(host, "undo", "--yes"), 6).stdout
+    assert all(name in told for name in ("since", *also)), told
+    table.note("after `undo`", {**seen(), **since()})
+    expect(me.gpunode(host, "undo", "--yes", "--packages"), 6)
+    table.note("after `undo --packages`", since())
+    podman.remove("since", *also)
+    expect(me.gpunode(host, "undo", "--yes"), 0)
+    return table
+
+
+def test_every_pair_in_podman_itself(clean: Host) -> None:
+    host = clean
     for pair in PAIRS:
         for tree, files in (("before", pair.before), ("after", pair.after)):
             host.write(f"/root/pairs/{pair.name}/{tree}/.keep", "")

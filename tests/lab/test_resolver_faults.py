@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import threading
 import time
 from collections.abc import Callable
@@ -10,6 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from gpunode.packages.base import Repository
+from gpunode.packages.registry import BACKENDS
 
 from . import repositories
 from .authority import Signer
@@ -102,6 +106,8 @@ def test_a_repository_that_fails(lab: Lab, tmp_path: Path, case: Case) -> None:
     expect(on.me.gpunode(host, *on.setup()), 0)
     remove(host, case)
     the_lock_is_waited_for(on)
+    if case.manager != "apt":  # which gives up by itself: tests/packages/test_silent_mirror.py
+        the_mirror_is_silent(on)
 
 
 def the_mirror_catches_up(on: Ground) -> None:
@@ -123,6 +129,17 @@ def publish_late(lab: Lab) -> None:
         time.sleep(0.1)
     time.sleep(2)
     lab.web.faults.clear()
+
+
+def the_mirror_is_silent(on: Ground) -> None:
+    """It takes connections and sends nothing: a manager that would wait on is ended, and the server named."""
+    on.lab.web.faults[DIRECTORIES.get(on.case.manager, TOOLKIT)] = "stall"
+    run = BACKENDS[on.case.manager].refresh([Repository("gpunode-container-toolkit", "", "", "")])
+    argv = ["" if word == "5 15 30" else word for word in run.argv]  # once
+    script = run.stdin.replace("silence_s=45 look_s=5", "silence_s=5 look_s=1")
+    done = on.host.run(shlex.join(("env", *map("=".join, run.env), *argv)), input=script)
+    assert done.returncode == 75, done.stdout + done.stderr
+    assert re.search(r"^E: no data came for \d+ s from \S+.* \(10\.77\.0\.1:(80|443)\)", done.stdout, re.M), done.stdout
 
 
 LOCKS = {

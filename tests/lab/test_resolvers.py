@@ -10,6 +10,7 @@ from .lab import Lab
 from .product_runs import Controller, expect
 from .repositories import web_root
 from .resolver_cases import PACMAN, ZYPPER, Case, apt, dnf, go_back, move_on, packages, remove, setup
+from .stubs import rpms
 
 CASES = (apt("debian12"), apt("debian13"), apt("debian-sid"), dnf("el9"), dnf("fedora42"), ZYPPER, PACMAN)
 
@@ -46,3 +47,19 @@ def test_the_whole_life_of_the_set(lab: Lab, tmp_path: Path, case: Case) -> None
     remove(host, case)
     assert packages(host, case) == before
     assert "nvidia" not in host.nsrun(case.held).stdout
+
+
+def test_a_mirror_that_lags_behind_a_known_cve(lab: Lab, tmp_path: Path) -> None:
+    """What it has is installed, once, and the reason is said; when it has caught up the next setup upgrades."""
+    go_back(lab, ZYPPER, 2)
+    host = lab.host(ZYPPER.distribution, gpu="h100")
+    me = Controller("ssh", tmp_path / "home")
+
+    done = expect(me.gpunode(host, *setup(lab, me, host, *ZYPPER.first)), 0)
+    vulnerable, mended = rpms.SUSE_VERSIONS[0], rpms.SUSE_VERSIONS[1]
+    assert packages(host, ZYPPER)["nvidia-compute-utils-G06"] == vulnerable
+    assert "the repository that this host uses has no newer one of branch 580" in " ".join(done.stdout.split())
+
+    move_on(lab, ZYPPER, web_root(lab.trust), mended)
+    expect(me.gpunode(host, *setup(lab, me, host, *ZYPPER.first)), 0)
+    assert packages(host, ZYPPER)["nvidia-compute-utils-G06"] == mended

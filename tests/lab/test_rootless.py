@@ -9,6 +9,9 @@ from .container_image import write_image
 from .host import Host
 from .lab import Lab
 from .product_runs import Controller, expect
+from .test_undo_containers import until
+from .typed import GPUS, Typed
+from .typist import BY_CDI, BY_HOOK, BY_RUNTIME, PLAIN, Asked, Typist
 
 USER, HOME = "nosudo", "/home/nosudo"
 CONFIG, TOOLKIT = f"{HOME}/.config/docker/daemon.json", "/etc/nvidia-container-runtime/config.toml"
@@ -20,12 +23,21 @@ Type=notify
 NotifyAccess=all
 Delegate=yes
 KillMode=mixed
+
+[Install]
+WantedBy=default.target
 """
-# It sees what the daemon sees: a copy of /etc from the daemon's start.
-STUB = f"""#!/bin/sh
-grep -s no-cgroups {TOOLKIT} >>{HOME}/stub.log || echo "no config" >>{HOME}/stub.log
-exec runc "$@"
-"""
+IMAGE = "lab.example/busybox:lab"
+ASKED = {
+    "`docker run`": BY_RUNTIME,
+    "`docker run --gpus all`": BY_HOOK,
+    "`docker run --device nvidia.com/gpu=all`": BY_CDI,
+}
+# By name: how the page calls it, and how it was made.
+SINCE = {
+    "since": ("a container made since", BY_RUNTIME),
+    "since-gpus": ("a container made since with `--gpus`", Asked("--runtime runc --gpus all", BY_HOOK.holds)),
+}
 THEIRS = '{\n  "debug": true,\n  "labels": ["mine=1"]\n}\n'
 # dockerd --validate takes it, and the reload does not.
 BAD = THEIRS.replace(
@@ -50,19 +62,20 @@ def pid(host: Host) -> str:
 
 
 def theirs(host: Host) -> str:
-    """Owner and mode of everything below ~/.config."""
-    return host.nsrun(f"cd {HOME}; find .config -printf '%p %u:%g %m\\n' 2>/dev/null | sort").stdout
+    """Owner and mode of everything below ~/.config, except what enables the unit."""
+    find = "find .config -path .config/systemd -prune -o -printf '%p %u:%g %m\\n'"
+    return host.nsrun(f"cd {HOME}; {find} 2>/dev/null | sort").stdout
 
 
 def new_host(lab: Lab) -> Host:
     host = lab.host(
         "debian13",
+        gpu="h100",
         runtime="rootless",
         files={f"/var/lib/systemd/linger/{USER}": "", "/etc/systemd/user/docker.service": UNIT},
     )
-    host.write("/usr/bin/nvidia-container-runtime", STUB, 0o755)
     host.nsrun("systemctl is-system-running --wait")
-    host.nsrun(f"systemctl --user --machine={USER}@ start docker", check=True)
+    host.nsrun(f"systemctl --user --machine={USER}@ enable --now docker", check=True)
     return host
 
 
@@ -71,28 +84,68 @@ def setup(controller: Controller, host: Host, code: int, *words: str, runtime: s
     return " ".join((done.stdout + done.stderr).split())
 
 
-def test_a_users_own_docker_is_set_up_and_undone_as_that_user(lab: Lab, tmp_path: Path) -> None:
-    host, me = new_host(lab), Controller("ssh", tmp_path)
-    before, daemon = theirs(host), pid(host)
+def typist(host: Host) -> Typist:
+    """The user, at their own docker."""
+    write_image(host.path(f"{HOME}/lab-image.tar"), IMAGE, command=("/bin/sleep", "6000"))
+    socket = f"DOCKER_HOST=unix:///run/user/{uid(host)}/docker.sock"
+    made = Typist(lambda command: host.run(f"{socket} {command}", user=USER), "docker", IMAGE)
+    assert made.type("docker load -qi lab-image.tar").returncode == 0
+    return made
 
-    said = setup(me, host, 6)
-    assert f"As {USER}: systemctl --user restart docker" in said
+
+def test_a_users_own_docker_is_set_up_and_undone_as_that_user(lab: Lab, tmp_path: Path) -> None:
+    host, me, table = new_host(lab), Controller("ssh", tmp_path), Typed("rootless docker 26")
+    docker, before = typist(host), theirs(host)
+
+    def seen() -> dict[str, str]:
+        return {**docker.fresh(ASKED), **docker.there("old", "a container from before")}
+
+    def since() -> dict[str, str]:
+        return {key: value for name, made in SINCE.items() for key, value in docker.there(name, *made).items()}
+
+    docker.start("old", PLAIN)
+    table.note("before `setup`", seen())
+    words = ("setup", "--yes", "--runtime", "docker", "--trust-key", lab.repo_fingerprint)
+    set_up_as_that_user(host, me, docker, words)
+    for name, (_, asked) in SINCE.items():
+        docker.start(name, asked)
+    table.note("after `setup`", {**seen(), **since()})
+    host.reboot()
+    until(lambda: host.nsrun(f"systemctl --user --machine={USER}@ is-active docker").returncode == 0)
+    table.note("after a reboot", {**seen(), **since()})
+
+    told = expect(me.gpunode(host, "undo", "--yes"), 6).stdout
+    assert all(name in told for name in SINCE), told
+    table.note("after `undo`", {**seen(), **since()})
+    expect(me.gpunode(host, "undo", "--yes", "--packages"), 6)
+    kept = since()
+    docker.remove(*SINCE)
+    expect(me.gpunode(host, "undo", "--yes", "--packages"), 0)
+    table.note("after `undo --packages`", {**seen(), **kept})
+    table.seen["before `setup`"] |= dict.fromkeys(kept, "none yet")
+    assert (theirs(host), info(host)["DefaultRuntime"], host.exists(TOOLKIT)) == (before, "runc", False)
+    table.hold()
+    what_is_theirs_stays_theirs(host, me)
+
+
+def set_up_as_that_user(host: Host, me: Controller, docker: Typist, words: tuple[str, ...]) -> None:
+    """Their docker is theirs to restart: until then it gives out no GPUs, as the plan says."""
+    daemon = pid(host)
+    said = expect(me.gpunode(host, *words), 6).stdout
+    assert f"As {USER}: systemctl --user restart docker" in " ".join(said.split())
     assert (info(host)["DefaultRuntime"], pid(host)) == ("nvidia", daemon)
     assert theirs(host).splitlines() == [
         f".config {USER}:users 755",
         f".config/docker {USER}:users 755",
         f".config/docker/daemon.json {USER}:users 644",
     ]
+    assert not [said for said in docker.fresh(ASKED).values() if said == GPUS]
     host.nsrun(f"systemctl --user --machine={USER}@ restart docker", check=True)
-    assert "no changes" in setup(me, host, 0)
-    assert container_sees(host) == "no-cgroups = true"
-
-    expect(me.gpunode(host, "undo", "--yes"), 0)
-    assert (theirs(host), info(host)["DefaultRuntime"], host.exists(TOOLKIT)) == (before, "runc", False)
-    what_is_theirs_stays_theirs(host, me)
+    assert "no changes" in expect(me.gpunode(host, *words), 0).stdout
 
 
 def what_is_theirs_stays_theirs(host: Host, me: Controller) -> None:
+    host.write("/usr/bin/nvidia-container-runtime", '#!/bin/sh\nexec runc "$@"\n', 0o755)
     host.nsrun(f"install -d -o {USER} -g users -m 700 {HOME}/.config {HOME}/.config/docker", check=True)
     host.write(CONFIG, BAD, 0o600)
     host.nsrun(f"chown {USER}:users {CONFIG}", check=True)
@@ -109,15 +162,3 @@ def what_is_theirs_stays_theirs(host: Host, me: Controller) -> None:
     host.nsrun(f"ln -sf /etc/ours.json {CONFIG}", check=True)
     assert "is not a file of user" in setup(me, host, 1)
     assert host.read("/etc/ours.json") == THEIRS
-
-
-def container_sees(host: Host) -> str:
-    """What the runtime of a new container finds in the toolkit's config."""
-    write_image(host.path(f"{HOME}/lab-image.tar"), "lab.example/busybox:lab", command=("/bin/sleep", "600"))
-    docker = f"DOCKER_HOST=unix:///run/user/{uid(host)}/docker.sock docker"
-    ran = host.run(
-        f"{docker} load -i lab-image.tar && {docker} run --rm --network none lab.example/busybox:lab true",
-        user=USER,
-    )
-    assert ran.returncode == 0, ran.stderr
-    return host.read(f"{HOME}/stub.log").splitlines()[-1]

@@ -10,7 +10,7 @@ from .deb import File, Package
 from .driver import text
 
 VERSIONS = driver.VERSIONS
-SUSE_VERSIONS = ("580.95.05", "580.178.04")
+SUSE_VERSIONS = ("580.95.05", "580.178.04", "580.196.07")  # the first has a known CVE
 EPOCH = 3  # as NVIDIA's packages for RHEL have
 
 

@@ -8,7 +8,7 @@ from .deb import File, Package
 from .driver import LIBRARIES, UNITS, text
 from .elf import shared_object
 
-VERSIONS = ("1.19.1", "1.20.0")
+VERSIONS = ("1.19.1", "1.20.1")
 CONFIG = "/etc/nvidia-container-runtime/config.toml"
 
 
