@@ -12,6 +12,9 @@ from gpunode.catalog.versions import first_with
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.versions import at_least
 
+# The toolkit's switch: with FLAG in VARIABLE it writes what the older engines read.
+FLAG = "no-additional-gids-for-device-nodes"
+VARIABLE = "NVIDIA_CTK_CDI_GENERATE_FEATURE_FLAGS"
 _VERSION = re.compile(r"""(?:^|["'{,])[ \t]*cdiVersion["']?[ \t]*:[ \t]*["']?v?([0-9][0-9.]{0,20})""", re.MULTILINE)
 
 

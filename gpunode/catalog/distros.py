@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpunode.catalog.rows import Row, rows
 from gpunode.model.driver import Grade, ModuleFlavour
@@ -30,6 +30,7 @@ class Names:
     nvlink5: tuple[str, ...]  # further ones for HGX B200 and B300
     imex: tuple[str, ...]  # for GB200 and GB300 trays
     signed: tuple[str, ...]  # flavours that come built and signed with a key the firmware trusts: nothing to enrol
+    transitional: tuple[tuple[int, int], ...] = ()  # (570, 580): the packages of 570 install 580 today
 
     def carries(self, branch: int) -> bool:
         if self.branches:
@@ -48,7 +49,12 @@ class PackageSource:
     rolling: bool = False
 
     def names(self, branch: int) -> Names | None:
+        """What a branch is called here; also one whose packages have become transitional: hosts still have it."""
         return next((s for s in self.sets if self.rolling or s.carries(branch)), None)
+
+    @property
+    def transitional(self) -> dict[int, int]:
+        return {old: new for names in self.sets for old, new in names.transitional}
 
     @property
     def signed(self) -> bool:
@@ -57,6 +63,16 @@ class PackageSource:
     @property
     def fabric(self) -> tuple[str, ...]:
         return next((s.fabric for s in self.sets if s.fabric), ())
+
+
+@dataclass(frozen=True)
+class OtherKernel:
+    """A kernel whose headers have other names than those of the distribution's own."""
+
+    release: str  # what uname -r contains: "uek."
+    headers: tuple[str, ...]
+    follow: tuple[str, ...]  # (package of new kernels, package of their headers); () where headers follow by themselves
+    toolset: bool  # built with a newer gcc than the default, which lies in /opt/rh
 
 
 @dataclass(frozen=True)
@@ -71,6 +87,7 @@ class Distro:
     fingerprint: str | None  # 40 hex digits; None: not known to anybody we could ask
     select: str
     headers: tuple[str, ...]
+    kernels: tuple[OtherKernel, ...]
     follow: bool  # a headers package that follows the kernel meta-package exists
     compiler: str | None  # the package of gcc {major}, where headers do not depend on the kernel's own
     initramfs: tuple[str, ...]
@@ -83,12 +100,19 @@ class Distro:
         str, ...
     ]  # the distribution's own packages of the container toolkit; (): NVIDIA's repository has them
     refused: str | None  # why gpunode installs no driver on it
+    way: str | None  # how one is installed there all the same; None: nothing is known but "manually"
+    base: str | None  # the distribution that it is made from, whose kernels, archive and names are meant
     before: tuple[tuple[str, ...], ...]
     before_package: str | None
     before_key: tuple[str, str] | None  # address and fingerprint of the key of what `before` installs from an address
     source: str
     checked: str
     grade: Grade
+
+    @property
+    def packaged(self) -> str:
+        """Whose packages they are: its own, or those of what it is made from."""
+        return self.base or self.name
 
     def matches(self, os: OsFacts) -> bool:
         if os.id != self.id:
@@ -100,6 +124,16 @@ class Distro:
             names = {os.codename, *os.pretty_name.lower().replace("/", " ").split()}
             return "" in self.versions or bool(names & set(self.codenames))
         return os.version_id in self.versions or os.version_id.split(".")[0] in self.versions
+
+    def kernel(self, release: str) -> OtherKernel | None:
+        """What is special about the kernel with this uname -r; None for the distribution's own."""
+        return next((other for other in self.kernels if other.release in release), None)
+
+    def headers_of(self, release: str) -> tuple[str, ...]:
+        """The packages with the headers of one kernel: ("linux-headers-6.8.0-51-generic",)"""
+        other = self.kernel(release)
+        plain = release.replace(other.release, "") if other else release
+        return tuple(name.format(release=release, plain=plain) for name in (other.headers if other else self.headers))
 
     def cuda_url(self, machine: str) -> str | None:
         """The directory of this release in NVIDIA's CUDA repository; None for a machine it is not built for."""
@@ -113,6 +147,32 @@ class Distro:
 
 def read_distros() -> tuple[Distro, ...]:
     return tuple(_distro(row) for row in rows("distros.yaml", "distros", "name"))
+
+
+def derivative(os: OsFacts, like: Distro) -> Distro:
+    """A stand-in for a distribution without a row whose os-release says that it is like one that has a row.
+
+    The toolkit's repository is one for all that read its format; of kernels and driver packages nothing is known.
+    """
+    return replace(
+        like,
+        name=os.pretty_name or f"{os.id} {os.version_id}".strip(),
+        id=os.id,
+        platform=None,
+        key_file=None,
+        fingerprint=None,
+        kernels=(),
+        cuda=None,
+        archive=None,
+        before=(),
+        before_package=None,
+        before_key=None,
+        refused=f"of its kernels nothing is known but that it is like {like.name.split()[0]}",
+        way="install the driver that its own archive has",
+        base=None,
+        source=f"no row has ID={os.id}; ID_LIKE={' '.join(os.id_like)}",
+        grade="unverified",
+    )
 
 
 def _distro(row: Row) -> Distro:
@@ -130,6 +190,7 @@ def _distro(row: Row) -> Distro:
         fingerprint=key.maybe_text("fingerprint"),
         select=select,
         headers=row.texts("headers"),
+        kernels=tuple(_kernel(other) for other in row.maybe_rows("kernels")),
         follow=row.flag("follow"),
         compiler=row.maybe_text("compiler"),
         initramfs=row.texts("initramfs"),
@@ -140,6 +201,8 @@ def _distro(row: Row) -> Distro:
         machines=row.maybe_texts("machines") or tuple(ARCHITECTURE_DIRECTORIES),
         toolkit=row.maybe_texts("toolkit"),
         refused=row.maybe_text("refused"),
+        way=row.maybe_text("way"),
+        base=row.maybe_text("base"),
         before=row.lists("before"),
         before_package=row.maybe_text("before_package"),
         before_key=_before_key(row),
@@ -150,6 +213,17 @@ def _distro(row: Row) -> Distro:
     for part in (row, match, key):
         part.done()
     return distro
+
+
+def _kernel(row: Row) -> OtherKernel:
+    other = OtherKernel(
+        release=row.text("release"),
+        headers=row.texts("headers"),
+        follow=row.maybe_texts("follow"),
+        toolset=row.maybe_flag("toolset"),
+    )
+    row.done()
+    return other
 
 
 def _before_key(row: Row) -> tuple[str, str] | None:
@@ -190,6 +264,13 @@ def _names(row: Row, select: str) -> Names:
         nvlink5=row.maybe_texts("nvlink5"),
         imex=row.maybe_texts("imex"),
         signed=row.maybe_texts("signed"),
+        transitional=tuple(_transitional(stub) for stub in row.maybe_rows("transitional")),
     )
     row.done()
     return names
+
+
+def _transitional(row: Row) -> tuple[int, int]:
+    pair = (row.number("branch"), row.number("installs"))
+    row.done()
+    return pair

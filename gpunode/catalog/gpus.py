@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from gpunode.catalog.rows import GRADES, Row, rows
@@ -14,7 +14,8 @@ CardFlavour = Literal["proprietary", "either", "open"]  # which kernel modules d
 FLAVOURS: tuple[CardFlavour, ...] = get_args(CardFlavour)
 Fabric = Literal["nvswitch", "nvlink5", "imex"]
 FABRICS: tuple[Fabric, ...] = get_args(Fabric)
-FIRST_WITH_GSP = "turing"  # from here on open modules exist, so an unlisted newer id is taken for an open-only GPU
+FIRST_WITH_GSP = "turing"  # from here on open modules exist; ids below its own are those of older GPUs
+UNKNOWN_OLDER, UNKNOWN_NEWER = "unknown-older", "unknown-newer"  # rows of `unlisted` in architectures.yaml
 
 
 @dataclass(frozen=True)
@@ -40,10 +41,11 @@ class Architecture:
     source: str
     checked: str
     grade: Grade
+    guess: bool = False  # stands in for GPUs that the catalog does not know
 
     @property
     def title(self) -> str:
-        return self.name.capitalize()
+        return "Unknown GPU" if self.guess else self.name.capitalize()
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class GpuModel:
     last_branch: int | None = None
     mig: str | None = None  # its set in mig.yaml
     coherent: bool = False  # its memory is cache-coherent with the processor's (Grace)
-    known: bool = True  # False: placed by its id block
+    known: bool = True  # False: placed by its id block, or not at all
     source: str = ""
     checked: str = ""
     grade: str = ""
@@ -73,11 +75,11 @@ class Switch:
     grade: Grade
 
 
-def model_in_blocks(device_id: str, architectures: Sequence[Architecture]) -> GpuModel:
-    """An unlisted id: the architecture whose block holds it; above or between the newer blocks, the newest one.
+def model_in_blocks(device_id: str, architectures: Sequence[Architecture], guesses: Sequence[Architecture]) -> GpuModel:
+    """An unlisted id: the architecture whose block holds it; in no block, a guess that is said to be one.
 
-    NVIDIA's own driver assistant treats unknown ids as "open required" too. Below Turing's first block the nearest
-    older architecture answers, so that no pre-Turing GPU is ever offered open modules.
+    NVIDIA's own driver assistant treats unknown ids as "open required" too. Below Turing's first block it is taken for
+    an older GPU, so that no pre-Turing GPU is ever offered open modules.
     """
     number = int(device_id, 16)
     for architecture in architectures:
@@ -86,16 +88,26 @@ def model_in_blocks(device_id: str, architectures: Sequence[Architecture]) -> Gp
                 name = f"{architecture.title} GPU 10de:{device_id} ({block.chip})"
                 return GpuModel(device_id, name, architecture.name, cc=block.cc or None, known=False)
     gsp = next(a for a in architectures if a.name == FIRST_WITH_GSP)
-    if number > min(block.first for block in gsp.blocks):
-        newest = architectures[-1]
-        return GpuModel(device_id, f"unknown GPU 10de:{device_id}", newest.name, flavour="open", known=False)
-    below = [(block.first, a) for a in architectures for block in a.blocks if block.first <= number]
-    nearest = max(below, key=lambda pair: pair[0])[1] if below else architectures[0]
-    return GpuModel(device_id, f"unknown GPU 10de:{device_id}", nearest.name, known=False)
+    name = UNKNOWN_OLDER if number < min(block.first for block in gsp.blocks) else UNKNOWN_NEWER
+    guess = next(a for a in guesses if a.name == name)
+    return GpuModel(
+        device_id,
+        f"unknown GPU 10de:{device_id}",
+        name,
+        known=False,
+        source=guess.source,
+        checked=guess.checked,
+        grade=guess.grade,
+    )
 
 
 def read_architectures() -> tuple[Architecture, ...]:
     return tuple(_architecture(row) for row in rows("architectures.yaml", "architectures", "name"))
+
+
+def read_guesses() -> tuple[Architecture, ...]:
+    """What stands in for GPUs that the catalog does not know: UNKNOWN_OLDER and UNKNOWN_NEWER."""
+    return tuple(replace(_architecture(row), guess=True) for row in rows("architectures.yaml", "unlisted", "name"))
 
 
 def read_switches() -> tuple[Switch, ...]:

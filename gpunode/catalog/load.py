@@ -8,6 +8,7 @@ from functools import cache, cached_property
 from typing import Literal, get_args
 
 from gpunode.catalog.distros import Distro, read_distros
+from gpunode.catalog.functions import PciFunction, kind_of_class, listed_function
 from gpunode.catalog.gpus import (
     Architecture,
     CardFlavour,
@@ -15,13 +16,15 @@ from gpunode.catalog.gpus import (
     Switch,
     model_in_blocks,
     read_architectures,
+    read_guesses,
     read_models,
     read_switches,
 )
 from gpunode.catalog.libraries import Cuda, Image, MigSet, read_cuda, read_images, read_mig
 from gpunode.catalog.rows import Row, document, rows
+from gpunode.catalog.systems import OwnSystem, read_systems
 from gpunode.model.driver import BranchKind, BranchStatus, Grade, ModuleFlavour
-from gpunode.model.facts import HostFacts, OsFacts, PciDevice
+from gpunode.model.facts import GPU_CLASSES, NVIDIA_VENDOR, HostFacts, OsFacts, PciDevice
 
 DefaultKind = Literal["current", "legacy"]
 DEFAULTS: tuple[DefaultKind, ...] = get_args(DefaultKind)
@@ -38,11 +41,17 @@ class Branch:
     end: str | None  # month in which support ends, "2027-03"
     cuda: str | None  # newest CUDA the driver runs, "13.2"
     latest: str | None  # newest point release seen
+    packaged: str | None  # newest one seen in NVIDIA's package repositories, where `latest` is newer
     open: bool  # has open modules
     open_only: bool  # proprietary modules are not packaged any more
     source: str
     checked: str
     grade: Grade
+
+    @property
+    def installable(self) -> str | None:
+        """The newest point release that a package source is known to have; None: none was seen."""
+        return self.packaged or self.latest
 
     @property
     def title(self) -> str:
@@ -71,7 +80,7 @@ class Default:
 class Toolkit:
     latest: str  # "1.20.0"
     floor: str  # oldest version that is not replaced
-    floor_why: str
+    floor_cve: str  # what every older one has
     packages: tuple[str, ...]
     replaces: tuple[str, ...]
     package_release: str  # "-1": appended to a version
@@ -88,6 +97,7 @@ class Toolkit:
 class Catalog:
     models: Mapping[str, GpuModel]  # by PCI device id; GPUs that are not listed are placed by their blocks
     architectures: tuple[Architecture, ...]  # oldest first
+    guesses: tuple[Architecture, ...]  # for GPUs that are neither listed nor in a block
     switches: tuple[Switch, ...]
     branches: tuple[Branch, ...]
     defaults: tuple[Default, ...]
@@ -107,12 +117,20 @@ class Catalog:
     def images(self) -> tuple[Image, ...]:
         return read_images()
 
+    @cached_property
+    def systems(self) -> tuple[OwnSystem, ...]:
+        return read_systems()
+
     def gpu_model(self, device_id: str) -> GpuModel:
-        """The GPU with this PCI device id ("2330"); an unlisted id is placed by its block (`known` False)."""
-        return self.models.get(device_id) or model_in_blocks(device_id, self.architectures)
+        """The GPU with this PCI device id ("2330"); `known` False: unlisted, so placed by its block, or not at all."""
+        return self.models.get(device_id) or model_in_blocks(device_id, self.architectures, self.guesses)
 
     def architecture(self, name: str) -> Architecture:
-        return next(a for a in self.architectures if a.name == name)
+        return next(a for a in (*self.architectures, *self.guesses) if a.name == name)
+
+    def guessed(self, model: GpuModel) -> bool:
+        """Whether all that the catalog has of this GPU is a guess: it is neither listed nor in a block of ids."""
+        return self.architecture(model.architecture).guess
 
     def first_branch(self, model: GpuModel) -> int:
         return model.first_branch or self.architecture(model.architecture).first_branch
@@ -139,11 +157,36 @@ class Catalog:
         """The row that stands for this operating system, None when gpunode has none."""
         return next((d for d in self.distros if d.matches(os)), None)
 
+    def function(self, device_id: str) -> PciFunction | None:
+        """What this PCI device id stands for that is no GPU, such as a GPU's audio controller; None: not listed."""
+        switch = next((s for s in self.switches if device_id in s.ids), None)
+        if (listed := listed_function(device_id)) or switch is None:
+            return listed
+        name = f"NVSwitch of generation {switch.generation}"
+        return PciFunction(device_id, name, "NVSwitch", switch.source, switch.checked, switch.grade)
+
+    def device_name(self, device: PciDevice) -> str | None:
+        """What a device of NVIDIA's is, by its PCI class first: an id names a GPU only where the class is a GPU's."""
+        if device.vendor != NVIDIA_VENDOR:
+            return None
+        if device.class_code in GPU_CLASSES:
+            model = self.models.get(device.device)
+            return model.name if model else _lspci_name(device) or self.gpu_model(device.device).name
+        if function := self.function(device.device):
+            return function.name
+        kind = kind_of_class(device.class_code)
+        return _lspci_name(device) or (f"{kind} 10de:{device.device}" if kind else None)
+
     def is_nvswitch(self, device: PciDevice) -> bool:
         return device.class_code == "0680" and any(device.device in s.ids for s in self.switches)
 
     def nvswitches(self, host: HostFacts) -> tuple[PciDevice, ...]:
         return tuple(d for d in host.pci if d.vendor == "10de" and self.is_nvswitch(d))
+
+
+def _lspci_name(device: PciDevice) -> str | None:
+    """None also for "Device", which lspci prints of an id that its own list does not have."""
+    return None if device.name == "Device" else device.name
 
 
 @cache
@@ -152,6 +195,7 @@ def load_catalog() -> Catalog:
     return Catalog(
         models=read_models(),
         architectures=read_architectures(),
+        guesses=read_guesses(),
         switches=read_switches(),
         branches=tuple(_branch(row) for row in rows("branches.yaml", "branches", "branch")),
         defaults=tuple(_default(row) for row in rows("branches.yaml", "defaults", "for")),
@@ -168,6 +212,7 @@ def _branch(row: Row) -> Branch:
         row.maybe_text("end"),
         row.maybe_text("cuda"),
         row.maybe_text("latest"),
+        row.maybe_text("packaged"),
         row.flag("open"),
         row.flag("open_only"),
         *row.provenance(),
@@ -191,7 +236,7 @@ def _toolkit(row: Row) -> Toolkit:
     toolkit = Toolkit(
         row.text("latest"),
         row.text("floor"),
-        row.text("floor_why"),
+        row.text("floor_cve"),
         row.texts("packages"),
         row.texts("replaces"),
         row.text("package_release"),

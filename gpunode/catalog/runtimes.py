@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from gpunode.catalog.rows import Row, rows
 
 
-@dataclass(frozen=True)
-class KubernetesDistribution:
+class KubernetesDistribution(NamedTuple):
     name: str  # "k3s"
     units: tuple[str, ...]  # systemd units, any of which runs it
     config: str  # containerd's config, which it writes anew at every start

@@ -10,19 +10,21 @@ import pytest
 
 from gpunode import resources
 from gpunode.catalog.distros import Distro, Names
+from gpunode.catalog.functions import function_kinds
 from gpunode.catalog.load import load_catalog
 from gpunode.catalog.repositories import dead_repositories
 from gpunode.catalog.rows import GRADES, Row
 from gpunode.catalog.versions import thresholds
 from gpunode.errors import UsageError
 from gpunode.model.driver import ModuleFlavour
+from gpunode.model.facts import PciDevice
 from gpunode.packages.registry import BACKENDS
 
 C = load_catalog()
 ROWS: tuple[Any, ...] = (
-    *C.models.values(), *C.architectures, *C.switches, *C.branches, *C.defaults, *C.distros, C.toolkit,
-    *C.cuda.majors, *C.cuda.toolkits, C.cuda.install, *C.mig_sets, *C.images,
-    *thresholds().values(), *dead_repositories(),
+    *C.models.values(), *C.architectures, *C.guesses, *C.switches, *C.branches, *C.defaults, *C.distros, C.toolkit,
+    *C.cuda.majors, *C.cuda.toolkits, C.cuda.install, *C.mig_sets, *C.images, *C.systems,
+    *thresholds().values(), *dead_repositories(), *(f for kind in function_kinds() for f in kind.functions),
 )  # fmt: skip
 DISTROS = [pytest.param(d, id=d.name) for d in C.distros]
 SETS = [
@@ -62,11 +64,11 @@ def test_gpus_are_listed_once_and_by_four_hex_digits() -> None:
     assert all(re.fullmatch(r"[0-9a-f]{4}", device) for device in ids)
 
 
-def test_every_architecture_from_fermi_to_rubin_has_gpus_blocks_and_capabilities() -> None:
+def test_every_architecture_from_tesla_to_rubin_has_gpus_blocks_and_capabilities() -> None:
     names = [a.name for a in C.architectures]
-    assert " ".join(names) == "fermi kepler maxwell pascal volta turing ampere ada hopper blackwell rubin"
+    assert " ".join(names) == "tesla fermi kepler maxwell pascal volta turing ampere ada hopper blackwell rubin"
     for a in C.architectures:
-        assert a.blocks
+        assert a.blocks or a.name == "tesla"  # its ids are interleaved with those of chipsets
         assert any(model.architecture == a.name for model in C.models.values())
         capabilities = {block.cc for block in a.blocks if block.cc}
         assert capabilities <= set(a.compute_capability), a.name
@@ -166,6 +168,10 @@ def test_what_is_installed_from_an_address_is_checked_against_a_pinned_key(distr
             assert re.fullmatch(r"[0-9A-F]{40}", distro.before_key[1])
 
 
+def test_where_a_key_is_unknown_no_other_source_would_have_to_be_named() -> None:
+    assert [d.name for d in C.distros if d.cuda and d.fingerprint is None and d.archive] == []
+
+
 def test_no_two_rows_stand_for_one_release() -> None:
     claims = [(d.id, v) for d in C.distros for v in d.versions]
     assert len(claims) == len(set(claims))
@@ -211,13 +217,64 @@ def test_mig_sets_are_of_listed_gpus_and_point_back() -> None:
         ("2901", "B200 180GB", "blackwell"),
         ("06d2", "M2070", "fermi"),
         ("2b7f", "Blackwell GPU 10de:2b7f (GB10B (Thor iGPU))", "blackwell"),
-        ("f000", "unknown GPU 10de:f000", "rubin"),
-        ("05e0", "unknown GPU 10de:05e0", "fermi"),
+        ("1fb0", "Quadro T1000 Mobile", "turing"),
+        ("05e0", "GeForce GTX 295", "tesla"),
+        ("0191", "GeForce 8800 GTX", "tesla"),
+        ("06e0", "GeForce 9300 GE", "tesla"),
+        ("ffff", "unknown GPU 10de:ffff", "unknown-newer"),
+        ("2100", "unknown GPU 10de:2100", "unknown-newer"),
+        ("0abc", "unknown GPU 10de:0abc", "unknown-older"),
+        ("0040", "unknown GPU 10de:0040", "unknown-older"),
     ],
 )
 def test_gpu_model(device: str, name: str, architecture: str) -> None:
     model = C.gpu_model(device)
     assert (model.name, model.architecture) == (name, architecture)
+    assert C.guessed(model) is name.startswith("unknown")
+
+
+@pytest.mark.parametrize(
+    ("device", "kind"),
+    [
+        ("22ba", "audio controller"),
+        ("1ad8", "USB controller"),
+        ("1ad9", "USB Type-C controller"),
+        ("22a3", "NVSwitch"),
+        ("1af0", "NVSwitch"),
+        ("22d1", "PCIe port"),
+        ("2330", None),
+        ("ffff", None),
+    ],
+)
+def test_a_function_that_is_no_gpu_is_named_for_what_it_is(device: str, kind: str | None) -> None:
+    function = C.function(device)
+    assert (function.kind if function else None) == kind
+
+
+def test_no_id_is_both_a_gpu_and_another_function() -> None:
+    listed = [function.id for kind in function_kinds() for function in kind.functions]
+    assert len(listed) == len(set(listed)) > 80
+    assert not set(listed) & set(C.models)
+
+
+@pytest.mark.parametrize(
+    ("device", "name"),
+    [
+        (PciDevice("0000:19:00.0", "10de", "0abc", "0300"), "unknown GPU 10de:0abc"),
+        (PciDevice("0000:19:00.0", "10de", "3a10", "0302", name="Device"), "unknown GPU 10de:3a10"),
+        (PciDevice("0000:19:00.0", "10de", "3a10", "0302", name="GX100"), "GX100"),
+        (PciDevice("0000:19:00.1", "10de", "22ba", "0403"), "AD102 High Definition Audio Controller"),
+        (PciDevice("0000:19:00.1", "10de", "3bff", "0403", name="Device"), "audio controller 10de:3bff"),
+        (PciDevice("0000:19:00.1", "10de", "2330", "0403"), "audio controller 10de:2330"),
+        (PciDevice("0000:05:00.0", "15b3", "1021", "0207"), None),
+    ],
+    ids=[
+        "a GPU by its class", "lspci does not know it either", "lspci knows it", "listed", "by its class",
+        "the class counts more than a GPU's id", "ConnectX-7 has the id of a K20Xm",
+    ],
+)  # fmt: skip
+def test_a_device_is_named_by_its_class_first(device: PciDevice, name: str | None) -> None:
+    assert C.device_name(device) == name
 
 
 def test_a_gpu_that_no_list_has_is_placed_by_its_block_with_its_capability() -> None:
