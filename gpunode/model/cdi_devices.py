@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gpunode.model.facts import SmiFacts, SmiGpu
 
@@ -12,8 +12,7 @@ from gpunode.model.facts import SmiFacts, SmiGpu
 _INDEX = re.compile(r"(?:gpu|mig)?([0-9]{1,9})(:[0-9]{1,9})?")
 
 
-@dataclass(frozen=True)
-class Difference:
+class Difference(NamedTuple):
     gone: tuple[str, ...]  # it names them, and they are not here
     missing: tuple[str, ...]  # they are here, and a specification with the device `all` does not name them
 
@@ -32,9 +31,10 @@ def difference(smi: SmiFacts | None, text: str) -> Difference | None:
     """What a specification says otherwise than nvidia-smi; None where they agree, or nvidia-smi did not answer.
 
     A GPU in MIG mode is named by its instances only. Names of another kind (somebody's own) are no matter of ours; a
-    file without `all` may leave GPUs out on purpose.
+    file without `all` may leave GPUs out on purpose. None too while a GPU is lost: what the file says of it is right
+    again after a power cycle, and nvidia-ctk writes no other until then.
     """
-    if smi is None or smi.code != 0 or not smi.gpus:
+    if smi is None or not smi.answered or not smi.gpus or smi.lost:
         return None
     named = names(text)
     gone: list[str] = []

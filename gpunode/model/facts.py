@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from gpunode.model.active import ActiveFacts
 from gpunode.model.driver import ModuleFlavour
+from gpunode.model.gpu_health import GpuHealth, NvLinks
+from gpunode.model.kernel_log import KernelLog, KernelState
+from gpunode.model.kubernetes import DevicePlugins, KubeletSettings, NodeFacts
+from gpunode.model.system import SystemFacts
 
 
 @dataclass(frozen=True)
@@ -19,6 +25,7 @@ class FileFacts:
     mode: int | None = None  # permission bits, e.g. 0o644
     symlink: str | None = None  # where the path points when it is a symbolic link
     unread: str | None = None  # why it exists but could not be read: "permission denied", "over 131072 bytes"
+    written_at: int | None = field(default=None, compare=False)  # its mtime, in seconds since 1970; None: not known
 
     @property
     def exists(self) -> bool:
@@ -69,7 +76,7 @@ class DracutFacts:
 
 @dataclass(frozen=True)
 class KernelFacts:
-    release: str  # uname -r
+    release: str  # uname -r; of an image that is being built the one that boots, "" where it has none
     boot_id: str | None = None
     cmdline: str = ""
     trees: tuple[KernelTree, ...] = ()
@@ -101,15 +108,17 @@ class PciDevice:
     runtime_status: str | None = None  # "active" | "suspended"
     config_head: str | None = None  # first four config bytes as hex, "de103023"; "ffffffff" = off the bus
     bar1_bytes: int | None = None  # size of the second BAR (VRAM aperture)
+    # evidence that it is a share of a GPU, 'its PCI capability 0x09 is signed "VF"'; None: a whole one, or not known
+    vgpu: str | None = None
 
 
 @dataclass(frozen=True)
 class SmiGpu:
-    """One <gpu> of `nvidia-smi -q -x`."""
+    """One GPU of `nvidia-smi -q -x`, also one that nvidia-smi only names because it cannot open it."""
 
-    index: int
-    pci_address: str  # "0000:41:00.0" (nvidia-smi's eight-digit domain shortened)
-    name: str
+    index: int  # -1: not known
+    pci_address: str  # "0000:41:00.0" (nvidia-smi's eight-digit domain shortened); "": not known
+    name: str  # "": not known
     uuid: str | None = None
     memory_total_bytes: int | None = None
     persistence: bool | None = None
@@ -120,6 +129,14 @@ class SmiGpu:
     ecc_mode: str | None = None
     fabric_state: str | None = None  # "Completed", "In Progress", "N/A"
     fabric_status: str | None = None
+    # "lost" (also: cannot be opened), "reset-required", "error" (a field has ERR! or Unknown Error); None: no such word
+    fault: str | None = None
+    fault_fields: tuple[str, ...] = ()  # where nvidia-smi says so, the worst first: "temperature/gpu_temp: GPU is lost"
+    recovery: str | None = None  # what the driver asks for: "Reset", "Reboot", "Drain P2P", "Drain and Reset"
+    health: GpuHealth = field(default_factory=GpuHealth)
+    links: NvLinks | None = None  # None: it has none, or they were not asked for
+    fabric_health: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    # {"bandwidth": "Full", "route_unhealthy": "False", ...}; {}: this driver has no such fields
 
 
 @dataclass(frozen=True)
@@ -127,10 +144,25 @@ class SmiFacts:
     """What nvidia-smi answered. code 124: it did not answer within the limit; 127: not installed."""
 
     code: int
-    message: str = ""  # first line of what it printed when code is not 0
+    message: str = ""  # first line of what it printed when code is not 0, the XML aside
     driver_version: str | None = None
     cuda_version: str | None = None
     gpus: tuple[SmiGpu, ...] = ()
+    kmd_version: str | None = None  # of the kernel mode driver; 595 and older have no such field
+    cuda_umd_version: str | None = None  # of the user mode driver's CUDA API; as above
+
+    @property
+    def answered(self) -> bool:
+        """It listed the GPUs, be it with a warning, or without those that it cannot open."""
+        return self.driver_version is not None or (self.code == 0 and bool(self.gpus))
+
+    @property
+    def lost(self) -> tuple[SmiGpu, ...]:
+        return tuple(gpu for gpu in self.gpus if gpu.fault == "lost")
+
+
+# What DKMS calls the driver: NVIDIA's and SUSE's packages, Debian's (current, tesla-535), Ubuntu's (srv, 390).
+_DRIVER_BY_DKMS = re.compile(r"nvidia(?:-(?:open|current|srv|tesla|legacy|grid|vgpu|\d{3})[\w.-]{0,40})?", re.A)
 
 
 @dataclass(frozen=True)
@@ -141,6 +173,11 @@ class DkmsLine:
     version: str
     kernel: str | None
     state: str  # "installed", "built", "added"
+
+    @property
+    def of_driver(self) -> bool:
+        """It builds the driver, and not what goes beside it (nvidia-fs, nvidia-peermem)."""
+        return _DRIVER_BY_DKMS.fullmatch(self.module) is not None
 
 
 @dataclass(frozen=True)
@@ -155,14 +192,15 @@ class DriverFacts:
     params: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # /proc/driver/nvidia/params
     gpus: tuple[str, ...] = ()  # PCI addresses in /proc/driver/nvidia/gpus
     smi: SmiFacts | None = None  # None: nvidia-smi was not run (the reason is in HostFacts.unread["smi"])
-    dkms: tuple[DkmsLine, ...] = ()
+    dkms: tuple[DkmsLine, ...] = ()  # of all modules, the driver's or not
     libraries: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
     # soname -> real paths in loader order, from ldconfig -p: {"libcuda.so.1": ("/usr/lib/.../libcuda.so.595.91.07",)}
     runfile: bool = False  # /usr/bin/nvidia-uninstall is there: a .run installer was used
-    container: bool = False  # /run/nvidia/driver is there: a driver container (GPU Operator) owns the driver
+    container: bool = False  # a driver container (GPU Operator) has its root at /run/nvidia/driver, and owns the driver
     image: str | None = None  # "/etc/dgx-release": the mark of an image that ships its own driver
     switch_management: tuple[str, ...] = ()  # PCI addresses of functions whose VPD has SW_MNG: NVLink 5 switches
-    kernel_log: tuple[str, ...] = ()  # NVRM and nvidia lines of this boot, oldest first
+    # lines of this boot about GPUs, module signatures, machine checks and hung tasks; HostFacts.log has what they say
+    kernel_log: tuple[str, ...] = ()
     busy: tuple[str, ...] = ()  # "pid command" of processes that hold /dev/nvidia*
 
 
@@ -183,7 +221,17 @@ class ToolkitFacts:
     hook_path: str | None = None  # nvidia-container-runtime-hook
     cdi_specs: tuple[str, ...] = ()  # files in /etc/cdi and /var/run/cdi
     cdi_devices: tuple[str, ...] = ()  # "nvidia.com/gpu=0"
+    operator: str | None = None  # "/usr/local/nvidia/toolkit": the GPU Operator's toolkit, which configures the engines
     hook_since: int | None = None  # since when the hook is there, upgrades aside, in seconds since 1970
+
+    @property
+    def lost(self) -> str | None:
+        """The first of its programs that is not there, where it is installed otherwise; None where all of them are."""
+        if self.version is None:
+            return None
+        if self.runtime_path is None:
+            return "nvidia-container-runtime"
+        return None if self.hook_path else "nvidia-container-runtime-hook"
 
 
 @dataclass(frozen=True)
@@ -215,11 +263,13 @@ class RuntimeFacts:
     user: str | None = None  # whose rootless dockerd it is; None: it runs as root
     owner: str = ""  # "UID:GID" of that user; "": root
     sees_toolkit: bool = True  # its /etc has nvidia-container-runtime; a rootless one copies the names when it starts
+    runc_version: str | None = None  # of the runc that it starts, "1.3.3" (containerd)
     embedded_in: str | None = None  # version of the Kubernetes distribution, "1.31.4+k3s1" (k3s, rke2, k0s)
     init: str = "systemd"  # HostFacts.init: what restarts it
     pid: int | None = None  # of the running daemon
     started_at: int | None = None  # when that process started, in seconds since 1970
     distribution_flags: tuple[str, ...] = ()  # behind the binary in its unit's ExecStart: "server", "--disable", ...
+    socket_mode: int | None = None  # permission bits of its socket, 0o660; None: it was not asked
 
     @property
     def label(self) -> str:
@@ -271,6 +321,8 @@ class PackageFacts:
     )
     archives: tuple[AptArchive, ...] = ()  # what apt's lists name; () also when the probe did not read them
     residue: frozenset[str] = frozenset()  # removed packages of which dpkg keeps the configuration
+    doubled: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    # name -> versions, where rpm lists more than one, as after a killed transaction
 
 
 @dataclass(frozen=True)
@@ -279,6 +331,7 @@ class SecurityFacts:
     uefi: bool | None = None
     lockdown: str | None = None  # "none" | "integrity" | "confidentiality"
     selinux: str | None = None  # "Enforcing" | "Permissive" | "Disabled"
+    containers_may: bool | None = None  # SELinux' boolean container_use_devices; None: there is no such boolean
     mok_pending: bool = False  # a key waits for MokManager
     mok_enrolled: bool | None = None  # the key DKMS signs with is enrolled; None: not known, or no such key
 
@@ -298,6 +351,14 @@ class KubernetesFacts:
     kubelet: bool = False
     kubelet_cgroup_driver: str | None = None  # "systemd" | "cgroupfs", from the kubelet's config or flags
     distribution: str | None = None  # "kubeadm" | "k3s" | "rke2" ...
+    starts_on_cgroup_v1: bool = False  # failCgroupV1: false, in the kubelet's config or flags
+    starts_with_swap: bool | None = None  # failSwapOn: false, there too; None: its config was not read
+    joined: bool = False  # it has a kubeconfig, or a distribution's directory: packages alone bring /etc/kubernetes
+    running: bool = False  # its process, or that of the distribution that has it, is there
+    version: str | None = None  # "1.31.4"
+    settings: KubeletSettings | None = None  # None: not known
+    device_plugins: DevicePlugins | None = None  # None: not known
+    node: NodeFacts | None = None  # None: not known; HostFacts.unread["node"] has why
 
 
 @dataclass(frozen=True)
@@ -311,6 +372,16 @@ class IgnoredProcess:
 
 
 @dataclass(frozen=True)
+class WrittenFile:
+    """What gpunode's journal says of a file that gpunode wrote last, and no undo took back."""
+
+    sha256: str  # as gpunode left it
+    before: str  # sha256 from before, or "absent"
+    step: str  # "docker.default"
+    run: str  # "20261121T151820Z-6283.1"
+
+
+@dataclass(frozen=True)
 class JournalFacts:
     """What gpunode itself left on this host: work begun and never closed."""
 
@@ -319,6 +390,10 @@ class JournalFacts:
     packages: frozenset[str] = frozenset()  # that its commands installed, removed or repaired
     defaults: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     # engine whose default runtime gpunode set, and no undo restored -> the one from before
+    pinned: frozenset[str] = frozenset()  # of PackageFacts.held: what gpunode itself pinned
+    files: Mapping[str, WrittenFile] = field(
+        default_factory=lambda: MappingProxyType({})
+    )  # path -> what it wrote there
 
 
 @dataclass(frozen=True)
@@ -329,6 +404,12 @@ class HostFacts:
     kernel: KernelFacts
     root: bool  # the probe ran as root
     virtualization: str | None = None  # hypervisor vendor, "container", or None on bare metal
+    # "ostree" | "transactional-update" | "read-only": an image replaces /usr as a whole; None: packages can change it
+    image_based: str | None = None
+    # "wsl" | "l4t" (Jetson) | "vgpu" (guest with a share of a GPU) | "container" (one that runs): its driver comes with
+    # it; None: an ordinary machine
+    platform: str | None = None
+    cgroup: str | None = None  # "v2" | "v1" | "hybrid" (v1, and v2 below it): what /sys/fs/cgroup is; None: not known
     init: str = "systemd"  # "systemd" | "openrc" | "sysv" | "chroot" (an image that is being built) | "none"
     init_scripts: tuple[str, ...] = ()  # of engines, in /etc/init.d: "docker"
     pci: tuple[PciDevice, ...] = ()  # in bus order
@@ -342,7 +423,13 @@ class HostFacts:
     services: Mapping[str, ServiceFacts] = field(default_factory=lambda: MappingProxyType({}))
     kubernetes: KubernetesFacts = KubernetesFacts()
     journal: JournalFacts = JournalFacts()
+    log: KernelLog = field(
+        default_factory=KernelLog
+    )  # what the kernel's log says; empty as well where it was not read (`unread`)
+    kernel_state: KernelState | None = None  # None: the probe did not read it
+    system: SystemFacts | None = None  # None: the recording is from before it was read, or it is an image
     ignored: tuple[IgnoredProcess, ...] = ()
+    active: ActiveFacts | None = None  # what tests that were asked for showed; None: none was
     files: Mapping[str, FileFacts] = field(default_factory=lambda: MappingProxyType({}))
     unread: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # section -> why
     stream_sha256: str = ""

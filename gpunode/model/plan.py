@@ -29,6 +29,7 @@ class Run:
     read_only: bool = False  # it changes nothing: where only such commands ran, there is nothing to undo
     remedies: tuple[tuple[int, str], ...] = ()  # exit code -> what to fix before the command is run again
     record_output: bool = False  # kept in the journal: the resolver's answer, the versions that were found
+    restarts: str = ""  # the unit that this command restarts, "docker.service"; "" = none
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,20 @@ class ForUndo:
     erases: bool = False  # an undo's removal of packages, which goes on where it was interrupted
 
 
+# What a finding can name as the step that mends it; the planner's steps and what they leave are called so.
+DRIVER_STEP, HEADERS_STEP, NOUVEAU_STEP = "driver.install", "kernel.headers", "kernel.nouveau"
+BUILD_STEP = "driver.build"
+ENROL_STEP, HOLD_STEP, MIG_STEP = "secureboot.enrol", "driver.hold", "mig.layout"
+LOAD_STEP, SERVICES_STEP, CHAR_LINKS_STEP = "driver.load", "driver.services", "driver.char-links"
+CDI_READABLE_STEP, CDI_REFRESH_STEP, CDI_STALE_STEP = "cdi.readable", "cdi.refresh", "cdi.stale"
+CDI_SPEC_STEP = "cdi.spec"
+
+
+def engine_step(label: str) -> str:
+    """The step that configures one engine, by RuntimeFacts.label: "docker.default"."""
+    return f"{label}.default"
+
+
 @dataclass(frozen=True)
 class Step:
     """One thing that changes, in the order an engineer would type it.
@@ -92,6 +107,8 @@ class Step:
     changes_repositories: bool = False  # until it is done, the resolver would answer for other packages
     replan_after: bool = False  # packages may change configuration: re-probe and re-plan
     for_undo: ForUndo = ForUndo()
+    # `check --fix` may do it unasked for: nothing that runs is stopped, no package changes, undo takes it back.
+    safe: bool = False
 
 
 @dataclass(frozen=True)
@@ -105,6 +122,7 @@ class Kept:
     refused: bool = False  # it is wanted, and gpunode does not do it on this host: the rest of the plan is done
     evidence: str = ""  # of a refusal
     remedy: Remedy = NO_REMEDY
+    beware: bool = False  # something speaks against it: the end of a run says so once more
 
 
 @dataclass(frozen=True)
@@ -124,6 +142,9 @@ class Answer:
 
     step: str  # its id
     changes: tuple[str, ...]
+    download_bytes: int | None = None  # what is still to be fetched for it; None: the resolver does not say
+    mixed: tuple[str, ...] = ()  # "NAME VERSION" of one package of each version, where the driver's would have several
+    refused: str = ""  # why setup would stop at it, before anything is changed: another branch than the chosen one
 
 
 @dataclass(frozen=True)
@@ -151,9 +172,16 @@ class Plan:
         return tuple(kept for kept in self.kept if kept.refused)
 
     @property
+    def restarts(self) -> tuple[str, ...]:
+        """The units that its steps restart, each once; a rollback's are not among them."""
+        runs = (action for step in self.steps for action in step.actions if isinstance(action, Run))
+        return tuple(dict.fromkeys(run.restarts for run in runs if run.restarts))
+
+    @property
     def code(self) -> ExitCode:
         """With which a run ends whose steps are all done."""
-        return ExitCode.UNSUPPORTED if self.refused else ExitCode.DONE
+        refused = self.refused or any(answer.refused for answer in self.answers)
+        return ExitCode.UNSUPPORTED if refused else ExitCode.DONE
 
     @property
     def by_hand(self) -> tuple[str, ...]:

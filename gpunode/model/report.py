@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from gpunode.errors import ExitCode
+from gpunode.model.entities import Entity
 from gpunode.model.facts import HostFacts
+from gpunode.model.fix import Fix
+from gpunode.model.layers import depth
 from gpunode.model.plan import Plan
 from gpunode.remedy import NO_REMEDY, Remedy
 
@@ -64,14 +67,59 @@ class Severity(str, Enum):
 
 
 @dataclass(frozen=True)
+class Weighed:
+    """A severity that somebody set; `Finding.severity` has it."""
+
+    before: Severity  # what it is by itself
+    by: str  # "the spec" | "profile hgx"
+    reason: str = ""
+
+    @property
+    def lowered(self) -> bool:
+        return self.before is Severity.ERROR
+
+
+@dataclass(frozen=True)
+class Acknowledged:
+    """The spec accepts this finding until a day."""
+
+    reason: str
+    expires: str  # the last day on which it holds, "2026-12-31"
+    ended: bool = False  # that day has passed: the finding counts again
+
+
+@dataclass(frozen=True)
+class ChosenProfile:
+    """What kind of node the checks took it for."""
+
+    name: str  # "hgx"
+    title: str  # "HGX node"
+    why: str  # "4 NVSwitches" | "the spec" | "--profile"
+
+
+@dataclass(frozen=True)
 class Finding:
     """One thing that is wrong."""
 
     summary: str
     evidence: str
     remedy: Remedy
-    fix: str | None = None  # the part of setup that fixes it: "runtime", "driver"
+    fix: Fix | None = None  # None: the planner was not asked
     severity: Severity | None = None  # None: the check's own
+    steps: tuple[str, ...] = ()  # those of setup that mend it: ("docker.default",); (): any that its setup plans
+    otherwise: Remedy = NO_REMEDY  # for a host on which setup has no such step
+    entities: tuple[Entity, ...] = ()  # what it is about; (): the host as a whole
+    cause: str | None = None  # the check whose finding explains this one; None: nothing does, it is a cause itself
+    consequences: tuple[str, ...] = ()  # the checks whose findings this one explains, what is nearest first
+    short: str = ""  # what it is called in the line under its cause
+    decision: str = ""  # what a person decides before setup may mend it; "": nothing
+    weighed: Weighed | None = None  # None: it is as severe as the check says
+    acknowledged: Acknowledged | None = None
+
+    @property
+    def accepted(self) -> bool:
+        """It counts for nothing: somebody accepted it, and that has not ended."""
+        return self.acknowledged is not None and not self.acknowledged.ended
 
 
 @dataclass(frozen=True)
@@ -79,6 +127,7 @@ class NotApplicable:
     """A check that could not or need not give a verdict, with the reason. Never shown as a pass."""
 
     reason: str
+    left_out: bool = False  # the user or the profile does not want its verdict
 
 
 CheckOutcome = Finding | NotApplicable | None  # None: it passed
@@ -89,6 +138,13 @@ class CheckResult:
     id: str
     severity: Severity
     outcome: CheckOutcome
+    foreign: str | None = None  # the file of a check that is the site's own; None: gpunode's
+
+    @property
+    def found(self) -> Severity:
+        """How bad it is here: the finding's own severity, where it has one."""
+        own = self.outcome.severity if isinstance(self.outcome, Finding) else None
+        return own or self.severity
 
 
 @dataclass(frozen=True)
@@ -96,6 +152,8 @@ class CheckReport:
     target: str
     results: Mapping[str, CheckResult] = field(default_factory=dict)
     facts: HostFacts | None = None
+    profile: ChosenProfile | None = None  # None: none was chosen
+    idle: tuple[str, ...] = ()  # acknowledgements of the spec that match no finding here, each with why
 
     @property
     def failures(self) -> tuple[CheckResult, ...]:
@@ -109,12 +167,60 @@ class CheckReport:
     def passed(self) -> int:
         return sum(result.outcome is None for result in self.results.values())
 
+    @property
+    def not_applicable(self) -> int:
+        found = (r.outcome for r in self.results.values() if isinstance(r.outcome, NotApplicable))
+        return sum(not outcome.left_out for outcome in found)
+
+    @property
+    def left_out(self) -> int:
+        found = (r.outcome for r in self.results.values() if isinstance(r.outcome, NotApplicable))
+        return sum(outcome.left_out for outcome in found)
+
+    @property
+    def acknowledged(self) -> tuple[CheckResult, ...]:
+        """The findings that somebody accepted: no failure, no warning, no cause."""
+        return tuple(r for r in self.results.values() if isinstance(r.outcome, Finding) and r.outcome.accepted)
+
+    @property
+    def causes(self) -> tuple[CheckResult, ...]:
+        """The findings that nothing explains: worst first (`weight`), then the lowest layer."""
+        own = (r for r in self._counting() if isinstance(r.outcome, Finding) and r.outcome.cause is None)
+        return tuple(sorted(own, key=lambda r: (self.weight(r) is not Severity.ERROR, depth(r.id), r.id)))
+
+    def weight(self, cause: CheckResult) -> Severity:
+        """How bad a finding is with all that follows from it."""
+        severities = {cause.found, *(result.found for result in self.consequences(cause))}
+        return Severity.ERROR if Severity.ERROR in severities else Severity.WARNING
+
+    def consequences(self, cause: CheckResult) -> tuple[CheckResult, ...]:
+        """What a finding explains, what is nearest first."""
+        found = cause.outcome
+        return tuple(self.results[id] for id in found.consequences) if isinstance(found, Finding) else ()
+
+    @property
+    def findings(self) -> Mapping[str, Finding]:
+        """Every finding that counts, by its check's id."""
+        return {r.id: r.outcome for r in self._counting() if isinstance(r.outcome, Finding)}
+
     def _findings(self, severity: Severity) -> tuple[CheckResult, ...]:
-        return tuple(
-            r
-            for r in self.results.values()
-            if isinstance(r.outcome, Finding) and (r.outcome.severity or r.severity) is severity
-        )
+        return tuple(r for r in self._counting() if r.found is severity)
+
+    def _counting(self) -> tuple[CheckResult, ...]:
+        found = (r for r in self.results.values() if isinstance(r.outcome, Finding) and not r.outcome.accepted)
+        return tuple(found)
+
+
+def wanting(report: CheckReport, options: tuple[str, ...]) -> CheckReport:
+    """The report whose remedies are typed with `options` of setup and plan."""
+
+    def typed(result: CheckResult) -> CheckResult:
+        found = result.outcome
+        if not isinstance(found, Finding):
+            return result
+        return replace(result, outcome=replace(found, remedy=found.remedy.wanting(options)))
+
+    return replace(report, results={id: typed(result) for id, result in report.results.items()})
 
 
 @dataclass(frozen=True)
@@ -124,12 +230,20 @@ class HostOutcome:
     target: str
     code: ExitCode
     check: CheckReport | None = None
+    before: CheckReport | None = None  # the same before `check --fix`; `check` is what it is after it
     run: RunReport | None = None
     plan: Plan | None = None
     facts: HostFacts | None = None
     problem: str = ""
     evidence: str = ""
     remedy: Remedy = NO_REMEDY
+
+    @property
+    def gone(self) -> tuple[str, ...]:
+        """The checks whose findings `check --fix` has mended; () where there was no check before or after it."""
+        if self.before is None or self.check is None:
+            return ()
+        return tuple(id for id in self.before.findings if id not in self.check.findings)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal
@@ -11,6 +11,7 @@ from typing import Literal
 from gpunode.advice import meant
 from gpunode.errors import UsageError
 from gpunode.masking import masked
+from gpunode.model.driver import ModuleFlavour
 from gpunode.remedy import Remedy, RepairAction, gpunode
 
 
@@ -71,7 +72,7 @@ class RebootPolicy(str, Enum):
 # Seen with dockerd 20.10, 26 and 28, containerd 1.6, 1.7 and 2.1, and podman 5.4, which take other characters too.
 HANDLER_NAME, HANDLER_FORMS = r"[A-Za-z0-9][A-Za-z0-9._-]*", "letters, digits, dots, hyphens and underscores"
 TOOLKIT = "nvidia-container-runtime"  # not an engine, but a file of its own that people configure the same way
-PARTS = ("driver", "toolkit", "runtime", "kubernetes")
+PARTS = ("driver", "toolkit", "runtime")
 
 
 @dataclass(frozen=True)
@@ -203,11 +204,31 @@ def parse_mig(text: str) -> tuple[MigLayout, ...]:
     return tuple(MigLayout.parse(layout) for layout in layouts)
 
 
+def layout_named(layouts: Iterable[MigLayout], *names: str) -> MigLayout | None:
+    """The layout for the first of these names that one is given for: of a PCI id, a GPU's name, "all"."""
+    by_name = {layout.gpus: layout for layout in reversed(tuple(layouts))}
+    return next((by_name[name] for name in names if name in by_name), None)
+
+
 @dataclass(frozen=True)
 class Expectation:
-    """What a check may hold the host to."""
+    """What a check may hold the host to; None: nothing is expected. Their forms are in model/expectation.py."""
 
     gpus: int | None = None  # how many GPUs must be there
+    model: tuple[str, ...] | None = None  # names or PCI device ids; each is there, and no other
+    driver: str | None = None  # "580" or "580.178.04"
+    flavour: ModuleFlavour | None = None
+    cuda: str | None = None  # that the driver runs: "13.0", "12.8+"
+    toolkit: str | None = None
+    engines: tuple[str, ...] | None = None  # that run: "docker", "docker=28.5.2"
+    handler: str | None = None  # that every engine has
+    default_runtime: tuple[str, ...] | None = None  # "nvidia" for every engine, "docker=nvidia"
+    mig: tuple[MigLayout, ...] | None = None
+    nics: tuple[str, ...] | None = None  # RDMA ports: "8", or active ones by their rate in Gb/s, "8x400"
+    nvswitches: int | None = None
+    numa: tuple[str, ...] | None = None  # GPUs at each NUMA node: "0=4"
+    os: str | None = None  # "ubuntu 24.04"
+    kernel: str | None = None
 
 
 @dataclass(frozen=True)
@@ -234,6 +255,7 @@ class Spec:
     allow_gpu_in_use: bool = False  # a driver may be replaced below processes that use it
     mig: tuple[MigLayout, ...] | None = None  # None: leave the GPUs as they are
     expect: Expectation = Expectation()
+    site_checks: str | None = None  # absolute path of a directory with the site's own checks
 
 
 def parse_cuda(text: str) -> str | None:
@@ -318,6 +340,12 @@ def parse_only(text: str) -> tuple[str, ...]:
     """'driver,toolkit' -> parts in the order gpunode works; raises UsageError for anything else."""
     names = {n.strip().lower() for n in text.split(",") if n.strip()}
     unknown = sorted(names - set(PARTS))
+    if "kubernetes" in unknown:
+        raise UsageError(
+            f"--only {text!r}: gpunode does not set up Kubernetes itself",
+            evidence=f"it prepares a node's {', '.join(PARTS)}; what the cluster needs is deployed in the cluster",
+            remedy="leave kubernetes out, and deploy NVIDIA's device plugin (or GPU Operator) in the cluster",
+        )
     if unknown or not names:
         raise UsageError(
             f"--only {text!r}: {', '.join(unknown) or 'nothing'} is not a part of setup",

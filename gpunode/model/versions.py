@@ -18,3 +18,9 @@ def at_least(version: str | None, least: tuple[int, ...]) -> bool:
     """False for an unknown version: what is not known is not relied on. `least` may name a point release: (1, 7, 16)"""
     found = re.search(r"\bv?([0-9]{1,9})\.([0-9]{1,9})(?:\.([0-9]{1,9}))?", version or "")
     return found is not None and tuple(int(number or 0) for number in found.groups()) >= least
+
+
+def driver_numbers(version: str | None) -> tuple[int, ...]:
+    """(595, 91, 7) for "595.91.07"; () for what is no driver's version, which says nothing of newer and older."""
+    found = re.fullmatch(DRIVER_VERSION, version or "", re.ASCII)
+    return tuple(map(int, found[0].split("."))) if found else ()

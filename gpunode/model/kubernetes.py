@@ -1,0 +1,82 @@
+"""What a kubelet was told, what device plugins have told it, and how its node stands in the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+NVIDIA_RESOURCES = "nvidia.com/"
+GPU_DRA_DRIVER = "gpu.nvidia.com"
+
+
+@dataclass(frozen=True)
+class Gate:
+    on: bool
+    where: str  # "--feature-gates" | "featureGates of /var/lib/kubelet/config.yaml"
+
+
+@dataclass(frozen=True)
+class KubeletSettings:
+    """Of flags, the file and its drop-ins; what none of them says has the kubelet's default."""
+
+    gates: Mapping[str, Gate] = field(default_factory=lambda: MappingProxyType({}))
+    node_labels: tuple[str, ...] = ()  # keys of --node-labels, which act only when the node registers
+    cpu_manager: str = "none"  # cpuManagerPolicy
+    topology_manager: str = "none"  # topologyManagerPolicy
+    unread: str | None = None  # a file of it that was not read: what is not said here is not known
+
+
+@dataclass(frozen=True)
+class PluginPod:
+    """A container of a pod of NVIDIA's on this node, by the directories in which the kubelet keeps its logs."""
+
+    pod: str  # "kube-system_nvidia-device-plugin-daemonset-x7x2k": namespace and name
+    container: str
+    restarts: int | None  # None: it has no log yet
+
+
+@dataclass(frozen=True)
+class DevicePlugins:
+    """The kubelet's directory for device plugins, and NVIDIA's plugin in front of it."""
+
+    directory: str  # "/var/lib/kubelet/device-plugins"
+    kubelet_socket: bool = False
+    sockets: Mapping[str, bool] = field(
+        default_factory=lambda: MappingProxyType({})
+    )  # of NVIDIA's plugins -> made after the kubelet's own, which tells that the plugin has seen this kubelet
+    registered: Mapping[str, tuple[str, ...]] | None = None  # resource -> ids of healthy devices; None: not known
+    pods: tuple[PluginPod, ...] | None = None  # of NVIDIA's; None: not known
+    processes: tuple[int, ...] = ()  # pids of device plugins of NVIDIA's
+    image: str | None = None  # of a plugin that runs: "nvcr.io/nvidia/k8s-device-plugin:v0.18.0"
+    options: Mapping[str, str] | None = None  # of that plugin: "PASS_DEVICE_SPECS" -> "true"; None: not known
+    said: str | None = None  # the last that the plugin's log says about GPUs that it does not see
+    pod_resources: bool = False  # the socket of the PodResources API is there
+    dra: frozenset[str] = frozenset()  # NVIDIA's DRA drivers that are there: "gpu.nvidia.com"
+    validations: frozenset[str] = frozenset()  # of the GPU Operator: "driver-ready"
+
+    @property
+    def resources(self) -> Mapping[str, tuple[str, ...]]:
+        """What is registered of NVIDIA's, with devices or without."""
+        return {n: ids for n, ids in (self.registered or {}).items() if n.startswith(NVIDIA_RESOURCES)}
+
+    @property
+    def plugin_pods(self) -> tuple[PluginPod, ...]:
+        return tuple(p for p in self.pods or () if p.container.startswith("nvidia-device-plugin"))
+
+    @property
+    def here(self) -> bool:
+        """A device plugin of NVIDIA's is on this node, or was a moment ago."""
+        return bool(self.sockets or any(self.resources.values()) or self.plugin_pods or self.processes)
+
+
+@dataclass(frozen=True)
+class NodeFacts:
+    """The node's object, as the API server gave it to the kubelet's own kubeconfig."""
+
+    conditions: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # "Ready" -> "False KubeletX"
+    capacity: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    allocatable: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    taints: tuple[str, ...] = ()  # "NoSchedule nvidia.com/gpu"
+    unschedulable: bool = False  # cordoned

@@ -1,0 +1,76 @@
+"""The machine around the GPUs: memory, swap, disks, limits and networks. None is "not known" here as everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+UNLIMITED = 1 << 63  # bytes: what "unlimited" of /proc/PID/limits is taken for
+
+
+@dataclass(frozen=True)
+class FileSystem:
+    """The file system that a path is on, by statfs(2); paths of one file system have the same values."""
+
+    path: str  # "/var/lib/docker"
+    size_bytes: int
+    free_bytes: int  # for others than root
+    inodes: int  # 0: it has no fixed number of them (btrfs)
+    inodes_free: int
+
+
+@dataclass(frozen=True)
+class RdmaPort:
+    """One port below /sys/class/infiniband. The words are the kernel's."""
+
+    device: str  # "mlx5_0"
+    port: int
+    address: str | None = None  # "0000:1a:00.0": the PCI function of the device
+    layer: str | None = None  # "InfiniBand" | "Ethernet"
+    state: str | None = None  # "ACTIVE" | "INIT" | "DOWN"
+    physical: str | None = None  # "LinkUp" | "Polling" | "Disabled"
+    rate: str | None = None  # "400 Gb/sec (4X NDR)"
+    board: str | None = None  # "MT_0000000838"; None: a device of software
+    downed: int | None = None  # how often the link went down since the driver loaded
+    interface: str | None = None  # the network interface of an Ethernet port, "ens1np0"
+    mtu: int | None = None  # of that interface
+
+    @property
+    def name(self) -> str:
+        return f"{self.device}/{self.port}"
+
+
+@dataclass(frozen=True)
+class SetVariable:
+    """A variable that a file sets for all logins or all services."""
+
+    name: str  # "CUDA_VISIBLE_DEVICES"; its value is not read
+    path: str  # "/etc/environment"
+    line: int
+
+
+@dataclass(frozen=True)
+class SystemFacts:
+    uptime_s: int | None = None
+    memory_bytes: int | None = None  # MemTotal
+    available_bytes: int | None = None  # MemAvailable
+    swap: tuple[str, ...] | None = None  # devices and files that the kernel swaps to
+    files_open: int | None = None
+    files_max: int | None = None
+    threads: int | None = None
+    threads_max: int | None = None  # the lower of kernel.threads-max and kernel.pid_max
+    lock_held_s: int | None = None  # how long the holder of the package manager's lock has run
+    clock_set: bool | None = None  # systemd-timesyncd has set the clock since the boot; None: it does not run here
+    initramfs: frozenset[str] | None = None  # kernels that have an initramfs of their own in /boot
+    var_read_only: bool | None = None  # the file system that has /var is mounted so
+    disks: tuple[FileSystem, ...] = ()
+    rdma: tuple[RdmaPort, ...] = ()
+    # PCI address of a GPU -> "identity" | "DMA" | "DMA-FQ": how the IOMMU takes what it sends; no entry without one
+    iommu: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    # engine daemon -> bytes that it and what it starts may lock in memory; UNLIMITED
+    memlock: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    variables: tuple[SetVariable, ...] | None = None  # of those that change what CUDA programs do; None: not read
+
+    def disk(self, path: str) -> FileSystem | None:
+        return next((disk for disk in self.disks if disk.path == path), None)
