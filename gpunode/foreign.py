@@ -11,6 +11,7 @@ import json
 import os
 import re
 import sys
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -33,6 +34,7 @@ _ESCAPE = re.compile(
 _BARE_OR_QUOTED = r"(?:[A-Za-z0-9_-]+|\"[^\"\n]*\"|'[^'\n]*')"
 # tomllib builds a dotted key part by part in time that grows with the square of their number.
 _LONG_KEY = re.compile(rf"(?<![A-Za-z0-9_-])(?:{_BARE_OR_QUOTED}[ \t]*\.[ \t]*){{{DEEPEST}}}")
+_TOO_LONG = 10**MOST_DIGITS
 _LONG_NUMBER = re.compile(rf"0x[0-9a-fA-F_]{{249}}|[0-9_]{{{MOST_DIGITS}}}")  # 16 ** 249 < 10 ** MOST_DIGITS
 _TOML_PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
@@ -96,7 +98,7 @@ def read_toml(text: str) -> dict[str, Any]:
     """The table in `text`. Raises NotRead."""
     _refuse_large(text)
     _refuse_undecodable(text)
-    if long := _LONG_KEY.search(text):
+    if long := _long_key(text):
         raise _deep(text, long.start())
     tomllib = _tomllib()
     try:
@@ -108,10 +110,7 @@ def read_toml(text: str) -> dict[str, Any]:
         if found and found[1]:
             raise NotRead(str(fault)[: found.start()], int(found[1]), int(found[2])) from None
         raise _at(text, len(text), _TOML_PLACE.sub("", str(fault))) from None
-    if _is_deeper(table, DEEPEST):
-        raise _deep(text, 0)
-    if _holds_long(table) and (digits := _LONG_NUMBER.search(text)):
-        raise _at(text, digits.start(), f"a number of more than {MOST_DIGITS} digits")
+    _refuse_deep_or_long(text, table)
     return table
 
 
@@ -227,25 +226,30 @@ def _refuse_deep_json(text: str) -> None:
             depth -= 1
 
 
-def _is_deeper(value: object, most: int) -> bool:
-    """Whether more than `most` lists and tables stand in each other; without recursion."""
-    level: list[object] = [value]
-    for _ in range(most + 1):
-        level = [inner for one in level for inner in _inside(one)]
-        if not level:
-            return False
-    return True
+def _long_key(text: str) -> re.Match[str] | None:
+    """A dotted key of more than DEEPEST parts; it stands on one line, and most lines have no dot at all."""
+    return _LONG_KEY.search(text) if any(line.count(".") >= DEEPEST for line in text.split("\n")) else None
 
 
-def _holds_long(value: object) -> bool:
-    """Whether a number in it has more than MOST_DIGITS digits: 0xfff... is read, and fails when it is written."""
-    if isinstance(value, (dict, list)):
-        return any(_holds_long(inner) for inner in _inside(value))
-    return isinstance(value, int) and abs(value) >= 10**MOST_DIGITS
+def _refuse_deep_or_long(text: str, table: dict[str, Any]) -> None:
+    """Too many lists and tables in each other, or a number of too many digits: 0xfff... is read, and fails when it is
+    written.
+    """
+    for depth, level in enumerate(_levels(table)):
+        if depth > DEEPEST:
+            raise _deep(text, 0)
+        long = any(type(one) is int and abs(one) >= _TOO_LONG for one in level)
+        if long and (digits := _LONG_NUMBER.search(text)):
+            raise _at(text, digits.start(), f"a number of more than {MOST_DIGITS} digits")
 
 
-def _inside(value: object) -> list[Any]:
-    return list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+def _levels(value: object) -> Iterator[list[Any]]:
+    """All values in `value` by their depth, itself first; without recursion."""
+    level: list[Any] = [value]
+    while level:
+        yield level
+        containers = (one for one in level if isinstance(one, (dict, list)))
+        level = [inner for one in containers for inner in (one.values() if isinstance(one, dict) else one)]
 
 
 @cache

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from json.decoder import scanstring  # type: ignore[attr-defined]  # C scanner with positions, in json since 2.6
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpunode import foreign
 from gpunode.advice import named
@@ -20,8 +19,7 @@ UTF16 = ("\udcff\udcfe", "\udcfe\udcff")  # its byte order marks, as surrogatees
 DECODER = json.JSONDecoder(parse_int=float)
 
 
-@dataclass(frozen=True)
-class Member:
+class Member(NamedTuple):
     """One `"key": value` of an object, as offsets into the text."""
 
     key: str

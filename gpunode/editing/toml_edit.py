@@ -8,8 +8,8 @@ No comment goes: that of a statement which does becomes a line of its own.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from gpunode.editing import toml_value
@@ -45,6 +45,8 @@ def edited(text: str, have: Mapping[str, Any], want: Mapping[str, Any]) -> str:
 def _differences(have: Mapping[str, Any], want: Mapping[str, Any], above: Path = ()) -> Iterator[tuple[str, Path]]:
     for key in (*have, *(key for key in want if key not in have)):
         path, old, new = (*above, key), have.get(key), want.get(key)
+        if old is new:  # shared, as most of a large file is
+            continue
         if isinstance(old, dict) and isinstance(new, dict):
             yield from _differences(old, new, path)
         elif key not in want:
@@ -93,8 +95,13 @@ def _altered(
 
 def _goes(statement: Statement, change: _Differences, arrays: set[Path]) -> bool:
     """Whether the statement is, or is below, what is gone; or tables in a list that is another now."""
-    ends = (statement.path[:end] for end in range(1, len(statement.path) + 1))
-    return any(path in change.gone or (path in change.other and path in arrays) for path in ends)
+    for end in range(1, len(statement.path) + 1):
+        path = statement.path[:end]
+        if path not in change.above:
+            return False
+        if path in change.gone or (path in change.other and path in arrays):
+            return True
+    return False
 
 
 def _with_value(statement: Statement, old: object, new: object) -> Iterator[Statement]:
@@ -102,7 +109,7 @@ def _with_value(statement: Statement, old: object, new: object) -> Iterator[Stat
     value = toml_value.changed(statement.text[start:end], old, new)
     text = statement.text[:start] + value + statement.text[end:]
     yield from _comment_lines(statement, Counter(statement.comments) - Counter(comments(text)))
-    yield replace(statement, text=text, value=(start, start + len(value)), comments=comments(text))
+    yield statement._replace(text=text, value=(start, start + len(value)), comments=comments(text))
 
 
 def _comment_lines(statement: Statement, lost: Counter[str]) -> Iterator[Statement]:
@@ -113,7 +120,7 @@ def _comment_lines(statement: Statement, lost: Counter[str]) -> Iterator[Stateme
 
 def _still_new(left: list[Statement], change: _Differences, want: Mapping[str, Any]) -> Iterator[Path]:
     """The paths that no statement of `left` takes in; of a table whose last statement went, the table itself."""
-    there = {statement.path[:end] for statement in left for end in range(len(statement.path) + 1)} | {()}
+    there = _with_above(statement.path for statement in left)
     inline = {statement.path for statement in left if statement.kind == "key"}
     arrays = (path for path in change.other if path not in there)
     found: dict[Path, None] = {}
@@ -125,6 +132,16 @@ def _still_new(left: list[Statement], change: _Differences, want: Mapping[str, A
         if path not in there and _is_in(want, path):
             found[path] = None
     yield from found
+
+
+def _with_above(paths: Iterable[Path]) -> set[Path]:
+    """The paths, and each that leads to one of them."""
+    found: set[Path] = {()}
+    for path in paths:
+        while path not in found:
+            found.add(path)
+            path = path[:-1]
+    return found
 
 
 def _is_in(plain: Mapping[str, Any], path: Path) -> bool:

@@ -15,12 +15,14 @@ HEADERS = ("table", "array")
 
 def added(found: Sequence[Statement], new: Mapping[Path, Any]) -> list[str]:
     """The texts of the statements, with what is new between them; what it goes into is there."""
-    above: list[list[str]] = [[] for _ in range(len(found) + 1)]
+    above: dict[int, list[str]] = {}  # by the statement below
     for at, lines, spaced in _placed(found, new):
         near = found[at - 1].text if at else found[0].text if found else "\n"
-        new_lines = _spaced(lines, above[at], found, at) if spaced else lines
-        above[at] += [f"{line}{line_end(near)}" for line in new_lines]
-    return [text for index, more in enumerate(above) for text in (*more, *(s.text for s in found[index : index + 1]))]
+        already = above.setdefault(at, [])
+        new_lines = _spaced(lines, already, found, at) if spaced else lines
+        already += [f"{line}{line_end(near)}" for line in new_lines]
+    texts = (*(statement.text for statement in found), "")
+    return [part for index, text in enumerate(texts) for part in (*above.get(index, ()), text)]
 
 
 def _spaced(lines: list[str], above: Sequence[str], found: Sequence[Statement], at: int) -> list[str]:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from gpunode.foreign import BOM, read_toml
 
@@ -21,14 +20,13 @@ STRING = (
     r"|'[^'\n]*'"
 )
 _TOKEN = re.compile(rf"(?P<string>{STRING})|(?P<comment>#[^\n]*)|(?P<open>[\[{{])|(?P<close>[\]}}])|(?P<end>\n)", re.S)
-_KEY = re.compile(rf"[ \t]*(?P<key>{STRING}|[A-Za-z0-9_-]+)[ \t]*(?P<dot>\.?)", re.S)
-
+_KEY = re.compile(rf"[ \t]*(?P<key>[A-Za-z0-9_-]+|{STRING})[ \t]*(?P<dot>\.?)", re.S)
+_BLANKS = re.compile(rf"[ \t\r{BOM}]*")
 
 Kind = Literal["table", "array", "key", "comment", "blank"]  # an array is one of tables: [[x]]
 
 
-@dataclass(frozen=True)
-class Statement:
+class Statement(NamedTuple):  # there is one for each line: a dataclass takes three times as long to make
     """One statement with its line ends; the statements of a file, joined, are the file."""
 
     kind: Kind
@@ -72,28 +70,27 @@ def _statements(text: str) -> Iterator[Statement]:
         at, line = at + len(found.text), line + found.text.count("\n")
 
 
-def _statement(text: str, at: int, line: int, table: tuple[str, ...]) -> Statement:
-    start = at
-    while text[at : at + 1] in (" ", "\t", "\r", BOM) and at < len(text):
-        at += 1
+def _statement(text: str, start: int, line: int, table: tuple[str, ...]) -> Statement:
+    at = _after_blanks(text, start)
     first = text[at : at + 1]
     if first in ("", "\n"):
         return Statement("blank", text[start : at + 1], line)
     if first == "#":
-        end, comments = _rest(text, at)
+        _, end, comments = _rest(text, at)
         return Statement("comment", text[start:end], line, comments=comments)
     if first == "[":
         array = text.startswith("[[", at)
         path, keys, at = path_at(text, at + (2 if array else 1), start)
-        end, comments = _rest(text, at + (2 if array else 1))
+        _, end, comments = _rest(text, at + (2 if array else 1))
         return Statement("array" if array else "table", text[start:end], line, path, keys, comments=comments)
     path, keys, at = path_at(text, at, start)
-    at += 1  # the equals sign
-    while text[at : at + 1] in (" ", "\t"):
-        at += 1
-    end, comments = _rest(text, at)
-    length = _value_length(text[at:end])
-    return Statement("key", text[start:end], line, table + path, keys, (at - start, at - start + length), comments)
+    at = _after_blanks(text, at + 1)  # behind the equals sign
+    value_end, end, comments = _rest(text, at)
+    return Statement("key", text[start:end], line, table + path, keys, (at - start, value_end - start), comments)
+
+
+def _after_blanks(text: str, at: int) -> int:
+    return _BLANKS.match(text, at).end()  # type: ignore[union-attr]  # no blanks are a match, too
 
 
 def path_at(text: str, at: int, start: int = 0) -> tuple[tuple[str, ...], tuple[tuple[int, int], ...], int]:
@@ -116,30 +113,20 @@ def _name(key: str) -> str:
     return str(next(iter(read_toml(f"{key} = 0"))))
 
 
-def _rest(text: str, at: int) -> tuple[int, tuple[str, ...]]:
-    """(where the statement ends, after its line end; the comments in it)."""
-    depth, comments = 0, []
+def _rest(text: str, at: int) -> tuple[int, int, tuple[str, ...]]:
+    """(where the value ends that begins at `at`, where its statement does, after the line end; the comments in it)."""
+    depth, value_end, end, comments = 0, len(text), len(text), []
     for token in _TOKEN.finditer(text, at):
-        if token.lastgroup == "open":
+        kind = token.lastgroup
+        if kind == "open":
             depth += 1
-        elif token.lastgroup == "close":
+        elif kind == "close":
             depth -= 1
-        elif token.lastgroup == "comment":
+        elif kind == "comment":
             comments.append(token[0].rstrip())
-        elif token.lastgroup == "end" and depth <= 0:
-            return token.end(), tuple(comments)
-    return len(text), tuple(comments)
-
-
-def _value_length(text: str) -> int:
-    """How much of `text`, which runs to the end of the statement, is the value."""
-    depth, end = 0, len(text)
-    for token in _TOKEN.finditer(text):
-        if token.lastgroup == "open":
-            depth += 1
-        elif token.lastgroup == "close":
-            depth -= 1
-        elif token.lastgroup in ("comment", "end") and depth <= 0:
-            end = token.start()
-            break
-    return len(text[:end].rstrip())
+        if depth <= 0 and kind in ("comment", "end"):
+            value_end = min(value_end, token.start())
+            if kind == "end":
+                end = token.end()
+                break
+    return at + len(text[at:value_end].rstrip()), end, tuple(comments)

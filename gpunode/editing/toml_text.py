@@ -17,11 +17,11 @@ from gpunode.foreign import BOM, NotRead
 
 def load(path: str, text: str) -> Plain:
     """The file as plain values, the caller's own. Raises ConfigFileError with line and column."""
-    return copied(_read(path, text))
+    return copied(read(path, text))
 
 
-def _read(path: str, text: str) -> Plain:
-    """The same, shared between callers: not to be changed."""
+def read(path: str, text: str) -> Plain:
+    """The same for who only reads, shared between callers: not to be changed."""
     try:
         return parsed(text.removeprefix(BOM))
     except NotRead as found:
@@ -41,7 +41,7 @@ def rewrite(path: str, text: str, want: Plain, subtree: tuple[str, ...]) -> str:
 
     Raises ConfigFileError when the edited text does not read as `want`; `subtree` is what its remedy names.
     """
-    have, body = _read(path, text), text.removeprefix(BOM)
+    have, body = read(path, text), text.removeprefix(BOM)
     if same(have, want):
         return text
     from gpunode.editing.toml_edit import edited
