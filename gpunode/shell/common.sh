@@ -11,12 +11,14 @@ failed() {
     exit 0
 }
 
-# The heartbeat: the lock's mtime. "" means that the caller holds no lock. A lock that is no longer ours stops us.
+# The heartbeat: the lock's mtime. "" means that the caller holds no lock. A lock that is no longer ours stops us,
+# and so does one that is gone, as after a reboot.
 # touch -c: a script of an interrupted run may still be beating while the lock is released, and must not make a new one.
 keep_lock() {
     [ -n "$1" ] || return 0
     case $(cat "$lock" 2>/dev/null) in
         *"\"$1\""*) touch -c "$lock" ;;
+        "") echo "lock-gone"; exit 0 ;;
         *) echo "lock-lost"; exit 0 ;;
     esac
 }

@@ -109,10 +109,12 @@ program() { # PATH -> true: root may run it
   if [ -n "$1" ] && [ -f "$R$1" ] && [ -x "$R$1" ]; then trusted "$1"; else WHY_NOT="there is no program $1"; return 1; fi
 }
 
-own_socket() { # PATH -> true: what listens there was put there by root, or nothing does
+own_socket() { # PATH -> true: what listens there was put there by root, or nothing does. SOCKET_MODE: stat's %f, or ""
+  SOCKET_MODE=''
   located "$1" || return 1
   [ -e "$R$REAL" ] || return 0
-  t_entry=$(stat -c %u "$R$REAL" 2>/dev/null)
+  t_entry=$(stat -c '%u %f' "$R$REAL" 2>/dev/null)
+  SOCKET_MODE=${t_entry#* } t_entry=${t_entry%% *}
   case $t_entry in 0 | "$ME") return 0 ;; esac
   WHY_NOT="$1 belongs to uid $t_entry"
   return 1

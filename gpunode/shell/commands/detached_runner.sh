@@ -12,13 +12,13 @@ umask 022
 HOME=${HOME:-/root} PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 export HOME PATH
 finish() {
+    rm -f "$dir/in" # it may hold a password, and whoever sees `rc` takes all of this for over
     # What maintainer scripts and dpkg wrote without a flush must not be lost once this counts as done. Each file system by
     # itself: `sync` alone would wait for a network share that hangs.
     sync -f / /etc /usr /boot /var 2>/dev/null || :
     echo "$1" >"$dir/rc.part"
     sync "$dir/rc.part" 2>/dev/null || sync
     mv "$dir/rc.part" "$dir/rc"
-    rm -f "$dir/in"
     exit 0
 }
 exec <"$dir/in" >>"$dir/out" 2>&1

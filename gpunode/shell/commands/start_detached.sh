@@ -22,12 +22,15 @@ fi
 [ ! -e "$dir/rc" ] && [ ! -e "$dir/pid" ] || { echo started; exit 0; }
 
 unit=gpunode-$id
-if [ -d /run/systemd/system ]; then
-    # A shutdown waits for the transaction: its stop signal is one that nobody dies of, and dpkg gets 15 minutes.
+# Of an image's build: what /run shows is the systemd of the machine that builds it.
+if [ -d /run/systemd/system ] && ! sed '/^$/q' "$dir/in" | grep -qx SYSTEMD_OFFLINE=1; then
+    # A shutdown waits for the transaction: its stop signal is one that nobody dies of, and dpkg gets 15 minutes. It is over
+    # with the runner (KillMode=process, as in Debian's apt-daily-upgrade.service): what a package's script left running
+    # is waited for by nobody, lives on as after an apt-get that was typed, and a shutdown ends it with all that is left.
     # --collect is newer than EL 7's systemd.
     for extra in --collect --quiet; do
-        said=$(systemd-run --quiet "$extra" --unit="$unit" --property=KillSignal=SIGCONT --property=TimeoutStopSec=900 \
-            --description="gpunode: $id" /bin/sh "$dir/runner" "$dir" 2>&1 </dev/null) && break
+        said=$(systemd-run --quiet "$extra" --unit="$unit" --property=KillMode=process --property=KillSignal=SIGCONT \
+            --property=TimeoutStopSec=900 --description="gpunode: $id" /bin/sh "$dir/runner" "$dir" 2>&1 </dev/null) && break
     done
 else
     command -v setsid >/dev/null 2>&1 && set -- setsid nohup || set -- nohup

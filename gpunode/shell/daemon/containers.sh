@@ -86,16 +86,27 @@ gpunode_podman_containers() {
     gpunode_ids=$(gpunode_bounded "$gpunode_podman" ps --all --quiet </dev/null) || failed "podman ps does not answer"
     [ -n "$gpunode_ids" ] || return 0
     # shellcheck disable=SC2086  # one id a word
-    timeout 40 "$gpunode_podman" container inspect --format \
-        '{{.OCIRuntime}}{{"\t"}}{{.Id}}{{"\t"}}{{.Name}}{{"\t"}}{{json .Config.CreateCommand}}' $gpunode_ids </dev/null 2>/dev/null |
+    timeout 40 "$gpunode_podman" container inspect --format "$gpunode_podman_row" $gpunode_ids </dev/null 2>/dev/null |
         awk -F '\t' -v handler="$1" '
+            { typed = $4; own = "," substr($5, 2); most = length(typed) - length(own) }
+            most > 0 && substr(typed, most + 1) == own { typed = substr(typed, 1, most) } # what is run in it is its own affair
             $1 == handler { print "handler\t" $2 "\t" $3; next }
-            index($4, "\"nvidia.com/") || index($4, "=nvidia.com/") { print "cdi\t" $2 "\t" $3 }'
+            index(typed, "\"nvidia.com/") || index(typed, "=nvidia.com/") { print "cdi\t" $2 "\t" $3; next }
+            typed ~ /"--gpus["=]/ { print "gpus\t" $2 "\t" $3; next }
+            typed == "null" && index($6, "\"/dev/nvidiactl\"") { print "cdi\t" $2 "\t" $3 }'
 }
 
-gpunode_program='/nvidia-container-runtime(\.[a-z]+)?'
+# The words that made it; a container of the API has none, but the devices that CDI gave it when it started.
+# podman 5 takes --gpus for a CDI device.
+gpunode_podman_row='{{.OCIRuntime}}{{"\t"}}{{.Id}}{{"\t"}}{{.Name}}{{"\t"}}{{json .Config.CreateCommand}}'
+gpunode_podman_row=$gpunode_podman_row'{{"\t"}}{{json .Config.Cmd}}{{"\t"}}{{json .HostConfig.Devices}}'
 
-# gpunode_processes: what runs by NVIDIA's program: containerd's shims know it by their bundles, conmon by its arguments.
+gpunode_program='/nvidia-container-runtime(\.[a-z]+)?'
+# The hooks of NVIDIA's CDI specifications, which an engine without NVIDIA's program writes into a container's own one.
+gpunode_cdi_hook='"path": *"/usr/bin/nvidia-(cdi-hook|ctk)"'
+
+# gpunode_processes: what runs by NVIDIA's program, or got a CDI device from containerd, which has no list of those:
+# containerd's shims know it by their bundles, conmon by its arguments.
 gpunode_processes() {
     gpunode_depth=$(gpunode_depth_of self)
     for gpunode_process in /proc/[0-9]*; do
@@ -137,11 +148,13 @@ gpunode_of_shims() {
         read -r gpunode_pid 2>/dev/null <"$gpunode_bundle/init.pid" || : # it ends without a newline
         [ -z "$gpunode_pid" ] || [ -d "/proc/$gpunode_pid" ] || continue # a shim that failed leaves its bundle
         # Version 2 of the shim writes the one, older and newer ones the other as well.
-        grep -qsE "$gpunode_program(\"|\$)" "$gpunode_bundle/runtime" "$gpunode_bundle/options.json" || continue
+        gpunode_need=program
+        grep -qsE "$gpunode_program(\"|\$)" "$gpunode_bundle/runtime" "$gpunode_bundle/options.json" || gpunode_need=cdi
+        [ "$gpunode_need" = program ] || grep -qsE "$gpunode_cdi_hook" "$gpunode_bundle/config.json" || continue
         gpunode_space=$(gpunode_annotation namespace "$gpunode_bundle") gpunode_name=$(gpunode_annotation name "$gpunode_bundle")
         gpunode_id=${gpunode_bundle##*/}
-        printf 'program\t%s\t%s\n' "$gpunode_id" "${gpunode_name:+$gpunode_space/$gpunode_name}"
-    done | awk -F '\t' -v OFS='\t' '{ if ($3 == "") $3 = $2; print }'
+        printf '%s\t%s\t%s\n' "$gpunode_need" "$gpunode_id" "${gpunode_name:+$gpunode_space/$gpunode_name}"
+    done | sort | awk -F '\t' -v OFS='\t' '{ if ($3 == "") $3 = $2; print }'
 }
 
 gpunode_annotation() { # KEY BUNDLE

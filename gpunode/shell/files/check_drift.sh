@@ -1,8 +1,12 @@
-# Before the first write, and read-only: the hash of every file the plan will touch, the directories of all runs, the journal's tail.
+# Before the first write: the hash of every file the plan will touch, the directories of all runs, the journal's tail.
+# It takes away copies among the backups that a killed write did not finish, and writes nothing.
 # The files come as pairs of PATH and "UID:GID" of the user whose file it is ("": root).
 token=$1
 shift
 keep_lock "$token"
+for copy in "$state"/backup/*/*.part; do
+    [ ! -f "$copy" ] || rm -f "$copy"
+done
 echo files
 while [ $# -gt 0 ]; do
     set_run_as "$2" "$1"

@@ -24,7 +24,14 @@ switch_mode() { # ADDRESS Enabled|Disabled
 
 partition() { # ADDRESS PROFILES
     if [ "$2" = off ]; then wanted=Disabled profiles=; else wanted=Enabled profiles=$(sorted "$2"); fi
-    [ "$(mode "$1" current)" = "$wanted" ] && [ "$(present "$1")" = "$profiles" ] && return 0
+    current=$(mode "$1" current)
+    case $current in
+        *'GPU is lost'* | *'GPU requires reset'* | '[Unknown Error]' | 'Unknown Error' | 'ERR!' | 'Unable to determine'*)
+            say "$1: left out, nvidia-smi shows no MIG mode: $current" # the boot that brings it back applies its layout
+            return 0
+            ;;
+    esac
+    [ "$current" = "$wanted" ] && [ "$(present "$1")" = "$profiles" ] && return 0
     if [ "$(mode "$1" current)" = Enabled ] && ! clear_instances "$1"; then
         say "$1: its instances are in use"
         return 65

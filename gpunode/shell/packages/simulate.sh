@@ -2,6 +2,7 @@
 #
 # The resolver's own answer to an install (WORD...: the switches and names), read-only, one line a package:
 #   install NAME VERSION | upgrade NAME VERSION | downgrade NAME VERSION | remove NAME VERSION
+# and, where the manager says it, what is still to be fetched: download BYTES
 # resolve() asks the manager, puts the manager's own output into the file $output, prints these lines, ends with its code.
 # Exit 65: it would remove a package that matches none of the COUNT patterns. Any other failure is the resolver's own.
 set -eu

@@ -2,7 +2,8 @@
 # resolve() of simulate.sh: zypper's dry run, in XML.
 code=0
 zypper --non-interactive --no-refresh --xmlout install --dry-run "$@" >"$output" 2>&1 || code=$?
-awk '/<to-install>/ { verb = "install" } /<to-upgrade>/ { verb = "upgrade" } /<to-downgrade>/ { verb = "downgrade" }
+awk 'match($0, /<install-summary download-size="[0-9]+/) { print "download", substr($0, RSTART + 32, RLENGTH - 32) }
+  /<to-install>/ { verb = "install" } /<to-upgrade>/ { verb = "upgrade" } /<to-downgrade>/ { verb = "downgrade" }
   /<to-remove>/ { verb = "remove" } /<\/to-/ { verb = "" }
   verb && /<solvable / { match($0, / name="[^"]*"/); name = substr($0, RSTART + 7, RLENGTH - 8)
     match($0, / edition="[^"]*"/); print verb, name, substr($0, RSTART + 10, RLENGTH - 11) }' "$output"

@@ -55,7 +55,7 @@ processes() { # -> $T/processes, PID COMM of the host's daemons and of rootless 
   namespaces "$@"
   cd / || return 0
   chroot='' named=0 users=0
-  if chrooted; then chroot=1; fi
+  if [ "$SETTING" = image ]; then chroot=1; fi
   while read -r pid comm ppid uid gid alike <&3; do
     if [ "$uid" != 0 ]; then
       users_daemon && printf '%s %s\n' "$pid" "$comm" >>"$T/processes"
@@ -66,6 +66,7 @@ processes() { # -> $T/processes, PID COMM of the host's daemons and of rootless 
     process
     one_off "$comm" "$T/process:$pid" && continue
     passing && continue
+    if ! its_program; then ignored "its program is $exe, and no $comm"; continue; fi
     if own_daemon "$pid" "$T/process:$pid" "$exe"; then
       printf '%s %s\n' "$pid" "$comm" >>"$T/processes"
     else
@@ -79,6 +80,16 @@ passing() { # true: one that has ended, or a daemon's child that is about to run
   [ "$alike" = 1 ] || return 1
   parent=$(readlink "$R/proc/$ppid/exe" 2>/dev/null)
   [ "${parent%" (deleted)"}" = "$exe" ]
+}
+
+its_program() { # of comm and exe: a script called containerd runs the shell, and sleep runs under any name
+  case $comm:${exe##*/} in
+    *:) return 0 ;; # it cannot be read
+    containerd:k3s | k3s-*:k3s | k3s-*:containerd) return 0 ;; # one program under all names, itself under either
+    kubelet:hyperkube | *:qemu-*) return 0 ;;
+  esac
+  case ${exe##*/} in *"$comm"*) return 0 ;; esac
+  return 1
 }
 
 ignored() { # WHY

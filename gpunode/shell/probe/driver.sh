@@ -21,14 +21,23 @@ driver_modules() { # NAME VERSION INITSTATE REFCNT
 }
 
 driver_marks() {
+  [ "$SETTING" = image ] || running_driver_marks
+  [ -e "$R/usr/bin/nvidia-uninstall" ] && echo runfile=/usr/bin/nvidia-uninstall
+  for path in etc/dgx-release opt/azurehpc opt/deeplearning opt/aws/dlami; do
+    [ -e "$R/$path" ] && trusted "/$path" && echo "image=/$path" && break # catalog/images.yaml has their names
+  done
+  for path in "$R"/etc/eks/nvidia-open-supported-devices*.txt; do # one for each major version of the driver
+    [ -e "$path" ] && trusted "${path#"$R"}" && echo image=/etc/eks/nvidia-open-supported-devices && break
+  done
+  return 0
+}
+
+running_driver_marks() {
   for path in "$R"/sys/class/infiniband/*/device/vpd; do # NVLink 5 switches are managed through network functions
     [ -r "$path" ] && grep -aq SW_MNG "$path" && path=$(readlink -f "${path%/vpd}") && echo "sw_mng=${path##*/}"
   done
-  [ -e "$R/usr/bin/nvidia-uninstall" ] && echo runfile=/usr/bin/nvidia-uninstall
-  [ -d "$R/run/nvidia/driver" ] && trusted /run/nvidia/driver && echo container=/run/nvidia/driver
-  for path in etc/dgx-release opt/azurehpc opt/deeplearning opt/aws/dlami etc/eks/nvidia-open-supported-devices.txt; do
-    [ -e "$R/$path" ] && trusted "/$path" && echo "image=/$path" && break # catalog/images.yaml has their names
-  done
+  # The GPU Operator makes the directory for its toolkit too; a driver container mounts its root there.
+  [ -d "$R/run/nvidia/driver/usr" ] && trusted /run/nvidia/driver && echo container=/run/nvidia/driver
   for path in "$R"/proc/driver/nvidia/gpus/*; do
     [ -d "$path" ] && echo "gpu=${path##*/}"
   done
@@ -37,7 +46,12 @@ driver_marks() {
 
 do_modinfo() {
   find_tool modinfo || return 127
-  for module in nvidia nvidia-current nvidia-current-open; do
+  set -- nvidia nvidia-current nvidia-current-open
+  if [ "$SETTING" = image ]; then # by its path: a name stands for the running kernel's, which is not the image's
+    path=$(do_nvidia_ko | sort | tail -n 1)
+    if [ -n "$path" ]; then set -- "$R$path"; fi
+  fi
+  for module in "$@"; do
     "$TOOL" "$module" >"$T/modinfo.one" 2>&1 || continue
     sed -n '/^\(filename\|version\|license\|signer\):/p' "$T/modinfo.one" 2>/dev/null
     return 0
@@ -66,16 +80,60 @@ do_busy() { # PID COMMAND of processes that hold /dev/nvidia*
   done
 }
 
+# Of each kind its newest lines: no kind can push out another, as the errors of a user's programs would those of a GPU.
+LOG_KINDS='refused:20 machine:20 hung:20 aer:20 stack:40 program:20 xid:100 gpu:200'
+
 do_kernel_log() {
+  # Refusals of Secure Boot name no module. Xids of programs are apart from the others: a user can cause many of them.
   { { find_tool dmesg && "$TOOL" 2>"$T/dmesg.err"; } ||
-    { find_tool journalctl && "$TOOL" -k -b -o short-monotonic --no-pager -q; } || echo "@failed"; } >"$T/dmesg"
-  if grep -qx '@failed' "$T/dmesg"; then
+    { find_tool journalctl && "$TOOL" -k -b -o short-monotonic --no-pager -q; } || : >"$T/dmesg.failed"; } |
+    sed -n -E -e "1w $T/log.first" \
+      -e '/Loading of .* is rejected|module loading is restricted/{' -e "w $T/log.refused" -e 'd;}' \
+      -e '/NVRM: Xid \([^)]*\): (13|31|32|43|45|69),/{' -e "w $T/log.program" -e 'd;}' \
+      -e '/NVRM: Xid|SXid|fallen off the bus/{' -e "w $T/log.xid" -e 'd;}' \
+      -e '/nvidia .*(PCIe Bus Error|AER): /{' -e "w $T/log.aer" -e 'd;}' \
+      -e '/\+0x[0-9a-f]+\/0x[0-9a-f]+ \[nvidia/{' -e "w $T/log.stack" -e 'd;}' \
+      -e '/NVRM|nvidia|nouveau|nova_core/{' -e "w $T/log.gpu" -e 'd;}' \
+      -e '/\[Hardware Error\]|[Mm]achine check|EDAC .* UE /{' -e "w $T/log.machine" -e 'd;}' \
+      -e '/INFO: task .* blocked for more than/{' -e "w $T/log.hung" -e 'd;}'
+  if [ -e "$T/dmesg.failed" ]; then
     [ -s "$T/dmesg.err" ] || return 127
     cat "$T/dmesg.err" >&2
     return 1
   fi
-  grep -aE 'NVRM|nvidia|nouveau|nova_core' "$T/dmesg" | tail -n 200
+  if [ ! -s "$T/log.first" ]; then echo 'it is empty: cleared, or kept from this container' >&2; return 1; fi
+  for kind in $LOG_KINDS; do
+    [ -s "$T/log.${kind%:*}" ] && tail -n "${kind#*:}" "$T/log.${kind%:*}"
+  done
   return 0
+}
+
+kernel_state() { # what the kernel counts since boot and keeps over a crash: all of it read by the shell itself
+  word "$R/proc/uptime"; echo "uptime=${WORD%% *}"
+  word "$R/proc/sys/kernel/tainted"; echo "taint=$WORD"
+  if [ -r "$R/sys/fs/pstore" ]; then echo pstore_read=1; fi
+  for path in "$R"/sys/fs/pstore/dmesg-*; do
+    [ -e "$path" ] && echo "pstore=${path##*/}"
+  done
+  for path in "$R"/sys/bus/pci/drivers/nvidia/*:*:*.*; do
+    [ -e "$path/aer_dev_fatal" ] || continue
+    line="aer=${path##*/}"
+    for kind in correctable nonfatal fatal; do total "$path/aer_dev_$kind"; line="$line $TOTAL"; done
+    echo "$line"
+  done
+  for path in "$R"/sys/devices/system/edac/mc/mc[0-9]*; do
+    [ -e "$path/ue_count" ] || continue
+    word "$path/ce_count"; corrected=$WORD
+    word "$path/ue_count"; echo "edac=$corrected $WORD"
+  done
+  return 0
+}
+
+total() { # FILE of AER counters -> TOTAL, the number in its line TOTAL_ERR_...
+  TOTAL=-
+  while read -r key number; do
+    case $key in TOTAL_ERR_*) TOTAL=${number:--} ;; esac
+  done <"$1"
 }
 
 devices() {
@@ -91,9 +149,21 @@ dev_char() {
   return 0
 }
 
+nvlinks() { # of several GPUs; what they count where there are links
+  seen=$(grep -c '<gpu id=' "$T/smi.out") && [ "$seen" -gt 1 ] || return 0
+  job smi_links "${GPUNODE_SMI_LIMIT_S:-30}" nvidia-smi nvlink -s
+  emit smi_links
+  if grep -q 'Link [0-9]' "$T/smi_links.out" 2>/dev/null; then
+    job smi_link_errors "${GPUNODE_SMI_LIMIT_S:-30}" nvidia-smi nvlink -e
+    emit smi_link_errors
+  fi
+}
+
 smi() {
   word "$R/sys/module/nvidia/initstate"
-  if [ ! -d "$R/sys/module/nvidia" ]; then
+  if [ "$SETTING" = image ]; then
+    printf '@ smi unreadable an image is being built\n'
+  elif [ ! -d "$R/sys/module/nvidia" ]; then
     printf '@ smi unreadable the nvidia module is not loaded\n'
   elif [ "$WORD" != live ] && [ "$WORD" != - ]; then
     printf '@ smi unreadable the nvidia module is %s\n' "$WORD"
@@ -102,6 +172,7 @@ smi() {
   else
     job smi "${GPUNODE_SMI_LIMIT_S:-30}" nvidia-smi -q -x
     emit smi
+    if [ "$RC" = 0 ]; then nvlinks; fi
     # Instances by name stand in the list only.
     if grep -q '<current_mig>Enabled' "$T/smi.out" 2>/dev/null; then
       job smi_list "${GPUNODE_SMI_LIMIT_S:-30}" nvidia-smi -L

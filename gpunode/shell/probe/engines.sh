@@ -74,6 +74,14 @@ engine_containerd() { # PID CONFIG SOCKET BINARY: its files now, its answers in 
   echo "$key:files" >>"$T/late"
   if program "$4"; then
     job "$key:version" 5 "$R$4" --version
+    # It starts the one in PATH; a Kubernetes distribution, whose programs are in none of its directories, its own.
+    TOOL=
+    case " $BINS " in *" $R${4%/*} "*) ;; *) if program "${4%/*}/runc"; then TOOL=$R${4%/*}/runc; fi ;; esac
+    [ -n "$TOOL" ] || find_tool runc || TOOL=
+    if [ -n "$TOOL" ]; then
+      job "$key:runc" 5 "$TOOL" --version
+      echo "$key:runc" >>"$T/slow"
+    fi
     # It reads all that the file imports, with root's rights.
     if [ -n "$whole" ] && [ -f "$R$2" ] && [ -r "$R$2" ]; then
       job "$key:dump" 5 "$R$4" --config "$R$2" config dump
@@ -183,10 +191,10 @@ do_podman() { # PODMAN: its version, and its default runtime for root
 }
 
 engine_files() { # configuration of other engines that is merged from several files
-  for path in "$R"/etc/rancher/k3s/config.yaml "$R"/etc/rancher/k3s/config.yaml.d/* "$R"/etc/rancher/rke2/config.yaml \
+  for path in "$R"/etc/crio/conf.d/99-nvidia.toml "$R"/etc/rancher/k3s/config.yaml "$R"/etc/rancher/k3s/config.yaml.d/* "$R"/etc/rancher/rke2/config.yaml \
     "$R"/etc/rancher/rke2/config.yaml.d/* "$R"/var/lib/rancher/k3s/agent/etc/containerd/*.tmpl \
     "$R"/var/lib/rancher/rke2/agent/etc/containerd/*.tmpl "$R"/etc/k0s/containerd.toml "$R"/etc/k0s/containerd.d/*.toml \
-    "$R"/var/snap/microk8s/current/args/containerd-template.toml "$R"/etc/containers/containers.conf \
+    "$R"/var/snap/microk8s/current/args/containerd-template.toml "$R"/var/snap/microk8s/current/args/kubelet "$R"/etc/containers/containers.conf \
     "$R"/etc/containers/containers.conf.d/* "$R"/root/.config/containers/containers.conf \
     "$R"/root/.config/containers/containers.conf.d/*; do
     [ -e "$path" ] && echo "${path#"$R"}"
@@ -276,6 +284,9 @@ toolkit() {
     echo "$name=${TOOL#"$R"}"
   done
   hook_since
+  # The GPU Operator's: installed here by its toolkit's container, which has its pid file in /run while it is in charge.
+  [ -d "$R/run/nvidia/toolkit" ] && [ -d "$R/usr/local/nvidia/toolkit" ] && trusted /usr/local/nvidia/toolkit &&
+    echo operator=/usr/local/nvidia/toolkit
   # Found but not executable counts as broken, and `command -v` would not name it.
   for path in usr/bin/nvidia-container-runtime usr/local/bin/nvidia-container-runtime; do
     if [ -e "$R/$path" ] && [ ! -x "$R/$path" ]; then echo "not-executable=/$path"; fi

@@ -68,4 +68,5 @@ security() {
   [ -e "$path/MokNew-605dab50-e046-4300-abb6-3dd810dd8b23" ] && echo mok_pending=1
   word "$R/sys/kernel/security/lockdown"; [ "$WORD" != - ] && echo "lockdown=$WORD"
   word "$R/sys/fs/selinux/enforce"; echo "selinux=$WORD"
+  word "$R/sys/fs/selinux/booleans/container_use_devices"; [ "$WORD" = - ] || echo "selinux_devices=$WORD"
 }

@@ -1,24 +1,227 @@
 # shellcheck shell=sh
-# Kubelets and Kubernetes distributions.
+# Kubelets and Kubernetes distributions: what the kubelet is told, what device plugins have told it, and the node's object.
+
+CHECKPOINT_LIMIT=4194304 # bytes; a few hundred pods with their answers have half a megabyte
+SOCKETS_LIMIT=32
+PODS_LIMIT=32 # of NVIDIA's; a node has ten
 
 kubernetes() {
+  config=/var/lib/kubelet/config.yaml folder='' kubeconfig='' state='' node='' kubelet='' told=''
   for path in etc/rancher/k3s etc/rancher/rke2 var/snap/microk8s/current etc/k0s etc/kubernetes/kubelet.conf etc/kubernetes/manifests; do
-    [ -e "$R/$path" ] && trusted "/$path" && echo "mark=/$path"
+    if [ -e "$R/$path" ] && trusted "/$path"; then kubelet=1; echo "mark=/$path"; fi
   done
-  config=/var/lib/kubelet/config.yaml
-  while read -r pid comm; do
-    [ "$comm" = kubelet ] || continue
-    path=$T/process:$pid
-    echo running=1
-    option "$path" config ''
-    config=${VALUE:-$config}
-    option "$path" cgroup-driver ''
-    [ -n "$VALUE" ] && echo "flag=$VALUE"
-  done <"$T/processes"
-  if find_tool kubelet; then echo "binary=$TOOL"; fi
+  while read -r pid comm <&3; do
+    case $comm in
+      kubelet) told=1; echo running=1; kubelet_flags "$T/process:$pid" ;;
+      k3s-* | rke2 | k0s | kubelite) kubelet=1 ;;
+    esac
+  done 3<"$T/processes"
+  if find_tool kubelet; then
+    kubelet=1
+    echo "binary=$TOOL"
+    job kubelet:version 5 "$TOOL" --version
+    echo kubelet:version >>"$T/slow"
+    if [ -z "$told" ]; then # it does not run: what its unit would give it
+      would_be_told >"$T/unit-kubelet"
+      kubelet_flags "$T/unit-kubelet"
+    fi
+  fi
   echo "config=$config"
-  if [ -e "$R$config" ]; then
-    if located "$config" && [ -f "$R$config" ] && [ -r "$R$config" ]; then sed -n 's/^cgroupDriver:[[:space:]]*/cgroupDriver=/p' "$R$config"; else echo "unreadable=$config"; fi
+  kubelet_files
+  if [ -n "$kubelet$told" ] && [ "$SETTING" != image ]; then
+    device_plugins
+    ask_node
   fi
   return 0
+}
+
+would_be_told() { # the flags of a kubelet that does not run, as arg= lines: of its unit, and of what kubeadm has the unit read
+  exec_start kubelet.service "$T/unit-one"
+  cat "$T/unit-one"
+  set --
+  for path in /var/lib/kubelet/kubeadm-flags.env /etc/default/kubelet /etc/sysconfig/kubelet "$R"/etc/systemd/system/kubelet.service.d/*.conf; do
+    path=${path#"$R"}
+    [ -f "$R$path" ] && [ -r "$R$path" ] && trusted "$path" && set -- "$@" "$R$path"
+  done
+  [ $# = 0 ] || cat "$@" | head -c "$FILE_LIMIT" | grep -E '^(Environment="?)?KUBELET_' | tr " \"'" '\n\n\n' |
+    sed -n 's/^\(Environment=\)\{0,1\}\(KUBELET_[A-Z_]*=\)\{0,1\}//; s/^./arg=&/p'
+}
+
+kubelet_flags() { # FILE of arg= lines: what is asked of them, and config, folder, kubeconfig, state, node
+  awk '/^arg=/ { word = substr($0, 5)
+    if (flag != "" && word !~ /^--/) { print flag "=" word; flag = ""; next }
+    flag = ""
+    if (word !~ /^--[a-z]/) next
+    sub(/^--/, "", word)
+    if (index(word, "=")) print word; else flag = word }' "$1" >"$T/flags"
+  while IFS= read -r line <&4; do
+    value=${line#*=}
+    case $line in
+      cgroup-driver=*) echo "flag=$value" ;;
+      fail-cgroupv1=*) echo "failCgroupV1=$value" ;;
+      fail-swap-on=*) echo "failSwapOn=$value" ;;
+      feature-gates=* | node-labels=* | cpu-manager-policy=* | topology-manager-policy=*) echo "arg=$line" ;;
+      config=/*) config=$value ;;
+      config-dir=/*) folder=$value ;;
+      kubeconfig=/*) kubeconfig=$value ;;
+      root-dir=/*) state=$value ;;
+      hostname-override=*) node=$value ;;
+    esac
+  done 4<"$T/flags"
+}
+
+kubelet_files() { # its settings, KEY=VALUE and gate=NAME=VALUE: of config and of the drop-ins of folder, the last of which counts and comes first
+  set --
+  for path in "$config" ${folder:+"$R$folder"/*.conf}; do
+    path=${path#"$R"}
+    [ -e "$R$path" ] || continue
+    if trusted "$path" && [ -f "$R$path" ] && [ -r "$R$path" ]; then set -- "$path" "$@"; else echo "unreadable=$path"; fi
+  done
+  [ $# = 0 ] && return 0
+  echo settings=read
+  for path in "$@"; do printf '\n@%s\n' "$path"; head -c "$FILE_LIMIT" "$R$path"; done | awk '
+    /^@/ { file = substr($0, 2); base = gates = 0; next }
+    { line = $0; sub(/(^|[ \t])#.*/, "", line); gsub(/["\047\r]/, "", line); sub(/[, \t]+$/, "", line)
+      if (line ~ /^[ \t]*[{}]?$/ || line ~ /^(---|\.\.\.)/) next
+      if (!base && line ~ /^[ \t]*\{/) { print "unreadable=" file; base = 1000; next } # JSON in one line
+      match(line, /[^ \t]/)
+      if (!base) base = RSTART
+      key = value = line; sub(/^[ \t]*/, "", key); sub(/:.*/, "", key); sub(/^[^:]*:[ \t]*/, "", value)
+      if (RSTART > base) { if (gates) print "gate=" key "=" value; next }
+      gates = key == "featureGates"
+      if (gates && value != "") print "gates=" value
+      if (key ~ /^(cgroupDriver|failCgroupV1|failSwapOn|cpuManagerPolicy|topologyManagerPolicy)$/) print key "=" value }'
+}
+
+device_plugins() { # in the kubelet's directory: sockets, what is registered, and NVIDIA's pods on this node
+  for path in "$state" /var/lib/kubelet /var/lib/k0s/kubelet /var/snap/microk8s/common/var/lib/kubelet; do
+    [ -n "$path" ] && [ -d "$R$path" ] && break
+  done
+  state=$path
+  [ -d "$R$state" ] && [ -x "$R$state" ] && trusted "$state" || return 0
+  if [ -d "$R$state/device-plugins" ] && [ ! -r "$R$state/device-plugins" ]; then return 0; fi
+  echo "plugins=$state/device-plugins"
+  own=$R$state/device-plugins/kubelet.sock
+  [ ! -S "$own" ] || echo kubelet.sock=1
+  [ ! -S "$R$state/pod-resources/kubelet.sock" ] || echo pod-resources=1
+  sockets
+  checkpoint
+  running_plugins
+  pods_of_nvidia
+  for path in "$R"/run/nvidia/validations/*-ready; do
+    if [ -e "$path" ]; then echo "validation=${path##*/}"; fi
+  done
+}
+
+sockets() { # of plugins: "1 NAME" of one that was made after the kubelet's own, "0 NAME" of one from before
+  count=0
+  for path in "$R$state"/device-plugins/*; do
+    [ -S "$path" ] && [ "$path" != "$own" ] && [ "$count" -lt "$SOCKETS_LIMIT" ] || continue
+    count=$((count + 1))
+    # shellcheck disable=SC3013 # dash, bash and busybox have it
+    if [ -S "$own" ] && [ "$path" -ot "$own" ]; then echo "socket=0 ${path##*/}"; else echo "socket=1 ${path##*/}"; fi
+  done
+  for path in "$R$state"/plugins_registry/*nvidia*.sock; do
+    if [ -S "$path" ]; then echo "registry=${path##*/}"; fi
+  done
+}
+
+checkpoint() { # RegisteredDevices alone: the entries of pods hold what their containers were given
+  path=$state/device-plugins/kubelet_internal_checkpoint
+  if [ ! -e "$R$path" ]; then echo 'registered={}'; return 0; fi
+  trusted "$path" && [ -f "$R$path" ] && [ -r "$R$path" ] || return 0
+  { head -c "$CHECKPOINT_LIMIT" "$R$path"; echo; } |
+    sed -n 's/.*"RegisteredDevices": *\({[^{}]*}\).*/registered=\1/p; s/.*"RegisteredDevices": *null.*/registered={}/p'
+}
+
+running_plugins() { # processes of device plugins, and of one what its container was made with
+  for path in "$R"/proc/[0-9]*; do
+    word "$path/comm"
+    case $WORD in nvidia-device-p | nvidia-gpu-devic) ;; *) continue ;; esac
+    echo "plugin=${path##*/}"
+    while read -r line; do
+      id=${line##*/} id=${id%.scope} id=${id##*-}
+      case ${#id}:$id in 64:*[!0-9a-f]*) ;; 64:*) made_with "$id"; break ;; esac
+    done <"$path/cgroup"
+  done
+}
+
+made_with() { # CONTAINER: image and settings of a plugin, from what its engine keeps of it; no other word of the environment
+  for path in /run/containerd /run/k3s/containerd /run/k0s/containerd /var/snap/microk8s/common/run/containerd; do
+    path=$path/io.containerd.runtime.v2.task/k8s.io/$1/config.json
+    [ -f "$R$path" ] && break
+  done
+  [ -f "$R$path" ] || path=/run/containers/storage/overlay-containers/$1/userdata/config.json
+  [ -f "$R$path" ] && [ -r "$R$path" ] && trusted "$path" || return 0
+  echo made=1
+  head -c 1048576 "$R$path" |
+    grep -oE '"io\.kubernetes\.(cri\.image-name|cri-o\.ImageName)" *: *"[^"\\]*"|"(PASS_DEVICE_SPECS|DEVICE_LIST_STRATEGY|CONFIG_FILE)=[^"\\]*"|"--(pass-device-specs|device-list-strategy|config-file)(=[^"\\]*)?"' |
+    sed -e 's/^"io[^"]*" *: *"\(.*\)"$/image=\1/; s/^"\([A-Z]\)/env=\1/; s/^"--/option=/; s/"$//'
+}
+
+pods_of_nvidia() { # NAMESPACE_POD CONTAINER RESTARTS: the kubelet keeps their logs by these names, and its last one has a number
+  [ -d "$R/var/log/pods" ] && [ -r "$R/var/log/pods" ] && [ -r "$R$state/pods" ] && trusted /var/log/pods || return 0
+  echo pods=read
+  count=0
+  for path in "$R"/var/log/pods/*nvidia*; do
+    pod=${path##*/}
+    [ -d "$R$state/pods/${pod##*_}" ] && [ "$count" -lt "$PODS_LIMIT" ] || continue # its pod is gone
+    for one in "$path"/*; do
+      [ -d "$one" ] || continue
+      most=-1
+      for log in "$one"/*.log; do
+        number=${log##*/} number=${number%.log}
+        case $number in '' | *[!0-9]* | ???????*) ;; *) [ "$number" -gt "$most" ] && most=$number ;; esac
+      done
+      count=$((count + 1))
+      printf 'pod=%s %s %s\n' "${pod%_*}" "${one##*/}" "$most"
+      case ${one##*/} in nvidia-device-plugin*) last_words "${one#"$R"}/$most.log" ;; esac
+    done
+  done
+}
+
+last_words() { # LOG of a device plugin: the last thing that it says about GPUs it does not see, of those that are known
+  trusted "$1" && [ -f "$R$1" ] && [ -r "$R$1" ] || return 0
+  tail -c "$FILE_LIMIT" "$R$1" | grep -oE 'Incompatible (strategy|platform) detected|No devices found|could not load NVML( library)?|[Ff]ailed to initialize NVML|invalid device discovery strategy' |
+    sed -n '$s/^/said=/p'
+}
+
+# ---- the node's object
+
+NODE_FIELDS='{{range $k, $v := .status.capacity}}capacity={{$k}} {{$v}}
+{{end}}{{range $k, $v := .status.allocatable}}allocatable={{$k}} {{$v}}
+{{end}}{{range .status.conditions}}condition={{.type}} {{.status}} {{.reason}}
+{{end}}{{range .spec.taints}}taint={{.effect}} {{.key}}
+{{end}}{{range $k, $v := .metadata.labels}}label={{$k}} {{$v}}
+{{end}}{{if .spec.unschedulable}}unschedulable=1
+{{end}}'
+
+ask_node() { # the kubelet may read its own node: with a kubectl of root's, and nothing that it would have to run for a token
+  for path in "$kubeconfig" /etc/kubernetes/kubelet.conf /var/lib/rancher/k3s/agent/kubelet.kubeconfig \
+    /var/lib/rancher/rke2/agent/kubelet.kubeconfig /var/lib/k0s/kubelet.conf /var/snap/microk8s/current/credentials/kubelet.config; do
+    [ -n "$path" ] && [ -f "$R$path" ] && break
+  done
+  if [ -f "$R$path" ]; then echo "kubeconfig=$path"; elif [ -z "$told" ]; then return 0; fi # not yet a node
+  echo node >>"$T/slow"
+  if [ ! -r "$R$path" ] || [ ! -f "$R$path" ]; then refuse node 'no kubeconfig of the kubelet can be read'; return 0; fi
+  if ! trusted "$path"; then refuse node "$WHY_NOT"; return 0; fi
+  if grep -qE '^[[:space:]]*-?[[:space:]]*"?(exec|auth-provider)"?:' "$R$path"; then
+    refuse node "$path has a program that gets its token, which is not run"
+    return 0
+  fi
+  if find_tool kubectl; then set -- "$TOOL"
+  elif program /var/lib/rancher/rke2/bin/kubectl; then set -- "$R/var/lib/rancher/rke2/bin/kubectl"
+  elif program /snap/microk8s/current/kubectl; then set -- "$R/snap/microk8s/current/kubectl"
+  elif find_tool k3s || find_tool k0s; then set -- "$TOOL" kubectl
+  else refuse node 'no kubectl of root is here to ask the API server with'; return 0; fi
+  if [ -z "$node" ]; then word "$R/proc/sys/kernel/hostname"; node=$WORD; fi
+  case $node in *[A-Z]*) node=$(printf '%s' "$node" | tr '[:upper:]' '[:lower:]') ;; esac # as the kubelet does
+  job node 6 do_node "$path" "$node" "$@"
+}
+
+do_node() { # KUBECONFIG NAME KUBECTL...: its caches and settings go to, and come from, the work folder
+  file=$R$1 name=$2; shift 2
+  ulimit -f 2048
+  HOME=$T KUBECONFIG='' "$@" --kubeconfig "$file" --cache-dir "$T/kubectl" --request-timeout 4s \
+    get node -o "go-template=$NODE_FIELDS" -- "$name"
 }

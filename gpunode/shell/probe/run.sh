@@ -12,10 +12,11 @@
 # - Nothing is run, opened with root's rights or trusted before shell/trust.sh has agreed.
 
 UNITS='nvidia-cdi-refresh.path nvidia-cdi-refresh.service
-nvidia-persistenced.service nvidia-fabricmanager.service nvidia-imex.service docker.service docker.socket
+nvidia-persistenced.service nvidia-fabricmanager.service nvidia-imex.service nvidia-dcgm.service docker.service docker.socket
 containerd.service crio.service kubelet.service k3s.service k3s-agent.service rke2-server.service rke2-agent.service
 k0sworker.service k0scontroller.service snap.microk8s.daemon-containerd.service
-snap.docker.dockerd.service dnf-automatic-install.timer dnf-automatic.timer apt-daily-upgrade.timer gpunode-mig.service gpunode-*.service'
+snap.docker.dockerd.service dnf-automatic-install.timer dnf-automatic.timer apt-daily-upgrade.timer
+systemd-timesyncd.service chrony.service chronyd.service ntp.service ntpd.service ntpsec.service gpunode-mig.service gpunode-*.service'
 
 look_up_tools() { # BINS and the tools in them, with one stat; files and directories that are no links
   set -- "$R/"
@@ -67,7 +68,24 @@ work_folder() { # -> T, which goes away in every ending
   return 0
 }
 
-gpunode_probe() {
+of_the_machine() { # kernel, bus, firmware and devices: those below an image are of the machine that builds it
+  job lspci 5 lspci -Dnn -d 10de:
+  job kernel_log 10 do_kernel_log
+  job room 5 do_room
+  if [ -d "$R/sys/module/nvidia" ]; then job busy 5 do_busy; fi
+  if [ -d "$R/proc/driver/nvidia" ]; then
+    job driver_version 5 /bin/cat "$R/proc/driver/nvidia/version"
+    job driver_params 5 /bin/cat "$R/proc/driver/nvidia/params"
+  fi
+  for name in pci modules driver_modules security devices dev_char kernel_state; do
+    "$name" >"$T/$name" 2>/dev/null
+  done
+  { cat "$R/proc/cmdline" || :; } >"$T/cmdline" 2>/dev/null
+  { cat "$R/proc/version" || :; } >"$T/kernel_version" 2>/dev/null
+  { grep nvidia "$R/proc/devices" || :; } >"$T/proc_devices" 2>/dev/null
+}
+
+begin_answer() { # [ROOT] -> the answer's first line, and all that its sections need: R, T, BINS, NAP
   R=''
   given=${PATH:-} root=${1:-${GPUNODE_ROOT:-}}
   set --
@@ -82,7 +100,7 @@ gpunode_probe() {
   printf '@gpunode-facts 1\n'
   if ! work_folder; then
     printf '@ probe rc=1\n|no directory to write in: /run, /dev/shm, /tmp and /var/tmp are full or read-only\n@end\n'
-    return 0
+    return 1
   fi
   who
   search "$given"
@@ -92,6 +110,10 @@ gpunode_probe() {
     look_up_tools
   fi
   if sleep 0.02 2>/dev/null; then NAP='sleep 0.02'; else NAP='sleep 1'; fi
+}
+
+gpunode_probe() {
+  begin_answer "$@" || return 0
   : >"$T/shown"; : >"$T/os"
   for path in / /usr; do # below it nothing is trusted, and a host without tools should say why
     if [ -d "$R$path" ] && ! trusted "$path"; then
@@ -100,6 +122,7 @@ gpunode_probe() {
     fi
   done
 
+  setting 2>/dev/null
   # slow and hanging things first, in the background
   # shellcheck disable=SC2086
   job services 5 systemctl show --no-pager -p Id,LoadState,ActiveState,SubState,UnitFileState,MainPID,NRestarts,ExecStart $UNITS
@@ -108,38 +131,33 @@ gpunode_probe() {
   job nvidia_ko 10 do_nvidia_ko
   job modinfo 5 do_modinfo
   job ldconfig 5 do_ldconfig
-  job lspci 5 lspci -Dnn -d 10de:
   job ctk_version 5 nvidia-ctk --version
-  job kernel_log 10 do_kernel_log
-  if [ -d "$R/sys/module/nvidia" ]; then job busy 5 do_busy; fi
-  if [ -d "$R/proc/driver/nvidia" ]; then
-    job driver_version 5 /bin/cat "$R/proc/driver/nvidia/version"
-    job driver_params 5 /bin/cat "$R/proc/driver/nvidia/params"
-  fi
-
-  for name in identity pci modules driver_modules driver_marks kernel_trees next_boot blacklist security keyrings \
-    package_lock auto_upgrade apt_archives toolkit tools devices dev_char; do
+  identity >"$T/identity" 2>/dev/null
+  if [ "$SETTING" != image ]; then of_the_machine; fi
+  for name in driver_marks kernel_trees next_boot blacklist keyrings package_lock auto_upgrade apt_archives \
+    toolkit tools; do
     "$name" >"$T/$name" 2>/dev/null
   done
   if dracut_conf >"$T/dracut" 2>/dev/null; then
     initramfs_images >"$T/initramfs_images" 2>/dev/null
-    if [ "$ME" = 0 ] && [ -d "$R/sys/module/nvidia" ] && doubtful 2>/dev/null; then job initramfs 15 do_initramfs; fi
+    if [ "$ME" = 0 ] && [ "$SETTING" != image ] && [ -d "$R/sys/module/nvidia" ] && doubtful 2>/dev/null; then job initramfs 15 do_initramfs; fi
   fi
-  { cat "$R/proc/cmdline" || :; } >"$T/cmdline" 2>/dev/null
-  { cat "$R/proc/version" || :; } >"$T/kernel_version" 2>/dev/null
-  { grep nvidia "$R/proc/devices" || :; } >"$T/proc_devices" 2>/dev/null
   finish services
   processes
   shims >"$T/shim_namespaces" 2>/dev/null; mv "$T/shim_namespaces" "$T/shims"
   container_engines
   kubernetes >"$T/kubernetes" 2>/dev/null
+  if [ "$SETTING" != image ]; then system >"$T/system" 2>/dev/null; fi
   for name in identity os pci modules driver_modules driver_marks cmdline kernel_version kernel_trees next_boot blacklist security keyrings \
     package_lock auto_upgrade apt_archives processes shims toolkit tools devices dev_char proc_devices kubernetes; do
     show "$name"
   done
+  if [ -e "$T/kernel_state" ]; then show kernel_state; fi
+  if [ -e "$T/system" ]; then show system; fi
   if [ -e "$T/initramfs_images" ]; then show dracut; show initramfs_images; fi
   while read -r name <&3; do show "$name"; done 3<"$T/late"
   show sockets
+  if [ -s "$T/socket_modes" ]; then show socket_modes; fi
   if [ -s "$T/ignored" ]; then show ignored; fi
   handler_paths >"$T/handler_paths" 2>/dev/null
   if [ -s "$T/handler_paths" ]; then show handler_paths; fi
@@ -159,7 +177,7 @@ gpunode_probe() {
   while read -r path; do set -- "$@" "$path"; done <"$T/engine_files"
   show_files "$@" /etc/nvidia-container-runtime/config.toml /run/reboot-required /run/reboot-required.pkgs \
     $HOLD_FILES \
-    /etc/dracut.conf.d/gpunode-nvidia.conf \
+    /etc/dracut.conf.d/gpunode-nvidia.conf /etc/dkms/framework.conf.d/gpunode-toolset.conf /etc/dkms/gpunode-toolset.env \
     /etc/modprobe.d/gpunode-nouveau.conf /etc/modules-load.d/gpunode-nvidia.conf /etc/modprobe.d/gpunode-coherent.conf \
     /etc/udev/rules.d/71-gpunode-dev-char.rules /etc/gpunode/mig.conf /etc/nvidia-container-toolkit/nvidia-cdi-refresh.env \
     /etc/gpunode/mig.sh /etc/systemd/system/gpunode-mig.service /etc/containerd/config.toml /etc/docker/daemon.json
@@ -171,12 +189,12 @@ gpunode_probe() {
     printf '@ journal unreadable permission denied\n'
   fi
 
-  for name in services $LISTINGS dkms nvidia_ko modinfo ldconfig lspci ctk_version; do emit "$name"; done
-  for name in driver_version driver_params busy initramfs; do
+  for name in services $LISTINGS dkms nvidia_ko modinfo ldconfig ctk_version; do emit "$name"; done
+  for name in lspci room driver_version driver_params busy initramfs; do
     if [ -e "$T/$name.limit" ]; then emit "$name"; fi
   done
   while read -r name <&3; do emit "$name"; done 3<"$T/slow"
-  emit kernel_log
+  if [ "$SETTING" != image ]; then emit kernel_log; fi
   smi
   printf '@end\n'
 }

@@ -25,7 +25,8 @@ job() { # NAME LIMIT_S COMMAND...: start it in the background
     *) if find_tool "$1"; then shift; set -- "$TOOL" "$@"; else echo 127 >"$T/$name.rc"; return 0; fi ;;
   esac
   (
-    case $1 in gpunode_*) ulimit -f 16384 ;; esac # at most 8 or 16 MiB of a socket's answer: shells count in other blocks
+    # At most 1 MiB of an answer (2 in a shell that counts otherwise): more, with "|" before each line, is no stream of a host.
+    case $1 in gpunode_* | */nvidia-smi) ulimit -f 2048 ;; esac
     "$@" >"$T/$name.out" 2>"$T/$name.err" </dev/null 3<&- 4<&- &
     child=$!
     echo "$child" >"$T/$name.pid"
@@ -40,7 +41,10 @@ refuse() { # NAME WHY: it was not asked
 
 ask() { # NAME LIMIT_S SOCKET COMMAND...: a job that speaks to a daemon of this host
   ask_name=$1 ask_limit=$2 ask_socket=$3; shift 3
-  if own_socket "$ask_socket"; then job "$ask_name" "$ask_limit" "$@"; else refuse "$ask_name" "$WHY_NOT"; fi
+  if own_socket "$ask_socket"; then
+    job "$ask_name" "$ask_limit" "$@"
+    if [ -n "$SOCKET_MODE" ]; then printf '%s %s\n' "$SOCKET_MODE" "$ask_socket" >>"$T/socket_modes"; fi
+  else refuse "$ask_name" "$WHY_NOT"; fi
   printf '%s\n' "$ask_name" >>"$T/slow"
 }
 
@@ -133,10 +137,10 @@ show_file() { # PATH of a readable file
     link=$(readlink -f "$R$1" 2>/dev/null || readlink "$R$1")
     link=${link#"$R"}
   fi
-  put_file "$1" "$R$1" "$(stat -Lc %a "$R$1" 2>/dev/null)" "$link"
+  put_file "$1" "$R$1" "$(stat -Lc '%a mtime=%Y' "$R$1" 2>/dev/null)" "$link"
 }
 
-put_file() { # PATH CONTENT_FILE MODE LINK: the section
+put_file() { # PATH CONTENT_FILE "MODE[ mtime=SECONDS]" LINK: the section
   plain "$4"; link=${PLAIN:+ symlink=$PLAIN}
   plain "$1"
   size=$(wc -c <"$2") && size=$((size + 0))

@@ -29,7 +29,7 @@ bounded() (
 fetch() {
   case $url in file://*) bounded cp "${url#file://}" "$work/key"; return ;; esac
   if command -v curl >/dev/null 2>&1; then
-    bounded curl --fail --silent --show-error --location --proto '=https' --connect-timeout 20 --max-time 60 \
+    bounded curl --fail --silent --show-error --location --proto '=https' --connect-timeout 20 --max-time 40 \
       --max-filesize "$limit_bytes" --output "$work/key" "$url"
   elif command -v wget >/dev/null 2>&1; then
     bounded wget --quiet --https-only --timeout=20 --tries=2 --output-document="$work/key" "$url"
