@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TypeVar
@@ -14,19 +15,28 @@ from gpunode.facts.devices import parse_devices, parse_uvm_major
 from gpunode.facts.driver import parse_driver
 from gpunode.facts.initramfs import parse_dracut
 from gpunode.facts.journal import parse_journal
-from gpunode.facts.kernel import initramfs_tool, parse_blacklist, parse_compiler, parse_next_boot, parse_trees
-from gpunode.facts.kubernetes import parse_kubernetes
+from gpunode.facts.kernel import (
+    initramfs_tool,
+    parse_blacklist,
+    parse_compiler,
+    parse_next_boot,
+    parse_trees,
+    version_key,
+)
+from gpunode.facts.kernel_log import parse_kernel_log, parse_kernel_state
+from gpunode.facts.kubernetes import kubernetes_of
 from gpunode.facts.packages import parse_packages
 from gpunode.facts.pci import parse_pci
-from gpunode.facts.processes import parse_processes
 from gpunode.facts.readers import Units
 from gpunode.facts.recordings import load_recording as load_recording
 from gpunode.facts.release import Identity, parse_identity, parse_os
 from gpunode.facts.runtimes import parse_runtimes, readers
 from gpunode.facts.security import parse_security
 from gpunode.facts.services import parse_services, parse_units
+from gpunode.facts.system import parse_system
 from gpunode.facts.toolkit import parse_toolkit
-from gpunode.facts.trust import daemons_of_the_host, parse_ignored
+from gpunode.facts.trust import parse_ignored
+from gpunode.facts.vgpu import with_vgpus
 from gpunode.facts.wire import Sections, decode
 from gpunode.model.facts import (
     DriverFacts,
@@ -36,10 +46,12 @@ from gpunode.model.facts import (
     KubernetesFacts,
     OsFacts,
     PackageFacts,
+    PciDevice,
     RuntimeFacts,
     SecurityFacts,
     ToolkitFacts,
 )
+from gpunode.model.kernel_log import KernelLog
 from gpunode.packages.probe import probe_part
 from gpunode.remedy import Remedy, RepairAction
 from gpunode.transport.base import StillRunning, Transport
@@ -51,8 +63,10 @@ SCRIPTS = (
     "daemon/query",
     "trust",
     *(f"probe/{topic}" for topic in ("wire", "host", "pci", "driver", "kernel", "initramfs", "packages")),
-    *(f"probe/{topic}" for topic in ("daemons", "engines", "kubernetes", "run")),
+    *(f"probe/{topic}" for topic in ("daemons", "engines", "kubernetes", "system", "run")),
 )
+LOGS_TIMEOUT_S = 60.0  # each log has 15 s, and all are read at once
+LOG_SCRIPTS = ("trust", "probe/wire", "probe/run", "probe/logs")
 _REBOOT_FILES = ("/run/reboot-required.pkgs", "/run/reboot-required")
 _NO_FAULT = (0, 127)  # 127: the tool is not there, which is a fact
 # Their exit codes are part of the answer, and the parsers read them; so are those of the engines (readers.py).
@@ -87,6 +101,21 @@ def probe(transport: Transport) -> bytes:
     return done.stdout
 
 
+def logs(transport: Transport, units: Sequence[str]) -> Sections:
+    """What logs say of these units, of DKMS's builds and of the GPUs, for a support bundle (shell/probe/logs.sh).
+
+    Raises TransportError as `probe` does.
+    """
+    done = transport.run(logs_script(units), timeout_s=LOGS_TIMEOUT_S)
+    return decode(done.stdout)
+
+
+def logs_script(units: Sequence[str]) -> str:
+    """`units` are names of gpunode's own (facts/logs.py)."""
+    names = f"LOG_UNITS={shlex.quote(' '.join(units))}"
+    return "\n".join((probe_part(), *map(resources.script, LOG_SCRIPTS), names, "gpunode_logs </dev/null\n"))
+
+
 def collect(transport: Transport) -> HostFacts:
     """Probe the host and return what is known. Raises TransportError as `probe` does."""
     return assemble(probe(transport), transport.target)
@@ -111,6 +140,11 @@ def assemble(stream: bytes, target: str) -> HostFacts:
     no_units: Units = MappingProxyType({})
     units = part("services", lambda: parse_units(sections.text("services")), no_units)
     active = {name: value.get("ActiveState", "inactive") for name, value in units.items()}
+    packages = part("packages", lambda: parse_packages(sections, active), PackageFacts())
+    driver = part("driver", lambda: parse_driver(sections), DriverFacts())
+    none: tuple[PciDevice, ...] = ()
+    pci = part("pci", lambda: parse_pci(sections.text("pci"), sections.text("lspci")), none)
+    pci = with_vgpus(pci, driver.smi, virtual=identity.virtualization is not None)
     return HostFacts(
         target=target,
         hostname=identity.hostname,
@@ -120,23 +154,25 @@ def assemble(stream: bytes, target: str) -> HostFacts:
         kernel=part("kernel", lambda: _kernel(sections, identity), KernelFacts(identity.kernel, identity.boot_id)),
         root=identity.root,
         virtualization=identity.virtualization,
+        image_based=identity.image_based,
+        cgroup=identity.cgroup,
+        platform=identity.platform or _platform_of_gpus(pci, identity),
         init=identity.init,
         init_scripts=identity.init_scripts,
-        pci=part("pci", lambda: parse_pci(sections.text("pci"), sections.text("lspci")), ()),
-        driver=part("driver", lambda: parse_driver(sections), DriverFacts()),
+        pci=pci,
+        driver=driver,
         devices=part("devices", lambda: parse_devices(sections.text("devices"), sections.text("dev_char")), ()),
         uvm_major=parse_uvm_major(sections.text("proc_devices")),
         toolkit=part("toolkit", lambda: parse_toolkit(sections), ToolkitFacts()),
         runtimes=part("runtimes", lambda: _engines(sections, units, identity), ()),
-        packages=part("packages", lambda: parse_packages(sections, active), PackageFacts()),
+        packages=packages,
         security=part("security", lambda: parse_security(sections.text("security")), SecurityFacts()),
         services=part("services", lambda: parse_services(units), MappingProxyType({})),
-        kubernetes=part(
-            "kubernetes",
-            lambda: parse_kubernetes(sections.text("kubernetes"), daemons_of_the_host(parse_processes(sections))),
-            KubernetesFacts(),
-        ),
-        journal=part("journal", lambda: parse_journal(sections.text("journal"), active), JournalFacts()),
+        kubernetes=part("kubernetes", lambda: kubernetes_of(sections), KubernetesFacts()),
+        journal=part("journal", lambda: parse_journal(sections.text("journal"), active, packages.held), JournalFacts()),
+        log=part("kernel_log", lambda: parse_kernel_log(sections.text("kernel_log")), KernelLog()),
+        kernel_state=part("kernel_state", lambda: parse_kernel_state(sections.text("kernel_state")), None),
+        system=part("system", lambda: parse_system(sections), None),
         ignored=part("ignored", lambda: parse_ignored(sections.text("ignored")), ()),
         files=sections.files,
         unread=MappingProxyType(unread),
@@ -156,18 +192,28 @@ def _identity(sections: Sections) -> Identity:
         ) from fault
 
 
+def _platform_of_gpus(pci: tuple[PciDevice, ...], identity: Identity) -> str | None:
+    """In an image that is being built the GPUs are the builder's."""
+    return "vgpu" if identity.init != "chroot" and any(device.vgpu for device in pci) else None
+
+
 def _kernel(sections: Sections, identity: Identity) -> KernelFacts:
     trees = parse_trees(sections.text("kernel_trees"), sections.text("nvidia_ko"))
     cmdline = sections.text("cmdline").strip()
+    bootable = [tree.release for tree in trees if tree.bootable]
+    next_boot = parse_next_boot(sections.text("next_boot"), trees)
+    release = identity.kernel
+    if identity.init == "chroot":  # it does not run: what uname says is the kernel of the machine that builds it
+        release = next_boot or max(bootable, key=version_key, default="")
     reboot = (sections.files[path].text for path in _REBOOT_FILES if path in sections.files)
     return KernelFacts(
-        release=identity.kernel,
+        release=release,
         boot_id=identity.boot_id,
         cmdline=cmdline,
-        trees=tuple(tree for tree in trees if tree.bootable or tree.release == identity.kernel),
+        trees=tuple(tree for tree in trees if tree.bootable or tree.release == release),
         modules=frozenset(sections.text("modules").split()),
         blacklisted=parse_blacklist(sections.text("blacklist"), cmdline),
-        next_boot=parse_next_boot(sections.text("next_boot"), trees),
+        next_boot=next_boot,
         initramfs_tool=initramfs_tool(sections.text("tools")),
         dracut=parse_dracut(sections),
         compiler=parse_compiler(sections.text("kernel_version")),
@@ -186,6 +232,8 @@ def _unread(sections: Sections) -> dict[str, str]:
     for name, section in sections.commands.items():
         if section.rc is None:
             found[name] = section.unread or "not run"
+        elif section.rc == 127 and name == "kernel_log":  # it is no tool that a host may lack without a loss
+            found[name] = "neither dmesg nor journalctl is there"
         elif section.rc == 124:
             found[name] = "did not answer within its limit"
         elif section.rc not in _NO_FAULT and not name.startswith(checked):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
+from gpunode.facts.nvlink import parse_nvlinks
 from gpunode.facts.release import key_values
 from gpunode.facts.smi import parse_smi
 from gpunode.facts.wire import Sections
@@ -116,4 +118,9 @@ def _smi(sections: Sections) -> SmiFacts | None:
     section = sections.commands.get("smi")
     if section is None or section.rc is None:
         return None
-    return parse_smi(section.text, section.rc, sections.text("smi_list"))
+    instances = sections.commands.get("smi_list")
+    # With a lost GPU it ends with an error and has listed the others; cut off by its limit it has not.
+    listed = instances.text if instances is not None and instances.rc != 124 else ""
+    links = parse_nvlinks(sections.text("smi_links"), sections.text("smi_link_errors"))
+    smi = parse_smi(section.text, section.rc, listed)
+    return replace(smi, gpus=tuple(replace(gpu, links=links.get(gpu.uuid or "")) for gpu in smi.gpus))

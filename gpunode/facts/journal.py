@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping
+from fnmatch import fnmatchcase
 from types import MappingProxyType
 
 from gpunode.foreign import read_json
-from gpunode.model.facts import JournalFacts
+from gpunode.model.facts import JournalFacts, WrittenFile
+
+_SHA256 = re.compile("[0-9a-f]{64}")
 
 
-def parse_journal(text: str, units: Mapping[str, str]) -> JournalFacts:
+def parse_journal(text: str, units: Mapping[str, str], held: Collection[str] = ()) -> JournalFacts:
     """The tail of journal.jsonl (its entries are described in apply/journal/entries.py) and unit -> ActiveState.
+
+    `held`: what is pinned now.
 
     {"kind": "step-begin", "run": "r1", "step": "driver.install"}
     {"kind": "step-end", "run": "r1", "step": "driver.install", "status": "done"}
@@ -30,7 +36,57 @@ def parse_journal(text: str, units: Mapping[str, str]) -> JournalFacts:
             packages.update(map(str, names))
     running = tuple(sorted(u for u, state in units.items() if _is_transaction(u) and state in ("active", "activating")))
     steps = tuple(dict.fromkeys(step for _, step in open_steps))
-    return JournalFacts(steps, running, frozenset(packages), MappingProxyType(_defaults(entries)))
+    pinned = _pinned(entries, held)
+    defaults, files = MappingProxyType(_defaults(entries)), MappingProxyType(_files(entries, steps))
+    return JournalFacts(steps, running, frozenset(packages), defaults, pinned, files)
+
+
+def _files(entries: Iterable[Mapping[str, object]], open_steps: Collection[str]) -> dict[str, WrittenFile]:
+    """Files as the last setup left them; without those that a rollback, an undo or a command of gpunode's wrote since.
+
+    {"kind": "file", "run": "r1", "step": "docker.default", "path": P, "after": SHA256, "before": SHA256 or "absent"}
+    {"kind": "restore", "run": "r1", "step": "docker.default", "path": P}
+
+    A step that is open may not have written what it announced.
+    """
+    undos: dict[str, list[object]] = {}
+    found: dict[str, WrittenFile] = {}
+    for entry in entries:
+        kind, run, path = entry.get("kind"), str(entry.get("run")), str(entry.get("path"))
+        if kind == "run-begin" and (undo := _table(_table(entry, "before"), "undo")):
+            runs = undo.get("runs")
+            undos[run] = runs if isinstance(runs, list) else []
+        elif kind == "file" and run not in undos and str(entry.get("step")) not in open_steps:
+            after, before = str(entry.get("after")), str(entry.get("before"))
+            found.pop(path, None)
+            if _SHA256.fullmatch(after):
+                found[path] = WrittenFile(after, before, str(entry.get("step")), run)
+        elif kind in ("file", "restore"):
+            found.pop(path, None)
+        elif kind == "command":
+            files = entry.get("files")  # that it writes itself; a path in argv is often only read
+            for word in map(str, files if isinstance(files, list) else ()):
+                found.pop(word, None)
+        elif kind == "run-end" and run in undos and entry.get("status") == "done":
+            found = {path: file for path, file in found.items() if file.run not in undos[run]}
+    return found
+
+
+def _pinned(entries: Iterable[Mapping[str, object]], held: Collection[str]) -> frozenset[str]:
+    """Those of `held` that were not pinned before the first setup, and that a command of one names since, or matches.
+
+    {"kind": "run-begin", "run": "r1", "before": {"held": ["containerd.io"]}}
+    {"kind": "command", "run": "r1", "step": "toolkit.hold", "argv": ["apt-mark", "hold", "nvidia-container-toolkit"]}
+    """
+    before: list[object] | None = None
+    words: set[str] = set()
+    for entry in entries:
+        if before is None and isinstance(names := _table(entry, "before").get("held"), list):
+            before = names
+        if entry.get("kind") == "command" and isinstance(argv := entry.get("argv"), list):
+            words.update(word for word in map(str, argv) if len(word) > 2)  # "*" alone would be everybody's
+    fresh = set(held) - set(map(str, before)) if before is not None else set()
+    return frozenset(name for name in fresh if any(fnmatchcase(name, word) for word in words))
 
 
 def _defaults(entries: Iterable[Mapping[str, object]]) -> dict[str, str]:

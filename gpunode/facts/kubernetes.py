@@ -1,11 +1,17 @@
-"""Whether a kubelet lives here, whose it is, and its cgroup driver."""
+"""Whether a kubelet lives here, whose it is, and what is known of it and its node."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
-from gpunode.facts.processes import Process
+from gpunode.facts.device_plugins import parse_device_plugins
+from gpunode.facts.kubelet import kubelet_version, parse_settings
+from gpunode.facts.node import parse_node
+from gpunode.facts.processes import Process, parse_processes
 from gpunode.facts.release import key_values
+from gpunode.facts.trust import daemons_of_the_host
+from gpunode.facts.wire import Sections
 from gpunode.model.facts import KubernetesFacts
 
 # Marks in the order of trust: a distribution's own directory takes precedence over a kubelet.conf it may also have.
@@ -24,6 +30,8 @@ def parse_kubernetes(text: str, daemons: Iterable[Process]) -> KubernetesFacts:
     running=1
     config=/var/lib/kubelet/config.yaml
     cgroupDriver=systemd
+    failCgroupV1=false
+    failSwapOn=false
     """
     value = key_values(text)
     marks = [line.removeprefix("mark=") for line in text.splitlines() if line.startswith("mark=")]
@@ -32,7 +40,28 @@ def parse_kubernetes(text: str, daemons: Iterable[Process]) -> KubernetesFacts:
     if distribution is None and any(m.startswith("/etc/kubernetes") for m in marks):
         distribution = "kubeadm"
     driver = value.get("flag") or value.get("cgroupDriver", "").split("#")[0].strip().strip("\"'")
-    kubelet = "running" in value or bool(comms & {"kubelet", "k3s-server", "k3s-agent", "rke2", "k0s", "kubelite"})
+    running = "running" in value or bool(comms & {"kubelet", "k3s-server", "k3s-agent", "rke2", "k0s", "kubelite"})
     if not driver and "running" in value and "unreadable" not in value:
         driver = "cgroupfs"
-    return KubernetesFacts(kubelet or "binary" in value, driver or None, distribution)
+    allows = _is_false(value.get("failCgroupV1"))
+    swap = None if "unreadable" in value and "failSwapOn" not in value else _is_false(value.get("failSwapOn"))
+    joined = "kubeconfig" in value or any(not mark.startswith("/etc/kubernetes/manifests") for mark in marks)
+    return KubernetesFacts(running or "binary" in value, driver or None, distribution, allows, swap, joined, running)
+
+
+def kubernetes_of(sections: Sections) -> KubernetesFacts:
+    """All of it: the kubelet, what it is told, its device plugins and its node."""
+    daemons = daemons_of_the_host(parse_processes(sections))
+    text = sections.text("kubernetes")
+    return replace(
+        parse_kubernetes(text, daemons),
+        version=kubelet_version(sections),
+        settings=parse_settings(sections, daemons),
+        device_plugins=parse_device_plugins(text),
+        node=parse_node(sections),
+    )
+
+
+def _is_false(text: str | None) -> bool:
+    """`false # for now`"""
+    return (text or "").split("#")[0].strip().lower() == "false"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from gpunode.facts.vgpu import capability_evidence
 from gpunode.foreign import hex_number, whole_number
 from gpunode.model.facts import PciDevice
 
@@ -16,6 +17,8 @@ def parse_pci(text: str, lspci: str = "") -> tuple[PciDevice, ...]:
 
     0000:41:00.0|0x10de|0x030200|0x2330|0x10de|0x16c1|16|16|
         32.0 GT/s PCIe|32.0 GT/s PCIe|0|active|nvidia|de103023|0x00 0x00 0x00
+
+    Of a GPU that may be a vGPU all 256 config bytes are there.
     """
     names = parse_lspci(lspci)
     return tuple(_device(line.split("|"), names) for line in text.splitlines() if line.strip())
@@ -56,8 +59,9 @@ def _device(fields: list[str], names: dict[str, str]) -> PciDevice:
         link_speed_max=speed_max,
         numa_node=_integer(numa),
         runtime_status=power,
-        config_head=head,
+        config_head=head[:8] if head else None,
         bar1_bytes=_bar_bytes(bar1),
+        vgpu=capability_evidence(head),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gpunode.facts.processes import Process
 from gpunode.facts.wire import Sections
@@ -12,8 +12,7 @@ from gpunode.model.facts import RuntimeFacts
 Units = Mapping[str, Mapping[str, str]]
 
 
-@dataclass(frozen=True)
-class Reader:
+class Reader(NamedTuple):
     """One or several engines that are seen together. `read` gets the processes of the host's own root."""
 
     sections: tuple[str, ...]  # how their names begin: their exit codes are part of the answer, and no fault

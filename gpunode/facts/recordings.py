@@ -54,6 +54,11 @@ def load_recording(path: Path) -> bytes:
     return stream
 
 
+def section_text(stream: bytes, name: str) -> str:
+    """One section of a stream, without secrets; "" where it was not read."""
+    return secrets_masked(decode(stream).text(name), _form(name))
+
+
 def masked(stream: bytes, *, mask_host: bool) -> bytes:
     """The same stream without registry passwords, tokens and proxy credentials; its hashes fit its masked files."""
     sections = decode(stream)

@@ -22,6 +22,9 @@ class Identity:
     init: str = "none"
     init_scripts: tuple[str, ...] = ()
     virtualization: str | None = None
+    image_based: str | None = None
+    platform: str | None = None
+    cgroup: str | None = None
 
 
 def key_values(text: str) -> dict[str, str]:
@@ -45,6 +48,9 @@ def parse_identity(text: str) -> Identity:
     init=systemd
     init_scripts=docker
     hypervisor=QEMU
+    image_based=ostree
+    platform=wsl
+    cgroup=v2
     """
     value = {key: word for key, word in key_values(text).items() if word != "-"}
     if "uid" not in value:
@@ -61,6 +67,9 @@ def parse_identity(text: str) -> Identity:
         init=value.get("init", "none"),
         init_scripts=tuple(value.get("init_scripts", "").split()),
         virtualization=virtualization,
+        image_based=value.get("image_based"),
+        platform=value.get("platform"),
+        cgroup=value.get("cgroup"),
     )
 
 

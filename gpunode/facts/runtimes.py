@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -34,7 +35,18 @@ LONGEST_HEADER = 300  # characters
 def parse_runtimes(sections: Sections, units: Units) -> tuple[RuntimeFacts, ...]:
     """docker first, then every containerd that is not docker's own, CRI-O, podman, and what else is registered."""
     hosts = daemons_of_the_host(parse_processes(sections))
-    return tuple(facts for reader in readers() for facts in reader.read(sections, units, hosts))
+    modes = socket_modes(sections.text("socket_modes"))
+    found = (facts for reader in readers() for facts in reader.read(sections, units, hosts))
+    return tuple(replace(facts, socket_mode=modes.get(facts.socket)) for facts in found)
+
+
+def socket_modes(text: str) -> dict[str, int]:
+    """Path -> permission bits, of the sockets that were asked; stat's %f has the kind of file before them:
+
+    c1b0 /var/run/docker.sock
+    """
+    lines = (re.fullmatch(r"([0-9a-f]{4}) (/.*)", line) for line in text.splitlines())
+    return {line[2]: int(line[1], 16) & 0o7777 for line in lines if line}
 
 
 def readers() -> tuple[Reader, ...]:
@@ -159,6 +171,7 @@ def _containerd(sections: Sections, units: Units, pid: int, running: Mapping[int
     return RuntimeFacts(
         name=embedded_in or "containerd",
         version=_version(sections.text(f"{key}:version")),
+        runc_version=_version(sections.text(f"{key}:runc")),
         config_path=files[0] if files else "/etc/containerd/config.toml",
         unit=unit,
         pid=pid or None,

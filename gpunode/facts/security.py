@@ -17,6 +17,7 @@ def parse_security(text: str) -> SecurityFacts:
     secure_boot=1
     lockdown=none [integrity] confidentiality
     selinux=1
+    selinux_devices=0 0
     mok_enrolled=1
     """
     value = key_values(text)
@@ -26,6 +27,7 @@ def parse_security(text: str) -> SecurityFacts:
         uefi={"0": False, "1": True}.get(value.get("uefi", "")),
         lockdown=chosen[1] if chosen else None,
         selinux=_SELINUX.get(value.get("selinux", "")),
+        containers_may={"0": False, "1": True}.get(value.get("selinux_devices", "")[:1]),
         mok_pending=value.get("mok_pending") == "1",
         mok_enrolled={"0": False, "1": True}.get(value.get("mok_enrolled", "")),
     )

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 
+from gpunode.facts.smi_fields import fault_of, recovery, value, version
+from gpunode.facts.smi_health import health_of
 from gpunode.model.facts import SmiFacts, SmiGpu
 
-_ABSENT = ("", "N/A", "[N/A]", "Unknown Error", "GPU access blocked by the operating system")
 _UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+_END = "</nvidia_smi_log>"
+# Spelt "GPU 0000:02:00.0: ", "GPU0000:02:00.0: " or, by 610, "GPU1: 0000:02:00.0: "; 610 then goes on with the others.
+_ADDRESS = "[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}[.][0-9]"
+_NO_HANDLE = re.compile(
+    "Unable to determine the device handle for GPU ?"
+    f"(?:(?P<index>[0-9]{{1,3}}): )?(?:(?P<address>{_ADDRESS}): )?(?P<why>.*)"
+)
 
 
 def parse_smi(text: str, code: int, instances: str = "") -> SmiFacts:
@@ -16,20 +27,31 @@ def parse_smi(text: str, code: int, instances: str = "") -> SmiFacts:
 
     <nvidia_smi_log><driver_version>580.95.05</driver_version><cuda_version>13.0</cuda_version>
       <gpu id="00000000:41:00.0"><product_name>NVIDIA H100 80GB HBM3</product_name> ...
+
+    Lines about a GPU that it cannot open stand before the XML, or alone; a warning and its exit code may come with it.
     """
-    first = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    if code != 0 or "<nvidia_smi_log" not in text:
-        return SmiFacts(code, message=first[:300])
+    xml, others = _parts(text)
+    first = next((line.strip() for line in others.splitlines() if line.strip()), "")[:300]
+    closed = tuple(_without_handle(others))
+    if not xml:
+        return SmiFacts(code, first, gpus=closed)
     # The DTD line names a file that no parser should fetch; entities are not used.
     if "<!ENTITY" in text:
         return SmiFacts(code, message="nvidia-smi's XML declares entities; it was not read")
     try:
-        log = ElementTree.fromstring(text[text.index("<nvidia_smi_log") :])
+        log = ElementTree.fromstring(xml)
     except ElementTree.ParseError as fault:
-        return SmiFacts(code, message=f"nvidia-smi's XML does not parse: {fault}")
-    partitions = mig_instances(instances)
-    gpus = tuple(_gpu(index, gpu, partitions.get(index, ())) for index, gpu in enumerate(log.findall("gpu")))
-    return SmiFacts(code, "", _text(log, "driver_version"), _first_word(_text(log, "cuda_version")), gpus)
+        return SmiFacts(code, message=f"nvidia-smi's XML does not parse: {fault}", gpus=closed)
+    kmd, umd = version(log, "kmd_version"), version(log, "cuda_umd_version")
+    return SmiFacts(
+        code,
+        first if code else "",
+        version(log, "driver_version") or kmd,
+        version(log, "cuda_version") or umd,
+        _numbered([_gpu(gpu) for gpu in log.findall("gpu")], closed, mig_instances(instances)),
+        kmd,
+        umd,
+    )
 
 
 def mig_instances(text: str) -> dict[int, tuple[tuple[str, str], ...]]:
@@ -56,38 +78,78 @@ def short_address(bus_id: str) -> str:
     return f"{domain[-4:].zfill(4)}:{rest}"
 
 
-def _gpu(index: int, gpu: ElementTree.Element, instances: tuple[tuple[str, str], ...]) -> SmiGpu:
-    persistence = _text(gpu, "persistence_mode")
-    return SmiGpu(
-        index=index,
-        pci_address=short_address(gpu.get("id", "")),
-        name=_text(gpu, "product_name") or "",
-        uuid=_text(gpu, "uuid"),
-        memory_total_bytes=_bytes(_text(gpu, "fb_memory_usage/total")),
-        persistence=None if persistence is None else persistence == "Enabled",
-        mig_mode=_text(gpu, "mig_mode/current_mig"),
-        mig_pending=_text(gpu, "mig_mode/pending_mig"),
+def _parts(text: str) -> tuple[str, str]:
+    """The XML without its head, "" where there is none, and what stands around it."""
+    start = text.find("<nvidia_smi_log")
+    if start < 0:
+        return "", text
+    end = text.rfind(_END)
+    end = len(text) if end < 0 else end + len(_END)
+    around = (line for line in (text[:start] + text[end:]).splitlines() if not line.lstrip().startswith("<"))
+    return text[start:end], "\n".join(around)
+
+
+def _without_handle(text: str) -> Iterator[SmiGpu]:
+    """GPUs that nvidia-smi cannot open: their place and what it says, and no value."""
+    for match in filter(None, map(_NO_HANDLE.match, text.splitlines())):
+        yield SmiGpu(
+            index=int(match["index"]) if match["index"] else -1,
+            pci_address=short_address(match["address"]) if match["address"] else "",
+            name="",
+            fault="reset-required" if "requires reset" in match["why"] else "lost",
+            fault_fields=(match[0].strip()[:300],),
+        )
+
+
+def _numbered(
+    seen: Sequence[SmiGpu], closed: Sequence[SmiGpu], partitions: dict[int, tuple[tuple[str, str], ...]]
+) -> tuple[SmiGpu, ...]:
+    """All GPUs with the indexes that nvidia-smi knows them by: bus order, those that it cannot open included."""
+    there = {gpu.pci_address for gpu in seen}
+    more = [gpu for gpu in closed if gpu.pci_address not in there]
+    gpus = list(seen)
+    if more:
+        gpus = sorted((*seen, *(gpu for gpu in more if gpu.pci_address)), key=lambda gpu: gpu.pci_address)
+    for gpu in (gpu for gpu in more if not gpu.pci_address):
+        gpus.insert(gpu.index if gpu.index >= 0 else len(gpus), gpu)
+    return tuple(_with_instances(replace(gpu, index=n), partitions.get(n, ())) for n, gpu in enumerate(gpus))
+
+
+def _with_instances(gpu: SmiGpu, instances: tuple[tuple[str, str], ...]) -> SmiGpu:
+    return replace(
+        gpu,
         mig_profiles=tuple(profile for profile, _ in instances),
         mig_uuids=tuple(uuid for _, uuid in instances if uuid),
-        ecc_mode=_text(gpu, "ecc_mode/current_ecc"),
-        fabric_state=_raw(gpu, "fabric/state"),
-        fabric_status=_raw(gpu, "fabric/status"),
     )
 
 
-def _raw(element: ElementTree.Element, path: str) -> str | None:
-    text = element.findtext(path)
-    return None if text is None else text.strip()
+def _gpu(gpu: ElementTree.Element) -> SmiGpu:
+    persistence = value(gpu, "persistence_mode")
+    fault, fields = fault_of(gpu)
+    return SmiGpu(
+        index=-1,
+        pci_address=short_address(gpu.get("id", "")),
+        name=value(gpu, "product_name") or "",
+        uuid=value(gpu, "uuid"),
+        memory_total_bytes=_bytes(value(gpu, "fb_memory_usage/total")),
+        persistence=None if persistence is None else persistence == "Enabled",
+        mig_mode=value(gpu, "mig_mode/current_mig"),
+        mig_pending=value(gpu, "mig_mode/pending_mig"),
+        ecc_mode=value(gpu, "ecc_mode/current_ecc"),
+        fabric_state=value(gpu, "fabric/state", but="N/A"),
+        fabric_status=value(gpu, "fabric/status", but="N/A"),
+        fault=fault,
+        fault_fields=fields,
+        recovery=recovery(gpu),
+        health=health_of(gpu),
+        fabric_health=_words_of(gpu.find("fabric/health")),
+    )
 
 
-def _text(element: ElementTree.Element, path: str) -> str | None:
-    text = _raw(element, path)
-    return None if text in _ABSENT else text
-
-
-def _first_word(text: str | None) -> str | None:
-    # 610 and later print "13.3 [Deprecated; ... Use CUDA UMD Version instead]".
-    return text.split()[0] if text else None
+def _words_of(group: ElementTree.Element | None) -> Mapping[str, str]:
+    """Each of its fields that has a word of nvidia-smi's, "N/A" among them."""
+    fields = ((field.tag, value(field, ".", but="N/A")) for field in (group if group is not None else ()))
+    return MappingProxyType({tag: word for tag, word in fields if word is not None})
 
 
 def _bytes(text: str | None) -> int | None:

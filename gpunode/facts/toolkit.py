@@ -24,6 +24,7 @@ def parse_toolkit(sections: Sections) -> ToolkitFacts:
         runtime_path=path.get("nvidia-container-runtime") or path.get("not-executable"),
         runtime_executable="nvidia-container-runtime" in path,
         hook_path=path.get("nvidia-container-runtime-hook"),
+        operator=path.get("operator"),
         hook_since=whole_number(path.get("hook_since")),
         cdi_specs=specs,
         cdi_devices=tuple(device for spec in specs for device in cdi_devices(sections.files[spec].text or "")),

@@ -45,7 +45,7 @@ _UNREADABLE = re.compile(r"@ (?P<name>file:/.*?|[^\s/]+) unreadable (?P<why>.*)"
 _ABSENT = re.compile(r"@ file:(?P<path>/.*) absent")
 _FILE = re.compile(
     r"@ file:(?P<path>/.*?) bytes=(?P<bytes>[0-9]{1,15})(?: mode=(?P<mode>[0-7]{1,7}))?"
-    r"(?: sha256=(?P<sha256>[0-9a-f]{64}))?(?: symlink=(?P<symlink>.*))?"
+    r"(?: mtime=(?P<mtime>[0-9]{1,12}))?(?: sha256=(?P<sha256>[0-9a-f]{64}))?(?: symlink=(?P<symlink>.*))?"
 )
 
 
@@ -192,7 +192,8 @@ def _file(path: str, match: re.Match[str], payload: bytes) -> FileFacts:
     mode = int(match["mode"], 8) if match["mode"] else None
     sha256 = match["sha256"] or hashlib.sha256(payload).hexdigest()
     symlink = _path(match["symlink"]) if match["symlink"] else None
-    return FileFacts(path, _text(payload), sha256, mode, symlink)
+    written_at = int(match["mtime"]) if match["mtime"] else None
+    return FileFacts(path, _text(payload), sha256, mode, symlink, written_at=written_at)
 
 
 def _text(payload: bytes) -> str:
@@ -207,6 +208,7 @@ def _file_lines(path: str, file: FileFacts) -> list[str]:
         return [f"@ file:{name} absent"]
     head = f"@ file:{name} bytes={len(file.text.encode('utf-8', 'surrogateescape'))}"
     head += f" mode={file.mode:o}" if file.mode is not None else ""
+    head += f" mtime={file.written_at}" if file.written_at is not None else ""
     head += f" sha256={file.sha256}" if file.sha256 else ""
     head += f" symlink={_escaped(file.symlink)}" if file.symlink else ""
     return [head, *_payload(file.text)]

@@ -87,3 +87,15 @@ def test_the_uuids_of_mig_instances_are_read_with_their_profiles() -> None:
         "GPU 1: NVIDIA H200 (UUID: GPU-2)\n"
     )
     assert mig_instances(text) == {0: (("2g.35gb", "MIG-9d0ab1c2-3"), ("1g.18gb", ""))}
+
+
+def test_while_a_gpu_is_lost_no_specification_is_of_other_gpus() -> None:
+    lost = SmiGpu(1, "0000:1a:00.0", "", fault="lost")
+    well = (SmiGpu(0, "0000:19:00.0", "H100"), SmiGpu(2, "0000:1b:00.0", "H100"))
+    assert difference(SmiFacts(0, gpus=well), spec_text("0", "1", "all"))
+    assert difference(SmiFacts(0, gpus=(well[0], lost, well[1])), spec_text("0", "1", "all")) is None
+
+
+def test_a_warning_of_nvidia_smi_keeps_nothing_from_being_compared() -> None:
+    warned = SmiFacts(14, "infoROM is corrupted", "595.91.07", gpus=(SmiGpu(0, "0000:19:00.0", "H100"),))
+    assert str(difference(warned, spec_text("1", "all"))) == "1 not here, 0 not in it"

@@ -6,8 +6,11 @@ import os
 import tempfile
 from pathlib import Path
 
+import pytest
+
 from gpunode.facts.collect import assemble
 from gpunode.facts.recordings import masked
+from gpunode.facts.runtimes import socket_modes
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from tests.facts.hosts import ROOTS, in_namespaces, make_root, run_probe, snapshot
 from tests.facts.test_probe import shell
@@ -164,3 +167,18 @@ def test_a_drop_in_that_may_not_be_read_is_named(tmp_path: Path) -> None:
         (root / "etc/containers/containers.conf.d/10-a.conf").chmod(0)
         host = probed((*nobody, "sh"), root)
     assert host.file("/etc/containers/containers.conf.d/10-a.conf").unread == "permission denied"
+
+
+@pytest.mark.parametrize(
+    ("text", "modes"),
+    [
+        ("c1b0 /var/run/docker.sock\nc1b0 /var/run/docker.sock\n", {"/var/run/docker.sock": 0o660}),
+        ("c1b6 /run/a b.sock\n", {"/run/a b.sock": 0o666}),
+        ("cfff /x\n", {"/x": 0o7777}),
+        ("\nc1b0\nC1B0 /x\nc1b /x\nffffc1b0 /x\nc1b0 x\n-1b0 /x\n", {}),
+        ("", {}),
+    ],
+    ids=["twice", "a blank", "all bits", "nothing that stat prints", "none asked"],
+)
+def test_the_mode_of_a_socket_is_read_from_stats_number(text: str, modes: dict[str, int]) -> None:
+    assert socket_modes(text) == modes

@@ -40,6 +40,22 @@ def test_a_removed_package_is_not_installed_and_a_half_configured_one_is_not_con
     assert not found["nvidia-open"].configured
 
 
+def test_what_rpm_lists_in_two_versions_is_known_unless_it_is_meant_so() -> None:
+    listing = "".join(
+        f"{name}\t{version}\t{architecture}\n"
+        for name, architecture in (
+            ("nvidia-driver-cuda", "x86_64"),
+            ("kernel-core", "x86_64"),
+            ("kmod-nvidia-5.14", "x86_64"),
+        )
+        for version in ("3:580.178.04-1.el9", "3:595.91.07-1.el9")
+    )
+    both = "glibc\t2.34\tx86_64\nglibc\t2.34\ti686\nnvidia-kmp-default\t1\tx86_64\nnvidia-kmp-default\t2\tx86_64\n"
+    for name in ("dnf", "dnf5", "yum", "tdnf", "zypper"):
+        doubled = BACKENDS[name].doubled(listing + both)
+        assert doubled == {"nvidia-driver-cuda": ("3:580.178.04-1.el9", "3:595.91.07-1.el9")}
+
+
 def test_unattended_upgrades_switched_on_without_the_package_upgrade_nothing() -> None:
     assert not BACKENDS["apt"].auto_upgrades('APT::Periodic::Unattended-Upgrade "1";\n', {}, {})
 
@@ -79,3 +95,8 @@ def test_cdi_names_are_qualified_by_their_kind() -> None:
 )
 def test_secrets_are_masked(text: str) -> None:
     assert "hunter2" not in mask_secrets(text)
+
+
+@pytest.mark.parametrize(("says", "known"), [("0 0", False), ("1 1", True), ("", None), ("x", None)])
+def test_whether_containers_may_use_devices_is_what_the_policy_has_now(says: str, known: bool | None) -> None:
+    assert parse_security(f"selinux=1\nselinux_devices={says}\n").containers_may is known

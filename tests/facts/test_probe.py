@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from pathlib import Path
@@ -11,7 +12,9 @@ import pytest
 from gpunode.facts.collect import assemble
 from gpunode.facts.recordings import masked
 from gpunode.model.facts import HostFacts
-from tests.facts.hosts import make_root, run_probe, snapshot
+from gpunode.model.gpu_health import LinkErrors, NvLinks
+from gpunode.model.kernel_log import AerCounters, KernelState, LoggedXid
+from tests.facts.hosts import SMI_XML, make_root, run_probe, snapshot
 
 SHELLS = [("dash",), ("bash",), ("bash", "--posix"), ("busybox", "ash")]
 # Prints before it hangs, ignores TERM, and ends by itself some time after the test.
@@ -107,6 +110,80 @@ def test_an_imported_file_with_a_leading_dot_is_seen(shell: tuple[str, ...], tmp
     assert host.file("/etc/containerd/conf.d/.site.toml").text == "version = 2\n"
 
 
+REFUSALS = (
+    "[    7.1] Loading of module with unavailable key is rejected",
+    "[    7.1] Lockdown: modprobe: unsigned module loading is restricted; see man kernel_lockdown.7",
+)
+
+
+def test_a_module_that_secure_boot_refused_is_in_the_kernel_log_though_the_kernel_does_not_name_it(
+    tmp_path: Path,
+) -> None:
+    many = 'i=0; while [ $i -lt 300 ]; do i=$((i + 1)); echo "[    8.$i] nouveau 0000:41:00.0: fault $i"; done\n'
+    for line in REFUSALS:
+        dmesg = f"#!/bin/sh\necho '{line}'\necho '[    7.2] usb 1-1: new device'\n{many}"
+        root = make_root(tmp_path / str(REFUSALS.index(line)), {"dmesg": dmesg})
+        log = assemble(run_probe(("sh",), root).stdout, "gpu07").driver.kernel_log
+        assert (log[0], len(log), log[-1].split()[-1]) == (line, 201, "300"), "the newest 200, and the refusal"
+
+
+XID79 = "[   70.1] NVRM: Xid (PCI:0000:41:00): 79, GPU has fallen off the bus."
+KINDS = (
+    REFUSALS[0],
+    "[   71.1] mce: [Hardware Error]: Machine check events logged",
+    "[   72.1] INFO: task nvidia-smi:77 blocked for more than 120 seconds.",
+    "[   73.1] nvidia 0000:41:00.0: PCIe Bus Error: severity=Uncorrected (Fatal), type=Transaction Layer",
+    "[   74.1]  os_acquire_rwlock_write+0x35/0x50 [nvidia]",
+    XID79,
+    "[   75.1] nvidia-nvswitch0: SXid (PCI:0000:07:00.0): 20034, Fatal, Link 30 LTSSM Fault Up",
+    "[   76.1] NVRM: GPU 0000:41:00.0: RmInitAdapter failed! (0x26:0xffff:1482)",
+)
+FLOODS = {  # which of KINDS is of the same kind, and may go
+    "NVRM: Xid (PCI:0000:41:00): 31, pid=1, name=x, Ch 1": "",
+    "nvidia 0000:41:00.0: PCIe Bus Error: severity=Corrected, type=Physical Layer": "PCIe Bus Error",
+    "mce: [Hardware Error]: Machine check events logged": "mce: ",
+    "INFO: task x:1 blocked for more than 120 seconds.": "INFO: task ",
+    " nv_open+0x1/0x2 [nvidia]": "os_acquire",
+}
+
+
+@pytest.mark.parametrize("flood", FLOODS)
+def test_no_kind_of_line_pushes_another_out_of_the_kernel_log(flood: str, tmp_path: Path) -> None:
+    many = f'i=0; while [ $i -lt 500 ]; do i=$((i + 1)); echo "[   99.$i] {flood}"; done\n'
+    dmesg = "#!/bin/sh\n" + "".join(f"echo '{line}'\n" for line in ("usb 1-1: new device", *KINDS)) + many
+    log = assemble(run_probe(("sh",), make_root(tmp_path, {"dmesg": dmesg})).stdout, "gpu07").driver.kernel_log
+    assert [line for line in KINDS if line not in log and (FLOODS[flood] or "?") not in line] == []
+    assert len(log) < 50
+    assert not any("usb" in line for line in log)
+
+
+def test_an_empty_kernel_log_is_not_a_log_without_faults(tmp_path: Path) -> None:
+    host = assemble(run_probe(("sh",), make_root(tmp_path, {"dmesg": "#!/bin/sh\n"})).stdout, "gpu07")
+    assert host.unread["kernel_log"] == "it is empty: cleared, or kept from this container"
+
+
+def test_events_and_counters_of_the_kernel_are_facts(shell: tuple[str, ...], tmp_path: Path) -> None:
+    root = make_root(tmp_path, {"dmesg": f"#!/bin/sh\necho '{XID79}'\n"})
+    device = root / "sys/bus/pci/drivers/nvidia/0000:41:00.0"
+    counters = {"correctable": "RxErr 2\nTOTAL_ERR_COR 5", "nonfatal": "TOTAL_ERR_NONFATAL 0", "fatal": "Undefined 0"}
+    for path, text in {
+        **{device / f"aer_dev_{kind}": text for kind, text in counters.items()},
+        root / "proc/uptime": "81233.10 5.0",
+        root / "proc/sys/kernel/tainted": "12289",
+        root / "sys/fs/pstore/dmesg-efi-171": "Panic#1",
+        root / "sys/fs/pstore/console-ramoops-0": "of every boot",
+        root / "sys/devices/system/edac/mc/mc0/ce_count": "4",
+        root / "sys/devices/system/edac/mc/mc0/ue_count": "1",
+    }.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{text}\n")
+    host = assemble(run_probe(shell, root).stdout, "gpu07")
+    assert host.log.xids == (LoggedXid(79, "0000:41:00", 1, 70),)
+    assert host.kernel_state == KernelState(
+        81233, 12289, ("dmesg-efi-171",), {"0000:41:00.0": AerCounters(5, 0, None)}, 4, 1
+    )
+
+
 def test_an_nvidia_smi_that_ignores_term_costs_only_its_limit(shell: tuple[str, ...], tmp_path: Path) -> None:
     root = make_root(tmp_path, {"nvidia-smi": HANGS})
     begun = time.monotonic()
@@ -119,6 +196,16 @@ def test_an_nvidia_smi_that_ignores_term_costs_only_its_limit(shell: tuple[str, 
     assert "smi" in host.unread
 
 
+def test_a_file_comes_with_its_mode_and_the_time_it_was_written_at(shell: tuple[str, ...], tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    path = root / "etc/docker/daemon.json"
+    path.write_text("{}")
+    path.chmod(0o640)
+    os.utime(path, (1, 1_779_400_000))
+    file = assemble(run_probe(shell, root).stdout, "gpu07").file("/etc/docker/daemon.json")
+    assert (file.mode, file.written_at) == (0o640, 1_779_400_000)
+
+
 def test_a_link_that_leads_nowhere_is_not_an_absent_file(shell: tuple[str, ...], tmp_path: Path) -> None:
     root = make_root(tmp_path)
     (root / "etc/docker/daemon.json").unlink()
@@ -126,6 +213,17 @@ def test_a_link_that_leads_nowhere_is_not_an_absent_file(shell: tuple[str, ...],
     file = assemble(run_probe(shell, root).stdout, "gpu07").file("/etc/docker/daemon.json")
     assert file.exists
     assert file.unread == "it is a symbolic link to ../site/daemon.json, which is missing"
+
+
+def test_debians_rpm_makes_its_database_nowhere_that_stays(shell: tuple[str, ...], tmp_path: Path) -> None:
+    """Its %_dbpath is ~/.rpmdb; it made one for every user who ran `gpunode detect`, and for root."""
+    asks = f'echo "$HOME" >{tmp_path}/asked; mkdir -p "$HOME/.rpmdb"'
+    root = make_root(tmp_path / "root", {"rpm": f"#!/bin/sh\n{asks}\n"})
+    home = tmp_path / "home"
+    home.mkdir()
+    assert run_probe(shell, root, HOME=str(home)).returncode == 0
+    assert list(home.iterdir()) == []
+    assert not Path((tmp_path / "asked").read_text().strip()).exists()
 
 
 def test_nvidia_smi_is_not_run_while_the_module_is_not_loaded(tmp_path: Path) -> None:
@@ -156,3 +254,40 @@ def test_a_kernel_of_arch_is_on_the_list_with_its_headers(shell: tuple[str, ...]
     host = assemble(run_probe(shell, root).stdout, "gpu07")
     assert host.packages.manager == "pacman"
     assert set(host.packages.installed) == {"linux", "linux-lts-headers"}
+
+
+def test_an_elastic_fabric_adapter_is_seen_and_no_other_network_of_amazons(
+    shell: tuple[str, ...], tmp_path: Path
+) -> None:
+    root = make_root(tmp_path)
+    for place, device in (("0000:00:05.0", "0xec20"), ("0000:9c:00.0", "0xefa2")):
+        (root / "sys/bus/pci/devices" / place).mkdir()
+        for name, text in (("vendor", "0x1d0f"), ("class", "0x020000"), ("device", device)):
+            (root / "sys/bus/pci/devices" / place / name).write_text(f"{text}\n")
+    host = assemble(run_probe(shell, root).stdout, "gpu07")
+    assert [(d.address, d.device, d.driver) for d in host.pci if d.vendor == "1d0f"] == [("0000:9c:00.0", "efa2", None)]
+
+
+LINKS = """#!/bin/sh
+gpu() { echo "GPU $1: NVIDIA H100 80GB HBM3 (UUID: GPU-5f1c2a90-7d11-4c3e-9a7e-0123456789a$2)"; }
+case "$*" in
+  "nvlink -s")
+    gpu 0 b; printf '\\t Link 0: 26.562 GB/s\\n\\t Link 1: <inactive>\\n'
+    gpu 1 c; echo 'NVML: Unable to retrieve NVLink information as all links are inActive' ;;
+  "nvlink -e") gpu 0 b; printf '\\t Link 0: Replay Errors: 7\\n\\t Link 0: CRC Errors: 0\\n\\t Link 1: Odd: 9\\n' ;;
+  *) cat "${0%/bin/*}/answer.xml" ;;
+esac
+"""
+
+
+@pytest.mark.parametrize("gpus", [1, 2])
+def test_links_of_several_gpus_are_asked_for(shell: tuple[str, ...], gpus: int, tmp_path: Path) -> None:
+    root = make_root(tmp_path, {"nvidia-smi": LINKS})
+    start, end = SMI_XML.index("  <gpu id="), SMI_XML.index("</nvidia_smi_log>")
+    one = SMI_XML[start:end]
+    two = one.replace("00000000:41", "00000000:61").replace("789ab", "789ac")
+    (root / "usr/answer.xml").write_text(SMI_XML[:start] + one + two * (gpus - 1) + SMI_XML[end:])
+    smi = assemble(run_probe(shell, root).stdout, "gpu07").driver.smi
+    assert smi is not None
+    errors = LinkErrors(0, "Replay", 7), LinkErrors(0, "CRC", 0)
+    assert [gpu.links for gpu in smi.gpus] == ([NvLinks(1, (1,), errors), NvLinks(0)] if gpus == 2 else [None])

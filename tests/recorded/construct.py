@@ -40,6 +40,8 @@ EMPTY = (
     "ldconfig",
     "kernel_log",
 )
+# Not asked while an image is being built: they are of the machine that builds it.
+OF_THE_MACHINE = ("pci", "lspci", "modules", "cmdline", "security")
 MANAGERS = {
     "apt": ("apt-get", "dpkg-query"),
     "dnf": ("dnf", "rpm"),
@@ -48,8 +50,9 @@ MANAGERS = {
     "zypper": ("zypper", "rpm"),
     "tdnf": ("tdnf", "rpm"),
     "pacman": ("pacman",),
+    "": (),
 }
-LISTINGS = {"apt": "dpkg", "pacman": "pacman"}  # of the others: rpm
+LISTINGS = {"apt": "dpkg", "pacman": "pacman", "": ""}  # of the others: rpm
 # NVIDIA's nvidia-kmod-common brings it with the driver.
 OMITTING = "/usr/lib/dracut/dracut.conf.d/99-nvidia.conf"
 _DRACUT = ("", f'{OMITTING}:omit_drivers+=" nvidia nvidia-drm nvidia-modeset nvidia-uvm "\n')
@@ -59,12 +62,17 @@ DOCKER_PID, CONTAINERD_PID, KUBELET_PID = 1201, 1100, 1400
 
 def stream(recipe: Recipe) -> bytes:
     """The recording of one host."""
-    commands = {name: Section(text) for name, text in _commands(recipe)}
+    unasked = OF_THE_MACHINE if recipe.image else ()
+    commands = {name: Section("" if name in unasked else text) for name, text in _commands(recipe)}
     loaded = recipe.driver is not None and recipe.driver.loaded
-    commands["smi"] = Section(
-        rc=None, unread="a GPU is suspended and would be woken" if loaded else "the nvidia module is not loaded"
-    )
-    for tool in ("dkms", "ctk_version", *(t for t in ("dpkg", "rpm", "pacman") if t != _listing(recipe))):
+    why = "a GPU is suspended and would be woken" if loaded else "the nvidia module is not loaded"
+    why = "an image is being built" if recipe.image else why
+    commands["smi"] = Section(*recipe.smi) if recipe.smi else Section(rc=None, unread=why)
+    for tool in (
+        "dkms",
+        *(() if recipe.toolkit else ("ctk_version",)),
+        *(t for t in ("dpkg", "rpm", "pacman") if t != _listing(recipe)),
+    ):
         commands[tool] = Section(rc=127)
     if recipe.driver is None:
         commands["modinfo"] = Section("modinfo: ERROR: Module nvidia not found.\n", 1)
@@ -92,8 +100,9 @@ def _commands(recipe: Recipe) -> Iterator[tuple[str, str]]:
     boot_id = hashlib.sha256(recipe.slug.encode()).hexdigest()
     yield (
         "identity",
-        f"uid=0\nkernel={system.kernel}\nmachine={system.machine}\nhostname={recipe.slug}\n"
-        f"boot_id={boot_id[:8]}-{boot_id[8:12]}-4{boot_id[13:16]}-8{boot_id[17:20]}-{boot_id[20:32]}\ninit=systemd\n",
+        f"uid=0\nkernel={'-' if recipe.image else system.kernel}\nmachine={system.machine}\nhostname={recipe.slug}\n"
+        f"boot_id={boot_id[:8]}-{boot_id[8:12]}-4{boot_id[13:16]}-8{boot_id[17:20]}-{boot_id[20:32]}\n"
+        f"init={'chroot' if recipe.image else 'systemd'}\n" + "".join(f"{line}\n" for line in recipe.identity),
     )
     yield "os", system.os_release
     yield "pci", "".join(line for line, _ in _pci(recipe))
@@ -121,9 +130,14 @@ def _commands(recipe: Recipe) -> Iterator[tuple[str, str]]:
     sections = dict(_driver(recipe))
     sections |= {"apt_archives": recipe.archives} if recipe.archives else {}
     sections |= {"sources": "".join(f"{path}\n" for path, _ in recipe.files)} if recipe.files else {}
+    if recipe.toolkit:
+        programs = ("nvidia-container-runtime", "nvidia-container-runtime-hook", "nvidia-ctk")
+        sections |= {"toolkit": "".join(f"{name}=/usr/bin/{name}\n" for name in programs)}
+        sections |= {"ctk_version": f"NVIDIA Container Toolkit CLI version {recipe.toolkit}\n"}
+    sections |= dict(recipe.sections)
     yield from sections.items()
     for name in EMPTY:
-        if name not in sections:
+        if name not in sections and name not in dict(recipe.engine.sections):
             yield name, ""
 
 
@@ -173,7 +187,7 @@ def _listing(recipe: Recipe) -> str:
 
 def _pci_line(model: GpuModel, address: str) -> str:
     vendor, device = (f"0x{part}" for part in model.subsystem.split(":"))
-    head = f"de10{model.device[2:]}{model.device[:2]}"
+    head = model.config or f"de10{model.device[2:]}{model.device[:2]}"
     bar1 = (
         f"0x0000200000000000 0x{0x200000000000 + (model.bar1_gib << 30) - 1:016x} 0x000000000014220c"
         if model.bar1_gib
@@ -197,7 +211,7 @@ def _lspci_line(model: GpuModel, address: str) -> str:
 
 def _tools(recipe: Recipe) -> Iterator[str]:
     yield from MANAGERS[recipe.system.manager]
-    yield from (recipe.system.initramfs, "systemctl", "python3", "curl")
+    yield from filter(None, (recipe.system.initramfs, "systemctl", "python3", "curl"))
     yield from ("docker", "dockerd") if recipe.docker else ()
     yield from ("containerd", "ctr") if recipe.docker or recipe.containerd else ()
 
@@ -208,10 +222,14 @@ def _packages(recipe: Recipe) -> Iterator[tuple[str, str]]:
     named |= {"containerd.io": f"{recipe.containerd}-1"} if recipe.containerd else {}
     if recipe.driver:
         named |= dict.fromkeys(recipe.driver.packages, f"{recipe.driver.version}-1")
+    named |= dict(package.split("=", 1) for package in recipe.packages)
     machine = recipe.system.machine
     if recipe.system.manager == "apt":
         machine = {"x86_64": "amd64", "aarch64": "arm64"}[machine]
-        yield "dpkg", "".join(f"{name}\t{version}\t{machine}\tii \n" for name, version in named.items())
+        states = dict.fromkeys(named, "ii") | dict.fromkeys(recipe.held, "hi")
+        yield "dpkg", "".join(f"{name}\t{version}\t{machine}\t{states[name]} \n" for name, version in named.items())
+    elif not recipe.system.manager:
+        return
     elif recipe.system.manager == "pacman":
         yield "pacman", "".join(f"{name} {version}\n" for name, version in named.items())
     else:
@@ -221,12 +239,13 @@ def _packages(recipe: Recipe) -> Iterator[tuple[str, str]]:
 def _daemons(recipe: Recipe) -> Iterator[tuple[str, str]]:
     running = {}
     if recipe.docker:
+        yield "docker", f"config=/etc/docker/daemon.json\nsocket=/run/docker.sock\nbinary={DOCKERD}\n"
+    if recipe.docker and not recipe.image:
         running["docker.service"] = (
             DOCKER_PID,
             "dockerd",
             f"{DOCKERD} -H fd:// --containerd=/run/containerd/containerd.sock",
         )
-        yield "docker", f"config=/etc/docker/daemon.json\nsocket=/run/docker.sock\nbinary={DOCKERD}\n"
         yield "docker:info", _docker_info(recipe)
     if recipe.containerd:
         running["containerd.service"] = (CONTAINERD_PID, "containerd", CONTAINERD)
@@ -259,7 +278,15 @@ def _daemons(recipe: Recipe) -> Iterator[tuple[str, str]]:
             f"comm={comm}\nppid={parent}\nexe={command.split()[0]}\ncgroup=/system.slice/{unit}\n{arguments}",
         )
     more = (unit for unit, *_ in recipe.engine.units)
-    yield "services", "\n".join(_unit(unit, running.get(unit)) for unit in (*UNITS, *more))
+    stopped = (_stopped(unit, command) for unit, command in recipe.engine.stopped)
+    yield "services", "\n".join((*(_unit(unit, running.get(unit)) for unit in (*UNITS, *more)), *stopped))
+
+
+def _stopped(name: str, command: str) -> str:
+    return (
+        f"Id={name}\nLoadState=loaded\nActiveState=failed\nSubState=failed\nUnitFileState=enabled\nNRestarts=5\n"
+        f"ExecStart={{ path={command.split()[0]} ; argv[]={command} ; ignore_errors=no }}\n"
+    )
 
 
 def _unit(name: str, running: tuple[int, str, str] | None) -> str:

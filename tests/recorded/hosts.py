@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from tests.recorded.derivatives import DERIVATIVES
 from tests.recorded.engines import ENGINES
+from tests.recorded.floors import FLOORS
+from tests.recorded.guests import GUESTS
+from tests.recorded.images import IMAGES
 from tests.recorded.more_hosts import MORE
+from tests.recorded.nodes import NODES
 from tests.recorded.nouns import HGX_NVLINK5, TRUST, GpuModel, Recipe, debian, enterprise, ubuntu
+from tests.recorded.own_systems import OWN_SYSTEMS
+from tests.recorded.sick import SICK
 
 DEBIAN12 = debian("12", "bookworm", "6.1.0-41-amd64")
 DEBIAN13 = debian("13", "trixie", "6.12.57+deb13-amd64")
@@ -92,7 +99,7 @@ RECIPES = (
     ),
     Recipe(
         "ubuntu2604-b200",
-        "8 × B200 held by nova_core; needs --trust-key, for the repository key's fingerprint is not published",
+        "8 × B200 held by nova_core",
         UBUNTU2604,
         (B200,),
         containerd="2.2.1",
@@ -100,7 +107,6 @@ RECIPES = (
         kubelet=True,
         modules=("nova_core", "nova_drm"),
         marks=HGX_NVLINK5,
-        options=TRUST,
     ),
     Recipe(
         "debian12-l4",
@@ -163,6 +169,15 @@ RECIPES = (
         secure_boot=True,
     ),
     Recipe(
+        "ubuntu2404-archive-570-l40s",
+        "branch 570 of Ubuntu's archive asked for, whose packages install 580: refused, and 580 named",
+        UBUNTU2404,
+        (L40S,),
+        docker="28.5.2",
+        secure_boot=True,
+        options=("--driver", "570"),
+    ),
+    Recipe(
         "debian13-secureboot-l4",
         "an L4 with Secure Boot on: a key of this machine's own",
         DEBIAN13,
@@ -171,6 +186,13 @@ RECIPES = (
         secure_boot=True,
     ),
     Recipe("debian12-no-gpu", "no NVIDIA GPU", DEBIAN12, (), docker="20.10.24", containerd="1.6.20"),
+    *GUESTS,
     *MORE,
     *ENGINES,
+    *FLOORS,
+    *OWN_SYSTEMS,
+    *SICK,
+    *NODES,
+    *DERIVATIVES,
+    *IMAGES,
 )

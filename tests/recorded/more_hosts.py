@@ -8,6 +8,7 @@ from tests.recorded.nouns import (
     HGX_NVLINK5,
     TRUST,
     Driver,
+    Engine,
     GpuModel,
     Recipe,
     System,
@@ -33,14 +34,32 @@ UBUNTU2404_ARM = replace(
     kernel_packages=("linux-image-6.8.0-1041-nvidia-64k=6.8.0-1041.44", "linux-image-nvidia-64k=6.8.0-1041.44"),
     machine="aarch64",
 )
+DGX_OS7 = replace(
+    ubuntu("24.04", "noble", "6.14.0-1013-nvidia"),
+    kernel_packages=("linux-image-6.14.0-1013-nvidia=6.14.0-1013.13", "linux-image-nvidia-hwe-24.04=6.14.0-1013.13"),
+    machine="aarch64",
+)
 DEBIAN11 = debian("11", "bullseye", "5.10.0-36-amd64")
 DEBIAN12 = debian("12", "bookworm", "6.1.0-41-amd64")
+PROXMOX8 = replace(
+    debian("12", "bookworm", "6.8.12-9-pve"),
+    kernel_packages=(
+        "proxmox-kernel-6.8.12-9-pve-signed=6.8.12-9",
+        "proxmox-kernel-6.8=6.8.12-9",
+        "proxmox-default-kernel=1.1.0",
+    ),
+)
 DEBIAN_SID = replace(
     debian("", "forky", "6.17.8+deb14-amd64"),
     os_release=os_release("Debian GNU/Linux forky/sid", ID="debian", VERSION_CODENAME="forky"),
 )
 RHEL8 = enterprise("rhel", "Red Hat Enterprise Linux", "8.10", "4.18.0-553.82.1.el8_10.x86_64")
 RHEL9 = enterprise("rhel", "Red Hat Enterprise Linux", "9.6", "5.14.0-570.58.1.el9_6.x86_64")
+RHEL9_64K = replace(
+    enterprise("rhel", "Red Hat Enterprise Linux", "9.6", "5.14.0-570.58.1.el9_6.aarch64+64k"),
+    kernel_packages=("kernel-64k-core=5.14.0-570.58.1.el9_6",),
+    machine="aarch64",
+)
 ROCKY9 = enterprise("rocky", "Rocky Linux", "9.6", "5.14.0-570.58.1.el9_6.x86_64")
 ROCKY10 = enterprise("rocky", "Rocky Linux", "10.1", "6.12.0-124.8.1.el10_1.x86_64")
 ALMA8 = enterprise("almalinux", "AlmaLinux", "8.10", "4.18.0-553.82.1.el8_10.x86_64")
@@ -49,6 +68,10 @@ STREAM9 = enterprise("centos", "CentOS Stream", "9", "5.14.0-639.el9.x86_64")
 STREAM10 = enterprise("centos", "CentOS Stream", "10", "6.12.0-159.el10.x86_64")
 ORACLE8 = enterprise("ol", "Oracle Linux Server", "8.10", "4.18.0-553.82.1.el8_10.x86_64")
 ORACLE9 = enterprise("ol", "Oracle Linux Server", "9.6", "5.14.0-570.58.1.0.1.el9_6.x86_64")
+ORACLE9_UEK = replace(
+    enterprise("ol", "Oracle Linux Server", "9.6", "6.12.0-100.28.2.2.el9uek.x86_64"),
+    kernel_packages=("kernel-uek-core=6.12.0-100.28.2.2.el9uek", "kernel-core=5.14.0-570.58.1.0.1.el9_6", "gcc=11.5.0"),
+)
 ORACLE10 = enterprise("ol", "Oracle Linux Server", "10.0", "6.12.0-55.43.1.0.1.el10_0.x86_64")
 CENTOS7 = rpm_system("centos", "CentOS Linux", "7", "3.10.0-1160.119.1.el7.x86_64", "yum", "kernel")
 FEDORA42 = rpm_system("fedora", "Fedora Linux", "42", "6.17.8-200.fc42.x86_64", "dnf5")
@@ -63,6 +86,12 @@ SLES15 = rpm_system(
 SLES16 = rpm_system(
     "sles", "SUSE Linux Enterprise Server", "16.0", "6.12.0-160000.7-default", "zypper", "kernel-default"
 )
+SLES15_SP5 = rpm_system(
+    "sles", "SUSE Linux Enterprise Server", "15.5", "5.14.21-150500.55.136-default", "zypper", "kernel-default"
+)
+LEAP155 = rpm_system(
+    "opensuse-leap", "openSUSE Leap", "15.5", "5.14.21-150500.55.88-default", "zypper", "kernel-default"
+)
 LEAP15 = rpm_system("opensuse-leap", "openSUSE Leap", "15.6", "6.4.0-150600.23.78-default", "zypper", "kernel-default")
 LEAP16 = rpm_system("opensuse-leap", "openSUSE Leap", "16.0", "6.12.0-160000.7-default", "zypper", "kernel-default")
 AZURE3 = rpm_system("azurelinux", "Microsoft Azure Linux", "3.0", "6.6.112.1-2.azl3.x86_64", "tdnf", "kernel")
@@ -76,6 +105,7 @@ ARCH = System(
     ("linux=6.17.8.arch1-1",),
     "mkinitcpio",
 )
+OPERATORS_TOOLKIT = Engine(sections=(("toolkit", "operator=/usr/local/nvidia/toolkit\n"),))
 
 T4 = GpuModel("1eb8", "TU104GL [Tesla T4]", subsystem="10de:12a2")
 K80 = GpuModel("102d", "GK210GL [Tesla K80]", 2, "10de:106c")
@@ -100,6 +130,7 @@ H100_PCIE = GpuModel("2331", "GH100 [H100 PCIe]", 2, "10de:1626", bar1_gib=128)
 H100_NVL = GpuModel("2321", "GH100 [H100L 94GB]", 2, "10de:1839", bar1_gib=128)
 H200 = GpuModel("2335", "GH100 [H200 SXM 141GB]", 8, "10de:18be", bar1_gib=256)
 SWITCH = GpuModel("22a3", "GH100 [H100 NVSwitch]", 4, "10de:1796", "0x068000")
+GB10 = GpuModel("2e12", "GB20B [GB10]", subsystem="10de:21ec", driver="nvidia", class_code="0x030000")
 GH200 = GpuModel("2342", "GH100 [GH200 120GB / 480GB]", subsystem="10de:16eb", bar1_gib=128)
 B200 = GpuModel("2901", "GB100 [B200]", 8, "10de:1999", bar1_gib=256)
 GB200 = GpuModel("2941", "GB100 [HGX GB200]", 4, "10de:2046", bar1_gib=256)
@@ -107,6 +138,9 @@ RTX5090 = GpuModel(
     "2b85", "GB202 [GeForce RTX 5090]", subsystem="1043:89e3", class_code="0x030000", driver="nouveau", bar1_gib=32
 )
 RUBIN = GpuModel("3001", "GR100", 2, bar1_gib=512)
+UNKNOWN_NEW = GpuModel("3a10", "Device", 4, bar1_gib=512)  # "Device" is lspci's name for what its list does not have
+UNKNOWN_OLD = GpuModel("0abc", "Device", class_code="0x030000")
+GTX295 = GpuModel("05e0", "GT200b [GeForce GTX 295]", class_code="0x030000")
 
 OPEN_SET = (
     "nvidia-open",
@@ -182,8 +216,30 @@ MORE = (
         docker="27.5.1",
         modules=("nouveau",),
     ),
+    Recipe(
+        "debian-forky-distro",
+        "2 × L4 on Debian testing with its own archive asked for, which has proprietary modules only",
+        DEBIAN_SID,
+        (L4,),
+        docker="27.5.1",
+        options=("--driver-source", "distro"),
+    ),
+    Recipe(
+        "debian-forky-distro-open",
+        "2 × L4 on Debian testing with the open modules of its own archive asked for: it has none",
+        DEBIAN_SID,
+        (L4,),
+        docker="27.5.1",
+        options=("--driver-source", "distro", "--flavour", "open"),
+    ),
     Recipe("rhel8-a100", "4 × A100 PCIe on RHEL 8", RHEL8, (A100,), docker="26.1.3"),
     Recipe("rhel9-hgx-h200", "8 × H200 with 4 NVSwitch on RHEL 9", RHEL9, (H200, SWITCH), containerd="2.1.4"),
+    Recipe(
+        "proxmox8-l4", "2 × L4 on Proxmox VE 8, for containers on the host itself", PROXMOX8, (L4,), docker="28.5.2"
+    ),
+    Recipe(
+        "rhel9-64k-gh200", "a GH200 on RHEL 9 with the kernel of 64k pages", RHEL9_64K, (GH200,), containerd="2.1.4"
+    ),
     Recipe(
         "rocky9-l40s",
         "4 × L40S on Rocky Linux 9, Secure Boot on: a key must be enrolled",
@@ -213,6 +269,13 @@ MORE = (
         (A100,),
         docker="28.5.2",
         options=("--driver", "580"),
+    ),
+    Recipe(
+        "oracle9-uek-a100",
+        "4 × A100 on Oracle Linux 9 with its default kernel, UEK 8",
+        ORACLE9_UEK,
+        (A100,),
+        docker="28.5.2",
     ),
     Recipe("oracle10-h100", "2 × H100 PCIe on Oracle Linux 10", ORACLE10, (H100_PCIE,), docker="28.5.2", options=TRUST),
     Recipe(
@@ -261,8 +324,10 @@ MORE = (
     ),
     Recipe("sles15-v100", "4 × V100 on SLES 15: proprietary 580", SLES15, (V100,), docker="28.5.1"),
     Recipe("sles16-h100", "2 × H100 PCIe on SLES 16", SLES16, (H100_PCIE,), docker="28.5.1"),
+    Recipe("sles15sp5-a30", "2 × A30 on SLES 15 SP5, whose archive has no G07", SLES15_SP5, (A30,), docker="24.0.7"),
+    Recipe("leap155-l4", "2 × L4 on openSUSE Leap 15.5, whose archive has no G07", LEAP155, (L4,), docker="24.0.7"),
     Recipe("leap15-a4000", "2 × RTX A4000 on openSUSE Leap 15", LEAP15, (A4000,), docker="28.5.1"),
-    Recipe("leap16-l4", "2 × L4 on openSUSE Leap 16", LEAP16, (L4,), docker="28.5.1", options=TRUST),
+    Recipe("leap16-l4", "2 × L4 on openSUSE Leap 16", LEAP16, (L4,), docker="28.5.1"),
     Recipe("azure3-a100", "4 × A100 on Azure Linux 3", AZURE3, (A100,), containerd="2.0.0"),
     Recipe(
         "azure3-v100", "4 × V100 on Azure Linux 3: open modules only, so refused", AZURE3, (V100,), containerd="2.0.0"
@@ -287,7 +352,29 @@ MORE = (
     ),
     Recipe("ubuntu2204-m2070", "a Fermi GPU: refused, with the reason", UBUNTU2204, (M2070,), docker="28.2.2"),
     Recipe("ubuntu2404-rubin", "2 × Rubin, known by their id block only", UBUNTU2404, (RUBIN,), docker="28.5.2"),
+    Recipe(
+        "ubuntu2404-unknown-new", "4 GPUs that are newer than the catalog", UBUNTU2404, (UNKNOWN_NEW,), docker="28.5.2"
+    ),
+    Recipe(
+        "ubuntu2204-unknown-old",
+        "a GPU with an old id that the catalog does not know: refused, with the way on",
+        UBUNTU2204,
+        (UNKNOWN_OLD,),
+        docker="28.2.2",
+    ),
+    Recipe(
+        "ubuntu2204-gtx295", "a GPU of the Tesla architecture (2009): refused, with the reason", UBUNTU2204, (GTX295,)
+    ),
     Recipe("ubuntu2404-gb200", "a GB200 tray: 4 GPUs on Grace", UBUNTU2404_ARM, (GB200,), containerd="2.1.9"),
+    Recipe(
+        "ubuntu2404-dgx-spark",
+        "a DGX Spark (GB10) as DGX OS leaves it: its driver stays, toolkit and docker are set up",
+        DGX_OS7,
+        (GB10,),
+        docker="28.5.2",
+        driver=Driver("580.95.05", "open", ("nvidia-driver-580-open", "libnvidia-compute-580")),
+        marks=("image=/etc/dgx-release",),
+    ),
     Recipe(
         "ubuntu2404-gh200",
         "a GH200 in a cluster: open modules only, and the driver manages its memory",
@@ -310,6 +397,15 @@ MORE = (
         UBUNTU2404,
         (replace(V100, driver="vfio-pci"), B200),
         containerd="2.1.9",
+        marks=HGX_NVLINK5,
+    ),
+    Recipe(
+        "ubuntu2404-hgx-b200-kept",
+        "an HGX board with 8 × B200 whose driver works, and that has no fabric manager",
+        UBUNTU2404,
+        (B200,),
+        docker="28.5.2",
+        driver=Driver("595.91.07", "open", OPEN_SET),
         marks=HGX_NVLINK5,
     ),
     Recipe(
@@ -405,6 +501,16 @@ MORE = (
         (A100,),
         containerd="1.7.28",
         marks=("container=/run/nvidia/driver",),
+        engine=OPERATORS_TOOLKIT,
+    ),
+    Recipe(
+        "ubuntu2404-operator-toolkit",
+        "the GPU Operator with driver.enabled=false: its toolkit, and the driver is still to be installed",
+        UBUNTU2404,
+        (L40S,),
+        containerd="1.7.28",
+        kubelet=True,
+        engine=OPERATORS_TOOLKIT,
     ),
     Recipe(
         "debian12-main-only",
@@ -452,5 +558,47 @@ MORE = (
         docker="20.10.24",
         driver=Driver("595.91.07", "open", OPEN_SET),
         options=("--driver", "none"),
+    ),
+    Recipe(
+        "fedora44-silverblue-rtx4090",
+        "Fedora Silverblue: rpm-ostree, /usr is an image's",
+        FEDORA44,
+        (RTX4090,),
+        identity=("image_based=ostree",),
+    ),
+    Recipe(
+        "stream10-bootc-image",
+        "CentOS Stream as a bootc image, with driver and toolkit built into the image and docker to be set up",
+        STREAM10,
+        (L4,),
+        docker="28.5.2",
+        driver=Driver("595.91.07", "open", ("nvidia-open", "nvidia-driver-cuda", "libnvidia-ml")),
+        identity=("image_based=ostree",),
+        toolkit="1.20.0",
+    ),
+    Recipe(
+        "microos-l4",
+        "openSUSE MicroOS: a read-only root that transactional-update replaces",
+        rpm_system("opensuse-microos", "openSUSE MicroOS", "20261118", "6.18.1-1-default", "zypper", "kernel-default"),
+        (L4,),
+        identity=("image_based=transactional-update",),
+    ),
+    Recipe(
+        "ubuntu2404-wsl2",
+        "WSL2 with docker: Windows has the driver, and there is no GPU on the bus",
+        replace(ubuntu("24.04", "noble", "6.6.87.2-microsoft-standard-WSL2"), kernel_packages=()),
+        (),
+        docker="28.5.2",
+        secure_boot=None,
+        identity=("hypervisor=-", "platform=wsl"),
+    ),
+    Recipe(
+        "ubuntu2204-jetson-orin",
+        "a Jetson Orin with docker: its GPU is not on the PCI bus, and JetPack brings the driver",
+        replace(ubuntu("22.04", "jammy", "5.15.148-tegra"), kernel_packages=(), machine="aarch64"),
+        (),
+        docker="28.5.2",
+        secure_boot=None,
+        identity=("platform=l4t",),
     ),
 )

@@ -17,9 +17,9 @@ class System:
 
     os_release: str
     kernel: str
-    manager: str  # one of packages.registry.BACKENDS
+    manager: str  # one of packages.registry.BACKENDS; "": none of them
     kernel_packages: tuple[str, ...]  # name=version of what the distribution installs with its kernel
-    initramfs: str
+    initramfs: str  # "": the image has it
     next_kernel: str | None = None  # installed, newer than the running one
     machine: str = "x86_64"
 
@@ -33,6 +33,7 @@ class GpuModel:
     class_code: str = "0x030200"
     driver: str = "-"
     bar1_gib: int = 0
+    config: str = ""  # its config space as hex, where the probe reads all of it
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class Engine:
     """One in addition to docker and the distribution's own containerd, in the probe's format."""
 
     units: tuple[tuple[str, int, str, str], ...] = ()  # running: (unit, pid, comm, command line)
+    stopped: tuple[tuple[str, str], ...] = ()  # (unit, command line) of those that are installed and failed
     children: tuple[tuple[int, str, int, str, str], ...] = ()  # (pid, comm, parent, unit it is in, command line)
     sections: tuple[tuple[str, str], ...] = ()
     files: tuple[tuple[str, str], ...] = ()
@@ -71,9 +73,16 @@ class Recipe:
     modules: tuple[str, ...] = ()
     driver: Driver | None = None
     marks: tuple[str, ...] = ()  # lines of the driver_marks section: "runfile=/usr/bin/nvidia-uninstall"
+    toolkit: str | None = None  # version of the container toolkit that is there
+    packages: tuple[str, ...] = ()  # name=version of further ones
+    held: tuple[str, ...] = ()  # names that apt keeps back
     files: tuple[tuple[str, str], ...] = ()  # repository lists: (path, text)
     engine: Engine = Engine()
     archives: str = ""  # live entries of apt's lists
+    smi: tuple[str, int] | None = None  # what nvidia-smi -q -x prints, and its exit code; None: it was not run
+    sections: tuple[tuple[str, str], ...] = ()  # further ones, in the probe's format
+    identity: tuple[str, ...] = ()  # further lines of the identity section: "image_based=ostree"
+    image: bool = False  # it is being built, in a chroot or a container, and does not run
     options: tuple[str, ...] = ()  # what gpunode plan is asked with
 
 

@@ -1,0 +1,86 @@
+"""The kubelet's side of device plugins, from the probe's section `kubernetes`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from gpunode.facts.release import key_values
+from gpunode.foreign import NotRead, read_json, whole_number
+from gpunode.model.kubernetes import DevicePlugins, PluginPod
+
+# Of NVIDIA's plugin, and of those made from it: nvidia-gpu.sock, nvidia-mig-1g.10gb.sock, nvidiaGPU-1.sock.
+_SOCKET = re.compile(r"socket=([01]) (nvidia[\w.-]{0,100})", re.ASCII)
+_POD = re.compile(r"pod=([\w.-]{1,400}) ([\w.-]{1,100}) (-1|[0-9]{1,6})", re.ASCII)
+_REGISTRATION = re.compile(r"registry=([\w.-]{1,100}?)(?:-reg)?\.sock", re.ASCII)
+LONGEST = 300  # characters of an image's name
+
+
+def parse_device_plugins(text: str) -> DevicePlugins | None:
+    """None where the probe did not see the directory: no kubelet, not root, or a recording from before.
+
+    plugins=/var/lib/kubelet/device-plugins
+    kubelet.sock=1
+    socket=1 nvidia-gpu.sock
+    registered={"nvidia.com/gpu":["GPU-5f1c2a90-7d11-4c3e-9a7e-0123456789ab"]}
+    plugin=4711
+    made=1
+    image=nvcr.io/nvidia/k8s-device-plugin:v0.18.0
+    env=PASS_DEVICE_SPECS=true
+    pods=read
+    pod=kube-system_nvidia-device-plugin-daemonset-x7x2k nvidia-device-plugin-ctr 0
+    """
+    value, lines = key_values(text), text.splitlines()
+    if "plugins" not in value:
+        return None
+    pods = tuple(PluginPod(m[1], m[2], _restarts(m[3])) for m in map(_POD.fullmatch, lines) if m)
+    return DevicePlugins(
+        directory=value["plugins"],
+        kubelet_socket="kubelet.sock" in value,
+        sockets=MappingProxyType({m[2]: m[1] == "1" for m in map(_SOCKET.fullmatch, lines) if m}),
+        registered=_registered(value.get("registered")),
+        pods=pods if "pods" in value else None,
+        processes=tuple(n for line in lines if line[:7] == "plugin=" and (n := whole_number(line[7:])) is not None),
+        image=value["image"] if 0 < len(value.get("image", "")) <= LONGEST else None,
+        options=_options(lines) if "made" in value else None,
+        said=value.get("said"),
+        pod_resources="pod-resources" in value,
+        dra=frozenset(m[1] for m in map(_REGISTRATION.fullmatch, lines) if m),
+        validations=frozenset(line[11:] for line in lines if line.startswith("validation=")),
+    )
+
+
+def _registered(text: str | None) -> Mapping[str, tuple[str, ...]] | None:
+    """`RegisteredDevices` of the checkpoint; a resource without devices may be null."""
+    if not text:
+        return None
+    try:
+        value = read_json(text)
+    except NotRead:
+        return None
+    if not isinstance(value, dict):
+        return None
+    return MappingProxyType({str(name): _ids(devices) for name, devices in value.items()})
+
+
+def _ids(devices: object) -> tuple[str, ...]:
+    return tuple(one for one in devices if isinstance(one, str)) if isinstance(devices, list) else ()
+
+
+def _options(lines: list[str]) -> Mapping[str, str]:
+    """By the names of the environment; a flag goes before it: `option=pass-device-specs` is `=true`."""
+    found: dict[str, str] = {}
+    for line in lines:
+        kind, _, rest = line.partition("=")
+        name, equals, value = rest.partition("=")
+        if kind == "env":
+            found.setdefault(name, value)
+        elif kind == "option":
+            found[name.upper().replace("-", "_")] = value if equals else "true"
+    return MappingProxyType(found)
+
+
+def _restarts(text: str) -> int | None:
+    number = whole_number(text)
+    return None if number is None or number < 0 else number

@@ -1,0 +1,56 @@
+"""`nvidia-smi nvlink`: which links of each GPU are up, and what they count."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from gpunode.model.gpu_health import LinkErrors, NvLinks
+
+_GPU = re.compile(r"GPU [0-9]{1,3}: .{1,120} \(UUID: (?P<uuid>GPU-[0-9a-f-]{36})\)", re.A)
+_STATE = re.compile(r"Link (?P<link>[0-9]{1,2}): (?:(?P<down><inactive>)|[0-9.]{1,8} GB/s)", re.A)
+_COUNT = re.compile(r"Link (?P<link>[0-9]{1,2}): (?P<kind>Replay|Recovery|CRC) Errors: (?P<count>[0-9]{1,19})", re.A)
+_ALL_DOWN = "all links are inactive"
+
+
+def parse_nvlinks(states: str, errors: str) -> dict[str, NvLinks]:
+    """GPU's UUID -> its links; of `nvidia-smi nvlink -s` and `nvidia-smi nvlink -e`. A GPU without NVLink is not in it,
+    nor one in MIG mode, of which nvidia-smi gives no state:
+
+    GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-...)
+             Link 0: 26.562 GB/s
+             Link 1: <inactive>
+
+    GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-...)
+             Link 0: Replay Errors: 0
+             Link 0: Recovery Errors: 0
+             Link 0: CRC Errors: 0
+
+    Of a GPU none of whose links is up: NVML: Unable to retrieve NVLink information as all links are inActive
+    """
+    up: dict[str, set[int]] = {}
+    down: dict[str, set[int]] = {}
+    for uuid, line in _of_gpus(states):
+        state = _STATE.match(line)
+        if state:
+            (down if state["down"] else up).setdefault(uuid, set()).add(int(state["link"]))
+        elif _ALL_DOWN in line.lower():
+            down.setdefault(uuid, set())
+    counted: dict[str, list[LinkErrors]] = {}
+    for uuid, line in _of_gpus(errors):
+        if count := _COUNT.match(line):
+            counted.setdefault(uuid, []).append(LinkErrors(int(count["link"]), count["kind"], int(count["count"])))
+    return {
+        uuid: NvLinks(len(up.get(uuid, ())), tuple(sorted(down.get(uuid, ()))), tuple(counted.get(uuid, ())))
+        for uuid in {**up, **down}
+    }
+
+
+def _of_gpus(text: str) -> Iterator[tuple[str, str]]:
+    """(UUID, line below it)."""
+    uuid = None
+    for line in map(str.strip, text.splitlines()):
+        if gpu := _GPU.match(line):
+            uuid = gpu["uuid"]
+        elif uuid is not None:
+            yield uuid, line[:200]

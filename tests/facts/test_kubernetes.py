@@ -1,0 +1,293 @@
+"""What the probe sees of a kubelet, its device plugins and its node, from a fake root to facts."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from gpunode.facts.collect import assemble
+from gpunode.facts.kubernetes import kubernetes_of
+from gpunode.facts.wire import Section, Sections, file_facts
+from gpunode.model.facts import HostFacts
+from gpunode.model.kubernetes import Gate, PluginPod
+from tests.facts.hosts import ROOTS, in_namespaces, make_root, run_probe
+
+UUID = "GPU-5f1c2a90-7d11-4c3e-9a7e-0123456789ab"
+STATE = "var/lib/kubelet"
+CONTAINER = "5f" * 32
+POD = "kube-system_nvidia-device-plugin-daemonset-x7x2k"
+UID = "7c1a9b1e-0000-4000-8000-000000000001"
+CONFIG = """apiVersion: kubelet.config.k8s.io/v1beta1
+cgroupDriver: systemd # as containerd's
+evictionHard:
+  cpuManagerPolicy: none
+featureGates:
+  # switched on for all
+  DevicePlugins: true
+  "NodeSwap": false
+failSwapOn: false
+staticPodURLHeader:
+  Authorization: ["Bearer hunter2"]
+topologyManagerPolicy: 'best-effort'
+"""
+CHECKPOINT = (
+    '{"Data":{"PodDeviceEntries":[{"PodUID":"p","ContainerName":"c","ResourceName":"nvidia.com/gpu","DeviceIDs":'
+    '{"-1":["x"]},"AllocResp":"aHVudGVyMg=="}],"RegisteredDevices":{"nvidia.com/gpu":["'
+    + UUID
+    + '"],"rdma/hca":null}},'
+    '"Checksum":1}'
+)
+MADE = (
+    '{"ociVersion":"1.1.0","process":{"args":["nvidia-device-plugin","--device-list-strategy=cdi-cri"],"env":['
+    '"PASS_DEVICE_SPECS=true","DB_PASSWORD=hunter2"]},"annotations":{"io.kubernetes.cri.image-name":'
+    '"nvcr.io/nvidia/k8s-device-plugin:v0.18.0"}}'
+)
+FILES = {
+    "etc/kubernetes/kubelet.conf": "users:\n- name: default-auth\n  user:\n    client-certificate: /pki/current.pem\n",
+    f"{STATE}/config.yaml": CONFIG,
+    f"{STATE}/config.d/10-a.conf": "cpuManagerPolicy: none\n",
+    f"{STATE}/config.d/20-b.conf": "cpuManagerPolicy: static\nfeatureGates: {MemoryQoS: true}\n",
+    f"{STATE}/device-plugins/kubelet_internal_checkpoint": CHECKPOINT,
+    f"{STATE}/pods/{UID}/etc-hosts": "",
+    f"var/log/pods/{POD}_{UID}/nvidia-device-plugin-ctr/0.log": "starting\n",
+    f"var/log/pods/{POD}_{UID}/nvidia-device-plugin-ctr/3.log": "No devices found. Waiting indefinitely\n",
+    f"var/log/pods/{POD}-gone_0/nvidia-device-plugin-ctr/0.log": "",
+    "run/nvidia/validations/driver-ready": "",
+    f"run/containerd/io.containerd.runtime.v2.task/k8s.io/{CONTAINER}/config.json": MADE,
+    "proc/700/comm": "kubelet\n",
+    "proc/700/status": "Name:\tkubelet\nPPid:\t1\n" + ROOTS,
+    "proc/700/cgroup": "0::/system.slice/kubelet.service\n",
+    "proc/700/cmdline": "/usr/bin/kubelet\0--config-dir\0/var/lib/kubelet/config.d\0"
+    "--kubeconfig=/etc/kubernetes/kubelet.conf\0"
+    "--feature-gates=Accelerators=true,NodeSwap=true\0--node-labels=alpha.kubernetes.io/nvidia-gpu-name=K80,a=b\0",
+    "proc/4711/comm": "nvidia-device-p\n",
+    "proc/4711/cgroup": f"0::/kubepods.slice/kubepods-pod1.slice/cri-containerd-{CONTAINER}.scope\n",
+}
+KUBECTL = """#!/bin/sh
+case "$*" in *'--kubeconfig '*'/etc/kubernetes/kubelet.conf '*' -- gpu07') ;; *) echo "asked: $*" >&2; exit 1 ;; esac
+cat <<'END'
+capacity=nvidia.com/gpu 1
+allocatable=nvidia.com/gpu 0
+condition=Ready True KubeletReady
+taint=NoSchedule nvidia.com/gpu
+label=nvidia.com/gpu.count 1
+unschedulable=1
+END
+"""
+TOOLS = {"kubelet": "#!/bin/sh\necho 'Kubernetes v1.31.4'\n", "kubectl": KUBECTL}
+
+
+@pytest.fixture(params=[("dash",), ("bash", "--posix"), ("busybox", "ash")], ids=" ".join)
+def shell(request: pytest.FixtureRequest) -> tuple[str, ...]:
+    words: tuple[str, ...] = request.param
+    if shutil.which(words[0]) is None:
+        pytest.skip(f"{words[0]} is not installed here")
+    return words
+
+
+def listening(root: Path, *names: str) -> None:
+    """Unix sockets of these names in the kubelet's directory; a path of theirs may have 107 bytes at most."""
+    before = Path.cwd()
+    for name in names:
+        path = root / STATE / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        os.chdir(path.parent)
+        try:
+            with socket.socket(socket.AF_UNIX) as one:
+                one.bind(path.name)
+        finally:
+            os.chdir(before)
+
+
+def machine(root: Path, files: Mapping[str, str] = FILES, tools: Mapping[str, str] = TOOLS) -> Path:
+    make_root(root, dict(tools))
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    if "proc/700/comm" in files:
+        in_namespaces(root, "700")
+        (root / "proc/700/exe").symlink_to("/usr/bin/kubelet")
+    sockets = ("device-plugins/kubelet.sock", "device-plugins/nvidia-gpu.sock", "pod-resources/kubelet.sock",
+               "plugins_registry/gpu.nvidia.com-reg.sock", "device-plugins/other.sock")  # fmt: skip
+    listening(root, *sockets)
+    return root
+
+
+def probed(root: Path, shell: tuple[str, ...] = ("sh",)) -> HostFacts:
+    stream = run_probe(shell, root).stdout
+    assert b"hunter2" not in stream.partition(b"@ kubernetes")[2].partition(b"\n@ ")[0]
+    return assemble(stream, "gpu07")
+
+
+def test_every_shell_sees_the_same_node(shell: tuple[str, ...], tmp_path: Path) -> None:
+    kubernetes = probed(machine(tmp_path), shell).kubernetes
+    assert (kubernetes.distribution, kubernetes.running, kubernetes.version) == ("kubeadm", True, "1.31.4")
+    assert (kubernetes.kubelet_cgroup_driver, kubernetes.starts_with_swap) == ("systemd", True)
+    settings, plugins, node = kubernetes.settings, kubernetes.device_plugins, kubernetes.node
+    assert settings
+    assert plugins
+    assert node
+    file = "featureGates of /var/lib/kubelet/config.yaml"
+    assert dict(settings.gates) == {
+        "Accelerators": Gate(True, "--feature-gates"), "NodeSwap": Gate(True, "--feature-gates"),
+        "DevicePlugins": Gate(True, file), "MemoryQoS": Gate(True, file),
+    }  # fmt: skip
+    assert (settings.cpu_manager, settings.topology_manager, settings.unread) == ("static", "best-effort", None)
+    assert settings.node_labels == ("alpha.kubernetes.io/nvidia-gpu-name", "a")
+    assert (plugins.directory, plugins.kubelet_socket) == ("/var/lib/kubelet/device-plugins", True)
+    assert (dict(plugins.sockets), plugins.pod_resources) == ({"nvidia-gpu.sock": True}, True)
+    assert dict(plugins.registered or {}) == {"nvidia.com/gpu": (UUID,), "rdma/hca": ()}
+    assert plugins.pods == (PluginPod(POD, "nvidia-device-plugin-ctr", 3),)
+    assert (plugins.processes, plugins.image) == ((4711,), "nvcr.io/nvidia/k8s-device-plugin:v0.18.0")
+    assert plugins.options == {"PASS_DEVICE_SPECS": "true", "DEVICE_LIST_STRATEGY": "cdi-cri"}
+    assert (plugins.said, plugins.dra) == ("No devices found", frozenset({"gpu.nvidia.com"}))
+    assert plugins.validations == frozenset({"driver-ready"})
+    assert (node.capacity, node.allocatable) == ({"nvidia.com/gpu": "1"}, {"nvidia.com/gpu": "0"})
+    assert (node.conditions, node.unschedulable) == ({"Ready": "True KubeletReady"}, True)
+    assert (node.taints, node.labels) == (("NoSchedule nvidia.com/gpu",), {"nvidia.com/gpu.count": "1"})
+
+
+def test_a_socket_from_before_the_kubelets_is_of_a_plugin_that_missed_its_start(
+    shell: tuple[str, ...], tmp_path: Path
+) -> None:
+    root = machine(tmp_path)
+    os.utime(root / STATE / "device-plugins/nvidia-gpu.sock", (1_000_000_000, 1_000_000_000))
+    plugins = probed(root, shell).kubernetes.device_plugins
+    assert plugins
+    assert dict(plugins.sockets) == {"nvidia-gpu.sock": False}
+
+
+def without(*names: str) -> dict[str, str]:
+    return {name: text for name, text in FILES.items() if not name.startswith(names)}
+
+
+def test_of_a_kubelet_that_does_not_run_its_units_files_tell_what_it_would_be_told(
+    shell: tuple[str, ...], tmp_path: Path
+) -> None:
+    flags = {
+        f"{STATE}/kubeadm-flags.env": 'KUBELET_KUBEADM_ARGS="--x=1 --feature-gates=Accelerators=true"\n',
+        "etc/default/kubelet": "#KUBELET_X=--cpu-manager-policy=none\nKUBELET_EXTRA_ARGS=--node-labels=a/b=c\n",
+        "etc/systemd/system/kubelet.service.d/20.conf": "[Service]\n"
+        'Environment="KUBELET_X_ARGS=--topology-manager-policy restricted"\n',
+    }
+    settings = probed(machine(tmp_path, without("proc/700") | flags), shell).kubernetes.settings
+    assert settings
+    assert settings.gates["Accelerators"] == Gate(True, "--feature-gates")
+    assert (settings.node_labels, settings.topology_manager) == (("a/b",), "restricted")
+
+
+@pytest.mark.parametrize(
+    ("config", "gates", "unread"),
+    [
+        ('{\n  "kind": "KubeletConfiguration",\n  "featureGates": {\n    "A": true,\n    "B": false\n  },\n'
+         '  "cgroupDriver": "systemd"\n}\n', {"A", "B"}, None),
+        ('{"kind": "KubeletConfiguration", "featureGates": {"A": true}}', set(), "/var/lib/kubelet/config.yaml"),
+        ("featureGates:\n    A: true\nx: y\n    B: true\n", {"A"}, None),
+        ("\tfeatureGates: }{\n\0\n: :\n- -\n", set(), None),
+    ],
+    ids=["JSON in lines", "JSON in one line", "another map", "no configuration"],
+)  # fmt: skip
+def test_a_configuration_is_read_or_said_to_be_unread(
+    config: str, gates: set[str], unread: str | None, tmp_path: Path
+) -> None:
+    files = without("proc/700", f"{STATE}/config.d") | {f"{STATE}/config.yaml": config}
+    settings = probed(machine(tmp_path, files)).kubernetes.settings
+    assert settings
+    assert (set(settings.gates), settings.unread) == (gates, unread)
+
+
+@pytest.mark.parametrize(
+    ("files", "tools", "why"),
+    [
+        (without("etc/kubernetes"), TOOLS, "no kubeconfig of the kubelet"),
+        (FILES, {"kubelet": TOOLS["kubelet"]}, "no kubectl of root"),
+        (
+            {**FILES, "etc/kubernetes/kubelet.conf": "users:\n- user:\n    exec:\n      command: aws\n"},
+            TOOLS,
+            "not run",
+        ),
+        (FILES, {**TOOLS, "kubectl": "#!/bin/sh\necho 'nodes \"gpu07\" not found' >&2\nexit 1\n"}, "not found"),
+    ],
+    ids=["no kubeconfig", "no kubectl", "a program that gets its token", "a node of another name"],
+)
+def test_why_the_node_is_not_known_is_told(
+    files: Mapping[str, str], tools: Mapping[str, str], why: str, tmp_path: Path
+) -> None:
+    host = probed(machine(tmp_path, files, tools))
+    assert host.kubernetes.node is None
+    assert why in host.unread["node"]
+
+
+def test_what_others_may_write_is_not_believed(tmp_path: Path) -> None:
+    root = machine(tmp_path)
+    for name in (
+        f"{STATE}/config.yaml",
+        "etc/kubernetes/kubelet.conf",
+        f"{STATE}/device-plugins/kubelet_internal_checkpoint",
+    ):
+        (root / name).chmod(0o666)
+    host = probed(root)
+    settings, plugins = host.kubernetes.settings, host.kubernetes.device_plugins
+    assert settings
+    assert plugins
+    assert (settings.unread, plugins.registered, host.kubernetes.node) == ("/var/lib/kubelet/config.yaml", None, None)
+    assert "may be written by everybody" in host.unread["node"]
+
+
+@pytest.mark.parametrize(
+    ("text", "joined"),
+    [("mark=/etc/kubernetes/manifests\nrunning=1", False), ("mark=/etc/kubernetes/kubelet.conf", True),
+     ("mark=/etc/rancher/k3s", True), ("kubeconfig=/var/lib/kubelet/kubeconfig", True)],
+    ids=["the package alone", "kubeadm", "k3s", "a cloud's own place"],
+)  # fmt: skip
+def test_a_kubelet_with_a_kubeconfig_belongs_to_a_cluster(text: str, joined: bool) -> None:
+    assert kubernetes_of(Sections({"kubernetes": Section(f"{text}\n")})).joined is joined
+
+
+def test_a_host_without_kubernetes_is_asked_nothing(tmp_path: Path) -> None:
+    host = assemble(run_probe(("sh",), make_root(tmp_path)).stdout, "gpu07")
+    assert (host.kubernetes.settings, host.kubernetes.device_plugins, host.kubernetes.node) == (None, None, None)
+    assert "node" not in host.unread
+
+
+K3S = (
+    'kubelet-arg:\n- feature-gates=A=true\n- "cpu-manager-policy=static"\nkube-apiserver-arg:\n- feature-gates=B=true\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("/etc/rancher/k3s/config.yaml", K3S),
+        (
+            "/etc/rancher/rke2/config.yaml.d/10.yaml",
+            'kubelet-arg+: ["feature-gates=A=true", "cpu-manager-policy=static"]\n',
+        ),
+        ("/var/snap/microk8s/current/args/kubelet", "--feature-gates=A=true\n--cpu-manager-policy=static\n# --x\n"),
+    ],
+)
+def test_what_a_distribution_passes_on_is_the_kubelets(path: str, text: str) -> None:
+    sections = Sections({"kubernetes": Section("mark=/x\n")}, {path: file_facts(path, text)})
+    settings = kubernetes_of(sections).settings
+    assert settings
+    assert (set(settings.gates), settings.cpu_manager) == ({"A"}, "static")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "registered={\nsocket=2 nvidia\nsocket=1 a b\npod=x\npod=a b 9999999\nplugin=x\nimage=\nregistry=x",
+        "registered=[]\nimage=" + "x" * 301,
+        'registered={"nvidia.com/gpu":' + "[" * 500,
+    ],
+    ids=["no values", "another form", "deep"],
+)
+def test_odd_lines_are_not_known(text: str) -> None:
+    plugins = kubernetes_of(Sections({"kubernetes": Section(f"plugins=/d\n{text}\n")})).device_plugins
+    assert plugins
+    assert (plugins.registered, plugins.sockets, plugins.processes, plugins.image) == (None, {}, (), None)
