@@ -66,7 +66,7 @@ class Apt(Backend):
     hold_tools: tuple[str, ...] = ()
     names_version = False
     package_format = "deb"
-    vendor_release = "-1"
+    vendor_release = "-*"  # "-1", and later "-1ubuntu1": apt takes what begins so
     preferences = "/etc/apt/preferences.d"
     erase_resumes = True
     fails_with_build = True
@@ -140,11 +140,13 @@ class Apt(Backend):
                 "APT::Get::List-Cleanup=0",
             )
         argv = ("apt-get", "update", "--error-on=any", *LOCK, *SILENCE, *limit)
-        return scripts.refresh(argv, "apt-get update", ENV)
+        return scripts.refresh(argv, "apt-get update", ENV, sources=self.source_files)
 
     def refresh_all(self) -> Run:
         """Fetch every index; what cannot be fetched is left to the install that needs it."""
-        return Run(("apt-get", "update", *LOCK, *SILENCE), ok_codes=(0, 100), timeout_s=300, env=ENV, detach=True)
+        return scripts.refresh_all(
+            ("apt-get", "update", *LOCK, *SILENCE), ENV, ok_codes=(0, 100), sources=self.source_files
+        )
 
     def simulate(self, packages: Sequence[Wanted], mine: Sequence[str], *, downgrade: bool = False) -> Run:
         return scripts.simulate(
@@ -154,12 +156,17 @@ class Apt(Backend):
     def fetch(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
         argv = ("apt-get", "install", "--download-only", *_switches(downgrade), *LOCK, *SILENCE, *_named(packages))
         description = "download " + " ".join(_named(packages))
-        return scripts.fetch(argv, f"apt-get update {shlex.join(SILENCE)}", description, ENV)
+        return scripts.fetch(argv, f"apt-get update {shlex.join(SILENCE)}", description, ENV, sources=self.source_files)
 
     def install(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
         argv = ("apt-get", "install", *_switches(downgrade), *LOCK, *SILENCE, *CONFFILES, *_named(packages))
         touched, description = tuple(p.name for p in packages), "apt-get install " + " ".join(_named(packages))
         return scripts.transaction(argv, "", touched, description, ENV)
+
+    def reinstall(self, packages: Sequence[Wanted]) -> Run:
+        run = self.install(packages)
+        argv = ("apt-get", "install", "--reinstall", *run.argv[2:])
+        return replace(run, argv=argv, description="apt-get install --reinstall " + " ".join(_named(packages)))
 
     def with_config(self, install: Run) -> Run:
         # dpkg takes a removed configuration file for the admin's wish, and gpunode removes old pins itself.

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from gpunode.advice import typed
 from gpunode.model.facts import FileFacts, PackageFacts, PackageVersion
 from gpunode.model.plan import Run
 
 
-@dataclass(frozen=True)
-class Repository:
+class Repository(NamedTuple):
     """One package repository as it should be on the host."""
 
     id: str  # file stem: "gpunode-cuda", "gpunode-container-toolkit"
@@ -24,8 +22,7 @@ class Repository:
     priority: int | None = None  # rpm: below 99 it wins over every other repository that has a package of the same name
 
 
-@dataclass(frozen=True)
-class Wanted:
+class Wanted(NamedTuple):
     """A package that should be installed; version None: what the repository's pin gives."""
 
     name: str
@@ -33,8 +30,9 @@ class Wanted:
 
 
 # Commands that gpunode names in remedies: "purge" removes the configuration too where the manager has that, "owner"
-# asks which package owns a file, "repair" finishes an interrupted transaction.
-Verb = Literal["install", "remove", "purge", "owner", "repair", "search"]
+# asks which package owns a file, "repair" finishes an interrupted transaction. Where packages can be `doubled`,
+# "versions" prints those installed of a package, "remove-version" removes one of them.
+Verb = Literal["install", "remove", "purge", "owner", "repair", "search", "versions", "remove-version"]
 
 
 class Backend(Protocol):
@@ -59,7 +57,7 @@ class Backend(Protocol):
 
     family: str = ""  # managers of one family replace each other: what the catalog calls "dnf" may be a host's dnf5
     package_format: str = ""  # "deb" | "rpm": which of a vendor's repositories it reads; "": neither
-    vendor_release: str = ""  # what follows a driver's version in the versions of NVIDIA's packages: "-1"
+    vendor_release: str = ""  # what follows a driver's version in the versions of NVIDIA's packages: "-*"
     default_flavour: str = "generic"  # of a kernel whose release names none
     signs_indexes: bool = True  # it can be relied on to check the signature of a repository's index
     preferences: str = ""  # directory of files that choose a package's source; "": a repository's priority does
@@ -95,6 +93,10 @@ class Backend(Protocol):
     def residue(self, listing: str) -> frozenset[str]:
         """Removed packages of which it keeps the configuration, from its section."""
         return frozenset()
+
+    def doubled(self, listing: str) -> Mapping[str, tuple[str, ...]]:
+        """Name -> versions of packages that an interrupted transaction left in more than one, from its section."""
+        return {}
 
     def auto_upgrades(
         self, settings: str, installed: Mapping[str, PackageVersion], services: Mapping[str, str]
@@ -149,6 +151,10 @@ class Backend(Protocol):
 
     def install(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run: ...
 
+    def reinstall(self, packages: Sequence[Wanted]) -> Run:
+        """Write the files of installed packages anew, at the version they have."""
+        ...
+
     def with_config(self, install: Run) -> Run:
         """`install`, bringing back configuration files that were removed; as it is where any install does so."""
         return install
@@ -199,6 +205,11 @@ def installation(
         backend.fetch(packages, downgrade=downgrade),
         backend.install(packages, downgrade=downgrade),
     )
+
+
+def download_and_install(backend: Backend, packages: Sequence[Wanted]) -> tuple[Run, ...]:
+    """A transaction is never ended; a download is, when its mirror sends nothing. So one comes before the other."""
+    return (backend.fetch(packages), backend.install(packages))
 
 
 def missing(wanted: Sequence[Wanted], packages: PackageFacts) -> tuple[Wanted, ...]:

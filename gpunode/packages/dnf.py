@@ -64,6 +64,10 @@ class Dnf(rpm.Family):
         return applies is not None and services.get("dnf-automatic.timer") == "active"
 
     def kernel_headers(self, installed: Collection[str]) -> tuple[tuple[str, str], ...]:
+        if "kernel-uek-core" in installed:  # Oracle Linux has kernel-core beside it, which is not the default there
+            return (("kernel-uek-core", "kernel-uek-devel"),)
+        if "kernel-64k-core" in installed:
+            return (("kernel-64k-core", "kernel-64k-devel-matched"),)
         if "kernel-core" not in installed:
             return ()
         old = "kernel-devel" in installed and "kernel-devel-matched" not in installed  # EL 8 has no -matched
@@ -77,10 +81,12 @@ class Dnf(rpm.Family):
         ids = ",".join(r.id for r in repositories)
         limit = ("--disablerepo=*", f"--enablerepo={ids}") if ids else ()
         argv = ("dnf", "-y", "makecache", "--refresh", *rpm.SILENCE, "--setopt=*.skip_if_unavailable=0", *limit)
-        return scripts.refresh(argv, "dnf makecache", ENV)
+        return scripts.refresh(argv, "dnf makecache", ENV, sources=self.source_files)
 
     def refresh_all(self) -> Run:
-        return Run(("dnf", "-y", "makecache", *rpm.SILENCE), ok_codes=(0, 1), timeout_s=600, env=ENV, detach=True)
+        return scripts.refresh_all(
+            ("dnf", "-y", "makecache", *rpm.SILENCE), ENV, ok_codes=(0, 1), sources=self.source_files
+        )
 
     def simulate(self, packages: Sequence[Wanted], mine: Sequence[str], *, downgrade: bool = False) -> Run:
         return scripts.simulate(self.name, rpm.resolve("dnf"), self._words(packages, downgrade), mine, ENV)
@@ -88,7 +94,11 @@ class Dnf(rpm.Family):
     def fetch(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
         argv = ("dnf", "-y", "install", "--downloadonly", *rpm.SILENCE, *self._words(packages, downgrade))
         return scripts.fetch(
-            argv, " ".join(("dnf -y makecache --refresh", *rpm.SILENCE)), _says("download", packages), ENV
+            argv,
+            " ".join(("dnf -y makecache --refresh", *rpm.SILENCE)),
+            _says("download", packages),
+            ENV,
+            sources=self.source_files,
         )
 
     def install(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:

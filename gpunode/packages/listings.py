@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -9,6 +10,7 @@ from gpunode.model.facts import PackageVersion
 
 # dpkg knows these names, but nothing of the package is on the disk (dpkg-query(1), "Package status").
 _GONE = ("n", "c")
+_SIDE_BY_SIDE = re.compile(r"kernel|gpg-pubkey|a?kmod-(?!.*dkms)|.*-kmp-")
 
 
 def parse_dpkg(text: str) -> Mapping[str, PackageVersion]:
@@ -48,6 +50,19 @@ def parse_rpm(text: str) -> Mapping[str, PackageVersion]:
         if not (name in found and architecture == "i686"):
             found[name] = PackageVersion(version)
     return MappingProxyType(found)
+
+
+def rpm_doubled(text: str) -> Mapping[str, tuple[str, ...]]:
+    """Packages in two versions, as a killed transaction leaves them: the new one is in, the old one not yet out.
+
+    Kernels and the modules built for them are installed side by side on purpose.
+    """
+    found: dict[tuple[str, str], list[str]] = {}
+    for line in text.splitlines():
+        name, version, architecture = _fields(line, 3)
+        if not _SIDE_BY_SIDE.match(name):
+            found.setdefault((name, architecture), []).append(version)
+    return MappingProxyType({name: tuple(versions) for (name, _), versions in found.items() if len(versions) > 1})
 
 
 def parse_pacman(text: str) -> Mapping[str, PackageVersion]:

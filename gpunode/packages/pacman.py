@@ -18,6 +18,7 @@ ENV = (("LC_ALL", "C.UTF-8"),)
 LOCK_S = "300"  # how long another pacman is waited for
 # A name that is ignored would be asked about when it is installed by name; --noconfirm answers yes to that one.
 HOLD = scripts.hold_file(PACMAN_IGNORES, key="IgnorePkg", includer="/etc/pacman.conf", section="options")
+MIRRORS = ("/etc/pacman.conf", "/etc/pacman.d/mirrorlist")
 ASK_NOTHING = ("--noconfirm", "--needed")
 
 LIST = """find_tool pacman || return 127
@@ -78,7 +79,7 @@ class Pacman(Backend):
 
     def refresh(self, repositories: Sequence[Repository]) -> Run:
         argv = ("sh", "-c", resources.script("packages/pacman"), "sh", LOCK_S, "-Sy", "--noconfirm")
-        return scripts.refresh(argv, "pacman -Sy", ENV)
+        return scripts.refresh(argv, "pacman -Sy", ENV, sources=MIRRORS)
 
     def refresh_all(self) -> Run:
         return self.refresh(())
@@ -90,11 +91,15 @@ class Pacman(Backend):
         words = (LOCK_S, "-Sw", *ASK_NOTHING, *_names(packages))
         description = "download " + " ".join(_names(packages))
         argv = ("sh", "-c", resources.script("packages/pacman"), "sh", *words)
-        return scripts.fetch(argv, "pacman -Sy --noconfirm", description, ENV)
+        return scripts.fetch(argv, "pacman -Sy --noconfirm", description, ENV, sources=MIRRORS)
 
     def install(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
         names = _names(packages)
         return _pacman(("-S", *ASK_NOTHING, *names), "pacman -S " + " ".join(names), packages=names)
+
+    def reinstall(self, packages: Sequence[Wanted]) -> Run:
+        names = _names(packages)
+        return _pacman(("-S", "--noconfirm", *names), "pacman -S " + " ".join(names), packages=names)
 
     def remove(self, names: Sequence[str]) -> Run:
         """With their pins; what nothing else needs is removed too (-s), edited files are kept as .pacsave."""

@@ -13,7 +13,7 @@ from gpunode.model.facts import PackageVersion
 from gpunode.model.plan import Run
 from gpunode.packages import scripts
 from gpunode.packages.base import Backend, Repository, Verb, Wanted
-from gpunode.packages.listings import parse_rpm
+from gpunode.packages.listings import parse_rpm, rpm_doubled
 
 ENV = (("LC_ALL", "C.UTF-8"),)
 KEYS = "/etc/pki/rpm-gpg"
@@ -25,8 +25,10 @@ LOCK_S = "300"  # how long another rpm is waited for
 # Of "$@" those that are installed: a roll-back may name what never got in.
 PRESENT = 'set -- $(rpm -q --qf "%{NAME}\\n" "$@" | grep -v " is not installed$")\n[ $# -gt 0 ] || exit 0\n'
 
+# Debian's rpm has a database of its own for each user, and makes it in their HOME when it is asked: this one goes with
+# the probe's other files. Where rpm is the system's own, HOME decides nothing.
 LIST = r"""find_tool rpm || return 127
-"$TOOL" -qa --qf '%{NAME}\t%|EPOCH?{%{EPOCH}:}|%{VERSION}-%{RELEASE}\t%{ARCH}\n'
+HOME=$T "$TOOL" -qa --qf '%{NAME}\t%|EPOCH?{%{EPOCH}:}|%{VERSION}-%{RELEASE}\t%{ARCH}\n'
 """
 
 
@@ -48,6 +50,9 @@ class Family(Backend):
     def installed(self, listing: str) -> Mapping[str, PackageVersion]:
         return parse_rpm(listing)
 
+    def doubled(self, listing: str) -> Mapping[str, tuple[str, ...]]:
+        return rpm_doubled(listing)
+
     def trust(self, keyring: str, url: str) -> Run | None:
         return trust(keyring, url)
 
@@ -66,6 +71,11 @@ class Family(Backend):
     def repair(self, names: Sequence[str]) -> Run:
         return repair()
 
+    def reinstall(self, packages: Sequence[Wanted]) -> Run:
+        tool, touched = self.commands["install"][0], names(packages)
+        argv, description = patient(tool, "-y", "reinstall", *touched), f"{tool} reinstall {' '.join(touched)}"
+        return scripts.transaction(argv, "", touched, description, ENV)
+
 
 def commands(tool: str) -> Mapping[Verb, tuple[str, ...]]:
     """Commands of a host whose rpm front end is `tool`."""
@@ -77,6 +87,8 @@ def commands(tool: str) -> Mapping[Verb, tuple[str, ...]]:
             "owner": ("rpm", "-qf"),
             "repair": ("rpm", "--rebuilddb"),
             "search": (tool, "search"),
+            "versions": ("rpm", "-q"),
+            "remove-version": ("rpm", "-e"),
         }
     )
 

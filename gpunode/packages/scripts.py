@@ -11,6 +11,7 @@ from gpunode.model.plan import Run
 INSTALL_S = 3600  # a DKMS build on a small host takes more than ten minutes
 FETCH_S = 3600  # a driver is 400 MB, and mirrors can be slow
 REFRESH_S = 900
+ENDED = 75  # retry.sh's, of a download that was ended since no data came
 # What apt, dnf, zypper and pacman print for a package that the index names and the mirror does not have (any more).
 LAGS = (
     "404|[Hh]ash [Ss]um mismatch|[Ss]ize mismatch|unexpected size|Failed to fetch|No more mirrors|Status code"
@@ -48,18 +49,21 @@ def fetch(
     *,
     lags: str = LAGS,
     ok_codes: Sequence[int] = (0,),
+    despite: str = "",
+    sources: Sequence[str] = (),
 ) -> Run:
     """A download that is tried again, after `refresh` (a shell line), while a mirror's packages and index differ.
 
     `lags`: how the manager reports that, as an extended regular expression; `ok_codes`: those that mean it is
-    done.
+    done; `despite`: what it prints of a failure that its exit code says nothing of, another expression; `sources`:
+    patterns of the files that name its mirrors.
     """
     words = (lags, "10 30 60", refresh, *command)
     return Run(
         _AGAIN + words,
         timeout_s=FETCH_S,
         env=env,
-        stdin=_again(ok_codes),
+        stdin=_again(ok_codes, sources, despite),
         detach=True,
         description=description,
         read_only=True,
@@ -67,30 +71,51 @@ def fetch(
 
 
 def refresh(
-    command: Sequence[str], description: str, env: Env, *, busy: str = BUSY, ok_codes: Sequence[int] = (0,)
+    command: Sequence[str],
+    description: str,
+    env: Env,
+    *,
+    busy: str = BUSY,
+    ok_codes: Sequence[int] = (0,),
+    sources: Sequence[str] = (),
 ) -> Run:
     """Indexes that are fetched again when a lock or the network stood in the way, not when their signature does.
 
-    `busy`: how the manager reports that; `ok_codes` as in `fetch`.
+    `busy`: how the manager reports that; `ok_codes` and `sources` as in `fetch`.
     """
     words = (busy, "5 15 30", ":", *command)
     return Run(
         _AGAIN + words,
         timeout_s=REFRESH_S,
         env=env,
-        stdin=_again(ok_codes),
+        stdin=_again(ok_codes, sources),
         detach=True,
         description=description,
         read_only=True,
     )
 
 
+def refresh_all(command: Sequence[str], env: Env, *, ok_codes: Sequence[int], sources: Sequence[str] = ()) -> Run:
+    """Every index, once; what cannot be fetched (`ok_codes`) or sends nothing is left to the install that needs it."""
+    return Run(
+        (*_AGAIN, "", "", ":", *command),
+        timeout_s=REFRESH_S,
+        ok_codes=tuple(dict.fromkeys((*ok_codes, ENDED))),
+        env=env,
+        stdin=_again((0,), sources),
+        detach=True,
+        description=shlex.join(command),
+    )
+
+
 _AGAIN = ("sh", "-s", "--")
 
 
-def _again(ok_codes: Sequence[int]) -> str:
-    setting = "" if tuple(ok_codes) == (0,) else f"success='{' '.join(map(str, ok_codes))}'\n"
-    return setting + resources.script("packages/retry")
+def _again(ok_codes: Sequence[int], sources: Sequence[str], despite: str = "") -> str:
+    success = "" if tuple(ok_codes) == (0,) else " ".join(map(str, ok_codes))
+    settings = {"success": success, "despite": despite, "sources": " ".join(sources)}
+    lines = (f"{name}={shlex.quote(value)}\n" for name, value in settings.items() if value)
+    return "".join(lines) + resources.script("packages/silence") + resources.script("packages/retry")
 
 
 def hold_file(file: str, *, key: str = "", includer: str = "", section: str = "") -> str:

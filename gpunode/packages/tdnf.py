@@ -43,10 +43,12 @@ class Tdnf(rpm.Family):
     def refresh(self, repositories: Sequence[Repository]) -> Run:
         limit = ("--disablerepo=*", *(f"--enablerepo={r.id}" for r in repositories)) if repositories else ()
         argv = ("tdnf", "-y", "makecache", "--refresh", *limit)
-        return scripts.refresh(argv, "tdnf makecache", ENV)
+        return scripts.refresh(argv, "tdnf makecache", ENV, sources=self.source_files)
 
     def refresh_all(self) -> Run:
-        return Run(("tdnf", "-y", "makecache"), ok_codes=tuple(range(256)), timeout_s=600, env=ENV, detach=True)
+        return scripts.refresh_all(
+            ("tdnf", "-y", "makecache"), ENV, ok_codes=tuple(range(256)), sources=self.source_files
+        )
 
     def simulate(self, packages: Sequence[Wanted], mine: Sequence[str], *, downgrade: bool = False) -> Run:
         return scripts.simulate(self.name, rpm.resolve("tdnf"), rpm.named(packages), mine, ENV)
@@ -54,7 +56,7 @@ class Tdnf(rpm.Family):
     def fetch(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
         argv = ("tdnf", "-y", "install", "--downloadonly", *rpm.named(packages))
         description = "download " + " ".join(rpm.named(packages))
-        return scripts.fetch(argv, "tdnf -y makecache --refresh", description, ENV)
+        return scripts.fetch(argv, "tdnf -y makecache --refresh", description, ENV, sources=self.source_files)
 
     def install(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
         argv = rpm.patient("tdnf", "-y", "install", *rpm.named(packages))

@@ -46,11 +46,11 @@ class Yum(rpm.Family):
         ids = ",".join(r.id for r in repositories)
         limit = ("--disablerepo=*", f"--enablerepo={ids}") if ids else ()
         argv = ("yum", "-y", *rpm.SILENCE, "--setopt=*.skip_if_unavailable=0", *limit, "makecache")
-        return scripts.refresh(argv, "yum makecache", ENV)
+        return scripts.refresh(argv, "yum makecache", ENV, sources=self.source_files)
 
     def refresh_all(self) -> Run:
-        return Run(
-            ("yum", "-y", "makecache", "fast", *rpm.SILENCE), ok_codes=(0, 1), timeout_s=600, env=ENV, detach=True
+        return scripts.refresh_all(
+            ("yum", "-y", "makecache", "fast", *rpm.SILENCE), ENV, ok_codes=(0, 1), sources=self.source_files
         )
 
     def simulate(self, packages: Sequence[Wanted], mine: Sequence[str], *, downgrade: bool = False) -> Run:
@@ -59,7 +59,7 @@ class Yum(rpm.Family):
     def fetch(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
         argv = ("yum", "-y", "install", "--downloadonly", *rpm.SILENCE, *rpm.named(packages))
         description = "download " + " ".join(rpm.named(packages))
-        return scripts.fetch(argv, "yum -y clean expire-cache", description, ENV)
+        return scripts.fetch(argv, "yum -y clean expire-cache", description, ENV, sources=self.source_files)
 
     def install(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
         words, touched = rpm.named(packages), rpm.names(packages)

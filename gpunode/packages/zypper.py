@@ -22,13 +22,10 @@ REMOVE = (
     + rpm.PRESENT
     + 'exec zypper --non-interactive remove --clean-deps "$@"\n'
 )
-# A package that the mirror does not have is reported in the output alone (libzypp 17.38): the exit code is 0.
-DOWNLOAD = """out=$("$@" 2>&1)
-code=$?
-echo "$out"
-case $out in *"returned error: "* | *"completed with error"*) exit 4 ;; esac
-exit "$code"
-"""
+# A package that did not come is reported in the output alone (libzypp 17.38): the exit code is 0. Of one whose transfer
+# timed out there is no more than a line without its "done".
+TIMED_OUT = r"Preloading: .*\[\]$"
+DESPITE = f"returned error: |completed with error|{TIMED_OUT}"
 # zypper(8): 102 asks for a reboot, 103 for a second run after zypper itself was updated; both mean it is in.
 # Not 107: a package's script failed, which for a kernel module package means that it was not built.
 OK = (0, 102, 103)
@@ -64,11 +61,11 @@ class Zypper(rpm.Family):
 
     def refresh(self, repositories: Sequence[Repository]) -> Run:
         argv = (*ZYPPER, "refresh", "--force", *(r.id for r in repositories))
-        return scripts.refresh(argv, "zypper refresh", ENV, ok_codes=OK)
+        return scripts.refresh(argv, "zypper refresh", ENV, ok_codes=OK, sources=self.source_files)
 
     def refresh_all(self) -> Run:
         # 4: some could not be refreshed; 6: there are none; 106: some were skipped.
-        return Run((*ZYPPER, "refresh"), ok_codes=(0, 4, 6, 106), timeout_s=600, env=ENV, detach=True)
+        return scripts.refresh_all((*ZYPPER, "refresh"), ENV, ok_codes=(0, 4, 6, 106), sources=self.source_files)
 
     def simulate(self, packages: Sequence[Wanted], mine: Sequence[str], *, downgrade: bool = False) -> Run:
         return scripts.simulate(
@@ -76,14 +73,26 @@ class Zypper(rpm.Family):
         )
 
     def fetch(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
-        command = (*ZYPPER, "install", "--download-only", *_words(packages, downgrade))
-        argv = ("sh", "-c", DOWNLOAD, "sh", *command)
+        argv = (*ZYPPER, "install", "--download-only", *_words(packages, downgrade))
         description = "download " + " ".join(_named(packages))
-        return scripts.fetch(argv, "zypper --non-interactive refresh", description, ENV, ok_codes=OK)
+        return scripts.fetch(
+            argv,
+            "zypper --non-interactive refresh",
+            description,
+            ENV,
+            ok_codes=OK,
+            despite=DESPITE,
+            sources=self.source_files,
+        )
 
     def install(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
         argv = rpm.patient(*ZYPPER, "install", *_words(packages, downgrade))
         description = "zypper install " + " ".join(_named(packages))
+        return replace(scripts.transaction(argv, "", rpm.names(packages), description, ENV), ok_codes=OK)
+
+    def reinstall(self, packages: Sequence[Wanted]) -> Run:
+        argv = rpm.patient(*ZYPPER, "install", "--force", *_words(packages, downgrade=False))
+        description = "zypper install --force " + " ".join(_named(packages))
         return replace(scripts.transaction(argv, "", rpm.names(packages), description, ENV), ok_codes=OK)
 
     def remove(self, names: Sequence[str]) -> Run:

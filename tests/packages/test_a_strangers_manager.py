@@ -120,6 +120,9 @@ class Zug(Backend):
         names = tuple(p.name for p in packages)
         return Run(("zug", "add", *names), detach=True, packages=names)
 
+    def reinstall(self, packages: Sequence[Wanted]) -> Run:
+        return Run(("zug", "add", "--again", *(p.name for p in packages)), detach=True)
+
     def remove(self, names: Sequence[str]) -> Run:
         script = 'zug unlock "$@"; exec zug del "$@"'
         return Run(("sh", "-c", script, "sh", *names), detach=True, packages=tuple(names))

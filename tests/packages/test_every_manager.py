@@ -39,7 +39,15 @@ REPOSITORY = Repository(
 
 def changing(manager: Backend) -> list[Run]:
     _, fetch, install = installation(manager, WANTED, ["*nvidia*"], downgrade=True)
-    return [manager.refresh([REPOSITORY]), manager.refresh_all(), fetch, install, manager.remove(["nvidia-open"])]
+    again = manager.reinstall(WANTED)
+    return [
+        manager.refresh([REPOSITORY]),
+        manager.refresh_all(),
+        fetch,
+        install,
+        manager.remove(["nvidia-open"]),
+        again,
+    ]
 
 
 def words(run: Run) -> str:
@@ -125,6 +133,24 @@ def test_zypper_waits_for_the_lock_and_takes_a_reboot_hint_for_success() -> None
     assert dict(run.env)["ZYPP_LOCK_TIMEOUT"] == "300"
     assert run.ok_codes == (0, 102, 103)
     assert 107 not in run.ok_codes  # a package's script failed: the module was not built
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("apt", "apt-get install --reinstall"),
+        ("dnf", "dnf -y reinstall nvidia-open nvidia-fabricmanager"),
+        ("dnf5", "dnf -y reinstall nvidia-open nvidia-fabricmanager"),
+        ("yum", "yum -y reinstall nvidia-open nvidia-fabricmanager"),
+        ("tdnf", "tdnf -y reinstall nvidia-open nvidia-fabricmanager"),
+        ("zypper", "zypper --non-interactive install --force"),
+        ("pacman", "-S --noconfirm nvidia-open nvidia-fabricmanager"),
+    ],
+)
+def test_files_of_an_installed_package_are_written_anew(name: str, told: str) -> None:
+    run = BACKENDS[name].reinstall(WANTED)
+    assert told in words(run)
+    assert run.packages == ("nvidia-open", "nvidia-fabricmanager")
 
 
 def test_an_unknown_manager_is_refused_with_the_list() -> None:

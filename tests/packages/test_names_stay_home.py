@@ -16,7 +16,8 @@ from gpunode.packages.registry import BACKENDS
 
 PRODUCT = Path(__file__).parents[2] / "gpunode"
 TOOLS = ("apt-get", "apt-mark", "dpkg", "dpkg-query", "rpm")
-NAME = re.compile(rf"(?<![\w])({'|'.join((*BACKENDS, *TOOLS))})(?![\w])")
+# rpm-ostree is another program, which installs where an image replaces /usr.
+NAME = re.compile(rf"(?<![\w])({'|'.join((*BACKENDS, *TOOLS))})(?![\w]|-ostree)")
 ROOMS = ("packages/", "catalog/", "shell/packages/", "shell/probe/")
 EXCEPTIONS = {
     "apply/reasons.py": "how an error's line begins in the output of any command, and dpkg's words for why",

@@ -47,7 +47,7 @@ Operation aborted.
 """
 ZYPPER = """<?xml version='1.0'?>
 <stream>
-<install-summary download-size="1" space-usage-diff="1">
+<install-summary download-size="56772" space-usage-diff="1">
 <to-upgrade>
 <solvable type="package" name="nvidia-compute-G06" edition="580.178.04-1" arch="x86_64" edition-old="580.95.05-1"/>
 </to-upgrade>
@@ -57,12 +57,20 @@ ZYPPER = """<?xml version='1.0'?>
 </install-summary>
 </stream>
 """
+# What apt-get 2.6 printed for `-q --print-uris install -y nginx` (bookworm), and a file of a local repository.
+APT_URIS = """Need to get 648 kB of archives.
+'http://deb.debian.org/debian-security/pool/updates/main/n/nginx/nginx-common_1.22.1-9%2bdeb12u11_all.deb' \
+nginx-common_1.22.1-9+deb12u11_all.deb 115544
+'http://deb.debian.org/debian-security/pool/updates/main/n/nginx/nginx_1.22.1-9%2bdeb12u11_amd64.deb' \
+nginx_1.22.1-9+deb12u11_amd64.deb 532468 SHA256:0
+'file:/srv/nvidia/nvidia-open.deb' nvidia-open.deb 99 SHA256:0
+"""
 APT = """Inst nvidia-open [580.178.04-1] (595.91.07-1 NVIDIA:1.0 [amd64])
 Inst nvidia-driver-cuda (595.91.07-1 NVIDIA:1.0 [amd64])
 Remv nvidia-kernel-dkms [580.178.04-1]
 Conf nvidia-open (595.91.07-1 NVIDIA:1.0 [amd64])
 """
-PACMAN = "warning: something\ninstall nvidia-utils 595.91.07-1\ninstall nvidia-open-dkms 595.91.07-1\n"
+PACMAN = "warning: something\ninstall nvidia-utils 595.91.07-1 4000000000\ninstall nvidia-open-dkms 595.91.07-1 5\n"
 
 
 def tool(directory: Path, name: str, body: str) -> None:
@@ -91,7 +99,7 @@ def perform(run: Run, tools: Path) -> subprocess.CompletedProcess[str]:
             "zypper",
             ZYPPER,
             0,
-            "upgrade nvidia-compute-G06 580.178.04-1\ninstall nvidia-persistenced 580.178.04-1\n",
+            "download 56772\nupgrade nvidia-compute-G06 580.178.04-1\ninstall nvidia-persistenced 580.178.04-1\n",
         ),
         (
             "apt",
@@ -101,7 +109,13 @@ def perform(run: Run, tools: Path) -> subprocess.CompletedProcess[str]:
             "upgrade nvidia-open 595.91.07-1\ninstall nvidia-driver-cuda 595.91.07-1\n"
             "remove nvidia-kernel-dkms 580.178.04-1\n",
         ),
-        ("pacman", "pacman", PACMAN, 0, "install nvidia-utils 595.91.07-1\ninstall nvidia-open-dkms 595.91.07-1\n"),
+        (
+            "pacman",
+            "pacman",
+            PACMAN,
+            0,
+            "install nvidia-utils 595.91.07-1\ninstall nvidia-open-dkms 595.91.07-1\ndownload 4000000005\n",
+        ),
     ],
     ids=["dnf5", "zypper", "apt", "pacman"],
 )
@@ -111,6 +125,37 @@ def test_the_resolvers_answer_is_read(
     tool(tmp_path, binary, f"cat <<'E'\n{says}E\nexit {code}\n")
     done = perform(BACKENDS[name].simulate([Wanted("nvidia-open")], DRIVER), tmp_path)
     assert (done.returncode, done.stdout) == (0, answer), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "says", "size"),
+    [
+        ("dnf", "Transaction Summary\nTotal download size: 1.8 M\nInstalled size: 4.3 M\n", 1887437),
+        ("tdnf", "Total installed size:   9.00M\nTotal download size: 400.50k\nTransaction Summary\n", 410112),
+        (
+            "dnf5",
+            "Transaction Summary:\nTotal size of inbound packages is 2 GiB. Need to download 1 GiB.\n"
+            "After this operation, 5 GiB extra will be used (install 5 GiB, remove 6 MiB).\n",
+            1 << 30,
+        ),
+        ("dnf5", "Transaction Summary:\nTotal size of inbound packages is 28 KiB. Need to download 0 B.\n", 0),
+    ],
+    ids=["dnf 4", "tdnf", "dnf5", "all is downloaded already"],
+)
+def test_what_is_still_to_be_fetched_is_read_from_the_summary(tmp_path: Path, name: str, says: str, size: int) -> None:
+    tool(tmp_path, name.replace("5", ""), f"cat <<'E'\n{says}E\nexit 1\n")
+    done = perform(BACKENDS[name].simulate([Wanted("nvidia-open")], DRIVER), tmp_path)
+    assert (done.returncode, done.stdout) == (0, f"download {size}\n"), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("uris", "size"), [(APT_URIS, "download 648012\n"), ("", "")], ids=["two from a mirror", "all is downloaded"]
+)
+def test_apt_is_asked_for_sizes_in_a_second_question(tmp_path: Path, uris: str, size: str) -> None:
+    simulated = "echo 'Inst nginx (1.22 Debian [amd64])'"
+    tool(tmp_path, "apt-get", f"case $* in *--print-uris*) cat <<'E'\n{uris}E\n;; *) {simulated} ;; esac\n")
+    done = perform(BACKENDS["apt"].simulate([Wanted("nginx")], DRIVER), tmp_path)
+    assert (done.returncode, done.stdout) == (0, f"install nginx 1.22\n{size}"), done.stderr
 
 
 def test_a_resolver_that_takes_away_what_is_not_ours_is_stopped(tmp_path: Path) -> None:

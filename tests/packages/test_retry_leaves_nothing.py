@@ -24,7 +24,7 @@ def of_session(leader: int) -> list[str]:
 
 @pytest.mark.parametrize("shell", [("dash",), ("bash",), ("busybox", "ash")], ids=lambda words: words[-1])
 def test_nothing_runs_on_when_it_has_ended(shell: tuple[str, ...]) -> None:
-    script = resources.script("packages/retry")
+    script = resources.script("packages/silence") + resources.script("packages/retry")
     with subprocess.Popen(
         (*shell, "-s", "--", "words", "1", "true", "sh", "-c", "sleep 0.2; exit 3"),
         stdin=subprocess.PIPE,
