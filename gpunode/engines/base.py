@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from gpunode.engines.provenance import Origin
 from gpunode.facts.readers import Reader
+from gpunode.model.active import Trial
 from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
 from gpunode.model.plan import Action, Run
 from gpunode.model.spec import RuntimeSpec
 
 
-@dataclass(frozen=True)
-class Edit:
+class Edit(NamedTuple):
     """One config file after the change. Equal text means nothing to do."""
 
     path: str
@@ -27,8 +26,7 @@ class Edit:
         return (self.before or "") != self.after
 
 
-@dataclass(frozen=True)
-class Rewrite:
+class Rewrite(NamedTuple):
     """What an engine's configuration becomes: mostly one file; a drop-in comes before the file that imports it."""
 
     edits: tuple[Edit, ...]  # in the order they are written
@@ -47,8 +45,7 @@ class Rewrite:
         return self.edits[0]
 
 
-@dataclass(frozen=True)
-class Removal:
+class Removal(NamedTuple):
     """What an undo takes out of a file that others have written to since gpunode did."""
 
     handler: str
@@ -68,8 +65,7 @@ class Disk(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Alone:
+class Alone(NamedTuple):
     """An engine's file without its daemon: what `rewrite` is given in place of what a host reports."""
 
     main: FileFacts
@@ -148,6 +144,10 @@ class Engine(Protocol):
     def containers(self, host: HostFacts, engine: RuntimeFacts, handler: str) -> Run | None:
         """Ask which of its containers need the handler (shell/daemon/containers.sh); None: nobody can tell."""
         return None
+
+    def trials(self, host: HostFacts, engine: RuntimeFacts, handler: str) -> tuple[Trial, ...]:
+        """The ways in which its users start a container with the GPU (shell/active); () where none is tried."""
+        return ()
 
     def late(self, engine: RuntimeFacts, want: RuntimeSpec) -> bool:
         """Whether the running daemon lacks what its file has, and only a restart loads it."""

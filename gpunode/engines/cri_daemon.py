@@ -24,8 +24,8 @@ class CriDaemon(Engine):
         return commands.containers(engine, handler, api="cri")
 
     def apply(self, engine: RuntimeFacts, *, restart: bool = False) -> tuple[Action, ...]:
-        # There is no reload that takes runtimes: SIGHUP kills containerd, and CRI-O's takes only the options that
-        # crio.conf(5) marks so. Pods live on in their shims, or under their conmon.
+        # SIGHUP kills containerd. CRI-O's takes the runtimes as well, from which release on is not known: a restart
+        # holds for all. Pods live on in their shims, or under their conmon.
         return (commands.restart(engine.unit),)
 
     def verify(self, engine: RuntimeFacts, want: RuntimeSpec) -> Run:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import re
-from dataclasses import replace
 from posixpath import dirname
 
 from gpunode.editing import toml_text
@@ -28,6 +27,8 @@ from gpunode.model.spec import TOOLKIT_CONFIG, RuntimeSpec
 from gpunode.resources import render
 
 READER = "CRI-O"
+# Where nvidia-ctk of 1.18.0 to 1.19.0 put its drop-in: CRI-O reads crio.conf.d (nvidia-container-toolkit#1829).
+MISPLACED = "/etc/crio/conf.d/99-nvidia.toml"
 ROOTS = (Root(("crio", "runtime"), "default_runtime"),)
 # Of another program than nvidia-container-runtime: its path for each platform, and kata's own config.
 NOT_COPIED = ("runtime_path", "platform_runtime_paths", "runtime_config_path", "runtime_type")
@@ -48,7 +49,7 @@ class Crio(CriDaemon):
     own_handlers = BUILT_IN
 
     def rewrite(self, host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec) -> Rewrite:
-        directory = _directory(engine)
+        directory = drop_in_directory(engine)
         files = _files(host, engine, directory)
         default, runtimes = effective(files)
         file = host.file(
@@ -74,6 +75,8 @@ class Crio(CriDaemon):
         after = toml_text.rewrite(file.path, text, result, ("crio", "runtime", "runtimes"))
         # CRI-O does not start with a default runtime whose program is missing.
         notes = _notes(base_name, base)
+        if host.file(MISPLACED).exists and directory != dirname(MISPLACED):
+            notes += (f"{MISPLACED} has no effect: CRI-O does not read its directory, where an nvidia-ctk wrote it",)
         notes += about_program(want, f"runtimes.{want.handler}", named, engine.missing_binaries)
         return Rewrite((Edit(file.path, file.text, after),), tuple(added), notes, binaries=(program,))
 
@@ -94,7 +97,7 @@ class Crio(CriDaemon):
 
     def alone(self, disk: Disk, asked: Alone, schema: int | None) -> Alone:
         # It reads its drop-ins next to the file that is named.
-        return replace(super().alone(disk, asked, schema), flags=("--config-dir", f"{asked.main.path}.d"))
+        return super().alone(disk, asked, schema)._replace(flags=("--config-dir", f"{asked.main.path}.d"))
 
 
 def effective(files: tuple[FileFacts, ...]) -> tuple[str | None, dict[str, Plain]]:
@@ -137,7 +140,7 @@ def removed(
     return toml_text.rewrite(path, text, want, ("crio", "runtime", "runtimes"))
 
 
-def _directory(engine: RuntimeFacts) -> str:
+def drop_in_directory(engine: RuntimeFacts) -> str:
     """Of the drop-ins: --config-dir, -d, or where it is by default."""
     found = re.search(r"(?:^|\0)(?:--config-dir|-d)[\0=]([^\0]+)", "\0".join(engine.flags))
     return found[1].rstrip("/") if found else "/etc/crio/crio.conf.d"

@@ -21,6 +21,7 @@ from gpunode.engines.containerd.cri_section import section
 from gpunode.engines.daemon import commands
 from gpunode.engines.provenance import Origin, Root, of_toml, readable, there
 from gpunode.errors import ConfigFileError, UnsupportedHost
+from gpunode.model.active import Trial
 from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
 from gpunode.model.plan import Action, Run
 from gpunode.model.spec import RuntimeSpec
@@ -83,6 +84,12 @@ class Podman(Engine):
 
     def containers(self, host: HostFacts, engine: RuntimeFacts, handler: str) -> Run | None:
         return commands.containers(engine, handler, api="podman")
+
+    def trials(self, host: HostFacts, engine: RuntimeFacts, handler: str) -> tuple[Trial, ...]:
+        device = ("--device", "nvidia.com/gpu=all")
+        unfit = "" if _has_cdi(engine) else f"podman {engine.version} has no CDI"
+        # A host without the controller of pids would refuse podman's default limit for a reason that is no GPU's.
+        return (Trial(engine.label, "", CDI, program="podman", options=("--pids-limit", "-1", *device), unfit=unfit),)
 
     def apply(self, engine: RuntimeFacts, *, restart: bool = False) -> tuple[Action, ...]:
         return ()

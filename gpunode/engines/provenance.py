@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from gpunode.editing import toml_text
 from gpunode.errors import ConfigFileError
@@ -34,8 +34,7 @@ class Origin:
         return self.path if self.line is None else f"{self.path}:{self.line}"
 
 
-@dataclass(frozen=True)
-class Root:
+class Root(NamedTuple):
     """Where the runtimes are in one schema of a TOML file."""
 
     table: Keys

@@ -50,6 +50,17 @@ def test_the_second_run_with_the_drop_in_on_the_host_changes_nothing() -> None:
     assert (again.changed, again.main.path) == (False, DROP_IN)
 
 
+def test_a_default_that_says_nothing_of_the_cgroup_driver_is_copied_as_it_is() -> None:
+    """runc beside it says false, which is what nothing means: a second pass has nothing to add."""
+    runc = f'[plugins."{V3}".containerd.runtimes.runc]\nruntime_type = "io.containerd.runc.v2"\n'
+    other = runc.replace(".runc]", ".crun]")
+    told = f'[plugins."{V3}".containerd.runtimes.runc.options]\nSystemdCgroup = false\n'
+    root = f'version = 3\n{ENGINE}default_runtime_name = "crun"\n{other}{runc}{told}'
+    first = written(rewrite(root, "2.1.9"))
+    assert "SystemdCgroup" not in first[DROP_IN]
+    assert not rewrite(first[PATH], "2.1.9", files=first, imports=(DROP_IN,)).changed
+
+
 def test_an_edit_in_place_of_an_earlier_day_remains_right() -> None:
     before = written(rewrite(ROOT, "2.1.9", RuntimeSpec(drop_in="none")))[PATH]
     again = rewrite(before, "2.1.9")

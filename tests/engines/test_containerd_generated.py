@@ -58,12 +58,10 @@ def test_only_what_is_gpunodes_changes() -> None:
     assert set(refused) <= REFUSED, refused
 
 
-# The first two rightly: containerd would not load CRI after a restart, or not start, or not read our drop-in. The last:
-# the default of one file sets no SystemdCgroup, and the runc of another does.
+# Rightly: containerd would not load CRI after a restart, or not start, or not read our drop-in.
 REFUSED = {
     "FILE registry.mirrors cannot be set together with registry.config_path",
     "FILE imports FILE which is not there",
-    "FILE cannot be edited safely: the edit is not idempotent",
 }
 
 

@@ -152,7 +152,7 @@ def pretend(directory: Path, name: str, *words: str, cwd: Path | None = None) ->
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root's shims count")
-def test_what_runs_by_the_program_is_known_by_its_shim_or_its_conmon(
+def test_what_runs_by_the_program_or_has_a_cdi_device_is_known_by_its_shim_or_its_conmon(
     shell: tuple[str, ...], directory: Path, processes: list[subprocess.Popen[bytes]]
 ) -> None:
     state = directory / "io.containerd.runtime.v2.task" / "k8s.io"
@@ -164,14 +164,25 @@ def test_what_runs_by_the_program_is_known_by_its_shim_or_its_conmon(
     kube = "io.kubernetes.cri.sandbox-"
     annotations = {f"{kube}name": "train", f"{kube}namespace": "default"}
     (state / "pod" / "config.json").write_text(json.dumps({"annotations": annotations}))
+    hooks = {"createContainer": [{"path": "/usr/bin/nvidia-cdi-hook", "args": ["nvidia-cdi-hook", "update-ldcache"]}]}
+    (state / "runc" / "config.json").write_text(json.dumps({"annotations": annotations, "hooks": hooks}))
+    (state / "none").mkdir()
+    (state / "none" / "config.json").write_text(
+        json.dumps({"process": {"args": ["echo", '"path":"/usr/bin/nvidia-ctk"']}})
+    )
     (state / "options").mkdir()
     (state / "options" / "options.json").write_text('{"binary_name":"/usr/bin/nvidia-container-runtime.cdi"}')
     processes.append(pretend(directory, "containerd-shim-runc-v2", cwd=state / "runc"))
     program = ("-r", nvidia)
     processes.append(pretend(directory, "conmon", "-b", "/b", "-c", "c1", *program, "-n", "podman-one", "-p", "/p"))
     found = asked(shell, "processes", "-", "-", "-", "-")
-    expected = [["program", "c1", "podman-one"], ["program", "options", "options"], ["program", "pod", "default/train"]]
-    assert [line for line in sorted(found) if line[1] in ("c1", "gone", "options", "pod", "runc")] == expected
+    expected = [
+        ["cdi", "runc", "default/train"],
+        ["program", "c1", "podman-one"],
+        ["program", "options", "options"],
+        ["program", "pod", "default/train"],
+    ]
+    assert [line for line in sorted(found) if line[1] in ("c1", "gone", "none", "options", "pod", "runc")] == expected
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="who is not root decides about their own directories")

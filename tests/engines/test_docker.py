@@ -102,13 +102,28 @@ def test_an_unreadable_file_is_refused() -> None:
         ({"flags": ("--default-runtime=crun",)}, RuntimeSpec(), "--default-runtime=crun"),
         ({"flags": ("--default-runtime", "crun")}, RuntimeSpec(), "--default-runtime=crun"),
         ({"version": "20.10.24"}, CDI, "docker 20.10.24 has no CDI"),
+        ({"user": "ann"}, CDI, r"docker@ann 26\.1\.5 would not find a CDI specification"),
     ],
-    ids=["snap", "flag sets another default", "flag and value apart", "CDI on 20.10"],
+    ids=["snap", "flag sets another default", "flag and value apart", "CDI on 20.10", "CDI on a rootless 26"],
 )
 def test_an_engine_that_must_not_be_touched(observed: dict[str, Any], want: RuntimeSpec, problem: str) -> None:
     version = observed.pop("version", "26.1.5")
     with pytest.raises(UnsupportedHost, match=problem):
         rewritten("{}", version, want, **observed)
+
+
+@pytest.mark.parametrize(
+    ("text", "version", "observed"),
+    [
+        ("{}", "27.4.0", {"user": "ann"}),
+        ('{"cdi-spec-dirs": ["/opt/cdi"]}', "26.1.5", {"user": "ann"}),
+        ("{}", "26.1.5", {"user": "ann", "flags": ("--cdi-spec-dir=/opt/cdi",)}),
+        ("{}", "26.1.5", {}),
+    ],
+    ids=["27.4 is shown the host's", "a directory of its own", "the same by a flag", "the host's own docker"],
+)
+def test_a_docker_that_finds_specifications_gets_cdi(text: str, version: str, observed: dict[str, Any]) -> None:
+    assert rewritten(text, version, CDI, **observed).changed
 
 
 @pytest.mark.parametrize("want", [DEFAULT, NO_DEFAULT], ids=["default", "no default"])
@@ -141,6 +156,12 @@ def test_the_plan_line_names_each_change() -> None:
         "default-runtime runc → nvidia",
         "+ features.cdi",
     )
+
+
+def test_what_a_reboot_does_to_containers_with_cdi_devices_is_said_where_cdi_is_switched_on() -> None:
+    (note,) = [note for note in rewritten("{}", want=CDI).notes if "at boot" in note]
+    assert note.startswith("a container with a CDI device does not come back by itself at boot")
+    assert not any("at boot" in note for note in rewritten("{}").notes)
 
 
 @settings(max_examples=300, deadline=None)

@@ -128,3 +128,13 @@ def test_a_drop_in_of_version_2_with_more_in_it_is_its_owners_to_convert() -> No
     more = f"{OF_VERSION_2}[plugins.'io.containerd.grpc.v1.cri'.registry]\nconfig_path = '/etc/certs'\n"
     with pytest.raises(ConfigFileError, match="is in version 2, and k0s writes version 3"):
         rewritten.rewrite(facts, {MAIN: MANAGED.replace("2", "3"), f"{DIRECTORY}/nvidia.toml": more})
+
+
+def test_a_k0s_that_exits_since_its_upgrade_gets_the_version_that_it_asks_for() -> None:
+    """Its own file is from before the upgrade: it exits before it writes that anew."""
+    facts = engine_facts("k0s", None, embedded_in="1.36.1+k0s.0", active=False, effective_default=None)
+    found = rewritten.rewrite(facts, {MAIN: MANAGED, f"{DIRECTORY}/nvidia.toml": OF_VERSION_2})
+    assert found.added[0] == "version 2 → 3"
+    assert tomllib.loads(found.main.after)["version"] == 3
+    running = engine_facts("k0s", "1.7.28", embedded_in="1.36.1+k0s.0", effective_default="nvidia")
+    assert not rewritten.rewrite(running, {MAIN: MANAGED, f"{DIRECTORY}/nvidia.toml": OF_VERSION_2}).changed

@@ -36,13 +36,13 @@ def read(disk: Disk, asked: Alone, schema: int | None, *, is_default: bool) -> A
     imports = tuple(_imports(disk, file.path, file))
     if asked.daemon is None:
         _refuse_ambiguous((file, *map(disk.read, imports)))
-    return replace(asked, main=file, want=want, daemon=asked.daemon or _assumed(file), imports=imports)
+    return asked._replace(main=file, want=want, daemon=asked.daemon or _assumed(file), imports=imports)
 
 
 def _refuse_ambiguous(files: Iterable[FileFacts]) -> None:
     """Raises UsageError for runtimes under version 3's name in an older file: 2.x reads them there, 1.x does not."""
     for file in files:
-        if _schema(file) < 3 and sets(toml_text.load(file.path, file.text or ""), V3):
+        if _schema(file) < 3 and sets(toml_text.read(file.path, file.text or ""), V3):
             raise UsageError(
                 f"{file.path} is in version {_schema(file)} and sets runtimes under plugins.{V3!r}",
                 evidence="containerd 1.x ignores that name in it, 2.x reads it",
@@ -70,7 +70,7 @@ def _assumed(file: FileFacts) -> str:
 
 
 def _schema(file: FileFacts) -> int:
-    version = toml_text.load(file.path, file.text or "").get("version", 1)
+    version = toml_text.read(file.path, file.text or "").get("version", 1)
     return version if isinstance(version, int) and version > 0 else 1
 
 
@@ -87,7 +87,7 @@ def _imports(disk: Disk, path: str, file: FileFacts) -> Iterator[str]:
 
 
 def _imported(disk: Disk, file: FileFacts) -> Iterator[str]:
-    patterns = toml_text.load(file.path, file.text).get("imports", []) if file.text is not None else []
+    patterns = toml_text.read(file.path, file.text).get("imports", []) if file.text is not None else []
     for pattern in patterns if isinstance(patterns, list) else []:
         if isinstance(pattern, str):
             yield from disk.named(posixpath.normpath(posixpath.join(posixpath.dirname(file.path), pattern)))

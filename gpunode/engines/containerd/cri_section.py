@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpunode.catalog.versions import first_with
 from gpunode.editing import toml_text
-from gpunode.editing.plain import Plain, copied
+from gpunode.editing.plain import Plain, copied, copied_at
+from gpunode.engines.containerd.cgroup_driver import kubelet_asks_containerd
 from gpunode.engines.handler import about_program
 from gpunode.engines.handler import program as program_of
 from gpunode.errors import UnsupportedHost
@@ -27,8 +27,7 @@ CRI_PLUGINS = frozenset({V1, V2, V3, "io.containerd.cri.v1.images"})
 OLD_SHIM_KEYS = ("runtime_engine", "runtime_root")
 
 
-@dataclass(frozen=True)
-class Wanted:
+class Wanted(NamedTuple):
     """The whole file as it should read, and what was done to get there."""
 
     plain: Plain
@@ -38,8 +37,7 @@ class Wanted:
     program: str  # that the handler runs
 
 
-@dataclass(frozen=True)
-class Around:
+class Around(NamedTuple):
     """What the file's own text does not tell."""
 
     merged: Plain  # what the daemon makes of all its files (live.effective); {} when that is not known
@@ -62,10 +60,12 @@ def refuse_no_cdi(engine: RuntimeFacts, want: RuntimeSpec) -> None:
 
 def around(host: HostFacts, engine: RuntimeFacts, merged: Plain, *, keep_runc: bool) -> Around:
     """What a file's own text does not say; `merged`: what the daemon makes of all its files."""
+    # A kubelet that asks containerd has no driver of its own for a handler to disagree with.
+    own = host.kubernetes.kubelet and not kubelet_asks_containerd(host, engine)
     return Around(
         merged=merged,
         keep_runc=keep_runc,
-        kubelet_driver=host.kubernetes.kubelet_cgroup_driver if host.kubernetes.kubelet else None,
+        kubelet_driver=host.kubernetes.kubelet_cgroup_driver if own else None,
         cdi_by_default=at_least(engine.version, first_with("containerd", "cdi-by-default")),
         missing=engine.missing_binaries,
     )
@@ -108,7 +108,7 @@ def wanted(plain: Plain, version: int, want: RuntimeSpec, around: Around, plugin
     `plugin`: under which name it is in force, where that is not `version`'s own.
     """
     plugin = plugin or plugin_of(version)
-    result = copied(plain)
+    result = copied_at(plain, "plugins", plugin)
     added = [*enable_cri(result)]
     notes: list[str] = []
     fragment = _fragment(plugin, version, want, want.cdi and not _cdi_is_on(result, plugin, around))
@@ -217,7 +217,8 @@ def _add_handler(
     options = entry.setdefault("options", {})
     done += _set(options, "BinaryName", program, want.handler)
     guessed = now == want.handler  # it is the default itself, and whose settings it once got is not known
-    if cgroup is not None and not (guessed and "SystemdCgroup" in options):
+    # Unset is false: to say so of a default that left it out would change nothing.
+    if cgroup is not None and not (guessed and ("SystemdCgroup" in options or not cgroup)):
         done += _set(options, "SystemdCgroup", cgroup, want.handler)
     if spelled and want.default and "SystemdCgroup" not in options:
         done += _set(options, "SystemdCgroup", False, want.handler)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from gpunode.advice import named
 from gpunode.editing import toml_text
@@ -29,8 +30,7 @@ HEADER = "# containerd's GPU runtime, added by gpunode and imported by {root}.\n
 DEFAULT = "default_runtime_name"
 
 
-@dataclass(frozen=True)
-class Changes:
+class Changes(NamedTuple):
     """Nothing to do: no texts."""
 
     main: str  # the file that decides
@@ -82,7 +82,7 @@ def _changes(files: Files, want: RuntimeSpec, around: Around) -> Changes:
     texts, put = _with_handler(files, want, around, target)
     report += _Report(*mixed.about(before, files)) + put
     for path in files.order():
-        plain = toml_text.load(path, texts.get(path, files.text(path)))
+        plain = {**toml_text.read(path, texts.get(path, files.text(path)))}  # below, whole keys of it are put
         done = enable_cri(plain)
         if path == files.root and target not in files.having(target, files.text(target)).order():
             plain.setdefault("version", version)

@@ -5,15 +5,17 @@ from __future__ import annotations
 from gpunode import resources
 from gpunode.editing import toml_text
 from gpunode.engines.base import Alone, Disk, Edit, Removal, Rewrite
-from gpunode.engines.containerd import alone, live, provenance, remove, validate
+from gpunode.engines.containerd import alone, live, provenance
 from gpunode.engines.containerd.cri_section import Around, around, cri_disabled, refuse_no_cdi, section
 from gpunode.engines.containerd.edit import Changes, changes, drop_in_path
 from gpunode.engines.containerd.imports import Files, gathered
 from gpunode.engines.containerd.mixed import in_read_schema
 from gpunode.engines.containerd.schema import merges
+from gpunode.engines.containerd.trial import trial
 from gpunode.engines.cri_daemon import CriDaemon
 from gpunode.engines.provenance import Origin
 from gpunode.errors import UnsupportedHost
+from gpunode.model.active import Trial
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.plan import Run
 from gpunode.model.spec import RuntimeSpec
@@ -41,6 +43,8 @@ class Containerd(CriDaemon):
     schemas = tuple(alone.SUITS)
 
     def rewrite(self, host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec) -> Rewrite:
+        from gpunode.engines.containerd import validate
+
         _refuse_generated(engine)
         refuse_no_cdi(engine, want)
         files = gathered(host, engine, drop_in_path(engine.config_path, want))
@@ -56,7 +60,7 @@ class Containerd(CriDaemon):
         file = host.file(engine.config_path)
         if file.text is None or host.kubernetes.kubelet:
             return None
-        off = cri_disabled(toml_text.load(file.path, file.text))
+        off = cri_disabled(toml_text.read(file.path, file.text))
         if not off:
             return None
         return f"{file.path} switches CRI off, so containerd serves docker only; --runtime containerd switches it on"
@@ -72,10 +76,15 @@ class Containerd(CriDaemon):
         )
 
     def without(self, path: str, text: str, removal: Removal) -> str:
+        from gpunode.engines.containerd import remove
+
         return remove.without(path, text, removal)
 
     def origins(self, host: HostFacts, engine: RuntimeFacts) -> tuple[Origin, ...]:
         return provenance.origins(host, engine)
+
+    def trials(self, host: HostFacts, engine: RuntimeFacts, handler: str) -> tuple[Trial, ...]:
+        return (trial(host, engine, handler),)
 
     def alone(self, disk: Disk, asked: Alone, schema: int | None) -> Alone:
         return alone.read(disk, asked, schema, is_default=asked.main.path == self.config)

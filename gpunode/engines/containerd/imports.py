@@ -5,8 +5,8 @@ from __future__ import annotations
 import fnmatch
 import posixpath
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 from gpunode.catalog.versions import first_with
 from gpunode.editing import toml_text
@@ -17,8 +17,7 @@ from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.versions import at_least
 
 
-@dataclass(frozen=True)
-class Files:
+class Files(NamedTuple):
     """What is on the host: the root file, and every file that it may import."""
 
     root: str
@@ -35,12 +34,12 @@ class Files:
 
     def having(self, path: str, text: str) -> Files:
         """The same files after one is written."""
-        return replace(self, texts={**self.texts, path: text})
+        return self._replace(texts={**self.texts, path: text})
 
     def importing(self, path: str) -> Files:
         """The same files where the root imports `path`, which may not be there yet."""
         there = self.having(path, self.text(path))
-        return there if path in there.order() else replace(there, added=(*self.added, path))
+        return there if path in there.order() else there._replace(added=(*self.added, path))
 
     def order(self) -> tuple[str, ...]:
         """The files this daemon reads: the root, then by level what each imports; the last one takes precedence."""
@@ -79,7 +78,7 @@ class Files:
 
 @lru_cache(maxsize=32)
 def _plain(path: str, text: str) -> Plain:
-    return toml_text.load(path, text)
+    return toml_text.read(path, text)
 
 
 def gathered(host: HostFacts, engine: RuntimeFacts, *more: str) -> Files:

@@ -61,7 +61,7 @@ def _refuse_escapes(files: Files) -> None:
 def _handler_path(statement: Statement) -> list[str]:
     """How the statement spells what leads to a handler: plugins, CRI, containerd, runtimes, the handler's name."""
     path, inherited = statement.path, len(statement.path) - len(statement.keys)
-    if path[:1] != ("plugins",) or path[1:2] not in {(plugin,) for plugin in CRI_PLUGINS}:
+    if len(path) < 2 or path[0] != "plugins" or path[1] not in CRI_PLUGINS:
         return []
     if path[2:4] != ("containerd", "runtimes")[: len(path) - 2]:
         return []

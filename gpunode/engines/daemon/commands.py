@@ -130,7 +130,8 @@ def is_there(binary: str) -> Run:
 
 def restart(unit: str, also_reset: Sequence[str] = ()) -> Run:
     """`systemctl restart`, past a start limit that earlier failures used up; the daemon's own reason when it fails."""
-    return _unit_script("gpunode_restart", unit, also_reset, f"systemctl restart {unit}")
+    run = _unit_script("gpunode_restart", unit, also_reset, f"systemctl restart {unit}")
+    return replace(run, restarts=unit)
 
 
 def revive(unit: str, also_reset: Sequence[str] = ()) -> Run:

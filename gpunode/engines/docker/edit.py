@@ -97,10 +97,28 @@ def _must_say_cdi(engine: RuntimeFacts, config: Mapping[str, Any]) -> bool:
             evidence="CDI came with docker 25.0, as features.cdi",
             remedy=Remedy(RepairAction.UPGRADE, "leave out --cdi, or upgrade docker"),
         )
+    _refuse_unseen_cdi(engine, config)
     features = config.get("features") or {}
     by_default = at_least(engine.version, first_with("docker", "cdi-by-default"))
     # A null switches it off too, also where it is on by default.
     return features.get("cdi") is not True and ("cdi" in features or not by_default)
+
+
+def _refuse_unseen_cdi(engine: RuntimeFacts, config: Mapping[str, Any]) -> None:
+    """A rootless dockerd has links in the places of /etc/cdi and /var/run/cdi, and does not follow them."""
+    elsewhere = "cdi-spec-dirs" in config or _flag(engine, "--cdi-spec-dir")
+    if not engine.user or elsewhere or engine.version is None:
+        return
+    if not at_least(engine.version, first_with("docker", "rootless-cdi")):
+        raise UnsupportedHost(
+            f"{engine.label} {engine.version} would not find a CDI specification",
+            evidence="before docker 27.4 rootlesskit hides /etc/cdi and /var/run/cdi from dockerd (moby/moby#48541)",
+            remedy=Remedy(
+                RepairAction.UPGRADE,
+                "leave out --cdi (its containers get GPUs by the runtime and --gpus), upgrade docker, or let it name "
+                "a directory of specifications in cdi-spec-dirs of daemon.json",
+            ),
+        )
 
 
 def _refuse_other_default(by_flag: str, want: RuntimeSpec) -> None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from gpunode.advice import typed
 from gpunode.catalog.versions import first_with
 from gpunode.editing import json_text
 from gpunode.editing.unread import refuse_unread
@@ -17,6 +18,7 @@ from gpunode.engines.handler import about_program
 from gpunode.engines.provenance import Origin
 from gpunode.errors import UnsupportedHost
 from gpunode.masking import mask_argv
+from gpunode.model.active import Trial
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.plan import Action, PutFile, RemoveFile, Run
 from gpunode.model.spec import TOOLKIT, RuntimeSpec
@@ -24,6 +26,12 @@ from gpunode.model.versions import at_least
 from gpunode.remedy import Remedy, RepairAction
 
 UNITS = ("docker.service", "docker.socket")
+CDI_NOTES = (
+    "docker's CDI support is read at start, so it needs a restart to be live",
+    # NVIDIA/nvidia-container-toolkit#2019; docker 26 also starts its containers before it knows of CDI (moby#49989).
+    "a container with a CDI device does not come back by itself at boot, as nvidia-cdi-refresh writes the "
+    "specification after docker has started: docker restart gives it the GPUs",
+)
 
 
 class Docker(Engine):
@@ -127,6 +135,22 @@ class Docker(Engine):
     def origins(self, host: HostFacts, engine: RuntimeFacts) -> tuple[Origin, ...]:
         return tuple(provenance.origins(host.file(engine.config_path), engine))
 
+    def trials(self, host: HostFacts, engine: RuntimeFacts, handler: str) -> tuple[Trial, ...]:
+        by_runtime = () if engine.effective_default == handler else ("--runtime", handler)
+        return tuple(
+            Trial(
+                engine.label,
+                engine.unit,
+                typed("docker", "run", *options),
+                program="docker",
+                socket=engine.socket,
+                address=f"DOCKER_HOST=unix://{engine.socket}",
+                options=options,
+                unfit=f"it is the rootless Docker of {engine.user}" if engine.user else "",
+            )
+            for options in (by_runtime, ("--gpus", "all"))
+        )
+
     def late(self, engine: RuntimeFacts, want: RuntimeSpec) -> bool:
         return want.cdi and engine.cdi is False
 
@@ -157,7 +181,7 @@ class Docker(Engine):
 
 
 def _notes(engine: RuntimeFacts, want: RuntimeSpec, config: Mapping[str, Any], *, cdi: bool) -> tuple[str, ...]:
-    notes = ["docker's CDI support is read at start, so it needs a restart to be live"] if cdi else []
+    notes = list(CDI_NOTES) if cdi else []
     entry = validate.at(config, ("runtimes", want.handler))
     path = validate.at(config, edit.binary_keys(entry, want.handler)) if entry else None
     notes += about_program(want, f"runtimes.{want.handler}", path, engine.missing_binaries)

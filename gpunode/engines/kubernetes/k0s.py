@@ -18,7 +18,7 @@ from gpunode.editing.plain import Plain
 from gpunode.editing.unread import refuse_unread
 from gpunode.engines import drop_ins
 from gpunode.engines.base import Removal, Rewrite
-from gpunode.engines.containerd import provenance, remove
+from gpunode.engines.containerd import provenance
 from gpunode.engines.containerd.cri_section import V2, V3, containerd_section, normal, section
 from gpunode.engines.containerd.engine import Containerd
 from gpunode.engines.kubernetes import embedded
@@ -46,7 +46,7 @@ class K0s(embedded.Distribution):
         if main.text is not None and not is_managed(main.text):
             own = Containerd().rewrite(host, engine, want)
             note = f"{main.path} is not managed by k0s (its first line is not {MANAGED!r})"
-            return replace(own, notes=(note, *own.notes))
+            return own._replace(notes=(note, *own.notes))
         embedded.refuse_too_old(engine)
         return _drop_in(host, engine, want, main)
 
@@ -58,6 +58,8 @@ class K0s(embedded.Distribution):
         return Run(argv, timeout_s=30, description="containerd config dump, on the new drop-in")
 
     def without(self, path: str, text: str, removal: Removal) -> str:
+        from gpunode.engines.containerd import remove
+
         return remove.without(path, text, removal)
 
     def origins(self, host: HostFacts, engine: RuntimeFacts) -> tuple[Origin, ...]:
@@ -67,6 +69,24 @@ class K0s(embedded.Distribution):
 def is_managed(text: str) -> bool:
     """Whether k0s writes this containerd.toml itself."""
     return text.partition("\n")[0].strip() == MANAGED
+
+
+def needs_version_3(engine: RuntimeFacts) -> bool:
+    """Whether this k0s exits on a drop-in of version 2."""
+    return at_least(engine.embedded_in, first_with("k0s", "config-version-3"))
+
+
+def old_drop_ins(host: HostFacts) -> tuple[str, ...]:
+    """The drop-ins of k0s that are in version 2; what cannot be parsed is not among them."""
+    found = []
+    for file in drop_ins.files_in(host, kubernetes_distribution("k0s").reads, ".toml"):
+        try:
+            version = drop_ins.load(file, "k0s").get("version")
+        except ConfigFileError:
+            continue
+        if version == 2:
+            found.append(file.path)
+    return tuple(found)
 
 
 def _drop_in(host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec, main: FileFacts) -> Rewrite:
@@ -88,12 +108,12 @@ def _drop_in(host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec, main: Fil
     # k0s merges into containerd's own defaults, where runc is.
     rewrite = embedded.with_handler(host, engine, want, file, version, keep_runc=False)
     if file.text != old:
-        edits = (replace(rewrite.main, before=old),)
-        rewrite = replace(rewrite, edits=edits, added=(f"version 2 → {version}", *rewrite.added))
+        edits = (rewrite.main._replace(before=old),)
+        rewrite = rewrite._replace(edits=edits, added=(f"version 2 → {version}", *rewrite.added))
     if not rewrite.changed:
         return rewrite
     note = f"k0s merges {directory} into the CRI configuration that it writes at every start"
-    return replace(rewrite, notes=(note, *rewrite.notes))
+    return rewrite._replace(notes=(note, *rewrite.notes))
 
 
 def _of_today(file: FileFacts, version: int, handler: str) -> FileFacts:
@@ -127,7 +147,12 @@ def _knows(file: FileFacts, handler: str) -> bool:
 
 
 def _version(engine: RuntimeFacts, main: FileFacts) -> int:
-    """The schema k0s writes; a drop-in must be in the same."""
+    """The schema k0s writes; a drop-in must be in the same.
+
+    One that does not run may be an upgraded one that exits on its drop-ins: its file is then from before the upgrade.
+    """
+    if not engine.active and needs_version_3(engine):
+        return 3
     found = toml_text.load(main.path, main.text or "").get("version")
     if isinstance(found, int) and not isinstance(found, bool) and found > 1:
         return found

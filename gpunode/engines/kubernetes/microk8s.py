@@ -5,14 +5,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from posixpath import dirname
 
 from gpunode.catalog.versions import first_with
 from gpunode.editing.unread import refuse_unread
 from gpunode.engines import drop_ins
 from gpunode.engines.base import Removal, Rewrite
-from gpunode.engines.containerd import provenance, remove
+from gpunode.engines.containerd import provenance
 from gpunode.engines.containerd.schema import version_of
 from gpunode.engines.kubernetes import embedded
 from gpunode.engines.provenance import Origin
@@ -49,12 +48,14 @@ class Microk8s(embedded.Distribution):
         rewrite = embedded.with_handler(host, engine, want, file, version, keep_runc=one_x)
         if not rewrite.changed:
             return rewrite
-        return replace(rewrite, notes=(f"microk8s writes {engine.config_path} from it at the restart", *rewrite.notes))
+        return rewrite._replace(notes=(f"microk8s writes {engine.config_path} from it at the restart", *rewrite.notes))
 
     def validate(self, engine: RuntimeFacts, path: str) -> Run | None:
         return None  # a template is no configuration yet: containerd would take its placeholders for values
 
     def without(self, path: str, text: str, removal: Removal) -> str:
+        from gpunode.engines.containerd import remove
+
         return remove.without(path, text, removal)
 
     def origins(self, host: HostFacts, engine: RuntimeFacts) -> tuple[Origin, ...]:
