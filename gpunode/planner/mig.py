@@ -9,9 +9,9 @@ from gpunode import resources
 from gpunode.catalog.gpus import GpuModel
 from gpunode.errors import UnsupportedHost
 from gpunode.model.facts import PciDevice, SmiGpu
-from gpunode.model.plan import Action, ForUndo, Kept, PutFile, Run, Step
-from gpunode.model.spec import MigLayout
-from gpunode.planner.driver.reload import users
+from gpunode.model.gpu_users import gpu_users
+from gpunode.model.plan import MIG_STEP, Action, ForUndo, Kept, PutFile, Run, Step
+from gpunode.model.spec import MigLayout, layout_named
 from gpunode.planner.site import Site, own_gpus
 from gpunode.remedy import AGAIN, Remedy, RepairAction, gpunode
 
@@ -36,10 +36,10 @@ def mig_outcome(site: Site) -> Step | Kept | None:
     different = [address for address, profiles in lines if not _is_laid_out(_seen(site, address), profiles)]
     files = _files(site, f"# PCI address and MIG instances of each GPU, written by gpunode\n{text}")
     if not different and not files:
-        return Kept("mig.layout", "the MIG layout matches the spec, now and at every boot")
+        return Kept(MIG_STEP, "the MIG layout matches the spec, now and at every boot")
     _refuse_in_use(site, different)
     return Step(
-        "mig.layout",
+        MIG_STEP,
         _title(lines, different),
         _why(site, different),
         _actions(site, files),
@@ -52,7 +52,8 @@ def mig_outcome(site: Site) -> Step | Kept | None:
 def reset_reason(site: Site) -> str | None:
     """Why MIG works only after a reboot: a GPU whose mode was changed and that could not be reset."""
     smi = site.host.driver.smi
-    waiting = [g.pci_address for g in (smi.gpus if smi else ()) if g.mig_pending not in (None, g.mig_mode)]
+    gpus = smi.gpus if smi else ()
+    waiting = [g.pci_address for g in gpus if g.mig_mode is not None and g.mig_pending not in (None, g.mig_mode)]
     if site.spec.mig is None or not waiting:
         return None
     return f"MIG mode of {', '.join(waiting)} changes with a reset of the GPU"
@@ -83,23 +84,27 @@ def _lines(site: Site, layouts: Sequence[MigLayout]) -> list[tuple[str, str]]:
 def _layout_of(site: Site, gpu: PciDevice, layouts: Sequence[MigLayout]) -> MigLayout | None:
     """The layout that names the GPU most closely: its id, then its name, then all (of those that support MIG)."""
     model = site.catalog.gpu_model(gpu.device)
-    for key in (gpu.device, model.name.lower()):
-        named = next((layout for layout in layouts if layout.gpus == key), None)
-        if named:
-            return named
-    if site.catalog.mig(gpu.device) is None and len({g.device for g in own_gpus(site.host)}) > 1:
+    if named := layout_named(layouts, gpu.device, model.name.lower()):
+        return named
+    if not _is_capable(site, gpu) and len({g.device for g in own_gpus(site.host)}) > 1:
         return None  # "all" in a mixed box means all that can
-    return next((layout for layout in layouts if layout.gpus == "all"), None)
+    return layout_named(layouts, "all")
 
 
 def _profiles(site: Site, gpu: PciDevice, layout: MigLayout) -> str:
     known, model = site.catalog.mig(gpu.device), site.catalog.gpu_model(gpu.device)
     if not layout.profiles:
         return OFF
+    if unknown := _unknown_profiles(site, gpu):
+        raise UnsupportedHost(
+            f"{site.host.hostname}: {model.name} ({gpu.device}) is capable of MIG, and its profiles are not known",
+            evidence=unknown,
+            remedy="leave it out of the layout, and partition it manually: nvidia-smi mig -lgip lists its profiles",
+        )
     if known is None:
         raise UnsupportedHost(
             f"{site.host.hostname}: {model.name} ({gpu.device}) cannot be partitioned into MIG instances",
-            evidence="catalog/mig.yaml lists the GPUs that can: data center GPUs from Ampere on",
+            evidence="catalog/mig.yaml lists the GPUs that can: data center GPUs from Ampere on, RTX PRO of Blackwell",
             remedy="leave it out of the layout",
         )
     for name, count in layout.profiles:
@@ -119,6 +124,29 @@ def _profiles(site: Site, gpu: PciDevice, layout: MigLayout) -> str:
             ),
         )
     return ",".join(name for name, count in layout.profiles for _ in range(count))
+
+
+def _is_capable(site: Site, gpu: PciDevice) -> bool:
+    """The catalog says so, or the GPU's driver: nvidia-smi shows the mode of no other GPU."""
+    seen = _seen(site, gpu.address)
+    return site.catalog.mig(gpu.device) is not None or (seen is not None and seen.mig_mode is not None)
+
+
+def _unknown_profiles(site: Site, gpu: PciDevice) -> str | None:
+    """Evidence that a GPU is capable of MIG while the catalog's profiles are not its own; None: they are, or it is not.
+
+    One PCI id may stand for two sizes of memory, and profiles are named by it: "1g.24gb" of 48 GB.
+    """
+    known, seen = site.catalog.mig(gpu.device), _seen(site, gpu.address)
+    if known is None:
+        return f"nvidia-smi shows its MIG mode: {seen.mig_mode}" if seen and seen.mig_mode else None
+    if not known.profiles:
+        return f"catalog/mig.yaml lists no profiles of it ({known.source})"
+    memory_gib = (seen.memory_total_bytes or 0) >> 30 if seen else 0
+    size_gb = max(int(name.partition("g.")[2].partition("gb")[0]) for name in known.profiles)
+    if memory_gib and not 0.8 < memory_gib / size_gb < 1.2:
+        return f"nvidia-smi shows {memory_gib} GiB, and the profiles of catalog/mig.yaml are for {size_gb} GB"
+    return None
 
 
 def _no_such(site: Site, model: GpuModel, name: str, count: int, profiles: object) -> UnsupportedHost:
@@ -143,6 +171,8 @@ def _seen(site: Site, address: str) -> SmiGpu | None:
 def _is_laid_out(gpu: SmiGpu | None, profiles: str) -> bool:
     if gpu is None:
         return False
+    if gpu.mig_mode is None and gpu.fault:
+        return True  # nothing can be applied to a lost GPU; the unit does it at the boot that brings it back
     if profiles == OFF:
         return gpu.mig_mode != "Enabled"
     return gpu.mig_mode == "Enabled" and Counter(gpu.mig_profiles) == Counter(profiles.split(","))
@@ -181,7 +211,7 @@ def _undo(site: Site) -> tuple[Action, ...]:
 
 
 def _refuse_in_use(site: Site, different: Sequence[str]) -> None:
-    working = users(site.host)
+    working = gpu_users(site.host)
     if not different or not working:
         return
     raise UnsupportedHost(

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpunode.catalog.load import Catalog
 from gpunode.errors import UnsupportedHost
 from gpunode.model.driver import DriverChoice
 from gpunode.model.facts import HostFacts
-from gpunode.model.plan import Kept, Plan, Step
+from gpunode.model.plan import DRIVER_STEP, Kept, Plan, Step
 from gpunode.model.spec import PARTS, Spec
+from gpunode.planner.driver.cve import why_kept
 from gpunode.planner.driver.explain import explained
+from gpunode.planner.driver.platform import platform_driver
 from gpunode.planner.driver.reload import refuse_in_use, swap_step, will_swap
 from gpunode.planner.driver.services import char_links_step, coherent_step, services_step
 from gpunode.planner.driver.source import policy_step
@@ -19,19 +21,25 @@ from gpunode.planner.engines.cdi import cdi_outcomes
 from gpunode.planner.engines.steps import runtime_steps
 from gpunode.planner.install.cuda import cuda_outcomes
 from gpunode.planner.install.driver import driver_choice, fabric_step, hold_step, install_step
+from gpunode.planner.install.image_based import image_outcomes
+from gpunode.planner.install.image_build import refuse_no_kernel, without_systemd
+from gpunode.planner.install.operator import parts_beside_operator
+from gpunode.planner.install.own_systems import refuse_own_system
 from gpunode.planner.install.prerequisites import before_step, repair_step
 from gpunode.planner.install.remove_driver import parts_without_driver, reboot_after, replaced_step, uninstall_outcomes
 from gpunode.planner.install.toolkit import config_outcome, toolkit_steps
+from gpunode.planner.kernel.fit import misfit_kept, refuse_misfit
 from gpunode.planner.kernel.modules import build_step
 from gpunode.planner.kernel.secureboot import console_words, enrol_step
 from gpunode.planner.kernel.setup import headers_step, load_step, reboot_reason, rivals_step
 from gpunode.planner.kernel.signed_modules import modules_step
+from gpunode.planner.kernel.toolset import toolset_step
 from gpunode.planner.mig import mig_outcome, reset_reason
 from gpunode.planner.repos.apt_components import components_step
 from gpunode.planner.repos.cleanup import lists_step
 from gpunode.planner.repos.repository import Source, claims, driver_source, tools_step
 from gpunode.planner.site import Site, own_gpus, survey
-from gpunode.planner.summary import host_summary
+from gpunode.planner.summary import host_summary, with_diff
 from gpunode.remedy import Remedy, RepairAction, setup
 
 Outcome = Step | Kept
@@ -47,17 +55,22 @@ class _Packages:
     console: str | None = None
 
 
-def make_plan(host: HostFacts, spec: Spec, catalog: Catalog) -> Plan:
-    """The difference between this host and what is wanted.
+def make_plan(host: HostFacts, spec: Spec, catalog: Catalog, done: frozenset[str] = frozenset()) -> Plan:
+    """The difference between this host and what is wanted; `done`: ids of steps that the same run has done already.
 
     Raises UnsupportedHost when it cannot be reached from here, UsageError for a request that contradicts itself, and
     ConfigFileError for an engine's config that cannot be edited safely. Nothing on the host was touched.
     """
+    refuse_own_system(host, catalog)
     removing = "driver" in spec.only and spec.driver.kind == "none" and catalog.distro(host.os) is not None
     only = parts_without_driver(host, spec, catalog) if removing else spec.only
-    packages = _packages(host, spec, catalog, only, removing=removing)
-    outcomes = [*packages.outcomes, *_settings(host, spec, only, packages.outcomes)]
-    steps = tuple(o for o in outcomes if isinstance(o, Step)) or _close_journal(host, spec)
+    only, theirs = parts_beside_operator(host, spec, only)
+    packages = _packages(host, spec, catalog, only, done, removing=removing)
+    settings = replace(spec, only=only) if theirs else spec
+    outcomes = [*theirs, *packages.outcomes, *_settings(host, settings, only, packages.outcomes)]
+    steps = tuple(with_diff(host, o) for o in outcomes if isinstance(o, Step)) or _close_journal(host, spec)
+    if host.init == "chroot":
+        steps = tuple(map(without_systemd, steps))
     return Plan(
         target=host.target,
         spec=spec,
@@ -73,13 +86,25 @@ def make_plan(host: HostFacts, spec: Spec, catalog: Catalog) -> Plan:
     )
 
 
-def _packages(host: HostFacts, spec: Spec, catalog: Catalog, only: Sequence[str], *, removing: bool) -> _Packages:
+def _packages(
+    host: HostFacts, spec: Spec, catalog: Catalog, only: Sequence[str], done: frozenset[str], *, removing: bool
+) -> _Packages:
     """What the package manager is asked for, and what stands around the driver."""
     driver = "driver" in spec.only and spec.driver.kind != "none"
     toolkit = "toolkit" in only and spec.toolkit.kind != "none"
     if not (driver or toolkit or removing):
         return _Packages()
-    site = survey(host, spec, catalog)
+    if (driver or removing) and (left := platform_driver(host, spec)):
+        if driver and host.platform == "container":
+            refuse_no_gpu(host, spec)
+        rest = replace(spec, only=tuple(part for part in only if part != "driver"))
+        beside = _packages(host, rest, catalog, rest.only, done, removing=False)
+        return replace(beside, outcomes=(left, *beside.outcomes))
+    if host.image_based:
+        if driver:
+            refuse_no_gpu(host, spec)
+        return _Packages(image_outcomes(host, spec, driver=driver, toolkit=toolkit, removing=removing))
+    site = survey(host, spec, catalog, done)
     choice = explained(site, _choice(site)) if driver else None
     parts = _driver_outcomes(site, choice) if choice else [*uninstall_outcomes(site)] if removing else []
     parts += cuda_outcomes(site, choice) if driver else ()
@@ -96,7 +121,9 @@ def _packages(host: HostFacts, spec: Spec, catalog: Catalog, only: Sequence[str]
 
 def _choice(site: Site) -> DriverChoice:
     refuse_no_gpu(site.host, site.spec)
+    refuse_no_kernel(site.host)
     choice = driver_choice(site)
+    refuse_misfit(site, choice)
     refuse_in_use(site, choice)
     return choice
 
@@ -128,6 +155,14 @@ def refuse_no_gpu(host: HostFacts, spec: Spec) -> None:
                 "vfio-pci ids on the kernel's command line), or ",
                 setup("--only", "toolkit,runtime"),
             ),
+        )
+    if host.init == "chroot":
+        raise UnsupportedHost(
+            f"{host.hostname}: an image is being built here, or this is a container without GPUs",
+            evidence="the root of process 1 is another one, or it is no init and has a PID namespace of its own; "
+            "kernel and GPUs are those of the machine around it, and are not counted",
+            remedy="--allow-no-gpu builds an image for the kernels in its /lib/modules (--driver and --flavour say "
+            "what its GPUs need); for the machine around it, run gpunode there",
         )
     seen = ", ".join(f"{d.address} [{d.class_code}] {d.vendor}:{d.device}" for d in host.pci[:4])
     raise UnsupportedHost(
@@ -171,15 +206,18 @@ def _prepare(site: Site, planned: Sequence[Outcome]) -> list[Outcome]:
 
 def _driver_outcomes(site: Site, choice: DriverChoice) -> list[Outcome]:
     found: list[Outcome | None] = []
-    dkms = not choice.signed
+    dkms, against = not choice.signed, why_kept(site, choice)
     if choice.foreign:
-        return [Kept("driver.install", f"driver {choice.version} is not changed: {choice.foreign.sentence}")]
+        said = f"driver {choice.version} is not changed: {choice.foreign.sentence}{against}"
+        return [Kept(DRIVER_STEP, said, beware=bool(against))]
     if choice.kept:
-        found.append(Kept("driver.install", f"driver {choice.version} with {choice.flavour} kernel modules"))
-        found.append(headers_step(site) if dkms and choice.packages else None)
+        said = f"driver {choice.version} with {choice.flavour} kernel modules{against}"
+        found.append(Kept(DRIVER_STEP, said, beware=bool(against)))
+        found += [headers_step(site), toolset_step(site)] if dkms and choice.packages else []
         found += [
             policy_step(site, choice),
             build_step(site, choice),
+            misfit_kept(site, choice),
             modules_step(site, choice),
             enrol_step(site, choice),
             fabric_step(site, choice),
@@ -189,7 +227,7 @@ def _driver_outcomes(site: Site, choice: DriverChoice) -> list[Outcome]:
         found.append(components_step(site, choice))
         source: Source | None = driver_source(site, choice.source)
         found += [source.step or source.kept] if source else []
-        found.append(headers_step(site) if dkms else None)
+        found += [headers_step(site), toolset_step(site)] if dkms else []
         found += [replaced_step(site, choice), install_step(site, choice, source)]
     # In a chroot modprobe would reach the kernel of the machine that the image is made on; without a GPU it fails.
     later = will_swap(site, choice)

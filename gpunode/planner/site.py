@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from gpunode.catalog.distros import Distro
+from gpunode.catalog.distros import Distro, derivative
 from gpunode.catalog.gpus import GpuModel
 from gpunode.catalog.load import Catalog
 from gpunode.errors import UnsupportedHost, UsageError
@@ -25,6 +25,7 @@ class Site:
     backend: Backend
     gpu_models: tuple[GpuModel, ...]
     switches: tuple[PciDevice, ...]
+    done: frozenset[str] = frozenset()  # steps of the same run's earlier passes
 
     @property
     def fabric(self) -> str | None:
@@ -49,9 +50,9 @@ class Site:
         return services.get(name) or services.get(f"{name}.service") or ServiceFacts()
 
 
-def survey(host: HostFacts, spec: Spec, catalog: Catalog) -> Site:
-    """Raises UnsupportedHost for a distribution without a row; the message lists those that have one."""
-    distro = catalog.distro(host.os)
+def survey(host: HostFacts, spec: Spec, catalog: Catalog, done: frozenset[str] = frozenset()) -> Site:
+    """Raises UnsupportedHost for a distribution without a row that is like none; the message lists those with one."""
+    distro = catalog.distro(host.os) or _derivative(host, catalog)
     if distro is None:
         name = host.os.pretty_name or f"{host.os.id} {host.os.version_id}"
         raise UnsupportedHost(
@@ -61,7 +62,20 @@ def survey(host: HostFacts, spec: Spec, catalog: Catalog) -> Site:
         )
     refuse_proxy_password(spec)
     models = tuple(catalog.gpu_model(gpu.device) for gpu in own_gpus(host))
-    return Site(host, spec, catalog, distro, _manager(distro, host), models, catalog.nvswitches(host))
+    return Site(host, spec, catalog, distro, _manager(distro, host), models, catalog.nvswitches(host), done)
+
+
+def _derivative(host: HostFacts, catalog: Catalog) -> Distro | None:
+    """What stands for a distribution like one of the catalog's, and with its manager.
+
+    Other releases of one with a row are refused, but those of a derivative: LMDE calls itself linuxmint, and is Debian.
+    """
+    if any(distro.id == host.os.id and distro.base is None for distro in catalog.distros):
+        return None
+    like = next((d for name in host.os.id_like for d in catalog.distros if d.id == name), None)
+    if like is None or _manager(like, host).name != host.packages.manager:
+        return None
+    return derivative(host.os, like)
 
 
 def own_gpus(host: HostFacts) -> tuple[PciDevice, ...]:

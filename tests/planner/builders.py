@@ -23,6 +23,8 @@ OSES = {
     "rocky-8": OsFacts("rocky", "8.10", ("rhel", "centos", "fedora"), "", "Rocky Linux 8.10"),
     "rocky-9": OsFacts("rocky", "9.4", ("rhel", "centos", "fedora"), "", "Rocky Linux 9.4"),
     "rocky-10": OsFacts("rocky", "10.0", ("rhel", "centos", "fedora"), "", "Rocky Linux 10.0"),
+    "oracle-9": OsFacts("ol", "9.6", ("fedora",), "", "Oracle Linux Server 9.6"),
+    "oracle-10": OsFacts("ol", "10.0", ("fedora",), "", "Oracle Linux Server 10.0"),
     "arch": OsFacts("arch", "", (), "", "Arch Linux"),
     "ubuntu-20.04": OsFacts("ubuntu", "20.04", ("debian",), "focal", "Ubuntu 20.04.6 LTS"),
     "sles-15": OsFacts("sles", "15.7", ("suse",), "", "SUSE Linux Enterprise Server 15 SP7"),
@@ -66,7 +68,7 @@ def kernel(*modules: str, headers: bool = True, **more: Any) -> KernelFacts:
 
 def host(*devices: str, os: str = "ubuntu-24.04", **more: Any) -> HostFacts:
     """A host with these GPUs (PCI device ids)."""
-    manager = "dnf" if os.startswith("rocky") else "apt"
+    manager = "dnf" if os.startswith(("rocky", "oracle")) else "apt"
     tools = {"gnupg2": "2.3"} if manager == "dnf" else {}
     facts = HostFacts(
         target="gpu07",

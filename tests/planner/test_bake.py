@@ -1,4 +1,4 @@
-"""Images: no GPU, no reboot, no daemon; in a chroot the running kernel is somebody else's."""
+"""Images: no GPU, no reboot, no daemon; while one is being built, the running kernel is somebody else's."""
 
 from __future__ import annotations
 
@@ -55,6 +55,28 @@ def test_a_module_is_built_for_each_of_them() -> None:
 def test_without_the_word_a_host_without_a_gpu_is_refused() -> None:
     with pytest.raises(UnsupportedHost, match="no NVIDIA GPU"):
         plan(VIRTUAL, replace(BAKED, allow_no_gpu=False))
+
+
+def test_without_the_word_an_image_is_refused_and_the_machines_gpus_are_not_spoken_of() -> None:
+    with pytest.raises(UnsupportedHost, match="an image is being built here") as refused:
+        plan(CHROOT, replace(BAKED, allow_no_gpu=False))
+    assert "--allow-no-gpu" in str(refused.value.remedy)
+
+
+def test_an_image_without_a_kernel_gets_no_driver_and_the_remedy_plans() -> None:
+    bare = replace(CHROOT, kernel=replace(CHROOT.kernel, release="", trees=(), next_boot=None))
+    with pytest.raises(UnsupportedHost, match="no kernel that the driver's module could be built for") as refused:
+        plan(bare)
+    assert refused.value.remedy.command == ("gpunode", "setup", "--only", "toolkit,runtime")
+    assert "toolkit.install" in [step.id for step in plan(bare, replace(Spec(), only=("toolkit", "runtime"))).steps]
+
+
+@pytest.mark.parametrize(("facts", "offline"), [(CHROOT, True), (VIRTUAL, False)], ids=["an image", "a machine"])
+def test_only_the_commands_of_an_image_are_kept_from_systemd(facts: HostFacts, offline: bool) -> None:
+    """A build may see the /run of the machine, where its systemd would take orders."""
+    runs = [a for step in plan(facts).steps for a in (*step.actions, *step.undo) if isinstance(a, Run)]
+    assert runs
+    assert {("SYSTEMD_OFFLINE", "1") in run.env for run in runs} == {offline}
 
 
 @pytest.mark.parametrize("modules", [("nouveau",), ()], ids=["nouveau is loaded outside", "nothing is"])

@@ -86,6 +86,50 @@ def test_a_gpu_without_mig_is_refused() -> None:
         outcome(models(None, ids=L4), "all=1g.10gb")
 
 
+@pytest.mark.parametrize(
+    ("ids", "text"),
+    [
+        ("2bb1", "all=1g.24gb:4"),
+        ("2bb4", "rtx pro 6000 max-q workstation=2g.48gb:2"),
+        ("2bb3", "all=1g.24gb:2"),
+        ("2c31", "all=1g.16gb:2"),
+        ("2c3a", "all=2g.32gb"),
+    ],
+    ids=["RTX PRO 6000 Workstation", "RTX PRO 6000 Max-Q", "RTX PRO 5000", "RTX PRO 4500", "RTX PRO 4500 Server"],
+)
+def test_gpus_of_workstations_are_partitioned_too(ids: str, text: str) -> None:
+    profiles = text.partition("=")[2].partition(":")[0]
+    assert f"0000:19:00.0 {profiles}" in layout(models("Disabled", ids=ids), text)
+
+
+def with_memory(facts: HostFacts, gib: int) -> HostFacts:
+    smi = facts.driver.smi
+    assert smi is not None
+    gpus_seen = tuple(replace(gpu, memory_total_bytes=gib << 30) for gpu in smi.gpus)
+    return replace(facts, driver=replace(facts.driver, smi=replace(smi, gpus=gpus_seen)))
+
+
+@pytest.mark.parametrize(
+    ("facts", "evidence"),
+    [
+        (models("Disabled", ids="232c"), "lists no profiles of it"),
+        (models("Disabled", ids=L4), "nvidia-smi shows its MIG mode: Disabled"),
+        (with_memory(models("Disabled", ids="2bb3"), 72), "72 GiB, and the profiles of catalog/mig.yaml are for 48 GB"),
+    ],
+    ids=["H20 141 GB", "one that its driver says can", "RTX PRO 5000 of 72 GB"],
+)
+def test_a_gpu_whose_profiles_are_unknown_is_not_called_unable(facts: HostFacts, evidence: str) -> None:
+    with pytest.raises(UnsupportedHost, match="is capable of MIG, and its profiles are not known") as refused:
+        outcome(facts, "all=1g.24gb")
+    assert evidence in refused.value.evidence
+    assert "nvidia-smi mig -lgip" in refused.value.remedy.text
+    assert isinstance(outcome(facts, "all=off"), Step)
+
+
+def test_memory_that_nvidia_smi_shows_a_little_less_of_is_the_same_gpu() -> None:
+    assert "1g.10gb" in layout(with_memory(models("Disabled"), 79), "all=1g.10gb:7")
+
+
 @pytest.mark.parametrize("text", ["1g.10gb", "all=", "all=1g10gb", "all=1g.10gb:0", "=1g.10gb", "all=1g.10gb:x"])
 def test_words_that_are_no_layout(text: str) -> None:
     with pytest.raises(UsageError, match="is not a layout"):
@@ -145,3 +189,15 @@ def test_a_mode_that_waits_for_a_reset_asks_for_a_reboot(text: str | None, asks:
     waiting = replace(facts, driver=replace(facts.driver, smi=SmiFacts(0, gpus=(gpu,))))
     site = survey(waiting, Spec(mig=parse_mig(text) if text else None), CATALOG)
     assert (reset_reason(site) is not None) is asks
+
+
+def test_a_lost_gpu_keeps_no_layout_from_being_as_it_should_be() -> None:
+    right = models("Enabled", "Enabled", profiles=("7g.80gb",))
+    step = outcome(right, "all=7g.80gb")
+    assert isinstance(step, Step)
+    written = {a.path: FileFacts(a.path, a.text) for a in step.actions if isinstance(a, PutFile)}
+    smi = right.driver.smi
+    assert smi is not None
+    lost = replace(smi, gpus=(smi.gpus[0], SmiGpu(1, smi.gpus[1].pci_address, "", fault="lost")))
+    facts = replace(right, files=written, driver=replace(right.driver, smi=lost, busy=("4242 python3",)))
+    assert isinstance(outcome(facts, "all=7g.80gb"), Kept)

@@ -117,9 +117,9 @@ def test_a_loose_driver_is_held() -> None:
 
 def test_an_unknown_key_is_asked_for() -> None:
     with pytest.raises(UnsupportedHost, match="signing key") as caught:
-        make_plan(host(L4, os="ubuntu-26.04"), Spec(), CATALOG)
+        make_plan(host(L4, os="rocky-10"), Spec(), CATALOG)
     assert "--trust-key" in caught.value.remedy.text
-    plan = make_plan(host(L4, os="ubuntu-26.04"), Spec(trust_keys=("A" * 40,)), CATALOG)
+    plan = make_plan(host(L4, os="rocky-10"), Spec(trust_keys=("A" * 40,)), CATALOG)
     assert any("A" * 40 in c for c in commands(plan))
 
 
@@ -139,7 +139,10 @@ def test_the_vendors_own_source_is_used_and_not_doubled() -> None:
         pytest.param(host(), Spec(), "no NVIDIA GPU", id="no GPU"),
         pytest.param(host(H100, os="gentoo"), Spec(), "not a distribution", id="a distribution without a row"),
         pytest.param(
-            host(H100, driver=DriverFacts(container=True)), Spec(), "driver container", id="a driver container"
+            host(H100, driver=DriverFacts(container=True)),
+            Spec(),
+            "the GPU Operator is in charge",
+            id="a driver container",
         ),
         pytest.param(host(H100, driver=DriverFacts(runfile=True)), Spec(), "run file", id="a runfile"),
     ],
@@ -209,7 +212,16 @@ def test_a_kept_driver_gets_the_fabric_manager_of_its_own_version() -> None:
     plan = make_plan(switched, Spec(), CATALOG)
     assert ids(plan) == ["driver.fabric", "driver.services"]
     assert [s.id for s in plan.steps if s.replan_after] == ["driver.fabric"]
-    assert any(c.endswith("nvidia-fabricmanager=595.91.07-1") for c in commands(plan))
+    assert any(c.endswith("nvidia-fabricmanager=595.91.07-*") for c in commands(plan)), "-1, later -1ubuntu1"
+
+
+def test_what_is_versioned_apart_from_the_driver_is_not_asked_for_at_its_version() -> None:
+    facts = ready(B200)
+    marked = replace(facts, driver=replace(facts.driver, switch_management=("0000:05:00.0",)))
+    step = next(s for s in make_plan(marked, Spec(), CATALOG).steps if s.id == "driver.fabric")
+    assert step.title == "install nvidia-fabricmanager 595.91.07, nvlsm, infiniband-diags"
+    said = [a.description or " ".join(a.argv) for a in step.actions if isinstance(a, Run)]
+    assert any(text.endswith("nvidia-fabricmanager=595.91.07-* nvlsm infiniband-diags") for text in said)
 
 
 def test_a_gpu_given_to_virtual_machines_has_no_say_and_all_of_them_are_a_reason_to_stop() -> None:
@@ -229,8 +241,8 @@ def test_where_no_branch_fits_none_is_promised() -> None:
         assert "install branch 580 manually" in refused.value.remedy.text
 
 
-@pytest.mark.parametrize(("version", "warned"), [("1.17.7", True), ("1.17.8", False)])
+@pytest.mark.parametrize(("version", "warned"), [("1.19.0", True), ("1.19.1", False)])
 def test_a_toolkit_with_a_known_hole_is_installed_with_a_word_of_warning(version: str, warned: bool) -> None:
     spec = Spec(toolkit=ToolkitRequest.parse(version), only=("toolkit",))
     step = next(s for s in make_plan(host(L4), spec, CATALOG).steps if s.id == "toolkit.install")
-    assert ("CVE-2025-23266" in step.title) is warned
+    assert ("CVE-2026-24260, fixed in 1.19.1" in step.title) is warned

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gpunode.catalog.distros import PackageSource
 from gpunode.catalog.load import Catalog
@@ -18,6 +18,7 @@ class Offer:
     name: str  # "NVIDIA's repository for Debian 12"
     flavours: dict[int, frozenset[ModuleFlavour]]
     rolling: bool = False
+    transitional: dict[int, int] = field(default_factory=dict)  # branch -> the one that its packages install today
 
     def __contains__(self, branch: int) -> bool:
         return branch in self.flavours
@@ -32,11 +33,12 @@ class Offer:
 def offer_of(name: str, packages: PackageSource | None, catalog: Catalog) -> Offer:
     """What a distribution's row lists for one of its sources; empty where it has none."""
     found: dict[int, frozenset[ModuleFlavour]] = {}
+    moved = packages.transitional if packages else {}
     for branch in catalog.branches if packages else ():
         names = packages.names(branch.number) if packages else None
-        if names is not None and names.carries(branch.number):
+        if names is not None and names.carries(branch.number) and branch.number not in moved:
             found[branch.number] = frozenset(f for f in BOTH if names.of(f))
-    return Offer(name, found, bool(packages and packages.rolling))
+    return Offer(name, found, bool(packages and packages.rolling), moved)
 
 
 def everything(catalog: Catalog) -> Offer:

@@ -8,7 +8,7 @@ from gpunode.catalog.load import Branch
 from gpunode.model.driver import Alternative, Confidence, DriverChoice, DriverOrigin, ModuleFlavour
 from gpunode.model.spec import DriverSource, Flavour
 from gpunode.planner.driver.available import Offer
-from gpunode.planner.driver.select import Bounds, flavours_of, shared_bounds
+from gpunode.planner.driver.select import Bounds, flavours_of, runs, shared_bounds
 from gpunode.planner.driver.source import source_title
 from gpunode.planner.site import Site
 
@@ -19,7 +19,7 @@ def explained(site: Site, choice: DriverChoice) -> DriverChoice:
     title = "" if choice.source == "none" else source_title(site, choice.source)
     return replace(
         choice,
-        newest_known=branch.latest if branch and not choice.rolling else None,
+        newest_known=branch.installable if branch and not choice.rolling else None,
         source_title=title,
         confidence=_confidence(site, choice, branch),
     )
@@ -27,10 +27,12 @@ def explained(site: Site, choice: DriverChoice) -> DriverChoice:
 
 def alternatives(site: Site, choice: DriverChoice, source: DriverOrigin, offer: Offer) -> tuple[Alternative, ...]:
     """Other branches, the other flavour and the other source, each with the reason why it was left."""
-    bounds = shared_bounds(site.gpu_models, site.catalog, choice.branch)
+    # Another branch is one that would be asked for, and that counts more than a guess; another flavour alone does not.
+    bounds = shared_bounds(site.gpu_models, site.catalog, choice.branch, guesses=False)
+    guessed = shared_bounds(site.gpu_models, site.catalog, choice.branch, guesses=site.spec.driver.branch is None)
     near = [b for b in site.catalog.branches if b.number != choice.branch and _worth_a_word(b, choice)]
     branches = [_other_branch(b, bounds, offer) for b in near]
-    return (*branches, _other_flavour(site, choice, bounds, offer), *_other_source(site, source))
+    return (*branches, _other_flavour(site, choice, guessed, offer), *_other_source(site, source))
 
 
 def _worth_a_word(branch: Branch, choice: DriverChoice) -> bool:
@@ -73,7 +75,7 @@ def _other_flavour(site: Site, choice: DriverChoice, bounds: Bounds, offer: Offe
     option = ""
     if other not in bounds.flavours:
         who = next(c for c in site.gpu_models if site.catalog.flavour(c) == choice.flavour) if site.gpu_models else None
-        reason = f"{who.name if who else 'the model'} runs {choice.flavour} ones only"
+        reason = f"{f'{who.name} {runs(who, site.catalog)}' if who else 'the model runs'} {choice.flavour} ones only"
     elif branch is not None and other not in flavours_of(branch, bounds, offer):
         reason = f"{offer.name} has none for branch {choice.branch}"
     elif site.spec.flavour is not Flavour.AUTO:

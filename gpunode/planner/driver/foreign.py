@@ -6,7 +6,7 @@ from gpunode.catalog.load import Catalog
 from gpunode.errors import UnsupportedHost
 from gpunode.model.driver import ForeignDriver
 from gpunode.model.facts import HostFacts
-from gpunode.planner.driver.installed import lead_package
+from gpunode.model.installed import lead_package
 from gpunode.remedy import Remedy, RepairAction, setup
 
 

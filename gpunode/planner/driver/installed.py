@@ -5,77 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from gpunode.advice import listing
 from gpunode.catalog.gpus import GpuModel
 from gpunode.catalog.load import Branch, Catalog
 from gpunode.model.driver import DriverChoice, DriverOrigin, ModuleFlavour
 from gpunode.model.facts import HostFacts
+from gpunode.model.installed import installed_source, installed_version, lead_package
 from gpunode.model.spec import DriverSource, Flavour, Spec
-from gpunode.model.versions import DRIVER_VERSION
+from gpunode.packages.pins import pinned_by_others
 from gpunode.planner.driver.select import describe, shared_bounds, support
 
-# Packages that stand for a whole driver, most telling first: NVIDIA's repository, then the distributions' archives.
-LEADS = (
-    r"nvidia-open",
-    r"cuda-drivers",
-    r"nvidia-headless-no-dkms-\d+(-server)?(-open)?",
-    r"nvidia-driver-\d+(-server)?(-open)?",
-    r"nvidia-open-driver-G\d\d-signed(-cuda)?-kmp-\w+",
-    r"nvidia-driver-G\d\d-kmp-\w+",
-    r"nvidia-open-dkms",
-    r"nvidia-open-kernel-dkms",
-    r"nvidia-kernel-dkms",
-    r"nvidia-tesla-\d+-driver",
-    r"nvidia-driver-branch-\d+",
-    r"nvidia-driver-latest-dkms",
-    r"nvidia-driver",
-    r"(kmod|akmod)-nvidia(-(open-|latest-)?dkms|-open)?",
-)
-# Of those, what NVIDIA's repository and SUSE's modules for it provide.
-CUDA_LEADS = re.compile(
-    r"nvidia-open|cuda-drivers|nvidia-(open-)?driver-G\d\d-.*kmp-\w+|nvidia-driver-(branch-\d+|latest-dkms)|kmod-.*"
-)
 # A module's package alone is half a driver, such as an rpm transaction that was killed leaves behind.
 _MODULES = re.compile(r"(kmod|akmod)-nvidia.*|nvidia-(open-)?driver-G\d\d-.*kmp-\w+|nvidia-open-dkms")
 _TOOLS = re.compile(r"nvidia-driver(-cuda)?|nvidia-compute-utils-G\d\d|nvidia-utils|xorg-x11-drv-nvidia.*")
-_PACKAGED = re.compile(rf"(?:[0-9]+:)?({DRIVER_VERSION})")
 
 
-def upstream(version: str) -> str | None:
-    """ "3:595.91.07-1.el9" -> "595.91.07"; None for what is not a driver's version."""
-    match = _PACKAGED.match(version)
-    return match.group(1) if match else None
-
-
-def is_driver(name: str) -> bool:
-    """Whether a package of this name belongs to a driver; the container toolkit's do not."""
-    toolkit: Sequence[str] = ("nvidia-container", "libnvidia-container", "nvidia-docker")
-    prefixes = ("nvidia-", "libnvidia-", "libcuda1", "cuda-drivers", "kmod-nvidia", "linux-modules-nvidia-", "libnvsdm")
-    return name.startswith(prefixes) and not name.startswith(tuple(toolkit))
-
-
-def lead_package(host: HostFacts) -> str | None:
-    """The installed package that stands for the driver, None when no package provides one."""
-    names = [n for n, p in host.packages.installed.items() if upstream(p.version) and p.status[:1] in "ih"]
-    for pattern in LEADS:
-        found = sorted(n for n in names if re.fullmatch(pattern, n))
-        if found:
-            return found[0]
-    return None
-
-
-def installed_version(host: HostFacts) -> str | None:
-    """What will be loaded: the module on disk, else what the packages say (its module is not built yet)."""
-    # A module whose version is none of NVIDIA's (somebody's own build) says nothing about branches.
-    if re.match(r"[0-9]{3}\.[0-9]", host.driver.installed or ""):
-        return host.driver.installed
-    lead = lead_package(host)
-    return upstream(host.packages.installed[lead].version) if lead else None
-
-
-def installed_source(host: HostFacts) -> DriverOrigin | None:
-    """ "cuda" (NVIDIA's names) or "distro": where the installed driver came from; None without one."""
-    lead = lead_package(host)
-    return None if lead is None else "cuda" if CUDA_LEADS.fullmatch(lead) else "distro"
+def lifted_pins(host: HostFacts, held: Sequence[str]) -> str:
+    """What a plan says that removes pins of packages which gpunode did not install; "" where it removes none."""
+    theirs = pinned_by_others(host, held)
+    return f"; this removes the pin of {listing(theirs)}, not installed by gpunode" if theirs else ""
 
 
 def half_driver(host: HostFacts) -> str | None:
@@ -94,7 +42,9 @@ def keep_driver(host: HostFacts, spec: Spec, models: Sequence[GpuModel], catalog
     number, lead = int(version[:3]), lead_package(host)
     branch = catalog.branch(number) or _newer(number, catalog)
     flavour = host.driver.installed_flavour or _flavour_of(lead)
-    bounds = shared_bounds(models, catalog, number)
+    bound = {gpu.device for gpu in host.gpus if gpu.driver == "nvidia"}
+    # A driver that is bound to a GPU which the catalog does not know drives it: the guess is not asked.
+    bounds = shared_bounds([m for m in models if not (catalog.guessed(m) and m.id in bound)], catalog, number)
     fits = bounds.drive(number) and flavour in bounds.flavours
     source = installed_source(host) or "distro"
     if branch is None or branch.status == "dead" or not fits or not _asked_for(spec, version, flavour, source):
@@ -120,7 +70,7 @@ def _newer(number: int, catalog: Catalog) -> Branch | None:
     if number <= max(b.number for b in catalog.branches):
         return None
     return Branch(
-        number, "unknown", "supported", None, None, None, True, True, "newer than the catalog", "", "unverified"
+        number, "unknown", "supported", None, None, None, None, True, True, "newer than the catalog", "", "unverified"
     )
 
 

@@ -7,23 +7,15 @@ from gpunode.advice import listing
 from gpunode.errors import UnsupportedHost
 from gpunode.model.driver import DriverChoice
 from gpunode.model.facts import HostFacts
+from gpunode.model.gpu_users import gpu_users
 from gpunode.model.plan import Kept, Run, Step
 from gpunode.planner.site import Site
 from gpunode.remedy import AGAIN, Remedy, RepairAction
 
 # The driver's own services hold /dev/nvidia* open and are stopped and started around the swap, in this order.
 SERVICES = ("nvidia-dcgm", "dcgm-exporter", "nvidia-imex", "nvidia-fabricmanager", "nvidia-persistenced")
-OWN = ("nvidia-persiste", "nv-fabricmanage", "nvidia-imex", "nv-hostengine", "dcgm-exporter", "nvlsm", "nvidia-smi")
 # Dependants first (modprobe(8) removes what is unused only).
 MODULES = ("nvidia_uvm", "nvidia_drm", "nvidia_modeset", "nvidia_peermem", "nvidia")
-
-
-def users(host: HostFacts) -> tuple[str, ...]:
-    """ "4242 python3" for each process that holds /dev/nvidia*, without the driver's own services.
-
-    A name in /proc/PID/comm has at most 15 characters.
-    """
-    return tuple(line for line in host.driver.busy if not line.partition(" ")[2].startswith(OWN))
 
 
 def stale(host: HostFacts, driver: DriverChoice) -> str | None:
@@ -47,7 +39,7 @@ def refuse_in_use(site: Site, driver: DriverChoice) -> None:
 
     Running programs keep the old libraries mapped, but every new one fails with "Driver/library version mismatch".
     """
-    working = users(site.host)
+    working = gpu_users(site.host)
     if driver.kept or not site.host.driver.loaded or not working or site.spec.allow_gpu_in_use:
         return
     shown = listing(working)
@@ -99,4 +91,4 @@ def will_swap(site: Site, driver: DriverChoice) -> Kept | None:
 
 def _idle(host: HostFacts) -> bool:
     """Whether nobody but the driver's own services holds the GPUs. Not known (no root) is taken for in use."""
-    return host.root and not users(host) and "busy" not in host.unread
+    return host.root and not gpu_users(host) and "busy" not in host.unread

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpunode.catalog.gpus import Architecture, GpuModel
+from gpunode.catalog.gpus import UNKNOWN_OLDER, Architecture, GpuModel
 from gpunode.catalog.load import Branch, Catalog
 from gpunode.errors import UnsupportedHost
 from gpunode.model.driver import DriverChoice, ModuleFlavour
@@ -35,14 +35,14 @@ def choose_driver(
     Raises UnsupportedHost when no driver serves all GPUs, or the request does not fit them.
     """
     offer = offer or everything(catalog)
-    bounds = shared_bounds(models, catalog, request.branch)
+    bounds = shared_bounds(models, catalog, request.branch, guesses=request.branch is None)
     branch = _asked(request, bounds, models, catalog, offer) or _auto(flavour, bounds, catalog, offer)
     chosen = _flavour(flavour, branch, bounds, models, catalog, offer)
     return DriverChoice(
         branch=branch.number,
         version=request.exact,
         flavour=chosen,
-        reasons=(describe(models, catalog), support(branch)),
+        reasons=(describe(models, catalog, guesses=request.branch is None), support(branch)),
         branch_kind=branch.kind,
         branch_status=branch.status,
         end_of_support=branch.end,
@@ -50,31 +50,51 @@ def choose_driver(
     )
 
 
-def shared_bounds(models: Sequence[GpuModel], catalog: Catalog, asked: int | None = None) -> Bounds:
+def shared_bounds(
+    models: Sequence[GpuModel], catalog: Catalog, asked: int | None = None, *, guesses: bool = True
+) -> Bounds:
     """Flavours and branches that drive every GPU at once; raises UnsupportedHost when there are none.
 
     `asked`: the branch that was named, or that is installed; an architecture whose branch ended is then welcome.
+    `guesses` False: of GPUs that the catalog does not know it counts only that those older than Turing have no open
+    modules.
     """
     for model in models:
         _refuse_old(model, catalog, asked)
-    only = {catalog.flavour(model): model for model in models}
+    sure = [model for model in models if guesses or not catalog.guessed(model)]
+    only = {catalog.flavour(model): model for model in models if model in sure or model.architecture == UNKNOWN_OLDER}
     if "open" in only and "proprietary" in only:
-        new, old = only["open"], only["proprietary"]
-        raise UnsupportedHost(
-            f"{old.name} and {new.name} cannot share one driver",
-            evidence=f"{new.name} runs with open kernel modules only, {old.name} with proprietary ones only; "
-            "a kernel loads one nvidia module",
-            remedy="put the GPUs in different machines, or bind one of them to vfio-pci (passthrough)",
-        )
+        raise _not_together(only["open"], only["proprietary"], catalog)
     flavours = BOTH - ({"proprietary"} if "open" in only else set()) - ({"open"} if "proprietary" in only else set())
-    ends = [end for end in map(catalog.last_branch, models) if end is not None]
-    return Bounds(flavours, max(map(catalog.first_branch, models), default=0), min(ends, default=None))
+    ends = [end for end in map(catalog.last_branch, sure) if end is not None]
+    return Bounds(flavours, max(map(catalog.first_branch, sure), default=0), min(ends, default=None))
+
+
+def _not_together(new: GpuModel, old: GpuModel, catalog: Catalog) -> UnsupportedHost:
+    guessed = catalog.guessed(new) or catalog.guessed(old)
+    named = "; where the catalog does not know a GPU, --driver BRANCH takes the branch that you know it needs"
+    verb, other = runs(new, catalog), f" {runs(old, catalog)}" if guessed else ""
+    return UnsupportedHost(
+        f"{old.name} and {new.name} cannot share one driver",
+        evidence=f"{new.name} {verb} with open kernel modules only, {old.name}{other} with proprietary ones only; "
+        "a kernel loads one nvidia module",
+        remedy="put the GPUs in different machines, or bind one of them to vfio-pci (passthrough)"
+        + (named if guessed else ""),
+    )
+
+
+def runs(model: GpuModel, catalog: Catalog) -> str:
+    return "is taken to run" if catalog.guessed(model) else "runs"
 
 
 def _refuse_old(model: GpuModel, catalog: Catalog, asked: int | None) -> None:
     architecture: Architecture = catalog.architecture(model.architecture)
     last = catalog.last_branch(model)
     if architecture.refused is None or (asked is not None and asked == architecture.opt_in and asked <= (last or 999)):
+        return
+    if architecture.guess:
+        if asked is None:
+            raise _unknown(model, architecture)
         return
     willing = architecture.opt_in is not None and architecture.opt_in <= (last or 999)
     raise UnsupportedHost(
@@ -92,11 +112,29 @@ def _refuse_old(model: GpuModel, catalog: Catalog, asked: int | None) -> None:
     )
 
 
-def describe(models: Sequence[GpuModel], catalog: Catalog) -> str:
-    """ "8 × Hopper run either flavour" """
-    counts = Counter((catalog.architecture(c.architecture).title, catalog.flavour(c)) for c in models)
+def _unknown(model: GpuModel, guess: Architecture) -> UnsupportedHost:
+    return UnsupportedHost(
+        f"{model.name}: {guess.refused}",
+        evidence="neither this id nor its block is in the catalog (catalog/gpus.yaml, architectures.yaml); it is lower "
+        "than Turing's ids, so this is probably an older GPU",
+        remedy=Remedy(
+            RepairAction.UPGRADE,
+            "look up the GPU's driver branch at nvidia.com/drivers and name it, as in --driver 580, or leave the "
+            "driver out: ",
+            setup("--only", "toolkit,runtime"),
+        ),
+    )
+
+
+def describe(models: Sequence[GpuModel], catalog: Catalog, *, guesses: bool = True) -> str:
+    """ "8 × Hopper run either flavour"; `guesses` False: what is guessed of GPUs that no one knows decided nothing."""
+    known = [model for model in models if not catalog.guessed(model)]
+    counts = Counter((catalog.architecture(c.architecture).title, catalog.flavour(c)) for c in known)
     words = {"open": "open modules only", "proprietary": "proprietary modules only", "either": "either flavour"}
     said = [f"{n} × {title} run{'' if n > 1 else 's'} {words[only]}" for (title, only), n in counts.items()]
+    unknown = Counter((c.name, catalog.flavour(c)) for c in models if catalog.guessed(c))
+    taken = {only: f" is taken to run {words[only]}" if guesses else "" for only in words}
+    said += [f"{n} × {name} (not in the catalog){taken[only]}" for (name, only), n in unknown.items()]
     return ", ".join(said) or "no GPU decides"
 
 
@@ -123,6 +161,13 @@ def _asked(
             remedy="use --driver auto",
         )
     branch = catalog.branch(number)
+    if number in offer.transitional:
+        now = offer.transitional[number]
+        raise UnsupportedHost(
+            f"driver branch {number} is not offered for this host any more: its packages install {now}",
+            evidence=f"the packages of {number} in {offer.name} are transitional and depend on those of {now}",
+            remedy=f"--driver {now} asks for what they install",
+        )
     if branch is None or number not in offer:
         raise UnsupportedHost(
             f"driver branch {number} is not offered for this host",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from gpunode import resources
 from gpunode.catalog.versions import first_with
 from gpunode.model.driver import DriverChoice
-from gpunode.model.plan import Action, Kept, PutFile, Run, Step
+from gpunode.model.plan import CHAR_LINKS_STEP, SERVICES_STEP, Action, Kept, PutFile, Run, Step
 from gpunode.model.spec import TOOLKIT_CONFIG
 from gpunode.model.versions import at_least
 from gpunode.planner.site import Site
@@ -36,14 +36,15 @@ def services_step(site: Site, driver: DriverChoice, *, now: bool) -> Step | Kept
     lacking = [unit for unit in units if not _runs(site, unit, now=now)]
     if not lacking:
         does = ("run" if len(units) > 1 else "runs") if now else ("are enabled" if len(units) > 1 else "is enabled")
-        return Kept("driver.services", f"{' and '.join(units)} {does}")
+        return Kept(SERVICES_STEP, f"{' and '.join(units)} {does}")
     switch = ("--now",) if now else ()
     reasons = ["persistenced keeps the driver's state between containers", *(WHY[u] for u in lacking if u in WHY)]
     return Step(
-        "driver.services",
+        SERVICES_STEP,
         f"enable{' and start' if now else ''} {' and '.join(lacking)}",
         "; ".join(reasons),
         tuple(Run(("systemctl", "enable", *switch, f"{unit}.service"), timeout_s=120) for unit in lacking),
+        safe=lacking == [PERSISTENCED],  # the others touch the links between GPUs that programs use
     )
 
 
@@ -71,7 +72,6 @@ def coherent_step(site: Site, driver: DriverChoice) -> Step | None:
         "let the driver manage the GPUs' coherent memory, from the next load of the module on",
         "as NUMA nodes of the host it would be given to pods that have no GPU",
         (PutFile(CDMM_FILE, text, expect_sha256=file.sha256, any_before=True),),
-        diff="\n".join(f"+{line}" for line in text.splitlines()),
     )
 
 
@@ -91,11 +91,11 @@ def char_links_step(site: Site) -> Step | None:
     links = ("nvidia-ctk", "system", "create-dev-char-symlinks", "--create-all")
     put: Sequence[Action] = (PutFile(CHAR_RULE, text, expect_sha256=file.sha256, any_before=True),)
     return Step(
-        "driver.char-links",
+        CHAR_LINKS_STEP,
         "link the GPUs in /dev/char, now and whenever the driver finds one",
         "without the links a systemctl daemon-reload takes the GPUs away from running containers",
         (*(put if file.text != text else ()), Run(links, timeout_s=60)),
-        diff="\n".join(f"+{line}" for line in text.splitlines()),
+        safe=True,
     )
 
 

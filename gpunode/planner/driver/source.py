@@ -7,6 +7,7 @@ from gpunode.catalog.distros import Names, PackageSource
 from gpunode.errors import UnsupportedHost, UsageError
 from gpunode.model.driver import DriverChoice, DriverOrigin
 from gpunode.model.facts import FileFacts, HostFacts
+from gpunode.model.installed import PINNING
 from gpunode.model.plan import Action, PutFile, RemoveFile, Step
 from gpunode.model.spec import DriverSource
 from gpunode.packages.registry import BACKENDS
@@ -16,7 +17,6 @@ from gpunode.planner.site import Site
 
 # Sorts after nvidia-driver-pinning's file: the first of several records takes precedence (apt_preferences(5)).
 POLICY_NAME = "zz-gpunode-driver.pref"
-PINNING = "nvidia-driver-pinning"
 # All of a driver and nothing of the container toolkit (nvidia-container-*, libnvidia-container*), as glob(7).
 DRIVER_NAMES = (
     "nvidia-[!c]*",
@@ -93,8 +93,14 @@ def why_source(site: Site, source: DriverOrigin) -> str | None:
     if site.distro.cuda is None or site.distro.cuda_url(site.host.os.machine) is None:
         return f"NVIDIA has no repository for {site.distro.name} on {site.host.os.machine}"
     if site.distro.archive and site.distro.archive.signed and site.host.security.secure_boot:
-        return f"Secure Boot is on, and {site.distro.name}'s own modules are signed"
-    return f"only {site.distro.name}'s own archive still has it"
+        return f"Secure Boot is on, and {site.distro.packaged}'s own modules are signed"
+    return f"only {site.distro.packaged}'s own archive still has it"
+
+
+def why_base(site: Site) -> str | None:
+    """What is said of a derivative that gets the packages of another distribution."""
+    base = site.distro.base
+    return f"{site.distro.name} has the kernels and the archive of {base}" if base else None
 
 
 def offer(site: Site, source: DriverOrigin) -> Offer:
@@ -105,7 +111,8 @@ def offer(site: Site, source: DriverOrigin) -> Offer:
 def source_title(site: Site, source: DriverOrigin) -> str:
     if source == "local":
         return f"the repository at {site.spec.mirror}"
-    return f"{site.distro.name}'s own archive" if source == "distro" else f"NVIDIA's repository for {site.distro.name}"
+    whose = site.distro.packaged
+    return f"{whose}'s own archive" if source == "distro" else f"NVIDIA's repository for {whose}"
 
 
 def names_of(site: Site, source: DriverOrigin, branch: int) -> Names:

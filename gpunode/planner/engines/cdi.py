@@ -8,7 +8,18 @@ from gpunode.catalog import cdi_versions
 from gpunode.editing.diff import unified
 from gpunode.model.cdi_devices import difference, names
 from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
-from gpunode.model.plan import Action, Kept, PutFile, RemoveFile, Run, Step
+from gpunode.model.plan import (
+    CDI_READABLE_STEP,
+    CDI_REFRESH_STEP,
+    CDI_SPEC_STEP,
+    CDI_STALE_STEP,
+    Action,
+    Kept,
+    PutFile,
+    RemoveFile,
+    Run,
+    Step,
+)
 from gpunode.model.spec import Spec
 from gpunode.planner.engines import refresh_env
 from gpunode.remedy import Remedy, RepairAction
@@ -39,9 +50,9 @@ def cdi_outcomes(host: HostFacts, spec: Spec, *, pending: bool) -> tuple[Outcome
     if not asked and not stale:
         return told
     if reason := _not_now(host, pending=pending):
-        return (*told, Kept("cdi.spec", f"CDI specifications are made {reason}")) if asked else told
+        return (*told, Kept(CDI_SPEC_STEP, f"CDI specifications are made {reason}")) if asked else told
     outcomes = _by_unit(host, stale) if _units(host) else _by_command(host, stale, behind, asked=asked)
-    kept = Kept("cdi.spec", f"{len(_devices(host))} devices of {KIND} are in {_where(host)}")
+    kept = Kept(CDI_SPEC_STEP, f"{len(_devices(host))} devices of {KIND} are in {_where(host)}")
     return (*told, *(outcomes or (kept,)))
 
 
@@ -73,18 +84,19 @@ def _told(host: HostFacts, behind: tuple[RuntimeFacts, ...]) -> tuple[Outcome, .
     if file.unread:
         text = f"{file.path} could not be read, and {engines} cannot read the specification that is made without it"
         remedy = Remedy(RepairAction.CONFIGURE, "make it a plain text file")
-        return (Kept("cdi.readable", text, refused=True, evidence=file.unread, remedy=remedy),)
+        return (Kept(CDI_READABLE_STEP, text, refused=True, evidence=file.unread, remedy=remedy),)
     if refresh_env.is_flagged(file.text or ""):
         return ()
     text = refresh_env.flagged(file.text or "")
     return (
         Step(
-            "cdi.readable",
+            CDI_READABLE_STEP,
             f"let nvidia-cdi-refresh write CDI specifications that {engines} can read, by {file.path}",
             f"toolkit {host.toolkit.version} writes version 0.7 otherwise, with the groups of device nodes; without "
             "them a container's user who is not root opens /dev/dri only by a group of its own (--group-add)",
             (PutFile(file.path, text, expect_sha256=file.sha256),),
             diff=unified(file.path, file.text, text),
+            safe=True,
         ),
     )
 
@@ -102,11 +114,11 @@ def _by_unit(host: HostFacts, stale: Stale) -> tuple[Outcome, ...]:
         actions: tuple[Action, ...] = (Run(("systemctl", "enable", "--now", *loose), timeout_s=120), _listed())
         why = "a specification fits one driver and one set of GPUs; the toolkit's own unit renews it with them"
         undo = (Run(("systemctl", "disable", "--now", *loose), timeout_s=120),)
-        found.append(Step("cdi.refresh", f"switch on {' and '.join(loose)}", why, actions, undo))
+        found.append(Step(CDI_REFRESH_STEP, f"switch on {' and '.join(loose)}", why, actions, undo, safe=True))
     elif all(f.path in stale for f in made):
         why = f"it writes /var/run/cdi/nvidia.yaml, which is {stale[made[0].path] if made else 'not there'}"
         again = Run(("systemctl", "restart", UNITS[1]), timeout_s=120)
-        found.append(Step("cdi.refresh", f"run {UNITS[1]}", why, (again, _listed())))
+        found.append(Step(CDI_REFRESH_STEP, f"run {UNITS[1]}", why, (again, _listed()), safe=True))
     return tuple(found)
 
 
@@ -114,10 +126,11 @@ def _away(old: tuple[FileFacts, ...], stale: Stale) -> Step:
     names = ", ".join(file.path for file in old)
     wrong = next((stale[file.path] for file in old if file.path in stale), "")
     return Step(
-        "cdi.stale",
+        CDI_STALE_STEP,
         f"move {names} away, {f'which is {wrong}' if wrong else 'a second one of the same models'}",
         "nvidia-cdi-refresh keeps one in /var/run/cdi; where two define a GPU, the older may be the one that is used",
         tuple(RemoveFile(file.path, file.sha256) for file in old),
+        safe=True,
     )
 
 
@@ -125,7 +138,7 @@ def _by_command(host: HostFacts, stale: Stale, behind: tuple[RuntimeFacts, ...],
     """An older toolkit, or no systemd: nvidia-ctk writes the file, and again after each change of driver or GPUs."""
     paths = tuple(stale)
     old_form = bool(behind) and cdi_versions.writes_new(host.toolkit.version)
-    flag = (f"--feature-flag={refresh_env.FLAG}",) if old_form else ()
+    flag = (f"--feature-flag={cdi_versions.FLAG}",) if old_form else ()
     if asked and not _specs(host):
         paths = (LASTING,)
     if not paths:
@@ -141,11 +154,12 @@ def _by_command(host: HostFacts, stale: Stale, behind: tuple[RuntimeFacts, ...],
     what = next(iter(stale.values()), "missing")
     return (
         Step(
-            "cdi.spec",
+            CDI_SPEC_STEP,
             f"let nvidia-ctk write {', '.join(paths)}",
             f"the CDI specification is {what}; nothing here renews it by itself: run gpunode setup after a new driver",
             (*actions, _listed()),
             tuple(undo),
+            safe=True,
         ),
     )
 

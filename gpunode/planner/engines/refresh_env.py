@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
+from gpunode.catalog.cdi_versions import FLAG, VARIABLE
+
 # EnvironmentFile= of nvidia-cdi-refresh.service, systemd.exec(5): the last line of a name is the one in force.
 PATH = "/etc/nvidia-container-toolkit/nvidia-cdi-refresh.env"
-FLAG = "no-additional-gids-for-device-nodes"
-VARIABLE = "NVIDIA_CTK_CDI_GENERATE_FEATURE_FLAGS"
 # A backslash before the end of a line continues it.
 _ASSIGNED = re.compile(rf"^[ \t]*{VARIABLE}[ \t]*=((?:[^\n\\]|\\[\s\S])*)", re.MULTILINE)
 

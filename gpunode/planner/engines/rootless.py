@@ -60,7 +60,8 @@ def restart_words(facts: RuntimeFacts) -> str:
     unit = engine(facts.name).users_unit
     return (
         f"{facts.label} made its copy of /etc before {DIRECTORY} was there, and sees it once it is started again. "
-        f"As {quoted(facts.user)}: systemctl --user restart {unit}   (its containers stop unless live-restore is on)"
+        f"Until then images that ask for GPUs do not start in it. As {quoted(facts.user)}: "
+        f"systemctl --user restart {unit}   (its containers stop unless live-restore is on)"
     )
 
 

@@ -13,7 +13,7 @@ from gpunode.engines.handler import refuse_own
 from gpunode.engines.registry import engine
 from gpunode.errors import ConfigFileError, UnsupportedHost
 from gpunode.model.facts import HostFacts, RuntimeFacts
-from gpunode.model.plan import Action, ForUndo, Kept, PutFile, Step
+from gpunode.model.plan import Action, ForUndo, Kept, PutFile, Step, engine_step
 from gpunode.model.spec import RuntimeSpec, Spec
 from gpunode.planner.engines import daemon
 from gpunode.planner.engines.no_default import no_default
@@ -84,7 +84,7 @@ def _outcomes(host: HostFacts, spec: Spec, found: Sequence[RuntimeFacts], *, com
     for facts in found:
         if facts.label in refused:
             by_cdi = left_out and _only_cdi(host, spec, facts)
-            outcomes[facts.label] = (_refused(f"{facts.label}.default", refused[facts.label], by_cdi=by_cdi),)
+            outcomes[facts.label] = (_refused(engine_step(facts.label), refused[facts.label], by_cdi=by_cdi),)
     return [outcome for facts in found for outcome in outcomes[facts.label]]
 
 
@@ -116,7 +116,7 @@ def _only_cdi(host: HostFacts, spec: Spec, facts: RuntimeFacts) -> bool:
 
 
 def _outcome(host: HostFacts, spec: Spec, facts: RuntimeFacts, *, coming: bool) -> Outcome:
-    runtime, want, step_id = engine(facts.name), spec.runtime, f"{facts.label}.default"
+    runtime, want, step_id = engine(facts.name), spec.runtime, engine_step(facts.label)
     reason = runtime.idle(host, facts) if spec.runtimes is None else None
     if reason is not None:
         return Kept(step_id, reason)
@@ -158,7 +158,7 @@ def _step(host: HostFacts, spec: Spec, facts: RuntimeFacts, rewrite: Rewrite, ne
     how = _how(host, facts, runtime, needed, runs=runs or failed, reached=reached)
     what = ", ".join(rewrite.added) or f"matches the spec{_but(facts, spec.runtime)}"
     return Step(
-        f"{facts.label}.default",
+        engine_step(facts.label),
         f"{' and '.join(edit.path for edit in edits) or rewrite.main.path}: {what}; {how}",
         "; ".join(dict.fromkeys(_why(facts, spec, rewrite, needed))),
         actions,
@@ -166,6 +166,7 @@ def _step(host: HostFacts, spec: Spec, facts: RuntimeFacts, rewrite: Rewrite, ne
         "\n".join(unified(edit.path, edit.before, edit.after) for edit in edits),
         by_hand=_words(host, facts) if runs and not reached else restart_words(facts) or needed.by_hand,
         for_undo=ForUndo(engine=facts.label),
+        safe=not (needed.planned and needed.lost),
     )
 
 
@@ -175,7 +176,7 @@ def _words(host: HostFacts, facts: RuntimeFacts) -> str:
 
 def _how(host: HostFacts, facts: RuntimeFacts, runtime: Engine, needed: Restart, *, runs: bool, reached: bool) -> str:
     if not runs:
-        return f"written only: {'in a chroot' if host.init == 'chroot' else _not_running(facts)}"
+        return f"written only: {'an image is being built' if host.init == 'chroot' else _not_running(facts)}"
     if not reached:
         return f"written only: nothing here restarts {facts.name}"
     if daemon.has_failed(host, facts):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gpunode.model.driver import DriverChoice, ModuleFlavour
+from gpunode.model.installed import PINNING
 from gpunode.model.plan import Run
 from gpunode.packages.base import Backend, Wanted
-from gpunode.planner.driver.source import PINNING, names_of
+from gpunode.planner.driver.source import names_of
 from gpunode.planner.site import Site
 
 MODULE = "nvidia-driver"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from gpunode.catalog.libraries import CudaMajor
 from gpunode.errors import UnsupportedHost
 from gpunode.model.driver import DriverChoice
+from gpunode.model.installed import installed_version
 from gpunode.model.plan import Kept, Step
 from gpunode.packages.base import Wanted, installation, missing
-from gpunode.planner.driver.installed import installed_version
 from gpunode.planner.repos.repository import Source, cuda_source, local_source
 from gpunode.planner.site import Site, through_proxy
 

@@ -6,21 +6,26 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gpunode import resources
+from gpunode.catalog.distros import Names
+from gpunode.catalog.driver_cves import known_cve
 from gpunode.errors import UnsupportedHost
-from gpunode.model.driver import DriverChoice
-from gpunode.model.plan import Action, PutFile, Run, Step
-from gpunode.packages.base import Wanted, installation, missing
-from gpunode.planner.driver.explain import alternatives
-from gpunode.planner.driver.foreign import foreign_origin, refuse_foreign
-from gpunode.planner.driver.installed import (
-    half_driver,
+from gpunode.model.driver import DriverChoice, DriverOrigin
+from gpunode.model.installed import (
+    driver_set,
     installed_source,
     installed_version,
     is_driver,
-    keep_driver,
     lead_package,
     upstream,
 )
+from gpunode.model.plan import DRIVER_STEP, HOLD_STEP, Action, Run, Step
+from gpunode.model.spec import DriverRequest, Flavour
+from gpunode.packages.base import Wanted, installation, missing
+from gpunode.planner.driver.cve import is_upgraded
+from gpunode.planner.driver.explain import alternatives
+from gpunode.planner.driver.foreign import foreign_origin, refuse_foreign
+from gpunode.planner.driver.installed import half_driver, keep_driver, lifted_pins
+from gpunode.planner.driver.one_branch import of_one_branch
 from gpunode.planner.driver.select import choose_driver, describe
 from gpunode.planner.driver.source import (
     chosen_source,
@@ -29,6 +34,7 @@ from gpunode.planner.driver.source import (
     offer,
     package_names,
     policy,
+    why_base,
     why_source,
 )
 from gpunode.planner.install.branch_pin import WHATEVER, pattern, pin, unpin
@@ -48,33 +54,49 @@ def driver_choice(site: Site) -> DriverChoice:
     kept = keep_driver(site.host, site.spec, site.gpu_models, site.catalog)
     origin = foreign_origin(site.host, site.catalog)
     if origin is not None:
-        if kept is None or site.host.driver.container:
+        if kept is None:
             raise refuse_foreign(site.host, origin)
         return replace(kept, foreign=origin, source=kept.source if kept.packages else "none")
     if kept is not None:
-        return kept
+        return _upgraded(site, kept) if is_upgraded(site, kept) else kept
     if site.distro.refused is not None:
-        raise UnsupportedHost(
-            f"{site.distro.name} gets no driver from gpunode: {site.distro.refused}",
-            evidence=f"catalog/distros.yaml ({site.distro.source})",
-            remedy=Remedy(
-                RepairAction.UPGRADE, "install the driver manually, then ", setup("--only", "toolkit,runtime")
-            ),
-        )
+        raise _no_driver(site, site.distro.refused)
     source = chosen_source(site)
+    return _chosen(site, source, site.spec.driver, site.spec.flavour)
+
+
+def _upgraded(site: Site, kept: DriverChoice) -> DriverChoice:
+    """The newest of the same branch, flavour and source, in place of one with a known CVE."""
+    choice = _chosen(site, kept.source, DriverRequest("branch", branch=kept.branch), Flavour(kept.flavour))
+    cve = known_cve(kept.version)
+    reason = f"{cve.sentence(kept.version or '')}: it is upgraded in its branch" if cve else "it is upgraded"
+    return replace(choice, reasons=(reason, *choice.reasons))
+
+
+def _chosen(site: Site, source: DriverOrigin, request: DriverRequest, flavour: Flavour) -> DriverChoice:
     provided = offer(site, source)
-    choice = choose_driver(site.spec.driver, site.spec.flavour, site.gpu_models, site.catalog, provided)
-    reason = why_source(site, source)
+    choice = choose_driver(request, flavour, site.gpu_models, site.catalog, provided)
+    reasons = tuple(reason for reason in (why_source(site, source), why_base(site)) if reason)
     names = names_of(site, source, choice.branch)
     newest = (describe(site.gpu_models, site.catalog), "the archive provides its newest branch only")
     return replace(
         choice,
         source=source,
-        reasons=(*(newest if choice.rolling else choice.reasons), *((reason,) if reason else ())),
+        reasons=(*(newest if choice.rolling else choice.reasons), *reasons),
         end_of_support=None if choice.rolling else choice.end_of_support,
         packages=package_names(site, choice, source),
         signed=choice.flavour in names.signed,
         alternatives=alternatives(site, choice, source, provided),
+    )
+
+
+def _no_driver(site: Site, why: str) -> UnsupportedHost:
+    rest = setup("--only", "toolkit,runtime")
+    way = (f"{site.distro.way}; ", rest, " sets up the rest") if site.distro.way else None
+    return UnsupportedHost(
+        f"{site.distro.name} gets no driver from gpunode: {why}",
+        evidence=f"catalog/distros.yaml ({site.distro.source})",
+        remedy=Remedy(RepairAction.UPGRADE, *(way or ("install the driver manually, then ", rest))),
     )
 
 
@@ -94,15 +116,21 @@ def install_step(site: Site, choice: DriverChoice, source: Source | None) -> Ste
     runs += _verify(site, choice)
     title = f"install {', '.join(choice.packages)} {_words(choice)}" + (", and pin the set" if site.spec.hold else "")
     return Step(
-        "driver.install",
-        title,
-        f"{before} is replaced" if before else "no driver is installed",
+        DRIVER_STEP,
+        title + lifted_pins(site.host, held),
+        _why(before),
         (*pins, *(through_proxy(run, site.spec.proxy) for run in runs)),
         undo=_undo(site, choice, before, held),
-        diff="\n".join(f"+{line}" for put in pins if isinstance(put, PutFile) for line in put.text.splitlines()),
         installs="driver",
         replan_after=True,
     )
+
+
+def _why(before: str | None) -> str:
+    if before is None:
+        return "no driver is installed"
+    cve = known_cve(before)
+    return f"{cve.sentence(before)}" if cve else f"{before} is replaced"
 
 
 def hold_step(site: Site, choice: DriverChoice) -> Step | None:
@@ -110,28 +138,32 @@ def hold_step(site: Site, choice: DriverChoice) -> Step | None:
     lead = lead_package(site.host)
     if not site.spec.hold or lead is None:
         return None
-    version = upstream(site.host.packages.installed[lead].version)
-    peers = {n for n, p in site.host.packages.installed.items() if is_driver(n) and upstream(p.version) == version}
-    if {*peers, lead} <= site.host.packages.held:
+    version, peers = upstream(site.host.packages.installed[lead].version), driver_set(site.host)
+    # Of a driver with a known CVE that nobody asked for by its version, a pin would keep away what mends it.
+    if peers <= site.host.packages.held or (known_cve(version) and not site.spec.driver.exact):
         return None
     tools = missing([Wanted(name) for name in site.backend.hold_tools], site.host.packages)
     # A distribution's archive versions its helpers (modprobe, persistenced) on their own, so only the peers are pinned.
     apart = installed_source(site.host) == "distro"
-    hold = site.backend.hold(sorted({*peers, lead})) if apart else site.backend.same_version(lead, PATTERNS, hold=True)
+    hold = site.backend.hold(sorted(peers)) if apart else site.backend.same_version(lead, PATTERNS, hold=True)
     return Step(
-        "driver.hold",
+        HOLD_STEP,
         f"pin the driver's packages at {version}",
         "an unattended upgrade would replace the libraries under a loaded module",
         (
             *([site.backend.install(tools)] if tools else []),
             hold,
         ),
-        undo=(site.backend.unhold(sorted({*peers, lead} - site.host.packages.held)),),
+        undo=(site.backend.unhold(sorted(peers - site.host.packages.held)),),
+        safe=not tools,
     )
 
 
 def fabric_step(site: Site, choice: DriverChoice) -> Step | None:
-    """A kept driver on an NVSwitch machine without the fabric manager: add it, at exactly the driver's version."""
+    """A kept driver on an NVSwitch machine without the fabric manager: add it, at exactly the driver's version.
+
+    nvlsm, infiniband-diags and libibumad have versions of their own (gpu-driver-container, ubuntu26.04/install.sh).
+    """
     packages = site.distro.packages(choice.source)
     names = packages.names(choice.branch) if packages else None
     there = site.host.packages.installed
@@ -140,12 +172,16 @@ def fabric_step(site: Site, choice: DriverChoice) -> Step | None:
     if not lacking or choice.version is None:
         return None
     version = f"{choice.version}{site.backend.vendor_release}" if choice.source == "cuda" else None
-    wanted = [Wanted(name, version) for name in lacking]
+    apart = [name for name in lacking if names and name in names.nvlink5]  # with versions of their own
+    same = [name for name in lacking if name not in apart]
+    wanted = [Wanted(name, None if name in apart else version) for name in lacking]
     runs = (site.backend.refresh_all(), *installation(site.backend, wanted, MINE))
+    said = [f"{', '.join(same)} {choice.version}"] if same else []
     return Step(
         "driver.fabric",
-        f"install {', '.join(lacking)} {choice.version}",
-        "the fabric of this machine needs them, at exactly the driver's version",
+        f"install {', '.join((*said, *apart))}",
+        "the fabric of this machine needs them"
+        + (", the fabric's own service at exactly the driver's version" if same else ""),
         tuple(through_proxy(run, site.spec.proxy) for run in runs),
         undo=(site.backend.remove(lacking),),
         replan_after=True,
@@ -162,8 +198,10 @@ def _install(site: Site, choice: DriverChoice, replaces: bool) -> tuple[Run, ...
     """All packages at once; where the module comes from elsewhere, it goes first and determines the others' version."""
     backend, names = site.backend, names_of(site, choice.source, choice.branch)
     if names.select != "match":
-        wanted = [Wanted(name, _version(site, choice, names.select, replaces)) for name in choice.packages]
-        return with_module(site, choice, installation(backend, wanted, MINE, downgrade=replaces))
+        version = _version(site, choice, names.select, replaces)
+        wanted = [_at(version, name, names) for name in choice.packages]
+        runs = installation(backend, wanted, MINE, downgrade=replaces)
+        return with_module(site, choice, of_one_branch(choice, runs))
     if choice.version is not None:
         raise UnsupportedHost(
             f"an exact driver version cannot be asked for on {site.distro.name}",
@@ -171,14 +209,19 @@ def _install(site: Site, choice: DriverChoice, replaces: bool) -> tuple[Run, ...
             remedy=f"use --driver {choice.branch}",
         )
     lead, *rest = choice.packages
-    follow = backend.install([Wanted(name, "@VERSION@") for name in rest], downgrade=replaces)
+    follow = backend.install([_at("@VERSION@", name, names) for name in rest], downgrade=replaces)
     script = resources.script("packages/at_lead_version")
     argv = ("sh", "-s", "--", lead, *follow.argv)
     description = f"install {' '.join(rest)} at the version of {lead}"
     return (
-        *installation(backend, [Wanted(lead)], MINE, downgrade=replaces),
+        *of_one_branch(choice, installation(backend, [Wanted(lead)], MINE, downgrade=replaces)),
         replace(follow, argv=argv, stdin=script, description=description),
     )
+
+
+def _at(version: str | None, name: str, names: Names) -> Wanted:
+    """A package at the driver's version; what manages NVLink 5 switches has versions of its own."""
+    return Wanted(name, None if name in names.nvlink5 else version)
 
 
 def _version(site: Site, choice: DriverChoice, select: str, replaces: bool) -> str | None:
@@ -187,7 +230,7 @@ def _version(site: Site, choice: DriverChoice, select: str, replaces: bool) -> s
         return None
     if select == "version":
         branch = site.catalog.branch(choice.branch)
-        version = choice.version or (branch.latest if branch else None)
+        version = choice.version or (branch.installable if branch else None)
         if version is None:
             raise UnsupportedHost(
                 f"{site.distro.name} needs the exact version of branch {choice.branch}, which gpunode does not know",

@@ -7,13 +7,14 @@ from gpunode.catalog.load import Catalog
 from gpunode.errors import UnsupportedHost
 from gpunode.model.driver import DriverChoice
 from gpunode.model.facts import HostFacts
+from gpunode.model.gpu_users import gpu_users
+from gpunode.model.installed import PINNING, installed_source, is_driver, upstream
 from gpunode.model.plan import Action, ForUndo, Kept, RemoveFile, Run, Step
 from gpunode.model.spec import Spec, ToolkitConfig
 from gpunode.planner.driver.foreign import foreign_origin
-from gpunode.planner.driver.installed import installed_source, is_driver, upstream
-from gpunode.planner.driver.reload import users
+from gpunode.planner.driver.installed import lifted_pins
 from gpunode.planner.driver.services import CDMM_FILE, CHAR_RULE
-from gpunode.planner.driver.source import PINNING, old_pins, policy_files, source_title
+from gpunode.planner.driver.source import old_pins, policy_files, source_title
 from gpunode.planner.kernel.initramfs import DRACUT_FILE, rebuild
 from gpunode.planner.kernel.setup import LOAD_FILE, NOUVEAU_FILE
 from gpunode.planner.mig import LAYOUT, SCRIPT, UNIT, UNIT_PATH
@@ -85,7 +86,12 @@ def uninstall_outcomes(site: Site) -> tuple[Outcome, ...]:
     title = f"remove {shown}" if names else "remove what gpunode added to the driver"
     return (
         Step(
-            "driver.remove", title, "--driver none", tuple(actions), undo=again, for_undo=ForUndo(initramfs=bool(again))
+            "driver.remove",
+            title + lifted_pins(host, held),
+            "--driver none",
+            tuple(actions),
+            undo=again,
+            for_undo=ForUndo(initramfs=bool(again)),
         ),
         Kept(
             "repo.cuda",
@@ -112,7 +118,7 @@ def replaced_step(site: Site, choice: DriverChoice) -> Step | None:
     shown = listing(names)
     return Step(
         "driver.replace",
-        f"remove {shown}",
+        f"remove {shown}{lifted_pins(site.host, held)}",
         f"they come from {source_title(site, there)}, and a host has one source",
         (
             *([site.backend.unhold(held)] if held else []),
@@ -129,7 +135,7 @@ def reboot_after(host: HostFacts) -> str | None:
 
 
 def _refuse_in_use(site: Site) -> None:
-    working = users(site.host)
+    working = gpu_users(site.host)
     if working and not site.spec.allow_gpu_in_use:
         raise UnsupportedHost(
             f"{site.host.hostname}: the GPUs are in use by {', '.join(working[:4])}",

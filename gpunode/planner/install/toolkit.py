@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpunode.advice import listing, typed
+from gpunode.advice import listing
 from gpunode.editing.diff import unified
 from gpunode.engines import toolkit_config
 from gpunode.errors import UnsupportedHost
@@ -11,6 +11,7 @@ from gpunode.model.facts import HostFacts
 from gpunode.model.plan import Action, Kept, PutFile, Step
 from gpunode.model.spec import TOOLKIT_CONFIG, Spec, ToolkitConfig
 from gpunode.packages.base import Wanted, installation, missing
+from gpunode.packages.pins import pinned_by_others, unpinning
 from gpunode.planner.engines.rootless import wanted_toolkit_config
 from gpunode.planner.repos.repository import toolkit_source
 from gpunode.planner.site import Site, through_proxy
@@ -24,9 +25,12 @@ MINE = ("*nvidia-container*", "nvidia-docker*")
 def toolkit_steps(site: Site) -> tuple[Outcome, ...]:
     """Repository, packages and pin, or the reason why each of them is unchanged."""
     there = installed_set(site)
-    if there is not None and _is_current(site, there):
+    if there is not None and _may_stay(site, there):
+        if lost := site.host.toolkit.lost:
+            return _made_anew(site, there, lost)
         hold = _hold(site)
-        kept = Kept("toolkit.install", f"container toolkit {there}{_legacy(site)}")
+        against = _why_kept(site, there)
+        kept = Kept("toolkit.install", f"container toolkit {there}{against}{_legacy(site)}", beware=bool(against))
         return (kept, hold) if hold else (kept,)
     if site.distro.toolkit:
         _refuse_exact(site)
@@ -37,6 +41,27 @@ def toolkit_steps(site: Site) -> tuple[Outcome, ...]:
     version = site.spec.toolkit.version or site.catalog.toolkit.latest
     refresh = (site.backend.refresh([source.repository]),) if source.step is None else ()
     return (*([repository] if repository else []), _install(site, version, there, refresh))
+
+
+def _made_anew(site: Site, there: str, lost: str) -> tuple[Outcome, ...]:
+    """The packages are there, and a program of theirs is not: somebody deleted it, and no install would miss it."""
+    source = None if site.distro.toolkit else toolkit_source(site)
+    repository = (source.step or source.kept) if source else None
+    refresh = site.backend.refresh([source.repository]) if source else site.backend.refresh_all()
+    names, backend = toolkit_packages(site), site.backend
+    held = sorted(site.host.packages.held & set(names))
+    runs = [*([] if source and source.step else [refresh]), *([backend.unhold(held)] if held else [])]
+    runs.append(backend.reinstall([Wanted(name, site.host.packages.installed[name].version) for name in names]))
+    runs.append(backend.same_version(names[0], names, hold=site.spec.hold or bool(held)))
+    step = Step(
+        "toolkit.install",
+        f"install {names[0]} {there} and its companions again",
+        f"{lost} is gone, though the packages are installed",
+        tuple(through_proxy(run, site.spec.proxy) for run in runs),
+        installs="toolkit",
+        replan_after=True,
+    )
+    return (repository, step) if repository else (step,)
 
 
 def toolkit_packages(site: Site) -> tuple[str, ...]:
@@ -65,16 +90,15 @@ def _refuse_exact(site: Site) -> None:
 
 def _refuse_pinned(site: Site, there: str | None) -> None:
     """Raises UnsupportedHost for a pin that is not gpunode's, where --toolkit asks for another version."""
-    held = sorted((site.host.packages.held & set(toolkit_packages(site))) - site.host.journal.packages)
+    held = pinned_by_others(site.host, toolkit_packages(site))
     if site.spec.toolkit.version is None or not held:
         return
-    unpin = site.backend.unhold(held)
     are = f"{'is' if len(held) == 1 else 'are'} pinned" + (f" at {there}" if there else "")
     raise UnsupportedHost(
         f"{listing(held)} {are}, and not by gpunode",
         evidence=f"--toolkit {site.spec.toolkit.version} is another version, and gpunode's journal has no such package",
         remedy=Remedy(
-            RepairAction.CONFIGURE, f"{unpin.description or typed(*unpin.argv)} removes the pin; or leave out --toolkit"
+            RepairAction.CONFIGURE, f"{unpinning(site.backend, held)} removes the pin; or leave out --toolkit"
         ),
     )
 
@@ -107,10 +131,31 @@ def _who(spec: Spec, want: ToolkitConfig) -> str:
     return "it is asked for" if want == spec.toolkit_config else "rootless Docker cannot write device rules"
 
 
-def _is_current(site: Site, version: str) -> bool:
+def _may_stay(site: Site, version: str) -> bool:
+    """It is what is asked for, or it has no known CVE, or an admin pinned it all the same."""
     if site.spec.toolkit.version is not None:
         return version == site.spec.toolkit.version
+    return _is_safe(site, version) or bool(pinned_by_others(site.host, toolkit_packages(site)))
+
+
+def _is_safe(site: Site, version: str) -> bool:
     return _numbers(version) >= _numbers(site.catalog.toolkit.floor)
+
+
+def _why_kept(site: Site, version: str) -> str:
+    """What speaks against a version that is kept, and why it is kept all the same; "" where nothing does."""
+    if _is_safe(site, version):
+        return ""
+    held = pinned_by_others(site.host, toolkit_packages(site))
+    if site.spec.toolkit.version is None:
+        why = f"not upgraded, since it is pinned and not by gpunode; {unpinning(site.backend, held)} removes the pin"
+    else:
+        why = f"not upgraded, since --toolkit {version} names it"
+    return f" has {_cve(site)}; {why}"
+
+
+def _cve(site: Site) -> str:
+    return f"{site.catalog.toolkit.floor_cve}, fixed in {site.catalog.toolkit.floor}"
 
 
 def _install(site: Site, version: str | None, there: str | None, refresh: tuple[Action, ...]) -> Step:
@@ -144,14 +189,13 @@ def _why(site: Site, there: str | None) -> str:
         return f"containers get their GPUs through it; its {_count(site)} packages work in one version only"
     pinned = " and pinned" if site.host.packages.held & set(toolkit_packages(site)) else ""
     if site.spec.toolkit.version is None:
-        return f"{there} is installed{pinned}: {site.catalog.toolkit.floor_why}"
+        return f"{there} is installed{pinned} and has {_cve(site)}"
     return f"{there} is installed{pinned}"
 
 
 def _below_floor(site: Site, version: str | None) -> str:
     """A word to whoever asks for a version with a known hole."""
-    known = site.catalog.toolkit
-    return f" (beware: {known.floor_why})" if version and _numbers(version) < _numbers(known.floor) else ""
+    return f" (beware: {version} has {_cve(site)})" if version and not _is_safe(site, version) else ""
 
 
 def _hold(site: Site) -> Step | None:

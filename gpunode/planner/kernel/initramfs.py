@@ -8,8 +8,6 @@ before the last change of driver would. NVIDIA's, SUSE's and RPM Fusion's packag
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from gpunode import resources
 from gpunode.model.facts import HostFacts
 from gpunode.model.plan import PutFile, Run
@@ -51,8 +49,3 @@ def outdated(host: HostFacts) -> str | None:
         if dracut and "module" in image.newer and "nvidia" in dracut.added | (image.modules or frozenset()):
             return f"{image.path} holds nvidia's modules, and is older than those that are installed"
     return None
-
-
-def texts(files: Sequence[PutFile]) -> str:
-    """All lines of new files, for a step's diff."""
-    return "\n".join(f"+{line}" for file in files for line in file.text.splitlines())

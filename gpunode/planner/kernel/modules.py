@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from gpunode import resources
+from gpunode.catalog.kernels import misfit
 from gpunode.model.driver import DriverChoice
 from gpunode.model.facts import DkmsLine, HostFacts, KernelTree
-from gpunode.model.plan import Action, Run, Step
+from gpunode.model.installed import installed_source
+from gpunode.model.plan import BUILD_STEP, Action, Run, Step
 from gpunode.model.spec import Spec
-from gpunode.planner.driver.installed import installed_source
 from gpunode.planner.kernel.dkms import DOES_NOT_BUILD, ways_out
 from gpunode.planner.site import Site
 
@@ -22,7 +23,8 @@ def build_step(site: Site, driver: DriverChoice) -> Step | None:
     """
     if not driver.kept or driver.signed or not driver.packages or "dkms" not in site.host.packages.installed:
         return None
-    bare, unsigned = without_module(site.host), _unsigned(site)
+    bare = tuple(release for release in without_module(site.host) if misfit(driver.version, release) is None)
+    unsigned = _unsigned(site)
     if not bare and not unsigned:
         return None
     actions: list[Action] = []
@@ -34,7 +36,7 @@ def build_step(site: Site, driver: DriverChoice) -> Step | None:
         # `dkms build` signs with the key of its framework.conf; a module that is there is kept without --force.
         module = ("-m", unsigned[0], "-v", unsigned[1], "-k", site.host.kernel.release, "--force")
         actions += [Run(("dkms", verb, *module), timeout_s=BUILD_S, detach=True) for verb in ("build", "install")]
-    return Step("driver.build", _title(bare, unsigned), _why(site, driver, bare), tuple(actions), replan_after=True)
+    return Step(BUILD_STEP, _title(bare, unsigned), _why(site, driver, bare), tuple(actions), replan_after=True)
 
 
 def kernels(host: HostFacts) -> tuple[str, ...]:
@@ -99,7 +101,7 @@ def _is_bare(host: HostFacts, tree: KernelTree) -> bool:
 
 
 def _dkms_of(host: HostFacts, release: str) -> list[DkmsLine]:
-    return [d for d in host.driver.dkms if d.kernel == release and d.module.startswith("nvidia")]
+    return [d for d in host.driver.dkms if d.kernel == release and d.of_driver]
 
 
 def _unsigned(site: Site) -> tuple[str, str] | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gpunode import resources
 from gpunode.model.driver import DriverChoice
-from gpunode.model.plan import Action, ForUndo, Run, Step
-from gpunode.packages.base import Wanted, missing
+from gpunode.model.plan import ENROL_STEP, Action, ForUndo, Run, Step
+from gpunode.packages.base import Wanted, download_and_install, missing
 from gpunode.planner.site import Site, through_proxy
 
 PASSWORD_FILE = "/run/gpunode/mok-password"  # gone with the reboot, when nobody needs it any more
@@ -20,13 +20,13 @@ def enrol_step(site: Site, driver: DriverChoice) -> Step | None:
     lacking = missing([Wanted(name) for name in TOOLS], site.host.packages)
     actions: list[Action] = []
     if lacking:
-        runs = (site.backend.refresh_all(), site.backend.install(lacking))
+        runs = (site.backend.refresh_all(), *download_and_install(site.backend, lacking))
         actions += [through_proxy(run, site.spec.proxy) for run in runs]
     argv = ("sh", "-s", "--", key, certificate, PASSWORD_FILE)
     description = f"mokutil --import {certificate}"
     actions.append(Run(argv, timeout_s=60, stdin=resources.script("kernel/enrol_key"), description=description))
     return Step(
-        "secureboot.enrol",
+        ENROL_STEP,
         f"queue {certificate} for enrolment in the firmware's key list",
         "Secure Boot is on, and the firmware refuses modules signed with a key it does not know",
         tuple(actions),

@@ -8,11 +8,11 @@ from gpunode import resources
 from gpunode.advice import listing
 from gpunode.model.driver import DriverChoice
 from gpunode.model.facts import KernelTree
-from gpunode.model.plan import Action, ForUndo, Kept, PutFile, Run, Step
-from gpunode.packages.base import Wanted, missing
+from gpunode.model.plan import HEADERS_STEP, LOAD_STEP, NOUVEAU_STEP, Action, ForUndo, Kept, PutFile, Run, Step
+from gpunode.packages.base import Wanted, download_and_install, missing
 from gpunode.planner.driver.reload import can_swap, stale, will_swap
 from gpunode.planner.driver.services import modules
-from gpunode.planner.kernel.initramfs import DRACUT_FILE, dracut_file, outdated, rebuild, texts
+from gpunode.planner.kernel.initramfs import DRACUT_FILE, dracut_file, outdated, rebuild
 from gpunode.planner.kernel.modules import elsewhere, kernels
 from gpunode.planner.kernel.secureboot import needs_enrolment
 from gpunode.planner.kernel_packages import kernel_meta
@@ -28,18 +28,21 @@ def headers_step(site: Site) -> Step | Kept:
     releases = kernels(site.host)
     bare = [r for r in releases if not _has_headers(site, r)]
     follow = follower(site)
-    wanted = [Wanted(p.format(release=r)) for r in bare for p in site.distro.headers]
+    wanted = [Wanted(name) for r in bare for name in site.distro.headers_of(r)]
     wanted += [Wanted(follow)] if follow else []
     wanted += [Wanted(compiler)] if (compiler := _compiler(site)) else []
     lacking = tuple(dict.fromkeys(missing(wanted, site.host.packages)))
     if not lacking:
-        return Kept("kernel.headers", f"headers for {' and '.join(releases) or 'no kernel'} are installed")
+        return Kept(HEADERS_STEP, f"headers for {' and '.join(releases) or 'no kernel'} are installed")
     names = ", ".join(w.name for w in lacking)
     return Step(
-        "kernel.headers",
+        HEADERS_STEP,
         f"install {names}" + (" (follows the kernel)" if follow and Wanted(follow) in lacking else ""),
         "DKMS builds the module against them; a kernel without headers boots without a driver",
-        tuple(through_proxy(r, site.spec.proxy) for r in (site.backend.refresh_all(), site.backend.install(lacking))),
+        tuple(
+            through_proxy(r, site.spec.proxy)
+            for r in (site.backend.refresh_all(), *download_and_install(site.backend, lacking))
+        ),
     )
 
 
@@ -61,6 +64,9 @@ def follower(site: Site) -> str | None:
 
     None where no kernel meta-package is installed: then nothing follows.
     """
+    if other := site.distro.kernel(site.host.kernel.release):
+        image, headers = other.follow or (None, None)
+        return headers if image in site.host.packages.installed else None
     meta = kernel_meta(site.host) if site.distro.follow else None
     return f"linux-headers-{meta}" if meta else None
 
@@ -70,16 +76,16 @@ def rivals_step(site: Site) -> Step | Kept:
     files = _rival_files(site)
     old = outdated(site.host)
     if not files and old is None:
-        return Kept("kernel.nouveau", "nouveau and nova_core are blacklisted")
+        return Kept(NOUVEAU_STEP, "nouveau and nova_core are blacklisted")
     again = rebuild(site.host)
     return Step(
-        "kernel.nouveau",
+        NOUVEAU_STEP,
         _title(files, again),
         _why(files) if files else old or "",
         (*files, *again),
         undo=again,
-        diff=texts(files),
         for_undo=ForUndo(initramfs=True),
+        safe=True,
     )
 
 
@@ -147,11 +153,9 @@ def load_step(site: Site, driver: DriverChoice, *, now: bool) -> Step | Kept:
     if not actions:
         loaded = site.host.driver.loaded
         current = loaded is not None and stale(site.host, driver) is None
-        return Kept(
-            "driver.load", f"{loaded} is loaded, and at every boot" if current else f"{names} load at every boot"
-        )
+        return Kept(LOAD_STEP, f"{loaded} is loaded, and at every boot" if current else f"{names} load at every boot")
     title = f"load {names}, now and at every boot" if now else f"load {names} at every boot"
-    return Step("driver.load", title, "containers need both before the first one starts", tuple(actions))
+    return Step(LOAD_STEP, title, "containers need both before the first one starts", tuple(actions), safe=True)
 
 
 def _has_headers(site: Site, release: str) -> bool:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpunode.model.driver import DriverChoice
+from gpunode.model.installed import is_driver, upstream
 from gpunode.model.plan import Run, Step
 from gpunode.packages.base import Wanted, installation
-from gpunode.planner.driver.installed import is_driver, upstream
+from gpunode.planner.driver.one_branch import of_one_branch
 from gpunode.planner.kernel.modules import next_tree
 from gpunode.planner.kernel_packages import kernel_flavour
 from gpunode.planner.site import Site, through_proxy
@@ -38,7 +39,8 @@ def modules_step(site: Site, driver: DriverChoice) -> Step | None:
     meta = f"{MODULES}{lead.removeprefix(LEAD)}-{kernel_flavour(site.host, site.backend.default_flavour)}"
     names = sorted({*peers, lead})
     wanted = [Wanted(name) for name in (*names, meta)]
-    runs = [site.backend.refresh_all(), *installation(site.backend, wanted, ("*nvidia*", "libcuda*"))]
+    upgrade = of_one_branch(driver, installation(site.backend, wanted, ("*nvidia*", "libcuda*")))
+    runs = [site.backend.refresh_all(), *upgrade]
     runs += [site.backend.hold(names)] if site.spec.hold else []
     look = Run(("sh", "-s", "--", tree.release), stdin=LOOK, description=f"look for the module of {tree.release}")
     return Step(

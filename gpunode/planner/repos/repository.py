@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from gpunode import resources
 from gpunode.editing.diff import unified
@@ -11,7 +11,7 @@ from gpunode.errors import UnsupportedHost
 from gpunode.model.facts import FileFacts
 from gpunode.model.plan import Action, Kept, Product, PutFile, Run, Step, VendorRepository
 from gpunode.model.spec import DriverSource
-from gpunode.packages.base import Repository, Wanted, missing
+from gpunode.packages.base import Repository, Wanted, download_and_install, missing
 from gpunode.planner.repos.claims import Claim
 from gpunode.planner.repos.cleanup import standing
 from gpunode.planner.site import Site, through_proxy
@@ -119,7 +119,7 @@ def tools_step(site: Site) -> Step | None:
     if not lacking:
         return None
     names = ", ".join(w.name for w in lacking)
-    actions = (site.backend.refresh_all(), site.backend.install(lacking))
+    actions = (site.backend.refresh_all(), *download_and_install(site.backend, lacking))
     return Step(
         "repo.tools",
         f"install {names} from {site.distro.name}'s own archive",
@@ -160,7 +160,7 @@ def _source(
     existing_entry = standing(site.host, site.distro, claim) if current.text is None else None
     if existing_entry is not None:
         file, entry = existing_entry
-        existing = replace(repository, id=entry.name or repository.id, path=file.path)
+        existing = repository._replace(id=entry.name or repository.id, path=file.path)
         kept = Kept(step_id, f"{title} is in {file.path} already", repository=name)
         return Source(existing, None, kept, claim)
     key_url = _mirrored_key(key_url, site)
@@ -206,7 +206,7 @@ def fetch_key(url: str, keyring: str, fingerprints: tuple[str, ...]) -> Run:
         stdin=script,
         retry=(3.0, 10.0),
         files=(keyring,),
-        description=f"fetch {url}, check its fingerprint, write {keyring}",
+        description=f"fetch {url}, check that its fingerprint is {' or '.join(fingerprints)}, write {keyring}",
     )
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from gpunode.advice import listing, named
+from gpunode.engines.cri_daemon import CriDaemon
 from gpunode.engines.daemon.commands import program_users
 from gpunode.engines.registry import ENGINES
 from gpunode.model.containers import Container, Need
 from gpunode.model.facts import HostFacts
 from gpunode.model.past import Past
 from gpunode.model.plan import Kept, Run
+from gpunode.planner.undo.engine import kind
 from gpunode.remedy import gpunode
 
 MOST = 8  # that are named; the rest are counted
@@ -33,7 +35,9 @@ def questions(host: HostFacts, past: Past) -> tuple[tuple[str, Run], ...]:
 
 
 def needs_handler(containers: Iterable[Container], label: str) -> bool:
-    return any(one.engine == label and one.need in KEEP_HANDLER for one in containers)
+    """A pod with a CDI device is seen as a process alone, with no `engine`: it may be any containerd's."""
+    mine = {label, ""} if isinstance(kind(label), CriDaemon) else {label}
+    return any(one.engine in mine and one.need in KEEP_HANDLER for one in containers)
 
 
 def waiting(containers: Sequence[Container], past: Past, *, packages: bool) -> tuple[Kept, ...]:

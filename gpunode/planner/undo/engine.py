@@ -110,7 +110,9 @@ def _rewrite(host: HostFacts, facts: RuntimeFacts, backs: tuple[Back, ...]) -> R
 
 
 def _restarts(facts: RuntimeFacts, backs: Sequence[Back]) -> bool:
-    """Where a restart would end containers, what only a restart removes remains until then."""
+    """Where a restart would end containers, what only a restart removes remains until then. A user's own: the same."""
+    if facts.user:
+        return False
     kind = ENGINES[facts.name]
     gone = any(kind.undone_by_restart(back.file.now.text or "", back.text or "") for back in backs)
     return gone and (bool(facts.live_restore) or facts.containers_running == 0)

@@ -16,6 +16,9 @@ from gpunode.packages.registry import BACKENDS, goes_with_packages
 from gpunode.planner.undo.files import diffs, only_backs, only_left, rollback
 from gpunode.remedy import gpunode
 
+# nvidia-cdi-refresh writes it, and no package of the toolkit removes it (its packaging, to 1.20).
+SPECIFICATION = "/var/run/cdi/nvidia.yaml"
+
 
 def added_packages(host: HostFacts, past: Past) -> tuple[str, ...]:
     """Installed now and absent before the first of the runs."""
@@ -35,12 +38,13 @@ def needed_packages(host: HostFacts, past: Past, needed: Sequence[str]) -> Kept 
     return Kept("packages", text, by_hand=f"change that ({'; '.join(needed)}); then {gpunode('undo', '--packages')}")
 
 
-def package_steps(host: HostFacts, past: Past) -> tuple[tuple[Step, ...], tuple[Kept, ...]]:
-    """Steps, and what is left."""
+def package_steps(host: HostFacts, past: Past, toolkit: Sequence[str]) -> tuple[tuple[Step, ...], tuple[Kept, ...]]:
+    """Steps, and what is left. `toolkit`: its packages."""
     names, backend = _erasable(host, past), BACKENDS.get(host.packages.manager or "")
     steps: list[Step] = []
     if backend is not None:
         steps += [step for step in (_erase_step(names, past, backend), _hold_step(host, past, backend, names)) if step]
+        steps += [_specification_step()] if set(_fresh(past)) & set(toolkit) and host.file(SPECIFICATION).exists else []
     repository, left = _repository_step(host, past, backend)
     return (*steps, *([repository] if repository else [])), left
 
@@ -104,6 +108,12 @@ def _erase_step(names: tuple[str, ...], past: Past, backend: Backend) -> Step | 
         (backend.erase(names, past.inventory),),
         for_undo=ForUndo(erases=True),
     )
+
+
+def _specification_step() -> Step:
+    """After the packages: their unit writes it again until it is gone with them."""
+    why = "the toolkit's unit wrote it for the driver and the hooks that are gone"
+    return Step("undo.cdi", f"remove {SPECIFICATION}", why, (RemoveFile(SPECIFICATION),))
 
 
 def _repository_step(host: HostFacts, past: Past, backend: Backend | None) -> tuple[Step | None, tuple[Kept, ...]]:

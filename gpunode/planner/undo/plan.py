@@ -94,14 +94,15 @@ def _everything(host: HostFacts, past: Past, catalog: Catalog, *, packages: bool
     if not packages:
         draft.kept += kept_packages(host, past)
         return draft
-    if set(added_packages(host, past)) & set(catalog.toolkit.packages):
+    toolkit = catalog.toolkit.packages
+    if set(added_packages(host, past)) & set(toolkit):
         needed += still_named(host, past, [label for label, outcome in engines.items() if not outcome.left])
     kept = needed_packages(host, past, tuple(dict.fromkeys(needed)))
     if kept:
         draft.kept.append(kept)
         draft.pending = True
     else:
-        draft.add(*package_steps(host, past))
+        draft.add(*package_steps(host, past, toolkit))
     draft.kept += replaced_packages(host, past)
     return draft
 

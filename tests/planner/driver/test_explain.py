@@ -28,7 +28,7 @@ def test_a_new_driver_says_branch_source_and_end_of_support() -> None:
     choice = chosen("debian12-l4")
     branch = CATALOG.branch(choice.branch)
     assert branch is not None
-    assert (choice.version, choice.newest_known) == (None, branch.latest)
+    assert (choice.version, choice.newest_known) == (None, branch.installable)
     assert (choice.branch_kind, choice.branch_status) == (branch.kind, branch.status)
     assert choice.end_of_support == branch.end
     assert (choice.source, choice.source_title) == ("cuda", "NVIDIA's repository for Debian 12")

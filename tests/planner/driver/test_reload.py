@@ -9,9 +9,9 @@ import pytest
 from gpunode.catalog.load import load_catalog
 from gpunode.errors import UnsupportedHost
 from gpunode.model.facts import DriverFacts, HostFacts
+from gpunode.model.gpu_users import gpu_users
 from gpunode.model.plan import Plan, Run
 from gpunode.model.spec import DriverRequest, Spec
-from gpunode.planner.driver.reload import users
 from gpunode.planner.plan import make_plan
 from tests.planner.builders import H100, gpus, host, kernel, packages
 
@@ -100,4 +100,4 @@ def test_a_plan_for_another_driver_says_whether_it_will_take_a_reboot(
 
 
 def test_users_are_everybody_but_the_drivers_own_services() -> None:
-    assert users(running(busy=(*SERVICES, "7 trtexec"))) == ("7 trtexec",)
+    assert gpu_users(running(busy=(*SERVICES, "7 trtexec"))) == ("7 trtexec",)

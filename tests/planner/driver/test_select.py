@@ -26,6 +26,10 @@ CATALOG = load_catalog()
         pytest.param(["17fd"], "auto", "auto", 580, "proprietary", id="Maxwell gets 580, proprietary"),
         pytest.param([P100, H100], "auto", "auto", 580, "proprietary", id="one Pascal GPU decides for the whole box"),
         pytest.param(["3700"], "auto", "auto", 595, "open", id="an unknown new GPU gets open modules"),
+        pytest.param(["ffff"], "580", "proprietary", 580, "proprietary", id="what is asked for an unknown new GPU"),
+        pytest.param([V100, "ffff"], "580", "auto", 580, "proprietary", id="a named branch counts more than a guess"),
+        pytest.param(["0abc"], "580", "auto", 580, "proprietary", id="an unknown old GPU gets no open modules"),
+        pytest.param([T4, "0abc"], "470", "auto", 470, "proprietary", id="nor do its neighbours"),
         pytest.param([H100], "615", "auto", 615, "open", id="615 is open"),
         pytest.param([K80], "470", "auto", 470, "proprietary", id="Kepler gets its ended branch when asked for"),
     ],
@@ -48,6 +52,9 @@ def test_the_driver_fits_every_gpu(devices: list[str], request_: str, flavour: s
         pytest.param(["0ff2"], "470", "auto", "too old", id="GRID K1 ended with 367, even when 470 is asked for"),
         pytest.param(["3182"], "570", "auto", "does not drive all GPUs", id="B300 came with 580"),
         pytest.param(["1081"], "auto", "auto", "too old", id="Fermi"),
+        pytest.param(["05e0"], "auto", "auto", "Tesla.* is too old: the 340 branch", id="Tesla, of 2009"),
+        pytest.param(["0abc"], "auto", "auto", "which driver branch it needs is not known", id="an unknown old GPU"),
+        pytest.param([V100, "ffff"], "auto", "auto", "cannot share one driver", id="Volta and an unknown new GPU"),
         pytest.param([V100], "595", "auto", "does not drive all GPUs", id="595 has no Volta"),
         pytest.param(
             [B200], "auto", "proprietary", "proprietary kernel modules", id="Blackwell has no proprietary modules"
@@ -65,3 +72,23 @@ def test_what_cannot_work_is_refused_with_the_reason(
         choose_driver(DriverRequest.parse(request_), Flavour(flavour), models, CATALOG)
     assert caught.value.evidence
     assert caught.value.remedy.text
+
+
+def refusal(*devices: str) -> str:
+    with pytest.raises(UnsupportedHost) as caught:
+        choose_driver(DriverRequest.parse("auto"), Flavour.AUTO, [CATALOG.gpu_model(d) for d in devices], CATALOG)
+    return f"{caught.value} {caught.value.evidence} {caught.value.remedy.text}"
+
+
+def test_nobody_is_told_to_take_a_gpu_out_that_the_catalog_does_not_know() -> None:
+    text = refusal("0abc")
+    assert "take the GPU out" not in text
+    assert "Fermi" not in text
+    assert "--driver 580" in text
+
+
+def test_what_is_guessed_of_a_gpu_is_said_to_be_a_guess() -> None:
+    models = [CATALOG.gpu_model("ffff")] * 2
+    choice = choose_driver(DriverRequest.parse("auto"), Flavour.AUTO, models, CATALOG)
+    assert choice.reasons[0] == "2 × unknown GPU 10de:ffff (not in the catalog) is taken to run open modules only"
+    assert "unknown GPU 10de:ffff is taken to run with open kernel modules only" in refusal(V100, "ffff")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import pytest
 
 from gpunode.catalog.load import load_catalog
 from gpunode.errors import UnsupportedHost, UsageError
-from gpunode.model.facts import HostFacts, SecurityFacts
+from gpunode.model.facts import DriverFacts, HostFacts, OsFacts, PackageFacts, PackageVersion, SecurityFacts
 from gpunode.model.plan import Plan, PutFile, Run
 from gpunode.model.spec import DriverRequest, DriverSource, Spec, parse_mirror
 from gpunode.planner.driver.source import policy_files
 from gpunode.planner.plan import make_plan
-from tests.planner.builders import H100, L4, T4, V100, host
+from tests.planner.builders import B200, H100, L4, T4, V100, host
 
 CATALOG = load_catalog()
 SECURE = SecurityFacts(secure_boot=True)
@@ -126,14 +129,53 @@ def test_suse_gets_the_signed_module_first_and_the_libraries_at_its_version() ->
     assert plan.reboot is None, "nothing to enrol"
     assert "kernel.headers" not in [s.id for s in plan.steps], "nothing to build"
     told = commands(plan)
-    module = next(n for n, c in enumerate(told) if "install" in c and "G06-signed-cuda-kmp-" in c)
-    rest = next(n for n, c in enumerate(told) if "nvidia-compute-utils-G06=@VERSION@" in c)
+    module = next(n for n, c in enumerate(told) if "install" in c and "G07-signed-cuda-kmp-" in c)
+    rest = next(
+        n for n, c in enumerate(told) if "nvidia-compute-utils-G07=@VERSION@ nvidia-persistenced=@VERSION@" in c
+    )
     assert module < rest
+
+
+def test_the_branch_that_a_newer_service_pack_has_can_be_asked_for() -> None:
+    """SLES 16.1's G07 is of 610: the refusal of 595 there says so, and what it names must be offered."""
+    os = OsFacts("sles", "16.1", ("suse",), "", "SUSE Linux Enterprise Server 16.1")
+    facts = replace(host(L4, os="sles-15"), os=os)
+    assert make_plan(facts, Spec(), CATALOG).driver == make_plan(facts, _branch(595), CATALOG).driver
+    plan = make_plan(facts, _branch(610), CATALOG)
+    assert plan.driver
+    assert (plan.driver.branch, plan.driver.packages[0].split("-kmp-")[0]) == (
+        610,
+        "nvidia-open-driver-G07-signed-cuda",
+    )
+
+
+def _branch(number: int) -> Spec:
+    return Spec(driver=DriverRequest.parse(str(number)))
+
+
+def test_a_tray_on_suse_gets_imex_at_the_modules_version() -> None:
+    plan = make_plan(host(*["2941"] * 4, os="sles-15"), Spec(), CATALOG)
+    assert plan.driver
+    assert "nvidia-imex" in plan.driver.packages
+    assert any("nvidia-imex=@VERSION@" in command for command in commands(plan))
 
 
 def test_an_exact_version_on_suse_is_refused_since_the_module_decides() -> None:
     with pytest.raises(UnsupportedHost, match="exact driver version"):
         make_plan(host(L4, os="sles-15"), Spec(driver=DriverRequest.parse("580.95.05")), CATALOG)
+
+
+@pytest.mark.parametrize(
+    ("os", "driver"),
+    [("sles-15", "auto"), ("azure-3", "auto"), ("rocky-9", "595.71.05"), ("ubuntu-24.04", "595.71.05")],
+    ids=["after the module's version", "always named", "asked for", "pinned by a package"],
+)
+def test_what_manages_nvlink5_is_not_asked_for_at_the_drivers_version(os: str, driver: str) -> None:
+    hgx = host(*[B200] * 8, os=os, driver=DriverFacts(switch_management=("0000:05:00.0",)))
+    named = commands(make_plan(hgx, Spec(driver=DriverRequest.parse(driver)), CATALOG))
+    words = {word for command in named for word in command.split()}
+    assert "nvlsm" in words
+    assert [w for w in words if re.match(r"(nvlsm|libibumad|infiniband-diags)(=|-\d)", w)] == []
 
 
 def test_azure_linux_is_told_the_exact_version() -> None:
@@ -144,3 +186,23 @@ def test_azure_linux_is_told_the_exact_version() -> None:
 def test_470_comes_from_the_archive_that_alone_still_has_it() -> None:
     plan = make_plan(host(T4), Spec(driver=DriverRequest.parse("470")), CATALOG)
     assert any("nvidia-headless-no-dkms-470-server" in c for c in commands(plan))
+
+
+@pytest.mark.parametrize("asked", ["570", "570.211.01"])
+@pytest.mark.parametrize("source", [DriverSource.AUTO, DriverSource.DISTRO])
+def test_a_branch_whose_packages_install_another_one_is_refused_and_that_one_named(
+    asked: str, source: DriverSource
+) -> None:
+    with pytest.raises(UnsupportedHost, match="its packages install 580") as refused:
+        make_plan(host(L4), Spec(driver=DriverRequest.parse(asked), driver_source=source), CATALOG)
+    assert "Ubuntu 24.04's own archive are transitional" in refused.value.evidence
+    assert "--driver 580 " in refused.value.remedy.text
+
+
+def test_a_host_that_has_a_branch_keeps_it_when_its_packages_have_become_transitional() -> None:
+    packages = {"nvidia-utils-570-server": PackageVersion("570.172.08-0ubuntu1")}
+    driver = DriverFacts(loaded="570.172.08", loaded_flavour="open", installed="570.172.08", installed_flavour="open")
+    facts = replace(host(L4), driver=driver, packages=PackageFacts("apt", packages))
+    plan = make_plan(facts, Spec(driver=DriverRequest.parse("570")), CATALOG)
+    assert plan.driver is not None
+    assert plan.driver.kept

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from gpunode.catalog.cdi_versions import FLAG, VARIABLE
 from gpunode.model.facts import DriverFacts, HostFacts, RuntimeFacts, ServiceFacts, SmiFacts, SmiGpu, ToolkitFacts
 from gpunode.model.plan import Kept, PutFile, RemoveFile, Run, Step
 from gpunode.model.spec import RuntimeSpec, Spec, ToolkitConfig, ToolkitRequest
 from gpunode.planner.engines.cdi import UNITS, cdi_outcomes
-from gpunode.planner.engines.refresh_env import FLAG, VARIABLE
 from gpunode.planner.engines.refresh_env import PATH as REFRESH_ENV
 from tests.engines.hosts import engine_facts, file_facts
 from tests.planner.builders import H100, host

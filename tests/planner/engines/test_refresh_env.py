@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpunode.planner.engines.refresh_env import FLAG, VARIABLE, flagged, is_flagged
+from gpunode.catalog.cdi_versions import FLAG, VARIABLE
+from gpunode.planner.engines.refresh_env import flagged, is_flagged
 
 LINE = f"{VARIABLE}={FLAG}\n"
 

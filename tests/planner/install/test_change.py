@@ -9,7 +9,7 @@ import pytest
 from gpunode.catalog.load import load_catalog
 from gpunode.errors import UnsupportedHost
 from gpunode.model.driver import ModuleFlavour
-from gpunode.model.facts import DriverFacts, FileFacts, HostFacts, KernelTree, PackageVersion
+from gpunode.model.facts import DriverFacts, FileFacts, HostFacts, JournalFacts, KernelTree, PackageVersion
 from gpunode.model.plan import Plan, PutFile, RemoveFile, Run, Step
 from gpunode.model.spec import PARTS, DriverRequest, DriverSource, Flavour, Spec, ToolkitRequest
 from gpunode.planner.driver.source import policy_files
@@ -149,6 +149,24 @@ def test_another_source_takes_the_first_ones_set_away_before_it_brings_its_own()
     assert "driver.replace" in [s.id for s in back.steps]
 
 
+@pytest.mark.parametrize(
+    ("spec", "step"),
+    [
+        (asked("580"), "driver.install"),
+        (replace(asked("535"), driver_source=DriverSource.DISTRO), "driver.replace"),
+        (asked("none"), "driver.remove"),
+    ],
+    ids=["another branch", "another source", "none"],
+)
+def test_a_pin_that_is_not_gpunodes_is_not_removed_silently(spec: Spec, step: str) -> None:
+    def title(facts: HostFacts) -> str:
+        return next(s.title for s in make_plan(facts, spec, CATALOG).steps if s.id == step)
+
+    said = "; this removes the pin of libcuda1, nvidia-kernel-open-dkms, nvidia-open, not installed by gpunode"
+    assert title(driven()).endswith(said)
+    assert "removes the pin" not in title(driven(journal=JournalFacts(packages=frozenset(NAMES))))
+
+
 def test_an_empty_policy_of_a_kept_driver_is_written_anew() -> None:
     def planned(text: str) -> list[Step]:
         sources = (FileFacts(POLICY_FILE, text, "3" * 64),)
@@ -259,6 +277,6 @@ def test_somebody_elses_good_driver_is_left_alone_with_the_words_to_proceed(
 
 
 def test_a_driver_container_is_the_operators() -> None:
-    with pytest.raises(UnsupportedHost, match="driver container") as caught:
+    with pytest.raises(UnsupportedHost, match="Operator is in charge of driver, toolkit and engines") as caught:
         make_plan(foreign(container=True), asked("auto"), CATALOG)
     assert "driver.enabled=false" in caught.value.remedy.text

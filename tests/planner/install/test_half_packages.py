@@ -8,7 +8,7 @@ import pytest
 
 from gpunode.catalog.load import load_catalog
 from gpunode.errors import UnsupportedHost
-from gpunode.model.facts import FileFacts, HostFacts, JournalFacts, PackageVersion
+from gpunode.model.facts import FileFacts, HostFacts, JournalFacts, PackageVersion, ToolkitFacts
 from gpunode.model.past import ABSENT, Past, PastFile
 from gpunode.model.plan import Plan, PutFile, Run
 from gpunode.model.spec import Spec, ToolkitRequest
@@ -128,3 +128,22 @@ def test_another_toolkit_is_not_put_in_place_of_one_that_the_admin_pinned() -> N
     own = toolkit_host(JournalFacts(packages=frozenset(CATALOG.toolkit.packages)))
     step = next(s for s in make_plan(own, spec, CATALOG).steps if s.id == "toolkit.install")
     assert step.why == "1.17.8 is installed and pinned"
+
+
+@pytest.mark.parametrize("held", [False, True], ids=["not pinned", "pinned"])
+@pytest.mark.parametrize("lost", ["nvidia-container-runtime", "nvidia-container-runtime-hook"])
+def test_a_program_that_somebody_deleted_is_installed_again(lost: str, held: bool) -> None:
+    names = CATALOG.toolkit.packages
+    there = packages(dict.fromkeys(names, "1.20.0-1"), held=list(names) if held else [])
+    whole = ToolkitFacts("1.20.0", "/usr/bin/nvidia-container-runtime", True, "/usr/bin/nvidia-container-runtime-hook")
+    broken = replace(whole, hook_path=None) if lost.endswith("hook") else replace(whole, runtime_path=None)
+    spec = replace(Spec(), trust_keys=("A" * 40,), only=("toolkit",))
+    host = builders_host(L4, os="debian-12", packages=there, toolkit=broken)
+    step = next(s for s in make_plan(host, spec, CATALOG).steps if s.id == "toolkit.install")
+    assert step.why == f"{lost} is gone, though the packages are installed"
+    again, same = (a for a in step.actions[-2:] if isinstance(a, Run))
+    assert again.argv[:3] == ("apt-get", "install", "--reinstall")
+    assert "nvidia-container-toolkit=1.20.0-1" in again.argv
+    assert "apt-mark hold" in same.stdin
+    assert any("unhold" in a.argv for a in step.actions if isinstance(a, Run)) is held
+    assert not [s for s in make_plan(replace(host, toolkit=whole), spec, CATALOG).steps if s.id == "toolkit.install"]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpunode.cli.spec_options import ctk_texts
+from gpunode.cli.options.spec import ctk_texts
 from gpunode.model.facts import HostFacts
 from gpunode.model.plan import Kept, PutFile, Step
 from gpunode.model.spec import TOOLKIT_CONFIG, Spec, ToolkitConfig

@@ -64,9 +64,9 @@ def test_a_half_configured_module_can_be_removed_by_hand() -> None:
 
 def test_debians_helpers_have_versions_of_their_own_and_are_no_part_of_the_set() -> None:
     there = {
-        "nvidia-open-kernel-dkms": "535.261.03-1",
-        "libnvidia-ml1": "535.261.03-1",
-        "nvidia-modprobe": "535.309.01-0+deb12u1",
+        "nvidia-open-kernel-dkms": "535.309.01-1",
+        "libnvidia-ml1": "535.309.01-1",
+        "nvidia-modprobe": "535.330.01-0+deb12u1",
         "nvidia-persistenced": "535.171.04-1~deb12u1",
         "dkms": "3.0.10-8",
     }
@@ -74,7 +74,7 @@ def test_debians_helpers_have_versions_of_their_own_and_are_no_part_of_the_set()
         L4,
         os="debian-12",
         packages=packages(there, held=["nvidia-open-kernel-dkms"], archives=(ARCHIVE,)),
-        driver=DriverFacts(None, None, "535.261.03", "open"),
+        driver=DriverFacts(None, None, "535.309.01", "open"),
     )
     plan = make_plan(facts, Spec(driver=DriverRequest.parse("535"), driver_source=DriverSource.DISTRO), CATALOG)
     (step,) = (s for s in plan.steps if s.id == "driver.hold")

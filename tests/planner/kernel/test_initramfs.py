@@ -35,7 +35,9 @@ def test_dracut_is_told_before_the_image_is_built_again() -> None:
     assert written(made) == [NOUVEAU_FILE, DRACUT_FILE]
     assert isinstance(made, Step)
     assert made.for_undo.initramfs
-    assert '+omit_drivers+=" nouveau nova_core nvidia nvidia_drm nvidia_modeset nvidia_uvm' in made.diff
+    _, omitted, _ = made.actions
+    assert isinstance(omitted, PutFile)
+    assert '\nomit_drivers+=" nouveau nova_core nvidia nvidia_drm nvidia_modeset nvidia_uvm' in omitted.text
 
 
 @pytest.mark.parametrize(

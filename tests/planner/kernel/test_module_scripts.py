@@ -133,3 +133,21 @@ def module_first(tmp_path: Path, candidate: str) -> subprocess.CompletedProcess[
     text = resources.script("packages/apt_module_first")
     names = ("nvidia-[!c]*", "libcuda1")
     return shell(text, "nvidia-open-kernel-dkms", str(tmp_path / "out"), *names, tools=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("version", "compiler"),
+    [("140201", "toolset 14"), ("110500", "default")],
+    ids=["a toolset's kernel", "a kernel of the default gcc"],
+)
+def test_what_dkms_sources_takes_the_kernels_own_toolset(tmp_path: Path, version: str, compiler: str) -> None:
+    config = tmp_path / "lib/modules/K/build/include/config/auto.conf"
+    enable = tmp_path / "opt/rh/gcc-toolset-14/enable"
+    for path, text in ((config, f"CONFIG_X=y\nCONFIG_GCC_VERSION={version}\n"), (enable, 'CHOSEN="toolset 14"\n')):
+        path.parent.mkdir(parents=True)
+        path.write_text(text, encoding="utf-8")
+    sourced = resources.render("dkms/toolset.env.j2").replace('"/lib', f'"{tmp_path}/lib')
+    sourced = sourced.replace('"/opt', f'"{tmp_path}/opt')
+    script = f'kernelver=K\nCHOSEN=default\n{sourced}printf %s "$CHOSEN"\n'
+    said = subprocess.run(["bash", "-eu"], input=script, capture_output=True, text=True, check=True, timeout=20)
+    assert said.stdout == compiler

@@ -12,7 +12,7 @@ from gpunode.model.containers import Container, Need
 from gpunode.model.facts import HostFacts, PackageFacts, PackageVersion
 from gpunode.model.past import Past
 from gpunode.model.plan import Plan, PutFile, RemoveFile
-from gpunode.planner.undo.containers import questions
+from gpunode.planner.undo.containers import needs_handler, questions
 from gpunode.planner.undo.plan import undo_plan
 from tests.engines.hosts import PATHS, engine_facts, host_with
 from tests.planner.undo.test_plan import ADDED, OLD, OURS, asked, docker_file, docker_host, docker_past, past_file
@@ -139,6 +139,12 @@ def test_another_engines_containers_do_not_keep_this_ones_handler() -> None:
     assert isinstance(put, PutFile)
     assert put.text == OLD
     assert "1 container running by nvidia-container-runtime: default/plain" in " ".join(texts(plan))
+
+
+def test_a_pod_with_a_cdi_device_keeps_cdi_in_containerd_and_nothing_in_docker() -> None:
+    """containerd lists no CDI devices: the pod is known by its shim, whichever containerd's it is."""
+    pod = using("cdi", "", "default/train")
+    assert [needs_handler((pod,), label) for label in ("containerd", "containerd@gpu.default", "docker")] == [1, 1, 0]
 
 
 @pytest.mark.parametrize("need", ["handler", "cdi", "gpus", "program"])

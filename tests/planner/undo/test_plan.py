@@ -353,6 +353,23 @@ def test_with_packages_packages_holds_and_repositories_go_in_this_order() -> Non
     assert made.kept[0].text == "versions are not changed: dkms was 3.0-1"
 
 
+@pytest.mark.parametrize(
+    ("package", "steps"),
+    [
+        ("nvidia-container-toolkit-base", ["undo.packages", "undo.cdi"]),
+        ("nvidia-open", ["undo.packages"]),  # the toolkit was there before, and its unit stays
+    ],
+)
+def test_the_specification_of_the_toolkits_unit_goes_after_the_toolkit(package: str, steps: list[str]) -> None:
+    spec = "/var/run/cdi/nvidia.yaml"
+    host = replace(packaged(package), files={spec: FileFacts(spec, "kind: nvidia.com/gpu\n", "y")})
+    past = Past(True, ("r1",), packages={package: None})
+    made = plan(host, past, packages=True)
+    assert [step.id for step in made.steps] == steps
+    assert [a for step in made.steps[1:] for a in step.actions] == [RemoveFile(spec)] * (len(steps) - 1)
+    assert plan(host, past).empty
+
+
 def test_packages_that_an_engine_still_needs_stay() -> None:
     """A daemon.json that nobody can edit still names nvidia: without its runtime no container would start."""
     broken = docker_file("{broken", expected=None)
@@ -383,6 +400,20 @@ def test_cdi_is_off_after_a_restart_where_that_ends_no_container(running: int | 
     assert step.title.endswith("; restart") == restarts
     assert (("systemctl", "reload", "docker.service") in asks) != restarts
     assert asked(step) == "runc"
+
+
+def test_a_users_own_docker_is_not_restarted_and_nor_is_the_hosts_in_its_place() -> None:
+    text = OURS.replace('"debug": true', '"debug": true,\n    "features": {\n        "cdi": true\n    }')
+    path = "/home/ann/.config/docker/daemon.json"
+    known = ForUndo(engine="docker@ann")
+    file = past_file(path, "docker@ann.default", before=OLD, left=text, now=text, run_as="1000:100", for_undo=known)
+    engine = engine_facts("docker", "26.1.5", effective_default="nvidia", containers_running=0)
+    engine = replace(engine, user="ann", owner="1000:100", config_path=path)
+    past = docker_past(file, engines=("docker@ann",), defaults={"docker@ann": "runc"})
+    step = only_step(plan(host_with(engine, files={path: text}), past))
+    assert not [a for a in step.actions if isinstance(a, Run) and "systemctl restart" in a.description]
+    assert "SIGHUP to ann's dockerd" in [a.description for a in step.actions if isinstance(a, Run)]
+    assert step.title.endswith("reload, no container restarts")
 
 
 def test_where_nothing_restarts_the_daemon_the_commands_to_run_are_told() -> None:
