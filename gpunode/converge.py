@@ -64,7 +64,7 @@ def converge(
     return Convergence(
         host_run,
         observe=lambda: collect(host_run.transport),
-        decide=lambda host: make_plan(host, spec, catalog),
+        decide=lambda host, done: make_plan(host, spec, catalog, done),
         policy=spec.reboot,
         saved=plan,
         resume=resume,
@@ -77,7 +77,7 @@ class Convergence:
 
     host_run: HostRun
     observe: Callable[[], HostFacts]
-    decide: Callable[[HostFacts], Plan]
+    decide: Callable[[HostFacts, frozenset[str]], Plan]  # of fresh facts, and of the steps that this run has done
     policy: RebootPolicy
     saved: Plan | None = None
     resume: Resume | None = None
@@ -176,7 +176,7 @@ class Convergence:
         wait_for_running(on.transport, on_output=lambda line: self._tell(line, EventKind.NOTE), pause=on.pause)
         self._tell("detect" if number == 1 else "detect again")
         host = self.observe()
-        return host, self.decide(host)
+        return host, self.decide(host, frozenset(r.id for r in self.results if r.status is StepStatus.DONE))
 
     def _console(self, number: int, plan: Plan) -> RunReport:
         """A reboot that nobody attends would only pass MokManager by; what goes on after it can wait there already."""

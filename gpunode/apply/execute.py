@@ -12,7 +12,7 @@ from gpunode.apply.journal.for_undo import to_entry
 from gpunode.apply.journal.prune import prune
 from gpunode.apply.lock import HostLock
 from gpunode.apply.paths import inventory_path
-from gpunode.apply.script import Host, advice_on, parse_reply
+from gpunode.apply.script import SHORT_S, Host, advice_on, parse_reply
 from gpunode.apply.step import AFTER_FILES, StepRun, flush
 from gpunode.errors import Drift, StepFailed
 from gpunode.model.plan import Plan, PutFile, RemoveFile, Run, Step
@@ -57,6 +57,7 @@ def execute(
     journal = Journal(run_id, mirror)
     left, directories = _survey(host, plan)
     prune(host, run_id, directories)
+    _sweep(host, left)
     journal.add("run-begin", schema=1, before=dict(before or {}))
     _supersede(journal, plan, left)
     _take_inventory(host, plan, run_id, manager)
@@ -209,6 +210,14 @@ def _survey(host: Host, plan: Plan) -> tuple[Open, list[str]]:
     for action, now in zip(first.values(), lines[1:], strict=False):
         _hold(host.transport.target, action, now)
     return open_steps(parse_journal(journal)), lines[lines.index("directories") + 1 :]
+
+
+def _sweep(host: Host, left: Open) -> None:
+    """A killed write leaves its text next to the file. The same write would replace it; this run may be another."""
+    written = dict.fromkeys((file.path, file.run_as) for files in left.values() for file in files)
+    if written:
+        words = (word for pair in written for word in pair)
+        parse_reply(host.run("files/sweep", host.token, *words, timeout_s=SHORT_S))
 
 
 def _hold(target: str, action: PutFile | RemoveFile, now: str) -> None:

@@ -28,20 +28,29 @@ class Host:
     def run(
         self, script: str, *arguments: str, stdin: bytes = b"", timeout_s: float = SHORT_S, script_id: str = ""
     ) -> Completed:
-        """Run `script` ("files/put") there. Raises HostLocked when another gpunode took the lock over.
+        """Run `script` ("files/put") there. Raises HostLocked when the lock is another gpunode's by now, or gone.
 
         `script_id`: the name by which `run_or_end` ends it.
         """
         parts = (resources.script(name) for name in ("as_user", "common", script))
         text = f"script_id={script_id}\nset -- {shell_line(arguments)}\n{''.join(parts)}"
         done = self.transport.run(text, stdin=stdin, timeout_s=timeout_s)
-        if done.stdout.startswith(b"lock-lost"):
-            raise HostLocked(
-                f"{self.transport.target}: another gpunode took over this host's lock",
-                evidence="the lock in /run/gpunode no longer holds this run's token",
-                remedy=Remedy(RepairAction.WAIT, "let the other run end, then run ", AGAIN, " again"),
-            )
+        if done.stdout.startswith((b"lock-lost", b"lock-gone")):
+            raise self._lost(gone=done.stdout.startswith(b"lock-gone"))
         return done
+
+    def _lost(self, *, gone: bool) -> HostLocked:
+        if gone:
+            return HostLocked(
+                f"{self.transport.target}: this run's lock is gone: the host was rebooted, or its /run was emptied",
+                evidence="there is no /run/gpunode/lock",
+                remedy=Remedy(RepairAction.WAIT, "run ", AGAIN, " again: it goes on with what is there"),
+            )
+        return HostLocked(
+            f"{self.transport.target}: another gpunode took over this host's lock",
+            evidence="the lock in /run/gpunode no longer holds this run's token",
+            remedy=Remedy(RepairAction.WAIT, "let the other run end, then run ", AGAIN, " again"),
+        )
 
     def run_or_end(self, script: str, *arguments: str, what: str, stdin: bytes = b"", timeout_s: float) -> Completed:
         """As `run`, of a script that may be killed at any moment; one that outlives its limit is, with its session.

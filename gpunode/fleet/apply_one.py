@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 
+from gpunode.apply.commands.detached import wait_for_running
 from gpunode.apply.lock import HostLock, Owner
 from gpunode.catalog.load import load_catalog
 from gpunode.converge import HostRun, Resume, converge
@@ -26,8 +27,19 @@ HostWork = Callable[[HostRun, Plan], HostOutcome]  # one host's plan carried out
 
 def host_run(host: Host, run_id: str, tell: Callable[[Event], None], stop: Callable[[], bool], log: RunLog) -> HostRun:
     """`host`'s part of a run whose log is `log`."""
-    lock = HostLock(host.transport, lock_owner(), is_alive)
-    return HostRun(run_id, host.transport, lock, tell, stop, local=host.local, mirror=mirror_of(log, host))
+    return HostRun(run_id, host.transport, _lock(host), tell, stop, local=host.local, mirror=mirror_of(log, host))
+
+
+def wait_for_killed(host: Host, say: Callable[[str], None]) -> None:
+    """Wait until what a killed gpunode left running there has ended.
+
+    Raises HostLocked where it was not killed but is at work.
+    """
+    wait_for_running(host.transport, on_output=lambda line: say(f"{host}  {line}"), lock=_lock(host))
+
+
+def _lock(host: Host) -> HostLock:
+    return HostLock(host.transport, lock_owner(), is_alive)
 
 
 def set_up(host_run: HostRun, plan: Plan) -> HostOutcome:
@@ -55,11 +67,11 @@ def _resume(spec: Spec, run_id: str) -> Resume:
     """What is wanted after this machine's reboot stands in a file and in no argv, since a proxy may hold a password."""
     path = state_home() / "runs" / run_id / "resume.yaml"
     write_whole(path, spec_text(replace(spec, reboot=RebootPolicy.NEVER)), "the spec for after the reboot")
-    argv = (*_this_command(), "setup", "--yes", "--spec", str(path), "--reboot", "never")
+    argv = (*own_command(), "setup", "--yes", "--spec", str(path), "--reboot", "never")
     return Resume(argv, (str(path),))
 
 
-def _this_command() -> tuple[str, ...]:
+def own_command() -> tuple[str, ...]:
     """How gpunode was started, in words that work from any directory. `-m` alone would miss a launcher that brings its
     own import path; an argv[0] that is not a program is the package's __main__.py.
     """

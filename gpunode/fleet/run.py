@@ -26,12 +26,13 @@ def run_fleet(
     forks: int = DEFAULT_FORKS,
     on_done: Callable[[HostOutcome], None],
     stop: threading.Event | None = None,
+    on_stop: Callable[[], None] = lambda: None,
 ) -> FleetReport:
     """Run `work` on every target, at most `forks` at once; outcomes in the order of `targets`.
 
     `on_done` is called in this thread as hosts finish. Ctrl-C sets `stop` (which `work` may check between its
-    steps): no new host begins and those at work come to their end; a second Ctrl-C leaves without them. Hosts that
-    never began, or were left at work, have that as their outcome.
+    steps) and calls `on_stop` at once: no new host begins and those at work come to their end; a second Ctrl-C leaves
+    without them. Hosts that never began, or were left at work, have that as their outcome.
     """
     begin = time.monotonic()
     stop = stop or threading.Event()
@@ -54,9 +55,13 @@ def run_fleet(
 
     threads = _Threads(worker, max(1, min(forks, len(targets))))
     notified: set[int] = set()
+    answered = False  # the first Ctrl-C
     # Ctrl-C may strike at any line here, so nothing is taken out of a queue on the way: it could be lost.
     while len(notified) < len(targets):
         try:
+            if stop.is_set() and not answered:
+                answered = True
+                on_stop()
             threads.start()
             news.wait(_CHECK_S)
             news.clear()

@@ -69,10 +69,11 @@ def host_work(asked: Asked) -> HostWork:
         transport = host_run.transport
         if plan.empty:
             return HostOutcome(transport.target, ExitCode.DONE, run=RunReport(transport.target, plan=plan))
+        decide = undo_planner(transport, asked)
         way = Convergence(
             host_run,
             observe=lambda: collect(transport),
-            decide=undo_planner(transport, asked),
+            decide=lambda host, _: decide(host),
             policy=RebootPolicy.NEVER,
             saved=plan,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import signal
@@ -36,7 +37,8 @@ class Local:
         self.target = "localhost"
         self._password = password
         self._become = become == "always" or (become == "auto" and os.geteuid() != 0)
-        self._asked = become == "always" or password is not None
+        self._demanded = become == "always"
+        self._asked = self._demanded or password is not None
 
     def run(self, script: str, *, stdin: bytes = b"", timeout_s: float) -> Completed:
         """See Transport.run. Raises TransportError when there is no sh or sudo refuses the password."""
@@ -61,7 +63,13 @@ class Local:
         self._asked = True
 
     def _not_started(self, code: int, stdout: bytes | bytearray, stderr: bytes | bytearray) -> TransportError:
-        return not_started(self.target, code, stdout, stderr)
+        error = not_started(self.target, code, stdout, stderr)
+        if not self._demanded:
+            return error
+        why = error.problem.removeprefix(f"{self.target}: ")
+        return TransportError(
+            f"{self.target}: root is needed here: {why}", evidence=error.evidence, remedy=error.remedy
+        )
 
 
 def _execute(delivery: Delivery, answer: Answer, timeout_s: float, password: Secret | None = None) -> int | None:
@@ -85,11 +93,7 @@ def _execute(delivery: Delivery, answer: Answer, timeout_s: float, password: Sec
             answer.err(f"{delivery.argv[0]}: not found".encode())
             return 127
         except OSError as error:
-            raise TransportError(
-                f"localhost: cannot start {delivery.argv[0]}",
-                evidence=str(error),
-                remedy=Remedy(RepairAction.WAIT, "free memory or processes, then run it again"),
-            ) from error
+            raise _unstarted(delivery.argv[0], error) from error
         assert process.stdout is not None
         assert process.stderr is not None
         stack.enter_context(process.stdout)
@@ -99,6 +103,17 @@ def _execute(delivery: Delivery, answer: Answer, timeout_s: float, password: Sec
             stack.callback(process.stdin.close)
             writer = Writer(_Pipe(process.stdin), StdinScript(delivery, password))
         return _listen(process, process.stdout.fileno(), process.stderr.fileno(), answer, timeout_s, writer)
+
+
+def _unstarted(program: str, error: OSError) -> TransportError:
+    """EAGAIN and ENOMEM pass; a file that may not be executed stays so."""
+    remedy = Remedy(RepairAction.WAIT, "free memory or processes, then run it again")
+    if error.errno in (errno.EACCES, errno.EPERM, errno.ENOEXEC):
+        remedy = Remedy(
+            RepairAction.CONFIGURE,
+            f"let this user execute it: the mode of {program} and of its directories, a file system without noexec",
+        )
+    return TransportError(f"localhost: cannot start {program}", evidence=str(error), remedy=remedy)
 
 
 def _memory_file(payload: bytes) -> BinaryIO:

@@ -78,8 +78,13 @@ _REFUSALS: Sequence[tuple[str, str, str]] = (
         "add 'permit nopass USER' to doas.conf, or log in as root or another user with --user",
     ),
     (
+        r"\b(sudo|doas): (cannot execute: )?Permission denied",
+        "this user may not start sudo",
+        "log in as root or as a user who may: ls -lL $(command -v sudo) shows its mode and group",
+    ),
+    (
         r"sudo\S*:? (command )?not found|Unknown command:? '?sudo|sudo: No such file",
-        "the host has no sudo and no doas",
+        "the host has no sudo and no doas that this user can run",
         "log in as root, or install sudo",
     ),
     (

@@ -11,8 +11,9 @@ import pytest
 
 from gpunode.apply.commands.detached import Ended, attach, run_detached, wait_for_running
 from gpunode.apply.journal.entries import Journal
+from gpunode.apply.lock import HostLock, Owner
 from gpunode.apply.script import Host
-from gpunode.errors import StepFailed, TransportError
+from gpunode.errors import HostLocked, StepFailed, TransportError
 from gpunode.model.plan import Run
 from gpunode.transport.base import Completed
 from tests.apply.machine import Machine
@@ -35,7 +36,7 @@ def test_a_killed_controller_leaves_it_running_and_the_next_one_waits(tmp_path: 
         "import sys; from pathlib import Path; from tests.apply.machine import Machine\n"
         "from gpunode.apply.commands.detached import run_detached; from gpunode.apply.journal.entries import Journal\n"
         "from gpunode.apply.script import Host; from gpunode.model.plan import Run\n"
-        f"run = Run(('sh', '-c', 'sleep 3; echo whole > {tmp_path}/mark'), detach=True)\n"
+        f"run = Run(('sh', '-c', 'sleep 5; echo whole > {tmp_path}/mark'), detach=True)\n"
         f"run_detached(Host(Machine(Path({str(tmp_path)!r}))), Journal('r'), 'r-a-1', run, on_output=print)\n"
     )
     controller = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
@@ -48,9 +49,19 @@ def test_a_killed_controller_leaves_it_running_and_the_next_one_waits(tmp_path: 
     controller.wait()
     assert not (tmp_path / "mark").exists()
     said: list[str] = []
-    assert wait_for_running(Machine(tmp_path), on_output=said.append) == ("r-a-1",)
+    lock_of(tmp_path, 7).take()
+    with pytest.raises(HostLocked, match="pid 7 on controller"):
+        wait_for_running(Machine(tmp_path), on_output=said.append, lock=lock_of(tmp_path, 9))
+    assert said == [], "nobody waits behind a gpunode that lives"
+    assert wait_for_running(Machine(tmp_path), on_output=said.append, lock=lock_of(tmp_path, 9, alive=False)) == (
+        "r-a-1",
+    )
     assert (tmp_path / "mark").read_text() == "whole\n"
     assert wait_for_running(Machine(tmp_path), on_output=said.append) == ()
+
+
+def lock_of(tmp_path: Path, pid: int, *, alive: bool = True) -> HostLock:
+    return HostLock(Machine(tmp_path), Owner("controller", pid, f"token-{pid}"), lambda _: alive)
 
 
 def test_one_that_is_killed_is_said_to_have_vanished(tmp_path: Path) -> None:

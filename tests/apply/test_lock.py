@@ -55,6 +55,14 @@ def test_a_silent_lock_is_taken_over_and_its_old_owner_stops(tmp_path: Path) -> 
         old.host.run("files/check_drift", old.host.token)
 
 
+def test_a_lock_that_went_with_a_reboot_is_nobody_elses(tmp_path: Path) -> None:
+    ours = lock(tmp_path, HERE)
+    ours.take()
+    (tmp_path / "run" / "lock").unlink()
+    with pytest.raises(HostLocked, match="the host was rebooted"):
+        ours.host.run("files/check_drift", ours.host.token)
+
+
 def test_every_script_is_a_heartbeat(tmp_path: Path) -> None:
     ours = lock(tmp_path, HERE)
     ours.take()

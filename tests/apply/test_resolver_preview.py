@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,9 @@ FAILS = Run(("sh", "-s"), stdin="echo no such package >&2; exit 100", read_only=
 REFRESH = Run(("apt-get", "update"))
 INSTALL = Run(("apt-get", "install", "a"), packages=("a",))
 ANSWER = (Answer("toolkit.install", ("install a 1", "remove b C")),)
+
+
+ANSWERED_432M = Answer("toolkit.install", ("install a 1",), 432013312)
 
 
 def plan(*actions: Run | PutFile, repository: bool = False) -> Plan:
@@ -63,3 +67,21 @@ def test_what_is_asked(tmp_path: Path, made: Plan, answers: tuple[Answer, ...]) 
 def test_what_is_more_than_an_install_is_named(tmp_path: Path) -> None:
     shown = plan_text(with_answers(plan(ASK, INSTALL), Machine(tmp_path)))
     assert "the resolver would install 1, remove 1 (remove b C)" in shown
+
+
+@pytest.mark.parametrize(
+    ("says", "answer", "total"),
+    [
+        ("echo 'install a 1'; echo 'download 432013312'", ANSWERED_432M, "2 steps · download 412 MiB · no engine"),
+        ("echo 'install a 1'; echo 'download 0'", Answer("toolkit.install", ("install a 1",), 0), "download 0 bytes"),
+        ("echo 'install a 1'", Answer("toolkit.install", ("install a 1",)), "2 steps · no engine"),
+        ("echo 'download 1e9'", Answer("toolkit.install", ("download 1e9",)), "2 steps · no engine"),
+    ],
+    ids=["a size", "all is there already", "a manager that says no size", "no number"],
+)
+def test_the_total_has_the_size_of_the_download_where_the_resolver_says_it(
+    tmp_path: Path, says: str, answer: Answer, total: str
+) -> None:
+    asked = with_answers(plan(replace(ASK, stdin=says), INSTALL), Machine(tmp_path))
+    assert asked.answers == (answer,)
+    assert total in plan_text(asked).splitlines()[-1]

@@ -12,11 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from gpunode.apply.execute import execute
 from gpunode.apply.files import put_file, remove_file, restore, sha256
 from gpunode.apply.journal.entries import Journal, Written, open_steps, parse_journal
 from gpunode.apply.script import Host
 from gpunode.errors import TransportError
-from gpunode.model.plan import PutFile, RemoveFile
+from gpunode.model.plan import Plan, PutFile, RemoveFile, Run, Step
+from gpunode.model.spec import Spec
 from gpunode.transport.base import Completed
 from tests.apply.machine import Machine
 from tests.apply.strike import killed_after
@@ -166,6 +168,21 @@ def test_killed_at_any_moment_the_file_is_old_or_new_and_the_next_run_finishes(
     assert set(seen) == {act.before, act.after}, "no kill came before the decision, or none after it"
 
 
+def test_what_a_killed_write_left_is_removed_by_the_next_run_whatever_that_does(tmp_path: Path) -> None:
+    other = Plan("testhost", Spec(), "", steps=(Step("kernel.nouveau", "title", "why", (Run(("true",)),)),))
+    met = copies = 0
+    for moment in moments(tmp_path, ("dash",), ACTS["a file is rewritten"]):
+        directory, before = moment.machine.root / "etc", text(moment.path)
+        met += candidates(directory) != []
+        copies += unfinished(moment.machine.root) != []
+        execute(other, moment.machine, run_id="next", on_event=lambda _: None, stop=lambda: False)
+        assert candidates(directory) == [], f"after change {moment.number}"
+        assert unfinished(moment.machine.root) == [], f"after change {moment.number}"
+        assert text(moment.path) == before
+    assert met
+    assert copies
+
+
 def assert_announced(moment: Moment) -> None:
     """Whatever stands on the disk, the journal says how to come back from it."""
     steps = open_steps(parse_journal(moment.machine.journal)).values()
@@ -176,3 +193,8 @@ def assert_announced(moment: Moment) -> None:
 
 def candidates(directory: Path) -> list[Path]:
     return [path for path in directory.rglob("*") if path.name.startswith(".")]
+
+
+def unfinished(root: Path) -> list[Path]:
+    """Copies among the backups that were being made."""
+    return list(root.rglob("*.part"))

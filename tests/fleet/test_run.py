@@ -100,6 +100,27 @@ def test_ctrl_c_lets_the_hosts_at_work_end_and_begins_no_other() -> None:
     assert report.hosts[1].problem == "not begun: the run was stopped"
 
 
+def test_ctrl_c_is_answered_while_the_host_is_still_at_work() -> None:
+    at_work, answered, answers = threading.Event(), threading.Event(), []
+
+    def work(target: str) -> HostOutcome:
+        at_work.set()
+        return HostOutcome(target, ExitCode.DONE if answered.wait(60) else ExitCode.FAILED)
+
+    def press() -> None:
+        at_work.wait(60)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    def answer() -> None:
+        answers.append("once")
+        answered.set()
+
+    threading.Thread(target=press).start()
+    report = run_fleet(["a", "b"], work, forks=1, on_done=nothing, on_stop=answer)
+    assert [host.code for host in report.hosts] == [ExitCode.DONE, ExitCode.FAILED]
+    assert answers == ["once"]
+
+
 def test_a_second_ctrl_c_leaves_at_once_and_says_who_was_left() -> None:
     release, stop, at_work = threading.Event(), threading.Event(), threading.Event()
 

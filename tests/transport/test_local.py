@@ -91,6 +91,25 @@ def test_a_host_with_neither(here: Here, tmp_path: Path) -> None:
     assert "has no sudo and no doas" in refused(here(neither(tmp_path), PASSWORD)).problem
 
 
+def test_where_root_is_demanded_the_refusal_says_so(here: Here, tmp_path: Path) -> None:
+    error = refused(here(neither(tmp_path), None))
+    assert error.problem == "localhost: root is needed here: the host has no sudo and no doas that this user can run"
+
+
+@pytest.mark.parametrize(
+    ("mode", "remedy"), [(0o644, "the mode of sh"), (0o755, "")], ids=["may not be executed", "is no program"]
+)
+def test_an_sh_that_cannot_be_started_is_not_answered_by_free_memory(
+    here: Here, tmp_path: Path, mode: int, remedy: str
+) -> None:
+    (tmp_path / "sh").write_bytes(b"\0")
+    (tmp_path / "sh").chmod(mode)
+    error = refused(here(tmp_path, None))
+    assert error.problem == "localhost: cannot start sh"
+    assert "let this user execute it" in error.remedy.text
+    assert remedy in error.remedy.text
+
+
 MISLEADING = {
     "QUOTING_STYLE": "c",
     "TIME_STYLE": "+",

@@ -94,6 +94,8 @@ ROWS = {
     ),
     "doas: broken configuration": ("doas: syntax error at line 4", 1, "doas does not allow this user"),
     "neither": ("sudo: not found, doas: not found", 127, "has no sudo and no doas"),
+    "a sudo for a group alone (bash)": ("bash: line 1: /usr/bin/sudo: Permission denied", 126, "may not start sudo"),
+    "the same (busybox)": ("sh: exec: line 0: sudo: Permission denied", 126, "may not start sudo"),
     "no sh (bash)": ("bash: line 1: sh: command not found", 127, "has no sh in its PATH"),
     "no sh (fish)": ("fish: Unknown command: sh", 127, "has no sh in its PATH"),
     "no shell": ("This account is currently not available.", 1, "the login shell runs no commands"),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from gpunode import resources
 from gpunode.advice import named
 from gpunode.apply.journal.entries import Journal
+from gpunode.apply.lock import HostLock
 from gpunode.apply.paths import STATE
 from gpunode.apply.script import SHORT_S, Host, parse_reply, shell_line
 from gpunode.errors import StepFailed, TransportError
@@ -124,13 +125,18 @@ def _numbers(run_id: str, word: str, rest: str) -> tuple[int | None, int]:
     return numbers[0], numbers[-1] or 0
 
 
-def wait_for_running(transport: Transport, *, on_output: OnOutput, pause: Pause = time.sleep) -> tuple[str, ...]:
+def wait_for_running(
+    transport: Transport, *, on_output: OnOutput, pause: Pause = time.sleep, lock: HostLock | None = None
+) -> tuple[str, ...]:
     """Wait for detached commands that a killed gpunode left running here; their names. Writes nothing.
 
-    Facts taken in the middle of a package transaction would be wrong a minute later.
+    Facts taken in the middle of a package transaction would be wrong a minute later. `lock`, for a run that does not
+    hold it yet: raises HostLocked where the gpunode that started them lives, so nobody waits behind a whole run.
     """
     host = Host(transport)
     names = tuple(host.run("commands/list_detached").stdout.decode("utf-8", "replace").split())
+    if names and lock:
+        lock.peek()
     for name in names:
         on_output(f"waiting for {name}, which an earlier gpunode started")
         attach(host, name, limit_s=RUNNING_LIMIT_S, on_output=on_output, pause=pause)

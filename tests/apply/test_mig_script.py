@@ -1,0 +1,60 @@
+"""The script that applies a MIG layout: what it does to the healthy GPUs while another is lost."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from gpunode import resources
+from tests.packages.test_repo_scripts import tool
+
+LOST, WELL = "0000:19:00.0", "0000:1a:00.0"
+# `-i ADDRESS --query-gpu=...` of the lost one prints $WORDS; the other's mode is in the file `mode`.
+SMI = f"""
+echo "$*" >>"$STATE/calls"
+case "$*" in
+  *"{LOST}"*--query-gpu*) echo "$WORDS"; exit 15 ;;
+  *"{LOST}"*) echo "Unable to determine the device handle for GPU {LOST}: Unknown Error"; exit 15 ;;
+  *--query-gpu*) cat "$STATE/mode" ;;
+  *"-mig 1"*) echo Enabled >"$STATE/mode" ;;
+  *-cgi*) echo "  MIG 7g.80gb     Device  0: (UUID: MIG-1)" >"$STATE/instances" ;;
+  *-L*) cat "$STATE/instances" ;;
+esac
+"""
+
+
+def apply(words: str, tmp_path: Path) -> subprocess.CompletedProcess[str]:
+    tool(tmp_path, "nvidia-smi", SMI)
+    (tmp_path / "mode").write_text("Disabled\n")
+    (tmp_path / "instances").write_text("")
+    layout = tmp_path / "mig.conf"
+    layout.write_text(f"# layout\n{LOST} 7g.80gb\n{WELL} 7g.80gb\n")
+    return subprocess.run(
+        ("sh", "-s", "--", str(layout)),
+        input=resources.script("mig/apply"),
+        env={"PATH": f"{tmp_path}:{os.environ['PATH']}", "STATE": str(tmp_path), "WORDS": words},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+NO_HANDLE = f"Unable to determine the device handle for GPU {LOST}: Unknown Error"
+
+
+@pytest.mark.parametrize("words", ["[GPU is lost]", "[Unknown Error]", "[GPU requires reset]", "ERR!", NO_HANDLE])
+def test_a_lost_gpu_is_named_and_the_healthy_one_is_partitioned(words: str, tmp_path: Path) -> None:
+    done = apply(words, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert f"{LOST}: left out, nvidia-smi shows no MIG mode" in done.stderr
+    assert "in use" not in done.stderr
+    assert f"{WELL}: 7g.80gb" in done.stderr
+    assert f"-i {LOST} -mig" not in (tmp_path / "calls").read_text()
+
+
+@pytest.mark.parametrize("words", ["", "Failed to initialize NVML: Unknown Error", "NVIDIA-SMI has failed"])
+def test_an_nvidia_smi_that_fails_for_every_gpu_is_no_lost_gpu(words: str, tmp_path: Path) -> None:
+    assert apply(words, tmp_path).returncode == 65
