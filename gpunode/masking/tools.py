@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gpunode.masking.names import MASK, is_secret
 
 
-@dataclass(frozen=True)
-class Tool:
+class Tool(NamedTuple):
     flag: str  # a pattern; what stands behind it is secret: the rest of the word, or the next one
     verbs: frozenset[str] = frozenset()  # only behind one of them
     attached: bool = False  # only the rest of the word: `mysql -p NAME` asks for the password

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from gpunode.catalog import cdi_versions
 from gpunode.engines.base import Alone, Edit, Engine, Rewrite
 from gpunode.engines.handler import refuse_own
 from gpunode.engines.registry import ENGINES, engine
@@ -65,8 +66,9 @@ def _planned(name: str, where: Where, want: RuntimeSpec, disk: Disk) -> OneFile:
     # Against the disk's own text: a schema that was put into an empty file is part of the change.
     edits = tuple(Edit(disk.real(e.path), disk.read(e.path).text, e.after, e.mode) for e in rewrite.edits)
     before = {disk.real(e.path): disk.before(e.path) for e in rewrite.edits}
-    said = replace(rewrite, edits=edits, notes=tuple(map(rule, rewrite.notes)))
-    return OneFile(said, before, where.daemon or "", tuple(_notes(disk, alone.want, rewrite)))
+    said = rewrite._replace(edits=edits, notes=tuple(map(rule, rewrite.notes)))
+    notes = (*_notes(disk, alone.want, rewrite), *_old_cdi(_facts(runtime, alone), alone.want, where))
+    return OneFile(said, before, where.daemon or "", notes)
 
 
 def _rewritten(runtime: Engine, alone: Alone, disk: Disk) -> Rewrite:
@@ -97,6 +99,14 @@ def _notes(disk: Disk, want: RuntimeSpec, rewrite: Rewrite) -> Iterator[str]:
     for path in _missing(disk, want, rewrite):
         yield (
             f"{path} is not {here}: {fails} until it is. It comes with nvidia-container-toolkit; --path names another"
+        )
+
+
+def _old_cdi(engine: RuntimeFacts, want: RuntimeSpec, where: Where) -> Iterator[str]:
+    if where.daemon and want.cdi and cdi_versions.reads_old_only(engine):
+        yield (
+            f"{engine.label} {where.daemon} reads CDI specifications before 0.7 only, and toolkit 1.19 and later write "
+            f"0.7 unless {cdi_versions.VARIABLE} has {cdi_versions.FLAG} (nvidia-cdi-refresh.env)"
         )
 
 

@@ -1,4 +1,5 @@
-"""Files that the user asks gpunode to write: --output, --save, --record. The old file or the whole new one, mode 0600.
+"""Files that the user asks gpunode to write: --output, --save, --record. The old file or the whole new one, mode 0600
+unless it is metrics, which another user's program collects.
 
 What stands at the path is looked at without opening it, in a directory that stays the same one until the file is there
 (its descriptor), so that nobody else who may write there can put a link or a device in between.
@@ -43,15 +44,28 @@ def check(path: Path, flag: str) -> None:
             raise _unwritable(path, flag, "its directory is not yours to write to")
 
 
-def write_whole(path: Path, text: str, flag: str) -> None:
-    """`text` into `path`, for its owner only; a terminal gets it cleaned. Raises UsageError: nothing was changed."""
+def write_whole(path: Path, text: str, flag: str, *, mode: int = 0o600) -> None:
+    """`text` into `path`, for its owner only unless `mode` has more; a terminal gets it cleaned. Raises UsageError:
+    nothing was changed.
+    """
     whole = text if text.endswith("\n") else text + "\n"
     with _directory(path, flag) as (directory, name):
         if _terminal(directory, name, path, flag):
             _to_terminal(path, clean(whole).encode("utf-8"), flag)
             return
         try:
-            _replace(directory, name, whole.encode("utf-8", "surrogateescape"))
+            _replace(directory, name, whole.encode("utf-8", "surrogateescape"), mode)
+        except OSError as error:
+            raise _unwritable(path, flag, error.strerror or str(error)) from error
+
+
+def write_archive(path: Path, data: bytes, flag: str) -> None:
+    """`data`, which is no text, into `path`, for its owner only. Raises UsageError: nothing was changed."""
+    with _directory(path, flag) as (directory, name):
+        if _terminal(directory, name, path, flag):
+            raise _unwritable(path, flag, "it is a terminal, and this is no text")
+        try:
+            _replace(directory, name, data, 0o600)
         except OSError as error:
             raise _unwritable(path, flag, error.strerror or str(error)) from error
 
@@ -122,7 +136,7 @@ def _to_terminal(path: Path, data: bytes, flag: str) -> None:
         raise _unwritable(path, flag, error.strerror or str(error)) from error
 
 
-def _replace(directory: int, name: str, data: bytes) -> None:
+def _replace(directory: int, name: str, data: bytes, mode: int) -> None:
     """Write a new file next to it, flush, rename. Raises OSError, and leaves no new file then."""
     import secrets  # loads hmac and hashlib, and most results go to stdout
 
@@ -131,7 +145,7 @@ def _replace(directory: int, name: str, data: bytes) -> None:
     handle = os.open(new, flags, 0o600, dir_fd=directory)
     try:
         try:
-            os.fchmod(handle, 0o600)  # a umask may take away more, and an ACL of the directory give more
+            os.fchmod(handle, mode)  # a umask may take away more, and an ACL of the directory give more
             _write_all(handle, data)
             os.fsync(handle)
         finally:
