@@ -8,7 +8,8 @@ from gpunode.advice import listing, typed
 from gpunode.catalog.versions import first_with
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
-from gpunode.checks.words import setting
+from gpunode.checks.words import driver_version, setting
+from gpunode.model.entities import pci
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.model.spec import TOOLKIT_CONFIG
@@ -17,8 +18,21 @@ from gpunode.remedy import Remedy, RepairAction, setup
 
 NVIDIA_MAJOR = 195  # fixed for nvidia and nvidiactl (Documentation/admin-guide/devices.txt); nvidia-uvm's is dynamic
 GPU_NODE = re.compile(r"/dev/nvidia\d+")
+CAPABILITY = re.compile(r"/dev/nvidia-caps/nvidia-cap\d+")
+# The kernel's own words; audit writes what a user chose in hexadecimal where it has a quote or blank in it.
+DENIED = re.compile(
+    r"\[ *\d{1,9}\.\d{1,9}\] (?:\S{1,64} kernel: )?audit: type=1400 audit\([0-9.:]{1,40}\): avc: {1,2}denied {1,2}"
+    r"\{ (?P<what>[a-z_ ]{1,60}) \} .{0,300}? (?:path|name)=\"(?P<about>[\w./-]{0,160}nvidia[\w./-]{0,60})\"",
+    re.A,
+)
+FOR_ADMINS = (1, 2)  # mig/config and mig/monitor (/proc/driver/nvidia-caps/mig-minors)
 MAKE_NODES = (
     "nvidia-modprobe -c 0, once for every GPU (-c 1, ...); systemctl enable --now nvidia-persistenced maintains them"
+)
+GIVEN = Remedy(
+    RepairAction.CONFIGURE,
+    "on the machine around it: `lxc config device add CONTAINER gpu gpu` and nvidia.runtime=true (LXD, Incus), "
+    "elsewhere the device nodes in the container's configuration; its libraries are of the loaded driver's version",
 )
 NODES = (needs.gpu, needs.host_driver, needs.loaded, needs.read("devices"))
 
@@ -43,6 +57,7 @@ def nodes(host: HostFacts, context: Context) -> CheckOutcome:
             "/dev/nvidiactl is missing",
             evidence="ls /dev/nvidiactl finds nothing",
             remedy=Remedy(RepairAction.CONFIGURE, MAKE_NODES),
+            entities=pci(*(d.address for d in host.gpus)),
         )
     if len(nodes) < len(host.driver.gpus):
         return Finding(
@@ -59,6 +74,28 @@ def nodes(host: HostFacts, context: Context) -> CheckOutcome:
         evidence=f"{odd[0].path} has major {odd[0].major}, nvidia has {NVIDIA_MAJOR}",
         remedy=Remedy(RepairAction.CONFIGURE, f"{typed('rm', odd[0].path)}; {MAKE_NODES}"),
     )
+
+
+@check(
+    "dev.container",
+    Severity.ERROR,
+    title="a container has the devices and libraries of its host's driver",
+    reads="/dev/nvidiactl, and ldconfig -p against the loaded module",
+    remedy=GIVEN,
+    needs=(needs.container, needs.gpu, needs.loaded, needs.read("devices", "ldconfig")),
+)
+def given(host: HostFacts, context: Context) -> CheckOutcome:
+    """A running container was not given its host's GPUs, or has no libraries of its host's driver."""
+    path = next(iter(host.driver.libraries.get("libcuda.so.1", ())), None)
+    version = driver_version(path.rpartition("/")[2]) if path else None
+    wrong = [] if any(d.path == "/dev/nvidiactl" for d in host.devices) else ["/dev/nvidiactl is missing"]
+    if path is None:
+        wrong.append("the loader finds no libcuda.so.1")
+    elif version not in (None, host.driver.loaded):
+        wrong.append(f"{path} is of {version}, and {host.driver.loaded} is loaded")
+    if not wrong:
+        return None
+    return Finding("the container cannot use its host's GPUs", evidence="; ".join(wrong), remedy=GIVEN)
 
 
 @check(
@@ -124,6 +161,68 @@ def modes(host: HostFacts, context: Context) -> CheckOutcome:
 
 
 @check(
+    "dev.caps",
+    Severity.ERROR,
+    title="/dev/nvidia-caps has the nodes of every MIG instance",
+    reads="/dev/nvidia-caps/nvidia-cap* against mig_devices in nvidia-smi -q -x",
+    remedy=Remedy(RepairAction.CONFIGURE, "nvidia-smi -L as root makes them; ls -l /dev/nvidia-caps shows them"),
+    needs=(*NODES, needs.smi_ran),
+)
+def caps(host: HostFacts, context: Context) -> CheckOutcome:
+    """A MIG instance has no capability nodes: programs and containers that were given it find no device."""
+    smi = host.driver.smi
+    apart = [gpu for gpu in smi.gpus if gpu.mig_mode == "Enabled" and gpu.health.use.mig_devices] if smi else []
+    if not apart:
+        return NotApplicable("no GPU has MIG instances")
+    nodes = [d.path for d in host.devices if CAPABILITY.fullmatch(d.path) and d.minor not in FOR_ADMINS]
+    # One for each GPU instance, and one for each compute instance in it, which are what nvidia-smi counts.
+    least = sum(gpu.health.use.mig_devices or 0 for gpu in apart) + len(apart)
+    if len(nodes) >= least:
+        return None
+    return Finding(
+        f"{len(nodes)} of at least {least} capability nodes of MIG instances are there",
+        evidence=f"/dev/nvidia-caps: {listing(nodes, 8) or 'no node of an instance'}",
+        remedy=Remedy(RepairAction.CONFIGURE, "nvidia-smi -L as root makes them; then start again what needs them"),
+        entities=pci(*(gpu.pci_address for gpu in apart if gpu.pci_address)),
+    )
+
+
+@check(
+    "dev.selinux",
+    Severity.ERROR,
+    title="SELinux keeps neither the module nor containers from the GPUs",
+    reads="/sys/fs/selinux/enforce and booleans/container_use_devices; the kernel log: avc: denied",
+    remedy=Remedy(RepairAction.CONFIGURE, "setsebool -P container_use_devices on"),
+    needs=(needs.gpu, needs.machine, needs.kernel_log),
+)
+def selinux(host: HostFacts, context: Context) -> CheckOutcome:
+    """SELinux has refused the driver's module, or a container's use of a GPU.
+
+    Only what it has refused is a finding: which containers it confines is the engine's decision, and an auditd that
+    runs keeps refusals in a log of its own.
+    """
+    if host.security.selinux != "Enforcing":
+        known = host.security.selinux is not None
+        return None if known else NotApplicable("whether SELinux enforces is not known")
+    denied = [found for line in host.driver.kernel_log if (found := DENIED.match(line))]
+    if not denied:
+        allowed = "SELinux enforces; what it refuses is in auditd's log, where one runs (ausearch -m avc)"
+        return None if host.security.containers_may else NotApplicable(allowed)
+    what = denied[-1]["what"].strip()
+    of_module = what in ("module_load", "module_request")
+    return Finding(
+        f"SELinux refuses {'the driver its module' if of_module else 'a program the use of a GPU'} ({what})",
+        evidence=f"kernel log: avc: denied {{ {what} }}, {len(denied)} × about {denied[-1]['about']}",
+        remedy=Remedy(
+            RepairAction.CONFIGURE,
+            "restorecon -Rv /lib/modules gives the modules their labels again; then modprobe nvidia"
+            if of_module
+            else "setsebool -P container_use_devices on lets containers use devices that they were given",
+        ),
+    )
+
+
+@check(
     "dev.char-symlinks",
     Severity.WARNING,
     title="containers keep their GPUs across systemctl daemon-reload",
@@ -151,5 +250,4 @@ def char_symlinks(host: HostFacts, context: Context) -> CheckOutcome:
             setup("--only", "toolkit"),
             ")",
         ),
-        fix="toolkit",
     )

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gpunode.advice import listing, named
 from gpunode.checks import needs
+from gpunode.checks.drv.choices import excluded
+from gpunode.checks.gpu_node import not_on_pci, signs_of_gpu_node
+from gpunode.checks.net.rdma import infiniband
 from gpunode.checks.registry import Context, check
+from gpunode.model.entities import pci
 from gpunode.model.facts import HostFacts, PciDevice
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.remedy import Remedy, RepairAction, setup
 
 SYSFS = "/sys/bus/pci/devices"
 OFF_THE_BUS = "ffffffff"
+FALLEN = "fallen off the bus"
+GPUS_BACK = (
+    "cloud: choose a GPU instance type; VM: pass the GPU through; bare metal: reseat the GPU and set Above 4G Decoding "
+    "in the firmware"
+)
+NONE_MEANT = "a host that shall have none: --expect-gpus 0, or expect.gpus 0 in the spec"
 SWITCHES = {2: 6, 3: 4}  # generation -> on one baseboard: HGX A100 has six, HGX H100 and H200 have four
 
 
@@ -18,27 +30,28 @@ SWITCHES = {2: 6, 3: 4}  # generation -> on one baseboard: HGX A100 has six, HGX
     "pci.gpu-present",
     Severity.ERROR,
     title="an NVIDIA GPU is on the PCI bus",
-    reads=f"{SYSFS}/*/vendor and class",
-    remedy=Remedy(
-        RepairAction.REPLACE,
-        "cloud: choose a GPU instance type; VM: pass the GPU through; bare metal: reseat it, set Above 4G Decoding",
-    ),
+    reads=f"{SYSFS}/*/vendor and class; driver, toolkit, handlers, gpunode's journal and the spec",
+    remedy=Remedy(RepairAction.REPLACE, GPUS_BACK),
     needs=(needs.read("pci"),),
 )
 def gpu_present(host: HostFacts, context: Context) -> CheckOutcome:
-    """No GPU is on the PCI bus, though one is expected."""
+    """No GPU is on the PCI bus, though one is expected or the host is set up for GPUs."""
     if host.gpus:
         return None
-    if context.spec is None or not context.spec.expect.gpus:
+    want = context.spec.expect.gpus if context.spec else None
+    if want == 0:
+        return NotApplicable("expect.gpus is 0: no GPU is expected")
+    if (elsewhere := not_on_pci(host)) and not want:
+        return NotApplicable(elsewhere)
+    signs = signs_of_gpu_node(host, context)
+    if not want and not signs:
         return NotApplicable("not a GPU node: no NVIDIA GPU on the PCI bus, and none is expected")
+    absent = f"no device in {SYSFS} has vendor 0x10de and class 0x0300 or 0x0302"
+    expected = f"{want} expected" if want else "this is a node for GPUs"
     return Finding(
-        f"no NVIDIA GPU on the PCI bus; {context.spec.expect.gpus} expected",
-        evidence=f"no device in {SYSFS} has vendor 0x10de and class 0x0300 or 0x0302",
-        remedy=Remedy(
-            RepairAction.REPLACE,
-            "cloud: choose a GPU instance type; VM: pass the GPU through; bare metal: reseat "
-            "the GPU and set Above 4G Decoding in the firmware",
-        ),
+        f"no NVIDIA GPU on the PCI bus; {expected}",
+        evidence=absent if want else f"{absent}; {listing(signs, 3)}",
+        remedy=Remedy(RepairAction.REPLACE, GPUS_BACK if want else f"{GPUS_BACK}; {NONE_MEANT}"),
     )
 
 
@@ -82,11 +95,13 @@ def count_vs_driver(host: HostFacts, context: Context) -> CheckOutcome:
     wanted = {d.address for d in host.gpus if d.driver != "vfio-pci"}
     lost = sorted(wanted - set(host.driver.gpus))
     source = "/proc/driver/nvidia/gpus"
-    if not lost and host.driver.smi is not None and host.driver.smi.code == 0:
+    if not lost and host.driver.smi is not None and host.driver.smi.answered:
         lost = sorted(wanted - {g.pci_address for g in host.driver.smi.gpus})
         source = "nvidia-smi -q -x"
     if not lost:
         return None
+    if len(lost) <= len(excluded(host)):
+        return NotApplicable(f"{listing(lost)} is left out by an option of the module (drv.excluded-gpus)")
     return Finding(
         f"{len(wanted)} GPUs on the bus, the driver has {len(wanted) - len(lost)}",
         evidence=f"not in {source}: {listing(lost)}",
@@ -94,6 +109,7 @@ def count_vs_driver(host: HostFacts, context: Context) -> CheckOutcome:
             RepairAction.REBOOT,
             f"journalctl -k -b | grep -e NVRM -e {named(lost[0])}; reboot once, inspect the GPU if it is still missing",
         ),
+        entities=pci(*lost),
     )
 
 
@@ -111,20 +127,33 @@ def count_vs_driver(host: HostFacts, context: Context) -> CheckOutcome:
 def fallen_off_bus(host: HostFacts, context: Context) -> CheckOutcome:
     """A GPU has fallen off the bus."""
     gone = [d.address for d in host.gpus if d.config_head == OFF_THE_BUS]
-    logged = [line for line in host.driver.kernel_log if "fallen off the bus" in line]
+    logged = [line for line in host.driver.kernel_log if FALLEN in line]
     if not gone and not logged:
         if all(d.config_head is None for d in host.gpus):
             return NotApplicable("the config space of no GPU could be read")
         return None
     evidence = f"{SYSFS}/{gone[0]}/config reads ff ff ff ff" if gone else f"kernel log: {logged[-1].strip()}"
     return Finding(
-        f"{listing(gone) or 'a GPU'} has fallen off the bus",
+        f"{listing(fallen(host)) or 'a GPU'} has {FALLEN}",
         evidence=evidence,
         remedy=Remedy(
             RepairAction.POWER_CYCLE,
             "power the node off and on; when it happens again, check power cables and riser, then replace the GPU",
         ),
+        entities=pci(*fallen(host)),
     )
+
+
+def fallen(host: HostFacts) -> tuple[str, ...]:
+    """GPUs that are off the bus by their config space, or by the kernel's log ("PCI:0000:41:00", "0000:41:00.0")."""
+    logged = in_lines(host, [line for line in host.driver.kernel_log if FALLEN in line])
+    return tuple(d.address for d in host.gpus if d.config_head == OFF_THE_BUS or d.address in logged)
+
+
+def in_lines(host: HostFacts, lines: Sequence[str]) -> tuple[str, ...]:
+    """The addresses of the GPUs that these lines of the kernel's log name, with a function or without one."""
+    slots = {d.address: d.address.rpartition(".")[0] for d in host.gpus}
+    return tuple(address for address, slot in slots.items() if any(slot in line for line in lines))
 
 
 @check(
@@ -153,6 +182,7 @@ def link_width(host: HostFacts, context: Context) -> CheckOutcome:
             RepairAction.REPLACE,
             "reseat the GPU; check riser, retimer and bifurcation; an x8 slot cannot give an x16 GPU more",
         ),
+        entities=pci(*(d.address for d, _, _ in narrow)),
     )
 
 
@@ -178,6 +208,7 @@ def bar1_size(host: HostFacts, context: Context) -> CheckOutcome:
         f"BAR1 of {listing(unmapped)} is not mapped",
         evidence=f"{SYSFS}/{unmapped[0]}/resource line 2 spans 0 bytes",
         remedy=Remedy(RepairAction.CONFIGURE, "set Above 4G Decoding in the firmware setup, or boot with pci=realloc"),
+        entities=pci(*unmapped),
     )
 
 
@@ -203,7 +234,7 @@ def driver_bound(host: HostFacts, context: Context) -> CheckOutcome:
         listing(f"{d.address} is bound to {d.driver or 'no driver'}" for d in wrong),
         evidence=_binding(first),
         remedy=remedy,
-        fix="driver" if first.driver or not loaded else None,
+        entities=pci(*(d.address for d in wrong)),
     )
 
 
@@ -262,6 +293,7 @@ def runtime_pm(host: HostFacts, context: Context) -> CheckOutcome:
             RepairAction.RESTART_SERVICE,
             f"systemctl enable --now nvidia-persistenced; echo on > {named(f'{SYSFS}/{suspended[0]}/power/control')}",
         ),
+        entities=pci(*suspended),
     )
 
 
@@ -288,5 +320,34 @@ def numa(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"{listing(lost)} names no NUMA node, {len(placed)} other GPUs do",
         evidence=f"{SYSFS}/{lost[0]}/numa_node is -1",
+        entities=pci(*lost),
         remedy=Remedy(RepairAction.CONFIGURE, "update the firmware; enable NUMA (not Node Interleaving) in its setup"),
+    )
+
+
+@check(
+    "pci.iommu-mode",
+    Severity.WARNING,
+    title="the IOMMU leaves alone what GPUs and InfiniBand send each other",
+    reads=f"{SYSFS}/*/iommu_group/type; /sys/class/infiniband",
+    remedy=Remedy(RepairAction.CONFIGURE, "boot with iommu=pt on the kernel command line"),
+    needs=(needs.gpu, needs.host_driver, needs.system),
+)
+def iommu_mode(host: HostFacts, context: Context) -> CheckOutcome:
+    """The IOMMU translates what GPUs send, on bare metal with InfiniBand: GPUDirect RDMA fails or is slow. Without
+    InfiniBand, and in a virtual machine, translation is no fault."""
+    if host.virtualization is not None:
+        return NotApplicable("a virtual machine: its host's IOMMU translates")
+    if not infiniband(host):
+        return NotApplicable("no InfiniBand port is active")
+    kinds = host.system.iommu if host.system else {}
+    translated = sorted(address for address, kind in kinds.items() if kind.startswith("DMA"))
+    if not translated:
+        return None
+    return Finding(
+        f"the IOMMU translates what {listing(translated)} sends",
+        evidence=f"{SYSFS}/{translated[0]}/iommu_group/type is {kinds[translated[0]]}",
+        remedy=Remedy(
+            RepairAction.CONFIGURE, "add iommu=pt to the kernel command line (GRUB_CMDLINE_LINUX) and reboot"
+        ),
     )

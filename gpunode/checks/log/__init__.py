@@ -1,0 +1,1 @@
+"""What the kernel's log of this boot tells: its lines as facts (HostFacts.log), its numbers by catalog/xids.yaml."""

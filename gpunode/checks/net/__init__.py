@@ -1,0 +1,1 @@
+"""Networks between GPU nodes: RDMA devices and what lets them reach the memory of a GPU."""

@@ -1,0 +1,1 @@
+"""The operating system around the GPUs: its packages, releases, disks, memory and clock."""
