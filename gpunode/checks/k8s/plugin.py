@@ -1,0 +1,285 @@
+"""From NVIDIA's device plugin to the kubelet: is it there, does it see the GPUs, has the kubelet heard of them?"""
+
+from __future__ import annotations
+
+import re
+
+from gpunode.advice import listing
+from gpunode.catalog.versions import first_with
+from gpunode.checks import needs
+from gpunode.checks.registry import Context, check
+from gpunode.checks.rt.engines import wanted
+from gpunode.model.entities import unit
+from gpunode.model.facts import HostFacts, RuntimeFacts
+from gpunode.model.kubernetes import GPU_DRA_DRIVER, DevicePlugins
+from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.model.versions import at_least
+from gpunode.remedy import Remedy, RepairAction
+
+PLUGIN = (needs.kubelet, needs.joined, needs.running_kubelet, needs.device_plugins, needs.gpu)
+NO_PLUGIN = "no device plugin of NVIDIA's is on this node (k8s.dp-container)"
+LOGS = "kubectl logs of its pod shows why"
+RESTART = "delete its pod, and its DaemonSet makes another"
+_TAG = re.compile(r"/k8s-device-plugin:v?([0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9})(-[\w.]+)?(@|\Z)", re.ASCII)
+
+
+def _plugins(host: HostFacts) -> DevicePlugins:
+    return host.kubernetes.device_plugins or DevicePlugins("")
+
+
+@check(
+    "k8s.dp-dir",
+    Severity.ERROR,
+    title="the kubelet listens for device plugins",
+    reads="kubelet.sock in /var/lib/kubelet/device-plugins",
+    remedy=Remedy(RepairAction.RESTART_SERVICE, "systemctl restart kubelet"),
+    needs=PLUGIN,
+)
+def dp_dir(host: HostFacts, context: Context) -> CheckOutcome:
+    """The kubelet's socket for device plugins is not there: none of them can register."""
+    plugins = _plugins(host)
+    if plugins.kubelet_socket:
+        return None
+    return Finding(
+        "the kubelet has no socket for device plugins",
+        evidence=f"{plugins.directory}/kubelet.sock is not there, or no socket",
+        remedy=Remedy(RepairAction.RESTART_SERVICE, "systemctl restart kubelet, which makes it; pods keep running"),
+    )
+
+
+@check(
+    "k8s.dp-container",
+    Severity.ERROR,
+    title="NVIDIA's device plugin runs on this node",
+    reads="processes; /var/log/pods; /var/lib/kubelet/device-plugins",
+    remedy=Remedy(RepairAction.CONFIGURE, "deploy NVIDIA's device plugin, or its GPU Operator"),
+    needs=PLUGIN,
+)
+def dp_container(host: HostFacts, context: Context) -> CheckOutcome:
+    """NVIDIA's device plugin does not run on this node: Kubernetes does not know of its GPUs."""
+    plugins = _plugins(host)
+    if plugins.processes:
+        return None
+    if plugins.plugin_pods:
+        return _ends(plugins)
+    if plugins.here:  # of another maker, whose process has another name
+        return None
+    if GPU_DRA_DRIVER in plugins.dra:
+        return NotApplicable(f"a DRA driver ({GPU_DRA_DRIVER}) hands out the GPUs")
+    if plugins.pods is None:
+        return NotApplicable("which pods are on this node is not known: /var/log/pods was not read")
+    return Finding(
+        "no device plugin of NVIDIA's is on this node",
+        evidence=f"{plugins.directory} has no socket of one, /var/log/pods no pod, and no process runs",
+        remedy=Remedy(
+            RepairAction.CONFIGURE,
+            "deploy NVIDIA's device plugin (chart nvidia-device-plugin) or the GPU Operator; where one is deployed, "
+            "taints and node selectors keep it away",
+        ),
+        severity=Severity.WARNING,  # Kubernetes itself is not set up by gpunode, and maybe not yet by anybody
+    )
+
+
+def _ends(plugins: DevicePlugins) -> Finding:
+    pod = max(plugins.plugin_pods, key=lambda one: one.restarts or 0)
+    says = f'; the last of its log about it: "{plugins.said}"' if plugins.said else ""
+    return Finding(
+        "the device plugin does not run",
+        evidence=f"/var/log/pods: {pod.pod}, container {pod.container}, started again {pod.restarts or 0} times; "
+        f"no process of it is there{says}",
+        remedy=Remedy(RepairAction.SUPPORT, LOGS),
+    )
+
+
+@check(
+    "k8s.runtimeclass",
+    Severity.ERROR,
+    title="the device plugin's own container was given the GPUs",
+    reads="the device plugin's log; sockets in /var/lib/kubelet/device-plugins; the default runtime of the engine",
+    remedy=Remedy(
+        RepairAction.CONFIGURE, "runtimeClassName: nvidia in the plugin's DaemonSet, or nvidia as the default"
+    ),
+    needs=PLUGIN,
+)
+def runtimeclass(host: HostFacts, context: Context) -> CheckOutcome:
+    """The device plugin sees no GPU: its container was started by runc, without the nvidia handler."""
+    plugins = _plugins(host)
+    if not plugins.here:
+        return NotApplicable(NO_PLUGIN)
+    if any(plugins.resources.values()):
+        return None
+    if plugins.said is None:
+        return NotApplicable("the device plugin's log was not read, or says nothing of GPUs that it does not see")
+    engines = _of_pods(host, context)
+    defaults = {engine.effective_default for engine in engines}
+    if not defaults or None in defaults:
+        return NotApplicable("the engine did not say which runtime is its default")
+    if defaults == {context.handler}:
+        return NotApplicable(f"{context.handler} is the default runtime: something else hides the GPUs from the plugin")
+    return Finding(
+        "the device plugin's container was not given the GPUs",
+        evidence=f'its log: "{plugins.said}"; the default runtime is {listing(sorted(map(str, defaults)))}',
+        remedy=Remedy(
+            RepairAction.CONFIGURE,
+            f"give its pods runtimeClassName: {context.handler}, which its chart has, or make {context.handler} the "
+            "default runtime",
+        ),
+        entities=unit(*(e.unit for e in engines if e.effective_default != context.handler)),
+    )
+
+
+def _of_pods(host: HostFacts, context: Context) -> list[RuntimeFacts]:
+    """The engines that may run the node's pods."""
+    from gpunode.engines.docker.engine import Docker
+    from gpunode.engines.podman import Podman
+
+    return [engine for engine in wanted(host, context) if engine.name not in (Docker.name, Podman.name)]
+
+
+@check(
+    "k8s.dp-socket",
+    Severity.ERROR,
+    title="the device plugin has a socket that this kubelet knows",
+    reads="sockets in /var/lib/kubelet/device-plugins, and their age",
+    remedy=Remedy(RepairAction.SUPPORT, f"{LOGS}; {RESTART}"),
+    needs=PLUGIN,
+)
+def dp_socket(host: HostFacts, context: Context) -> CheckOutcome:
+    """The device plugin has made no socket, or has not noticed that the kubelet started anew: it is not registered."""
+    plugins = _plugins(host)
+    if not plugins.here:
+        return NotApplicable(NO_PLUGIN)
+    if any(plugins.sockets.values()):
+        return None
+    if plugins.sockets:
+        evidence = f"{plugins.directory}: {listing(sorted(plugins.sockets))} is older than kubelet.sock"
+        remedy = Remedy(RepairAction.CONFIGURE, RESTART)
+        return Finding("the device plugin has not registered since the kubelet started", evidence, remedy)
+    says = f'; its log: "{plugins.said}"' if plugins.said else ""
+    return Finding(
+        "the device plugin is here, and has made no socket",
+        evidence=f"{plugins.directory} has no socket of NVIDIA's{says}",
+        remedy=Remedy(RepairAction.SUPPORT, LOGS),
+    )
+
+
+@check(
+    "k8s.dp-registered",
+    Severity.ERROR,
+    title="the kubelet knows all GPUs",
+    reads="RegisteredDevices in the kubelet's checkpoint of device plugins; nvidia-smi -q -x",
+    remedy=Remedy(RepairAction.SUPPORT, LOGS),
+    needs=PLUGIN,
+)
+def dp_registered(host: HostFacts, context: Context) -> CheckOutcome:
+    """The kubelet knows no GPU, or not all of them: the others are never given to a pod."""
+    plugins = _plugins(host)
+    if not plugins.here:
+        return NotApplicable(NO_PLUGIN)
+    if plugins.registered is None:
+        return NotApplicable(f"{plugins.directory}/kubelet_internal_checkpoint was not read")
+    ids = {device.partition("::")[0] for devices in plugins.resources.values() for device in devices}
+    if not ids:
+        return Finding(
+            "the kubelet knows no GPU",
+            evidence=f"{plugins.directory}/kubelet_internal_checkpoint: RegisteredDevices has no device of nvidia.com",
+            remedy=Remedy(RepairAction.SUPPORT, LOGS),
+        )
+    missing = _missing(host, ids)
+    if missing is None:
+        return NotApplicable("which GPUs the kubelet should know is not known: nvidia-smi did not list them")
+    if not missing:
+        return None
+    return Finding(
+        f"the kubelet does not know {listing(missing)}",
+        evidence=f"RegisteredDevices of the kubelet has {len(ids)} healthy devices, without {listing(missing)}",
+        remedy=Remedy(
+            RepairAction.SUPPORT, f"{LOGS}: a device that it finds unhealthy (an Xid) is taken out; {RESTART}"
+        ),
+        severity=Severity.WARNING,
+    )
+
+
+def _missing(host: HostFacts, ids: set[str]) -> list[str] | None:
+    """GPUs that no registered device is of, nor of a MIG instance of theirs; None: not known."""
+    seen = host.driver.smi.gpus if host.driver.smi else ()
+    if not any(name.startswith(("GPU-", "MIG-")) for name in ids):  # by index
+        short = len(host.gpus) - len(ids)
+        return [f"{short} of {len(host.gpus)} GPUs"] if short > 0 else []
+    if not seen or any(gpu.uuid is None for gpu in seen):
+        return None
+    return [gpu.uuid for gpu in seen if gpu.uuid and gpu.uuid not in ids and not ids & set(gpu.mig_uuids)]
+
+
+@check(
+    "k8s.dp-version",
+    Severity.WARNING,
+    title="the device plugin is a release of these days",
+    reads="the image with which the engine made the device plugin's container",
+    remedy=Remedy(RepairAction.UPGRADE, "upgrade the device plugin's chart or manifest"),
+    needs=PLUGIN,
+)
+def dp_version(host: HostFacts, context: Context) -> CheckOutcome:
+    """The device plugin is an old release, without the fixes and the CDI of today's."""
+    image = _plugins(host).image
+    if image is None:
+        return NotApplicable("the image of a running device plugin is not known")
+    tag = _TAG.search(image)
+    if tag is None:
+        return NotApplicable(f"{image} does not say its version")
+    beta = (tag[2] or "").startswith("-beta")  # 1.0.0-beta6 came before 0.6.0
+    if not beta and at_least(tag[1], first_with("device-plugin", "current")):
+        return None
+    return Finding(
+        f"the device plugin {tag[1]} is an old release",
+        evidence=f"its image is {image}",
+        remedy=Remedy(RepairAction.UPGRADE, "upgrade the device plugin's chart or manifest to its newest release"),
+    )
+
+
+@check(
+    "k8s.podresources",
+    Severity.WARNING,
+    title="monitoring can ask the kubelet which pod has which GPU",
+    reads="/var/lib/kubelet/pod-resources/kubelet.sock",
+    remedy=Remedy(RepairAction.RESTART_SERVICE, "systemctl restart kubelet, which makes it"),
+    needs=PLUGIN,
+)
+def podresources(host: HostFacts, context: Context) -> CheckOutcome:
+    """The kubelet's socket for that is not there: dcgm-exporter cannot name the pods of its metrics."""
+    if _plugins(host).pod_resources:
+        return None
+    if not at_least(host.kubernetes.version, first_with("kubelet", "pod-resources")):
+        return NotApplicable("the kubelet is older than this API, or its version is not known")
+    return Finding(
+        "the kubelet has no socket of the PodResources API",
+        evidence="pod-resources/kubelet.sock in the kubelet's directory is not there",
+        remedy=Remedy(RepairAction.RESTART_SERVICE, "systemctl restart kubelet, which makes it; pods keep running"),
+    )
+
+
+@check(
+    "k8s.dra",
+    Severity.WARNING,
+    title="GPUs are handed out in one way",
+    reads="the kubelet's plugins_registry; RegisteredDevices of its checkpoint",
+    remedy=Remedy(RepairAction.CONFIGURE, "choose the DRA driver or the device plugin for a node"),
+    needs=PLUGIN,
+)
+def dra(host: HostFacts, context: Context) -> CheckOutcome:
+    """A DRA driver and a device plugin both hand out this node's GPUs, and neither knows what the other gave away."""
+    plugins = _plugins(host)
+    if GPU_DRA_DRIVER not in plugins.dra:
+        return NotApplicable(f"no DRA driver hands out GPUs here ({GPU_DRA_DRIVER})")
+    if plugins.registered is None:
+        return NotApplicable("what device plugins have registered is not known")
+    if not any(plugins.resources.values()):
+        return None
+    return Finding(
+        "a DRA driver and a device plugin both hand out the GPUs",
+        evidence=f"plugins_registry has {GPU_DRA_DRIVER}, RegisteredDevices has {listing(sorted(plugins.resources))}",
+        remedy=Remedy(
+            RepairAction.CONFIGURE,
+            "keep one off this node: by its DaemonSet's node selector, or with resources.gpus.enabled=false for DRA",
+        ),
+    )

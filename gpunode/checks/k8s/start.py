@@ -1,0 +1,236 @@
+"""Does the kubelet run, and would it start again?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpunode.advice import listing, typed
+from gpunode.catalog.versions import first_with
+from gpunode.checks import needs
+from gpunode.checks.registry import Context, check
+from gpunode.model import entities
+from gpunode.model.facts import HostFacts
+from gpunode.model.kubernetes import KubeletSettings
+from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.model.versions import at_least, release
+from gpunode.remedy import Remedy, RepairAction
+
+UNIT = "kubelet.service"
+NO_VERSION = "the version of the kubelet is not known"
+PLACES = "its configuration, /etc/default/kubelet or /etc/sysconfig/kubelet, kubeadm-flags.env, or kubelet-arg"
+RUNS = ("active", "reloading")
+# What a kubelet may set on its own node below kubernetes.io and k8s.io (KEP-279, ValidateKubeletFlags).
+OWN_LABELS = (
+    "kubernetes.io/hostname", "kubernetes.io/os", "kubernetes.io/arch", "kubernetes.io/instance-type",
+    "beta.kubernetes.io/os", "beta.kubernetes.io/arch", "beta.kubernetes.io/instance-type",
+    "node.kubernetes.io/instance-type", "topology.kubernetes.io/zone", "topology.kubernetes.io/region",
+    "failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region",
+    "failure-domain.kubernetes.io/zone", "failure-domain.kubernetes.io/region",
+)  # fmt: skip
+OWN_NAMESPACES = ("kubelet.kubernetes.io", "node.kubernetes.io")
+UNIFIED = "systemd.unified_cgroup_hierarchy=1 on the kernel's command line"
+
+
+@check(
+    "k8s.cgroup-v1",
+    Severity.WARNING,
+    title="the kubelet starts on this cgroup hierarchy",
+    reads="/proc/mounts; the versions of the kubelet's package and of Kubernetes distributions; failCgroupV1",
+    remedy=Remedy(RepairAction.CONFIGURE, f"{UNIFIED}, and a reboot"),
+    needs=(needs.kubelet, needs.gpu),
+)
+def cgroup_v1(host: HostFacts, context: Context) -> CheckOutcome:
+    """The host is on cgroup v1, where a kubelet from 1.35 on does not start."""
+    if host.cgroup is None:
+        return NotApplicable("the cgroup hierarchy is not known")
+    if host.cgroup == "v2" or host.kubernetes.starts_on_cgroup_v1:
+        return None
+    kubelet = program(host)
+    if kubelet is None:
+        return NotApplicable(NO_VERSION)
+    name, version = kubelet
+    if not at_least(version, first_with("kubelet", "fails-on-cgroup-v1")):
+        return None
+    return Finding(
+        f"{name} {version} does not start on cgroup v1",
+        evidence=f"/proc/mounts: /sys/fs/cgroup is {host.cgroup}; from 1.35 on failCgroupV1 is true unless it is set",
+        remedy=Remedy(
+            RepairAction.CONFIGURE,
+            f"move to cgroup v2 ({UNIFIED}, and a reboot), or set failCgroupV1: false in the kubelet's configuration",
+        ),
+    )
+
+
+def program(host: HostFacts) -> tuple[str, str] | None:
+    """What runs the kubelet here, and its version of Kubernetes."""
+    embedded = next(((e.name, e.embedded_in) for e in host.runtimes if e.embedded_in), None)
+    if embedded:
+        return embedded
+    if host.kubernetes.version:
+        return "kubelet", host.kubernetes.version
+    package = host.packages.installed.get("kubelet")
+    return ("kubelet", package.version) if package and package.configured else None
+
+
+@check(
+    "k8s.kubelet-up",
+    Severity.ERROR,
+    title="the kubelet runs",
+    reads="its process; systemctl show of kubelet.service and of the units of Kubernetes distributions",
+    remedy=Remedy(RepairAction.SUPPORT, "journalctl -b -u kubelet.service shows what it ends with"),
+    needs=(needs.kubelet, needs.joined, needs.gpu),
+)
+def kubelet_up(host: HostFacts, context: Context) -> CheckOutcome:
+    """The kubelet does not run, or ends over and over: the node takes no pods, and its GPUs are not offered.
+
+    Before it has joined a cluster it ends over and over until it does, and nothing is wrong.
+    """
+    name = _unit(host)
+    state = host.services.get(name or "")
+    if state is None or state.load == "not-found":
+        return (
+            None if host.kubernetes.running else NotApplicable("no unit of a kubelet was read, and no process is there")
+        )
+    if state.active in RUNS:
+        return (
+            None
+            if host.kubernetes.running
+            else NotApplicable(f"{name} is active, and no process of a kubelet was seen")
+        )
+    if state.active == "inactive" and state.enabled in ("disabled", "masked"):
+        return NotApplicable(f"{name} is {state.enabled}: somebody switched it off")
+    return Finding(
+        "the kubelet does not run",
+        evidence=f"{name}: ActiveState {state.active}, SubState {state.sub}"
+        + ("" if host.kubernetes.running else "; no process of it is there"),
+        remedy=Remedy(RepairAction.SUPPORT, f"{typed('journalctl', '-b', '-u', name or UNIT)} shows what it ends with"),
+        entities=entities.unit(name or UNIT),
+    )
+
+
+def _unit(host: HostFacts) -> str | None:
+    """The unit that runs the kubelet."""
+    kubelet = host.services.get(UNIT)
+    if kubelet is not None and kubelet.load != "not-found":
+        return UNIT
+    return next((engine.unit for engine in host.runtimes if engine.embedded_in and engine.unit in host.services), None)
+
+
+@check(
+    "k8s.feature-gates",
+    Severity.ERROR,
+    title="the kubelet knows its feature gates",
+    reads="feature gates of the kubelet's flags and configuration; its version; catalog/feature_gates.yaml",
+    remedy=Remedy(RepairAction.CONFIGURE, f"take them out of {PLACES}"),
+    needs=(needs.kubelet, needs.settings, needs.gpu),
+)
+def feature_gates(host: HostFacts, context: Context) -> CheckOutcome:
+    """A feature gate is set that this kubelet does not know, or that is locked: it does not start with it."""
+    settings, kubelet = host.kubernetes.settings or KubeletSettings(), program(host)
+    if kubelet is None:
+        return NotApplicable(NO_VERSION)
+    dead = list(_dead(settings, release(kubelet[1]) or (0, 0)))
+    if not dead:
+        return NotApplicable(f"{settings.unread} was not read") if settings.unread else None
+    names = [name for name, _ in dead]
+    where = sorted({settings.gates[name].where for name in names if name in settings.gates})
+    return Finding(
+        f"{kubelet[0]} {kubelet[1]} does not start with {listing(names)}",
+        evidence=listing((f"{name} {why}" for name, why in dead), between="; ")
+        + (f" ({listing(where)})" if where else ""),
+        remedy=Remedy(RepairAction.CONFIGURE, f"take {listing(names)} out of {PLACES}, and restart it"),
+    )
+
+
+def _dead(settings: KubeletSettings, version: tuple[int, int]) -> Iterator[tuple[str, str]]:
+    """Feature gates with which this kubelet does not start, and why."""
+    from gpunode.catalog.feature_gates import locked_from, unknown_from
+
+    for name, gate in sorted(settings.gates.items()):
+        unknown, locked = unknown_from(name), locked_from(name)
+        if unknown and version >= unknown:
+            yield name, f"is not known from {unknown[0]}.{unknown[1]} on"
+        elif locked and version >= locked and not gate.on:
+            yield name, f"cannot be switched off from {locked[0]}.{locked[1]} on"
+
+
+@check(
+    "k8s.kubelet-version",
+    Severity.ERROR,
+    title="kubelet and containerd speak one version of CRI",
+    reads="versions of the kubelet and of containerd",
+    remedy=Remedy(RepairAction.UPGRADE, "upgrade containerd to 1.7 or later"),
+    needs=(needs.kubelet, needs.gpu),
+)
+def kubelet_version(host: HostFacts, context: Context) -> CheckOutcome:
+    """containerd has no CRI v1, which is the only version that this kubelet speaks: the node does not register."""
+    from gpunode.engines.containerd.cri_version import speaks_cri_v1
+    from gpunode.engines.containerd.engine import Containerd
+
+    kubelet, engine = program(host), host.runtime(Containerd.name)
+    if kubelet is None:
+        return NotApplicable(NO_VERSION)
+    if any(e.embedded_in for e in host.runtimes):
+        return NotApplicable(f"{kubelet[0]} brings the containerd that fits it")
+    speaks = speaks_cri_v1(engine) if engine else None
+    if engine is None or speaks is None:
+        return NotApplicable("no containerd, or its version is not known")
+    if speaks or not at_least(kubelet[1], first_with("kubelet", "cri-v1-only")):
+        return None
+    return Finding(
+        f"kubelet {kubelet[1]} does not work with containerd {engine.version}",
+        evidence="the kubelet speaks CRI v1 alone from 1.26 on, and containerd has it from 1.6 on",
+        remedy=Remedy(
+            RepairAction.UPGRADE, "upgrade containerd to a release that gets fixes, then restart the kubelet"
+        ),
+        entities=entities.unit(engine.unit),
+    )
+
+
+@check(
+    "k8s.labels-legacy",
+    Severity.ERROR,
+    title="the kubelet sets only labels that it may set",
+    reads="--node-labels of the kubelet; its version; the node's labels",
+    remedy=Remedy(
+        RepairAction.CONFIGURE, f"take them out of --node-labels in {PLACES}; GPU Feature Discovery sets its own"
+    ),
+    needs=(needs.kubelet, needs.settings, needs.gpu),
+)
+def labels_legacy(host: HostFacts, context: Context) -> CheckOutcome:
+    """The kubelet is told to set labels such as alpha.kubernetes.io/nvidia-gpu-name: from 1.16 on it does not start."""
+    settings, kubelet = host.kubernetes.settings or KubeletSettings(), program(host)
+    refused = [label for label in settings.node_labels if _refused(label)]
+    if kubelet is None:
+        return NotApplicable(NO_VERSION)
+    if refused and at_least(kubelet[1], first_with("kubelet", "refuses-node-labels")):
+        return Finding(
+            f"{kubelet[0]} {kubelet[1]} does not start with the label {refused[0]}",
+            evidence=f"--node-labels has {listing(refused)}: below kubernetes.io it may set its own labels alone",
+            remedy=Remedy(
+                RepairAction.CONFIGURE,
+                f"take {listing(refused)} out of --node-labels in {PLACES}, and restart it; select nodes by "
+                "nvidia.com/gpu.product, which GPU Feature Discovery sets",
+            ),
+        )
+    old = [label for label in (host.kubernetes.node.labels if host.kubernetes.node else ()) if "nvidia-gpu" in label]
+    if old and old[0].startswith("alpha.kubernetes.io/"):
+        return Finding(
+            f"the node still has the label {old[0]}",
+            evidence=f"the node's object: {old[0]}; nothing keeps it up to date",
+            remedy=Remedy(
+                RepairAction.CONFIGURE,
+                f"select nodes by nvidia.com/gpu.product; then kubectl label node NODE {old[0]}-",
+            ),
+            severity=Severity.WARNING,
+        )
+    return None
+
+
+def _refused(label: str) -> bool:
+    namespace = label.partition("/")[0] if "/" in label else ""
+    reserved = namespace.endswith(("kubernetes.io", "k8s.io")) and (
+        namespace in ("kubernetes.io", "k8s.io") or namespace.endswith((".kubernetes.io", ".k8s.io"))
+    )
+    own = label in OWN_LABELS or any(namespace == n or namespace.endswith(f".{n}") for n in OWN_NAMESPACES)
+    return reserved and not own
