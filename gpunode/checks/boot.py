@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 from gpunode.advice import listing
-from gpunode.checks import needs
+from gpunode.checks import needs, signing
 from gpunode.checks.registry import Context, check
 from gpunode.model.facts import DracutFacts, HostFacts
+from gpunode.model.plan import NOUVEAU_STEP
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.remedy import Remedy, RepairAction, setup
 
@@ -23,7 +24,7 @@ BLOCKS = re.compile(
     title="neither nouveau nor nova is loaded",
     reads="/sys/module",
     remedy=Remedy(RepairAction.REBOOT, setup("--only", "driver", "--reboot", "if-needed")),
-    needs=(needs.gpu, needs.host_driver),
+    needs=(needs.gpu, needs.own_driver),
 )
 def nouveau_loaded(host: HostFacts, context: Context) -> CheckOutcome:
     """nouveau (or nova) is loaded in place of the NVIDIA driver."""
@@ -38,8 +39,13 @@ def nouveau_loaded(host: HostFacts, context: Context) -> CheckOutcome:
             setup("--only", "driver", "--reboot", "if-needed"),
             " blacklists it and rebuilds the initramfs",
         ),
-        fix="driver",
+        steps=(NOUVEAU_STEP,),
+        otherwise=_by_hand(RepairAction.REBOOT, found[0], ", rebuild the initramfs and reboot"),
     )
+
+
+def _by_hand(action: RepairAction, name: str, then: str) -> Remedy:
+    return Remedy(action, f"echo blacklist {name} > /etc/modprobe.d/blacklist-{name}.conf{then}")
 
 
 @check(
@@ -48,7 +54,7 @@ def nouveau_loaded(host: HostFacts, context: Context) -> CheckOutcome:
     title="nouveau is blacklisted",
     reads="/etc/modprobe.d, /usr/lib/modprobe.d and the kernel command line",
     remedy=Remedy(RepairAction.CONFIGURE, setup("--only", "driver")),
-    needs=(needs.gpu, needs.host_driver, needs.version),
+    needs=(needs.gpu, needs.own_driver, needs.module),
 )
 def nouveau_blacklisted(host: HostFacts, context: Context) -> CheckOutcome:
     """nouveau is not blacklisted: at the next boot it may bind the GPUs first."""
@@ -58,7 +64,8 @@ def nouveau_blacklisted(host: HostFacts, context: Context) -> CheckOutcome:
         "nouveau is not blacklisted",
         evidence="no `blacklist nouveau` in modprobe.d, no modprobe.blacklist=nouveau on the kernel command line",
         remedy=Remedy(RepairAction.CONFIGURE, setup("--only", "driver")),
-        fix="driver",
+        steps=(NOUVEAU_STEP,),
+        otherwise=_by_hand(RepairAction.CONFIGURE, "nouveau", " and rebuild the initramfs"),
     )
 
 
@@ -68,7 +75,7 @@ def nouveau_blacklisted(host: HostFacts, context: Context) -> CheckOutcome:
     title="dracut's initramfs leaves the GPUs to the installed driver",
     reads="dracut.conf.d, the age of the images in /boot; lsinitrd, where those leave doubt",
     remedy=Remedy(RepairAction.CONFIGURE, setup("--only", "driver")),
-    needs=(needs.gpu, needs.host_driver, needs.version),
+    needs=(needs.gpu, needs.own_driver, needs.module),
 )
 def initramfs(host: HostFacts, context: Context) -> CheckOutcome:
     """The initramfs loads nouveau, or an nvidia module from before the last change of driver, at the next boot."""
@@ -99,7 +106,6 @@ def _in_initramfs(names: list[str], evidence: str, dracut: DracutFacts) -> Findi
         f"the initramfs loads {listing(names)} at the next boot",
         evidence=evidence,
         remedy=remedy,
-        fix=None if asked else "driver",
     )
 
 
@@ -155,19 +161,25 @@ def pending_reboot(host: HostFacts, context: Context) -> CheckOutcome:
     "boot.module-signer",
     Severity.ERROR,
     title="the kernel may load the driver under Secure Boot",
-    reads="the SecureBoot EFI variable; modinfo -F signer nvidia",
+    reads="the SecureBoot EFI variable; modinfo -F signer nvidia; mokutil --test-key; the kernel log",
     remedy=Remedy(
         RepairAction.UPGRADE,
         "install the distribution's signed modules, or enrol the signing key at the console (mokutil --import)",
     ),
-    needs=(needs.gpu, needs.host_driver, needs.version),
+    needs=(needs.gpu, needs.own_driver, needs.module),
 )
 def module_signer(host: HostFacts, context: Context) -> CheckOutcome:
-    """Secure Boot is on and the nvidia module is not signed, so the kernel refuses it."""
+    """Secure Boot is on, and the nvidia module is not signed by a key that it knows: the kernel refuses it."""
     if host.security.secure_boot is None:
         return NotApplicable("not a UEFI machine, or the Secure Boot state is not known")
-    if not host.security.secure_boot or host.driver.signer or host.driver.loaded is not None:
+    if key := signing.refused_key(host):
+        summary = "Secure Boot is on, and the key that signed the nvidia module is not enrolled"
+        return Finding(summary, evidence=key[0], remedy=key[1], steps=signing.STEPS, otherwise=signing.BY_HAND)
+    if not host.security.secure_boot or host.driver.loaded is not None:
         return None
+    if host.driver.signer:
+        unknown = signing.not_known(host)
+        return NotApplicable(unknown) if unknown else None
     if "modinfo" in host.unread:
         return NotApplicable(f"modinfo was not read: {host.unread['modinfo']}")
     return Finding(

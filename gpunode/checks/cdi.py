@@ -8,6 +8,7 @@ from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
 from gpunode.checks.words import setting
 from gpunode.model.cdi_devices import difference
+from gpunode.model.entities import place
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.model.spec import TOOLKIT_CONFIG
@@ -20,7 +21,7 @@ from gpunode.remedy import Remedy, RepairAction, setup
     title="a CDI specification of the GPUs exists",
     reads="/etc/cdi and /var/run/cdi",
     remedy=Remedy(RepairAction.CONFIGURE, setup("--only", "toolkit", "--cdi")),
-    needs=(needs.gpu, needs.toolkit),
+    needs=(needs.gpu_for_containers, needs.toolkit),
 )
 def cdi_present(host: HostFacts, context: Context) -> CheckOutcome:
     """CDI is asked for and no specification names a GPU."""
@@ -34,7 +35,6 @@ def cdi_present(host: HostFacts, context: Context) -> CheckOutcome:
         "no CDI specification names nvidia.com/gpu",
         evidence=f"/etc/cdi and /var/run/cdi: {listing(host.toolkit.cdi_specs) or 'no files'}",
         remedy=Remedy(RepairAction.CONFIGURE, setup("--only", "toolkit", "--cdi")),
-        fix="toolkit",
     )
 
 
@@ -58,8 +58,8 @@ def cdi_fresh(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"{listing(stale)} is for another driver version",
         evidence=f"{stale[0]} does not mount libcuda.so.{host.driver.loaded}, the version that is loaded",
+        entities=tuple(map(place, stale)),
         remedy=Remedy(RepairAction.CONFIGURE, setup("--only", "toolkit")),
-        fix="toolkit",
     )
 
 
@@ -73,8 +73,10 @@ def cdi_fresh(host: HostFacts, context: Context) -> CheckOutcome:
 )
 def cdi_devices(host: HostFacts, context: Context) -> CheckOutcome:
     """The CDI specification is of other GPUs or of another MIG layout, so containers get none or the wrong ones."""
-    if host.driver.smi is None or host.driver.smi.code != 0:
+    if host.driver.smi is None or not host.driver.smi.answered:
         return NotApplicable("nvidia-smi did not list the GPUs")
+    if host.driver.smi.lost:
+        return NotApplicable("a GPU is lost (health.gpu-lost)")
     texts = {path: host.file(path).text or "" for path in host.toolkit.cdi_specs}
     kinds = {path: text for path, text in texts.items() if "nvidia.com/gpu" in text}
     if not kinds:
@@ -85,8 +87,8 @@ def cdi_devices(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"{listing(wrong)} is for other GPUs or MIG instances",
         evidence="; ".join(f"{path}: {other}" for path, other in wrong.items()),
+        entities=tuple(map(place, wrong)),
         remedy=Remedy(RepairAction.CONFIGURE, setup("--only", "toolkit")),
-        fix="toolkit",
     )
 
 
@@ -96,7 +98,7 @@ def cdi_devices(host: HostFacts, context: Context) -> CheckOutcome:
     title="every engine can read the CDI specifications",
     reads="cdiVersion in /etc/cdi/* and /var/run/cdi/* against the engines' versions",
     remedy=Remedy(RepairAction.CONFIGURE, setup("--only", "toolkit")),
-    needs=(needs.gpu, needs.engine, needs.toolkit),
+    needs=(needs.gpu_for_containers, needs.engine, needs.toolkit),
 )
 def cdi_readable(host: HostFacts, context: Context) -> CheckOutcome:
     """An engine cannot read the CDI specification, so it finds no GPU in it (unresolvable CDI devices)."""
@@ -111,7 +113,6 @@ def cdi_readable(host: HostFacts, context: Context) -> CheckOutcome:
         f"{cdi_versions.titles(behind)} cannot read {listing(new)}",
         evidence=f"{new[0]} is of CDI version {cdi_versions.version_of(texts[new[0]])}, which came after that release",
         remedy=Remedy(RepairAction.CONFIGURE, setup("--only", "toolkit")),
-        fix="toolkit",
     )
 
 
@@ -121,7 +122,7 @@ def cdi_readable(host: HostFacts, context: Context) -> CheckOutcome:
     title="one CDI specification for each GPU",
     reads="/etc/cdi and /var/run/cdi",
     remedy=Remedy(RepairAction.CONFIGURE, "rm the stale one"),
-    needs=(needs.gpu, needs.toolkit),
+    needs=(needs.gpu_for_containers, needs.toolkit),
 )
 def cdi_duplicate(host: HostFacts, context: Context) -> CheckOutcome:
     """Two CDI specifications describe the same GPUs; an old one may win."""
@@ -134,6 +135,7 @@ def cdi_duplicate(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"{len(kinds)} CDI specifications define nvidia.com/gpu",
         evidence=listing(kinds),
+        entities=tuple(map(place, kinds)),
         remedy=Remedy(
             RepairAction.CONFIGURE, f"{typed('rm', etc[0])} when nvidia-cdi-refresh writes the other; keep one"
         ),
@@ -148,7 +150,7 @@ def cdi_duplicate(host: HostFacts, context: Context) -> CheckOutcome:
     remedy=Remedy(
         RepairAction.RESTART_SERVICE, "systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service"
     ),
-    needs=(needs.gpu, needs.toolkit),
+    needs=(needs.gpu_for_containers, needs.toolkit),
 )
 def cdi_refresh_unit(host: HostFacts, context: Context) -> CheckOutcome:
     """Nothing renews the CDI specification after a driver upgrade."""

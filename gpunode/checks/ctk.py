@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpunode.advice import listing, named, typed
-from gpunode.checks import needs
+from gpunode.checks import needs, words
 from gpunode.checks.registry import Context, check
 from gpunode.checks.words import active_lines, numbers, setting, typed_for
 from gpunode.model.facts import FileFacts, HostFacts
@@ -24,27 +24,28 @@ def _wanted(host: HostFacts, context: Context) -> bool:
     "ctk.installed",
     Severity.ERROR,
     title="the container toolkit is installed",
-    reads="nvidia-ctk --version; nvidia-container-runtime in PATH",
+    reads="nvidia-ctk --version; nvidia-container-runtime and nvidia-container-runtime-hook in PATH",
     remedy=Remedy(RepairAction.UPGRADE, SETUP),
-    needs=(needs.gpu, needs.engine),
+    needs=(needs.gpu_for_containers, needs.own_toolkit, needs.engine),
 )
 def installed(host: HostFacts, context: Context) -> CheckOutcome:
     """The container toolkit is missing, so no container can be given a GPU."""
     if not _wanted(host, context):
         return NotApplicable("the spec wants no toolkit")
     toolkit = host.toolkit
-    if toolkit.version and toolkit.runtime_path and toolkit.runtime_executable:
+    if toolkit.version and not toolkit.lost and toolkit.runtime_executable:
         return None
     if toolkit.version is None:
         summary, evidence = "the NVIDIA Container Toolkit is not installed", "nvidia-ctk --version prints nothing"
-    elif toolkit.runtime_path is None:
+    elif toolkit.lost:
+        # The hook is in a package of its own: nvidia-ctk and nvidia-container-runtime stay when that is removed.
         summary, evidence = (
-            "nvidia-container-runtime is missing",
-            f"nvidia-ctk {toolkit.version} is installed, nvidia-container-runtime is not in PATH",
+            f"{toolkit.lost} is missing",
+            f"nvidia-ctk {toolkit.version} is installed, {toolkit.lost} is not in PATH",
         )
     else:
         summary, evidence = "nvidia-container-runtime cannot be run", f"{toolkit.runtime_path} is not executable"
-    return Finding(summary, evidence=evidence, remedy=Remedy(RepairAction.UPGRADE, SETUP), fix="toolkit")
+    return Finding(summary, evidence=evidence, remedy=Remedy(RepairAction.UPGRADE, SETUP))
 
 
 @check(
@@ -67,30 +68,29 @@ def versions_match(host: HostFacts, context: Context) -> CheckOutcome:
         "the toolkit's packages are not one version",
         evidence=listing((f"{n} {p.version}" for n, p in sorted(have.items())), 8),
         remedy=Remedy(RepairAction.UPGRADE, SETUP),
-        fix="toolkit",
     )
 
 
 @check(
     "sec.ctk-cve",
     Severity.ERROR,
-    title="no known container-escape CVE in the toolkit",
+    title="the toolkit has no known CVE that is fixed in a newer version",
     reads="nvidia-ctk --version against the floor in catalog/toolkit.yaml",
     remedy=Remedy(RepairAction.UPGRADE, SETUP),
     needs=(needs.toolkit,),
 )
 def cve(host: HostFacts, context: Context) -> CheckOutcome:
-    """The toolkit's version has a known container-escape CVE."""
-    floor, version = context.catalog.toolkit.floor, host.toolkit.version or ""
+    """The toolkit's version has a known CVE, through which a container may gain rights on the host."""
+    known, version = context.catalog.toolkit, host.toolkit.version or ""
     if not numbers(version):
         return NotApplicable(f"nvidia-ctk's version {version!r} cannot be compared")
-    if numbers(version) >= numbers(floor):
+    if numbers(version) >= numbers(known.floor):
         return None
+    held = words.unpinning(host, known.packages)
     return Finding(
-        f"toolkit {version} is older than {floor}",
-        evidence=f"nvidia-ctk --version prints {version}; {context.catalog.toolkit.floor_why}",
-        remedy=Remedy(RepairAction.UPGRADE, SETUP),
-        fix="toolkit",
+        f"toolkit {version} has {known.floor_cve}, fixed in {known.floor}",
+        evidence=f"nvidia-ctk --version prints {version}" + (f"; {held.evidence}" if held else ""),
+        remedy=Remedy(RepairAction.UPGRADE, *((f"{held.command}; then ",) if held else ()), SETUP),
     )
 
 
@@ -163,7 +163,7 @@ def _config_finding(summary: str, key: str, found: tuple[int, str], better: str)
     title="no leftovers of the old nvidia-docker",
     reads="the package list against catalog/toolkit.yaml",
     remedy=Remedy(RepairAction.UPGRADE, SETUP),
-    needs=(needs.gpu, needs.packages),
+    needs=(needs.gpu_for_containers, needs.packages),
 )
 def legacy_packages(host: HostFacts, context: Context) -> CheckOutcome:
     """Packages that the container toolkit has replaced are still installed."""
@@ -175,7 +175,6 @@ def legacy_packages(host: HostFacts, context: Context) -> CheckOutcome:
         f"{listing(old)} is still installed",
         evidence=listing(f"{n} {host.packages.installed[n].version}" for n in old),
         remedy=Remedy(RepairAction.UPGRADE, SETUP, f"; then {typed_for(host, 'purge', *old)}"),
-        fix="toolkit",
     )
 
 
@@ -185,7 +184,7 @@ def legacy_packages(host: HostFacts, context: Context) -> CheckOutcome:
     title="the toolkit's repository is the current one",
     reads="the repositories of the package manager",
     remedy=Remedy(RepairAction.UPGRADE, SETUP),
-    needs=(needs.gpu, needs.packages),
+    needs=(needs.gpu_for_containers, needs.packages),
 )
 def repo(host: HostFacts, context: Context) -> CheckOutcome:
     """The toolkit's repository is one that gets no updates any more."""
@@ -202,5 +201,4 @@ def repo(host: HostFacts, context: Context) -> CheckOutcome:
         why,
         evidence=f"{path}:{number} {line}",
         remedy=Remedy(RepairAction.UPGRADE, f"{typed('rm', path)}; ", SETUP, " adds libnvidia-container"),
-        fix="toolkit",
     )

@@ -4,31 +4,37 @@ from __future__ import annotations
 
 from gpunode.advice import listing
 from gpunode.checks import needs
+from gpunode.checks.health.board import INFOROM_CORRUPT
 from gpunode.checks.registry import Context, check
 from gpunode.checks.words import driver_version, typed_for
+from gpunode.model.entities import pci
 from gpunode.model.facts import HostFacts, SmiFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
-from gpunode.remedy import Remedy, RepairAction, setup
+from gpunode.remedy import Remedy, RepairAction
 
 NO_DEVICES = 6
-INFOROM_CORRUPT = 14
-DRIVER = setup("--only", "driver")
+# Setup keeps an installed driver as it is, whichever of its packages are there.
+LIBRARY = "ldconfig; if it is still missing, install what it comes in: {}, in the driver's version"
+CUDA, NVML = (f"{name}, libnvidia-compute or nvidia-driver-cuda-libs" for name in ("libcuda1", "libnvidia-ml1"))
 CAUSES = {
     4: Remedy(RepairAction.CONFIGURE, "insufficient permissions; check the modes of /dev/nvidia*"),
     8: Remedy(RepairAction.REPLACE, "a GPU has no external power; check its cables"),
-    9: Remedy(RepairAction.RELOAD_MODULE, "the nvidia module is not loaded; ", DRIVER, ", or modprobe nvidia"),
-    12: Remedy(RepairAction.UPGRADE, "libnvidia-ml.so.1 was not found; ", DRIVER),
+    9: Remedy(RepairAction.RELOAD_MODULE, "the nvidia module is not loaded; modprobe nvidia reports why"),
+    12: Remedy(RepairAction.UPGRADE, f"libnvidia-ml.so.1 was not found; {LIBRARY.format(NVML)}"),
     15: Remedy(RepairAction.POWER_CYCLE, "a GPU has fallen off the bus; power the node off and on"),
     18: Remedy(RepairAction.REBOOT, "the libraries are newer than the loaded module; drain the node and reboot it"),
     124: Remedy(RepairAction.REBOOT, "it hangs: journalctl -k -b | grep -e NVRM -e Xid; a reboot frees it"),
-    127: Remedy(RepairAction.UPGRADE, "nvidia-smi is not installed; ", DRIVER),
+    127: Remedy(
+        RepairAction.UPGRADE,
+        "install what nvidia-smi comes in: nvidia-smi, nvidia-utils or nvidia-driver-cuda, in the driver's version",
+    ),
 }
 UNKNOWN = Remedy(RepairAction.SUPPORT, "journalctl -k -b | grep -e NVRM -e Xid")
-LIBRARIES = (needs.gpu, needs.host_driver, needs.version, needs.read("ldconfig"))
-
-
-def _smi_ran(host: HostFacts) -> str | None:
-    return f"nvidia-smi was not run: {host.unread.get('smi', 'no reason given')}" if host.driver.smi is None else None
+SUMMARIES = {
+    0: "nvidia-smi ends well, and nothing that it prints is its answer",
+    124: "nvidia-smi does not answer in time",
+}
+LIBRARIES = (needs.gpu, needs.host_driver, needs.module, needs.read("ldconfig"))
 
 
 def _found_no_device(smi: SmiFacts) -> bool:
@@ -44,21 +50,26 @@ def _found_no_device(smi: SmiFacts) -> bool:
         RepairAction.SUPPORT,
         "its exit code names the cause: 9 module not loaded, 18 version mismatch, 15 GPU off the bus, 124 hangs",
     ),
-    needs=(needs.gpu, needs.host_driver, _smi_ran),
+    needs=(needs.gpu, needs.host_driver, needs.smi_ran),
 )
 def smi_works(host: HostFacts, context: Context) -> CheckOutcome:
     """nvidia-smi fails or hangs."""
     smi = host.driver.smi
-    if smi is None or (smi.code == 0 and not _found_no_device(smi)):
+    if smi is None or (smi.code == 0 and smi.answered and not _found_no_device(smi)):
         return None
     if _found_no_device(smi) and not host.root:
         return NotApplicable("nvidia-smi saw no device, and it did not run as root (user.smi-hidden)")
+    if any(gpu.fault in ("lost", "reset-required") for gpu in smi.gpus):
+        sick = "health.gpu-lost" if smi.lost else "health.recovery-action"
+        return None if smi.answered else NotApplicable(f"nvidia-smi stops at a GPU that it cannot open ({sick})")
+    if smi.code == INFOROM_CORRUPT and smi.answered:
+        return None  # it answers, with a warning (health.inforom)
     message = f": {smi.message.strip()}" if smi.message.strip() else ""
     return Finding(
-        "nvidia-smi does not answer in time" if smi.code == 124 else f"nvidia-smi ends with code {smi.code}",
+        SUMMARIES.get(smi.code, f"nvidia-smi ends with code {smi.code}"),
         evidence=f"nvidia-smi -q -x, exit {smi.code}{message}",
         remedy=CAUSES.get(smi.code, UNKNOWN),
-        severity=Severity.WARNING if smi.code == INFOROM_CORRUPT else None,
+        entities=pci(*(d.address for d in host.gpus)) if _found_no_device(smi) else (),
     )
 
 
@@ -68,7 +79,7 @@ def smi_works(host: HostFacts, context: Context) -> CheckOutcome:
     title="nothing hides the GPUs from this login",
     reads="nvidia-smi -q -x against the PCI bus",
     remedy=Remedy(RepairAction.NONE, "run gpunode as root, or inside the job that was given the GPUs"),
-    needs=(needs.gpu, needs.host_driver, needs.loaded, _smi_ran),
+    needs=(needs.gpu, needs.host_driver, needs.loaded, needs.smi_ran),
 )
 def smi_hidden(host: HostFacts, context: Context) -> CheckOutcome:
     """nvidia-smi sees no GPU because this login may not, not because they are broken."""
@@ -94,12 +105,12 @@ def smi_hidden(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.ERROR,
     title="programs find libcuda",
     reads="ldconfig -p",
-    remedy=Remedy(RepairAction.UPGRADE, setup("--only", "driver"), "; ldconfig"),
+    remedy=Remedy(RepairAction.UPGRADE, LIBRARY.format(CUDA)),
     needs=LIBRARIES,
 )
 def libcuda(host: HostFacts, context: Context) -> CheckOutcome:
     """No CUDA program starts: the loader finds no libcuda.so.1."""
-    return _resolvable(host, "libcuda.so.1", "libcuda1, libnvidia-compute or nvidia-driver-cuda-libs")
+    return _resolvable(host, "libcuda.so.1", CUDA)
 
 
 @check(
@@ -107,12 +118,12 @@ def libcuda(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.ERROR,
     title="programs find libnvidia-ml",
     reads="ldconfig -p",
-    remedy=Remedy(RepairAction.UPGRADE, setup("--only", "driver"), "; ldconfig"),
+    remedy=Remedy(RepairAction.UPGRADE, LIBRARY.format(NVML)),
     needs=LIBRARIES,
 )
 def libnvml(host: HostFacts, context: Context) -> CheckOutcome:
     """The device plugin and nvidia-smi cannot start: the loader finds no libnvidia-ml.so.1."""
-    return _resolvable(host, "libnvidia-ml.so.1", "libnvidia-ml1, libnvidia-compute or nvidia-driver-cuda-libs")
+    return _resolvable(host, "libnvidia-ml.so.1", NVML)
 
 
 def _resolvable(host: HostFacts, soname: str, packages: str) -> CheckOutcome:
@@ -121,13 +132,7 @@ def _resolvable(host: HostFacts, soname: str, packages: str) -> CheckOutcome:
     return Finding(
         f"the loader does not find {soname}",
         evidence=f"ldconfig -p has no line for {soname}",
-        remedy=Remedy(
-            RepairAction.UPGRADE,
-            "ldconfig; if it is still missing: ",
-            setup("--only", "driver"),
-            f" (the library is in {packages})",
-        ),
-        fix="driver",
+        remedy=Remedy(RepairAction.UPGRADE, LIBRARY.format(packages)),
     )
 
 

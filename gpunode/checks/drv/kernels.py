@@ -7,10 +7,14 @@ from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
 from gpunode.checks.words import backend_of
 from gpunode.model.facts import HostFacts, KernelTree
+from gpunode.model.installed import installed_version
+from gpunode.model.plan import BUILD_STEP, DRIVER_STEP, HEADERS_STEP
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.remedy import Remedy, RepairAction, setup
 
-BUILDS = (needs.gpu, needs.host_driver, needs.version)
+BUILDS = (needs.gpu, needs.own_driver, needs.driver)
+# What of a setup leads to a module for a kernel; it builds for the one that runs and the one that boots next.
+TO_A_MODULE = (DRIVER_STEP, HEADERS_STEP, BUILD_STEP)
 
 
 @check(
@@ -24,7 +28,7 @@ BUILDS = (needs.gpu, needs.host_driver, needs.version)
 def dkms_running(host: HostFacts, context: Context) -> CheckOutcome:
     """DKMS has not built the driver for the kernel that runs."""
     running = host.kernel.release
-    lines = [d for d in host.driver.dkms if d.module.startswith("nvidia")]
+    lines = [d for d in host.driver.dkms if d.of_driver]
     if any(d.kernel == running and d.state.startswith("installed") for d in lines):
         return None
     tree = _tree(host, running)
@@ -42,7 +46,8 @@ def dkms_running(host: HostFacts, context: Context) -> CheckOutcome:
             "; the reason is in /var/lib/dkms/nvidia*/*/build/make.log (manually: dkms "
             f"autoinstall -k {named(running)})",
         ),
-        fix="driver",
+        steps=TO_A_MODULE,
+        otherwise=_by_hand(running),
     )
 
 
@@ -72,10 +77,8 @@ def dkms_next(host: HostFacts, context: Context) -> CheckOutcome:
         evidence=f"/boot/vmlinuz-{without[0].release} is there, /lib/modules/{without[0].release} holds no nvidia.ko",
         remedy=Remedy(
             RepairAction.UPGRADE,
-            setup("--only", "driver"),
-            f", or remove that kernel (manually: dkms autoinstall -k {named(without[0].release)})",
+            f"remove that kernel, or install its headers and run dkms autoinstall -k {named(without[0].release)}",
         ),
-        fix="driver",
         severity=Severity.WARNING,
     )
 
@@ -90,9 +93,14 @@ def _next_boot_is_bare(tree: KernelTree, severity: Severity) -> Finding:
             setup("--only", "driver"),
             f" before the next reboot (manually: dkms autoinstall -k {named(tree.release)})",
         ),
-        fix="driver",
         severity=severity,
+        steps=TO_A_MODULE,
+        otherwise=_by_hand(tree.release),
     )
+
+
+def _by_hand(release: str) -> Remedy:
+    return Remedy(RepairAction.UPGRADE, f"dkms autoinstall -k {named(release)}; its make.log says why one fails")
 
 
 @check(
@@ -120,7 +128,12 @@ def headers_running(host: HostFacts, context: Context) -> CheckOutcome:
             setup("--only", "driver"),
             f" (manually: install {named(f'linux-headers-{tree.release}')} or {named(f'kernel-devel-{tree.release}')})",
         ),
-        fix="driver",
+        steps=(HEADERS_STEP,),
+        otherwise=Remedy(
+            RepairAction.UPGRADE,
+            f"install {named(f'linux-headers-{tree.release}')} or {named(f'kernel-devel-{tree.release}')}, again where "
+            "the package is there and its files are gone",
+        ),
     )
 
 
@@ -147,9 +160,35 @@ def headers_meta(host: HostFacts, context: Context) -> CheckOutcome:
         f"{image} is installed and {headers} is not",
         evidence=f"{image} installs new kernels, and DKMS builds for none of them without {headers}",
         remedy=Remedy(RepairAction.UPGRADE, setup("--only", "driver"), f" (manually: install {named(headers)})"),
-        fix="driver",
+        steps=(HEADERS_STEP,),
+        otherwise=Remedy(RepairAction.UPGRADE, f"install {named(headers)}"),
     )
 
 
 def _tree(host: HostFacts, release: str) -> KernelTree | None:
     return next((t for t in host.kernel.trees if t.release == release), None)
+
+
+@check(
+    "drv.kernel-fit",
+    Severity.WARNING,
+    title="the driver builds on the kernels that may boot",
+    reads="the driver's version and /boot/vmlinuz-* against catalog/kernels.yaml; nvidia.ko* below /lib/modules/*",
+    remedy=Remedy(RepairAction.UPGRADE, setup("--only", "driver")),
+    needs=(*BUILDS, needs.dkms),
+)
+def kernel_fit(host: HostFacts, context: Context) -> CheckOutcome:
+    """The driver is known not to build on a kernel of this host."""
+    from gpunode.catalog.kernels import misfit
+
+    version = installed_version(host)
+    for tree in host.kernel.trees:
+        row = misfit(version, tree.release) if tree.nvidia_module is None else None
+        if row and version:
+            better = row.first or "another branch"
+            return Finding(
+                row.sentence(version, tree.release),
+                evidence=f"/lib/modules/{tree.release} holds no nvidia.ko; {row.source}",
+                remedy=Remedy(RepairAction.UPGRADE, f"upgrade the driver to {better}, or boot an older kernel"),
+            )
+    return None if version else NotApplicable("the version of the driver is not known")

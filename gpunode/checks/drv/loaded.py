@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from gpunode.advice import listing
-from gpunode.checks import needs
+from gpunode.checks import needs, signing
+from gpunode.checks.drv.packages import CORE
+from gpunode.checks.pci import in_lines
 from gpunode.checks.registry import Context, check
 from gpunode.checks.words import driver_version
+from gpunode.model.entities import pci, place
 from gpunode.model.facts import FileFacts, HostFacts
+from gpunode.model.installed import installed_version, lead_package, signs_of_driver
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.remedy import Remedy, RepairAction, setup
+
+BY_RUNFILE = Remedy(
+    RepairAction.UPGRADE,
+    "run the .run installer again for this kernel; or nvidia-uninstall, then ",
+    setup("--only", "driver"),
+)
 
 
 @check(
@@ -33,12 +43,11 @@ def module_loaded(host: HostFacts, context: Context) -> CheckOutcome:
             ),
         )
     if host.driver.installed is None:
-        return Finding(
-            "no NVIDIA driver is installed",
-            evidence="/sys/module/nvidia is absent and modinfo finds no nvidia module",
-            remedy=Remedy(RepairAction.UPGRADE, setup("--only", "driver")),
-            fix="driver",
-        )
+        return _no_module(host)
+    if key := signing.refused_key(host):
+        summary = f"driver {host.driver.installed} is installed and not loaded: its key is not enrolled (Secure Boot)"
+        evidence = f"/sys/module/nvidia is absent; {key[0]}"
+        return Finding(summary, evidence, remedy=key[1], steps=signing.STEPS, otherwise=signing.BY_HAND)
     return Finding(
         f"driver {host.driver.installed} is installed and not loaded",
         evidence="/sys/module/nvidia is absent",
@@ -47,6 +56,31 @@ def module_loaded(host: HostFacts, context: Context) -> CheckOutcome:
             "modprobe nvidia; journalctl -k -b | grep -e NVRM -e nvidia when it fails; reboot after an installation",
         ),
     )
+
+
+def _no_module(host: HostFacts) -> Finding:
+    """No driver at all; or one whose module is not there for this kernel, which is another cause."""
+    absent = "/sys/module/nvidia is absent and modinfo finds no nvidia module"
+    signs = signs_of_driver(host)
+    if not signs:
+        remedy = Remedy(RepairAction.UPGRADE, setup("--only", "driver"))
+        return Finding("no NVIDIA driver is installed", evidence=absent, remedy=remedy)
+    version, lead = installed_version(host), lead_package(host)
+    by_runfile = host.driver.runfile and lead is None  # the plan refuses it: two owners of one driver break it
+    finishes = Remedy(RepairAction.UPGRADE, setup("--only", "driver"), " finishes and builds it" if lead else "")
+    return Finding(
+        f"{f'driver {version}' if version else 'a driver'} is installed, and no module of it can be loaded by kernel "
+        f"{host.kernel.release}",
+        evidence="; ".join((absent, *_half_installed(host), *signs)),
+        remedy=BY_RUNFILE if by_runfile else finishes,
+    )
+
+
+def _half_installed(host: HostFacts) -> tuple[str, ...]:
+    """The package that was not configured tells most: often it is the one whose module did not build."""
+    there = host.packages.installed
+    half = sorted(n for n, p in there.items() if CORE.match(n) and not p.configured and p.status[1:2] != "c")
+    return tuple(f"{name} {there[name].version} has status {there[name].status!r}" for name in half[:1])
 
 
 @check(
@@ -168,6 +202,7 @@ def rm_init(host: HostFacts, context: Context) -> CheckOutcome:
             RepairAction.REBOOT,
             "journalctl -k -b | grep NVRM: the lines before it name the cause; reboot once, then replace the GPU",
         ),
+        entities=pci(*in_lines(host, failed)),
     )
 
 
@@ -196,6 +231,7 @@ def modprobe_options(host: HostFacts, context: Context) -> CheckOutcome:
             RepairAction.REBOOT,
             "drain the node and reboot it; if that does not help, rebuild the initramfs and reboot again",
         ),
+        entities=(place(file.path),),
     )
 
 

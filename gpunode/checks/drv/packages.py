@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from gpunode.advice import listing
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
-from gpunode.checks.words import driver_version, typed_for
+from gpunode.checks.words import driver_version, numbers, typed_for
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.remedy import Remedy, RepairAction, setup
@@ -27,7 +28,7 @@ PIN = "pinning"
     title="all driver packages are one version, fully installed",
     reads="the package list",
     remedy=Remedy(RepairAction.UPGRADE, setup("--only", "driver")),
-    needs=(needs.gpu, needs.host_driver, needs.packages),
+    needs=(needs.gpu, needs.own_driver, needs.packages),
 )
 def package_consistency(host: HostFacts, context: Context) -> CheckOutcome:
     """The driver's packages are of two versions, or a package transaction was interrupted."""
@@ -48,8 +49,9 @@ def package_consistency(host: HostFacts, context: Context) -> CheckOutcome:
                 setup("--only", "driver"),
                 " finishes it",
             ),
-            fix="driver",
         )
+    if doubled := {name: versions for name, versions in host.packages.doubled.items() if "nvidia" in name}:
+        return _in_two_versions(host, doubled)
     if not core:
         return NotApplicable("no driver package is installed")
     by_version: dict[str, list[str]] = {}
@@ -62,8 +64,30 @@ def package_consistency(host: HostFacts, context: Context) -> CheckOutcome:
         f"driver packages of {len(by_version)} versions are installed",
         evidence=" · ".join(f"{v}: {listing(sorted(names), 3)}" for v, names in sorted(by_version.items())),
         remedy=Remedy(RepairAction.UPGRADE, setup("--only", "driver"), " installs one version of all"),
-        fix="driver",
     )
+
+
+def _in_two_versions(host: HostFacts, doubled: Mapping[str, tuple[str, ...]]) -> Finding:
+    """Where the old packages go after the new ones are installed, a power cut in between leaves both listed."""
+    older = [f"{name}-{_bare(min(versions, key=_order))}" for name, versions in sorted(doubled.items())]
+    name, versions = min(doubled.items())
+    return Finding(
+        f"{listing(sorted(doubled))}: installed in two versions, as an interrupted transaction leaves it",
+        evidence=f"{typed_for(host, 'versions', name)} prints {' and '.join(versions)}",
+        remedy=Remedy(
+            RepairAction.UPGRADE,
+            f"{typed_for(host, 'remove-version', *older)} removes the older; then ",
+            setup("--only", "driver,toolkit"),
+        ),
+    )
+
+
+def _bare(version: str) -> str:
+    return version.rpartition(":")[2]  # no epoch: a version is removed without it
+
+
+def _order(version: str) -> tuple[int, ...]:
+    return numbers(_bare(version))
 
 
 @check(
@@ -72,7 +96,7 @@ def package_consistency(host: HostFacts, context: Context) -> CheckOutcome:
     title="the driver was installed in one way only",
     reads="/usr/bin/nvidia-uninstall, the package list, /run/nvidia/driver",
     remedy=Remedy(RepairAction.UPGRADE, "nvidia-uninstall, then ", setup("--only", "driver")),
-    needs=(needs.gpu, needs.version),
+    needs=(needs.gpu, needs.no_platform_driver, needs.driver),
 )
 def install_method(host: HostFacts, context: Context) -> CheckOutcome:
     """Two installers have installed a driver on this host, and one will overwrite the other."""

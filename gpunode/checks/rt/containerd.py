@@ -8,10 +8,12 @@ from gpunode.advice import listing, named
 from gpunode.catalog.versions import first_with
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
-from gpunode.checks.rt.files import default_in_file
+from gpunode.checks.rt.files import default_in_file, unread
 from gpunode.checks.words import numbers
 from gpunode.errors import ConfigFileError
+from gpunode.model.entities import place, unit
 from gpunode.model.facts import HostFacts, RuntimeFacts
+from gpunode.model.plan import engine_step
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.model.versions import at_least
 from gpunode.remedy import Remedy, RepairAction, setup
@@ -66,7 +68,7 @@ def _disabled(host: HostFacts, engine: RuntimeFacts) -> tuple[str, int, str] | N
     return (path, line_of_keys(files.text(path), ("disabled_plugins",)), listing(names)) if names else None
 
 
-ALL = (needs.gpu, _containerd, _serves_pods)
+ALL = (needs.gpu_for_containers, needs.own_toolkit, _containerd, _serves_pods)
 
 
 @check(
@@ -82,13 +84,14 @@ def containerd_file(host: HostFacts, context: Context) -> CheckOutcome:
     engine = host.runtime("containerd")
     if engine is None or not _wanted(context):
         return NotApplicable("the spec does not include containerd")
-    unread = [file for path in (engine.config_path, *engine.imports) if (file := host.file(path)).unread is not None]
-    if unread:
-        return NotApplicable(f"{unread[0].path} was not read: {unread[0].unread}")
+    for file in map(host.file, (engine.config_path, *engine.imports)):
+        if file.unread is not None:
+            return unread(file, engine)
     try:
         return _files_verdict(host, engine, context.handler)
     except ConfigFileError as fault:
-        return Finding("containerd's files cannot be read", evidence=fault.problem, remedy=fault.remedy)
+        words, about = "containerd's files cannot be read", unit(engine.unit)
+        return Finding(words, evidence=fault.problem, remedy=fault.remedy, entities=about)
 
 
 def _files_verdict(host: HostFacts, engine: RuntimeFacts, handler: str) -> Finding | None:
@@ -106,6 +109,7 @@ def _files_verdict(host: HostFacts, engine: RuntimeFacts, handler: str) -> Findi
             "an old default_runtime table takes precedence over default_runtime_name",
             evidence=f"{path}:{line} containerd.default_runtime; containerd {engine.version}",
             remedy=Remedy(RepairAction.CONFIGURE, f"remove that table from {named(path)}, then ", SETUP),
+            entities=(place(path, line), *unit(engine.unit)),
         )
     if handler in section(containerd_section(effective(engine, files)), "runtimes"):
         return None
@@ -114,7 +118,8 @@ def _files_verdict(host: HostFacts, engine: RuntimeFacts, handler: str) -> Findi
         evidence=f"no runtimes.{handler} in {listing((engine.config_path, *engine.imports))}"
         f"{'' if host.file(engine.config_path).exists else ' (absent)'}",
         remedy=Remedy(RepairAction.CONFIGURE, SETUP),
-        fix="runtime",
+        steps=(engine_step(engine.label),),
+        entities=(place(engine.config_path), *unit(engine.unit)),
     )
 
 
@@ -145,7 +150,8 @@ def containerd_live(host: HostFacts, context: Context) -> CheckOutcome:
             SETUP,
             " (manually: systemctl restart containerd, once its files have it; pods keep running)",
         ),
-        fix="runtime",
+        steps=(engine_step(engine.label),),
+        entities=unit(engine.unit),
     )
 
 
@@ -176,6 +182,7 @@ def cri_disabled(host: HostFacts, context: Context) -> CheckOutcome:
                 RepairAction.CONFIGURE,
                 f"remove it from that list in {named(path)}, then systemctl restart {named(engine.unit)}",
             ),
+            entities=(place(path, line), *unit(engine.unit)),
         )
     return Finding(
         "containerd runs, its CRI does not answer",
@@ -184,6 +191,8 @@ def cri_disabled(host: HostFacts, context: Context) -> CheckOutcome:
             RepairAction.CONFIGURE,
             f"journalctl -u {named(engine.unit)} -b | grep -i cri names the line of the config that it refuses",
         ),
+        steps=(engine_step(engine.label),),
+        entities=unit(engine.unit),
     )
 
 
@@ -193,7 +202,7 @@ def cri_disabled(host: HostFacts, context: Context) -> CheckOutcome:
     title="kubelet and every handler use one cgroup driver",
     reads="SystemdCgroup of each handler; cgroupDriver of the kubelet",
     remedy=Remedy(RepairAction.CONFIGURE, SETUP),
-    needs=(needs.gpu, _containerd, _serves_pods),
+    needs=(needs.gpu_for_containers, _containerd, _serves_pods),
 )
 def cgroup_driver(host: HostFacts, context: Context) -> CheckOutcome:
     """The nvidia handler and runc, or the kubelet, put pods into different cgroups."""
@@ -212,9 +221,23 @@ def cgroup_driver(host: HostFacts, context: Context) -> CheckOutcome:
         theirs = engine.systemd_cgroup.get(base or "runc")
         if theirs is not None and theirs != ours:
             return _unlike(name, ours, base or "runc", by_setup=True)
+    return _held_against_kubelet(host, engine, name, ours)
+
+
+def _held_against_kubelet(host: HostFacts, engine: RuntimeFacts, name: str, ours: bool) -> CheckOutcome:
+    from gpunode.engines.containerd.cgroup_driver import kubelet_asks_containerd
+
     kubelet = host.kubernetes.kubelet_cgroup_driver
     if kubelet is None or kubelet == ("systemd" if ours else "cgroupfs"):
         return None
+    asks = kubelet_asks_containerd(host, engine)
+    if asks is None:
+        return NotApplicable(
+            f"with containerd {engine.version or 'of unknown version'} a kubelet from 1.31 on ignores its own cgroup "
+            "driver; its version is not known: no package provides it"
+        )
+    if asks:
+        return _kubelets_word_ignored(host, engine, kubelet, ours)
     return Finding(
         f"the kubelet uses {kubelet}, the {name} handler does not",
         evidence=f"kubelet cgroupDriver {kubelet}; containerd SystemdCgroup {str(ours).lower()}",
@@ -222,6 +245,23 @@ def cgroup_driver(host: HostFacts, context: Context) -> CheckOutcome:
             RepairAction.CONFIGURE,
             f"set SystemdCgroup of runc and {named(name)} to what the kubelet uses, then systemctl restart containerd",
         ),
+    )
+
+
+def _kubelets_word_ignored(host: HostFacts, engine: RuntimeFacts, kubelet: str, ours: bool) -> Finding | None:
+    """The pods of a kubelet that asks containerd are of one driver: only that it is cgroupfs may surprise its admin."""
+    if ours or kubelet != "systemd":
+        return None
+    default = engine.effective_default or "runc"
+    return Finding(
+        "the kubelet is configured for systemd, and takes cgroupfs from containerd",
+        evidence=f"kubelet {host.packages.installed['kubelet'].version} asks containerd {engine.version}; its default "
+        f"{default} has SystemdCgroup false; kubelet cgroupDriver systemd is ignored",
+        remedy=Remedy(
+            RepairAction.CONFIGURE,
+            "drain the node, set SystemdCgroup = true of every handler, then restart containerd and the kubelet",
+        ),
+        severity=Severity.WARNING,
     )
 
 
@@ -234,30 +274,43 @@ def _unlike(name: str, ours: bool, base: str, *, by_setup: bool) -> Finding:
         remedy=Remedy(RepairAction.CONFIGURE, SETUP, f" copies {base}'s setting")
         if by_setup
         else Remedy(RepairAction.CONFIGURE, by_hand),
-        fix="runtime" if by_setup else None,
     )
 
 
 @check(
     "rt.runc-version",
     Severity.WARNING,
-    title="the engine is new enough for what the spec asks for",
-    reads="containerd --version",
-    remedy=Remedy(RepairAction.UPGRADE, "upgrade containerd to 1.7 or later"),
-    needs=(needs.gpu, _containerd),
+    title="containerd is new enough for the spec, and its runc has no known way out of a container",
+    reads="containerd --version; runc --version against catalog/engine_ends.yaml",
+    remedy=Remedy(RepairAction.UPGRADE, "upgrade containerd and runc"),
+    needs=(needs.gpu_for_containers, _containerd),
 )
 def runc_version(host: HostFacts, context: Context) -> CheckOutcome:
-    """CDI is wanted, and this containerd does not support it."""
+    """CDI is wanted and this containerd does not support it, or its runc has a known way out of a container."""
+    from gpunode.catalog.engine_ends import runc_floor
+
     engine = host.runtime("containerd")
-    if context.spec is None or not context.spec.runtime.cdi:
-        return NotApplicable("the spec does not ask for CDI")
-    version = numbers(engine.version or "") if engine else ()
-    if not version:
-        return NotApplicable("containerd's version is not known")
-    if version >= first_with("containerd", "cdi"):
+    assert engine is not None, "_containerd says so"
+    if context.spec and context.spec.runtime.cdi and _lacks_cdi(engine):
+        return Finding(
+            f"containerd {engine.version} does not support CDI",
+            evidence="containerd reads CDI specifications from 1.7 on",
+            remedy=Remedy(RepairAction.UPGRADE, "upgrade containerd to 1.7 or later, or leave --cdi out"),
+        )
+    if engine.runc_version is None:
+        return NotApplicable("the version of its runc is not known: runc --version was not run, or did not answer")
+    floor = runc_floor(engine.runc_version)
+    if floor is None:
         return None
+    if "runc" in host.packages.installed:
+        return NotApplicable(f"runc {engine.runc_version} is the distribution's, which mends it under its own version")
     return Finding(
-        f"containerd {engine.version if engine else ''} does not support CDI",
-        evidence="containerd reads CDI specifications from 1.7 on",
-        remedy=Remedy(RepairAction.UPGRADE, "upgrade containerd to 1.7 or later, or leave --cdi out"),
+        f"runc {engine.runc_version} has {floor.cve}: a container can write to the host",
+        evidence=f"runc --version prints {engine.runc_version}; fixed in {floor.fixed}",
+        remedy=Remedy(RepairAction.UPGRADE, f"upgrade the package or binary that brought it, to {floor.fixed}"),
     )
+
+
+def _lacks_cdi(engine: RuntimeFacts) -> bool:
+    version = numbers(engine.version or "")
+    return bool(version) and version < first_with("containerd", "cdi")

@@ -8,8 +8,11 @@ from gpunode.advice import listing, named
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
 from gpunode.checks.rt.engines import wanted
+from gpunode.checks.rt.files import unread
 from gpunode.errors import ConfigFileError
+from gpunode.model.entities import place, unit
 from gpunode.model.facts import HostFacts, RuntimeFacts
+from gpunode.model.plan import engine_step
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.remedy import Remedy, RepairAction, setup
 
@@ -33,7 +36,7 @@ def _wanted(context: Context) -> bool:
     title="daemon.json is valid and has the nvidia runtime",
     reads="/etc/docker/daemon.json, or the file that dockerd was started with",
     remedy=Remedy(RepairAction.CONFIGURE, SETUP),
-    needs=(needs.gpu, _docker),
+    needs=(needs.gpu_for_containers, needs.own_toolkit, _docker),
 )
 def docker_file(host: HostFacts, context: Context) -> CheckOutcome:
     """docker's daemon.json is not valid, or has no nvidia runtime configured."""
@@ -46,7 +49,7 @@ def docker_file(host: HostFacts, context: Context) -> CheckOutcome:
         return NotApplicable("the spec does not include docker")
     file = host.file(engine.config_path)
     if file.unread is not None:
-        return NotApplicable(f"{engine.config_path} was not read: {file.unread}")
+        return unread(file, engine)
     try:
         runtimes = json_text.load(file.path, file.text or "").get("runtimes")
     except ConfigFileError as fault:
@@ -58,6 +61,7 @@ def docker_file(host: HostFacts, context: Context) -> CheckOutcome:
                 f"correct the file (python3 -m json.tool {named(engine.config_path)}), then ",
                 SETUP,
             ),
+            entities=(place(file.path), *unit(engine.unit)),
         )
     if any(one.setting == f"handler {context.handler}" and one.source != BUILT_IN for one in origins(file, engine)):
         return None
@@ -66,7 +70,8 @@ def docker_file(host: HostFacts, context: Context) -> CheckOutcome:
         f"{engine.config_path} has no {context.handler} runtime configured",
         evidence=f"{engine.config_path} {f'has {names}' if file.exists else 'is absent'}",
         remedy=Remedy(RepairAction.CONFIGURE, SETUP),
-        fix="runtime",
+        steps=(engine_step(engine.label),),
+        entities=(place(engine.config_path), *unit(engine.unit)),
     )
 
 
@@ -76,7 +81,10 @@ def docker_file(host: HostFacts, context: Context) -> CheckOutcome:
     title="docker run --gpus works: dockerd has started since the toolkit's hook was there",
     reads="the start of dockerd's process, and since when nvidia-container-runtime-hook is there",
     remedy=Remedy(RepairAction.RESTART_SERVICE, "systemctl restart docker"),
-    needs=(needs.gpu,),
+    needs=(
+        needs.gpu_for_containers,
+        needs.own_toolkit,
+    ),
 )
 def docker_gpus(host: HostFacts, context: Context) -> CheckOutcome:
     """docker run --gpus fails: dockerd started before nvidia-container-runtime-hook was there."""
@@ -101,7 +109,8 @@ def _started_too_early(host: HostFacts, engine: RuntimeFacts) -> Finding:
         evidence=f"process {engine.pid} started {seconds} s before {host.toolkit.hook_path} was installed, and dockerd "
         "looks for it only when it starts",
         remedy=_restart(host, engine),
-        fix=None if engine.user else "runtime",
+        steps=() if engine.user else (engine_step(engine.label),),
+        entities=unit(engine.unit),
     )
 
 
@@ -126,7 +135,7 @@ def _restart(host: HostFacts, engine: RuntimeFacts) -> Remedy:
     title="the running dockerd has the nvidia runtime",
     reads="docker /info: Runtimes",
     remedy=Remedy(RepairAction.RESTART_SERVICE, "systemctl reload docker"),
-    needs=(needs.gpu, _docker),
+    needs=(needs.gpu_for_containers, needs.own_toolkit, _docker),
 )
 def docker_live(host: HostFacts, context: Context) -> CheckOutcome:
     """The running dockerd has no nvidia runtime configured, though its file may."""
@@ -145,5 +154,6 @@ def docker_live(host: HostFacts, context: Context) -> CheckOutcome:
             SETUP,
             f" (manually: systemctl reload docker, once {named(engine.config_path)} has it; no container restarts)",
         ),
-        fix="runtime",
+        steps=(engine_step(engine.label),),
+        entities=unit(engine.unit),
     )

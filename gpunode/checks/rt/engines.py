@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gpunode.advice import listing, named
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
 from gpunode.checks.rt.files import default_in_file
+from gpunode.model.entities import unit
 from gpunode.model.facts import HostFacts, RuntimeFacts
+from gpunode.model.plan import engine_step
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.model.spec import RuntimeSpec
 from gpunode.remedy import Remedy, RepairAction, setup
@@ -36,7 +40,7 @@ def _named(host: HostFacts, engine: RuntimeFacts, names: tuple[str, ...]) -> boo
     title="the wanted engines are installed and running",
     reads="systemd units and sockets of docker and containerd",
     remedy=Remedy(RepairAction.UPGRADE, "install and start the engine"),
-    needs=(needs.gpu,),
+    needs=(needs.gpu_for_containers,),
 )
 def present(host: HostFacts, context: Context) -> CheckOutcome:
     """A container engine is missing or does not run."""
@@ -55,14 +59,15 @@ def present(host: HostFacts, context: Context) -> CheckOutcome:
     stopped = [e for e in engines if not e.active and not _switched_off(host, e, names)]
     if not stopped:
         return None if any(e.active for e in engines) else NotApplicable("every engine here is disabled")
-    unit = named(stopped[0].unit)
+    name = named(stopped[0].unit)
     return Finding(
         f"{listing(e.name for e in stopped)} does not run",
         evidence=f"systemctl is-active {stopped[0].unit} does not print active",
         remedy=Remedy(
             RepairAction.RESTART_SERVICE,
-            f"systemctl status {unit}; journalctl -u {unit} -b; systemctl reset-failed {unit} before the next start",
+            f"systemctl status {name}; journalctl -u {name} -b; systemctl reset-failed {name} before the next start",
         ),
+        entities=unit(*(e.unit for e in stopped)),
     )
 
 
@@ -78,7 +83,7 @@ def _switched_off(host: HostFacts, engine: RuntimeFacts, names: tuple[str, ...] 
     title="nvidia is the default runtime of the running engines",
     reads="docker /info; containerd's CRI Status",
     remedy=Remedy(RepairAction.CONFIGURE, SETUP),
-    needs=(needs.gpu, needs.engine),
+    needs=(needs.gpu_for_containers, needs.own_toolkit, needs.engine),
 )
 def effective_default(host: HostFacts, context: Context) -> CheckOutcome:
     """The running daemon's default runtime is not nvidia, whatever its file says."""
@@ -91,11 +96,25 @@ def effective_default(host: HostFacts, context: Context) -> CheckOutcome:
     asked = [e for e in engines if e.effective_default is not None]
     wrong = [e for e in asked if e.effective_default != want.handler]
     if wrong:
-        return _still_runs_with(host, context, wrong[0], want)
+        return _together([_still_runs_with(host, context, engine, want) for engine in wrong])
     if len(asked) < len(engines):
         unknown = [e.name for e in engines if e.effective_default is None]
         return NotApplicable(f"{listing(unknown)} did not report its default")
     return None
+
+
+def _together(found: Sequence[Finding]) -> Finding:
+    """One engine's finding is as it is; of several, setup may mend one and refuse another."""
+    if len(found) == 1:
+        return found[0]
+    return Finding(
+        "; ".join(one.summary for one in found),
+        evidence="; ".join(one.evidence for one in found),
+        remedy=Remedy(RepairAction.CONFIGURE, SETUP),
+        severity=None if any(one.severity is None for one in found) else Severity.WARNING,
+        steps=tuple(step for one in found for step in one.steps),
+        entities=tuple(dict.fromkeys(entity for one in found for entity in one.entities)),
+    )
 
 
 def _still_runs_with(host: HostFacts, context: Context, engine: RuntimeFacts, want: RuntimeSpec) -> Finding:
@@ -107,7 +126,8 @@ def _still_runs_with(host: HostFacts, context: Context, engine: RuntimeFacts, wa
             f"the file says {want.handler}, the daemon was not restarted",
             evidence=f"{running} · {written}",
             remedy=Remedy(RepairAction.RESTART_SERVICE, SETUP),
-            fix="runtime",
+            steps=(engine_step(engine.label),),
+            entities=unit(engine.unit),
         )
     # With no spec, a node whose pods name a RuntimeClass may be configured as its owner wants it.
     by_class = context.spec is None and want.handler in engine.handlers
@@ -115,8 +135,9 @@ def _still_runs_with(host: HostFacts, context: Context, engine: RuntimeFacts, wa
         f"{engine.name} runs with {engine.effective_default} as its default",
         evidence=f"{running}{f' · {written}' if written else ''}",
         remedy=Remedy(RepairAction.CONFIGURE, SETUP, BY_CLASS if by_class else ""),
-        fix="runtime",
         severity=Severity.WARNING if by_class else None,
+        steps=(engine_step(engine.label),),
+        entities=unit(engine.unit),
     )
 
 
@@ -126,7 +147,7 @@ def _still_runs_with(host: HostFacts, context: Context, engine: RuntimeFacts, wa
     title="the nvidia handler's program exists",
     reads="nvidia-container-runtime in PATH; the engines' handlers",
     remedy=Remedy(RepairAction.UPGRADE, setup("--only", "toolkit")),
-    needs=(needs.gpu, needs.engine),
+    needs=(needs.gpu_for_containers, needs.own_toolkit, needs.engine),
 )
 def handler_binary(host: HostFacts, context: Context) -> CheckOutcome:
     """An engine is configured to start containers with a program that does not exist."""
@@ -143,7 +164,6 @@ def handler_binary(host: HostFacts, context: Context) -> CheckOutcome:
         remedy=Remedy(
             RepairAction.UPGRADE, setup("--only", "toolkit"), "; every new container on this engine fails until then"
         ),
-        fix="toolkit",
     )
 
 
@@ -155,7 +175,7 @@ def handler_binary(host: HostFacts, context: Context) -> CheckOutcome:
     remedy=Remedy(
         RepairAction.CONFIGURE, '"live-restore": true in /etc/docker/daemon.json, then systemctl reload docker'
     ),
-    needs=(needs.gpu, needs.engine),
+    needs=(needs.gpu_for_containers, needs.engine),
 )
 def daemon_restart_safe(host: HostFacts, context: Context) -> CheckOutcome:
     """A restart of dockerd, for instance by an upgrade, stops the running containers."""
@@ -173,3 +193,31 @@ def daemon_restart_safe(host: HostFacts, context: Context) -> CheckOutcome:
             f"{named(engine.name)} (not with swarm)",
         ),
     )
+
+
+@check(
+    "rt.engine-eol",
+    Severity.WARNING,
+    title="the engines get fixes from their projects",
+    reads="the engines' versions against catalog/engine_ends.yaml, and today's date",
+    remedy=Remedy(RepairAction.UPGRADE, "upgrade the engine to a release that gets fixes"),
+    needs=(needs.gpu_for_containers, needs.engine),
+)
+def engine_eol(host: HostFacts, context: Context) -> CheckOutcome:
+    """An engine's release has ended: nobody fixes its faults any more."""
+    from gpunode.catalog.engine_ends import end_of
+
+    if context.today is None:
+        return NotApplicable("today's date is not known")
+    # What a Kubernetes distribution embeds ends with that; a Linux distribution maintains its own package.
+    engines = [e for e in host.runtimes if e.embedded_in is None and e.name not in host.packages.installed]
+    ends = [(engine, end) for engine in engines if (end := end_of(engine.name, engine.version))]
+    over = [(engine, end) for engine, end in ends if end.is_over(context.today)]
+    if over:
+        engine, end = over[0]
+        return Finding(
+            f"{engine.label} {engine.version} gets no fixes since {end.end}",
+            evidence=f"release {'.'.join(map(str, end.release))} of {engine.name} ended {end.end} ({end.source})",
+            remedy=Remedy(RepairAction.UPGRADE, f"upgrade {engine.name} to a release that gets fixes"),
+        )
+    return None if ends else NotApplicable("of no engine here is it known until when its project fixes it")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpunode.model.facts import HostFacts, RuntimeFacts
+from gpunode.model.entities import place, unit
+from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
+from gpunode.model.report import Finding, NotApplicable
 
 
 @dataclass(frozen=True)
@@ -30,3 +32,19 @@ def default_in_file(host: HostFacts, facts: RuntimeFacts) -> Quote | None:
         return None
     found = next((one for one in kind.origins(host, facts) if one.setting == DEFAULT and one.path is not None), None)
     return Quote(found.path, found.line, kind.default_key, found.value) if found and found.path else None
+
+
+def unread(file: FileFacts, engine: RuntimeFacts) -> Finding | NotApplicable:
+    """What a file that is there and was not read says: of itself, when it is none that an engine can read either."""
+    from gpunode.editing.unread import is_no_file, refusal
+
+    why = file.unread or ""
+    if not is_no_file(why):
+        return NotApplicable(f"{file.path} was not read: {why}")
+    refused = refusal(file.path, why)
+    return Finding(
+        f"{file.path} is no file: setup refuses it, and {engine.label} may not start again with it",
+        evidence=refused.problem,
+        remedy=refused.remedy,
+        entities=(place(file.path), *unit(engine.unit)),
+    )
