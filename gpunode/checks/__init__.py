@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from dataclasses import replace
+from datetime import date
 from functools import cache
 from typing import TYPE_CHECKING
 
+from gpunode.checks.causes import explained_by, explains
 from gpunode.checks.registry import REGISTRY, Check, CheckDoc, Context, check
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckReport
@@ -22,9 +25,9 @@ if TYPE_CHECKING:
 __all__ = ["CheckDoc", "all_checks", "check", "explain", "run_all"]
 
 
-def run_all(host: HostFacts, spec: Spec | None, catalog: Catalog) -> CheckReport:
+def run_all(host: HostFacts, spec: Spec | None, catalog: Catalog, today: date | None = None) -> CheckReport:
     """Every check's result on `host`, by id. `spec` None: what is wanted of it is not known."""
-    context = Context(spec, catalog)
+    context = Context(spec, catalog, today)
     return CheckReport(host.target, {c.id: c.run(host, context) for c in _checks()}, host)
 
 
@@ -35,7 +38,7 @@ def explain(id: str) -> CheckDoc | None:
 
 def all_checks() -> tuple[CheckDoc, ...]:
     """Every check there is, ordered by id."""
-    return tuple(c.doc for c in _checks())
+    return tuple(replace(c.doc, explains=explains(c.id), explained_by=explained_by(c.id)) for c in _checks())
 
 
 @cache

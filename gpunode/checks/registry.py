@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING
 
 from gpunode.model.facts import HostFacts
@@ -18,10 +19,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Context:
-    """What a check may use in addition to the host: the spec (None: not given) and the vendor's tables."""
+    """What a check may use in addition to the host: the spec (None: not given), the vendor's tables, today's date."""
 
     spec: Spec | None
     catalog: Catalog
+    today: date | None = None  # by the clock of the machine that runs gpunode
 
     @property
     def handler(self) -> str:
@@ -43,6 +45,9 @@ class CheckDoc:
     broken: str  # the docstring: one sentence that describes the broken host
     reads: str  # where the evidence comes from
     remedy: Remedy  # the usual next move; a finding's own remedy names the thing
+    explains: tuple[str, ...] = ()  # the checks whose findings this one's may explain (causes.py)
+    explained_by: tuple[str, ...] = ()
+    foreign: str | None = None  # the file of a check that is the site's own
 
 
 @dataclass(frozen=True)

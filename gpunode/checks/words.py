@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
 
-from gpunode.advice import typed
+from gpunode.advice import listing, typed
 from gpunode.model.facts import HostFacts
 from gpunode.model.versions import DRIVER_VERSION
 
@@ -25,6 +26,24 @@ def typed_for(host: HostFacts, verb: Verb, *names: str) -> str:
     """The command to run on this host; the bare verb where gpunode does not know its package manager."""
     backend = backend_of(host)
     return backend.words(verb, *names) if backend else typed(verb, *names)
+
+
+class Unpinning(NamedTuple):
+    """What must come before an upgrade that a pin of an admin's prevents."""
+
+    evidence: str  # "nvidia-open is pinned, and not by gpunode"
+    command: str  # "apt-mark unhold nvidia-open"
+
+
+def unpinning(host: HostFacts, names: Iterable[str]) -> Unpinning | None:
+    """None where none of these packages is pinned by anybody but gpunode, which lifts its own pins."""
+    from gpunode.packages import pins
+
+    backend, held = backend_of(host), pins.pinned_by_others(host, names)
+    if backend is None or not held:
+        return None
+    are = "is" if len(held) == 1 else "are"
+    return Unpinning(f"{listing(held)} {are} pinned, and not by gpunode", pins.unpinning(backend, held))
 
 
 def driver_version(text: str) -> str | None:
@@ -56,3 +75,18 @@ def setting(text: str | None, key: str) -> tuple[int, str] | None:
     pattern = re.compile(rf"{re.escape(key)}\s*=\s*(?P<value>\"[^\"]*\"|'[^']*'|[^#]*)")
     found = [(n, m["value"].strip().strip("\"'")) for n, line in active_lines(text) if (m := pattern.match(line))]
     return found[-1] if found else None
+
+
+def bytes_of(number: int) -> str:
+    """ "3.2 GiB", "512 MiB"."""
+    unit = next((unit for unit in (40, 30, 20, 10) if number >= 1 << unit), 0)
+    name = {40: "TiB", 30: "GiB", 20: "MiB", 10: "KiB", 0: "bytes"}[unit]
+    return f"{number / (1 << unit):.3g} {name}" if unit else f"{number} {name}"
+
+
+def duration(seconds: int) -> str:
+    """ "5 h", "3 d": the largest unit that it has at least two of."""
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"
