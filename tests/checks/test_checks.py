@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gpunode.catalog.load import load_catalog
 from gpunode.checks import all_checks, explain, run_all
+from gpunode.cli.app import main
 from gpunode.model.facts import (
     DkmsLine,
     DracutFacts,
@@ -16,6 +20,7 @@ from gpunode.model.facts import (
     FileFacts,
     HostFacts,
     InitramfsImage,
+    JournalFacts,
     KernelFacts,
     KubernetesFacts,
     OsFacts,
@@ -24,26 +29,59 @@ from gpunode.model.facts import (
     SecurityFacts,
     ServiceFacts,
     SmiFacts,
+    SmiGpu,
     ToolkitFacts,
 )
+from gpunode.model.kernel_log import AerCounters, LoggedSxid, LoggedXid
 from gpunode.model.report import CheckResult, Finding, NotApplicable, Severity
-from gpunode.model.spec import Expectation, RuntimeSpec, Spec, ToolkitConfig
+from gpunode.model.spec import DriverRequest, Expectation, MigLayout, RuntimeSpec, Spec, ToolkitConfig
+from tests.checks import expectations, gpu_faults
 from tests.checks import hosts as h
+from tests.checks import of_the_machine as machine
 
-IDS = tuple(doc.id for doc in all_checks())
-WANT = Spec(expect=Expectation(gpus=1), runtime=RuntimeSpec(cdi=True))
+EXAMPLES = Path(__file__).parents[2] / "examples" / "hosts"
+# Those of setup.* are the planner's to find (test_agreement.py), catalog.* is about no host (test_catalog_age.py), and
+# svc.*, k8s.*, smoke.* and those of other engines have files of their own.
+ELSEWHERE = (
+    "setup.",
+    "catalog.",
+    "svc.",
+    "k8s.",
+    "smoke.",
+    "health.smoke-memtest",
+    "rt.crio",
+    "rt.k3s",
+    "rt.podman",
+    "rt.dropin-version",
+    "rt.runtime-type",
+)
+IDS = tuple(doc.id for doc in all_checks() if not doc.id.startswith(ELSEWHERE))
+# Of what the healthy host is not or does not have; rows of PASSES are healthy ones.
+NOT_ITS_OWN = ("user.smi-hidden", "dev.container", "dev.caps", "drv.vgpu", "net.efa", "user.cuda-driver-api")
+WANT = Spec(expect=expectations.EXPECTED, runtime=RuntimeSpec(cdi=True))
 NO_ENGINE = h.host(runtimes=())
 BARE = HostFacts("bare", "bare", OsFacts("debian", "12"), KernelFacts("6.1.0"), root=False)
 OLD_BOX = replace(h.gpu(device="102d"), driver=h.READY.driver)  # K80
 LEGACY = """[plugins."io.containerd.grpc.v1.cri".containerd.default_runtime]
   runtime_type = "io.containerd.runc.v2"
 """
-FABRIC = "nvidia-fabricmanager.service"
+KEY = "[  7.1] Loading of module with unavailable key is rejected"
+LOCKED = "[  7.1] Lockdown: modprobe: unsigned module loading is restricted; see man kernel_lockdown.7"
+TWICE = {"nvidia-driver-cuda": ("3:580.178.04-1.el9", "3:1000.1.07-1.el9"), "vim": ("1", "2")}
+AVC = (
+    '[  812.1] audit: type=1400 audit(1795.1:2): avc:  denied  {{ {} }} for  pid=9 comm="modprobe" {}="{}" '
+    "dev=sda1 scontext=a tcontext=b tclass=system permissive=0"
+)
+FS_BUILT = DkmsLine("nvidia-fs", "2.26.6", h.KERNEL, "installed")
 LIBS = dict(h.READY.driver.libraries)
+WELL = SmiGpu(0, h.GPU.address, "H100", uuid="GPU-1")
+NO_HANDLE = "Unable to determine the device handle for GPU 0000:41:00.0: Unknown Error"
+LOST = replace(WELL, fault="lost", fault_fields=(NO_HANDLE,))
+RESET = replace(WELL, fault="reset-required", fault_fields=("power: GPU requires reset",))
 
 
 def verdict(id: str, host: HostFacts, spec: Spec | None = WANT) -> CheckResult:
-    return run_all(host, spec, load_catalog()).results[id]
+    return run_all(host, spec, load_catalog(), today=h.TODAY).results[id]
 
 
 def dracut(**more: Any) -> HostFacts:
@@ -53,6 +91,9 @@ def dracut(**more: Any) -> HostFacts:
 
 
 FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
+    *gpu_faults.FAULTS,
+    *expectations.FAULTS,
+    *machine.FAULTS,
     ("boot.cmdline-blocks", h.kernel(cmdline="quiet modprobe.blacklist=foo,nvidia"), "modprobe.blacklist=foo,nvidia"),
     (
         "boot.initramfs", dracut(modules=frozenset({"nouveau"})), "lsinitrd /boot/i shows nouveau and no blacklist",
@@ -61,6 +102,13 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
         "boot.initramfs", dracut(modules=frozenset({"nvidia"}), newer=frozenset({"module"})), "on disk is newer",
     ),
     ("boot.module-signer", h.driver(loaded=None, signer=None), "modinfo -F signer"),
+    *((id, replace(h.driver(loaded=None, kernel_log=log), security=known), quoted)
+      for id in ("boot.module-signer", "drv.module-loaded")
+      for log, known, quoted in (
+          ((), SecurityFacts(True, mok_enrolled=False), "prints DKMS key; mokutil --test-key: the key of DKMS is not"),
+          ((), SecurityFacts(True, mok_pending=True), "enrolment as pending"),
+          ((LOCKED,), SecurityFacts(True), f"prints DKMS key; kernel log: {LOCKED}"),
+          ((KEY,), SecurityFacts(True), f"prints DKMS key; kernel log: {KEY}"))),
     ("boot.nouveau-blacklisted", h.kernel(blacklisted=frozenset()), "blacklist nouveau"),
     ("boot.nouveau-loaded", h.kernel(modules=frozenset({"nouveau"})), "/sys/module/nouveau"),
     ("boot.nouveau-loaded", h.kernel(modules=frozenset({"nova_core"})), "/sys/module/nova_core"),
@@ -80,6 +128,9 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
     ("ctk.config", h.host(files=h.files(ctk='mode = "fast"')), "mode = fast"),
     ("ctk.config", h.host(files=h.files(ctk='[nvidia-container-cli]\nno-cgroups =\n')), f"{h.CTK}:2:13"),
     ("ctk.installed", h.toolkit(version=None), "nvidia-ctk --version"),
+    ("ctk.installed", h.toolkit(runtime_path=None), "nvidia-container-runtime is not in PATH"),
+    ("ctk.installed", replace(h.toolkit(hook_path=None), packages=h.packages(nvidia__container__toolkit="")),
+     "nvidia-container-runtime-hook is not in PATH"),
     ("ctk.installed", h.toolkit(runtime_executable=False), "/usr/bin/nvidia-container-runtime is not executable"),
     ("ctk.legacy-packages", h.host(packages=h.packages(nvidia__docker2="2.13")), "nvidia-docker2 2.13"),
     ("ctk.repo", h.host(packages=replace(h.packages(), sources=(
@@ -92,14 +143,12 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
     ("dev.nodes", h.host(devices=()), "/dev/nvidiactl"),
     ("dev.nodes", h.host(devices=h.READY.devices[1:]), "no /dev/nvidia0"),
     ("dev.nodes", h.node("/dev/nvidia0", major=10), "major 10"),
+    ("dev.container", h.host(platform="container", devices=()), "/dev/nvidiactl"),
+    ("dev.container", replace(h.driver(libraries={}), platform="container"), "libcuda.so.1"),
+    ("dev.container", replace(h.driver(loaded="580.178.04"), platform="container"), "580.178.04"),
     ("dev.uvm", h.node("/dev/nvidia-uvm", major=510), "510"),
     ("dev.uvm", h.host(devices=h.READY.devices[:2]), "511"),
     ("drv.branch-eol", h.driver(loaded="550.163.01"), "550.163.01"),
-    ("drv.fabric-manager", h.host(services={FABRIC: ServiceFacts("loaded", "failed", "failed", "enabled")}),
-     f"{FABRIC}: ActiveState failed"),
-    ("drv.fabric-manager", h.host(services={FABRIC: ServiceFacts("loaded", "inactive", "dead", "disabled")}),
-     "ActiveState inactive, SubState dead, disabled"),
-    ("drv.fabric-manager", h.host(services={FABRIC: ServiceFacts()}), "is not found"),
     ("drv.branch-vs-arch", h.driver(loaded="470.256.02"), "470.256.02"),
     ("drv.branch-vs-arch", h.gpu(device="1db6"), "Volta"),
     ("drv.branch-vs-arch", replace(h.gpu(device="3182"), driver=h.driver(loaded="570.148.08").driver), "from 580 on"),
@@ -110,6 +159,9 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
     ("drv.dkms-running", replace(h.kernel(trees=(replace(h.TREE, nvidia_module=None),)),
                                  driver=replace(h.READY.driver, dkms=(DkmsLine("nvidia", h.V, None, "added"),))),
      "added"),
+    ("drv.dkms-running", replace(h.kernel(trees=(replace(h.TREE, nvidia_module=None),)), driver=replace(
+        h.READY.driver, dkms=(DkmsLine("nvidia", h.V, None, "added"), FS_BUILT))),
+     f"dkms status: nvidia/{h.V}, no kernel: added"),
     ("drv.flavour-vs-arch", h.gpu(device="1db6"), "Volta"),
     ("drv.headers-meta", h.host(packages=h.packages(linux__headers__amd64="")), "linux-image-amd64"),
     ("drv.headers-running", h.kernel(trees=(replace(h.TREE, headers=False),)), f"/lib/modules/{h.KERNEL}/build"),
@@ -117,20 +169,68 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
     ("drv.modprobe-options", h.host(files=h.files(modprobe="options nvidia NVreg_DeviceFileMode=0660")), "0660"),
     ("drv.module-loaded", h.driver(loaded=None), "/sys/module/nvidia is absent"),
     ("drv.module-loaded", h.driver(loaded=None, installed=None), "modinfo"),
+    ("drv.module-loaded", replace(h.driver(loaded=None, installed=None, dkms=()), packages=PackageFacts("apt", {
+        "nvidia-open": PackageVersion(h.V, "iU"), "nvidia-kernel-open-dkms": PackageVersion(h.V, "iF")})),
+     "nvidia-kernel-open-dkms 595.91.07 has status 'iF'"),
+    ("drv.module-loaded", replace(h.driver(loaded=None, installed=None), packages=PackageFacts("apt")),
+     "/sys/module/nvidia is absent and modinfo"),
     ("drv.module-loaded", h.driver(initstate="coming"), "coming"),
     ("drv.package-consistency", h.host(packages=h.packages(nvidia__open="580.178.04")), "580.178.04: nvidia-open"),
     ("drv.package-consistency", h.host(packages=PackageFacts("apt", {"nvidia-open": PackageVersion(h.V, "iF")})),
      "'iF'"),
     ("drv.package-consistency", h.host(packages=PackageFacts("apt", {"dkms": PackageVersion("3.0", "ri")})), "'ri'"),
+    ("drv.package-consistency", h.host(packages=replace(h.packages(), manager="dnf", doubled=TWICE)),
+     "rpm -q nvidia-driver-cuda prints 3:580.178.04-1.el9 and 3:1000.1.07-1.el9"),
+    ("drv.compiler-match", h.gcc("4:11.2.0-1ubuntu1"), "/proc/version names gcc 12; package gcc 4:11.2.0-1ubuntu1"),
+    ("dev.selinux", h.enforcing(AVC.format("module_load", "path", "/usr/lib/modules/6.1/extra/nvidia.ko")),
+     "avc: denied { module_load }, 1 × about /usr/lib/modules/6.1/extra/nvidia.ko"),
+    ("dev.selinux", h.enforcing(AVC.format("read write", "name", "nvidiactl")), "{ read write }, 1 × about nvidiactl"),
+    ("drv.excluded-gpus", h.driver(params={"ExcludedGpus": "GPU-1,GPU-2"}), "ExcludedGpus: GPU-1, GPU-2"),
+    ("drv.excluded-gpus", h.driver(params={"GpuBlacklist": "GPU-1"}), "GPU-1"),
+    ("drv.flavour", h.driver(installed_flavour="proprietary"), "/proc/driver/nvidia/version: open"),
+    ("drv.flavour", replace(h.gpu(device="2901"), driver=h.driver(installed_flavour="proprietary").driver),
+     "modinfo -F license nvidia: proprietary"),
+    ("drv.vgpu", h.licensed("Unlicensed (Restricted)"), "license_status: Unlicensed (Restricted)"),
+    ("drv.vgpu", h.licensed("Unlicensed"), "license_status: Unlicensed"),
+    ("dev.caps", h.instances(2), "no node of an instance"),
+    ("dev.caps", h.instances(2, 1, 2, 3, 4), "nvidia-cap3, /dev/nvidia-caps/nvidia-cap4"),
     ("drv.rm-init", h.driver(kernel_log=("NVRM: GPU 0000:41:00.0: RmInitAdapter failed! (0x26:0xffff:1482)",)), "0x26"),
+    ("drv.kernel-fit", replace(h.driver(installed="580.126.18"), kernel=replace(
+        h.READY.kernel, trees=(replace(h.TREE, release="7.0.9-1-generic", nvidia_module=None),))), "7.0.9-1-generic"),
+    ("rt.drop-ins", h.host(runtimes=(replace(h.READY.runtimes[0], name="k0s", embedded_in="1.36.1+k0s.0"),),
+     files={"/etc/k0s/containerd.d/a.toml": FileFacts("/etc/k0s/containerd.d/a.toml", "version = 2\n")}),
+     "expected 3, got 2"),
+    ("rt.drop-ins", h.host(runtimes=(replace(h.READY.runtimes[0], name="crio"),),
+     files={"/etc/crio/conf.d/99-nvidia.toml": FileFacts("/etc/crio/conf.d/99-nvidia.toml", "[crio]\n")}),
+     "CRI-O reads"),
     ("drv.running-vs-installed", h.driver(installed="595.99.01"), "595.99.01"),
     ("drv.running-vs-userspace", h.driver(libraries=LIBS | {"libcuda.so.1": ("/usr/lib/libcuda.so.580.178.04",)}),
      "libcuda.so.580.178.04"),
     ("drv.uvm-loaded", replace(h.kernel(modules=frozenset({"nvidia"})), uvm_major=None), "/sys/module/nvidia_uvm"),
     ("drv.version-running", h.driver(loaded="weird"), "'weird'"),
+    ("boot.crash-evidence", h.kernel_state(crashes=("dmesg-efi-171",)), "/sys/fs/pstore has dmesg-efi-171"),
+    ("drv.gsp-firmware", h.log(firmware_missing=("nvidia/595.91.07/gsp_ga10x.bin",)), "nvidia/595.91.07/gsp_ga10x.bin"),
+    ("drv.gsp-policy", h.driver(params={"EnableGpuFirmware": "0"}), "EnableGpuFirmware: 0"),
+    ("drv.taint", h.kernel_state(taint=12289 | 1 << 7), "tainted is 12417: D: an oops"),
+    ("health.hang-detector", h.log(hung_tasks=2, hung_in_driver=1), "1 × blocked for more than"),
+    ("health.mce", h.kernel_state(memory_uncorrected=2), "edac/mc/*/ue_count: 2"),
+    ("health.nvlink-rxdetect", h.log(links_undetected=4), "kernel log: 4 × Rx Detect Link mask"),
+    ("health.sxid", h.log(sxids=(LoggedSxid(20034, "0000:07:00.0", 2, 89_000, True, 30),)),
+     "SXid 20034 of 0000:07:00.0 2 times, last 89000 s after boot"),
+    ("health.xid-extended", h.log(xids=(LoggedXid(154, "0000:41:00", last_s=89_000, recovery="Reset"),)),
+     "Xid 154 of 0000:41:00.0 once, 89000 s after boot"),
+    ("health.xid-recent", h.log(xids=(LoggedXid(95, "0000:41:00", 2, 89_000),)),
+     "Xid 95 of 0000:41:00.0 2 times, last 89000 s after boot"),
+    ("pci.aer-errors", h.kernel_state(aer={h.GPU.address: AerCounters(3, 1, 2)}), "2 fatal, 1 not fatal, 3 corrected"),
+    ("health.gpu-lost", h.smi(LOST), NO_HANDLE),
+    ("health.gpu-lost", h.driver(smi=SmiFacts(15, NO_HANDLE, gpus=(LOST,))), NO_HANDLE),
+    ("health.recovery-action", h.smi(RESET), "power: GPU requires reset"),
+    *(("health.recovery-action", h.smi(replace(WELL, recovery=action)), f"gpu_recovery_action: {action}")
+      for action in ("Reset", "Reboot", "Drain P2P", "Drain and Reset", "Pray")),
+    ("health.readable", h.smi(replace(WELL, fault="error", fault_fields=("fan_speed: ERR!",))), "fan_speed: ERR!"),
     ("pci.bar1-size", h.gpu(bar1_bytes=0), "resource line 2"),
     ("pci.count-vs-driver", h.driver(gpus=()), h.GPU.address),
-    ("pci.count-vs-driver", h.driver(smi=SmiFacts(0)), "nvidia-smi -q -x"),
+    ("pci.count-vs-driver", h.driver(smi=SmiFacts(0, driver_version=h.V)), "nvidia-smi -q -x"),
     ("pci.device-support", OLD_BOX, "Kepler"),
     ("pci.driver-bound", h.gpu(driver="nouveau"), "points to nouveau"),
     ("pci.driver-bound", h.gpu(driver=None), "driver is absent"),
@@ -144,9 +244,10 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
     ("pci.runtime-pm", h.gpu(runtime_status="suspended"), "runtime_status"),
     ("rt.cgroup-driver", h.containerd(systemd_cgroup={"nvidia": False, "runc": True}), "runc true, nvidia false"),
     ("rt.cgroup-driver", h.host(kubernetes=KubernetesFacts(True, "cgroupfs")), "cgroupfs"),
+    ("rt.config-drift", h.host(files=h.files(docker="{}")), "since an unknown time; gpunode left "),
     ("rt.containerd-file", h.host(files=h.files(containerd="version = 2\n")), "/etc/containerd/config.toml"),
     ("rt.containerd-file", h.host(files=h.files(containerd=h.CONTAINERD + LEGACY)),
-     "config.toml:5"),
+     "config.toml:6"),
     ("rt.containerd-live", h.containerd(handlers=("runc",)), "handlers runc"),
     ("rt.cri-disabled", replace(h.containerd(cri_error="unknown service runtime.v1.RuntimeService"),
                                 files=h.files(containerd='disabled_plugins = ["cri"]')),
@@ -156,6 +257,14 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
     ("rt.docker-file", h.host(files=h.files(docker="{,}")), "daemon.json:1:2"),
     ("rt.docker-file", h.host(files=h.files(docker="[" * 100_000)), "daemon.json"),
     ("rt.docker-file", h.host(files=h.files(docker=None)), "is absent"),
+    *(
+        (id, h.host(files={**h.READY.files, path: FileFacts(path, unread=why)}), f"{path} cannot be read: {why}")
+        for id, path in (
+            ("rt.docker-file", "/etc/docker/daemon.json"),
+            ("rt.containerd-file", "/etc/containerd/config.toml"),
+        )
+        for why in ("not a regular file", "it is a symbolic link to /gone, which is missing")
+    ),
     ("rt.docker-gpus", h.docker(started_at=1_794_999_000), "process 900 started 1000 s before /usr/bin/nvidia-"),
     (
         "rt.docker-gpus",
@@ -168,12 +277,17 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
     ("rt.handler-binary", h.toolkit(runtime_path=None), "not in PATH"),
     ("rt.present", h.docker(active=False), "docker.service"),
     ("rt.runc-version", h.containerd(version="1.6.20"), "1.7"),
+    ("rt.engine-eol", h.containerd(version="1.6.20"), "1.6"),
+    ("rt.runc-version", h.containerd(runc_version="1.3.2"), "1.3.2"),
+    ("sec.docker-socket", h.docker(socket_mode=0o666), "/run/docker.sock has mode 0666"),
+    ("sec.driver-bulletin", h.driver(loaded="595.58.03"), "595.58.03"),
     ("sec.ctk-cve", h.toolkit(version="1.17.4"), "1.17.4"),
     ("user.libcuda", h.driver(libraries={}), "libcuda.so.1"),
     ("user.libnvml", h.driver(libraries={}), "libnvidia-ml.so.1"),
     ("user.smi-hidden", replace(h.driver(smi=SmiFacts(6, "No devices were found")), root=False), h.GPU.address),
     ("user.smi-works", h.driver(smi=SmiFacts(18, "Failed to initialize NVML")), "exit 18: Failed to initialize NVML"),
     ("user.smi-works", h.driver(smi=SmiFacts(124)), "exit 124"),
+    ("user.smi-works", h.driver(smi=SmiFacts(0, "Segmentation fault")), "exit 0: Segmentation fault"),
     ("user.stale-libs", h.driver(libraries=LIBS | {
         "libcuda.so.1": ("/a/libcuda.so.595.91.07", "/b/libcuda.so.550.163.01")}),
      "/b/libcuda.so.550.163.01"),
@@ -194,9 +308,16 @@ def test_every_check_has_a_fault_that_it_finds(id: str) -> None:
     assert any(row[0] == id for row in FAULTS)
 
 
-@pytest.mark.parametrize("id", [i for i in IDS if i != "user.smi-hidden"])
+@pytest.mark.parametrize("id", [i for i in IDS if i not in NOT_ITS_OWN])
 def test_every_check_passes_on_the_healthy_host(id: str) -> None:
     assert verdict(id, h.READY).outcome is None
+
+
+@pytest.mark.parametrize(
+    ("id", "host"), [pytest.param(row[0], row[2], id=": ".join(row[:2])) for row in machine.PASSES]
+)
+def test_what_is_no_fault_of_the_machine_passes(id: str, host: HostFacts) -> None:
+    assert verdict(id, host).outcome is None
 
 
 def test_nothing_is_hidden_from_a_login_that_sees_the_gpus() -> None:
@@ -209,10 +330,101 @@ def test_no_check_passes_where_nothing_is_known(id: str) -> None:
 
 
 NOT_APPLICABLE: tuple[tuple[str, HostFacts, Spec | None, str], ...] = (
+    *((id, host, WANT, reason) for id, host, reason in gpu_faults.NOT_APPLICABLE),
+    *((id, host, WANT, reason) for id, host, reason in (*machine.NO_VERDICT, *expectations.NO_VERDICT)),
+    *((id, h.host(), None, "nothing is expected") for id in IDS if id.startswith("expect.")),
+    *(
+        (f"health.{name}", h.driver(smi=SmiFacts(9, "no driver")), WANT, "did not list the GPUs")
+        for name in ("gpu-lost", "recovery-action", "readable")
+    ),
+    ("health.recovery-action", h.driver(smi=SmiFacts(15, gpus=(LOST,))), WANT, "did not list"),
+    (
+        "health.gpu-lost",
+        replace(h.smi(LOST), pci=(replace(h.GPU, config_head="ffffffff"),)),
+        WANT,
+        "pci.fallen-off-bus",
+    ),
+    *(
+        (
+            id,
+            replace(h.log(xids=(LoggedXid(79, "0000:41:00"),)), unread={"kernel_log": "needs root"}),
+            WANT,
+            "needs root",
+        )
+        for id in (
+            "health.xid-recent",
+            "health.xid-extended",
+            "health.sxid",
+            "health.hang-detector",
+            "health.mce",
+            "pci.aer-errors",
+            "drv.gsp-firmware",
+        )
+    ),
+    *(
+        (id, h.host(kernel_state=None), WANT, "counters were not read")
+        for id in ("pci.aer-errors", "boot.crash-evidence", "drv.taint")
+    ),
+    ("health.nvlink-rxdetect", h.host(kernel_state=None), WANT, "an older gpunode"),
+    ("drv.taint", h.kernel_state(taint=None), WANT, "counters were not read"),
+    ("boot.crash-evidence", h.kernel_state(crashes=None), WANT, "could not be read"),
+    ("pci.aer-errors", h.kernel_state(aer={}), WANT, "no PCIe errors of GPUs"),
+    ("health.sxid", h.host(pci=(h.GPU,)), WANT, "no NVSwitch"),
+    ("drv.gsp-policy", h.driver(loaded_flavour="proprietary"), WANT, "not the open ones"),
+    ("drv.gsp-policy", h.driver(params={}), WANT, "does not show EnableGpuFirmware"),
+    ("health.hang-detector", h.driver(smi=SmiFacts(124)), WANT, "user.smi-works"),
+    ("ctk.cdi-devices", h.smi(LOST), WANT, "health.gpu-lost"),
+    ("drv.compiler-match", h.kernel(compiler=None), WANT, "which gcc built"),
+    ("drv.compiler-match", h.kernel(trees=(replace(h.TREE, nvidia_module=None),)), WANT, "no package of gcc"),
+    ("dev.selinux", h.host(security=SecurityFacts()), WANT, "is not known"),
+    ("dev.selinux", h.enforcing(), WANT, "in auditd's log"),
+    (
+        "dev.selinux",
+        h.enforcing(AVC.format("read", "name", "a").replace("modprobe", "nvidia")),
+        WANT,
+        "in auditd's log",
+    ),
+    ("drv.excluded-gpus", h.driver(params={}), WANT, "does not show ExcludedGpus"),
+    (
+        "pci.count-vs-driver",
+        h.driver(smi=SmiFacts(0, driver_version=h.V), params={"ExcludedGpus": "GPU-1"}),
+        WANT,
+        "0000:41:00.0 is left out by an option of the module (drv.excluded-gpus)",
+    ),
+    ("drv.flavour", h.driver(installed_flavour=None), WANT, "is not known"),
+    ("drv.vgpu", h.READY, WANT, "no GPU here is a vGPU"),
+    ("drv.vgpu", h.licensed(None), WANT, "no licence"),
+    ("drv.vgpu", h.licensed("Unlicensed (Unrestricted)"), WANT, "no licence yet, and is not slowed down"),
+    ("dev.caps", h.READY, WANT, "no GPU has MIG instances"),
+    ("dev.container", h.READY, WANT, "not a container"),
+    ("dev.nodes", h.host(platform="container", devices=()), WANT, "the machine around it"),
+    (
+        "user.smi-works",
+        h.driver(smi=SmiFacts(15, NO_HANDLE, gpus=(LOST,))),
+        WANT,
+        "health.gpu-lost",
+    ),
     ("boot.initramfs", h.kernel(dracut=None), WANT, "dracut does not build"),
     ("boot.initramfs", dracut(newer=frozenset({"configuration"})), WANT, "not looked into"),
     ("drv.dkms-next", h.kernel(trees=(replace(h.TREE, bootable=False),)), WANT, "does not come from a package"),
     ("drv.headers-meta", h.host(packages=h.packages(linux__image__amd64="")), WANT, "no kernel meta package"),
+    *(
+        (
+            id,
+            replace(
+                h.driver(dkms=(FS_BUILT, DkmsLine("zfs", "2.2.2", h.KERNEL, "installed"))),
+                packages=h.packages(nvidia__kernel__open__dkms=""),
+            ),
+            WANT,
+            "DKMS does not build the driver",
+        )
+        for id in ("drv.dkms-running", "drv.headers-running", "drv.headers-meta", "drv.kernel-fit")
+    ),
+    ("rt.engine-eol", h.containerd(version="9.9.9"), WANT, "until when"),
+    ("rt.runc-version", h.containerd(runc_version=None), WANT, "version of its runc is not known"),
+    ("sec.docker-socket", h.docker(socket_mode=None), WANT, "was read"),
+    ("sec.docker-socket", h.docker(socket_mode=0o666, user="ann"), WANT, "was read"),
+    ("sec.driver-bulletin", h.driver(loaded="525.147.05"), WANT, "no security bulletin that gpunode knows"),
     ("rt.docker-gpus", h.host(toolkit=replace(h.TOOLKIT, hook_path=None)), WANT, "runtime-hook is not installed"),
     ("rt.docker-gpus", h.docker(started_at=None), WANT, "does not say when dockerd started"),
     ("rt.effective-default", h.host(), Spec(runtime=RuntimeSpec(default=False)), "RuntimeClass"),
@@ -221,12 +433,27 @@ NOT_APPLICABLE: tuple[tuple[str, HostFacts, Spec | None, str], ...] = (
     ("user.smi-works", replace(h.driver(smi=None), unread={"smi": "a GPU is suspended"}), WANT, "a GPU is suspended"),
     ("drv.rm-init", h.host(unread={"kernel_log": "needs root"}), WANT, "needs root"),
     ("pci.expected-count", h.host(), None, "expect.gpus"),
+    *(
+        (id, h.gpu(device=device, driver=None), WANT, f"10de:{device} at 0000:41:00.0 is not in the catalog")
+        for id in ("pci.device-support", "drv.flavour-vs-arch", "drv.branch-vs-arch")
+        for device in ("ffff", "0abc")
+    ),
     ("drv.module-loaded", h.gpu(driver="vfio-pci"), WANT, "vfio-pci"),
-    ("drv.fabric-manager", h.host(pci=(h.GPU,), services={}), WANT, "no NVSwitch"),
-    ("drv.fabric-manager", h.host(services={}), WANT, "was not read"),
-    ("drv.fabric-manager", h.host(init="openrc"), WANT, "was not read"),
     ("ctk.installed", NO_ENGINE, WANT, "no container engine"),
     ("boot.module-signer", h.host(security=SecurityFacts()), WANT, "Secure Boot"),
+    (
+        "boot.module-signer",
+        replace(h.driver(loaded=None, dkms=(FS_BUILT,)), security=SecurityFacts(True, mok_enrolled=False)),
+        WANT,
+        "nothing shows whether the kernel knows the key of 'DKMS key'",
+    ),
+    ("boot.module-signer", h.driver(loaded=None), WANT, "nothing shows whether the kernel knows the key of 'DKMS key'"),
+    (
+        "boot.module-signer",
+        replace(h.driver(loaded=None), unread={"kernel_log": "needs root"}),
+        WANT,
+        "'DKMS key': kernel_log was not read: needs root",
+    ),
 )
 
 
@@ -237,6 +464,15 @@ def test_a_missing_fact_is_reported_and_never_a_pass(id: str, host: HostFacts, s
     outcome = verdict(id, host, spec).outcome
     assert isinstance(outcome, NotApplicable)
     assert reason in outcome.reason
+
+
+def test_a_container_that_was_given_its_hosts_gpus_passes() -> None:
+    assert verdict("dev.container", h.host(platform="container")).outcome is None
+
+
+@pytest.mark.parametrize("id", ["pci.device-support", "drv.flavour-vs-arch", "drv.branch-vs-arch"])
+def test_a_driver_that_is_bound_to_an_unknown_gpu_fits_it(id: str) -> None:
+    assert verdict(id, h.gpu(device="ffff"), WANT).outcome is None
 
 
 def with_handler(name: str) -> HostFacts:
@@ -270,10 +506,131 @@ def test_a_handler_of_another_name_is_not_the_wanted_one(id: str, there: str, wa
 
 
 def test_a_host_without_gpus_and_without_expectation_has_nothing_to_fail() -> None:
-    report = run_all(h.host(pci=(), driver=DriverFacts(), toolkit=ToolkitFacts()), None, load_catalog())
+    report = run_all(NO_GPU, None, load_catalog())
     assert not report.failures
     assert not report.warnings
     assert isinstance(report.results["pci.gpu-present"].outcome, NotApplicable)
+
+
+NO_MODULE: tuple[tuple[str, HostFacts, str, str], ...] = (
+    ("packages, after a kernel update", replace(
+        h.driver(loaded=None, installed=None, dkms=(DkmsLine("nvidia", h.V, "6.1.0-49-amd64", "installed"),)),
+        kernel=replace(h.READY.kernel, trees=(
+            replace(h.TREE, release="6.1.0-49-amd64"), replace(h.TREE, nvidia_module=None)))),
+     f"driver {h.V} is installed, and no module of it can be loaded by kernel {h.KERNEL}", "package nvidia-open"),
+    ("a .run installer, after a kernel update", replace(
+        h.driver(loaded=None, installed=None, dkms=(), runfile=True), packages=PackageFacts("apt"),
+        kernel=replace(h.READY.kernel, trees=(replace(h.TREE, nvidia_module=None),))),
+     "a driver is installed", "/usr/bin/nvidia-uninstall is there"),
+    ("DKMS alone, whose build failed", replace(
+        h.driver(loaded=None, installed=None, dkms=(DkmsLine("nvidia", h.V, None, "added"),)),
+        packages=PackageFacts("apt"), kernel=replace(h.READY.kernel, trees=(replace(h.TREE, nvidia_module=None),))),
+     "a driver is installed", f"dkms status: nvidia/{h.V}, no kernel: added"),
+    ("a module of another kernel alone", replace(
+        h.driver(loaded=None, installed=None, dkms=()), packages=PackageFacts("apt"),
+        kernel=replace(h.READY.kernel, trees=(
+            replace(h.TREE, release="6.1.0-49-amd64"), replace(h.TREE, nvidia_module=None)))),
+     "a driver is installed", "/lib/modules/6.1.0-49-amd64 holds updates/dkms/nvidia.ko"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("host", "says", "quoted"), [pytest.param(*row[1:], id=row[0]) for row in NO_MODULE])
+def test_a_driver_without_a_module_for_this_kernel_is_not_called_absent(
+    host: HostFacts, says: str, quoted: str
+) -> None:
+    results = run_all(host, WANT, load_catalog()).results
+    found = results["drv.module-loaded"].outcome
+    assert isinstance(found, Finding)
+    assert says in found.summary
+    assert quoted in found.evidence
+    # What looks at the kernels and builds is not silenced with the reason that there is no driver.
+    assert isinstance(results["drv.dkms-next"].outcome, Finding)
+
+
+def test_what_the_plan_keeps_is_installed_for_check_as_well(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (EXAMPLES / "debian12-ready" / "facts.txt").read_text()
+    lines = r"^\|(nvidia(_modeset|_uvm)?( 595.*)?|/lib/modules/.*|(filename|version|license|signer): .*)\n"
+    updated = re.sub(lines, "", text, flags=re.M).replace("@ modinfo rc=0", "@ modinfo rc=1")
+    updated = updated.replace("|nvidia/595.91.07, 6.18.44-lab,", "|nvidia/595.91.07, 6.18.40-lab,")
+    (tmp_path / "facts.txt").write_text(updated)
+    main(["plan", "--explain", "--recorded", str(tmp_path)])
+    assert "it is installed and it drives all GPUs" in " ".join(capsys.readouterr().out.split())
+    assert main(["check", "-v", "--recorded", str(tmp_path)]) == 1
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "driver 595.91.07 is installed, and no module" in shown
+    assert "no NVIDIA driver" not in shown
+
+
+BUILD_HOST = PackageFacts("apt", {"libnvidia-compute-580": PackageVersion("580.95.05-0ubuntu1"),
+                                  "nvidia-driver-580": PackageVersion("580.95.05-0ubuntu1", "rc")})  # fmt: skip
+NO_GPU = HostFacts("cpu01", "cpu01", OsFacts("debian", "12"), KernelFacts("6.1.0-50-amd64"), root=True)
+HAS_DRIVER = PackageFacts("apt", {"nvidia-open": PackageVersion(f"{h.V}-1")})
+GPU_NODES: tuple[tuple[str, HostFacts, Spec | None, str], ...] = (
+    ("all of it", h.host(pci=()), None, f"the nvidia module {h.V} is loaded"),
+    ("only NVSwitches are left", h.host(pci=h.SWITCHES), None, f"the nvidia module {h.V} is loaded"),
+    ("a module", replace(NO_GPU, driver=DriverFacts(installed=h.V)), None, f"driver {h.V} is installed for kernel 6.1"),
+    ("a driver's package", replace(NO_GPU, packages=HAS_DRIVER), None, f"package nvidia-open {h.V}-1 is installed"),
+    ("DKMS", replace(NO_GPU, driver=DriverFacts(dkms=(DkmsLine("nvidia", h.V, None, "added"),))), None, "dkms status"),
+    ("a .run installer", replace(NO_GPU, driver=DriverFacts(runfile=True)), None, "/usr/bin/nvidia-uninstall"),
+    ("a driver container", replace(NO_GPU, driver=DriverFacts(container=True)), None, "/run/nvidia/driver"),
+    ("the toolkit", replace(NO_GPU, toolkit=h.TOOLKIT), None, "NVIDIA Container Toolkit 1.20.0"),
+    ("a handler", replace(NO_GPU, runtimes=(h.DOCKER_ENGINE,)), None, "docker has the handler nvidia"),
+    (
+        "gpunode's journal",
+        replace(NO_GPU, journal=JournalFacts(defaults={"docker": "runc"})),
+        None,
+        "configured docker",
+    ),
+    ("a spec with a branch", NO_GPU, Spec(driver=DriverRequest.parse("580")), "the spec asks for driver 580"),
+    ("a spec with MIG", NO_GPU, Spec(mig=(MigLayout.parse("all=1g.10gb:7"),)), "MIG all=1g.10gb:7"),
+)
+
+
+@pytest.mark.parametrize(("host", "spec", "quoted"), [pytest.param(*row[1:], id=row[0]) for row in GPU_NODES])
+def test_a_node_for_gpus_that_has_none_fails_and_says_what_makes_it_one(
+    host: HostFacts, spec: Spec | None, quoted: str
+) -> None:
+    report = run_all(host, spec, load_catalog())
+    found = report.results["pci.gpu-present"].outcome
+    assert isinstance(found, Finding)
+    assert quoted in found.evidence
+    assert "pci.gpu-present" in [result.id for result in report.failures]
+
+
+NO_GPU_NODES: tuple[tuple[str, HostFacts, Spec | None, str], ...] = (
+    ("nothing of NVIDIA's", NO_GPU, None, "not a GPU node"),
+    ("the spec's defaults", NO_GPU, Spec(), "not a GPU node"),
+    ("libcuda of a build host, and what a removed driver left", replace(NO_GPU, packages=BUILD_HOST), Spec(), "not a"),
+    ("packages that an undo removed", replace(NO_GPU, journal=JournalFacts(packages=frozenset({"nvidia-open"}))),
+     None, "not a GPU node"),
+    ("its spec expects none", h.host(pci=()), Spec(expect=Expectation(gpus=0)), "expect.gpus is 0"),
+    ("an image", h.host(pci=(), init="chroot"), None, "an image that is being built"),
+    ("WSL", h.host(platform="wsl", pci=()), None, "/dev/dxg"),
+    ("Jetson", h.host(platform="l4t", pci=()), None, "part of its processor"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("host", "spec", "reason"), [pytest.param(*row[1:], id=row[0]) for row in NO_GPU_NODES])
+def test_a_host_that_need_not_have_a_gpu_on_its_bus_does_not_fail(
+    host: HostFacts, spec: Spec | None, reason: str
+) -> None:
+    report = run_all(host, spec, load_catalog())
+    outcome = report.results["pci.gpu-present"].outcome
+    assert isinstance(outcome, NotApplicable)
+    assert reason in outcome.reason
+    assert "pci.expected-count" not in [result.id for result in report.failures]
+
+
+@pytest.mark.parametrize(("name", "lost", "exits"), [("debian12-ready", True, 1), ("debian12-no-gpu", False, 0)])
+def test_check_tells_a_node_that_lost_its_gpus_from_one_that_never_had_any(
+    name: str, lost: bool, exits: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (EXAMPLES / name / "facts.txt").read_text()
+    without, rows = re.subn(r"^\|[0-9a-f:.]+\|0x10de\|.*\n", "", text, flags=re.M)
+    assert bool(rows) is lost
+    (tmp_path / "facts.txt").write_text(without)
+    assert main(["check", "--recorded", str(tmp_path)]) == exits
+    assert ("pci.gpu-present" in capsys.readouterr().out) is lost
 
 
 def test_runc_as_default_with_a_runtimeclass_is_a_warning_without_a_spec() -> None:
@@ -300,6 +657,54 @@ def test_the_cgroup_driver_is_held_against_the_runtime_it_was_copied_from(
     assert not isinstance(outcome, Finding) or says in outcome.remedy.text
 
 
+def test_a_remedy_of_a_check_wants_the_same_as_the_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`setup --only runtime` alone would want the handler nvidia, which is there: nothing to do, and a loop."""
+    spec = tmp_path / "spec.yaml"
+    spec.write_text("handler: gpu\n")
+    at = ["--recorded", str(EXAMPLES / "debian12-ready")]
+    assert main(["check", *at, "--spec", str(spec), "--no-default", "--json"]) == 1
+    checks = {one["id"]: one for one in json.loads(capsys.readouterr().out)["hosts"][0]["checks"]}
+    command = checks["rt.docker-file"]["remedy"]["command"]
+    assert command == ["gpunode", "setup", "--spec", str(spec), "--no-default", "--only", "runtime"]
+    assert main(["plan", *at, *command[2:]]) == 0
+    assert "runtimes.gpu" in capsys.readouterr().out
+
+
+ALL_CGROUPFS, ALL_SYSTEMD = {"nvidia": False, "runc": False}, {"nvidia": True, "runc": True}
+
+
+@pytest.mark.parametrize(
+    ("containerd", "kubelet", "cgroups", "configured", "says"),
+    [
+        ("2.1.9", "1.31.4-1.1", ALL_SYSTEMD, "cgroupfs", "passes"),
+        ("2.1.9", "1.31.4-1.1", ALL_CGROUPFS, "systemd", "takes cgroupfs from containerd"),
+        ("2.1.9", "1.30.9-1.1", ALL_SYSTEMD, "cgroupfs", "the kubelet uses cgroupfs"),
+        ("1.7.27", "1.34.2-1.1", ALL_SYSTEMD, "cgroupfs", "the kubelet uses cgroupfs"),
+        ("2.1.9", "", ALL_SYSTEMD, "cgroupfs", "its version is not known"),
+        ("2.1.9", "", ALL_SYSTEMD, "systemd", "passes"),
+    ],
+    ids=[
+        "the kubelet's word is ignored", "cgroupfs against the kubelet's word", "kubelet 1.30 has its own",
+        "containerd 1.7 is not asked", "a kubelet of unknown version", "both say systemd",
+    ],
+)  # fmt: skip
+def test_a_kubelet_that_asks_containerd_is_not_held_to_its_own_cgroup_driver(
+    containerd: str, kubelet: str, cgroups: dict[str, bool], configured: str, says: str
+) -> None:
+    host = replace(
+        h.containerd(version=containerd, systemd_cgroup=cgroups),
+        kubernetes=KubernetesFacts(True, configured),
+        packages=PackageFacts("apt", {"kubelet": PackageVersion(kubelet)} if kubelet else {}),
+    )
+    result = verdict("rt.cgroup-driver", host)
+    outcome = result.outcome
+    heard = outcome.summary if isinstance(outcome, Finding) else outcome.reason if outcome else "passes"
+    assert says in heard
+    if "takes cgroupfs" in says:
+        assert isinstance(outcome, Finding)
+        assert outcome.severity is Severity.WARNING
+
+
 def test_no_cgroups_is_right_where_it_was_asked_for_and_where_every_engine_is_a_users() -> None:
     faulty = h.host(files=h.files(ctk="[nvidia-container-cli]\nno-cgroups = true\n"))
     asked = replace(WANT, toolkit_config=ToolkitConfig(no_cgroups=True))
@@ -311,6 +716,15 @@ def test_no_cgroups_is_right_where_it_was_asked_for_and_where_every_engine_is_a_
     assert verdict("ctk.config", replace(rootless, runtimes=(*rootless.runtimes, idle))).outcome is None
     mixed = replace(faulty, runtimes=(replace(faulty.runtimes[0], user="ann"), *faulty.runtimes[1:]))
     assert verdict("ctk.config", mixed).outcome is not None
+
+
+def test_of_two_versions_in_rpms_database_the_older_is_the_one_to_remove() -> None:
+    outcome = verdict(
+        "drv.package-consistency", h.host(packages=replace(h.packages(), manager="dnf", doubled=TWICE))
+    ).outcome
+    assert isinstance(outcome, Finding)
+    assert outcome.remedy.text.startswith("rpm -e nvidia-driver-cuda-580.178.04-1.el9 removes the older; then ")
+    assert "vim" not in outcome.summary
 
 
 def test_ids_are_ordered_and_every_check_explains_itself() -> None:

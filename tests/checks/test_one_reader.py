@@ -38,6 +38,15 @@ DOTTED = (
     f"plugins.'{V2}'.containerd.runtimes.runc.{RUNC}\n"
     f"plugins.'{V2}'.containerd.runtimes.nvidia = {{ {NVIDIA} }}\n"
 )
+OPTIONS = f"""version = 2
+[plugins.'{V2}'.containerd]
+default_runtime_name = 'nvidia'
+[plugins.'{V2}'.containerd.runtimes]
+runc.{RUNC}
+nvidia.runtime_type = 'io.containerd.runc.v2'
+[plugins.'{V2}'.containerd.runtimes.nvidia.options]
+BinaryName = '{PROGRAM}'
+"""
 HIDDEN = f"version = 2\n[plugins.'{V2}']\nsandbox_image = 'pause'\n"
 IN_TEXT = f"version = 2\nx = '''\n[plugins.'{V2}'.containerd.runtimes.nvidia]\n'''\n"
 IMPORTS = "imports = ['/etc/containerd/conf.d/*.toml']\n"
@@ -58,12 +67,14 @@ def verdict(id: str, host: HostFacts) -> CheckOutcome:
         ("1.7.27", {MAIN: TABLES}, True),
         ("1.7.27", {MAIN: INLINE}, True),
         ("1.7.27", {MAIN: DOTTED}, True),
+        ("1.7.27", {MAIN: OPTIONS}, True),
         ("2.1.9", {MAIN: f"version = 2\n{IMPORTS}", DROP_IN: DOTTED}, True),
         ("1.7.27", {MAIN: IMPORTS + TABLES, DROP_IN: HIDDEN}, False),
         ("1.7.27", {MAIN: IN_TEXT}, False),
         ("2.1.9", {MAIN: "version = 2\n", DROP_IN: TABLES}, False),
     ],
-    ids=["tables", "inline tables", "dotted keys", "an import in dotted keys", "1.x: an imported section hides it",
+    ids=["tables", "inline tables", "dotted keys", "a header for its options alone",
+         "an import in dotted keys", "1.x: an imported section hides it",
          "the words in a text", "a file that nobody imports"],
 )  # fmt: skip
 def test_check_and_setup_see_the_same_handler(version: str, files: dict[str, str], right: bool) -> None:

@@ -29,6 +29,7 @@ from gpunode.model.facts import (
     SmiFacts,
     ToolkitFacts,
 )
+from gpunode.model.kubernetes import DevicePlugins, Gate, KubeletSettings, NodeFacts, PluginPod
 from gpunode.model.spec import Expectation, RuntimeSpec, Spec
 from tests.checks import hosts as h
 
@@ -76,6 +77,40 @@ ENGINES = _of(
     merged_config=st.none() | TEXTS,
     cri_error=st.none() | WORDS,
     flags=LINES,
+)
+BY_WORD = st.dictionaries(WORDS | st.just("nvidia.com/gpu"), TEXTS, max_size=3)
+PLUGINS = _of(
+    DevicePlugins,
+    directory=WORDS,
+    kubelet_socket=st.booleans(),
+    sockets=st.dictionaries(WORDS, st.booleans(), max_size=2),
+    registered=st.none() | st.dictionaries(WORDS | st.just("nvidia.com/gpu"), LINES, max_size=2),
+    pods=st.none() | st.just((PluginPod("a_b", "nvidia-device-plugin-ctr", None),)) | st.just(()),
+    processes=st.sampled_from(((), (1,), (1, 2))),
+    image=st.none() | TEXTS,
+    options=st.none() | BY_WORD,
+    said=st.none() | WORDS,
+    dra=st.sampled_from((frozenset(), frozenset({"gpu.nvidia.com"}))),
+)
+KUBERNETES = _of(
+    KubernetesFacts,
+    kubelet=st.booleans(),
+    kubelet_cgroup_driver=st.none() | WORDS,
+    distribution=st.none() | WORDS,
+    running=st.booleans(),
+    version=st.none() | WORDS,
+    settings=st.none()
+    | _of(
+        KubeletSettings,
+        gates=st.dictionaries(WORDS | st.just("DevicePlugins"), _of(Gate, on=st.booleans(), where=WORDS), max_size=2),
+        node_labels=LINES,
+        cpu_manager=WORDS | st.just("static"),
+        topology_manager=WORDS,
+        unread=st.none() | WORDS,
+    ),
+    device_plugins=st.none() | PLUGINS,
+    node=st.none()
+    | _of(NodeFacts, conditions=BY_WORD, capacity=BY_WORD, allocatable=BY_WORD, labels=BY_WORD, taints=LINES),
 )
 HOSTS = st.builds(
     HostFacts,
@@ -132,7 +167,7 @@ HOSTS = st.builds(
     ),
     security=_of(SecurityFacts, secure_boot=st.none() | st.booleans()),
     services=st.dictionaries(WORDS, _of(ServiceFacts, enabled=WORDS), max_size=1),
-    kubernetes=_of(KubernetesFacts, kubelet=st.booleans(), kubelet_cgroup_driver=st.none() | WORDS),
+    kubernetes=KUBERNETES,
     files=BY_PATH,
     unread=st.dictionaries(st.sampled_from(("smi", "pci", "ldconfig")), WORDS, max_size=1),
 )

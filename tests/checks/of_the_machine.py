@@ -1,0 +1,188 @@
+"""Faults of the machine around the GPUs, and what keeps its checks from a verdict: rows of test_checks.py."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gpunode.model.facts import (
+    DkmsLine,
+    HostFacts,
+    KubernetesFacts,
+    OsFacts,
+    PackageFacts,
+    PciDevice,
+    SecurityFacts,
+    ServiceFacts,
+)
+from gpunode.model.kernel_log import KernelLog
+from gpunode.model.system import FileSystem, SetVariable
+from tests.checks import hosts as h
+
+SET = frozenset({"nvidia-open", "nvidia-kernel-open-dkms", "nvidia-driver-cuda"})
+AUTOMATIC = replace(h.packages(), auto_upgrade=True)
+LOCKED = replace(h.packages(), lock_holder="243 (unattended-upgr)")
+NO_TIME = {**h.READY.services, "chrony.service": ServiceFacts("loaded", "inactive", "dead", "disabled")}
+TIMESYNCD = {"systemd-timesyncd.service": ServiceFacts("loaded", "active", "running", "enabled")}
+STOPPED = {"kubelet.service": ServiceFacts("loaded", "activating", "auto-restart", "enabled")}
+CONTEXT = "nvidia-peermem nv_get_p2p_free_callback:134 ERROR detected invalid context, skipping further processing"
+EFA = PciDevice("0000:9c:00.0", "1d0f", "efa2", "0200", driver="efa")
+HIDES = SetVariable("CUDA_VISIBLE_DEVICES", "/etc/environment", 3)
+NO_SYSTEM = h.host(system=None)
+OLD = "this recording does not have it"
+
+
+def disk(path: str, free: int, *, size: int = 1 << 40, inodes: int = 1000, inodes_free: int = 900) -> HostFacts:
+    return h.system(disks=(*h.SYSTEM.disks, FileSystem(path, size, free, inodes, inodes_free)))
+
+
+def cuda(driver: str, **packages: str) -> HostFacts:
+    """The driver runs this CUDA, and a toolkit is installed."""
+    host = h.smi(h.SEEN, cuda_version=driver)
+    return replace(host, packages=h.packages(**packages))
+
+
+def swapping(allowed: bool | None) -> HostFacts:
+    host = replace(h.system(swap=("/dev/sda3",)), services={**h.READY.services, **STOPPED})
+    return replace(host, kubernetes=KubernetesFacts(True, "systemd", starts_with_swap=allowed))
+
+
+FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
+    ("boot.default-kernel", replace(h.kernel(next_boot="6.1.0-51-amd64"), system=h.SYSTEM),
+     f"has one of {h.KERNEL}, and none of 6.1.0-51-amd64"),
+    ("boot.secure-boot", h.host(security=SecurityFacts(True, True, mok_pending=True)), "MokNew-* is there"),
+    ("boot.uptime-vs-install", h.kernel(trees=(replace(h.TREE, release="6.1.0-51-amd64"),)),
+     f"/lib/modules has 6.1.0-51-amd64, and no {h.KERNEL}"),
+    ("net.efa", h.host(pci=(h.GPU, replace(EFA, driver=None))), "0000:9c:00.0/driver is absent"),
+    ("net.gdrcopy", h.kernel(modules=frozenset({"nvidia"})), f"gdrdrv/{h.V}, {h.KERNEL}: installed"),
+    ("net.gds", h.kernel(modules=frozenset({"nvidia"})), "/sys/module/nvidia_fs is absent"),
+    ("net.ib-errors", h.port(downed=6), "mlx5_0/ports/1/counters/link_downed is 6, 25 h after the boot"),
+    ("net.peermem", h.driver(loaded_flavour="proprietary"), f"a module that is proprietary on kernel {h.KERNEL}"),
+    ("net.peermem", h.kernel(release="5.10.0-36-amd64"), "on kernel 5.10.0-36-amd64"),
+    ("net.peermem", replace(h.driver(kernel_log=(CONTEXT,)), system=None), "nv_get_p2p_free_callback:134"),
+    ("net.rdma-devices", h.port(state="DOWN", physical="Polling", downed=1),
+     "mlx5_0/ports/1: state DOWN, phys_state Polling"),
+    ("net.rdma-devices", h.port(state="INIT"), "state INIT, phys_state LinkUp"),
+    ("net.rdma-devices", h.port(rate="100 Gb/sec (1X NDR)"), "rate 100 Gb/sec (1X NDR)"),
+    ("net.rdma-uniform", h.port(rate="200 Gb/sec (4X HDR)"), "board MT_0000000838, rate 200 Gb/sec (4X HDR)"),
+    ("net.rdma-uniform", h.system(rdma=tuple(replace(p, layer="Ethernet", mtu=1500 if p.device == "mlx5_3" else 9000)
+                                             for p in h.PORTS)), "mlx5_3/ports/1: board MT_0000000838, MTU 1500"),
+    ("os.disk-boot", h.system(disks=(h.ROOT, FileSystem("/boot", 1 << 29, 60 << 20, 1000, 900))),
+     "/boot: 60 MiB of 512 MiB free"),
+    ("os.disk-root", disk("/var/lib/docker", 1 << 20), "/var/lib/docker: 1 MiB of 1 TiB free"),
+    ("os.disk-root", disk("/var/lib/docker", 2 << 30), "2 GiB of 1 TiB free"),
+    ("os.disk-root", disk("/var/lib/kubelet", 50 << 30), "50 GiB of 1 TiB free"),
+    ("os.dmesg-access", h.host(unread={"kernel_log": "Permission denied"}), "Permission denied"),
+    ("os.fd-pids", h.system(files_open=900, files_max=1000), "in use: 900 of 1000 open files"),
+    ("os.fd-pids", h.system(threads=30000, threads_max=32768), "in use: 30000 of 32768 threads"),
+    ("os.held-packages", h.host(packages=replace(h.packages(), held=frozenset({"nvidia-open"}))),
+     "pinned: nvidia-open; not pinned: nvidia-driver-cuda, nvidia-kernel-open-dkms"),
+    ("os.hung-tasks", h.log(hung_tasks=3, hung_in_driver=1, hung_last_s=89_000),
+     "2 × blocked for more than, the last 89000 s"),
+    ("user.bad-envs", h.system(variables=(HIDES,)), "/etc/environment:3 sets CUDA_VISIBLE_DEVICES"),
+    ("user.cuda-driver-api", cuda("12.8", cuda__toolkit__13__1="13.1.0"), "package cuda-toolkit-13-1 is installed"),
+    ("user.cuda-driver-api", cuda("12.8", cuda="13.0.2"), "cuda_version: 12.8"),
+    ("os.inodes", disk("/var", 1 << 39, inodes_free=49), "/var: 49 of 1000 inodes are free"),
+    ("os.memlock", h.system(memlock={"dockerd": 8 << 20, "containerd": 1 << 63}), "Max locked memory: dockerd 8 MiB"),
+    ("os.memory", h.system(available_bytes=90 << 20), "MemAvailable is 90 MiB"),
+    ("os.pkg-lock", replace(h.system(lock_held_s=7300), packages=LOCKED), "/proc/243/stat: it has run for 2 h"),
+    ("os.readonly-fs", h.system(var_read_only=True), "/proc/mounts"),
+    ("os.supported", h.host(os=OsFacts("fedora", "42", pretty_name="Fedora Linux 42")), "they ended on 2026-05-27"),
+    ("os.swap", swapping(False), "/proc/swaps: /dev/sda3; kubelet.service is activating, failSwapOn is not false"),
+    ("os.time-sync", h.host(services=NO_TIME), "none of chrony.service is active"),
+    ("os.time-sync", replace(h.system(clock_set=False), services=TIMESYNCD), "synchronized is absent"),
+    ("os.unattended-upgrades", h.host(packages=AUTOMATIC), "not pinned: nvidia-driver-cuda, nvidia-kernel-open-dkms"),
+    ("pci.iommu-mode", h.system(iommu={h.GPU.address: "DMA-FQ"}), f"{h.GPU.address}/iommu_group/type is DMA-FQ"),
+)  # fmt: skip
+
+PASSES: tuple[tuple[str, str, HostFacts], ...] = (
+    ("boot.secure-boot", "Secure Boot is off", h.host(security=SecurityFacts(False, True, mok_pending=True))),
+    ("dev.selinux", "containers may use devices", h.enforcing(allowed=True)),
+    ("drv.compiler-match", "the kernel's gcc beside an older one", h.gcc("4:11.2.0", "12.3.0-1ubuntu1~22.04")),
+    ("drv.compiler-match", "an older gcc has built the module", replace(h.READY, packages=h.gcc("11.2.0").packages)),
+    ("drv.vgpu", "a licence", h.licensed("Licensed (Expiry: 2027-1-14 16:38:6 GMT)")),
+    ("dev.caps", "two instances in one GPU instance", h.instances(2, 1, 2, 3, 4, 5)),
+    ("net.efa", "its driver has it", h.host(pci=(h.GPU, EFA))),
+    ("os.hung-tasks", "two days ago", replace(h.kernel_state(uptime_s=200_000), log=KernelLog(
+        hung_tasks=1, hung_last_s=1000))),
+    ("os.hung-tasks", "it hung in the driver", h.log(hung_tasks=1, hung_in_driver=1)),
+    ("user.cuda-driver-api", "a newer minor version", cuda("13.0", cuda__toolkit__13__2="13.2.0")),
+    ("user.cuda-driver-api", "an older toolkit", cuda("13.0", nvidia__cuda__toolkit="11.5.1-1ubuntu1")),
+    ("user.cuda-driver-api", "libraries of forward compatibility", cuda(
+        "12.8", cuda__toolkit__13__2="13.2.0", cuda__compat__13__2="595.1")),
+    ("net.ib-errors", "six times in two days", replace(h.port(downed=6), system=replace(
+        h.port(downed=6).system or h.SYSTEM, uptime_s=2 * 86400))),
+    ("net.peermem", "an old kernel with nvidia-peermem",
+     h.kernel(release="5.10.0-36-amd64", modules=frozenset({"nvidia_peermem"}))),
+    ("net.rdma-devices", "a port without a cable", h.port(state="DOWN", physical="Polling", downed=0)),
+    ("net.rdma-devices", "a port that was switched off", h.port(state="DOWN", physical="Disabled", downed=2)),
+    ("net.rdma-uniform", "two networks", h.system(rdma=tuple(
+        replace(p, rate="200 Gb/sec (4X HDR)") if p.device in ("mlx5_0", "mlx5_1") else p for p in h.PORTS))),
+    ("os.disk-root", "a large disk of images without a kubelet", replace(
+        disk("/var/lib/docker", 50 << 30), kubernetes=KubernetesFacts(False))),
+    ("os.held-packages", "all", h.host(packages=replace(h.packages(), held=SET))),
+    ("os.held-packages", "all, by a pattern",
+     h.host(packages=replace(h.packages(), held=frozenset({"nvidia-open", "nvidia-*"})))),
+    ("os.swap", "the kubelet runs", h.system(swap=("/dev/zram0",))),
+    ("os.swap", "the kubelet is told to start with it", swapping(True)),
+    ("os.time-sync", "timesyncd", replace(h.system(clock_set=True), services=TIMESYNCD)),
+    ("os.unattended-upgrades", "the driver is pinned", h.host(packages=replace(AUTOMATIC, held=SET))),
+)  # fmt: skip
+
+# Reasons that are not those of a host of which nothing is known: id, host, reason.
+NO_VERDICT: tuple[tuple[str, HostFacts, str], ...] = (
+    *((id, NO_SYSTEM, OLD) for id in (
+        "boot.default-kernel", "net.ib-errors", "net.peermem", "net.rdma-devices",
+        "net.rdma-uniform", "os.disk-boot", "os.disk-root", "os.fd-pids", "os.inodes", "os.memlock", "os.memory",
+        "os.readonly-fs", "os.swap", "pci.iommu-mode")),
+    ("boot.default-kernel", h.kernel(next_boot=None), "which kernel boots next"),
+    ("boot.default-kernel", h.system(initramfs=None), "/boot was not read"),
+    ("boot.default-kernel", h.system(initramfs=frozenset()), "no kernel has an initramfs of its own"),
+    ("boot.secure-boot", h.host(security=SecurityFacts()), "not a UEFI machine"),
+    ("boot.secure-boot", replace(h.driver(loaded=None), security=SecurityFacts(True, True, mok_pending=True)),
+     "boot.module-signer"),
+    ("boot.uptime-vs-install", h.kernel(trees=()), "does not come from a package"),
+    ("net.efa", h.READY, "no Elastic Fabric Adapter"),
+    ("os.hung-tasks", h.host(kernel_state=None), "counters were not read"),
+    ("os.hung-tasks", h.host(unread={"kernel_log": "needs root"}), "needs root"),
+    ("user.bad-envs", h.system(variables=None), "were not read"),
+    ("user.bad-envs", NO_SYSTEM, OLD),
+    ("user.cuda-driver-api", cuda("12.8"), "no package of a CUDA toolkit"),
+    ("user.cuda-driver-api", h.smi(h.SEEN), "does not say which CUDA"),
+    ("net.gdrcopy", h.driver(dkms=()), "DKMS has no gdrdrv"),
+    ("net.gds", h.driver(dkms=(DkmsLine("nvidia", h.V, h.KERNEL, "installed"),)), "DKMS has no nvidia-fs"),
+    ("net.ib-errors", h.system(uptime_s=None), "/proc/uptime"),
+    ("net.ib-errors", h.system(rdma=(replace(h.PORTS[0], downed=None),)), "counts how often"),
+    ("net.peermem", h.system(rdma=()), "no InfiniBand port"),
+    ("net.peermem", replace(h.driver(loaded_flavour=None), kernel=h.READY.kernel), "is not known"),
+    ("net.rdma-devices", h.system(rdma=(replace(h.PORTS[0], board=None),)), "no RDMA device"),
+    ("net.rdma-devices", replace(h.port(state="INIT"), driver=replace(
+        h.READY.driver, switch_management=tuple(p.address or "" for p in h.PORTS))), "no RDMA device"),
+    ("net.rdma-uniform", h.system(rdma=h.PORTS[:3]), "fewer than 4"),
+    ("os.disk-boot", h.system(disks=(h.ROOT, replace(h.ROOT, path="/boot"))), "no file system of its own"),
+    ("os.disk-boot", h.system(disks=(h.ROOT,)), "not there"),
+    ("os.disk-root", h.system(disks=()), "were not read"),
+    ("os.dmesg-access", h.host(root=False), "not run as root"),
+    ("os.dmesg-access", h.host(root=False, unread={"kernel_log": "Permission denied"}), "Permission denied"),
+    ("os.fd-pids", h.system(files_open=None, threads=None), "were counted"),
+    ("os.held-packages", h.host(packages=PackageFacts("apt", h.packages(nvidia__open="", nvidia__kernel__open__dkms="",
+                                                                        nvidia__driver__cuda="").installed)),
+     "no package manager owns the driver"),
+    ("os.inodes", h.system(disks=(replace(h.ROOT, inodes=0, inodes_free=0),)), "fixed number of inodes"),
+    ("os.memlock", h.system(memlock={}), "no engine's limits"),
+    ("os.memlock", h.system(rdma=(replace(h.PORTS[0], layer="Ethernet"),)), "no InfiniBand port"),
+    ("os.memory", h.system(available_bytes=None), "/proc/meminfo"),
+    ("os.pkg-lock", replace(NO_SYSTEM, packages=LOCKED), "for how long is not known"),
+    ("os.pkg-lock", replace(h.system(lock_held_s=90), packages=LOCKED), "it has held the lock for 90 s"),
+    ("os.readonly-fs", h.system(var_read_only=None), "/proc/mounts"),
+    ("os.supported", h.host(os=OsFacts("ubuntu", "20.04", pretty_name="Ubuntu 20.04")), "only with Ubuntu Pro"),
+    ("os.supported", h.host(os=OsFacts("arch", "")), "until when arch gets updates is not known"),
+    ("os.swap", swapping(None), "failSwapOn was not read"),
+    ("os.swap", h.system(swap=None), "/proc/swaps"),
+    ("os.swap", replace(h.system(swap=("/dev/sda3",)), services={}), "no unit of a kubelet"),
+    ("os.time-sync", h.host(services={}), "not in this recording"),
+    ("os.time-sync", replace(h.system(clock_set=False, uptime_s=60), services=TIMESYNCD), "just booted"),
+    ("os.time-sync", h.host(platform="container"), "the machine around it"),
+    ("os.unattended-upgrades", h.host(packages=replace(h.packages(), auto_upgrade=None)), "is not known"),
+    ("pci.iommu-mode", h.host(virtualization="QEMU"), "a virtual machine"),
+    ("pci.iommu-mode", h.system(rdma=()), "no InfiniBand port"),
+)  # fmt: skip

@@ -1,0 +1,219 @@
+"""What goes wrong on GPU nodes, as people report it: the finding that stands first is the cause, and says what to do.
+
+Each row is a host with one fault and all of its symptoms; the id is what somebody reads in a log or a terminal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Literal
+
+import pytest
+
+from gpunode.catalog.load import load_catalog
+from gpunode.checks import all_checks, run_all
+from gpunode.checks.agreement import agreed
+from gpunode.checks.causes import folded
+from gpunode.cli.options.spec import texts_of_words
+from gpunode.model.facts import DkmsLine, HostFacts, RuntimeFacts, SecurityFacts, SmiFacts
+from gpunode.model.plan import Plan
+from gpunode.model.report import CheckReport, Finding, Severity
+from gpunode.model.spec import Spec
+from gpunode.planner.plan import make_plan
+from gpunode.render.check_text import check_text
+from gpunode.render.style import Style
+from gpunode.specfile import put_all
+from tests.checks import hosts as h
+from tests.checks import of_the_machine as machine
+from tests.checks import test_checks, test_handlers, test_k8s, test_svc
+
+NEWER = "595.99.01"
+DEAD = SmiFacts(9, "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver")
+NONE_FOUND = SmiFacts(6, "No devices were found")
+NO_MODULE: Mapping[str, object] = {"loaded": None, "installed": None, "initstate": None, "gpus": (), "smi": DEAD}
+BROKEN_LINE = "NVRM: GPU 0000:41:00.0: RmInitAdapter failed! (0x22:0x56:884)"
+FELL = "NVRM: GPU 0000:41:00.0: GPU has fallen off the bus."
+ADDED = (DkmsLine("nvidia", h.V, None, "added"),)
+BARE_TREE = replace(h.TREE, nvidia_module=None)
+NEW_LIBS = {so: (f"{h.LIB}/{so[:-2]}.{NEWER}",) for so in ("libcuda.so.1", "libnvidia-ml.so.1")}
+
+
+def fault(id: str) -> HostFacts:
+    """The first host in the tables of faults that is this check's."""
+    rows = [(row[0], row[1]) for row in test_checks.FAULTS]
+    rows += [(row[0], row[1]) for row in (*test_handlers.FAULTS, *test_svc.FAULTS, *test_k8s.FAULTS)]
+    return next(host for other, host in rows if other == id)
+
+
+def unloaded(host: HostFacts = h.READY, bound: str | None = None, **changes: object) -> HostFacts:
+    """The module is not there, and all that shows it: no nodes, nothing bound, nvidia-smi fails."""
+    gone = {**NO_MODULE, **changes}
+    pci = tuple(replace(d, driver=bound) if d.device == h.GPU.device else d for d in host.pci)
+    kernel = replace(host.kernel, modules=host.kernel.modules - {"nvidia", "nvidia_uvm"})
+    driver = replace(host.driver, **gone)  # type: ignore[arg-type]
+    return replace(host, pci=pci, driver=driver, devices=(), uvm_major=None, kernel=kernel)
+
+
+def rival(name: str) -> HostFacts:
+    host = unloaded(bound=name, installed=h.V)
+    return replace(host, kernel=replace(host.kernel, modules=frozenset({name}), blacklisted=frozenset()))
+
+
+def without_headers(*, meta: bool) -> HostFacts:
+    host = unloaded(dkms=ADDED)
+    trees = (replace(BARE_TREE, headers=False),)
+    packages = h.packages() if meta else h.packages(linux__headers__amd64="")
+    return replace(host, kernel=replace(host.kernel, trees=trees), packages=packages)
+
+
+def misfit(device: str, flavour: Literal["open", "proprietary"], driver: str = h.V) -> HostFacts:
+    """The GPU that the module does not start: not bound, not claimed."""
+    pci = replace(h.GPU, device=device, driver=None)
+    facts = replace(
+        h.READY.driver, loaded=driver, installed=driver, loaded_flavour=flavour, installed_flavour=flavour, gpus=(),
+        smi=NONE_FOUND, kernel_log=(BROKEN_LINE,),
+        libraries={so: (f"{h.LIB}/{so[:-2]}.{driver}",) for so in NEW_LIBS},
+    )  # fmt: skip
+    cdi = h.files(cdi=f"kind: nvidia.com/gpu\nhostPath: libcuda.so.{driver}\n")
+    return replace(h.READY, pci=(pci,), driver=facts, devices=(), services={}, files=cdi)
+
+
+def only(engine: RuntimeFacts, **files: str) -> HostFacts:
+    return replace(h.READY, runtimes=(engine,), files=h.files(**files))
+
+
+NO_HANDLER = replace(h.CONTAINERD_ENGINE, handlers=("runc",), effective_default="runc", systemd_cgroup={"runc": True})
+NO_CRI = replace(
+    NO_HANDLER, cri_error="unknown service runtime.v1.RuntimeService", handlers=(), effective_default=None,
+    effective_source="", systemd_cgroup={},
+)  # fmt: skip
+OFF_THE_BUS = replace(
+    h.gpu(config_head="ffffffff"),
+    driver=replace(h.READY.driver, kernel_log=(FELL, BROKEN_LINE), gpus=(), smi=SmiFacts(15, "GPU is lost")),
+)
+
+# The symptom, the host, the finding that comes first. The numbers are those of the field's list of reported faults.
+SCENARIOS: tuple[tuple[str, HostFacts, str], ...] = (
+    ("1 Failed to initialize NVML: Unknown Error", replace(h.node("/dev/nvidia0", char_link=False),
+     files=h.files(ctk='mode = "legacy"\n')), "dev.char-symlinks"),
+    ("2 Driver/library version mismatch", h.driver(installed=NEWER, libraries=NEW_LIBS, smi=SmiFacts(18, "mismatch")),
+     "drv.running-vs-installed"),
+    ("3 unknown service runtime.v1.RuntimeService", only(NO_CRI, containerd='disabled_plugins = ["cri"]\n'),
+     "rt.cri-disabled"),
+    ("4 pods killed every few minutes", fault("rt.cgroup-driver"), "rt.cgroup-driver"),
+    ("5 drop-in config version 4 higher than root config version 2", fault("rt.dropin-version"), "rt.dropin-version"),
+    ("6 unsupported config version: 3", h.toolkit(version="1.17.3"), "sec.ctk-cve"),
+    ("7 container.Runtime.Name must be set", fault("rt.runtime-type"), "rt.runtime-type"),
+    ("8 no runtime for nvidia is configured", only(NO_HANDLER, containerd="version = 2\n"), "rt.containerd-file"),
+    ("9 the runtime config vanishes later", fault("rt.config-drift"), "rt.config-drift"),
+    ("13 nouveau is currently in use", rival("nouveau"), "boot.nouveau-loaded"),
+    ("14 GPU is already bound to NovaCore", rival("nova_core"), "boot.nouveau-loaded"),
+    ("15 Key was rejected by service", replace(unloaded(installed=h.V, signer=None), security=SecurityFacts(True)),
+     "boot.module-signer"),
+    ("16 no module after an update of the kernel", without_headers(meta=False), "drv.headers-meta"),
+    ("17 Unable to find the kernel source tree", without_headers(meta=True), "drv.headers-running"),
+    ("18 unrecognized command-line option -ftrivial-auto-var-init=zero", replace(
+        unloaded(dkms=ADDED), kernel=replace(h.gcc().kernel, modules=frozenset()), packages=h.gcc("11.4.0").packages),
+     "drv.compiler-match"),
+    ("19 does not include the required GPU System Processor", misfit("1b06", "open", "580.178.04"),
+     "drv.flavour-vs-arch"),
+    ("20 RmInitAdapter failed on Blackwell", misfit("2901", "proprietary"), "drv.flavour-vs-arch"),
+    ("21 system not yet initialized", fault("svc.fabric-state"), "svc.fabric-state"),
+    ("21 interface version don't match with driver version", fault("svc.fabricmanager-version"),
+     "svc.fabricmanager-version"),
+    ("23 In Progress, 802, everything looks Ready", fault("svc.nvlsm"), "svc.nvlsm"),
+    ("27 Could not get lock /var/lib/dpkg/lock-frontend", fault("os.pkg-lock"), "os.pkg-lock"),
+    ("28 you have held broken packages", fault("os.held-packages"), "os.held-packages"),
+    ("29 libnvidia-ml.so.1: cannot open shared object file", h.driver(
+        libraries={"libcuda.so.1": h.READY.driver.libraries["libcuda.so.1"]}, smi=SmiFacts(12, "not found")),
+     "user.libnvml"),
+    ("31 lstat /dev/nvidia-uvm", replace(h.kernel(modules=frozenset({"nvidia"})), uvm_major=None,
+                                        devices=h.READY.devices[:2]), "drv.uvm-loaded"),
+    ("32 unresolvable CDI devices", fault("ctk.cdi-fresh"), "ctk.cdi-fresh"),
+    ("33 Insufficient nvidia.com/gpu", only(replace(h.CONTAINERD_ENGINE, effective_default="runc")),
+     "rt.effective-default"),
+    ("33 No devices found. Waiting indefinitely", replace(test_k8s.BLIND, runtimes=(test_k8s.RUNC,)),
+     "rt.effective-default"),
+    ("34 Could not unload NVIDIA driver kernel modules", h.driver(container=True), "drv.install-method"),
+    ("35 In use by another client", fault("mig.mode-pending"), "mig.mode-pending"),
+    ("37 could not insert nvidia: Permission denied", replace(
+        unloaded(installed=h.V, kernel_log=(test_checks.AVC.format("module_load", "path", "/lib/modules/nvidia.ko"),)),
+        security=h.enforcing().security), "dev.selinux"),
+    ("38 GPU has fallen off the bus", OFF_THE_BUS, "pci.fallen-off-bus"),
+    # Hosts that look healthy: engines, toolkit and nvidia-smi do as they should.
+    ("sick: uncorrectable ECC errors", fault("health.ecc-volatile-unc"), "health.ecc-volatile-unc"),
+    ("sick: uncorrectable errors, whose row waits to be remapped, and a GPU that asks for a reset", h.smi(h.seen(
+        "repairs", h.seen("errors", replace(h.SEEN, recovery="Reset"), dram_uncorrectable=1), rows_pending=True)),
+     "health.ecc-volatile-unc"),
+    ("sick: a row waits to be remapped, and the GPU asks for a reset", h.smi(h.seen(
+        "repairs", replace(h.SEEN, recovery="Drain and Reset"), rows_pending=True)), "health.row-remap-pending"),
+    ("sick: an automatic upgrade changed the libraries", replace(
+        h.driver(libraries=NEW_LIBS, smi=SmiFacts(18, "mismatch")), packages=machine.AUTOMATIC),
+     "os.unattended-upgrades"),
+    ("sick: a full /boot has no initramfs of the next kernel", replace(
+        h.kernel(next_boot="6.1.0-51-amd64"), system=fault("os.disk-boot").system), "os.disk-boot"),
+    ("sick: a row remap is pending", fault("health.row-remap-pending"), "health.row-remap-pending"),
+    ("sick: a row could not be remapped", fault("health.row-remap-failure"), "health.row-remap-failure"),
+    ("sick: thermal slowdown", fault("health.clock-hw-slowdown"), "health.clock-hw-slowdown"),
+    ("sick: persistenced is off", fault("svc.persistenced"), "svc.persistenced"),
+    ("sick: the fabric manager failed", fault("svc.fabricmanager-active"), "svc.fabricmanager-active"),
+    ("sick: unattended upgrades with nothing held", fault("os.unattended-upgrades"), "os.unattended-upgrades"),
+    ("sick: all GPUs are gone", h.host(pci=()), "pci.gpu-present"),
+    ("sick: dead kubelet feature gates", test_k8s.down(test_k8s.gates("1.28.1", DevicePlugins=True)),
+     "k8s.feature-gates"),
+    ("sick: the device plugin missed a restart of the kubelet", fault("k8s.dp-socket"), "k8s.dp-socket"),
+    ("sick: the device plugin ends over and over", test_k8s.ENDS, "k8s.dp-container"),
+    ("sick: a GPU waits for a reset", fault("health.recovery-action"), "health.recovery-action"),
+)  # fmt: skip
+
+# What today's checks do not decide, and the id of the check that would.
+NOT_DECIDED = {
+    "10 k3s does not come back after a reboot": "rt.k3s-template",  # setup.runtime refuses it, where something is to do
+    "11 edits applied to the wrong daemon": "rt.instances",
+    "12 could not select device driver": "rt.snap-docker",  # setup.runtime refuses it, where something is to be done
+    "22 NV_WARN_NOTHING_TO_DO": "svc.fabricmanager-needless",
+    "24 Conflicting values set for option Signed-By": "ctk.repo-duplicate",
+    "25 NO_PUBKEY": "ctk.repo-key",
+    "26 File has unexpected size": "",  # nothing of it stays on the host: setup tries again
+    "30 bpf_prog_query(BPF_CGROUP_DEVICE) failed": "ctk.cli-info",
+    "36 nvidia-application-profiles-rc.d: read-only file system": "ctk.known-bad",
+}
+
+
+def plan_of(host: HostFacts, options: tuple[str, ...]) -> Plan:
+    return make_plan(host, put_all(Spec(), texts_of_words(options)), load_catalog())
+
+
+def report_of(host: HostFacts) -> CheckReport:
+    found = run_all(host, Spec(), load_catalog(), today=h.TODAY)
+    return folded(agreed(found, lambda options: plan_of(host, options)))
+
+
+ROWS = [pytest.param(host, id, id=symptom) for symptom, host, id in SCENARIOS]
+
+
+@pytest.mark.parametrize(("host", "id"), ROWS)
+def test_the_cause_stands_first(host: HostFacts, id: str) -> None:
+    report = report_of(host)
+    assert report.causes[0].id == id, [cause.id for cause in report.causes]
+    errors = [cause.id for cause in report.causes if report.weight(cause) is Severity.ERROR]
+    assert set(errors) <= {id}, "a symptom stands as a cause"
+    found = report.causes[0].outcome
+    assert isinstance(found, Finding)
+    assert found.evidence
+    assert found.remedy
+
+
+@pytest.mark.parametrize(("host", "id"), ROWS)
+def test_what_follows_is_one_line(host: HostFacts, id: str) -> None:
+    lines = check_text(report_of(host), Style(120)).splitlines()
+    last = next((n for n, line in enumerate(lines[1:], 1) if line[:1] != " "), len(lines))
+    assert sum(line.startswith("              so ") for line in lines[:last]) <= 1
+    assert lines[last - 1].startswith("              ")
+
+
+def test_every_reported_fault_is_decided_or_names_the_check_that_would() -> None:
+    numbers = {name.split()[0] for name in (*(row[0] for row in SCENARIOS), *NOT_DECIDED)}
+    assert numbers == {*map(str, range(1, 39)), "sick:"}
+    assert {id for id in NOT_DECIDED.values() if id} & {doc.id for doc in all_checks()} == set(), "it is there: a row"
