@@ -1,12 +1,16 @@
-"""Check reports as a person reads them: worst first, one finding a block, then one line that counts."""
+"""Check reports as a person reads them: causes, worst first, each with what follows from it; one line that counts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
+from gpunode.advice import listing
+from gpunode.model.layers import depth, group_of
 from gpunode.model.report import CheckReport, CheckResult, Finding, HostOutcome, NotApplicable, Severity
 from gpunode.remedy import NO_REMEDY, Remedy
+from gpunode.render.check_rules_text import lowered, profile_lines, rules_lines
+from gpunode.render.check_values import own_words
 from gpunode.render.remedy_text import HOSTS, remedy_text
 from gpunode.render.style import PLAIN, Style, hang, paint
 from gpunode.render.wording import count, fold_hosts, seconds, without_name
@@ -17,7 +21,7 @@ WORDS = {Severity.ERROR: ("FAIL", "bad"), Severity.WARNING: ("WARN", "warn")}
 
 def check_text(report: CheckReport, style: Style = PLAIN, *, seconds_s: float | None = None, ssh: bool = False) -> str:
     """One host's report, no newline at the end. `ssh`: commands of gpunode in it are shown with --ssh."""
-    lines = _findings([report], style, ssh=ssh)
+    lines = _findings([report], style, ssh=ssh) + rules_lines([report], style)
     if style.verbose > 0:
         lines += _others(report, style)
     lines += hang(style, "", _host_count(report, seconds_s))
@@ -34,7 +38,7 @@ def fleet_check_text(
         lines += hang(style, f"{paint(style, 'bad', 'FAIL')}  {names}   ", block.summary, lead_width=9 + len(names))
         lines += block.details(style)
     reports = [o.check for o in outcomes if o.check is not None]
-    lines += _findings(reports, style, ssh=ssh)
+    lines += _findings(reports, style, ssh=ssh) + rules_lines(reports, style)
     if style.verbose > 0:
         for report in reports:
             lines += _others(report, style)
@@ -47,8 +51,7 @@ def detail(label: str, text: str, style: Style) -> list[str]:
     return hang(style, " " * DETAIL + f"{label:<10}", text) if text else []
 
 
-@dataclass(frozen=True)
-class _Block:
+class _Block(NamedTuple):
     """One thing that is wrong, and all hosts that have it."""
 
     hosts: tuple[str, ...]
@@ -58,6 +61,9 @@ class _Block:
     id: str = ""
     severity: Severity = Severity.ERROR
     ssh: bool = False  # its hosts were reached over SSH
+    follow: tuple[tuple[str, str, str], ...] = ()  # what it explains: its id, in short, and in full
+    foreign: str = ""  # the file of the site's own check that found it
+    notes: tuple[tuple[str, str], ...] = ()  # what the site's rules made of it
 
     @property
     def names(self) -> str:
@@ -70,16 +76,34 @@ class _Block:
         return [
             *detail("hosts", folded if folded != self.names else "", style),
             *detail("evidence", self.evidence, style),
+            *(line for label, text in self.notes for line in detail(label, text, style)),
             *detail("remedy", remedy_text(self.remedy, self.hosts if self.ssh else ()), style),
+            *self.so(style),
+            *detail("check", f"of this site, not gpunode's: {self.foreign}" if self.foreign else "", style),
         ]
+
+    def so(self, style: Style) -> list[str]:
+        """One line of consequences; with -v each in full."""
+        if style.verbose > 0:
+            return [line for id, _, full in self.follow for line in detail("so", f"{id}: {full}", style)]
+        return detail("so", fitting([short for _, short, _ in self.follow], style.width - DETAIL - 10), style)
+
+
+def fitting(words: Sequence[str], width: int) -> str:
+    """As many as one line holds, and the number of those that it does not."""
+    for kept in range(len(words), 0, -1):
+        text = listing(words, kept)
+        if len(text) <= width or kept == 1:
+            return text
+    return ""
 
 
 def _folded(blocks: Sequence[_Block]) -> list[_Block]:
     """Blocks that are equal on several hosts become one, where the first of them stood."""
     together: dict[_Block, list[str]] = {}
     for block in blocks:
-        together.setdefault(replace(block, hosts=()), []).extend(block.hosts)
-    return [replace(block, hosts=tuple(hosts)) for block, hosts in together.items()]
+        together.setdefault(block._replace(hosts=()), []).extend(block.hosts)
+    return [block._replace(hosts=tuple(hosts)) for block, hosts in together.items()]
 
 
 def _unreached(outcomes: Sequence[HostOutcome], *, ssh: bool) -> list[_Block]:
@@ -92,9 +116,8 @@ def _unreached(outcomes: Sequence[HostOutcome], *, ssh: bool) -> list[_Block]:
 def _findings(reports: Sequence[CheckReport], style: Style, *, ssh: bool) -> list[str]:
     if style.verbose < 0:
         return []
-    found = [_block(r.target, f, Severity.ERROR, ssh) for r in reports for f in r.failures]
-    found += [_block(r.target, w, Severity.WARNING, ssh) for r in reports for w in r.warnings]
-    blocks = _folded(found)
+    found = [_block(r, cause, ssh) for r in reports for cause in r.causes]
+    blocks = sorted(_folded(found), key=lambda block: block.severity is not Severity.ERROR)
     names = max((len(b.names) for b in blocks), default=0)
     ids = max((len(b.id) for b in blocks), default=0)
     lines = []
@@ -103,10 +126,16 @@ def _findings(reports: Sequence[CheckReport], style: Style, *, ssh: bool) -> lis
     return lines
 
 
-def _block(target: str, result: CheckResult, severity: Severity, ssh: bool) -> _Block:
-    assert isinstance(result.outcome, Finding)
-    finding = result.outcome
-    return _Block((target,), finding.summary, finding.evidence, finding.remedy, result.id, severity, ssh)
+def _block(report: CheckReport, cause: CheckResult, ssh: bool) -> _Block:
+    finding = cause.outcome
+    assert isinstance(finding, Finding)
+    follow = tuple(
+        (r.id, r.outcome.short + lowered(r.outcome), r.outcome.summary + lowered(r.outcome))
+        for r in report.consequences(cause)
+        if isinstance(r.outcome, Finding)
+    )
+    head = (finding.summary, finding.evidence, finding.remedy, cause.id, report.weight(cause))
+    return _Block((report.target,), *head, ssh, follow, cause.foreign or "", tuple(own_words(finding)))
 
 
 def _finding(block: _Block, columns: tuple[int, int], style: Style) -> list[str]:
@@ -121,26 +150,46 @@ def _finding(block: _Block, columns: tuple[int, int], style: Style) -> list[str]
 
 
 def _others(report: CheckReport, style: Style) -> list[str]:
+    """What passes in a line a group, lowest layer first; then what has no verdict, each with its reason."""
+    passed = [id for id, result in report.results.items() if result.outcome is None]
+    groups = sorted({group_of(id) for id in passed}, key=depth)
+    width = max(map(len, groups), default=0)
+    lines = []
+    for group in groups:
+        names = ", ".join(id.removeprefix(f"{group}.") for id in passed if group_of(id) == group)
+        lead = f"{paint(style, 'good', 'pass')}  {group:<{width}}   "
+        lines += hang(style, lead, names, lead_width=9 + width)
+    return lines + _without_verdict(report, style) + profile_lines(report, style)
+
+
+def _without_verdict(report: CheckReport, style: Style) -> list[str]:
     ids = max((len(i) for i in report.results), default=0)
     lines = []
-    for result in report.results.values():
-        if result.outcome is None:
-            lines.append(f"{paint(style, 'good', 'pass')}  {result.id}")
-        elif isinstance(result.outcome, NotApplicable):
-            lead = f"{paint(style, 'dim', 'n/a ')}  {result.id:<{ids}}   "
-            lines += hang(style, lead, result.outcome.reason, lead_width=9 + ids)
+    for id in sorted(report.results, key=lambda id: (depth(id), id)):
+        outcome = report.results[id].outcome
+        if isinstance(outcome, NotApplicable):
+            lead = f"{paint(style, 'dim', 'n/a ')}  {id:<{ids}}   "
+            lines += hang(style, lead, outcome.reason, lead_width=9 + ids)
     return lines
 
 
 def _host_count(report: CheckReport, seconds_s: float | None) -> str:
     parts = [f"{count(report.passed, 'check')} {'passes' if report.passed == 1 else 'pass'}"]
-    if report.failures:
-        parts.append(f"{len(report.failures)} {'fails' if len(report.failures) == 1 else 'fail'}")
-    if report.warnings:
-        parts.append(count(len(report.warnings), "warning"))
-    skipped = len(report.results) - report.passed - len(report.failures) - len(report.warnings)
-    if skipped:
-        parts.append(f"{skipped} not applicable here (-v shows why)")
+    weights = [report.weight(cause) for cause in report.causes]
+    if failing := weights.count(Severity.ERROR):
+        parts.append(f"{failing} {'fails' if failing == 1 else 'fail'}")
+    if warned := weights.count(Severity.WARNING):
+        parts.append(count(warned, "warning"))
+    if follow := sum(len(report.consequences(cause)) for cause in report.causes):
+        parts.append(f"{follow} more {'follows' if follow == 1 else 'follow'}")
+    if report.acknowledged:
+        parts.append(f"{len(report.acknowledged)} acknowledged")
+    if report.not_applicable:
+        parts.append(f"{report.not_applicable} not applicable here (-v shows why)")
+    if report.left_out:
+        parts.append(f"{report.left_out} left out{'' if report.not_applicable else ' (-v shows why)'}")
+    if report.profile:
+        parts.append(f"profile {report.profile.name}")
     if seconds_s is not None:
         parts.append(seconds(seconds_s))
     return " · ".join(parts)
@@ -158,8 +207,14 @@ def _fleet_count(reports: Sequence[CheckReport], unreached: int, seconds_s: floa
     if failing:
         what = str(failing) if clean else count(failing, "host")
         parts.append(f"{what} {'fails' if failing == 1 else 'fail'}")
-    if warnings := sum(len(r.warnings) for r in reports):
+    if warnings := sum(r.weight(cause) is Severity.WARNING for r in reports for cause in r.causes):
         parts.append(count(warnings, "warning"))
+    if accepted := sum(len(r.acknowledged) for r in reports):
+        parts.append(f"{accepted} acknowledged")
+    if left_out := max((r.left_out for r in reports), default=0):
+        parts.append(f"{'up to ' if len(reports) > 1 else ''}{left_out} left out")
+    if kinds := sorted({r.profile.name for r in reports if r.profile}):
+        parts.append(f"profile{'s' if len(kinds) > 1 else ''} {', '.join(kinds)}")
     if unreached:
         parts.append(f"{unreached} without a report")
     return " · ".join([*parts, seconds(seconds_s)])

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from gpunode.model.facts import HostFacts, IgnoredProcess, PciDevice, RuntimeFacts
+from gpunode.model.facts import HostFacts, IgnoredProcess, PciDevice, RuntimeFacts, SmiFacts
 from gpunode.render.clean import clean
 from gpunode.render.style import PLAIN, Style, hang, paint
 from gpunode.render.wording import count, size
 
 LABEL = 12
+_FAULTS = {"lost": ", lost", "reset-required": ", requires a reset", "error": ", with unreadable fields"}
 
 
 def detect_text(
@@ -18,11 +19,11 @@ def detect_text(
 ) -> str:
     """The host in lines, no newline at the end.
 
-    `names`: PCI device id -> what its maker calls it ("2330"). `system`: "Debian 12", where the catalog knows it, so
-    that a plan names it alike.
+    `names`: PCI address -> what the device is called ("H100 SXM5 80GB"). `system`: "Debian 12", where the catalog
+    knows it, so that a plan names it alike.
     """
     system = system or host.os.pretty_name or host.os.id or "unknown system"
-    head = " · ".join((system, f"Linux {host.kernel.release}", _where(host)))
+    head = " · ".join((system, f"Linux {host.kernel.release or '(none)'}", _where(host)))
     name = clean(host.target)
     rows = (
         ("GPUs", _gpus(host, names or {})),
@@ -47,12 +48,14 @@ def detect_text(
 
 
 def _where(host: HostFacts) -> str:
+    if host.init == "chroot":
+        return f"{host.os.machine}, an image that is being built"
     place = f"in {host.virtualization}" if host.virtualization else "bare metal"
     return f"{host.os.machine}, {place}"
 
 
 def _name(device: PciDevice, names: Mapping[str, str]) -> str:
-    return names.get(device.device) or device.name or f"NVIDIA {device.vendor}:{device.device}"
+    return names.get(device.address) or device.name or f"NVIDIA {device.vendor}:{device.device}"
 
 
 def _gpus(host: HostFacts, names: Mapping[str, str]) -> str:
@@ -63,7 +66,8 @@ def _gpus(host: HostFacts, names: Mapping[str, str]) -> str:
     for gpu in host.gpus:
         seen = smi.get(gpu.address)
         memory = f", {size(seen.memory_total_bytes)}" if seen and seen.memory_total_bytes else ""
-        kinds[_name(gpu, names) + memory, f"driver {gpu.driver}" if gpu.driver else "no driver bound"] += 1
+        sick = _FAULTS.get(seen.fault or "", "") if seen else ""
+        kinds[_name(gpu, names) + memory + sick, f"driver {gpu.driver}" if gpu.driver else "no driver bound"] += 1
     lines = [f"{number} × {name}, {bound}" for (name, bound), number in kinds.items()]
     switches = sum(d.vendor == "10de" and d.class_code == "0680" for d in host.pci)
     return "\n".join(lines + ([f"{switches} × NVSwitch"] if switches else []))
@@ -77,13 +81,20 @@ def _driver(host: HostFacts) -> str:
     if driver.installed and driver.installed != driver.loaded:
         parts.append(f"{driver.installed} installed, not loaded")
     if driver.smi:
-        cuda = f", CUDA {driver.smi.cuda_version}" if driver.smi.cuda_version else ""
-        message = f": {driver.smi.message}" if driver.smi.message else ""
-        answer = f"nvidia-smi answers for {count(len(driver.smi.gpus), 'GPU')}{cuda}"
-        parts.append(answer if driver.smi.code == 0 else f"nvidia-smi ended with {driver.smi.code}{message}")
+        parts.append(_smi(driver.smi))
     if driver.container:
         parts.append("owned by a driver container")
     return " · ".join(parts) or "not installed"
+
+
+def _smi(smi: SmiFacts) -> str:
+    message = f": {smi.message}" if smi.message else ""
+    if not smi.answered:
+        return f"nvidia-smi ended with {smi.code}{message}"
+    healthy = f"{len(smi.gpus) - len(smi.lost)} of " if smi.lost else ""
+    cuda = f", CUDA {smi.cuda_version}" if smi.cuda_version else ""
+    answer = f"nvidia-smi answers for {healthy}{count(len(smi.gpus), 'GPU')}{cuda}"
+    return answer if smi.code == 0 else f"{answer} (it ended with {smi.code}{message})"
 
 
 def _kernel(host: HostFacts) -> str:

@@ -6,11 +6,14 @@ No other file prints; tests/hostile/test_terminal.py reads the syntax trees for 
 from __future__ import annotations
 
 import re
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from gpunode.masking import masked
 from gpunode.render.clean import clean
 from gpunode.render.style import CODES, OURS
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _PAINT = re.compile(f"\x1b\\[({'|'.join([*CODES.values(), '0'])});{OURS}m")
 
@@ -20,6 +23,13 @@ def show(text: str, stream: TextIO | None, *, end: str = "\n", painted: bool = F
     if stream is not None:
         stream.write(encodable(cleaned(masked(text, "lines"), painted=painted), stream.encoding) + end)
         stream.flush()
+
+
+def show_above(console: Console, text: str) -> None:
+    """The same above a live table, with no markup read out of it: a step's "[red]" is shown as it is."""
+    from rich.text import Text
+
+    console.print(Text(cleaned(masked(text, "lines"), painted=False)), soft_wrap=True)
 
 
 def cleaned(text: str, *, painted: bool) -> str:

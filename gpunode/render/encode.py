@@ -12,6 +12,7 @@ from typing import Any
 from gpunode.masking import MASK, form_of, is_secret, mask_argv, masked
 from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
 from gpunode.model.plan import Plan, PutFile, Reboot, RemoveFile, Run
+from gpunode.model.report import Finding
 from gpunode.model.spec import DriverRequest, Spec, ToolkitRequest
 from gpunode.remedy import Remedy
 from gpunode.render.clean import clean_json
@@ -20,7 +21,12 @@ from gpunode.render.wording import mask_url
 KINDS: dict[str, type] = {"run": Run, "put_file": PutFile, "remove_file": RemoveFile, "reboot": Reboot}
 KIND_OF = {kind: name for name, kind in KINDS.items()}
 # A file's text can contain registry logins and proxy passwords; a report needs its hash only.
-_LEFT_OUT = {FileFacts: {"text"}, RuntimeFacts: {"merged_config"}, Remedy: {"parts"}}
+_LEFT_OUT = {
+    FileFacts: {"text"},
+    RuntimeFacts: {"merged_config"},
+    Remedy: {"parts"},
+    Finding: {"steps", "otherwise", "short", "decision"},
+}
 # Hashes of real bytes, by which a short password could be guessed: only what is applied needs them.
 _HASHES = {
     HostFacts: {"stream_sha256"},

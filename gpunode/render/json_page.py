@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from gpunode.model.fix import ByHand
 from gpunode.remedy import RepairAction
 from gpunode.render.json_schema import json_schema
 from gpunode.render.machine import RESULTS
@@ -22,13 +23,19 @@ HOSTS = {
     "setup": "`plan` or `run`",
     "undo": "`plan` or `run`",
     "check": "`checks`",
+    "fix": "`checks` and `plan` or `run`; after a run `findings_before` and `gone`",
 }
+TYPED = {"fix": "check --fix"}
 RULES = """
 - `--json` prints one document with `hosts` and `seconds_s`; `--format jsonl` one line a host, with `schema` in it.
+  `detect` and `check` print it into a pipe as soon as that host has ended; a run that is stopped lacks the rest.
 - Every host has `target` and `code` ([exit codes](exit-codes.md)), and `problem`, `evidence`, `remedy` if it failed.
 - A `remedy` is `text` for the user, `action` for a program, and `command`, the words of gpunode's own command in it, as
   typed on the host itself (`[]` where gpunode has none). `text` is "" where nothing is to be done. The actions:
 ACTIONS
+- A finding's `fix` is what `check --fix` does about it: `safe`, with the `setup` and the `steps` of its plan; or not,
+  with the reason in `by_hand` and in words in `why`. The reasons:
+REASONS
 - null is "not known" or "there is none", never "fine". A name ends in `_s` for seconds and in `_bytes` for bytes.
 - A new key does not change the number in `schema`; a key that goes or changes its meaning raises it. So read what you
   know and ignore the rest, or validate with `gpunode catalog schema --json` of the gpunode that printed it.
@@ -51,9 +58,10 @@ values in it.
 
 def json_page() -> str:
     """The page in Markdown, with a newline at its end."""
-    rows = [f"| `gpunode {verb}` | `{schema}` | {HOSTS[verb]} |" for verb, schema in RESULTS.items()]
+    rows = [f"| `gpunode {TYPED.get(verb, verb)}` | `{schema}` | {HOSTS[verb]} |" for verb, schema in RESULTS.items()]
     actions = "\n".join(f"  - `{action.value}`: {action.meaning}" for action in RepairAction)
-    rules = RULES.replace("ACTIONS", actions)
+    reasons = "\n".join(f"  - `{reason.value}`: {reason.meaning}" for reason in ByHand)
+    rules = RULES.replace("ACTIONS", actions).replace("REASONS", reasons)
     return HEAD + "\n".join(rows) + "\n" + rules + f"```json\n{laid_out(json_schema())}\n```\n"
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from gpunode.errors import ExitCode
 from gpunode.model.facts import HostFacts
 from gpunode.model.plan import Plan
-from gpunode.model.report import Event, Finding, RunReport, Severity
+from gpunode.model.report import ChosenProfile, Event, Finding, RunReport, Severity
 from gpunode.model.spec import DriverRequest, ToolkitRequest
 from gpunode.remedy import Remedy
 from gpunode.render.encode import KIND_OF, SAID_TOO, keys_of
@@ -134,12 +134,19 @@ def _line(schema: str, host: tuple[Schema, Schema]) -> Schema:
 def _host(verb: str, values: _Values) -> tuple[Schema, Schema]:
     """The keys that every host has, and those that one has or lacks (machine.host_data)."""
     plan, run = {"plan": values.of(Plan)}, {"run": values.of(RunReport)}
+    checks: dict[str, Schema] = {
+        "checks": {"type": "array", "items": _reference("check")},
+        "profile": values.of(ChosenProfile | None),
+        "idle_acknowledgements": values.of(tuple[str, ...]),
+    }
+    ids = {"type": "array", "items": {"type": "string"}}
     found: dict[str, Schema] = {
         "detect": {"facts": values.of(HostFacts)},
         "plan": plan,
         "setup": plan | run,
         "undo": plan | run,
-        "check": {"checks": {"type": "array", "items": _reference("check")}},
+        "check": checks,
+        "fix": plan | run | checks | {"findings_before": ids, "gone": ids},
     }
     return {"target": {"type": "string"}, "code": values.of(ExitCode)}, _problem(values) | found[verb]
 
@@ -150,8 +157,12 @@ def _problem(values: _Values) -> Schema:
 
 def _check(values: _Values) -> Schema:
     """One check and how it ended (machine.host_data)."""
-    head = {"id": {"type": "string"}, "severity": values.of(Severity)}
+    head = {"id": {"type": "string"}, "severity": values.of(Severity), "foreign": {"type": ["string", "null"]}}
     passed = head | {"outcome": {"const": "pass"}}
-    unchecked = head | {"outcome": {"const": "not-applicable"}, "reason": {"type": "string"}}
+    unchecked = head | {
+        "outcome": {"const": "not-applicable"},
+        "reason": {"type": "string"},
+        "left_out": values.of(bool),
+    }
     found = values.keys(Finding) | head | {"outcome": {"const": "finding"}}
     return {"anyOf": [_object(passed), _object(unchecked), _object(found)]}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 from gpunode.errors import ExitCode
 from gpunode.model.report import Event, EventKind, HostOutcome
 from gpunode.render.clean import clean_line
-from gpunode.render.door import show
+from gpunode.render.door import show, show_above
 from gpunode.render.run_text import event_line
 from gpunode.render.style import Style
 from gpunode.render.wording import CODE_WORDS, count, fold_hosts, without_name
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 MOST_ROWS = 20  # more hosts than this are counted by phase: a table longer than the terminal only flickers
+AT_WORK = "what runs on a host runs on there, and the same command goes on from it"
 FIRST_S = 10.0  # a wait that is longer is said, and again each time it is three times as long
 
 
@@ -47,14 +48,17 @@ class Progress:
         *,
         done: str = "done",
         reasons: bool = True,
+        left: str = AT_WORK,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`done` stands for a host that ended well: only probing it is not yet "done". `reasons`: a host that did not
-        has its reason shown, too; not where an error about it follows at once.
+        has its reason shown, too; not where an error about it follows at once. `left`: what becomes of what is at work
+        when a second Ctrl-C leaves it.
         """
         self._style = style
         self._done = done
         self._reasons = reasons
+        self._left = left
         self._stream = stream
         self._lock = threading.Lock()
         self._now = dict.fromkeys(targets, "waits")
@@ -119,6 +123,26 @@ class Progress:
             for (what, waited_s), targets in due.items():
                 show(clean_line(f"{fold_hosts(targets)}  still waiting after {waited_s} s: {what}"), self._stream)
 
+    def stopping(self) -> None:
+        """The answer to Ctrl-C: what is still waited for, and what a second one does. Given with -q as well."""
+        with self._lock:
+            for what, targets in self._hosts_by_wait().items():
+                self._line(f"{fold_hosts(targets)}  waiting for: {what}")
+            self._line(f"gpunode: stopping after that. Ctrl-C again leaves at once: {self._left}")
+
+    def _hosts_by_wait(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for target, wait in self._waits.items():
+            found.setdefault(wait.what, []).append(target)
+        return found
+
+    def _line(self, text: str) -> None:
+        """Above the table, where there is one."""
+        if self._live:
+            show_above(self._live.console, clean_line(text))
+        else:
+            show(clean_line(text), self._stream)
+
     def _remind_again(self) -> None:
         while not self._over.wait(1.0):
             self.remind()
@@ -141,8 +165,15 @@ class Progress:
         return table
 
 
-def _cell(text: str) -> Text:
-    """Cleaned, on one line, and with no markup read out of it: a step's "[red]" is shown as it is."""
+def _plain(text: str) -> Text:
+    """Cleaned, and with no markup read out of it: a step's "[red]" is shown as it is."""
     from rich.text import Text
 
-    return Text(clean_line(text), overflow="ellipsis", no_wrap=True)
+    return Text(clean_line(text))
+
+
+def _cell(text: str) -> Text:
+    """The same on one line of the table."""
+    cell = _plain(text)
+    cell.overflow, cell.no_wrap = "ellipsis", True
+    return cell

@@ -21,6 +21,7 @@ RESULTS = {
     "setup": "gpunode.setup-result/3",
     "undo": "gpunode.undo-result/3",
     "check": "gpunode.check-result/2",
+    "fix": "gpunode.fix-result/1",  # `check --fix`
 }
 ERROR_SCHEMA = "gpunode.error/2"
 EVENT_SCHEMA = "gpunode.event/1"
@@ -84,20 +85,25 @@ def host_data(outcome: HostOutcome) -> dict[str, Any]:
         out["run"] = to_data(outcome.run)
     if outcome.check is not None:
         out["checks"] = _checks(outcome.check)
+        out["profile"] = to_data(outcome.check.profile)
+        out["idle_acknowledgements"] = list(outcome.check.idle)
+    if outcome.before is not None:
+        out["findings_before"] = list(outcome.before.findings)
+        out["gone"] = list(outcome.gone)
     return out
 
 
 def _checks(report: CheckReport) -> list[dict[str, Any]]:
     rows = []
     for result in report.results.values():
-        row: dict[str, Any] = {"id": result.id, "severity": result.severity.value}
+        row: dict[str, Any] = {"id": result.id, "severity": result.severity.value, "foreign": result.foreign}
         match result.outcome:
             case None:
                 row["outcome"] = "pass"
-            case NotApplicable(reason):
-                row |= {"outcome": "not-applicable", "reason": reason}
+            case NotApplicable(reason, left_out):
+                row |= {"outcome": "not-applicable", "reason": reason, "left_out": left_out}
             case Finding() as finding:
-                row |= {"severity": (finding.severity or result.severity).value, "outcome": "finding"}
+                row |= {"severity": result.found.value, "outcome": "finding"}
                 row |= {k: v for k, v in to_data(finding).items() if k != "severity"}
         rows.append(row)
     return rows

@@ -14,7 +14,7 @@ from gpunode.render.clean import clean
 from gpunode.render.driver_text import choice_words, explanation, why_words
 from gpunode.render.remedy_text import remedy_text
 from gpunode.render.style import PLAIN, Style, hang, paint
-from gpunode.render.wording import count, fold_hosts
+from gpunode.render.wording import count, fold_hosts, size
 
 LABEL = 11  # columns of "Unchanged  "
 REASON = 23  # columns of "Alternatives rejected  "
@@ -109,13 +109,20 @@ def _steps(plan: Plan, style: Style) -> list[str]:
 
 def _answer(answer: Answer | None, indent: int, style: Style) -> list[str]:
     """ "the resolver: install 14, upgrade 1 (libc6 2.36-9)": what is more than an install is named."""
-    if answer is None or not answer.changes:
+    if answer is None or not (answer.changes or answer.refused):
         return []
+    if answer.refused:
+        return hang(style, " " * indent, f"setup would stop here and change nothing: {answer.refused}")
     words = [change.split(" ", 1) for change in answer.changes]
     counts = Counter(word[0] for word in words)
     more = [f"{verb} {rest[0]}" for verb, *rest in words if verb != "install" and rest][:8]
     changes = ", ".join(f"{verb} {count}" for verb, count in counts.items()) + (f" ({'; '.join(more)})" if more else "")
-    return hang(style, " " * indent, f"the resolver would {changes}")
+    lines = hang(style, " " * indent, f"the resolver would {changes}")
+    if answer.mixed:
+        lines += hang(
+            style, " " * indent, f"the driver's packages would have several versions: {', '.join(answer.mixed)}"
+        )
+    return lines
 
 
 def _details(step: Step, style: Style) -> list[str]:
@@ -147,6 +154,8 @@ def _ending(plan: Plan, style: Style) -> list[str]:
     lines += _then(plan)
     if plan.steps and style.verbose == 0:
         lines.append(("Details", f"-v shows why, commands and diffs of {_all(len(plan.steps))}"))
+    if plan.steps:
+        lines.append(("Total", _total(plan)))
     return [line for label, text in lines for line in hang(style, f"{label:<{LABEL - 2}}  ", text)]
 
 
@@ -173,6 +182,20 @@ def _then(plan: Plan) -> list[tuple[str, str]]:
     if plan.replan_after:
         return [("Then", "re-probe and re-plan: packages may change configuration")]
     return []
+
+
+def _total(plan: Plan) -> str:
+    """ "11 steps · 2 engine restarts (docker, containerd) · no reboot expected" """
+    units = [unit.removesuffix(".service") for unit in plan.restarts]
+    restarts = f"{count(len(units), 'engine restart')} ({', '.join(units)})" if units else "no engine restart"
+    reboot = "1 reboot" if plan.reboot else "no reboot expected"
+    return " · ".join((count(len(plan.steps), "step"), *_download(plan), restarts, reboot))
+
+
+def _download(plan: Plan) -> list[str]:
+    """What the resolver would fetch, where it was asked and says so."""
+    sizes = [answer.download_bytes for answer in plan.answers if answer.download_bytes is not None]
+    return [f"download {size(sum(sizes))}"] if sizes else []
 
 
 def _all(steps: int) -> str:

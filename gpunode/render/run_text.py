@@ -54,6 +54,8 @@ def _body(report: RunReport, style: Style, hosts: Sequence[str]) -> list[str]:
     lines = [line for step in report.steps for line in _step(step, style, hosts)]
     for name, words in (pair for kept in _refused(report) for pair in refusal_words(kept, hosts)):
         lines += hang(style, f"  {name.lower():<9} ", words)
+    for kept in report.plan.kept if report.plan else ():
+        lines += hang(style, "  beware    ", kept.text) if kept.beware else []
     shown = {text for s in report.steps if s.error for text in (s.error, f"{s.id}: {s.error}")}
     if report.error in shown:
         return lines

@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 
 from gpunode.cli.errors import error_text
+from gpunode.engines.daemon import commands
 from gpunode.errors import ExitCode, GpunodeError
 from gpunode.model.driver import DriverChoice
 from gpunode.model.facts import HostFacts, KernelFacts, OsFacts, PciDevice
-from gpunode.model.plan import Kept, Plan, Undoing
+from gpunode.model.plan import Kept, Plan, Step, Undoing
 from gpunode.model.report import (
     CheckReport,
     Event,
@@ -34,6 +35,10 @@ from gpunode.render.style import Style
 from gpunode.render.wording import fold_hosts, mask_url, seconds
 from tests.render.values import CHECK, INSTALL, PLAN
 
+RESTART = commands.restart("containerd.service")
+RESTARTS = Step("containerd.default", "config.toml", "", (RESTART,))
+ROLLS_BACK = Step("containerd.default", "config.toml", "", (), undo=(RESTART,))
+
 
 def test_a_plan_at_80_columns() -> None:
     assert plan_text(PLAN, Style(80)) == "\n".join(
@@ -52,8 +57,26 @@ def test_a_plan_at_80_columns() -> None:
             "Then       reboot once: nouveau is loaded (--reboot if-needed does it and",
             "           continues)",
             "Details    -v shows why, commands and diffs of all 2 steps",
+            "Total      2 steps · no engine restart · 1 reboot",
         )
     )
+
+
+@pytest.mark.parametrize(
+    ("plan", "total"),
+    [
+        pytest.param(
+            replace(PLAN, steps=(RESTARTS, RESTARTS), reboot=None),
+            "Total      2 steps · 1 engine restart (containerd) · no reboot expected",
+            id="one engine restarted by two steps",
+        ),
+        pytest.param(
+            replace(PLAN, steps=(ROLLS_BACK,)), "Total      1 step · no engine restart · 1 reboot", id="rollback"
+        ),
+    ],
+)
+def test_a_plan_ends_with_its_steps_restarts_and_reboots(plan: Plan, total: str) -> None:
+    assert plan_text(plan).splitlines()[-1] == total
 
 
 def test_verbose_plans_say_why_and_show_diffs() -> None:
@@ -228,10 +251,18 @@ def test_detect_names_gpus_and_says_what_is_not_known() -> None:
         pci=(model,) * 8,
         unread={"smi": "no answer in 10 s"},
     )
-    text = detect_text(host, names={"2330": "H100 SXM5 80GB"})
+    text = detect_text(host, names={"0000:41:00.0": "H100 SXM5 80GB"})
     assert text.startswith("gpu07   Debian 12 · Linux 6.1.0-40 · x86_64, bare metal\n")
     assert "GPUs        8 × H100 SXM5 80GB, driver nvidia\n" in text
     assert "Not known   smi: no answer in 10 s" in text
+
+
+@pytest.mark.parametrize(("release", "said"), [("6.1.0-42-amd64", "6.1.0-42-amd64"), ("", "(none)")])
+def test_detect_names_an_image_that_is_being_built_and_its_own_kernel(release: str, said: str) -> None:
+    host = HostFacts("gpu07", "gpu07", OsFacts("debian", "12", pretty_name="Debian 12"), KernelFacts(release), True)
+    assert detect_text(replace(host, init="chroot")).startswith(
+        f"gpu07   Debian 12 · Linux {said} · x86_64, an image that is being built\n"
+    )
 
 
 LOOK = Remedy(RepairAction.NONE, "look")
@@ -273,6 +304,15 @@ def test_a_needed_reboot_comes_with_its_remedy() -> None:
         "gpu07   needs a reboot",
         "  reboot    nouveau holds a GPU",
         "  remedy    reboot it",
+    ]
+
+
+def test_what_is_kept_in_spite_of_a_known_cve_is_named_at_the_end() -> None:
+    kept = (Kept("toolkit.install", "container toolkit 1.20.1"), Kept("driver.install", "580.95.05 has", beware=True))
+    report = RunReport("gpu07", plan=Plan("gpu07", Spec(), "then", kept=kept))
+    assert run_text(report).splitlines() == [
+        "gpu07   no changes: this host matches the spec",
+        "  beware    580.95.05 has",
     ]
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from io import StringIO
 
+import pytest
+
 from gpunode.errors import ExitCode
 from gpunode.model.report import Event, EventKind, HostOutcome
 from gpunode.render.live import Progress
@@ -51,3 +53,28 @@ def test_a_host_that_says_something_is_not_waited_for() -> None:
     clock.now = 9
     progress.event(Event(EventKind.NOTE, "gpu01", "Unpacking nvidia-open", "driver.install"))
     assert lines_after(progress, stream, clock, 18) == []
+
+
+@pytest.mark.parametrize("verbose", [-1, 0], ids=["with -q as well", "in plain lines"])
+def test_ctrl_c_is_answered_with_what_goes_on_and_what_a_second_one_does(verbose: int) -> None:
+    stream = StringIO()
+    progress = Progress(Style(verbose=verbose), stream, ["gpu01", "gpu02", "gpu03", "gpu04"])
+    progress.done(HostOutcome("gpu02", ExitCode.DONE))
+    progress.event(Event(EventKind.STEP_BEGIN, "gpu03", "install the driver", "driver.install"))
+    before = len(stream.getvalue())
+    progress.stopping()
+    assert stream.getvalue()[before:].splitlines() == [
+        "gpu01, gpu04  waiting for: its answer, or its turn",
+        "gpu03  waiting for: driver.install  install the driver",
+        "gpunode: stopping after that. Ctrl-C again leaves at once: what runs on a host runs on there, and the same "
+        "command goes on from it",
+    ]
+
+
+def test_ctrl_c_is_answered_above_a_live_table() -> None:
+    stream = StringIO()
+    with Progress(Style(live=True), stream, ["gpu01"], left=f"it ends {'by itself ' * 20}[red]") as progress:
+        progress.stopping()
+    shown = stream.getvalue()
+    assert "waiting for: its answer, or its turn" in shown
+    assert f"Ctrl-C again leaves at once: it ends {'by itself ' * 20}[red]" in shown
