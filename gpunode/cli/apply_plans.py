@@ -8,14 +8,26 @@ from collections.abc import Callable
 
 from gpunode.cli.errors import say
 from gpunode.cli.hosts import on_each
-from gpunode.cli.options import LiveOptions, OutputOptions
+from gpunode.cli.options.groups import LiveOptions, OutputOptions
 from gpunode.cli.output import progress_style
+from gpunode.errors import UsageError
 from gpunode.fleet.apply_one import HostWork, host_run, set_up
 from gpunode.fleet.host import Host
 from gpunode.fleet.run_log import RunLog, new_run_id, now
 from gpunode.model.report import Event, FleetReport, HostOutcome
+from gpunode.remedy import Remedy, RepairAction, gpunode
 from gpunode.render.live import Progress
 from gpunode.render.machine import event_json, host_line
+
+
+def refuse_unasked(yes: bool, verb: str, look: str, *words: str) -> None:
+    """Raises UsageError where nobody can be asked and nobody said --yes; `look` leads to the verb that only looks."""
+    if not (yes or sys.stdin.isatty()):
+        raise UsageError(
+            "there is no terminal to ask on",
+            evidence=f"{verb} shows its plan and asks before the first change",
+            remedy=Remedy(RepairAction.NONE, f"add --yes to go on without the question, {look}", gpunode(*words)),
+        )
 
 
 def apply_plans(
@@ -29,7 +41,8 @@ def apply_plans(
 ) -> FleetReport:
     """Every host that has a plan is brought to it; the others keep the outcome that planning gave them.
 
-    Ctrl-C stops each host after its current step. `carry`: how a plan is carried out; None: as setup does.
+    Ctrl-C stops each host after its current step, which is said at once. `host_work`: how a plan is carried out; None:
+    as setup does.
     """
     one = host_work or set_up
     run_id, stop = new_run_id(), threading.Event()
@@ -50,7 +63,7 @@ def apply_plans(
             if outcome.target in at_work:
                 progress.done(outcome)
 
-        report = on_each(named, hosts, work, done, stop)
+        report = on_each(named, hosts, work, done, stop, progress.stopping)
     if not output.quiet:
         say(f"gpunode: run log in {log.directory}")
     return report

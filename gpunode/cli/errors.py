@@ -50,7 +50,7 @@ def asked_format(words: Sequence[str]) -> str:
 
 def print_error_json(error: GpunodeError, *, line: bool) -> None:
     """To stdout, also where the result was to go to --output: that file is not changed."""
-    from gpunode.cli.options import ResultOptions
+    from gpunode.cli.options.groups import ResultOptions
     from gpunode.cli.output import deliver
     from gpunode.render.machine import error_json
 

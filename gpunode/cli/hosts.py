@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from gpunode.advice import meant
-from gpunode.cli.options import HostOptions, LiveOptions
+from gpunode.cli.options.groups import CheckedHostOptions, HostOptions, LiveOptions
 from gpunode.errors import UsageError
 from gpunode.fleet.host import Host
 from gpunode.foreign import read_file
@@ -24,9 +25,13 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def open_hosts(options: LiveOptions) -> Iterator[tuple[Host, ...]]:
-    """The hosts that were named; nothing is dialled yet. Raises UsageError."""
-    hosts = _hosts(options)
+def open_hosts(options: LiveOptions, *, as_root: bool = False) -> Iterator[tuple[Host, ...]]:
+    """The hosts that were named; nothing is dialled yet. Raises UsageError.
+
+    `as_root`: the verb is root's, so this machine is refused at its first script where the user cannot become root.
+    Over SSH every verb is.
+    """
+    hosts = _hosts(options, as_root=as_root)
     try:
         yield hosts
     finally:
@@ -34,8 +39,11 @@ def open_hosts(options: LiveOptions) -> Iterator[tuple[Host, ...]]:
             host.transport.close()
 
 
-def _hosts(options: LiveOptions) -> tuple[Host, ...]:
+def _hosts(options: LiveOptions, *, as_root: bool) -> tuple[Host, ...]:
     recorded = options.recorded if isinstance(options, HostOptions) else None
+    inject = options.inject or () if isinstance(options, CheckedHostOptions) else ()
+    if inject and not recorded:
+        raise UsageError("--inject is for a recording: on a host nothing is broken", remedy="name one with --recorded")
     if options.ssh and recorded:
         raise UsageError("--ssh and --recorded exclude each other", remedy="name hosts, or one recording")
     _one_of("--host-key", options.host_key, ("strict", "accept-new"))
@@ -46,18 +54,24 @@ def _hosts(options: LiveOptions) -> tuple[Host, ...]:
     if recorded:
         if for_sudo := _first(_typed_for_sudo(options)):
             raise UsageError(f"{for_sudo} is for hosts, and --recorded asks none", remedy="leave it out")
-        return (_recorded(recorded),)
+        return (_recorded(recorded, inject),)
     from gpunode.transport.local import Local
 
-    return (Host(Local(password=_password(options)), local=True),)
+    become: Literal["always", "auto"] = "always" if as_root and os.geteuid() != 0 else "auto"
+    return (Host(Local(password=_password(options), become=become), local=True),)
 
 
-def _recorded(path: Path) -> Host:
+def _recorded(path: Path, inject: Sequence[str]) -> Host:
     from gpunode.facts.collect import load_recording
     from gpunode.transport.recorded import Recorded
 
     name = path.parent.name if path.name == "facts.txt" else path.stem if path.is_file() else path.resolve().name
-    return Host(Recorded(load_recording(path), name), recorded=True)
+    stream = load_recording(path)
+    if inject:
+        from gpunode.facts.inject import injected
+
+        stream = injected(stream, inject)
+    return Host(Recorded(stream, name), recorded=True)
 
 
 def _over_ssh(options: LiveOptions, values: Sequence[str]) -> tuple[Host, ...]:
@@ -165,8 +179,9 @@ def on_each(
     work: Callable[[Host], HostOutcome],
     on_done: Callable[[HostOutcome], None],
     stop: threading.Event | None = None,
+    on_stop: Callable[[], None] = lambda: None,
 ) -> FleetReport:
     """`work` on every host side by side. One host's failure stays its own: it becomes that host's outcome."""
     from gpunode.fleet.run import run_fleet
 
-    return run_fleet(hosts, work, forks=forks(options), on_done=on_done, stop=stop)
+    return run_fleet(hosts, work, forks=forks(options), on_done=on_done, stop=stop, on_stop=on_stop)

@@ -7,13 +7,18 @@ import sys
 from pathlib import Path
 
 from gpunode.advice import meant
-from gpunode.cli.options import OutputOptions, QuietOptions, ResultOptions
+from gpunode.cli.options.groups import OutputOptions, QuietOptions, ResultOptions
 from gpunode.cli.streams import why_unwritten
 from gpunode.errors import GpunodeError, UsageError
 from gpunode.masking import masked
 from gpunode.offline import output_file
 from gpunode.render.door import cleaned, encodable
 from gpunode.render.style import Style, style_for
+
+# Formats whose renderers mask value by value: masked once more as text, they could lose the form that programs read.
+_WHOLE = ("json", "jsonl", "junit", "prometheus", "nvsentinel")
+# What other users' programs read from a file (node_exporter's): names and numbers, and nothing that is to be hidden.
+_FOR_ALL = ("prometheus",)
 
 
 def chosen_format(options: ResultOptions, formats: tuple[str, ...], *, plans: bool = False) -> str:
@@ -64,18 +69,19 @@ def verbosity(options: ResultOptions) -> int:
 
 
 def deliver(text: str, options: ResultOptions) -> None:
-    """The result to stdout or to --output, cleaned, text masked once more: JSON is whole already."""
-    if not options.json and options.format not in ("json", "jsonl"):
+    """The result to stdout or to --output, cleaned, text masked once more: JSON and its like are whole already."""
+    if not options.json and options.format not in _WHOLE:
         text = masked(text, "lines")
     if options.output:
-        to_file(options.output, cleaned(text, painted=False), "--output")
+        mode = 0o644 if options.format in _FOR_ALL else 0o600
+        to_file(options.output, cleaned(text, painted=False), "--output", mode=mode)
     else:
         encoding = sys.stdout.encoding or "ascii"
         whole = cleaned(text, painted=is_terminal() and style_for(sys.stdout).colour)
         to_stdout(encodable(whole if whole.endswith("\n") else whole + "\n", encoding).encode(encoding))
 
 
-def to_file(path: Path, text: str, flag: str) -> None:
+def to_file(path: Path, text: str, flag: str, *, mode: int = 0o600) -> None:
     """`text` to a file of the user's; the names of stdout mean stdout, as they do for a shell. A terminal gets it
     cleaned, whatever it is called.
     """
@@ -83,7 +89,7 @@ def to_file(path: Path, text: str, flag: str) -> None:
         shown = cleaned(text, painted=False) if is_terminal() else text
         to_stdout((shown if shown.endswith("\n") else shown + "\n").encode("utf-8", "surrogateescape"))
     else:
-        output_file.write_whole(path, text, flag)
+        output_file.write_whole(path, text, flag, mode=mode)
 
 
 def is_terminal() -> bool:

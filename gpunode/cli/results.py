@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gpunode.cli.options import LiveOptions, QuietOptions, ResultOptions
-from gpunode.cli.output import chosen_format, deliver, progress_style, result_style
+from gpunode.cli.options.groups import LiveOptions, QuietOptions, ResultOptions
+from gpunode.cli.output import chosen_format, deliver, is_terminal, progress_style, result_style
 from gpunode.errors import GpunodeError, worst
 from gpunode.render.style import Style
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gpunode.checks import CheckDoc
     from gpunode.fleet.host import Host
     from gpunode.model.report import FleetReport, HostOutcome
+    from gpunode.remedy import Command
 
 
 @dataclass(frozen=True)
@@ -41,18 +42,30 @@ class Planned(Fleet):
     """Plans that were not applied."""
 
     recorded: bool = False  # setup of a recording, which changes nothing
+    apply: Command | None = None  # what applies the plan that was saved; None where none was, or of a recording
 
 
 class Explained(Fleet):
     """Why these drivers."""
 
 
+@dataclass(frozen=True)
 class Checked(Fleet):
     """Checks."""
+
+    strict: bool = False  # warnings count as failures
+    at_s: float = 0.0  # when they ended, in seconds since the epoch
 
 
 class Ended(Fleet):
     """Plans that were applied."""
+
+
+@dataclass(frozen=True)
+class Fixed(Fleet):
+    """Checks, what of their findings was mended, and what they say afterwards."""
+
+    recorded: bool = False  # a recording, which only shows its plan
 
 
 class Runtimes(NamedTuple):
@@ -68,6 +81,20 @@ class Configured(NamedTuple):
     wish: Any
     planned: Any
     backups: dict[str, str]
+
+
+class Verdict(NamedTuple):
+    """`check --npd` and `--nhc`."""
+
+    code: int
+    line: str
+
+
+class UnitFile(NamedTuple):
+    """`check --unit`."""
+
+    kind: str  # "service" | "timer"
+    argv: Sequence[str]  # what it runs
 
 
 class CheckList(NamedTuple):
@@ -87,10 +114,15 @@ class SupportPage:
     """docs/support.md: a page for people."""
 
 
+class ChecksPage:
+    """docs/reference/checks.md: a page for people; programs take `check --list`."""
+
+
 class SchemaPage:
     """The JSON Schema of the results, or docs/reference/json.md around it."""
 
 
+PROBE = "what still reads on a host ends by itself, and changes nothing"
 Renderer = Callable[[Any, Style], str]  # the result; "" shows nothing
 
 
@@ -122,14 +154,20 @@ TABLE: dict[tuple[str, type], Renderer] = {
     ("text", Explained): _in("verbs.plan:explanation"),
     ("text", Checked): _in("verbs.check:page"),
     ("text", Ended): _in("verbs.setup:page"),
-    **{("json", kind): _fleet_json for kind in (Detected, Planned, Checked, Ended)},
-    **{("jsonl", kind): _fleet_lines for kind in (Detected, Planned, Checked, Ended)},
+    **{("json", kind): _fleet_json for kind in (Detected, Planned, Checked, Ended, Fixed)},
+    **{("jsonl", kind): _fleet_lines for kind in (Detected, Planned, Checked, Ended, Fixed)},
+    ("text", Fixed): _in("verbs.check_fix:page"),
+    ("junit", Checked): _in("verbs.check:junit"),
+    ("prometheus", Checked): _in("verbs.check:prometheus"),
+    ("nvsentinel", Checked): _in("verbs.check:nvsentinel"),
     ("text", Runtimes): _in("verbs.runtime_show:page"),
     ("json", Runtimes): _in("verbs.runtime_show:json_whole"),
     ("jsonl", Runtimes): _in("verbs.runtime_show:json_lines"),
     ("text", Configured): _in("verbs.runtime_configure:page"),
     ("json", Configured): _in("verbs.runtime_configure:json_whole"),
     ("jsonl", Configured): _in("verbs.runtime_configure:json_line"),
+    ("text", Verdict): _in("verbs.check_verdict:page"),
+    ("text", UnitFile): _in("verbs.check_unit:page"),
     ("text", CheckList): _in("verbs.check_docs:listed"),
     ("text", CheckPage): _in("verbs.check_docs:explained"),
     **{("json", kind): _in("verbs.check_docs:json_whole") for kind in (CheckList, CheckPage)},
@@ -138,6 +176,7 @@ TABLE: dict[tuple[str, type], Renderer] = {
     ("json", CatalogTable): _in("verbs.catalog:json_whole"),
     ("jsonl", CatalogTable): _in("verbs.catalog:json_lines"),
     ("text", SupportPage): _in("verbs.catalog:support"),
+    ("text", ChecksPage): _in("verbs.check_docs:page"),
     ("text", SchemaPage): _in("verbs.catalog:schema_page"),
     ("json", SchemaPage): _in("verbs.catalog:schema_whole"),
     ("jsonl", SchemaPage): _in("verbs.catalog:schema_line"),
@@ -164,29 +203,52 @@ def show_result(result: object, output: ResultOptions) -> None:
         deliver(text, output)
 
 
-def finish(result: Fleet, output: QuietOptions, *, errors_shown: bool = False) -> int:
+def finish(result: Fleet, output: QuietOptions, *, errors_shown: bool = False, printed: bool = False) -> int:
     """Show the result; what went wrong with a host goes to stderr. Answers the worst code.
 
-    `errors_shown`: the text has the problems itself, and stderr need not repeat them.
+    `errors_shown`: the text has the problems itself, and stderr need not repeat them. `printed`: each_line showed it.
     """
-    show_result(result, output)
+    if not printed:
+        show_result(result, output)
     text = chosen_format(output, formats_of(type(result)), plans=True) == "text"
     if not (errors_shown and text and not output.output):
         say_problems(result.report, ssh=result.ssh)
     return int(worst(h.code for h in result.report.hosts))
 
 
+def each_line(verb: str, output: ResultOptions) -> Callable[[HostOutcome], None] | None:
+    """What prints a host as a JSON line as soon as it has ended; None where the result is shown as a whole.
+
+    A terminal has the progress meanwhile, and a file is written at once.
+    """
+    if output.format != "jsonl" or output.output or is_terminal():
+        return None
+    from gpunode.render.machine import host_line
+
+    return lambda outcome: deliver(host_line(verb, outcome), output)
+
+
 def look_at(
-    hosts: tuple[Host, ...], options: LiveOptions, output: QuietOptions, work: Callable[[Host], HostOutcome]
+    hosts: tuple[Host, ...],
+    options: LiveOptions,
+    output: QuietOptions,
+    work: Callable[[Host], HostOutcome],
+    each: Callable[[HostOutcome], None] | None = None,
 ) -> FleetReport:
-    """`work` on every host, with progress on stderr when there is more than one."""
+    """`work` on every host, with progress on stderr when there is more than one; `each` host goes there as it ends."""
     from gpunode.cli.hosts import on_each
     from gpunode.render.live import Progress
 
     stop = threading.Event()
     style, names = progress_style(output), [str(h) for h in hosts]
-    with Progress(style, sys.stderr, names, done="looked at", reasons=False) as progress:
-        report = on_each(hosts, options, work, progress.done, stop)
+    with Progress(style, sys.stderr, names, done="looked at", reasons=False, left=PROBE) as progress:
+
+        def done(outcome: HostOutcome) -> None:
+            progress.done(outcome)
+            if each is not None:
+                each(outcome)
+
+        report = on_each(hosts, options, work, done, stop, progress.stopping)
     if stop.is_set():
         raise KeyboardInterrupt  # only the probe was stopped: there is nothing to report of half the hosts
     return report

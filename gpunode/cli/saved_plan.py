@@ -11,13 +11,13 @@ import stat
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 
-from gpunode.cli.options import SpecOptions
-from gpunode.cli.spec_options import flag_texts, wanted_spec
+from gpunode.cli.options.setup import SpecOptions
+from gpunode.cli.options.spec import ctk_texts, flag_texts, retyped, wanted_spec
 from gpunode.errors import UsageError
 from gpunode.model.plan import Plan
 from gpunode.model.spec import Spec
 from gpunode.planner.drift import same_plan
-from gpunode.remedy import Remedy, RepairAction, gpunode
+from gpunode.remedy import Command, Remedy, RepairAction, gpunode, setup
 from gpunode.render.machine import plan_from_json, plan_to_json
 from gpunode.render.wording import mask_url
 from gpunode.specfile import KEYS, parse_spec, put_all, spec_text
@@ -51,6 +51,15 @@ def saved_plan(path: Path, wanted: SpecOptions) -> Plan:
 def hold_against(saved: Plan, fresh: Plan) -> None:
     """Raises Drift, or UsageError for another host's plan, where `saved` is not what `fresh` would be saved as."""
     same_plan(saved, plan_from_json(plan_to_json(fresh)))
+
+
+def applied_by(path: Path, wanted: SpecOptions, spec: Spec) -> Command:
+    """The command that applies the plan saved there; trust that its file may not ask for is typed again."""
+    asks = {key for key in TRUST if _of(spec, key) != _of(Spec(), key)}
+    if asks and not wanted.spec:
+        words = [word for word in wanted.ctk_set or () if asks & set(ctk_texts((word,)))]
+        wanted = SpecOptions(mirror=wanted.mirror, trust_key=wanted.trust_key, proxy=wanted.proxy, ctk_set=words)
+    return setup("--plan", str(path), *(retyped(wanted) if asks else ()))
 
 
 def _text(path: Path) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from gpunode.cli import results
 from gpunode.cli.app import main
-from gpunode.cli.options import OutputOptions
+from gpunode.cli.options.groups import OutputOptions
 from gpunode.cli.results import TABLE, formats_of
 from gpunode.errors import ExitCode
 from gpunode.model.report import FleetReport, HostOutcome, RunReport
@@ -20,12 +20,15 @@ ARGV: dict[type, list[list[str]]] = {
     results.Planned: [["plan", "--recorded", HOST]],
     results.Explained: [["plan", "--explain", "--recorded", HOST]],
     results.Checked: [["check", "--recorded", HOST]],
+    results.Fixed: [["check", "--fix", "--recorded", HOST]],
     results.Runtimes: [["runtime", "show", "--recorded", HOST]],
     results.Configured: [["runtime", "configure", "docker", "--config", "daemon.json"]],
+    results.Verdict: [["check", flag, "--recorded", HOST] for flag in ("--npd", "--nhc")],
     results.CheckList: [["check", "--list"]],
     results.CheckPage: [["check", "--explain", "drv.dkms-next"]],
     results.CatalogTable: [["catalog", table] for table in ("gpus", "mig", "versions", "repositories")],
     results.SupportPage: [["catalog", "support"]],
+    results.ChecksPage: [["catalog", "checks"]],
     results.SchemaPage: [["catalog", "schema"]],
 }
 KINDS = {kind for _, kind in TABLE}
@@ -38,7 +41,8 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_result_of_the_table_is_tried_here() -> None:
-    assert {*ARGV, results.Ended} == KINDS  # Ended needs a host that is changed
+    # Ended needs a host that is changed; the --format that is typed with --unit is the unit's.
+    assert {*ARGV, results.Ended, results.UnitFile} == KINDS
 
 
 def test_help_and_page_name_the_formats_of_the_table(capsys: pytest.CaptureFixture[str]) -> None:
@@ -97,7 +101,11 @@ def test_every_format_of_every_result_has_its_renderer(
             assert [json.loads(line) for line in out.splitlines()]
 
 
-@pytest.mark.parametrize("words", [["plan", "--explain", "--recorded", HOST], ["catalog", "support"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "words",
+    [["plan", "--explain", "--recorded", HOST], ["catalog", "support"], ["catalog", "checks"]],
+    ids=" ".join,
+)
 def test_a_page_for_people_is_no_json(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*words, "--json"]) == ExitCode.USAGE
     out, err = capsys.readouterr()

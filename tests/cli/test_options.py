@@ -9,8 +9,12 @@ from pathlib import Path
 import pytest
 
 from gpunode.cli.app import main
-from gpunode.cli.options import CheckOptions, SpecOptions
-from gpunode.cli.spec_options import flag_texts, wanted_spec
+from gpunode.cli.options.groups import CheckOptions
+from gpunode.cli.options.setup import SpecOptions
+from gpunode.cli.options.spec import flag_texts, wanted_spec
+from gpunode.errors import UsageError
+from gpunode.model.spec import Flavour
+from gpunode.specfile import parse_spec, spec_text
 
 HOST = str(Path(__file__).parents[2] / "examples" / "hosts" / "debian12-ready")
 
@@ -68,6 +72,10 @@ def test_an_option_that_a_verb_would_ignore_is_none_of_its_own(
         (["check", "--list", "-v"], "-q and -v are for a check of hosts"),
         (["check", "--list", "--explain", "drv.dkms-next"], "--list and --explain exclude each other"),
         (["check", "--ctk-set", "mode=cdi", "--recorded", HOST], "no-cgroups"),
+        (["check", "--expect", "drvier=580", "--recorded", HOST], "did you mean driver?"),
+        (["check", "--expect", "driver", "--recorded", HOST], "has no value"),
+        (["check", "--expect", "driver=1", "--recorded", HOST], "a branch such as 580"),
+        (["check", "--expect", "gpus=8", "--expect-gpus", "8", "--recorded", HOST], "gpus is expected twice"),
         (["detect", "--recorded", HOST, "--mask-host"], "--mask-host is for --record"),
         (["detect", "--recorded", HOST, "--json", "--format", "jsonl"], "exclude each other"),
         (["detect", "--recorded", HOST, "-q", "-v"], "-q and -v exclude each other"),
@@ -94,11 +102,13 @@ def test_check_takes_what_its_checks_read(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_each_flag_of_check_is_a_key_of_the_spec() -> None:
-    typed = CheckOptions(None, "none", ["no-cgroups=true"], "docker", True, True, "8")
+    typed = CheckOptions(None, "none", ["no-cgroups=true"], "docker", True, True, "8", ["driver=580"], Path("checks"))
     assert len(flag_texts(typed)) == len(fields(CheckOptions)) - 1  # --spec is the file
     spec = wanted_spec(typed)
     assert (spec.toolkit.kind, spec.toolkit_config.no_cgroups, spec.runtimes) == ("none", True, ("docker",))
-    assert (spec.runtime.default, spec.runtime.cdi, spec.expect.gpus) == (False, True, 8)
+    assert (spec.runtime.default, spec.runtime.cdi) == (False, True)
+    assert (spec.expect.gpus, spec.expect.driver) == (8, "580")
+    assert spec.site_checks == str(Path("checks").absolute())
 
 
 def test_nothing_typed_leaves_the_spec_alone() -> None:
@@ -111,7 +121,7 @@ def test_nothing_typed_leaves_the_spec_alone() -> None:
         (["detect"], ["Options:", "Hosts:", "Output:"]),
         (["plan"], ["Options:", "Hosts:", "What is wanted:", "Output:"]),
         (["setup"], ["Options:", "Hosts:", "What is wanted:", "Output:"]),
-        (["check"], ["Options:", "Hosts:", "What is wanted:", "Output:"]),
+        (["check"], ["Options:", "Hosts:", "What is wanted:", "Active tests:", "Which checks:", "Output:"]),
         (["undo"], ["Options:", "Hosts:", "Output:"]),
         (["catalog"], ["Arguments:", "Options:", "Output:"]),
         (["runtime", "show"], ["Arguments:", "Options:", "Hosts:", "Output:"]),
@@ -182,3 +192,45 @@ def test_a_key_of_a_spec_file_is_proposed_by_its_line(tmp_path: Path, capsys: py
 @pytest.mark.parametrize("argv", [["zzz"], ["plan", "--zzz"], ["plan", "--flavour", "zzz"]], ids=" ".join)
 def test_what_is_like_nothing_gets_no_proposal(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert "did you mean" not in refusal(argv, capsys)
+
+
+@pytest.mark.parametrize(
+    ("words", "flags"),
+    [
+        (["--driver", "none", "--flavour", "open"], "--flavour"),
+        (["--driver", "none", "--driver-source", "distro", "--mig", "all=off"], "--driver-source, --mig"),
+        (["--driver", "none", "--cuda", "13.0"], "--cuda"),
+        (["--toolkit", "none", "--toolkit-channel", "experimental"], "--toolkit-channel"),
+    ],
+    ids=["flavour", "source and MIG", "CUDA", "channel"],
+)
+def test_what_none_leaves_nothing_for_is_refused(
+    words: list[str], flags: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = refusal(["plan", "--recorded", HOST, *words], capsys)
+    assert f"{words[0]} none leaves nothing for {flags} evidence" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "typed", "refused"),
+    [
+        ("driver: none\nflavour: open\n", {}, True),
+        ("driver: none\n", {"flavour": "open"}, True),
+        ("flavour: open\n", {"driver": "none"}, False),
+        ("driver: none\nflavour: open\n", {"driver": "580"}, False),
+    ],
+    ids=["both in the file", "a flavour typed over the file's none", "none typed over the file's flavour", "neither"],
+)
+def test_of_a_file_and_flags_only_what_one_hand_wrote_is_a_contradiction(
+    tmp_path: Path, text: str, typed: dict[str, str], refused: bool
+) -> None:
+    spec = tmp_path / "spec.yaml"
+    spec.write_text(text)
+    options = SpecOptions(spec=spec, **typed)  # type: ignore[arg-type]
+    if refused:
+        with pytest.raises(UsageError, match="--driver none leaves nothing for --flavour"):
+            wanted_spec(options)
+        return
+    wanted = wanted_spec(options)
+    assert parse_spec(spec_text(wanted)) == wanted, "a saved plan and the resume after a reboot read it again"
+    assert wanted.flavour is (Flavour.OPEN if wanted.driver.kind != "none" else Flavour.AUTO)

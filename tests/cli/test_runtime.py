@@ -125,6 +125,26 @@ def test_without_a_daemon_version_the_file_itself_is_edited(tmp_path: Path) -> N
     assert [p.name for p in tmp_path.iterdir()] == ["config.toml"]
 
 
+@pytest.mark.parametrize(
+    ("engine", "version", "old"),
+    [
+        ("docker", "25.0.5", True),
+        ("docker", "26.0.0", True),
+        ("docker", "26.1.5", False),
+        ("containerd", "1.7.2", True),
+        ("containerd", "1.7.27", False),
+    ],
+)
+def test_a_release_that_cannot_read_todays_cdi_specifications_is_said_to_be_one(
+    engine: str, version: str, old: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "config"
+    path.write_text("{}" if engine == "docker" else "version = 2\n")
+    assert configure(engine, "--config", path, "--cdi", "--daemon-version", version) == 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert (f"{engine} {version} reads CDI specifications before 0.7 only" in said) == old
+
+
 def test_an_imported_file_that_takes_precedence_is_the_one_that_changes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

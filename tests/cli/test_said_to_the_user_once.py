@@ -8,7 +8,7 @@ import pytest
 
 from gpunode.cli.app import main
 from gpunode.cli.apply_plans import apply_plans
-from gpunode.cli.options import LiveOptions, OutputOptions
+from gpunode.cli.options.groups import LiveOptions, OutputOptions
 from gpunode.errors import ExitCode
 from gpunode.fleet.host import Host
 from gpunode.model.plan import Plan

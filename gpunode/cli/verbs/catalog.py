@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpunode.cli.options import ResultOptions, verb
+from gpunode.cli.options.groups import ResultOptions, verb
 
 if TYPE_CHECKING:
+    from gpunode.catalog.age import StaleRow
     from gpunode.catalog.load import Catalog
     from gpunode.cli.results import CatalogTable, SchemaPage, SupportPage
     from gpunode.render.style import Style
@@ -25,6 +26,7 @@ TABLES = (
     "versions",
     "repositories",
     "support",
+    "checks",
     "schema",
 )
 
@@ -34,28 +36,38 @@ def register(app: typer.Typer) -> None:
         app,
         "catalog",
         help="Show what gpunode knows, with its source, and what is unverified: " + ", ".join(TABLES) + ".",
-        examples=("gpunode catalog branches", "gpunode catalog gpus --id 2330,1eb8"),
+        examples=("gpunode catalog gpus --id 2330,1eb8", "gpunode catalog --stale"),
     )(catalog)
 
 
 def catalog(
     output: ResultOptions,
-    table: Annotated[str, typer.Argument(metavar="|".join(TABLES))],
+    table: Annotated[str | None, typer.Argument(metavar="|".join(TABLES), show_default=False)] = None,
     id: Annotated[
         str | None, typer.Option("--id", metavar="IDS", help="PCI device ids: 2330,1eb8.", show_default=False)
+    ] = None,
+    stale: Annotated[
+        bool, typer.Option("--stale", help="List rows that are old or unverified, of all tables.", show_default=False)
+    ] = False,
+    days: Annotated[
+        str | None,
+        typer.Option("--days", metavar="N", help="With --stale: how old (default 180).", show_default=False),
     ] = None,
 ) -> int:
     from gpunode.advice import meant
     from gpunode.catalog.load import load_catalog
-    from gpunode.cli.results import CatalogTable, SchemaPage, SupportPage, choose, show_result
+    from gpunode.cli.results import CatalogTable, ChecksPage, SchemaPage, SupportPage, choose, show_result
     from gpunode.errors import UsageError
 
-    pages: dict[str, type] = {"support": SupportPage, "schema": SchemaPage}
-    choose(output, pages.get(table, CatalogTable))
+    pages: dict[str, type] = {"support": SupportPage, "checks": ChecksPage, "schema": SchemaPage}
+    choose(output, pages.get(table or "", CatalogTable))
+    if stale or days is not None:
+        show_result(CatalogTable("stale", _stale(table or id, stale, days)), output)
+        return 0
     if table not in TABLES:
         raise UsageError(
-            f"{table!r} is not a table",
-            evidence=f"{meant(table, TABLES)}the tables are {', '.join(TABLES)}",
+            f"{table!r} is not a table" if table else "which table?",
+            evidence=f"{meant(table, TABLES) if table else ''}the tables are {', '.join(TABLES)}",
             remedy="choose one of them",
         )
     if id is not None and table != "gpus":
@@ -63,6 +75,21 @@ def catalog(
     page = pages[table]() if table in pages else CatalogTable(table, _rows(load_catalog(), table, id))
     show_result(page, output)
     return 0
+
+
+def _stale(other: str | None, stale: bool, days: str | None) -> tuple[StaleRow, ...]:
+    from datetime import date
+
+    from gpunode.catalog.age import STALE_DAYS, stale_rows
+    from gpunode.errors import UsageError
+
+    if not stale:
+        raise UsageError("--days is for gpunode catalog --stale", remedy="leave it out")
+    if other:
+        raise UsageError("--stale looks through all tables", remedy=f"leave {other} out")
+    if days is not None and not (days.isascii() and days.isdigit() and len(days) <= 5):
+        raise UsageError(f"--days {days!r} is not a number of days", remedy="name one, as in --days 90")
+    return stale_rows(date.today(), STALE_DAYS if days is None else int(days))
 
 
 def _rows(known: Catalog, table: str, ids: str | None) -> list[object]:
@@ -79,7 +106,7 @@ def _rows(known: Catalog, table: str, ids: str | None) -> list[object]:
             evidence="four hex digits, as in 2330",
             remedy="lspci -nn shows it",
         )
-    return [known.gpu_model(word) for word in words]
+    return [known.models.get(word) or known.function(word) or known.gpu_model(word) for word in words]
 
 
 def _table_rows(known: Catalog, table: str) -> tuple[object, ...]:
@@ -141,7 +168,8 @@ def schema_line(result: SchemaPage, style: Style) -> str:
 
 
 COLUMNS = {
-    "gpus": ("id", "name", "architecture", "cc", "fabric", "mig", "grade", "checked", "source"),
+    "stale": ("table", "row", "why", "checked", "source"),
+    "gpus": ("id", "name", "kind", "architecture", "cc", "fabric", "mig", "grade", "checked", "source"),
     "architectures": (
         "name",
         "compute_capability",
@@ -155,7 +183,7 @@ COLUMNS = {
     "nvswitches": ("generation", "ids", "grade", "checked", "source"),
     "branches": ("number", "kind", "status", "end", "cuda", "latest", "grade", "checked", "source"),
     "distros": ("name", "manager", "platform", "fingerprint", "grade", "checked", "source"),
-    "toolkit": ("latest", "floor", "floor_why", "packages", "fingerprint", "grade", "checked", "source"),
+    "toolkit": ("latest", "floor", "floor_cve", "packages", "fingerprint", "grade", "checked", "source"),
     "cuda": ("version", "driver", "grade", "checked", "source"),
     "mig": ("name", "ids", "profiles", "grade", "checked", "source"),
     "versions": ("program", "feature", "since", "grade", "checked", "source"),
@@ -166,8 +194,10 @@ COLUMNS = {
 def page(result: CatalogTable, style: Style) -> str:
     """Aligned columns; the source comes last, since it is long."""
     rows = result.rows
-    names = [name for name in COLUMNS[result.name] if rows and hasattr(rows[0], name)]
-    cells = [names, *([_cell(getattr(row, name), name) for name in names] for row in rows)]
+    if not rows:
+        return "no row"
+    names = [name for name in COLUMNS[result.name] if any(hasattr(row, name) for row in rows)]
+    cells = [names, *([_cell(getattr(row, name, None), name) for name in names] for row in rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(names))]
     return "\n".join("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in cells)
 

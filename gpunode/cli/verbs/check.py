@@ -2,87 +2,366 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpunode.cli.options import CheckOptions, HostOptions, OutputOptions, typed, verb
+from gpunode.cli.options.groups import (
+    OWN,
+    ActiveOptions,
+    CheckedHostOptions,
+    CheckOptions,
+    OutputOptions,
+    RuleOptions,
+    option,
+    typed,
+    verb,
+)
+from gpunode.errors import UsageError
 
 if TYPE_CHECKING:
+    from gpunode.catalog.load import Catalog
+    from gpunode.checks.rules.judged import Judgement
     from gpunode.cli.results import Checked
     from gpunode.errors import ExitCode
     from gpunode.fleet.host import Host
-    from gpunode.model.report import CheckReport, HostOutcome
+    from gpunode.model.active import ActiveTests
+    from gpunode.model.facts import HostFacts
+    from gpunode.model.plan import Plan
+    from gpunode.model.report import CheckReport, FleetReport, HostOutcome
     from gpunode.model.spec import Spec
     from gpunode.render.style import Style
+    from gpunode.site_checks.directory import SiteCheck
+
+    Observe = Callable[[Host, HostFacts, Spec], HostFacts]
+
+_mode = partial(option, heading=OWN)
+
+
+@dataclass(frozen=True)
+class Modes:
+    """What is asked for in place of one check with one result; one of them at a time."""
+
+    list: Annotated[bool, _mode("--list", help="List all checks.")] = False
+    explain: Annotated[str | None, _mode("--explain", metavar="ID", help="Explain one check.")] = None
+    fix: Annotated[bool, _mode("--fix", help="Mend what is safe to mend: shows the plan and asks.")] = False
+    bundle: Annotated[
+        Path | None, _mode("--bundle", metavar="FILE", help="Save what support asks for as a tar.gz, secrets masked.")
+    ] = None
+    npd: Annotated[bool, _mode("--npd", help="One line and the exit codes of Node Problem Detector.")] = False
+    nhc: Annotated[bool, _mode("--nhc", help="One line, the reason to drain, for Slurm and LBNL NHC.")] = False
+    snapshot: Annotated[
+        Path | None, _mode("--snapshot", metavar="FILE", help="Write what this node has, for --against.")
+    ] = None
+    watch: Annotated[str | None, _mode("--watch", metavar="SECONDS", help="Check again so long after each.")] = None
+    unit: Annotated[
+        str | None, _mode("--unit", metavar="service|timer", help="Print the systemd unit that runs this regularly.")
+    ] = None
+
+    def chosen(self) -> str:
+        """The flag that was typed; "" for none. Raises UsageError for two."""
+        flags = typed(self)
+        if len(flags) > 1:
+            raise UsageError(f"{flags[0]} and {flags[1]} exclude each other", remedy="choose one")
+        return flags[0] if flags else ""
 
 
 def register(app: typer.Typer) -> None:
     verb(
         app,
         "check",
-        help="Validate a node: every finding with its evidence and remedy. Changes nothing.",
-        examples=("gpunode check --ssh gpu[01-12]", "gpunode check --explain drv.dkms-next"),
+        help="Validate a node: every finding with its evidence and remedy. Changes nothing without --fix.",
+        examples=(
+            "gpunode check --ssh gpu[01-12]",
+            "gpunode check --explain drv.dkms-next",
+        ),
     )(check)
 
 
 def check(
-    hosts: HostOptions,
+    hosts: CheckedHostOptions,
     wanted: CheckOptions,
+    active: ActiveOptions,
+    which: RuleOptions,
     output: OutputOptions,
+    modes: Modes,
     strict: Annotated[
         bool, typer.Option("--strict", help="Warnings alone end with exit code 9.", show_default=False)
     ] = False,
-    list_all: Annotated[bool, typer.Option("--list", help="List all checks.", show_default=False)] = False,
-    explain: Annotated[
-        str | None, typer.Option("--explain", metavar="ID", help="Explain one check.", show_default=False)
-    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="--fix does not ask.", show_default=False)] = False,
 ) -> int:
-    from gpunode.cli.results import Checked, CheckList, CheckPage, choose
+    from gpunode.cli.verbs.check_active import asked_tests
 
-    choose(output, CheckPage if explain is not None else CheckList if list_all else Checked)
-    if list_all or explain is not None:
-        from gpunode.cli.verbs.check_docs import show_docs
+    mode = modes.chosen()
+    tests = asked_tests(active, hosts, mode)
+    if mode == "--fix":
+        from gpunode.cli.verbs.check_fix import fix
 
-        _refuse_with_docs(hosts, wanted, output, strict=strict, both=list_all and explain is not None)
-        return show_docs(explain, output)
-    return _check_hosts(hosts, wanted, output, strict)
+        return fix(hosts, wanted, which, output, strict=strict, yes=yes)
+    if yes:
+        raise UsageError("--yes is for check --fix: nothing else of a check asks", remedy="leave it out")
+    if modes.bundle is not None:
+        from gpunode.cli.verbs.check_bundle import save_bundle
+
+        return save_bundle(modes.bundle, hosts, wanted, which, output, strict=strict)
+    if mode in ("--list", "--explain"):
+        return _docs(hosts, wanted, which, output, modes, strict)
+    if mode in ("--npd", "--nhc"):
+        return _verdict(mode, hosts, wanted, which, output, strict)
+    from gpunode.cli.results import Checked, choose
+
+    form = choose(output, Checked)
+    if modes.unit is not None:
+        from gpunode.cli.verbs.check_unit import show_unit
+
+        return show_unit(modes.unit, hosts, wanted, which, output, strict=strict)
+    if modes.watch is not None:
+        return _watch(modes.watch, form, hosts, wanted, which, output, strict)
+    if modes.snapshot is not None:
+        return _snapshot(modes.snapshot, hosts, wanted, which, output, strict)
+    if tests:
+        return _with_tests(tests, active, hosts, wanted, which, output, strict)
+    with _looking(hosts, wanted, which, output, strict) as look:
+        return _show(look(), output)
 
 
-def _check_hosts(hosts: HostOptions, wanted: CheckOptions, output: OutputOptions, strict: bool) -> int:
+def _with_tests(
+    tests: ActiveTests,
+    active: ActiveOptions,
+    hosts: CheckedHostOptions,
+    wanted: CheckOptions,
+    which: RuleOptions,
+    output: OutputOptions,
+    strict: bool,
+) -> int:
+    from gpunode.cli.verbs.check_active import announce, say_unanswered, with_active
+
+    def observed(host: Host, facts: HostFacts, spec: Spec) -> HostFacts:
+        return with_active(host, facts, spec, tests, in_use=active.allow_gpu_in_use)
+
+    announce(tests)
+    with _looking(hosts, wanted, which, output, strict, observed) as look:
+        result = look()
+    code = _show(result, output)
+    say_unanswered(result.report, tests)
+    return code
+
+
+def _docs(
+    hosts: CheckedHostOptions,
+    wanted: CheckOptions,
+    which: RuleOptions,
+    output: OutputOptions,
+    modes: Modes,
+    strict: bool,
+) -> int:
+    from gpunode.cli.results import CheckList, CheckPage, choose
+
+    choose(output, CheckPage if modes.explain is not None else CheckList)
+    from gpunode.cli.verbs.check_docs import show_docs
+
+    _refuse_with_docs((hosts, wanted, which), output, strict=strict)
+    return show_docs(modes.explain, output, wanted.site_checks)
+
+
+def _verdict(
+    mode: str,
+    hosts: CheckedHostOptions,
+    wanted: CheckOptions,
+    which: RuleOptions,
+    output: OutputOptions,
+    strict: bool,
+) -> int:
+    from gpunode.cli.results import Verdict, choose
+    from gpunode.cli.verbs.check_verdict import show_verdict
+
+    if hosts.ssh or output.verbose:
+        flag, why = ("--ssh", "is of the node that it runs on") if hosts.ssh else ("-v", "has one line")
+        raise UsageError(f"{mode} {why}", remedy=f"leave {flag} out")
+    choose(output, Verdict)
+
+    def look() -> FleetReport:
+        with _looking(hosts, wanted, which, output, strict) as checking:
+            return checking().report
+
+    return show_verdict(mode, look, output, strict=strict)
+
+
+def _snapshot(
+    path: Path,
+    hosts: CheckedHostOptions,
+    wanted: CheckOptions,
+    which: RuleOptions,
+    output: OutputOptions,
+    strict: bool,
+) -> int:
+    from gpunode.cli.verbs.check_snapshot import FLAG, refuse_with_snapshot, write_snapshot
+    from gpunode.offline.output_file import check as check_writable
+
+    refuse_with_snapshot(hosts, which)
+    check_writable(path, FLAG)
+    with _looking(hosts, wanted, which, output, strict, single=FLAG) as look:
+        result = look()
+        write_snapshot(path, result.report, output)
+        return _show(result, output)
+
+
+def _watch(
+    seconds: str,
+    form: str,
+    hosts: CheckedHostOptions,
+    wanted: CheckOptions,
+    which: RuleOptions,
+    output: OutputOptions,
+    strict: bool,
+) -> int:
+    from gpunode.cli.hosts import whole_number
+    from gpunode.cli.verbs.check_watch import refuse_documents, watch
+
+    every_s = whole_number("--watch", seconds, 1, 86400) or 1
+    refuse_documents(form, output)
+    if hosts.recorded:
+        raise UsageError("--watch is for hosts, and a recording does not change", remedy="leave it out")
+    with _looking(hosts, wanted, which, output, strict) as look:
+        only_changes = form == "text" and not output.output
+        return watch(every_s, look, lambda result: _show(result, output), only_changes=only_changes)
+
+
+@contextmanager
+def _looking(
+    hosts: CheckedHostOptions,
+    wanted: CheckOptions,
+    which: RuleOptions,
+    output: OutputOptions,
+    strict: bool,
+    more: Observe | None = None,
+    single: str = "",
+) -> Iterator[Callable[[], Checked]]:
+    """What checks all hosts, as often as it is called, over the same connections.
+
+    `more`: it needs root. `single`: the flag that takes one host.
+    """
     from gpunode.cli.hosts import open_hosts
-    from gpunode.cli.results import Checked, finish, look_at, over_ssh
-    from gpunode.cli.spec_options import wanted_spec
+    from gpunode.cli.options.rules import held_against, judgement
+    from gpunode.cli.options.spec import retyped, wanted_file
+    from gpunode.cli.results import Checked, each_line, look_at, over_ssh
 
-    spec = wanted_spec(wanted)
-    with open_hosts(hosts) as named:
-        report = look_at(named, hosts, output, lambda host: checked(host, spec, strict))
-        return finish(Checked("check", report, over_ssh(named)), output, errors_shown=len(named) > 1)
+    file, again = held_against(which, wanted, wanted_file(wanted)), retyped(wanted)
+    site = site_checks(file.spec)
+    rules = judgement(which, file.rules, [one.id for one in site])
+    each = None if single else each_line("check", output)
+    with open_hosts(hosts, as_root=more is not None) as named:
+        if single and len(named) > 1:
+            raise UsageError(f"{single} takes one host", remedy="name one host with --ssh")
+
+        def look_one(host: Host) -> HostOutcome:
+            return checked(host, file.spec, strict, again, site, rules, more)
+
+        def look() -> Checked:
+            report = look_at(named, hosts, output, look_one, each)
+            return Checked("check", report, over_ssh(named), strict, time.time())
+
+        yield look
 
 
-def _refuse_with_docs(
-    hosts: HostOptions, wanted: CheckOptions, output: OutputOptions, *, strict: bool, both: bool
-) -> None:
+def _show(result: Checked, output: OutputOptions) -> int:
+    from gpunode.cli.results import each_line, finish
+
+    printed = each_line("check", output) is not None
+    return finish(result, output, errors_shown=len(result.report.hosts) > 1, printed=printed)
+
+
+def _refuse_with_docs(groups: Sequence[object], output: OutputOptions, *, strict: bool) -> None:
     """--list and --explain ask no host. Raises UsageError for what was typed with them as if they did."""
-    from gpunode.errors import UsageError
-
-    if both:
-        raise UsageError("--list and --explain exclude each other", remedy="choose one")
-    if other := typed(hosts) + typed(wanted) + (["--strict"] if strict else []):
+    of_hosts = [flag for group in groups for flag in typed(group) if flag != "--site-checks"]
+    if other := of_hosts + ["--strict"] * strict:
         raise UsageError(f"{other[0]} is for a check of hosts, not for --list or --explain", remedy="leave it out")
     if output.quiet or output.verbose:
         raise UsageError("-q and -v are for a check of hosts, not for --list or --explain", remedy="leave them out")
 
 
-def checked(host: Host, spec: Spec, strict: bool) -> HostOutcome:
-    """One host's checks."""
+def site_checks(spec: Spec) -> tuple[SiteCheck, ...]:
+    """The site's own checks, where the spec names their directory. Raises UsageError for all that is wrong there."""
+    if spec.site_checks is None:
+        return ()
+    from gpunode.render.json_schema import json_schema
+    from gpunode.site_checks.directory import load_site_checks
+
+    return load_site_checks(Path(spec.site_checks), json_schema())
+
+
+def checked(
+    host: Host,
+    spec: Spec,
+    strict: bool,
+    again: tuple[str, ...] = (),
+    site: tuple[SiteCheck, ...] = (),
+    rules: Judgement | None = None,
+    more: Observe | None = None,
+) -> HostOutcome:
+    """One host's checks; `again`: the options that made `spec`, which its remedies must have too.
+
+    `more`: what else is observed, knowing the facts.
+    """
+    from gpunode.facts.collect import collect
+
+    facts = collect(host.transport)
+    return judged(host, more(host, facts, spec) if more else facts, spec, strict, again, site, rules)
+
+
+def judged(
+    host: Host,
+    facts: HostFacts,
+    spec: Spec,
+    strict: bool,
+    again: tuple[str, ...],
+    site: tuple[SiteCheck, ...],
+    rules: Judgement | None = None,
+) -> HostOutcome:
+    """The checks of facts that are there already."""
+    from datetime import date
+
     from gpunode.catalog.load import load_catalog
     from gpunode.checks import run_all
-    from gpunode.facts.collect import collect
-    from gpunode.model.report import HostOutcome
+    from gpunode.checks.agreement import agreed
+    from gpunode.checks.causes import folded
+    from gpunode.checks.fixes import with_fixes
+    from gpunode.checks.rules.judged import Judgement, ruled
+    from gpunode.model.report import HostOutcome, wanting
 
-    report = run_all(collect(host.transport), spec, load_catalog())
-    return HostOutcome(str(host), check_code(report, strict), check=report)
+    rules, catalog, today = rules or Judgement(), load_catalog(), date.today()
+    plan = cache(lambda options: _plan(facts, spec, catalog, options))
+    report = agreed(run_all(facts, spec, catalog, today), plan)
+    if site := tuple(one for one in site if rules.wants(one.id)):  # no program runs whose verdict nobody wants
+        report = _with_site(report, site, host, facts)
+    report = with_fixes(folded(ruled(report, rules, catalog, today)), plan)
+    return HostOutcome(str(host), check_code(report, strict), check=wanting(report, again))
+
+
+def _with_site(report: CheckReport, site: tuple[SiteCheck, ...], host: Host, facts: HostFacts) -> CheckReport:
+    from gpunode.errors import ExitCode
+    from gpunode.model.report import HostOutcome
+    from gpunode.render.encode import to_data
+    from gpunode.render.machine import host_line
+    from gpunode.site_checks.judge import with_site_checks
+
+    line = host_line("detect", HostOutcome(str(host), ExitCode.DONE, facts=facts)) if host.local else None
+    return with_site_checks(report, site, to_data(facts), stdin=line.encode() if line else None)
+
+
+def _plan(facts: HostFacts, spec: Spec, catalog: Catalog, options: tuple[str, ...]) -> Plan:
+    """What setup would do about this host with these options; the planner is loaded only where something is wrong."""
+    from gpunode.cli.options.spec import texts_of_words
+    from gpunode.planner.plan import make_plan
+    from gpunode.specfile import put_all
+
+    return make_plan(facts, put_all(spec, texts_of_words(options)), catalog)
 
 
 def check_code(report: CheckReport, strict: bool) -> ExitCode:
@@ -102,3 +381,22 @@ def page(result: Checked, style: Style) -> str:
     if only is not None:
         return check_text(only.check, style, seconds_s=report.seconds, ssh=result.ssh) if only.check else ""
     return fleet_check_text(report.hosts, style, seconds_s=report.seconds, ssh=result.ssh)
+
+
+def junit(result: Checked, style: Style) -> str:
+    from gpunode.render.junit import junit_xml
+
+    report = result.report
+    return junit_xml(report.hosts, seconds_s=report.seconds, at_s=result.at_s, strict=result.strict)
+
+
+def prometheus(result: Checked, style: Style) -> str:
+    from gpunode.render.prometheus import prometheus_text
+
+    return prometheus_text(result.report.hosts, seconds_s=result.report.seconds, at_s=result.at_s)
+
+
+def nvsentinel(result: Checked, style: Style) -> str:
+    from gpunode.render.nvsentinel import health_events
+
+    return health_events(result.report.hosts, at_s=result.at_s)

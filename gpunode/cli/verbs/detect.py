@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpunode.cli.options import HostOptions, OutputOptions, verb
+from gpunode.cli.options.groups import HostOptions, OutputOptions, verb
 
 if TYPE_CHECKING:
     from gpunode.cli.results import Detected
@@ -37,7 +37,7 @@ def detect(
     ] = False,
 ) -> int:
     from gpunode.cli.hosts import open_hosts
-    from gpunode.cli.results import Detected, choose, finish, look_at, over_ssh
+    from gpunode.cli.results import Detected, choose, each_line, finish, look_at, over_ssh
     from gpunode.errors import UsageError
     from gpunode.offline.output_file import check
 
@@ -49,8 +49,9 @@ def detect(
             raise UsageError("--record takes one host", remedy="name one host with --ssh")
         if record:
             check(record, "--record")
-        report = look_at(named, hosts, output, lambda host: observed(host, record, mask_host=mask_host))
-        return finish(Detected("detect", report, over_ssh(named)), output)
+        each = each_line("detect", output)
+        report = look_at(named, hosts, output, lambda host: observed(host, record, mask_host=mask_host), each)
+        return finish(Detected("detect", report, over_ssh(named)), output, printed=each is not None)
 
 
 def observed(host: Host, record: Path | None = None, *, mask_host: bool = False) -> HostOutcome:
@@ -75,9 +76,7 @@ def page(result: Detected, style: Style) -> str:
     catalog = load_catalog()
     texts = []
     for facts in (h.facts for h in result.report.hosts if h.facts):
-        listed = {
-            device.device: catalog.models[device.device].name for device in facts.pci if device.device in catalog.models
-        }
+        names = {device.address: name for device in facts.pci if (name := catalog.device_name(device))}
         distro = catalog.distro(facts.os)
-        texts.append(detect_text(facts, style, names=listed, system=distro.name if distro else None))
+        texts.append(detect_text(facts, style, names=names, system=distro.name if distro else None))
     return "\n\n".join(texts)

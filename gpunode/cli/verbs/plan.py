@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpunode.cli.options import HostOptions, OutputOptions, SpecOptions, verb
+from gpunode.cli.options.groups import HostOptions, OutputOptions, verb
+from gpunode.cli.options.setup import SpecOptions
 
 if TYPE_CHECKING:
     from gpunode.cli.results import Explained, Planned
     from gpunode.fleet.host import Host
     from gpunode.model.report import FleetReport, HostOutcome
     from gpunode.model.spec import Spec
+    from gpunode.remedy import Command
     from gpunode.render.style import Style
 
 
@@ -39,9 +42,9 @@ def plan(
     ] = False,
 ) -> int:
     from gpunode.cli.hosts import open_hosts
+    from gpunode.cli.options.spec import wanted_spec
     from gpunode.cli.output import to_file
     from gpunode.cli.results import Explained, Planned, choose, finish, look_at, over_ssh
-    from gpunode.cli.spec_options import wanted_spec
     from gpunode.errors import UsageError
     from gpunode.offline.output_file import check
     from gpunode.render.machine import plan_to_json
@@ -55,9 +58,14 @@ def plan(
         if save:
             check(save, "--save")
         report = look_at(named, hosts, output, lambda host: planned(host, spec))
+        result = kind("plan", report, over_ssh(named))
         if save and report.hosts[0].plan:
             to_file(save, plan_to_json(report.hosts[0].plan), "--save")
-        return finish(kind("plan", report, over_ssh(named)), output)
+            if isinstance(result, Planned) and not hosts.recorded:
+                from gpunode.cli.saved_plan import applied_by
+
+                result = replace(result, apply=applied_by(save, wanted, spec))
+        return finish(result, output)
 
 
 def planned(host: Host, spec: Spec) -> HostOutcome:
@@ -78,7 +86,18 @@ def planned(host: Host, spec: Spec) -> HostOutcome:
 def page(result: Planned, style: Style) -> str:
     """The plans of all hosts that have one; equal plans once."""
     text = plans_of(result.report, style)
+    if result.apply:
+        text += "\n" + "\n".join(_applied_by(result.apply, result, style))
     return f"{text}\n\nThis host is a recording: setup only shows its plan." if result.recorded and text else text
+
+
+def _applied_by(command: Command, result: Planned, style: Style) -> list[str]:
+    from gpunode.remedy import Remedy, RepairAction
+    from gpunode.render.remedy_text import remedy_text
+    from gpunode.render.style import hang
+
+    hosts = [host.target for host in result.report.hosts] if result.ssh else []
+    return hang(style, "Apply      ", remedy_text(Remedy(RepairAction.NONE, command), hosts))
 
 
 def plans_of(report: FleetReport, style: Style) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gpunode.cli.options import HostOptions, QuietOptions, verb
+from gpunode.cli.options.groups import HostOptions, QuietOptions, verb
 from gpunode.cli.typer_classes import VerbGroup
 
 

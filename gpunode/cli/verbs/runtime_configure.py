@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from gpunode.advice import meant
 from gpunode.cli.errors import say
-from gpunode.cli.options import QuietOptions
+from gpunode.cli.options.groups import QuietOptions
 from gpunode.cli.output import deliver, is_terminal, to_file, to_stdout
 from gpunode.cli.results import Configured, choose, show_result
 from gpunode.editing.diff import unified
@@ -98,7 +98,7 @@ def _root(wish: Wish) -> str:
 
 def _toolkit(wish: Wish) -> OneFile:
     """The toolkit's own config.toml."""
-    from gpunode.cli.spec_options import ctk_texts
+    from gpunode.cli.options.spec import ctk_texts
     from gpunode.engines import toolkit_config
     from gpunode.model.spec import TOOLKIT_CONFIG
     from gpunode.specfile import put_all
@@ -114,8 +114,8 @@ def _toolkit(wish: Wish) -> OneFile:
     disk, path = Disk(_root(wish)), os.path.abspath(wish.config or TOOLKIT_CONFIG)
     with disk.own_words():
         rewrite = toolkit_config.rewrite(disk.read(path), spec.toolkit_config)
-    edits = tuple(replace(edit, path=disk.real(path)) for edit in rewrite.edits)
-    return OneFile(replace(rewrite, edits=edits), {disk.real(path): disk.before(path)}, "")
+    edits = tuple(edit._replace(path=disk.real(path)) for edit in rewrite.edits)
+    return OneFile(rewrite._replace(edits=edits), {disk.real(path): disk.before(path)}, "")
 
 
 def _flags_of_engines(wish: Wish) -> tuple[tuple[str, bool], ...]:

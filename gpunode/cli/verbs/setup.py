@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpunode.cli.options import HostOptions, OutputOptions, SpecOptions, verb
+from gpunode.cli.options.groups import HostOptions, OutputOptions, verb
+from gpunode.cli.options.setup import SpecOptions
 
 if TYPE_CHECKING:
     from gpunode.cli.results import Ended
@@ -43,25 +44,19 @@ def setup(
         ),
     ] = None,
 ) -> int:
+    from gpunode.cli.apply_plans import refuse_unasked
     from gpunode.cli.hosts import open_hosts
+    from gpunode.cli.options.spec import wanted_spec
     from gpunode.cli.results import Ended, Planned, choose
     from gpunode.cli.saved_plan import saved_plan
-    from gpunode.cli.spec_options import wanted_spec
     from gpunode.errors import UsageError
-    from gpunode.remedy import Remedy, RepairAction, gpunode
 
     choose(output, Planned, Ended)
     saved = saved_plan(plan, wanted) if plan else None
     spec = saved.spec if saved else wanted_spec(wanted)
-    if not (yes or saved or hosts.recorded or sys.stdin.isatty()):
-        raise UsageError(
-            "there is no terminal to ask on",
-            evidence="setup shows its plan and asks before the first change",
-            remedy=Remedy(
-                RepairAction.NONE, "add --yes to go on without the question, or look first with ", gpunode("plan")
-            ),
-        )
-    with open_hosts(hosts) as named:
+    if not (saved or hosts.recorded):
+        refuse_unasked(yes, "setup", "or look first with ", "plan")
+    with open_hosts(hosts, as_root=True) as named:
         if saved and len(named) > 1:
             raise UsageError("--plan is for one host", remedy="name the host the plan was made for")
         return _run(named, spec, saved, hosts, output, ask=not (yes or saved))
@@ -100,13 +95,13 @@ def _planned(host: Host, spec: Spec, saved: Plan | None) -> HostOutcome:
     """The plan, from facts that no package transaction of a killed gpunode changes any more. Raises Drift where a saved
     one differs: what is shown and run is the fresh one, never what stands in the file.
     """
-    from gpunode.apply.commands.detached import wait_for_running
     from gpunode.cli.errors import say
     from gpunode.cli.saved_plan import hold_against
     from gpunode.cli.verbs.plan import planned
+    from gpunode.fleet.apply_one import wait_for_killed
 
     if not host.recorded:
-        wait_for_running(host.transport, on_output=lambda line: say(f"{host}  {line}"))
+        wait_for_killed(host, say)
     outcome = planned(host, spec)
     if saved and outcome.plan:
         hold_against(saved, outcome.plan)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpunode.cli.options import LiveOptions, OutputOptions, verb
+from gpunode.cli.options.groups import LiveOptions, OutputOptions, verb
 
 if TYPE_CHECKING:
     from gpunode.fleet.apply_one import HostWork
@@ -67,7 +67,7 @@ def undo(
 
     asked = Asked(run, packages, allow_container_loss)
 
-    with open_hosts(hosts) as named:
+    with open_hosts(hosts, as_root=True) as named:
         return _run(named, hosts, output, host_work(asked), _planner(asked), ask=not yes, only=dry_run)
 
 
@@ -108,15 +108,15 @@ def _planner(asked: Asked) -> Planner:
     """One host's plan, from facts that no package transaction of a killed gpunode moves any more."""
 
     def planned(host: Host) -> HostOutcome:
-        from gpunode.apply.commands.detached import wait_for_running
         from gpunode.cli.errors import say
         from gpunode.errors import ExitCode
         from gpunode.facts.collect import collect
+        from gpunode.fleet.apply_one import wait_for_killed
         from gpunode.fleet.undo_one import undo_goes_on, undo_planner
         from gpunode.model.report import HostOutcome
 
         with undo_goes_on():
-            wait_for_running(host.transport, on_output=lambda line: say(f"{host}  {line}"))
+            wait_for_killed(host, say)
             plan = undo_planner(host.transport, asked)(collect(host.transport))
         return HostOutcome(str(host), ExitCode.DONE, plan=plan)
 

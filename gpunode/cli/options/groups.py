@@ -7,23 +7,25 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
+from gpunode.cli.typer_classes import OWN as OWN
 from gpunode.cli.typer_classes import GroupedCommand
 
 
-def _option(*names: str, heading: str, help: str, metavar: str | None = None, count: bool = False) -> Any:
+def option(*names: str, heading: str, help: str, metavar: str | None = None, count: bool = False) -> Any:
     return typer.Option(*names, help=help, metavar=metavar, show_default=False, count=count, rich_help_panel=heading)
 
 
-_host = partial(_option, heading="Hosts")
-_wanted = partial(_option, heading="What is wanted")
-_output = partial(_option, heading="Output")
+_host = partial(option, heading="Hosts")
+wanted = partial(option, heading="What is wanted")
+_checks = partial(option, heading="Which checks")
+_output = partial(option, heading="Output")
 
 
 @dataclass(frozen=True)
@@ -64,92 +66,90 @@ class HostOptions(LiveOptions):
     ] = None
 
 
-# A flag that was not typed is None or False and keeps the value of the spec.
-_Spec = Annotated[Path | None, _wanted("--spec", metavar="FILE", help="YAML; flags take precedence.")]
-_Toolkit = Annotated[str | None, _wanted("--toolkit", metavar="auto|none|VERSION", help="NVIDIA container toolkit.")]
-_CtkSet = Annotated[
-    list[str] | None,
-    _wanted("--ctk-set", metavar="KEY=VALUE", help="A setting of the toolkit's own config.toml. Repeatable."),
-]
-_Runtime = Annotated[
-    str | None,
-    _wanted("--runtime", metavar="auto|none|NAMES", help="docker,containerd,k3s,...: engines to configure."),
-]
-_NoDefault = Annotated[
-    bool, _wanted("--no-default", help="Leave the default runtime: nvidia by RuntimeClass or CDI only.")
-]
-_Cdi = Annotated[bool, _wanted("--cdi", help="Enable CDI in the engines.")]
-
-
 @dataclass(frozen=True)
-class SpecOptions:
-    """What setup makes of a host; a flag that was not typed is None and leaves the spec's value."""
+class CheckedHostOptions(HostOptions):
+    """The same, and what a recording is to have met since."""
 
-    spec: _Spec = None
-    driver: Annotated[
-        str | None,
-        _wanted("--driver", metavar="auto|none|BRANCH|VERSION", help="Driver: 580, or 580.178.04; none removes it."),
-    ] = None
-    flavour: Annotated[
-        str | None,
-        _wanted("--flavour", "--flavor", metavar="auto|open|proprietary", help="Kernel module type of the driver."),
-    ] = None
-    driver_source: Annotated[
-        str | None, _wanted("--driver-source", metavar="auto|distro|cuda|local", help="Where the driver comes from.")
-    ] = None
-    toolkit: _Toolkit = None
-    toolkit_channel: Annotated[
-        str | None, _wanted("--toolkit-channel", metavar="stable|experimental", help="Its repository.")
-    ] = None
-    ctk_set: _CtkSet = None
-    runtime: _Runtime = None
-    no_default: _NoDefault = False
-    cdi: _Cdi = False
-    only: Annotated[
-        str | None, _wanted("--only", metavar="PARTS", help="driver,toolkit,runtime,kubernetes: these parts only.")
-    ] = None
-    reboot: Annotated[
-        str | None, _wanted("--reboot", metavar="never|if-needed", help="Reboot where a step needs it (default never).")
-    ] = None
-    hold: Annotated[bool | None, _wanted("--hold/--no-hold", help="Pin the packages' versions (default).")] = None
-    cuda: Annotated[
-        str | None, _wanted("--cuda", metavar="none|VERSION", help="CUDA toolkit in addition to the driver: 13.0.")
-    ] = None
-    mirror: Annotated[
-        str | None,
-        _wanted("--mirror", metavar="URL|DIRECTORY", help="A mirror of NVIDIA's repositories, or a local one."),
-    ] = None
-    trust_key: Annotated[
+    inject: Annotated[
         list[str] | None,
-        _wanted("--trust-key", metavar="FINGERPRINT", help="One more repository key, 40 hex digits. Repeatable."),
+        _host("--inject", metavar="xid=79,gpu=3", help="Show what this would look like on a recording. Repeatable."),
     ] = None
-    proxy: Annotated[str | None, _wanted("--proxy", metavar="URL", help="For the package manager.")] = None
-    allow_no_gpu: Annotated[bool, _wanted("--allow-no-gpu", help="No GPU required: building an image.")] = False
-    allow_container_restart: Annotated[
-        bool,
-        _wanted("--allow-container-restart", help="Restart dockerd where it needs it, though its containers stop."),
-    ] = False
-    mig: Annotated[
-        list[str] | None,
-        _wanted("--mig", metavar="GPUS=PROFILES", help="all=1g.10gb:7, 2330=3g.40gb:2, all=off. Repeatable."),
-    ] = None
-    allow_gpu_in_use: Annotated[
-        bool, _wanted("--allow-gpu-in-use", help="The driver may be replaced while programs use the GPUs.")
-    ] = False
+
+
+# A flag that was not typed is None or False and keeps the value of the spec.
+SpecFlag = Annotated[Path | None, wanted("--spec", metavar="FILE", help="YAML; flags take precedence.")]
+ToolkitFlag = Annotated[str | None, wanted("--toolkit", metavar="auto|none|VERSION", help="NVIDIA container toolkit.")]
+CtkSetFlag = Annotated[
+    list[str] | None,
+    wanted("--ctk-set", metavar="KEY=VALUE", help="A setting of the toolkit's own config.toml. Repeatable."),
+]
+RuntimeFlag = Annotated[
+    str | None,
+    wanted("--runtime", metavar="auto|none|NAMES", help="docker,containerd,k3s,...: engines to configure."),
+]
+NoDefaultFlag = Annotated[
+    bool, wanted("--no-default", help="Leave the default runtime: nvidia by RuntimeClass or CDI only.")
+]
+CdiFlag = Annotated[bool, wanted("--cdi", help="Enable CDI in the engines.")]
 
 
 @dataclass(frozen=True)
 class CheckOptions:
     """What a check holds a host to."""
 
-    spec: _Spec = None
-    toolkit: _Toolkit = None
-    ctk_set: _CtkSet = None
-    runtime: _Runtime = None
-    no_default: _NoDefault = False
-    cdi: _Cdi = False
+    spec: SpecFlag = None
+    toolkit: ToolkitFlag = None
+    ctk_set: CtkSetFlag = None
+    runtime: RuntimeFlag = None
+    no_default: NoDefaultFlag = False
+    cdi: CdiFlag = False
     expect_gpus: Annotated[
-        str | None, _wanted("--expect-gpus", metavar="N", help="A node with fewer GPUs fails its check.")
+        str | None, wanted("--expect-gpus", metavar="N", help="A node with fewer GPUs fails its check.")
+    ] = None
+    expect: Annotated[
+        list[str] | None,
+        wanted("--expect", metavar="KEY=VALUE", help="driver=580, model=2330, ...: else it fails. Repeatable."),
+    ] = None
+    site_checks: Annotated[
+        Path | None, wanted("--site-checks", metavar="DIR", help="Checks of your own: YAML files and programs.")
+    ] = None
+
+
+_active = partial(option, heading="Active tests")
+
+
+@dataclass(frozen=True)
+class ActiveOptions:
+    """Tests that do something on a host: none runs that is not typed."""
+
+    smoke: Annotated[bool, _active("--smoke", help="Start a container with the GPU by every engine.")] = False
+    survive_reload: Annotated[bool, _active("--survive-reload", help="The same, and reload systemd while it runs.")] = (
+        False
+    )
+    cuda: Annotated[bool, _active("--cuda", help="Let every GPU add two vectors and check its memory.")] = False
+    dcgm: Annotated[bool, _active("--dcgm", help="Run dcgmi diag, where it is installed.")] = False
+    dcgm_level: Annotated[
+        str | None, _active("--dcgm-level", metavar="1|2|3|4", help="Of dcgmi diag (default 1, the shortest).")
+    ] = None
+    allow_gpu_in_use: Annotated[
+        bool, _active("--allow-gpu-in-use", help="Run these tests while programs use the GPUs.")
+    ] = False
+
+
+@dataclass(frozen=True)
+class RuleOptions:
+    """Which checks a node is held to."""
+
+    only: Annotated[
+        list[str] | None, _checks("--only", metavar="IDS", help="These checks or groups: drv,health.ecc-*. Repeatable.")
+    ] = None
+    skip: Annotated[list[str] | None, _checks("--skip", metavar="IDS", help="Not these. Repeatable.")] = None
+    profile: Annotated[
+        str | None,
+        _checks("--profile", metavar="auto|NAME", help="docker, kubernetes, hgx, image or workstation."),
+    ] = None
+    against: Annotated[
+        Path | None, _checks("--against", metavar="FILE", help="Only what differs from this --snapshot.")
     ] = None
 
 
@@ -158,7 +158,10 @@ class ResultOptions:
     """Where the result goes and in which format."""
 
     format: Annotated[
-        str | None, _output("--format", metavar="text|json|jsonl", help="Of the result (default text).")
+        str | None,
+        _output(
+            "--format", metavar="text|json|jsonl|junit|prometheus|nvsentinel", help="Of the result (default text)."
+        ),
     ] = None
     json: Annotated[bool, _output("--json", help="The same as --format json.")] = False
     output: Annotated[Path | None, _output("--output", metavar="FILE", help="The result goes there.")] = None
@@ -176,9 +179,6 @@ class OutputOptions(QuietOptions):
     """The same for a verb whose text can have more detail."""
 
     verbose: Annotated[int, _output("-v", "--verbose", count=True, help="More detail.")] = 0
-
-
-GROUPS = (LiveOptions, HostOptions, SpecOptions, CheckOptions, ResultOptions, QuietOptions, OutputOptions)
 
 
 def typed(group: Any) -> list[str]:
@@ -199,7 +199,7 @@ def verb(app: typer.Typer, name: str, *, help: str, examples: tuple[str, ...]) -
 def spread(function: Callable[..., int]) -> Callable[..., int]:
     """`function` with each option group in its signature replaced by the group's fields."""
     hints = {name: _with_metadata(hint) for name, hint in get_type_hints(function, include_extras=True).items()}
-    groups = {name: kind for name, kind in hints.items() if kind in GROUPS}
+    groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
     own = [p.replace(annotation=hints[p.name]) for p in inspect.signature(function).parameters.values()]
     parameters = [
         p.replace(kind=p.KEYWORD_ONLY) for p in own if p.name not in groups and p.kind is not p.POSITIONAL_ONLY

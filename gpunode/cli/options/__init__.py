@@ -1,0 +1,1 @@
+"""The options that verbs share, and what they make of a spec."""

@@ -1,0 +1,53 @@
+"""Flags and a spec's rules -> how a check weighs what it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from gpunode.advice import meant
+from gpunode.catalog.profiles import profiles
+from gpunode.checks import all_checks
+from gpunode.checks.rules.judged import Judgement
+from gpunode.checks.rules.patterns import parse_patterns, refuse_unknown
+from gpunode.cli.options.groups import CheckOptions, RuleOptions, typed
+from gpunode.errors import UsageError
+from gpunode.model.rules import AUTO, Rules
+from gpunode.model.spec import Expectation
+from gpunode.specfile import SpecFile, load_expectation
+
+
+def judgement(options: RuleOptions, rules: Rules, foreign: Sequence[str] = ()) -> Judgement:
+    """Raises UsageError for a check, a group or a profile that does not exist: a typing error leaves nothing out.
+    `foreign`: the ids of the site's own checks.
+    """
+    ids = (*(doc.id for doc in all_checks()), *foreign)
+    for id, _ in rules.severity:
+        refuse_unknown("severity", id, ids)
+    for one in rules.acknowledge:
+        refuse_unknown("acknowledge", one.id, ids)
+    profile = options.profile or rules.profile
+    if profile != AUTO and profile not in profiles():
+        raise UsageError(
+            f"there is no profile {profile[:80]!r}",
+            evidence=f"{meant(profile[:80], (AUTO, *profiles()))}the profiles are {', '.join((AUTO, *profiles()))}",
+            remedy="choose one of them with --profile, or with profile in the spec",
+        )
+    only, skip = (parse_patterns(f, t or (), ids) for f, t in (("--only", options.only), ("--skip", options.skip)))
+    by = "--profile" if options.profile else "the spec"
+    return Judgement(replace(rules, profile=profile), only, skip, by, drift=options.against is not None)
+
+
+def held_against(options: RuleOptions, wanted: CheckOptions, file: SpecFile) -> SpecFile:
+    """`file` with the expectations of --against. Raises UsageError for a second opinion on what is expected."""
+    if options.against is None:
+        return file
+    others: list[str] = [flag for flag in ("--expect", "--expect-gpus") if flag in typed(wanted)]
+    others += ["--profile"] * (options.profile is not None)
+    if others or file.spec.expect != Expectation():
+        raise UsageError(
+            f"{others[0] if others else 'expect of the spec'} and --against exclude each other",
+            evidence="--against compares with what its file says, and asks for no opinion",
+            remedy="leave one of them out",
+        )
+    return replace(file, spec=replace(file.spec, expect=load_expectation(options.against)))
