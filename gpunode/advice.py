@@ -44,5 +44,9 @@ def listing(items: Iterable[str], limit: int = 4, *, between: str = ", ", what: 
     """ "a, b, c and 5 more"; sentences and lines, which are parted otherwise, are parted so before the last as well."""
     all_items = list(items)
     more = len(all_items) - limit
-    last = f"{' ' if between == ', ' else between}and {more} {what}" if more > 0 else ""
+    last = f"{' ' if between == ', ' else between}{and_more(more, what)}" if more > 0 else ""
     return between.join(all_items[:limit]) + last
+
+
+def and_more(count: int, what: str = "more") -> str:
+    return f"and {count} {what}"

@@ -62,6 +62,7 @@ class Command:
 
 
 CHANGES = ("setup", "undo")
+WANT = ("setup", "plan")
 AGAIN = Command("setup", again=True)
 
 
@@ -106,6 +107,11 @@ class Remedy:
     def over_ssh(self, hosts: str) -> Remedy:
         """Its commands as they are typed where gpunode was; `hosts` is the word after --ssh: "gpu[01-03]"."""
         return self._with(lambda one: replace(one, ssh=hosts) if one.on_hosts else one)
+
+    def wanting(self, options: tuple[str, ...]) -> Remedy:
+        """Its setup and plan with what says what is wanted (`--spec FILE`): without that they would want something
+        else, for instance another handler."""
+        return self._with(lambda one: replace(one, options=options + one.options) if one.verb in WANT else one)
 
     def reworded(self, change: Callable[[str], str]) -> Remedy:
         """Its prose changed; its commands stay as they are."""

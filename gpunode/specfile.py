@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from gpunode.advice import meant
 from gpunode.errors import UsageError
 from gpunode.foreign import NotRead, read_file, read_yaml
 from gpunode.masking import masked
+from gpunode.model.expectation import FORMS, LISTS
+from gpunode.model.rules import MOST, Acknowledgement, Rules, Weight, parse_acknowledgement, parse_weight
 from gpunode.model.spec import (
     HANDLER_FORMS,
     HANDLER_NAME,
@@ -21,6 +23,7 @@ from gpunode.model.spec import (
     TOOLKIT_SETTINGS,
     DriverRequest,
     DriverSource,
+    Expectation,
     Flavour,
     RebootPolicy,
     Spec,
@@ -32,6 +35,9 @@ from gpunode.model.spec import (
     parse_only,
     parse_runtimes,
 )
+
+if TYPE_CHECKING:
+    import yaml
 
 LONGEST = 256 * 1024  # bytes; a spec is a page of text, and YAML of any size can be made slow to read
 
@@ -54,25 +60,59 @@ class _Entry:
     key: str
     text: str | None  # None: no value
     shape: Literal["scalar", "list", "mapping"]
+    node: object = None  # its value as YAML has it
+
+
+@dataclass(frozen=True)
+class SpecFile:
+    """A spec file: what is wanted of a host, and how a check weighs what it finds."""
+
+    spec: Spec
+    rules: Rules
 
 
 def load_spec(path: Path) -> Spec:
     """The spec in a YAML file. Raises UsageError that lists every fault with its line and what is allowed."""
+    return load_file(path).spec
+
+
+def load_file(path: Path) -> SpecFile:
+    """The same, with what only a check reads."""
+    return parse_file(_text_of(path, "spec", "--spec"), str(path))
+
+
+def _text_of(path: Path, what: str, flag: str) -> str:
     try:
         raw = read_file(path, LONGEST)
     except OSError as error:
         raise UsageError(
-            f"the spec {path} cannot be read", evidence=str(error.strerror), remedy="name a YAML file with --spec"
+            f"the {what} {path} cannot be read", evidence=str(error.strerror), remedy=f"name a YAML file with {flag}"
         ) from error
     if len(raw) > LONGEST:
-        raise UsageError(f"the spec {path} is over {LONGEST} bytes", remedy="name a YAML file with --spec")
-    return parse_spec(raw.decode("utf-8", "surrogateescape"), str(path))
+        raise UsageError(f"the {what} {path} is over {LONGEST} bytes", remedy=f"name a YAML file with {flag}")
+    return raw.decode("utf-8", "surrogateescape")
 
 
 def parse_spec(text: str, name: str = "spec") -> Spec:
     """A spec's text as a Spec; `name` is what messages call it."""
-    spec, faults, seen = Spec(), [], dict[str, int]()
-    for entry in _entries(text, name):
+    return parse_file(text, name).spec
+
+
+def parse_file(text: str, name: str = "spec") -> SpecFile:
+    """The same, with what only a check reads. All faults of both are in one UsageError."""
+    faults: list[str] = []
+    root = _root(text, name)
+    rules, others = _rules(root, faults)
+    spec = _spec(others, faults)
+    if faults:
+        count = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
+        raise UsageError(f"{name}: {count}", evidence="\n".join(faults), remedy=f"correct {name}; nothing was touched")
+    return SpecFile(spec, rules)
+
+
+def _spec(entries: Iterable[_Entry], faults: list[str]) -> Spec:
+    spec, seen = Spec(), dict[str, int]()
+    for entry in entries:
         try:
             if entry.key in seen:
                 raise UsageError(f"{entry.key} is there twice; the first is on line {seen[entry.key]}")
@@ -80,10 +120,117 @@ def parse_spec(text: str, name: str = "spec") -> Spec:
             spec = put(spec, entry.key, _value(entry))
         except UsageError as fault:
             faults.append(f"line {entry.line}: {_words(entry.key, fault)}")
-    if faults:
-        count = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
-        raise UsageError(f"{name}: {count}", evidence="\n".join(faults), remedy=f"correct {name}; nothing was touched")
     return spec
+
+
+def _rules(root: yaml.MappingNode | None, faults: list[str]) -> tuple[Rules, list[_Entry]]:
+    """What only a check reads, and the entries of everything else, in their order."""
+    rules, others = dict[str, Any](), []
+    for entry in _pairs(root, "") if root else ():
+        if entry.key not in RULES:
+            others.append(entry)
+            continue
+        try:
+            if entry.key in rules:
+                raise UsageError(f"{entry.key} is there twice")
+            rules[entry.key] = RULES[entry.key](entry)
+        except UsageError as fault:
+            faults.append(f"line {entry.line}: {_words(entry.key, fault)}")
+    return Rules(**rules), others
+
+
+def load_expectation(path: Path) -> Expectation:
+    """What a snapshot says (`expectation_text`). Raises UsageError that lists every fault with its line."""
+    return parse_expectation(_text_of(path, "snapshot", "--against"), str(path))
+
+
+def parse_expectation(text: str, name: str = "snapshot") -> Expectation:
+    """The same of its text; `name` is what messages call it."""
+    root, faults, entries = _root(text, name), list[str](), dict[str, _Entry]()
+    for entry in _pairs(root, "") if root else ():
+        if entry.key not in EXPECTED:
+            known = f"{meant(entry.key[:80], EXPECTED)}the keys are {', '.join(EXPECTED)}"
+            faults.append(f"line {entry.line}: {entry.key[:80]} is not a key of a snapshot; {known}")
+        elif entry.key in entries:
+            faults.append(
+                f"line {entry.line}: {entry.key} is there twice; the first is on line {entries[entry.key].line}"
+            )
+        else:
+            entries[entry.key] = entry
+    if form := entries.pop(SNAPSHOT, None):
+        faults += [] if form.text == FORM else [f"line {form.line}: {SNAPSHOT} {form.text!r:.80} is not {FORM}"]
+    else:
+        faults.append(f"{SNAPSHOT} is not there: --snapshot writes it, and an expect of a spec needs no --against")
+    entries.pop("taken", None)
+    spec = _spec(entries.values(), faults)
+    if not entries and not faults:
+        faults.append("it expects nothing")  # every node would be as it says
+    if faults:
+        evidence = "\n".join(faults[:MOST])
+        raise UsageError(f"{name} is not a snapshot that a node can be compared with", evidence=evidence)
+    return spec.expect
+
+
+def expectation_text(found: Mapping[str, str], taken: str) -> tuple[str, tuple[str, ...]]:
+    """(a snapshot's text, the keys whose value is of a form that it could not hold). `taken`: the day."""
+    lines, odd = [], []
+    for key, text in found.items():
+        try:
+            KEYS[f"expect.{key}"].parse(text)
+        except UsageError:
+            odd.append(key)
+        else:
+            lines.append(f"  {key}: {json.dumps(text)}\n")
+    return f"{SNAPSHOT}: {FORM}\ntaken: {json.dumps(taken)}\nexpect:\n{''.join(lines)}", tuple(odd)
+
+
+def _profile(entry: _Entry) -> str:
+    if entry.shape != "scalar" or not entry.text:
+        raise UsageError("the name of a profile is wanted here")
+    return entry.text.strip()
+
+
+def _severity(entry: _Entry) -> tuple[tuple[str, Weight], ...]:
+    pairs = _texts(entry.node, "CHECK: error or CHECK: warning")
+    return tuple((id, parse_weight(id, text)) for id, text in _bounded(list(pairs.items())))
+
+
+def _acknowledge(entry: _Entry) -> tuple[Acknowledgement, ...]:
+    import yaml
+
+    if not isinstance(entry.node, yaml.SequenceNode):
+        raise UsageError("a list is wanted here, each with id, reason and expires")
+    form = "id, reason and expires"
+    return tuple(parse_acknowledgement(_texts(one, form)) for one in _bounded(entry.node.value))
+
+
+def _bounded(values: list[Any]) -> list[Any]:
+    if len(values) > MOST:
+        raise UsageError(f"there are {len(values)} of them; at most {MOST} are read")
+    return values
+
+
+def _texts(node: object, form: str) -> dict[str, str]:
+    """A mapping of plain values. Raises UsageError for anything else, and for a key that stands twice."""
+    import yaml
+
+    if not isinstance(node, yaml.MappingNode):
+        raise UsageError(f"a mapping is wanted here: {form}")
+    texts: dict[str, str] = {}
+    for key, value in node.value:
+        if not isinstance(key, yaml.ScalarNode) or not isinstance(value, yaml.ScalarNode):
+            raise UsageError(f"line {key.start_mark.line + 1} is not KEY: VALUE; wanted is {form}")
+        if key.value in texts:
+            raise UsageError(f"{key.value[:80]} is there twice")
+        texts[key.value] = value.value
+    return texts
+
+
+RULES: dict[str, Callable[[_Entry], Any]] = {
+    "profile": _profile,
+    "severity": _severity,
+    "acknowledge": _acknowledge,
+}
 
 
 def put_all(spec: Spec, texts: Mapping[str, str]) -> Spec:
@@ -108,7 +255,9 @@ def put_all(spec: Spec, texts: Mapping[str, str]) -> Spec:
 def put(spec: Spec, key: str, text: str) -> Spec:
     """`spec` with one key set from its text. Raises UsageError for an unknown key or value."""
     if key not in KEYS:
-        raise UsageError(f"{key} is not a key of a spec", evidence=f"{meant(key, KEYS)}the keys are {', '.join(KEYS)}")
+        known = (*KEYS, *RULES)
+        said = f"{meant(key, known)}the keys are {', '.join(known)}"
+        raise UsageError(f"{key} is not a key of a spec", evidence=said)
     value: Any = KEYS[key].parse(text)
     outer, _, inner = KEYS[key].field.partition(".")
     if inner:
@@ -136,8 +285,8 @@ def _value(entry: _Entry) -> str:
     return entry.text
 
 
-def _entries(text: str, name: str) -> Iterator[_Entry]:
-    """Key, text and line of each entry. Scalars keep their spelling: to YAML 580.10 is the number 580.1."""
+def _root(text: str, name: str) -> yaml.MappingNode | None:
+    """The file's mapping; None for an empty file. Scalars keep their spelling: to YAML 580.10 is the number 580.1."""
     import yaml
 
     try:
@@ -149,12 +298,12 @@ def _entries(text: str, name: str) -> Iterator[_Entry]:
             remedy=f"correct {name}; nothing was touched",
         ) from fault
     if root is None:
-        return
+        return None
     if not isinstance(root, yaml.MappingNode):
         raise UsageError(
             f"{name} is not a mapping", evidence="a spec is lines of `key: value`", remedy="see examples/specs/"
         )
-    yield from _pairs(root, "")
+    return root
 
 
 def _pairs(mapping: object, prefix: str) -> Iterator[_Entry]:
@@ -168,12 +317,12 @@ def _pairs(mapping: object, prefix: str) -> Iterator[_Entry]:
             yield from _pairs(value, f"{name}.")
         elif isinstance(value, yaml.SequenceNode):
             items = [v.value if isinstance(v, yaml.ScalarNode) else "?" for v in value.value]
-            yield _Entry(line, name, ",".join(items), "list")
+            yield _Entry(line, name, ",".join(items), "list", value)
         elif isinstance(value, yaml.ScalarNode):
             null = value.tag == "tag:yaml.org,2002:null"
-            yield _Entry(line, name, None if null else str(value.value), "scalar")
+            yield _Entry(line, name, None if null else str(value.value), "scalar", value)
         else:
-            yield _Entry(line, name, None, "mapping")
+            yield _Entry(line, name, None, "mapping", value)
 
 
 def _choice(flag: str, kind: type[Enum] | Iterable[str]) -> Callable[[str], object]:
@@ -285,6 +434,14 @@ def _toolkit_config() -> dict[str, Key]:
     return keys
 
 
+def _expectation() -> dict[str, Key]:
+    """As flags they are values of --expect."""
+    return {
+        f"expect.{name}": Key(f"--expect {name}", f"expect.{name}", parse, many=name in LISTS)
+        for name, parse in FORMS.items()
+    }
+
+
 KEYS: dict[str, Key] = {
     "driver": Key("--driver", "driver", DriverRequest.parse),
     "flavour": Key("--flavour", "flavour", _choice("--flavour", Flavour)),
@@ -314,8 +471,18 @@ KEYS: dict[str, Key] = {
     ),
     "mig": Key("--mig", "mig", parse_mig, many=True),
     "expect.gpus": Key("--expect-gpus", "expect.gpus", _count("--expect-gpus")),
+    "expect.nvswitches": Key("--expect nvswitches", "expect.nvswitches", _count("--expect nvswitches")),
+    "expect.mig": Key("--expect mig", "expect.mig", parse_mig, many=True),
+    **_expectation(),
+    "site_checks": Key(
+        "--site-checks", "site_checks", _matching("--site-checks", r"/.+", "an absolute path, of a directory")
+    ),
     **_toolkit_config(),
 }
+
+
+SNAPSHOT, FORM = "gpunode_expectation", "1"  # what makes a file a snapshot, and the form that this gpunode reads
+EXPECTED = (SNAPSHOT, "taken", *(key for key in KEYS if key.startswith("expect.")))
 
 
 def spec_text(spec: Spec) -> str:
