@@ -225,6 +225,20 @@ def test_a_question_of_a_probe_beside_this_one_is_no_second_containerd(argv: tup
     assert host.ignored == ()
 
 
+@pytest.mark.parametrize("name", DAEMONS)
+def test_a_program_of_the_host_that_merely_runs_under_that_name_is_no_daemon(name: str, tmp_path: Path) -> None:
+    """A script called containerd, whose program is the shell; sleep, started as containerd."""
+    root = make_root(tmp_path)
+    add_process(root, 820, "/bin/sh", f"/usr/local/bin/{name}", "--config", "/etc/other.toml")
+    (root / "proc/820/comm").write_text(f"{name}\n")
+    (root / "proc/820/exe").unlink()
+    (root / "proc/820/exe").symlink_to("/usr/bin/sleep")
+    host = looked_at(root)
+    assert own_containerd(host)
+    assert 820 not in {engine.pid for engine in host.runtimes}
+    assert [(one.pid, one.why) for one in host.ignored] == [(820, f"its program is /usr/bin/sleep, and no {name}")]
+
+
 def test_a_process_that_has_just_ended_is_nothing(tmp_path: Path) -> None:
     """A zombie has neither a program nor arguments."""
     root = make_root(tmp_path)

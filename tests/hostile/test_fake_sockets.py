@@ -89,7 +89,7 @@ def test_the_hosts_own_socket_is_asked() -> None:
     with host() as root, listening(root / "var/run/docker.sock", says(b'{"DefaultRuntime": "crun"}')) as answers:
         facts, _ = looked_at(root)
         assert answers.asked == 2  # how it is set, and what runs
-    assert facts.runtimes[0].effective_default == "crun"
+    assert (facts.runtimes[0].effective_default, facts.runtimes[0].socket_mode) == ("crun", 0o666)
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,8 @@ from gpunode.facts.devices import parse_devices, parse_uvm_major
 from gpunode.facts.driver import parse_dkms, parse_ldconfig, parse_modinfo, parse_params
 from gpunode.facts.journal import parse_journal
 from gpunode.facts.kernel import parse_blacklist, parse_compiler, parse_next_boot, parse_trees, version_key
+from gpunode.facts.kernel_log import parse_kernel_log, parse_kernel_state
+from gpunode.facts.nvlink import parse_nvlinks
 from gpunode.facts.packages import (
     parse_key_files,
     parse_keyrings,
@@ -38,12 +40,12 @@ from gpunode.facts.wire import Section, Sections, decode, encode, file_facts
 from gpunode.fleet.inventory import parse_ssh_targets
 from gpunode.foreign import read_json, read_toml, read_yaml
 from gpunode.model.facts import KernelTree
+from gpunode.model.installed import upstream
 from gpunode.model.spec import TOOLKIT_CONFIG, RuntimeSpec, ToolkitConfig
 from gpunode.packages.holds import PACMAN_IGNORES, VERSIONLOCK5, VERSIONLOCKS, ZYPP_LOCKS
-from gpunode.packages.listings import parse_dpkg, parse_rpm
+from gpunode.packages.listings import parse_dpkg, parse_rpm, rpm_doubled
 from gpunode.packages.openpgp import primary_fingerprints
 from gpunode.packages.registry import BACKENDS
-from gpunode.planner.driver.installed import upstream
 from gpunode.specfile import parse_spec
 from gpunode.transport.refusals import not_started
 from tests.engines.hosts import engine_facts, host_with
@@ -120,6 +122,20 @@ PARSERS: dict[str, tuple[Work, Callable[[int], str]]] = {
     "params": (parse_params, repeated(":")),
     "dkms": (parse_dkms, repeated("nvidia/1, k, x: y\n")),
     "dkms: commas": (parse_dkms, repeated(",", tail=":")),
+    "NVLinks": (
+        lambda text: parse_nvlinks(text, text),
+        repeated("Link 0: <inactive>\nLink 1: CRC Errors: {}\n", f"GPU 0: H100 (UUID: GPU-{'0' * 36})\n"),
+    ),
+    "NVLinks: names": (lambda text: parse_nvlinks(text, ""), repeated("GPU 0: x (UUID: GPU-")),
+    "kernel log: Xids": (parse_kernel_log, repeated("[ {}.1] NVRM: Xid (PCI:0000:1a:00): 79, x\n")),
+    "kernel log: Xids of one line": (parse_kernel_log, repeated("NVRM: Xid (PCI:0000:1a:00): 149, A Fatal XC0 ")),
+    "kernel log: hangs": (parse_kernel_log, repeated("[ {}.1] INFO: task x:1 blocked for more than 120 seconds\n")),
+    "kernel log: hangs and stacks": (
+        parse_kernel_log,
+        repeated("[ {}.1] INFO: task x:1 blocked for more than 1 seconds\n[ {}.1]  a+0x1/0x2 [nvidia]\n"),
+    ),
+    "kernel log: blanks": (parse_kernel_log, repeated(" ", "[")),
+    "kernel state": (parse_kernel_state, repeated("aer=0000:1a:00.0 1 2 3\nedac=1 2\npstore=dmesg-{}\n")),
     "devices": (lambda text: parse_devices(text, ""), repeated("crw-rw-rw- 1 0 0 195,   {} Nov /dev/nvidia0\n")),
     "devices: blanks": (lambda text: parse_devices(text, ""), repeated(" ", "crw-rw-rw- 1 0 0 1, 2")),
     "devices: one line": (lambda text: parse_devices(text, ""), repeated("/de", "crw-rw-rw- 1 0 0 1, 2 ")),
@@ -151,6 +167,7 @@ PARSERS: dict[str, tuple[Work, Callable[[int], str]]] = {
     "kernel release": (version_key, repeated("1-a")),
     "dpkg": (parse_dpkg, repeated("p{}\t1\tamd64\tii\n")),
     "rpm": (parse_rpm, repeated("p{}\t1\tx86_64\n")),
+    "rpm, twice": (rpm_doubled, repeated("p\t{}\tx86_64\n")),
     "package lock": (parse_lock, repeated("1 ")),
     "auto upgrade": (upgrades("apt"), repeated("Unattended-Upgrade ")),
     "auto upgrade: blanks": (upgrades("dnf"), repeated(" ", "apply_updates")),
@@ -207,7 +224,7 @@ PARSERS: dict[str, tuple[Work, Callable[[int], str]]] = {
     "TOML: quotes": (read_toml, repeated('"')),
     "TOML: a number": (read_toml, repeated("1", "a = ")),
     "TOML: words": (read_toml, repeated("a")),
-    "TOML: statements": (statements, repeated('[t."a{}"]\nk = [1, # x\n  2]\n# y\n')),
+    "TOML: statements": (statements.__wrapped__, repeated('[t."a{}"]\nk = [1, # x\n  2]\n# y\n')),
     "YAML: aliases": (read_yaml, repeated("- *a\n", "- &a x\n")),
     "YAML: flow": (read_yaml, repeated("a, ", "[", "]")),
     "YAML: keys": (read_yaml, repeated("k{}: v\n")),
@@ -265,6 +282,8 @@ ANEW = f'{CRI}  runtimes.runc.runtime_type = "x"\n'  # for its dotted key the ta
 
 
 def with_runtime(text: str) -> object:
+    toml_text.parsed.cache_clear()  # of several looks at a cost the least counts, which is to read the text as well
+    statements.cache_clear()
     want = copy.deepcopy(toml_text.load("/x", text))
     table = want
     for key in ENGINE:

@@ -14,14 +14,20 @@ import pytest
 
 import gpunode
 from gpunode.cli.app import main
-from gpunode.cli.saved_plan import LIMIT_BYTES, TRUST
+from gpunode.cli.options.setup import SpecOptions
+from gpunode.cli.options.spec import retyped, wanted_spec
+from gpunode.cli.results import Planned
+from gpunode.cli.saved_plan import LIMIT_BYTES, TRUST, applied_by
+from gpunode.cli.verbs.plan import page
 from gpunode.errors import Drift, ExitCode
 from gpunode.facts.collect import collect
 from gpunode.model.plan import Plan, PutFile, Run, Step
+from gpunode.model.report import FleetReport, HostOutcome
 from gpunode.model.spec import Spec
 from gpunode.planner.drift import same_plan
+from gpunode.remedy import setup
 from gpunode.render.plan_text import plan_text
-from gpunode.render.style import Style
+from gpunode.render.style import PLAIN, Style
 from gpunode.specfile import KEYS
 from gpunode.transport.recorded import Recorded
 from tests.apply.machine import Machine
@@ -266,6 +272,46 @@ def test_a_runtime_path_is_typed_again_with_its_spec_file(tmp_path: Path, capsys
     assert apply(path, "--spec", str(spec)) == ExitCode.DONE
     spec.write_text("runtime_path: /tmp/evil-runtime\ndriver: none\n")
     assert apply(path, "--spec", str(spec)) == ExitCode.USAGE, "another wish beside the plan"
+
+
+def typed(flag: str, value: str, **more: str) -> SpecOptions:
+    name = flag.removeprefix("--").replace("-", "_")
+    repeatable = {"ctk_set": [value, "log-level=info"], "trust_key": [value]}
+    return SpecOptions(**{name: repeatable.get(name, value), **more})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("key", WISHES)
+def test_the_command_that_plan_shows_applies_what_it_saved(tmp_path: Path, key: str) -> None:
+    path, options = tmp_path / "plan.json", typed(*WISHES[key], driver="580")
+    consistent(path, list(retyped(options)))
+    command = applied_by(path, options, wanted_spec(options))
+    assert "--driver" not in command.words, "what needs no trust stands in the file"
+    assert main([*command.words[1:], "--recorded", str(HERE)]) == ExitCode.DONE
+
+
+@pytest.mark.parametrize(
+    ("spec", "again"),
+    [("runtime_path: /opt/x\n", True), ("reboot: if-needed\n", False)],
+    ids=["trust is asked for with the whole wish", "what needs no trust stands in the file"],
+)
+def test_the_command_that_applies_a_plan_of_a_spec_file(tmp_path: Path, spec: str, again: bool) -> None:
+    path, file = tmp_path / "plan.json", tmp_path / "spec.yaml"
+    file.write_text(spec)
+    options = SpecOptions(spec=file, driver="580", no_default=True, hold=False)
+    words = ["--spec", str(file), "--driver", "580", "--no-default", "--no-hold"]
+    consistent(path, words)
+    command = applied_by(path, options, wanted_spec(options))
+    assert command.words[4:] == (tuple(words) if again else ())
+    assert main([*command.words[1:], "--recorded", str(HERE)]) == ExitCode.DONE
+
+
+def test_a_plan_that_was_saved_ends_with_the_command_that_applies_it() -> None:
+    report = FleetReport((HostOutcome("gpu07", ExitCode.DONE, plan=Plan("gpu07", Spec(), "")),), 1.0)
+    command = setup("--plan", "my plan.json")
+    assert page(Planned("plan", report, ssh=True, apply=command), PLAIN).splitlines()[-1] == (
+        "Apply      gpunode setup --ssh gpu07 --plan 'my plan.json'"
+    )
+    assert "Apply" not in page(Planned("plan", report, ssh=True), PLAIN)
 
 
 def test_every_trust_option_is_tried() -> None:

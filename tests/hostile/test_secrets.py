@@ -11,6 +11,7 @@ import hashlib
 import io
 import json
 import re
+import tarfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from gpunode.fleet.run_log import RunLog
 from gpunode.model.plan import PutFile
 from gpunode.model.report import HostOutcome
 from gpunode.model.spec import Spec
+from gpunode.offline.bundle import Entry, HostFiles, bundle
 from gpunode.planner.plan import make_plan
 from gpunode.render.machine import error_json, host_line
 
@@ -151,6 +153,14 @@ WORDS = [
     ["runtime", "show"],
     ["undo", "--yes"],
 ]
+LOGGED = [
+    'Nov 23 dockerd[900]: level=warning msg="login to r.example" password={0}',
+    'Nov 23 dockerd[900]: time="x" level=info msg="proxy http://me:{0}@proxy:3128"',
+    "Nov 23 k3s[77]: server started: /usr/local/bin/k3s server --token {0} --disable traefik",
+    "Nov 23 kubelet[78]: Authorization: Bearer {0}",
+    'Nov 23 containerd[1]: config {{"auths": {{"r.example": {{"auth": "{0}"}}}}}}',
+    "Nov 23 sshd[1]: AWS_SECRET_ACCESS_KEY={0} was in the environment",
+]
 FORMS = [[], ["-v"], ["-vv"], ["-q"], ["--json"], ["--format", "jsonl"]]
 
 
@@ -237,6 +247,30 @@ def test_no_file_that_is_written_holds_one(flag: str, host: tuple[Path, dict[str
     assert sings(text, places) == {}
     assert sings(written.read_text(), places) == {}
     assert written.stat().st_mode & 0o777 == 0o600
+
+
+def test_no_bundle_holds_one(host: tuple[Path, dict[str, str]], tmp_path: Path) -> None:
+    path, places = host
+    written = tmp_path / "b.tgz"
+    text = said(["check", "--recorded", str(path), "--bundle", str(written)])
+    assert sings(text, places) == {}
+    assert written.stat().st_mode & 0o777 == 0o600
+    with tarfile.open(written) as tar:
+        read = {member.name: tar.extractfile(member) for member in tar}
+        files = {name: file.read().decode() for name, file in read.items() if file}
+    assert {name.rpartition("/")[2] for name in files} >= {"MANIFEST", "facts.txt", "report.txt", "report.json"}
+    assert {name: sings(text, places) for name, text in files.items() if sings(text, places)} == {}
+
+
+@pytest.mark.parametrize("line", LOGGED)
+def test_no_log_in_a_bundle_holds_one(line: str) -> None:
+    """What daemons and their users write into a unit's log."""
+    log = Entry("units/docker.service.log", "a log", line.format(canary(97)) + "\n")
+    packed = bundle([HostFiles("a", (log,), (("x.log", line.format(canary(98))),))], at="", at_s=0, version="")
+    with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
+        text = "".join(file.read().decode() for member in tar if (file := tar.extractfile(member)))
+    assert "MASKED" in text
+    assert sings(text, {}) == {}
 
 
 def test_a_masked_recording_plans_the_same_steps(host: tuple[Path, dict[str, str]]) -> None:
