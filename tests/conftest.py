@@ -18,6 +18,7 @@ REAL_FILES = (
     "test_converge.py",
     "test_packaging.py",
     "test_scripts.py",
+    "test_demo.py",
     "test_readme.py",
     "test_fetch_key.py",
     "test_at_lead_version.py",
@@ -26,6 +27,7 @@ REAL_FILES = (
     "test_a_strangers_manager.py",
     "test_retry_leaves_nothing.py",
     "test_silent_mirror.py",
+    "test_program.py",
 )
 
 # How long an example takes says how busy the machine is, and no test is about that. The same examples each time: what

@@ -68,7 +68,7 @@ def way(
     return Convergence(
         HostRun("r1", machine, lock, on_event=lambda _: None, stop=stop, local=local, pause=lambda _: None),
         observe=lambda: host,
-        decide=lambda _: next(coming),
+        decide=lambda host, done: next(coming),
         policy=policy,
         saved=saved,
     )
@@ -108,6 +108,19 @@ def test_converge(machine: Machine, plans: list[Plan], code: ExitCode, steps: in
     report = way(machine, plans).run()
     assert (report.code, len(report.steps)) == (code, steps)
     assert not (machine.root / "run" / "lock").exists(), "the lock is given back"
+
+
+def test_a_plan_knows_what_its_run_has_done_already(machine: Machine) -> None:
+    """Else a package of which the repository has no newer one would be upgraded in every pass, and the run fail."""
+    known = []
+    coming = iter([plan(OK, replan=True), EMPTY])
+
+    def decide(host: HostFacts, done: frozenset[str]) -> Plan:
+        known.append(done)
+        return next(coming)
+
+    assert replace(way(machine, []), decide=decide).run().code is ExitCode.DONE
+    assert known == [frozenset(), frozenset({"docker.default"})]
 
 
 @pytest.mark.parametrize(

@@ -23,13 +23,14 @@ ALLOWED = {
     "packages": {"model", "errors", "catalog", "resources"},
     "editing": {"model", "errors"},
     "engines": {"model", "errors", "catalog", "editing", "facts.readers", "resources"},
-    "facts": {"model", "errors", "packages", "catalog.runtimes", "resources"},
+    "facts": {"model", "errors", "packages", "catalog.runtimes", "catalog.vgpu", "resources"},
     "planner": {"model", "errors", "catalog", "packages", "editing", "engines", "resources"},
     # What setup would edit is read by the engines' own readers: check and setup cannot disagree on a spelling.
     "checks": {"model", "errors", "catalog", "packages", "editing", "engines"},
     "transport": {"errors"},
     "apply": {"model", "errors", "packages", "transport.base", "resources"},
     "converge": {"facts", "planner", "apply", "model", "errors", "catalog", "transport.base"},
+    "site_checks": {"model", "errors"},
     "offline": {"model", "errors", "catalog", "editing", "engines", "render.clean"},
     "fleet": {"converge", "facts", "planner", "apply", "offline", "transport", "specfile", "model", "errors", "catalog"}
     | {"render.clean", "render.wording"},
@@ -44,11 +45,12 @@ ONLY_IN = {
     "typer": ("cli/",),
     "rich": ("render/", "cli/"),
     "jinja2": ("resources.py",),
-    "yaml": ("foreign.py", "specfile.py", "catalog/"),
+    "subprocess": ("transport/", "site_checks/program.py"),  # what starts a program
+    "yaml": ("foreign.py", "specfile.py", "catalog/", "site_checks/written.py"),
     "tomllib": ("foreign.py",),
     "tomli": ("foreign.py",),
 }
-RUNS_TRANSPORTS = ("facts/collect.py", "apply/", "converge.py")
+RUNS_TRANSPORTS = ("facts/collect.py", "facts/active.py", "apply/", "converge.py")
 
 
 def sources() -> Iterator[tuple[str, ast.Module]]:
@@ -81,7 +83,7 @@ def test_every_file_imports_only_from_the_rooms_it_may(path: str, tree: ast.Modu
         other = name.removeprefix("gpunode.")
         allowed = {here, *EVERYBODY, *ALLOWED[here]}
         if name.startswith("gpunode.cli") or not any(other == a or other.startswith(a + ".") for a in allowed):
-            if other == "transport.base" and path == "facts/collect.py":
+            if other == "transport.base" and path in ("facts/collect.py", "facts/active.py"):
                 continue
             if other.startswith("__"):
                 continue

@@ -59,3 +59,23 @@ def test_every_script_exists(command: str) -> None:
 )
 def test_every_link_leads_to_a_file(page: Path, target: str) -> None:
     assert (page.parent / target).exists()
+
+
+def test_the_lines_that_install_make_an_environment_of_their_own() -> None:
+    """Debian 12, Ubuntu 23.04 and newer mark the system's Python as externally managed (PEP 668): pip refuses it."""
+    lines = [command for command in COMMANDS if " install " in command]
+    assert len(lines) == 3
+    assert [line for line in lines if re.search(r"(?<!bin/)pip3? install", line)] == []
+
+
+def test_the_python_that_is_asked_for_is_the_packages() -> None:
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        floor = re.search(rb'requires-python = ">=([0-9.]+)"', file.read())
+    assert floor
+    assert f"Python {floor[1].decode()} or newer" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_command_needs_a_program_called_python(page: Path) -> None:
+    """Debian and EL have python3 alone; in a virtual environment it is named with its path."""
+    assert re.findall(r"(?<![/\w.-])python -", page.read_text(encoding="utf-8")) == []

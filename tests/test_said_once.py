@@ -9,7 +9,7 @@ import pytest
 
 import gpunode
 from gpunode.advice import listing
-from gpunode.planner.driver.installed import upstream
+from gpunode.model.installed import upstream
 
 
 @pytest.mark.parametrize(

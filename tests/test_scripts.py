@@ -16,7 +16,7 @@ SHELL = ROOT / "gpunode" / "shell"
 COMMON = SHELL / "common.sh"
 # What gpunode/apply/script.py sends with common.sh before it.
 WITH_COMMON = ("commands", "files", "journal", "lock.sh", "packages/inventory.sh")
-DIRECTORIES = (".ci", "gpunode", "scripts", "tests")
+DIRECTORIES = (".ci", "examples", "gpunode", "scripts", "tests")
 SHEBANG = re.compile(rb"#! ?/(?:usr/)?bin/(?:env )?(sh|bash|dash)\b")
 
 
@@ -76,12 +76,13 @@ def test_a_command_that_people_type_can_be_executed(name: str) -> None:
 
 
 def test_the_lab_says_what_it_does_while_it_runs(tmp_path: Path) -> None:
-    """A line when a file starts and when it ends, with seconds and what is left, and one now and then in between."""
+    """A line when a file starts, when a test of it ends, and when it ends itself; and one now and then in between."""
     for name in ("test_good.py", "test_bad.py"):
         (tmp_path / name).write_text("# not run by this test\n")
     gate, run = tmp_path / "gate", tmp_path / "run.sh"
-    # As run.sh is called: PYTHON -m pytest -q FILE. It ends once the gate is there, within a minute.
+    # As run.sh is called: PYTHON -m pytest -v FILE. It ends once the gate is there, within a minute.
     run.write_text(
+        'echo "$5::test_one PASSED   [ 50%]"\n'
         'n=0; while [ ! -e "$GATE" ] && [ "$n" -lt 600 ]; do sleep 0.1; n=$((n + 1)); done\n'
         'echo "output of $5"; case $5 in *bad*) exit 1 ;; esac\n'
     )
@@ -96,7 +97,8 @@ def test_the_lab_says_what_it_does_while_it_runs(tmp_path: Path) -> None:
         said = []
         for line in lab.stdout:
             said.append(line)
-            if "0 of 2 files ended; under way: test_" in line:
+            ended = {name for name in ("good", "bad") if f"lab: test_{name}.py::test_one PASSED   [ 50%]\n" in said}
+            if len(ended) == 2 and "0 of 2 files ended; under way: test_" in line:
                 gate.touch()
     assert lab.returncode != 0, "a failed file is the failure of all"
     text = "".join(said)
