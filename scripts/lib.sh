@@ -23,7 +23,7 @@ system_packages() {
 
 # What the tests use of the system, as COMMAND:PACKAGE of Debian.
 TEST_TOOLS="busybox:busybox-static curl:curl dash:dash fish:fish gpg:gnupg ssh:openssh-client sshd:openssh-server ps:procps
-shellcheck:shellcheck tcsh:tcsh zsh:zsh"
+shellcheck:shellcheck tcsh:tcsh xmllint:libxml2-utils zsh:zsh"
 
 # The packages of those that are not there.
 missing_tools() {
@@ -38,11 +38,12 @@ can_install() { [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; }
 environment() {
     wanted="$1 $(cksum <"$ROOT/pyproject.toml") $(cksum <"$ROOT/gpunode/__init__.py")"
     [ "$(cat "$VENV/.gpunode-ready" 2>/dev/null)" = "$wanted" ] && "$VENV/bin/python" -c 'import gpunode' 2>/dev/null && return 0
-    command -v python3 >/dev/null 2>&1 || die "python3 is missing: install it first (Python 3.10 or newer)"
-    python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
-        die "$(python3 --version) is too old: gpunode needs Python 3.10 or newer"
+    if command -v python3 >/dev/null 2>&1; then
+        python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
+            die "$(python3 --version) is too old: gpunode needs Python 3.10 or newer"
+    fi
     if ! python3 -c 'import ensurepip, venv' 2>/dev/null; then
-        can_install || die "python3 has no venv module: install python3-venv, or run this as root"
+        can_install || die "python3 or its venv module is missing: apt-get install python3-venv, or run this as root"
         system_packages python3-venv ca-certificates
     fi
     [ -x "$VENV/bin/python" ] || { say "making the environment in $VENV"; python3 -m venv "$VENV"; }
