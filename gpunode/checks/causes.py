@@ -37,7 +37,7 @@ PLUGIN = ("k8s.dp-container", "k8s.dp-socket", "k8s.dp-registered", "k8s.capacit
 GPU, UNIT, FILE = EntityKind.PCI, EntityKind.UNIT, EntityKind.FILE
 
 TABLE = (
-    Explains("pci.gpu-present", ("pci.expected-count", "ctk.cdi-devices", "expect.model", "expect.numa")),
+    Explains("pci.gpu-present", ("pci.expected-count", "ctk.cdi-devices", "expect.model", "expect.numa", "expect.mig")),
     Explains("pci.expected-count", ("expect.numa",)),
     Explains("pci.fallen-off-bus", (*UNREAD, "health.gpu-lost", "health.recovery-action", *NO_GPU), same=GPU),
     Explains("pci.fallen-off-bus", ("user.smi-works", "ctk.cdi-devices")),
@@ -88,6 +88,9 @@ TABLE = (
     Explains("ctk.cdi-duplicate", ("ctk.cdi-fresh", "ctk.cdi-devices"), same=FILE),
     Explains("ctk.cdi-refresh-unit", ("ctk.cdi-fresh", "ctk.cdi-devices")),
     Explains("ctk.installed", ("expect.toolkit",)),
+    Explains("drv.module-loaded", ("expect.cuda", "expect.mig")),
+    Explains("user.smi-works", ("expect.cuda", "expect.mig")),
+    Explains("rt.present", ("expect.engines", "expect.handler", "expect.default-runtime"), same=UNIT),
     Explains("expect.driver", ("expect.cuda",)),
     Explains("svc.fabricmanager-version", ("svc.fabricmanager-active", "svc.fabric-state", "drv.package-consistency")),
     Explains("svc.nvlsm", ("svc.fabricmanager-active", "svc.fabric-state")),
@@ -153,8 +156,12 @@ IN_SHORT: Mapping[str, str] = {
     "drv.running-vs-userspace": "the libraries do not fit the module",
     "drv.uvm-loaded": "nvidia_uvm not loaded",
     "expect.cuda": "another CUDA than expected",
+    "expect.default-runtime": "not the expected default runtime",
     "expect.driver": "not the expected driver",
+    "expect.engines": "not the expected engines",
     "expect.flavour": "not the expected kernel modules",
+    "expect.handler": "not the expected handler",
+    "expect.mig": "not the expected MIG layout",
     "expect.model": "not the expected GPUs",
     "expect.numa": "GPUs at other NUMA nodes than expected",
     "expect.toolkit": "not the expected toolkit",
@@ -281,5 +288,5 @@ def _said(result: CheckResult, finding: Finding, id: str, chains: Mapping[str, t
     follow = [other for other, chain in chains.items() if chain[-1] == id]
     follow.sort(key=lambda other: (len(chains[other]), depth(other), other))
     cause = chains[id][-1] if id in chains else None
-    short = IN_SHORT.get(id, finding.summary)
+    short = finding.short or IN_SHORT.get(id, finding.summary)
     return replace(result, outcome=replace(finding, cause=cause, consequences=tuple(follow), short=short))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from gpunode.advice import listing, named
 from gpunode.checks import needs
 from gpunode.checks.drv.choices import excluded
+from gpunode.checks.expect.words import unsaid
 from gpunode.checks.gpu_node import not_on_pci, signs_of_gpu_node
 from gpunode.checks.net.rdma import infiniband
 from gpunode.checks.registry import Context, check
@@ -61,13 +62,14 @@ def gpu_present(host: HostFacts, context: Context) -> CheckOutcome:
     title="as many GPUs as expected",
     reads=f"{SYSFS} against expect.gpus of the spec",
     remedy=Remedy(RepairAction.REPLACE, "correct expect.gpus in the spec, or replace the node"),
-    needs=(needs.read("pci"),),
 )
 def expected_count(host: HostFacts, context: Context) -> CheckOutcome:
     """A GPU that is expected is missing."""
     want = context.spec.expect.gpus if context.spec else None
     if want is None:
         return NotApplicable("no number of GPUs is expected: expect.gpus is not set")
+    if why := needs.read("pci")(host):
+        return unsaid(host, "GPUs", "gpus", str(want), NotApplicable(why))
     if len(host.gpus) == want:
         return None
     return Finding(

@@ -41,8 +41,10 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
 )
 
 NO_BUS = replace(h.host(pci=()), unread={"pci": "permission denied"})
-NO_VERDICT: tuple[tuple[str, HostFacts, str], ...] = (
+# What nobody can read here is compared with nothing: a warning, with its reason and what lets the host say it.
+UNSAID: tuple[tuple[str, HostFacts, str], ...] = (
     *((f"expect.{name}", NO_BUS, "pci was not read") for name in ("model", "nvswitches", "numa")),
+    ("pci.expected-count", NO_BUS, "wanted 1; this host does not say: pci was not read"),
     ("expect.numa", h.gpu(numa_node=-1), "the firmware does not say"),
     ("expect.numa", h.gpu(numa_node=None), "the firmware does not say"),
     ("expect.flavour", h.driver(loaded_flavour=None), "which kernel modules these are"),

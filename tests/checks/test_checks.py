@@ -93,6 +93,7 @@ def dracut(**more: Any) -> HostFacts:
 FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
     *gpu_faults.FAULTS,
     *expectations.FAULTS,
+    *expectations.UNSAID,
     *machine.FAULTS,
     ("boot.cmdline-blocks", h.kernel(cmdline="quiet modprobe.blacklist=foo,nvidia"), "modprobe.blacklist=foo,nvidia"),
     (
@@ -331,7 +332,7 @@ def test_no_check_passes_where_nothing_is_known(id: str) -> None:
 
 NOT_APPLICABLE: tuple[tuple[str, HostFacts, Spec | None, str], ...] = (
     *((id, host, WANT, reason) for id, host, reason in gpu_faults.NOT_APPLICABLE),
-    *((id, host, WANT, reason) for id, host, reason in (*machine.NO_VERDICT, *expectations.NO_VERDICT)),
+    *((id, host, WANT, reason) for id, host, reason in machine.NO_VERDICT),
     *((id, h.host(), None, "nothing is expected") for id in IDS if id.startswith("expect.")),
     *(
         (f"health.{name}", h.driver(smi=SmiFacts(9, "no driver")), WANT, "did not list the GPUs")

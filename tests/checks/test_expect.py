@@ -8,10 +8,11 @@ import pytest
 
 from gpunode.catalog.load import load_catalog
 from gpunode.checks import run_all
+from gpunode.checks.causes import folded
 from gpunode.errors import UsageError
 from gpunode.model.entities import EntityKind
 from gpunode.model.facts import HostFacts, KubernetesFacts, SmiFacts
-from gpunode.model.report import CheckOutcome, Finding, NotApplicable
+from gpunode.model.report import CheckOutcome, Finding
 from gpunode.model.spec import Spec
 from gpunode.specfile import KEYS, parse_spec, put_all, spec_text
 from tests.checks import expectations
@@ -105,8 +106,38 @@ def test_the_finding_names_what_differs(
 def test_a_cuda_that_nobody_says_is_no_other_cuda() -> None:
     for smi in (None, SmiFacts(9, "no driver"), SmiFacts(0, driver_version=h.V)):
         found = outcome("cuda", "13.0", h.driver(smi=smi))
-        assert isinstance(found, NotApplicable)
-        assert "nvidia-smi" in found.reason
+        assert isinstance(found, Finding)
+        assert "does not say: nvidia-smi" in found.evidence
+
+
+@pytest.mark.parametrize(("id", "host", "said"), expectations.UNSAID)
+def test_what_this_host_does_not_say_is_a_warning(id: str, host: HostFacts, said: str) -> None:
+    report = run_all(host, Spec(expect=expectations.EXPECTED), load_catalog(), h.TODAY)
+    assert id in [result.id for result in report.warnings]
+    found = report.findings[id]
+    assert found.summary.endswith("is expected, this host does not say")
+    assert said in found.evidence
+    assert "leave expect." in str(found.remedy.parts[0])
+
+
+def test_what_root_alone_can_read_is_to_be_read_as_root() -> None:
+    found = outcome("numa", "0=1", replace(expectations.NO_BUS, root=False))
+    assert isinstance(found, Finding)
+    assert found.remedy.parts[0] == "check again as root; else leave expect.numa out"
+
+
+@pytest.mark.parametrize(
+    ("cause", "id", "host"),
+    [
+        ("user.smi-works", "expect.cuda", h.driver(smi=SmiFacts(18, "mismatch"))),
+        ("user.smi-works", "expect.mig", h.driver(smi=SmiFacts(18, "mismatch"))),
+        ("rt.present", "expect.engines", h.docker(active=False)),
+        ("rt.present", "expect.handler", h.host(runtimes=(replace(h.DOCKER_ENGINE, active=False),))),
+    ],
+)
+def test_what_is_not_said_for_a_cause_stands_below_it(cause: str, id: str, host: HostFacts) -> None:
+    report = folded(run_all(host, Spec(expect=expectations.EXPECTED), load_catalog(), h.TODAY))
+    assert report.findings[id].cause == cause
 
 
 def test_every_expectation_has_its_check_and_the_other_way_round() -> None:

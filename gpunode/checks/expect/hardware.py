@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from gpunode.checks.expect import seen
-from gpunode.checks.expect.words import differs, expected, unset
+from gpunode.checks.expect.words import differs, expected, unsaid, unset
 from gpunode.checks.health.seen import about
 from gpunode.checks.mig import misfits, shape
 from gpunode.checks.registry import Context, check
@@ -35,7 +35,7 @@ def model(host: HostFacts, context: Context) -> CheckOutcome:
     if want is None:
         return unset("model")
     if isinstance(found, NotApplicable):
-        return found
+        return unsaid(host, "GPU model", "model", want, found)
     names = {gpu.address: _names(context, gpu) for gpu in host.gpus}
     others = [address for address, of in names.items() if not of & {word.lower() for word in want}]
     missing = [word for word in want if not any(word.lower() in of for of in names.values())]
@@ -60,8 +60,10 @@ def nvswitches(host: HostFacts, context: Context) -> CheckOutcome:
     want, found = expected(context).nvswitches, seen.nvswitches(host, context.catalog)
     if want is None:
         return unset("nvswitches")
-    if isinstance(found, NotApplicable) or found == (str(want),):
-        return found if isinstance(found, NotApplicable) else None
+    if isinstance(found, NotApplicable):
+        return unsaid(host, "NVSwitches", "nvswitches", str(want), found)
+    if found == (str(want),):
+        return None
     there = pci(*(switch.address for switch in context.catalog.nvswitches(host)))
     return differs("NVSwitches", "nvswitches", str(want), found, reads=SYSFS, remedy=_remedy("nvswitches"), about=there)
 
@@ -79,7 +81,7 @@ def numa(host: HostFacts, context: Context) -> CheckOutcome:
     if want is None:
         return unset("numa")
     if isinstance(found, NotApplicable):
-        return found
+        return unsaid(host, "GPUs by NUMA node", "numa", want, found)
     counts = dict(pair.split("=") for pair in found)
     odd = {
         node
@@ -107,7 +109,7 @@ def nics(host: HostFacts, context: Context) -> CheckOutcome:
     if want is None:
         return unset("nics")
     if isinstance(there, NotApplicable):
-        return there
+        return unsaid(host, "RDMA ports", "nics", want, there)
     rates = Counter(seen.rate(port) or "" for port in there)
     found = [f"{count}x{rate}" if rate else f"{count} not active" for rate, count in sorted(rates.items())]
     total = [word for word in want if "x" not in word]
@@ -142,7 +144,7 @@ def mig(host: HostFacts, context: Context) -> CheckOutcome:
         return unset("mig")
     wrong = misfits(host, context, want)
     if isinstance(wrong, NotApplicable):
-        return wrong
+        return unsaid(host, "MIG layout", "mig", [str(layout) for layout in want], wrong)
     if not wrong:
         return None
     found = sorted({shape(gpu) for gpu, _ in wrong})

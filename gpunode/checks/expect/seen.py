@@ -92,13 +92,20 @@ def with_handlers(host: HostFacts) -> tuple[RuntimeFacts, ...]:
     return tuple(one for one in running(host) if one.unit and not (docker_only and one.cri_error))
 
 
-def silent(host: HostFacts) -> NotApplicable | None:
-    """Why the handlers of the engines are not known: the first daemon that did not answer, or that none runs."""
+def mute(host: HostFacts) -> tuple[RuntimeFacts, ...]:
+    """The daemons that do not say which handlers they have; where none runs, those that could."""
     daemons = with_handlers(host)
     if not daemons:
+        return tuple(one for one in host.runtimes if one.unit and one.user is None)
+    return tuple(one for one in daemons if one.effective_default is None)
+
+
+def silent(host: HostFacts) -> NotApplicable | None:
+    """Why the handlers of the engines are not known: the first daemon that did not answer, or that none runs."""
+    if not with_handlers(host):
         return NotApplicable("no container engine runs that has handlers")
-    mute = next((one for one in daemons if one.effective_default is None and not one.handlers), None)
-    return NotApplicable(f"{mute.label} did not say which handlers it has (rt.present)") if mute else None
+    first = next((one for one in mute(host) if not one.handlers), None)
+    return NotApplicable(f"{first.label} did not say which handlers it has (rt.present)") if first else None
 
 
 def handlers(host: HostFacts) -> Seen:
@@ -108,12 +115,11 @@ def handlers(host: HostFacts) -> Seen:
 
 
 def default_runtimes(host: HostFacts) -> Seen:
-    daemons = with_handlers(host)
     if why := silent(host):
         return why
-    if mute := next((one for one in daemons if one.effective_default is None), None):
-        return NotApplicable(f"{mute.label} did not say which runtime is its default")
-    return tuple(f"{one.label}={one.effective_default}" for one in daemons)
+    if quiet := mute(host):
+        return NotApplicable(f"{quiet[0].label} did not say which runtime is its default")
+    return tuple(f"{one.label}={one.effective_default}" for one in with_handlers(host))
 
 
 def os(host: HostFacts) -> Seen:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from gpunode.checks.expect import seen
-from gpunode.checks.expect.words import differs, expected, unset
+from gpunode.checks.expect.words import differs, expected, unsaid, unset
 from gpunode.checks.registry import Context, check
 from gpunode.model.entities import Entity, unit
 from gpunode.model.facts import HostFacts, RuntimeFacts
@@ -19,11 +21,15 @@ def _configure(key: str) -> Remedy:
     return Remedy(RepairAction.CONFIGURE, f"set the engine as expected; else correct expect.{key}")
 
 
-def _equal(what: str, key: str, want: str | None, found: seen.Seen, reads: str, remedy: Remedy) -> CheckOutcome:
+def _equal(
+    host: HostFacts, what: str, key: str, want: str | None, found: seen.Seen, reads: str, remedy: Remedy
+) -> CheckOutcome:
     if want is None:
         return unset(key)
-    if isinstance(found, NotApplicable) or found == (want,):
-        return found if isinstance(found, NotApplicable) else None
+    if isinstance(found, NotApplicable):
+        return unsaid(host, what, key, want, found)
+    if found == (want,):
+        return None
     return differs(what, key, want, found, reads=reads, remedy=remedy)
 
 
@@ -41,7 +47,7 @@ def driver(host: HostFacts, context: Context) -> CheckOutcome:
     if want and len(want) == 3 and isinstance(found, tuple) and found[:1] and found[0].startswith(f"{want}."):
         return None
     reads = "/sys/module/nvidia/version" if host.driver.loaded else "modinfo"
-    return _equal("driver", "driver", want, found, reads, _upgrade("driver", "driver"))
+    return _equal(host, "driver", "driver", want, found, reads, _upgrade("driver", "driver"))
 
 
 @check(
@@ -55,7 +61,7 @@ def flavour(host: HostFacts, context: Context) -> CheckOutcome:
     """The open kernel modules are expected and the proprietary ones are there, or the other way round."""
     reads = "/proc/driver/nvidia/version" if host.driver.loaded else "modinfo -F license"
     remedy = _upgrade("kernel modules", "flavour")
-    return _equal("kernel modules", "flavour", expected(context).flavour, seen.flavour(host), reads, remedy)
+    return _equal(host, "kernel modules", "flavour", expected(context).flavour, seen.flavour(host), reads, remedy)
 
 
 @check(
@@ -70,7 +76,7 @@ def cuda(host: HostFacts, context: Context) -> CheckOutcome:
     want, found = expected(context).cuda, seen.cuda(host)
     if want and want.endswith("+") and isinstance(found, tuple) and _numbers(found[0]) >= _numbers(want[:-1]):
         return None
-    return _equal("CUDA", "cuda", want, found, "nvidia-smi -q -x", _upgrade("driver, which has the CUDA", "cuda"))
+    return _equal(host, "CUDA", "cuda", want, found, "nvidia-smi -q -x", _upgrade("driver, which has the CUDA", "cuda"))
 
 
 def _numbers(version: str) -> tuple[int, ...]:
@@ -89,7 +95,9 @@ def _numbers(version: str) -> tuple[int, ...]:
 def toolkit(host: HostFacts, context: Context) -> CheckOutcome:
     """The container toolkit is of another version than the expected one, or there is none."""
     remedy = _upgrade("toolkit", "toolkit")
-    return _equal("toolkit", "toolkit", expected(context).toolkit, seen.toolkit(host), "nvidia-ctk --version", remedy)
+    return _equal(
+        host, "toolkit", "toolkit", expected(context).toolkit, seen.toolkit(host), "nvidia-ctk --version", remedy
+    )
 
 
 @check(
@@ -109,10 +117,10 @@ def engines(host: HostFacts, context: Context) -> CheckOutcome:
     missing = {word.partition("=")[0] for word in want if word not in there}
     if not missing:
         return None
+    about = unit(*(one.unit for one in host.runtimes if one.label in missing))
     unknown = [one.label for one in seen.running(host) if one.label in missing and one.version is None]
     if unknown and len(unknown) == len(missing):
-        return NotApplicable(f"{unknown[0]} did not say its version")
-    about = unit(*(one.unit for one in host.runtimes if one.label in missing))
+        return unsaid(host, "engines", "engines", want, NotApplicable(f"{unknown[0]} did not say its version"), about)
     remedy = _upgrade("engine, and start it", "engines")
     return differs("engines", "engines", want, found, reads="running", remedy=remedy, about=about)
 
@@ -131,7 +139,8 @@ def handler(host: HostFacts, context: Context) -> CheckOutcome:
         return unset("handler")
     lacking = [one for one in seen.with_handlers(host) if one.handlers and want not in one.handlers]
     if not lacking:
-        return seen.silent(host)
+        why = seen.silent(host)
+        return unsaid(host, "handler", "handler", want, why, _units(seen.mute(host))) if why else None
     found = [f"{one.label}: {', '.join(one.handlers[:8])}" for one in lacking]
     return differs(
         "handler",
@@ -169,7 +178,9 @@ def default_runtime(host: HostFacts, context: Context) -> CheckOutcome:
     ]
     if not absent and not wrong:
         found = seen.default_runtimes(host)
-        return found if isinstance(found, NotApplicable) else None
+        if not isinstance(found, NotApplicable):
+            return None
+        return unsaid(host, "default runtime", "default_runtime", want, found, _units(seen.mute(host)))
     said = [f"{one.label}={one.effective_default}" for one in wrong] + [f"no {label}" for label in absent]
     remedy = _configure("default_runtime")
     return differs(
@@ -183,7 +194,7 @@ def default_runtime(host: HostFacts, context: Context) -> CheckOutcome:
     )
 
 
-def _units(engines: list[RuntimeFacts]) -> tuple[Entity, ...]:
+def _units(engines: Iterable[RuntimeFacts]) -> tuple[Entity, ...]:
     return unit(*(one.unit for one in engines))
 
 
@@ -199,7 +210,7 @@ def os(host: HostFacts, context: Context) -> CheckOutcome:
     want, found = expected(context).os, seen.os(host)
     if want == host.os.id:  # every release of it
         return None
-    return _equal("release", "os", want, found, "os-release", _upgrade("release", "os"))
+    return _equal(host, "release", "os", want, found, "os-release", _upgrade("release", "os"))
 
 
 @check(
@@ -212,4 +223,4 @@ def os(host: HostFacts, context: Context) -> CheckOutcome:
 def kernel(host: HostFacts, context: Context) -> CheckOutcome:
     """Another kernel runs than the expected one."""
     remedy = Remedy(RepairAction.UPGRADE, "install the expected kernel and boot it; else correct expect.kernel")
-    return _equal("kernel", "kernel", expected(context).kernel, seen.kernel(host), "uname -r", remedy)
+    return _equal(host, "kernel", "kernel", expected(context).kernel, seen.kernel(host), "uname -r", remedy)

@@ -7,9 +7,21 @@ from collections.abc import Sequence
 from gpunode.advice import listing
 from gpunode.checks.registry import Context
 from gpunode.model.entities import Entity
-from gpunode.model.report import Finding, NotApplicable
+from gpunode.model.facts import HostFacts
+from gpunode.model.report import Finding, NotApplicable, Severity
 from gpunode.model.spec import Expectation
-from gpunode.remedy import Remedy
+from gpunode.remedy import Remedy, RepairAction
+
+# What keeps a host that was read as root from saying it, and what to do then.
+MUTE = {
+    "numa": "set the NUMA nodes in the firmware, or of the virtual machine",
+    "flavour": "load the driver's module",
+    "cuda": "mend nvidia-smi (user.smi-works)",
+    "mig": "mend nvidia-smi (user.smi-works)",
+    "engines": "start the engine, so that it answers",
+    "handler": "start the engine, so that it answers",
+    "default_runtime": "start the engine, so that it answers",
+}
 
 
 def expected(context: Context) -> Expectation:
@@ -37,6 +49,27 @@ def differs(
         evidence=f"expect.{key}: wanted {want}; {reads}: found {have}",
         remedy=remedy,
         entities=about,
+    )
+
+
+def unsaid(
+    host: HostFacts,
+    what: str,
+    key: str,
+    wanted: str | Sequence[str],
+    why: NotApplicable,
+    about: tuple[Entity, ...] = (),
+) -> Finding:
+    """Nothing was compared, which is no match: whoever expects something of a host wants to know that."""
+    want = _said(wanted)
+    look = MUTE.get(key, "look at what keeps it from being read") if host.root else "check again as root"
+    return Finding(
+        f"{what}: {want} is expected, this host does not say",
+        evidence=f"expect.{key}: wanted {want}; this host does not say: {why.reason}",
+        remedy=Remedy(RepairAction.NONE, f"{look}; else leave expect.{key} out"),
+        severity=Severity.WARNING,
+        entities=about,
+        short=f"{what}: not known",
     )
 
 
