@@ -31,7 +31,8 @@ DOCKER = ("rt.docker-file", "rt.docker-live", "rt.docker-gpus")
 CONTAINERD = ("rt.containerd-file", "rt.containerd-live")
 ENGINES = (*DOCKER, *CONTAINERD, "rt.effective-default")
 NO_GPU = ("pci.driver-bound", "pci.count-vs-driver", "dev.nodes", "user.smi-works")
-UNREAD = ("pci.count-vs-driver", "health.readable", "drv.rm-init", "pci.link-width")
+WAITS = ("health.recovery-action", "health.reset-required")
+UNREAD = ("pci.count-vs-driver", "health.readable", "health.power-readable", "drv.rm-init", "pci.link-width")
 # A device plugin that gets no GPU ends, or waits without a socket.
 PLUGIN = ("k8s.dp-container", "k8s.dp-socket", "k8s.dp-registered", "k8s.capacity")
 GPU, UNIT, FILE = EntityKind.PCI, EntityKind.UNIT, EntityKind.FILE
@@ -39,14 +40,17 @@ GPU, UNIT, FILE = EntityKind.PCI, EntityKind.UNIT, EntityKind.FILE
 TABLE = (
     Explains("pci.gpu-present", ("pci.expected-count", "ctk.cdi-devices", "expect.model", "expect.numa", "expect.mig")),
     Explains("pci.expected-count", ("expect.numa",)),
-    Explains("pci.fallen-off-bus", (*UNREAD, "health.gpu-lost", "health.recovery-action", *NO_GPU), same=GPU),
+    Explains("pci.fallen-off-bus", (*UNREAD, "health.gpu-lost", *WAITS, *NO_GPU), same=GPU),
     Explains("pci.fallen-off-bus", ("user.smi-works", "ctk.cdi-devices")),
-    Explains("health.gpu-lost", (*UNREAD, "health.recovery-action"), same=GPU),
+    Explains("health.gpu-lost", (*UNREAD, *WAITS), same=GPU),
     Explains("health.gpu-lost", ("user.smi-works", "ctk.cdi-devices")),
     # Memory that ECC could not correct is replaced by spare rows, for which the driver asks for a reset.
-    Explains("health.ecc-volatile-unc", ("health.row-remap-pending", "health.recovery-action"), same=GPU),
-    Explains("health.row-remap-pending", ("health.recovery-action",), same=GPU),
-    Explains("health.recovery-action", ("health.readable", "pci.count-vs-driver"), same=GPU),
+    Explains("health.ecc-volatile-unc", ("health.row-remap-pending", *WAITS), same=GPU),
+    Explains("health.row-remap-pending", WAITS, same=GPU),
+    # The driver's own word for what it needs says more than that it needs something.
+    Explains("health.recovery-action", ("health.reset-required",), same=GPU),
+    *(Explains(w, ("health.readable", "health.power-readable", "pci.count-vs-driver"), same=GPU) for w in WAITS),
+    Explains("health.readable", ("health.power-readable",), same=GPU),
     Explains("pci.bar1-size", ("drv.rm-init", *NO_GPU), same=GPU),
     Explains("pci.device-support", ("drv.branch-vs-arch", "drv.flavour-vs-arch", "drv.rm-init", *NO_GPU), same=GPU),
     Explains("pci.device-support", ("setup.driver",)),
@@ -80,7 +84,7 @@ TABLE = (
     Explains("drv.uvm-loaded", ("dev.uvm",)),
     Explains("svc.fabricmanager-active", ("svc.fabric-state", "svc.fabric-health", "health.nvlink-down")),
     Explains("health.gpu-lost", ("health.nvlink-down",), same=GPU),
-    Explains("health.recovery-action", ("health.nvlink-down", "health.nvlink-rxdetect")),
+    *(Explains(waits, ("health.nvlink-down", "health.nvlink-rxdetect")) for waits in WAITS),
     Explains("health.nvlink-down", ("health.nvlink-errors",), same=GPU),
     Explains("svc.persistenced", ("pci.runtime-pm",)),
     Explains("ctk.installed", ENGINES, together=True),
@@ -169,8 +173,10 @@ IN_SHORT: Mapping[str, str] = {
     "health.nvlink-down": "NVLinks are down",
     "health.nvlink-errors": "NVLinks have errors",
     "health.nvlink-rxdetect": "the driver cannot tell which NVLinks are connected",
+    "health.power-readable": "its sensors do not answer",
     "health.readable": "nvidia-smi cannot read it",
     "health.recovery-action": "it asks for a reset",
+    "health.reset-required": "it waits for a reset",
     "health.row-remap-pending": "a row of memory waits to be remapped",
     "k8s.capacity": "the node offers no GPU, or fewer",
     "k8s.dp-container": "the device plugin does not run",

@@ -60,7 +60,7 @@ def smi_works(host: HostFacts, context: Context) -> CheckOutcome:
     if _found_no_device(smi) and not host.root:
         return NotApplicable("nvidia-smi saw no device, and it did not run as root (user.smi-hidden)")
     if any(gpu.fault in ("lost", "reset-required") for gpu in smi.gpus):
-        sick = "health.gpu-lost" if smi.lost else "health.recovery-action"
+        sick = "health.gpu-lost" if smi.lost else "health.reset-required"
         return None if smi.answered else NotApplicable(f"nvidia-smi stops at a GPU that it cannot open ({sick})")
     if smi.code == INFOROM_CORRUPT and smi.answered:
         return None  # it answers, with a warning (health.inforom)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from gpunode.facts.smi_fields import fault_of, recovery, value, version
+from gpunode.facts.smi_fields import fault_of, recovery, reset_flags, value, version
 from gpunode.facts.smi_health import health_of
 from gpunode.model.facts import SmiFacts, SmiGpu
 
@@ -141,6 +141,7 @@ def _gpu(gpu: ElementTree.Element) -> SmiGpu:
         fault=fault,
         fault_fields=fields,
         recovery=recovery(gpu),
+        reset_flags=reset_flags(gpu),
         health=health_of(gpu),
         fabric_health=_words_of(gpu.find("fabric/health")),
     )

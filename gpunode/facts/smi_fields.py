@@ -41,13 +41,14 @@ def _faults(gpu: ElementTree.Element) -> Iterator[tuple[str, str]]:
 
 
 def recovery(gpu: ElementTree.Element) -> str | None:
-    """What the driver asks for: gpu_recovery_action, which took the place of gpu_reset_status in 575."""
-    action = value(gpu, "gpu_recovery_action")
-    if action is not None:
-        return None if action == "None" else action
-    if value(gpu, "gpu_reset_status/reset_required") == "Yes":
-        return "Reset"
-    return "Drain and Reset" if value(gpu, "gpu_reset_status/drain_and_reset_recommended") == "Yes" else None
+    """What the driver asks for, "None" for nothing: gpu_recovery_action, which 575 brought."""
+    return value(gpu, "gpu_recovery_action")
+
+
+def reset_flags(gpu: ElementTree.Element) -> tuple[str, ...]:
+    """Those of gpu_reset_status that are Yes: 535 brought them, and 590 has none of them any more."""
+    flags = ("reset_required", "drain_and_reset_recommended")
+    return tuple(flag for flag in flags if value(gpu, f"gpu_reset_status/{flag}") == "Yes")
 
 
 def value(element: ElementTree.Element, path: str, but: str = "") -> str | None:

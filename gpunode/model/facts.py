@@ -132,11 +132,23 @@ class SmiGpu:
     # "lost" (also: cannot be opened), "reset-required", "error" (a field has ERR! or Unknown Error); None: no such word
     fault: str | None = None
     fault_fields: tuple[str, ...] = ()  # where nvidia-smi says so, the worst first: "temperature/gpu_temp: GPU is lost"
-    recovery: str | None = None  # what the driver asks for: "Reset", "Reboot", "Drain P2P", "Drain and Reset"
+    # what the driver asks for: "None", "Reset", "Reboot", "Drain P2P", "Drain and Reset"; None: not known (before 575)
+    recovery: str | None = None
+    reset_flags: tuple[str, ...] = ()  # "reset_required", "drain_and_reset_recommended": those that it has set
     health: GpuHealth = field(default_factory=GpuHealth)
     links: NvLinks | None = None  # None: it has none, or they were not asked for
     fabric_health: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     # {"bandwidth": "Full", "route_unhealthy": "False", ...}; {}: this driver has no such fields
+
+    @property
+    def asks_for(self) -> str | None:
+        """The recovery that the driver names; None where it names none."""
+        return None if self.recovery == "None" else self.recovery
+
+    @property
+    def requires_reset(self) -> bool:
+        """It says so itself, whatever recovery the driver names."""
+        return self.fault == "reset-required" or bool(self.reset_flags)
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,8 @@ GPU = PciDevice(
     runtime_status="active", config_head="de103023", bar1_bytes=1 << 37,
 )  # fmt: skip
 SEEN = SmiGpu(
-    0, GPU.address, "H100", ecc_mode="Enabled", mig_mode="Disabled", mig_pending="Disabled", health=HEALTH,
+    0, GPU.address, "H100", ecc_mode="Enabled", mig_mode="Disabled", mig_pending="Disabled", recovery="None",
+    health=HEALTH,
     links=NvLinks(18, (), tuple(LinkErrors(n, kind, 0) for n in range(18) for kind in ("Replay", "Recovery", "CRC"))),
 )  # fmt: skip
 SWITCH = PciDevice("0000:07:00.0", "10de", "22a3", "0680", driver="nvidia")

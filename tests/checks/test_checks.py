@@ -225,10 +225,14 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
     ("pci.aer-errors", h.kernel_state(aer={h.GPU.address: AerCounters(3, 1, 2)}), "2 fatal, 1 not fatal, 3 corrected"),
     ("health.gpu-lost", h.smi(LOST), NO_HANDLE),
     ("health.gpu-lost", h.driver(smi=SmiFacts(15, NO_HANDLE, gpus=(LOST,))), NO_HANDLE),
-    ("health.recovery-action", h.smi(RESET), "power: GPU requires reset"),
+    ("health.reset-required", h.smi(RESET), "0000:41:00.0: power: GPU requires reset"),
+    *(("health.reset-required", h.smi(h.SEEN, replace(WELL, reset_flags=(flag,))), f"gpu_reset_status/{flag}: Yes")
+      for flag in ("reset_required", "drain_and_reset_recommended")),
     *(("health.recovery-action", h.smi(replace(WELL, recovery=action)), f"gpu_recovery_action: {action}")
       for action in ("Reset", "Reboot", "Drain P2P", "Drain and Reset", "Pray")),
     ("health.readable", h.smi(replace(WELL, fault="error", fault_fields=("fan_speed: ERR!",))), "fan_speed: ERR!"),
+    *(("health.power-readable", h.smi(replace(WELL, fault="error", fault_fields=(f"{field}: ERR!", "pci/x: ERR!"))),
+       f"{h.GPU.address}: {field}: ERR!") for field in ("temperature/gpu_temp", "gpu_power_readings/power_draw")),
     ("pci.bar1-size", h.gpu(bar1_bytes=0), "resource line 2"),
     ("pci.count-vs-driver", h.driver(gpus=()), h.GPU.address),
     ("pci.count-vs-driver", h.driver(smi=SmiFacts(0, driver_version=h.V)), "nvidia-smi -q -x"),
@@ -336,9 +340,13 @@ NOT_APPLICABLE: tuple[tuple[str, HostFacts, Spec | None, str], ...] = (
     *((id, h.host(), None, "nothing is expected") for id in IDS if id.startswith("expect.")),
     *(
         (f"health.{name}", h.driver(smi=SmiFacts(9, "no driver")), WANT, "did not list the GPUs")
-        for name in ("gpu-lost", "recovery-action", "readable")
+        for name in ("gpu-lost", "recovery-action", "reset-required", "power-readable", "readable")
     ),
-    ("health.recovery-action", h.driver(smi=SmiFacts(15, gpus=(LOST,))), WANT, "did not list"),
+    *(
+        (f"health.{name}", h.driver(smi=SmiFacts(15, gpus=(LOST,))), WANT, "did not list")
+        for name in ("recovery-action", "reset-required", "power-readable", "readable")
+    ),
+    ("health.recovery-action", h.smi(WELL), WANT, "575 and newer"),
     (
         "health.gpu-lost",
         replace(h.smi(LOST), pci=(replace(h.GPU, config_head="ffffffff"),)),

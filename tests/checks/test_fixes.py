@@ -44,9 +44,10 @@ BY_HAND = {
         health.hang-detector pci.count-vs-driver""",
     ByHand.GPU_WORK: """
         expect.mig health.ecc-mode health.ecc-volatile-unc health.leftover-memory health.nvlink-down
-        health.nvlink-errors health.nvlink-rxdetect health.readable health.recovery-action health.repair-flags
-        health.retired-pages health.row-remap-pending health.sxid health.xid-extended health.xid-recent
-        mig.layout-vs-wanted mig.mode-pending svc.fabric-state svc.fabricmanager-active svc.imex""",
+        health.nvlink-errors health.nvlink-rxdetect health.power-readable health.readable health.recovery-action
+        health.repair-flags health.reset-required health.retired-pages health.row-remap-pending health.sxid
+        health.xid-extended health.xid-recent mig.layout-vs-wanted mig.mode-pending svc.fabric-state
+        svc.fabricmanager-active svc.imex""",
     ByHand.SERVICE: """
         k8s.dp-dir k8s.podresources os.time-sync svc.dcgm""",
     ByHand.PACKAGES: """

@@ -9,6 +9,7 @@ import pytest
 
 from gpunode.catalog.load import load_catalog
 from gpunode.checks import run_all
+from gpunode.checks.causes import folded
 from gpunode.facts.collect import collect
 from gpunode.model.entities import EntityKind
 from gpunode.model.facts import HostFacts, SmiGpu
@@ -36,8 +37,9 @@ def two(sick: SmiGpu, code: int = 0) -> HostFacts:
 
 
 def findings(host: HostFacts) -> dict[str, Finding]:
-    results = run_all(host, None, load_catalog()).results
-    return {id: r.outcome for id, r in results.items() if isinstance(r.outcome, Finding)}
+    """Causes alone: what they explain is part of them."""
+    results = folded(run_all(host, None, load_catalog())).results
+    return {id: r.outcome for id, r in results.items() if isinstance(r.outcome, Finding) and r.outcome.cause is None}
 
 
 @pytest.mark.parametrize(
@@ -47,12 +49,18 @@ def findings(host: HostFacts) -> dict[str, Finding]:
          "health.gpu-lost", "0000:61:00.0 is lost", RepairAction.POWER_CYCLE),
         (replace(SICK, fault="reset-required", fault_fields=("pstate: GPU requires reset",), recovery="Reset"),
          "health.recovery-action", "0000:61:00.0 asks for a reset", RepairAction.RESET_GPU),
+        (replace(SICK, fault="reset-required", fault_fields=("pstate: GPU requires reset",), recovery=None),
+         "health.reset-required", "0000:61:00.0 requires a reset", RepairAction.RESET_GPU),
+        (replace(SICK, reset_flags=("drain_and_reset_recommended",), recovery=None),
+         "health.reset-required", "0000:61:00.0 should be drained and reset", RepairAction.RESET_GPU),
         (replace(SICK, recovery="Reboot"),
          "health.recovery-action", "0000:61:00.0 asks for a reboot of the node", RepairAction.REBOOT),
         (replace(SICK, fault="error", fault_fields=("temperature/gpu_temp: ERR!", "fan_speed: ERR!")),
-         "health.readable", "cannot read temperature, fan_speed of 0000:61:00.0", RepairAction.RESET_GPU),
+         "health.readable", "cannot read fan_speed of 0000:61:00.0", RepairAction.RESET_GPU),
+        (replace(SICK, fault="error", fault_fields=("temperature/gpu_temp: ERR!",)),
+         "health.power-readable", "cannot read temperature of 0000:61:00.0", RepairAction.RESET_GPU),
     ],
-    ids=["lost", "requires a reset", "reboot", "errors"],
+    ids=["lost", "asks for a reset", "requires a reset", "should be reset", "reboot", "errors", "a sensor"],
 )  # fmt: skip
 @pytest.mark.parametrize("code", [0, 15])
 def test_one_sick_gpu_is_one_finding(sick: SmiGpu, id: str, summary: str, action: RepairAction, code: int) -> None:
@@ -76,19 +84,22 @@ def test_the_heaviest_recovery_decides() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "severity"),
+    ("fields", "id", "severity"),
     [
-        (("fan_speed: ERR!",), Severity.WARNING),
-        (("gpu_power_readings/instant_power_draw: ERR!", "module_power_readings/x: ERR!"), Severity.WARNING),
-        (("fan_speed: ERR!", "gpu_power_readings/instant_power_draw: ERR!"), None),
+        (("fan_speed: ERR!",), "health.readable", Severity.WARNING),
+        (("pci/tx_util: ERR!", "pci/rx_util: ERR!"), "health.readable", Severity.WARNING),
+        (("fan_speed: ERR!", "pci/tx_util: ERR!"), "health.readable", None),
+        (("fan_speed: ERR!", "gpu_power_readings/instant_power_draw: ERR!"), "health.readable", None),
+        (("gpu_power_readings/instant_power_draw: ERR!", "module_power_readings/x: ERR!"),
+         "health.power-readable", None),
     ],
-    ids=["one sensor", "one sensor, two fields", "two"],
-)
-def test_one_broken_sensor_is_a_warning_and_a_gpu_that_hangs_an_error(
-    fields: tuple[str, ...], severity: Severity | None
+    ids=["one part", "one part, two fields", "two", "a part and a sensor", "a sensor"],
+)  # fmt: skip
+def test_one_broken_part_is_a_warning_and_a_gpu_that_hangs_or_has_no_sensor_an_error(
+    fields: tuple[str, ...], id: str, severity: Severity | None
 ) -> None:
-    found = findings(two(replace(SICK, fault="error", fault_fields=fields)))["health.readable"]
-    assert found.severity is severity
+    (found,) = findings(two(replace(SICK, fault="error", fault_fields=fields))).items()
+    assert (found[0], found[1].severity) == (id, severity)
 
 
 def test_a_gpu_that_is_lost_because_it_fell_off_the_bus_is_one_finding() -> None:

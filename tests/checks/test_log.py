@@ -98,6 +98,7 @@ def test_a_programs_fault_is_forgotten_once_the_driver_was_loaded_again() -> Non
     [
         (h.gpu(config_head="ffffffff"), "pci.fallen-off-bus"),
         (h.smi(SmiGpu(0, h.GPU.address, "H100", recovery="Reset")), "health.recovery-action"),
+        (h.smi(SmiGpu(0, h.GPU.address, "H100", reset_flags=("reset_required",))), "health.reset-required"),
         (h.smi(SmiGpu(0, h.GPU.address, "H100", fault="lost", fault_fields=("uuid: GPU is lost",))), "health.gpu-lost"),
     ],
 )

@@ -35,12 +35,14 @@ def gpu(bus: int, **fields: str) -> str:
         "power": "69.62 W",
         "process": "/usr/bin/python3",
         "reset": "Requested functionality has been deprecated",
+        "drain": "Requested functionality has been deprecated",
     } | fields
     return (
         f'<gpu id="00000000:{bus:02X}:00.0">'
         + "".join(f"<{n}>{values[n]}</{n}>" for n in ("product_name", "persistence_mode", "uuid", "fan_speed"))
         + f"<mig_mode><current_mig>{values['mode']}</current_mig><pending_mig>{values['mode']}</pending_mig></mig_mode>"
-        f"<gpu_reset_status><reset_required>{values['reset']}</reset_required></gpu_reset_status>"
+        f"<gpu_reset_status><reset_required>{values['reset']}</reset_required>"
+        f"<drain_and_reset_recommended>{values['drain']}</drain_and_reset_recommended></gpu_reset_status>"
         f"<gpu_recovery_action>{values['gpu_recovery_action']}</gpu_recovery_action>"
         f"<fb_memory_usage><total>{values['total']}</total></fb_memory_usage>"
         f"<ecc_mode><current_ecc>{values['ecc']}</current_ecc></ecc_mode>"
@@ -112,19 +114,27 @@ def test_a_program_cannot_make_a_gpu_sick_by_its_name(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "recovery"),
+    ("fields", "recovery", "flags"),
     [
-        ({}, None),
-        ({"gpu_recovery_action": "N/A"}, None),
-        ({"gpu_recovery_action": "Reset"}, "Reset"),
-        ({"gpu_recovery_action": "Drain and Reset"}, "Drain and Reset"),
-        ({"gpu_recovery_action": "N/A", "reset": "Yes"}, "Reset"),
-        ({"gpu_recovery_action": "N/A", "reset": "No"}, None),
+        ({}, "None", ()),
+        ({"gpu_recovery_action": "N/A"}, None, ()),
+        ({"gpu_recovery_action": "Reset"}, "Reset", ()),
+        ({"gpu_recovery_action": "Drain and Reset"}, "Drain and Reset", ()),
+        ({"gpu_recovery_action": "N/A", "reset": "Yes"}, None, ("reset_required",)),
+        ({"gpu_recovery_action": "N/A", "reset": "No", "drain": "Yes"}, None, ("drain_and_reset_recommended",)),
+        ({"gpu_recovery_action": "GPU requires reset", "reset": "[GPU requires reset]"}, None, ()),
+        ({"gpu_recovery_action": "N/A", "reset": "No", "drain": "No"}, None, ()),
     ],
-    ids=["none", "not supported", "reset", "drain first", "before 575: required", "before 575: not required"],
-)
-def test_the_recovery_that_the_driver_asks_for_is_read(fields: dict[str, str], recovery: str | None) -> None:
-    assert parse_smi(log(gpu(1, **fields)), 0).gpus[0].recovery == recovery
+    ids=[
+        "none", "not supported", "reset", "drain first", "before 575: required", "before 575: advised",
+        "a word in place of both", "before 575: not required",
+    ],
+)  # fmt: skip
+def test_the_recovery_that_the_driver_asks_for_is_read(
+    fields: dict[str, str], recovery: str | None, flags: tuple[str, ...]
+) -> None:
+    seen = parse_smi(log(gpu(1, **fields)), 0).gpus[0]
+    assert (seen.recovery, seen.reset_flags) == (recovery, flags)
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from gpunode.advice import listing, typed
-from gpunode.checks.health.seen import SMI, UNLISTED, about, address, named
+from gpunode.checks.health.seen import SMI, UNLISTED, about, address, named, quoted
 from gpunode.checks.pci import fallen
 from gpunode.checks.registry import Context, check
 from gpunode.model.facts import HostFacts, SmiGpu
@@ -14,6 +16,8 @@ BACK = (
     "power the node off and on (a warm reboot is often not enough); when it happens again, check power cables and "
     "riser, then replace the GPU"
 )
+RESET = Remedy(RepairAction.RESET_GPU, "stop all that runs on it, then nvidia-smi --gpu-reset -i its address")
+SENSORS = ("temperature", "power")
 XID = "journalctl -k -b | grep -e NVRM -e Xid shows the cause"
 # What the driver asks for, the heaviest first (nvidia-smi(1), GPU Recovery Action).
 RECOVERIES = {
@@ -60,69 +64,130 @@ def gpu_lost(host: HostFacts, context: Context) -> CheckOutcome:
 @check(
     "health.recovery-action",
     Severity.ERROR,
-    title="no GPU waits for a reset or a reboot",
-    reads="gpu_recovery_action, gpu_reset_status and GPU requires reset in nvidia-smi -q -x",
-    remedy=Remedy(RepairAction.RESET_GPU, "stop all that runs on it, then nvidia-smi --gpu-reset -i its address"),
+    title="the driver asks for no recovery of a GPU",
+    reads="gpu_recovery_action in nvidia-smi -q -x (575 and newer)",
+    remedy=RESET,
     needs=SMI,
 )
 def recovery_action(host: HostFacts, context: Context) -> CheckOutcome:
-    """A GPU has met an error that it recovers from only by a reset or a reboot."""
+    """A GPU has met an error, and the driver names what it recovers by: a reset, a reboot, the end of some programs."""
     smi = host.driver.smi
     if smi is None or not smi.gpus:
         return UNLISTED
-    waiting = [(gpu, action) for gpu in smi.gpus if gpu.fault != "lost" and (action := _asks_for(gpu))]
+    waiting = [(gpu, action) for gpu in smi.gpus if gpu.fault != "lost" and (action := gpu.asks_for)]
     if not waiting:
-        return None if smi.answered else UNLISTED
+        if not smi.answered:
+            return UNLISTED
+        named_by_none = all(gpu.recovery is None for gpu in smi.gpus)
+        return NotApplicable("nvidia-smi names no recovery (575 and newer do)") if named_by_none else None
     heaviest = [*RECOVERIES, *(action for _, action in waiting)].index
     gpu, action = min(waiting, key=lambda one: heaviest(one[1]))
     repair, how = RECOVERIES.get(action, OTHER)
-    said = gpu.fault_fields[0] if gpu.fault == "reset-required" else f"gpu_recovery_action: {action}"
     return Finding(
         "; ".join(f"{named([one])} asks for {_words(what)}" for one, what in waiting[:4]),
-        evidence=f"nvidia-smi -q -x, {named([gpu])}: {said}",
-        remedy=Remedy(repair, how.format(reset=typed("nvidia-smi", "--gpu-reset", "-i", address(gpu)))),
+        evidence=quoted(gpu, f"gpu_recovery_action: {action}"),
+        remedy=Remedy(repair, how.format(reset=_reset_of(gpu))),
         entities=about(one for one, _ in waiting),
     )
+
+
+@check(
+    "health.reset-required",
+    Severity.ERROR,
+    title="no GPU is held up until it is reset",
+    reads="gpu_reset_status (535 and newer, before 590) and GPU requires reset in nvidia-smi -q -x",
+    remedy=RESET,
+    needs=SMI,
+)
+def reset_required(host: HostFacts, context: Context) -> CheckOutcome:
+    """A GPU has met an error, and does not work on until it was reset, or not as it should."""
+    smi = host.driver.smi
+    if smi is None or not smi.gpus:
+        return UNLISTED
+    waiting = [gpu for gpu in smi.gpus if gpu.fault != "lost" and gpu.requires_reset]
+    if not waiting:
+        return None if smi.answered else UNLISTED
+    advised = [gpu for gpu in waiting if _is_advice(gpu)]
+    worst = next((gpu for gpu in waiting if gpu not in advised), waiting[0])
+    said = worst.fault_fields[0] if worst.fault == "reset-required" else f"gpu_reset_status/{worst.reset_flags[0]}: Yes"
+    repair, how = RECOVERIES["Drain and Reset" if worst in advised else "Reset"]
+    return Finding(
+        f"{named(waiting)} should be drained and reset" if worst in advised else f"{named(waiting)} requires a reset",
+        evidence=quoted(worst, said),
+        remedy=Remedy(repair, how.format(reset=_reset_of(worst))),
+        entities=about(waiting),
+    )
+
+
+@check(
+    "health.power-readable",
+    Severity.ERROR,
+    title="the power and temperature sensors of every GPU answer",
+    reads="ERR! and Unknown Error in temperature and the power readings of nvidia-smi -q -x",
+    remedy=RESET,
+    needs=SMI,
+)
+def power_readable(host: HostFacts, context: Context) -> CheckOutcome:
+    """A GPU's power or temperature cannot be read: nothing holds it below its limits, and most often it hangs."""
+    return _unreadable(host, of_sensors=True)
 
 
 @check(
     "health.readable",
     Severity.ERROR,
     title="nvidia-smi reads every field of every GPU",
-    reads="ERR! and Unknown Error in nvidia-smi -q -x",
-    remedy=Remedy(RepairAction.RESET_GPU, "stop all that runs on it, then nvidia-smi --gpu-reset -i its address"),
+    reads="ERR! and Unknown Error in nvidia-smi -q -x; those of sensors are health.power-readable's",
+    remedy=RESET,
     needs=SMI,
 )
 def readable(host: HostFacts, context: Context) -> CheckOutcome:
-    """A GPU answers some of nvidia-smi's questions with an error: a sensor is broken, or the GPU hangs."""
+    """A GPU answers some of nvidia-smi's questions with an error: a part of it is broken, or the GPU hangs."""
+    return _unreadable(host, of_sensors=False)
+
+
+def _unreadable(host: HostFacts, *, of_sensors: bool) -> CheckOutcome:
     smi = host.driver.smi
     if smi is None or not smi.gpus or not smi.answered:
         return UNLISTED
-    odd = sorted((g for g in smi.gpus if g.fault == "error"), key=lambda gpu: -len(_topics(gpu)))
+    odd = [(gpu, fields) for gpu in smi.gpus if gpu.fault == "error" and (fields := _fields(gpu, of_sensors))]
     if not odd:
         return None
-    worst = odd[0]
-    hangs = len(_topics(worst)) > 1 or worst.uuid is None
-    reset = typed("nvidia-smi", "--gpu-reset", "-i", address(worst))
+    worst, fields = max(odd, key=lambda one: len(_topics(one[0].fault_fields)))
+    # One part alone may be broken on a GPU that computes as it should; without sensors nothing guards it.
+    one_part = len(_topics(worst.fault_fields)) == 1 and worst.uuid is not None and not of_sensors
     return Finding(
-        f"nvidia-smi cannot read {listing(_topics(worst), 3)} of {named(odd)}",
-        evidence=f"nvidia-smi -q -x, {named([worst])}: {listing(worst.fault_fields, 3)}",
-        remedy=Remedy(RepairAction.RESET_GPU, f"{XID}; stop all that runs on it, then {reset}; reboot if it stays so"),
-        # One sensor alone may be broken on a GPU that computes as it should.
-        severity=None if hangs else Severity.WARNING,
-        entities=about(odd),
+        f"nvidia-smi cannot read {listing(_topics(fields), 3)} of {named(gpu for gpu, _ in odd)}",
+        evidence=quoted(worst, listing(fields, 3)),
+        remedy=Remedy(
+            RepairAction.RESET_GPU, f"{XID}; stop all that runs on it, then {_reset_of(worst)}; reboot if it stays so"
+        ),
+        severity=Severity.WARNING if one_part else None,
+        entities=about(gpu for gpu, _ in odd),
     )
 
 
-def _asks_for(gpu: SmiGpu) -> str | None:
-    return gpu.recovery or ("Reset" if gpu.fault == "reset-required" else None)
+def _reset_of(gpu: SmiGpu) -> str:
+    return typed("nvidia-smi", "--gpu-reset", "-i", address(gpu))
 
 
 def _words(action: str) -> str:
     return {"Reset": "a reset", "Reboot": "a reboot of the node"}.get(action, action)
 
 
-def _topics(gpu: SmiGpu) -> tuple[str, ...]:
+def _is_advice(gpu: SmiGpu) -> bool:
+    """It works on, and should be reset when its work has ended."""
+    return gpu.fault != "reset-required" and "reset_required" not in gpu.reset_flags
+
+
+def _fields(gpu: SmiGpu, of_sensors: bool) -> list[str]:
+    return [field for field in gpu.fault_fields if (_topic(field) in SENSORS) is of_sensors]
+
+
+def _topics(fields: Iterable[str]) -> tuple[str, ...]:
     """ "temperature", "power": what it cannot read; a sensor may have several fields."""
-    groups = (field.partition(":")[0].partition("/")[0] for field in gpu.fault_fields)
-    return tuple(dict.fromkeys("power" if "power_readings" in group else group for group in groups))
+    return tuple(dict.fromkeys(map(_topic, fields)))
+
+
+def _topic(field: str) -> str:
+    group = field.partition(":")[0].partition("/")[0]
+    return "power" if "power_readings" in group else group

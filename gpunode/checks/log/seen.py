@@ -38,9 +38,10 @@ def gpu_at(host: HostFacts, address: str) -> str:
 def said_elsewhere(host: HostFacts) -> dict[str, str]:
     """GPU -> the check that finds what became of it: its Xids are part of that fault."""
     smi = host.driver.smi.gpus if host.driver.smi else ()
-    asking = {gpu.pci_address: "health.recovery-action" for gpu in smi if gpu.recovery or gpu.fault == "reset-required"}
+    asking = {gpu.pci_address: "health.recovery-action" for gpu in smi if gpu.asks_for}
+    waiting = {gpu.pci_address: "health.reset-required" for gpu in smi if gpu.requires_reset}
     lost = {gpu.pci_address: "health.gpu-lost" for gpu in smi if gpu.fault == "lost"}
-    return asking | lost | dict.fromkeys(fallen(host), "pci.fallen-off-bus")
+    return waiting | asking | lost | dict.fromkeys(fallen(host), "pci.fallen-off-bus")
 
 
 def is_over(host: HostFacts, last_s: int | None) -> bool:
