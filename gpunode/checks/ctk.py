@@ -13,6 +13,8 @@ from gpunode.remedy import Remedy, RepairAction, setup
 
 OF_TOOLKIT = "nvidia.github.io"  # where every repository of the toolkit is, today's and the old ones
 MODES = ("auto", "legacy", "cdi", "csv", "jit-cdi")
+CLI_INFO = "nvidia-container-cli --load-kmods=false info"
+SHOWS = "nvidia-container-cli -d /dev/tty info shows at which step it fails"
 SETUP = setup("--only", "toolkit")
 
 
@@ -154,6 +156,36 @@ def _config_finding(summary: str, key: str, found: tuple[int, str], better: str)
         remedy=Remedy(
             RepairAction.CONFIGURE, f"{typed('nvidia-ctk', 'config', '--in-place', '--set', f'{table}={better}')}"
         ),
+    )
+
+
+@check(
+    "ctk.cli-info",
+    Severity.ERROR,
+    title="libnvidia-container reaches the driver",
+    reads=f"{CLI_INFO}, with a limit, where nvidia-smi is asked too",
+    remedy=Remedy(RepairAction.SUPPORT, f"mend the driver first; {SHOWS}"),
+    needs=(needs.gpu, needs.host_driver, needs.loaded, needs.toolkit, needs.smi_ran),
+)
+def cli_info(host: HostFacts, context: Context) -> CheckOutcome:
+    """libnvidia-container, which puts the driver into containers, does not reach it: they get no GPU, or fail."""
+    cli, loaded = host.toolkit.cli, host.driver.loaded
+    if cli is None:
+        return NotApplicable(
+            f"nvidia-container-cli was not asked: {host.unread.get('cli_info', 'a recording of an older gpunode')}"
+        )
+    if cli.code == 127:
+        return NotApplicable("nvidia-container-cli is not installed (libnvidia-container-tools; CDI needs none)")
+    if cli.code == 0 and cli.driver_version is None:
+        return NotApplicable("nvidia-container-cli names no version of the driver")
+    if cli.code == 0 and cli.driver_version == loaded:
+        return None
+    said = f"NVRM version {cli.driver_version}; /sys/module/nvidia/version holds {loaded}"
+    summaries = {0: "libnvidia-container sees another driver", 124: "nvidia-container-cli does not answer in time"}
+    return Finding(
+        summaries.get(cli.code, "libnvidia-container does not reach the driver"),
+        evidence=f"{CLI_INFO}, exit {cli.code}: {(cli.message or 'no message') if cli.code else said}",
+        remedy=Remedy(RepairAction.SUPPORT, f"{SHOWS}; mend the driver first, then the toolkit's packages"),
     )
 
 

@@ -62,7 +62,7 @@ PROBE_TIMEOUT_S = 75.0
 SCRIPTS = (
     "daemon/query",
     "trust",
-    *(f"probe/{topic}" for topic in ("wire", "host", "pci", "driver", "kernel", "initramfs", "packages")),
+    *(f"probe/{topic}" for topic in ("wire", "host", "pci", "driver", "gpu_users", "kernel", "initramfs", "packages")),
     *(f"probe/{topic}" for topic in ("daemons", "engines", "kubernetes", "system", "run")),
 )
 LOGS_TIMEOUT_S = 60.0  # each log has 15 s, and all are read at once
@@ -70,7 +70,7 @@ LOG_SCRIPTS = ("trust", "probe/wire", "probe/run", "probe/logs")
 _REBOOT_FILES = ("/run/reboot-required.pkgs", "/run/reboot-required")
 _NO_FAULT = (0, 127)  # 127: the tool is not there, which is a fact
 # Their exit codes are part of the answer, and the parsers read them; so are those of the engines (readers.py).
-_CHECKED_ELSEWHERE = ("smi", "modinfo")
+_CHECKED_ELSEWHERE = ("smi", "modinfo", "cli_info")
 
 Part = TypeVar("Part")
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
+from gpunode.facts.gpu_users import parse_mps, parse_stuck
 from gpunode.facts.nvlink import parse_nvlinks
 from gpunode.facts.release import key_values
 from gpunode.facts.smi import parse_smi
@@ -49,6 +50,8 @@ def parse_driver(sections: Sections) -> DriverFacts:
         image=marks.get("image"),
         kernel_log=tuple(sections.text("kernel_log").splitlines()),
         busy=tuple(sections.text("busy").splitlines()),
+        stuck=parse_stuck(sections),
+        mps=parse_mps(sections),
     )
 
 

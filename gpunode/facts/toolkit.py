@@ -7,7 +7,7 @@ import re
 from gpunode.facts.release import key_values
 from gpunode.facts.wire import Sections
 from gpunode.foreign import read_json, whole_number
-from gpunode.model.facts import ToolkitFacts
+from gpunode.model.facts import CliInfo, ToolkitFacts
 
 
 def parse_toolkit(sections: Sections) -> ToolkitFacts:
@@ -25,10 +25,27 @@ def parse_toolkit(sections: Sections) -> ToolkitFacts:
         runtime_executable="nvidia-container-runtime" in path,
         hook_path=path.get("nvidia-container-runtime-hook"),
         operator=path.get("operator"),
+        cli=_cli_info(sections),
         hook_since=whole_number(path.get("hook_since")),
         cdi_specs=specs,
         cdi_devices=tuple(device for spec in specs for device in cdi_devices(sections.files[spec].text or "")),
     )
+
+
+def _cli_info(sections: Sections) -> CliInfo | None:
+    """`nvidia-container-cli info`, or what it says when it fails:
+
+    NVRM version:   595.91.07
+    CUDA version:   13.2
+
+    nvidia-container-cli: initialization error: nvml error: driver/library version mismatch
+    """
+    section = sections.commands.get("cli_info")
+    if section is None or section.rc is None:
+        return None
+    version = re.search(r"^NVRM version: {1,20}([0-9.]{1,40})$", section.text, re.M)
+    first = next((line.strip() for line in section.text.splitlines() if line.strip()), "")[:300]
+    return CliInfo(section.rc, version[1] if version else None, first if section.rc else "")
 
 
 def cdi_devices(text: str) -> tuple[str, ...]:

@@ -193,6 +193,26 @@ class DkmsLine:
 
 
 @dataclass(frozen=True)
+class StuckProcess:
+    """A process that holds GPUs, or did, and was found in the same state twice."""
+
+    pid: int
+    command: str
+    state: str  # "D": it waits in the kernel, the same wait both times; "Z": it has ended and is still there
+    seconds: int  # between the two looks
+    parent: int | None = None  # of "Z": the parent that holds GPUs; None: a thread of its own still does
+
+
+@dataclass(frozen=True)
+class MpsProcess:
+    """A control daemon or a server of MPS, which the kernel calls the same."""
+
+    pid: int
+    uid: int | None
+    container: bool  # it runs in one
+
+
+@dataclass(frozen=True)
 class DriverFacts:
     loaded: str | None = None  # /sys/module/nvidia/version
     loaded_flavour: ModuleFlavour | None = None  # from /proc/driver/nvidia/version
@@ -214,6 +234,8 @@ class DriverFacts:
     # lines of this boot about GPUs, module signatures, machine checks and hung tasks; HostFacts.log has what they say
     kernel_log: tuple[str, ...] = ()
     busy: tuple[str, ...] = ()  # "pid command" of processes that hold /dev/nvidia*
+    stuck: tuple[StuckProcess, ...] | None = None  # None: it was not looked
+    mps: tuple[MpsProcess, ...] | None = None  # None: it was not looked
 
 
 @dataclass(frozen=True)
@@ -226,6 +248,15 @@ class DeviceNode:
 
 
 @dataclass(frozen=True)
+class CliInfo:
+    """What `nvidia-container-cli info` answered. code 124: not within its limit; 127: it is not installed."""
+
+    code: int
+    driver_version: str | None = None  # "NVRM version: 595.91.07"
+    message: str = ""  # first line of what it printed when code is not 0
+
+
+@dataclass(frozen=True)
 class ToolkitFacts:
     version: str | None = None  # nvidia-ctk --version
     runtime_path: str | None = None  # nvidia-container-runtime in PATH
@@ -234,6 +265,7 @@ class ToolkitFacts:
     cdi_specs: tuple[str, ...] = ()  # files in /etc/cdi and /var/run/cdi
     cdi_devices: tuple[str, ...] = ()  # "nvidia.com/gpu=0"
     operator: str | None = None  # "/usr/local/nvidia/toolkit": the GPU Operator's toolkit, which configures the engines
+    cli: CliInfo | None = None  # what nvidia-container-cli says of the driver; None: it was not asked
     hook_since: int | None = None  # since when the hook is there, upgrades aside, in seconds since 1970
 
     @property

@@ -8,6 +8,7 @@ from typing import Any
 
 from gpunode.facts.wire import file_facts
 from gpunode.model.facts import (
+    CliInfo,
     DeviceNode,
     DkmsLine,
     DracutFacts,
@@ -93,7 +94,7 @@ DOCKER_ENGINE = RuntimeFacts(
 )  # fmt: skip
 TOOLKIT = ToolkitFacts(
     "1.20.0", "/usr/bin/nvidia-container-runtime", True, "/usr/bin/nvidia-container-runtime-hook",
-    (CDI,), ("nvidia.com/gpu=0",), hook_since=1_795_000_000,
+    (CDI,), ("nvidia.com/gpu=0",), hook_since=1_795_000_000, cli=CliInfo(0, V),
 )  # fmt: skip
 CONTAINERD_ENGINE = RuntimeFacts(
     "containerd", "1.7.27", "/etc/containerd/config.toml", "containerd.service", "/run/containerd/containerd.sock",
@@ -164,6 +165,7 @@ READY = HostFacts(
         params={"DeviceFileMode": "438", "EnableGpuFirmware": "18", "ExcludedGpus": ""}, gpus=(GPU.address,),
         smi=SmiFacts(0, driver_version=V, cuda_version="13.2", gpus=(SEEN,)),
         dkms=tuple(DkmsLine(name, V, KERNEL, "installed") for name in ("nvidia", "gdrdrv", "nvidia-fs")),
+        stuck=(), mps=(),
         libraries={so: (f"{LIB}/{so[:-2]}.{V}",) for so in ("libcuda.so.1", "libnvidia-ml.so.1")},
     ),
     devices=(

@@ -14,6 +14,7 @@ from gpunode.catalog.load import load_catalog
 from gpunode.checks import all_checks, explain, run_all
 from gpunode.cli.app import main
 from gpunode.model.facts import (
+    CliInfo,
     DkmsLine,
     DracutFacts,
     DriverFacts,
@@ -30,6 +31,7 @@ from gpunode.model.facts import (
     ServiceFacts,
     SmiFacts,
     SmiGpu,
+    StuckProcess,
     ToolkitFacts,
 )
 from gpunode.model.kernel_log import AerCounters, LoggedSxid, LoggedXid
@@ -74,6 +76,8 @@ AVC = (
 )
 FS_BUILT = DkmsLine("nvidia-fs", "2.26.6", h.KERNEL, "installed")
 LIBS = dict(h.READY.driver.libraries)
+HUNG, DEAD = StuckProcess(4242, "python3", "D", 3), StuckProcess(4243, "python3", "Z", 3, 4242)
+MISMATCH = "nvidia-container-cli: initialization error: nvml error: driver/library version mismatch"
 WELL = SmiGpu(0, h.GPU.address, "H100", uuid="GPU-1")
 NO_HANDLE = "Unable to determine the device handle for GPU 0000:41:00.0: Unknown Error"
 LOST = replace(WELL, fault="lost", fault_fields=(NO_HANDLE,))
@@ -128,6 +132,11 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
     ("ctk.config", h.host(files=h.files(ctk='ldconfig = "/sbin/ldconfig"')), f"{h.CTK}:1 ldconfig"),
     ("ctk.config", h.host(files=h.files(ctk='mode = "fast"')), "mode = fast"),
     ("ctk.config", h.host(files=h.files(ctk='[nvidia-container-cli]\nno-cgroups =\n')), f"{h.CTK}:2:13"),
+    *(("ctk.cli-info", h.toolkit(cli=cli), f"nvidia-container-cli --load-kmods=false info, exit {cli.code}: {says}")
+      for cli, says in (
+          (CliInfo(1, None, MISMATCH), MISMATCH),
+          (CliInfo(124), "no message"),
+          (CliInfo(0, "580.178.04"), f"NVRM version 580.178.04; /sys/module/nvidia/version holds {h.V}"))),
     ("ctk.installed", h.toolkit(version=None), "nvidia-ctk --version"),
     ("ctk.installed", h.toolkit(runtime_path=None), "nvidia-container-runtime is not in PATH"),
     ("ctk.installed", replace(h.toolkit(hook_path=None), packages=h.packages(nvidia__container__toolkit="")),
@@ -214,6 +223,14 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
     ("drv.gsp-policy", h.driver(params={"EnableGpuFirmware": "0"}), "EnableGpuFirmware: 0"),
     ("drv.taint", h.kernel_state(taint=12289 | 1 << 7), "tainted is 12417: D: an oops"),
     ("health.hang-detector", h.log(hung_tasks=2, hung_in_driver=1), "1 × blocked for more than"),
+    ("health.processes-stuck", replace(h.log(hung_tasks=2, hung_in_driver=1), driver=h.driver(stuck=(HUNG,)).driver),
+     "/proc/4242/stat: D, the same wait at two looks 3 s apart; kernel log: 1 × blocked for more than, with [nvidia]"),
+    ("health.processes-stuck", h.driver(stuck=(replace(HUNG, seconds=33),), smi=SmiFacts(124)),
+     "33 s apart; nvidia-smi did not answer"),
+    ("health.processes-stuck", h.driver(stuck=(replace(HUNG, seconds=60),)), "two looks 60 s apart"),
+    ("health.processes-stuck", h.driver(stuck=(HUNG, DEAD)), "4243/stat: Z at two looks 3 s apart; its parent 4242"),
+    ("health.processes-stuck", h.driver(stuck=(DEAD, replace(DEAD, pid=7, parent=None))),
+     "/proc/7/stat: Z at two looks 3 s apart; a thread of it holds /dev/nvidia*"),
     ("health.mce", h.kernel_state(memory_uncorrected=2), "edac/mc/*/ue_count: 2"),
     ("health.nvlink-rxdetect", h.log(links_undetected=4), "kernel log: 4 × Rx Detect Link mask"),
     ("health.sxid", h.log(sxids=(LoggedSxid(20034, "0000:07:00.0", 2, 89_000, True, 30),)),
@@ -325,6 +342,21 @@ def test_what_is_no_fault_of_the_machine_passes(id: str, host: HostFacts) -> Non
     assert verdict(id, host).outcome is None
 
 
+@pytest.mark.parametrize(
+    "host", [h.driver(stuck=(HUNG,)), replace(h.log(hung_tasks=2), driver=h.driver(stuck=(HUNG,)).driver)]
+)
+def test_a_program_that_waits_for_a_disk_does_not_hang(host: HostFacts) -> None:
+    assert verdict("health.processes-stuck", host).outcome is None
+
+
+@pytest.mark.parametrize(("stuck", "severity"), [((HUNG, DEAD), None), ((DEAD,), Severity.WARNING)])
+def test_what_hangs_is_an_error_and_what_is_dead_a_warning(stuck: Any, severity: Severity | None) -> None:
+    host = replace(h.log(hung_tasks=2, hung_in_driver=1), driver=h.driver(stuck=stuck).driver)
+    outcome = verdict("health.processes-stuck", host).outcome
+    assert isinstance(outcome, Finding)
+    assert outcome.severity is severity
+
+
 def test_nothing_is_hidden_from_a_login_that_sees_the_gpus() -> None:
     assert verdict("user.smi-hidden", h.host(root=False)).outcome is None
 
@@ -382,6 +414,20 @@ NOT_APPLICABLE: tuple[tuple[str, HostFacts, Spec | None, str], ...] = (
     ("drv.gsp-policy", h.driver(loaded_flavour="proprietary"), WANT, "not the open ones"),
     ("drv.gsp-policy", h.driver(params={}), WANT, "does not show EnableGpuFirmware"),
     ("health.hang-detector", h.driver(smi=SmiFacts(124)), WANT, "user.smi-works"),
+    ("health.processes-stuck", h.driver(stuck=None), WANT, "an older gpunode"),
+    ("health.processes-stuck", replace(h.driver(stuck=(HUNG,)), root=False), WANT, "only root"),
+    ("health.processes-stuck", h.host(unread={"stuck": "not known"}), WANT, "stuck was not read: not known"),
+    (
+        "health.processes-stuck",
+        replace(h.driver(stuck=(HUNG,)), unread={"kernel_log": "gone"}),
+        WANT,
+        "whether it hangs",
+    ),
+    ("ctk.cli-info", h.toolkit(cli=None), WANT, "an older gpunode"),
+    ("ctk.cli-info", replace(h.toolkit(cli=None), unread={"cli_info": "smi hangs"}), WANT, "was not asked: smi hangs"),
+    ("ctk.cli-info", h.toolkit(cli=CliInfo(127)), WANT, "libnvidia-container-tools"),
+    ("ctk.cli-info", h.toolkit(cli=CliInfo(0)), WANT, "names no version"),
+    ("ctk.cli-info", h.toolkit(version=None), WANT, "ctk.installed"),
     ("ctk.cdi-devices", h.smi(LOST), WANT, "health.gpu-lost"),
     ("drv.compiler-match", h.kernel(compiler=None), WANT, "which gcc built"),
     ("drv.compiler-match", h.kernel(trees=(replace(h.TREE, nvidia_module=None),)), WANT, "no package of gcc"),

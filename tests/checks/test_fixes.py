@@ -41,7 +41,7 @@ BY_HAND = {
     ByHand.REBOOT: """
         boot.nouveau-loaded boot.pending-reboot boot.secure-boot boot.uptime-vs-install drv.flavour
         drv.modprobe-options drv.rm-init drv.running-vs-installed drv.running-vs-userspace drv.taint
-        health.hang-detector pci.count-vs-driver""",
+        health.hang-detector health.processes-stuck pci.count-vs-driver""",
     ByHand.GPU_WORK: """
         expect.mig health.ecc-mode health.ecc-volatile-unc health.leftover-memory health.nvlink-down
         health.nvlink-errors health.nvlink-rxdetect health.power-readable health.readable health.recovery-action
@@ -65,8 +65,8 @@ BY_HAND = {
         net.ib-errors net.rdma-devices os.readonly-fs pci.aer-errors pci.device-support pci.expected-count
         pci.fallen-off-bus pci.gpu-present pci.link-speed pci.link-width pci.nvswitch-present""",
     ByHand.LOG: """
-        boot.crash-evidence health.ecc-corrected health.inforom health.vbios-uniform os.hung-tasks smoke.cuda
-        smoke.dcgm svc.fabric-health svc.restart-flap user.smi-works""",
+        boot.crash-evidence ctk.cli-info health.ecc-corrected health.inforom health.vbios-uniform os.hung-tasks
+        smoke.cuda smoke.dcgm svc.fabric-health svc.restart-flap user.smi-works""",
     ByHand.WAIT: """
         os.pkg-lock""",
     ByHand.DECISION: """
@@ -79,7 +79,7 @@ BY_HAND = {
         os.dmesg-access os.fd-pids os.inodes os.memlock os.memory os.swap pci.bar1-size pci.iommu-mode pci.numa
         rt.cgroup-driver rt.cri-disabled rt.daemon-restart-safe rt.drop-ins rt.dropin-version sec.docker-socket
         setup.driver setup.runtime setup.toolkit smoke.cleanup smoke.container-gpu smoke.daemon-reload
-        svc.dcgm-profiling-lock user.bad-envs user.smi-hidden""",
+        svc.dcgm-profiling-lock svc.mps user.bad-envs user.smi-hidden""",
     ByHand.NO_STEP: """
         net.efa net.gdrcopy net.gds net.peermem""",
 }

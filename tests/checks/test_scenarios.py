@@ -165,6 +165,14 @@ SCENARIOS: tuple[tuple[str, HostFacts, str], ...] = (
     ("sick: the device plugin missed a restart of the kubelet", fault("k8s.dp-socket"), "k8s.dp-socket"),
     ("sick: the device plugin ends over and over", test_k8s.ENDS, "k8s.dp-container"),
     ("sick: a GPU waits for a reset", fault("health.recovery-action"), "health.recovery-action"),
+    ("sick: a GPU of an older driver waits for a reset", fault("health.reset-required"), "health.reset-required"),
+    ("sick: a GPU's sensors do not answer", fault("health.power-readable"), "health.readable"),
+    ("sick: a program hangs in the driver", fault("health.processes-stuck"), "health.hang-detector"),
+    ("sick: libnvidia-container sees the old libraries", replace(
+        h.driver(libraries=NEW_LIBS, smi=SmiFacts(18, "mismatch")), toolkit=fault("ctk.cli-info").toolkit),
+     "drv.running-vs-userspace"),
+    ("sick: libnvidia-container does not reach the driver", fault("ctk.cli-info"), "ctk.cli-info"),
+    ("sick: a GPU was left in exclusive mode", fault("svc.mps"), "svc.mps"),
 )  # fmt: skip
 
 # What today's checks do not decide, and the id of the check that would.
@@ -176,7 +184,7 @@ NOT_DECIDED = {
     "24 Conflicting values set for option Signed-By": "ctk.repo-duplicate",
     "25 NO_PUBKEY": "ctk.repo-key",
     "26 File has unexpected size": "",  # nothing of it stays on the host: setup tries again
-    "30 bpf_prog_query(BPF_CGROUP_DEVICE) failed": "ctk.cli-info",
+    "30 bpf_prog_query(BPF_CGROUP_DEVICE) failed": "",  # the start of a container alone shows it: --smoke does
     "36 nvidia-application-profiles-rc.d: read-only file system": "ctk.known-bad",
 }
 

@@ -16,11 +16,13 @@ from gpunode.model.facts import (
     HostFacts,
     KernelFacts,
     KubernetesFacts,
+    MpsProcess,
     OsFacts,
     ServiceFacts,
     SmiFacts,
     SmiGpu,
 )
+from gpunode.model.gpu_health import GpuHealth
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from tests.checks import hosts as h
 
@@ -31,7 +33,7 @@ FAILED = ServiceFacts("loaded", "failed", "failed", "enabled")
 OFF = ServiceFacts("loaded", "inactive", "dead", "disabled")
 GOOD = {"summary": "Healthy", "bandwidth": "Full", "route_unhealthy": "False", "incorrect_configuration": "None"}
 JOINED = SmiGpu(0, h.GPU.address, "NVIDIA H100 80GB HBM3", fabric_state="Completed", fabric_status="Success",
-                fabric_health=GOOD, persistence=True)  # fmt: skip
+                fabric_health=GOOD, persistence=True, health=h.HEALTH)  # fmt: skip
 B200 = replace(h.GPU, device="2901")
 TRAY = replace(h.GPU, device="2941")  # GB200
 
@@ -40,6 +42,8 @@ def with_packages(**versions: str) -> Any:
     return h.packages(nvidia__fabricmanager=h.V, **versions)
 
 
+SET_UP = h.seen("use", JOINED, compute_mode="Exclusive_Process")
+MPS = MpsProcess(4711, 1000, container=False)
 WELL = replace(
     h.smi(JOINED),
     services={FM: RUNS, PERSISTENCED: RUNS, DCGM: RUNS, "docker.service": RUNS},
@@ -75,6 +79,15 @@ def busy(*lines: str, **changes: Any) -> HostFacts:
     return replace(WELL, driver=replace(WELL.driver, busy=lines), **changes)
 
 
+def shared(gpu: SmiGpu, *processes: MpsProcess) -> HostFacts:
+    """A GPU of this compute mode, and these processes of MPS."""
+    return replace(WELL, driver=replace(h.smi(gpu).driver, mps=processes))
+
+
+def mode(name: str) -> SmiGpu:
+    return h.seen("use", JOINED, compute_mode=name)
+
+
 PASSES: tuple[tuple[str, HostFacts], ...] = (
     *((id, WELL) for id in IDS if id not in ("svc.nvlsm", "svc.imex")),
     ("svc.nvlsm", NVLINK5),
@@ -87,6 +100,9 @@ PASSES: tuple[tuple[str, HostFacts], ...] = (
     ("svc.restart-flap", replace(unit("kubelet.service", replace(RUNS, active="activating", restarts=900)),
                                  kubernetes=KubernetesFacts(True))),
     ("svc.dcgm-profiling-lock", busy("7 nv-hostengine", "8 python3")),
+    ("svc.mps", shared(SET_UP, MPS)),
+    ("svc.mps", shared(SET_UP, replace(MPS, container=True))),
+    ("svc.mps", shared(mode("Prohibited"))),
 )  # fmt: skip
 FAULTS: tuple[tuple[str, HostFacts, str, Severity | None], ...] = (
     ("svc.fabricmanager-active", unit(FM, FAILED), f"{FM}: ActiveState failed", None),
@@ -113,6 +129,10 @@ FAULTS: tuple[tuple[str, HostFacts, str, Severity | None], ...] = (
     ("svc.persistenced", gpu(persistence=False, name="NVIDIA RTX PRO 6000 Blackwell Server Edition"), "Disabled", None),
     ("svc.dcgm", unit(DCGM, FAILED), "ActiveState failed", None),
     ("svc.dcgm-profiling-lock", busy("7 nv-hostengine", "9 dcgm-exporter"), "7 nv-hostengine", None),
+    ("svc.mps", shared(SET_UP), "compute_mode: Exclusive_Process; no process is called nvidia-cuda-mps", None),
+    ("svc.mps", shared(JOINED, MPS, MpsProcess(8, None, True)),
+     "compute_mode: Default; nvidia-cuda-mps: process 4711 of uid 1000, process 8 of an unknown user, in a container",
+     None),
     ("svc.restart-flap", unit("docker.service", replace(RUNS, restarts=3)), "docker.service: NRestarts 3", None),
     ("svc.restart-flap", replace(unit("kubelet.service", replace(RUNS, restarts=7)),
                                  kubernetes=KubernetesFacts(True, joined=True)),
@@ -141,6 +161,10 @@ UNKNOWN: tuple[tuple[str, HostFacts, str], ...] = (
     ("svc.dcgm", replace(WELL, init="sysv"), "sysv, not systemd"),
     ("svc.dcgm-profiling-lock", busy("7 nv-hostengine", "9 dcgm-exporter", root=False), "only root"),
     ("svc.dcgm-profiling-lock", replace(WELL, unread={"busy": "did not answer within its limit"}), "busy was not read"),
+    ("svc.mps", shared(mode("Prohibited"), MPS), "health.compute-mode"),
+    ("svc.mps", gpu(health=GpuHealth()), "no compute mode"),
+    ("svc.mps", replace(WELL, driver=replace(WELL.driver, mps=None)), "an older gpunode"),
+    ("svc.mps", replace(WELL, root=False), "only root"),
     ("svc.restart-flap", replace(WELL, services={"docker.service": replace(RUNS, restarts=None)}), "counts no"),
     ("svc.restart-flap", replace(WELL, services={}, unread={"services": "exit code 1"}), "exit code 1"),
 )  # fmt: skip

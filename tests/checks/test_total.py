@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from gpunode.catalog.load import load_catalog
 from gpunode.checks import all_checks, run_all
 from gpunode.model.facts import (
+    CliInfo,
     DeviceNode,
     DkmsLine,
     DriverFacts,
@@ -19,6 +20,7 @@ from gpunode.model.facts import (
     KernelFacts,
     KernelTree,
     KubernetesFacts,
+    MpsProcess,
     OsFacts,
     PackageFacts,
     PackageVersion,
@@ -27,6 +29,7 @@ from gpunode.model.facts import (
     SecurityFacts,
     ServiceFacts,
     SmiFacts,
+    StuckProcess,
     ToolkitFacts,
 )
 from gpunode.model.kubernetes import DevicePlugins, Gate, KubeletSettings, NodeFacts, PluginPod
@@ -61,6 +64,21 @@ DRIVERS = _of(
     ),
     libraries=st.dictionaries(st.sampled_from(("libcuda.so.1", "libnvidia-ml.so.1")), LINES),
     kernel_log=LINES,
+    busy=LINES,
+    stuck=st.none()
+    | st.lists(
+        _of(
+            StuckProcess,
+            pid=st.integers(-1, 9),
+            command=TEXTS,
+            state=st.sampled_from("DZ"),
+            seconds=st.integers(-1, 90),
+            parent=NUMBERS,
+        ),
+        max_size=3,
+    ).map(tuple),
+    mps=st.none()
+    | st.lists(_of(MpsProcess, pid=st.integers(-1, 9), uid=NUMBERS, container=st.booleans()), max_size=2).map(tuple),
 )
 ENGINES = _of(
     RuntimeFacts,
@@ -155,7 +173,11 @@ HOSTS = st.builds(
     ),
     uvm_major=NUMBERS,
     toolkit=_of(
-        ToolkitFacts, version=st.none() | WORDS, runtime_path=st.none() | WORDS, cdi_specs=st.lists(PATHS).map(tuple)
+        ToolkitFacts,
+        version=st.none() | WORDS,
+        runtime_path=st.none() | WORDS,
+        cdi_specs=st.lists(PATHS).map(tuple),
+        cli=st.none() | _of(CliInfo, code=st.integers(0, 127), driver_version=st.none() | WORDS, message=TEXTS),
     ),
     runtimes=st.lists(ENGINES, max_size=2).map(tuple),
     packages=_of(

@@ -4,16 +4,37 @@
 NAMED_LIMIT=20 # processes that were ignored
 USERS_LIMIT=16 # engines of users
 
-candidates() { # PID COMM of all that are called like a container daemon; any user may call a process so
+candidates() { # PID COMM of all that are called like a container daemon; any user may call a process so. $T/mps: MPS' own
+  : >"$T/mps"; mps=0
   for path in "$R"/proc/[0-9]*; do
     word "$path/comm"
     case $WORD in
       dockerd | containerd | kubelet | crio | k3s-server | k3s-agent | rke2 | k0s | kubelite) ;;
       containerd-shim | containerd-shim*) WORD=shim ;;
+      nvidia-cuda-mps*) mps_process "$path" >>"$T/mps" 2>/dev/null; continue ;;
       *) continue ;;
     esac
     printf '%s %s\n' "${path##*/}" "$WORD"
   done
+}
+
+mps_process() { # its directory in /proc -> PID UID, and "host" or "container", by the pid namespaces that it is in
+  mps=$((mps + 1))
+  [ "$mps" -le "$NAMED_LIMIT" ] || return 0
+  namespaces_of "$R/proc/self/status"; own=$DEPTH
+  namespaces_of "$1/status"
+  if [ "$DEPTH" -gt "$own" ]; then where=container; else where=host; fi
+  printf '%s %s %s\n' "${1##*/}" "$OWNER" "$where"
+}
+
+namespaces_of() { # FILE of /proc/PID/status -> OWNER, its real uid, and DEPTH, in how many pid namespaces it is
+  OWNER=- DEPTH=1
+  while read -r key first rest; do
+    case $key in
+      Uid:) OWNER=$first ;;
+      NSpid:) for _ in $rest; do DEPTH=$((DEPTH + 1)); done ;;
+    esac
+  done <"$1"
 }
 
 owners() { # of $T/candidates: PID COMM PPID UID GID 1|0 (its parent is called the same), without those in containers; $T/shims: root's shims

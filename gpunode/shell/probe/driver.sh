@@ -1,5 +1,4 @@
-# shellcheck shell=sh disable=SC2010
-# (ls: of descriptors only numbers are taken.)
+# shellcheck shell=sh
 # The driver: its module, libraries, device nodes, messages, and nvidia-smi.
 
 modules() {
@@ -66,18 +65,6 @@ do_ldconfig() { # SONAME REAL_PATH in loader order
     while read -r soname path; do
       echo "$soname $(readlink -f "$R$path" 2>/dev/null || echo "$path")"
     done
-}
-
-do_busy() { # PID COMMAND of processes that hold /dev/nvidia*
-  # The fd directories' listings have "PATH -> /dev/nvidia0"; a path line "/proc/PID/fd:" comes before its entries.
-  ls -l "$R"/proc/[0-9]*/fd 2>/dev/null | sed -n -e '/^\/.*\/fd:$/{s/\/fd:$//;s/.*\///;h;}' -e '/-> \/dev\/nvidia/{g;p;}' |
-    sort -un | while read -r pid; do
-    # The name of an open file may hold line breaks and imitate all of that: each process is checked by itself.
-    case $pid in *[!0-9]* | '') continue ;; esac
-    ls -l "$R/proc/$pid/fd" 2>/dev/null | grep -q -e '-> /dev/nvidia' || continue
-    word "$R/proc/$pid/comm"
-    echo "$pid $WORD"
-  done
 }
 
 # Of each kind its newest lines: no kind can push out another, as the errors of a user's programs would those of a GPU.
@@ -159,6 +146,12 @@ nvlinks() { # of several GPUs; what they count where there are links
   fi
 }
 
+container_cli() { # what libnvidia-container sees, where the toolkit is: NVML as nvidia-smi asks it, so never after one that hangs
+  if [ "$SMI_RC" = 124 ]; then refuse cli_info 'nvidia-smi did not answer'
+  else job cli_info "${GPUNODE_SMI_LIMIT_S:-15}" nvidia-container-cli --load-kmods=false info; fi
+  emit cli_info
+}
+
 smi() {
   word "$R/sys/module/nvidia/initstate"
   if [ "$SETTING" = image ]; then
@@ -172,11 +165,13 @@ smi() {
   else
     job smi "${GPUNODE_SMI_LIMIT_S:-30}" nvidia-smi -q -x
     emit smi
+    SMI_RC=$RC
     if [ "$RC" = 0 ]; then nvlinks; fi
     # Instances by name stand in the list only.
     if grep -q '<current_mig>Enabled' "$T/smi.out" 2>/dev/null; then
       job smi_list "${GPUNODE_SMI_LIMIT_S:-30}" nvidia-smi -L
       emit smi_list
     fi
+    container_cli
   fi
 }

@@ -28,7 +28,7 @@ look_up_tools() { # BINS and the tools in them, with one stat; files and directo
       path=${path%/*}
     done
     [ -h "$bin" ] && continue
-    for name in $TOOLS lsinitrd systemctl dkms modinfo kmod ldconfig lspci nvidia-ctk uname dmesg journalctl; do
+    for name in $TOOLS lsinitrd systemctl dkms modinfo kmod ldconfig lspci nvidia-ctk nvidia-container-cli uname dmesg journalctl; do
       [ -f "$bin/$name" ] && [ ! -h "$bin/$name" ] && set -- "$@" "$bin/$name"
     done
   done
@@ -72,7 +72,7 @@ of_the_machine() { # kernel, bus, firmware and devices: those below an image are
   job lspci 5 lspci -Dnn -d 10de:
   job kernel_log 10 do_kernel_log
   job room 5 do_room
-  if [ -d "$R/sys/module/nvidia" ]; then job busy 5 do_busy; fi
+  if [ -d "$R/sys/module/nvidia" ]; then job busy 10 do_busy; fi
   if [ -d "$R/proc/driver/nvidia" ]; then
     job driver_version 5 /bin/cat "$R/proc/driver/nvidia/version"
     job driver_params 5 /bin/cat "$R/proc/driver/nvidia/params"
@@ -159,6 +159,7 @@ gpunode_probe() {
   show sockets
   if [ -s "$T/socket_modes" ]; then show socket_modes; fi
   if [ -s "$T/ignored" ]; then show ignored; fi
+  if [ "$SETTING" != image ]; then show mps; fi
   handler_paths >"$T/handler_paths" 2>/dev/null
   if [ -s "$T/handler_paths" ]; then show handler_paths; fi
   sources 2>/dev/null | sort -u | sed "s|^$R||" >"$T/sources"
@@ -196,5 +197,6 @@ gpunode_probe() {
   while read -r name <&3; do emit "$name"; done 3<"$T/slow"
   if [ "$SETTING" != image ]; then emit kernel_log; fi
   smi
+  look_again
   printf '@end\n'
 }

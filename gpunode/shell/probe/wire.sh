@@ -26,7 +26,7 @@ job() { # NAME LIMIT_S COMMAND...: start it in the background
   esac
   (
     # At most 1 MiB of an answer (2 in a shell that counts otherwise): more, with "|" before each line, is no stream of a host.
-    case $1 in gpunode_* | */nvidia-smi) ulimit -f 2048 ;; esac
+    case $1 in gpunode_* | */nvidia-smi | */nvidia-container-cli) ulimit -f 2048 ;; esac
     "$@" >"$T/$name.out" 2>"$T/$name.err" </dev/null 3<&- 4<&- &
     child=$!
     echo "$child" >"$T/$name.pid"
