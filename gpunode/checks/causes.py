@@ -47,8 +47,6 @@ TABLE = (
     # Memory that ECC could not correct is replaced by spare rows, for which the driver asks for a reset.
     Explains("health.ecc-volatile-unc", ("health.row-remap-pending", *WAITS), same=GPU),
     Explains("health.row-remap-pending", WAITS, same=GPU),
-    # The driver's own word for what it needs says more than that it needs something.
-    Explains("health.recovery-action", ("health.reset-required",), same=GPU),
     *(Explains(w, ("health.readable", "health.power-readable", "pci.count-vs-driver"), same=GPU) for w in WAITS),
     Explains("health.readable", ("health.power-readable",), same=GPU),
     Explains("pci.bar1-size", ("drv.rm-init", *NO_GPU), same=GPU),

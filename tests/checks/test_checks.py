@@ -379,6 +379,7 @@ NOT_APPLICABLE: tuple[tuple[str, HostFacts, Spec | None, str], ...] = (
         for name in ("recovery-action", "reset-required", "power-readable", "readable")
     ),
     ("health.recovery-action", h.smi(WELL), WANT, "575 and newer"),
+    ("health.reset-required", h.smi(replace(RESET, recovery="Reboot")), WANT, "health.recovery-action"),
     (
         "health.gpu-lost",
         replace(h.smi(LOST), pci=(replace(h.GPU, config_head="ffffffff"),)),

@@ -104,7 +104,10 @@ def reset_required(host: HostFacts, context: Context) -> CheckOutcome:
     smi = host.driver.smi
     if smi is None or not smi.gpus:
         return UNLISTED
-    waiting = [gpu for gpu in smi.gpus if gpu.fault != "lost" and gpu.requires_reset]
+    asking = [gpu for gpu in smi.gpus if gpu.fault != "lost" and gpu.requires_reset]
+    waiting = [gpu for gpu in asking if gpu.asks_for is None]
+    if asking and not waiting:
+        return NotApplicable("the driver itself names what it recovers by (health.recovery-action)")
     if not waiting:
         return None if smi.answered else UNLISTED
     advised = [gpu for gpu in waiting if _is_advice(gpu)]
