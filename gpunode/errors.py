@@ -68,6 +68,7 @@ class GpunodeError(Exception):
 
     code = ExitCode.FAILED
     action = "none"  # of prose: a value of RepairAction
+    check = ""  # the id of the check that it answers, where it is why a host has no report
 
     def __init__(self, problem: str, *, evidence: str = "", remedy: Remedy | str = "") -> None:
         from gpunode.remedy import RepairAction, remedy_of  # late: --help loads this file, and no error is made

@@ -9,7 +9,7 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from gpunode.model.facts import HostFacts
-from gpunode.model.report import CheckOutcome, CheckResult, NotApplicable, Severity
+from gpunode.model.report import CheckOutcome, CheckResult, NotApplicable, Passed, Severity
 from gpunode.model.spec import Spec
 from gpunode.remedy import Remedy
 
@@ -31,7 +31,7 @@ class Context:
         return (self.spec or Spec()).runtime.handler
 
 
-CheckFunction = Callable[[HostFacts, Context], CheckOutcome]
+CheckFunction = Callable[[HostFacts, Context], CheckOutcome | Passed]
 Need = Callable[[HostFacts], str | None]  # why the check cannot or need not run on this host; None: it can
 
 
@@ -64,7 +64,14 @@ class Check:
         """The verdict on this host; not applicable, with the reason, when a fact it needs is missing."""
         reason = next((why for need in self.needs if (why := need(host)) is not None), None)
         outcome = self.function(host, context) if reason is None else NotApplicable(reason)
-        return CheckResult(self.id, self.doc.severity, outcome)
+        return ended(self.id, self.doc.severity, outcome)
+
+
+def ended(id: str, severity: Severity, outcome: CheckOutcome | Passed) -> CheckResult:
+    """How a check ended, as a report has it."""
+    if isinstance(outcome, Passed):
+        return CheckResult(id, severity, None, evidence=outcome.evidence)
+    return CheckResult(id, severity, outcome)
 
 
 REGISTRY: dict[str, Check] = {}

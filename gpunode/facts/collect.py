@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from gpunode import resources
 from gpunode.errors import TransportError
+from gpunode.facts.clock import parse_skew
 from gpunode.facts.devices import parse_devices, parse_uvm_major
 from gpunode.facts.driver import parse_driver
 from gpunode.facts.initramfs import parse_dracut
@@ -38,6 +39,7 @@ from gpunode.facts.toolkit import parse_toolkit
 from gpunode.facts.trust import parse_ignored
 from gpunode.facts.vgpu import with_vgpus
 from gpunode.facts.wire import Sections, decode
+from gpunode.model.connection import Connection
 from gpunode.model.facts import (
     DriverFacts,
     HostFacts,
@@ -54,7 +56,7 @@ from gpunode.model.facts import (
 from gpunode.model.kernel_log import KernelLog
 from gpunode.packages.probe import probe_part
 from gpunode.remedy import Remedy, RepairAction
-from gpunode.transport.base import StillRunning, Transport
+from gpunode.transport.base import Completed, StillRunning, Transport, Way
 
 # nvidia-smi alone may take 30 s before it is given up; every other tool has a limit of its own before that.
 PROBE_TIMEOUT_S = 75.0
@@ -85,6 +87,10 @@ def probe(transport: Transport) -> bytes:
 
     Raises TransportError when the host answers something else, or not all of it, or not in time.
     """
+    return _answer(transport).stdout
+
+
+def _answer(transport: Transport) -> Completed:
     try:
         done = transport.run(probe_script(), timeout_s=PROBE_TIMEOUT_S)
     except StillRunning as late:
@@ -98,7 +104,7 @@ def probe(transport: Transport) -> bytes:
             raise
         evidence = f"{fault.evidence}; its error output: {error_output[:300]}"
         raise TransportError(fault.problem, evidence=evidence, remedy=fault.remedy) from fault
-    return done.stdout
+    return done
 
 
 def logs(transport: Transport, units: Sequence[str]) -> Sections:
@@ -118,11 +124,14 @@ def logs_script(units: Sequence[str]) -> str:
 
 def collect(transport: Transport) -> HostFacts:
     """Probe the host and return what is known. Raises TransportError as `probe` does."""
-    return assemble(probe(transport), transport.target)
+    done = _answer(transport)
+    return assemble(done.stdout, transport.target, done.way)
 
 
-def assemble(stream: bytes, target: str) -> HostFacts:
+def assemble(stream: bytes, target: str, way: Way | None = None) -> HostFacts:
     """Pure: a stream, new or recorded, as HostFacts. What cannot be understood is None and named in `unread`.
+
+    `way`: how it came, where that was over SSH.
 
     Raises TransportError for a stream that is truncated, of another version, or without the host's identity.
     """
@@ -176,8 +185,14 @@ def assemble(stream: bytes, target: str) -> HostFacts:
         ignored=part("ignored", lambda: parse_ignored(sections.text("ignored")), ()),
         files=sections.files,
         unread=MappingProxyType(unread),
+        connection=_connection(sections, way) if way else None,
         stream_sha256=hashlib.sha256(stream).hexdigest(),
     )
+
+
+def _connection(sections: Sections, way: Way) -> Connection:
+    skew = parse_skew(sections.text("clock"), way.sent_at, way.answered_at)
+    return Connection(way.user, way.host_key, way.known_in, way.becomes, way.may_ask, skew)
 
 
 def _identity(sections: Sections) -> Identity:

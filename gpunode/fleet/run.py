@@ -80,7 +80,14 @@ def _outcome(target: Target, work: Callable[[Target], HostOutcome]) -> HostOutco
     try:
         return work(target)
     except GpunodeError as error:
-        return HostOutcome(str(target), error.code, problem=error.problem, evidence=error.evidence, remedy=error.remedy)
+        return HostOutcome(
+            str(target),
+            error.code,
+            problem=error.problem,
+            evidence=error.evidence,
+            remedy=error.remedy,
+            check_id=error.check,
+        )
     except Exception as error:
         # A fault of ours on one host must not take the others' reports with it.
         return HostOutcome(

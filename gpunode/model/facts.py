@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from gpunode.model.active import ActiveFacts
+from gpunode.model.connection import Connection
 from gpunode.model.driver import ModuleFlavour
 from gpunode.model.gpu_health import GpuHealth, NvLinks
 from gpunode.model.kernel_log import KernelLog, KernelState
@@ -474,6 +475,7 @@ class HostFacts:
     system: SystemFacts | None = None  # None: the recording is from before it was read, or it is an image
     ignored: tuple[IgnoredProcess, ...] = ()
     active: ActiveFacts | None = None  # what tests that were asked for showed; None: none was
+    connection: Connection | None = None  # None: it is this machine, or a recording
     files: Mapping[str, FileFacts] = field(default_factory=lambda: MappingProxyType({}))
     unread: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # section -> why
     stream_sha256: str = ""

@@ -22,6 +22,7 @@ LAYERS: Mapping[str, str] = {
     "sec": "OS",
     "os": "OS",
     "net": "OS",
+    "fleet": "fleet",
     "expect": "expectations",
     "catalog": "gpunode",
 }

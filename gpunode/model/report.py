@@ -130,6 +130,13 @@ class NotApplicable:
     left_out: bool = False  # the user or the profile does not want its verdict
 
 
+@dataclass(frozen=True)
+class Passed:
+    """What a check answers that passed and can say what was seen; it becomes `CheckResult.evidence`."""
+
+    evidence: str
+
+
 CheckOutcome = Finding | NotApplicable | None  # None: it passed
 
 
@@ -139,6 +146,7 @@ class CheckResult:
     severity: Severity
     outcome: CheckOutcome
     foreign: str | None = None  # the file of a check that is the site's own; None: gpunode's
+    evidence: str = ""  # of a pass, where the check says what it saw
 
     @property
     def found(self) -> Severity:
@@ -237,6 +245,7 @@ class HostOutcome:
     problem: str = ""
     evidence: str = ""
     remedy: Remedy = NO_REMEDY
+    check_id: str = ""  # the check that the problem answers, "fleet.hostkey"; "": none
 
     @property
     def gone(self) -> tuple[str, ...]:

@@ -108,9 +108,13 @@ def _folded(blocks: Sequence[_Block]) -> list[_Block]:
 
 def _unreached(outcomes: Sequence[HostOutcome], *, ssh: bool) -> list[_Block]:
     unreached = (o for o in outcomes if o.check is None)
-    return _folded(
-        [_Block((o.target,), without_name(o.target, o.problem), o.evidence, o.remedy, ssh=ssh) for o in unreached]
-    )
+    return _folded([_unread(o, ssh) for o in unreached])
+
+
+def _unread(outcome: HostOutcome, ssh: bool) -> _Block:
+    problem = without_name(outcome.target, outcome.problem)
+    named = (("check", outcome.check_id),) if outcome.check_id else ()
+    return _Block((outcome.target,), problem, outcome.evidence, outcome.remedy, ssh=ssh, notes=named)
 
 
 def _findings(reports: Sequence[CheckReport], style: Style, *, ssh: bool) -> list[str]:
@@ -159,7 +163,16 @@ def _others(report: CheckReport, style: Style) -> list[str]:
         names = ", ".join(id.removeprefix(f"{group}.") for id in passed if group_of(id) == group)
         lead = f"{paint(style, 'good', 'pass')}  {group:<{width}}   "
         lines += hang(style, lead, names, lead_width=9 + width)
+        lines += _seen(group, report, style)
     return lines + _without_verdict(report, style) + profile_lines(report, style)
+
+
+def _seen(group: str, report: CheckReport, style: Style) -> list[str]:
+    """What checks that passed saw, as far as they say it."""
+    said = {id: r.evidence for id, r in report.results.items() if r.outcome is None and r.evidence}
+    return [
+        line for id, seen in said.items() if group_of(id) == group for line in detail("saw", f"{id}: {seen}", style)
+    ]
 
 
 def _without_verdict(report: CheckReport, style: Style) -> list[str]:

@@ -148,7 +148,8 @@ def _host(verb: str, values: _Values) -> tuple[Schema, Schema]:
         "check": checks,
         "fix": plan | run | checks | {"findings_before": ids, "gone": ids},
     }
-    return {"target": {"type": "string"}, "code": values.of(ExitCode)}, _problem(values) | found[verb]
+    fault = _problem(values) | {"check_id": values.of(str | None)}
+    return {"target": {"type": "string"}, "code": values.of(ExitCode)}, fault | found[verb]
 
 
 def _problem(values: _Values) -> Schema:
@@ -165,4 +166,4 @@ def _check(values: _Values) -> Schema:
         "left_out": values.of(bool),
     }
     found = values.keys(Finding) | head | {"outcome": {"const": "finding"}}
-    return {"anyOf": [_object(passed), _object(unchecked), _object(found)]}
+    return {"anyOf": [_object(passed, {"evidence": values.of(str)}), _object(unchecked), _object(found)]}

@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from gpunode.model.layers import group_of
 from gpunode.model.report import CheckReport, CheckResult, Finding, HostOutcome, NotApplicable
 from gpunode.render.check_values import host_name, line, lines, own_words, standing
 
@@ -41,17 +42,19 @@ def _count(element: Element, names: Sequence[str]) -> None:
 
 
 def _unread(suite: Element, outcome: HostOutcome) -> None:
-    """A host without a report is an error, not an empty suite that looks well."""
-    case = SubElement(suite, "testcase", classname="gpunode", name="report")
+    """A host without a report is an error, not an empty suite that looks well; of the check that it fails, if any."""
+    group = f".{group_of(outcome.check_id)}" if outcome.check_id else ""
+    case = SubElement(suite, "testcase", classname=f"gpunode{group}", name=outcome.check_id or "report")
     error = SubElement(case, "error", message=line(outcome.problem), type=f"exit-code-{int(outcome.code)}")
     error.text = _details(outcome.evidence, outcome.remedy.text)
 
 
 def _cases(suite: Element, report: CheckReport, strict: bool) -> None:
     for result in report.results.values():
-        group = result.id.partition(".")[0]
-        case = SubElement(suite, "testcase", classname=f"gpunode.{group}", name=line(result.id))
+        case = SubElement(suite, "testcase", classname=f"gpunode.{group_of(result.id)}", name=line(result.id))
         match result.outcome:
+            case None if result.evidence:
+                SubElement(case, "system-out").text = _details(result.evidence, "")
             case NotApplicable(reason):
                 SubElement(case, "skipped", message=line(reason))
             case Finding(accepted=True) as finding:

@@ -77,6 +77,7 @@ def host_data(outcome: HostOutcome) -> dict[str, Any]:
     out: dict[str, Any] = {"target": outcome.target, "code": int(outcome.code)}
     if outcome.problem:
         out |= {"problem": outcome.problem, "evidence": outcome.evidence, "remedy": outcome.remedy}
+        out["check_id"] = outcome.check_id or None
     if outcome.facts is not None:
         out["facts"] = to_data(outcome.facts)
     if outcome.plan is not None:
@@ -99,7 +100,7 @@ def _checks(report: CheckReport) -> list[dict[str, Any]]:
         row: dict[str, Any] = {"id": result.id, "severity": result.severity.value, "foreign": result.foreign}
         match result.outcome:
             case None:
-                row["outcome"] = "pass"
+                row |= {"outcome": "pass"} | ({"evidence": result.evidence} if result.evidence else {})
             case NotApplicable(reason, left_out):
                 row |= {"outcome": "not-applicable", "reason": reason, "left_out": left_out}
             case Finding() as finding:

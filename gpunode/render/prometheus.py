@@ -72,6 +72,8 @@ def _profiles(hosts: dict[str, HostOutcome]) -> Iterator[Sample]:
 
 def _status(hosts: dict[str, HostOutcome]) -> Iterator[Sample]:
     for name, host in hosts.items():
+        if host.check is None and host.check_id:  # why there is no report
+            yield {"id": host.check_id, "host": name}, STATUS["error"]
         for result in host.check.results.values() if host.check else ():
             yield {"id": result.id, "host": name}, STATUS[standing(result)]
 

@@ -58,8 +58,10 @@ closed() { # real PATH of a directory, file or socket: only root writes it; else
 }
 
 look_up() { # real PATHS that are no links: those that are trusted join CLOSED, with one stat for all. Needs T
-  stat -c '%f %u %g %n' "$@" >"$T/entries" 2>/dev/null
-  while read -r t_mode t_owner t_group t_name; do
+  # EPOCH: the time in seconds since 1970, as it was when the shell made the file that stat writes to.
+  stat -c '%f %u %g %Y %n' "$T/entries" "$@" >"$T/entries" 2>/dev/null
+  while read -r t_mode t_owner t_group t_time t_name; do
+    if [ "$t_name" = "$T/entries" ]; then EPOCH=$t_time; continue; fi
     # A set-uid program is looked at by itself: `own_program` wants to know.
     case $t_mode in a* | 8[4-9a-f]??) continue ;; esac
     if judge "$t_mode" "$t_owner" "$t_group" "${t_name#"$R"}"; then CLOSED=$CLOSED$t_name$NL; fi

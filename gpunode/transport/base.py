@@ -9,6 +9,19 @@ from gpunode.errors import TransportError
 
 
 @dataclass(frozen=True)
+class Way:
+    """How one script came to its host over SSH, and when its answer was there. It holds no secret."""
+
+    user: str  # who logged in
+    host_key: str  # that the host showed: "ssh-ed25519 SHA256:..."
+    known_in: str  # where that key stands: "/root/.ssh/known_hosts:12"
+    becomes: bool  # sudo or doas was asked to make it root
+    may_ask: bool  # sudo could ask for a password: one was at hand
+    sent_at: float  # by this machine's clock, in seconds since 1970
+    answered_at: float  # the same, and what a clock that is set meanwhile does not move
+
+
+@dataclass(frozen=True)
 class Completed:
     """How one script ended. Output is bytes: a host's text is decoded where it is understood."""
 
@@ -16,6 +29,19 @@ class Completed:
     stdout: bytes
     stderr: bytes
     seconds: float
+    way: Way | None = None  # None: it is this machine, or a recording
+
+
+class NotReached(TransportError):
+    """The host did not answer, did not let us in or become root, or the connection ended."""
+
+    check = "fleet.ssh-sudo"
+
+
+class HostKeyRefused(TransportError):
+    """The host showed a key that is not known, has changed or is revoked; nothing was sent to it."""
+
+    check = "fleet.hostkey"
 
 
 class StillRunning(TransportError):

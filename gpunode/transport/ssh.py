@@ -7,13 +7,14 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 from gpunode.errors import TransportError
 from gpunode.transport import known_hosts, ssh_errors
 from gpunode.transport.answer import result
-from gpunode.transport.base import Completed
+from gpunode.transport.base import Completed, NotReached, Way
 from gpunode.transport.channel import Output, converse
 from gpunode.transport.feed import StdinScript
 from gpunode.transport.known_hosts import HostKey, Trust
@@ -50,19 +51,25 @@ class Ssh:
         self._chain: list[paramiko.Transport] = []  # jump hosts first, the host itself last
         self._proxies: list[Proxy] = []
         self._argument = True  # False once a login shell has cut a script in its argument
+        self._host_key = ("", "")  # that the host showed last, and where it is known
 
     def run(self, script: str, *, stdin: bytes = b"", timeout_s: float) -> Completed:
         """See Transport.run."""
         begin = time.monotonic()
         transport = self._connected()
         delivery = self._delivery(script, stdin)
+        sent = (time.time(), time.monotonic())
         output = self._talk(transport, delivery, timeout_s)
         if delivery.in_argument and output.code not in (None, 0) and not output.answer.began:
             # It never began, so trying again is safe: csh cuts long words, some shells limit a line.
             self._argument = False
+            sent = (time.time(), time.monotonic())
             output = self._talk(transport, self._delivery(script, stdin), timeout_s)
-        seconds = time.monotonic() - begin
-        return result(self.target, output.answer, output.code, seconds, late=output.late, not_begun=self._not_started)
+        ended = time.monotonic()
+        done = result(
+            self.target, output.answer, output.code, ended - begin, late=output.late, not_begun=self._not_started
+        )
+        return replace(done, way=self._way(sent[0], sent[0] + ended - sent[1]))
 
     def reconnect(self) -> None:
         """The next run dials again."""
@@ -74,10 +81,21 @@ class Ssh:
         while self._proxies:
             self._proxies.pop().close()
 
-    def _delivery(self, script: str, stdin: bytes) -> Delivery:
+    def _way(self, sent_at: float, answered_at: float) -> Way:
+        user = self._hop.user if self._hop is not None else ""
+        return Way(user, *self._host_key, self._becomes, self._has_password, sent_at, answered_at)
+
+    @property
+    def _becomes(self) -> bool:
         user = self._hop.user if self._hop is not None else None
-        become = self._options.become == "always" or (self._options.become == "auto" and user != "root")
-        password = self._options.become_password is not None
+        return self._options.become == "always" or (self._options.become == "auto" and user != "root")
+
+    @property
+    def _has_password(self) -> bool:
+        return self._options.become_password is not None
+
+    def _delivery(self, script: str, stdin: bytes) -> Delivery:
+        become, password = self._becomes, self._has_password
         return deliver(script, stdin, become=become, password=password, argument=self._argument)
 
     def _talk(self, transport: paramiko.Transport, delivery: Delivery, timeout_s: float) -> Output:
@@ -88,7 +106,7 @@ class Ssh:
             output = converse(channel, feed, timeout_s, lambda stderr: _end_sudo(transport, stderr))
         except (paramiko.SSHException, EOFError, OSError) as error:
             if transport.is_active():
-                raise TransportError(
+                raise NotReached(
                     f"{self.target}: the host refuses to run a command ({error})",
                     remedy="check MaxSessions and ForceCommand in its sshd_config, and your authorized key's options",
                 ) from error
@@ -101,7 +119,8 @@ class Ssh:
         return output
 
     def _not_started(self, code: int, stdout: bytes | bytearray, stderr: bytes | bytearray) -> TransportError:
-        return not_started(self.target, code, stdout, stderr)
+        error = not_started(self.target, code, stdout, stderr)
+        return NotReached(error.problem, evidence=error.evidence, remedy=error.remedy)
 
     def _connected(self) -> paramiko.Transport:
         if self._chain and self._chain[-1].is_active():
@@ -178,7 +197,7 @@ class Ssh:
                 return self._proxies[-1].socket
             return dial(hop)
         except paramiko.ChannelException as error:
-            raise TransportError(
+            raise NotReached(
                 f"{self.target}: the jump host does not connect to {hop.host}:{hop.port}",
                 evidence=str(error),
                 remedy="check the name and port as seen from the jump host, and AllowTcpForwarding in its sshd_config",
@@ -201,6 +220,8 @@ class Ssh:
             raise ssh_errors.changed_key(self.target, hop, key, verdict.known)
         if verdict.trust is Trust.UNKNOWN:
             raise ssh_errors.unknown_key(self.target, hop, key, verdict)
+        known_in = next((known.where for known in verdict.known if known.key.blob == key.blob), "")
+        self._host_key = (f"{key.type} {key.fingerprint}", known_in or f"{hop.user_known_hosts[0]}, added by this run")
 
     def _login(self, transport: paramiko.Transport, hop: Hop) -> None:
         """Public keys one after the other, as ssh does. Raises TransportError with all that was tried."""

@@ -9,11 +9,12 @@ from collections.abc import Iterable, Sequence
 from gpunode.advice import named, typed
 from gpunode.errors import TransportError
 from gpunode.remedy import Remedy, RepairAction
+from gpunode.transport.base import HostKeyRefused, NotReached
 from gpunode.transport.known_hosts import HostKey, KnownKey, Verdict
 from gpunode.transport.ssh_config import Hop
 
 
-def cannot_connect(target: str, hop: Hop, error: OSError) -> TransportError:
+def cannot_connect(target: str, hop: Hop, error: OSError) -> NotReached:
     """The TCP connection failed; the reason decides what to check."""
     if isinstance(error, socket.gaierror):
         problem, remedy = "the name does not resolve", f"check the spelling, or `getent hosts {hop.host}` here"
@@ -26,24 +27,24 @@ def cannot_connect(target: str, hop: Hop, error: OSError) -> TransportError:
         problem, remedy = "is not reachable from here", "check the route, or go through another host with --jump"
     else:
         problem, remedy = "cannot be connected to", f"try `{_ssh(hop)}` from here"
-    return TransportError(f"{_lead(target, hop)} {problem}", evidence=str(error), remedy=remedy)
+    return NotReached(f"{_lead(target, hop)} {problem}", evidence=str(error), remedy=remedy)
 
 
-def not_ssh(target: str, hop: Hop, error: Exception) -> TransportError:
-    return TransportError(
+def not_ssh(target: str, hop: Hop, error: Exception) -> NotReached:
+    return NotReached(
         f"{_lead(target, hop)} accepts the connection, but no SSH session came about",
         evidence=str(error) or type(error).__name__,
         remedy=f"try `{_ssh(hop, '-v')}` from here; a busy sshd (MaxStartups) needs fewer --forks",
     )
 
 
-def unknown_key(target: str, hop: Hop, key: HostKey, verdict: Verdict) -> TransportError:
+def unknown_key(target: str, hop: Hop, key: HostKey, verdict: Verdict) -> HostKeyRefused:
     note = ""
     if verdict.authority:
         note = (
             f"; {verdict.authority} trusts a certificate authority for it, and gpunode does not read host certificates"
         )
-    return TransportError(
+    return HostKeyRefused(
         f"{target}: the host key{_of(target, hop)} is not known",
         evidence=f"it shows {key.type} {key.fingerprint}{note}",
         remedy=f"compare the fingerprint with the host's own (ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub there), then "
@@ -51,10 +52,10 @@ def unknown_key(target: str, hop: Hop, key: HostKey, verdict: Verdict) -> Transp
     )
 
 
-def changed_key(target: str, hop: Hop, key: HostKey, known: Sequence[KnownKey]) -> TransportError:
+def changed_key(target: str, hop: Hop, key: HostKey, known: Sequence[KnownKey]) -> HostKeyRefused:
     """Never offers to accept: the user must find out first why the key differs."""
     recorded = ", ".join(f"{k.key.type} {k.key.fingerprint} ({k.where})" for k in known)
-    return TransportError(
+    return HostKeyRefused(
         f"{target}: the host key{_of(target, hop)} has changed; it may be another machine in its place",
         evidence=f"it shows {key.type} {key.fingerprint}; known is {recorded}",
         remedy="find out why (reinstalled? another host at this address?); only when it is explained, remove the old "
@@ -62,18 +63,18 @@ def changed_key(target: str, hop: Hop, key: HostKey, known: Sequence[KnownKey]) 
     )
 
 
-def revoked_key(target: str, hop: Hop, key: HostKey, known: Sequence[KnownKey]) -> TransportError:
-    return TransportError(
+def revoked_key(target: str, hop: Hop, key: HostKey, known: Sequence[KnownKey]) -> HostKeyRefused:
+    return HostKeyRefused(
         f"{target}: the host key{_of(target, hop)} is revoked",
         evidence=f"{key.type} {key.fingerprint} is listed as revoked in {', '.join(k.where for k in known)}",
         remedy="do not log in; give the host a new key at its console (ssh-keygen -A)",
     )
 
 
-def login_refused(target: str, hop: Hop, tried: Iterable[str], skipped: Iterable[str], why: str) -> TransportError:
+def login_refused(target: str, hop: Hop, tried: Iterable[str], skipped: Iterable[str], why: str) -> NotReached:
     attempts = ", ".join(tried) or "no key (none was found)"
     left = "".join(f"; not tried: {word}" for word in skipped)
-    return TransportError(
+    return NotReached(
         f"{_lead(target, hop)} refuses the login of {hop.user}",
         evidence=f"tried {attempts}{left}; {why}",
         remedy=f"put your public key into {named(hop.user)}'s ~/.ssh/authorized_keys there, or choose another with "
@@ -81,8 +82,8 @@ def login_refused(target: str, hop: Hop, tried: Iterable[str], skipped: Iterable
     )
 
 
-def lost(target: str, doing: str, error: object = "") -> TransportError:
-    return TransportError(
+def lost(target: str, doing: str, error: object = "") -> NotReached:
+    return NotReached(
         f"{target}: connection lost {doing}",
         evidence=str(error) or "the connection ended before the exit status was known",
         remedy=Remedy(

@@ -43,13 +43,14 @@ from tests.checks import of_the_machine as machine
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "hosts"
 # Those of setup.* are the planner's to find (test_agreement.py), catalog.* is about no host (test_catalog_age.py), and
-# svc.*, k8s.*, smoke.* and those of other engines have files of their own.
+# svc.*, k8s.*, smoke.*, fleet.* and those of other engines have files of their own.
 ELSEWHERE = (
     "setup.",
     "catalog.",
     "svc.",
     "k8s.",
     "smoke.",
+    "fleet.",
     "health.smoke-memtest",
     "rt.crio",
     "rt.k3s",

@@ -49,12 +49,14 @@ BY_HAND = {
         health.xid-extended health.xid-recent mig.layout-vs-wanted mig.mode-pending svc.fabric-state
         svc.fabricmanager-active svc.imex""",
     ByHand.SERVICE: """
+        fleet.clock-skew
         k8s.dp-dir k8s.podresources os.time-sync svc.dcgm""",
     ByHand.PACKAGES: """
         boot.module-signer ctk.installed ctk.legacy-packages ctk.repo ctk.versions-match drv.branch-eol
         drv.branch-vs-arch drv.compiler-match drv.dkms-next drv.dkms-running drv.flavour-vs-arch drv.gsp-firmware
         drv.headers-meta drv.headers-running drv.install-method drv.kernel-fit drv.package-consistency
         drv.version-running expect.cuda expect.driver expect.engines expect.flavour expect.kernel expect.os
+        fleet.version-uniform
         expect.toolkit k8s.dp-version k8s.kubelet-version os.disk-boot os.supported pci.driver-bound rt.engine-eol
         rt.handler-binary rt.present rt.runc-version sec.ctk-cve sec.driver-bulletin svc.fabricmanager-version
         svc.nvlsm user.cuda-driver-api user.libcuda user.libnvml user.stale-libs""",
@@ -72,6 +74,7 @@ BY_HAND = {
     ByHand.DECISION: """
         boot.cmdline-blocks boot.default-kernel catalog.age ctk.cdi-duplicate ctk.config dev.caps dev.container
         dev.modes dev.nodes dev.selinux dev.uvm drv.excluded-gpus drv.gsp-policy drv.vgpu expect.default-runtime
+        fleet.hostkey fleet.ssh-sudo
         expect.handler health.app-clocks health.compute-mode health.power-cap k8s.capacity k8s.cgroup-v1
         k8s.cpumanager k8s.dp-container k8s.dp-registered k8s.dp-socket k8s.dra k8s.eviction-pressure
         k8s.feature-gates k8s.kubelet-up k8s.labels k8s.labels-legacy k8s.legacy-resource k8s.node-ready

@@ -265,9 +265,20 @@ def _looking(
 
         def look() -> Checked:
             report = look_at(named, hosts, output, look_one, each)
+            if each is None and len(named) > 1:  # a line that is printed already says nothing of later hosts
+                report = _compared(report, rules, strict, again)
             return Checked("check", report, over_ssh(named), strict, time.time())
 
         yield look
+
+
+def _compared(report: FleetReport, rules: Judgement, strict: bool, again: tuple[str, ...]) -> FleetReport:
+    from datetime import date
+
+    from gpunode.catalog.load import load_catalog
+    from gpunode.cli.verbs.check_fleet import with_peers
+
+    return with_peers(report, rules, load_catalog(), date.today(), strict=strict, again=again)
 
 
 def _show(result: Checked, output: OutputOptions) -> int:
@@ -381,22 +392,3 @@ def page(result: Checked, style: Style) -> str:
     if only is not None:
         return check_text(only.check, style, seconds_s=report.seconds, ssh=result.ssh) if only.check else ""
     return fleet_check_text(report.hosts, style, seconds_s=report.seconds, ssh=result.ssh)
-
-
-def junit(result: Checked, style: Style) -> str:
-    from gpunode.render.junit import junit_xml
-
-    report = result.report
-    return junit_xml(report.hosts, seconds_s=report.seconds, at_s=result.at_s, strict=result.strict)
-
-
-def prometheus(result: Checked, style: Style) -> str:
-    from gpunode.render.prometheus import prometheus_text
-
-    return prometheus_text(result.report.hosts, seconds_s=result.report.seconds, at_s=result.at_s)
-
-
-def nvsentinel(result: Checked, style: Style) -> str:
-    from gpunode.render.nvsentinel import health_events
-
-    return health_events(result.report.hosts, at_s=result.at_s)

@@ -95,7 +95,7 @@ begin_answer() { # [ROOT] -> the answer's first line, and all that its sections 
   if ! command -v stat >/dev/null 2>&1; then PATH=$given; fi # a system that keeps its tools elsewhere
   export PATH
   unset LD_PRELOAD CUDA_VISIBLE_DEVICES NVIDIA_VISIBLE_DEVICES DOCKER_HOST DOCKER_CONTEXT
-  TICKS=0
+  TICKS=0 EPOCH=''
   cd / || return 1
   printf '@gpunode-facts 1\n'
   if ! work_folder; then
@@ -109,6 +109,7 @@ begin_answer() { # [ROOT] -> the answer's first line, and all that its sections 
     BINS="$R/usr/local/sbin $R/usr/local/bin $R/usr/sbin $R/usr/bin $R/sbin $R/bin"
     look_up_tools
   fi
+  up; BEGUN=$UP
   if sleep 0.02 2>/dev/null; then NAP='sleep 0.02'; else NAP='sleep 1'; fi
 }
 
@@ -198,5 +199,6 @@ gpunode_probe() {
   if [ "$SETTING" != image ]; then emit kernel_log; fi
   smi
   look_again
+  show_clock
   printf '@end\n'
 }

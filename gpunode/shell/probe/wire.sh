@@ -53,6 +53,17 @@ clock() { # -> NOW, whole seconds since boot
   if read -r NOW _ 2>/dev/null </proc/uptime; then NOW=${NOW%%.*}; else TICKS=$((TICKS + 1)); fi
 }
 
+up() { # -> UP, seconds since boot as the kernel writes them; "" where it does not
+  UP=
+  { read -r UP _ </proc/uptime; } 2>/dev/null
+}
+
+show_clock() { # the section `clock`, without a process: what the clock said (look_up), and for how long we are at work
+  up
+  case $EPOCH:$BEGUN:$UP in *[!0-9.:]* | :* | *::* | *:) return 0 ;; esac
+  printf '@ clock rc=0\n|epoch=%s\n|begun=%s\n|ended=%s\n' "$EPOCH" "$BEGUN" "$UP"
+}
+
 finish() { # NAME -> RC; waits until the job ends or its limit is over
   RC=
   clock; begun=$NOW
