@@ -146,7 +146,8 @@ class CheckResult:
     severity: Severity
     outcome: CheckOutcome
     foreign: str | None = None  # the file of a check that is the site's own; None: gpunode's
-    evidence: str = ""  # of a pass, where the check says what it saw
+    # Of a pass, where the check says what it saw; what was measured anew is no other verdict.
+    evidence: str = field(default="", compare=False)
 
     @property
     def found(self) -> Severity:

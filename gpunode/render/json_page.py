@@ -30,6 +30,8 @@ RULES = """
 - `--json` prints one document with `hosts` and `seconds_s`; `--format jsonl` one line a host, with `schema` in it.
   `detect` and `check` print it into a pipe as soon as that host has ended; a run that is stopped lacks the rest.
 - Every host has `target` and `code` ([exit codes](exit-codes.md)), and `problem`, `evidence`, `remedy` if it failed.
+  `check_id` with them is the check that it fails, where it was not reached
+  ([which](check-outputs.md#several-hosts-in-one-run)).
 - A `remedy` is `text` for the user, `action` for a program, and `command`, the words of gpunode's own command in it, as
   typed on the host itself (`[]` where gpunode has none). `text` is "" where nothing is to be done. The actions:
 ACTIONS

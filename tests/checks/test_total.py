@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from gpunode.catalog.load import load_catalog
 from gpunode.checks import all_checks, run_all
+from gpunode.checks.uniform import compared
+from gpunode.model.connection import ClockSkew, Connection
 from gpunode.model.facts import (
     CliInfo,
     DeviceNode,
@@ -41,6 +43,7 @@ WORDS = st.sampled_from(
 )
 TEXTS = WORDS | st.sampled_from(tuple(f.text for f in h.READY.files.values() if f.text)) | st.text(max_size=40)
 NUMBERS = st.none() | st.integers(-1, 300)
+SECONDS = st.floats(-1e18, 1e18)
 PATHS = st.sampled_from(tuple(h.READY.files))
 DEVICES = st.sampled_from(("2330", "22a3", "1af1", "102d", "1db6", "2901", "ffff", "0000", "06c0"))
 
@@ -190,6 +193,16 @@ HOSTS = st.builds(
     security=_of(SecurityFacts, secure_boot=st.none() | st.booleans()),
     services=st.dictionaries(WORDS, _of(ServiceFacts, enabled=WORDS), max_size=1),
     kubernetes=KUBERNETES,
+    connection=st.none()
+    | st.builds(
+        Connection,
+        WORDS,
+        WORDS,
+        WORDS,
+        st.booleans(),
+        st.booleans(),
+        st.none() | st.builds(ClockSkew, SECONDS, SECONDS),
+    ),
     files=BY_PATH,
     unread=st.dictionaries(st.sampled_from(("smi", "pci", "ldconfig")), WORDS, max_size=1),
 )
@@ -202,3 +215,4 @@ def test_every_check_answers_for_any_facts(host: HostFacts, spec: Spec | None, h
     mixed = replace(host, pci=h.READY.pci, driver=h.READY.driver) if healthy else host
     report = run_all(mixed, spec, load_catalog())
     assert set(report.results) == {doc.id for doc in all_checks()}
+    assert len(compared((mixed, h.READY, host, mixed))) == 4

@@ -196,7 +196,7 @@ def questions(transport: paramiko.Transport) -> int:
 def test_a_login_without_end_is_refused(login: Login, said: str, tmp_path: Path) -> None:
     with fake_sshd(tmp_path, once(b""), login) as server:
         heard, _ = talk(server)
-    assert heard.startswith("TransportError")
+    assert heard.startswith("NotReached")
     assert said in heard
 
 

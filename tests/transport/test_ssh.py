@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 import shutil
 import subprocess
@@ -40,6 +41,7 @@ def fingerprint(public: Path) -> str:
 def test_an_unknown_key_is_refused_with_its_fingerprint_and_the_way_to_accept_it(sshd: Start) -> None:
     server = sshd()
     error = refused(Ssh(target(server), options(server, known="")))
+    assert error.check == "fleet.hostkey"
     assert error.problem == f"{target(server)}: the host key is not known"
     assert fingerprint(server.directory / "host.pub") in error.evidence
     assert "--host-key accept-new" in error.remedy.text
@@ -53,6 +55,7 @@ def test_a_changed_key(sshd: Start, accept_new: bool) -> None:
     known = f"# mine\n[127.0.0.1]:{server.port} {other.read_text()}"
     error = refused(Ssh(target(server), options(server, known, accept_new=accept_new)))
     assert "has changed" in error.problem
+    assert error.check == "fleet.hostkey"
     assert fingerprint(server.directory / "host.pub") in error.evidence
     assert fingerprint(other) in error.evidence
     assert "known_hosts:2" in error.evidence
@@ -70,6 +73,32 @@ def test_a_revoked_key_is_refused_though_it_is_known(sshd: Start) -> None:
         )
     )
     assert "revoked" in error.problem
+    assert error.check == "fleet.hostkey"
+
+
+def test_an_answer_says_how_it_came(sshd: Start) -> None:
+    server, begin = sshd(), time.time()
+    ssh = Ssh(target(server), options(server))
+    way = ssh.run("sleep 1; echo reached", timeout_s=120).way
+    again = ssh.run("echo reached", timeout_s=120).way
+    ssh.close()
+    assert way is not None
+    assert again is not None
+    assert (way.user, way.becomes, way.may_ask) == (getpass.getuser(), False, False)
+    assert way.host_key == f"{server.host_key.split()[0]} {fingerprint(server.directory / 'host.pub')}"
+    assert way.known_in == f"{server.directory / 'known_hosts'}:1"
+    assert begin <= way.sent_at <= way.answered_at - 1
+    assert (again.host_key, again.known_in) == (way.host_key, way.known_in)
+    assert again.sent_at >= way.answered_at - 0.1
+
+
+def test_a_key_that_was_accepted_says_so(sshd: Start) -> None:
+    server = sshd()
+    ssh = Ssh(target(server), options(server, known="", accept_new=True))
+    way = ssh.run("echo reached", timeout_s=120).way
+    ssh.close()
+    assert way is not None
+    assert way.known_in == f"{server.directory / 'known_hosts'}, added by this run"
 
 
 def test_hashed_known_hosts_are_read(sshd: Start) -> None:
@@ -351,6 +380,7 @@ def test_the_sudo_password_is_given_when_asked_and_never_shown(through: Through,
 def test_a_wrong_sudo_password_is_tried_once(through: Through, tmp_path: Path, dialect: str) -> None:
     error = refused(through(stand_in(tmp_path, dialect), "open barley"))
     assert "sudo refused the password" in error.problem
+    assert error.check == "fleet.ssh-sudo"
     assert (tmp_path / "tries").read_text() == "x\n"
     assert "barley" not in error.problem + error.evidence + error.remedy.text
 

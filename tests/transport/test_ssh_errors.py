@@ -35,5 +35,6 @@ KEY = HostKey("ssh-ed25519", b"AAAA")
 def test_the_place_is_said_once(name: str, found: dict[str, object], refusal: str, unknown: str) -> None:
     hop = resolve(parse_target(name), SshOptions(), lambda *_: found)
     assert cannot_connect(name, hop, ConnectionRefusedError()).problem == refusal
+    assert cannot_connect(name, hop, ConnectionRefusedError()).check == "fleet.ssh-sudo"
     assert unknown_key(name, hop, KEY, Verdict(Trust.UNKNOWN, ())).problem == unknown
     assert login_refused(name, hop, (), (), "").problem == refusal.replace("connections", f"the login of {hop.user}")
