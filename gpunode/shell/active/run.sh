@@ -31,7 +31,7 @@ gpunode_active() { # CONTAINERS RELOAD CUDA, each 1 or 0, and the LEVEL of dcgmi
     rm -f "$T"/out.* "$T/left"
     containers "$2"
     sweep
-    if [ -s "$T/left" ]; then show left; fi
+    if [ -s "$T/left" ]; then printf '@ left rc=0\n'; payload "$T/left"; fi
   fi
   sweep() { :; } # done
   [ "$3" = 0 ] || cuda

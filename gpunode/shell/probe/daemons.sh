@@ -37,10 +37,12 @@ namespaces_of() { # FILE of /proc/PID/status -> OWNER, its real uid, and DEPTH, 
   done <"$1"
 }
 
-owners() { # of $T/candidates: PID COMM PPID UID GID 1|0 (its parent is called the same), without those in containers; $T/shims: root's shims
-  { echo self; cat "$T/candidates"; } | sed 's/ .*//; s|$|/status|' | xargs grep -sHE '^(PPid|Uid|Gid|NSpid):' >"$T/status"
+owners() { # of $T/candidates: PID COMM PPID UID GID 1|0 (its parent is called the same), without those in containers; $T/shim_pids: root's shims
+  set -- self/status
+  while read -r pid _; do set -- "$@" "$pid/status"; done <"$T/candidates"
+  grep -sHE '^(PPid|Uid|Gid|NSpid):' "$@" >"$T/status"
   # NSpid counts the pid namespaces that a process is in, that of this grep too. Any of the four uids: set-uid programs.
-  awk -v shims="$T/shims" '
+  awk -v shims="$T/shim_pids" '
     NR == FNR { comm[$1] = $2; list[++count] = $1; next }
     { split($1, word, /[\/:]/); pid = word[1] }
     word[3] == "PPid" { parent[pid] = $2 }
@@ -61,7 +63,7 @@ owners() { # of $T/candidates: PID COMM PPID UID GID 1|0 (its parent is called t
 }
 
 processes() { # -> $T/processes, PID COMM of the host's daemons and of rootless dockerds; $T/ignored: PID UID COMM WHY
-  : >"$T/processes"; : >"$T/ignored"; : >"$T/shims"
+  : >"$T/processes"; : >"$T/ignored"; : >"$T/shim_pids"
   candidates >"$T/candidates"
   [ -s "$T/candidates" ] && cd "$R/proc" || return 0
   owners >"$T/owners"
@@ -97,7 +99,7 @@ processes() { # -> $T/processes, PID COMM of the host's daemons and of rootless 
 }
 
 passing() { # true: one that has ended, or a daemon's child that is about to run something else
-  if [ -z "$exe" ]; then ! grep -q '^arg=' "$T/process:$pid"; return $?; fi
+  if [ -z "$exe" ]; then value_of "$T/process:$pid" arg; [ -z "$VALUE" ]; return $?; fi
   [ "$alike" = 1 ] || return 1
   parent=$(readlink "$R/proc/$ppid/exe" 2>/dev/null)
   [ "${parent%" (deleted)"}" = "$exe" ]
@@ -141,18 +143,28 @@ process() { # of pid, comm, ppid, uid, gid -> $T/process:PID, and exe
     [ "$uid" = 0 ] || process_of_user
     [ -n "$exe" ] && printf 'exe=%s\n' "$exe"
     started_at
-    sed -n 's/^[^:]*:[^:]*:/cgroup=/p' "$R/proc/$pid/cgroup" 2>/dev/null | sort -u
+    cgroups
     if [ "$uid" = 0 ]; then head -c 65536 "$R/proc/$pid/cmdline" 2>/dev/null
     else briefly head -c 65536 "$R/proc/$pid/cmdline"; fi | tr '\0' '\n' | sed 's/^/arg=/'
   } >"$T/process:$pid"
 }
 
+cgroups() { # of pid, each once
+  known=$NL
+  while IFS= read -r line; do
+    line=${line#*:}; line=${line#*:}
+    case $known in *"$NL$line$NL"*) continue ;; esac
+    known=$known$line$NL
+    printf 'cgroup=%s\n' "$line"
+  done <"$R/proc/$pid/cgroup"
+} 2>/dev/null
+
 started_at() { # of pid: seconds since 1970; its 22nd number counts hundredths of seconds since boot (proc(5))
   read -r word <"$R/proc/$pid/stat" || return 0
-  boot=$(sed -n 's/^btime //p' "$R/proc/stat")
+  : "${BOOT:=$(sed -n 's/^btime //p' "$R/proc/stat")}"
   # shellcheck disable=SC2086  # numbers; the name before them may hold blanks
   set -- ${word##*) }
-  if [ -n "$boot" ] && [ $# -ge 20 ]; then shift 19; echo "started_at=$((boot + $1 / 100))"; fi
+  if [ -n "$BOOT" ] && [ $# -ge 20 ]; then shift 19; echo "started_at=$((BOOT + $1 / 100))"; fi
 } 2>/dev/null
 
 process_of_user() { # a rootless dockerd: whose, and where that user's files are
@@ -168,8 +180,8 @@ process_of_user() { # a rootless dockerd: whose, and where that user's files are
 }
 
 shims() { # containers per containerd namespace: "moby", "k8s.io"
-  [ -s "$T/shims" ] || return 0
+  [ -s "$T/shim_pids" ] || return 0
   set --
-  while read -r pid; do set -- "$@" "$R/proc/$pid/cmdline"; done <"$T/shims"
+  while read -r pid; do set -- "$@" "$R/proc/$pid/cmdline"; done <"$T/shim_pids"
   cat "$@" 2>/dev/null | tr '\0' '\n' | sed -n '/^-namespace$/{n;p;}'
 }

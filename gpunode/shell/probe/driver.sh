@@ -61,10 +61,10 @@ do_modinfo() {
 
 do_ldconfig() { # SONAME REAL_PATH in loader order
   find_tool ldconfig || return 127
-  "$TOOL" -p | sed -n 's/^[[:space:]]*\(libcuda\.so\.1\|libnvidia-ml\.so\.1\) .*=> \(.*\)$/\1 \2/p' |
-    while read -r soname path; do
-      echo "$soname $(readlink -f "$R$path" 2>/dev/null || echo "$path")"
-    done
+  "$TOOL" -p | sed -n 's/^[[:space:]]*\(libcuda\.so\.1\|libnvidia-ml\.so\.1\) .*=> \(.*\)$/\1 \2/p' >"$T/ldconfig.found"
+  while read -r soname path; do
+    echo "$soname $(readlink -f "$R$path" 2>/dev/null || echo "$path")"
+  done <"$T/ldconfig.found"
 }
 
 # Of each kind its newest lines: no kind can push out another, as the errors of a user's programs would those of a GPU.
@@ -123,12 +123,22 @@ total() { # FILE of AER counters -> TOTAL, the number in its line TOTAL_ERR_...
   done <"$1"
 }
 
+line_of() { # FILE of /proc that has one
+  { IFS= read -r line && printf '%s\n' "$line"; } 2>/dev/null <"$R/proc/$1"
+}
+
+proc_devices() { # NUMBER NAME
+  while IFS= read -r line; do
+    case $line in *nvidia*) printf '%s\n' "$line" ;; esac
+  done <"$R/proc/devices"
+}
+
 devices() {
   for path in "$R"/dev/nvidia* "$R"/dev/nvidia-caps/*; do
     [ -e "$path" ] && set -- "$@" "$path"
   done
-  [ $# -gt 0 ] && ls -lnd "$@" 2>/dev/null | sed "s| $R/| /|"
-  return 0
+  [ $# -gt 0 ] || return 0
+  if [ -n "$R" ]; then ls -lnd "$@" 2>/dev/null | sed "s| $R/| /|"; else ls -lnd "$@" 2>/dev/null; fi
 }
 
 dev_char() {
@@ -155,13 +165,13 @@ container_cli() { # what libnvidia-container sees, where the toolkit is: NVML as
 smi() {
   word "$R/sys/module/nvidia/initstate"
   if [ "$SETTING" = image ]; then
-    printf '@ smi unreadable an image is being built\n'
+    say '@ smi unreadable an image is being built'
   elif [ ! -d "$R/sys/module/nvidia" ]; then
-    printf '@ smi unreadable the nvidia module is not loaded\n'
+    say '@ smi unreadable the nvidia module is not loaded'
   elif [ "$WORD" != live ] && [ "$WORD" != - ]; then
-    printf '@ smi unreadable the nvidia module is %s\n' "$WORD"
+    say "@ smi unreadable the nvidia module is $WORD"
   elif grep -q '|suspended|' "$T/pci"; then
-    printf '@ smi unreadable a GPU is suspended and would be woken\n'
+    say '@ smi unreadable a GPU is suspended and would be woken'
   else
     job smi "${GPUNODE_SMI_LIMIT_S:-30}" nvidia-smi -q -x
     emit smi

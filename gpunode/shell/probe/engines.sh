@@ -3,11 +3,18 @@
 
 IMPORTS_LIMIT=100 # files, and levels of files that name files
 
-option() { # FILE LONG SHORT -> VALUE of an option among the arg= lines of a process
-  VALUE=$(sed -n "
-    s/^arg=--*$2=//p
-    /^arg=--*$2\$/{n;s/^arg=//p;}
-    /^arg=-$3\$/{n;s/^arg=//p;}" "$1" 2>/dev/null | sed -n '$p')
+option() { # FILE LONG SHORT -> VALUE of an option among the arg= lines of a process; the last one counts
+  VALUE='' option=''
+  [ -r "$1" ] || return 0
+  while IFS= read -r line; do
+    case $line in arg=*) line=${line#arg=} ;; *) option=; continue ;; esac
+    if [ -n "$option" ]; then VALUE=$line option=; continue; fi
+    case $line in
+      "-$2="* | "--$2="*) VALUE=${line#*=} ;;
+      "-$2" | "--$2") option=1 ;;
+      "-$3") [ -z "$3" ] || option=1 ;;
+    esac
+  done <"$1"
 }
 
 absolute() { # PID PATH -> VALUE: a relative path is relative to where the process stands
@@ -18,9 +25,22 @@ absolute() { # PID PATH -> VALUE: a relative path is relative to where the proce
   esac
 }
 
-exec_start() { # UNIT FILE: ExecStart of a unit as arg= lines (words; good enough for a path)
-  sed -n "/^Id=$1\$/,/^\$/p" "$T/services.out" 2>/dev/null | cat - /dev/null >"$T/unit.one"
-  sed -n 's/^ExecStart=.*argv\[\]=\([^;]*\) ;.*/\1/p' "$T/unit.one" | tr ' ' '\n' | sed 's/^/arg=/' >"$2"
+exec_starts() { # of the units that may start an engine: ExecStart as arg= lines in $T/unit-NAME (words; good enough for a path)
+  for name in containerd docker crio kubelet; do : >"$T/unit-$name"; done
+  [ -s "$T/services.out" ] || return 0
+  awk -v folder="$T/unit-" '
+    /^Id=/ { unit = substr($0, 4); if (unit !~ /^(containerd|docker|crio|kubelet)\.service$/) unit = ""; sub(/\.service$/, "", unit) }
+    /^$/ { unit = "" }
+    unit != "" && /^ExecStart=.*argv\[\]=/ {
+      sub(/^ExecStart=.*argv\[\]=/, ""); if (!sub(/ ;.*/, "")) next
+      count = split($0, words, / /)
+      for (i = 1; i <= count; i++) print "arg=" words[i] >(folder unit)
+    }' "$T/services.out"
+}
+
+binary_of() { # FILE of a process or a unit -> VALUE: its program
+  value_of "$1" exe
+  [ -n "$VALUE" ] || value_of "$1" arg
 }
 
 imports() { # FILE on the host: what its top-level `imports` names, globs expanded
@@ -62,7 +82,7 @@ files_of() { # KEY CONFIG -> $T/KEY:files, it and what it imports; false: some o
 engine_containerd() { # PID CONFIG SOCKET BINARY: its files now, its answers in the background
   key=containerd:$1 whole=
   files_of "$key" "$2" && whole=1
-  cat "$T/$key:files" >>"$T/wanted"
+  while IFS= read -r path; do printf '%s\n' "$path"; done <"$T/$key:files" >>"$T/wanted"
   # Where a drop-in would go, and what an import of that directory would activate.
   for path in "$R${2%/*}"/conf.d/*.toml "$R${2%/*}"/conf.d/.*.toml; do
     [ -f "$path" ] && echo "${path#"$R"}" >>"$T/wanted"
@@ -111,31 +131,30 @@ container_engines() {
   while read -r pid comm <&3; do
     echo "process:$pid" >>"$T/late"
     [ "$comm" = dockerd ] || continue
-    if grep -q '^uid=' "$T/process:$pid"; then rootless_pids="$rootless_pids $pid"; else docker_pid=$pid; fi
+    value_of "$T/process:$pid" uid
+    if [ -n "$VALUE" ]; then rootless_pids="$rootless_pids $pid"; else docker_pid=$pid; fi
   done 3<"$T/processes"
   while read -r pid comm <&3; do
     [ "$comm" = containerd ] || continue
     one=$T/process:$pid
     # dockerd's own containerd is dockerd's business
-    for pid_of_docker in $docker_pid $rootless_pids; do
-      grep -qx "ppid=$pid_of_docker" "$one" && continue 2
-    done
+    value_of "$one" ppid
+    case " $docker_pid $rootless_pids " in *" $VALUE "*) continue ;; esac
     option "$one" config c
     absolute "$pid" "${VALUE:-/etc/containerd/config.toml}"
     config=$VALUE
     case $config in */docker/containerd/containerd.toml) continue ;; esac
     engine_option "$one" "$config"
-    binary=$(sed -n 's/^exe=//p' "$one")
-    [ -n "$binary" ] || binary=$(sed -n 's/^arg=//p' "$one" | sed 1q)
+    binary_of "$one"
     containerd_pid=$pid
-    engine_containerd "$pid" "$config" "$SOCKET" "$binary"
+    engine_containerd "$pid" "$config" "$SOCKET" "$VALUE"
   done 3<"$T/processes"
-  exec_start containerd.service "$T/unit-containerd"
   if [ -z "$containerd_pid" ]; then
     option "$T/unit-containerd" config c
     config=${VALUE:-/etc/containerd/config.toml}
     engine_option "$T/unit-containerd" "$config"
-    binary=$(sed -n 's/^arg=//p' "$T/unit-containerd" | sed 1q)
+    binary_of "$T/unit-containerd"
+    binary=$VALUE
     if [ -z "$binary" ] && find_tool containerd; then binary=${TOOL#"$R"}; fi
     if [ -n "$binary" ]; then engine_containerd 0 "$config" "$SOCKET" "$binary"; fi
   fi
@@ -154,13 +173,12 @@ container_engines() {
 }
 
 engine_crio() {
-  exec_start crio.service "$T/unit-crio"
   one=$T/unit-crio crio_pid=''
   while read -r pid comm <&3; do
     if [ "$comm" = crio ]; then crio_pid=$pid one=$T/process:$pid; fi
   done 3<"$T/processes"
-  binary=$(sed -n 's/^exe=//p' "$one" 2>/dev/null)
-  [ -n "$binary" ] || binary=$(sed -n 's/^arg=//p' "$one" 2>/dev/null | sed 1q)
+  binary_of "$one"
+  binary=$VALUE
   if [ -z "$binary" ] && find_tool crio; then binary=${TOOL#"$R"}; fi
   [ -n "$binary" ] || return 0
   option "$one" config c; config=${VALUE:-/etc/crio/crio.conf}
@@ -209,19 +227,20 @@ engine_rootless() { # PID: a user's own dockerd
   one=$T/process:$1
   option "$one" config-file ''
   config=$VALUE
-  directory=$(sed -n 's/^env_XDG_CONFIG_HOME=//p' "$one")
-  home=$(sed -n 's/^env_HOME=//p' "$one")
-  [ -n "$home" ] || home=$(sed -n 's/^home=//p' "$one")
-  absolute "$1" "${config:-${directory:-${home:-/home/$(sed -n 's/^uid=//p' "$one")}/.config}/docker/daemon.json}"
+  value_of "$one" uid; uid=$VALUE
+  value_of "$one" gid; gid=$VALUE
+  value_of "$one" env_XDG_CONFIG_HOME; directory=$VALUE
+  value_of "$one" env_HOME; home=$VALUE
+  [ -n "$home" ] || { value_of "$one" home; home=$VALUE; }
+  absolute "$1" "${config:-${directory:-${home:-/home/$uid}/.config}/docker/daemon.json}"
   config=$VALUE
+  value_of "$one" env_XDG_RUNTIME_DIR
+  SOCKET=${VALUE:-/run/user/$uid}/docker.sock
   option "$one" host H
-  directory=$(sed -n 's/^env_XDG_RUNTIME_DIR=//p' "$one")
-  SOCKET=${directory:-/run/user/$(sed -n 's/^uid=//p' "$one")}/docker.sock
   case $VALUE in unix://*) SOCKET=${VALUE#unix://} ;; esac
   printf 'config=%s\nsocket=%s\n' "$config" "$SOCKET" >"$T/docker:$1"
   echo "docker:$1" >>"$T/late"
   # Named by a user: read and asked with the rights of that user.
-  uid=$(sed -n 's/^uid=//p' "$one") gid=$(sed -n 's/^gid=//p' "$one")
   printf '%s %s\n' "docker:$1:file" "$config" >>"$T/user_files"
   job "docker:$1:file" 6 do_user_file "$uid" "$gid" "$config"
   job "docker:$1:info" 6 do_user_docker "$uid" "$gid" "$R$SOCKET"
@@ -229,7 +248,6 @@ engine_rootless() { # PID: a user's own dockerd
 }
 
 engine_docker() {
-  exec_start docker.service "$T/unit-docker"
   one=$T/unit-docker
   if [ -n "$docker_pid" ]; then one=$T/process:$docker_pid; fi
   option "$one" config-file ''
@@ -237,8 +255,8 @@ engine_docker() {
   config=$VALUE
   option "$one" host H
   case $VALUE in unix://*) SOCKET=${VALUE#unix://} ;; *) SOCKET=/var/run/docker.sock ;; esac
-  binary=$(sed -n 's/^exe=//p' "$one")
-  [ -n "$binary" ] || binary=$(sed -n 's/^arg=//p' "$one" | sed 1q)
+  binary_of "$one"
+  binary=$VALUE
   if [ -z "$binary" ] && find_tool dockerd; then binary=${TOOL#"$R"}; fi
   printf 'config=%s\nsocket=%s\nbinary=%s\n' "$config" "$SOCKET" "$binary" >"$T/docker"
   echo docker >>"$T/late"
@@ -259,14 +277,24 @@ do_docker_running() { # SOCKET: the names of some containers that run; nothing e
 }
 
 handler_paths() { # PATH 1|0: the executables that engines' files name for nvidia, and whether they can be run
-  {
-    while read -r path; do
-      [ -f "$R$path" ] && [ -r "$R$path" ] && located "$path" && head -c "$FILE_LIMIT" "$R$path"
-    done <"$T/wanted"
-    while read -r name _; do user_file "$name"; cat "$T/$name.file"; done <"$T/user_files"
-  } | sed 's|\\/|/|g' | grep -aoE "[\"'](/[^\"']*)?/nvidia-container-runtime[^\"'/]*[\"']" | sort -u | sed "s/^.//; s/.$//" | while read -r path; do
+  wanted=$NL
+  while IFS= read -r path; do wanted=$wanted$path$NL; done <"$T/wanted"
+  set --
+  while IFS= read -r line; do # of those in the answer
+    size=${line%% *} line=${line#* * * }
+    case $wanted in *"$NL${line#"$R"}$NL"*) [ "$size" -gt "$FILE_LIMIT" ] || set -- "$@" "$line" ;; esac
+  done <"$T/stats"
+  while read -r name _; do [ ! -s "$T/$name.file" ] || set -- "$@" "$T/$name.file"; done <"$T/user_files"
+  [ $# -gt 0 ] || return 0
+  grep -ahoE "[\"'](\\\\?/[^\"']*)?/nvidia-container-runtime[^\"'/]*[\"']" "$@" >"$T/handlers.named"
+  known=$NL
+  while IFS= read -r path; do
+    path=${path#?} path=${path%?}
+    case $path in *\\/*) path=$(printf '%s\n' "$path" | sed 's|\\/|/|g') ;; esac # as JSON may have it
+    case $known in *"$NL$path$NL"*) continue ;; esac
+    known=$known$path$NL
     if [ -f "$R$path" ] && [ -x "$R$path" ]; then echo "$path 1"; else echo "$path 0"; fi
-  done
+  done <"$T/handlers.named"
 }
 
 hook_since() { # since when the host has nvidia-container-runtime-hook, in seconds since 1970

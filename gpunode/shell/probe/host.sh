@@ -7,14 +7,22 @@ crictl crio podman snap python3 curl nvidia-smi nvidia-modprobe mokutil grubby'
 # What the kernel always gives the first PID namespace of a machine (PROC_PID_INIT_INO, include/linux/proc_ns.h).
 FIRST_PIDS='pid:[4026531836]'
 
-mounted_on_root() { # PROCESS -> the device, and the directory of it, that are mounted on its /
-  sed -n 's|^[^ ]* [^ ]* \([^ ]* [^ ]*\) / .*|\1|p' "$R/proc/$1/mountinfo" | tail -n 1 # the last covers those before it
+kernel_tells() { # -> $T/.kernel: mounts that matter, numbers, and "hypervisor": one sed for what the shell cannot read, or slowly
+  sed -n -e '/^[^ ]* \/ /p' -e '/^[^ ]* \/usr /p' -e '/^[^ ]* \/var /p' -e '/^[^ ]* \/sys\/fs\/cgroup[ /]/p' -e '/^[0-9[:blank:]]*$/p' \
+    -e '/^flags/{' -e '/ hypervisor/{' -e 's/.*/hypervisor/' -e p -e '}' -e q -e '}' \
+    "$R/proc/mounts" "$R/proc/sys/fs/file-nr" "$R/proc/sys/kernel/pid_max" "$R/proc/sys/kernel/threads-max" \
+    "$R/proc/cpuinfo" >"$T/.kernel" 2>/dev/null
+}
+
+mounted_on_root() { # PROCESS -> the device, and the directory of it, that are mounted on its /; the last covers those before it
+  sed -n -e '/^[^ ]* [^ ]* [^ ]* [^ ]* \/ /h' -e '${' -e x -e 's/^[^ ]* [^ ]* \([^ ]* [^ ]*\) .*/\1/p' -e '}' "$R/proc/$1/mountinfo"
 }
 
 chrooted() { # our root is not that of process 1: an image that is being built, or a container that sees its host's processes
   [ -e "$R/proc/sys/kernel/osrelease" ] || return 0 # nobody mounted /proc, as every running system does
-  own=$(stat -Lc %d:%i "$R/." 2>/dev/null)
-  init=$(stat -Lc %d:%i "$R/proc/1/root/." 2>/dev/null)
+  stat -Lc %d:%i "$R/." "$R/proc/1/root/." >"$T/roots" 2>/dev/null
+  own='' init=''
+  { read -r own && read -r init; } <"$T/roots"
   if [ -z "$init" ]; then # only root may follow it, and in another user namespace not even root; all may read mountinfo
     init=$(mounted_on_root 1)
     own=$(mounted_on_root self)
@@ -57,8 +65,11 @@ setting() { # -> SETTING: "image" while one is being built, "container" for one 
 image_based() { # an image replaces /usr as a whole: package managers cannot write there
   if [ -e "$R/run/ostree-booted" ]; then echo image_based=ostree; return 0; fi
   # the last mount covers those before it
-  mounted=$(sed -n -e '/^[^ ]* \/\(usr\)\{0,1\} /h' -e '${x;p;}' "$R/proc/mounts" 2>/dev/null)
-  case $mounted in *' ro '* | *' ro,'*) ;; *) return 0 ;; esac
+  mounted=
+  while read -r _ path _ options _; do
+    case $path in / | /usr) mounted=$options ;; esac
+  done <"$T/.kernel"
+  case $mounted in ro | ro,*) ;; *) return 0 ;; esac
   if find_tool transactional-update; then echo image_based=transactional-update; else echo image_based=read-only; fi
 }
 
@@ -69,14 +80,13 @@ platform() { # a machine that brings its own driver
 
 cgroup_hierarchy() { # v2 where /sys/fs/cgroup is one, as the kubelet sees it; hybrid: v1, and v2 below it
   one='' two=''
-  [ -r "$R/proc/mounts" ] || return 0
   while read -r _ path type _; do
     case $path:$type in
       /sys/fs/cgroup:cgroup2) echo cgroup=v2; return 0 ;;
       /sys/fs/cgroup/*:cgroup2) two=1 ;;
       /sys/fs/cgroup/*:cgroup) one=1 ;;
     esac
-  done <"$R/proc/mounts"
+  done <"$T/.kernel"
   if [ -n "$one$two" ]; then if [ "$one$two" = 11 ]; then echo cgroup=hybrid; else echo cgroup=v1; fi; fi
 }
 
@@ -94,7 +104,9 @@ identity() {
   # The kernel below an image is that of the machine that builds it; facts/collect.py names the image's own.
   if [ "$SETTING" = image ]; then WORD=-; else word "$R/proc/sys/kernel/osrelease"; fi
   echo "kernel=$WORD"
-  if find_tool uname; then echo "machine=$("$TOOL" -m)"; else echo "machine=$(uname -m)"; fi
+  word "$R/proc/sys/kernel/arch" # since Linux 6.1
+  if [ "$WORD" = - ]; then if find_tool uname; then WORD=$("$TOOL" -m); else WORD=$(uname -m); fi; fi
+  echo "machine=$WORD"
   word "$R/proc/sys/kernel/hostname"; echo "hostname=$WORD"
   word "$R/proc/sys/kernel/random/boot_id"; echo "boot_id=$WORD"
   # in an image whatever /run says: systemctl answers "Running in chroot, ignoring request"
@@ -109,13 +121,24 @@ identity() {
   echo "init_scripts=$*"
   if [ "$SETTING" = container ] || [ -e "$R/.dockerenv" ] || [ -e "$R/run/.containerenv" ] || [ -e "$R/run/systemd/container" ]; then echo container=1; fi
   VIRTUAL=
-  if [ "$SETTING" != image ] && [ -n "$(sed -n '/^flags/{/ hypervisor/p;q;}' "$R/proc/cpuinfo" 2>/dev/null)" ]; then
+  if [ "$SETTING" != image ] && tells hypervisor; then
     # shellcheck disable=SC2034  # pci.sh asks
     VIRTUAL=1
     word "$R/sys/class/dmi/id/sys_vendor"; echo "hypervisor=$WORD"
   fi
+}
+
+tells() { # WORD: of $T/.kernel, alone in its line
+  while read -r line; do
+    if [ "$line" = "$1" ]; then return 0; fi
+  done <"$T/.kernel"
+  return 1
+}
+
+os_release() { # -> its section
+  say '@ os rc=0'
   for path in etc/os-release usr/lib/os-release; do
-    [ -r "$R/$path" ] && cat "$R/$path" >"$T/os" && break
+    if [ -r "$R/$path" ]; then piece "$R/$path"; return; fi
   done
 }
 

@@ -6,7 +6,7 @@ dracut_conf() { # PATH:LINE
   for path in "$R"/etc/dracut.conf "$R"/usr/lib/dracut/dracut.conf.d/*.conf "$R"/etc/dracut.conf.d/*.conf; do
     [ -f "$path" ] && [ -r "$path" ] && set -- "$@" "$path"
   done
-  [ $# -gt 0 ] && grep -HE '^[[:space:]]*(omit|add|force)_drivers[+]?=' "$@" | sed "s|^$R||"
+  [ $# -gt 0 ] && unrooted grep -HE '^[[:space:]]*(omit|add|force)_drivers[+]?=' "$@"
   return 0
 }
 

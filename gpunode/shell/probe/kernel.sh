@@ -19,8 +19,8 @@ kernel_trees() { # RELEASE|BOOTABLE|HEADERS
 
 do_nvidia_ko() {
   [ -d "$R/lib/modules" ] || return 0
-  find "$R/lib/modules/" \( -name 'nvidia.ko*' -o -name 'nvidia-current.ko*' -o -name 'nvidia-current-open.ko*' \
-    -o -name 'nvidia-tesla*.ko*' \) 2>/dev/null | sed "s|^$R||"
+  unrooted find "$R/lib/modules/" \( -name 'nvidia.ko*' -o -name 'nvidia-current.ko*' -o -name 'nvidia-current-open.ko*' \
+    -o -name 'nvidia-tesla*.ko*' \) 2>/dev/null
 }
 
 next_boot() {
@@ -39,7 +39,7 @@ blacklist() { # PATH:LINE
     [ -r "$path" ] || continue
     set -- "$@" "$path"
   done
-  [ $# -gt 0 ] && grep -HE '^[[:space:]]*(blacklist|install|options)[[:space:]]+(nouveau|nova|nvidia)' "$@" | sed "s|^$R||"
+  [ $# -gt 0 ] && unrooted grep -HE '^[[:space:]]*(blacklist|install|options)[[:space:]]+(nouveau|nova|nvidia)' "$@"
   return 0
 }
 

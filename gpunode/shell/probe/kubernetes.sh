@@ -22,8 +22,8 @@ kubernetes() {
     job kubelet:version 5 "$TOOL" --version
     echo kubelet:version >>"$T/slow"
     if [ -z "$told" ]; then # it does not run: what its unit would give it
-      would_be_told >"$T/unit-kubelet"
-      kubelet_flags "$T/unit-kubelet"
+      would_be_told >"$T/would-be-told"
+      kubelet_flags "$T/would-be-told"
     fi
   fi
   echo "config=$config"
@@ -36,8 +36,7 @@ kubernetes() {
 }
 
 would_be_told() { # the flags of a kubelet that does not run, as arg= lines: of its unit, and of what kubeadm has the unit read
-  exec_start kubelet.service "$T/unit-one"
-  cat "$T/unit-one"
+  while IFS= read -r line; do printf '%s\n' "$line"; done <"$T/unit-kubelet"
   set --
   for path in /var/lib/kubelet/kubeadm-flags.env /etc/default/kubelet /etc/sysconfig/kubelet "$R"/etc/systemd/system/kubelet.service.d/*.conf; do
     path=${path#"$R"}

@@ -48,5 +48,6 @@ gpunode_logs() {
     emit "make:$number"
     number=$((number - 1))
   done
+  flush
   echo '@end'
 }

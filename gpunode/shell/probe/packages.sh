@@ -14,49 +14,58 @@ sources() { # paths of repository files and pins that name NVIDIA or gpunode
     set +f
     for path in "$R"$glob; do
       [ -f "$path" ] || continue
-      case ${path##*/} in *gpunode*) echo "$path" ;; esac
+      case ${path##*/} in *gpunode*) printf '%s\n' "${path#"$R"}"; continue ;; esac
       [ -r "$path" ] && located "${path#"$R"}" && set -- "$@" "$path"
     done
   done
   set +f
-  [ $# -gt 0 ] && grep -liE 'nvidia|cuda' "$@"
+  [ $# -gt 0 ] && unrooted grep -liE 'nvidia|cuda' "$@"
   return 0
 }
 
-telling_keys() { # paths of key files with telling names
+telling_keys() { # -> $T/telling: paths of key files with telling names
   set -f
   for glob in /usr/share/keyrings/* $KEY_FILES; do
     set +f
     for path in "$R"$glob; do
-      case $path in *nvidia* | *NVIDIA* | *cuda* | *gpunode*) echo "$path" ;; esac
+      case $path in *nvidia* | *NVIDIA* | *cuda* | *gpunode*) printf '%s\n' "${path#"$R"}" ;; esac
     done
-  done
+  done >"$T/telling"
   set +f
 }
 
 keyrings() {
-  telling_keys >"$T/telling"
-  while read -r path; do
-    [ -f "$path" ] && [ -r "$path" ] && set -- "$@" "$path"
+  telling_keys
+  while IFS= read -r path; do
+    [ -f "$R$path" ] && [ -r "$R$path" ] && set -- "$@" "$R$path"
   done <"$T/telling"
-  [ $# -gt 0 ] && sha256sum "$@" 2>/dev/null | sed "s|  $R|  |"
-  return 0
+  [ $# -gt 0 ] || return 0
+  if [ -n "$R" ]; then sha256sum "$@" 2>/dev/null | sed "s|  $R|  |"; else sha256sum "$@" 2>/dev/null; fi
+}
+
+named_keys() { # of the files in $T/sources
+  while IFS= read -r path; do set -- "$@" "$R$path"; done <"$T/sources"
+  [ $# = 0 ] || grep -hoiE '(signed-by|gpgkey)[[:space:]]*[=:][^]]*' "$@" | sed 's/^[^=:]*[=:]//; s|file://||g' | tr ', \t' '\n\n\n'
 }
 
 key_files() { # PATH BASE64 of what $T/sources trusts and of key files with telling names, that only root can write
-  {
-    while read -r path; do
-      grep -hoiE '(signed-by|gpgkey)[[:space:]]*[=:][^]]*' "$R$path" | sed 's/^[^=:]*[=:]//; s|file://||g' | tr ', \t' '\n\n\n'
-    done <"$T/sources"
-    telling_keys | sed "s|^$R||"
-  } | sort -u | sed 64q | while read -r path; do
+  named_keys >>"$T/telling"
+  known=$NL count=0
+  while IFS= read -r path; do
+    case $known in *"$NL$path$NL"*) continue ;; esac
+    known=$known$path$NL
     case $path in *..*) continue ;; /etc/* | /usr/*) ;; *) continue ;; esac
+    count=$((count + 1))
+    [ "$count" -le 64 ] || return 0
     trusted "$path" || continue
     real=$R$REAL
     case $REAL in /etc/* | /usr/*) ;; *) continue ;; esac
     [ -n "$(find "$real" -prune -type f -user 0 ! -perm -020 ! -perm -002 -size -64)" ] || continue # blocks of 512 bytes
-    printf '%s %s\n' "$path" "$(base64 <"$real" | tr -d '\n')"
-  done
+    base64 <"$real" >"$T/base64"
+    key=
+    while read -r line; do key=$key$line; done <"$T/base64"
+    printf '%s %s\n' "$path" "$key"
+  done <"$T/telling"
 }
 
 package_lock() { # PID COMMAND PATH: fcntl locks are named by inode in /proc/locks; others are files that hold a pid
@@ -72,14 +81,17 @@ package_lock() { # PID COMMAND PATH: fcntl locks are named by inode in /proc/loc
     [ -e "$R$path" ] && set -- "$@" "$R$path"
   done
   [ $# -gt 0 ] && [ -r "$R/proc/locks" ] || return 0
-  ls -i "$@" 2>/dev/null | while read -r inode path; do
-    sed -n "s/^[0-9]*: *[A-Z]* *[A-Z]* *WRITE *\([0-9]*\) [^ ]*:$inode .*/\1/p" "$R/proc/locks" | while read -r pid; do
-      # Any user may lock a file of their own that has the same number on another file system.
-      grep -qs '^Uid:[[:space:]]*[1-9]' "$R/proc/$pid/status" && continue
-      word "$R/proc/$pid/comm"
-      echo "$pid $WORD ${path#"$R"}"
-    done
-  done
+  ls -i "$@" >"$T/inodes" 2>/dev/null
+  # 1: POSIX  ADVISORY  WRITE 812 fd:00:1234 0 EOF
+  awk 'NR == FNR { inode = $1; sub(/^ *[0-9]+ /, ""); path[inode] = $0; next }
+    $4 == "WRITE" { count = split($6, part, ":"); if (count == 3 && part[3] in path) print $5, path[part[3]] }' \
+    "$T/inodes" "$R/proc/locks" >"$T/holders"
+  while read -r pid path; do
+    # Any user may lock a file of their own that has the same number on another file system.
+    grep -qs '^Uid:[[:space:]]*[1-9]' "$R/proc/$pid/status" && continue
+    word "$R/proc/$pid/comm"
+    echo "$pid $WORD ${path#"$R"}"
+  done <"$T/holders"
 }
 
 auto_upgrade() {
@@ -91,13 +103,16 @@ auto_upgrade() {
 apt_archives() { # live lines of .list files, then the .sources files with a blank line between; passwords in addresses masked
   [ -d "$R/etc/apt" ] || return 0
   for path in "$R/etc/apt/sources.list" "$R"/etc/apt/sources.list.d/*.list; do
-    [ -f "$path" ] && located "${path#"$R"}" && set -- "$@" "$path"
+    [ -f "$path" ] && [ -r "$path" ] && located "${path#"$R"}" && set -- "$@" "$path"
   done
-  {
-    [ $# = 0 ] || grep -hsE '^[[:space:]]*deb[[:space:]]' "$@"
-    for path in "$R"/etc/apt/sources.list.d/*.sources; do
-      [ -f "$path" ] && [ -r "$path" ] && located "${path#"$R"}" && echo && grep -iE '^(Types|URIs|Suites|Components|Signed-By|Enabled):|^[[:space:]]*$' "$path"
-    done
-  } | sed 's|://[^/@[:space:]]*@|://***@|g'
+  for path in "$R"/etc/apt/sources.list.d/*.sources; do
+    [ -f "$path" ] && [ -r "$path" ] && located "${path#"$R"}" && set -- "$@" "$path"
+  done
+  [ $# -gt 0 ] || return 0
+  # mawk of Debian 10 knows no [[:space:]]
+  awk '{ gsub(/:\/\/[^\/@ \t]*@/, "://***@") }
+    FILENAME !~ /\.sources$/ { if (/^[ \t]*deb[ \t]/) print; next }
+    FNR == 1 { print "" }
+    tolower($0) ~ /^(types|uris|suites|components|signed-by|enabled):/ || /^[ \t\r]*$/ { print }' "$@" 2>/dev/null
   return 0
 }

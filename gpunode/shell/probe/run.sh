@@ -28,13 +28,18 @@ look_up_tools() { # BINS and the tools in them, with one stat; files and directo
       path=${path%/*}
     done
     [ -h "$bin" ] && continue
-    for name in $TOOLS lsinitrd systemctl dkms modinfo kmod ldconfig lspci nvidia-ctk nvidia-container-cli uname dmesg journalctl; do
+    for name in $TOOLS stat lsinitrd systemctl dkms modinfo kmod ldconfig lspci nvidia-ctk nvidia-container-cli uname dmesg journalctl; do
       [ -f "$bin/$name" ] && [ ! -h "$bin/$name" ] && set -- "$@" "$bin/$name"
     done
   done
-  for path in /etc /etc/docker /etc/containerd /etc/containerd/conf.d /run /run/containerd /var /var/lib; do
+  set -f # the words are globs
+  for path in /etc /etc/docker /etc/containerd /etc/containerd/conf.d /etc/apt /etc/dnf /etc/zypp /etc/modprobe.d /etc/modules-load.d \
+    /etc/systemd /etc/systemd/system /etc/cdi /run /run/containerd /run/cdi /var /var/lib /var/lib/gpunode /usr/share /usr/share/keyrings \
+    $SOURCE_FILES $KEY_FILES; do
+    path=${path%/\*}
     [ -d "$R$path" ] && [ ! -h "$R$path" ] && set -- "$@" "$R$path"
   done
+  set +f
   look_up "$@"
 }
 
@@ -80,9 +85,9 @@ of_the_machine() { # kernel, bus, firmware and devices: those below an image are
   for name in pci modules driver_modules security devices dev_char kernel_state; do
     "$name" >"$T/$name" 2>/dev/null
   done
-  { cat "$R/proc/cmdline" || :; } >"$T/cmdline" 2>/dev/null
-  { cat "$R/proc/version" || :; } >"$T/kernel_version" 2>/dev/null
-  { grep nvidia "$R/proc/devices" || :; } >"$T/proc_devices" 2>/dev/null
+  line_of cmdline >"$T/cmdline"
+  line_of version >"$T/kernel_version"
+  proc_devices >"$T/proc_devices" 2>/dev/null
 }
 
 begin_answer() { # [ROOT] -> the answer's first line, and all that its sections need: R, T, BINS, NAP
@@ -111,18 +116,19 @@ begin_answer() { # [ROOT] -> the answer's first line, and all that its sections 
   fi
   up; BEGUN=$UP
   if sleep 0.02 2>/dev/null; then NAP='sleep 0.02'; else NAP='sleep 1'; fi
+  begin_pieces
 }
 
 gpunode_probe() {
   begin_answer "$@" || return 0
-  : >"$T/shown"; : >"$T/os"
   for path in / /usr; do # below it nothing is trusted, and a host without tools should say why
     if [ -d "$R$path" ] && ! trusted "$path"; then
-      printf '@ trust unreadable no program of this host was run: %s\n' "$WHY_NOT"
+      say "@ trust unreadable no program of this host was run: $WHY_NOT"
       break
     fi
   done
 
+  kernel_tells
   setting 2>/dev/null
   # slow and hanging things first, in the background
   # shellcheck disable=SC2086
@@ -144,12 +150,14 @@ gpunode_probe() {
     if [ "$ME" = 0 ] && [ "$SETTING" != image ] && [ -d "$R/sys/module/nvidia" ] && doubtful 2>/dev/null; then job initramfs 15 do_initramfs; fi
   fi
   finish services
+  exec_starts
   processes
-  shims >"$T/shim_namespaces" 2>/dev/null; mv "$T/shim_namespaces" "$T/shims"
+  shims >"$T/shims" 2>/dev/null
   container_engines
   kubernetes >"$T/kubernetes" 2>/dev/null
   if [ "$SETTING" != image ]; then system >"$T/system" 2>/dev/null; fi
-  for name in identity os pci modules driver_modules driver_marks cmdline kernel_version kernel_trees next_boot blacklist security keyrings \
+  os_release
+  for name in identity pci modules driver_modules driver_marks cmdline kernel_version kernel_trees next_boot blacklist security keyrings \
     package_lock auto_upgrade apt_archives processes shims toolkit tools devices dev_char proc_devices kubernetes; do
     show "$name"
   done
@@ -161,9 +169,7 @@ gpunode_probe() {
   if [ -s "$T/socket_modes" ]; then show socket_modes; fi
   if [ -s "$T/ignored" ]; then show ignored; fi
   if [ "$SETTING" != image ]; then show mps; fi
-  handler_paths >"$T/handler_paths" 2>/dev/null
-  if [ -s "$T/handler_paths" ]; then show handler_paths; fi
-  sources 2>/dev/null | sort -u | sed "s|^$R||" >"$T/sources"
+  sources >"$T/sources" 2>/dev/null
   show sources
   key_files >"$T/keyring_bytes" 2>/dev/null
   show keyring_bytes
@@ -184,11 +190,13 @@ gpunode_probe() {
     /etc/udev/rules.d/71-gpunode-dev-char.rules /etc/gpunode/mig.conf /etc/nvidia-container-toolkit/nvidia-cdi-refresh.env \
     /etc/gpunode/mig.sh /etc/systemd/system/gpunode-mig.service /etc/containerd/config.toml /etc/docker/daemon.json
   while read -r name path <&3; do show_user_file "$name" "$path"; done 3<"$T/user_files"
+  handler_paths >"$T/handler_paths" 2>/dev/null
+  if [ -s "$T/handler_paths" ]; then show handler_paths; fi
   if [ -r "$R/var/lib/gpunode/journal.jsonl" ]; then
     tail -n 2000 "$R/var/lib/gpunode/journal.jsonl" >"$T/journal"
     show journal
   elif [ -e "$R/var/lib/gpunode/journal.jsonl" ] || { [ -d "$R/var/lib/gpunode" ] && [ ! -x "$R/var/lib/gpunode" ]; }; then
-    printf '@ journal unreadable permission denied\n'
+    say '@ journal unreadable permission denied'
   fi
 
   for name in services $LISTINGS dkms nvidia_ko modinfo ldconfig ctk_version; do emit "$name"; done
@@ -197,8 +205,10 @@ gpunode_probe() {
   done
   while read -r name <&3; do emit "$name"; done 3<"$T/slow"
   if [ "$SETTING" != image ]; then emit kernel_log; fi
+  flush
   smi
   look_again
   show_clock
+  flush
   printf '@end\n'
 }

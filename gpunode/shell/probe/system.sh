@@ -115,11 +115,15 @@ system() {
 }
 
 do_room() { # mount=PATH ro|rw; files=OPEN UNUSED MOST; limit=THREADS; PATH BLOCK FREE BLOCKS INODES_FREE INODES
-  sed -n -e 's|^[^ ]* \(/\) [^ ]* \(r[ow]\)[ ,].*|mount=\1 \2|p' -e 's|^[^ ]* \(/var\) [^ ]* \(r[ow]\)[ ,].*|mount=\1 \2|p' \
-    -e 's|^[0-9]*[[:blank:]][0-9]*[[:blank:]][0-9]*$|files=&|p' -e 's|^[0-9]*$|limit=&|p' \
-    "$R/proc/mounts" "$R/proc/sys/fs/file-nr" "$R/proc/sys/kernel/pid_max" "$R/proc/sys/kernel/threads-max" 2>/dev/null
+  while read -r one two three four _; do
+    case $two:$four in
+      /:r[ow] | /:r[ow],* | /var:r[ow] | /var:r[ow],*) echo "mount=$two ${four%%,*}" ;;
+      [0-9]*) echo "files=$one $two $three" ;;
+      :) case $one in *[!0-9]* | '') ;; *) echo "limit=$one" ;; esac ;;
+    esac
+  done <"$T/.kernel"
   for path in / /boot /var /var/lib/docker /var/lib/containerd /var/lib/containers /var/lib/kubelet; do
     [ -d "$R$path" ] && set -- "$@" "$R$path"
   done
-  if find_tool stat; then "$TOOL" -f -c '%n %S %a %b %d %c' "$@" | sed "s|^$R/|/|"; fi
+  if find_tool stat; then unrooted "$TOOL" -f -c '%n %S %a %b %d %c' "$@"; fi
 }

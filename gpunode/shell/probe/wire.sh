@@ -1,4 +1,5 @@
-# shellcheck shell=sh
+# shellcheck shell=sh disable=SC2034
+# (VALUE is read in engines.sh and daemons.sh.)
 # Jobs in the background, each with its limit, and the sections of the answer (facts/wire.py reads them).
 
 FILE_LIMIT=131072
@@ -24,15 +25,49 @@ job() { # NAME LIMIT_S COMMAND...: start it in the background
     do_* | /* | gpunode_*) ;;
     *) if find_tool "$1"; then shift; set -- "$TOOL" "$@"; else echo 127 >"$T/$name.rc"; return 0; fi ;;
   esac
-  (
-    # At most 1 MiB of an answer (2 in a shell that counts otherwise): more, with "|" before each line, is no stream of a host.
-    case $1 in gpunode_* | */nvidia-smi | */nvidia-container-cli) ulimit -f 2048 ;; esac
-    "$@" >"$T/$name.out" 2>"$T/$name.err" </dev/null 3<&- 4<&- &
-    child=$!
-    echo "$child" >"$T/$name.pid"
-    wait "$child"
-    echo $? >"$T/$name.rc"
-  ) >/dev/null 2>&1 </dev/null &
+  if [ -r /proc/self/stat ]; then
+    alone "$@" >"$T/$name.out" 2>"$T/$name.err" </dev/null 3<&- 4<&- &
+    life_of "$!"
+    echo "$! $BEGAN" >"$T/$name.pid"
+  else # nobody can see when it has ended: it says so
+    {
+      alone "$@" >"$T/$name.out" 2>"$T/$name.err" </dev/null 3<&- 4<&- &
+      echo "$!" >"$T/$name.pid"
+      wait "$!"
+      echo $? >"$T/$name.rc"
+    } >/dev/null 2>&1 </dev/null &
+  fi
+}
+
+alone() { # COMMAND...: in a process of its own, which becomes the command where that is a program
+  # At most 1 MiB of an answer (2 in a shell that counts otherwise): more, with "|" before each line, is no stream of a host.
+  case $1 in gpunode_* | */nvidia-smi | */nvidia-container-cli) ulimit -f 2048 ;; esac
+  case $1 in
+    /*) exec "$@" ;;
+    *) "$@" ;;
+  esac
+}
+
+life_of() { # PID -> STATE and BEGAN, its start in ticks; "" when it is gone. The name between them may hold blanks and brackets
+  STATE='' BEGAN=''
+  read -r life 2>/dev/null <"/proc/$1/stat" || return 0
+  set -f
+  # shellcheck disable=SC2086
+  set -- ${life##*) }
+  set +f
+  STATE=$1 BEGAN=${20}
+}
+
+over() { # NAME of a job -> true: it has ended, and RC says how
+  if [ -s "$T/$1.rc" ]; then read -r RC <"$T/$1.rc"; return 0; fi
+  pid='' began=''
+  read -r pid began 2>/dev/null <"$T/$1.pid"
+  [ -n "$pid" ] && [ -r /proc/self/stat ] || return 1
+  life_of "$pid"
+  case $STATE:$BEGAN in [!ZX]:"$began") return 1 ;; esac # a zombie until we wait; its number may be another's by now
+  wait "$pid"
+  RC=$?
+  echo "$RC" >"$T/$1.rc"
 }
 
 refuse() { # NAME WHY: it was not asked
@@ -68,21 +103,52 @@ finish() { # NAME -> RC; waits until the job ends or its limit is over
   RC=
   clock; begun=$NOW
   read -r limit <"$T/$1.limit" || limit=5
-  while [ ! -s "$T/$1.rc" ]; do
+  while ! over "$1"; do
     clock
     if [ $((NOW - begun)) -gt "$limit" ]; then
-      pid=
-      read -r pid 2>/dev/null <"$T/$1.pid"
       [ -n "$pid" ] && kill -TERM "$pid" 2>/dev/null
       RC=124
       return 0
     fi
     $NAP
   done
-  read -r RC <"$T/$1.rc"
 }
 
-payload() { sed 's/^/|/' "$1" 2>/dev/null; echo; } # the echo ends a last line that had no newline; blank lines are skipped
+# The answer is put together of pieces, headers and files in turn, and one sed for all of them puts "|" before the lines
+# of files. It knows headers by MARK, which nobody can know who wrote a file.
+
+say() { # LINE: a header
+  if [ -z "$HEADS" ]; then
+    NUMBER=$((NUMBER + 1)) HEADS=$T/.heads.$NUMBER
+    printf '%s\n' "$HEADS" >>"$T/.pieces"
+  fi
+  printf '%s%s\n' "$MARK" "$1" >>"$HEADS"
+}
+
+piece() { # FILE: what follows the last header
+  [ -s "$1" ] || return 0
+  printf '%s\n' "$1" >>"$T/.pieces"
+  HEADS=
+}
+
+begin_pieces() {
+  word /proc/sys/kernel/random/uuid; MARK=$WORD
+  case $MARK in ????????-*) ;; *) MARK=$(od -An -v -tx1 -N16 /dev/urandom | tr -d ' \n') ;; esac
+  MARK="@$MARK " NUMBER=0 SHOWN=$NL
+  printf '/^%s/{\ns///\nb\n}\ns/^/|/\n' "$MARK" >"$T/.frame" # a file: everybody can read what a process was started with
+  no_pieces
+}
+
+no_pieces() { : >"$T/.pieces"; HEADS=; }
+
+flush() { # all pieces go out
+  set --
+  while IFS= read -r path <&3; do set -- "$@" "$path"; done 3<"$T/.pieces"
+  [ $# = 0 ] || { sed -f "$T/.frame" "$@"; echo; } # the echo ends a last line without a newline; blank lines are skipped
+  no_pieces
+}
+
+payload() { sed 's/^/|/' "$1" 2>/dev/null; echo; } # at once
 
 plain() { # TEXT -> PLAIN, for a header: blanks and control characters as \040, as /proc/mounts has them
   PLAIN=$1
@@ -92,77 +158,74 @@ plain() { # TEXT -> PLAIN, for a header: blanks and control characters as \040, 
   esac
 }
 
-emit() { # NAME: collect a job and print it as a section
+emit() { # NAME: the section of a job, once it has ended
   if [ -s "$T/$1.why" ]; then
     read -r why <"$T/$1.why"
-    printf '@ %s unreadable %s\n' "$1" "$why"
+    say "@ $1 unreadable $why"
     return 0
   fi
   finish "$1"
+  say "@ $1 rc=$RC"
   if [ "$RC" != 0 ] && [ ! -s "$T/$1.out" ] && [ -s "$T/$1.err" ]; then
     sed 20q "$T/$1.err" >"$T/$1.msg"
-    printf '@ %s rc=%s\n' "$1" "$RC"; payload "$T/$1.msg"
+    piece "$T/$1.msg"
   else
-    printf '@ %s rc=%s\n' "$1" "$RC"
-    [ -s "$T/$1.out" ] && payload "$T/$1.out"
+    piece "$T/$1.out"
   fi
-  return 0
 }
 
-show() { # NAME: print $T/NAME as a section
-  printf '@ %s rc=0\n' "$1"
-  [ -s "$T/$1" ] && payload "$T/$1"
-  return 0
+show() { # NAME: $T/NAME is a section
+  say "@ $1 rc=0"
+  piece "$T/$1"
+}
+
+first_time() { # PATH: true for one that is not among the files of the answer; it is now
+  case $SHOWN in *"$NL$1$NL"*) return 1 ;; esac
+  SHOWN=$SHOWN$1$NL
 }
 
 show_files() { # PATHS on the host...
-  : >"$T/paths"
+  : >"$T/paths"; : >"$T/stats"
   for path in "$@"; do
     case $path in /*) ;; *) continue ;; esac
-    grep -qxF -- "$path" "$T/shown" 2>/dev/null && continue
-    printf '%s\n' "$path" >>"$T/shown"
+    first_time "$path" || continue
     plain "$path"
     if ! located "$path"; then
-      printf '@ file:%s unreadable %s\n' "$PLAIN" "$WHY_NOT"
+      say "@ file:$PLAIN unreadable $WHY_NOT"
     elif [ ! -e "$R$path" ] && [ -h "$R$path" ]; then
       link=$(readlink "$R$path" 2>/dev/null)
-      printf '@ file:%s unreadable it is a symbolic link to %s, which is missing\n' "$PLAIN" "${link:-a file}"
+      say "@ file:$PLAIN unreadable it is a symbolic link to ${link:-a file}, which is missing"
     elif [ ! -e "$R$path" ]; then
-      printf '@ file:%s absent\n' "$PLAIN"
+      say "@ file:$PLAIN absent"
     elif [ ! -f "$R$path" ]; then
-      printf '@ file:%s unreadable not a regular file\n' "$PLAIN"
+      say "@ file:$PLAIN unreadable not a regular file"
     elif [ ! -r "$R$path" ]; then
-      printf '@ file:%s unreadable permission denied\n' "$PLAIN"
+      say "@ file:$PLAIN unreadable permission denied"
     else
       printf '%s\n' "$path" >>"$T/paths"
     fi
   done
-  while read -r path <&3; do
-    show_file "$path"
-  done 3<"$T/paths"
+  set --
+  while IFS= read -r path <&3; do set -- "$@" "$R$path"; done 3<"$T/paths"
+  [ $# = 0 ] || stat -Lc '%s %a mtime=%Y %n' "$@" >"$T/stats" 2>/dev/null
+  [ $# = 0 ] || while IFS= read -r line <&3; do
+    size=${line%% *} line=${line#* }
+    mode=${line%% *} line=${line#* }
+    path=${line#* } link=
+    if [ -h "$path" ] && located "${path#"$R"}"; then link=$REAL; fi
+    put_file "${path#"$R"}" "$path" "$size" "$mode ${line%% *}" "$link"
+  done 3<"$T/stats"
 }
 
-show_file() { # PATH of a readable file
-  link=
-  if [ -h "$R$1" ]; then
-    link=$(readlink -f "$R$1" 2>/dev/null || readlink "$R$1")
-    link=${link#"$R"}
-  fi
-  put_file "$1" "$R$1" "$(stat -Lc '%a mtime=%Y' "$R$1" 2>/dev/null)" "$link"
-}
-
-put_file() { # PATH CONTENT_FILE "MODE[ mtime=SECONDS]" LINK: the section
-  plain "$4"; link=${PLAIN:+ symlink=$PLAIN}
+put_file() { # PATH CONTENT_FILE BYTES "MODE[ mtime=SECONDS]" LINK: the section
+  plain "$5"; link=${PLAIN:+ symlink=$PLAIN}
   plain "$1"
-  size=$(wc -c <"$2") && size=$((size + 0))
-  if [ "$size" -gt "$FILE_LIMIT" ]; then
-    printf '@ file:%s unreadable over %s bytes\n' "$PLAIN" "$FILE_LIMIT"
+  if [ "$3" -gt "$FILE_LIMIT" ]; then
+    say "@ file:$PLAIN unreadable over $FILE_LIMIT bytes"
     return 0
   fi
-  sum=$(sha256sum <"$2" 2>/dev/null) && sum=" sha256=${sum%% *}" || sum=
-  printf '@ file:%s bytes=%s%s%s%s\n' "$PLAIN" "$size" "${3:+ mode=$3}" "$sum" "$link"
-  [ "$size" -gt 0 ] && payload "$2"
-  return 0
+  say "@ file:$PLAIN bytes=$3${4:+ mode=$4}$link"
+  piece "$2"
 }
 
 user_file() { # NAME of a do_user_file job -> $T/NAME.file, its first line in LOOK, its second in LINK
@@ -179,14 +242,25 @@ user_file() { # NAME of a do_user_file job -> $T/NAME.file, its first line in LO
 }
 
 show_user_file() { # NAME PATH
-  grep -qxF -- "$2" "$T/shown" 2>/dev/null && return 0
-  printf '%s\n' "$2" >>"$T/shown"
+  first_time "$2" || return 0
   user_file "$1"
   plain "$2"
   case $LOOK in
-    found*) put_file "$2" "$T/$1.file" "${LOOK#found }" "${LINK#"$R"}" ;;
-    *) printf '@ file:%s %s\n' "$PLAIN" "$LOOK" ;;
+    found*) put_file "$2" "$T/$1.file" "$(($(wc -c <"$T/$1.file")))" "${LOOK#found }" "${LINK#"$R"}" ;;
+    *) say "@ file:$PLAIN $LOOK" ;;
   esac
+}
+
+value_of() { # FILE KEY -> VALUE: what stands behind KEY= in the first line that has it
+  VALUE=
+  [ -r "$1" ] || return 0
+  while IFS= read -r line; do
+    case $line in "$2="*) VALUE=${line#*=}; return 0 ;; esac
+  done <"$1"
+}
+
+unrooted() { # COMMAND...: what it prints, with the host's own paths at the beginning of lines
+  if [ -n "$R" ]; then "$@" | sed "s|^$R/|/|"; else "$@"; fi
 }
 
 word() { # FILE -> WORD: its first line, "-" when there is none
