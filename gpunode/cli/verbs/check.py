@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -23,7 +23,7 @@ from gpunode.cli.options.groups import (
     typed,
     verb,
 )
-from gpunode.errors import UsageError
+from gpunode.errors import GpunodeError, UsageError
 
 if TYPE_CHECKING:
     from gpunode.catalog.load import Catalog
@@ -322,8 +322,27 @@ def checked(
     """
     from gpunode.facts.collect import collect
 
+    if not host.recorded:
+        _make_ready()
     facts = collect(host.transport)
     return judged(host, more(host, facts, spec) if more else facts, spec, strict, again, site, rules)
+
+
+@cache
+def _make_ready() -> None:
+    """Loads what judges and shows the facts while the first host is still looking for them."""
+    from importlib import import_module
+    from threading import Thread
+
+    def load() -> None:
+        from gpunode.catalog.load import load_catalog
+
+        for name in ("checks.agreement", "checks.causes", "checks.fixes", "render.check_text"):
+            import_module(f"gpunode.{name}")
+        with suppress(GpunodeError):  # judged() asks for the catalog again, and says what is wrong with it
+            load_catalog()
+
+    Thread(target=load, name="make ready", daemon=True).start()
 
 
 def judged(
