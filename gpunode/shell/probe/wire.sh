@@ -96,7 +96,8 @@ up() { # -> UP, seconds since boot as the kernel writes them; "" where it does n
 show_clock() { # the section `clock`, without a process: what the clock said (look_up), and for how long we are at work
   up
   case $EPOCH:$BEGUN:$UP in *[!0-9.:]* | :* | *::* | *:) return 0 ;; esac
-  printf '@ clock rc=0\n|epoch=%s\n|begun=%s\n|ended=%s\n' "$EPOCH" "$BEGUN" "$UP"
+  printf 'epoch=%s\nbegun=%s\nended=%s\n' "$EPOCH" "$BEGUN" "$UP" >"$T/clock"
+  show clock
 }
 
 finish() { # NAME -> RC; waits until the job ends or its limit is over
