@@ -17,6 +17,7 @@ from gpunode.checks.causes import explained_by, explains
 from gpunode.checks.registry import REGISTRY, Check, CheckDoc, Context, check
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckReport
+from gpunode.model.rules import AUTO
 from gpunode.model.spec import Spec
 
 if TYPE_CHECKING:
@@ -25,9 +26,11 @@ if TYPE_CHECKING:
 __all__ = ["CheckDoc", "all_checks", "check", "explain", "run_all"]
 
 
-def run_all(host: HostFacts, spec: Spec | None, catalog: Catalog, today: date | None = None) -> CheckReport:
+def run_all(
+    host: HostFacts, spec: Spec | None, catalog: Catalog, today: date | None = None, profile: str = AUTO
+) -> CheckReport:
     """Every check's result on `host`, by id. `spec` None: what is wanted of it is not known."""
-    context = Context(spec, catalog, today)
+    context = Context(spec, catalog, today, profile)
     return CheckReport(host.target, {c.id: c.run(host, context) for c in _checks()}, host)
 
 

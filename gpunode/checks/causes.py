@@ -60,7 +60,7 @@ TABLE = (
     Explains("boot.module-signer", ("drv.module-loaded",)),
     Explains("drv.headers-meta", ("drv.headers-running", "drv.dkms-next")),
     Explains("drv.headers-running", ("drv.dkms-running", "drv.dkms-next", "drv.module-loaded")),
-    Explains("drv.kernel-fit", ("drv.dkms-running", "drv.dkms-next", "drv.module-loaded")),
+    Explains("os.kernel-supported", ("drv.dkms-running", "drv.dkms-next", "drv.module-loaded")),
     Explains("drv.compiler-match", ("drv.dkms-running", "drv.dkms-next", "drv.module-loaded")),
     Explains("dev.selinux", ("drv.module-loaded",)),
     Explains("drv.dkms-running", ("drv.dkms-next", "drv.module-loaded")),

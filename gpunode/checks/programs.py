@@ -10,7 +10,7 @@ from gpunode.checks.registry import Context, check
 from gpunode.checks.words import numbers
 from gpunode.model.entities import place
 from gpunode.model.facts import HostFacts
-from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Passed, Severity
 from gpunode.remedy import Remedy, RepairAction, gpunode
 
 NEWER = Remedy(
@@ -65,6 +65,25 @@ def _major(host: HostFacts, name: str) -> int | None:
         return int(found[1])
     version = numbers(package.version) if name in _PLAIN else ()
     return version[0] if version else None
+
+
+@check(
+    "user.cuda-toolkit-optional",
+    Severity.WARNING,
+    title="which CUDA toolkits the host itself has",
+    reads="/usr/local/cuda-*/version.json; the package list",
+    remedy=Remedy(RepairAction.NONE, "nothing: containers bring a CUDA of their own"),
+    needs=(needs.gpu, needs.host_driver, needs.system),
+)
+def cuda_toolkit_optional(host: HostFacts, context: Context) -> CheckOutcome | Passed:
+    """Informative: a node needs no CUDA toolkit of its own, and one that it has is named."""
+    found = host.system.cuda if host.system else None
+    if found is None:
+        return NotApplicable("this recording does not have it")
+    plain = [name for name in _PLAIN if name in host.packages.installed and host.packages.installed[name].configured]
+    told = [f"{one.path}: CUDA {one.version or 'of unknown version'}, nvcc {one.nvcc or 'not in it'}" for one in found]
+    told += [f"package {name} {host.packages.installed[name].version}" for name in plain]
+    return Passed(listing(told, between="; ")) if told else None
 
 
 @check(

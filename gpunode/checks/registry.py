@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, CheckResult, NotApplicable, Passed, Severity
+from gpunode.model.rules import AUTO
 from gpunode.model.spec import Spec
 from gpunode.remedy import Remedy
 
@@ -24,11 +25,18 @@ class Context:
     spec: Spec | None
     catalog: Catalog
     today: date | None = None  # by the clock of the machine that runs gpunode
+    profile: str = AUTO  # what kind of node the user says that it is
 
     @property
     def handler(self) -> str:
         """The runtime that the engines should have: `handler` of the spec."""
         return (self.spec or Spec()).runtime.handler
+
+    def profile_of(self, host: HostFacts) -> str:
+        """What kind of node it is: "hgx", "workstation"."""
+        from gpunode.checks.rules.profile import chosen_profile
+
+        return chosen_profile(self.profile, "", host, self.catalog)[0].name
 
 
 CheckFunction = Callable[[HostFacts, Context], CheckOutcome | Passed]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Literal
 
 from gpunode.facts.gpu_users import parse_mps, parse_stuck
 from gpunode.facts.nvlink import parse_nvlinks
@@ -15,6 +16,7 @@ from gpunode.facts.wire import Sections
 from gpunode.foreign import whole_number
 from gpunode.model.driver import ModuleFlavour
 from gpunode.model.facts import DkmsLine, DriverFacts, SmiFacts
+from gpunode.model.system import ModprobeHelper
 
 _NVRM = re.compile(
     r"NVRM version: NVIDIA UNIX (?P<open>Open Kernel Module for )?\S+\s.*?(?P<version>\d{3}\.\d+(\.\d+)?)"
@@ -48,6 +50,7 @@ def parse_driver(sections: Sections) -> DriverFacts:
         ),
         container="container" in marks,
         image=marks.get("image"),
+        modprobe=parse_modprobe(marks.get("modprobe")),
         kernel_log=tuple(sections.text("kernel_log").splitlines()),
         busy=tuple(sections.text("busy").splitlines()),
         stuck=parse_stuck(sections),
@@ -60,6 +63,14 @@ def flavour_of(license_line: str | None) -> ModuleFlavour | None:
     if not license_line:
         return None
     return "open" if "MIT" in license_line or "GPL" in license_line else "proprietary"
+
+
+def parse_modprobe(text: str | None) -> ModprobeHelper | Literal["absent"] | None:
+    """`modprobe=89ed 0 0`: mode (hexadecimal, with the kind of file), owner and group of nvidia-modprobe."""
+    if text == "absent":
+        return "absent"
+    found = re.fullmatch(r"([0-9a-f]{1,8}) ([0-9]{1,10}) ([0-9]{1,10})", text or "", re.A)
+    return ModprobeHelper(int(found[1], 16) & 0o7777, int(found[2]), int(found[3])) if found else None
 
 
 def parse_modinfo(text: str) -> dict[str, str]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 
+from gpunode.facts.outbound import parse_outbound
 from gpunode.facts.release import key_values
 from gpunode.facts.wire import Sections
 from gpunode.foreign import whole_number
-from gpunode.model.system import UNLIMITED, FileSystem, RdmaPort, SetVariable, SystemFacts
+from gpunode.model.system import UNLIMITED, CudaToolkit, FileSystem, RdmaPort, SetVariable, SystemFacts
 
 LONGEST = 64  # characters of one of the kernel's words
 
@@ -26,8 +27,13 @@ def parse_system(sections: Sections) -> SystemFacts | None:
     memlock=dockerd 8388608
     env=/etc/environment:3:CUDA_VISIBLE_DEVICES
     envs=read
+    governor=performance 64
+    governors=read
+    thp=always [madvise] never
+    cuda=/usr/local/cuda-12.4 "12.4.1" "12.4.131"
+    cudas=read
 
-    and in `room`, whose tools may hang:
+    (gpunode.facts.outbound has more of it) and in `room`, whose tools may hang:
 
     mount=/ rw
     files=1836	0	2466177
@@ -58,6 +64,10 @@ def parse_system(sections: Sections) -> SystemFacts | None:
         iommu=MappingProxyType(dict(_pairs(_all(text, "iommu")))),
         memlock=MappingProxyType(dict(_memlock(_all(text, "memlock")))),
         variables=tuple(_variables(_all(text, "env"))) if "envs" in value else None,
+        thp=_chosen(value.get("thp")),
+        governors=_governors(_all(text, "governor")) if "governors" in value else None,
+        cuda=tuple(_toolkits(_all(text, "cuda"))) if "cudas" in value else None,
+        outbound=parse_outbound(text),
     )
 
 
@@ -105,6 +115,27 @@ def _variables(lines: Iterable[str]) -> Iterator[SetVariable]:
         found = re.fullmatch(r"(/[^:]{1,200}):([0-9]{1,6}):([A-Z0-9_]{1,64})", line, re.A)
         if found:
             yield SetVariable(found[3], found[1], int(found[2]))
+
+
+def _chosen(text: str | None) -> str | None:
+    """ "madvise" of "always [madvise] never"."""
+    found = re.search(r"\[([a-z]{1,20})\]", text or "")
+    return found[1] if found else None
+
+
+def _governors(lines: Iterable[str]) -> Mapping[str, int]:
+    found: dict[str, int] = {}
+    for name, word in _pairs(lines):
+        if (many := _natural(word)) and re.fullmatch(r"[a-z_]{1,20}", name):
+            found[name] = found.get(name, 0) + many
+    return MappingProxyType(found)
+
+
+def _toolkits(lines: Iterable[str]) -> Iterator[CudaToolkit]:
+    number = r'(?:"([0-9.]{1,20})"|\S{1,64})'
+    for line in lines:
+        if found := re.fullmatch(rf"(/usr/local/cuda-[0-9][\w.-]{{0,20}}) {number} {number}", line, re.A):
+            yield CudaToolkit(found[1], found[2], found[3])
 
 
 def _read_only(text: str) -> bool | None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Literal
 
 from gpunode.model.active import ActiveFacts
 from gpunode.model.connection import Connection
@@ -13,7 +14,7 @@ from gpunode.model.driver import ModuleFlavour
 from gpunode.model.gpu_health import GpuHealth, NvLinks
 from gpunode.model.kernel_log import KernelLog, KernelState
 from gpunode.model.kubernetes import DevicePlugins, KubeletSettings, NodeFacts
-from gpunode.model.system import SystemFacts
+from gpunode.model.system import ModprobeHelper, SystemFacts
 
 
 @dataclass(frozen=True)
@@ -234,6 +235,7 @@ class DriverFacts:
     switch_management: tuple[str, ...] = ()  # PCI addresses of functions whose VPD has SW_MNG: NVLink 5 switches
     # lines of this boot about GPUs, module signatures, machine checks and hung tasks; HostFacts.log has what they say
     kernel_log: tuple[str, ...] = ()
+    modprobe: ModprobeHelper | Literal["absent"] | None = None  # None: not known
     busy: tuple[str, ...] = ()  # "pid command" of processes that hold /dev/nvidia*
     stuck: tuple[StuckProcess, ...] | None = None  # None: it was not looked
     mps: tuple[MpsProcess, ...] | None = None  # None: it was not looked

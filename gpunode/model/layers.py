@@ -24,7 +24,6 @@ LAYERS: Mapping[str, str] = {
     "net": "OS",
     "fleet": "fleet",
     "expect": "expectations",
-    "catalog": "gpunode",
 }
 GROUPS = tuple(LAYERS)
 

@@ -51,6 +51,52 @@ class SetVariable:
 
 
 @dataclass(frozen=True)
+class ModprobeHelper:
+    """/usr/bin/nvidia-modprobe, with which programs of ordinary users load modules and make device nodes."""
+
+    mode: int  # permission bits, 0o4755
+    uid: int
+    gid: int
+
+    @property
+    def setuid(self) -> bool:
+        """Whoever starts it runs it as root."""
+        return bool(self.mode & 0o4000) and self.uid == 0
+
+    @property
+    def writable(self) -> bool:
+        """Others than root may change it."""
+        return self.uid != 0 or bool(self.mode & 0o002) or (bool(self.mode & 0o020) and self.gid != 0)
+
+
+@dataclass(frozen=True)
+class CudaToolkit:
+    path: str  # "/usr/local/cuda-12.4"
+    version: str | None = None  # "12.4.1", as its version.json has it
+    nvcc: str | None = None  # "12.4.131"
+
+
+@dataclass(frozen=True)
+class NamedProxy:
+    """A proxy that a file sets; of its value user and password are not read."""
+
+    host: str  # "proxy.example:3128"
+    path: str  # "/etc/apt/apt.conf.d/95proxy"
+    line: int
+
+
+@dataclass(frozen=True)
+class Outbound:
+    """What the host's way to the outside depends on, as its files have it."""
+
+    proxies: tuple[NamedProxy, ...] = ()
+    indirect: tuple[str, ...] = ()  # files of units that take variables from further files, which were not read
+    unseen: tuple[str, ...] = ()  # files that only others may read
+    resolv_conf: str = "present"  # "present" | "absent" | "dead": a link to what is not there
+    name_server: bool = False  # it names one
+
+
+@dataclass(frozen=True)
 class SystemFacts:
     uptime_s: int | None = None
     memory_bytes: int | None = None  # MemTotal
@@ -71,6 +117,11 @@ class SystemFacts:
     # engine daemon -> bytes that it and what it starts may lock in memory; UNLIMITED
     memlock: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     variables: tuple[SetVariable, ...] | None = None  # of those that change what CUDA programs do; None: not read
+    thp: str | None = None  # transparent huge pages: "always" | "madvise" | "never"; None: not known, or without them
+    # governor -> how many of cpufreq's policies have it, of 64 at most; {}: there is no cpufreq; None: not read
+    governors: Mapping[str, int] | None = None
+    cuda: tuple[CudaToolkit, ...] | None = None  # toolkits of NVIDIA's own packages and installers; None: not read
+    outbound: Outbound | None = None  # None: not read
 
     def disk(self, path: str) -> FileSystem | None:
         return next((disk for disk in self.disks if disk.path == path), None)

@@ -75,6 +75,7 @@ class Apt(Backend):
     listing = "dpkg"
     list_script = LIST
     names_script = NAMES
+    proxy_files = ("/etc/apt/apt.conf", "/etc/apt/apt.conf.d/*")
     source_files = (
         "/etc/apt/sources.list",
         "/etc/apt/sources.list.d/*",

@@ -74,6 +74,7 @@ class Backend(Protocol):
     source_files: tuple[str, ...]  # that may hold repositories and pins
     key_files: tuple[str, ...] = ()  # that may hold their keys
     hold_files: tuple[str, ...] = ()  # that list what is pinned
+    proxy_files: tuple[str, ...] = ()  # that may set a proxy for it; it goes by the login's as well
     lock_files: tuple[str, ...] = ()  # on which its processes take an fcntl lock
     pid_files: tuple[str, ...] = ()  # that hold the number of its process
     directories: tuple[str, ...] = ()  # beginnings of paths: what is written there goes when the packages go

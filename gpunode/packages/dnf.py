@@ -39,6 +39,7 @@ class Dnf(rpm.Family):
     family = "dnf"
     tools = ("dnf", "rpm")
     hold_files = (*VERSIONLOCKS, VERSIONLOCK5)
+    proxy_files = ("/etc/dnf/dnf.conf",)
     lock_files = (*rpm.Family.lock_files, "/var/cache/dnf/metadata_lock.pid")
     directories = (*rpm.Family.directories, "/etc/dnf/")
     commands = rpm.commands("dnf")

@@ -17,6 +17,7 @@ def probe_part() -> str:
         "SOURCE_FILES": (path for m in managers for path in m.source_files),
         "KEY_FILES": (path for m in managers for path in m.key_files),
         "HOLD_FILES": (path for m in managers for path in m.hold_files),
+        "PROXY_FILES": (path for m in managers for path in m.proxy_files),
         "LOCK_FILES": (path for m in managers for path in m.lock_files),
         "PID_FILES": (path for m in managers for path in m.pid_files),
     }

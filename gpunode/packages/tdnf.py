@@ -26,6 +26,7 @@ class Tdnf(rpm.Family):
     signs_indexes = False  # a plugin does, which may be absent
     tools = ("tdnf", "rpm")
     hold_files = (TDNF_LOCKS,)
+    proxy_files = ("/etc/tdnf/tdnf.conf",)
     directories = (*rpm.Family.directories, "/etc/tdnf/")
     commands = rpm.commands("tdnf")
 

@@ -30,6 +30,7 @@ class Yum(rpm.Family):
     hold_tools: tuple[str, ...] = (VERSIONLOCK,)
     tools = ("yum", "rpm")
     hold_files = VERSIONLOCKS
+    proxy_files = ("/etc/yum.conf",)
     pid_files = ("/var/run/yum.pid",)
     commands = rpm.commands("yum")
 

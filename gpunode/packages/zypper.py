@@ -45,6 +45,7 @@ class Zypper(rpm.Family):
     tools = ("zypper", "rpm")
     source_files = ("/etc/zypp/repos.d/*.repo",)
     hold_files = (ZYPP_LOCKS,)
+    proxy_files = ("/etc/sysconfig/proxy",)
     pid_files = ("/run/zypp.pid",)
     directories = (*rpm.Family.directories, "/etc/zypp/")
     commands = rpm.commands("zypper")

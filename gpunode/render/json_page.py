@@ -35,6 +35,7 @@ RULES = """
 - A `remedy` is `text` for the user, `action` for a program, and `command`, the words of gpunode's own command in it, as
   typed on the host itself (`[]` where gpunode has none). `text` is "" where nothing is to be done. The actions:
 ACTIONS
+- A check that passes has `evidence` where it found something worth knowing, as `os.cpu-governor` does.
 - A finding's `fix` is what `check --fix` does about it: `safe`, with the `setup` and the `steps` of its plan; or not,
   with the reason in `by_hand` and in words in `why`. The reasons:
 REASONS

@@ -12,6 +12,7 @@ from gpunode.render.check_values import line, standing
 from gpunode.render.wording import count
 
 FIT, UNFIT, UNKNOWN = 0, 1, 2
+OWN_TABLES = "sec.cve-db-age"  # the one check that is of no host
 NPD_BYTES = 80  # Node Problem Detector's own default of max_output_length; it would cut inside of a character
 NHC_BYTES = 160  # a reason of Slurm, which `sinfo -R` shows on one line
 
@@ -42,7 +43,7 @@ def _reasons(report: CheckReport, strict: bool) -> list[CheckResult]:
 
 def _judged(report: CheckReport) -> bool:
     """Whether gpunode itself had a verdict on anything of the host; its own tables are judged everywhere."""
-    own = (r for r in report.results.values() if not r.foreign and not r.id.startswith("catalog."))
+    own = (r for r in report.results.values() if not r.foreign and r.id != OWN_TABLES)
     return any(standing(r) != "not-applicable" for r in own)
 
 

@@ -46,7 +46,7 @@ from gpunode.model.gpu_health import (
     Temperatures,
 )
 from gpunode.model.kernel_log import AerCounters, KernelLog, KernelState
-from gpunode.model.system import UNLIMITED, FileSystem, RdmaPort, SystemFacts
+from gpunode.model.system import UNLIMITED, FileSystem, ModprobeHelper, Outbound, RdmaPort, SystemFacts
 
 HEALTH = GpuHealth(
     ecc_pending="Enabled",
@@ -112,6 +112,7 @@ SYSTEM = SystemFacts(
     threads=900, threads_max=4_194_304, initramfs=frozenset({KERNEL}), var_read_only=False,
     disks=(ROOT, FileSystem("/boot", 1 << 30, 1 << 29, 65536, 65000), replace(ROOT, path="/var")), rdma=PORTS,
     iommu={GPU.address: "identity"}, memlock={"dockerd": UNLIMITED}, variables=(),
+    thp="madvise", governors={"performance": 64}, cuda=(), outbound=Outbound(name_server=True),
 )  # fmt: skip
 PACKAGES = {
     "nvidia-open": V, "nvidia-kernel-open-dkms": V, "nvidia-driver-cuda": V, "nvidia-persistenced": "525.85.05",
@@ -167,6 +168,7 @@ READY = HostFacts(
         dkms=tuple(DkmsLine(name, V, KERNEL, "installed") for name in ("nvidia", "gdrdrv", "nvidia-fs")),
         stuck=(), mps=(),
         libraries={so: (f"{LIB}/{so[:-2]}.{V}",) for so in ("libcuda.so.1", "libnvidia-ml.so.1")},
+        modprobe=ModprobeHelper(0o4755, 0, 0),
     ),
     devices=(
         DeviceNode("/dev/nvidia0", 195, 0, 0o666, True), DeviceNode("/dev/nvidiactl", 195, 255, 0o666, True),

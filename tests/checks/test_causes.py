@@ -75,7 +75,7 @@ def test_every_group_of_checks_has_its_layer() -> None:
 def test_what_the_table_says_is_told_from_both_ends() -> None:
     assert "drv.module-loaded" in explains("boot.nouveau-loaded")
     assert "boot.nouveau-loaded" in explained_by("drv.module-loaded")
-    assert explains("catalog.age") == explained_by("catalog.age") == ()
+    assert explains("sec.cve-db-age") == explained_by("sec.cve-db-age") == ()
 
 
 def test_a_chain_is_told_from_its_beginning_what_is_nearest_first() -> None:
@@ -138,10 +138,10 @@ def test_a_circle_hides_nobody() -> None:
 
 def test_a_cause_is_as_bad_as_what_follows_from_it() -> None:
     warned = replace(found(), severity=Severity.WARNING)
-    told = report({"drv.headers-meta": warned, "drv.headers-running": found(), "catalog.age": warned})
+    told = report({"drv.headers-meta": warned, "drv.headers-running": found(), "sec.cve-db-age": warned})
     assert [(cause.id, told.weight(cause)) for cause in told.causes] == [
         ("drv.headers-meta", Severity.ERROR),
-        ("catalog.age", Severity.WARNING),
+        ("sec.cve-db-age", Severity.WARNING),
     ]
     assert check_code(told, strict=False) is ExitCode.FAILED
 

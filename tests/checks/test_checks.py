@@ -37,16 +37,17 @@ from gpunode.model.facts import (
 from gpunode.model.kernel_log import AerCounters, LoggedSxid, LoggedXid
 from gpunode.model.report import CheckResult, Finding, NotApplicable, Severity
 from gpunode.model.spec import DriverRequest, Expectation, MigLayout, RuntimeSpec, Spec, ToolkitConfig
-from tests.checks import expectations, gpu_faults
+from gpunode.remedy import RepairAction
+from tests.checks import expectations, gpu_faults, policies
 from tests.checks import hosts as h
 from tests.checks import of_the_machine as machine
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "hosts"
-# Those of setup.* are the planner's to find (test_agreement.py), catalog.* is about no host (test_catalog_age.py), and
-# svc.*, k8s.*, smoke.*, fleet.* and those of other engines have files of their own.
+# Those of setup.* are the planner's to find (test_agreement.py), sec.cve-db-age is about no host (test_cve_db_age.py),
+# and svc.*, k8s.*, smoke.*, fleet.* and those of other engines have files of their own.
 ELSEWHERE = (
     "setup.",
-    "catalog.",
+    "sec.cve-db-age",
     "svc.",
     "k8s.",
     "smoke.",
@@ -61,6 +62,8 @@ ELSEWHERE = (
 IDS = tuple(doc.id for doc in all_checks() if not doc.id.startswith(ELSEWHERE))
 # Of what the healthy host is not or does not have; rows of PASSES are healthy ones.
 NOT_ITS_OWN = ("user.smi-hidden", "dev.container", "dev.caps", "drv.vgpu", "net.efa", "user.cuda-driver-api")
+# They find nothing wrong, they say what is there.
+INFORMATIVE = ("os.hugepages-thp", "sec.ctk-mitigation", "user.cuda-toolkit-optional")
 WANT = Spec(expect=expectations.EXPECTED, runtime=RuntimeSpec(cdi=True))
 NO_ENGINE = h.host(runtimes=())
 BARE = HostFacts("bare", "bare", OsFacts("debian", "12"), KernelFacts("6.1.0"), root=False)
@@ -100,6 +103,7 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
     *expectations.FAULTS,
     *expectations.UNSAID,
     *machine.FAULTS,
+    *policies.FAULTS,
     ("boot.cmdline-blocks", h.kernel(cmdline="quiet modprobe.blacklist=foo,nvidia"), "modprobe.blacklist=foo,nvidia"),
     (
         "boot.initramfs", dracut(modules=frozenset({"nouveau"})), "lsinitrd /boot/i shows nouveau and no blacklist",
@@ -206,7 +210,7 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
     ("dev.caps", h.instances(2), "no node of an instance"),
     ("dev.caps", h.instances(2, 1, 2, 3, 4), "nvidia-cap3, /dev/nvidia-caps/nvidia-cap4"),
     ("drv.rm-init", h.driver(kernel_log=("NVRM: GPU 0000:41:00.0: RmInitAdapter failed! (0x26:0xffff:1482)",)), "0x26"),
-    ("drv.kernel-fit", replace(h.driver(installed="580.126.18"), kernel=replace(
+    ("os.kernel-supported", replace(h.driver(installed="580.126.18"), kernel=replace(
         h.READY.kernel, trees=(replace(h.TREE, release="7.0.9-1-generic", nvidia_module=None),))), "7.0.9-1-generic"),
     ("rt.drop-ins", h.host(runtimes=(replace(h.READY.runtimes[0], name="k0s", embedded_in="1.36.1+k0s.0"),),
      files={"/etc/k0s/containerd.d/a.toml": FileFacts("/etc/k0s/containerd.d/a.toml", "version = 2\n")}),
@@ -326,7 +330,7 @@ def test_a_fault_is_found_quoted_and_given_a_remedy(id: str, host: HostFacts, qu
     assert outcome.remedy
 
 
-@pytest.mark.parametrize("id", IDS)
+@pytest.mark.parametrize("id", [i for i in IDS if i not in INFORMATIVE])
 def test_every_check_has_a_fault_that_it_finds(id: str) -> None:
     assert any(row[0] == id for row in FAULTS)
 
@@ -358,6 +362,33 @@ def test_what_hangs_is_an_error_and_what_is_dead_a_warning(stuck: Any, severity:
     assert outcome.severity is severity
 
 
+@pytest.mark.parametrize(("id", "host", "says"), [pytest.param(*r, id=f"{r[0]}: {r[2][:60]}") for r in policies.NOTES])
+def test_a_check_that_passes_says_what_it_found(id: str, host: HostFacts, says: str) -> None:
+    result = verdict(id, host)
+    assert (result.outcome, bool(result.evidence)) == (None, bool(says))
+    assert says in result.evidence
+
+
+@pytest.mark.parametrize("id", INFORMATIVE)
+def test_what_only_informs_has_no_remedy_but_an_upgrade(id: str) -> None:
+    doc = explain(id)
+    assert doc is not None
+    assert doc.broken.startswith("Informative: ")
+    assert doc.remedy.action in (RepairAction.NONE, RepairAction.UPGRADE)
+
+
+def test_a_profile_that_is_named_decides_what_is_asked_of_the_cpus() -> None:
+    saving = h.system(governors={"powersave": 8})
+    named = {name: run_all(saving, None, load_catalog(), None, name) for name in ("auto", "hgx", "docker")}
+    found = {name: isinstance(r.results["os.cpu-governor"].outcome, Finding) for name, r in named.items()}
+    assert found == {"auto": True, "hgx": True, "docker": False}, "the healthy host has NVSwitches"
+
+
+def test_a_helper_that_others_may_write_is_an_error() -> None:
+    found = [verdict(id, host).found for id, host, _ in policies.FAULTS if id == "sec.modprobe-suid"]
+    assert found == [Severity.ERROR] * 3 + [Severity.WARNING]
+
+
 def test_nothing_is_hidden_from_a_login_that_sees_the_gpus() -> None:
     assert verdict("user.smi-hidden", h.host(root=False)).outcome is None
 
@@ -369,7 +400,7 @@ def test_no_check_passes_where_nothing_is_known(id: str) -> None:
 
 NOT_APPLICABLE: tuple[tuple[str, HostFacts, Spec | None, str], ...] = (
     *((id, host, WANT, reason) for id, host, reason in gpu_faults.NOT_APPLICABLE),
-    *((id, host, WANT, reason) for id, host, reason in machine.NO_VERDICT),
+    *((id, host, WANT, reason) for id, host, reason in (*machine.NO_VERDICT, *policies.NO_VERDICT)),
     *((id, h.host(), None, "nothing is expected") for id in IDS if id.startswith("expect.")),
     *(
         (f"health.{name}", h.driver(smi=SmiFacts(9, "no driver")), WANT, "did not list the GPUs")
@@ -475,7 +506,7 @@ NOT_APPLICABLE: tuple[tuple[str, HostFacts, Spec | None, str], ...] = (
             WANT,
             "DKMS does not build the driver",
         )
-        for id in ("drv.dkms-running", "drv.headers-running", "drv.headers-meta", "drv.kernel-fit")
+        for id in ("drv.dkms-running", "drv.headers-running", "drv.headers-meta", "os.kernel-supported")
     ),
     ("rt.engine-eol", h.containerd(version="9.9.9"), WANT, "until when"),
     ("rt.runc-version", h.containerd(runc_version=None), WANT, "version of its runc is not known"),
@@ -755,7 +786,13 @@ def test_a_kubelet_that_asks_containerd_is_not_held_to_its_own_cgroup_driver(
     )
     result = verdict("rt.cgroup-driver", host)
     outcome = result.outcome
-    heard = outcome.summary if isinstance(outcome, Finding) else outcome.reason if outcome else "passes"
+    heard = (
+        outcome.summary
+        if isinstance(outcome, Finding)
+        else outcome.reason
+        if isinstance(outcome, NotApplicable)
+        else "passes"
+    )
     assert says in heard
     if "takes cgroupfs" in says:
         assert isinstance(outcome, Finding)

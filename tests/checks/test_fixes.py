@@ -52,9 +52,10 @@ BY_HAND = {
         fleet.clock-skew
         k8s.dp-dir k8s.podresources os.time-sync svc.dcgm""",
     ByHand.PACKAGES: """
+        os.kernel-supported sec.ctk-mitigation
         boot.module-signer ctk.installed ctk.legacy-packages ctk.repo ctk.versions-match drv.branch-eol
         drv.branch-vs-arch drv.compiler-match drv.dkms-next drv.dkms-running drv.flavour-vs-arch drv.gsp-firmware
-        drv.headers-meta drv.headers-running drv.install-method drv.kernel-fit drv.package-consistency
+        drv.headers-meta drv.headers-running drv.install-method drv.package-consistency
         drv.version-running expect.cuda expect.driver expect.engines expect.flavour expect.kernel expect.os
         fleet.version-uniform
         expect.toolkit k8s.dp-version k8s.kubelet-version os.disk-boot os.supported pci.driver-bound rt.engine-eol
@@ -72,7 +73,9 @@ BY_HAND = {
     ByHand.WAIT: """
         os.pkg-lock""",
     ByHand.DECISION: """
-        boot.cmdline-blocks boot.default-kernel catalog.age ctk.cdi-duplicate ctk.config dev.caps dev.container
+        os.cpu-governor os.hugepages-thp os.proxy-dns sec.cve-db-age sec.modprobe-suid sec.visible-devices-policy
+        user.cuda-toolkit-optional
+        boot.cmdline-blocks boot.default-kernel ctk.cdi-duplicate ctk.config dev.caps dev.container
         dev.modes dev.nodes dev.selinux dev.uvm drv.excluded-gpus drv.gsp-policy drv.vgpu expect.default-runtime
         fleet.hostkey fleet.ssh-sudo
         expect.handler health.app-clocks health.compute-mode health.power-cap k8s.capacity k8s.cgroup-v1

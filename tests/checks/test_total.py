@@ -36,6 +36,7 @@ from gpunode.model.facts import (
 )
 from gpunode.model.kubernetes import DevicePlugins, Gate, KubeletSettings, NodeFacts, PluginPod
 from gpunode.model.spec import Expectation, RuntimeSpec, Spec
+from gpunode.model.system import CudaToolkit, ModprobeHelper, NamedProxy, Outbound, SystemFacts
 from tests.checks import hosts as h
 
 WORDS = st.sampled_from(
@@ -82,6 +83,24 @@ DRIVERS = _of(
     ).map(tuple),
     mps=st.none()
     | st.lists(_of(MpsProcess, pid=st.integers(-1, 9), uid=NUMBERS, container=st.booleans()), max_size=2).map(tuple),
+    modprobe=st.none() | st.just("absent") | _of(ModprobeHelper, mode=st.integers(0, 0o7777), uid=st.integers(0, 9)),
+)
+PROXIES = _of(
+    NamedProxy, host=WORDS | st.just("DIRECT"), path=st.sampled_from(("/etc/environment", "/etc/apt/x", "", "/run/x"))
+)
+SYSTEMS = _of(
+    SystemFacts,
+    thp=st.none() | WORDS,
+    governors=st.none() | st.dictionaries(WORDS, st.integers(1, 9), max_size=2),
+    cuda=st.none() | st.just((CudaToolkit(""),)),
+    outbound=st.none()
+    | _of(
+        Outbound,
+        proxies=st.lists(PROXIES, max_size=3).map(tuple),
+        indirect=LINES,
+        unseen=LINES,
+        resolv_conf=WORDS | st.just("present"),
+    ),
 )
 ENGINES = _of(
     RuntimeFacts,
@@ -203,6 +222,7 @@ HOSTS = st.builds(
         st.booleans(),
         st.none() | st.builds(ClockSkew, SECONDS, SECONDS),
     ),
+    system=st.none() | SYSTEMS,
     files=BY_PATH,
     unread=st.dictionaries(st.sampled_from(("smi", "pci", "ldconfig")), WORDS, max_size=1),
 )

@@ -11,9 +11,34 @@ from gpunode.facts.collect import assemble
 from gpunode.facts.kubernetes import parse_kubernetes
 from gpunode.facts.system import parse_system
 from gpunode.facts.wire import decode
-from gpunode.model.system import UNLIMITED, FileSystem, RdmaPort, SetVariable, SystemFacts
+from gpunode.model.system import (
+    UNLIMITED,
+    CudaToolkit,
+    FileSystem,
+    NamedProxy,
+    Outbound,
+    RdmaPort,
+    SetVariable,
+    SystemFacts,
+)
 from tests.facts.hosts import make_root, run_probe
 
+# As CUDA 12.4's packages have it, shortened.
+VERSION_JSON = """{
+   "cuda" : {
+      "name" : "CUDA SDK",
+      "version" : "12.4.1"
+   },
+   "cuda_cccl" : {
+      "name" : "CUDA C++ Core Compute Libraries",
+      "version" : "12.4.127"
+   },
+   "cuda_nvcc" : {
+      "name" : "CUDA NVCC",
+      "version" : "12.4.131"
+   }
+}
+"""
 PORT = "sys/class/infiniband/mlx5_0"
 FILES = {
     "proc/uptime": "90210.52 1234.00\n",
@@ -48,9 +73,39 @@ FILES = {
     "etc/environment": "# CUDA_PROFILE=1\nCUDA_VISIBLE_DEVICES=0,1\nMY_CUDA_PROFILE=1\nCUDA_HOME=/usr/local/cuda\n",
     "etc/profile.d/cuda.sh": "true; export CUDA_LAUNCH_BLOCKING=1 # COMPUTE_PROFILE=1\n",
     "etc/systemd/system.conf": '[Manager]\nDefaultEnvironment="A=1" "CUDA_INJECTION64_PATH=/opt/x.so"\n',
+    "sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never\n",
+    **{f"sys/devices/system/cpu/cpufreq/policy{n}/scaling_governor": "performance\n" for n in range(3)},
+    "sys/devices/system/cpu/cpufreq/policy3/scaling_governor": "powersave\n",
+    "usr/local/cuda-12.4/version.json": VERSION_JSON,
+    "etc/resolv.conf": "search example\nnameserver 10.0.0.2\nnameserver 10.0.0.3\n",
+    "etc/profile.d/proxy.sh": "no_proxy=localhost\n"
+    "export https_proxy='http://ann:pa%40s/s@w@proxy.example:3128/' # x\n",
+    "etc/apt/apt.conf.d/95proxy": '// Acquire::http::Proxy "http://old:1";\n'
+    'Acquire { http::Proxy "http://[fd00::2]:3142"; }\n'
+    'Acquire::https::Proxy "DIRECT";\nAcquire::http::Proxy::deb.example "DIRECT";\n',
+    "etc/tdnf/tdnf.conf": "[main]\nproxy=http://p.example:3\n",
+    "etc/dnf/dnf.conf": "[main]\n#proxy=http://commented:1\nproxy = https://cache.example\nproxy_username=ann\n",
+    "etc/systemd/system/docker.service.d/proxy.conf": "[Service]\n"
+    'Environment="HTTP_PROXY=http://u:p@one.example:1" "NO_PROXY=localhost,10.0.0.0/8"\n'
+    "EnvironmentFile=-/etc/default/docker\n",
+    "etc/systemd/system/containerd.service.d/http.conf": "[Service]\n"
+    "Environment=HTTPS_PROXY=http://u:p q@two.example:2\n",
 }
 READ = RdmaPort("mlx5_0", 1, "0000:1a:00.0", "Ethernet", "ACTIVE", "LinkUp", "400 Gb/sec (4X NDR)", "MT_0000000838",
                 2, "ens1np0", 9000)  # fmt: skip
+
+OUTBOUND = Outbound(
+    proxies=(
+        NamedProxy("proxy.example:3128", "/etc/profile.d/proxy.sh", 2),
+        NamedProxy("[fd00::2]:3142", "/etc/apt/apt.conf.d/95proxy", 2),
+        NamedProxy("DIRECT", "/etc/apt/apt.conf.d/95proxy", 3),
+        NamedProxy("p.example:3", "/etc/tdnf/tdnf.conf", 2),
+        NamedProxy("cache.example", "/etc/dnf/dnf.conf", 3),
+        NamedProxy("one.example:1", "/etc/systemd/system/docker.service.d/proxy.conf", 2),
+    ),
+    indirect=("/etc/systemd/system/docker.service.d/proxy.conf",),
+    name_server=True,
+)
 
 
 @pytest.fixture(params=[("dash",), ("bash", "--posix"), ("busybox", "ash")], ids=" ".join)
@@ -89,6 +144,9 @@ def test_every_shell_reads_the_same_machine(shell: tuple[str, ...], tmp_path: Pa
         {"0000:41:00.0": "DMA-FQ"},
         {"containerd": 8388608, "dockerd": UNLIMITED},
     )
+    assert (system.thp, dict(system.governors or {})) == ("madvise", {"performance": 3, "powersave": 1})
+    assert system.cuda == (CudaToolkit("/usr/local/cuda-12.4", "12.4.1", "12.4.131"),)
+    assert system.outbound == OUTBOUND, "no comment, no password, no NO_PROXY"
     assert system.variables == (
         SetVariable("CUDA_VISIBLE_DEVICES", "/etc/environment", 2),
         SetVariable("CUDA_LAUNCH_BLOCKING", "/etc/profile.d/cuda.sh", 1),
@@ -99,7 +157,9 @@ def test_every_shell_reads_the_same_machine(shell: tuple[str, ...], tmp_path: Pa
 def test_a_machine_that_says_nothing_is_not_known(shell: tuple[str, ...], tmp_path: Path) -> None:
     root = make_root(tmp_path)
     (root / "boot").rename(root / "elsewhere")
-    assert assemble(run_probe(shell, root).stdout, "gpu07").system == SystemFacts(variables=())
+    assert assemble(run_probe(shell, root).stdout, "gpu07").system == SystemFacts(
+        variables=(), governors={}, cuda=(), outbound=Outbound(resolv_conf="absent")
+    )
 
 
 def test_more_ports_and_swaps_than_any_host_has_are_not_read(tmp_path: Path) -> None:
@@ -110,6 +170,24 @@ def test_more_ports_and_swaps_than_any_host_has_are_not_read(tmp_path: Path) -> 
     system = assemble(run_probe(("sh",), root).stdout, "gpu07").system
     assert system is not None
     assert (len(system.swap or ()), len(system.rdma)) == (16, 64)
+
+
+def test_a_link_to_nothing_and_more_policies_than_are_read(shell: tuple[str, ...], tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    (root / "etc/resolv.conf").symlink_to("/run/nobody/wrote/it")
+    for number in range(100):
+        path = root / f"sys/devices/system/cpu/cpufreq/policy{number}/scaling_governor"
+        path.parent.mkdir(parents=True)
+        path.write_text("schedutil\n")
+    system = assemble(run_probe(shell, root).stdout, "gpu07").system
+    assert system is not None
+    assert (system.outbound, dict(system.governors or {})) == (Outbound(resolv_conf="dead"), {"schedutil": 64})
+
+
+def test_no_password_of_a_proxy_leaves_the_host(shell: tuple[str, ...], tmp_path: Path) -> None:
+    stream = run_probe(shell, machine(tmp_path)).stdout
+    assert b"proxy.example:3128" in stream
+    assert not [word for word in (b"ann", b"pa%40s", b"u:p", b"old:1", b"two.example") if word in stream]
 
 
 def parsed(system: str, room: str = "") -> SystemFacts | None:
@@ -128,12 +206,31 @@ def test_a_recording_from_before_says_nothing_of_it() -> None:
         "uptime=-5\nMemTotal=[N/A]\nMemAvailable=1e9\nthreads=\nlock=x\ntimesync=2",
         f"uptime={'9' * 40}\nMemTotal={'9' * 40}\nlock={'9' * 40}\nthreads={'9' * 5000}",
         "rdma=\nrdma=a|b\nrdma=mlx5_0|one|-|-|-|-|-|-|-|-|-\nrdma=" + "x" * 100 + "|1|-|-|-|-|-|-|-|-|-",
+        f"governor=performance {'9' * 40}\ngovernor=fast -1\ngovernor=\ngovernor=a b c\ngovernor={'x' * 90} 4\nthp=a",
+        'cuda=/usr/local/cuda-12\ncuda=/etc/cuda "1" "2"\ncuda=/usr/local/cuda-x "1" "2"\nproxy=/etc/environment:1:h',
         "iommu=\niommu=a b c\nmemlock=dockerd\nmemlock=dockerd -1\nmemlock=dockerd 8MB\niommu=a " + "b" * 100,
     ],
-    ids=["no numbers", "huge numbers", "odd ports", "odd pairs"],
+    ids=["no numbers", "huge numbers", "odd ports", "odd governors", "odd toolkits", "odd pairs"],
 )
 def test_what_is_no_answer_is_not_known(text: str) -> None:
     assert parsed(text) == SystemFacts()
+
+
+def test_odd_proxies_are_passed_over() -> None:
+    huge = "9" * 400
+    lines = [
+        "resolv=present",
+        "resolv=dead",
+        "dns=2",
+        "proxy=/etc/x:1:a b",
+        "proxy=etc/x:1:h",
+        "proxy=/etc/x:1:\x1b[2J",
+    ]
+    lines += [f"proxy=/etc/x:{huge}:h", f"proxy=/etc/x:1:{huge}", f"proxy=/{huge}:1:h", "indirect=/etc/x", "unseen="]
+    lines += ["unseen=/etc/\x1b[2J", "unseen=/etc/apt/apt.conf.d/95proxy"]
+    system = parsed("\n".join(lines))
+    assert system is not None
+    assert system.outbound == Outbound(unseen=("/etc/apt/apt.conf.d/95proxy",))
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ from xml.etree.ElementTree import Element, ParseError
 import pytest
 
 from gpunode.errors import ExitCode
-from gpunode.model.report import HostOutcome
+from gpunode.model.report import CheckReport, HostOutcome
 from gpunode.remedy import Remedy, RepairAction
 from gpunode.render.junit import junit_xml
 from tests.render.hostile import HOSTILE, SECRET, lost_outcome, odd_outcome
 from tests.render.junit_rules import read_junit
-from tests.render.values import CHECK
+from tests.render.values import CHECK, FOUND
 
 GPU04 = HostOutcome("gpu04", ExitCode.FAILED, check=CHECK)
 LOST = HostOutcome(
@@ -40,6 +40,12 @@ def test_each_host_is_a_suite_with_its_counts() -> None:
 def test_a_pass_is_an_empty_case_of_its_group() -> None:
     found = case(junit(GPU04), "drv.loaded")
     assert (found.get("classname"), list(found)) == ("gpunode.drv", [])
+
+
+def test_a_pass_that_found_something_says_so() -> None:
+    told = HostOutcome("gpu04", ExitCode.DONE, check=CheckReport("gpu04", {FOUND.id: FOUND}))
+    (said,) = case(junit(told), FOUND.id)
+    assert (said.tag, said.text) == ("system-out", "evidence: 64 × performance")
 
 
 def test_an_error_is_a_failure_with_evidence_and_remedy() -> None:

@@ -25,11 +25,12 @@ from gpunode.model.driver import (
 )
 from gpunode.model.facts import FileFacts, HostFacts, KernelFacts, OsFacts
 from gpunode.model.plan import Action, Kept, Plan, PutFile, Reboot, RemoveFile, Run, Step
-from gpunode.model.report import HostOutcome
+from gpunode.model.report import CheckReport, HostOutcome
 from gpunode.model.spec import DriverRequest, Expectation, Flavour, RebootPolicy, RuntimeSpec, Spec, ToolkitRequest
 from gpunode.model.summary import EngineVersion, GpuCount, HostSummary
 from gpunode.render.machine import hosts_json, plan_from_json, plan_to_json
-from tests.render.values import CHECK, PLAN
+from tests.render.published import wrong
+from tests.render.values import CHECK, FOUND, PLAN
 
 words = st.text(max_size=12)  # with surrogates: a file that is not UTF-8
 number = st.floats(0, 1e6, allow_nan=False)
@@ -175,6 +176,13 @@ def test_a_check_result_has_schema_hosts_and_checks() -> None:
         "drv.dkms-next": "finding",
         "rt.effective-default": "finding",
     }
+
+
+def test_a_pass_may_say_what_it_found() -> None:
+    told = CheckReport("gpu04", {r.id: r for r in (CHECK.results["drv.loaded"], FOUND)})
+    text = hosts_json("check", [HostOutcome("gpu04", ExitCode.DONE, check=told)], seconds_s=1)
+    assert [row.get("evidence") for row in json.loads(text)["hosts"][0]["checks"]] == [None, "64 × performance"]
+    assert (told.passed, wrong(text, "check-result")) == (2, [])
 
 
 def test_facts_in_json_hold_no_file_text() -> None:

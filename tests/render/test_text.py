@@ -33,7 +33,7 @@ from gpunode.render.remedy_text import remedy_text
 from gpunode.render.run_text import event_line, fleet_run_text, run_text
 from gpunode.render.style import Style
 from gpunode.render.wording import fold_hosts, mask_url, seconds
-from tests.render.values import CHECK, INSTALL, PLAN
+from tests.render.values import CHECK, FOUND, INSTALL, PLAN
 
 RESTART = commands.restart("containerd.service")
 RESTARTS = Step("containerd.default", "config.toml", "", (RESTART,))
@@ -77,6 +77,14 @@ def test_a_plan_at_80_columns() -> None:
 )
 def test_a_plan_ends_with_its_steps_restarts_and_reboots(plan: Plan, total: str) -> None:
     assert plan_text(plan).splitlines()[-1] == total
+
+
+def test_verbose_checks_say_what_passing_ones_found() -> None:
+    lines = check_text(CheckReport("gpu04", {FOUND.id: FOUND}), Style(80, verbose=1)).splitlines()
+    assert [line.split() for line in lines[:2]] == [
+        ["pass", "os", "cpu-governor"],
+        ["saw", "os.cpu-governor:", "64", "×", "performance"],
+    ]
 
 
 def test_verbose_plans_say_why_and_show_diffs() -> None:

@@ -23,7 +23,7 @@ def without(*ids: str) -> HostOutcome:
 WARNED = without("rt.effective-default")
 HEALTHY = without("rt.effective-default", "drv.dkms-next")
 NO_GPU = CheckResult("drv.loaded", Severity.ERROR, NotApplicable("no GPU"))
-OWN = CheckResult("catalog.age", Severity.WARNING, None)
+OWN = CheckResult("sec.cve-db-age", Severity.WARNING, None)
 NOTHING = HostOutcome("h", ExitCode.DONE, check=CheckReport("h", {r.id: r for r in (NO_GPU, OWN)}))
 
 

@@ -61,3 +61,4 @@ CHECK = CheckReport(
         )
     },
 )
+FOUND = CheckResult("os.cpu-governor", Severity.WARNING, None, evidence="64 × performance")

@@ -7,7 +7,6 @@ from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
 from gpunode.checks.words import backend_of
 from gpunode.model.facts import HostFacts, KernelTree
-from gpunode.model.installed import installed_version
 from gpunode.model.plan import BUILD_STEP, DRIVER_STEP, HEADERS_STEP
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.remedy import Remedy, RepairAction, setup
@@ -167,28 +166,3 @@ def headers_meta(host: HostFacts, context: Context) -> CheckOutcome:
 
 def _tree(host: HostFacts, release: str) -> KernelTree | None:
     return next((t for t in host.kernel.trees if t.release == release), None)
-
-
-@check(
-    "drv.kernel-fit",
-    Severity.WARNING,
-    title="the driver builds on the kernels that may boot",
-    reads="the driver's version and /boot/vmlinuz-* against catalog/kernels.yaml; nvidia.ko* below /lib/modules/*",
-    remedy=Remedy(RepairAction.UPGRADE, setup("--only", "driver")),
-    needs=(*BUILDS, needs.dkms),
-)
-def kernel_fit(host: HostFacts, context: Context) -> CheckOutcome:
-    """The driver is known not to build on a kernel of this host."""
-    from gpunode.catalog.kernels import misfit
-
-    version = installed_version(host)
-    for tree in host.kernel.trees:
-        row = misfit(version, tree.release) if tree.nvidia_module is None else None
-        if row and version:
-            better = row.first or "another branch"
-            return Finding(
-                row.sentence(version, tree.release),
-                evidence=f"/lib/modules/{tree.release} holds no nvidia.ko; {row.source}",
-                remedy=Remedy(RepairAction.UPGRADE, f"upgrade the driver to {better}, or boot an older kernel"),
-            )
-    return None if version else NotApplicable("the version of the driver is not known")

@@ -367,7 +367,7 @@ def judged(
 
     rules, catalog, today = rules or Judgement(), load_catalog(), date.today()
     plan = cache(lambda options: _plan(facts, spec, catalog, options))
-    report = agreed(run_all(facts, spec, catalog, today), plan)
+    report = agreed(run_all(facts, spec, catalog, today, rules.rules.profile), plan)
     if site := tuple(one for one in site if rules.wants(one.id)):  # no program runs whose verdict nobody wants
         report = _with_site(report, site, host, facts)
     report = with_fixes(folded(ruled(report, rules, catalog, today)), plan)

@@ -21,6 +21,7 @@ driver_modules() { # NAME VERSION INITSTATE REFCNT
 
 driver_marks() {
   [ "$SETTING" = image ] || running_driver_marks
+  modprobe_helper
   [ -e "$R/usr/bin/nvidia-uninstall" ] && echo runfile=/usr/bin/nvidia-uninstall
   for path in etc/dgx-release opt/azurehpc opt/deeplearning opt/aws/dlami; do
     [ -e "$R/$path" ] && trusted "/$path" && echo "image=/$path" && break # catalog/images.yaml has their names
@@ -29,6 +30,13 @@ driver_marks() {
     [ -e "$path" ] && trusted "${path#"$R"}" && echo image=/etc/eks/nvidia-open-supported-devices && break
   done
   return 0
+}
+
+modprobe_helper() { # modprobe=MODE OWNER GROUP, as stat's %f %u %g, from the one stat of `look_up`
+  if [ ! -e "$R/usr/bin/nvidia-modprobe" ] && [ ! -h "$R/usr/bin/nvidia-modprobe" ]; then echo modprobe=absent; return 0; fi
+  while read -r mode owner group _ path; do
+    [ "$path" = "$R/usr/bin/nvidia-modprobe" ] && echo "modprobe=$mode $owner $group" && return 0
+  done <"$T/entries"
 }
 
 running_driver_marks() {

@@ -32,6 +32,9 @@ look_up_tools() { # BINS and the tools in them, with one stat; files and directo
       [ -f "$bin/$name" ] && [ ! -h "$bin/$name" ] && set -- "$@" "$bin/$name"
     done
   done
+  for path in "$R"/usr/local/cuda-[0-9]*; do
+    [ -d "$path" ] && [ ! -h "$path" ] && set -- "$@" "$path"
+  done
   set -f # the words are globs
   for path in /etc /etc/docker /etc/containerd /etc/containerd/conf.d /etc/apt /etc/dnf /etc/zypp /etc/modprobe.d /etc/modules-load.d \
     /etc/systemd /etc/systemd/system /etc/cdi /run /run/containerd /run/cdi /var /var/lib /var/lib/gpunode /usr/share /usr/share/keyrings \

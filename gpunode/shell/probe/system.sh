@@ -4,6 +4,8 @@
 
 PORTS_LIMIT=64 # of RDMA devices; an HGX node has ten to twenty
 SWAPS_LIMIT=16
+POLICIES_LIMIT=64 # of cpufreq; most drivers have one for each CPU
+TOOLKITS_LIMIT=4 # of CUDA
 
 memory() {
   while read -r key number _; do
@@ -93,24 +95,89 @@ memlock() { # of the engines: what a container may lock
   done 4<"$T/processes"
 }
 
+governors() { # NAME COUNT, for each run of equal ones
+  run=0 count=0 last=''
+  for path in "$R"/sys/devices/system/cpu/cpufreq/policy*/scaling_governor; do
+    [ -r "$path" ] && [ "$count" -lt "$POLICIES_LIMIT" ] || break
+    count=$((count + 1))
+    word "$path"
+    if [ "$WORD" != "$last" ]; then
+      [ "$run" = 0 ] || echo "governor=$last $run"
+      last=$WORD run=0
+    fi
+    run=$((run + 1))
+  done
+  [ "$run" = 0 ] || echo "governor=$last $run"
+  echo governors=read
+}
+
+huge_pages() {
+  word "$R/sys/kernel/mm/transparent_hugepage/enabled"; echo "thp=$WORD"
+}
+
+cuda_toolkits() { # DIRECTORY VERSION VERSION_OF_NVCC, of NVIDIA's own packages and installers
+  count=0
+  for path in "$R"/usr/local/cuda-[0-9]*/version.json; do
+    [ -f "$path" ] && [ ! -h "$path" ] && [ "$count" -lt "$TOOLKITS_LIMIT" ] || continue
+    count=$((count + 1))
+    located "${path#"$R"}" || continue
+    lines=0 part='' version=- nvcc=-
+    while [ "$lines" -lt 400 ] && read -r key _ number; do
+      lines=$((lines + 1)) number=${number%,}
+      case $part:$key in
+        *:'"version"') case $part in '"cuda"') version=$number ;; '"cuda_nvcc"') nvcc=$number ;; esac ;;
+        *:'"name"') ;;
+        *) part=$key ;;
+      esac
+    done <"$path"
+    path=${path%/version.json}
+    echo "cuda=${path#"$R"} $version $nvcc"
+  done
+  echo cudas=read
+}
+
 # For debugging (CUDA's and DCGM's documentation), or hiding GPUs.
 VARIABLES='CUDA_VISIBLE_DEVICES|CUDA_INJECTION(32|64)_PATH|NSIGHT_CUDA_DEBUGGER|CUDA_LAUNCH_BLOCKING|CUDA_PROFILE|'\
 'COMPUTE_PROFILE|OPENCL_PROFILE|CUDA_AUTO_BOOST|CUDA_ENABLE_COREDUMP_ON_EXCEPTION|CUDA_DEVICE_WAITS_ON_EXCEPTION'
 
-variables() { # env=PATH:LINE:NAME, never a value
-  set --
-  for path in "$R"/etc/environment "$R"/etc/profile "$R"/etc/profile.d/*.sh "$R"/etc/systemd/system.conf \
-    "$R"/etc/systemd/system.conf.d/*.conf; do
-    [ -f "$path" ] && [ -r "$path" ] && set -- "$@" "$path"
+# As logins, systemd and SUSE have them, apt, and dnf.
+PROXIES='(https?|HTTPS?|all|ALL)_(proxy|PROXY)=|Proxy[[:blank:]]+|proxy[[:blank:]]*='
+
+# env=PATH:LINE:NAME, proxy=PATH:LINE:HOST (user and password stay where they are), indirect=PATH:LINE for a unit whose
+# variables are in a further file, dns=1 for a name server; never another value
+variables() {
+  set -- "$R"/etc/environment "$R"/etc/profile "$R"/etc/profile.d/*.sh "$R"/etc/systemd/system.conf \
+    "$R"/etc/systemd/system.conf.d/*.conf "$R"/etc/resolv.conf
+  set -f # the words are globs below $R, not here
+  for path in $PROXY_FILES; do
+    set +f
+    set -- "$@" "$R"$path
+  done
+  set +f
+  for name in docker containerd crio; do
+    set -- "$@" "$R/etc/systemd/system/$name.service" "$R/etc/systemd/system/$name.service.d"/*.conf \
+      "$R/run/systemd/system/$name.service.d"/*.conf "$R/usr/lib/systemd/system/$name.service.d"/*.conf
+  done
+  for path in "$@"; do
+    shift
+    [ -f "$path" ] || continue
+    if [ -r "$path" ]; then set -- "$@" "$path"; else echo "unseen=${path#"$R"}"; fi
   done
   echo envs=read
-  [ $# -eq 0 ] || grep -HnoE "^([^#]*[^#A-Za-z0-9_])?($VARIABLES)=" "$@" |
-    sed -n -e "s|^$R/|/|" -e 's/^\([^:]*:[0-9]*\):\(.*[^A-Z0-9_]\)\{0,1\}\([A-Z0-9_]*\)=$/env=\1:\3/p' -e 64q
+  if [ -e "$R/etc/resolv.conf" ]; then echo resolv=present
+  elif [ -h "$R/etc/resolv.conf" ]; then echo resolv=dead
+  else echo resolv=absent; fi
+  host='([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?'
+  [ $# -eq 0 ] || grep -HnE "^([^#]*[^#A-Za-z0-9_])?(($VARIABLES)=|$PROXIES)|^EnvironmentFile=|^nameserver[[:blank:]]" "$@" |
+    sed -nE -e "s|^$R/|/|" -e '/^[^:]*:[0-9]+:[[:blank:]]*\/\//d' \
+      -e "s/^([^:]*:[0-9]+):([^#]*[^#A-Za-z0-9_])?($VARIABLES)=.*/env=\1:\3/p" \
+      -e "s/^([^:]*:[0-9]+):([^#]*[^#A-Za-z0-9_])?($PROXIES)[[:blank:]]*[\"']?([A-Za-z0-9]+:\/\/)?([^\"'[:space:]]*@)?($host)([\"'\/;,[:space:]][^@]*)?$/proxy=\1:\8/p" \
+      -e 's/^(\/[^:]*:[0-9]+):EnvironmentFile=.*/indirect=\1/p' -e 's/^\/etc\/resolv\.conf:[0-9]+:nameserver.*/dns=1/p' -e 128q
 }
 
 system() {
   { read -r seconds _ <"$R/proc/uptime"; } 2>/dev/null && echo "uptime=${seconds%%.*}"
-  for part in memory swaps threads lock_begun clock_set boot_images rdma iommu memlock variables; do "$part" 2>/dev/null; done
+  for part in memory swaps threads lock_begun clock_set boot_images rdma iommu memlock governors huge_pages cuda_toolkits variables; do "$part" 2>/dev/null; done
   return 0
 }
 

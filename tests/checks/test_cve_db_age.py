@@ -1,4 +1,4 @@
-"""catalog.age: the one check that asks for a date, which is the controller's."""
+"""sec.cve-db-age: the one check that asks for a date, which is the controller's."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NEWEST = newest_row(C)
 
 
 def outcome(today: date | None) -> CheckOutcome:
-    return run_all(h.host(), None, C, today).results["catalog.age"].outcome
+    return run_all(h.host(), None, C, today).results["sec.cve-db-age"].outcome
 
 
 @pytest.mark.parametrize("days", [-1, 0, STALE_DAYS], ids=["tomorrow's row, in another time zone", "today", "the last"])
