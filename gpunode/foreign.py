@@ -137,6 +137,15 @@ def read_yaml(text: str) -> yaml.Node | None:
     return node
 
 
+def read_yaml_words(text: str) -> object:
+    """One YAML document as dicts, lists and texts, which are spelled as they stand: 4 is "4", nothing is "".
+
+    Of a key that stands twice the last one counts. Raises NotRead.
+    """
+    node = read_yaml(text)
+    return "" if node is None else _words(node)
+
+
 def whole_number(text: str | None) -> int | None:
     """`text` as a number of at most 18 ASCII digits, with a minus or none; None for anything else.
 
@@ -148,6 +157,14 @@ def whole_number(text: str | None) -> int | None:
 def hex_number(text: str | None) -> int | None:
     """`text` as at most 16 hexadecimal digits, with 0x or without; None for anything else."""
     return int(text, 16) if text and re.fullmatch(r"(?:0x)?[0-9a-fA-F]{1,16}", text) else None
+
+
+def _words(node: yaml.Node) -> object:
+    import yaml
+
+    if isinstance(node, yaml.MappingNode):
+        return {key.value: _words(value) for key, value in node.value if isinstance(key, yaml.ScalarNode)}
+    return [_words(one) for one in node.value] if isinstance(node, yaml.SequenceNode) else str(node.value)
 
 
 class _Refused(Exception):

@@ -65,7 +65,7 @@ SCRIPTS = (
     "daemon/query",
     "trust",
     *(f"probe/{topic}" for topic in ("wire", "host", "pci", "driver", "gpu_users", "kernel", "initramfs", "packages")),
-    *(f"probe/{topic}" for topic in ("daemons", "engines", "kubernetes", "system", "run")),
+    *(f"probe/{topic}" for topic in ("daemons", "engines", "kubernetes", "pods", "system", "run")),
 )
 LOGS_TIMEOUT_S = 60.0  # each log has 15 s, and all are read at once
 LOG_SCRIPTS = ("trust", "probe/wire", "probe/run", "probe/logs")

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from gpunode.facts.plugin_configs import parse_configs
 from gpunode.facts.release import key_values
 from gpunode.foreign import NotRead, read_json, whole_number
 from gpunode.model.kubernetes import DevicePlugins, PluginPod
@@ -14,7 +15,9 @@ from gpunode.model.kubernetes import DevicePlugins, PluginPod
 _SOCKET = re.compile(r"socket=([01]) (nvidia[\w.-]{0,100})", re.ASCII)
 _POD = re.compile(r"pod=([\w.-]{1,400}) ([\w.-]{1,100}) (-1|[0-9]{1,6})", re.ASCII)
 _REGISTRATION = re.compile(r"registry=([\w.-]{1,100}?)(?:-reg)?\.sock", re.ASCII)
-LONGEST = 300  # characters of an image's name
+_IMAGE = re.compile(r"[A-Za-z0-9][\w.:/@-]{0,299}", re.ASCII)
+_UID = re.compile(r"ghost=([0-9A-Za-z-]{1,64})", re.ASCII)
+_WAITS = re.compile(r"waits=([01]) ([\w.-]{1,400})", re.ASCII)
 
 
 def parse_device_plugins(text: str) -> DevicePlugins | None:
@@ -30,11 +33,16 @@ def parse_device_plugins(text: str) -> DevicePlugins | None:
     env=PASS_DEVICE_SPECS=true
     pods=read
     pod=kube-system_nvidia-device-plugin-daemonset-x7x2k nvidia-device-plugin-ctr 0
+    waits=1 kube-system_nvidia-device-plugin-daemonset-8d2wq
+    entries=whole
+    ghost=7c1a9b1e-0000-4000-8000-000000000001
+    allocated=4
+    allocated-last=1
     """
     value, lines = key_values(text), text.splitlines()
     if "plugins" not in value:
         return None
-    pods = tuple(PluginPod(m[1], m[2], _restarts(m[3])) for m in map(_POD.fullmatch, lines) if m)
+    pods = tuple(PluginPod(m[1], m[2], _count(m[3])) for m in map(_POD.fullmatch, lines) if m)
     return DevicePlugins(
         directory=value["plugins"],
         kubelet_socket="kubelet.sock" in value,
@@ -42,13 +50,22 @@ def parse_device_plugins(text: str) -> DevicePlugins | None:
         registered=_registered(value.get("registered")),
         pods=pods if "pods" in value else None,
         processes=tuple(n for line in lines if line[:7] == "plugin=" and (n := whole_number(line[7:])) is not None),
-        image=value["image"] if 0 < len(value.get("image", "")) <= LONGEST else None,
+        image=value["image"] if is_image(value.get("image", "")) else None,
         options=_options(lines) if "made" in value else None,
         said=value.get("said"),
         pod_resources="pod-resources" in value,
         dra=frozenset(m[1] for m in map(_REGISTRATION.fullmatch, lines) if m),
         validations=frozenset(line[11:] for line in lines if line.startswith("validation=")),
+        configs=parse_configs(lines),
+        waits=MappingProxyType({m[2]: m[1] == "1" for m in map(_WAITS.fullmatch, lines) if m}),
+        allocated=_count(value.get("allocated")) if "entries" in value else None,
+        ghosts=tuple(m[1] for m in map(_UID.fullmatch, lines) if m),
+        kept="allocated-last" in value,
     )
+
+
+def is_image(name: str) -> bool:
+    return _IMAGE.fullmatch(name) is not None
 
 
 def _registered(text: str | None) -> Mapping[str, tuple[str, ...]] | None:
@@ -81,6 +98,6 @@ def _options(lines: list[str]) -> Mapping[str, str]:
     return MappingProxyType(found)
 
 
-def _restarts(text: str) -> int | None:
+def _count(text: str | None) -> int | None:
     number = whole_number(text)
     return None if number is None or number < 0 else number

@@ -21,12 +21,14 @@ _MARKS = (
     ("/var/snap/microk8s", "microk8s"),
     ("/etc/k0s", "k0s"),
 )
+_CLOUDS = ("eks", "aks", "gke")
 
 
 def parse_kubernetes(text: str, daemons: Iterable[Process]) -> KubernetesFacts:
     """A flag beats the file; a kubelet with neither runs on its default, cgroupfs (KubeletConfiguration v1beta1):
 
     mark=/etc/kubernetes/kubelet.conf
+    cloud=eks
     running=1
     config=/var/lib/kubelet/config.yaml
     cgroupDriver=systemd
@@ -39,6 +41,8 @@ def parse_kubernetes(text: str, daemons: Iterable[Process]) -> KubernetesFacts:
     distribution = next((name for path, name in _MARKS if any(m.startswith(path) for m in marks)), None)
     if distribution is None and any(m.startswith("/etc/kubernetes") for m in marks):
         distribution = "kubeadm"
+    if distribution in (None, "kubeadm"):  # whose images bring /etc/kubernetes too
+        distribution = value["cloud"] if value.get("cloud") in _CLOUDS else distribution
     driver = value.get("flag") or value.get("cgroupDriver", "").split("#")[0].strip().strip("\"'")
     running = "running" in value or bool(comms & {"kubelet", "k3s-server", "k3s-agent", "rke2", "k0s", "kubelite"})
     if not driver and "running" in value and "unreadable" not in value:

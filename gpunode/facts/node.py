@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
+from gpunode.facts.device_plugins import is_image
 from gpunode.facts.wire import Sections
 from gpunode.model.kubernetes import NodeFacts
 
@@ -18,6 +19,8 @@ def parse_node(sections: Sections) -> NodeFacts | None:
     taint=NoSchedule nvidia.com/gpu
     label=nvidia.com/gpu.count 8
     unschedulable=1
+    images=read
+    image=nvcr.io/nvidia/gpu-operator:v25.3.1
     """
     lines = sections.text("node").splitlines()
     if not lines:
@@ -29,6 +32,7 @@ def parse_node(sections: Sections) -> NodeFacts | None:
         labels=_named(lines, "label"),
         taints=tuple(_values(lines, "taint")),
         unschedulable="unschedulable=1" in lines,
+        images=tuple(name for name in _values(lines, "image") if is_image(name)) if "images=read" in lines else None,
     )
 
 

@@ -397,7 +397,7 @@ class ServiceFacts:
 class KubernetesFacts:
     kubelet: bool = False
     kubelet_cgroup_driver: str | None = None  # "systemd" | "cgroupfs", from the kubelet's config or flags
-    distribution: str | None = None  # "kubeadm" | "k3s" | "rke2" ...
+    distribution: str | None = None  # "kubeadm" | "k3s" | "rke2" | "eks" ...
     starts_on_cgroup_v1: bool = False  # failCgroupV1: false, in the kubelet's config or flags
     starts_with_swap: bool | None = None  # failSwapOn: false, there too; None: its config was not read
     joined: bool = False  # it has a kubeconfig, or a distribution's directory: packages alone bring /etc/kubernetes

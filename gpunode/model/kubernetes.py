@@ -37,6 +37,30 @@ class PluginPod:
 
 
 @dataclass(frozen=True)
+class SharedResource:
+    """A resource of which several containers get the same device."""
+
+    name: str  # "nvidia.com/gpu"
+    replicas: int | None  # None: it is no whole number, or not there
+
+
+@dataclass(frozen=True)
+class PluginConfig:
+    """What one file of a device plugin's ConfigMaps says of sharing; where there are several, one is in force."""
+
+    name: str  # "available-configs/config.yaml": its volume and its key
+    version: str | None = None  # "v1"
+    mig_strategy: str | None = None  # flags.migStrategy
+    time_slicing: tuple[SharedResource, ...] = ()
+    mps: tuple[SharedResource, ...] = ()
+    unread: str | None = None  # why none of it is known
+
+    @property
+    def key(self) -> str:
+        return self.name.partition("/")[2]
+
+
+@dataclass(frozen=True)
 class DevicePlugins:
     """The kubelet's directory for device plugins, and NVIDIA's plugin in front of it."""
 
@@ -54,6 +78,13 @@ class DevicePlugins:
     pod_resources: bool = False  # the socket of the PodResources API is there
     dra: frozenset[str] = frozenset()  # NVIDIA's DRA drivers that are there: "gpu.nvidia.com"
     validations: frozenset[str] = frozenset()  # of the GPU Operator: "driver-ready"
+    configs: tuple[PluginConfig, ...] | None = None  # of the plugin's ConfigMaps; None: not known
+    waits: Mapping[str, bool] = field(
+        default_factory=lambda: MappingProxyType({})
+    )  # a pod of a plugin that has no container yet -> it has waited for more than ten minutes
+    allocated: int | None = None  # pods to which devices were given, by the kubelet's checkpoint; None: not known
+    ghosts: tuple[str, ...] = ()  # UIDs of those of which the kubelet has no directory any more
+    kept: bool = False  # it had none when it wrote the checkpoint, for the newest pod, and kept them all the same
 
     @property
     def resources(self) -> Mapping[str, tuple[str, ...]]:
@@ -80,3 +111,4 @@ class NodeFacts:
     labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     taints: tuple[str, ...] = ()  # "NoSchedule nvidia.com/gpu"
     unschedulable: bool = False  # cordoned
+    images: tuple[str, ...] | None = None  # of NVIDIA's: "nvcr.io/nvidia/gpu-operator:v25.3.1"; None: not known

@@ -20,6 +20,12 @@ def at_least(version: str | None, least: tuple[int, ...]) -> bool:
     return found is not None and tuple(int(number or 0) for number in found.groups()) >= least
 
 
+def three_numbers(version: str) -> tuple[int, ...] | None:
+    """(25, 3, 1) for "25.3.1" and "v25.3.1"; None for what has more or less than these, as a build between releases."""
+    found = re.fullmatch(r"v?([0-9]{1,9})\.([0-9]{1,9})\.([0-9]{1,9})", version, re.ASCII)
+    return tuple(map(int, found.groups())) if found else None
+
+
 def driver_numbers(version: str | None) -> tuple[int, ...]:
     """(595, 91, 7) for "595.91.07"; () for what is no driver's version, which says nothing of newer and older."""
     found = re.fullmatch(DRIVER_VERSION, version or "", re.ASCII)

@@ -23,7 +23,6 @@ AUTOMATIC = replace(h.packages(), auto_upgrade=True)
 LOCKED = replace(h.packages(), lock_holder="243 (unattended-upgr)")
 NO_TIME = {**h.READY.services, "chrony.service": ServiceFacts("loaded", "inactive", "dead", "disabled")}
 TIMESYNCD = {"systemd-timesyncd.service": ServiceFacts("loaded", "active", "running", "enabled")}
-STOPPED = {"kubelet.service": ServiceFacts("loaded", "activating", "auto-restart", "enabled")}
 CONTEXT = "nvidia-peermem nv_get_p2p_free_callback:134 ERROR detected invalid context, skipping further processing"
 EFA = PciDevice("0000:9c:00.0", "1d0f", "efa2", "0200", driver="efa")
 HIDES = SetVariable("CUDA_VISIBLE_DEVICES", "/etc/environment", 3)
@@ -39,11 +38,6 @@ def cuda(driver: str, **packages: str) -> HostFacts:
     """The driver runs this CUDA, and a toolkit is installed."""
     host = h.smi(h.SEEN, cuda_version=driver)
     return replace(host, packages=h.packages(**packages))
-
-
-def swapping(allowed: bool | None) -> HostFacts:
-    host = replace(h.system(swap=("/dev/sda3",)), services={**h.READY.services, **STOPPED})
-    return replace(host, kubernetes=KubernetesFacts(True, "systemd", starts_with_swap=allowed))
 
 
 FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
@@ -87,7 +81,6 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
     ("os.pkg-lock", replace(h.system(lock_held_s=7300), packages=LOCKED), "/proc/243/stat: it has run for 2 h"),
     ("os.readonly-fs", h.system(var_read_only=True), "/proc/mounts"),
     ("os.supported", h.host(os=OsFacts("fedora", "42", pretty_name="Fedora Linux 42")), "they ended on 2026-05-27"),
-    ("os.swap", swapping(False), "/proc/swaps: /dev/sda3; kubelet.service is activating, failSwapOn is not false"),
     ("os.time-sync", h.host(services=NO_TIME), "none of chrony.service is active"),
     ("os.time-sync", replace(h.system(clock_set=False), services=TIMESYNCD), "synchronized is absent"),
     ("os.unattended-upgrades", h.host(packages=AUTOMATIC), "not pinned: nvidia-driver-cuda, nvidia-kernel-open-dkms"),
@@ -122,8 +115,6 @@ PASSES: tuple[tuple[str, str, HostFacts], ...] = (
     ("os.held-packages", "all", h.host(packages=replace(h.packages(), held=SET))),
     ("os.held-packages", "all, by a pattern",
      h.host(packages=replace(h.packages(), held=frozenset({"nvidia-open", "nvidia-*"})))),
-    ("os.swap", "the kubelet runs", h.system(swap=("/dev/zram0",))),
-    ("os.swap", "the kubelet is told to start with it", swapping(True)),
     ("os.time-sync", "timesyncd", replace(h.system(clock_set=True), services=TIMESYNCD)),
     ("os.unattended-upgrades", "the driver is pinned", h.host(packages=replace(AUTOMATIC, held=SET))),
 )  # fmt: skip
@@ -176,9 +167,7 @@ NO_VERDICT: tuple[tuple[str, HostFacts, str], ...] = (
     ("os.readonly-fs", h.system(var_read_only=None), "/proc/mounts"),
     ("os.supported", h.host(os=OsFacts("ubuntu", "20.04", pretty_name="Ubuntu 20.04")), "only with Ubuntu Pro"),
     ("os.supported", h.host(os=OsFacts("arch", "")), "until when arch gets updates is not known"),
-    ("os.swap", swapping(None), "failSwapOn was not read"),
     ("os.swap", h.system(swap=None), "/proc/swaps"),
-    ("os.swap", replace(h.system(swap=("/dev/sda3",)), services={}), "no unit of a kubelet"),
     ("os.time-sync", h.host(services={}), "not in this recording"),
     ("os.time-sync", replace(h.system(clock_set=False, uptime_s=60), services=TIMESYNCD), "just booted"),
     ("os.time-sync", h.host(platform="container"), "the machine around it"),

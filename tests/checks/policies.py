@@ -69,6 +69,8 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
 NOTES: tuple[tuple[str, HostFacts, str], ...] = (
     ("os.cpu-governor", h.READY, "64 × performance"),
     ("os.cpu-governor", laptop(h.system(governors={"powersave": 16})), "16 × powersave"),
+    ("os.swap", h.system(swap=("/dev/sda3",)), "/proc/swaps: /dev/sda3"),
+    ("os.swap", h.system(swap=()), ""),
     ("os.hugepages-thp", h.READY, "/sys/kernel/mm/transparent_hugepage/enabled: madvise"),
     ("os.proxy-dns", h.READY, ""),
     ("os.proxy-dns", outbound(BY_APT), "proxies: /etc/apt/apt.conf.d/95proxy:1 proxy.example:3128 (for the package"),

@@ -44,12 +44,15 @@ from tests.checks import of_the_machine as machine
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "hosts"
 # Those of setup.* are the planner's to find (test_agreement.py), sec.cve-db-age is about no host (test_cve_db_age.py),
-# and svc.*, k8s.*, smoke.*, fleet.* and those of other engines have files of their own.
+# and svc.*, smoke.*, fleet.*, k8s.* and what goes with it, and those of other engines have files of their own.
 ELSEWHERE = (
     "setup.",
     "sec.cve-db-age",
     "svc.",
     "k8s.",
+    "mig.mixed-with-mps",
+    "mig.uniform",
+    "sec.operator-cve",
     "smoke.",
     "fleet.",
     "health.smoke-memtest",
@@ -63,7 +66,7 @@ IDS = tuple(doc.id for doc in all_checks() if not doc.id.startswith(ELSEWHERE))
 # Of what the healthy host is not or does not have; rows of PASSES are healthy ones.
 NOT_ITS_OWN = ("user.smi-hidden", "dev.container", "dev.caps", "drv.vgpu", "net.efa", "user.cuda-driver-api")
 # They find nothing wrong, they say what is there.
-INFORMATIVE = ("os.hugepages-thp", "sec.ctk-mitigation", "user.cuda-toolkit-optional")
+INFORMATIVE = ("os.hugepages-thp", "os.swap", "sec.ctk-mitigation", "user.cuda-toolkit-optional")
 WANT = Spec(expect=expectations.EXPECTED, runtime=RuntimeSpec(cdi=True))
 NO_ENGINE = h.host(runtimes=())
 BARE = HostFacts("bare", "bare", OsFacts("debian", "12"), KernelFacts("6.1.0"), root=False)

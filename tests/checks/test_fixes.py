@@ -50,7 +50,7 @@ BY_HAND = {
         svc.fabricmanager-active svc.imex""",
     ByHand.SERVICE: """
         fleet.clock-skew
-        k8s.dp-dir k8s.podresources os.time-sync svc.dcgm""",
+        k8s.allocated-ghosts k8s.dp-dir k8s.podresources os.time-sync svc.dcgm""",
     ByHand.PACKAGES: """
         os.kernel-supported sec.ctk-mitigation
         boot.module-signer ctk.installed ctk.legacy-packages ctk.repo ctk.versions-match drv.branch-eol
@@ -59,8 +59,8 @@ BY_HAND = {
         drv.version-running expect.cuda expect.driver expect.engines expect.flavour expect.kernel expect.os
         fleet.version-uniform
         expect.toolkit k8s.dp-version k8s.kubelet-version os.disk-boot os.supported pci.driver-bound rt.engine-eol
-        rt.handler-binary rt.present rt.runc-version sec.ctk-cve sec.driver-bulletin svc.fabricmanager-version
-        svc.nvlsm user.cuda-driver-api user.libcuda user.libnvml user.stale-libs""",
+        rt.handler-binary rt.present rt.runc-version sec.ctk-cve sec.driver-bulletin sec.operator-cve
+        svc.fabricmanager-version svc.nvlsm user.cuda-driver-api user.libcuda user.libnvml user.stale-libs""",
     ByHand.HARDWARE: """
         expect.model expect.nics expect.numa expect.nvswitches health.clock-counters health.clock-hw-slowdown
         health.clock-sw health.ecc-aggregate-unc health.gpu-lost health.mce health.pcie-replay
@@ -79,7 +79,8 @@ BY_HAND = {
         dev.modes dev.nodes dev.selinux dev.uvm drv.excluded-gpus drv.gsp-policy drv.vgpu expect.default-runtime
         fleet.hostkey fleet.ssh-sudo
         expect.handler health.app-clocks health.compute-mode health.power-cap k8s.capacity k8s.cgroup-v1
-        k8s.cpumanager k8s.dp-container k8s.dp-registered k8s.dp-socket k8s.dra k8s.eviction-pressure
+        k8s.cpumanager k8s.detect k8s.dp-container k8s.dp-registered k8s.dp-socket k8s.dra k8s.eviction-pressure
+        k8s.image-pull k8s.sharing-config k8s.swap mig.mixed-with-mps mig.uniform
         k8s.feature-gates k8s.kubelet-up k8s.labels k8s.labels-legacy k8s.legacy-resource k8s.node-ready
         k8s.operator-managed k8s.runtimeclass k8s.taints k8s.topology-manager net.rdma-uniform os.disk-root
         os.dmesg-access os.fd-pids os.inodes os.memlock os.memory os.swap pci.bar1-size pci.iommu-mode pci.numa

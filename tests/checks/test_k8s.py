@@ -36,11 +36,12 @@ VALIDATOR = PluginPod("gpu-operator_nvidia-operator-validator-8kq2x", "nvidia-op
 READY_FILES = frozenset({"driver-ready", "toolkit-ready", "cuda-ready", "plugin-ready"})
 RUNS = ServiceFacts("loaded", "active", "running", "enabled")
 FLAPS = ServiceFacts("loaded", "activating", "auto-restart", "enabled")
+SWAP = ("/dev/sda3",)
 GATED = Gate(True, "--feature-gates")
 WELL_PLUGINS = DevicePlugins(
     DIRECTORY, kubelet_socket=True, sockets={"nvidia-gpu.sock": True}, registered={"nvidia.com/gpu": (UUID,)},
     pods=(PLUGIN, VALIDATOR), processes=(4711,), image="nvcr.io/nvidia/k8s-device-plugin:v0.18.0",
-    options={"PASS_DEVICE_SPECS": "true"}, pod_resources=True, validations=READY_FILES,
+    options={"PASS_DEVICE_SPECS": "true"}, pod_resources=True, validations=READY_FILES, allocated=2,
 )  # fmt: skip
 WELL_NODE = NodeFacts(
     conditions={"Ready": "True KubeletReady", "DiskPressure": "False KubeletHasNoDiskPressure"},
@@ -55,7 +56,8 @@ WELL_KUBERNETES = KubernetesFacts(
 )  # fmt: skip
 WELL = replace(h.smi(h.seen(uuid=UUID)), kubernetes=WELL_KUBERNETES)
 BARE = HostFacts("bare", "bare", OsFacts("debian", "12"), KernelFacts("6.1.0"), root=False)
-IDS = tuple(doc.id for doc in all_checks() if doc.id.startswith("k8s."))
+SHARING = ("k8s.sharing-config",)  # test_sharing.py
+IDS = tuple(doc.id for doc in all_checks() if doc.id.startswith("k8s.") and doc.id not in SHARING)
 RUNC = replace(h.CONTAINERD_ENGINE, effective_default="runc")
 
 
@@ -87,6 +89,11 @@ def down(on: HostFacts = WELL) -> HostFacts:
     return replace(kubernetes(on, running=False), services={**on.services, "kubelet.service": FLAPS})
 
 
+def swapping(allowed: bool | None, unit: ServiceFacts = FLAPS, swap: tuple[str, ...] | None = SWAP) -> HostFacts:
+    host = replace(WELL, services={**WELL.services, "kubelet.service": unit})
+    return kubernetes(replace(host, system=replace(h.SYSTEM, swap=swap)), starts_with_swap=allowed)
+
+
 def condition(name: str, says: str) -> HostFacts:
     return node(conditions={**WELL_NODE.conditions, name: says})
 
@@ -98,10 +105,19 @@ BLIND = plugins(sockets={}, registered={}, said="No devices found")
 ENDS = plugins(**{**GONE, "pods": (replace(PLUGIN, restarts=7),), "said": "could not load NVML library"})
 MIXED = replace(h.smi(h.seen(uuid=UUID, mig_uuids=("MIG-1", "MIG-2"))), kubernetes=WELL_KUBERNETES)
 DRA = plugins(**GONE, dra=frozenset({"gpu.nvidia.com"}))
+WAITING = "kube-system_nvidia-device-plugin-x7x2k"
+WAITS = plugins(**GONE, waits={WAITING: True})
 V1 = h.host(cgroup="v1", runtimes=(replace(h.READY.runtimes[1], embedded_in="1.35.4+k0s.0"),))
 
 PASSES: tuple[tuple[str, HostFacts], ...] = (
-    *((id, WELL) for id in IDS if id != "k8s.dra"),
+    *((id, WELL) for id in IDS if id not in ("k8s.dra", "k8s.swap")),
+    ("k8s.swap", swapping(False, swap=())),
+    ("k8s.swap", swapping(True)),
+    ("k8s.swap", swapping(True, RUNS)),
+    ("k8s.detect", replace(WELL, services={"k3s.service": RUNS, "kubelet.service": replace(RUNS, active="inactive")})),
+    ("k8s.detect", kubernetes(h.containerd(embedded_in="1.34.2+k3s1"), distribution=None, kubelet=True)),
+    ("k8s.image-pull", plugins(processes=())),
+    ("k8s.image-pull", node(NEVER, images=("mirror:5000/nvidia/k8s-device-plugin:v0.20.0",))),
     ("k8s.dra", DRA),
     ("k8s.kubelet-up", kubernetes(replace(WELL, services={}), distribution="k3s")),
     ("k8s.feature-gates", gates("1.11.3", Accelerators=True)),
@@ -120,6 +136,17 @@ PASSES: tuple[tuple[str, HostFacts], ...] = (
                                        "PreferNoSchedule team"))),
 )  # fmt: skip
 FAULTS: tuple[tuple[str, HostFacts, str, Severity | None], ...] = (
+    ("k8s.detect", replace(WELL, services={"k3s-agent.service": RUNS, "kubelet.service": RUNS}),
+     "kubelet.service, k3s-agent.service are active", None),
+    ("k8s.swap", swapping(False), "/proc/swaps: /dev/sda3; kubelet.service is activating, failSwapOn is not false",
+     None),
+    ("k8s.swap", swapping(False, RUNS), "kubelet.service is active, failSwapOn is not false", Severity.WARNING),
+    ("k8s.image-pull", WAITS, "plugin-x7x2k has had a sandbox and no container for more than ten minutes", None),
+    ("k8s.dp-container", WAITS, "/var/log/pods of kube-system_nvidia-device-plugin-x7x2k no container",
+     Severity.WARNING),
+    ("k8s.allocated-ghosts", plugins(ghosts=("7c1a-1",), kept=True),
+     "1 of the 2 pods in kubelet_internal_checkpoint have no directory, and it kept them for the newest pod: 7c1a-1",
+     None),
     ("k8s.cgroup-v1", V1, "/proc/mounts", None),
     ("k8s.kubelet-up", down(), "kubelet.service: ActiveState activating, SubState auto-restart; no process", None),
     ("k8s.feature-gates", gates("1.28.1", DevicePlugins=True), f"not known from 1.28 on ({FILE})", None),
@@ -167,11 +194,25 @@ FAULTS: tuple[tuple[str, HostFacts, str, Severity | None], ...] = (
     ("k8s.operator-managed", plugins(validations=frozenset({"driver-ready"})), "no toolkit-ready, cuda-ready", None),
 )  # fmt: skip
 UNKNOWN: tuple[tuple[str, HostFacts, str], ...] = (
+    ("k8s.detect", kubernetes(distribution=None), "nothing tells whose"),
+    ("k8s.swap", swapping(None), "failSwapOn of the kubelet was not read"),
+    ("k8s.swap", kubernetes(swapping(False, RUNS), settings=None), "failSwapOn of the kubelet was not read"),
+    ("k8s.swap", kubernetes(swapping(False, RUNS), settings=replace(WELL_SETTINGS, unread="/x")), "was not read"),
+    ("k8s.swap", replace(swapping(False), services={}), "no unit of a kubelet"),
+    ("k8s.swap", swapping(False, swap=None), "/proc/swaps was not read"),
+    ("k8s.image-pull", NEVER, "nothing on this node tells"),
+    ("k8s.image-pull", plugins(**{**GONE, "pods": None}), "/var/log/pods was not read"),
+    ("k8s.image-pull", plugins(**GONE, waits={WAITING: False}), "has just come"),
+    ("k8s.image-pull", node(WAITS, images=("nvcr.io/nvidia/k8s-device-plugin:v0.20.0",)), "no container though nvcr"),
+    ("k8s.dp-container", plugins(**GONE, waits={WAITING: False}), "has just come"),
+    ("k8s.allocated-ghosts", plugins(allocated=None), "were not read"),
+    ("k8s.allocated-ghosts", plugins(ghosts=("7c1a-1",)), "takes them out when it next gives a device"),
     *((id, replace(WELL, kubernetes=KubernetesFacts()), "Kubernetes is not on this host") for id in IDS),
     *((id, down(), "k8s.kubelet-up") for id in IDS if id.startswith(("k8s.dp-", "k8s.dra", "k8s.runtimeclass"))),
     *((id, kubernetes(device_plugins=None), "was not read")
       for id in IDS
-      if id.startswith(("k8s.dp-", "k8s.dra", "k8s.podres", "k8s.cpu", "k8s.operator-managed", "k8s.run"))),
+      if id.startswith(("k8s.dp-", "k8s.dra", "k8s.podres", "k8s.cpu", "k8s.operator-managed", "k8s.run", "k8s.image",
+                        "k8s.alloc"))),
     *((id, replace(kubernetes(node=None), unread={"node": "no kubectl of root"}), "no kubectl of root")
       for id in ("k8s.node-ready", "k8s.capacity", "k8s.labels", "k8s.legacy-resource", "k8s.eviction-pressure",
                  "k8s.taints")),
@@ -253,6 +294,17 @@ def test_a_host_without_kubernetes_is_quiet_for_one_reason() -> None:
     assert said == {"no kubelet: Kubernetes is not on this host"}
 
 
+@pytest.mark.parametrize(
+    ("host", "says"),
+    [(WELL, "kubeadm, version 1.34.2"), (kubernetes(distribution="eks", version=None), "eks"),
+     (kubernetes(h.containerd(name="k3s", embedded_in="1.34.2+k3s1"), distribution=None, kubelet=True),
+      "k3s, version 1.34.2+k3s1")],
+)  # fmt: skip
+def test_whose_kubernetes_it_is_is_told(host: HostFacts, says: str) -> None:
+    result = run_all(host, None, load_catalog(), today=h.TODAY).results["k8s.detect"]
+    assert (result.outcome, result.evidence) == (None, says)
+
+
 def causes(host: HostFacts, spec: Spec | None = None) -> dict[str, list[str]]:
     report = folded(run_all(host, spec, load_catalog(), today=h.TODAY))
     return {c.id: [r.id for r in report.consequences(c)] for c in report.causes if c.id[:3] in ("k8s", "rt.", "os.")}
@@ -277,7 +329,7 @@ CONTAINERD_ALONE = replace(BLIND, runtimes=(RUNC,))
         (CONTAINERD_ALONE, None, "rt.effective-default",
          ["k8s.runtimeclass", "k8s.dp-registered", "k8s.dp-socket"]),
         (replace(down(), system=replace(h.SYSTEM, swap=("/dev/sda3",)), kubernetes=replace(
-            WELL_KUBERNETES, running=False, starts_with_swap=False)), None, "os.swap", ["k8s.kubelet-up"]),
+            WELL_KUBERNETES, running=False, starts_with_swap=False)), None, "k8s.swap", ["k8s.kubelet-up"]),
     ],
     ids=["a gate", "a gate keeps the kubelet down", "the plugin missed a restart of the kubelet", "the plugin ends",
          "no RuntimeClass", "runc is the default", "swap keeps the kubelet down"],

@@ -34,7 +34,15 @@ from gpunode.model.facts import (
     StuckProcess,
     ToolkitFacts,
 )
-from gpunode.model.kubernetes import DevicePlugins, Gate, KubeletSettings, NodeFacts, PluginPod
+from gpunode.model.kubernetes import (
+    DevicePlugins,
+    Gate,
+    KubeletSettings,
+    NodeFacts,
+    PluginConfig,
+    PluginPod,
+    SharedResource,
+)
 from gpunode.model.spec import Expectation, RuntimeSpec, Spec
 from gpunode.model.system import CudaToolkit, ModprobeHelper, NamedProxy, Outbound, SystemFacts
 from tests.checks import hosts as h
@@ -119,6 +127,16 @@ ENGINES = _of(
     flags=LINES,
 )
 BY_WORD = st.dictionaries(WORDS | st.just("nvidia.com/gpu"), TEXTS, max_size=3)
+SHARED = st.lists(_of(SharedResource, name=WORDS, replicas=NUMBERS), max_size=2).map(tuple)
+CONFIGS = _of(
+    PluginConfig,
+    name=WORDS | st.just("available-configs/a"),
+    version=st.none() | WORDS,
+    mig_strategy=st.none() | WORDS | st.just("single"),
+    time_slicing=SHARED,
+    mps=SHARED,
+    unread=st.none() | WORDS,
+)
 PLUGINS = _of(
     DevicePlugins,
     directory=WORDS,
@@ -131,6 +149,11 @@ PLUGINS = _of(
     options=st.none() | BY_WORD,
     said=st.none() | WORDS,
     dra=st.sampled_from((frozenset(), frozenset({"gpu.nvidia.com"}))),
+    configs=st.none() | st.lists(CONFIGS, max_size=2).map(tuple),
+    waits=st.dictionaries(WORDS, st.booleans(), max_size=2),
+    allocated=NUMBERS,
+    ghosts=LINES,
+    kept=st.booleans(),
 )
 KUBERNETES = _of(
     KubernetesFacts,
@@ -150,7 +173,15 @@ KUBERNETES = _of(
     ),
     device_plugins=st.none() | PLUGINS,
     node=st.none()
-    | _of(NodeFacts, conditions=BY_WORD, capacity=BY_WORD, allocatable=BY_WORD, labels=BY_WORD, taints=LINES),
+    | _of(
+        NodeFacts,
+        conditions=BY_WORD,
+        capacity=BY_WORD,
+        allocatable=BY_WORD,
+        labels=BY_WORD,
+        taints=LINES,
+        images=st.none() | LINES | st.just(("x/gpu-operator:v" + "9" * 5000, "a/gpu-operator:v24.6.1-ubi8")),
+    ),
 )
 HOSTS = st.builds(
     HostFacts,

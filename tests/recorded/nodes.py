@@ -48,6 +48,9 @@ image=nvcr.io/nvidia/k8s-device-plugin:v0.18.0
 env=DEVICE_LIST_STRATEGY=envvar
 pods=read
 pod={POD} 0
+plugin-configs=read
+entries=whole
+allocated=0
 """
 DIED = f"""registered={{"nvidia.com/gpu":[]}}
 pods=read
@@ -90,7 +93,7 @@ def _node(slug: str, title: str, plugin: str, capacity: int) -> Recipe:
         "blacklist": "/etc/modprobe.d/nouveau.conf:blacklist nouveau\n",
         "kubernetes": KUBELET + plugin,
         "kubelet:version": "Kubernetes v1.34.2\n",
-        "node": offers + CONDITIONS,
+        "node": f"{offers}{CONDITIONS}images=read\nimage=nvcr.io/nvidia/k8s-device-plugin:v0.18.0\n",
         "containerd:1100:cri": _cri(),
     }
     return replace(set_up, sections=(*set_up.sections, *sections.items()))

@@ -1,6 +1,9 @@
-"""Nodes that NVIDIA's GPU Operator manages; who else brings a driver is drv.install-method's."""
+"""Nodes that NVIDIA's GPU Operator manages, and its CVEs; who else brings a driver is drv.install-method's."""
 
 from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
 
 from gpunode.advice import listing
 from gpunode.checks import needs
@@ -8,11 +11,18 @@ from gpunode.checks.registry import Context, check
 from gpunode.model.facts import HostFacts
 from gpunode.model.operator import owned_by_operator
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.model.versions import three_numbers
 from gpunode.remedy import Remedy, RepairAction
 
 # In the order in which its validator makes them (gpu-operator, validator/main.go).
 READY = ("driver-ready", "toolkit-ready", "cuda-ready", "plugin-ready")
 VALIDATOR = "nvidia-operator-validator"
+# gpu-operator-validator has the operator's own version, and is on every node of it.
+_TAGGED = re.compile(
+    r"(?:.*/)?(?P<name>gpu-operator|gpu-operator-validator|container-toolkit):(?P<version>v?[0-9.]+)(?:-(?P<of>[\w.-]+))?",
+    re.ASCII,
+)
+UPGRADE = "upgrade the GPU Operator's chart to its newest release"
 
 
 @check(
@@ -41,4 +51,81 @@ def operator_managed(host: HostFacts, context: Context) -> CheckOutcome:
         remedy=Remedy(
             RepairAction.SUPPORT, f"kubectl logs of {VALIDATOR} on this node (container {missing[0][:-6]}-validation)"
         ),
+    )
+
+
+@check(
+    "sec.operator-cve",
+    Severity.WARNING,
+    title="the GPU Operator's images have no known CVE that a newer release has fixed",
+    reads="kubectl get node with the kubelet's own kubeconfig: its images; catalog/operator_cves.yaml and toolkit.yaml",
+    remedy=Remedy(RepairAction.UPGRADE, UPGRADE),
+    needs=(needs.kubelet, needs.joined, needs.gpu),
+)
+def operator_cve(host: HostFacts, context: Context) -> CheckOutcome:
+    """The GPU Operator on this node, or its toolkit, has a known CVE: a container may gain rights on it."""
+    from gpunode.catalog.operator_cves import operator_cves_of
+
+    images = host.kubernetes.node.images if host.kubernetes.node else None
+    here = _has_operator(host, images or ())
+    if here is None:
+        return NotApplicable("whether the GPU Operator manages this node is not known")
+    if not here:
+        return NotApplicable("the GPU Operator does not manage this node")
+    if images is None:
+        return NotApplicable(needs.node(host) or "which images are on this node was not asked")
+    # Images of earlier releases stay on a node for a while: the newest of each is the one in use.
+    operator = max(_versions(images, "gpu-operator"), default=None)
+    toolkit = max(_versions(images, "container-toolkit"), default=None)
+    if operator is None and toolkit is None:
+        return NotApplicable("the node's object names no release of the GPU Operator, nor of its toolkit")
+    if operator is not None and (known := operator_cves_of(operator[0])):
+        return _has_cves(
+            f"GPU Operator {_dotted(operator)}", operator[1], (row.cve for row in known), known[-1].version
+        )
+    floor = context.catalog.toolkit
+    if toolkit is not None and toolkit[0] < (three_numbers(floor.floor) or ()):
+        return _has_cves(f"the Operator's toolkit {_dotted(toolkit)}", toolkit[1], (floor.floor_cve,), floor.floor)
+    return None
+
+
+def _has_operator(host: HostFacts, images: Iterable[str]) -> bool | None:
+    """Whether the GPU Operator manages this node; None: not known."""
+    plugins = host.kubernetes.device_plugins
+    pods = plugins.pods if plugins else None
+    if owned_by_operator(host) or any(VALIDATOR in one.pod for one in pods or ()):
+        return True
+    if pods is not None:
+        return False
+    return True if any(_versions(images, "gpu-operator")) else None
+
+
+_Version = tuple[tuple[int, ...], str]  # (25, 3, 1), and the image that says so
+
+
+def _versions(images: Iterable[str], name: str) -> Iterator[_Version]:
+    """The releases of images of this name; tags such as v25.3.1-ubi9 name one too, and v25.3.1-rc.1 does not."""
+    for image in images:
+        found = _TAGGED.fullmatch(image.partition("@")[0])
+        if (
+            found is None
+            or not found["name"].startswith(name)
+            or (found["of"] or "").startswith(("rc", "alpha", "beta"))
+        ):
+            continue
+        version = three_numbers(found["version"])
+        if version is not None:
+            yield version, image
+
+
+def _dotted(version: _Version) -> str:
+    return ".".join(map(str, version[0]))
+
+
+def _has_cves(what: str, image: str, cves: Iterable[str], fixed: str) -> Finding:
+    of = list(cves)
+    return Finding(
+        f"{what} has {listing(of)}, fixed in {fixed}",
+        evidence=f"the node's object has the image {image}",
+        remedy=Remedy(RepairAction.UPGRADE, UPGRADE),
     )

@@ -68,9 +68,12 @@ def dp_container(host: HostFacts, context: Context) -> CheckOutcome:
         return NotApplicable(f"a DRA driver ({GPU_DRA_DRIVER}) hands out the GPUs")
     if plugins.pods is None:
         return NotApplicable("which pods are on this node is not known: /var/log/pods was not read")
+    if plugins.waits and not any(plugins.waits.values()):
+        return NotApplicable(f"{listing(plugins.waits)} has just come, and has no container yet")
+    pods = f"of {listing(plugins.waits)} no container" if plugins.waits else "no pod"
     return Finding(
         "no device plugin of NVIDIA's is on this node",
-        evidence=f"{plugins.directory} has no socket of one, /var/log/pods no pod, and no process runs",
+        evidence=f"{plugins.directory} has no socket of one, /var/log/pods {pods}, and no process runs",
         remedy=Remedy(
             RepairAction.CONFIGURE,
             "deploy NVIDIA's device plugin (chart nvidia-device-plugin) or the GPU Operator; where one is deployed, "

@@ -28,6 +28,7 @@ OWN_LABELS = (
     "failure-domain.kubernetes.io/zone", "failure-domain.kubernetes.io/region",
 )  # fmt: skip
 OWN_NAMESPACES = ("kubelet.kubernetes.io", "node.kubernetes.io")
+NO_SWAP = "swapoff -a, and take swap out of /etc/fstab; or set failSwapOn: false for the kubelet"
 UNIFIED = "systemd.unified_cgroup_hierarchy=1 on the kernel's command line"
 
 
@@ -234,3 +235,32 @@ def _refused(label: str) -> bool:
     )
     own = label in OWN_LABELS or any(namespace == n or namespace.endswith(f".{n}") for n in OWN_NAMESPACES)
     return reserved and not own
+
+
+@check(
+    "k8s.swap",
+    Severity.ERROR,
+    title="swap does not keep the kubelet from starting",
+    reads="/proc/swaps; failSwapOn of the kubelet",
+    remedy=Remedy(RepairAction.CONFIGURE, NO_SWAP),
+    needs=(needs.kubelet, needs.gpu, needs.system),
+)
+def swap(host: HostFacts, context: Context) -> CheckOutcome:
+    """Swap is on, and the kubelet does not start with it; one that runs was started before it was switched on."""
+    unit, used = host.services.get(UNIT), host.system.swap if host.system else None
+    if unit is None or unit.load == "not-found":
+        return NotApplicable("no unit of a kubelet; a Kubernetes distribution's starts with swap")
+    if used is None:
+        return NotApplicable("/proc/swaps was not read")
+    if not used or host.kubernetes.starts_with_swap:
+        return None
+    settings = host.kubernetes.settings
+    if host.kubernetes.starts_with_swap is None or (unit.active in RUNS and (settings is None or settings.unread)):
+        return NotApplicable("swap is on; failSwapOn of the kubelet was not read")
+    again = "again " if unit.active in RUNS else ""
+    return Finding(
+        f"swap is on, and the kubelet does not start {again}with it",
+        evidence=f"/proc/swaps: {listing(used)}; {UNIT} is {unit.active}, failSwapOn is not false",
+        remedy=Remedy(RepairAction.CONFIGURE, NO_SWAP),
+        severity=Severity.WARNING if again else None,
+    )

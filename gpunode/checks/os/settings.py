@@ -8,10 +8,9 @@ from gpunode.checks.net.rdma import infiniband
 from gpunode.checks.registry import Context, check
 from gpunode.checks.words import bytes_of
 from gpunode.model.facts import HostFacts
-from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Passed, Severity
 from gpunode.remedy import Remedy, RepairAction
 
-KUBELET = "kubelet.service"
 TIMESYNCD = "systemd-timesyncd.service"
 CLOCKS = (TIMESYNCD, "chrony.service", "chronyd.service", "ntp.service", "ntpd.service", "ntpsec.service",
           "openntpd.service", "phc2sys.service")  # fmt: skip
@@ -20,32 +19,18 @@ SETTLED_S = 900  # after that long a clock that is reachable has been set
 
 @check(
     "os.swap",
-    Severity.ERROR,
-    title="swap does not keep the kubelet from starting",
-    reads="/proc/swaps; failSwapOn of the kubelet",
-    remedy=Remedy(RepairAction.CONFIGURE, "swapoff -a, and take swap out of /etc/fstab; or set failSwapOn: false"),
+    Severity.WARNING,
+    title="which swap the host has",
+    reads="/proc/swaps",
+    remedy=Remedy(RepairAction.NONE, "nothing: k8s.swap says whether a kubelet minds it"),
     needs=(needs.gpu, needs.system),
 )
-def swap(host: HostFacts, context: Context) -> CheckOutcome:
-    """Swap is on, and the kubelet does not start with it. Without a kubelet swap is no fault."""
-    unit = host.services.get(KUBELET)
-    if unit is None or unit.load == "not-found":
-        return NotApplicable("no unit of a kubelet; a Kubernetes distribution's starts with swap")
+def swap(host: HostFacts, context: Context) -> CheckOutcome | Passed:
+    """Informative: where swap is on. GPU work does not mind it; whether a kubelet does is k8s.swap's."""
     used = host.system.swap if host.system else None
     if used is None:
         return NotApplicable("/proc/swaps was not read")
-    if not used or unit.active == "active" or host.kubernetes.starts_with_swap:
-        return None
-    if host.kubernetes.starts_with_swap is None:
-        return NotApplicable("swap is on and the kubelet does not run; its failSwapOn was not read")
-    return Finding(
-        "swap is on, and the kubelet does not start with it",
-        evidence=f"/proc/swaps: {listing(used)}; {KUBELET} is {unit.active}, failSwapOn is not false",
-        remedy=Remedy(
-            RepairAction.CONFIGURE,
-            "swapoff -a, and take swap out of /etc/fstab; or set failSwapOn: false for the kubelet",
-        ),
-    )
+    return Passed(f"/proc/swaps: {listing(used)}") if used else None
 
 
 @check(

@@ -2,13 +2,17 @@
 # Kubelets and Kubernetes distributions: what the kubelet is told, what device plugins have told it, and the node's object.
 
 CHECKPOINT_LIMIT=4194304 # bytes; a few hundred pods with their answers have half a megabyte
+ENTRIES_LIMIT=512 # pods; a kubelet takes 110 unless it is told otherwise
+GHOSTS_LIMIT=32
 SOCKETS_LIMIT=32
-PODS_LIMIT=32 # of NVIDIA's; a node has ten
 
 kubernetes() {
   config=/var/lib/kubelet/config.yaml folder='' kubeconfig='' state='' node='' kubelet='' told=''
   for path in etc/rancher/k3s etc/rancher/rke2 var/snap/microk8s/current etc/k0s etc/kubernetes/kubelet.conf etc/kubernetes/manifests; do
     if [ -e "$R/$path" ] && trusted "/$path"; then kubelet=1; echo "mark=/$path"; fi
+  done
+  for path in etc/eks:eks etc/kubernetes/azure.json:aks home/kubernetes:gke; do
+    if [ -e "$R/${path%:*}" ] && trusted "/${path%:*}"; then echo "cloud=${path##*:}"; break; fi
   done
   while read -r pid comm <&3; do
     case $comm in
@@ -125,12 +129,48 @@ sockets() { # of plugins: "1 NAME" of one that was made after the kubelet's own,
   done
 }
 
-checkpoint() { # RegisteredDevices alone: the entries of pods hold what their containers were given
+checkpoint() { # RegisteredDevices; of the entries of pods their UIDs alone: they hold what containers were given
   path=$state/device-plugins/kubelet_internal_checkpoint
-  if [ ! -e "$R$path" ]; then echo 'registered={}'; return 0; fi
+  if [ ! -e "$R$path" ]; then printf 'registered={}\nentries=whole\nallocated=0\n'; return 0; fi
   trusted "$path" && [ -f "$R$path" ] && [ -r "$R$path" ] || return 0
-  { head -c "$CHECKPOINT_LIMIT" "$R$path"; echo; } |
-    sed -n 's/.*"RegisteredDevices": *\({[^{}]*}\).*/registered=\1/p; s/.*"RegisteredDevices": *null.*/registered={}/p'
+  : >"$T/allocated"
+  { head -c "$CHECKPOINT_LIMIT" "$R$path"; echo; } | awk -v pods="$T/allocated" -v most="$ENTRIES_LIMIT" '
+    BEGIN { RS = "," }
+    state == 2 { next }
+    { gsub(/[\r\n]/, "") }
+    !state && match($0, /"PodUID": *"[0-9A-Za-z-]+"/) {
+      uid = substr($0, RSTART, RLENGTH); sub(/"$/, "", uid); sub(/.*"/, "", uid)
+      if (length(uid) <= 64 && !(uid in seen) && count < most) { seen[uid]; count++; print uid >pods }
+    }
+    !state && match($0, /"RegisteredDevices": */) {
+      state = 1; $0 = substr($0, RSTART + RLENGTH); printf "registered="
+      if (/^null/) { state = 2; print "{}"; next }
+      between = ""
+    }
+    state == 1 {
+      if (match($0, /}/)) { state = 2; print between substr($0, 1, RSTART); next }
+      printf "%s%s", between, $0; between = ","
+    }
+    END { if (state == 1) print ""; if (state == 2) print "entries=whole" }'
+  entries
+}
+
+entries() { # pods to which devices were given: how many, and those of which the kubelet has no directory any more
+  if [ ! -s "$T/allocated" ]; then echo allocated=0; return 0; fi
+  [ -d "$R$state/pods" ] && [ -x "$R$state/pods" ] && trusted "$state/pods" || return 0
+  count=0 gone=0 last=''
+  while read -r uid <&4; do
+    count=$((count + 1))
+    if [ -d "$R$state/pods/$uid" ]; then
+      # The newest pod of all, for which the checkpoint was written last; in that moment the kubelet takes out pods that
+      # have ended (UpdateAllocatedDevices), and otherwise it keeps them. It makes `plugins` with the pod's directory.
+      # shellcheck disable=SC3013 # dash, bash and busybox have it
+      if [ -d "$R$state/pods/$uid/plugins" ] && ! [ "$R$state/pods/$uid/plugins" -ot "$R$path" ] &&
+        ! [ "$R$state/pods" -nt "$R$state/pods/$uid/plugins" ]; then last=1; fi
+    elif [ "$gone" -lt "$GHOSTS_LIMIT" ]; then gone=$((gone + 1)); echo "ghost=$uid"; fi
+  done 4<"$T/allocated"
+  echo "allocated=$count"
+  [ -z "$last" ] || echo allocated-last=1
 }
 
 running_plugins() { # processes of device plugins, and of one what its container was made with
@@ -154,35 +194,8 @@ made_with() { # CONTAINER: image and settings of a plugin, from what its engine 
   [ -f "$R$path" ] && [ -r "$R$path" ] && trusted "$path" || return 0
   echo made=1
   head -c 1048576 "$R$path" |
-    grep -oE '"io\.kubernetes\.(cri\.image-name|cri-o\.ImageName)" *: *"[^"\\]*"|"(PASS_DEVICE_SPECS|DEVICE_LIST_STRATEGY|CONFIG_FILE)=[^"\\]*"|"--(pass-device-specs|device-list-strategy|config-file)(=[^"\\]*)?"' |
+    grep -oE '"io\.kubernetes\.(cri\.image-name|cri-o\.ImageName)" *: *"[^"\\]*"|"(PASS_DEVICE_SPECS|DEVICE_LIST_STRATEGY|MIG_STRATEGY|CONFIG_FILE)=[^"\\]*"|"--(pass-device-specs|device-list-strategy|mig-strategy|config-file)(=[^"\\]*)?"' |
     sed -e 's/^"io[^"]*" *: *"\(.*\)"$/image=\1/; s/^"\([A-Z]\)/env=\1/; s/^"--/option=/; s/"$//'
-}
-
-pods_of_nvidia() { # NAMESPACE_POD CONTAINER RESTARTS: the kubelet keeps their logs by these names, and its last one has a number
-  [ -d "$R/var/log/pods" ] && [ -r "$R/var/log/pods" ] && [ -r "$R$state/pods" ] && trusted /var/log/pods || return 0
-  echo pods=read
-  count=0
-  for path in "$R"/var/log/pods/*nvidia*; do
-    pod=${path##*/}
-    [ -d "$R$state/pods/${pod##*_}" ] && [ "$count" -lt "$PODS_LIMIT" ] || continue # its pod is gone
-    for one in "$path"/*; do
-      [ -d "$one" ] || continue
-      most=-1
-      for log in "$one"/*.log; do
-        number=${log##*/} number=${number%.log}
-        case $number in '' | *[!0-9]* | ???????*) ;; *) [ "$number" -gt "$most" ] && most=$number ;; esac
-      done
-      count=$((count + 1))
-      printf 'pod=%s %s %s\n' "${pod%_*}" "${one##*/}" "$most"
-      case ${one##*/} in nvidia-device-plugin*) last_words "${one#"$R"}/$most.log" ;; esac
-    done
-  done
-}
-
-last_words() { # LOG of a device plugin: the last thing that it says about GPUs it does not see, of those that are known
-  trusted "$1" && [ -f "$R$1" ] && [ -r "$R$1" ] || return 0
-  tail -c "$FILE_LIMIT" "$R$1" | grep -oE 'Incompatible (strategy|platform) detected|No devices found|could not load NVML( library)?|[Ff]ailed to initialize NVML|invalid device discovery strategy' |
-    sed -n '$s/^/said=/p'
 }
 
 # ---- the node's object
@@ -193,7 +206,10 @@ NODE_FIELDS='{{range $k, $v := .status.capacity}}capacity={{$k}} {{$v}}
 {{end}}{{range .spec.taints}}taint={{.effect}} {{.key}}
 {{end}}{{range $k, $v := .metadata.labels}}label={{$k}} {{$v}}
 {{end}}{{if .spec.unschedulable}}unschedulable=1
-{{end}}'
+{{end}}images=read
+{{range .status.images}}{{range .names}}image={{.}}
+{{end}}{{end}}'
+IMAGES_LIMIT=64 # of NVIDIA's; a node's object has fifty with a few names each
 
 ask_node() { # the kubelet may read its own node: with a kubectl of root's, and nothing that it would have to run for a token
   for path in "$kubeconfig" /etc/kubernetes/kubelet.conf /var/lib/rancher/k3s/agent/kubelet.kubeconfig \
@@ -222,5 +238,14 @@ do_node() { # KUBECONFIG NAME KUBECTL...: its caches and settings go to, and com
   file=$R$1 name=$2; shift 2
   ulimit -f 2048
   HOME=$T KUBECONFIG='' "$@" --kubeconfig "$file" --cache-dir "$T/kubectl" --request-timeout 4s \
-    get node -o "go-template=$NODE_FIELDS" -- "$name"
+    get node -o "go-template=$NODE_FIELDS" -- "$name" >"$T/node.object" || return $?
+  count=0
+  while IFS= read -r line; do
+    case $line in
+      image=*nvidia* | image=*gpu-operator* | image=*k8s-device-plugin* | image=*/container-toolkit*)
+        count=$((count + 1)); [ "$count" -le "$IMAGES_LIMIT" ] || continue ;;
+      image=*) continue ;;
+    esac
+    printf '%s\n' "$line"
+  done <"$T/node.object"
 }
