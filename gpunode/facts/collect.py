@@ -36,6 +36,7 @@ from gpunode.facts.security import parse_security
 from gpunode.facts.services import parse_services, parse_units
 from gpunode.facts.system import parse_system
 from gpunode.facts.toolkit import parse_toolkit
+from gpunode.facts.topology import parse_topology
 from gpunode.facts.trust import parse_ignored
 from gpunode.facts.vgpu import with_vgpus
 from gpunode.facts.wire import Sections, decode
@@ -65,7 +66,7 @@ SCRIPTS = (
     "daemon/query",
     "trust",
     *(f"probe/{topic}" for topic in ("wire", "host", "pci", "driver", "gpu_users", "kernel", "initramfs", "packages")),
-    *(f"probe/{topic}" for topic in ("daemons", "engines", "kubernetes", "pods", "system", "run")),
+    *(f"probe/{topic}" for topic in ("daemons", "engines", "kubernetes", "pods", "system", "topology", "run")),
 )
 LOGS_TIMEOUT_S = 60.0  # each log has 15 s, and all are read at once
 LOG_SCRIPTS = ("trust", "probe/wire", "probe/run", "probe/logs")
@@ -182,6 +183,7 @@ def assemble(stream: bytes, target: str, way: Way | None = None) -> HostFacts:
         log=part("kernel_log", lambda: parse_kernel_log(sections.text("kernel_log")), KernelLog()),
         kernel_state=part("kernel_state", lambda: parse_kernel_state(sections.text("kernel_state")), None),
         system=part("system", lambda: parse_system(sections), None),
+        topology=part("topology", lambda: parse_topology(sections), None),
         ignored=part("ignored", lambda: parse_ignored(sections.text("ignored")), ()),
         files=sections.files,
         unread=MappingProxyType(unread),

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from gpunode.facts.gpu_users import parse_mps, parse_stuck
-from gpunode.facts.nvlink import parse_nvlinks
+from gpunode.facts.nvlink import parse_nvlinks, parse_peers
 from gpunode.facts.release import key_values
 from gpunode.facts.smi import parse_smi
 from gpunode.facts.wire import Sections
@@ -137,4 +137,8 @@ def _smi(sections: Sections) -> SmiFacts | None:
     listed = instances.text if instances is not None and instances.rc != 124 else ""
     links = parse_nvlinks(sections.text("smi_links"), sections.text("smi_link_errors"))
     smi = parse_smi(section.text, section.rc, listed)
-    return replace(smi, gpus=tuple(replace(gpu, links=links.get(gpu.uuid or "")) for gpu in smi.gpus))
+    peers = parse_peers(sections.text("smi_p2p"))
+    if len(peers) != len(smi.gpus):  # without those that it cannot open its numbers are others
+        peers = ((),) * len(smi.gpus)
+    gpus = zip(smi.gpus, peers, strict=True)
+    return replace(smi, gpus=tuple(replace(gpu, links=links.get(gpu.uuid or ""), peers=row) for gpu, row in gpus))

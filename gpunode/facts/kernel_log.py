@@ -12,7 +12,15 @@ from types import MappingProxyType
 
 from gpunode.facts.release import key_values
 from gpunode.foreign import whole_number
-from gpunode.model.kernel_log import AerCounters, KernelLog, KernelState, LoggedAer, LoggedSxid, LoggedXid
+from gpunode.model.kernel_log import (
+    AerCounters,
+    KernelLog,
+    KernelState,
+    LinkLosses,
+    LoggedAer,
+    LoggedSxid,
+    LoggedXid,
+)
 
 MOST = 64  # different events of one kind; a host has a few
 LONGEST_LINE = 2048
@@ -59,6 +67,12 @@ _NO_LINKS = re.compile(
     r"(?:Failed to update Rx Detect Link mask|Getting peer\d{0,3}(?:'s)? postRxDetLinkMask failed)!",
     re.A,
 )
+# en_main.c and events.c of mlx5; bnxt_en, ice and ionic write "NIC Link is Down" and the like.
+_LINK_LOST = re.compile(
+    r"(?:mlx5_core|bnxt_en|ice|ionic) (?P<address>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])(?: [\w.@-]{1,15})?: "
+    r"(?:(?:NIC )?[Ll]ink (?:is )?[Dd]own|Port module event: module \d{1,3}, Cable unplugged)",
+    re.A,
+)
 _CRASH = re.compile(r"^pstore=([\w.-]{1,80})$", re.M | re.A)
 _STACK_S = 2  # a stack is printed right behind the line that says which task hangs
 
@@ -79,6 +93,7 @@ def parse_kernel_log(text: str) -> KernelLog:
         aer=_aer_errors(lines),
         driver_since_s=since,
         machine_checks=sum(bool(_MACHINE_CHECK.match(line)) for _, line in lines),
+        links_lost=_links_lost(lines),
         hung_tasks=len(hung),
         hung_last_s=max((s for s in hung if s is not None), default=None),
         hung_in_driver=sum(s is not None and any(s + n in stacks for n in range(_STACK_S + 1)) for s in hung),
@@ -171,6 +186,20 @@ def _aer_errors(lines: Iterable[_Line]) -> tuple[LoggedAer, ...]:
             one = found.get(key) or LoggedAer(*key, count=0)
             found[key] = replace(one, count=one.count + 1, last_s=seconds)
     return tuple(found.values())
+
+
+def _links_lost(lines: Iterable[_Line]) -> tuple[LinkLosses, ...]:
+    """A cable that is pulled gives two lines, of the module and of the link: those of one second are one loss."""
+    found: dict[str, list[int | None]] = {}
+    for seconds, line in lines:
+        if not (match := _LINK_LOST.match(line)):
+            continue
+        address = match["address"]
+        if address in found or len(found) < MOST:
+            times = found.setdefault(address, [])
+            if seconds is None or not times or times[-1] is None or seconds - times[-1] > 1:
+                times.append(seconds)
+    return tuple(LinkLosses(address, tuple(times[-MOST:])) for address, times in found.items())
 
 
 def short_address(address: str) -> str:

@@ -1,4 +1,4 @@
-"""`nvidia-smi nvlink`: which links of each GPU are up, and what they count."""
+"""`nvidia-smi nvlink` and `nvidia-smi topo`: which links of each GPU are up, what they count, and who reaches whom."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from gpunode.model.gpu_health import LinkErrors, NvLinks
 _GPU = re.compile(r"GPU [0-9]{1,3}: .{1,120} \(UUID: (?P<uuid>GPU-[0-9a-f-]{36})\)", re.A)
 _STATE = re.compile(r"Link (?P<link>[0-9]{1,2}): (?:(?P<down><inactive>)|[0-9.]{1,8} GB/s)", re.A)
 _COUNT = re.compile(r"Link (?P<link>[0-9]{1,2}): (?P<kind>Replay|Recovery|CRC) Errors: (?P<count>[0-9]{1,19})", re.A)
+_MOST_GPUS = 64
+_ROW = re.compile(r"GPU(?P<index>[0-9]{1,2})(?P<words>(?:\s+[A-Z]{1,4}){1,64})", re.A)
 _ALL_DOWN = "all links are inactive"
 
 
@@ -54,3 +56,22 @@ def _of_gpus(text: str) -> Iterator[tuple[str, str]]:
             uuid = gpu["uuid"]
         elif uuid is not None:
             yield uuid, line[:200]
+
+
+def parse_peers(text: str) -> tuple[tuple[str, ...], ...]:
+    """For each GPU in turn what it can read of each; () for what is no square. Of `nvidia-smi topo -p2p r`:
+
+            GPU0    GPU1
+     GPU0   X       OK
+     GPU1   CNS     X
+
+    Legend:
+      X    = Self
+    """
+    rows: list[tuple[str, ...]] = []
+    for line in text.split("\n"):
+        row = _ROW.fullmatch(line[:1024].strip())
+        if row and int(row["index"]) == len(rows) < _MOST_GPUS:
+            rows.append(tuple(row["words"].split()))
+    square = all(len(row) == len(rows) and row[n] == "X" for n, row in enumerate(rows))
+    return tuple(rows) if square else ()

@@ -10,7 +10,7 @@ from gpunode.facts.outbound import parse_outbound
 from gpunode.facts.release import key_values
 from gpunode.facts.wire import Sections
 from gpunode.foreign import whole_number
-from gpunode.model.system import UNLIMITED, CudaToolkit, FileSystem, RdmaPort, SetVariable, SystemFacts
+from gpunode.model.system import UNLIMITED, CudaToolkit, FileSystem, RdmaModule, RdmaPort, SetVariable, SystemFacts
 
 LONGEST = 64  # characters of one of the kernel's words
 
@@ -23,6 +23,8 @@ def parse_system(sections: Sections) -> SystemFacts | None:
     swap=/dev/nvme0n1p3
     swaps=read
     rdma=mlx5_0|1|0000:1a:00.0|InfiniBand|4: ACTIVE|5: LinkUp|400 Gb/sec (4X NDR)|MT_0000000838|0|-|-
+    module=mlx5_core|24.10-2.1.8|5A7A7A2C0E6F7E7B8C9D0E1|OE
+    modules=read
     iommu=0000:41:00.0 DMA-FQ
     memlock=dockerd 8388608
     env=/etc/environment:3:CUDA_VISIBLE_DEVICES
@@ -61,6 +63,7 @@ def parse_system(sections: Sections) -> SystemFacts | None:
         var_read_only=_read_only(room),
         disks=tuple(_disks(room)),
         rdma=tuple(_rdma(_all(text, "rdma"))),
+        rdma_modules=tuple(_modules(_all(text, "module"))) if "modules" in value else None,
         iommu=MappingProxyType(dict(_pairs(_all(text, "iommu")))),
         memlock=MappingProxyType(dict(_memlock(_all(text, "memlock")))),
         variables=tuple(_variables(_all(text, "env"))) if "envs" in value else None,
@@ -171,6 +174,14 @@ def _rdma(lines: Iterable[str]) -> Iterator[RdmaPort]:
             device, port, address, layer, _after_number(state), _after_number(physical), rate, board,
             _natural(downed), interface, _natural(mtu),
         )  # fmt: skip
+
+
+def _modules(lines: Iterable[str]) -> Iterator[RdmaModule]:
+    for line in lines:
+        words = line.split("|")
+        if len(words) == 4 and all(re.fullmatch(r"[\w.+~-]{1,64}", word, re.A) for word in words):
+            version, srcversion, taint = ("" if word == "-" else word for word in words[1:])
+            yield RdmaModule(words[0], version or None, srcversion or None, taint)
 
 
 def _after_number(text: str | None) -> str | None:

@@ -15,6 +15,7 @@ from gpunode.model.gpu_health import GpuHealth, NvLinks
 from gpunode.model.kernel_log import KernelLog, KernelState
 from gpunode.model.kubernetes import DevicePlugins, KubeletSettings, NodeFacts
 from gpunode.model.system import ModprobeHelper, SystemFacts
+from gpunode.model.topology import Topology
 
 
 @dataclass(frozen=True)
@@ -139,6 +140,7 @@ class SmiGpu:
     reset_flags: tuple[str, ...] = ()  # "reset_required", "drain_and_reset_recommended": those that it has set
     health: GpuHealth = field(default_factory=GpuHealth)
     links: NvLinks | None = None  # None: it has none, or they were not asked for
+    peers: tuple[str, ...] = ()  # "X", "OK", "CNS": whether it reads the memory of each GPU in turn; (): not known
     fabric_health: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     # {"bandwidth": "Full", "route_unhealthy": "False", ...}; {}: this driver has no such fields
 
@@ -475,6 +477,7 @@ class HostFacts:
     )  # what the kernel's log says; empty as well where it was not read (`unread`)
     kernel_state: KernelState | None = None  # None: the probe did not read it
     system: SystemFacts | None = None  # None: the recording is from before it was read, or it is an image
+    topology: Topology | None = None  # None: the recording is from before it was read, or it is an image
     ignored: tuple[IgnoredProcess, ...] = ()
     active: ActiveFacts | None = None  # what tests that were asked for showed; None: none was
     connection: Connection | None = None  # None: it is this machine, or a recording

@@ -47,12 +47,21 @@ class LoggedAer:
 
 
 @dataclass(frozen=True)
+class LinkLosses:
+    """When a network adapter lost its link."""
+
+    address: str  # "0000:1a:00.0"
+    at_s: tuple[int | None, ...]  # in seconds since boot; None: the kernel prints no times
+
+
+@dataclass(frozen=True)
 class KernelLog:
     """What this boot's log says, as far back as it goes."""
 
     xids: tuple[LoggedXid, ...] = ()  # in the order in which they came first
     sxids: tuple[LoggedSxid, ...] = ()
     aer: tuple[LoggedAer, ...] = ()
+    links_lost: tuple[LinkLosses, ...] = ()  # of network adapters that can do RDMA
     driver_since_s: int | None = None  # when the driver was loaded last: what came before, it does not know of
     machine_checks: int = 0  # lines of "[Hardware Error]" by CPUs and memory
     hung_tasks: int = 0  # tasks that did not run for minutes, since they wait for something

@@ -42,6 +42,21 @@ class RdmaPort:
 
 
 @dataclass(frozen=True)
+class RdmaModule:
+    """A loaded kernel module of the RDMA stack."""
+
+    name: str  # "mlx5_core"
+    version: str | None = None  # "24.10-2.1.8": modules that come with the kernel have none of their own
+    srcversion: str | None = None
+    taint: str = ""  # "OE"
+
+    @property
+    def foreign(self) -> bool:
+        """It was built outside the kernel's tree (OFED, DOCA-Host)."""
+        return "O" in self.taint
+
+
+@dataclass(frozen=True)
 class SetVariable:
     """A variable that a file sets for all logins or all services."""
 
@@ -112,6 +127,7 @@ class SystemFacts:
     var_read_only: bool | None = None  # the file system that has /var is mounted so
     disks: tuple[FileSystem, ...] = ()
     rdma: tuple[RdmaPort, ...] = ()
+    rdma_modules: tuple[RdmaModule, ...] | None = None  # None: not read
     # PCI address of a GPU -> "identity" | "DMA" | "DMA-FQ": how the IOMMU takes what it sends; no entry without one
     iommu: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     # engine daemon -> bytes that it and what it starts may lock in memory; UNLIMITED

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpunode.facts.kernel_log import MOST, parse_kernel_log, parse_kernel_state
-from gpunode.model.kernel_log import AerCounters, KernelLog, LoggedAer, LoggedSxid, LoggedXid
+from gpunode.model.kernel_log import AerCounters, KernelLog, LinkLosses, LoggedAer, LoggedSxid, LoggedXid
 
 UNCONTAINED = "[ 9120.551201] NVRM: Xid (PCI:0000:1a:00): 95, pid=4120, name=python3, Uncontained: FBHUB. RST: Yes\n"
 LINES: tuple[tuple[str, str, KernelLog], ...] = (
@@ -48,6 +48,13 @@ LINES: tuple[tuple[str, str, KernelLog], ...] = (
      "[ 9.5] nvidia 0000:41:00.0: PCIe Bus Error: severity=Uncorrectable (Fatal), type=Transaction Layer\n",
      KernelLog(aer=tuple(LoggedAer("0000:41:00.0", how, 1, s)
                          for how, s in (("corrected", 7), ("nonfatal", 8), ("fatal", 9))))),
+    ("links that were lost; a cable that is pulled gives two lines",
+     "[ 50.2] mlx5_core 0000:1a:00.0: Port module event: module 0, Cable unplugged\n"
+     "[ 50.9] mlx5_core 0000:1a:00.0 ens1f0np0: Link down\n[ 60.9] mlx5_core 0000:1a:00.0 ens1f0np0: Link up\n"
+     "[ 90.1] mlx5_core 0000:1a:00.0 ens1f0np0: Link down\n[ 91.1] bnxt_en 0000:3b:00.1 ens2f1np1: NIC Link is Down\n",
+     KernelLog(links_lost=(LinkLosses("0000:1a:00.0", (50, 90)), LinkLosses("0000:3b:00.1", (91,))))),
+    ("a link that was lost, without times", "mlx5_core 0000:1a:00.0 ib0: Link down\n" * 2,
+     KernelLog(links_lost=(LinkLosses("0000:1a:00.0", (None, None)),))),
     ("when the driver was loaded last",
      "[ 3.1] NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  595.71.05  Release Build\n"
      "[ 99.1] NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  595.71.05  Release Build\n",
@@ -92,6 +99,9 @@ HOSTILE = (
     "[" + "9" * 5000 + ".1] NVRM: Xid (PCI:0000:1a:00): 79, x",
     "[ 5.1] nvidia-nvswitch0: SXid (PCI:0000:c3:00.9): 20034, Fatal",
     "[ 5.1] nvidia 0000:41:00.0: Direct firmware load for ../../x failed with error -2",
+    "[ 5.1] app: mlx5_core 0000:1a:00.0 ib0: Link down",
+    "[ 5.1] mlx5_core 0000:1a:00.0 \x1b[31m: Link down",
+    "[ 5.1] e1000e 0000:1a:00.0 eth0: NIC Link is Down",
     "[ 5.1] overlayfs: option \u2028NVRM: Xid (PCI:0000:1a:00): 79, x",
     "\udcff\x00",
 )  # fmt: skip
@@ -112,10 +122,12 @@ def test_a_log_of_a_thousand_different_events_gives_so_many_and_no_more() -> Non
     text = "".join(
         f"NVRM: Xid (PCI:0000:{n % 256:02x}:00): {n}, x\nnvidia-nvswitch0: SXid (PCI:0000:00:00.0): {n}, Fatal\n"
         f"nvidia 0000:{n % 256:02x}:00.{n % 8}: PCIe Bus Error: severity=Corrected, x\n"
+        f"mlx5_core 0000:{n % 256:02x}:00.0 ib0: Link down\n[ {2 * n}.1] mlx5_core 0000:00:00.0 ib0: Link down\n"
         for n in range(1000)
     )
     log = parse_kernel_log(text)
-    assert (len(log.xids), len(log.sxids), len(log.aer)) == (MOST, MOST, MOST)
+    assert (len(log.xids), len(log.sxids), len(log.aer), len(log.links_lost)) == (MOST, MOST, MOST, MOST)
+    assert [len(one.at_s) for one in log.links_lost if one.address == "0000:00:00.0"] == [MOST], "the newest"
 
 
 STATE = """uptime=81233.10

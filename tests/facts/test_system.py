@@ -17,6 +17,7 @@ from gpunode.model.system import (
     FileSystem,
     NamedProxy,
     Outbound,
+    RdmaModule,
     RdmaPort,
     SetVariable,
     SystemFacts,
@@ -69,6 +70,12 @@ FILES = {
     f"{PORT}/ports/1/counters/link_downed": "2\n",
     f"{PORT}/ports/1/gid_attrs/ndevs/0": "ens1np0\n",
     "sys/class/net/ens1np0/mtu": "9000\n",
+    "sys/module/mlx5_core/version": "24.10-2.1.8\n",
+    "sys/module/mlx5_core/srcversion": "5A7A7A2C0E6F7E7B8C9D0E1\n",
+    "sys/module/mlx5_core/taint": "OE\n",
+    "sys/module/ib_core/srcversion": "E04B\n",
+    "sys/module/ib_core/taint": "\n",
+    "sys/module/ib_uverbs/parameters/built_in": "1\n",
     "var/lib/dpkg/lock-frontend": "",
     "etc/environment": "# CUDA_PROFILE=1\nCUDA_VISIBLE_DEVICES=0,1\nMY_CUDA_PROFILE=1\nCUDA_HOME=/usr/local/cuda\n",
     "etc/profile.d/cuda.sh": "true; export CUDA_LAUNCH_BLOCKING=1 # COMPUTE_PROFILE=1\n",
@@ -140,6 +147,10 @@ def test_every_shell_reads_the_same_machine(shell: tuple[str, ...], tmp_path: Pa
     assert system.var_read_only is True
     assert system.disks[:3] == tuple(FileSystem(path, 200 * 4096, 100 * 4096, 9, 7) for path in ("/", "/boot", "/var"))
     assert system.rdma == (READ,)
+    assert system.rdma_modules == (
+        RdmaModule("mlx5_core", "24.10-2.1.8", "5A7A7A2C0E6F7E7B8C9D0E1", "OE"), RdmaModule("ib_core", None, "E04B"),
+    )  # fmt: skip
+    assert [module.foreign for module in system.rdma_modules] == [True, False]
     assert (dict(system.iommu), dict(system.memlock)) == (
         {"0000:41:00.0": "DMA-FQ"},
         {"containerd": 8388608, "dockerd": UNLIMITED},
@@ -158,7 +169,7 @@ def test_a_machine_that_says_nothing_is_not_known(shell: tuple[str, ...], tmp_pa
     root = make_root(tmp_path)
     (root / "boot").rename(root / "elsewhere")
     assert assemble(run_probe(shell, root).stdout, "gpu07").system == SystemFacts(
-        variables=(), governors={}, cuda=(), outbound=Outbound(resolv_conf="absent")
+        variables=(), rdma_modules=(), governors={}, cuda=(), outbound=Outbound(resolv_conf="absent")
     )
 
 
@@ -208,9 +219,10 @@ def test_a_recording_from_before_says_nothing_of_it() -> None:
         "rdma=\nrdma=a|b\nrdma=mlx5_0|one|-|-|-|-|-|-|-|-|-\nrdma=" + "x" * 100 + "|1|-|-|-|-|-|-|-|-|-",
         f"governor=performance {'9' * 40}\ngovernor=fast -1\ngovernor=\ngovernor=a b c\ngovernor={'x' * 90} 4\nthp=a",
         'cuda=/usr/local/cuda-12\ncuda=/etc/cuda "1" "2"\ncuda=/usr/local/cuda-x "1" "2"\nproxy=/etc/environment:1:h',
+        "module=\nmodule=a|b\nmodule=mlx5_core|\x1b[31m|-|OE\nmodule=" + "x" * 100 + "|-|-|-",
         "iommu=\niommu=a b c\nmemlock=dockerd\nmemlock=dockerd -1\nmemlock=dockerd 8MB\niommu=a " + "b" * 100,
     ],
-    ids=["no numbers", "huge numbers", "odd ports", "odd governors", "odd toolkits", "odd pairs"],
+    ids=["no numbers", "huge numbers", "odd ports", "odd governors", "odd toolkits", "odd modules", "odd pairs"],
 )
 def test_what_is_no_answer_is_not_known(text: str) -> None:
     assert parsed(text) == SystemFacts()

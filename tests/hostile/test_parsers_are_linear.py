@@ -23,7 +23,7 @@ from gpunode.facts.driver import parse_dkms, parse_ldconfig, parse_modinfo, pars
 from gpunode.facts.journal import parse_journal
 from gpunode.facts.kernel import parse_blacklist, parse_compiler, parse_next_boot, parse_trees, version_key
 from gpunode.facts.kernel_log import parse_kernel_log, parse_kernel_state
-from gpunode.facts.nvlink import parse_nvlinks
+from gpunode.facts.nvlink import parse_nvlinks, parse_peers
 from gpunode.facts.packages import (
     parse_key_files,
     parse_keyrings,
@@ -36,6 +36,7 @@ from gpunode.facts.security import parse_security
 from gpunode.facts.services import exec_words, parse_units
 from gpunode.facts.smi import mig_instances, parse_smi
 from gpunode.facts.toolkit import cdi_devices
+from gpunode.facts.topology import parse_topology
 from gpunode.facts.wire import Section, Sections, decode, encode, file_facts
 from gpunode.fleet.inventory import parse_ssh_targets
 from gpunode.foreign import read_json, read_toml, read_yaml
@@ -99,6 +100,10 @@ def reason(text: str) -> object:
     return advice_on(error_summary(tail(text)))
 
 
+def tree(text: str) -> object:
+    return parse_topology(Sections({"topology": Section(text), "switch_config": Section(text)}))
+
+
 PARSERS: dict[str, tuple[Work, Callable[[int], str]]] = {
     "lspci: brackets": (parse_lspci, repeated(" [0300]:", "0 ")),
     "lspci: brackets of names": (parse_lspci, repeated(" [a] [0302]: [10de:2330", "0000 ")),
@@ -127,6 +132,12 @@ PARSERS: dict[str, tuple[Work, Callable[[int], str]]] = {
         repeated("Link 0: <inactive>\nLink 1: CRC Errors: {}\n", f"GPU 0: H100 (UUID: GPU-{'0' * 36})\n"),
     ),
     "NVLinks: names": (lambda text: parse_nvlinks(text, ""), repeated("GPU 0: x (UUID: GPU-")),
+    "peers": (parse_peers, repeated(" GPU{}\tX\tOK\n")),
+    "peers: one line": (parse_peers, repeated("OK ", "GPU0 ")),
+    "PCI tree: places": (tree, repeated("place=1 pci0000:15/0000:15:01.0/0000:19:00.0\nport=0000:17:02.0\n")),
+    "PCI tree: one place": (tree, repeated("/0000:15:01.0", "place=1 pci0000:15")),
+    "PCI tree: config space": (tree, repeated("000000 00000000 00000000 00000000 00000000\n*\nfffff0\n")),
+    "kernel log: links": (parse_kernel_log, repeated("[ {}.1] mlx5_core 0000:1a:00.0 ib0: Link down\n")),
     "kernel log: Xids": (parse_kernel_log, repeated("[ {}.1] NVRM: Xid (PCI:0000:1a:00): 79, x\n")),
     "kernel log: Xids of one line": (parse_kernel_log, repeated("NVRM: Xid (PCI:0000:1a:00): 149, A Fatal XC0 ")),
     "kernel log: hangs": (parse_kernel_log, repeated("[ {}.1] INFO: task x:1 blocked for more than 120 seconds\n")),

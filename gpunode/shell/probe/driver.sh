@@ -76,7 +76,7 @@ do_ldconfig() { # SONAME REAL_PATH in loader order
 }
 
 # Of each kind its newest lines: no kind can push out another, as the errors of a user's programs would those of a GPU.
-LOG_KINDS='refused:20 machine:20 hung:20 aer:20 stack:40 program:20 xid:100 gpu:200'
+LOG_KINDS='refused:20 machine:20 hung:20 aer:20 link:100 stack:40 program:20 xid:100 gpu:200'
 
 do_kernel_log() {
   # Refusals of Secure Boot name no module. Xids of programs are apart from the others: a user can cause many of them.
@@ -87,6 +87,7 @@ do_kernel_log() {
       -e '/NVRM: Xid \([^)]*\): (13|31|32|43|45|69),/{' -e "w $T/log.program" -e 'd;}' \
       -e '/NVRM: Xid|SXid|fallen off the bus/{' -e "w $T/log.xid" -e 'd;}' \
       -e '/nvidia .*(PCIe Bus Error|AER): /{' -e "w $T/log.aer" -e 'd;}' \
+      -e '/(mlx5_core|bnxt_en|ice|ionic) [0-9a-f:.]+[ :].*([Ll]ink (is )?[Dd]own|Cable unplugged)/{' -e "w $T/log.link" -e 'd;}' \
       -e '/\+0x[0-9a-f]+\/0x[0-9a-f]+ \[nvidia/{' -e "w $T/log.stack" -e 'd;}' \
       -e '/NVRM|nvidia|nouveau|nova_core/{' -e "w $T/log.gpu" -e 'd;}' \
       -e '/\[Hardware Error\]|[Mm]achine check|EDAC .* UE /{' -e "w $T/log.machine" -e 'd;}' \
@@ -154,13 +155,15 @@ dev_char() {
   return 0
 }
 
-nvlinks() { # of several GPUs; what they count where there are links
+nvlinks() { # of several GPUs; what they count, and who reaches whom, where there are links
   seen=$(grep -c '<gpu id=' "$T/smi.out") && [ "$seen" -gt 1 ] || return 0
   job smi_links "${GPUNODE_SMI_LIMIT_S:-30}" nvidia-smi nvlink -s
   emit smi_links
   if grep -q 'Link [0-9]' "$T/smi_links.out" 2>/dev/null; then
     job smi_link_errors "${GPUNODE_SMI_LIMIT_S:-30}" nvidia-smi nvlink -e
+    job smi_p2p "${GPUNODE_SMI_LIMIT_S:-30}" nvidia-smi topo -p2p r
     emit smi_link_errors
+    emit smi_p2p
   fi
 }
 

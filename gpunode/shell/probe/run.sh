@@ -158,14 +158,19 @@ gpunode_probe() {
   shims >"$T/shims" 2>/dev/null
   container_engines
   kubernetes >"$T/kubernetes" 2>/dev/null
-  if [ "$SETTING" != image ]; then system >"$T/system" 2>/dev/null; fi
+  if [ "$SETTING" != image ]; then
+    system >"$T/system" 2>/dev/null
+    topology >"$T/topology" 2>/dev/null
+    if [ -n "$SWITCH_PORTS" ]; then switch_config >"$T/switch_config" 2>/dev/null; fi
+  fi
   os_release
   for name in identity pci modules driver_modules driver_marks cmdline kernel_version kernel_trees next_boot blacklist security keyrings \
     package_lock auto_upgrade apt_archives processes shims toolkit tools devices dev_char proc_devices kubernetes; do
     show "$name"
   done
   if [ -e "$T/kernel_state" ]; then show kernel_state; fi
-  if [ -e "$T/system" ]; then show system; fi
+  if [ -e "$T/system" ]; then show system; show topology; fi
+  if [ -e "$T/switch_config" ]; then show switch_config; fi
   if [ -e "$T/initramfs_images" ]; then show dracut; show initramfs_images; fi
   while read -r name <&3; do show "$name"; done 3<"$T/late"
   show sockets

@@ -79,6 +79,17 @@ rdma() { # DEVICE|PORT|PCI ADDRESS|LAYER|STATE|PHYSICAL|RATE|BOARD|DOWNED|INTERF
   done
 }
 
+rdma_modules() { # NAME|VERSION|SRCVERSION|TAINT: the kernel marks a module that is built outside it by an O
+  for name in mlx5_core mlx5_ib ib_core ib_uverbs; do
+    path=$R/sys/module/$name
+    [ -r "$path/taint" ] || continue
+    word "$path/version"; version=$WORD
+    word "$path/srcversion"; source=$WORD
+    word "$path/taint"; echo "module=$name|$version|$source|$WORD"
+  done
+  echo modules=read
+}
+
 iommu() { # of the GPUs that the driver has
   for path in "$R"/proc/driver/nvidia/gpus/*; do
     word "$R/sys/bus/pci/devices/${path##*/}/iommu_group/type"
@@ -177,7 +188,7 @@ variables() {
 
 system() {
   { read -r seconds _ <"$R/proc/uptime"; } 2>/dev/null && echo "uptime=${seconds%%.*}"
-  for part in memory swaps threads lock_begun clock_set boot_images rdma iommu memlock governors huge_pages cuda_toolkits variables; do "$part" 2>/dev/null; done
+  for part in memory swaps threads lock_begun clock_set boot_images rdma rdma_modules iommu memlock governors huge_pages cuda_toolkits variables; do "$part" 2>/dev/null; done
   return 0
 }
 
