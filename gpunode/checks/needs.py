@@ -116,6 +116,11 @@ def system(host: HostFacts) -> str | None:
     return "an image has no memory, disks or networks of its own" if image else "this recording does not have it"
 
 
+def topology(host: HostFacts) -> str | None:
+    """The PCI tree was looked at."""
+    return "this recording does not have the PCI tree" if host.topology is None else None
+
+
 def machine(host: HostFacts) -> str | None:
     """Clock and kernel are its own."""
     if host.init == "chroot":

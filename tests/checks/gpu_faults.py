@@ -48,12 +48,24 @@ def linked(*links: NvLinks | None, device: str = h.GPU.device) -> HostFacts:
     return replace(host, pci=tuple(replace(h.GPU, address=a, device=device) for a in places))
 
 
+def reaching(*rows: str, **of_second: Any) -> HostFacts:
+    """GPUs of one NVLink board, of which nvidia-smi says so of each in turn: "X OK"."""
+    host = linked(*(UP for _ in rows))
+    assert host.driver.smi is not None
+    seen = enumerate(zip(host.driver.smi.gpus, rows, strict=True))
+    gpus = [replace(gpu, index=n, peers=tuple(row.split())) for n, (gpu, row) in seen]
+    gpus[1] = replace(gpus[1], **of_second)
+    return replace(host, driver=h.smi(*gpus).driver)
+
+
 UP, DARK = NvLinks(18), NvLinks(0)
 FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
     ("health.nvlink-down", linked(UP, NvLinks(17, (4,))), "0000:51:00.0: 17 links up, 18 on its equals; inactive: 4"),
     ("health.nvlink-down", linked(DARK, DARK), "0000:41:00.0: 0 links up"),
     ("health.nvlink-errors", linked(UP, NvLinks(18, (), (LinkErrors(3, "Replay", 2353), LinkErrors(0, "CRC", 101)))),
      "0000:51:00.0: link 3: 2353 replay errors, link 0: 101 CRC errors"),
+    ("health.p2p", reaching("X NS", "OK X"), "topo -p2p r, 0000:41:00.0 to 0000:51:00.0: NS (not supported)"),
+    ("health.p2p", reaching("X OK CNS", "OK X CNS", "CNS CNS X"), "0000:41:00.0 to 0000:61:00.0: CNS (chipset not"),
     ("health.ecc-mode", h.smi(h.seen(health=GpuHealth("Disabled"))), "current_ecc Enabled, pending_ecc Disabled"),
     (
         "health.ecc-mode",
@@ -113,6 +125,11 @@ NOT_APPLICABLE: tuple[tuple[str, HostFacts, str], ...] = (
     *((id, h.driver(smi=SmiFacts(9, "no driver")), "did not list the GPUs") for id in IDS),
     *((id, h.smi(UNKNOWN), "nvidia-smi gives no ") for id in IDS if id != "health.inforom"),
     ("health.nvlink-down", linked(UP, NvLinks(0), device="20b5"), "NVLinks of an NVLink board"),
+    ("health.p2p", reaching("X CNS", "CNS X", links=DARK), "does not say of two GPUs"),
+    ("health.p2p", reaching("X CNS", "CNS X", mig_mode="Enabled"), "does not say of two GPUs"),
+    ("health.p2p", reaching("X U", "U X"), "does not say of two GPUs"),
+    ("health.p2p", reaching("", ""), "peers (asked for where there are several GPUs)"),
+    ("health.p2p", linked(UP, UP, device="20b5"), "with NVLinks of a board that are up"),
     ("health.temp-memory", h.smi(h.seen("temperatures", memory_max=None)), "temperature of the memory with its limit"),
     (
         "health.temp-gpu",
@@ -159,6 +176,7 @@ NOT_APPLICABLE: tuple[tuple[str, HostFacts, str], ...] = (
 
 # What is healthy, though a counter is not 0 or one of two GPUs says nothing.
 PASSES: tuple[tuple[str, HostFacts], ...] = (
+    ("health.p2p", reaching("X OK", "OK X")),
     ("health.nvlink-down", replace(linked(DARK, DARK), virtualization="QEMU")),
     ("health.nvlink-down", linked(UP, None)),
     ("health.nvlink-errors", linked(UP, NvLinks(18, (), (LinkErrors(3, "Replay", 100),)))),
@@ -190,7 +208,7 @@ PASSES: tuple[tuple[str, HostFacts], ...] = (
     ("health.compute-mode", h.smi(h.seen("use", compute_mode="Exclusive_Process"))),
     ("health.leftover-memory", h.smi(h.seen("use", memory_used_bytes=500 << 20))),
     ("health.leftover-memory", h.smi(h.seen("use", memory_used_bytes=90 << 30, processes=1))),
-    *((id, h.smi(h.SEEN, h.seen("", OTHER, health=GpuHealth()))) for id in IDS),
+    *((id, h.smi(h.SEEN, h.seen("", OTHER, health=GpuHealth()))) for id in IDS if id != "health.p2p"),
     ("health.ecc-mode", h.smi(h.seen(ecc_mode="Disabled", health=GpuHealth("Disabled")))),
     ("health.ecc-mode", h.smi(h.SEEN, NO_ECC)),
     ("health.ecc-corrected", errors(dram_corrected=20_000_000, sram_corrected=10_000)),

@@ -46,7 +46,8 @@ from gpunode.model.gpu_health import (
     Temperatures,
 )
 from gpunode.model.kernel_log import AerCounters, KernelLog, KernelState
-from gpunode.model.system import UNLIMITED, FileSystem, ModprobeHelper, Outbound, RdmaPort, SystemFacts
+from gpunode.model.system import UNLIMITED, FileSystem, ModprobeHelper, Outbound, RdmaModule, RdmaPort, SystemFacts
+from gpunode.model.topology import Place, Topology
 
 HEALTH = GpuHealth(
     ecc_pending="Enabled",
@@ -111,6 +112,7 @@ SYSTEM = SystemFacts(
     uptime_s=90_000, memory_bytes=1 << 40, available_bytes=1 << 39, swap=(), files_open=2000, files_max=UNLIMITED,
     threads=900, threads_max=4_194_304, initramfs=frozenset({KERNEL}), var_read_only=False,
     disks=(ROOT, FileSystem("/boot", 1 << 30, 1 << 29, 65536, 65000), replace(ROOT, path="/var")), rdma=PORTS,
+    rdma_modules=(RdmaModule("mlx5_core", None, "5A7A7A2C0E6F7E7B8C9D0E1"), RdmaModule("ib_core")),
     iommu={GPU.address: "identity"}, memlock={"dockerd": UNLIMITED}, variables=(),
     thp="madvise", governors={"performance": 64}, cuda=(), outbound=Outbound(name_server=True),
 )  # fmt: skip
@@ -186,6 +188,7 @@ READY = HostFacts(
         "chrony.service": ServiceFacts("loaded", "active", "running", "enabled"),
     },
     system=SYSTEM,
+    topology=Topology({GPU.address: Place(("0000:40:01.0",), 0)}),
     kubernetes=KubernetesFacts(kubelet=True, kubelet_cgroup_driver="systemd"),
     journal=JournalFacts(files={
         "/etc/docker/daemon.json": WrittenFile(
@@ -234,6 +237,23 @@ def system(**changes: Any) -> HostFacts:
 def port(**changes: Any) -> HostFacts:
     """The first of its RDMA ports is another."""
     return system(rdma=(replace(PORTS[0], **changes), *PORTS[1:]))
+
+
+# Two sockets, and below each two switches with two GPUs and an RDMA device for each.
+PLACES = {
+    device: Place((f"0000:{n}0:01.0", f"0000:{n}1:00.0", f"0000:{n}2:0{m}.0"), n // 2)
+    for n in range(4)
+    for m, device in enumerate((f"0000:{n}4:00.0", f"0000:{n}5:00.0", f"0000:{2 * n}a:00.0", f"0000:{2 * n + 1}a:00.0"))
+}
+
+
+def board(acs: int | None = 0, **changes: Place) -> HostFacts:
+    """A node with eight GPUs whose switches have this ACS control register; `gpu3` and `mlx5_3` are somewhere else."""
+    gpus = [address for address in PLACES if not address.endswith("a:00.0")]
+    names = {**{f"gpu{n}": a for n, a in enumerate(gpus)}, **{port.device: port.address or "" for port in PORTS}}
+    places = PLACES | {names[name]: place for name, place in changes.items()}
+    ports = {place.bridges[2]: acs for place in places.values() if len(place.bridges) > 2}
+    return host(pci=tuple(replace(GPU, address=a) for a in gpus), topology=Topology(places, ports))
 
 
 def gcc(*versions: str) -> HostFacts:

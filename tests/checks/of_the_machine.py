@@ -14,8 +14,9 @@ from gpunode.model.facts import (
     SecurityFacts,
     ServiceFacts,
 )
-from gpunode.model.kernel_log import KernelLog
-from gpunode.model.system import FileSystem, SetVariable
+from gpunode.model.kernel_log import KernelLog, LinkLosses
+from gpunode.model.system import FileSystem, RdmaModule, SetVariable
+from gpunode.model.topology import Place, Topology
 from tests.checks import hosts as h
 
 SET = frozenset({"nvidia-open", "nvidia-kernel-open-dkms", "nvidia-driver-cuda"})
@@ -28,6 +29,18 @@ EFA = PciDevice("0000:9c:00.0", "1d0f", "efa2", "0200", driver="efa")
 HIDES = SetVariable("CUDA_VISIBLE_DEVICES", "/etc/environment", 3)
 NO_SYSTEM = h.host(system=None)
 OLD = "this recording does not have it"
+
+
+OFED = RdmaModule("mlx5_core", "24.10-2.1.8", "5A7A7A2C0E6F7E7B8C9D0E1", "OE")
+AWAY = Place(("0000:f0:01.0", "0000:f1:00.0", "0000:f2:00.0"), 0)  # below a switch of its own, at the first socket
+ABROAD = replace(AWAY, numa_node=1)
+ON_SOCKET = Place(("0000:f0:01.0",), 1)
+
+
+def lost(*at_s: int | None, layer: str = "Ethernet", address: str = "0000:1a:00.1") -> HostFacts:
+    """The other port of the card of mlx5_1 lost its link then; the host is up for 90000 s."""
+    host = h.system(rdma=tuple(replace(port, layer=layer) for port in h.PORTS))
+    return replace(host, log=KernelLog(links_lost=(LinkLosses(address, at_s),)))
 
 
 def disk(path: str, free: int, *, size: int = 1 << 40, inodes: int = 1000, inodes_free: int = 900) -> HostFacts:
@@ -50,6 +63,15 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
     ("net.gdrcopy", h.kernel(modules=frozenset({"nvidia"})), f"gdrdrv/{h.V}, {h.KERNEL}: installed"),
     ("net.gds", h.kernel(modules=frozenset({"nvidia"})), "/sys/module/nvidia_fs is absent"),
     ("net.ib-errors", h.port(downed=6), "mlx5_0/ports/1/counters/link_downed is 6, 25 h after the boot"),
+    ("net.ib-flap", lost(*range(80_000, 80_060, 10)),
+     "0000:1a:00.1 lost its link 6 times in the last 24 h, more than 5"),
+    ("net.nic-gpu-affinity", h.board(mlx5_0=ABROAD, mlx5_1=ABROAD),
+     "the nearest of 0000:04:00.0 is mlx5_2, at its NUMA node; the nearest of 0000:14:00.0 is mlx5_2, below its PCIe"),
+    ("net.nic-gpu-affinity", h.board(gpu7=AWAY), "the nearest of 0000:35:00.0 is mlx5_0, at its NUMA node"),
+    ("net.ofed-version", h.system(rdma_modules=(OFED, RdmaModule("ib_core", None, "AB12"))),
+     "mlx5_core 24.10-2.1.8 from outside (taint OE), ib_core srcversion AB12 of the kernel"),
+    ("net.ofed-version", h.system(rdma_modules=(OFED, replace(OFED, name="ib_core"), RdmaModule("mlx5_ib"))),
+     "mlx5_ib without a version of the kernel"),
     ("net.peermem", h.driver(loaded_flavour="proprietary"), f"a module that is proprietary on kernel {h.KERNEL}"),
     ("net.peermem", h.kernel(release="5.10.0-36-amd64"), "on kernel 5.10.0-36-amd64"),
     ("net.peermem", replace(h.driver(kernel_log=(CONTEXT,)), system=None), "nv_get_p2p_free_callback:134"),
@@ -84,6 +106,9 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
     ("os.time-sync", h.host(services=NO_TIME), "none of chrony.service is active"),
     ("os.time-sync", replace(h.system(clock_set=False), services=TIMESYNCD), "synchronized is absent"),
     ("os.unattended-upgrades", h.host(packages=AUTOMATIC), "not pinned: nvidia-driver-cuda, nvidia-kernel-open-dkms"),
+    ("pci.acs", h.board(0x1D),
+     "0000:02:00.0/config: ACS control is 0x001d (SrcValid+ ReqRedir+ CmpltRedir+ UpstreamFwd+)"),
+    ("pci.acs", h.board(0x04), "0x0004 (ReqRedir+); likewise 0000:02:01.0, 0000:02:02.0"),
     ("pci.iommu-mode", h.system(iommu={h.GPU.address: "DMA-FQ"}), f"{h.GPU.address}/iommu_group/type is DMA-FQ"),
 )  # fmt: skip
 
@@ -104,6 +129,22 @@ PASSES: tuple[tuple[str, str, HostFacts], ...] = (
         "12.8", cuda__toolkit__13__2="13.2.0", cuda__compat__13__2="595.1")),
     ("net.ib-errors", "six times in two days", replace(h.port(downed=6), system=replace(
         h.port(downed=6).system or h.SYSTEM, uptime_s=2 * 86400))),
+    ("net.ib-flap", "twice a day", lost(2000, 80_000)),
+    ("net.ib-flap", "before the last day", lost(*range(100, 2_000, 100))),
+    ("net.ib-flap", "another network's adapter", lost(*range(80_000, 80_900, 10), address="0000:f0:00.0")),
+    ("net.ib-flap", "it has lost none", h.system(rdma=(replace(h.PORTS[0], layer="Ethernet"),))),
+    ("net.ib-flap", "few, and the kernel prints no times", lost(None, None)),
+    ("net.nic-gpu-affinity", "a device for each GPU, below its switch", h.board()),
+    ("net.nic-gpu-affinity", "one device for all", replace(h.board(), system=replace(h.SYSTEM, rdma=h.PORTS[:1]))),
+    ("net.nic-gpu-affinity", "a card with two ports for all", replace(h.board(), system=replace(h.SYSTEM, rdma=(
+        h.PORTS[0], replace(h.PORTS[1], address="0000:0a:00.1"))))),
+    ("net.nic-gpu-affinity", "devices at one of two sockets", replace(h.board(), system=replace(
+        h.SYSTEM, rdma=h.PORTS[:4]))),
+    ("net.nic-gpu-affinity", "two more devices for storage", h.board(mlx5_6=ON_SOCKET, mlx5_2=AWAY)),
+    ("net.ofed-version", "OFED's, all of it", h.system(rdma_modules=(OFED, replace(OFED, name="ib_core")))),
+    ("pci.acs", "ACS is off", h.board()),
+    ("pci.acs", "the switches have no ACS", h.board(None)),
+    ("pci.acs", "source validation alone redirects nothing", h.board(0x01)),
     ("net.peermem", "an old kernel with nvidia-peermem",
      h.kernel(release="5.10.0-36-amd64", modules=frozenset({"nvidia_peermem"}))),
     ("net.rdma-devices", "a port without a cable", h.port(state="DOWN", physical="Polling", downed=0)),
@@ -122,7 +163,8 @@ PASSES: tuple[tuple[str, str, HostFacts], ...] = (
 # Reasons that are not those of a host of which nothing is known: id, host, reason.
 NO_VERDICT: tuple[tuple[str, HostFacts, str], ...] = (
     *((id, NO_SYSTEM, OLD) for id in (
-        "boot.default-kernel", "net.ib-errors", "net.peermem", "net.rdma-devices",
+        "boot.default-kernel", "net.ib-errors", "net.ib-flap", "net.nic-gpu-affinity", "net.ofed-version",
+        "net.peermem", "net.rdma-devices",
         "net.rdma-uniform", "os.disk-boot", "os.disk-root", "os.fd-pids", "os.inodes", "os.memlock", "os.memory",
         "os.readonly-fs", "os.swap", "pci.iommu-mode")),
     ("boot.default-kernel", h.kernel(next_boot=None), "which kernel boots next"),
@@ -143,6 +185,22 @@ NO_VERDICT: tuple[tuple[str, HostFacts, str], ...] = (
     ("net.gds", h.driver(dkms=(DkmsLine("nvidia", h.V, h.KERNEL, "installed"),)), "DKMS has no nvidia-fs"),
     ("net.ib-errors", h.system(uptime_s=None), "/proc/uptime"),
     ("net.ib-errors", h.system(rdma=(replace(h.PORTS[0], downed=None),)), "counts how often"),
+    ("net.ib-flap", h.system(rdma=()), "no RDMA device"),
+    ("net.ib-flap", h.READY, "the kernel logs no lost link of an InfiniBand port"),
+    ("net.ib-flap", h.host(unread={"kernel_log": "Permission denied"}), "Permission denied"),
+    ("net.ib-flap", lost(*(None,) * 6), "no times"),
+    ("net.ib-flap", replace(lost(80_000), system=replace(lost().system or h.SYSTEM, uptime_s=None)), "/proc/uptime"),
+    ("net.ib-flap", replace(lost(80_000), platform="container"), "the machine around it"),
+    ("net.nic-gpu-affinity", h.system(rdma=()), "no RDMA device"),
+    ("net.nic-gpu-affinity", h.system(rdma=(replace(h.PORTS[0], state="DOWN"),)), "no RDMA port is active"),
+    ("net.nic-gpu-affinity", h.READY, "fewer than 4 GPUs"),
+    ("net.nic-gpu-affinity", replace(h.board(), virtualization="QEMU"), "a virtual machine"),
+    ("net.nic-gpu-affinity", replace(h.board(), topology=None), "does not have the PCI tree"),
+    ("net.nic-gpu-affinity", replace(h.board(), topology=Topology()), "was not read"),
+    ("net.nic-gpu-affinity", replace(h.board(), topology=Topology({h.GPU.address: AWAY})), "was not read"),
+    ("net.ofed-version", h.system(rdma_modules=None), "does not have the RDMA modules"),
+    ("net.ofed-version", h.system(rdma_modules=()), "mlx5_core, ib_core is not loaded"),
+    ("net.ofed-version", h.host(init="chroot"), "an image"),
     ("net.peermem", h.system(rdma=()), "no InfiniBand port"),
     ("net.peermem", replace(h.driver(loaded_flavour=None), kernel=h.READY.kernel), "is not known"),
     ("net.rdma-devices", h.system(rdma=(replace(h.PORTS[0], board=None),)), "no RDMA device"),
@@ -172,6 +230,16 @@ NO_VERDICT: tuple[tuple[str, HostFacts, str], ...] = (
     ("os.time-sync", replace(h.system(clock_set=False, uptime_s=60), services=TIMESYNCD), "just booted"),
     ("os.time-sync", h.host(platform="container"), "the machine around it"),
     ("os.unattended-upgrades", h.host(packages=replace(h.packages(), auto_upgrade=None)), "is not known"),
+    ("pci.acs", h.READY, "one GPU"),
+    ("pci.acs", h.host(topology=None), "does not have the PCI tree"),
+    ("pci.acs", replace(h.board(0x1D), virtualization="QEMU"), "a virtual machine"),
+    ("pci.acs", replace(h.board(0x1D), kernel=h.kernel(modules=frozenset({"nvidia_vgpu_vfio"})).kernel),
+     "gives GPUs to"),
+    ("pci.acs", replace(h.board(0x1D), pci=(*h.board().pci, replace(h.GPU, driver="vfio-pci"))), "gives GPUs to"),
+    ("pci.acs", replace(h.board(0x1D), init="chroot"), "an image"),
+    ("pci.acs", replace(h.board(), topology=Topology()), "in the PCI tree was not read"),
+    ("pci.acs", replace(h.board(), topology=Topology(h.PLACES), root=False), "was not read: that needs root"),
+    ("pci.acs", replace(h.board(), topology=Topology(dict.fromkeys(h.PLACES, ON_SOCKET))), "below one PCIe switch"),
     ("pci.iommu-mode", h.host(virtualization="QEMU"), "a virtual machine"),
     ("pci.iommu-mode", h.system(rdma=()), "no InfiniBand port"),
 )  # fmt: skip

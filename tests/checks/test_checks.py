@@ -64,7 +64,8 @@ ELSEWHERE = (
 )
 IDS = tuple(doc.id for doc in all_checks() if not doc.id.startswith(ELSEWHERE))
 # Of what the healthy host is not or does not have; rows of PASSES are healthy ones.
-NOT_ITS_OWN = ("user.smi-hidden", "dev.container", "dev.caps", "drv.vgpu", "net.efa", "user.cuda-driver-api")
+NOT_ITS_OWN = ("user.smi-hidden", "dev.container", "dev.caps", "drv.vgpu", "net.efa", "user.cuda-driver-api",
+               "health.p2p", "net.ib-flap", "net.nic-gpu-affinity", "pci.acs")  # fmt: skip
 # They find nothing wrong, they say what is there.
 INFORMATIVE = ("os.hugepages-thp", "os.swap", "sec.ctk-mitigation", "user.cuda-toolkit-optional")
 WANT = Spec(expect=expectations.EXPECTED, runtime=RuntimeSpec(cdi=True))

@@ -1,7 +1,8 @@
-"""NVLink: are the links of every GPU up, and do they carry what they are given?"""
+"""NVLink: are the links of every GPU up, do they carry what they are given, and does each GPU reach the others?"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from gpunode.advice import listing
@@ -20,6 +21,18 @@ RESET = Remedy(
     "stop all GPU work, then nvidia-smi --gpu-reset without -i, which resets all GPUs and switches; or reboot. When it "
     "comes again, have GPU and baseboard tested",
 )
+PATHS = Remedy(
+    RepairAction.CONFIGURE,
+    "systemctl status nvidia-fabricmanager shows whether the fabric is there; switch ACS off and boot with iommu=pt "
+    "(pci.acs, pci.iommu-mode); then reboot",
+)
+# What nvidia-smi says in its legend.
+BARRED = {
+    "CNS": "chipset not supported",
+    "GNS": "GPU not supported",
+    "TNS": "topology not supported",
+    "NS": "not supported",
+}
 ASKED = "(asked for where there are several GPUs)"
 
 
@@ -37,8 +50,7 @@ def nvlink_down(host: HostFacts, context: Context) -> CheckOutcome:
     GPUs of PCIe cards are bridged or not as somebody chose, and in a virtual machine a GPU may be a partition of its
     own: no verdict there.
     """
-    catalog = context.catalog
-    boards = {d.address for d in host.gpus if catalog.gpu_model(d.device).fabric is not None}
+    boards = _on_boards(host, context)
     links = known(
         host, lambda gpu: gpu.links if gpu.pci_address in boards else None, f"NVLinks of an NVLink board {ASKED}"
     )
@@ -59,6 +71,10 @@ def nvlink_down(host: HostFacts, context: Context) -> CheckOutcome:
         remedy=RESET,
         entities=about(lacking),
     )
+
+
+def _on_boards(host: HostFacts, context: Context) -> set[str]:
+    return {d.address for d in host.gpus if context.catalog.gpu_model(d.device).fabric is not None}
 
 
 def _inactive(gpu: SmiGpu) -> str:
@@ -98,6 +114,46 @@ def _over(errors: Iterable[LinkErrors], most: int) -> list[str]:
     """ "link 3: 2353 replay errors"; CRC is a word of its own."""
     kinds = {"CRC": "CRC", "Replay": "replay", "Recovery": "recovery"}
     return [f"link {one.link}: {one.count} {kinds[one.kind]} errors" for one in errors if one.count > most]
+
+
+@check(
+    "health.p2p",
+    Severity.WARNING,
+    title="GPUs of an NVLink board read each other's memory",
+    reads="nvidia-smi topo -p2p r",
+    remedy=PATHS,
+    needs=SMI,
+)
+def p2p(host: HostFacts, context: Context) -> CheckOutcome:
+    """Two GPUs of an NVLink board whose links are up cannot read each other's memory: NCCL copies through the host.
+
+    Cards on PCIe reach each other or not as they were built and bridged, and a GPU in MIG mode reaches none.
+    """
+    boards = _on_boards(host, context)
+    joined = known(
+        host,
+        lambda gpu: gpu.peers or None if gpu.pci_address in boards and gpu.links and gpu.links.active else None,
+        f"peers {ASKED}, with NVLinks of a board that are up,",
+    )
+    if isinstance(joined, NotApplicable):
+        return joined
+    whole = {gpu.index: gpu for gpu, _ in joined if gpu.mig_mode != "Enabled"}
+    pairs = [(gpu, whole[n], word) for gpu in whole.values() for n, word in enumerate(gpu.peers) if n in whole]
+    pairs = [pair for pair in pairs if pair[0] is not pair[1]]
+    if not any(word == "OK" or word in BARRED for _, _, word in pairs):
+        return NotApplicable("nvidia-smi does not say of two GPUs whether they reach each other")
+    barred = [(gpu, other, word) for gpu, other, word in pairs if word in BARRED]
+    if not barred:
+        return None
+    gpu, other, word = barred[0]
+    often = Counter(one.index for pair in barred for one in pair[:2])
+    apart = [whole[index] for index, count in often.items() if count == max(often.values())]
+    return Finding(
+        f"{named(apart)} and other GPUs cannot read each other's memory",
+        evidence=f"nvidia-smi topo -p2p r, {named([gpu])} to {named([other])}: {word} ({BARRED[word]})",
+        remedy=PATHS,
+        entities=about(apart),
+    )
 
 
 @check(
