@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gpunode.model.facts import (
+    AptArchive,
     DkmsLine,
     HostFacts,
     KubernetesFacts,
@@ -53,7 +54,23 @@ def cuda(driver: str, **packages: str) -> HostFacts:
     return replace(host, packages=h.packages(**packages))
 
 
+TOOLKIT_LIST = "https://nvidia.github.io/libnvidia-container/stable/deb/$(ARCH)"
+KEYRING = "/usr/share/keyrings/nvidia-container-toolkit-keyring.gpg"
+SIGNER = "C95B321B61E88C1809C4F759DDCAE044F796ECB0"
+LISTED = ("ctk.repo-duplicate", "ctk.repo-key")
+
+
+def lists(*keyrings: str | None, held: tuple[str, ...] = (SIGNER,)) -> HostFacts:
+    """The toolkit's repository is listed so often, with these keyrings; `held` is in the usual one."""
+    entries = tuple(AptArchive(TOOLKIT_LIST + "/" * n, "/", (), key) for n, key in enumerate(keyrings))
+    return h.host(packages=replace(h.packages(), archives=entries, primaries={KEYRING: held}))
+
+
 FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
+    ("ctk.repo-duplicate", lists(KEYRING, None), f"{KEYRING} != no Signed-By"),
+    ("ctk.repo-duplicate", lists("/etc/apt/keyrings/a.gpg", KEYRING), f"/etc/apt/keyrings/a.gpg != {KEYRING}"),
+    ("ctk.repo-key", lists(KEYRING, held=("EB693B3035CD5710E231E123A4B469963BF863CC",)), "it holds 3BF863CC"),
+    ("ctk.repo-key", lists(KEYRING, held=()), "it holds no key"),
     ("boot.default-kernel", replace(h.kernel(next_boot="6.1.0-51-amd64"), system=h.SYSTEM),
      f"has one of {h.KERNEL}, and none of 6.1.0-51-amd64"),
     ("boot.secure-boot", h.host(security=SecurityFacts(True, True, mok_pending=True)), "MokNew-* is there"),
@@ -113,6 +130,9 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
 )  # fmt: skip
 
 PASSES: tuple[tuple[str, str, HostFacts], ...] = (
+    ("ctk.repo-duplicate", "one entry", lists(KEYRING)),
+    ("ctk.repo-duplicate", "one repository twice with one key", lists(None, KEYRING, KEYRING)),
+    ("ctk.repo-key", "NVIDIA's key of today", lists(KEYRING)),
     ("boot.secure-boot", "Secure Boot is off", h.host(security=SecurityFacts(False, True, mok_pending=True))),
     ("dev.selinux", "containers may use devices", h.enforcing(allowed=True)),
     ("drv.compiler-match", "the kernel's gcc beside an older one", h.gcc("4:11.2.0", "12.3.0-1ubuntu1~22.04")),
@@ -162,6 +182,8 @@ PASSES: tuple[tuple[str, str, HostFacts], ...] = (
 
 # Reasons that are not those of a host of which nothing is known: id, host, reason.
 NO_VERDICT: tuple[tuple[str, HostFacts, str], ...] = (
+    *((id, h.READY, "no repository of NVIDIA's") for id in LISTED),
+    ("ctk.repo-key", lists("/root/key.gpg"), "/root/key.gpg was not read"),
     *((id, NO_SYSTEM, OLD) for id in (
         "boot.default-kernel", "net.ib-errors", "net.ib-flap", "net.nic-gpu-affinity", "net.ofed-version",
         "net.peermem", "net.rdma-devices",

@@ -65,7 +65,8 @@ ELSEWHERE = (
 IDS = tuple(doc.id for doc in all_checks() if not doc.id.startswith(ELSEWHERE))
 # Of what the healthy host is not or does not have; rows of PASSES are healthy ones.
 NOT_ITS_OWN = ("user.smi-hidden", "dev.container", "dev.caps", "drv.vgpu", "net.efa", "user.cuda-driver-api",
-               "health.p2p", "net.ib-flap", "net.nic-gpu-affinity", "pci.acs")  # fmt: skip
+               "health.p2p", "net.ib-flap", "net.nic-gpu-affinity", "pci.acs",
+               *machine.LISTED)  # fmt: skip
 # They find nothing wrong, they say what is there.
 INFORMATIVE = ("os.hugepages-thp", "os.swap", "sec.ctk-mitigation", "user.cuda-toolkit-optional")
 WANT = Spec(expect=expectations.EXPECTED, runtime=RuntimeSpec(cdi=True))
@@ -522,6 +523,12 @@ NOT_APPLICABLE: tuple[tuple[str, HostFacts, Spec | None, str], ...] = (
     ("rt.effective-default", h.host(), Spec(runtime=RuntimeSpec(default=False)), "RuntimeClass"),
     ("rt.containerd-live", h.containerd(effective_source="config dump (weaker)"), WANT, "not the daemon"),
     ("rt.cri-disabled", h.host(kubernetes=KubernetesFacts()), WANT, "no kubelet"),
+    (
+        "rt.cri-disabled",
+        replace(h.READY, runtimes=(h.CONTAINERD_ENGINE, replace(h.CONTAINERD_ENGINE, name="k3s", embedded_in="1.34"))),
+        WANT,
+        "the containerd of k3s",
+    ),
     ("user.smi-works", replace(h.driver(smi=None), unread={"smi": "a GPU is suspended"}), WANT, "a GPU is suspended"),
     ("drv.rm-init", h.host(unread={"kernel_log": "needs root"}), WANT, "needs root"),
     ("pci.expected-count", h.host(), None, "expect.gpus"),

@@ -49,9 +49,11 @@ BY_HAND = {
         health.xid-extended health.xid-recent mig.layout-vs-wanted mig.mode-pending svc.fabric-state
         svc.fabricmanager-active svc.imex""",
     ByHand.SERVICE: """
+        svc.fabricmanager-needless
         fleet.clock-skew
         k8s.allocated-ghosts k8s.dp-dir k8s.podresources os.time-sync svc.dcgm""",
     ByHand.PACKAGES: """
+        ctk.repo-key
         os.kernel-supported sec.ctk-mitigation
         boot.module-signer ctk.installed ctk.legacy-packages ctk.repo ctk.versions-match drv.branch-eol
         drv.branch-vs-arch drv.compiler-match drv.dkms-next drv.dkms-running drv.flavour-vs-arch drv.gsp-firmware
@@ -74,6 +76,7 @@ BY_HAND = {
     ByHand.WAIT: """
         os.pkg-lock""",
     ByHand.DECISION: """
+        ctk.repo-duplicate rt.k3s-template
         os.cpu-governor os.hugepages-thp os.proxy-dns sec.cve-db-age sec.modprobe-suid sec.visible-devices-policy
         user.cuda-toolkit-optional
         boot.cmdline-blocks boot.default-kernel ctk.cdi-duplicate ctk.config dev.caps dev.container

@@ -21,6 +21,16 @@ CRIO = RuntimeFacts(
     handlers=("crun", "nvidia"), effective_source="crio status config", effective_default="nvidia",
 )  # fmt: skip
 K3S = replace(h.CONTAINERD_ENGINE, name="k3s", unit="k3s.service", embedded_in="1.34.1+k3s1")
+TEMPLATE = "/var/lib/rancher/k3s/agent/etc/containerd/config.toml.tmpl"
+WHOLE, BASED = "version = 2\n[plugins]\n", '{{ template "base" . }}\n[debug]\n'
+
+
+def templated(text: str, **changes: Any) -> HostFacts:
+    """k3s with a template of its containerd's configuration."""
+    engine = replace(K3S, config_path=TEMPLATE.removesuffix(".tmpl"), **changes)
+    return h.host(runtimes=(engine,), files={TEMPLATE: FileFacts(TEMPLATE, text)})
+
+
 PODMAN = RuntimeFacts("podman", "5.4.2", "/etc/containers/containers.conf", "", "", active=True, cdi=True)
 NO_CDI = replace(h.TOOLKIT, cdi_devices=(), cdi_specs=())
 BARE = HostFacts("bare", "bare", OsFacts("debian", "12"), KernelFacts("6.1.0"), root=False)
@@ -48,6 +58,8 @@ UNTYPED = containerd(3, 3, V3.replace("runtime_type", "snapshotter"))
 PASSES: tuple[tuple[str, HostFacts], ...] = (
     ("rt.crio", engines(CRIO)),
     ("rt.k3s", engines(K3S)),
+    ("rt.k3s-template", templated(BASED, handlers=("runc",))),
+    ("rt.k3s-template", templated(WHOLE)),
     ("rt.podman", engines(PODMAN)),
     ("rt.podman", engines(replace(PODMAN, handlers=("crun", "nvidia")), toolkit=NO_CDI)),
     ("rt.dropin-version", containerd(3, 3, V3)),
@@ -58,6 +70,8 @@ PASSES: tuple[tuple[str, HostFacts], ...] = (
 FAULTS: tuple[tuple[str, HostFacts, str, Severity | None], ...] = (
     ("rt.crio", engines(replace(CRIO, handlers=("crun",))), "crio status config: handlers crun", None),
     ("rt.k3s", engines(replace(K3S, handlers=("runc",))), "CRI Status: handlers runc", None),
+    ("rt.k3s-template", templated(WHOLE, handlers=("runc",)), f"{TEMPLATE} has no {{{{ template", None),
+    ("rt.k3s-template", templated(WHOLE, active=False, handlers=()), "k3s.service is not active", None),
     ("rt.podman", engines(PODMAN, toolkit=NO_CDI), "name no nvidia.com/gpu", None),
     (
         "rt.dropin-version",
@@ -75,6 +89,9 @@ UNKNOWN: tuple[tuple[str, HostFacts, Spec | None, str], ...] = (
     ("rt.crio", engines(replace(CRIO, handlers=("crun",), effective_default="crun")), None, "rt.effective-default"),
     ("rt.k3s", h.READY, BY_CLASS, "no Kubernetes distribution runs"),
     ("rt.k3s", engines(replace(K3S, handlers=(), cri_error="refused")), BY_CLASS, "k3s did not report"),
+    ("rt.k3s-template", engines(K3S), None, "has a template"),
+    ("rt.k3s-template", replace(templated(""), files={TEMPLATE: FileFacts(TEMPLATE, unread="permission denied")}), None,
+     "permission denied"),
     ("rt.podman", h.host(runtimes=(*h.READY.runtimes, PODMAN), toolkit=NO_CDI), None, "not the engine of this host"),
     ("rt.podman", engines(PODMAN, toolkit=replace(NO_CDI, cdi_specs=(h.CDI,)),
                           files={h.CDI: FileFacts(h.CDI, unread="permission denied")}), None, "permission denied"),

@@ -54,6 +54,7 @@ NVLINK5 = replace(
     packages=with_packages(nvlsm="2025.10"),
     kernel=replace(WELL.kernel, modules=frozenset({"nvidia", "ib_umad"})),
 )  # fmt: skip
+PLAIN = replace(WELL, pci=(replace(h.GPU, device="27b8"),))  # L4
 TRAYS = replace(WELL, pci=(TRAY,), services={IMEX: RUNS}, kubernetes=KubernetesFacts())
 BARE = HostFacts("bare", "bare", OsFacts("debian", "12"), KernelFacts("6.1.0"), root=False)
 IDS = tuple(doc.id for doc in all_checks() if doc.id.startswith("svc."))
@@ -89,7 +90,8 @@ def mode(name: str) -> SmiGpu:
 
 
 PASSES: tuple[tuple[str, HostFacts], ...] = (
-    *((id, WELL) for id in IDS if id not in ("svc.nvlsm", "svc.imex")),
+    *((id, WELL) for id in IDS if id not in ("svc.nvlsm", "svc.imex", "svc.fabricmanager-needless")),
+    ("svc.fabricmanager-needless", unit(FM, OFF, PLAIN)),
     ("svc.nvlsm", NVLINK5),
     ("svc.fabricmanager-active", NVLINK5),
     ("svc.imex", TRAYS),
@@ -109,6 +111,9 @@ FAULTS: tuple[tuple[str, HostFacts, str, Severity | None], ...] = (
     ("svc.fabricmanager-active", unit(FM, OFF), "ActiveState inactive, SubState dead, disabled", None),
     ("svc.fabricmanager-active", unit(FM, ServiceFacts()), "is not found", None),
     ("svc.fabricmanager-active", unit(FM, ServiceFacts(), NVLINK5), "is not found", None),
+    ("svc.fabricmanager-needless", unit(FM, FAILED, PLAIN), f"{FM}: ActiveState failed, SubState failed; no NV", None),
+    ("svc.fabricmanager-needless", unit(FM, replace(RUNS, active="activating", sub="auto-restart"), PLAIN),
+     "SubState auto-restart", None),
     ("svc.fabricmanager-version", replace(WELL, packages=h.packages(nvidia__fabricmanager__595="595.71.05")),
      "package nvidia-fabricmanager-595 595.71.05-1; /sys/module/nvidia/version holds 595.91.07", None),
     ("svc.fabric-state", gpu(fabric_state="In Progress", fabric_status=None), "In Progress, status not given", None),
@@ -143,6 +148,9 @@ UNKNOWN: tuple[tuple[str, HostFacts, str], ...] = (
     ("svc.fabricmanager-version", replace(WELL, pci=(h.GPU,)), "no NVSwitch"),
     ("svc.fabricmanager-active", replace(WELL, services={}), "was not read"),
     ("svc.fabricmanager-active", replace(WELL, init="openrc"), "was not read"),
+    ("svc.fabricmanager-needless", unit(FM, FAILED), "the board has NVSwitches"),
+    ("svc.fabricmanager-needless", unit(FM, FAILED, replace(WELL, pci=(h.GPU,))), "made for boards with NVSwitches"),
+    ("svc.fabricmanager-needless", replace(PLAIN, services={}), "was not read"),
     ("svc.fabricmanager-version", replace(WELL, packages=h.packages()), "no package provides"),
     ("svc.fabricmanager-version", replace(WELL, packages=h.packages(nvidia__fabricmanager="595.99.01"),
                                           driver=replace(WELL.driver, installed="595.99.01")),

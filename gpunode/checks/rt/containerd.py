@@ -168,6 +168,8 @@ def cri_disabled(host: HostFacts, context: Context) -> CheckOutcome:
     engine = host.runtime("containerd")
     if engine is None or not host.kubernetes.kubelet:
         return NotApplicable("no kubelet on this host")
+    if own := next((one for one in host.runtimes if one.embedded_in), None):
+        return NotApplicable(f"the kubelet uses the containerd of {own.name}")
     if not engine.active:
         return NotApplicable("containerd does not run (rt.present)")
     off = _disabled(host, engine)

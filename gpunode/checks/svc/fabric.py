@@ -72,6 +72,35 @@ def fabricmanager_active(host: HostFacts, context: Context) -> CheckOutcome:
 
 
 @check(
+    "svc.fabricmanager-needless",
+    Severity.WARNING,
+    title="no fabric manager fails where there are no NVSwitches",
+    reads=f"{UNIT} of systemd; NVSwitches on the PCI bus, or behind its network functions",
+    remedy=Remedy(RepairAction.RESTART_SERVICE, f"systemctl disable --now {UNIT}"),
+    needs=(needs.gpu, needs.host_driver, needs.loaded),
+)
+def fabricmanager_needless(host: HostFacts, context: Context) -> CheckOutcome:
+    """The fabric manager is enabled on a board without NVSwitches: it fails at every boot (NV_WARN_NOTHING_TO_DO)."""
+    if _has_manager(host, context) is None:
+        return NotApplicable("the board has NVSwitches (svc.fabricmanager-active)")
+    if made := [gpu for gpu in host.gpus if context.catalog.gpu_model(gpu.device).fabric]:
+        return NotApplicable(f"{listing(gpu.address for gpu in made)} is made for boards with NVSwitches")
+    unit = host.services.get(UNIT)
+    if host.init != "systemd" or unit is None:
+        return NotApplicable("the state of its unit was not read")
+    if unit.active != "failed" and unit.sub != "auto-restart":
+        return None
+    return Finding(
+        "the fabric manager fails, and has nothing to do here: the GPUs do not need it",
+        evidence=f"{UNIT}: ActiveState {unit.active}, SubState {unit.sub}; no NVSwitch on this board",
+        remedy=Remedy(
+            RepairAction.RESTART_SERVICE, f"systemctl disable --now {UNIT}; systemctl reset-failed {UNIT} clears it"
+        ),
+        entities=entities.unit(UNIT),
+    )
+
+
+@check(
     "svc.fabricmanager-version",
     Severity.ERROR,
     title="fabric manager and driver are one version",

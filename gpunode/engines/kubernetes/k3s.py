@@ -184,13 +184,11 @@ def _refuse_flag(engine: RuntimeFacts) -> None:
 
 def _template_note(host: HostFacts, engine: RuntimeFacts) -> tuple[str, ...]:
     """Raises UnsupportedHost for a template of the admin's that does not pass the default on."""
-    directory = dirname(engine.config_path)
-    names = ("config-v3.toml.tmpl", "config.toml.tmpl") if _two(engine) else ("config.toml.tmpl",)
-    file = next((f for f in (host.file(f"{directory}/{name}") for name in names) if f.exists), None)
+    file = template(host, engine)
     if file is None:
         return ()
     refuse_unread(file.path, file.unread)
-    if _BASE.search(file.text or "") or ".DefaultRuntime" in (file.text or ""):
+    if not is_whole(file):
         return (f"{file.path} is your own template; it passes the default on",)
     raise UnsupportedHost(
         f"{file.path} is a whole template, so {engine.name} would not write its default runtime into config.toml",
@@ -198,6 +196,18 @@ def _template_note(host: HostFacts, engine: RuntimeFacts) -> tuple[str, ...]:
         remedy=f'begin {named(file.path)} with {{{{ template "base" . }}}}, keep below it only the tables that the '
         "base does not have (a table that stands twice keeps containerd from starting), and run gpunode again",
     )
+
+
+def template(host: HostFacts, engine: RuntimeFacts) -> FileFacts | None:
+    """The admin's template, in place of the configuration that the distribution would write."""
+    directory = dirname(engine.config_path)
+    names = ("config-v3.toml.tmpl", "config.toml.tmpl") if _two(engine) else ("config.toml.tmpl",)
+    return next((f for f in (host.file(f"{directory}/{name}") for name in names) if f.exists), None)
+
+
+def is_whole(file: FileFacts) -> bool:
+    """Nothing of what the distribution itself would write gets through it."""
+    return not _BASE.search(file.text or "") and ".DefaultRuntime" not in (file.text or "")
 
 
 def _two(engine: RuntimeFacts) -> bool:
