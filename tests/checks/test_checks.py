@@ -522,6 +522,7 @@ NOT_APPLICABLE: tuple[tuple[str, HostFacts, Spec | None, str], ...] = (
     ("rt.docker-gpus", h.docker(started_at=None), WANT, "does not say when dockerd started"),
     ("rt.effective-default", h.host(), Spec(runtime=RuntimeSpec(default=False)), "RuntimeClass"),
     ("rt.containerd-live", h.containerd(effective_source="config dump (weaker)"), WANT, "not the daemon"),
+    ("rt.present", replace(h.docker(active=False), init="chroot"), None, "is being built"),
     ("rt.cri-disabled", h.host(kubernetes=KubernetesFacts()), WANT, "no kubelet"),
     (
         "rt.cri-disabled",

@@ -12,6 +12,7 @@ from tests.recorded.nodes import NODES
 from tests.recorded.nouns import HGX_NVLINK5, TRUST, GpuModel, Recipe, debian, enterprise, ubuntu
 from tests.recorded.own_systems import OWN_SYSTEMS
 from tests.recorded.sick import SICK
+from tests.recorded.whole import WHOLE
 
 DEBIAN12 = debian("12", "bookworm", "6.1.0-41-amd64")
 DEBIAN13 = debian("13", "trixie", "6.12.57+deb13-amd64")
@@ -193,6 +194,7 @@ RECIPES = (
     *OWN_SYSTEMS,
     *SICK,
     *NODES,
+    *WHOLE,
     *DERIVATIVES,
     *IMAGES,
 )

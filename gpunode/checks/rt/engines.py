@@ -56,6 +56,8 @@ def present(host: HostFacts, context: Context) -> CheckOutcome:
     engines = [e for e in host.runtimes if e.user is None and (names is None or _named(host, e, names))]
     if not engines:
         return NotApplicable("no container engine is installed, and none is wanted by name")
+    if host.init == "chroot":
+        return NotApplicable("an image that is being built runs no engine")
     stopped = [e for e in engines if not e.active and not _switched_off(host, e, names)]
     if not stopped:
         return None if any(e.active for e in engines) else NotApplicable("every engine here is disabled")
