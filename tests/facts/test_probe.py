@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from gpunode.facts.collect import assemble
+from gpunode.facts.collect import assemble, probe_script
 from gpunode.facts.recordings import masked
 from gpunode.model.facts import HostFacts
 from gpunode.model.gpu_health import LinkErrors, NvLinks
@@ -28,6 +30,12 @@ def shell(request: pytest.FixtureRequest) -> tuple[str, ...]:
     if shutil.which(words[0]) is None:
         pytest.skip(f"{words[0]} is not installed here")
     return words
+
+
+def test_no_file_of_the_probe_takes_a_functions_name_from_another() -> None:
+    """They are one script. `gpunode_tool` is there for that."""
+    names = Counter(re.findall(r"^(\w+)\(\)", probe_script(), re.MULTILINE))
+    assert [name for name, times in names.items() if times > 1] == ["gpunode_tool"]
 
 
 def test_every_shell_sees_the_same_host_and_changes_nothing(shell: tuple[str, ...], tmp_path: Path) -> None:

@@ -25,12 +25,12 @@ pods_of_nvidia() { # NAMESPACE_POD CONTAINER RESTARTS: the kubelet keeps their l
       case ${one##*/} in nvidia-device-plugin*) last_words "${one#"$R"}/$most.log"; plugin=${pod##*_} ;; esac
       begun=1
     done
-    case $begun:$pod in :*device-plugin*) count=$((count + 1)); waits "$path" "${pod%_*}" ;; esac
+    case $begun:$pod in :*device-plugin*) count=$((count + 1)); plugin_waits "$path" "${pod%_*}" ;; esac
     if [ -n "$plugin" ]; then plugin_configs "$plugin"; fi
   done
 }
 
-waits() { # FOLDER POD of a device plugin that has a sandbox, and no container yet: whether for longer than ten minutes
+plugin_waits() { # FOLDER POD of a device plugin that has a sandbox, and no container yet: whether for longer than ten minutes
   case $(find "$1" -maxdepth 0 -mmin +10 2>/dev/null) in '') echo "waits=0 $2" ;; *) echo "waits=1 $2" ;; esac
 }
 

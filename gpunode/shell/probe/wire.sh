@@ -60,12 +60,12 @@ life_of() { # PID -> STATE and BEGAN, its start in ticks; "" when it is gone. Th
 
 over() { # NAME of a job -> true: it has ended, and RC says how
   if [ -s "$T/$1.rc" ]; then read -r RC <"$T/$1.rc"; return 0; fi
-  pid='' began=''
-  read -r pid began 2>/dev/null <"$T/$1.pid"
-  [ -n "$pid" ] && [ -r /proc/self/stat ] || return 1
-  life_of "$pid"
-  case $STATE:$BEGAN in [!ZX]:"$began") return 1 ;; esac # a zombie until we wait; its number may be another's by now
-  wait "$pid"
+  job_pid='' job_began=''
+  read -r job_pid job_began 2>/dev/null <"$T/$1.pid"
+  [ -n "$job_pid" ] && [ -r /proc/self/stat ] || return 1
+  life_of "$job_pid"
+  case $STATE:$BEGAN in [!ZX]:"$job_began") return 1 ;; esac # a zombie until we wait; its number may be another's by now
+  wait "$job_pid"
   RC=$?
   echo "$RC" >"$T/$1.rc"
 }
@@ -107,7 +107,7 @@ finish() { # NAME -> RC; waits until the job ends or its limit is over
   while ! over "$1"; do
     clock
     if [ $((NOW - begun)) -gt "$limit" ]; then
-      [ -n "$pid" ] && kill -TERM "$pid" 2>/dev/null
+      [ -n "$job_pid" ] && kill -TERM "$job_pid" 2>/dev/null
       RC=124
       return 0
     fi
