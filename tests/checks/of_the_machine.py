@@ -180,6 +180,15 @@ PASSES: tuple[tuple[str, str, HostFacts], ...] = (
     ("os.unattended-upgrades", "the driver is pinned", h.host(packages=replace(AUTOMATIC, held=SET))),
 )  # fmt: skip
 
+# What a check that passes says: id, host, words.
+NOTES: tuple[tuple[str, HostFacts, str], ...] = (
+    ("net.nic-gpu-affinity", h.board(), "the nearest of 0000:04:00.0 is mlx5_0, below its PCIe switch or root port;"),
+    ("net.ofed-version", h.READY,
+     "mlx5_core srcversion 5A7A7A2C0E6F7E7B8C9D0E1 of the kernel, ib_core without a version of the kernel"),
+    ("net.ofed-version", h.system(rdma_modules=(OFED, replace(OFED, name="ib_core"))),
+     "/sys/module: mlx5_core 24.10-2.1.8 from outside (taint OE), ib_core 24.10-2.1.8 from outside (taint OE)"),
+)  # fmt: skip
+
 # Reasons that are not those of a host of which nothing is known: id, host, reason.
 NO_VERDICT: tuple[tuple[str, HostFacts, str], ...] = (
     *((id, h.READY, "no repository of NVIDIA's") for id in LISTED),

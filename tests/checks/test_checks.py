@@ -367,7 +367,9 @@ def test_what_hangs_is_an_error_and_what_is_dead_a_warning(stuck: Any, severity:
     assert outcome.severity is severity
 
 
-@pytest.mark.parametrize(("id", "host", "says"), [pytest.param(*r, id=f"{r[0]}: {r[2][:60]}") for r in policies.NOTES])
+@pytest.mark.parametrize(
+    ("id", "host", "says"), [pytest.param(*r, id=f"{r[0]}: {r[2][:60]}") for r in (*policies.NOTES, *machine.NOTES)]
+)
 def test_a_check_that_passes_says_what_it_found(id: str, host: HostFacts, says: str) -> None:
     result = verdict(id, host)
     assert (result.outcome, bool(result.evidence)) == (None, bool(says))

@@ -14,7 +14,7 @@ from gpunode.checks.pci_tree import common, lacks_places
 from gpunode.checks.registry import Context, check
 from gpunode.model.entities import pci
 from gpunode.model.facts import HostFacts
-from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Passed, Severity
 from gpunode.model.system import RdmaPort
 from gpunode.model.topology import Place, Topology
 from gpunode.remedy import Remedy, RepairAction
@@ -54,7 +54,7 @@ class Pair(NamedTuple):
     remedy=SLOT,
     needs=(*RDMA, needs.machine, needs.host_driver, needs.topology),
 )
-def nic_gpu_affinity(host: HostFacts, context: Context) -> CheckOutcome:
+def nic_gpu_affinity(host: HostFacts, context: Context) -> CheckOutcome | Passed:
     """A GPU of several has no RDMA device with a link near it, and most of the others have: its collectives go over the
     CPUs' interconnect and share another GPU's device."""
     nics = [port for port in rdma_ports(host) if port.state == "ACTIVE" and port.address]
@@ -83,13 +83,13 @@ def _near(one: Place, other: Place) -> Near:
     return Near.NODE if unknown or one.numa_node == other.numa_node else Near.FAR
 
 
-def _compare(pairs: Sequence[Pair]) -> Finding | None:
+def _compare(pairs: Sequence[Pair]) -> Finding | Passed:
     """One device for all, or for one half of the GPUs, is how some nodes are built."""
     usual, count = Counter(pair.near for pair in pairs).most_common(1)[0]
     lacking = [pair for pair in pairs if pair.near < usual]
     served = {(pair.nic.address or "").rpartition(".")[0] for pair in pairs if pair.near is usual}
     if not lacking or count * 2 <= len(pairs) or len(served) < 2:
-        return None
+        return Passed(f"PCI tree: {listing(map(str, pairs), 8, between='; ')}")
     example = next(pair for pair in pairs if pair.near is usual)
     return Finding(
         f"{listing(pair.gpu for pair in lacking)} has no RDMA device as near as {count} other GPUs have",

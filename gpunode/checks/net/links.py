@@ -8,7 +8,7 @@ from gpunode.checks.net.rdma import CABLE, DAY_S, NO_PORT, RDMA, rdma_ports
 from gpunode.checks.registry import Context, check
 from gpunode.model.entities import pci
 from gpunode.model.facts import HostFacts
-from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Passed, Severity
 from gpunode.model.system import RdmaModule
 from gpunode.remedy import Remedy, RepairAction
 
@@ -28,7 +28,7 @@ WHOLE = Remedy(
     remedy=WHOLE,
     needs=(needs.gpu, needs.machine, needs.system),
 )
-def ofed_version(host: HostFacts, context: Context) -> CheckOutcome:
+def ofed_version(host: HostFacts, context: Context) -> CheckOutcome | Passed:
     """The driver of the ConnectX adapters comes from OFED or DOCA and the RDMA core from the kernel, or the other way
     round: modules do not load, or fail in what the other half does not have."""
     modules = host.system.rdma_modules if host.system else None
@@ -37,11 +37,12 @@ def ofed_version(host: HostFacts, context: Context) -> CheckOutcome:
     names = {module.name for module in modules}
     if lacking := [name for name in CORES if name not in names]:
         return NotApplicable(f"{listing(lacking)} is not loaded as a module")
+    seen = f"/sys/module: {listing(map(_described, modules))}"
     if len({module.foreign for module in modules}) == 1:
-        return None
+        return Passed(seen)
     return Finding(
         "the RDMA modules are of different stacks",
-        evidence=f"/sys/module: {listing(map(_described, modules))}",
+        evidence=seen,
         remedy=WHOLE,
     )
 
