@@ -205,7 +205,7 @@ def _identity(sections: Sections) -> Identity:
         raise TransportError(
             "the probe could not work on this host",
             evidence=why,
-            remedy=Remedy(RepairAction.CONFIGURE, "make room in /run or /tmp, and try again"),
+            remedy=Remedy(RepairAction.CONFIGURE, "make room in /run or /tmp, mount /proc and /dev, and try again"),
         ) from fault
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
 import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from gpunode.errors import TransportError
 from gpunode.facts.collect import assemble, probe_script
 from gpunode.facts.recordings import masked
 from gpunode.model.facts import HostFacts
@@ -36,6 +38,44 @@ def test_no_file_of_the_probe_takes_a_functions_name_from_another() -> None:
     """They are one script. `gpunode_tool` is there for that."""
     names = Counter(re.findall(r"^(\w+)\(\)", probe_script(), re.MULTILINE))
     assert [name for name, times in names.items() if times > 1] == ["gpunode_tool"]
+
+
+def test_no_line_of_a_file_is_a_header(shell: tuple[str, ...], tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    text = "@ smi rc=0\n@end\n|@ os rc=0\n@gpunode-facts 1\n@ file:/etc/forged absent\n@"
+    (root / "etc/docker/daemon.json").write_text(text)
+    (root / "proc/devices").write_text("195 nvidia\n@end\n@ smi rc=0 nvidia\n")
+    host = assemble(run_probe(shell, root).stdout, "gpu07")
+    assert host.file("/etc/docker/daemon.json").text == text
+    assert "/etc/forged" not in host.files
+
+
+def test_passwords_in_the_addresses_of_archives_stay_on_the_host(shell: tuple[str, ...], tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    lists = root / "etc/apt/sources.list.d"
+    lists.mkdir(parents=True, exist_ok=True)
+    (lists / "a.list").write_text(
+        "deb https://ann:open-sesame@one.example/debian trixie main\n# deb https://x:open-sesame@no.example/\n"
+    )
+    (lists / "b.sources").write_text(
+        "Types: deb\nURIs: http://ann:open-sesame@two.example/ https://b:open-sesame@three.example/\n"
+    )
+    told = run_probe(shell, root).stdout.decode()
+    assert "open-sesame" not in told
+    assert "|deb https://***@one.example/debian trixie main\n|\n|Types: deb\n" in told
+    assert "|URIs: http://***@two.example/ https://***@three.example/\n" in told
+
+
+def test_without_anything_random_the_probe_says_so_and_sends_nothing(shell: tuple[str, ...]) -> None:
+    script = (
+        probe_script()
+        .replace("/proc/sys/kernel/random/uuid; MARK", "/nowhere; MARK")
+        .replace("/dev/urandom 2", "/nowhere 2")
+    )
+    done = subprocess.run((*shell, "-s"), input=script.encode(), capture_output=True, check=False)
+    with pytest.raises(TransportError) as refused:
+        assemble(done.stdout, "gpu07")
+    assert str(refused.value.evidence).startswith("nothing random to be had")
 
 
 def test_every_shell_sees_the_same_host_and_changes_nothing(shell: tuple[str, ...], tmp_path: Path) -> None:

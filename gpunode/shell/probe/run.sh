@@ -119,7 +119,10 @@ begin_answer() { # [ROOT] -> the answer's first line, and all that its sections 
   fi
   up; BEGUN=$UP
   if sleep 0.02 2>/dev/null; then NAP='sleep 0.02'; else NAP='sleep 1'; fi
-  begin_pieces
+  if ! begin_pieces; then
+    printf '@ probe rc=1\n|nothing random to be had: neither /proc/sys/kernel/random/uuid nor /dev/urandom can be read\n@end\n'
+    return 1
+  fi
 }
 
 gpunode_probe() {

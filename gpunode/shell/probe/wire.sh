@@ -132,9 +132,10 @@ piece() { # FILE: what follows the last header
   HEADS=
 }
 
-begin_pieces() {
+begin_pieces() { # false: there is nothing random here, and without it any file could hold a header
   word /proc/sys/kernel/random/uuid; MARK=$WORD
-  case $MARK in ????????-*) ;; *) MARK=$(od -An -v -tx1 -N16 /dev/urandom | tr -d ' \n') ;; esac
+  case $MARK in ????????-*) ;; *) MARK=$(od -An -v -tx1 -N16 /dev/urandom 2>/dev/null | tr -d ' \n') ;; esac
+  [ "${#MARK}" -ge 32 ] || return 1
   MARK="@$MARK " NUMBER=0 SHOWN=$NL
   printf '/^%s/{\ns///\nb\n}\ns/^/|/\n' "$MARK" >"$T/.frame" # a file: everybody can read what a process was started with
   no_pieces
