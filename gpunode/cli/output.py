@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from gpunode.advice import meant
-from gpunode.cli.options.groups import OutputOptions, QuietOptions, ResultOptions
+from gpunode.cli.options.groups import FileOptions, OutputOptions, QuietOptions, ResultOptions
 from gpunode.cli.streams import why_unwritten
 from gpunode.errors import GpunodeError, UsageError
 from gpunode.masking import masked
@@ -79,6 +79,11 @@ def deliver(text: str, options: ResultOptions) -> None:
         encoding = sys.stdout.encoding or "ascii"
         whole = cleaned(text, painted=is_terminal() and style_for(sys.stdout).colour)
         to_stdout(encodable(whole if whole.endswith("\n") else whole + "\n", encoding).encode(encoding))
+
+
+def deliver_file(text: str, options: FileOptions) -> None:
+    """What gpunode made for another program, to stdout or to --output; whole, since nothing secret is in it."""
+    to_file(options.output or Path(output_file.STDOUT[0]), text, "--output")
 
 
 def to_file(path: Path, text: str, flag: str, *, mode: int = 0o600) -> None:

@@ -168,6 +168,13 @@ class ResultOptions:
 
 
 @dataclass(frozen=True)
+class FileOptions:
+    """Where a result goes that has one format: a file for another program."""
+
+    output: Annotated[Path | None, _output("--output", metavar="FILE", help="The result goes there.")] = None
+
+
+@dataclass(frozen=True)
 class QuietOptions(ResultOptions):
     """The same for a verb that prints more than its result."""
 

@@ -1,0 +1,23 @@
+"""gpunode k8s: what a cluster is told of its GPU nodes; a file for each verb."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import typer
+
+from gpunode.cli.typer_classes import VerbGroup
+
+VERBS = ("k8s_device_plugin",)  # in the order of the help
+
+
+def register(app: typer.Typer) -> None:
+    k8s = typer.Typer(
+        cls=VerbGroup,
+        help="Kubernetes: objects and reports for GPU nodes. Changes neither node nor cluster.",
+        rich_markup_mode=None,
+        epilog="\b\nExamples:\n  gpunode k8s device-plugin | kubectl apply -f -",
+    )
+    for verb in VERBS:
+        import_module(f"gpunode.cli.verbs.{verb}").register(k8s)
+    app.add_typer(k8s, name="k8s")
