@@ -46,7 +46,7 @@ def _hosts(options: LiveOptions, *, as_root: bool) -> tuple[Host, ...]:
         raise UsageError("--inject is for a recording: on a host nothing is broken", remedy="name one with --recorded")
     if options.ssh and recorded:
         raise UsageError("--ssh and --recorded exclude each other", remedy="name hosts, or one recording")
-    _one_of("--host-key", options.host_key, ("strict", "accept-new"))
+    one_of("--host-key", options.host_key, ("strict", "accept-new"))
     if options.ssh:
         return _over_ssh(options, options.ssh)
     if only_ssh := _first(_typed_for_ssh(options)):
@@ -164,7 +164,8 @@ def whole_number(flag: str, text: str | None, least: int, most: int) -> int | No
     )
 
 
-def _one_of(flag: str, text: str | None, choices: tuple[str, ...]) -> None:
+def one_of(flag: str, text: str | None, choices: tuple[str, ...]) -> None:
+    """None when not typed. Raises UsageError that lists the choices."""
     if text is not None and text not in choices:
         raise UsageError(
             f"{flag} {text!r} is not a choice",

@@ -81,7 +81,7 @@ def deliver(text: str, options: ResultOptions) -> None:
         to_stdout(encodable(whole if whole.endswith("\n") else whole + "\n", encoding).encode(encoding))
 
 
-def deliver_file(text: str, options: FileOptions) -> None:
+def deliver_file(text: str, options: FileOptions | ResultOptions) -> None:
     """What gpunode made for another program, to stdout or to --output; whole, since nothing secret is in it."""
     to_file(options.output or Path(output_file.STDOUT[0]), text, "--output")
 

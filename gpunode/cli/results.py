@@ -75,6 +75,13 @@ class Runtimes(NamedTuple):
     shown: dict[str, Any]  # target -> its engines
 
 
+class Labelled(NamedTuple):
+    """`k8s labels`."""
+
+    report: FleetReport
+    found: dict[str, Any]  # target -> its labels
+
+
 class Configured(NamedTuple):
     """`runtime configure`."""
 
@@ -163,6 +170,9 @@ TABLE: dict[tuple[str, type], Renderer] = {
     ("text", Runtimes): _in("verbs.runtime_show:page"),
     ("json", Runtimes): _in("verbs.runtime_show:json_whole"),
     ("jsonl", Runtimes): _in("verbs.runtime_show:json_lines"),
+    ("text", Labelled): _in("verbs.k8s_labels:page"),
+    ("json", Labelled): _in("verbs.k8s_labels:json_whole"),
+    ("jsonl", Labelled): _in("verbs.k8s_labels:json_lines"),
     ("text", Configured): _in("verbs.runtime_configure:page"),
     ("json", Configured): _in("verbs.runtime_configure:json_whole"),
     ("jsonl", Configured): _in("verbs.runtime_configure:json_line"),

@@ -25,6 +25,7 @@ class Identity:
     image_based: str | None = None
     platform: str | None = None
     cgroup: str | None = None
+    product: str | None = None
 
 
 def key_values(text: str) -> dict[str, str]:
@@ -51,6 +52,7 @@ def parse_identity(text: str) -> Identity:
     image_based=ostree
     platform=wsl
     cgroup=v2
+    product=PowerEdge XE9680
     """
     value = {key: word for key, word in key_values(text).items() if word != "-"}
     if "uid" not in value:
@@ -70,6 +72,7 @@ def parse_identity(text: str) -> Identity:
         image_based=value.get("image_based"),
         platform=value.get("platform"),
         cgroup=value.get("cgroup"),
+        product=value.get("product"),
     )
 
 

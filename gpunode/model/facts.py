@@ -459,6 +459,7 @@ class HostFacts:
     # it; None: an ordinary machine
     platform: str | None = None
     cgroup: str | None = None  # "v2" | "v1" | "hybrid" (v1, and v2 below it): what /sys/fs/cgroup is; None: not known
+    product: str | None = None  # what the firmware (DMI) calls the machine: "PowerEdge XE9680"; None: not known
     init: str = "systemd"  # "systemd" | "openrc" | "sysv" | "chroot" (an image that is being built) | "none"
     init_scripts: tuple[str, ...] = ()  # of engines, in /etc/init.d: "docker"
     pci: tuple[PciDevice, ...] = ()  # in bus order

@@ -22,6 +22,7 @@ ARGV: dict[type, list[list[str]]] = {
     results.Checked: [["check", "--recorded", HOST]],
     results.Fixed: [["check", "--fix", "--recorded", HOST]],
     results.Runtimes: [["runtime", "show", "--recorded", HOST]],
+    results.Labelled: [["k8s", "labels", "--recorded", HOST]],
     results.Configured: [["runtime", "configure", "docker", "--config", "daemon.json"]],
     results.Verdict: [["check", flag, "--recorded", HOST] for flag in ("--npd", "--nhc")],
     results.CheckList: [["check", "--list"]],

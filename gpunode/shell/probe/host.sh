@@ -113,7 +113,7 @@ identity() {
   case $SETTING in
     image) echo init=chroot ;;
     container) starter; image_based; echo platform=container ;;
-    *) starter; image_based; platform; cgroup_hierarchy ;;
+    *) starter; image_based; platform; cgroup_hierarchy; word "$R/sys/class/dmi/id/product_name"; echo "product=$WORD" ;;
   esac
   for path in "$R"/etc/init.d/*; do
     case ${path##*/} in docker | containerd | crio | k3s | k3s-agent | rke2-* | k0s*) [ -x "$path" ] && set -- "$@" "${path##*/}" ;; esac

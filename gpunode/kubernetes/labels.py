@@ -1,0 +1,218 @@
+"""A node's labels from its facts, by the names of NVIDIA's GPU feature discovery, as `nvidia.com/gpu.product`.
+
+Names and values are those of k8s-device-plugin 0.20.0, internal/lm. What the facts do not say is left out with its
+reason: a pod that selects by a label waits for ever where its value is a guess.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from gpunode.catalog.load import Catalog
+from gpunode.catalog.versions import first_with
+from gpunode.kubernetes.label_values import legal_value, product_value
+from gpunode.kubernetes.mig_labels import MigStrategy, mig_labels
+from gpunode.kubernetes.release import Release
+from gpunode.model.facts import HostFacts, SmiGpu
+from gpunode.model.kubernetes import PluginConfig
+from gpunode.model.versions import driver_numbers
+
+ALPHA_NAME = "alpha.kubernetes.io/nvidia-gpu-name"
+_MODES = {"0300": "graphics", "0302": "compute"}  # PCI class: a VGA controller, a 3D controller
+_FAMILIES = {1: "tesla", 2: "fermi", 3: "kepler", 5: "maxwell", 6: "pascal", 9: "hopper"}
+_FAMILIES |= {10: "blackwell", 12: "blackwell", 13: "rubin"}  # 11 is Jetson's, which feature discovery does not name
+
+
+@dataclass(frozen=True)
+class NodeLabels:
+    values: Mapping[str, str]  # "nvidia.com/gpu.count" -> "8", sorted by name
+    left_out: Mapping[str, str]  # a name -> why it has no value
+
+
+class _Found:
+    """Values and reasons as they are found; the last word on a name counts."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, str] = {}
+        self.left_out: dict[str, str] = {}
+
+    def has(self, name: str, value: str) -> None:
+        self.values[f"nvidia.com/{name}"] = value
+
+    def lacks(self, name: str, why: str) -> None:
+        self.values.pop(f"nvidia.com/{name}", None)
+        self.left_out[f"nvidia.com/{name}"] = why
+
+
+def node_labels(
+    host: HostFacts, catalog: Catalog, *, mig_strategy: MigStrategy = "none", kubernetes: Release | None = None
+) -> NodeLabels:
+    """No values for a host without GPUs. `kubernetes`: the kubelet's release; None: one that is not old."""
+    found = _Found()
+    gpus = _named(host)
+    if not gpus and not host.gpus:
+        return NodeLabels({}, {"nvidia.com/gpu.present": "there is no NVIDIA GPU"})
+    found.has("gpu.present", "true")
+    if host.product:
+        found.has("gpu.machine", product_value(host.product))
+    else:
+        found.lacks("gpu.machine", "the firmware's name of the machine is not known")
+    _versions(host, found)
+    _mode(host, found)
+    _architecture(host, catalog, gpus, found)
+    _capable(host, catalog, found)
+    _vgpu(host, found)
+    _product(host, gpus, found)
+    _sharing(host, gpus, found, whole=mig_strategy != "single")
+    for name, value in mig_labels(host.driver.smi, gpus, mig_strategy).items():
+        found.has(name, value) if isinstance(value, str) else found.lacks(name, value.reason)
+    if kubernetes and kubernetes < first_with("kubelet", "refuses-node-labels")[:2] and gpus:
+        found.values[ALPHA_NAME] = product_value(gpus[0].name)
+    return NodeLabels(dict(sorted(found.values.items())), dict(sorted(found.left_out.items())))
+
+
+def _named(host: HostFacts) -> tuple[SmiGpu, ...]:
+    """The GPUs of the model that most of them are, of which the labels speak: a label has room for one."""
+    gpus = tuple(gpu for gpu in host.driver.smi.gpus if gpu.name) if host.driver.smi else ()
+    (name, _), *_ = Counter(gpu.name for gpu in gpus).most_common(1) or [("", 0)]
+    return tuple(gpu for gpu in gpus if gpu.name == name)
+
+
+def _silent(host: HostFacts) -> str:
+    return f"nvidia-smi did not say ({host.unread.get('smi', 'it listed no GPU')})"
+
+
+def _versions(host: HostFacts, found: _Found) -> None:
+    version = (host.driver.smi.driver_version if host.driver.smi else None) or host.driver.loaded
+    if version and driver_numbers(version):
+        major, minor, revision = (*version.split("."), "")[:3]
+        names = (
+            ("driver-version.major", major),
+            ("driver-version.minor", minor),
+            ("driver-version.revision", revision),
+        )
+        for name, value in (*names, ("driver-version.full", version)):
+            found.has(f"cuda.{name}", value)
+        # Deprecated since 0.16, and still what older pods select by.
+        for name, value in (("major", major), ("minor", minor), ("rev", revision)):
+            found.has(f"cuda.driver.{name}", value)
+    else:
+        found.lacks("cuda.driver-version.full", "no driver is loaded")
+    cuda = re.fullmatch(r"([0-9]{1,3})\.([0-9]{1,3})", (host.driver.smi and host.driver.smi.cuda_version) or "", re.A)
+    if cuda is None:
+        return found.lacks("cuda.runtime-version.full", _silent(host))
+    found.has("cuda.runtime-version.full", cuda[0])
+    for place, name in enumerate(("major", "minor"), 1):
+        found.has(f"cuda.runtime-version.{name}", cuda[place])
+        found.has(f"cuda.runtime.{name}", cuda[place])
+    return None
+
+
+def _mode(host: HostFacts, found: _Found) -> None:
+    classes = {device.class_code for device in host.gpus}
+    if classes:
+        found.has("gpu.mode", _MODES.get(classes.pop(), "unknown") if len(classes) == 1 else "unknown")
+
+
+def _architecture(host: HostFacts, catalog: Catalog, gpus: tuple[SmiGpu, ...], found: _Found) -> None:
+    capability = _capability(host, catalog, gpus)
+    if capability is None:
+        return found.lacks("gpu.family", "the catalog does not say what these GPUs compute with")
+    major, minor = capability
+    found.has("gpu.compute.major", str(major))
+    found.has("gpu.compute.minor", str(minor))
+    if family := _family(major, minor):
+        return found.has("gpu.family", family)
+    return found.lacks("gpu.family", f"GPU feature discovery has no name for compute capability {major}.{minor}")
+
+
+def _capability(host: HostFacts, catalog: Catalog, gpus: tuple[SmiGpu, ...]) -> tuple[int, int] | None:
+    """Of the GPUs that are meant; None where it is not known, or theirs differ."""
+    places = {gpu.pci_address for gpu in gpus}
+    found = set()
+    for device in (d for d in host.gpus if d.address in places or not places):
+        model = catalog.gpu_model(device.device)
+        capabilities = (model.cc,) if model.cc else catalog.architecture(model.architecture).compute_capability
+        if len(capabilities) != 1 or catalog.guessed(model):
+            return None
+        found.add(capabilities[0])
+    if len(found) != 1:
+        return None
+    major, _, minor = found.pop().partition(".")
+    return int(major), int(minor)
+
+
+def _family(major: int, minor: int) -> str | None:
+    if major == 7:
+        return "volta" if minor < 5 else "turing"
+    if major == 8:
+        return "ampere" if minor < 9 else "ada-lovelace"
+    return _FAMILIES.get(major)
+
+
+def _capable(host: HostFacts, catalog: Catalog, found: _Found) -> None:
+    smi = host.driver.smi
+    modes = [gpu.mig_mode for gpu in smi.gpus] if smi else []
+    if any(modes) or any(catalog.mig(device.device) for device in host.gpus):
+        found.has("mig.capable", "true")
+    elif (smi and smi.answered) or all(catalog.gpu_model(device.device).known for device in host.gpus):
+        found.has("mig.capable", "false")
+    else:
+        found.lacks("mig.capable", _silent(host))
+
+
+def _vgpu(host: HostFacts, found: _Found) -> None:
+    shares = any(device.vgpu for device in host.gpus)
+    if shares or host.virtualization is None:
+        found.has("vgpu.present", str(shares).lower())
+    else:
+        found.lacks("vgpu.present", "in a virtual machine a GPU that shows no sign of it may be a share all the same")
+
+
+def _product(host: HostFacts, gpus: tuple[SmiGpu, ...], found: _Found) -> None:
+    if not gpus:
+        for name in ("product", "count", "memory"):
+            found.lacks(f"gpu.{name}", _silent(host))
+        return
+    found.has("gpu.product", product_value(gpus[0].name))
+    found.has("gpu.count", str(len(gpus)))
+    if size := gpus[-1].memory_total_bytes:
+        found.has("gpu.memory", str(size >> 20))
+    else:
+        found.lacks("gpu.memory", "nvidia-smi gives no size: its memory is the machine's, or it cannot be read")
+
+
+def _sharing(host: HostFacts, gpus: tuple[SmiGpu, ...], found: _Found, *, whole: bool) -> None:
+    """What the device plugin's configuration decides, where its plugin is there and has one at most.
+
+    `whole`: nvidia.com/gpu means whole GPUs, and partitioned ones are then never shared (replicas 0).
+    """
+    plugins = host.kubernetes.device_plugins
+    configs = plugins.configs if plugins and plugins.here else None
+    if configs is None or len(configs) > 1 or any(config.unread for config in configs):
+        for name in ("gpu.replicas", "gpu.sharing-strategy", "mps.capable"):
+            found.lacks(name, "the device plugin's configuration decides, and which is in force is not known")
+        return None
+    strategy, replicas = _replicas(configs[0]) if configs else ("none", 1)
+    if whole and gpus and all(gpu.mig_mode == "Enabled" for gpu in gpus):
+        strategy, replicas = "none", 0
+    if replicas is None:
+        return found.lacks("gpu.replicas", "the device plugin's configuration gives no whole number")
+    found.has("gpu.replicas", str(replicas))
+    found.has("gpu.sharing-strategy", strategy if replicas > 1 else "none")
+    found.has("mps.capable", str(strategy == "mps").lower())
+    if replicas > 1 and gpus:
+        found.has("gpu.product", legal_value(f"{product_value(gpus[0].name)}-SHARED"))
+    return None
+
+
+def _replicas(config: PluginConfig) -> tuple[str, int | None]:
+    return next(_shared(config), ("none", 1))
+
+
+def _shared(config: PluginConfig) -> Iterator[tuple[str, int | None]]:
+    for strategy, resources in (("mps", config.mps), ("time-slicing", config.time_slicing)):
+        yield from ((strategy, one.replicas) for one in resources if one.name == "nvidia.com/gpu")

@@ -1,0 +1,68 @@
+"""The labels that a MIG strategy adds or replaces, as GPU feature discovery does (internal/lm/mig-strategy.go)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from gpunode.kubernetes.label_values import legal_value, product_value
+from gpunode.model.facts import SmiFacts, SmiGpu
+
+MigStrategy = Literal["none", "single", "mixed"]
+MIG_STRATEGIES: tuple[MigStrategy, ...] = get_args(MigStrategy)
+# "1g.10gb", "1c.3g.40gb", "1g.10gb+me": compute slices where they are fewer, slices of the GPU, memory, attributes
+_PROFILE = re.compile(r"(?:([1-9])c\.)?([1-9])g\.[0-9]{1,4}gb(?:[+.-][a-z.+-]{1,20})?", re.ASCII)
+_ATTRIBUTES = "its memory, multiprocessors and engines are known to NVML alone"
+
+
+@dataclass(frozen=True)
+class Unknown:
+    reason: str
+
+
+def mig_labels(smi: SmiFacts | None, gpus: Sequence[SmiGpu], strategy: MigStrategy) -> Mapping[str, str | Unknown]:
+    """Names below nvidia.com/ -> their values, or why they have none. `gpus`: the model that the labels speak of."""
+    if strategy == "none":
+        return {}
+    labels: dict[str, str | Unknown] = {"mig.strategy": strategy}
+    everyone = smi.gpus if smi else ()
+    partitioned = [gpu for gpu in everyone if gpu.mig_mode == "Enabled"]
+    if not partitioned or not gpus:
+        return labels
+    if strategy == "single":
+        return {**labels, **_single(everyone, partitioned)}
+    for profile, count in Counter(p for gpu in partitioned for p in gpu.mig_profiles).items():
+        labels |= _instances(f"mig-{_resource(profile)}", partitioned[0].name, profile, count)
+    return labels
+
+
+def _single(everyone: Sequence[SmiGpu], partitioned: Sequence[SmiGpu]) -> Mapping[str, str | Unknown]:
+    profiles = Counter(profile for gpu in partitioned for profile in gpu.mig_profiles)
+    whole = len(partitioned) == len(everyone) and all(gpu.mig_profiles for gpu in partitioned)
+    if whole and len(profiles) == 1:
+        (profile, count), *_ = profiles.items()
+        return _instances("gpu", partitioned[0].name, profile, count)
+    # What feature discovery says of layouts that this strategy cannot offer: the plugin then has no devices.
+    product = legal_value(f"{product_value(partitioned[0].name)}-MIG-INVALID")
+    zero = dict.fromkeys(("gpu.count", "gpu.replicas", "gpu.memory"), "0")
+    return {"gpu.product": product, **zero, "gpu.sharing-strategy": ""}
+
+
+def _instances(resource: str, product: str, profile: str, count: int) -> Mapping[str, str | Unknown]:
+    labels: dict[str, str | Unknown] = {
+        f"{resource}.product": legal_value(f"{product_value(product)}-MIG-{_resource(profile)}"),
+        f"{resource}.count": str(count),
+        f"{resource}.memory": Unknown(_ATTRIBUTES),
+    }
+    if slices := _PROFILE.fullmatch(profile):
+        labels[f"{resource}.slices.gi"] = slices[2]
+        labels[f"{resource}.slices.ci"] = slices[1] or slices[2]
+    return labels
+
+
+def _resource(profile: str) -> str:
+    """ "1g.10gb.me": a plus is no sign of a resource's name."""
+    return legal_value(profile.replace("+", "."))
