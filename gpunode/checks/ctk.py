@@ -117,7 +117,11 @@ def config(host: HostFacts, context: Context) -> CheckOutcome:
     # A containerd without CRI serves docker.
     daemons = [e for e in host.runtimes if e.active and e.unit and e.cri_error is None]
     rootless = bool(daemons) and all(engine.user for engine in daemons)
-    asked = rootless or (context.spec is not None and context.spec.toolkit_config.no_cgroups is True)
+    asked = (
+        rootless
+        or host.user_namespace is True
+        or (context.spec is not None and context.spec.toolkit_config.no_cgroups is True)
+    )
     if cgroups is not None and cgroups[1] == "true" and not asked:
         return _config_finding(
             "no-cgroups is true: containers of a daemon that runs as root get no GPU", "no-cgroups", cgroups, "false"

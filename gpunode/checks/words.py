@@ -64,6 +64,12 @@ def numbers(version: str) -> tuple[int, ...]:
     return tuple(map(int, found.group().split("."))) if found else ()
 
 
+def time_of_run(run: str) -> str:
+    """ "2026-11-21 15:18 UTC" of "20261121T151820Z-6283.1"; the run's name where it is no time."""
+    found = re.match(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)", run, re.ASCII)
+    return "{}-{}-{} {}:{} UTC".format(*found.groups()) if found else f"run {run[:60]}"
+
+
 def active_lines(text: str | None) -> tuple[tuple[int, str], ...]:
     """(line number, line) of a config file without blank lines and # comments."""
     stripped = ((n, line.strip()) for n, line in enumerate((text or "").splitlines(), 1))

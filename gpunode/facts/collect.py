@@ -166,6 +166,7 @@ def assemble(stream: bytes, target: str, way: Way | None = None) -> HostFacts:
         virtualization=identity.virtualization,
         image_based=identity.image_based,
         cgroup=identity.cgroup,
+        user_namespace=identity.user_namespace,
         product=identity.product,
         platform=identity.platform or _platform_of_gpus(pci, identity),
         init=identity.init,

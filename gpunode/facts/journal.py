@@ -8,9 +8,10 @@ from fnmatch import fnmatchcase
 from types import MappingProxyType
 
 from gpunode.foreign import read_json
-from gpunode.model.facts import JournalFacts, WrittenFile
+from gpunode.model.facts import FailedStep, JournalFacts, WrittenFile
 
 _SHA256 = re.compile("[0-9a-f]{64}")
+ERROR_LIMIT = 500  # characters of a failed step's message
 
 
 def parse_journal(text: str, units: Mapping[str, str], held: Collection[str] = ()) -> JournalFacts:
@@ -38,7 +39,26 @@ def parse_journal(text: str, units: Mapping[str, str], held: Collection[str] = (
     steps = tuple(dict.fromkeys(step for _, step in open_steps))
     pinned = _pinned(entries, held)
     defaults, files = MappingProxyType(_defaults(entries)), MappingProxyType(_files(entries, steps))
-    return JournalFacts(steps, running, frozenset(packages), defaults, pinned, files)
+    return JournalFacts(steps, running, frozenset(packages), defaults, pinned, files, _failed(entries))
+
+
+def _failed(entries: Iterable[Mapping[str, object]]) -> FailedStep | None:
+    """The first step of the last setup that failed; those after it are rolled back for its sake.
+
+    {"kind": "step-end", "run": "r1", "step": "driver.install", "status": "failed", "error": "... E: Failed to fetch"}
+    """
+    found: FailedStep | None = None
+    run, undo = "", False
+    for entry in entries:
+        if entry.get("kind") == "run-begin":
+            found, run, undo = None, str(entry.get("run")), "undo" in _table(entry, "before")
+        elif found is None and not undo and _fails(entry) and entry.get("run") == run:
+            found = FailedStep(str(entry.get("step"))[:100], run[:100], str(entry.get("error"))[:ERROR_LIMIT])
+    return found
+
+
+def _fails(entry: Mapping[str, object]) -> bool:
+    return entry.get("kind") == "step-end" and entry.get("status") in ("failed", "rollback-failed")
 
 
 def _files(entries: Iterable[Mapping[str, object]], open_steps: Collection[str]) -> dict[str, WrittenFile]:

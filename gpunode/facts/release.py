@@ -26,6 +26,7 @@ class Identity:
     platform: str | None = None
     cgroup: str | None = None
     product: str | None = None
+    user_namespace: bool | None = None
 
 
 def key_values(text: str) -> dict[str, str]:
@@ -53,6 +54,7 @@ def parse_identity(text: str) -> Identity:
     platform=wsl
     cgroup=v2
     product=PowerEdge XE9680
+    uid_map=0 100000 65536
     """
     value = {key: word for key, word in key_values(text).items() if word != "-"}
     if "uid" not in value:
@@ -73,7 +75,13 @@ def parse_identity(text: str) -> Identity:
         platform=value.get("platform"),
         cgroup=value.get("cgroup"),
         product=value.get("product"),
+        user_namespace=_mapped(value.get("uid_map", "").split()),
     )
+
+
+def _mapped(uids: list[str]) -> bool | None:
+    """Whether root here is another user outside, by the first line of uid_map (user_namespaces(7))."""
+    return uids[:2] != ["0", "0"] if len(uids) == 3 and all(word.isdecimal() for word in uids) else None
 
 
 def parse_os(text: str, machine: str) -> OsFacts:

@@ -24,12 +24,19 @@ def parse_toolkit(sections: Sections) -> ToolkitFacts:
         runtime_path=path.get("nvidia-container-runtime") or path.get("not-executable"),
         runtime_executable="nvidia-container-runtime" in path,
         hook_path=path.get("nvidia-container-runtime-hook"),
+        hook_refused=_refused(sections),
         operator=path.get("operator"),
         cli=_cli_info(sections),
         hook_since=whole_number(path.get("hook_since")),
         cdi_specs=specs,
         cdi_devices=tuple(device for spec in specs for device in cdi_devices(sections.files[spec].text or "")),
     )
+
+
+def _refused(sections: Sections) -> str | None:
+    """The daemon that logged it last, by the section `hook_log`, which is there for one version of the toolkit."""
+    section = sections.commands.get("hook_log")
+    return section.text.strip()[:40] if section is not None and section.rc == 0 else None
 
 
 def _cli_info(sections: Sections) -> CliInfo | None:

@@ -269,6 +269,8 @@ class ToolkitFacts:
     hook_path: str | None = None  # nvidia-container-runtime-hook
     cdi_specs: tuple[str, ...] = ()  # files in /etc/cdi and /var/run/cdi
     cdi_devices: tuple[str, ...] = ()  # "nvidia.com/gpu=0"
+    # "containerd": who logged that the toolkit's hook met a read-only /etc/nvidia; "": nobody; None: not looked for
+    hook_refused: str | None = None
     operator: str | None = None  # "/usr/local/nvidia/toolkit": the GPU Operator's toolkit, which configures the engines
     cli: CliInfo | None = None  # what nvidia-container-cli says of the driver; None: it was not asked
     hook_since: int | None = None  # since when the hook is there, upgrades aside, in seconds since 1970
@@ -431,6 +433,15 @@ class WrittenFile:
 
 
 @dataclass(frozen=True)
+class FailedStep:
+    """The step at which the last setup failed."""
+
+    step: str  # "driver.install"
+    run: str  # "20261121T151820Z-6283.1"
+    error: str  # "download the driver ended with code 100: E: Failed to fetch ..."
+
+
+@dataclass(frozen=True)
 class JournalFacts:
     """What gpunode itself left on this host: work begun and never closed."""
 
@@ -443,6 +454,7 @@ class JournalFacts:
     files: Mapping[str, WrittenFile] = field(
         default_factory=lambda: MappingProxyType({})
     )  # path -> what it wrote there
+    failed: FailedStep | None = None  # None: the last run did not fail, or it was an undo
 
 
 @dataclass(frozen=True)
@@ -460,6 +472,7 @@ class HostFacts:
     platform: str | None = None
     cgroup: str | None = None  # "v2" | "v1" | "hybrid" (v1, and v2 below it): what /sys/fs/cgroup is; None: not known
     product: str | None = None  # what the firmware (DMI) calls the machine: "PowerEdge XE9680"; None: not known
+    user_namespace: bool | None = None  # of a container: its root is not the machine's; None: not known, or a machine
     init: str = "systemd"  # "systemd" | "openrc" | "sysv" | "chroot" (an image that is being built) | "none"
     init_scripts: tuple[str, ...] = ()  # of engines, in /etc/init.d: "docker"
     pci: tuple[PciDevice, ...] = ()  # in bus order

@@ -95,7 +95,7 @@ DOCKER_ENGINE = RuntimeFacts(
 )  # fmt: skip
 TOOLKIT = ToolkitFacts(
     "1.20.0", "/usr/bin/nvidia-container-runtime", True, "/usr/bin/nvidia-container-runtime-hook",
-    (CDI,), ("nvidia.com/gpu=0",), hook_since=1_795_000_000, cli=CliInfo(0, V),
+    (CDI,), ("nvidia.com/gpu=0",), hook_since=1_795_000_000, cli=CliInfo(0, V), hook_refused="",
 )  # fmt: skip
 CONTAINERD_ENGINE = RuntimeFacts(
     "containerd", "1.7.27", "/etc/containerd/config.toml", "containerd.service", "/run/containerd/containerd.sock",

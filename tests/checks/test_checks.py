@@ -38,7 +38,7 @@ from gpunode.model.kernel_log import AerCounters, LoggedSxid, LoggedXid
 from gpunode.model.report import CheckResult, Finding, NotApplicable, Severity
 from gpunode.model.spec import DriverRequest, Expectation, MigLayout, RuntimeSpec, Spec, ToolkitConfig
 from gpunode.remedy import RepairAction
-from tests.checks import expectations, gpu_faults, policies
+from tests.checks import expectations, gpu_faults, policies, starts
 from tests.checks import hosts as h
 from tests.checks import of_the_machine as machine
 
@@ -109,6 +109,7 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
     *expectations.UNSAID,
     *machine.FAULTS,
     *policies.FAULTS,
+    *starts.FAULTS,
     ("boot.cmdline-blocks", h.kernel(cmdline="quiet modprobe.blacklist=foo,nvidia"), "modprobe.blacklist=foo,nvidia"),
     (
         "boot.initramfs", dracut(modules=frozenset({"nouveau"})), "lsinitrd /boot/i shows nouveau and no blacklist",
@@ -346,7 +347,7 @@ def test_every_check_passes_on_the_healthy_host(id: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("id", "host"), [pytest.param(row[0], row[2], id=": ".join(row[:2])) for row in machine.PASSES]
+    ("id", "host"), [pytest.param(row[0], row[2], id=": ".join(row[:2])) for row in (*machine.PASSES, *starts.PASSES)]
 )
 def test_what_is_no_fault_of_the_machine_passes(id: str, host: HostFacts) -> None:
     assert verdict(id, host).outcome is None
@@ -407,7 +408,7 @@ def test_no_check_passes_where_nothing_is_known(id: str) -> None:
 
 NOT_APPLICABLE: tuple[tuple[str, HostFacts, Spec | None, str], ...] = (
     *((id, host, WANT, reason) for id, host, reason in gpu_faults.NOT_APPLICABLE),
-    *((id, host, WANT, reason) for id, host, reason in (*machine.NO_VERDICT, *policies.NO_VERDICT)),
+    *((id, host, WANT, reason) for id, host, reason in (*machine.NO_VERDICT, *policies.NO_VERDICT, *starts.NO_VERDICT)),
     *((id, h.host(), None, "nothing is expected") for id in IDS if id.startswith("expect.")),
     *(
         (f"health.{name}", h.driver(smi=SmiFacts(9, "no driver")), WANT, "did not list the GPUs")

@@ -17,8 +17,10 @@ from gpunode.model.facts import (
     DeviceNode,
     DkmsLine,
     DriverFacts,
+    FailedStep,
     FileFacts,
     HostFacts,
+    JournalFacts,
     KernelFacts,
     KernelTree,
     KubernetesFacts,
@@ -225,9 +227,13 @@ HOSTS = st.builds(
         tuple
     ),
     uvm_major=NUMBERS,
+    user_namespace=st.none() | st.booleans(),
+    journal=st.just(JournalFacts())
+    | _of(JournalFacts, failed=_of(FailedStep, step=TEXTS, run=TEXTS, error=TEXTS | st.just("Size mismatch"))),
     toolkit=_of(
         ToolkitFacts,
         version=st.none() | WORDS,
+        hook_refused=st.none() | WORDS,
         runtime_path=st.none() | WORDS,
         cdi_specs=st.lists(PATHS).map(tuple),
         cli=st.none() | _of(CliInfo, code=st.integers(0, 127), driver_version=st.none() | WORDS, message=TEXTS),

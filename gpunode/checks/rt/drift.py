@@ -9,6 +9,7 @@ from gpunode.advice import and_more, named
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
 from gpunode.checks.rt.files import default_in_file
+from gpunode.checks.words import time_of_run
 from gpunode.model.entities import place, unit
 from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts, WrittenFile
 from gpunode.model.plan import engine_step
@@ -82,7 +83,7 @@ def _configured(host: HostFacts, engine: RuntimeFacts, handler: str) -> bool:
 def _drifted(host: HostFacts, file: FileFacts, written: WrittenFile, more: str) -> Finding:
     engine, gone = _engine(host, written), file.text is None
     did = "removed" if gone else "put back as it was before" if file.sha256 == written.before else "rewritten"
-    step = f"step {written.step} of {_day(written.run)}"
+    step = f"step {written.step} of {time_of_run(written.run)}"
     evidence = [f"{file.path} is absent" if gone else f"sha256 {(file.sha256 or '')[:12]}… since {_since(file)}"]
     writer = _writer(file)
     evidence += [f"gpunode left {written.sha256[:12]}…", *writer]
@@ -99,12 +100,6 @@ def _drifted(host: HostFacts, file: FileFacts, written: WrittenFile, more: str) 
         severity=Severity.ERROR if engine else None,
         entities=(place(file.path), *unit(engine.unit if engine else "")),
     )
-
-
-def _day(run: str) -> str:
-    """ "2026-11-21 15:18 UTC" of "20261121T151820Z-6283.1"; the run's name where it is no time."""
-    found = re.match(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)", run, re.ASCII)
-    return "{}-{}-{} {}:{} UTC".format(*found.groups()) if found else f"run {run[:60]}"
 
 
 def _since(file: FileFacts) -> str:

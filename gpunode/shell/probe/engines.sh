@@ -320,3 +320,17 @@ toolkit() {
     if [ -e "$R/$path" ] && [ ! -x "$R/$path" ]; then echo "not-executable=/$path"; fi
   done
 }
+
+hook_log() { # a job for the toolkit of which a hook ends where /etc/nvidia is read-only, and the container with it
+  word "$T/ctk_version.out"
+  case $WORD in *' version 1.20.0') job hook_log 10 do_hook_log ;; esac
+}
+
+do_hook_log() { # which daemon said so last, of those that start containers; nothing else of their logs
+  find_tool journalctl || return 127
+  set --
+  for name in containerd docker crio kubelet k3s k3s-agent rke2-server rke2-agent k0sworker k0scontroller; do set -- "$@" -u "$name.service"; done
+  "$TOOL" -b -n 20000 -o short-unix --no-pager -q "$@" |
+    sed -n -e '/^[0-9.]* [^ ]* [a-z0-9-]*\[[0-9]*\]: .*mkdirat etc\/nvidia\/nvidia-application-profiles-rc\.d: read-only file system/h' \
+      -e '${x;s/^[0-9.]* [^ ]* \([a-z0-9-]*\)\[.*/\1/p;}'
+}

@@ -112,7 +112,9 @@ identity() {
   # in an image whatever /run says: systemctl answers "Running in chroot, ignoring request"
   case $SETTING in
     image) echo init=chroot ;;
-    container) starter; image_based; echo platform=container ;;
+    container)
+      starter; image_based; echo platform=container; cgroup_hierarchy
+      word "$R/proc/self/uid_map"; echo "uid_map=$WORD" ;;
     *) starter; image_based; platform; cgroup_hierarchy; word "$R/sys/class/dmi/id/product_name"; echo "product=$WORD" ;;
   esac
   for path in "$R"/etc/init.d/*; do

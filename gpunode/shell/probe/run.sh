@@ -211,7 +211,8 @@ gpunode_probe() {
   fi
 
   for name in services $LISTINGS dkms nvidia_ko modinfo ldconfig ctk_version; do emit "$name"; done
-  for name in lspci room driver_version driver_params busy initramfs; do
+  hook_log
+  for name in lspci room driver_version driver_params busy initramfs hook_log; do
     if [ -e "$T/$name.limit" ]; then emit "$name"; fi
   done
   while read -r name <&3; do emit "$name"; done 3<"$T/slow"
