@@ -1,41 +1,50 @@
-"""NVIDIA's device plugin as a DaemonSet without Helm: what deployments/static has in NVIDIA's own repository."""
+"""NVIDIA's device plugin without Helm: a DaemonSet and what it needs, for the release of a cluster."""
 
 from __future__ import annotations
 
-from gpunode.catalog.plugin_releases import PluginRelease
+from gpunode.kubernetes.api_versions import runtime_class
 from gpunode.kubernetes.documents import Object
+from gpunode.kubernetes.plugin_configmap import config_map, config_mount
+from gpunode.kubernetes.plugin_container import mounts, plugin_container
+from gpunode.kubernetes.plugin_groups import ACCOUNT, access, chooser_mounts, first_choice, later_choices
+from gpunode.kubernetes.plugin_model import Plugin
+from gpunode.kubernetes.plugin_mps import mps_daemonset
+from gpunode.kubernetes.plugin_pods import NAMESPACE, Cluster, daemonset
 
 NAME = "nvidia-device-plugin-daemonset"
-NAMESPACE = "kube-system"
 LABELS = {"name": "nvidia-device-plugin-ds"}
-KUBELET = "/var/lib/kubelet/device-plugins"
+HANDLER = "nvidia"  # of the engine, as gpunode sets it up
 
 
-def plugin_daemonset(release: PluginRelease) -> Object:
+def plugin_objects(plugin: Plugin, spelling: str, cluster: Cluster) -> list[Object]:
+    """In the order in which they are to be there. Raises UsageError where spelling or release cannot say something."""
+    objects: list[Object] = []
+    if cluster.runtime_class:
+        objects.append(runtime_class(cluster.runtime_class, HANDLER, cluster.release))
+    if spelling == "config":
+        objects.append(config_map(plugin, NAMESPACE))
+    if plugin.grouped:
+        objects += access(NAMESPACE)
+    objects.append(daemonset(NAME, LABELS, _pod(plugin, spelling), cluster))
+    if plugin.any("mps"):
+        objects.append(mps_daemonset(plugin, cluster))
+    return objects
+
+
+def _pod(plugin: Plugin, spelling: str) -> Object:
+    container, mounted = plugin_container(plugin, spelling), [*mounts(plugin)]
+    if plugin.grouped:
+        mounted += chooser_mounts()
+    elif spelling == "config":
+        mounted.append(config_mount())
+    whole = {**container, "volumeMounts": [one.mount for one in mounted]}
+    volumes = {"volumes": [one.volume for one in mounted]}
+    if not plugin.grouped:
+        return {"containers": [whole], **volumes}
     return {
-        "apiVersion": "apps/v1",
-        "kind": "DaemonSet",
-        "metadata": {"name": NAME, "namespace": NAMESPACE},
-        "spec": {
-            "selector": {"matchLabels": LABELS},
-            "updateStrategy": {"type": "RollingUpdate"},
-            "template": {"metadata": {"labels": LABELS}, "spec": _pod(release)},
-        },
-    }
-
-
-def _pod(release: PluginRelease) -> Object:
-    volume = "kubelet-device-plugins-dir"
-    return {
-        "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}],
-        "priorityClassName": "system-node-critical",
-        "containers": [
-            {
-                "name": "nvidia-device-plugin-ctr",
-                "image": release.image,
-                "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
-                "volumeMounts": [{"name": volume, "mountPath": KUBELET}],
-            }
-        ],
-        "volumes": [{"name": volume, "hostPath": {"path": KUBELET, "type": "Directory"}}],
+        "serviceAccountName": ACCOUNT,
+        "shareProcessNamespace": True,
+        "initContainers": [first_choice(plugin)],
+        "containers": [later_choices(plugin), whole],
+        **volumes,
     }

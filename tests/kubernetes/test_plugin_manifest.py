@@ -1,47 +1,160 @@
-"""The DaemonSet of every release of the plugin, as every API server whose schema is known takes it."""
+"""The plugin's objects, of every release, as every API server whose schema is known takes them."""
 
 from __future__ import annotations
 
+from functools import cache
+from typing import Any
+
 import pytest
-import yaml
 
-from gpunode.catalog.plugin_releases import plugin_releases
+from gpunode.catalog.plugin_releases import PluginRelease
 from gpunode.errors import UsageError
-from gpunode.kubernetes.documents import documents
-from gpunode.kubernetes.plugin_manifest import plugin_daemonset
+from gpunode.kubernetes.plugin_forms import cluster_of, form_notes, printed
+from gpunode.kubernetes.plugin_pods import Cluster
 from gpunode.kubernetes.plugin_version import chosen
-from tests.kubernetes.schemas import RELEASES, faults
+from tests.kubernetes.plugins import MPS, NEWEST, RELEASES, SLICED, TURNS, container, documents_of, plugin
+from tests.kubernetes.schemas import RELEASES as SERVERS
+from tests.kubernetes.schemas import faults
 
-PLUGINS = plugin_releases()
+HERE = Cluster()
 
 
-@pytest.mark.parametrize("release", RELEASES)
-def test_a_server_takes_the_daemonset_of_every_plugin(release: str) -> None:
-    for plugin in PLUGINS:
-        (read,) = yaml.safe_load_all(documents([plugin_daemonset(plugin)]))
-        assert faults(read, release) == [], plugin.tag
-        assert read["spec"]["template"]["spec"]["containers"][0]["image"].endswith(f":{plugin.tag}")
+def manifest(
+    set: list[str], configs: dict[str, str], release: PluginRelease = NEWEST, **cluster: str | None
+) -> list[Any]:
+    made = cluster_of(cluster.get("kubernetes"), cluster.get("runtime_class"))
+    return documents_of(printed(plugin(release, set, **configs), "manifest", None, made))
+
+
+PLUGINS: list[tuple[list[str], dict[str, str]]] = [
+    ([], {}),
+    (["mig-strategy=mixed", "device-list-strategy=envvar,volume-mounts"], {}),
+    (["driver-root=/run/nvidia/driver", "device-list-strategy=cdi-annotations"], {}),
+    ([], {"default": SLICED}),
+    ([], {"default": MPS}),
+    (["pass-device-specs=true"], {"a100": "flags: {migStrategy: single}", "t4": SLICED}),
+    ([], {"a100": "flags: {migStrategy: single}", "t4": MPS}),
+]
+
+
+@cache
+def printed_objects() -> list[tuple[str, Any]]:
+    """Every object of every plugin of every release, read back; each once, since releases print many alike."""
+    found: dict[str, tuple[str, Any]] = {}
+    for release in RELEASES:
+        for set, configs in PLUGINS if release in TURNS else PLUGINS[:1]:
+            if MPS not in configs.values() or release.numbers >= (0, 15):
+                for one in manifest(set, configs, release, runtime_class="nvidia"):
+                    found.setdefault(repr(one), (release.tag, one))
+    return list(found.values())
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_a_server_takes_every_object_of_every_plugin(server: str) -> None:
+    for tag, one in printed_objects():
+        assert faults(one, server) == [], (tag, one["kind"])
 
 
 def test_the_schemas_do_refuse() -> None:
-    read = yaml.safe_load(documents([plugin_daemonset(PLUGINS[-1])]))
+    (read,) = manifest([], {})
     read["spec"]["template"]["spec"]["tolerationz"] = []
-    assert faults(read, RELEASES[-1])
+    assert faults(read, SERVERS[-1])
+
+
+@pytest.mark.parametrize(
+    ("set", "rights"),
+    [
+        ([], {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}),
+        (["mig-strategy=single"], {"capabilities": {"add": ["SYS_ADMIN"]}}),
+        (["device-list-strategy=volume-mounts"], {"capabilities": {"add": ["SYS_ADMIN"]}}),
+        (["pass-device-specs=true"], {"privileged": True}),
+        (["pass-device-specs=false"], {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}),
+    ],
+)
+def test_the_plugin_gets_the_rights_that_it_needs(set: list[str], rights: object) -> None:
+    assert container(manifest(set, {}))["securityContext"] == rights
+
+
+@pytest.mark.parametrize(
+    ("kubernetes", "daemonset", "runtime"),
+    [
+        ("1.10", "apps/v1", None),
+        ("1.12", "apps/v1", "node.k8s.io/v1alpha1"),
+        ("1.14", "apps/v1", "node.k8s.io/v1beta1"),
+        ("1.19.3", "apps/v1", "node.k8s.io/v1beta1"),
+        ("v1.20.0", "apps/v1", "node.k8s.io/v1"),
+        (None, "apps/v1", "node.k8s.io/v1"),
+    ],
+)
+def test_an_older_cluster_gets_the_api_of_its_time(kubernetes: str | None, daemonset: str, runtime: str | None) -> None:
+    objects = manifest([], {}, kubernetes=kubernetes, runtime_class="nvidia" if runtime else None)
+    assert [one["apiVersion"] for one in objects] == [runtime, daemonset][not runtime :]
+    pod = objects[-1]["spec"]["template"]
+    old = kubernetes == "1.10"
+    assert ("annotations" in pod["metadata"]) is old
+    assert ("priorityClassName" in pod["spec"]) is not old
+
+
+@pytest.mark.parametrize("kubernetes", ["1.9", "1.8", "0.1", "latest", "", "1.x"])
+def test_a_cluster_before_the_plugins_protocol_is_refused(kubernetes: str) -> None:
+    with pytest.raises(UsageError):
+        cluster_of(kubernetes, None)
+
+
+def test_no_runtime_class_before_there_was_one() -> None:
+    with pytest.raises(UsageError, match=r"1\.11 has no RuntimeClass"):
+        manifest([], {}, kubernetes="1.11", runtime_class="nvidia")
+
+
+def test_the_runtime_class_is_made_and_used_by_each_pod() -> None:
+    objects = manifest([], {"default": MPS}, runtime_class="gpu")
+    assert (objects[0]["kind"], objects[0]["metadata"]["name"], objects[0]["handler"]) == (
+        "RuntimeClass",
+        "gpu",
+        "nvidia",
+    )
+    pods = [one["spec"]["template"]["spec"] for one in objects if one["kind"] == "DaemonSet"]
+    assert [pod["runtimeClassName"] for pod in pods] == ["gpu", "gpu"]
+
+
+def test_each_group_of_nodes_has_a_key_of_the_config_map() -> None:
+    objects = manifest([], {"a100": "flags: {migStrategy: single}", "t4": SLICED})
+    (data,) = [one["data"] for one in objects if one["kind"] == "ConfigMap"]
+    assert list(data) == ["a100", "t4"]
+    (pod,) = [one["spec"]["template"]["spec"] for one in objects if one["kind"] == "DaemonSet"]
+    managers = [*pod["initContainers"], *(c for c in pod["containers"] if "command" in c)]
+    for manager in managers:
+        env = {one["name"]: one.get("value") for one in manager["env"]}
+        assert (env["DEFAULT_CONFIG"], env["NODE_LABEL"]) == ("a100", "nvidia.com/device-plugin.config")
+    notes = list(form_notes(plugin(a100="flags: {migStrategy: single}", t4=SLICED), "manifest"))
+    assert any("one without it has a100" in note for note in notes)
+
+
+def test_every_mount_has_its_volume() -> None:
+    for set, configs in PLUGINS:
+        for one in manifest(set, configs):
+            if one["kind"] == "DaemonSet":
+                pod = one["spec"]["template"]["spec"]
+                volumes = [volume["name"] for volume in pod["volumes"]]
+                used = {
+                    m["name"] for c in (*pod["containers"], *pod.get("initContainers", ())) for m in c["volumeMounts"]
+                }
+                assert sorted(volumes) == sorted(used)
 
 
 def test_releases_are_in_the_order_of_their_versions() -> None:
-    assert [one.numbers for one in PLUGINS] == sorted(one.numbers for one in PLUGINS)
+    assert [one.numbers for one in RELEASES] == sorted(one.numbers for one in RELEASES)
 
 
 @pytest.mark.parametrize(
     ("text", "tag"),
-    [(None, PLUGINS[-1].tag), ("v0.17.1", "v0.17.1"), ("0.17.1", "v0.17.1"), ("0.17", "v0.17.4"), ("v0.14", "v0.14.5")],
+    [(None, NEWEST.tag), ("v0.17.1", "v0.17.1"), ("0.17.1", "v0.17.1"), ("0.17", "v0.17.4"), ("v0.14", "v0.14.5")],
 )
 def test_a_release_may_be_named_by_its_first_two_numbers(text: str | None, tag: str) -> None:
-    assert chosen(text, PLUGINS).tag == tag
+    assert chosen(text, RELEASES).tag == tag
 
 
 @pytest.mark.parametrize("text", ["", "v", "0", "latest", "0.13.0", "v0.20.00", "0.20.0-rc.1", "x" * 9999, "\x1b[2J"])
 def test_what_is_no_known_release_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="is not known"):
-        chosen(text, PLUGINS)
+        chosen(text, RELEASES)

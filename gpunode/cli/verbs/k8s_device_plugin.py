@@ -2,37 +2,90 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gpunode.cli.options.groups import FileOptions, verb, wanted
+
+if TYPE_CHECKING:
+    pass
+
+FORMS = ("manifest", "helm", "configmap", "config", "unit", "gpu-operator")
 
 
 def register(k8s: typer.Typer) -> None:
     verb(
         k8s,
         "device-plugin",
-        help="Print the manifest of NVIDIA's device plugin. Asks no cluster, changes nothing.",
+        help="Print NVIDIA's device plugin for a cluster, its settings checked. Asks no cluster, changes nothing.",
         examples=(
-            "gpunode k8s device-plugin | kubectl apply -f -",
-            "gpunode k8s device-plugin --plugin-version 0.17 --output plugin.yaml",
+            "gpunode k8s device-plugin --set mig-strategy=single | kubectl apply -f -",
+            "gpunode k8s device-plugin --config shared.yaml --form helm --output values.yaml",
         ),
     )(device_plugin)
 
 
 def device_plugin(
     output: FileOptions,
+    form: Annotated[
+        str, wanted("--form", metavar="|".join(FORMS), help="What is printed (default: a manifest).")
+    ] = "manifest",
+    config: Annotated[
+        list[str] | None,
+        wanted("--config", metavar="[GROUP=]FILE", help="The plugin's config file; one for each node group."),
+    ] = None,
+    set: Annotated[
+        list[str] | None,
+        wanted("--set", metavar="NAME=VALUE", help="An option, by its flag, variable or key. Repeatable."),
+    ] = None,
+    spelling: Annotated[
+        str | None, wanted("--spelling", metavar="flag|env|config", help="How manifest and unit say the options.")
+    ] = None,
     plugin_version: Annotated[
         str | None, wanted("--plugin-version", metavar="V", help="Of the device plugin (default: the newest known).")
     ] = None,
+    kubernetes: Annotated[
+        str | None, wanted("--kubernetes", metavar="V", help="Of the cluster, where it is older than 1.20.")
+    ] = None,
+    runtime_class: Annotated[
+        str | None,
+        wanted("--runtime-class", metavar="NAME", help="Where nvidia is not the default runtime: make and use it."),
+    ] = None,
 ) -> int:
+    from gpunode.catalog.plugin_options import plugin_options
     from gpunode.catalog.plugin_releases import plugin_releases
+    from gpunode.cli.errors import say
     from gpunode.cli.output import deliver_file
-    from gpunode.kubernetes.documents import documents
-    from gpunode.kubernetes.plugin_manifest import plugin_daemonset
+    from gpunode.kubernetes.plugin_forms import check_form, cluster_of, form_notes, printed
+    from gpunode.kubernetes.plugin_request import plugin_of
     from gpunode.kubernetes.plugin_version import chosen
 
+    check_form(form, spelling)
+    cluster = cluster_of(kubernetes, runtime_class)
     release = chosen(plugin_version, plugin_releases())
-    deliver_file(documents([plugin_daemonset(release)], f"NVIDIA device plugin {release.tag}"), output)
+    plugin = plugin_of(release, plugin_options(), config or (), set or (), _read)
+    text = printed(plugin, form, spelling, cluster)
+    for note in form_notes(plugin, form):
+        say(f"gpunode: {note}")
+    deliver_file(text, output)
     return 0
+
+
+def _read(path: str) -> str:
+    from gpunode.errors import UsageError
+    from gpunode.foreign import read_file
+    from gpunode.kubernetes.plugin_file import LONGEST
+
+    try:
+        raw = read_file(Path(path).expanduser(), LONGEST)
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"--config {path} cannot be read",
+            evidence=getattr(error, "strerror", None) or str(error),
+            remedy="name the plugin's config file",
+        ) from error
+    if len(raw) > LONGEST:
+        raise UsageError(f"--config {path} is over {LONGEST} bytes", remedy="name the plugin's config file")
+    return raw.decode("utf-8", "surrogateescape")
