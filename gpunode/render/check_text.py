@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from gpunode.advice import listing
@@ -16,6 +17,9 @@ from gpunode.render.style import PLAIN, Style, hang, paint
 from gpunode.render.wording import count, fold_hosts, seconds, without_name
 
 DETAIL = 14  # columns before evidence and remedy
+NARROW = 60  # a terminal of fewer columns gets all of it
+MORE = " …"
+IN_FULL = "-v shows all of it"
 WORDS = {Severity.ERROR: ("FAIL", "bad"), Severity.WARNING: ("WARN", "warn")}
 
 
@@ -24,7 +28,7 @@ def check_text(report: CheckReport, style: Style = PLAIN, *, seconds_s: float | 
     lines = _findings([report], style, ssh=ssh) + rules_lines([report], style)
     if style.verbose > 0:
         lines += _others(report, style)
-    lines += hang(style, "", _host_count(report, seconds_s))
+    lines += hang(style, "", _host_count(report, seconds_s, shortened=_is_shortened(lines)))
     return "\n".join(lines)
 
 
@@ -42,13 +46,23 @@ def fleet_check_text(
     if style.verbose > 0:
         for report in reports:
             lines += _others(report, style)
-    lines += hang(style, "", _fleet_count(reports, len(outcomes) - len(reports), seconds_s))
+    unreached = len(outcomes) - len(reports)
+    lines += hang(style, "", _fleet_count(reports, unreached, seconds_s, shortened=_is_shortened(lines)))
     return "\n".join(lines)
 
 
 def detail(label: str, text: str, style: Style) -> list[str]:
     """`evidence  ...` under a finding; nothing for an empty text."""
     return hang(style, " " * DETAIL + f"{label:<10}", text) if text else []
+
+
+def in_one_line(label: str, text: str, style: Style) -> list[str]:
+    """As `detail`, and what one line does not hold is left to -v. Never for a remedy: half a command is another one."""
+    lines = detail(label, text, style)
+    if len(lines) < 2 or style.verbose > 0 or style.width < NARROW:
+        return lines
+    # Wrapped before it is cut: masking sees the whole text.
+    return [detail(label, text, replace(style, width=style.width - len(MORE)))[0] + MORE]
 
 
 class _Block(NamedTuple):
@@ -75,7 +89,7 @@ class _Block(NamedTuple):
         folded = fold_hosts(self.hosts)
         return [
             *detail("hosts", folded if folded != self.names else "", style),
-            *detail("evidence", self.evidence, style),
+            *(in_one_line if self.id else detail)("evidence", self.evidence, style),
             *(line for label, text in self.notes for line in detail(label, text, style)),
             *detail("remedy", remedy_text(self.remedy, self.hosts if self.ssh else ()), style),
             *self.so(style),
@@ -186,7 +200,12 @@ def _without_verdict(report: CheckReport, style: Style) -> list[str]:
     return lines
 
 
-def _host_count(report: CheckReport, seconds_s: float | None) -> str:
+def _is_shortened(lines: Sequence[str]) -> bool:
+    return any(line.endswith(MORE) for line in lines)
+
+
+def _host_count(report: CheckReport, seconds_s: float | None, *, shortened: bool) -> str:
+    why = "" if shortened else " (-v shows why)"
     parts = [f"{count(report.passed, 'check')} {'passes' if report.passed == 1 else 'pass'}"]
     weights = [report.weight(cause) for cause in report.causes]
     if failing := weights.count(Severity.ERROR):
@@ -198,17 +217,19 @@ def _host_count(report: CheckReport, seconds_s: float | None) -> str:
     if report.acknowledged:
         parts.append(f"{len(report.acknowledged)} acknowledged")
     if report.not_applicable:
-        parts.append(f"{report.not_applicable} not applicable here (-v shows why)")
+        parts.append(f"{report.not_applicable} not applicable here{why}")
     if report.left_out:
-        parts.append(f"{report.left_out} left out{'' if report.not_applicable else ' (-v shows why)'}")
+        parts.append(f"{report.left_out} left out{'' if report.not_applicable else why}")
     if report.profile:
         parts.append(f"profile {report.profile.name}")
+    if shortened:
+        parts.append(IN_FULL)
     if seconds_s is not None:
         parts.append(seconds(seconds_s))
     return " · ".join(parts)
 
 
-def _fleet_count(reports: Sequence[CheckReport], unreached: int, seconds_s: float) -> str:
+def _fleet_count(reports: Sequence[CheckReport], unreached: int, seconds_s: float, *, shortened: bool) -> str:
     clean = [r for r in reports if not r.failures and not r.warnings]
     parts = []
     if clean:
@@ -230,4 +251,6 @@ def _fleet_count(reports: Sequence[CheckReport], unreached: int, seconds_s: floa
         parts.append(f"profile{'s' if len(kinds) > 1 else ''} {', '.join(kinds)}")
     if unreached:
         parts.append(f"{unreached} without a report")
+    if shortened:
+        parts.append(IN_FULL)
     return " · ".join([*parts, seconds(seconds_s)])
