@@ -77,13 +77,14 @@ def repo_key(host: HostFacts, context: Context) -> CheckOutcome:
         return NotApplicable(f"{listing(unread)} was not read, or is not root's alone") if unread else None
     entry, keys = wrong[0]
     return Finding(
-        f"{entry.signed_by} does not hold the key of {entry.uri}",
-        evidence=f"it holds {_short(keys or ())}; {entry.uri} is signed with {_short(_signers(context, entry.uri))}",
+        f"the keyring of {entry.uri} does not hold its key",
+        evidence=f"{entry.signed_by}: it holds {_short(keys or ())}; the repository is signed with "
+        f"{_short(_signers(context, entry.uri))}",
         remedy=Remedy(
             RepairAction.UPGRADE,
             f"take {named(entry.uri)} out of the lists, then ",
             SETUP,
-            " adds it with the right key",
+            " adds it anew",
         ),
     )
 

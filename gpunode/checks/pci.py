@@ -19,11 +19,8 @@ from gpunode.remedy import Remedy, RepairAction, setup
 SYSFS = "/sys/bus/pci/devices"
 OFF_THE_BUS = "ffffffff"
 FALLEN = "fallen off the bus"
-GPUS_BACK = (
-    "cloud: choose a GPU instance type; VM: pass the GPU through; bare metal: reseat the GPU and set Above 4G Decoding "
-    "in the firmware"
-)
-NONE_MEANT = "a host that shall have none: --expect-gpus 0, or expect.gpus 0 in the spec"
+GPUS_BACK = "cloud: a GPU instance type; VM: pass the GPU through; bare metal: reseat it, Above 4G Decoding on"
+NONE_MEANT = "none is meant to be here: --expect-gpus 0"
 SWITCHES = {2: 6, 3: 4}  # generation -> on one baseboard: HGX A100 has six, HGX H100 and H200 have four
 
 

@@ -53,7 +53,7 @@ BY_HAND = {
         fleet.clock-skew
         k8s.allocated-ghosts k8s.dp-dir k8s.podresources os.time-sync svc.dcgm""",
     ByHand.PACKAGES: """
-        ctk.device-rules ctk.hook-read-only ctk.repo-key
+        ctk.device-rules ctk.hook-read-only ctk.repo-key os.mirror-sync
         os.kernel-supported sec.ctk-mitigation
         boot.module-signer ctk.installed ctk.legacy-packages ctk.repo ctk.versions-match drv.branch-eol
         drv.branch-vs-arch drv.compiler-match drv.dkms-next drv.dkms-running drv.flavour-vs-arch drv.gsp-firmware
@@ -74,7 +74,7 @@ BY_HAND = {
         boot.crash-evidence ctk.cli-info health.ecc-corrected health.inforom health.vbios-uniform os.hung-tasks
         smoke.cuda smoke.dcgm svc.fabric-health svc.restart-flap user.smi-works""",
     ByHand.WAIT: """
-        os.mirror-sync os.pkg-lock""",
+        os.pkg-lock""",
     ByHand.DECISION: """
         ctk.repo-duplicate rt.k3s-template
         os.cpu-governor os.hugepages-thp os.proxy-dns sec.cve-db-age sec.modprobe-suid sec.visible-devices-policy

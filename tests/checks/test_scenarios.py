@@ -33,6 +33,7 @@ from gpunode.model.report import CheckReport, Finding, Severity
 from gpunode.model.spec import Spec
 from gpunode.planner.plan import make_plan
 from gpunode.render.check_text import check_text
+from gpunode.render.remedy_text import remedy_text
 from gpunode.render.style import Style
 from gpunode.specfile import put_all
 from tests.checks import hosts as h
@@ -336,6 +337,43 @@ def test_what_follows_is_one_line(host: HostFacts, id: str) -> None:
     last = next((n for n, line in enumerate(lines[1:], 1) if line[:1] != " "), len(lines))
     assert sum(line.startswith("              so ") for line in lines[:last]) <= 1
     assert lines[last - 1].startswith("              ")
+
+
+# The most lines of one cause on a terminal of 100 columns. A command may wrap, and is never cut.
+MOST = {"evidence": 1, "remedy": 2, "so": 1}
+
+
+@pytest.mark.parametrize(("host", "id"), ROWS)
+def test_a_cause_is_short_and_v_has_all_of_it(host: HostFacts, id: str) -> None:
+    report = report_of(host)
+    brief, whole = check_text(report, Style(100)), check_text(report, Style(100, verbose=1))
+    for label, lines in _under(brief):
+        assert lines <= MOST[label]
+    for cause in report.causes:
+        assert isinstance(cause.outcome, Finding)
+        for said in (cause.outcome.evidence, remedy_text(cause.outcome.remedy)):
+            assert _words(said) in _words(whole)
+        assert _words(remedy_text(cause.outcome.remedy)) in _words(brief)
+    assert brief.count("-v shows") == 1
+    assert ("-v shows all of it" in brief) == (" …\n" in brief)
+
+
+def _under(text: str) -> list[tuple[str, int]]:
+    """The labels under the findings, with how many lines each takes."""
+    found: list[tuple[str, int]] = []
+    for line in text.splitlines()[:-1]:
+        label = line[14:24].strip()
+        if line[:14].strip():
+            found.append(("", 0))
+        elif label in MOST and line[24:25].strip():
+            found.append((label, 1))
+        else:
+            found[-1] = (found[-1][0], found[-1][1] + 1)
+    return [(label, lines) for label, lines in found if label]
+
+
+def _words(text: str) -> str:
+    return " ".join(text.split())
 
 
 def test_every_reported_fault_is_decided() -> None:

@@ -83,7 +83,7 @@ def ecc_volatile(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         f"the memory of {named(untold)} had errors that ECC could not correct, since the last reset",
         evidence=quoted(gpu, f"volatile, uncorrectable: {counts[0]} in DRAM, {counts[1]} in SRAM"),
-        remedy=Remedy(RepairAction.RESET_GPU, f"start again what ran on it: its results are lost; {reset(gpu)}"),
+        remedy=Remedy(RepairAction.RESET_GPU, f"its results are lost; {reset(gpu)}"),
         entities=about(untold),
     )
 

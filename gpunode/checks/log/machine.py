@@ -92,8 +92,8 @@ def hang_detector(host: HostFacts, context: Context) -> CheckOutcome:
         + ("; nvidia-smi did not answer within its limit" if silent else ""),
         remedy=Remedy(
             RepairAction.REBOOT,
-            "journalctl -k -b | grep -e NVRM -e Xid shows what it waits for (119 and 120: the GPU's firmware); drain "
-            "the node and reboot it, since such a task cannot be killed",
+            "journalctl -k -b | grep -e NVRM -e Xid shows what it waits for; drain the node and reboot it: "
+            "such a task cannot be killed",
         ),
         severity=Severity.ERROR if silent else None,
     )

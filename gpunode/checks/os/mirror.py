@@ -20,7 +20,7 @@ _DIFFER = re.compile(
 
 def _later(part: str) -> Remedy:
     words = " again in an hour or two, when the mirror is in step; until then --mirror URL takes another one"
-    return Remedy(RepairAction.WAIT, setup("--only", part), words)
+    return Remedy(RepairAction.UPGRADE, setup("--only", part), words)
 
 
 @check(

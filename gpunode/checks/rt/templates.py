@@ -44,8 +44,7 @@ def k3s_template(host: HostFacts, context: Context) -> CheckOutcome:
         + (f"; handlers {listing(sorted(engine.handlers))}" if engine.active else f"; {engine.unit} is not active"),
         remedy=Remedy(
             RepairAction.CONFIGURE,
-            f"move {named(file.path)} away, or begin it with {BASE} and keep only the tables that the base lacks; then "
-            f"systemctl restart {named(engine.unit)}: {engine.name} finds nvidia-container-runtime by itself",
+            f"move {named(file.path)} away, or begin it with {BASE}; then systemctl restart {named(engine.unit)}",
         ),
         entities=(*unit(engine.unit), place(file.path)),
     )

@@ -154,8 +154,8 @@ def fabric_state(host: HostFacts, context: Context) -> CheckOutcome:
         f"status {first.fabric_status or 'not given'}",
         remedy=Remedy(
             RepairAction.RESTART_SERVICE,
-            "normal in the first minutes after a boot; later " if waiting else "",
-            f"journalctl -b -u {UNIT} names the link that fails; systemctl restart {UNIT} with no GPU work running",
+            "after a boot wait; " if waiting else "",
+            f"journalctl -b -u {UNIT} names the link; with no GPU work: systemctl restart {UNIT}",
         ),
         entities=entities.pci(*(gpu.pci_address for gpu in out if gpu.pci_address)),
     )
