@@ -216,7 +216,7 @@ def _services(runs: Sequence[PastRun]) -> Mapping[str, tuple[str, str]]:
         before = _table(run.before, "services")
         for argv in (_words(c, "argv") for c in run.done_commands):
             for unit in units(argv):
-                if isinstance(state := before.get(unit), list):
+                if isinstance(state := before.get(unit), list) and state:
                     found.setdefault(unit, (str(state[0]), str(state[-1])))
     return MappingProxyType(found)
 
