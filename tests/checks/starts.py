@@ -28,6 +28,12 @@ def legacy(*engines: dict[str, Any], version: str = "1.20.0", ctk: str = LEGACY,
     return replace(host, **of)
 
 
+def snap(**changes: Any) -> HostFacts:
+    path = "/var/snap/docker/current/config/daemon.json"
+    engine = replace(h.DOCKER_ENGINE, snap=True, unit="snap.docker.dockerd.service", config_path=path)
+    return replace(h.READY, runtimes=(replace(engine, **changes),))
+
+
 ANN: dict[str, Any] = {"user": "ann", "owner": "1000:1000"}
 FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
     ("os.mirror-sync", failed(NO_DRIVER), f"driver.install, 2026-11-21 15:18 UTC: {LAGS}"),
@@ -39,6 +45,8 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
     ("ctk.device-rules", legacy(version="1.17.8", ctk="", platform="container", user_namespace=True),
      "mode auto, no-cgroups not true; toolkit 1.17.8"),
     ("ctk.device-rules", legacy(version="1.7.0", ctk=""), "nvidia-ctk --version prints 1.7.0"),
+    ("rt.snap-docker", snap(handlers=("runc",)), "docker is installed as a snap: /var/snap/docker/current/config"),
+    ("rt.snap-docker", snap(handlers=(), active=False), "Runtimes not known"),
     ("ctk.hook-read-only", h.toolkit(hook_refused="containerd"), "log of containerd: \"mkdirat etc/nvidia/"),
 )  # fmt: skip
 PASSES: tuple[tuple[str, str, HostFacts], ...] = (
@@ -50,6 +58,7 @@ PASSES: tuple[tuple[str, str, HostFacts], ...] = (
     ("ctk.device-rules", "a privileged container", legacy(platform="container", user_namespace=False)),
     ("ctk.config", "no-cgroups in an unprivileged container", legacy(
         ctk="no-cgroups = true\n", platform="container", user_namespace=True)),
+    ("rt.snap-docker", "a snap that has the handler", snap()),
     ("ctk.hook-read-only", "a mended toolkit", h.toolkit(version="1.20.1", hook_refused=None)),
     ("ctk.hook-read-only", "one without the hook", h.toolkit(version="1.19.1", hook_refused=None)),
 )  # fmt: skip
@@ -63,6 +72,8 @@ NO_VERDICT: tuple[tuple[str, HostFacts, str], ...] = (
     ("ctk.device-rules", replace(legacy(ANN), files={h.CTK: FileFacts(h.CTK, unread="permission denied")}),
      "permission denied"),
     ("ctk.device-rules", legacy(platform="container"), "is not known"),
+    ("rt.snap-docker", h.host(runtimes=(h.CONTAINERD_ENGINE,)), "docker is not installed"),
+    ("rt.snap-docker", snap(handlers=()), "did not answer which runtimes it has"),
     ("ctk.hook-read-only", h.toolkit(hook_refused=None), "an older recording"),
     ("ctk.hook-read-only", replace(h.toolkit(hook_refused=None), unread={"hook_log": "no answer"}), "no answer"),
     ("ctk.hook-read-only", h.toolkit(version="devel"), "cannot be compared"),

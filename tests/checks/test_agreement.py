@@ -94,14 +94,9 @@ MIXED = with_file(MIXED, DROP_IN, f"version = 2\n{NVIDIA}")
         (sample("ubuntu2204-m2070"), "driver", {"drv.module-loaded", "pci.driver-bound"}),
         (sample("debian11-t4"), "driver", {"drv.module-loaded", "pci.driver-bound"}),
         (sample("fedora43-rtx5090"), "driver", {"boot.nouveau-loaded", "drv.module-loaded", "pci.driver-bound"}),
-        (
-            with_engine(sample("ubuntu2404-cuda"), "docker", snap=True),
-            "runtime",
-            {"rt.docker-file", "rt.docker-live", "rt.effective-default"},
-        ),
         (with_file(sample("ubuntu2404-k3s-l4"), TEMPLATE, "version = 2\n"), "runtime", {"rt.effective-default"}),
     ],
-    ids=["a GPU too old", "a source without a driver", "a key that is not known", "docker as a snap",
+    ids=["a GPU too old", "a source without a driver", "a key that is not known",
          "a k3s template without its base"],
 )  # fmt: skip
 def test_a_refusal_of_the_planner_is_one_finding_in_its_words(host: HostFacts, part: str, instead_of: set[str]) -> None:
@@ -122,6 +117,16 @@ def test_a_drop_in_in_another_version_explains_what_setup_refuses_for_it() -> No
     assert not isinstance(report.results["setup.runtime"].outcome, Finding)
 
 
+def test_docker_as_a_snap_explains_what_setup_refuses_for_it() -> None:
+    host = with_engine(sample("ubuntu2404-cuda"), "docker", snap=True)
+    report, error = report_of(host), refusal(host, "runtime")
+    found = finding(report, "rt.snap-docker")
+    assert error.problem in found.evidence
+    assert found.remedy == error.remedy
+    assert explained(report, "rt.snap-docker") == {"rt.docker-file", "rt.docker-live", "rt.effective-default"}
+    assert not isinstance(report.results["setup.runtime"].outcome, Finding)
+
+
 def test_what_refuses_the_whole_host_is_one_finding() -> None:
     report = report_of(sample("nixos-l4"))
     assert {id for id in remedies(report) if id.startswith("setup.")} == {"setup.driver"}
@@ -131,8 +136,7 @@ def test_what_refuses_the_whole_host_is_one_finding() -> None:
 def test_one_engine_that_is_refused_hides_no_other() -> None:
     host = with_engine(sample("debian12-l4"), "docker", snap=True)
     report = report_of(host)
-    assert finding(report, "setup.runtime").summary == "docker is installed as a snap"
-    assert explained(report, "setup.runtime") == {"rt.docker-file", "rt.docker-live"}
+    assert explained(report, "rt.snap-docker") == {"rt.docker-file", "rt.docker-live"}
     assert finding(report, "rt.effective-default").remedy.text == "gpunode setup"
     assert "containerd.default" in {step.id for step in plan_of(host, ()).steps}
 

@@ -53,7 +53,7 @@ BY_HAND = {
         fleet.clock-skew
         k8s.allocated-ghosts k8s.dp-dir k8s.podresources os.time-sync svc.dcgm""",
     ByHand.PACKAGES: """
-        ctk.device-rules ctk.hook-read-only ctk.repo-key os.mirror-sync
+        ctk.device-rules ctk.hook-read-only ctk.repo-key os.mirror-sync rt.snap-docker
         os.kernel-supported sec.ctk-mitigation
         boot.module-signer ctk.installed ctk.legacy-packages ctk.repo ctk.versions-match drv.branch-eol
         drv.branch-vs-arch drv.compiler-match drv.dkms-next drv.dkms-running drv.flavour-vs-arch drv.gsp-firmware

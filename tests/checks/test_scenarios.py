@@ -199,7 +199,7 @@ SCENARIOS: tuple[tuple[str, HostFacts, str], ...] = (
      "rt.docker-gpus"),
     ("12 could not select device driver: docker from a snap", bare_docker(
         snap=True, unit="snap.docker.dockerd.service", config_path="/var/snap/docker/current/config/daemon.json"),
-     "setup.runtime"),
+     "rt.snap-docker"),
     ("13 nouveau is currently in use", rival("nouveau"), "boot.nouveau-loaded"),
     ("14 GPU is already bound to NovaCore", rival("nova_core"), "boot.nouveau-loaded"),
     ("15 Key was rejected by service", replace(unloaded(installed=h.V, signer=None), security=SecurityFacts(True)),

@@ -26,6 +26,7 @@ from gpunode.model.versions import at_least
 from gpunode.remedy import Remedy, RepairAction
 
 UNITS = ("docker.service", "docker.socket")
+AS_SNAP = "docker is installed as a snap"
 CDI_NOTES = (
     "docker's CDI support is read at start, so it needs a restart to be live",
     # NVIDIA/nvidia-container-toolkit#2019; docker 26 also starts its containers before it knows of CDI (moby#49989).
@@ -193,7 +194,7 @@ def _notes(engine: RuntimeFacts, want: RuntimeSpec, config: Mapping[str, Any], *
 def _refuse_snap(engine: RuntimeFacts) -> None:
     if engine.snap:
         raise UnsupportedHost(
-            "docker is installed as a snap",
+            AS_SNAP,
             evidence=f"{engine.config_path} is confined: its dockerd cannot run the host's nvidia-container-runtime",
             remedy=Remedy(
                 RepairAction.UPGRADE,
