@@ -124,7 +124,8 @@ def daemon_reload(host: HostFacts, context: Context) -> CheckOutcome:
     """A running container loses the GPU when systemd reloads its units, as at every upgrade of a package with one.
 
     systemd then sets the container's device rules anew, by the links in /dev/char: a device without one is no longer
-    allowed (nvidia-container-toolkit#48; seen with runc 1.1 of docker 20.10).
+    allowed (nvidia-container-toolkit#48; seen with runc 1.1.5 of docker 20.10 and of containerd 1.6, under systemd 252;
+    systemd 257 does so once a unit's properties change).
     """
     with_gpu = [one for one in _containers(host) if one.first is not None and not lacks(one.first, host)]
     if not with_gpu:
