@@ -15,7 +15,8 @@ from gpunode.checks import all_checks, run_all
 from gpunode.cli.app import main
 from gpunode.cli.verbs.undo import _planner
 from gpunode.errors import GpunodeError
-from gpunode.facts.collect import assemble, probe_script
+from gpunode.facts.collect import assemble
+from gpunode.facts.probe_script import probe_script
 from gpunode.facts.recordings import load_recording
 from gpunode.fleet.host import Host
 from gpunode.fleet.undo_one import Asked

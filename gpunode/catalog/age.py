@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
-from gpunode import resources
+from gpunode.catalog.documents import document, names
 from gpunode.catalog.load import Catalog
-from gpunode.catalog.rows import document
 
 STALE_DAYS = 180  # two to three releases of a driver branch; a production branch lives for a year
 
@@ -50,10 +49,10 @@ _Provenance = tuple[str, str, str, date, str]  # table, row, source, checked, gr
 
 def _every_row() -> Iterator[_Provenance]:
     """From the files themselves: a table that nobody has thought of here is looked through too."""
-    for path in sorted((resources.PACKAGE / "catalog").glob("*.yaml")):
-        for key, table in document(path.name).items():
+    for name in names():
+        for key, table in document(name).items():
             for values in table if isinstance(table, list) else [table]:
-                yield from _rows_of(f"{path.name}: {key}", values)
+                yield from _rows_of(f"{name}: {key}", values)
 
 
 def _rows_of(table: str, values: Any) -> Iterator[_Provenance]:
@@ -64,7 +63,13 @@ def _rows_of(table: str, values: Any) -> Iterator[_Provenance]:
             device, name, source, checked, grade = line.split(" | ")
             yield table, f"{device} {name}", source, date.fromisoformat(checked), grade
     elif "source" in values:
-        yield table, _name(*list(values.values())[:2]), values["source"], values["checked"], values["grade"]
+        yield (
+            table,
+            _name(*list(values.values())[:2]),
+            values["source"],
+            date.fromisoformat(values["checked"]),
+            values["grade"],
+        )
 
 
 def _name(first: Any, second: Any) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gpunode.catalog.rows import Row, document, rows
+from gpunode.catalog.documents import document
+from gpunode.catalog.rows import Row, rows
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from functools import cache, cached_property
 from typing import Literal, get_args
 
 from gpunode.catalog.distros import Distro, read_distros
+from gpunode.catalog.documents import document
 from gpunode.catalog.functions import PciFunction, kind_of_class, listed_function
 from gpunode.catalog.gpus import (
     Architecture,
@@ -21,7 +22,7 @@ from gpunode.catalog.gpus import (
     read_switches,
 )
 from gpunode.catalog.libraries import Cuda, Image, MigSet, read_cuda, read_images, read_mig
-from gpunode.catalog.rows import Row, document, rows
+from gpunode.catalog.rows import Row, rows
 from gpunode.catalog.systems import OwnSystem, read_systems
 from gpunode.model.driver import BranchKind, BranchStatus, Grade, ModuleFlavour
 from gpunode.model.facts import GPU_CLASSES, NVIDIA_VENDOR, HostFacts, OsFacts, PciDevice

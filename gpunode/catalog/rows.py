@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any, TypeVar, get_args
 
-from gpunode import resources
+from gpunode.catalog.documents import document
 from gpunode.errors import UsageError
 from gpunode.model.driver import Grade
 
@@ -120,10 +120,12 @@ class Row:
 
     def provenance(self) -> tuple[str, str, Grade]:
         """(source, checked, grade): where the facts come from, the day they were looked at, how sure they are."""
-        checked = self.get("checked")
-        if not isinstance(checked, date):
-            raise self.fault("checked", f"{checked!r} is not a date such as 2026-11-21")
-        return self.text("source"), checked.isoformat(), self.one_of("grade", GRADES)
+        checked = self.text("checked")
+        try:
+            date.fromisoformat(checked)
+        except ValueError as error:
+            raise self.fault("checked", f"{checked!r} is not a date such as 2026-11-21") from error
+        return self.text("source"), checked, self.one_of("grade", GRADES)
 
     def done(self) -> None:
         unknown = sorted(set(self._values) - self._read)
@@ -143,14 +145,3 @@ def rows(file: str, key: str, label: str) -> Iterator[Row]:
     for number, value in enumerate(values, 1):
         name = value.get(label, f"row {number}") if isinstance(value, dict) else f"row {number}"
         yield Row(file, f"{key}[{name}]", value)
-
-
-def document(file: str) -> Mapping[str, Any]:
-    import yaml  # checks name tables that only the verdict reads
-
-    # CSafeLoader is ten times faster; it is absent where PyYAML was built without libyaml.
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    value = yaml.load(resources.text(f"catalog/{file}"), Loader=loader)
-    if not isinstance(value, dict):
-        raise UsageError(f"catalog/{file}: not a mapping", remedy="reinstall gpunode")
-    return value

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from gpunode.cli.first_look import looking_ahead
 from gpunode.cli.streams import fill_closed_streams, why_unwritten
 from gpunode.errors import ExitCode, GpunodeError
 
@@ -55,10 +56,11 @@ def _version() -> int:
 
 
 def _verb(words: list[str]) -> int:
-    with _rich_out_of_sight():
-        from gpunode.cli.commands import run_words
+    with looking_ahead(words):
+        with _rich_out_of_sight():
+            from gpunode.cli.commands import run_words
 
-    return run_words(words)
+        return run_words(words)
 
 
 @contextmanager

@@ -28,6 +28,7 @@ from gpunode.facts.kernel_log import parse_kernel_log, parse_kernel_state
 from gpunode.facts.kubernetes import kubernetes_of
 from gpunode.facts.packages import parse_packages
 from gpunode.facts.pci import parse_pci
+from gpunode.facts.probe_script import probe_script
 from gpunode.facts.readers import Units
 from gpunode.facts.recordings import load_recording as load_recording
 from gpunode.facts.release import Identity, parse_identity, parse_os
@@ -61,13 +62,6 @@ from gpunode.transport.base import Completed, StillRunning, Transport, Way
 
 # nvidia-smi alone may take 30 s before it is given up; every other tool has a limit of its own before that.
 PROBE_TIMEOUT_S = 75.0
-# Only the last one does anything; the others define what it calls.
-SCRIPTS = (
-    "daemon/query",
-    "trust",
-    *(f"probe/{topic}" for topic in ("wire", "host", "pci", "driver", "gpu_users", "kernel", "initramfs", "packages")),
-    *(f"probe/{topic}" for topic in ("daemons", "engines", "kubernetes", "pods", "system", "topology", "run")),
-)
 LOGS_TIMEOUT_S = 60.0  # each log has 15 s, and all are read at once
 LOG_SCRIPTS = ("trust", "probe/wire", "probe/run", "probe/logs")
 _REBOOT_FILES = ("/run/reboot-required.pkgs", "/run/reboot-required")
@@ -76,11 +70,6 @@ _NO_FAULT = (0, 127)  # 127: the tool is not there, which is a fact
 _CHECKED_ELSEWHERE = ("smi", "modinfo", "cli_info")
 
 Part = TypeVar("Part")
-
-
-def probe_script() -> str:
-    """The text for Transport.run: one shell function called on the last line, so a truncated upload runs nothing."""
-    return "\n".join((probe_part(), *map(resources.script, SCRIPTS), "gpunode_probe </dev/null\n"))
 
 
 def probe(transport: Transport) -> bytes:

@@ -25,6 +25,28 @@ _ENDS_S = 5.0  # a script that is asked to end may take so long to clean up behi
 _POLL_MS = 100
 _BUSY_MS = 5  # while bytes wait for the script to read
 _PIECE_BYTES = 65536
+_PIPE_BYTES = 1 << 20  # what anybody's pipe may hold: a script that is started ahead does not wait for its reader
+
+_ahead: dict[Delivery, subprocess.Popen[bytes]] = {}
+
+
+def start_ahead(script: str) -> None:
+    """Start `script` here and now, as whoever runs gpunode, while gpunode still loads what will ask for its answer.
+
+    Local.run takes it over where it is asked for just this script. What nobody took, `end_ahead` ends.
+    """
+    delivery = deliver(script, b"")
+    with ExitStack() as stack, suppress(OSError):  # whoever asks for it then starts it, and says why it cannot be
+        source = stack.enter_context(_memory_file(delivery.payload))
+        _ahead[delivery] = _started(delivery, source, _PIPE_BYTES)
+
+
+def end_ahead() -> None:
+    """Nothing remains of a script that was started ahead and that nobody asked for."""
+    while _ahead:
+        process = _ahead.popitem()[1]
+        with process:
+            _end(process, Answer())
 
 
 class Local:
@@ -78,17 +100,12 @@ def _execute(delivery: Delivery, answer: Answer, timeout_s: float, password: Sec
     Whoever has not ended by then, or prints without end, is ended here, with all of its session.
     """
     with ExitStack() as stack:
-        source = subprocess.PIPE if delivery.asks else stack.enter_context(_memory_file(delivery.payload))
         try:
-            # A session of its own: Ctrl-C at the terminal stops gpunode between steps, not the step.
-            process = subprocess.Popen(
-                delivery.argv,
-                stdin=source,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-                env={**os.environ, "LC_ALL": "C"},
-            )
+            process = _ahead.pop(delivery, None)
+            if process is None:
+                asks = delivery.asks
+                source = subprocess.PIPE if asks else stack.enter_context(_memory_file(delivery.payload))
+                process = _started(delivery, source)
         except FileNotFoundError:
             answer.err(f"{delivery.argv[0]}: not found".encode())
             return 127
@@ -103,6 +120,19 @@ def _execute(delivery: Delivery, answer: Answer, timeout_s: float, password: Sec
             stack.callback(process.stdin.close)
             writer = Writer(_Pipe(process.stdin), StdinScript(delivery, password))
         return _listen(process, process.stdout.fileno(), process.stderr.fileno(), answer, timeout_s, writer)
+
+
+def _started(delivery: Delivery, source: BinaryIO | int, pipe_bytes: int = -1) -> subprocess.Popen[bytes]:
+    """In a session of its own: Ctrl-C at the terminal stops gpunode between steps, not the step."""
+    return subprocess.Popen(
+        delivery.argv,
+        stdin=source,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        env={**os.environ, "LC_ALL": "C"},
+        pipesize=pipe_bytes,
+    )
 
 
 def _unstarted(program: str, error: OSError) -> TransportError:

@@ -20,7 +20,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from gpunode.facts.collect import probe_script
+from gpunode.facts.probe_script import probe_script
 
 ROUNDS = 15
 SHELLS = (("dash",), ("bash",), ("busybox", "ash"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from datetime import date
 
 import pytest
 
@@ -15,7 +14,7 @@ from gpunode.remedy import RepairAction
 
 GOOD: dict[str, object] = {
     "code": 79, "severity": "error", "action": "reboot", "meaning": "it is gone", "source": "a guide",
-    "checked": date(2026, 11, 23), "grade": "documented",
+    "checked": "2026-11-23", "grade": "documented",
 }  # fmt: skip
 # The last word of a row's source, as NVIDIA's catalogue spells its immediate action.
 ASKED = {

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from gpunode.errors import TransportError
-from gpunode.facts.collect import assemble, probe_script
+from gpunode.facts.collect import assemble
+from gpunode.facts.probe_script import probe_script
 from gpunode.facts.recordings import masked
 from gpunode.model.facts import HostFacts
 from gpunode.model.gpu_health import LinkErrors, NvLinks

@@ -19,7 +19,8 @@ import pytest
 
 from gpunode.catalog.load import load_catalog
 from gpunode.checks import run_all
-from gpunode.facts.collect import PROBE_TIMEOUT_S, assemble, probe_script
+from gpunode.facts.collect import PROBE_TIMEOUT_S, assemble
+from gpunode.facts.probe_script import probe_script
 from gpunode.model.facts import HostFacts, SmiFacts
 from gpunode.transport.answer import ANSWER_LIMIT_BYTES
 from tests.facts.hosts import SMI_XML, make_root

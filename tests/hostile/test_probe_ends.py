@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from gpunode.facts.collect import probe_script
+from gpunode.facts.probe_script import probe_script
 from tests.facts.hosts import make_root
 from tests.hostile.users import needs_root, probe_here
 

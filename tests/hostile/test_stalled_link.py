@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from gpunode.errors import ExitCode, TransportError
-from gpunode.facts.collect import probe_script
+from gpunode.facts.probe_script import probe_script
 from gpunode.facts.wire import decode
 from gpunode.fleet.run import run_fleet
 from gpunode.model.report import HostOutcome

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from gpunode.facts.collect import assemble, probe_script
+from gpunode.facts.collect import assemble
+from gpunode.facts.probe_script import probe_script
 from gpunode.model.facts import HostFacts
 
 NOBODY = 65534

@@ -18,8 +18,9 @@ from gpunode.apply.execute import execute
 from gpunode.apply.journal.past import read_past
 from gpunode.apply.journal.snapshot import before_values
 from gpunode.catalog.distros import _distro
+from gpunode.catalog.documents import document
 from gpunode.catalog.load import Catalog, load_catalog
-from gpunode.catalog.rows import Row, document
+from gpunode.catalog.rows import Row
 from gpunode.checks import run_all
 from gpunode.errors import UnsupportedHost
 from gpunode.facts.collect import assemble

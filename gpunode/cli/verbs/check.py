@@ -26,6 +26,8 @@ from gpunode.cli.options.groups import (
 from gpunode.errors import GpunodeError, UsageError
 
 if TYPE_CHECKING:
+    from threading import Thread
+
     from gpunode.catalog.load import Catalog
     from gpunode.checks.rules.judged import Judgement
     from gpunode.cli.results import Checked
@@ -322,27 +324,34 @@ def checked(
     """
     from gpunode.facts.collect import collect
 
-    if not host.recorded:
-        _make_ready()
+    ready = None if host.recorded else _made_ready()
     facts = collect(host.transport)
+    if ready is not None:
+        ready.join()  # two threads that load the same at once take longer than one
     return judged(host, more(host, facts, spec) if more else facts, spec, strict, again, site, rules)
 
 
 @cache
-def _make_ready() -> None:
-    """Loads what judges and shows the facts while the first host is still looking for them."""
+def _made_ready() -> Thread:
+    """What judges and shows the facts is loaded while the first host is still looking for them."""
     from importlib import import_module
     from threading import Thread
 
     def load() -> None:
+        from gpunode.catalog.documents import read_all
         from gpunode.catalog.load import load_catalog
+        from gpunode.checks import all_checks
 
-        for name in ("checks.agreement", "checks.causes", "checks.fixes", "render.check_text"):
+        all_checks()
+        for name in ("checks.agreement", "checks.causes", "checks.fixes", "engines.registry", "render.check_text"):
             import_module(f"gpunode.{name}")
         with suppress(GpunodeError):  # judged() asks for the catalog again, and says what is wrong with it
             load_catalog()
+            read_all()
 
-    Thread(target=load, name="make ready", daemon=True).start()
+    loading = Thread(target=load, name="make ready", daemon=True)
+    loading.start()
+    return loading
 
 
 def judged(

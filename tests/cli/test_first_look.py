@@ -1,0 +1,137 @@
+"""The look at this machine that begins before gpunode is loaded: once, for root, and nothing of it remains."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from gpunode.cli.first_look import _at_this_machine
+from gpunode.errors import TransportError
+from gpunode.transport.local import Local, end_ahead, start_ahead
+
+ROOT = Path(__file__).parents[2]
+RECORDED = ROOT / "examples/hosts/debian12-docker-build"
+root_only = pytest.mark.skipif(os.geteuid() != 0, reason="nothing is started ahead for others than root")
+
+# A sh that notes that it was started, and then is what it stands for.
+COUNTING = '#!/bin/sh\necho "$PPID $$" >>"{log}"\nexec {sh} "$@"\n'
+ASKS = (["check"], ["check", "--json"], ["detect"], ["plan", "--driver", "none"])
+ASKS_OTHERWISE = (
+    *(["check", flag] for flag in ("--list", "--explain=drv.nvml", "--help", "-h", "--fix", "--ssh=gpu01")),
+    *(["check", "--unit", "timer"], ["check", "--recorded", str(RECORDED)], ["setup"], ["catalog", "gpus"], []),
+    *(["check", "--ask-become-pass"], ["plan", "--become-pass-file", "x"], ["--version"]),
+)
+
+
+@pytest.fixture
+def starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A line for each shell that was started: its parent's process id, and its own."""
+    log, real = tmp_path / "starts", shutil.which("sh")
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "sh").write_text(COUNTING.format(log=log, sh=real))
+    (programs / "sh").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    log.touch()
+    return log
+
+
+def gpunode(*words: str) -> tuple[subprocess.Popen[str], str, str]:
+    """The process, which has ended, and what it printed."""
+    argv = (sys.executable, "-m", "gpunode", *words)
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        out, err = process.communicate(timeout=120)
+    return process, out, err
+
+
+def by(process: subprocess.Popen[str], starts: Path) -> list[int]:
+    """The shells that this process started itself."""
+    pairs = (line.split() for line in starts.read_text().splitlines())
+    return [int(pid) for parent, pid in pairs if int(parent) == process.pid]
+
+
+def runs(pid: int) -> bool:
+    state = Path(f"/proc/{pid}/stat")
+    return state.exists() and state.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+@pytest.mark.parametrize("words", ASKS, ids=" ".join)
+def test_a_verb_of_this_machine_looks_ahead_where_its_user_is_root(
+    words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for uid, ahead in ((0, True), (1000, False)):
+        monkeypatch.setattr(os, "geteuid", lambda uid=uid: uid)
+        assert _at_this_machine(words) is ahead
+
+
+@pytest.mark.parametrize("words", ASKS_OTHERWISE, ids=" ".join)
+def test_what_asks_another_host_none_or_later_does_not(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert not _at_this_machine(words)
+
+
+@root_only
+@pytest.mark.parametrize("words", [["detect", "--json"], ["check", "--json"]], ids=" ".join)
+def test_the_machine_is_asked_once(starts: Path, words: list[str]) -> None:
+    process, out, err = gpunode(*words)
+    assert (process.returncode in (0, 1), err) == (True, "")
+    assert out.startswith("{")
+    assert len(by(process, starts)) == 1
+
+
+@root_only
+@pytest.mark.parametrize("words", [["check", "--list"], ["check", "--recorded", str(RECORDED)]], ids=" ".join)
+def test_no_shell_is_started_for_a_verb_that_asks_nothing(starts: Path, words: list[str]) -> None:
+    process, _, err = gpunode(*words)
+    assert (process.returncode in (0, 1), err) == (True, "")
+    assert starts.read_text() == ""
+
+
+@root_only
+def test_wrong_words_leave_nothing_behind(starts: Path) -> None:
+    process, out, err = gpunode("check", "--no-such-option")
+    assert (process.returncode, out) == (2, "")
+    assert "no-such-option" in err
+    assert not any(runs(pid) for pid in by(process, starts))
+
+
+def test_the_answer_of_a_script_that_was_started_ahead_is_the_scripts_own(starts: Path) -> None:
+    script = "echo out; echo err >&2; head -c 300000 /dev/zero; exit 3"
+    start_ahead(script)
+    done = Local(become="never").run(script, timeout_s=60)
+    assert (done.code, done.stdout[:4], len(done.stdout), done.stderr) == (3, b"out\n", 300004, b"err\n")
+    assert len(starts.read_text().splitlines()) == 1, "it was started a second time"
+    assert Local(become="never").run(script, timeout_s=60).code == 3
+    assert len(starts.read_text().splitlines()) == 2, "an answer serves once"
+
+
+def test_another_script_gets_its_own_answer(starts: Path) -> None:
+    start_ahead("echo one")
+    assert Local(become="never").run("echo two", timeout_s=60).stdout == b"two\n"
+    assert Local(become="never").run("echo one", stdin=b"x", timeout_s=60).stdout == b"one\n"
+    end_ahead()
+    assert len(starts.read_text().splitlines()) >= 2
+
+
+def test_nothing_remains_of_what_nobody_took(tmp_path: Path) -> None:
+    mark = tmp_path / "pids"
+    start_ahead(f"echo $$ >{mark}; sleep 600 & echo $! >>{mark}; wait")
+    end = time.monotonic() + 60
+    while len(mark.read_text().split() if mark.exists() else ()) < 2:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    end_ahead()
+    assert not any(runs(pid) for pid in map(int, mark.read_text().split()))
+
+
+def test_where_no_program_can_be_started_whoever_asks_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    start_ahead("true")
+    with pytest.raises(TransportError, match="sh"):
+        Local(become="never").run("true", timeout_s=60)
