@@ -11,28 +11,17 @@ from typing import Literal
 from gpunode.model.active import ActiveFacts
 from gpunode.model.connection import Connection
 from gpunode.model.driver import ModuleFlavour
-from gpunode.model.gpu_health import GpuHealth, NvLinks
+from gpunode.model.files import FileFacts as FileFacts
+from gpunode.model.files import WrittenFile as WrittenFile
 from gpunode.model.kernel_log import KernelLog, KernelState
 from gpunode.model.kubernetes import DevicePlugins, KubeletSettings, NodeFacts
+from gpunode.model.packages import AptArchive as AptArchive
+from gpunode.model.packages import PackageFacts as PackageFacts
+from gpunode.model.packages import PackageVersion as PackageVersion
+from gpunode.model.smi import SmiFacts as SmiFacts
+from gpunode.model.smi import SmiGpu as SmiGpu
 from gpunode.model.system import ModprobeHelper, SystemFacts
 from gpunode.model.topology import Topology
-
-
-@dataclass(frozen=True)
-class FileFacts:
-    """One file as the probe read it. An absent file has text None and unread None."""
-
-    path: str
-    text: str | None = None  # UTF-8 with surrogateescape, so that odd bytes are kept over a round trip
-    sha256: str | None = None  # of the bytes; None when absent or unread
-    mode: int | None = None  # permission bits, e.g. 0o644
-    symlink: str | None = None  # where the path points when it is a symbolic link
-    unread: str | None = None  # why it exists but could not be read: "permission denied", "over 131072 bytes"
-    written_at: int | None = field(default=None, compare=False)  # its mtime, in seconds since 1970; None: not known
-
-    @property
-    def exists(self) -> bool:
-        return self.text is not None or self.unread is not None
 
 
 @dataclass(frozen=True)
@@ -113,68 +102,6 @@ class PciDevice:
     bar1_bytes: int | None = None  # size of the second BAR (VRAM aperture)
     # evidence that it is a share of a GPU, 'its PCI capability 0x09 is signed "VF"'; None: a whole one, or not known
     vgpu: str | None = None
-
-
-@dataclass(frozen=True)
-class SmiGpu:
-    """One GPU of `nvidia-smi -q -x`, also one that nvidia-smi only names because it cannot open it."""
-
-    index: int  # -1: not known
-    pci_address: str  # "0000:41:00.0" (nvidia-smi's eight-digit domain shortened); "": not known
-    name: str  # "": not known
-    uuid: str | None = None
-    memory_total_bytes: int | None = None
-    persistence: bool | None = None
-    mig_mode: str | None = None  # "Enabled" | "Disabled" | None (no MIG)
-    mig_pending: str | None = None  # the mode after the GPU's next reset
-    mig_profiles: tuple[str, ...] = ()  # "1g.10gb", one for each instance
-    mig_uuids: tuple[str, ...] = ()  # "MIG-...", in the same order
-    ecc_mode: str | None = None
-    fabric_state: str | None = None  # "Completed", "In Progress", "N/A"
-    fabric_status: str | None = None
-    # "lost" (also: cannot be opened), "reset-required", "error" (a field has ERR! or Unknown Error); None: no such word
-    fault: str | None = None
-    fault_fields: tuple[str, ...] = ()  # where nvidia-smi says so, the worst first: "temperature/gpu_temp: GPU is lost"
-    # what the driver asks for: "None", "Reset", "Reboot", "Drain P2P", "Drain and Reset"; None: not known (before 575)
-    recovery: str | None = None
-    reset_flags: tuple[str, ...] = ()  # "reset_required", "drain_and_reset_recommended": those that it has set
-    health: GpuHealth = field(default_factory=GpuHealth)
-    links: NvLinks | None = None  # None: it has none, or they were not asked for
-    peers: tuple[str, ...] = ()  # "X", "OK", "CNS": whether it reads the memory of each GPU in turn; (): not known
-    fabric_health: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    # {"bandwidth": "Full", "route_unhealthy": "False", ...}; {}: this driver has no such fields
-
-    @property
-    def asks_for(self) -> str | None:
-        """The recovery that the driver names; None where it names none."""
-        return None if self.recovery == "None" else self.recovery
-
-    @property
-    def requires_reset(self) -> bool:
-        """It says so itself, whatever recovery the driver names."""
-        return self.fault == "reset-required" or bool(self.reset_flags)
-
-
-@dataclass(frozen=True)
-class SmiFacts:
-    """What nvidia-smi answered. code 124: it did not answer within the limit; 127: not installed."""
-
-    code: int
-    message: str = ""  # first line of what it printed when code is not 0, the XML aside
-    driver_version: str | None = None
-    cuda_version: str | None = None
-    gpus: tuple[SmiGpu, ...] = ()
-    kmd_version: str | None = None  # of the kernel mode driver; 595 and older have no such field
-    cuda_umd_version: str | None = None  # of the user mode driver's CUDA API; as above
-
-    @property
-    def answered(self) -> bool:
-        """It listed the GPUs, be it with a warning, or without those that it cannot open."""
-        return self.driver_version is not None or (self.code == 0 and bool(self.gpus))
-
-    @property
-    def lost(self) -> tuple[SmiGpu, ...]:
-        return tuple(gpu for gpu in self.gpus if gpu.fault == "lost")
 
 
 # What DKMS calls the driver: NVIDIA's and SUSE's packages, Debian's (current, tesla-535), Ubuntu's (srv, 390).
@@ -332,51 +259,6 @@ class RuntimeFacts:
 
 
 @dataclass(frozen=True)
-class PackageVersion:
-    version: str  # "595.91.07-1"
-    # dpkg's abbreviation (wanted, state, "R": reinstall); "iiE": a configuration file of it is empty, as a power cut
-    # leaves what dpkg does not flush. rpm: always "ii".
-    status: str = "ii"
-
-    @property
-    def configured(self) -> bool:
-        return self.status in ("ii", "hi")
-
-    @property
-    def half_removed(self) -> bool:
-        """Selected for removal, and still there: a removal was interrupted."""
-        return self.status[:1] in ("r", "p")
-
-
-@dataclass(frozen=True)
-class AptArchive:
-    """One live entry of apt's lists: an address, a suite, and the components taken from it."""
-
-    uri: str  # "http://mirror.example/debian"
-    suite: str  # "bookworm", "bookworm-updates"
-    components: tuple[str, ...]  # () for a flat repository
-    signed_by: str | None = None  # its keyring, where the entry names one
-
-
-@dataclass(frozen=True)
-class PackageFacts:
-    manager: str | None = None  # a key of packages.registry.BACKENDS; None: none that gpunode knows
-    installed: Mapping[str, PackageVersion] = field(default_factory=lambda: MappingProxyType({}))
-    held: frozenset[str] = frozenset()  # pinned: apt-mark hold, versionlock, addlock, locks.d, IgnorePkg
-    sources: tuple[FileFacts, ...] = ()  # apt lists and .sources, yum .repo files that name NVIDIA, and pins
-    lock_holder: str | None = None  # "243 (unattended-upgr)" while another process holds the lock
-    auto_upgrade: bool | None = None  # unattended-upgrades or dnf-automatic applies updates by itself
-    keys: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # keyring path -> sha256
-    primaries: Mapping[str, tuple[str, ...]] = field(  # keyring path -> its primary keys' fingerprints; (): unreadable
-        default_factory=lambda: MappingProxyType({})  # only of key files that root alone can write
-    )
-    archives: tuple[AptArchive, ...] = ()  # what apt's lists name; () also when the probe did not read them
-    residue: frozenset[str] = frozenset()  # removed packages of which dpkg keeps the configuration
-    doubled: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
-    # name -> versions, where rpm lists more than one, as after a killed transaction
-
-
-@dataclass(frozen=True)
 class SecurityFacts:
     secure_boot: bool | None = None  # None: not a UEFI machine or not known
     uefi: bool | None = None
@@ -420,16 +302,6 @@ class IgnoredProcess:
     comm: str  # "containerd"
     uid: int
     why: str  # "it belongs to uid 65534"
-
-
-@dataclass(frozen=True)
-class WrittenFile:
-    """What gpunode's journal says of a file that gpunode wrote last, and no undo took back."""
-
-    sha256: str  # as gpunode left it
-    before: str  # sha256 from before, or "absent"
-    step: str  # "docker.default"
-    run: str  # "20261121T151820Z-6283.1"
 
 
 @dataclass(frozen=True)
@@ -481,7 +353,7 @@ class HostFacts:
     uvm_major: int | None = None  # major of nvidia-uvm in /proc/devices
     toolkit: ToolkitFacts = ToolkitFacts()
     runtimes: tuple[RuntimeFacts, ...] = ()
-    packages: PackageFacts = PackageFacts()
+    packages: PackageFacts = field(default_factory=PackageFacts)
     security: SecurityFacts = SecurityFacts()
     services: Mapping[str, ServiceFacts] = field(default_factory=lambda: MappingProxyType({}))
     kubernetes: KubernetesFacts = KubernetesFacts()

@@ -9,8 +9,9 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from gpunode import resources
-from gpunode.model.facts import FileFacts, PackageVersion
-from gpunode.model.plan import Run
+from gpunode.model.action import Run
+from gpunode.model.files import FileFacts
+from gpunode.model.packages import PackageVersion
 from gpunode.packages import scripts
 from gpunode.packages.base import Backend, Repository, Wanted
 from gpunode.packages.listings import dpkg_held, dpkg_residue, parse_dpkg

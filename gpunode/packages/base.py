@@ -6,8 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Literal, NamedTuple, Protocol
 
 from gpunode.advice import typed
-from gpunode.model.facts import FileFacts, PackageFacts, PackageVersion
-from gpunode.model.plan import Run
+from gpunode.model.action import Run
+from gpunode.model.files import FileFacts
+from gpunode.model.packages import PackageFacts, PackageVersion
 
 
 class Repository(NamedTuple):

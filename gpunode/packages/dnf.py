@@ -7,8 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from gpunode import resources
-from gpunode.model.facts import FileFacts, PackageVersion
-from gpunode.model.plan import Run
+from gpunode.model.action import Run
+from gpunode.model.files import FileFacts
+from gpunode.model.packages import PackageVersion
 from gpunode.packages import rpm, scripts
 from gpunode.packages.base import Repository, Wanted
 from gpunode.packages.holds import VERSIONLOCK5, VERSIONLOCKS, versionlocks

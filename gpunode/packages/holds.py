@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from gpunode.model.facts import FileFacts
+from gpunode.model.files import FileFacts
 
 VERSIONLOCKS = ("/etc/dnf/plugins/versionlock.list", "/etc/yum/pluginconf.d/versionlock.list")
 VERSIONLOCK5 = "/etc/dnf/versionlock.toml"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from gpunode.model.facts import PackageVersion
+from gpunode.model.packages import PackageVersion
 
 # dpkg knows these names, but nothing of the package is on the disk (dpkg-query(1), "Package status").
 _GONE = ("n", "c")

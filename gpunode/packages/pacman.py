@@ -7,8 +7,9 @@ from types import MappingProxyType
 
 from gpunode import resources
 from gpunode.errors import UnsupportedHost
-from gpunode.model.facts import FileFacts, PackageVersion
-from gpunode.model.plan import Run
+from gpunode.model.action import Run
+from gpunode.model.files import FileFacts
+from gpunode.model.packages import PackageVersion
 from gpunode.packages import scripts
 from gpunode.packages.base import Backend, Repository, Wanted
 from gpunode.packages.holds import PACMAN_IGNORES, pacman_ignores

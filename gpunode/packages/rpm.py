@@ -9,8 +9,8 @@ from types import MappingProxyType
 from urllib.parse import urlsplit
 
 from gpunode import resources
-from gpunode.model.facts import PackageVersion
-from gpunode.model.plan import Run
+from gpunode.model.action import Run
+from gpunode.model.packages import PackageVersion
 from gpunode.packages import scripts
 from gpunode.packages.base import Backend, Repository, Verb, Wanted
 from gpunode.packages.listings import parse_rpm, rpm_doubled

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 
 from gpunode import resources
-from gpunode.model.plan import Run
+from gpunode.model.action import Run
 
 INSTALL_S = 3600  # a DKMS build on a small host takes more than ten minutes
 FETCH_S = 3600  # a driver is 400 MB, and mirrors can be slow

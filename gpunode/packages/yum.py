@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from gpunode.model.facts import FileFacts
-from gpunode.model.plan import Run
+from gpunode.model.action import Run
+from gpunode.model.files import FileFacts
 from gpunode.packages import rpm, scripts
 from gpunode.packages.base import Repository, Wanted
 from gpunode.packages.holds import VERSIONLOCKS, versionlocks

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from gpunode import resources
-from gpunode.model.facts import FileFacts
-from gpunode.model.plan import Run
+from gpunode.model.action import Run
+from gpunode.model.files import FileFacts
 from gpunode.packages import rpm, scripts
 from gpunode.packages.base import Repository, Wanted
 from gpunode.packages.holds import ZYPP_LOCKS, zypp_locks
