@@ -5,6 +5,7 @@ lspci reads (hardware/), stub vendor packages in signed repositories (stubs/, re
 that answers under the vendor's real names (dns.py, web.py, authority.py). gpunode needs no hook for any of it.
 
     tests/lab/images/build.sh bookworm trixie sid      # once, minutes
+    tests/lab/images/kubernetes.sh                     # once, minutes: API server and kubelet 1.20.2 (control_plane.py)
     tests/lab/run.sh python -m pytest tests/lab        # in a network namespace of its own: nothing can leave
     scripts/test --real                                # tests/lab/real: Debian's true driver instead of the stubs; slow
 """

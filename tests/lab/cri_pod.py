@@ -56,8 +56,8 @@ def frames(connection: socket.socket) -> Iterator[tuple[int, int, int, bytes]]:
         yield head[3], head[4], int.from_bytes(head[5:9], "big"), payload
 
 
-def call(path: str, method: str, request: bytes) -> bytes:
-    fields = ((":method", "POST"), (":scheme", "http"), (":path", SERVICE + method), (":authority", "localhost"),
+def call(path: str, method: str, request: bytes, service: str = SERVICE) -> bytes:
+    fields = ((":method", "POST"), (":scheme", "http"), (":path", service + method), (":authority", "localhost"),
               ("content-type", "application/grpc"), ("te", "trailers"))  # fmt: skip
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(120)

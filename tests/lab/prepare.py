@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from . import images
@@ -13,10 +14,18 @@ from .site import build_site
 def main() -> int:
     suites = tuple(images.SUITES.values())
     print(f"lab: images of {', '.join(suites)} (the first time takes minutes)", file=sys.stderr)
-    build = Path(__file__).parent / "images" / "build.sh"
-    subprocess.run(("bash", str(build), *suites), check=True)
-    build_site()
+    first = images.SUITES["debian12"]
+    build(images.BUILD, first)
+    with ThreadPoolExecutor() as aside:  # it has the lowest priority; `scripts/test` may have begun it long ago
+        kubernetes = aside.submit(build, images.BUILD_KUBERNETES)
+        build(images.BUILD, *(suite for suite in suites if suite != first))
+        build_site()
+        kubernetes.result()
     return 0
+
+
+def build(program: Path, *suites: str) -> None:
+    subprocess.run(("bash", str(program), *suites), check=True)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,10 @@ RUNTIMES = ("docker", "containerd", "podman", "rootless")
 PODMAN = ("debian13",)
 ROOTLESS = ("debian13",)
 BUILD = Path(__file__).with_name("build.sh")
+# Kubernetes 1.20.2 (kubernetes.sh): layers to be put above those of debian12, for nodes and for the control plane.
+KUBERNETES = cache() / "base" / "bookworm-kubernetes"
+CONTROL_PLANE = cache() / "base" / "bookworm-control-plane"
+BUILD_KUBERNETES = Path(__file__).with_name("kubernetes.sh")
 # Other families: the package managers that Debian carries, in a layer of their own (tests/lab/foreign.py).
 FOREIGN = {"el9": "sid", "fedora42": "sid", "sles15": "sid", "arch": "sid"}
 # Debian with the userland of Ubuntu 25.10 and later: sudo-rs, uutils' coreutils, dracut (build.sh: install_2026).
@@ -51,6 +55,10 @@ def suite(distribution: str) -> str:
         return EVERY[distribution]
     except KeyError:
         raise ValueError(f"{distribution!r} is not one of {', '.join(EVERY)}") from None
+
+
+def kubernetes_is_built() -> bool:
+    return (KUBERNETES / ".done").exists()
 
 
 def is_built(distribution: str) -> bool:
