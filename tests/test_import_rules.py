@@ -47,7 +47,7 @@ ONLY_IN = {
     "rich": ("render/", "cli/"),
     "jinja2": ("resources.py",),
     "subprocess": ("transport/", "site_checks/program.py"),  # what starts a program
-    "yaml": ("foreign.py", "specfile.py", "catalog/", "site_checks/written.py", "kubernetes/documents.py"),
+    "yaml": ("foreign.py", "specfile/", "catalog/", "site_checks/written.py", "kubernetes/documents.py"),
     "tomllib": ("foreign.py",),
     "tomli": ("foreign.py",),
 }

@@ -48,7 +48,7 @@ def parse_expected_flavour(text: str) -> ModuleFlavour:
     raise _odd("flavour", text, "open or proprietary")
 
 
-# Key of `expect:` -> the parser of its text; gpus and nvswitches are counts, mig is a layout (specfile.py).
+# Key of `expect:` -> the parser of its text; gpus and nvswitches are counts, mig is a layout (specfile/keys.py).
 FORMS: dict[str, Callable[[str], object]] = {
     "model": _many("model", r"[\w .()+/-]{1,60}", "a GPU's name or PCI device id: H100 SXM5 80GB, or 2330"),
     "driver": _one("driver", r"[0-9]{3}(?:\.[0-9]{2,3}){0,2}", "a branch such as 580, or a version such as 580.178.04"),

@@ -25,7 +25,7 @@ EXCEPTIONS = {
     "planner/repos/cleanup.py": "the same kinds, paths on NVIDIA's servers, and apt's own message about its own format",
     "planner/site.py": "examples in a remedy that is given before any host is known",
     "shell/repos/fetch_key.sh": "apt's download helper, one of four programs that can fetch a key",
-    "specfile.py": "the same examples",
+    "specfile/values.py": "the same examples",
 }
 
 
