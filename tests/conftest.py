@@ -23,6 +23,7 @@ REAL_FILES = (
     "test_fetch_key.py",
     "test_at_lead_version.py",
     "test_module_scripts.py",
+    "test_kubelet_verify.py",
     "test_repo_scripts.py",
     "test_a_strangers_manager.py",
     "test_retry_leaves_nothing.py",

@@ -24,6 +24,7 @@ def parse_settings(sections: Sections, daemons: tuple[Process, ...]) -> KubeletS
 
     arg=feature-gates=DevicePlugins=true,Accelerators=true
     config=/var/lib/kubelet/config.yaml
+    config-dir=/etc/kubernetes/kubelet.conf.d
     settings=read
     gate=MemoryQoS=true
     cpuManagerPolicy=static
@@ -40,6 +41,9 @@ def parse_settings(sections: Sections, daemons: tuple[Process, ...]) -> KubeletS
         node_labels=tuple(w.partition("=")[0] for w in arguments.get("node-labels", "").split(",") if w),
         cpu_manager=arguments.get("cpu-manager-policy") or value.get("cpuManagerPolicy") or "none",
         topology_manager=arguments.get("topology-manager-policy") or value.get("topologyManagerPolicy") or "none",
+        container_runtime=arguments.get("container-runtime"),
+        config=value.get("config") or None,
+        config_dir=value.get("config-dir"),
         unread=value.get("unreadable"),
     )
 

@@ -24,6 +24,9 @@ class KubeletSettings:
     node_labels: tuple[str, ...] = ()  # keys of --node-labels, which act only when the node registers
     cpu_manager: str = "none"  # cpuManagerPolicy
     topology_manager: str = "none"  # topologyManagerPolicy
+    container_runtime: str | None = None  # --container-runtime: "remote" for all but the docker of releases before 1.24
+    config: str | None = None  # its KubeletConfiguration, "/var/lib/kubelet/config.yaml"
+    config_dir: str | None = None  # of drop-ins for it (--config-dir)
     unread: str | None = None  # a file of it that was not read: what is not said here is not known
 
 

@@ -29,6 +29,9 @@ class ForUndo:
     initramfs: bool = False  # it holds the step's files: whoever reverts them rebuilds it and reboots
     for_good: ForGood | None = None
     erases: bool = False  # an undo's removal of packages, which goes on where it was interrupted
+    restarts: str = (
+        ""  # the unit that reads its files at start only, "kubelet.service"; "": none, or it may not come up
+    )
 
 
 # What a finding can name as the step that mends it; the planner's steps and what they leave are called so.
@@ -38,6 +41,7 @@ ENROL_STEP, HOLD_STEP, MIG_STEP = "secureboot.enrol", "driver.hold", "mig.layout
 LOAD_STEP, SERVICES_STEP, CHAR_LINKS_STEP = "driver.load", "driver.services", "driver.char-links"
 CDI_READABLE_STEP, CDI_REFRESH_STEP, CDI_STALE_STEP = "cdi.readable", "cdi.refresh", "cdi.stale"
 CDI_SPEC_STEP = "cdi.spec"
+KUBELET_STEP = "kubelet.gates"
 
 
 def engine_step(label: str) -> str:

@@ -72,7 +72,7 @@ class RebootPolicy(str, Enum):
 # Seen with dockerd 20.10, 26 and 28, containerd 1.6, 1.7 and 2.1, and podman 5.4, which take other characters too.
 HANDLER_NAME, HANDLER_FORMS = r"[A-Za-z0-9][A-Za-z0-9._-]*", "letters, digits, dots, hyphens and underscores"
 TOOLKIT = "nvidia-container-runtime"  # not an engine, but a file of its own that people configure the same way
-PARTS = ("driver", "toolkit", "runtime")
+PARTS = ("driver", "toolkit", "runtime", "kubernetes")
 
 
 @dataclass(frozen=True)
@@ -340,12 +340,6 @@ def parse_only(text: str) -> tuple[str, ...]:
     """'driver,toolkit' -> parts in the order gpunode works; raises UsageError for anything else."""
     names = {n.strip().lower() for n in text.split(",") if n.strip()}
     unknown = sorted(names - set(PARTS))
-    if "kubernetes" in unknown:
-        raise UsageError(
-            f"--only {text!r}: gpunode does not set up Kubernetes itself",
-            evidence=f"it prepares a node's {', '.join(PARTS)}; what the cluster needs is deployed in the cluster",
-            remedy="leave kubernetes out, and deploy NVIDIA's device plugin (or GPU Operator) in the cluster",
-        )
     if unknown or not names:
         raise UsageError(
             f"--only {text!r}: {', '.join(unknown) or 'nothing'} is not a part of setup",

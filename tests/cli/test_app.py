@@ -26,12 +26,7 @@ VERBS = ("detect", "plan", "setup", "check", "catalog")
         (["plan", "--toolkit", "new"], "1.20.0"),
         (["plan", "--toolkit-channel", "beta"], "stable, experimental"),
         (["plan", "--runtime", "lxc"], "docker, containerd"),
-        (["plan", "--only", "cuda"], "the parts are driver, toolkit, runtime remedy"),
-        *(
-            ([verb, "--recorded", str(EXAMPLES / "debian12-l4"), "--only", only], "does not set up Kubernetes itself")
-            for verb in ("plan", "setup")
-            for only in ("kubernetes", "driver,toolkit,runtime,kubernetes")
-        ),
+        (["plan", "--only", "cuda"], "the parts are driver, toolkit, runtime, kubernetes remedy"),
         (["plan", "--reboot", "always"], "never, if-needed"),
         (["plan", "--mirror", "ftp://x"], "https://"),
         (["plan", "--proxy", "proxy"], "http://"),

@@ -22,12 +22,16 @@ MAY = {
     "facts/kubelet.py": "what distributions pass on to their kubelets, by their processes and files",
     "facts/recordings.py": "a host name that says nothing",
     "masking/tools.py": "command lines of other people's tools, and where their secrets stand",
+    "planner/engines/kubelet/daemon.py": "which unit of a distribution has the kubelet inside",
+    "planner/engines/kubelet/needed.py": "Accelerators of kubelets before 1.12 is for docker alone",
+    "planner/engines/kubelet/places.py": "what distributions pass on to their kubelets, by their files",
     "model/facts.py": "a label as it is printed: containerd@UNIT",
 }
 # Shell that is sent to hosts, likewise; the probe (shell/probe) is where engines are looked for.
 SH_MAY = {
     "daemon/containers.sh": "each engine's own list of its containers",
     "daemon/dump.sh": "containerd's own check of a file: its dump of the whole configuration",
+    "daemon/kubelet.sh": "where distributions keep the kubelet's kubeconfig and their kubectl",
     "daemon/podman.sh": "podman's own question for its default runtime",
     "daemon/query.sh": "the questions that daemons answer: CRI's, docker's and CRI-O's",
     "daemon/query_as_user.sh": "the question that a user's docker answers",

@@ -181,6 +181,22 @@ def test_of_a_kubelet_that_does_not_run_its_units_files_tell_what_it_would_be_to
     assert (settings.node_labels, settings.topology_manager) == (("a/b",), "restricted")
 
 
+def test_the_files_that_decide_how_it_starts_are_in_the_answer_whole(shell: tuple[str, ...], tmp_path: Path) -> None:
+    told = {
+        f"{STATE}/config.d/10.conf": "featureGates:\n  A: true\n",
+        f"{STATE}/kubeadm-flags.env": 'KUBELET_KUBEADM_ARGS="--x=1"\n',
+        "etc/default/kubelet": "KUBELET_EXTRA_ARGS=--container-runtime=remote\n",
+        "etc/systemd/system/kubelet.service.d/20.conf": "[Service]\n",
+        "usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf": "[Service]\nExecStart=/usr/bin/kubelet\n",
+    }
+    host = probed(machine(tmp_path, FILES | told), shell)
+    assert {path: host.file(f"/{path}").text for path in told} == told
+    settings = host.kubernetes.settings
+    assert settings
+    assert (settings.config, settings.config_dir) == (f"/{STATE}/config.yaml", f"/{STATE}/config.d")
+    assert host.file(f"/{STATE}/config.yaml").text == FILES[f"{STATE}/config.yaml"]
+
+
 @pytest.mark.parametrize(
     ("config", "gates", "unread"),
     [

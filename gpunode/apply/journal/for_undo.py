@@ -18,7 +18,13 @@ FOR_GOOD: dict[str, ForGood] = {
 
 def to_entry(known: ForUndo) -> dict[str, Any]:
     """What differs from a step of which undo needs to know nothing."""
-    fields = {"engine": known.engine, "initramfs": known.initramfs, "for_good": known.for_good, "erases": known.erases}
+    fields = {
+        "engine": known.engine,
+        "initramfs": known.initramfs,
+        "for_good": known.for_good,
+        "erases": known.erases,
+        "restarts": known.restarts,
+    }
     return {name: value for name, value in fields.items() if value}
 
 
@@ -29,7 +35,8 @@ def from_entry(entry: Entry) -> ForUndo:
         return of_older(str(entry.get("step", "")))
     kept = [word for word in get_args(ForGood) if word == fields.get("for_good")]
     initramfs, erases = (fields.get(name) is True for name in ("initramfs", "erases"))
-    return ForUndo(str(fields.get("engine", "")), initramfs, kept[0] if kept else None, erases)
+    restarts = str(fields.get("restarts", ""))
+    return ForUndo(str(fields.get("engine", "")), initramfs, kept[0] if kept else None, erases, restarts)
 
 
 def of_older(step: str) -> ForUndo:

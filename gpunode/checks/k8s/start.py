@@ -145,14 +145,11 @@ def feature_gates(host: HostFacts, context: Context) -> CheckOutcome:
 
 def _dead(settings: KubeletSettings, version: tuple[int, int]) -> Iterator[tuple[str, str]]:
     """Feature gates with which this kubelet does not start, and why."""
-    from gpunode.catalog.feature_gates import locked_from, unknown_from
+    from gpunode.catalog.feature_gates import why_refused
 
     for name, gate in sorted(settings.gates.items()):
-        unknown, locked = unknown_from(name), locked_from(name)
-        if unknown and version >= unknown:
-            yield name, f"is not known from {unknown[0]}.{unknown[1]} on"
-        elif locked and version >= locked and not gate.on:
-            yield name, f"cannot be switched off from {locked[0]}.{locked[1]} on"
+        if why := why_refused(name, version, on=gate.on):
+            yield name, why
 
 
 @check(

@@ -32,9 +32,9 @@ class SpecOptions:
     runtime: RuntimeFlag = None
     no_default: NoDefaultFlag = False
     cdi: CdiFlag = False
-    only: Annotated[str | None, wanted("--only", metavar="PARTS", help="driver,toolkit,runtime: these parts only.")] = (
-        None
-    )
+    only: Annotated[
+        str | None, wanted("--only", metavar="PARTS", help="driver,toolkit,runtime,kubernetes: these parts.")
+    ] = None
     reboot: Annotated[
         str | None, wanted("--reboot", metavar="never|if-needed", help="Reboot where a step needs it (default never).")
     ] = None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from gpunode.advice import typed
 from gpunode.catalog.load import Catalog
+from gpunode.engines.daemon import commands
 from gpunode.model.containers import Container
 from gpunode.model.facts import HostFacts, ServiceFacts
 from gpunode.model.past import Past, PastFile
@@ -199,6 +200,8 @@ def _afterwards(host: HostFacts, files: Sequence[PastFile]) -> tuple[Run, ...]:
     runs = list(rebuild(host)) if any(file.for_undo.initramfs for file in files) else []
     if host.init == "systemd" and any(file.path.startswith(SYSTEMD) for file in files):
         runs.append(Run(("systemctl", "daemon-reload")))
+    if host.init == "systemd":
+        runs += [commands.restart(unit) for unit in sorted({f.for_undo.restarts for f in files} - {""})]
     return tuple(runs)
 
 

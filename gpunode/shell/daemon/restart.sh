@@ -71,7 +71,8 @@ gpunode_reason() {
     gpunode_faults=$(printf '%s\n' "$gpunode_log" |
         grep -v -e 'cni config load failed' -e 'skip loading plugin' -e 'blockio' |
         grep -e '^containerd: ' -e 'level=error' -e 'level=fatal' -e 'failed to load plugin.*cri' \
-            -e 'unable to configure the Docker daemon' -e 'failed to start daemon' -e 'invalid plugin config' |
+            -e 'unable to configure the Docker daemon' -e 'failed to start daemon' -e 'invalid plugin config' \
+            -e 'unrecognized feature gate' -e 'feature is locked to' -e 'unknown flag' -e 'failed to run Kubelet' |
         tail -n 5)
     # systemd's own lines about the unit report only that it failed.
     gpunode_said=$(printf '%s\n' "$gpunode_log" |

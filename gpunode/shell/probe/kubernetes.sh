@@ -31,7 +31,9 @@ kubernetes() {
     fi
   fi
   echo "config=$config"
+  [ -z "$folder" ] || echo "config-dir=$folder"
   kubelet_files
+  [ -z "$kubelet$told" ] || what_people_write
   if [ -n "$kubelet$told" ] && [ "$SETTING" != image ]; then
     device_plugins
     ask_node
@@ -63,7 +65,7 @@ kubelet_flags() { # FILE of arg= lines: what is asked of them, and config, folde
       cgroup-driver=*) echo "flag=$value" ;;
       fail-cgroupv1=*) echo "failCgroupV1=$value" ;;
       fail-swap-on=*) echo "failSwapOn=$value" ;;
-      feature-gates=* | node-labels=* | cpu-manager-policy=* | topology-manager-policy=*) echo "arg=$line" ;;
+      feature-gates=* | node-labels=* | cpu-manager-policy=* | topology-manager-policy=* | container-runtime=*) echo "arg=$line" ;;
       config=/*) config=$value ;;
       config-dir=/*) folder=$value ;;
       kubeconfig=/*) kubeconfig=$value ;;
@@ -94,6 +96,16 @@ kubelet_files() { # its settings, KEY=VALUE and gate=NAME=VALUE: of config and o
       gates = key == "featureGates"
       if (gates && value != "") print "gates=" value
       if (key ~ /^(cgroupDriver|failCgroupV1|failSwapOn|cpuManagerPolicy|topologyManagerPolicy)$/) print key "=" value }'
+}
+
+what_people_write() { # -> $T/kubelet_texts: the files that decide how the kubelet starts, whole, for who is to edit one of them
+  for path in "$R$config" ${folder:+"$R$folder"/*.conf} "$R"/var/lib/kubelet/kubeadm-flags.env "$R"/etc/default/kubelet "$R"/etc/sysconfig/kubelet \
+    "$R"/etc/systemd/system/kubelet.service "$R"/etc/systemd/system/kubelet.service.d/*.conf \
+    "$R"/usr/lib/systemd/system/kubelet.service "$R"/usr/lib/systemd/system/kubelet.service.d/*.conf \
+    "$R"/lib/systemd/system/kubelet.service "$R"/lib/systemd/system/kubelet.service.d/*.conf; do
+    case $path in "$R"/lib/*) [ -h "$R/lib" ] && continue ;; esac
+    [ -f "$path" ] && printf '%s\n' "${path#"$R"}"
+  done >"$T/kubelet_texts"
 }
 
 device_plugins() { # in the kubelet's directory: sockets, what is registered, and NVIDIA's pods on this node

@@ -194,6 +194,9 @@ gpunode_probe() {
   while read -r path; do set -- "$@" "$path"; done <"$T/wanted"
   engine_files >"$T/engine_files"
   while read -r path; do set -- "$@" "$path"; done <"$T/engine_files"
+  if [ -s "$T/kubelet_texts" ]; then
+    while read -r path; do set -- "$@" "$path"; done <"$T/kubelet_texts"
+  fi
   show_files "$@" /etc/nvidia-container-runtime/config.toml /run/reboot-required /run/reboot-required.pkgs \
     $HOLD_FILES \
     /etc/dracut.conf.d/gpunode-nvidia.conf /etc/dkms/framework.conf.d/gpunode-toolset.conf /etc/dkms/gpunode-toolset.env \

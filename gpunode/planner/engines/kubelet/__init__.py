@@ -1,0 +1,1 @@
+"""The steps that prepare a node's kubelet for GPUs."""

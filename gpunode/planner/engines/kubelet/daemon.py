@@ -1,0 +1,95 @@
+"""How this host's kubelet is started again, and how it is asked afterwards whether all is as before."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from gpunode import resources
+from gpunode.engines.daemon import commands
+from gpunode.model.facts import HostFacts, ServiceFacts
+from gpunode.model.plan import Action, Run
+from gpunode.planner.engines.kubelet.places import UNIT_DIRECTORY, places
+
+UNIT = "kubelet.service"
+# The distribution's unit has the kubelet inside.
+_UNITS = {
+    "k3s": ("k3s.service", "k3s-agent.service"),
+    "rke2": ("rke2-server.service", "rke2-agent.service"),
+    "microk8s": ("snap.microk8s.daemon-kubelite.service",),
+}
+HEALTHZ_PORT = 10248
+WAIT_S = 90  # for a plugin that starts anew after the kubelet, and a node that reports every ten seconds
+_PORT = re.compile(r"^[ \t]*healthzPort:[ \t]*([0-9]{1,5})\b|--healthz-port[= ]([0-9]{1,5})\b", re.MULTILINE)
+SCRIPTS = ("daemon/query", "trust", "daemon/restart", "daemon/kubelet")
+
+
+class Kubelet(NamedTuple):
+    """The one of this host."""
+
+    name: str  # "kubelet", "k3s"
+    version: str  # "1.28.4"
+    unit: str
+    runs: bool
+    state: ServiceFacts | None  # of the unit; None: it was not read
+
+    @property
+    def is_off(self) -> bool:
+        """Somebody switched it off."""
+        state = self.state
+        return state is not None and state.active == "inactive" and state.enabled in ("disabled", "masked")
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}"
+
+
+def kubelet_of(host: HostFacts) -> Kubelet | None:
+    """None where there is none, or none whose version is known."""
+    known, distribution = host.kubernetes, host.kubernetes.distribution or ""
+    embedded = next((engine for engine in host.runtimes if engine.embedded_in), None)
+    package = host.packages.installed.get("kubelet")
+    version = known.version or (embedded.embedded_in if embedded else None) or (package.version if package else None)
+    if not version or not (known.kubelet or known.joined):
+        return None
+    units = _UNITS.get(distribution, (UNIT,))
+    unit = next((one for one in units if _is_loaded(host, one)), units[0])
+    state = host.services.get(unit)
+    runs = known.running and (state is None or state.active in ("active", "reloading"))
+    return Kubelet(distribution if distribution in _UNITS else "kubelet", version, unit, runs, state)
+
+
+def _is_loaded(host: HostFacts, unit: str) -> bool:
+    state = host.services.get(unit)
+    return state is not None and state.load != "not-found"
+
+
+def started(host: HostFacts, kubelet: Kubelet, paths: Sequence[str], words: Sequence[str] = ()) -> tuple[Action, ...]:
+    """Started again and asked: what was so before must be so again. `words`: what it must have been started with."""
+    reload = [Run(("systemctl", "daemon-reload"))] if any(path.startswith(UNIT_DIRECTORY) for path in paths) else []
+    return (*reload, commands.restart(kubelet.unit), _verify(host, kubelet, words))
+
+
+def _verify(host: HostFacts, kubelet: Kubelet, words: Sequence[str]) -> Run:
+    ready = kubelet.runs and host.kubernetes.node is not None and _was_ready(host)
+    plugins = host.kubernetes.device_plugins
+    registered = kubelet.runs and plugins is not None and any(plugins.sockets.values())
+    directory = plugins.directory if registered and plugins else "-"
+    argv = ("sh", "-s", "--", kubelet.unit, str(WAIT_S), str(_healthz_port(host)), "1" if ready else "0", directory)
+    return Run(
+        (*argv, *words),
+        timeout_s=WAIT_S + 60,
+        stdin="".join(map(resources.script, SCRIPTS)),
+        description=f"ask the running {kubelet.name} for its health",
+    )
+
+
+def _was_ready(host: HostFacts) -> bool:
+    node = host.kubernetes.node
+    return node is not None and node.conditions.get("Ready", "").split(" ")[0] == "True"
+
+
+def _healthz_port(host: HostFacts) -> int:
+    texts = (place.file.text or "" for place in places(host))
+    found = next((match[1] or match[2] for text in texts for match in _PORT.finditer(text)), None)
+    return min(int(found), 65535) if found else HEALTHZ_PORT

@@ -1,0 +1,74 @@
+"""Which files decide how this host's kubelet starts, and in which form each of them says it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from gpunode.model.facts import FileFacts, HostFacts
+from gpunode.model.kubernetes import KubeletSettings
+
+Form = Literal["flags", "configuration", "kubelet-arg"]
+UNIT_DIRECTORY = "/etc/systemd/system/"
+PACKAGED = ("/usr/lib/", "/lib/")
+MICROK8S = "/var/snap/microk8s/current/args/kubelet"
+EXTRA_ARGS = "KUBELET_EXTRA_ARGS"  # the variable that kubeadm's unit leaves to people
+_ENVIRONMENT_FILE = re.compile(r"^[ \t]*EnvironmentFile[ \t]*=[ \t]*-?(/[^\s\"']+)[ \t]*$", re.MULTILINE)
+_UNIT = re.compile(
+    r"(/etc/systemd/system|/usr/lib/systemd/system|/lib/systemd/system)/kubelet\.service(\.d/[^/]+\.conf)?"
+)
+
+
+class Place(NamedTuple):
+    """A file that is there, or that the kubelet's unit would read."""
+
+    file: FileFacts
+    form: Form
+
+    @property
+    def path(self) -> str:
+        return self.file.path
+
+    @property
+    def is_packaged(self) -> bool:
+        """It belongs to a package, whose next version replaces it."""
+        return self.path.startswith(PACKAGED)
+
+
+def places(host: HostFacts) -> tuple[Place, ...]:
+    """In the order in which they are read; files that are not there are left out."""
+    return tuple(dict.fromkeys(place for place in _places(host) if place.file.exists))
+
+
+def units(host: HostFacts) -> tuple[FileFacts, ...]:
+    """The kubelet's unit and its drop-ins."""
+    return tuple(host.files[path] for path in sorted(host.files) if _UNIT.fullmatch(path) and host.files[path].text)
+
+
+def environment_files(host: HostFacts) -> tuple[str, ...]:
+    """What the unit names as EnvironmentFile=, there or not."""
+    texts = "\n".join(unit.text or "" for unit in units(host))
+    return tuple(dict.fromkeys(_ENVIRONMENT_FILE.findall(texts)))
+
+
+def _places(host: HostFacts) -> Iterator[Place]:
+    distribution = host.kubernetes.distribution
+    if distribution in ("k3s", "rke2"):
+        for path in sorted(host.files):
+            if re.fullmatch(rf"/etc/rancher/{distribution}/config\.yaml(\.d/[^/]+\.ya?ml)?", path):
+                yield Place(host.files[path], "kubelet-arg")
+        return
+    if distribution == "microk8s":
+        yield Place(host.file(MICROK8S), "flags")
+        return
+    for unit in units(host):
+        yield Place(unit, "flags")
+    for path in environment_files(host):
+        yield Place(host.file(path), "flags")
+    settings = host.kubernetes.settings or KubeletSettings()
+    if settings.config:
+        yield Place(host.file(settings.config), "configuration")
+    if settings.config_dir:
+        inside = re.compile(re.escape(settings.config_dir.rstrip("/")) + r"/[^/]+\.conf")
+        yield from (Place(host.files[path], "configuration") for path in sorted(host.files) if inside.fullmatch(path))

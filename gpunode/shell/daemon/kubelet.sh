@@ -1,0 +1,131 @@
+# sh -s -- UNIT TIMEOUT_S PORT READY PLUGINS WORD...      after daemon/query, trust and daemon/restart
+# Exit 0 once the kubelet's own /healthz answers "ok", its process is the same in three looks a second apart, and what was
+# so before is so again. READY 1: its node was Ready. PLUGINS: the directory in which NVIDIA's device plugin had a socket
+# of this kubelet's time, or -. WORD: what the command line of the kubelet must have. PORT 0: it has no /healthz.
+# Exit 1 with what was seen and the kubelet's own reason when that does not happen within TIMEOUT_S.
+
+# gpunode_kubelet UNIT: the process that is the kubelet, or that has it inside; "" or 0 where none runs.
+gpunode_kubelet() {
+    gpunode_systemd || { gpunode_pids "$1"; return; }
+    systemctl is-active --quiet "$1" </dev/null && systemctl show --property MainPID --value "$1" </dev/null
+}
+
+# gpunode_listens PORT: a process of root's listens there on the loopback address or on all: another user's would answer
+# what it likes while the kubelet is down.
+gpunode_listens() {
+    gpunode_port=$(printf '%04X' "$1")
+    cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | awk -v port=":$gpunode_port" '
+        $4 == "0A" && substr($2, length($2) - 4) == port { seen = 1; if ($8 != 0) other = 1 }
+        END { exit !(seen && !other) }'
+}
+
+# gpunode_get URL: the first bytes of its answer. 127: nothing here can ask.
+gpunode_get() {
+    if gpunode_tool curl; then
+        gpunode_bounded "$TOOL" -q -s --noproxy '*' -m 4 "$1" </dev/null 2>/dev/null | head -c 64
+    elif gpunode_tool wget; then
+        http_proxy='' gpunode_bounded "$TOOL" -q -O - "$1" </dev/null 2>/dev/null | head -c 64
+    else
+        gpunode_python '
+import sys, urllib.request
+opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+print(opener.open(sys.argv[1], timeout=4).read(64).decode())' "$1"
+    fi
+}
+
+# gpunode_healthy PORT
+gpunode_healthy() {
+    gpunode_listens "$1" || return 1
+    gpunode_answer=$(gpunode_get "http://127.0.0.1:$1/healthz")
+    case $? in 127) return 0 ;; esac
+    [ "$gpunode_answer" = ok ]
+}
+
+# gpunode_ready: the node is Ready, asked with the kubelet's own kubeconfig; what cannot be asked does not count.
+gpunode_ready() {
+    for gpunode_config in /etc/kubernetes/kubelet.conf /var/lib/rancher/k3s/agent/kubelet.kubeconfig \
+        /var/lib/rancher/rke2/agent/kubelet.kubeconfig /var/snap/microk8s/current/credentials/kubelet.config ''; do
+        [ -n "$gpunode_config" ] || return 0
+        [ -f "$gpunode_config" ] && break
+    done
+    trusted "$gpunode_config" && ! grep -qE '^[[:space:]]*-?[[:space:]]*"?(exec|auth-provider)"?:' "$gpunode_config" || return 0
+    set --
+    for gpunode_path in /usr/local/bin/kubectl /usr/bin/kubectl /var/lib/rancher/rke2/bin/kubectl /snap/microk8s/current/kubectl; do
+        program "$gpunode_path" && set -- "$gpunode_path" && break
+    done
+    [ $# = 1 ] || { program /usr/local/bin/k3s && set -- /usr/local/bin/k3s kubectl; }
+    [ $# != 0 ] || return 0
+    read -r gpunode_node </proc/sys/kernel/hostname
+    gpunode_node=$(printf '%s' "$gpunode_node" | tr '[:upper:]' '[:lower:]')
+    gpunode_state=$(HOME=/nonexistent KUBECONFIG='' gpunode_bounded "$@" --kubeconfig "$gpunode_config" --request-timeout 4s \
+        get node -o 'go-template={{range .status.conditions}}{{if eq .type "Ready"}}{{.status}}{{end}}{{end}}' \
+        -- "$gpunode_node" </dev/null 2>/dev/null | head -c 16)
+    [ "$gpunode_state" = True ]
+}
+
+# gpunode_registered DIRECTORY: a socket of NVIDIA's device plugin is newer than the kubelet's, which makes its own at start.
+gpunode_registered() {
+    [ -S "$1/kubelet.sock" ] || return 1
+    for gpunode_path in "$1"/nvidia*.sock; do
+        # shellcheck disable=SC3013 # dash, bash and busybox have it
+        [ -S "$gpunode_path" ] && ! [ "$gpunode_path" -ot "$1/kubelet.sock" ] && return 0
+    done
+    return 1
+}
+
+# gpunode_told PID WORD...: the process was started with these words in its command line.
+gpunode_told() {
+    gpunode_line=$(tr '\0' ' ' <"/proc/$1/cmdline" 2>/dev/null)
+    shift
+    for gpunode_word in "$@"; do
+        case $gpunode_line in *"$gpunode_word"*) ;; *) return 1 ;; esac
+    done
+}
+
+# gpunode_missing PID PORT READY PLUGINS WORD...: what is not so yet, in words; "" when all is.
+gpunode_missing() {
+    gpunode_pid=$1 gpunode_at=$2 gpunode_was_ready=$3 gpunode_plugins=$4
+    shift 4
+    if [ "$gpunode_at" != 0 ] && ! gpunode_healthy "$gpunode_at"; then
+        echo "its /healthz on port $gpunode_at does not answer ok"
+    elif ! gpunode_told "$gpunode_pid" "$@"; then
+        echo "it was started without $*"
+    elif [ "$gpunode_plugins" != - ] && ! gpunode_registered "$gpunode_plugins"; then
+        echo "NVIDIA's device plugin, which was registered, has not registered again"
+    elif [ "$gpunode_was_ready" = 1 ] && ! gpunode_ready; then
+        echo 'its node, which was Ready, is not'
+    fi
+}
+
+gpunode_verify_kubelet() { # UNIT TIMEOUT_S PORT READY PLUGINS WORD...
+    gpunode_unit=$1 gpunode_limit=$2
+    shift 2
+    gpunode_start=$(date +%s)
+    gpunode_before='' gpunode_same=0 gpunode_down=0 gpunode_wrong=''
+    # Without an answer to go by, a process that stays for ten seconds: what it is told wrongly ends it in one.
+    gpunode_enough=2
+    [ "$1" != 0 ] || gpunode_enough=10
+    while :; do
+        gpunode_now=$(gpunode_kubelet "$gpunode_unit")
+        case $gpunode_now in
+            '' | 0) gpunode_now='' gpunode_down=$((gpunode_down + 1)) gpunode_same=0 gpunode_wrong='its process does not stay' ;;
+            "$gpunode_before")
+                gpunode_down=0 gpunode_same=$((gpunode_same + 1))
+                gpunode_wrong=$(gpunode_missing "$gpunode_now" "$@")
+                if [ "$gpunode_same" -ge "$gpunode_enough" ] && [ -z "$gpunode_wrong" ]; then return 0; fi ;;
+            *) gpunode_down=0 gpunode_same=0 gpunode_wrong='its process does not stay' ;;
+        esac
+        gpunode_before=$gpunode_now
+        # One that ended waits ten seconds for its next start: it was told what it does not take.
+        [ "$gpunode_down" -lt 3 ] && [ $(($(date +%s) - gpunode_start)) -lt "$gpunode_limit" ] || break
+        sleep 1
+    done
+    echo "$gpunode_unit: $gpunode_wrong" >&2
+    gpunode_reason "$gpunode_unit" $((gpunode_start - 120))
+    return 1
+}
+
+# shellcheck disable=SC2034  # trust.sh reads it
+R=''
+who
+gpunode_verify_kubelet "$@"
