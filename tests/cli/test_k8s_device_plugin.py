@@ -71,6 +71,16 @@ def test_faults_are_exit_code_2_and_print_no_manifest(
     assert "Traceback" not in err
 
 
+def test_a_recorded_host_is_held_against_it(capsys: pytest.CaptureFixture[str]) -> None:
+    recorded = ("--recorded", "examples/hosts/ubuntu2204-rke2-a30")
+    code, out, err = run(
+        capsys, *recorded, "--set", "device-list-strategy=cdi-cri,envvar", "--set", "mig-strategy=mixed"
+    )
+    assert code in (0, 4)
+    assert bool(out) is (code == 0)
+    assert "Traceback" not in err
+
+
 def test_a_large_file_and_a_pipe_nobody_writes_to_are_no_trap(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpunode.cli.options.groups import FileOptions, verb, wanted
+from gpunode.cli.options.groups import FileOptions, HostOptions, typed, verb, wanted
 
 if TYPE_CHECKING:
-    pass
+    from gpunode.kubernetes.plugin_model import Plugin
+    from gpunode.kubernetes.plugin_pods import Cluster
 
 FORMS = ("manifest", "helm", "configmap", "config", "unit", "gpu-operator")
 
@@ -28,6 +29,7 @@ def register(k8s: typer.Typer) -> None:
 
 
 def device_plugin(
+    hosts: HostOptions,
     output: FileOptions,
     form: Annotated[
         str, wanted("--form", metavar="|".join(FORMS), help="What is printed (default: a manifest).")
@@ -53,6 +55,9 @@ def device_plugin(
         str | None,
         wanted("--runtime-class", metavar="NAME", help="Where nvidia is not the default runtime: make and use it."),
     ] = None,
+    this_host: Annotated[
+        bool, wanted("--this-host", help="Hold it against this machine first, as --ssh and --recorded do.")
+    ] = False,
 ) -> int:
     from gpunode.catalog.plugin_options import plugin_options
     from gpunode.catalog.plugin_releases import plugin_releases
@@ -69,6 +74,8 @@ def device_plugin(
     text = printed(plugin, form, spelling, cluster)
     for note in form_notes(plugin, form):
         say(f"gpunode: {note}")
+    if this_host or typed(hosts):
+        _hold_against(plugin, cluster, hosts)
     deliver_file(text, output)
     return 0
 
@@ -89,3 +96,27 @@ def _read(path: str) -> str:
     if len(raw) > LONGEST:
         raise UsageError(f"--config {path} is over {LONGEST} bytes", remedy="name the plugin's config file")
     return raw.decode("utf-8", "surrogateescape")
+
+
+def _hold_against(plugin: Plugin, cluster: Cluster, options: HostOptions) -> None:
+    """Raises UnsupportedHost where it would not work on one of the hosts."""
+    from gpunode.advice import listing
+    from gpunode.cli.errors import say
+    from gpunode.cli.hosts import open_hosts
+    from gpunode.errors import UnsupportedHost
+    from gpunode.facts.collect import collect
+    from gpunode.kubernetes.plugin_host import not_known, unfit
+
+    faults: list[str] = []
+    with open_hosts(options) as named:
+        for host in named:
+            facts = collect(host.transport)
+            faults += [f"{host}: {fault}" for fault in unfit(plugin, cluster, facts)]
+            for note in not_known(plugin, facts):
+                say(f"gpunode: {host}: {note}")
+    if faults:
+        raise UnsupportedHost(
+            "these settings do not fit the node",
+            evidence=listing(faults, 20, between="\n"),
+            remedy="change them with --set, or the node; nothing was printed",
+        )

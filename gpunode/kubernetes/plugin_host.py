@@ -1,0 +1,112 @@
+"""What the plugin's settings ask of a node, held against the facts of one: the plugin itself cannot see these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpunode.kubernetes.plugin_groups import LABEL
+from gpunode.kubernetes.plugin_model import Plugin, Settings
+from gpunode.kubernetes.plugin_pods import Cluster
+from gpunode.model.facts import HostFacts, RuntimeFacts, SmiGpu
+from gpunode.model.versions import release
+
+HANDLER = "nvidia"
+NOT_CRI = ("docker", "podman")  # docker is a kubelet's engine before 1.24 alone
+GATE = "DevicePluginCDIDevices"
+CDI_DEVICES, CDI_BY_DEFAULT = (1, 28), (1, 29)  # of the kubelet: behind the gate, and without it
+CDI_ENGINES = {"crio": (1, 27)}  # from which release a CRI engine takes CDI devices of the kubelet; containerd 1.7
+
+
+def unfit(plugin: Plugin, cluster: Cluster, host: HostFacts) -> Iterator[str]:
+    """Why pods on this node would get no GPU, or lose it. Nothing for what is not known: `not_known` has that."""
+    settings = _settings(plugin, host)
+    engine = _engine(host)
+    if engine:
+        yield from _handler(settings, cluster, engine)
+        yield from _cdi(settings, host, engine)
+    kubelet = host.kubernetes.settings
+    if kubelet and kubelet.cpu_manager == "static" and not (settings.get("pass-device-specs") or settings.cdi):
+        yield "cpuManagerPolicy is static: containers lose their GPU without pass-device-specs, or CDI"
+    yield from _mig(settings, _gpus(host))
+
+
+def not_known(plugin: Plugin, host: HostFacts) -> Iterator[str]:
+    """What could not be held against it, so that silence is no promise."""
+    settings, engine = _settings(plugin, host), _engine(host)
+    if engine is None:
+        yield "the kubelet's engine is not known: its default runtime and CDI were not checked"
+    elif _needs_handler(settings) and engine.effective_default is None:
+        yield f"{engine.label} did not say which runtime is its default"
+    if engine and settings.cdi and engine.cdi is None:
+        yield f"whether CDI is enabled in {engine.label} is not known"
+    if host.kubernetes.settings is None:
+        yield "the kubelet's settings were not read: its CPU manager was not checked"
+    if (settings.mig or settings.mps) and not _gpus(host):
+        yield "nvidia-smi did not list the GPUs: their MIG layout was not checked"
+
+
+def _settings(plugin: Plugin, host: HostFacts) -> Settings:
+    """Those of the node's group, by its label; the default's where it has none that is known."""
+    group = host.kubernetes.node.labels.get(LABEL) if host.kubernetes.node else None
+    return plugin.groups.get(group or "", plugin.settings)
+
+
+def _engine(host: HostFacts) -> RuntimeFacts | None:
+    """The one engine that speaks CRI and runs; None where there is none, or more than one."""
+    found = [one for one in host.runtimes if one.name not in NOT_CRI and one.active]
+    return found[0] if len(found) == 1 else None
+
+
+def _gpus(host: HostFacts) -> tuple[SmiGpu, ...]:
+    return host.driver.smi.gpus if host.driver.smi else ()
+
+
+def _needs_handler(settings: Settings) -> bool:
+    """Devices are named in a variable or in mounts, which NVIDIA's runtime alone reads."""
+    words = settings.get("device-list-strategy") or ("envvar",)
+    return isinstance(words, tuple) and not any(str(word).startswith("cdi-") for word in words)
+
+
+def _handler(settings: Settings, cluster: Cluster, engine: RuntimeFacts) -> Iterator[str]:
+    default = engine.effective_default
+    if cluster.runtime_class and engine.handlers and HANDLER not in engine.handlers:
+        yield f"{engine.label} has no handler {HANDLER}, which the RuntimeClass names: gpunode setup --only runtime"
+    elif not cluster.runtime_class and _needs_handler(settings) and default not in (None, HANDLER):
+        yield (
+            f"{engine.label} starts containers by {default}, and device-list-strategy without CDI needs {HANDLER}: "
+            f"--runtime-class {HANDLER}, or gpunode setup --only runtime"
+        )
+
+
+def _cdi(settings: Settings, host: HostFacts, engine: RuntimeFacts) -> Iterator[str]:
+    if not settings.cdi:
+        return
+    if engine.cdi is False:
+        yield f"CDI is not enabled in {engine.label}: gpunode setup --only runtime --cdi"
+    if not settings.has("device-list-strategy", "cdi-cri"):
+        return
+    kubelet, gates = release(host.kubernetes.version), host.kubernetes.settings
+    on = bool(gates and (gate := gates.gates.get(GATE)) and gate.on)
+    if kubelet and kubelet < CDI_DEVICES:
+        yield f"cdi-cri needs a kubelet of 1.28 or later, this one is {host.kubernetes.version}"
+    elif kubelet and kubelet < CDI_BY_DEFAULT and not on:
+        yield f"cdi-cri needs the feature gate {GATE} on a kubelet of 1.28"
+    version = release(engine.version)
+    least = CDI_ENGINES.get(engine.name, (1, 7))
+    if engine.name in ("containerd", "crio") and version and version < least:
+        yield f"cdi-cri needs {engine.name} {least[0]}.{least[1]} or later, this one is {engine.version}"
+
+
+def _mig(settings: Settings, gpus: tuple[SmiGpu, ...]) -> Iterator[str]:
+    cut = [one for one in gpus if one.mig_mode == "Enabled"]
+    if settings.mps and cut:
+        yield f"MPS is not for MIG devices, and {len(cut)} of {len(gpus)} GPUs are partitioned"
+    if settings.get("mig-strategy") != "single" or not cut:
+        return
+    profiles = {profile for one in cut for profile in one.mig_profiles}
+    if len(cut) < len(gpus) or len(profiles) != 1 or any(not one.mig_profiles for one in cut):
+        shown = ", ".join(sorted(profiles)) or "no instance"
+        yield (
+            f"mig-strategy single needs the same instances on every GPU: {len(cut)} of {len(gpus)} have MIG on, with "
+            f"{shown}; mixed gives each profile a resource of its own"
+        )
