@@ -5,6 +5,7 @@ from __future__ import annotations
 from gpunode.errors import UsageError
 from gpunode.kubernetes.documents import Object
 from gpunode.kubernetes.release import Release, written
+from gpunode.remedy import Remedy, RepairAction, setup
 
 NEWEST: Release = (1, 999)  # where none is named: what every supported release has
 CRITICAL_CLASSES: Release = (1, 11)  # system-node-critical is there without a step of anybody's
@@ -23,7 +24,9 @@ def runtime_class(name: str, handler: str, release: Release) -> Object:
         raise UsageError(
             f"Kubernetes {written(release)} has no RuntimeClass",
             evidence="it came with 1.12",
-            remedy="make nvidia the engine's default runtime (gpunode setup does), and leave --runtime-class out",
+            remedy=Remedy(
+                RepairAction.CONFIGURE, setup(), " makes nvidia the engine's default runtime; leave --runtime-class out"
+            ),
         )
     if release < (1, 14):
         spec = {"runtimeHandler": handler}

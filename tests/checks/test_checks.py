@@ -814,6 +814,31 @@ def test_a_kubelet_that_asks_containerd_is_not_held_to_its_own_cgroup_driver(
         assert outcome.severity is Severity.WARNING
 
 
+@pytest.mark.parametrize(
+    ("kubelet", "told", "docker", "says"),
+    [
+        ("1.20.2", None, True, "starts its pods with docker"),
+        ("1.23.17", "docker", True, "starts its pods with docker"),
+        ("1.23.17", "remote", True, "the kubelet uses systemd"),
+        ("1.24.0", None, True, "the kubelet uses systemd"),
+        ("1.20.2", None, False, "the kubelet uses systemd"),
+    ],
+)
+def test_containerd_is_not_held_to_a_kubelet_whose_pods_are_dockers(
+    kubelet: str, told: str | None, docker: bool, says: str
+) -> None:
+    host = h.containerd(version="1.6.20", systemd_cgroup=ALL_CGROUPFS)
+    host = replace(
+        host,
+        kubernetes=KubernetesFacts(True, "systemd", settings=KubeletSettings(container_runtime=told)),
+        packages=PackageFacts("apt", {"kubelet": PackageVersion(f"{kubelet}-00")}),
+        runtimes=(*host.runtimes, *(h.host().runtimes if docker else ())),
+    )
+    outcome = verdict("rt.cgroup-driver", host).outcome
+    assert isinstance(outcome, Finding | NotApplicable)
+    assert says in (outcome.summary if isinstance(outcome, Finding) else outcome.reason)
+
+
 def test_no_cgroups_is_right_where_it_was_asked_for_and_where_every_engine_is_a_users() -> None:
     faulty = h.host(files=h.files(ctk="[nvidia-container-cli]\nno-cgroups = true\n"))
     asked = replace(WANT, toolkit_config=ToolkitConfig(no_cgroups=True))

@@ -228,7 +228,10 @@ def cgroup_driver(host: HostFacts, context: Context) -> CheckOutcome:
 
 def _held_against_kubelet(host: HostFacts, engine: RuntimeFacts, name: str, ours: bool) -> CheckOutcome:
     from gpunode.engines.containerd.cgroup_driver import kubelet_asks_containerd
+    from gpunode.engines.docker import dockershim
 
+    if dockershim.runs_pods(host):
+        return NotApplicable("this kubelet starts its pods with docker")
     kubelet = host.kubernetes.kubelet_cgroup_driver
     if kubelet is None or kubelet == ("systemd" if ours else "cgroupfs"):
         return None
