@@ -36,10 +36,13 @@ NOT_REMEDIES = {
     "planner/install/remove_driver.py": "Kept",
     "planner/driver/foreign.py": "hand_over, a line of the plan",
     "planner/engines/cdi.py": "Kept",
+    "planner/engines/kubelet/steps.py": "a line of the plan",
     "planner/engines/steps.py": "by_hand",
     "planner/engines/restart.py": "by_hand",
     "planner/kernel/secureboot.py": "console",
     "engines/docker/engine.py": "Note",
+    "kubernetes/readiness.py": "what Node Problem Detector says of a healthy node",
+    "kubernetes/plugin_host.py": "what does not fit a node, each a line of one refusal",
     "engines/daemon/commands.py": "a script's own words",
 }
 

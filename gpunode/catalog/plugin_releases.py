@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import date
 from functools import cache
 
 from gpunode.catalog.rows import Row, rows
@@ -41,9 +40,6 @@ def _release(row: Row) -> PluginRelease:
     tag = row.text("release")
     if not re.fullmatch(r"v\d+\.\d+\.\d+", tag):
         raise row.fault("release", f"{tag!r} is not a tag such as v0.20.0")
-    day = row.get("date")
-    if not isinstance(day, date):
-        raise row.fault("date", f"{day!r} is not a date such as 2026-08-19")
-    found = PluginRelease(tag, day.isoformat(), *row.provenance())
+    found = PluginRelease(tag, row.day("date"), *row.provenance())
     row.done()
     return found

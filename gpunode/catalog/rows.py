@@ -118,14 +118,17 @@ class Row:
     def maybe_row(self, key: str) -> Row | None:
         return None if self._absent(key) else self.row(key)
 
+    def day(self, key: str) -> str:
+        value = self.text(key)
+        try:
+            date.fromisoformat(value)
+        except ValueError as error:
+            raise self.fault(key, f"{value!r} is not a date such as 2026-11-21") from error
+        return value
+
     def provenance(self) -> tuple[str, str, Grade]:
         """(source, checked, grade): where the facts come from, the day they were looked at, how sure they are."""
-        checked = self.text("checked")
-        try:
-            date.fromisoformat(checked)
-        except ValueError as error:
-            raise self.fault("checked", f"{checked!r} is not a date such as 2026-11-21") from error
-        return self.text("source"), checked, self.one_of("grade", GRADES)
+        return self.text("source"), self.day("checked"), self.one_of("grade", GRADES)
 
     def done(self) -> None:
         unknown = sorted(set(self._values) - self._read)

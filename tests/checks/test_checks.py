@@ -35,6 +35,7 @@ from gpunode.model.facts import (
     ToolkitFacts,
 )
 from gpunode.model.kernel_log import AerCounters, LoggedSxid, LoggedXid
+from gpunode.model.kubernetes import KubeletSettings
 from gpunode.model.report import CheckResult, Finding, NotApplicable, Severity
 from gpunode.model.spec import DriverRequest, Expectation, MigLayout, RuntimeSpec, Spec, ToolkitConfig
 from gpunode.remedy import RepairAction
@@ -832,7 +833,7 @@ def test_containerd_is_not_held_to_a_kubelet_whose_pods_are_dockers(
         host,
         kubernetes=KubernetesFacts(True, "systemd", settings=KubeletSettings(container_runtime=told)),
         packages=PackageFacts("apt", {"kubelet": PackageVersion(f"{kubelet}-00")}),
-        runtimes=(*host.runtimes, *(h.host().runtimes if docker else ())),
+        runtimes=host.runtimes if docker else host.runtimes[1:],
     )
     outcome = verdict("rt.cgroup-driver", host).outcome
     assert isinstance(outcome, Finding | NotApplicable)

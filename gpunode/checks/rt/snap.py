@@ -12,7 +12,7 @@ from gpunode.remedy import Remedy, RepairAction
 
 REPLACE = Remedy(
     RepairAction.UPGRADE,
-    "replace the snap by the distribution's docker.io or Docker's docker-ce, or leave docker out: --runtime containerd",
+    "remove the snap and install the distribution's docker.io or Docker's docker-ce; or --runtime containerd",
 )
 
 
