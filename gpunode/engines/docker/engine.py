@@ -198,7 +198,8 @@ def _refuse_snap(engine: RuntimeFacts) -> None:
             evidence=f"{engine.config_path} is confined: its dockerd cannot run the host's nvidia-container-runtime",
             remedy=Remedy(
                 RepairAction.UPGRADE,
-                "remove the snap and install the distribution's docker.io or Docker's docker-ce; or --runtime containerd",
+                "remove the snap and install the distribution's docker.io or Docker's docker-ce; "
+                "or --runtime containerd",
             ),
         )
 
