@@ -72,6 +72,8 @@ def checked(me: Controller, host: Host, *options: str) -> dict[str, Any]:
 
 
 def outcomes(found: dict[str, Any]) -> list[str]:
+    """pass, finding or not-applicable; why not goes into the test's output."""
+    print({id: one["reason"] for id, one in found.items() if one.get("reason")})
     return [found[id]["outcome"] for id in (GPU, RELOAD, CLEANUP)]
 
 
