@@ -8,7 +8,7 @@ import typer
 
 from gpunode.cli.typer_classes import VerbGroup
 
-VERBS = ("k8s_labels", "k8s_device_plugin", "k8s_pod", "k8s_readiness")  # in the order of the help
+VERBS = ("k8s_labels", "k8s_device_plugin", "k8s_pod", "k8s_readiness", "k8s_monitoring")  # in the order of the help
 
 
 def register(app: typer.Typer) -> None:
