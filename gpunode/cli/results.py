@@ -82,6 +82,14 @@ class Labelled(NamedTuple):
     found: dict[str, Any]  # target -> its labels
 
 
+class Verified(NamedTuple):
+    """`k8s verify`."""
+
+    report: FleetReport
+    chains: dict[str, Any]  # target -> the links of its chain
+    ssh: bool = False  # remedies name the hosts
+
+
 class Configured(NamedTuple):
     """`runtime configure`."""
 
@@ -173,6 +181,9 @@ TABLE: dict[tuple[str, type], Renderer] = {
     ("text", Labelled): _in("verbs.k8s_labels:page"),
     ("json", Labelled): _in("verbs.k8s_labels:json_whole"),
     ("jsonl", Labelled): _in("verbs.k8s_labels:json_lines"),
+    ("text", Verified): _in("verbs.k8s_verify:page"),
+    ("json", Verified): _in("verbs.k8s_verify:json_whole"),
+    ("jsonl", Verified): _in("verbs.k8s_verify:json_lines"),
     ("text", Configured): _in("verbs.runtime_configure:page"),
     ("json", Configured): _in("verbs.runtime_configure:json_whole"),
     ("jsonl", Configured): _in("verbs.runtime_configure:json_line"),

@@ -15,6 +15,7 @@ from gpunode.errors import ExitCode
 from gpunode.model.report import FleetReport, HostOutcome, RunReport
 
 HOST = str(Path(__file__).parents[2] / "examples" / "hosts" / "debian12-ready")
+NODE = str(Path(HOST).parent / "ubuntu2404-node-l40s-ready")
 ARGV: dict[type, list[list[str]]] = {
     results.Detected: [["detect", "--recorded", HOST]],
     results.Planned: [["plan", "--recorded", HOST]],
@@ -23,6 +24,7 @@ ARGV: dict[type, list[list[str]]] = {
     results.Fixed: [["check", "--fix", "--recorded", HOST]],
     results.Runtimes: [["runtime", "show", "--recorded", HOST]],
     results.Labelled: [["k8s", "labels", "--recorded", HOST]],
+    results.Verified: [["k8s", "verify", "--recorded", NODE]],
     results.Configured: [["runtime", "configure", "docker", "--config", "daemon.json"]],
     results.Verdict: [["check", flag, "--recorded", HOST] for flag in ("--npd", "--nhc")],
     results.CheckList: [["check", "--list"]],

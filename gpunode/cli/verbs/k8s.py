@@ -8,7 +8,14 @@ import typer
 
 from gpunode.cli.typer_classes import VerbGroup
 
-VERBS = ("k8s_labels", "k8s_device_plugin", "k8s_pod", "k8s_readiness", "k8s_monitoring")  # in the order of the help
+VERBS = (  # in the order of the help
+    "k8s_labels",
+    "k8s_device_plugin",
+    "k8s_pod",
+    "k8s_readiness",
+    "k8s_verify",
+    "k8s_monitoring",
+)
 
 
 def register(app: typer.Typer) -> None:

@@ -1,0 +1,148 @@
+"""gpunode k8s verify: the chain from the engine to GPUs that the cluster can give out, and where it is broken."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from gpunode.cli.options.groups import HostOptions, QuietOptions, verb
+
+if TYPE_CHECKING:
+    from gpunode.cli.results import Verified
+    from gpunode.errors import ExitCode
+    from gpunode.fleet.host import Host
+    from gpunode.kubernetes.chain import Link
+    from gpunode.model.facts import HostFacts, RuntimeFacts
+    from gpunode.model.report import HostOutcome
+    from gpunode.render.style import Style
+
+SCHEMA = "gpunode.k8s-verify/1"
+COLOUR = {"ok": "good", "missing": "bad", "unknown": "warn", "not reached": "dim"}
+
+
+def register(k8s: typer.Typer) -> None:
+    verb(
+        k8s,
+        "verify",
+        help="Show the chain from the engine to GPUs that the cluster gives out, and what breaks it. Changes nothing.",
+        examples=("gpunode k8s verify", "gpunode k8s verify --ssh gpu[01-12]"),
+    )(verify)
+
+
+def verify(hosts: HostOptions, output: QuietOptions) -> int:
+    from gpunode.cli.hosts import open_hosts
+    from gpunode.cli.results import Verified, choose, look_at, over_ssh, say_problems, show_result
+    from gpunode.errors import worst
+
+    choose(output, Verified)
+    chains: dict[str, tuple[Link, ...]] = {}
+    with open_hosts(hosts) as named:
+        ssh = over_ssh(named)
+        report = look_at(named, hosts, output, lambda host: _verified(host, chains))
+    show_result(Verified(report, chains, ssh), output)
+    say_problems(report, ssh=ssh)
+    return int(worst(h.code for h in report.hosts))
+
+
+def _verified(host: Host, chains: dict[str, tuple[Link, ...]]) -> HostOutcome:
+    from gpunode.cli.verbs.check import checked
+    from gpunode.kubernetes.chain import chain
+    from gpunode.model.report import HostOutcome
+    from gpunode.model.spec import Spec
+
+    spec = Spec()
+    report = checked(host, spec, strict=False).check
+    assert report is not None
+    assert report.facts is not None
+    links = chain(report.facts, _engines(report.facts), report, spec.runtime.handler)
+    chains[str(host)] = links
+    return HostOutcome(str(host), _code(links), check=report)
+
+
+def _engines(host: HostFacts) -> tuple[RuntimeFacts, ...]:
+    """Those that may run the kubelet's pods; a containerd without CRI serves docker, and no kubelet by itself."""
+    from gpunode.engines.docker import dockershim
+    from gpunode.engines.docker.engine import Docker
+    from gpunode.engines.podman import Podman
+
+    running = tuple(one for one in host.runtimes if one.active and not one.user)
+    docker = tuple(one for one in running if one.name == Docker.name)
+    if dockershim.runs_pods(host):
+        return docker
+    cri = (one for one in running if one.name not in (Docker.name, Podman.name))
+    return tuple(one for one in cri if one.cri_error is None or not docker)
+
+
+def _code(links: tuple[Link, ...]) -> ExitCode:
+    """What is not known is not shown to work."""
+    from gpunode.errors import ExitCode
+
+    return ExitCode.DONE if all(one.state == "ok" for one in links) else ExitCode.FAILED
+
+
+def page(result: Verified, style: Style) -> str:
+    hosts = [h for h in result.report.hosts if h.target in result.chains]
+    return "\n\n".join(_text(h.target, result.chains[h.target], style, ssh=result.ssh) for h in hosts)
+
+
+def _text(target: str, links: tuple[Link, ...], style: Style, *, ssh: bool) -> str:
+    from gpunode.render.style import hang, paint
+
+    whole = sum(one.state == "ok" for one in links)
+    lines = [*hang(style, "", f"{target}   {whole} of {len(links)} links to GPUs that the cluster gives out"), ""]
+    state, name = max(map(len, COLOUR)), max(len(one.name) for one in links)
+    for one in links:
+        lead = f"{paint(style, COLOUR[one.state], f'{one.state:<{state}}')}  {one.name:<{name}}  "
+        lines += hang(style, lead, one.says, lead_width=state + name + 4)
+        lines += _cause(one, (target,) if ssh else (), style)
+    if whole == len(links):
+        lines += ["", *hang(style, "", "gpunode k8s pod | kubectl apply -f -    starts a pod that uses one")]
+    return "\n".join(lines)
+
+
+def _cause(one: Link, hosts: tuple[str, ...], style: Style) -> list[str]:
+    from gpunode.render.check_text import detail
+    from gpunode.render.remedy_text import remedy_text
+
+    if one.state == "missing" and one.finding is None:
+        return detail("cause", "no check has found one: kubectl describe pod, and the plugin's log", style)
+    if one.finding is None:
+        return []
+    return [
+        *detail("cause", f"{one.cause}: {one.finding.summary}", style),
+        *detail("evidence", one.finding.evidence, style),
+        *detail("remedy", remedy_text(one.finding.remedy, hosts), style),
+    ]
+
+
+def json_whole(result: Verified, style: Style) -> str:
+    from gpunode.render.encode import dumps
+
+    return dumps({"schema": SCHEMA, "hosts": [_data(h, result) for h in result.report.hosts]})
+
+
+def json_lines(result: Verified, style: Style) -> str:
+    from gpunode.render.encode import dumps
+
+    each = ({"schema": SCHEMA, **_data(h, result)} for h in result.report.hosts)
+    return "".join(dumps(one, indent=None) + "\n" for one in each)
+
+
+def _data(host: HostOutcome, result: Verified) -> dict[str, Any]:
+    data: dict[str, Any] = {"target": host.target, "code": int(host.code)}
+    if host.problem:
+        return {**data, "problem": host.problem, "evidence": host.evidence, "remedy": host.remedy}
+    return {**data, "links": [_link(one) for one in result.chains[host.target]]}
+
+
+def _link(one: Link) -> dict[str, Any]:
+    found = one.finding
+    cause = found and {
+        "id": one.cause,
+        "summary": found.summary,
+        "evidence": found.evidence,
+        "action": found.remedy.action.value,
+        "remedy": found.remedy.text,
+    }
+    return {"link": one.name, "state": one.state, "evidence": one.says, "cause": cause}
