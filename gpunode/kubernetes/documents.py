@@ -5,9 +5,22 @@ Objects are mappings that functions built, never text that was filled in: no val
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 Object = Mapping[str, object]
+
+# What YAML 1.2 and Go's reader (sigs.k8s.io/yaml, which kubectl has) take for something else, and PyYAML, of YAML 1.1,
+# for a text. Go leaves underscores out first, wherever they stand.
+_OTHERWISE = re.compile(
+    r"[yYnN]"
+    r"|[-+]?0[xX][0-9a-fA-F]+"
+    r"|[-+]?0[oO][0-7]+"
+    r"|[-+]?0[bB][-+]?[01]+"
+    r"|[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?"
+    r"|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([Tt ].*)?",
+    re.ASCII,
+)
 
 
 def documents(objects: Sequence[Object], head: str = "") -> str:
@@ -25,13 +38,16 @@ def documents(objects: Sequence[Object], head: str = "") -> str:
 
         def represent_text(self, text: str) -> yaml.Node:
             """Several lines as a block, as people write a file into a ConfigMap."""
-            return self.represent_scalar(
-                "tag:yaml.org,2002:str", text, style="|" if "\n" in text and text.isascii() else None
-            )
+            style = "|" if "\n" in text and text.isascii() else "'" if _reads_otherwise(text) else None
+            return self.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
     Plain.add_representer(str, Plain.represent_text)
     texts = (yaml.dump(one, Dumper=Plain, sort_keys=False, width=1000) for one in objects)
     return _comment(head) + "---\n".join(texts)
+
+
+def _reads_otherwise(text: str) -> bool:
+    return _OTHERWISE.fullmatch(text.replace("_", "")) is not None
 
 
 def _comment(text: str) -> str:
