@@ -73,7 +73,10 @@ def _keep(path: Path, checksum: str, value: dict[str, Any]) -> None:
     new = path.with_name(f"{path.name}.{os.getpid()}")
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        new.write_text(text, encoding="utf-8")
+        # As Python's bytecode: nobody else may write it, whatever the umask, and no link is followed.
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
+        with open(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
         new.replace(path)
 
 

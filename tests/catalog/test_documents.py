@@ -52,6 +52,20 @@ def test_the_kept_file_is_used(package: Path) -> None:
     assert read() == {"seen": True}
 
 
+def test_nobody_else_may_write_what_is_kept_and_no_link_is_followed(package: Path, tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        read()
+        assert kept(package).stat().st_mode & 0o777 == 0o644
+        kept(package).unlink()
+        place = documents._place(NAME)
+        place.with_name(f"{place.name}.{os.getpid()}").symlink_to(tmp_path / "elsewhere")
+        read()
+    finally:
+        os.umask(before)
+    assert not (tmp_path / "elsewhere").exists()
+
+
 def test_a_changed_yaml_is_read_again_whatever_its_size_and_time(package: Path) -> None:
     file = package / NAME
     read()

@@ -249,3 +249,24 @@ def test_a_diagnosis_without_results_has_its_reason(sections: Sections, says: st
     seen = parse_dcgm(sections, 1)
     assert seen.results == ()
     assert says in seen.unknown
+
+
+@pytest.mark.parametrize(
+    ("said", "looks"), [(["smi 0"], 1), (["", "smi 0"], 2), (["open /dev/nvidia0", "smi 0"], 2), (["", "", "smi 0"], 2)]
+)
+def test_a_look_without_its_last_word_is_repeated_once(tmp_path: Path, said: list[str], looks: int) -> None:
+    for number, text in enumerate(said, 1):
+        (tmp_path / f"{number}").write_text(f"{text}\n")
+    script = (
+        resources.script("active/containers")
+        + """
+within() { n=$((${n:-0} + 1)); RC=0; cp "$T/$n" "$T/look.out"; }
+said() { echo "$n"; }
+SEEN=first NUMBER=0 TOOL=ctr
+look exec
+"""
+    )
+    shell = subprocess.run(
+        ["sh"], input=f"T={tmp_path}\n{script}", capture_output=True, text=True, check=True, timeout=60
+    )
+    assert (shell.stdout, shell.stderr) == (f"{looks}\n", "")

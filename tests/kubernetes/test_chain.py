@@ -125,7 +125,10 @@ def test_the_page_of_a_node_that_is_well_names_the_pod_that_proves_it(capsys: py
     assert "gpunode k8s pod" in out
 
 
-def test_the_page_of_a_broken_chain_names_cause_and_remedy(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_page_of_a_broken_chain_names_cause_and_remedy(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
     code, out, _ = run(capsys, "ubuntu2404-node-plugin-died-l40s")
     assert code == ExitCode.FAILED
     assert [line.split()[0] for line in out.splitlines()[2:4]] == ["ok", "missing"]
