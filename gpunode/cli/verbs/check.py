@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -23,11 +23,9 @@ from gpunode.cli.options.groups import (
     typed,
     verb,
 )
-from gpunode.errors import GpunodeError, UsageError
+from gpunode.errors import UsageError
 
 if TYPE_CHECKING:
-    from threading import Thread
-
     from gpunode.catalog.load import Catalog
     from gpunode.checks.rules.judged import Judgement
     from gpunode.cli.results import Checked
@@ -322,36 +320,14 @@ def checked(
 
     `more`: what else is observed, knowing the facts.
     """
+    from gpunode.cli.verbs.check_ready import made_ready
     from gpunode.facts.collect import collect
 
-    ready = None if host.recorded else _made_ready()
+    ready = None if host.recorded else made_ready()
     facts = collect(host.transport)
     if ready is not None:
         ready.join()  # two threads that load the same at once take longer than one
     return judged(host, more(host, facts, spec) if more else facts, spec, strict, again, site, rules)
-
-
-@cache
-def _made_ready() -> Thread:
-    """What judges and shows the facts is loaded while the first host is still looking for them."""
-    from importlib import import_module
-    from threading import Thread
-
-    def load() -> None:
-        from gpunode.catalog.documents import read_all
-        from gpunode.catalog.load import load_catalog
-        from gpunode.checks import all_checks
-
-        all_checks()
-        for name in ("checks.agreement", "checks.causes", "checks.fixes", "engines.registry", "render.check_text"):
-            import_module(f"gpunode.{name}")
-        with suppress(GpunodeError):  # judged() asks for the catalog again, and says what is wrong with it
-            load_catalog()
-            read_all()
-
-    loading = Thread(target=load, name="make ready", daemon=True)
-    loading.start()
-    return loading
 
 
 def judged(
