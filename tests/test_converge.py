@@ -10,17 +10,17 @@ from gpunode.apply.journal.snapshot import before_values
 from gpunode.apply.lock import HostLock, Owner
 from gpunode.converge import Convergence, HostRun
 from gpunode.errors import Drift, ExitCode, HostLocked
+from gpunode.model.action import PutFile, Run
 from gpunode.model.facts import (
     HostFacts,
     KernelFacts,
     KernelTree,
     OsFacts,
-    PackageFacts,
-    PackageVersion,
     PciDevice,
     RuntimeFacts,
 )
-from gpunode.model.plan import Kept, Plan, PutFile, Run, Step
+from gpunode.model.packages import PackageFacts, PackageVersion
+from gpunode.model.plan import Kept, Plan, Step
 from gpunode.model.report import HostOutcome
 from gpunode.model.spec import RebootPolicy, Spec
 from gpunode.planner.drift import same_plan

@@ -9,8 +9,8 @@ from typing import get_args
 from gpunode.apply.reasons import error_summary
 from gpunode.apply.script import parse_reply, shell_line
 from gpunode.errors import StepFailed
+from gpunode.model.action import Run
 from gpunode.model.containers import Container, Need
-from gpunode.model.plan import Run
 from gpunode.remedy import AGAIN, Remedy, RepairAction, gpunode
 from gpunode.transport.base import Transport
 

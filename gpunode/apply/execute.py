@@ -15,7 +15,8 @@ from gpunode.apply.paths import inventory_path
 from gpunode.apply.script import SHORT_S, Host, advice_on, parse_reply
 from gpunode.apply.step import AFTER_FILES, StepRun, flush
 from gpunode.errors import Drift, StepFailed
-from gpunode.model.plan import Plan, PutFile, RemoveFile, Run, Step
+from gpunode.model.action import PutFile, RemoveFile, Run
+from gpunode.model.plan import Plan, Step
 from gpunode.model.report import Event, EventKind, StepResult, StepStatus
 from gpunode.model.spec import PARTS
 from gpunode.packages.registry import backend

@@ -11,7 +11,7 @@ from gpunode.apply.reasons import error_summary
 from gpunode.apply.script import SHORT_S, Host, parse_reply
 from gpunode.errors import Drift, StepFailed
 from gpunode.foreign import read_json
-from gpunode.model.plan import PutFile, RemoveFile, Run
+from gpunode.model.action import PutFile, RemoveFile, Run
 from gpunode.remedy import AGAIN, Remedy, RepairAction, gpunode
 from gpunode.transport.base import Completed
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from gpunode.apply.script import shell_line
-from gpunode.model.plan import Answer, Plan, Run, Step
+from gpunode.model.action import Run
+from gpunode.model.plan import Answer, Plan, Step
 from gpunode.transport.base import StillRunning, Transport
 
 DOWNLOAD = re.compile(r"download ([0-9]{1,15})")

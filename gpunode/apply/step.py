@@ -16,7 +16,14 @@ from gpunode.apply.paths import slug
 from gpunode.apply.reasons import error_summary, tail
 from gpunode.apply.script import SHORT_S, Host, Overdue, advice_on, parse_reply, shell_line
 from gpunode.errors import Drift, StepFailed, TransportError
-from gpunode.model.plan import Action, PutFile, Reboot, RemoveFile, Run, Step
+from gpunode.model.action import (
+    Action,
+    PutFile,
+    Reboot,
+    RemoveFile,
+    Run,
+)
+from gpunode.model.plan import Step
 from gpunode.model.report import CommandResult
 from gpunode.remedy import AGAIN, Remedy, RepairAction
 from gpunode.transport.base import StillRunning

@@ -6,7 +6,8 @@ from gpunode.advice import listing, named, typed
 from gpunode.checks import needs, words
 from gpunode.checks.registry import Context, check
 from gpunode.checks.words import active_lines, numbers, setting, typed_for
-from gpunode.model.facts import FileFacts, HostFacts
+from gpunode.model.facts import HostFacts
+from gpunode.model.files import FileFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.model.spec import TOOLKIT_CONFIG
 from gpunode.remedy import Remedy, RepairAction, setup

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from gpunode.advice import listing, named
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
-from gpunode.model.facts import AptArchive, HostFacts
+from gpunode.model.facts import HostFacts
+from gpunode.model.packages import AptArchive
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.remedy import Remedy, RepairAction, setup
 

@@ -9,7 +9,8 @@ from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
 from gpunode.checks.words import numbers, setting
 from gpunode.model.entities import place
-from gpunode.model.facts import FileFacts, HostFacts
+from gpunode.model.facts import HostFacts
+from gpunode.model.files import FileFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Passed, Severity
 from gpunode.model.spec import TOOLKIT_CONFIG
 from gpunode.remedy import Remedy, RepairAction, setup

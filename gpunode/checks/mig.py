@@ -7,9 +7,10 @@ from collections import Counter
 from gpunode.advice import typed
 from gpunode.checks.health.seen import READS, SMI, about, address, flagged, known, named, quoted, reset
 from gpunode.checks.registry import Context, check
-from gpunode.model.facts import HostFacts, SmiGpu
+from gpunode.model.facts import HostFacts
 from gpunode.model.plan import MIG_STEP
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.model.smi import SmiGpu
 from gpunode.model.spec import MigLayout, layout_named
 from gpunode.remedy import Remedy, RepairAction, setup
 

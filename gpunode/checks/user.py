@@ -8,8 +8,9 @@ from gpunode.checks.health.board import INFOROM_CORRUPT
 from gpunode.checks.registry import Context, check
 from gpunode.checks.words import driver_version, typed_for
 from gpunode.model.entities import pci
-from gpunode.model.facts import HostFacts, SmiFacts
+from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.model.smi import SmiFacts
 from gpunode.remedy import Remedy, RepairAction
 
 NO_DEVICES = 6

@@ -6,9 +6,10 @@ from typing import NamedTuple, Protocol
 
 from gpunode.engines.provenance import Origin
 from gpunode.facts.readers import Reader
+from gpunode.model.action import Action, Run
 from gpunode.model.active import Trial
-from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
-from gpunode.model.plan import Action, Run
+from gpunode.model.facts import HostFacts, RuntimeFacts
+from gpunode.model.files import FileFacts
 from gpunode.model.spec import RuntimeSpec
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gpunode.engines.base import Engine, Rewrite
 from gpunode.engines.daemon import commands
+from gpunode.model.action import Action, Run
 from gpunode.model.facts import HostFacts, RuntimeFacts
-from gpunode.model.plan import Action, Run
 from gpunode.model.spec import RuntimeSpec
 
 

@@ -21,8 +21,9 @@ from gpunode.engines.handler import about_program
 from gpunode.engines.handler import program as program_of
 from gpunode.engines.provenance import Origin, Root, of_toml, readable, there
 from gpunode.errors import ConfigFileError
-from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
-from gpunode.model.plan import Run
+from gpunode.model.action import Run
+from gpunode.model.facts import HostFacts, RuntimeFacts
+from gpunode.model.files import FileFacts
 from gpunode.model.spec import TOOLKIT_CONFIG, RuntimeSpec
 from gpunode.resources import render
 

@@ -10,7 +10,8 @@ from gpunode.editing import toml_text
 from gpunode.editing.plain import Plain
 from gpunode.editing.unread import refuse_unread
 from gpunode.errors import ConfigFileError
-from gpunode.model.facts import FileFacts, HostFacts
+from gpunode.model.facts import HostFacts
+from gpunode.model.files import FileFacts
 
 
 def files_in(host: HostFacts, directory: str, *endings: str, deep: bool = False) -> tuple[FileFacts, ...]:

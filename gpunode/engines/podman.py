@@ -21,9 +21,10 @@ from gpunode.engines.containerd.cri_section import section
 from gpunode.engines.daemon import commands
 from gpunode.engines.provenance import Origin, Root, of_toml, readable, there
 from gpunode.errors import ConfigFileError, UnsupportedHost
+from gpunode.model.action import Action, Run
 from gpunode.model.active import Trial
-from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
-from gpunode.model.plan import Action, Run
+from gpunode.model.facts import HostFacts, RuntimeFacts
+from gpunode.model.files import FileFacts
 from gpunode.model.spec import RuntimeSpec
 from gpunode.model.versions import at_least
 from gpunode.remedy import Remedy, RepairAction

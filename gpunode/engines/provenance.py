@@ -10,7 +10,8 @@ from typing import Any, Literal, NamedTuple
 
 from gpunode.editing import toml_text
 from gpunode.errors import ConfigFileError
-from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
+from gpunode.model.facts import HostFacts, RuntimeFacts
+from gpunode.model.files import FileFacts
 
 Keys = tuple[str, ...]
 BUILT_IN: Literal["built in"] = "built in"

@@ -18,7 +18,7 @@ from gpunode.editing.plain import Plain
 from gpunode.editing.unread import refuse_unread
 from gpunode.engines.base import Edit, Rewrite
 from gpunode.errors import ConfigFileError
-from gpunode.model.facts import FileFacts
+from gpunode.model.files import FileFacts
 from gpunode.model.spec import TOOLKIT_SETTINGS, ToolkitConfig
 
 HEADER = re.compile(r"^\s*\[\s*([\w.-]+)\s*\]\s*(#.*)?$")

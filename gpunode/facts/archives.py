@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from gpunode.model.facts import AptArchive
+from gpunode.model.packages import AptArchive
 
 
 def parse_archives(text: str) -> tuple[AptArchive, ...]:

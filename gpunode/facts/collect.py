@@ -49,13 +49,13 @@ from gpunode.model.facts import (
     KernelFacts,
     KubernetesFacts,
     OsFacts,
-    PackageFacts,
     PciDevice,
     RuntimeFacts,
     SecurityFacts,
     ToolkitFacts,
 )
 from gpunode.model.kernel_log import KernelLog
+from gpunode.model.packages import PackageFacts
 from gpunode.packages.probe import probe_part
 from gpunode.remedy import Remedy, RepairAction
 from gpunode.transport.base import Completed, StillRunning, Transport, Way

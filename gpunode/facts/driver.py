@@ -15,7 +15,8 @@ from gpunode.facts.smi import parse_smi
 from gpunode.facts.wire import Sections
 from gpunode.foreign import whole_number
 from gpunode.model.driver import ModuleFlavour
-from gpunode.model.facts import DkmsLine, DriverFacts, SmiFacts
+from gpunode.model.facts import DkmsLine, DriverFacts
+from gpunode.model.smi import SmiFacts
 from gpunode.model.system import ModprobeHelper
 
 _NVRM = re.compile(

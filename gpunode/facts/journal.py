@@ -8,7 +8,8 @@ from fnmatch import fnmatchcase
 from types import MappingProxyType
 
 from gpunode.foreign import read_json
-from gpunode.model.facts import FailedStep, JournalFacts, WrittenFile
+from gpunode.model.facts import FailedStep, JournalFacts
+from gpunode.model.files import WrittenFile
 
 _SHA256 = re.compile("[0-9a-f]{64}")
 ERROR_LIMIT = 500  # characters of a failed step's message

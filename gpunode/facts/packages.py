@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from gpunode.facts.archives import parse_archives
 from gpunode.facts.wire import Sections
-from gpunode.model.facts import PackageFacts, PackageVersion
+from gpunode.model.packages import PackageFacts, PackageVersion
 from gpunode.packages.base import Backend
 from gpunode.packages.openpgp import primary_fingerprints
 from gpunode.packages.registry import BACKENDS

@@ -13,7 +13,7 @@ from gpunode.facts.wire import STREAM_LIMIT_BYTES, Section, Sections, decode, en
 from gpunode.foreign import read_file
 from gpunode.masking import form_of
 from gpunode.masking import masked as secrets_masked
-from gpunode.model.facts import FileFacts
+from gpunode.model.files import FileFacts
 from gpunode.remedy import Remedy, RepairAction, gpunode
 
 _UUID = re.compile(r"(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")

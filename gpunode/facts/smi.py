@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from gpunode.facts.smi_fields import fault_of, recovery, reset_flags, value, version
 from gpunode.facts.smi_health import health_of
-from gpunode.model.facts import SmiFacts, SmiGpu
+from gpunode.model.smi import SmiFacts, SmiGpu
 
 _UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _END = "</nvidia_smi_log>"

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gpunode.catalog.vgpu import vgpu_guests
-from gpunode.model.facts import PciDevice, SmiFacts
+from gpunode.model.facts import PciDevice
+from gpunode.model.smi import SmiFacts
 
 CAPABILITY_LIST, FIRST_POINTER, VENDOR_SPECIFIC = 0x10, 0x34, 0x09  # bit of the status register; PCI 3.0, 6.7
 # "NVIDIA A10-24Q", "GRID A100-1-5CME", "GRID P4-2B4": the framebuffer in GB and the edition.

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from gpunode.errors import TransportError
-from gpunode.model.facts import FileFacts
+from gpunode.model.files import FileFacts
 from gpunode.remedy import Remedy, RepairAction, gpunode
 
 VERSION = 1

@@ -13,10 +13,11 @@ from gpunode.converge import Convergence, HostRun
 from gpunode.errors import Drift, ExitCode, GpunodeError, StepFailed
 from gpunode.facts.collect import collect
 from gpunode.fleet.apply_one import HostWork
+from gpunode.model.action import RemoveFile
 from gpunode.model.containers import Container
 from gpunode.model.facts import HostFacts
 from gpunode.model.past import Past
-from gpunode.model.plan import Plan, RemoveFile, Undoing
+from gpunode.model.plan import Plan, Undoing
 from gpunode.model.report import HostOutcome, RunReport
 from gpunode.model.spec import RebootPolicy
 from gpunode.planner.kernel.setup import NOUVEAU_FILE

@@ -16,8 +16,9 @@ from gpunode.catalog.versions import first_with
 from gpunode.kubernetes.label_values import legal_value, product_value
 from gpunode.kubernetes.mig_labels import MigStrategy, mig_labels
 from gpunode.kubernetes.release import Release
-from gpunode.model.facts import HostFacts, SmiGpu
+from gpunode.model.facts import HostFacts
 from gpunode.model.kubernetes import PluginConfig
+from gpunode.model.smi import SmiGpu
 from gpunode.model.versions import driver_numbers
 
 ALPHA_NAME = "alpha.kubernetes.io/nvidia-gpu-name"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from gpunode.kubernetes.label_values import legal_value, product_value
-from gpunode.model.facts import SmiFacts, SmiGpu
+from gpunode.model.smi import SmiFacts, SmiGpu
 
 MigStrategy = Literal["none", "single", "mixed"]
 MIG_STRATEGIES: tuple[MigStrategy, ...] = get_args(MigStrategy)

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from gpunode.kubernetes.plugin_groups import LABEL
 from gpunode.kubernetes.plugin_model import Plugin, Settings
 from gpunode.kubernetes.plugin_pods import Cluster
-from gpunode.model.facts import HostFacts, RuntimeFacts, SmiGpu
+from gpunode.model.facts import HostFacts, RuntimeFacts
+from gpunode.model.smi import SmiGpu
 from gpunode.model.versions import release
 
 HANDLER = "nvidia"

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from typing import NamedTuple
 
-from gpunode.model.facts import SmiFacts, SmiGpu
+from gpunode.model.smi import SmiFacts, SmiGpu
 
 # nvidia-ctk's names by --device-name-strategy: index (0, MIG 0:1), type-index (gpu0, mig0:1), uuid.
 _INDEX = re.compile(r"(?:gpu|mig)?([0-9]{1,9})(:[0-9]{1,9})?")

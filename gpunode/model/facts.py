@@ -11,15 +11,11 @@ from typing import Literal
 from gpunode.model.active import ActiveFacts
 from gpunode.model.connection import Connection
 from gpunode.model.driver import ModuleFlavour
-from gpunode.model.files import FileFacts as FileFacts
-from gpunode.model.files import WrittenFile as WrittenFile
+from gpunode.model.files import FileFacts, WrittenFile
 from gpunode.model.kernel_log import KernelLog, KernelState
 from gpunode.model.kubernetes import DevicePlugins, KubeletSettings, NodeFacts
-from gpunode.model.packages import AptArchive as AptArchive
-from gpunode.model.packages import PackageFacts as PackageFacts
-from gpunode.model.packages import PackageVersion as PackageVersion
-from gpunode.model.smi import SmiFacts as SmiFacts
-from gpunode.model.smi import SmiGpu as SmiGpu
+from gpunode.model.packages import PackageFacts
+from gpunode.model.smi import SmiFacts
 from gpunode.model.system import ModprobeHelper, SystemFacts
 from gpunode.model.topology import Topology
 

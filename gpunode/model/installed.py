@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from gpunode.model.driver import DriverOrigin
-from gpunode.model.facts import HostFacts, PackageVersion
+from gpunode.model.facts import HostFacts
+from gpunode.model.packages import PackageVersion
 from gpunode.model.versions import DRIVER_VERSION
 
 # Packages that stand for a whole driver, most telling first: NVIDIA's repository, then the distributions' archives.

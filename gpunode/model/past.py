@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from gpunode.model.facts import FileFacts
+from gpunode.model.files import FileFacts
 from gpunode.model.plan import ForGood, ForUndo
 
 ABSENT = "absent"  # stands for the hash of a file that is not there

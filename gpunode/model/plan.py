@@ -6,11 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from gpunode.errors import ExitCode
-from gpunode.model.action import Action as Action
-from gpunode.model.action import PutFile as PutFile
-from gpunode.model.action import Reboot as Reboot
-from gpunode.model.action import RemoveFile as RemoveFile
-from gpunode.model.action import Run as Run
+from gpunode.model.action import Action, Run
 from gpunode.model.driver import DriverChoice
 from gpunode.model.spec import Spec
 from gpunode.model.summary import HostSummary

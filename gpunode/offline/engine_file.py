@@ -12,7 +12,8 @@ from gpunode.engines.base import Alone, Edit, Engine, Rewrite
 from gpunode.engines.handler import refuse_own
 from gpunode.engines.registry import ENGINES, engine
 from gpunode.errors import ConfigFileError, UsageError
-from gpunode.model.facts import FileFacts, HostFacts, KernelFacts, OsFacts, RuntimeFacts
+from gpunode.model.facts import HostFacts, KernelFacts, OsFacts, RuntimeFacts
+from gpunode.model.files import FileFacts
 from gpunode.model.spec import RuntimeSpec
 from gpunode.offline import image, local_file, words
 from gpunode.offline.local_file import Before

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpunode.errors import ConfigFileError, Drift
-from gpunode.model.facts import FileFacts
+from gpunode.model.files import FileFacts
 from gpunode.offline import image
 from gpunode.offline.attributes import not_permitted
 

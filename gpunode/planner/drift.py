@@ -13,7 +13,8 @@ from dataclasses import fields
 from gpunode.advice import listing
 from gpunode.errors import Drift, UsageError
 from gpunode.masking import mask_argv, masked
-from gpunode.model.plan import Action, Plan, Run, Step
+from gpunode.model.action import Action, Run
+from gpunode.model.plan import Plan, Step
 from gpunode.remedy import Remedy, RepairAction, gpunode
 
 # What describes the host and the plan: shown from the fresh one, never run. Steps and undo are compared in parts.

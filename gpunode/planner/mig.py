@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from gpunode import resources
 from gpunode.catalog.gpus import GpuModel
 from gpunode.errors import UnsupportedHost
-from gpunode.model.facts import PciDevice, SmiGpu
+from gpunode.model.action import Action, PutFile, Run
+from gpunode.model.facts import PciDevice
 from gpunode.model.gpu_users import gpu_users
-from gpunode.model.plan import MIG_STEP, Action, ForUndo, Kept, PutFile, Run, Step
+from gpunode.model.plan import MIG_STEP, ForUndo, Kept, Step
+from gpunode.model.smi import SmiGpu
 from gpunode.model.spec import MigLayout, layout_named
 from gpunode.planner.site import Site, own_gpus
 from gpunode.remedy import AGAIN, Remedy, RepairAction, gpunode

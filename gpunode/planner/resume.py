@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpunode import resources
-from gpunode.model.plan import PutFile, Run, Step
+from gpunode.model.action import PutFile, Run
+from gpunode.model.plan import Step
 
 UNIT = "gpunode-resume.service"
 PATH = f"/etc/systemd/system/{UNIT}"

@@ -8,8 +8,8 @@ from gpunode.catalog.distros import Distro, derivative
 from gpunode.catalog.gpus import GpuModel
 from gpunode.catalog.load import Catalog
 from gpunode.errors import UnsupportedHost, UsageError
+from gpunode.model.action import Run
 from gpunode.model.facts import HostFacts, PciDevice, ServiceFacts
-from gpunode.model.plan import Run
 from gpunode.model.spec import Spec
 from gpunode.packages.base import Backend
 from gpunode.packages.registry import BACKENDS, backend

@@ -7,8 +7,10 @@ from dataclasses import replace
 
 from gpunode.catalog.load import Catalog
 from gpunode.editing.diff import unified
-from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
-from gpunode.model.plan import PutFile, Step
+from gpunode.model.action import PutFile
+from gpunode.model.facts import HostFacts, RuntimeFacts
+from gpunode.model.files import FileFacts
+from gpunode.model.plan import Step
 from gpunode.model.summary import EngineVersion, GpuCount, HostSummary
 
 

@@ -6,7 +6,13 @@ import shlex
 from collections.abc import Iterator
 
 from gpunode.masking import mask_argv
-from gpunode.model.plan import Action, PutFile, Reboot, RemoveFile, Run
+from gpunode.model.action import (
+    Action,
+    PutFile,
+    Reboot,
+    RemoveFile,
+    Run,
+)
 from gpunode.render.clean import clean_line
 from gpunode.render.wording import count
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from gpunode.model.facts import HostFacts, IgnoredProcess, PciDevice, RuntimeFacts, SmiFacts
+from gpunode.model.facts import HostFacts, IgnoredProcess, PciDevice, RuntimeFacts
+from gpunode.model.smi import SmiFacts
 from gpunode.render.clean import clean
 from gpunode.render.style import PLAIN, Style, hang, paint
 from gpunode.render.wording import count, size

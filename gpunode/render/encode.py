@@ -10,8 +10,10 @@ from enum import Enum
 from typing import Any
 
 from gpunode.masking import MASK, form_of, is_secret, mask_argv, masked
-from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
-from gpunode.model.plan import Plan, PutFile, Reboot, RemoveFile, Run
+from gpunode.model.action import PutFile, Reboot, RemoveFile, Run
+from gpunode.model.facts import HostFacts, RuntimeFacts
+from gpunode.model.files import FileFacts
+from gpunode.model.plan import Plan
 from gpunode.model.report import Finding
 from gpunode.model.spec import DriverRequest, Spec, ToolkitRequest
 from gpunode.remedy import Remedy

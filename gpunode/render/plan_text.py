@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from gpunode.model.action import Run
 from gpunode.model.driver import DriverChoice
-from gpunode.model.plan import Answer, Kept, Plan, Run, Step
+from gpunode.model.plan import Answer, Kept, Plan, Step
 from gpunode.model.spec import RebootPolicy
 from gpunode.model.summary import EngineVersion, HostSummary
 from gpunode.render.action_text import action_lines

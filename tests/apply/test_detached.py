@@ -14,7 +14,7 @@ from gpunode.apply.journal.entries import Journal
 from gpunode.apply.lock import HostLock, Owner
 from gpunode.apply.script import Host
 from gpunode.errors import HostLocked, StepFailed, TransportError
-from gpunode.model.plan import Run
+from gpunode.model.action import Run
 from gpunode.transport.base import Completed
 from tests.apply.machine import Machine
 

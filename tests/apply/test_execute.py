@@ -11,7 +11,8 @@ from gpunode.apply.files import sha256
 from gpunode.apply.journal.entries import open_steps, parse_journal
 from gpunode.errors import Drift, TransportError
 from gpunode.fleet.run_log import now
-from gpunode.model.plan import Action, Plan, PutFile, RemoveFile, Run, Step
+from gpunode.model.action import Action, PutFile, RemoveFile, Run
+from gpunode.model.plan import Plan, Step
 from gpunode.model.report import Event, EventKind, StepResult, StepStatus
 from gpunode.model.spec import Spec
 from gpunode.render.machine import event_json

@@ -13,7 +13,7 @@ from gpunode.apply.files import put_file, remove_file, restore, sha256
 from gpunode.apply.journal.entries import Journal, Written
 from gpunode.apply.script import Host
 from gpunode.errors import Drift, StepFailed
-from gpunode.model.plan import PutFile, RemoveFile, Run
+from gpunode.model.action import PutFile, RemoveFile, Run
 from tests.apply.machine import Machine
 
 SHELLS = [("dash",), ("bash", "--posix"), ("busybox", "sh")]

@@ -10,8 +10,9 @@ import pytest
 
 from gpunode.apply.journal.past import read_past
 from gpunode.catalog.load import load_catalog
+from gpunode.model.action import Run
 from gpunode.model.facts import HostFacts, ServiceFacts
-from gpunode.model.plan import Plan, Run
+from gpunode.model.plan import Plan
 from gpunode.model.report import StepStatus
 from gpunode.planner.undo.plan import undo_plan
 from tests.apply.machine import Machine

@@ -11,7 +11,8 @@ from gpunode.apply.execute import execute
 from gpunode.catalog.load import load_catalog
 from gpunode.facts.collect import assemble
 from gpunode.facts.recordings import load_recording
-from gpunode.model.plan import Plan, Run, Step
+from gpunode.model.action import Run
+from gpunode.model.plan import Plan, Step
 from gpunode.model.report import StepStatus
 from gpunode.model.spec import Spec
 from gpunode.planner.plan import make_plan

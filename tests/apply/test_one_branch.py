@@ -10,8 +10,9 @@ import pytest
 from gpunode.apply.resolver_preview import with_answers
 from gpunode.catalog.load import load_catalog
 from gpunode.errors import ExitCode
+from gpunode.model.action import Run
 from gpunode.model.facts import DriverFacts, KernelTree, SecurityFacts
-from gpunode.model.plan import Plan, Run, Step
+from gpunode.model.plan import Plan, Step
 from gpunode.model.spec import DriverRequest, Spec
 from gpunode.planner.plan import make_plan
 from gpunode.render.plan_text import plan_text

@@ -19,7 +19,8 @@ from gpunode.apply.files import sha256
 from gpunode.apply.journal.entries import open_steps, parse_journal
 from gpunode.apply.script import Host
 from gpunode.errors import TransportError
-from gpunode.model.plan import Plan, PutFile, RemoveFile, Run, Step
+from gpunode.model.action import PutFile, RemoveFile, Run
+from gpunode.model.plan import Plan, Step
 from gpunode.model.report import StepResult, StepStatus
 from gpunode.model.spec import Spec
 from gpunode.transport.base import Completed, StillRunning

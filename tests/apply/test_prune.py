@@ -11,7 +11,8 @@ from gpunode.apply.files import sha256
 from gpunode.apply.journal.entries import parse_journal
 from gpunode.apply.journal.history import still_needed
 from gpunode.apply.journal.prune import KEPT_RUNS, stale
-from gpunode.model.plan import Plan, PutFile, Run, Step
+from gpunode.model.action import PutFile, Run
+from gpunode.model.plan import Plan, Step
 from gpunode.model.spec import Spec
 from tests.apply.machine import Machine
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from gpunode.apply.resolver_preview import with_answers
-from gpunode.model.plan import Answer, Plan, PutFile, Run, Step
+from gpunode.model.action import PutFile, Run
+from gpunode.model.plan import Answer, Plan, Step
 from gpunode.model.spec import Spec
 from gpunode.render.plan_text import plan_text
 from tests.apply.machine import Machine

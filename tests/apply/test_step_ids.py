@@ -19,8 +19,9 @@ from gpunode.apply.journal.past import read_past
 from gpunode.apply.journal.snapshot import before_values
 from gpunode.catalog.load import load_catalog
 from gpunode.facts.collect import collect
+from gpunode.model.action import PutFile
 from gpunode.model.past import Past
-from gpunode.model.plan import ForUndo, Plan, PutFile, Step
+from gpunode.model.plan import ForUndo, Plan, Step
 from gpunode.model.report import StepStatus
 from gpunode.model.spec import MigLayout, Spec
 from gpunode.planner.plan import make_plan

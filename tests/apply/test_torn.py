@@ -17,7 +17,8 @@ from gpunode.apply.files import put_file, remove_file, restore, sha256
 from gpunode.apply.journal.entries import Journal, Written, open_steps, parse_journal
 from gpunode.apply.script import Host
 from gpunode.errors import TransportError
-from gpunode.model.plan import Plan, PutFile, RemoveFile, Run, Step
+from gpunode.model.action import PutFile, RemoveFile, Run
+from gpunode.model.plan import Plan, Step
 from gpunode.model.spec import Spec
 from gpunode.transport.base import Completed
 from tests.apply.machine import Machine

@@ -16,17 +16,17 @@ from gpunode.apply.files import sha256
 from gpunode.apply.journal.past import read_past
 from gpunode.apply.journal.snapshot import before_values
 from gpunode.errors import ConfigFileError, StepFailed
+from gpunode.model.action import Action, PutFile, RemoveFile, Run
 from gpunode.model.facts import (
     HostFacts,
     KernelFacts,
     OsFacts,
-    PackageFacts,
-    PackageVersion,
     RuntimeFacts,
     ServiceFacts,
 )
+from gpunode.model.packages import PackageFacts, PackageVersion
 from gpunode.model.past import ABSENT, Past
-from gpunode.model.plan import Action, ForUndo, Plan, PutFile, RemoveFile, Run, Step, Undoing
+from gpunode.model.plan import ForUndo, Plan, Step, Undoing
 from gpunode.model.report import StepStatus
 from gpunode.model.spec import Spec
 from gpunode.planner.undo.files import Back, rollback

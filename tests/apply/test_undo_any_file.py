@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gpunode.apply.journal.past import read_past
 from gpunode.catalog.load import load_catalog
-from gpunode.model.plan import Action, PutFile
+from gpunode.model.action import Action, PutFile
 from gpunode.model.report import StepStatus
 from gpunode.planner.undo.plan import undo_plan
 from tests.apply.machine import Machine

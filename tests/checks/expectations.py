@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpunode.model.facts import HostFacts, OsFacts, SmiFacts
+from gpunode.model.facts import HostFacts, OsFacts
+from gpunode.model.smi import SmiFacts
 from gpunode.model.spec import Expectation, parse_mig
 from tests.checks import hosts as h
 

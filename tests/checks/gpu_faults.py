@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from gpunode.model.facts import HostFacts, SmiFacts, SmiGpu
+from gpunode.model.facts import HostFacts
 from gpunode.model.gpu_health import GpuHealth, LinkErrors, MemoryErrors, MemoryRepairs, NvLinks
+from gpunode.model.smi import SmiFacts, SmiGpu
 from tests.checks import hosts as h
 
 INFOROM = "WARNING: infoROM is corrupted at gpu 0000:41:00.0"

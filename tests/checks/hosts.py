@@ -13,7 +13,6 @@ from gpunode.model.facts import (
     DkmsLine,
     DracutFacts,
     DriverFacts,
-    FileFacts,
     HostFacts,
     InitramfsImage,
     JournalFacts,
@@ -21,17 +20,13 @@ from gpunode.model.facts import (
     KernelTree,
     KubernetesFacts,
     OsFacts,
-    PackageFacts,
-    PackageVersion,
     PciDevice,
     RuntimeFacts,
     SecurityFacts,
     ServiceFacts,
-    SmiFacts,
-    SmiGpu,
     ToolkitFacts,
-    WrittenFile,
 )
+from gpunode.model.files import FileFacts, WrittenFile
 from gpunode.model.gpu_health import (
     Clocks,
     GpuBoard,
@@ -46,6 +41,8 @@ from gpunode.model.gpu_health import (
     Temperatures,
 )
 from gpunode.model.kernel_log import AerCounters, KernelLog, KernelState
+from gpunode.model.packages import PackageFacts, PackageVersion
+from gpunode.model.smi import SmiFacts, SmiGpu
 from gpunode.model.system import UNLIMITED, FileSystem, ModprobeHelper, Outbound, RdmaModule, RdmaPort, SystemFacts
 from gpunode.model.topology import Place, Topology
 

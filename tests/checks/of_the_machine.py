@@ -5,17 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gpunode.model.facts import (
-    AptArchive,
     DkmsLine,
     HostFacts,
     KubernetesFacts,
     OsFacts,
-    PackageFacts,
     PciDevice,
     SecurityFacts,
     ServiceFacts,
 )
 from gpunode.model.kernel_log import KernelLog, LinkLosses
+from gpunode.model.packages import AptArchive, PackageFacts
 from gpunode.model.system import FileSystem, RdmaModule, SetVariable
 from gpunode.model.topology import Place, Topology
 from tests.checks import hosts as h

@@ -6,7 +6,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from gpunode.model.facts import DriverFacts, FileFacts, HostFacts, KubernetesFacts
+from gpunode.model.facts import DriverFacts, HostFacts, KubernetesFacts
+from gpunode.model.files import FileFacts
 from gpunode.model.kubernetes import DevicePlugins
 from gpunode.model.system import CudaToolkit, ModprobeHelper, NamedProxy, Outbound
 from tests.checks import hosts as h

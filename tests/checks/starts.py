@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from gpunode.model.facts import FailedStep, FileFacts, HostFacts, JournalFacts, PackageFacts, ToolkitFacts
+from gpunode.model.facts import FailedStep, HostFacts, JournalFacts, ToolkitFacts
+from gpunode.model.files import FileFacts
+from gpunode.model.packages import PackageFacts
 from tests.checks import hosts as h
 
 LEGACY = 'mode = "legacy"\n'

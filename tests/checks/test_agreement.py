@@ -14,7 +14,9 @@ from gpunode.cli.options.spec import texts_of_words
 from gpunode.errors import GpunodeError
 from gpunode.facts.collect import assemble
 from gpunode.facts.recordings import load_recording
-from gpunode.model.facts import FileFacts, HostFacts, PackageVersion, RuntimeFacts
+from gpunode.model.facts import HostFacts, RuntimeFacts
+from gpunode.model.files import FileFacts
+from gpunode.model.packages import PackageVersion
 from gpunode.model.plan import Plan
 from gpunode.model.report import CheckReport, Finding, Severity
 from gpunode.model.spec import Spec

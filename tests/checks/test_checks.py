@@ -18,25 +18,23 @@ from gpunode.model.facts import (
     DkmsLine,
     DracutFacts,
     DriverFacts,
-    FileFacts,
     HostFacts,
     InitramfsImage,
     JournalFacts,
     KernelFacts,
     KubernetesFacts,
     OsFacts,
-    PackageFacts,
-    PackageVersion,
     SecurityFacts,
     ServiceFacts,
-    SmiFacts,
-    SmiGpu,
     StuckProcess,
     ToolkitFacts,
 )
+from gpunode.model.files import FileFacts
 from gpunode.model.kernel_log import AerCounters, LoggedSxid, LoggedXid
 from gpunode.model.kubernetes import KubeletSettings
+from gpunode.model.packages import PackageFacts, PackageVersion
 from gpunode.model.report import CheckResult, Finding, NotApplicable, Severity
+from gpunode.model.smi import SmiFacts, SmiGpu
 from gpunode.model.spec import DriverRequest, Expectation, MigLayout, RuntimeSpec, Spec, ToolkitConfig
 from gpunode.remedy import RepairAction
 from tests.checks import expectations, gpu_faults, policies, starts

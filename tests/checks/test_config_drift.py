@@ -15,7 +15,8 @@ from gpunode.checks.causes import folded
 from gpunode.facts.collect import assemble
 from gpunode.facts.recordings import load_recording
 from gpunode.facts.wire import file_facts
-from gpunode.model.facts import FileFacts, HostFacts, JournalFacts, WrittenFile
+from gpunode.model.facts import HostFacts, JournalFacts
+from gpunode.model.files import FileFacts, WrittenFile
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from tests.checks import hosts as h
 

@@ -8,7 +8,8 @@ import pytest
 
 from gpunode.catalog.load import load_catalog
 from gpunode.checks import run_all
-from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
+from gpunode.model.facts import HostFacts, RuntimeFacts
+from gpunode.model.files import FileFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable
 from tests.checks import hosts as h
 

@@ -8,7 +8,8 @@ import pytest
 
 from gpunode.catalog.load import load_catalog
 from gpunode.checks import run_all
-from gpunode.model.facts import HostFacts, PackageVersion
+from gpunode.model.facts import HostFacts
+from gpunode.model.packages import PackageVersion
 from gpunode.model.report import CheckOutcome, Finding
 from tests.checks import hosts as h
 

@@ -11,8 +11,9 @@ from gpunode.checks import run_all
 from gpunode.checks.causes import folded
 from gpunode.errors import UsageError
 from gpunode.model.entities import EntityKind
-from gpunode.model.facts import HostFacts, KubernetesFacts, SmiFacts
+from gpunode.model.facts import HostFacts, KubernetesFacts
 from gpunode.model.report import CheckOutcome, Finding
+from gpunode.model.smi import SmiFacts
 from gpunode.model.spec import Spec
 from gpunode.specfile import KEYS, parse_spec, put_all, spec_text
 from tests.checks import expectations

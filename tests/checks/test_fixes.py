@@ -19,10 +19,12 @@ from gpunode.facts.collect import assemble
 from gpunode.facts.recordings import load_recording
 from gpunode.facts.wire import file_facts
 from gpunode.fleet.fix_one import fix_plan, harmless
-from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts, ServiceFacts
+from gpunode.model.action import PutFile, RemoveFile, Run
+from gpunode.model.facts import HostFacts, RuntimeFacts, ServiceFacts
+from gpunode.model.files import FileFacts
 from gpunode.model.fix import ByHand, Fix
 from gpunode.model.installed import driver_set
-from gpunode.model.plan import Plan, PutFile, RemoveFile, Run, Step
+from gpunode.model.plan import Plan, Step
 from gpunode.model.report import CheckReport
 from gpunode.model.spec import MigLayout, RebootPolicy, RuntimeSpec, Spec
 from gpunode.planner.kernel.setup import LOAD_FILE

@@ -9,7 +9,8 @@ import pytest
 
 from gpunode.catalog.load import load_catalog
 from gpunode.checks import run_all
-from gpunode.model.facts import FileFacts, HostFacts, KernelFacts, OsFacts, RuntimeFacts
+from gpunode.model.facts import HostFacts, KernelFacts, OsFacts, RuntimeFacts
+from gpunode.model.files import FileFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.model.spec import RuntimeSpec, Spec
 from tests.checks import hosts as h

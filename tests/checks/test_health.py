@@ -12,9 +12,10 @@ from gpunode.checks import run_all
 from gpunode.checks.causes import folded
 from gpunode.facts.collect import collect
 from gpunode.model.entities import EntityKind
-from gpunode.model.facts import HostFacts, SmiGpu
+from gpunode.model.facts import HostFacts
 from gpunode.model.gpu_health import GpuHealth
 from gpunode.model.report import Finding, Severity
+from gpunode.model.smi import SmiGpu
 from gpunode.remedy import RepairAction
 from gpunode.render.detect_text import detect_text
 from gpunode.transport.recorded import Recorded

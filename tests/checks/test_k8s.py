@@ -17,11 +17,10 @@ from gpunode.model.facts import (
     KernelFacts,
     KubernetesFacts,
     OsFacts,
-    PackageFacts,
-    PackageVersion,
     ServiceFacts,
 )
 from gpunode.model.kubernetes import DevicePlugins, Gate, KubeletSettings, NodeFacts, PluginPod
+from gpunode.model.packages import PackageFacts, PackageVersion
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.model.spec import RuntimeSpec, Spec
 from tests.checks import hosts as h

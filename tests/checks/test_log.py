@@ -10,9 +10,10 @@ from gpunode.catalog.load import load_catalog
 from gpunode.catalog.xids import sxids, xids
 from gpunode.checks import run_all
 from gpunode.checks.log.seen import remedy_for
-from gpunode.model.facts import HostFacts, SmiFacts, SmiGpu
+from gpunode.model.facts import HostFacts
 from gpunode.model.kernel_log import AerCounters, KernelLog, LoggedAer, LoggedSxid, LoggedXid
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.model.smi import SmiFacts, SmiGpu
 from gpunode.remedy import RepairAction
 from tests.checks import hosts as h
 from tests.test_remedies import at_odds

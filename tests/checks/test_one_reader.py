@@ -10,7 +10,8 @@ from gpunode.catalog.load import load_catalog
 from gpunode.checks import run_all
 from gpunode.engines.registry import engine
 from gpunode.errors import ConfigFileError
-from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
+from gpunode.model.facts import HostFacts, RuntimeFacts
+from gpunode.model.files import FileFacts
 from gpunode.model.report import CheckOutcome, Finding
 from gpunode.model.spec import RuntimeSpec
 from tests.checks import hosts as h

@@ -15,9 +15,10 @@ from gpunode.checks.rules.judged import Judgement, ruled
 from gpunode.checks.rules.patterns import matches, parse_patterns
 from gpunode.checks.rules.profile import fitting
 from gpunode.errors import UsageError
-from gpunode.model.facts import DriverFacts, HostFacts, KubernetesFacts, SmiGpu
+from gpunode.model.facts import DriverFacts, HostFacts, KubernetesFacts
 from gpunode.model.report import CheckReport, Finding, NotApplicable, Severity
 from gpunode.model.rules import Acknowledgement, Rules
+from gpunode.model.smi import SmiGpu
 from tests.checks import hosts as h
 from tests.checks.test_scenarios import unloaded
 

@@ -19,17 +19,16 @@ from gpunode.cli.options.spec import texts_of_words
 from gpunode.model.facts import (
     DkmsLine,
     FailedStep,
-    FileFacts,
     HostFacts,
     JournalFacts,
     RuntimeFacts,
     SecurityFacts,
-    SmiFacts,
     ToolkitFacts,
-    WrittenFile,
 )
+from gpunode.model.files import FileFacts, WrittenFile
 from gpunode.model.plan import Plan
 from gpunode.model.report import CheckReport, Finding, Severity
+from gpunode.model.smi import SmiFacts
 from gpunode.model.spec import Spec
 from gpunode.planner.plan import make_plan
 from gpunode.render.check_text import check_text

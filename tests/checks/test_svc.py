@@ -19,11 +19,10 @@ from gpunode.model.facts import (
     MpsProcess,
     OsFacts,
     ServiceFacts,
-    SmiFacts,
-    SmiGpu,
 )
 from gpunode.model.gpu_health import GpuHealth
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.model.smi import SmiFacts, SmiGpu
 from tests.checks import hosts as h
 
 FM, IMEX = "nvidia-fabricmanager.service", "nvidia-imex.service"

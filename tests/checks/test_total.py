@@ -18,7 +18,6 @@ from gpunode.model.facts import (
     DkmsLine,
     DriverFacts,
     FailedStep,
-    FileFacts,
     HostFacts,
     JournalFacts,
     KernelFacts,
@@ -26,16 +25,14 @@ from gpunode.model.facts import (
     KubernetesFacts,
     MpsProcess,
     OsFacts,
-    PackageFacts,
-    PackageVersion,
     PciDevice,
     RuntimeFacts,
     SecurityFacts,
     ServiceFacts,
-    SmiFacts,
     StuckProcess,
     ToolkitFacts,
 )
+from gpunode.model.files import FileFacts
 from gpunode.model.kubernetes import (
     DevicePlugins,
     Gate,
@@ -45,6 +42,8 @@ from gpunode.model.kubernetes import (
     PluginPod,
     SharedResource,
 )
+from gpunode.model.packages import PackageFacts, PackageVersion
+from gpunode.model.smi import SmiFacts
 from gpunode.model.spec import Expectation, RuntimeSpec, Spec
 from gpunode.model.system import CudaToolkit, ModprobeHelper, NamedProxy, Outbound, SystemFacts
 from tests.checks import hosts as h

@@ -10,7 +10,8 @@ import pytest
 from gpunode.cli.app import main
 from gpunode.errors import ExitCode
 from gpunode.fleet.undo_one import ended
-from gpunode.model.plan import Kept, Plan, RemoveFile, Step, Undoing
+from gpunode.model.action import RemoveFile
+from gpunode.model.plan import Kept, Plan, Step, Undoing
 from gpunode.model.report import RunReport, StepResult, StepStatus
 from gpunode.model.spec import Spec
 from gpunode.planner.kernel.setup import NOUVEAU_FILE

@@ -5,7 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 
-from gpunode.model.facts import FileFacts, HostFacts, KernelFacts, KubernetesFacts, OsFacts, RuntimeFacts
+from gpunode.model.facts import (
+    HostFacts,
+    KernelFacts,
+    KubernetesFacts,
+    OsFacts,
+    RuntimeFacts,
+)
+from gpunode.model.files import FileFacts
 
 PATHS = {
     "docker": "/etc/docker/daemon.json",

@@ -28,8 +28,9 @@ from gpunode.facts.processes import Process
 from gpunode.facts.readers import Reader, Units
 from gpunode.facts.release import key_values
 from gpunode.facts.wire import Section, Sections, decode, encode, file_facts
+from gpunode.model.action import Action, Run
 from gpunode.model.facts import HostFacts, RuntimeFacts
-from gpunode.model.plan import Action, Plan, Run
+from gpunode.model.plan import Plan
 from gpunode.model.report import CheckOutcome, Finding, StepStatus
 from gpunode.model.spec import RuntimeSpec, Spec
 from gpunode.planner.plan import make_plan

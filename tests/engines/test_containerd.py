@@ -17,7 +17,7 @@ from gpunode.editing.toml_scan import comments
 from gpunode.engines.base import Removal, Rewrite
 from gpunode.engines.containerd.engine import Containerd
 from gpunode.errors import ConfigFileError, GpunodeError, UnsupportedHost
-from gpunode.model.plan import Run
+from gpunode.model.action import Run
 from gpunode.model.spec import RuntimeSpec
 from tests.engines.hosts import PATHS, engine_facts, host_with
 

@@ -9,7 +9,7 @@ import pytest
 from gpunode.engines.base import Rewrite
 from gpunode.engines.containerd.engine import Containerd
 from gpunode.errors import ConfigFileError, UnsupportedHost, UsageError
-from gpunode.model.plan import PutFile, Run
+from gpunode.model.action import PutFile, Run
 from gpunode.model.spec import RuntimeSpec, Spec
 from gpunode.planner.engines.steps import runtime_steps
 from tests.engines.hosts import engine_facts, host_with

@@ -7,7 +7,7 @@ import pytest
 from gpunode.engines.base import Rewrite
 from gpunode.engines.containerd.engine import Containerd
 from gpunode.engines.crio import Crio
-from gpunode.model.plan import Run
+from gpunode.model.action import Run
 from gpunode.model.spec import RuntimeSpec, Spec
 from gpunode.planner.engines.steps import runtime_steps
 from tests.engines.hosts import PATHS, engine_facts, host_with

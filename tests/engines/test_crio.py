@@ -10,7 +10,7 @@ import pytest
 from gpunode.engines.base import Removal
 from gpunode.engines.crio import Crio, effective
 from gpunode.errors import ConfigFileError
-from gpunode.model.plan import PutFile, Run
+from gpunode.model.action import PutFile, Run
 from gpunode.model.spec import Spec
 from gpunode.planner.engines.steps import runtime_steps
 from tests.engines import rewritten, trees

@@ -16,8 +16,8 @@ from gpunode import resources
 from gpunode.apply.containers import read_containers
 from gpunode.engines.daemon import commands
 from gpunode.errors import StepFailed
+from gpunode.model.action import Run
 from gpunode.model.containers import Container
-from gpunode.model.plan import Run
 from gpunode.transport.base import Completed
 from tests.apply.machine import Machine
 from tests.engines import daemons

@@ -16,7 +16,7 @@ import pytest
 
 from gpunode import resources
 from gpunode.engines.daemon import commands
-from gpunode.model.plan import Run
+from gpunode.model.action import Run
 from tests.engines import daemons
 from tests.engines.hosts import engine_facts
 

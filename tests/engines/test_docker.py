@@ -16,8 +16,8 @@ from gpunode.engines.base import Removal
 from gpunode.engines.daemon import commands
 from gpunode.engines.docker.engine import Docker
 from gpunode.errors import ConfigFileError, GpunodeError, UnsupportedHost
+from gpunode.model.action import PutFile, RemoveFile, Run
 from gpunode.model.facts import RuntimeFacts
-from gpunode.model.plan import PutFile, RemoveFile, Run
 from gpunode.model.spec import RuntimeSpec
 from tests.engines.docker_cases import CDI, DEFAULT, NO_DEFAULT, PATH, rewritten
 from tests.engines.hosts import engine_facts, host_with

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from gpunode.engines.docker.engine import Docker
-from gpunode.model.plan import PutFile
+from gpunode.model.action import PutFile
 from gpunode.model.spec import RuntimeSpec
 from tests.engines.docker_cases import NO_DEFAULT, rewritten
 from tests.engines.hosts import engine_facts

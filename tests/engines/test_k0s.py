@@ -9,7 +9,7 @@ import pytest
 
 from gpunode.engines.kubernetes.k0s import K0s, is_managed
 from gpunode.errors import ConfigFileError, UnsupportedHost
-from gpunode.model.plan import PutFile, Run
+from gpunode.model.action import PutFile, Run
 from gpunode.model.spec import Spec
 from gpunode.planner.engines.steps import runtime_steps
 from tests.engines import rewritten, trees

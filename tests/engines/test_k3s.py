@@ -10,7 +10,7 @@ import pytest
 from gpunode.engines.base import Removal
 from gpunode.engines.kubernetes.k3s import K3s, default_runtime, removed
 from gpunode.errors import ConfigFileError, UnsupportedHost
-from gpunode.model.plan import PutFile, Run
+from gpunode.model.action import PutFile, Run
 from gpunode.model.spec import RuntimeSpec, Spec
 from gpunode.planner.engines.steps import runtime_steps
 from tests.engines import rewritten, trees

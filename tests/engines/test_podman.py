@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 from gpunode.engines.base import Removal
 from gpunode.engines.podman import DIRECTORY, DROP_IN, MAIN, Podman, removed
 from gpunode.errors import ConfigFileError, UnsupportedHost
-from gpunode.model.facts import FileFacts, ToolkitFacts
-from gpunode.model.plan import Kept, Run
+from gpunode.model.action import Run
+from gpunode.model.facts import ToolkitFacts
+from gpunode.model.files import FileFacts
+from gpunode.model.plan import Kept
 from gpunode.model.spec import RuntimeSpec, Spec
 from gpunode.planner.engines.steps import runtime_steps
 from tests.engines import trees

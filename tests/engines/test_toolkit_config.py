@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gpunode.engines.toolkit_config import rewrite
 from gpunode.errors import ConfigFileError, UsageError
-from gpunode.model.facts import FileFacts
+from gpunode.model.files import FileFacts
 from gpunode.model.spec import TOOLKIT_CONFIG, TOOLKIT_SETTINGS, ToolkitConfig, toolkit_field
 from tests.engines.hosts import file_facts
 

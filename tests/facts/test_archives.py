@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpunode.facts.archives import parse_archives
-from gpunode.model.facts import AptArchive
+from gpunode.model.packages import AptArchive
 
 KEY = "/usr/share/keyrings/debian-archive-keyring.gpg"
 MAIN = AptArchive("http://mirror.example/debian", "bookworm", ("main", "contrib"), KEY)

@@ -6,7 +6,7 @@ import pytest
 
 from gpunode.facts.smi import mig_instances
 from gpunode.model.cdi_devices import difference
-from gpunode.model.facts import SmiFacts, SmiGpu
+from gpunode.model.smi import SmiFacts, SmiGpu
 
 FIRST, SECOND = "GPU-aaaaaaaa-0000", "GPU-bbbbbbbb-0000"
 HALVES = ("MIG-cccccccc-0000", "MIG-dddddddd-0000")

@@ -7,7 +7,7 @@ import pytest
 from gpunode.facts.driver import parse_driver
 from gpunode.facts.smi import parse_smi
 from gpunode.facts.wire import Section, Sections
-from gpunode.model.facts import SmiFacts, SmiGpu
+from gpunode.model.smi import SmiFacts, SmiGpu
 
 HEAD = '<?xml version="1.0" ?>\n<!DOCTYPE nvidia_smi_log SYSTEM "nvsmi_device_v12.dtd">\n<nvidia_smi_log>\n'
 VERSIONS = "<driver_version>595.91.07</driver_version><cuda_version>13.2</cuda_version>"

@@ -8,7 +8,8 @@ import pytest
 
 from gpunode.facts.collect import assemble
 from gpunode.facts.vgpu import capability_evidence, with_vgpus
-from gpunode.model.facts import PciDevice, SmiFacts, SmiGpu
+from gpunode.model.facts import PciDevice
+from gpunode.model.smi import SmiFacts, SmiGpu
 from tests.facts.hosts import make_root, run_probe
 from tests.recorded.guests import vgpu_config
 

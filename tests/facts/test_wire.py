@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gpunode.errors import TransportError
 from gpunode.facts.wire import HEADER, Section, Sections, decode, encode, file_facts
-from gpunode.model.facts import FileFacts
+from gpunode.model.files import FileFacts
 
 LINES = st.lists(st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]))).map(
     lambda lines: "".join(f"{line}\n" for line in lines)

@@ -23,7 +23,8 @@ from gpunode.checks.registry import REGISTRY, Context
 from gpunode.cli.app import main
 from gpunode.editing.unread import refuse_unread
 from gpunode.errors import ConfigFileError, GpunodeError
-from gpunode.model.facts import FileFacts, HostFacts
+from gpunode.model.facts import HostFacts
+from gpunode.model.files import FileFacts
 from gpunode.model.past import ABSENT, PastFile
 from gpunode.model.report import Finding
 from gpunode.model.spec import Spec

@@ -11,7 +11,8 @@ import pytest
 
 from gpunode import resources
 from gpunode.facts.collect import assemble
-from gpunode.model.facts import FileFacts, HostFacts
+from gpunode.model.facts import HostFacts
+from gpunode.model.files import FileFacts
 from tests.facts.hosts import make_root, run_probe
 from tests.hostile.users import NOBODY, give, needs_root, open_directory, probe_here, process
 

@@ -21,7 +21,8 @@ from gpunode.catalog.load import load_catalog
 from gpunode.checks import run_all
 from gpunode.facts.collect import PROBE_TIMEOUT_S, assemble
 from gpunode.facts.probe_script import probe_script
-from gpunode.model.facts import HostFacts, SmiFacts
+from gpunode.model.facts import HostFacts
+from gpunode.model.smi import SmiFacts
 from gpunode.transport.answer import ANSWER_LIMIT_BYTES
 from tests.facts.hosts import SMI_XML, make_root
 from tests.hostile.test_fake_sockets import host, listening

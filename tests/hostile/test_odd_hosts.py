@@ -19,8 +19,8 @@ from gpunode.cli.app import main
 from gpunode.errors import StepFailed, TransportError
 from gpunode.facts.collect import assemble
 from gpunode.facts.wire import Section, Sections, decode, encode, file_facts
+from gpunode.model.action import PutFile
 from gpunode.model.facts import HostFacts
-from gpunode.model.plan import PutFile
 from gpunode.transport.base import Completed
 
 MANY = "9" * 5000

@@ -21,7 +21,8 @@ from gpunode.cli.saved_plan import LIMIT_BYTES, TRUST, applied_by
 from gpunode.cli.verbs.plan import page
 from gpunode.errors import Drift, ExitCode
 from gpunode.facts.collect import collect
-from gpunode.model.plan import Plan, PutFile, Run, Step
+from gpunode.model.action import PutFile, Run
+from gpunode.model.plan import Plan, Step
 from gpunode.model.report import FleetReport, HostOutcome
 from gpunode.model.spec import Spec
 from gpunode.planner.drift import same_plan

@@ -9,8 +9,9 @@ import pytest
 
 from gpunode.catalog.load import load_catalog
 from gpunode.errors import UnsupportedHost
-from gpunode.model.facts import FileFacts
-from gpunode.model.plan import Plan, PutFile
+from gpunode.model.action import PutFile
+from gpunode.model.files import FileFacts
+from gpunode.model.plan import Plan
 from gpunode.model.spec import Spec
 from gpunode.packages.entries import read_entry
 from gpunode.planner.plan import make_plan

@@ -11,8 +11,9 @@ from gpunode.apply.files import sha256
 from gpunode.apply.journal.entries import open_steps, parse_journal
 from gpunode.apply.journal.history import history
 from gpunode.catalog.load import load_catalog
-from gpunode.model.facts import FileFacts
-from gpunode.model.plan import Action, Plan, Product, PutFile, Run, Step
+from gpunode.model.action import Action, PutFile, Run
+from gpunode.model.files import FileFacts
+from gpunode.model.plan import Plan, Product, Step
 from gpunode.model.report import Event, EventKind, RunReport, StepResult, StepStatus
 from gpunode.model.spec import DriverSource, Spec
 from gpunode.planner.plan import make_plan

@@ -14,8 +14,9 @@ from gpunode import resources
 from gpunode.apply.execute import execute
 from gpunode.apply.journal.past import read_past
 from gpunode.catalog.load import load_catalog
+from gpunode.model.action import Run
 from gpunode.model.facts import OsFacts
-from gpunode.model.plan import Plan, Run, Step
+from gpunode.model.plan import Plan, Step
 from gpunode.model.report import StepStatus
 from gpunode.model.spec import Spec
 from gpunode.packages import rpm

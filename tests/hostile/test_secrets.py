@@ -25,7 +25,7 @@ from gpunode.facts.collect import assemble
 from gpunode.facts.recordings import masked
 from gpunode.facts.wire import Section, Sections, decode, encode, file_facts
 from gpunode.fleet.run_log import RunLog
-from gpunode.model.plan import PutFile
+from gpunode.model.action import PutFile
 from gpunode.model.report import HostOutcome
 from gpunode.model.spec import Spec
 from gpunode.offline.bundle import Entry, HostFiles, bundle

@@ -24,7 +24,8 @@ from gpunode.apply.journal.past import read_past
 from gpunode.apply.script import Host
 from gpunode.engines.daemon import commands
 from gpunode.errors import Drift, StepFailed
-from gpunode.model.plan import Plan, PutFile, Run, Step
+from gpunode.model.action import PutFile, Run
+from gpunode.model.plan import Plan, Step
 from gpunode.model.spec import Spec
 from gpunode.transport.base import Completed
 from tests.apply.machine import Machine

@@ -17,8 +17,9 @@ from gpunode.kubernetes.label_values import is_legal, legal_value, product_value
 from gpunode.kubernetes.labels import ALPHA_NAME, NodeLabels, node_labels
 from gpunode.kubernetes.labels_forms import kubelet_may_set, node_labels_flag
 from gpunode.kubernetes.mig_labels import MIG_STRATEGIES, MigStrategy
-from gpunode.model.facts import DriverFacts, HostFacts, KubernetesFacts, SmiFacts, SmiGpu
+from gpunode.model.facts import DriverFacts, HostFacts, KubernetesFacts
 from gpunode.model.kubernetes import DevicePlugins, PluginConfig, SharedResource
+from gpunode.model.smi import SmiFacts, SmiGpu
 from gpunode.transport.recorded import Recorded
 from tests.planner import builders
 

@@ -16,10 +16,9 @@ from gpunode.model.facts import (
     KubernetesFacts,
     OsFacts,
     RuntimeFacts,
-    SmiFacts,
-    SmiGpu,
 )
 from gpunode.model.kubernetes import Gate, KubeletSettings
+from gpunode.model.smi import SmiFacts, SmiGpu
 from tests.kubernetes.plugins import MPS, plugin
 
 ENGINE = RuntimeFacts(

@@ -24,8 +24,11 @@ from gpunode.catalog.rows import Row
 from gpunode.checks import run_all
 from gpunode.errors import UnsupportedHost
 from gpunode.facts.collect import assemble
-from gpunode.model.facts import FileFacts, HostFacts, PackageVersion
-from gpunode.model.plan import Plan, Run
+from gpunode.model.action import Run
+from gpunode.model.facts import HostFacts
+from gpunode.model.files import FileFacts
+from gpunode.model.packages import PackageVersion
+from gpunode.model.plan import Plan
 from gpunode.model.report import Finding, StepStatus
 from gpunode.model.spec import Spec
 from gpunode.packages import scripts

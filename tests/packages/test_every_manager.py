@@ -6,7 +6,7 @@ import pytest
 
 from gpunode.catalog.load import load_catalog
 from gpunode.errors import UnsupportedHost
-from gpunode.model.plan import Run
+from gpunode.model.action import Run
 from gpunode.packages.base import Backend, Repository, Wanted, installation
 from gpunode.packages.registry import BACKENDS, backend
 

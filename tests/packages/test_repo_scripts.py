@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gpunode.model.plan import Run
+from gpunode.model.action import Run
 from gpunode.packages import scripts
 from gpunode.packages.base import Wanted
 from gpunode.packages.registry import BACKENDS

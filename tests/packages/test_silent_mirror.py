@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from gpunode.apply.reasons import error_summary
-from gpunode.model.plan import Run
+from gpunode.model.action import Run
 from gpunode.packages.apt import Apt
 from gpunode.packages.base import Repository, Wanted
 from gpunode.packages.registry import BACKENDS

@@ -6,7 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from gpunode.model.facts import HostFacts, KernelFacts, KernelTree, OsFacts, PackageFacts, PackageVersion, PciDevice
+from gpunode.model.facts import (
+    HostFacts,
+    KernelFacts,
+    KernelTree,
+    OsFacts,
+    PciDevice,
+)
+from gpunode.model.packages import PackageFacts, PackageVersion
 
 H100, H200, B200, GH200, A100, T4, V100, P100, K80, L4 = (
     "2330", "2335", "2901", "2342", "20b2", "1eb8", "1db5", "15f8", "102d", "27b8",

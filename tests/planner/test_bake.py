@@ -8,8 +8,10 @@ import pytest
 
 from gpunode.catalog.load import load_catalog
 from gpunode.errors import UnsupportedHost
-from gpunode.model.facts import HostFacts, KernelTree, PackageVersion
-from gpunode.model.plan import Plan, Run
+from gpunode.model.action import Run
+from gpunode.model.facts import HostFacts, KernelTree
+from gpunode.model.packages import PackageVersion
+from gpunode.model.plan import Plan
 from gpunode.model.spec import DriverRequest, Flavour, Spec
 from gpunode.planner.plan import make_plan
 from tests.planner.builders import H100, RELEASE, host, kernel

@@ -10,8 +10,9 @@ import pytest
 from gpunode.catalog.load import load_catalog
 from gpunode.errors import UnsupportedHost
 from gpunode.facts.collect import collect
-from gpunode.model.facts import FileFacts
-from gpunode.model.plan import PutFile, Step
+from gpunode.model.action import PutFile
+from gpunode.model.files import FileFacts
+from gpunode.model.plan import Step
 from gpunode.model.spec import Spec
 from gpunode.planner.plan import make_plan
 from gpunode.planner.summary import with_diff

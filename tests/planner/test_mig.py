@@ -8,8 +8,11 @@ import pytest
 
 from gpunode.catalog.load import load_catalog
 from gpunode.errors import UnsupportedHost, UsageError
-from gpunode.model.facts import DriverFacts, FileFacts, HostFacts, SmiFacts, SmiGpu
-from gpunode.model.plan import Kept, PutFile, Run, Step
+from gpunode.model.action import PutFile, Run
+from gpunode.model.facts import DriverFacts, HostFacts
+from gpunode.model.files import FileFacts
+from gpunode.model.plan import Kept, Step
+from gpunode.model.smi import SmiFacts, SmiGpu
 from gpunode.model.spec import MigLayout, Spec, parse_mig
 from gpunode.planner.mig import LAYOUT, UNIT_PATH, mig_outcome, reset_reason
 from gpunode.planner.site import survey

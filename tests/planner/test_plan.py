@@ -6,8 +6,16 @@ import pytest
 
 from gpunode.catalog.load import load_catalog
 from gpunode.errors import ExitCode, UnsupportedHost, UsageError
-from gpunode.model.facts import DriverFacts, FileFacts, HostFacts, JournalFacts, SecurityFacts, ServiceFacts
-from gpunode.model.plan import Plan, Run
+from gpunode.model.action import Run
+from gpunode.model.facts import (
+    DriverFacts,
+    HostFacts,
+    JournalFacts,
+    SecurityFacts,
+    ServiceFacts,
+)
+from gpunode.model.files import FileFacts
+from gpunode.model.plan import Plan
 from gpunode.model.spec import DriverRequest, Spec, ToolkitRequest
 from gpunode.planner.drift import same_plan
 from gpunode.planner.plan import make_plan

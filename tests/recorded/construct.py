@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from gpunode.facts.wire import Section, Sections, encode, file_facts
-from gpunode.model.facts import FileFacts
+from gpunode.model.files import FileFacts
 from tests.recorded.hosts import RECIPES
 from tests.recorded.nouns import GpuModel, Recipe
 

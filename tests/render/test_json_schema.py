@@ -11,7 +11,8 @@ import pytest
 
 from gpunode.cli.app import main
 from gpunode.errors import ExitCode, UsageError
-from gpunode.model.plan import Answer, Kept, Plan, PutFile, Reboot, RemoveFile, Run, Undoing
+from gpunode.model.action import PutFile, Reboot, RemoveFile, Run
+from gpunode.model.plan import Answer, Kept, Plan, Undoing
 from gpunode.model.report import Event, EventKind, HostOutcome
 from gpunode.model.spec import Spec
 from gpunode.remedy import Remedy, RepairAction

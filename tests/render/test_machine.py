@@ -12,6 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpunode.errors import ExitCode, UsageError
+from gpunode.model.action import (
+    Action,
+    PutFile,
+    Reboot,
+    RemoveFile,
+    Run,
+)
 from gpunode.model.driver import (
     Alternative,
     BranchKind,
@@ -23,8 +30,9 @@ from gpunode.model.driver import (
     Grade,
     ModuleFlavour,
 )
-from gpunode.model.facts import FileFacts, HostFacts, KernelFacts, OsFacts
-from gpunode.model.plan import Action, Kept, Plan, PutFile, Reboot, RemoveFile, Run, Step
+from gpunode.model.facts import HostFacts, KernelFacts, OsFacts
+from gpunode.model.files import FileFacts
+from gpunode.model.plan import Kept, Plan, Step
 from gpunode.model.report import CheckReport, HostOutcome
 from gpunode.model.spec import DriverRequest, Expectation, Flavour, RebootPolicy, RuntimeSpec, Spec, ToolkitRequest
 from gpunode.model.summary import EngineVersion, GpuCount, HostSummary

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from gpunode.model.action import PutFile, Run
 from gpunode.model.driver import DriverChoice
-from gpunode.model.plan import Kept, Plan, PutFile, Run, Step
+from gpunode.model.plan import Kept, Plan, Step
 from gpunode.model.report import CheckReport, CheckResult, Finding, NotApplicable, Severity
 from gpunode.model.spec import Spec
 from gpunode.model.summary import EngineVersion, GpuCount, HostSummary

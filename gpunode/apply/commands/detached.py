@@ -14,7 +14,7 @@ from gpunode.apply.paths import STATE
 from gpunode.apply.script import SHORT_S, Host, parse_reply, shell_line
 from gpunode.errors import StepFailed, TransportError
 from gpunode.foreign import whole_number
-from gpunode.model.plan import Run
+from gpunode.model.action import Run
 from gpunode.remedy import AGAIN, Remedy, RepairAction
 from gpunode.transport.base import Completed, Transport
 

@@ -16,7 +16,7 @@ from gpunode.apply.paths import STATE, inventory_path
 from gpunode.apply.script import Host, parse_reply
 from gpunode.errors import ConfigFileError, TransportError
 from gpunode.foreign import whole_number
-from gpunode.model.facts import FileFacts
+from gpunode.model.files import FileFacts
 from gpunode.model.past import ABSENT, Past, PastFile
 from gpunode.model.plan import ForGood
 from gpunode.packages.registry import goes_with_packages

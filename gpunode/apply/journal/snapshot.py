@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from gpunode.model.action import Run
 from gpunode.model.facts import HostFacts, ServiceFacts
-from gpunode.model.plan import Plan, Run
+from gpunode.model.plan import Plan
 
 
 def before_values(host: HostFacts, plan: Plan) -> dict[str, object]:

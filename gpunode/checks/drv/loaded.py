@@ -9,7 +9,8 @@ from gpunode.checks.pci import in_lines
 from gpunode.checks.registry import Context, check
 from gpunode.checks.words import driver_version
 from gpunode.model.entities import pci, place
-from gpunode.model.facts import FileFacts, HostFacts
+from gpunode.model.facts import HostFacts
+from gpunode.model.files import FileFacts
 from gpunode.model.installed import installed_version, lead_package, signs_of_driver
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.remedy import Remedy, RepairAction, setup

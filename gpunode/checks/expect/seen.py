@@ -9,8 +9,9 @@ from gpunode.catalog.load import Catalog
 from gpunode.checks.health.seen import known, named
 from gpunode.checks.needs import read, system
 from gpunode.checks.net.rdma import rdma_ports
-from gpunode.model.facts import HostFacts, PciDevice, RuntimeFacts, SmiGpu
+from gpunode.model.facts import HostFacts, PciDevice, RuntimeFacts
 from gpunode.model.report import NotApplicable
+from gpunode.model.smi import SmiGpu
 from gpunode.model.system import RdmaPort
 
 Seen = tuple[str, ...] | NotApplicable  # () for what the host has none of; else why it is not known

@@ -8,8 +8,9 @@ from gpunode.checks.health.seen import READS, SMI, UNLISTED, about, address, fla
 from gpunode.checks.pci import in_lines
 from gpunode.checks.registry import Context, check
 from gpunode.model.entities import pci
-from gpunode.model.facts import HostFacts, SmiGpu
+from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.model.smi import SmiGpu
 from gpunode.remedy import Remedy, RepairAction
 
 RESEAT = Remedy(

@@ -10,8 +10,9 @@ from gpunode.advice import listing, typed
 from gpunode.catalog.thresholds import threshold
 from gpunode.checks.health.seen import READS, SMI, about, address, flagged, is_laptop, known, named, quoted, unlike
 from gpunode.checks.registry import Context, check
-from gpunode.model.facts import HostFacts, SmiGpu
+from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.model.smi import SmiGpu
 from gpunode.remedy import Remedy, RepairAction
 
 COOLING = Remedy(RepairAction.REPLACE, "inspect its fans, the air flow and the temperature of the room")

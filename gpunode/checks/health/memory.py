@@ -10,9 +10,10 @@ from gpunode.advice import listing, typed
 from gpunode.catalog.thresholds import threshold
 from gpunode.checks.health.seen import READS, SMI, about, address, flagged, known, named, quoted, reset, unlike
 from gpunode.checks.registry import Context, check
-from gpunode.model.facts import HostFacts, SmiGpu
+from gpunode.model.facts import HostFacts
 from gpunode.model.gpu_health import MemoryErrors
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.model.smi import SmiGpu
 from gpunode.remedy import Remedy, RepairAction
 
 RESET = Remedy(RepairAction.RESET_GPU, "stop all that runs on it, then nvidia-smi --gpu-reset -i its address")

@@ -11,9 +11,10 @@ from gpunode.checks import needs
 from gpunode.checks.health.seen import SMI, about, known, named
 from gpunode.checks.log.seen import own_kernel
 from gpunode.checks.registry import Context, check
-from gpunode.model.facts import HostFacts, SmiGpu
+from gpunode.model.facts import HostFacts
 from gpunode.model.gpu_health import LinkErrors
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.model.smi import SmiGpu
 from gpunode.remedy import Remedy, RepairAction
 
 RESET = Remedy(

@@ -8,8 +8,9 @@ from gpunode.advice import listing, typed
 from gpunode.checks.health.seen import SMI, UNLISTED, about, address, named, quoted
 from gpunode.checks.pci import fallen
 from gpunode.checks.registry import Context, check
-from gpunode.model.facts import HostFacts, SmiGpu
+from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.model.smi import SmiGpu
 from gpunode.remedy import Remedy, RepairAction
 
 BACK = (

@@ -10,8 +10,9 @@ from gpunode.advice import listing, typed
 from gpunode.checks import needs
 from gpunode.model import entities
 from gpunode.model.entities import Entity
-from gpunode.model.facts import HostFacts, SmiGpu
+from gpunode.model.facts import HostFacts
 from gpunode.model.report import NotApplicable
+from gpunode.model.smi import SmiGpu
 
 _T = TypeVar("_T")
 UNLISTED = NotApplicable("nvidia-smi did not list the GPUs (user.smi-works)")

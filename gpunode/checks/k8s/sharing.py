@@ -10,9 +10,10 @@ from gpunode.checks.health.seen import SMI, about, known, named
 from gpunode.checks.k8s.plugin import NO_PLUGIN
 from gpunode.checks.mig import shape
 from gpunode.checks.registry import Context, check
-from gpunode.model.facts import HostFacts, SmiGpu
+from gpunode.model.facts import HostFacts
 from gpunode.model.kubernetes import DevicePlugins, NodeFacts, PluginConfig
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.model.smi import SmiGpu
 from gpunode.remedy import Remedy, RepairAction
 
 PLUGIN = (needs.kubelet, needs.joined, needs.device_plugins, needs.gpu)

@@ -11,7 +11,8 @@ from gpunode.checks.registry import Context, check
 from gpunode.checks.rt.files import default_in_file
 from gpunode.checks.words import time_of_run
 from gpunode.model.entities import place, unit
-from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts, WrittenFile
+from gpunode.model.facts import HostFacts, RuntimeFacts
+from gpunode.model.files import FileFacts, WrittenFile
 from gpunode.model.plan import engine_step
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.remedy import Remedy, RepairAction, setup

@@ -8,8 +8,9 @@ from gpunode.advice import listing, typed
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
 from gpunode.model import entities
-from gpunode.model.facts import HostFacts, ServiceFacts, SmiGpu
+from gpunode.model.facts import HostFacts, ServiceFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.model.smi import SmiGpu
 from gpunode.remedy import Remedy, RepairAction
 
 PERSISTENCED, DCGM = "nvidia-persistenced.service", "nvidia-dcgm.service"

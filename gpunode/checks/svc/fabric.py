@@ -9,8 +9,9 @@ from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
 from gpunode.checks.words import driver_version
 from gpunode.model import entities
-from gpunode.model.facts import HostFacts, SmiGpu
+from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.model.smi import SmiGpu
 from gpunode.remedy import Remedy, RepairAction, setup
 
 UNIT = "nvidia-fabricmanager.service"

@@ -6,8 +6,9 @@ from gpunode.advice import listing, typed
 from gpunode.checks import needs
 from gpunode.checks.health.seen import SMI, about, address, known, named, quoted
 from gpunode.checks.registry import Context, check
-from gpunode.model.facts import HostFacts, MpsProcess, SmiGpu
+from gpunode.model.facts import HostFacts, MpsProcess
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.model.smi import SmiGpu
 from gpunode.remedy import Remedy, RepairAction
 
 EXCLUSIVE = "Exclusive_Process"

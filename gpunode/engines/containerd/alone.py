@@ -12,7 +12,7 @@ from gpunode.engines.containerd.cri_section import V3
 from gpunode.engines.containerd.edit import drop_in_path
 from gpunode.engines.containerd.live import sets
 from gpunode.errors import UsageError
-from gpunode.model.facts import FileFacts
+from gpunode.model.files import FileFacts
 
 # A daemon that reads each schema of containerd's file, for when it is not known which one it is for. Version 2 is read
 # by every daemon from 1.3 on; 1.7 is the one whose wishes (runc written out) harm none of the others.

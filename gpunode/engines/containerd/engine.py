@@ -15,9 +15,9 @@ from gpunode.engines.containerd.trial import trial
 from gpunode.engines.cri_daemon import CriDaemon
 from gpunode.engines.provenance import Origin
 from gpunode.errors import UnsupportedHost
+from gpunode.model.action import Run
 from gpunode.model.active import Trial
 from gpunode.model.facts import HostFacts, RuntimeFacts
-from gpunode.model.plan import Run
 from gpunode.model.spec import RuntimeSpec
 
 # Distributions of Kubernetes that write containerd's config anew at every start.

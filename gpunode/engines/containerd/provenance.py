@@ -8,7 +8,8 @@ from gpunode.engines.containerd.live import tables
 from gpunode.engines.containerd.schema import merges
 from gpunode.engines.provenance import Origin, Parsed, Root, at, of_toml, readable, there
 from gpunode.errors import ConfigFileError
-from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
+from gpunode.model.facts import HostFacts, RuntimeFacts
+from gpunode.model.files import FileFacts
 
 ROOTS = tuple(
     Root(("plugins", plugin, "containerd"), "default_runtime_name", cdi=("plugins", plugin, "enable_cdi"))

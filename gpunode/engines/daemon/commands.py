@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Literal
 
 from gpunode import resources
+from gpunode.model.action import Run
 from gpunode.model.facts import RuntimeFacts
-from gpunode.model.plan import Run
 
 # What systemd gives a service (systemd.exec(5)). dockerd looks for docker-proxy in it, and --validate fails where a
 # login's PATH has no /usr/sbin: "userland-proxy is enabled, but userland-proxy-path is not set".

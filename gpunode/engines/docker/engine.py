@@ -18,9 +18,9 @@ from gpunode.engines.handler import about_program
 from gpunode.engines.provenance import Origin
 from gpunode.errors import UnsupportedHost
 from gpunode.masking import mask_argv
+from gpunode.model.action import Action, PutFile, RemoveFile, Run
 from gpunode.model.active import Trial
 from gpunode.model.facts import HostFacts, RuntimeFacts
-from gpunode.model.plan import Action, PutFile, RemoveFile, Run
 from gpunode.model.spec import TOOLKIT, RuntimeSpec
 from gpunode.model.versions import at_least
 from gpunode.remedy import Remedy, RepairAction

@@ -9,7 +9,8 @@ from typing import Any
 from gpunode.editing import json_text
 from gpunode.engines.provenance import BUILT_IN, DEFAULT, Keys, Origin, flags_of, in_file
 from gpunode.errors import ConfigFileError
-from gpunode.model.facts import FileFacts, RuntimeFacts
+from gpunode.model.facts import RuntimeFacts
+from gpunode.model.files import FileFacts
 
 
 def origins(file: FileFacts, engine: RuntimeFacts) -> Iterator[Origin]:

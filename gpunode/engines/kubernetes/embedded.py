@@ -12,7 +12,8 @@ from gpunode.engines.containerd.cri_section import around, normal, refuse_no_cdi
 from gpunode.engines.containerd.schema import refuse_wrong_types
 from gpunode.engines.cri_daemon import CriDaemon
 from gpunode.errors import ConfigFileError, UnsupportedHost
-from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
+from gpunode.model.facts import HostFacts, RuntimeFacts
+from gpunode.model.files import FileFacts
 from gpunode.model.spec import RuntimeSpec
 from gpunode.remedy import Remedy, RepairAction
 

@@ -24,8 +24,9 @@ from gpunode.engines.containerd.engine import Containerd
 from gpunode.engines.kubernetes import embedded
 from gpunode.engines.provenance import Origin
 from gpunode.errors import ConfigFileError
-from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
-from gpunode.model.plan import Run
+from gpunode.model.action import Run
+from gpunode.model.facts import HostFacts, RuntimeFacts
+from gpunode.model.files import FileFacts
 from gpunode.model.spec import RuntimeSpec
 from gpunode.model.versions import at_least
 

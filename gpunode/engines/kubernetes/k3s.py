@@ -20,8 +20,9 @@ from gpunode.engines.base import Edit, Removal, Rewrite
 from gpunode.engines.kubernetes import embedded
 from gpunode.engines.provenance import BUILT_IN, DEFAULT, Origin, flags_of, in_file, there
 from gpunode.errors import ConfigFileError, UnsupportedHost
-from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
-from gpunode.model.plan import Run
+from gpunode.model.action import Run
+from gpunode.model.facts import HostFacts, RuntimeFacts
+from gpunode.model.files import FileFacts
 from gpunode.model.spec import RuntimeSpec
 from gpunode.model.versions import at_least
 from gpunode.resources import render

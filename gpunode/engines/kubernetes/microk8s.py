@@ -16,8 +16,8 @@ from gpunode.engines.containerd.schema import version_of
 from gpunode.engines.kubernetes import embedded
 from gpunode.engines.provenance import Origin
 from gpunode.errors import UnsupportedHost
+from gpunode.model.action import Run
 from gpunode.model.facts import HostFacts, RuntimeFacts
-from gpunode.model.plan import Run
 from gpunode.model.spec import RuntimeSpec
 from gpunode.model.versions import at_least
 from gpunode.remedy import Remedy, RepairAction

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gpunode import resources
+from gpunode.model.action import Run
 from gpunode.model.driver import DriverChoice
-from gpunode.model.plan import Run
 
 # Those whose version is the driver's, where their name does not say its branch.
 LIBRARIES = ("libcuda1", "libnvidia-ml1", "libnvidia-compute", "nvidia-driver-cuda-libs", "nvidia-driver-libs")

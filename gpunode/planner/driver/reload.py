@@ -5,10 +5,11 @@ from __future__ import annotations
 from gpunode import resources
 from gpunode.advice import listing
 from gpunode.errors import UnsupportedHost
+from gpunode.model.action import Run
 from gpunode.model.driver import DriverChoice
 from gpunode.model.facts import HostFacts
 from gpunode.model.gpu_users import gpu_users
-from gpunode.model.plan import Kept, Run, Step
+from gpunode.model.plan import Kept, Step
 from gpunode.planner.site import Site
 from gpunode.remedy import AGAIN, Remedy, RepairAction
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from gpunode import resources
 from gpunode.catalog.versions import first_with
+from gpunode.model.action import Action, PutFile, Run
 from gpunode.model.driver import DriverChoice
-from gpunode.model.plan import CHAR_LINKS_STEP, SERVICES_STEP, Action, Kept, PutFile, Run, Step
+from gpunode.model.plan import CHAR_LINKS_STEP, SERVICES_STEP, Kept, Step
 from gpunode.model.spec import TOOLKIT_CONFIG
 from gpunode.model.versions import at_least
 from gpunode.planner.site import Site

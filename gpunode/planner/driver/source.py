@@ -5,10 +5,12 @@ from __future__ import annotations
 from gpunode import resources
 from gpunode.catalog.distros import Names, PackageSource
 from gpunode.errors import UnsupportedHost, UsageError
+from gpunode.model.action import Action, PutFile, RemoveFile
 from gpunode.model.driver import DriverChoice, DriverOrigin
-from gpunode.model.facts import FileFacts, HostFacts
+from gpunode.model.facts import HostFacts
+from gpunode.model.files import FileFacts
 from gpunode.model.installed import PINNING
-from gpunode.model.plan import Action, PutFile, RemoveFile, Step
+from gpunode.model.plan import Step
 from gpunode.model.spec import DriverSource
 from gpunode.packages.registry import BACKENDS
 from gpunode.planner.driver.available import Offer, offer_of

@@ -6,18 +6,16 @@ import re
 
 from gpunode.catalog import cdi_versions
 from gpunode.editing.diff import unified
+from gpunode.model.action import Action, PutFile, RemoveFile, Run
 from gpunode.model.cdi_devices import difference, names
-from gpunode.model.facts import FileFacts, HostFacts, RuntimeFacts
+from gpunode.model.facts import HostFacts, RuntimeFacts
+from gpunode.model.files import FileFacts
 from gpunode.model.plan import (
     CDI_READABLE_STEP,
     CDI_REFRESH_STEP,
     CDI_SPEC_STEP,
     CDI_STALE_STEP,
-    Action,
     Kept,
-    PutFile,
-    RemoveFile,
-    Run,
     Step,
 )
 from gpunode.model.spec import Spec

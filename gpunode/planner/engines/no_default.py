@@ -10,8 +10,9 @@ from gpunode.editing.diff import unified
 from gpunode.engines.base import Edit, Engine, Removal, Rewrite
 from gpunode.engines.provenance import BUILT_IN, DEFAULT, Origin
 from gpunode.engines.registry import engine
+from gpunode.model.action import Action, PutFile
 from gpunode.model.facts import HostFacts, RuntimeFacts
-from gpunode.model.plan import Action, ForUndo, Kept, PutFile, Step
+from gpunode.model.plan import ForUndo, Kept, Step
 from gpunode.model.spec import RuntimeSpec, Spec
 from gpunode.planner.engines import daemon
 

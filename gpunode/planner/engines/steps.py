@@ -12,8 +12,9 @@ from gpunode.engines.daemon.commands import is_there
 from gpunode.engines.handler import refuse_own
 from gpunode.engines.registry import engine
 from gpunode.errors import ConfigFileError, UnsupportedHost
+from gpunode.model.action import Action, PutFile
 from gpunode.model.facts import HostFacts, RuntimeFacts
-from gpunode.model.plan import Action, ForUndo, Kept, PutFile, Step, engine_step
+from gpunode.model.plan import ForUndo, Kept, Step, engine_step
 from gpunode.model.spec import RuntimeSpec, Spec
 from gpunode.planner.engines import daemon
 from gpunode.planner.engines.no_default import no_default

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from gpunode.model.action import Run
 from gpunode.model.driver import DriverChoice, ModuleFlavour
 from gpunode.model.installed import PINNING
-from gpunode.model.plan import Run
 from gpunode.packages.base import Backend, Wanted
 from gpunode.planner.driver.source import names_of
 from gpunode.planner.site import Site

@@ -9,6 +9,7 @@ from gpunode import resources
 from gpunode.catalog.distros import Names
 from gpunode.catalog.driver_cves import known_cve
 from gpunode.errors import UnsupportedHost
+from gpunode.model.action import Action, Run
 from gpunode.model.driver import DriverChoice, DriverOrigin
 from gpunode.model.installed import (
     driver_set,
@@ -18,7 +19,7 @@ from gpunode.model.installed import (
     lead_package,
     upstream,
 )
-from gpunode.model.plan import DRIVER_STEP, HOLD_STEP, Action, Run, Step
+from gpunode.model.plan import DRIVER_STEP, HOLD_STEP, Step
 from gpunode.model.spec import DriverRequest, Flavour
 from gpunode.packages.base import Wanted, installation, missing
 from gpunode.planner.driver.cve import is_upgraded

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gpunode.errors import UnsupportedHost
+from gpunode.model.action import Action, Run
 from gpunode.model.facts import HostFacts
-from gpunode.model.plan import Action, Run, Step
+from gpunode.model.plan import Step
 from gpunode.planner.kernel.modules import kernels
 from gpunode.remedy import Remedy, RepairAction, setup
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gpunode.advice import listing
-from gpunode.model.plan import Action, ForUndo, Run, Step
+from gpunode.model.action import Action, Run
+from gpunode.model.plan import ForUndo, Step
 from gpunode.planner.kernel.dkms import say_why, ways_out
 from gpunode.planner.repos.repository import fetch_key, forget_key
 from gpunode.planner.site import Site, through_proxy

@@ -5,11 +5,12 @@ from __future__ import annotations
 from gpunode.advice import listing
 from gpunode.catalog.load import Catalog
 from gpunode.errors import UnsupportedHost
+from gpunode.model.action import Action, RemoveFile, Run
 from gpunode.model.driver import DriverChoice
 from gpunode.model.facts import HostFacts
 from gpunode.model.gpu_users import gpu_users
 from gpunode.model.installed import PINNING, installed_source, is_driver, upstream
-from gpunode.model.plan import Action, ForUndo, Kept, RemoveFile, Run, Step
+from gpunode.model.plan import ForUndo, Kept, Step
 from gpunode.model.spec import Spec, ToolkitConfig
 from gpunode.planner.driver.foreign import foreign_origin
 from gpunode.planner.driver.installed import lifted_pins

@@ -7,8 +7,9 @@ from gpunode.editing.diff import unified
 from gpunode.engines import toolkit_config
 from gpunode.errors import UnsupportedHost
 from gpunode.foreign import whole_number
+from gpunode.model.action import Action, PutFile
 from gpunode.model.facts import HostFacts
-from gpunode.model.plan import Action, Kept, PutFile, Step
+from gpunode.model.plan import Kept, Step
 from gpunode.model.spec import TOOLKIT_CONFIG, Spec, ToolkitConfig
 from gpunode.packages.base import Wanted, installation, missing
 from gpunode.packages.pins import pinned_by_others, unpinning

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gpunode import resources
+from gpunode.model.action import Run
 from gpunode.model.driver import DriverChoice, DriverOrigin
-from gpunode.model.plan import Run
 from gpunode.planner.driver.source import DRIVER_NAMES
 from gpunode.planner.site import Site
 

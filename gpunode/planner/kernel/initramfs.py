@@ -9,8 +9,8 @@ before the last change of driver would. NVIDIA's, SUSE's and RPM Fusion's packag
 from __future__ import annotations
 
 from gpunode import resources
+from gpunode.model.action import PutFile, Run
 from gpunode.model.facts import HostFacts
-from gpunode.model.plan import PutFile, Run
 
 DRACUT_FILE = "/etc/dracut.conf.d/gpunode-nvidia.conf"
 # Underscores: dracut 106 puts them in the place of the first hyphen of the list only.

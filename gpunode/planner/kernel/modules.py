@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from gpunode import resources
 from gpunode.catalog.kernels import misfit
+from gpunode.model.action import Action, Run
 from gpunode.model.driver import DriverChoice
 from gpunode.model.facts import DkmsLine, HostFacts, KernelTree
 from gpunode.model.installed import installed_source
-from gpunode.model.plan import BUILD_STEP, Action, Run, Step
+from gpunode.model.plan import BUILD_STEP, Step
 from gpunode.model.spec import Spec
 from gpunode.planner.kernel.dkms import DOES_NOT_BUILD, ways_out
 from gpunode.planner.site import Site

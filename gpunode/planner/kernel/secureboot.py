@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from gpunode import resources
+from gpunode.model.action import Action, Run
 from gpunode.model.driver import DriverChoice
-from gpunode.model.plan import ENROL_STEP, Action, ForUndo, Run, Step
+from gpunode.model.plan import ENROL_STEP, ForUndo, Step
 from gpunode.packages.base import Wanted, download_and_install, missing
 from gpunode.planner.site import Site, through_proxy
 

@@ -6,9 +6,17 @@ from collections.abc import Sequence
 
 from gpunode import resources
 from gpunode.advice import listing
+from gpunode.model.action import Action, PutFile, Run
 from gpunode.model.driver import DriverChoice
 from gpunode.model.facts import KernelTree
-from gpunode.model.plan import HEADERS_STEP, LOAD_STEP, NOUVEAU_STEP, Action, ForUndo, Kept, PutFile, Run, Step
+from gpunode.model.plan import (
+    HEADERS_STEP,
+    LOAD_STEP,
+    NOUVEAU_STEP,
+    ForUndo,
+    Kept,
+    Step,
+)
 from gpunode.packages.base import Wanted, download_and_install, missing
 from gpunode.planner.driver.reload import can_swap, stale, will_swap
 from gpunode.planner.driver.services import modules

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gpunode.model.action import Run
 from gpunode.model.driver import DriverChoice
 from gpunode.model.installed import is_driver, upstream
-from gpunode.model.plan import Run, Step
+from gpunode.model.plan import Step
 from gpunode.packages.base import Wanted, installation
 from gpunode.planner.driver.one_branch import of_one_branch
 from gpunode.planner.kernel.modules import next_tree

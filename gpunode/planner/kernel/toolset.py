@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gpunode import resources
-from gpunode.model.plan import PutFile, Step
+from gpunode.model.action import PutFile
+from gpunode.model.plan import Step
 from gpunode.planner.kernel.modules import kernels
 from gpunode.planner.site import Site
 

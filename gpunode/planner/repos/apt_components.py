@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from gpunode import resources
 from gpunode.editing.diff import unified
+from gpunode.model.action import PutFile
 from gpunode.model.driver import DriverChoice
-from gpunode.model.facts import AptArchive
-from gpunode.model.plan import PutFile, Step
+from gpunode.model.packages import AptArchive
+from gpunode.model.plan import Step
 from gpunode.planner.site import Site, through_proxy
 
 FILE = "gpunode-components.sources"

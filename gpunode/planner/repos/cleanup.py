@@ -10,8 +10,10 @@ from gpunode.catalog.distros import Distro
 from gpunode.catalog.repositories import why_dead
 from gpunode.editing.diff import unified
 from gpunode.errors import UnsupportedHost
-from gpunode.model.facts import FileFacts, HostFacts
-from gpunode.model.plan import PutFile, Step
+from gpunode.model.action import PutFile
+from gpunode.model.facts import HostFacts
+from gpunode.model.files import FileFacts
+from gpunode.model.plan import Step
 from gpunode.packages.entries import Entry, read_entry
 from gpunode.planner.repos.claims import Claim
 from gpunode.remedy import AGAIN, Remedy, RepairAction

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from gpunode import resources
 from gpunode.editing.diff import unified
 from gpunode.errors import UnsupportedHost
-from gpunode.model.facts import FileFacts
-from gpunode.model.plan import Action, Kept, Product, PutFile, Run, Step, VendorRepository
+from gpunode.model.action import Action, PutFile, Run
+from gpunode.model.files import FileFacts
+from gpunode.model.plan import Kept, Product, Step, VendorRepository
 from gpunode.model.spec import DriverSource
 from gpunode.packages.base import Repository, Wanted, download_and_install, missing
 from gpunode.planner.repos.claims import Claim

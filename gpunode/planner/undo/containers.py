@@ -8,10 +8,11 @@ from gpunode.advice import listing, named
 from gpunode.engines.cri_daemon import CriDaemon
 from gpunode.engines.daemon.commands import program_users
 from gpunode.engines.registry import ENGINES
+from gpunode.model.action import Run
 from gpunode.model.containers import Container, Need
 from gpunode.model.facts import HostFacts
 from gpunode.model.past import Past
-from gpunode.model.plan import Kept, Run
+from gpunode.model.plan import Kept
 from gpunode.planner.undo.engine import kind
 from gpunode.remedy import gpunode
 

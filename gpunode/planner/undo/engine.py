@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 
 from gpunode.engines.base import Edit, Engine, Rewrite
 from gpunode.engines.registry import ENGINES
+from gpunode.model.action import Action
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.past import Past
-from gpunode.model.plan import Action, ForUndo, Kept, Step
+from gpunode.model.plan import ForUndo, Kept, Step
 from gpunode.model.spec import RuntimeSpec
 from gpunode.planner.engines import daemon
 from gpunode.planner.undo.engine_files import EngineFiles

@@ -10,8 +10,9 @@ from gpunode.advice import by_user, named, typed
 from gpunode.editing.diff import unified
 from gpunode.engines.daemon.commands import by
 from gpunode.errors import ConfigFileError
+from gpunode.model.action import Action, PutFile, RemoveFile, Run
 from gpunode.model.past import ABSENT, PastFile
-from gpunode.model.plan import Action, Kept, PutFile, RemoveFile, Run
+from gpunode.model.plan import Kept
 
 # The text without gpunode's part, "" when nothing is left. Raises ConfigFileError.
 Without = Callable[[str], str]

@@ -8,9 +8,10 @@ from fnmatch import fnmatchcase
 from posixpath import basename
 
 from gpunode.advice import listing
+from gpunode.model.action import RemoveFile
 from gpunode.model.facts import HostFacts
 from gpunode.model.past import ABSENT, Past, PastFile
-from gpunode.model.plan import ForUndo, Kept, RemoveFile, Step
+from gpunode.model.plan import ForUndo, Kept, Step
 from gpunode.packages.base import Backend
 from gpunode.packages.registry import BACKENDS, goes_with_packages
 from gpunode.planner.undo.files import diffs, only_backs, only_left, rollback

@@ -8,10 +8,17 @@ from dataclasses import dataclass, field
 from gpunode.advice import typed
 from gpunode.catalog.load import Catalog
 from gpunode.engines.daemon import commands
+from gpunode.model.action import Action, RemoveFile, Run
 from gpunode.model.containers import Container
 from gpunode.model.facts import HostFacts, ServiceFacts
 from gpunode.model.past import Past, PastFile
-from gpunode.model.plan import Action, ForGood, Kept, Plan, RemoveFile, Run, Step, Undoing
+from gpunode.model.plan import (
+    ForGood,
+    Kept,
+    Plan,
+    Step,
+    Undoing,
+)
 from gpunode.model.spec import Spec
 from gpunode.packages.registry import goes_with_packages
 from gpunode.planner.kernel.initramfs import rebuild

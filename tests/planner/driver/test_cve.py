@@ -9,8 +9,9 @@ import pytest
 
 from gpunode.catalog.driver_cves import has_fix, known_cve
 from gpunode.catalog.load import load_catalog
+from gpunode.model.action import Run
 from gpunode.model.facts import DriverFacts, HostFacts, JournalFacts
-from gpunode.model.plan import Plan, Run
+from gpunode.model.plan import Plan
 from gpunode.model.spec import DriverRequest, DriverSource, Spec
 from gpunode.planner.plan import make_plan
 from tests.planner.builders import L4, host, packages

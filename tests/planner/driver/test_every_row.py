@@ -10,8 +10,9 @@ import pytest
 from gpunode.catalog.distros import Distro
 from gpunode.catalog.load import load_catalog
 from gpunode.errors import UnsupportedHost
+from gpunode.model.action import Run
 from gpunode.model.facts import HostFacts, OsFacts, SecurityFacts
-from gpunode.model.plan import Plan, Run
+from gpunode.model.plan import Plan
 from gpunode.model.spec import DriverRequest, DriverSource, Flavour, Spec
 from gpunode.planner.plan import make_plan
 from tests.planner.builders import host

@@ -8,9 +8,10 @@ import pytest
 
 from gpunode.catalog.load import load_catalog
 from gpunode.errors import UnsupportedHost
+from gpunode.model.action import Run
 from gpunode.model.facts import DriverFacts, HostFacts
 from gpunode.model.gpu_users import gpu_users
-from gpunode.model.plan import Plan, Run
+from gpunode.model.plan import Plan
 from gpunode.model.spec import DriverRequest, Spec
 from gpunode.planner.plan import make_plan
 from tests.planner.builders import H100, gpus, host, kernel, packages

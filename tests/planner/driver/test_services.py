@@ -9,17 +9,18 @@ from types import MappingProxyType
 import pytest
 
 from gpunode.catalog.load import load_catalog
+from gpunode.model.action import PutFile, Run
 from gpunode.model.facts import (
     DeviceNode,
     DriverFacts,
-    FileFacts,
     HostFacts,
     KubernetesFacts,
     RuntimeFacts,
     ServiceFacts,
     ToolkitFacts,
 )
-from gpunode.model.plan import Kept, PutFile, Run, Step
+from gpunode.model.files import FileFacts
+from gpunode.model.plan import Kept, Step
 from gpunode.model.spec import Spec
 from gpunode.planner.driver.services import CHAR_RULE, char_links_step, coherent_step, modules, services_step
 from gpunode.planner.install.driver import driver_choice

@@ -9,8 +9,10 @@ import pytest
 
 from gpunode.catalog.load import load_catalog
 from gpunode.errors import UnsupportedHost, UsageError
-from gpunode.model.facts import DriverFacts, HostFacts, OsFacts, PackageFacts, PackageVersion, SecurityFacts
-from gpunode.model.plan import Plan, PutFile, Run
+from gpunode.model.action import PutFile, Run
+from gpunode.model.facts import DriverFacts, HostFacts, OsFacts, SecurityFacts
+from gpunode.model.packages import PackageFacts, PackageVersion
+from gpunode.model.plan import Plan
 from gpunode.model.spec import DriverRequest, DriverSource, Spec, parse_mirror
 from gpunode.planner.driver.source import policy_files
 from gpunode.planner.plan import make_plan

@@ -6,7 +6,8 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 
-from gpunode.model.facts import FileFacts, HostFacts, KubernetesFacts, RuntimeFacts, ServiceFacts
+from gpunode.model.facts import HostFacts, KubernetesFacts, RuntimeFacts, ServiceFacts
+from gpunode.model.files import FileFacts
 from gpunode.model.kubernetes import DevicePlugins, Gate, KubeletSettings, NodeFacts
 from tests.planner.builders import L4, host
 

@@ -7,8 +7,16 @@ from dataclasses import replace
 import pytest
 
 from gpunode.catalog.cdi_versions import FLAG, VARIABLE
-from gpunode.model.facts import DriverFacts, HostFacts, RuntimeFacts, ServiceFacts, SmiFacts, SmiGpu, ToolkitFacts
-from gpunode.model.plan import Kept, PutFile, RemoveFile, Run, Step
+from gpunode.model.action import PutFile, RemoveFile, Run
+from gpunode.model.facts import (
+    DriverFacts,
+    HostFacts,
+    RuntimeFacts,
+    ServiceFacts,
+    ToolkitFacts,
+)
+from gpunode.model.plan import Kept, Step
+from gpunode.model.smi import SmiFacts, SmiGpu
 from gpunode.model.spec import RuntimeSpec, Spec, ToolkitConfig, ToolkitRequest
 from gpunode.planner.engines.cdi import UNITS, cdi_outcomes
 from gpunode.planner.engines.refresh_env import PATH as REFRESH_ENV

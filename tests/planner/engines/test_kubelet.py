@@ -7,9 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from gpunode.model.facts import FileFacts, HostFacts, ServiceFacts
+from gpunode.model.action import PutFile, Run
+from gpunode.model.facts import HostFacts, ServiceFacts
+from gpunode.model.files import FileFacts
 from gpunode.model.kubernetes import KubeletSettings
-from gpunode.model.plan import Kept, PutFile, Run, Step
+from gpunode.model.plan import Kept, Step
 from gpunode.model.spec import Spec
 from gpunode.planner.engines.kubelet.steps import kubelet_outcomes
 from tests.planner.engines.kubelets import (

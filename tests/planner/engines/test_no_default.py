@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from gpunode.facts.journal import parse_journal
+from gpunode.model.action import PutFile, Run
 from gpunode.model.facts import HostFacts, JournalFacts
-from gpunode.model.plan import Kept, PutFile, Run, Step
+from gpunode.model.plan import Kept, Step
 from gpunode.model.spec import RuntimeSpec, Spec
 from gpunode.planner.engines.steps import runtime_steps
 from tests.engines.hosts import PATHS, engine_facts, file_facts, host_with

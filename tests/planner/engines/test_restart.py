@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from gpunode.model.action import Run
 from gpunode.model.facts import HostFacts, ToolkitFacts
-from gpunode.model.plan import Kept, Run, Step
+from gpunode.model.plan import Kept, Step
 from gpunode.model.spec import Spec
 from gpunode.planner.engines.steps import runtime_steps
 from tests.engines.hosts import PATHS, engine_facts, host_with

@@ -8,8 +8,9 @@ import pytest
 
 from gpunode.catalog.load import load_catalog
 from gpunode.errors import UnsupportedHost, UsageError
+from gpunode.model.action import PutFile
 from gpunode.model.facts import HostFacts, RuntimeFacts, ServiceFacts
-from gpunode.model.plan import PutFile, Step
+from gpunode.model.plan import Step
 from gpunode.model.spec import TOOLKIT_CONFIG, RuntimeSpec, Spec, ToolkitConfig
 from gpunode.planner.engines.rootless import named, wanted_toolkit_config
 from gpunode.planner.engines.steps import runtime_steps

@@ -9,8 +9,9 @@ import pytest
 
 from gpunode.apply.journal.snapshot import before_values
 from gpunode.errors import ConfigFileError, UnsupportedHost, UsageError
+from gpunode.model.action import PutFile, Run
 from gpunode.model.facts import HostFacts, RuntimeFacts, ServiceFacts
-from gpunode.model.plan import Kept, Plan, PutFile, Run, Step
+from gpunode.model.plan import Kept, Plan, Step
 from gpunode.model.spec import RuntimeSpec, Spec
 from gpunode.planner.engines.steps import runtime_steps
 from tests.engines.hosts import PATHS, engine_facts, file_facts, host_with

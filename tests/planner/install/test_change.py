@@ -8,9 +8,12 @@ import pytest
 
 from gpunode.catalog.load import load_catalog
 from gpunode.errors import UnsupportedHost
+from gpunode.model.action import PutFile, RemoveFile, Run
 from gpunode.model.driver import ModuleFlavour
-from gpunode.model.facts import DriverFacts, FileFacts, HostFacts, JournalFacts, KernelTree, PackageVersion
-from gpunode.model.plan import Plan, PutFile, RemoveFile, Run, Step
+from gpunode.model.facts import DriverFacts, HostFacts, JournalFacts, KernelTree
+from gpunode.model.files import FileFacts
+from gpunode.model.packages import PackageVersion
+from gpunode.model.plan import Plan, Step
 from gpunode.model.spec import PARTS, DriverRequest, DriverSource, Flavour, Spec, ToolkitRequest
 from gpunode.planner.driver.source import policy_files
 from gpunode.planner.kernel.initramfs import DRACUT_FILE

@@ -4,8 +4,9 @@ import pytest
 
 from gpunode.catalog.load import load_catalog
 from gpunode.errors import UnsupportedHost, UsageError
+from gpunode.model.action import Run
 from gpunode.model.facts import HostFacts
-from gpunode.model.plan import Plan, Run
+from gpunode.model.plan import Plan
 from gpunode.model.spec import DriverRequest, Spec, parse_cuda
 from gpunode.planner.plan import make_plan
 from tests.planner.builders import H100, L4, P100, V100, host, packages

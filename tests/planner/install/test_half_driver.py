@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpunode.catalog.load import load_catalog
-from gpunode.model.plan import Run
+from gpunode.model.action import Run
 from gpunode.model.spec import Spec
 from gpunode.planner.plan import make_plan
 from tests.planner.builders import L4, host, packages

@@ -8,9 +8,12 @@ import pytest
 
 from gpunode.catalog.load import load_catalog
 from gpunode.errors import UnsupportedHost
-from gpunode.model.facts import FileFacts, HostFacts, JournalFacts, PackageVersion, ToolkitFacts
+from gpunode.model.action import PutFile, Run
+from gpunode.model.facts import HostFacts, JournalFacts, ToolkitFacts
+from gpunode.model.files import FileFacts
+from gpunode.model.packages import PackageVersion
 from gpunode.model.past import ABSENT, Past, PastFile
-from gpunode.model.plan import Plan, PutFile, Run
+from gpunode.model.plan import Plan
 from gpunode.model.spec import Spec, ToolkitRequest
 from gpunode.packages.listings import dpkg_residue, parse_dpkg
 from gpunode.planner.plan import make_plan

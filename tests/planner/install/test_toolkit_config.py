@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from gpunode.cli.options.spec import ctk_texts
+from gpunode.model.action import PutFile
 from gpunode.model.facts import HostFacts
-from gpunode.model.plan import Kept, PutFile, Step
+from gpunode.model.plan import Kept, Step
 from gpunode.model.spec import TOOLKIT_CONFIG, Spec, ToolkitConfig
 from gpunode.planner.install.toolkit import config_outcome
 from gpunode.specfile import parse_spec, put_all, spec_text

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from gpunode.catalog.load import load_catalog
-from gpunode.model.facts import AptArchive, DriverFacts
-from gpunode.model.plan import Run, Step
+from gpunode.model.action import Run
+from gpunode.model.facts import DriverFacts
+from gpunode.model.packages import AptArchive
+from gpunode.model.plan import Step
 from gpunode.model.spec import DriverRequest, DriverSource, Flavour, Spec
 from gpunode.planner.kernel.dkms import DOES_NOT_BUILD
 from gpunode.planner.plan import make_plan

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from gpunode.catalog.load import load_catalog
+from gpunode.model.action import PutFile, Run
 from gpunode.model.facts import DracutFacts, InitramfsImage
-from gpunode.model.plan import Kept, PutFile, Run, Step
+from gpunode.model.plan import Kept, Step
 from gpunode.model.spec import Spec
 from gpunode.planner.kernel.initramfs import DRACUT_FILE
 from gpunode.planner.kernel.setup import NOUVEAU_FILE, RIVALS, rivals_step

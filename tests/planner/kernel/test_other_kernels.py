@@ -8,8 +8,9 @@ import pytest
 
 from gpunode.catalog.load import load_catalog
 from gpunode.facts.wire import file_facts
+from gpunode.model.action import PutFile
 from gpunode.model.facts import HostFacts, KernelTree
-from gpunode.model.plan import PutFile, Step
+from gpunode.model.plan import Step
 from gpunode.model.spec import Spec
 from gpunode.packages.dnf import Dnf
 from gpunode.planner.kernel.setup import follower, headers_step

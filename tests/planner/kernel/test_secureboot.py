@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from gpunode.catalog.load import load_catalog
+from gpunode.model.action import Run
 from gpunode.model.facts import DriverFacts, HostFacts, SecurityFacts
-from gpunode.model.plan import ForUndo, Plan, Run
+from gpunode.model.plan import ForUndo, Plan
 from gpunode.model.spec import DriverSource, Spec
 from gpunode.planner.kernel.secureboot import PASSWORD_FILE
 from gpunode.planner.plan import make_plan

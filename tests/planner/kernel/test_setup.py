@@ -8,8 +8,9 @@ import pytest
 
 from gpunode.catalog.load import load_catalog
 from gpunode.facts.kernel import parse_compiler
+from gpunode.model.action import Run
 from gpunode.model.facts import DriverFacts, KernelTree, SecurityFacts
-from gpunode.model.plan import Run, Step
+from gpunode.model.plan import Step
 from gpunode.model.spec import Spec
 from gpunode.planner.kernel.setup import follower, headers_step
 from gpunode.planner.kernel_packages import kernel_flavour

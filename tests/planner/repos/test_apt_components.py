@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from gpunode.catalog.load import load_catalog
-from gpunode.model.facts import AptArchive
-from gpunode.model.plan import Plan, PutFile
+from gpunode.model.action import PutFile
+from gpunode.model.packages import AptArchive
+from gpunode.model.plan import Plan
 from gpunode.model.spec import DriverSource, Spec
 from gpunode.planner.plan import make_plan
 from tests.planner.builders import L4, host, packages

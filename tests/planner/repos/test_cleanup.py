@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gpunode.catalog.load import load_catalog
-from gpunode.model.facts import FileFacts
-from gpunode.model.plan import PutFile
+from gpunode.model.action import PutFile
+from gpunode.model.files import FileFacts
 from gpunode.model.spec import Spec
 from gpunode.planner.plan import make_plan
 from gpunode.planner.repos.cleanup import MARK, lists_step, live_sources, repaired

@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from gpunode.catalog.load import load_catalog
+from gpunode.model.action import PutFile, RemoveFile
 from gpunode.model.containers import Container, Need
-from gpunode.model.facts import HostFacts, PackageFacts, PackageVersion
+from gpunode.model.facts import HostFacts
+from gpunode.model.packages import PackageFacts, PackageVersion
 from gpunode.model.past import Past
-from gpunode.model.plan import Plan, PutFile, RemoveFile
+from gpunode.model.plan import Plan
 from gpunode.planner.undo.containers import needs_handler, questions
 from gpunode.planner.undo.plan import undo_plan
 from tests.engines.hosts import PATHS, engine_facts, host_with

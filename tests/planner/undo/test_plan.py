@@ -12,9 +12,12 @@ import pytest
 
 from gpunode.apply.journal.for_undo import of_older
 from gpunode.catalog.load import load_catalog
-from gpunode.model.facts import FileFacts, HostFacts, PackageFacts, PackageVersion, ServiceFacts
+from gpunode.model.action import PutFile, RemoveFile, Run
+from gpunode.model.facts import HostFacts, ServiceFacts
+from gpunode.model.files import FileFacts
+from gpunode.model.packages import PackageFacts, PackageVersion
 from gpunode.model.past import ABSENT, Past, PastFile
-from gpunode.model.plan import ForUndo, Plan, PutFile, RemoveFile, Run, Step
+from gpunode.model.plan import ForUndo, Plan, Step
 from gpunode.planner.undo.plan import undo_plan
 from tests.engines.hosts import PATHS, engine_facts, host_with
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from gpunode import resources
 from gpunode.engines.daemon import commands
+from gpunode.model.action import Action, Run
 from gpunode.model.facts import HostFacts, ServiceFacts
-from gpunode.model.plan import Action, Run
 from gpunode.planner.engines.kubelet.places import UNIT_DIRECTORY, places
 
 UNIT = "kubelet.service"

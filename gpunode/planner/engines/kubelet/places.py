@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from gpunode.model.facts import FileFacts, HostFacts
+from gpunode.model.facts import HostFacts
+from gpunode.model.files import FileFacts
 from gpunode.model.kubernetes import KubeletSettings
 
 Form = Literal["flags", "configuration", "kubelet-arg"]

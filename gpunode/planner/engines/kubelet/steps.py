@@ -13,9 +13,10 @@ from gpunode.catalog.feature_gates import why_refused
 from gpunode.editing.diff import unified
 from gpunode.editing.unread import refuse_unread
 from gpunode.errors import ConfigFileError, GpunodeError, UnsupportedHost
+from gpunode.model.action import PutFile
 from gpunode.model.facts import HostFacts
 from gpunode.model.kubernetes import KubeletSettings
-from gpunode.model.plan import KUBELET_STEP, ForUndo, Kept, PutFile, Step
+from gpunode.model.plan import KUBELET_STEP, ForUndo, Kept, Step
 from gpunode.model.spec import PARTS, Spec
 from gpunode.model.versions import release
 from gpunode.planner.engines.kubelet.daemon import Kubelet, kubelet_of, started
