@@ -115,12 +115,13 @@ install_rootless() {
 }
 
 install_2026() {  # the classic tools stay installed, for what depends on them; their names in /usr/bin are the new ones
-  local root=$1 tool
+  local root=$1 tool new
   begin_install "$root"
   DEBIAN_FRONTEND=noninteractive chroot "$root" apt-get -q -y --no-install-recommends install sudo-rs rust-coreutils dracut
   chroot "$root" dpkg-query -W apt sqv sudo-rs rust-coreutils dracut
+  new=$(chroot "$root" coreutils --list)  # not piped into grep -q, which leaves early: with pipefail, what it found is then not found
   for tool in $(chroot "$root" dpkg -L coreutils | sed -n 's,^/usr/bin/,,p'); do
-    ! chroot "$root" coreutils --list | grep -qxF "$tool" || ln -sf coreutils "$root/usr/bin/$tool"
+    ! grep -qxF "$tool" <<<"$new" || ln -sf coreutils "$root/usr/bin/$tool"
   done
   ln -sf /usr/lib/cargo/bin/sudo "$root/usr/bin/sudo"
   end_install "$root"
