@@ -32,6 +32,18 @@ missing_tools() {
     done
 }
 
+# promtool for the environment, where no prometheus is installed: from Debian's package, unpacked, because to install it
+# starts a server. A test that finds none is skipped and says so.
+fetch_promtool() {
+    command -v promtool >/dev/null 2>&1 && return 0
+    [ ! -x "$VENV/bin/promtool" ] && command -v apt-get >/dev/null 2>&1 || return 0
+    say "fetching promtool for $VENV (from the package prometheus, 20 MB)"
+    fetched=$(mktemp -d)
+    { (cd "$fetched" && apt-get -qq download prometheus 2>/dev/null && dpkg-deb --extract prometheus_*.deb .) &&
+        mv "$fetched/usr/bin/promtool" "$VENV/bin/promtool"; } || say "no promtool: apt-get download prometheus failed"
+    rm -rf "$fetched"
+}
+
 can_install() { [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; }
 
 # The virtual environment with gpunode (editable); "dev" adds what tests and linters need.

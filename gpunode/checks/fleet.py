@@ -8,6 +8,7 @@ from __future__ import annotations
 from gpunode.advice import named
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
+from gpunode.checks.words import CHRONY, chrony
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Passed, Severity
 from gpunode.remedy import Remedy, RepairAction, setup
@@ -82,7 +83,7 @@ def ssh_sudo(host: HostFacts, context: Context) -> CheckOutcome | Passed:
     Severity.WARNING,
     title=f"the host's clock is within {SKEW_S} s of this machine's",
     reads="the time of a file that the probe makes, against this machine's clock when it was sent and had answered",
-    remedy=Remedy(RepairAction.RESTART_SERVICE, "systemctl enable --now chronyd, with chrony installed"),
+    remedy=Remedy(RepairAction.RESTART_SERVICE, CHRONY),
     needs=(over_ssh, needs.machine),
 )
 def clock_skew(host: HostFacts, context: Context) -> CheckOutcome | Passed:
@@ -106,8 +107,7 @@ def clock_skew(host: HostFacts, context: Context) -> CheckOutcome | Passed:
             evidence=f"{measured} (half of the round trip, and of the second that was read)",
             remedy=Remedy(
                 RepairAction.RESTART_SERVICE,
-                "systemctl enable --now chronyd, with chrony installed, and chronyc makestep; where every host shows "
-                "it, do that on this machine",
+                f"{chrony(host)}, and chronyc makestep; where every host shows it, do that on this machine",
             ),
         )
     if skew.error_s > SKEW_S:

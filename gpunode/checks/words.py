@@ -28,6 +28,15 @@ def typed_for(host: HostFacts, verb: Verb, *names: str) -> str:
     return backend.words(verb, *names) if backend else typed(verb, *names)
 
 
+CHRONY = "systemctl enable --now chronyd, with chrony installed (on Debian and Ubuntu the unit is chrony)"
+
+
+def chrony(host: HostFacts) -> str:
+    """Debian's chrony.service has chronyd as an alias, and `systemctl enable` takes no alias."""
+    unit = "chrony" if "debian" in (host.os.id, *host.os.id_like) else "chronyd"
+    return f"systemctl enable --now {unit}, with chrony installed"
+
+
 class Unpinning(NamedTuple):
     """What must come before an upgrade that a pin of an admin's prevents."""
 

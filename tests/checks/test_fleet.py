@@ -13,7 +13,7 @@ from gpunode.checks import all_checks, run_all
 from gpunode.checks.uniform import compared, versions
 from gpunode.facts.collect import assemble, load_recording
 from gpunode.model.connection import ClockSkew, Connection
-from gpunode.model.facts import HostFacts
+from gpunode.model.facts import HostFacts, OsFacts
 from gpunode.model.gpu_health import GpuBoard
 from gpunode.model.report import CheckOutcome, CheckResult, Finding, NotApplicable, Passed, Severity
 from tests.checks import hosts as h
@@ -214,3 +214,19 @@ def test_recordings_are_compared() -> None:
     assert all(isinstance(one, Passed) for one in compared((ready, replace(ready, target="again"))))
     other = assemble(load_recording(EXAMPLES / "ubuntu2404-hgx-h100"), "hgx")
     assert [type(one) for one in compared((ready, other))] == [NotApplicable, NotApplicable]
+
+
+@pytest.mark.parametrize(
+    ("os", "unit"),
+    [
+        (OsFacts("debian", "12"), "chrony"),
+        (OsFacts("ubuntu", "24.04", ("debian",)), "chrony"),
+        (OsFacts("rocky", "9"), "chronyd"),
+    ],
+    ids=lambda v: v.id if isinstance(v, OsFacts) else v,
+)
+def test_the_clocks_daemon_is_enabled_by_the_name_that_this_host_has(os: OsFacts, unit: str) -> None:
+    outcome = verdict("fleet.clock-skew", replace(skew(12), os=os)).outcome
+    assert isinstance(outcome, Finding)
+    assert outcome.remedy is not None
+    assert outcome.remedy.text.startswith(f"systemctl enable --now {unit}, with chrony installed")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import tarfile
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from gpunode.cli.app import main
 from gpunode.errors import ExitCode
 from gpunode.offline.bundle import ROOT
+from tests.transport.sshd import SSHD, Sshd
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "hosts"
 Captured = pytest.CaptureFixture[str]
@@ -63,3 +65,29 @@ def test_a_place_that_cannot_be_written_is_refused_before_a_host_is_asked(tmp_pa
     words = ["check", "--bundle", str(tmp_path / "link"), "--recorded", str(tmp_path / "no-such-host")]
     assert main(words) == ExitCode.USAGE
     assert "symbolic link" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(SSHD is None, reason="sshd is not installed (openssh-server)")
+def test_over_ssh_it_has_what_the_host_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    (tmp_path / "sshd").mkdir()
+    server = Sshd(tmp_path / "sshd").start()
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".ssh").mkdir()
+    (tmp_path / ".ssh" / "known_hosts").write_text(f"[127.0.0.1]:{server.port} {server.host_key}\n")
+    path, there = tmp_path / "b.tgz", f"{getpass.getuser()}@127.0.0.1:{server.port}"
+    try:
+        code = main(["check", "--bundle", str(path), "--ssh", there, "--identity", str(server.identity)])
+    finally:
+        server.stop()
+    said = capsys.readouterr()
+    assert code in (ExitCode.DONE, ExitCode.FAILED), said.err
+    assert f"{path} has " in " ".join(said.err.split())
+    (here,) = {name.partition("/")[0] for name in texts(path)} - {"MANIFEST"}
+    files = texts(path)
+    assert {f"{here}/facts.txt", f"{here}/report.txt", f"{here}/report.json"} <= set(files)
+    assert "fleet.hostkey" in files[f"{here}/report.json"]
+    assert "a recording has no logs" not in files["MANIFEST"]
+    (tmp_path / "facts.txt").write_text(files[f"{here}/facts.txt"])
+    assert main(["check", "--recorded", str(tmp_path / "facts.txt"), "-q"]) == code

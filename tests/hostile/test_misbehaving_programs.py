@@ -26,7 +26,6 @@ from gpunode.model.smi import SmiFacts
 from gpunode.transport.answer import ANSWER_LIMIT_BYTES
 from tests.facts.hosts import SMI_XML, make_root
 from tests.hostile.test_fake_sockets import host, listening
-from tests.hostile.test_odd_hosts import facts, whole
 from tests.hostile.test_probe_ends import left, until
 from tests.hostile.users import needs_root
 
@@ -133,11 +132,15 @@ CODES = {
 
 
 @pytest.mark.parametrize(("code", "said"), CODES.items(), ids=map(str, CODES))
-def test_no_code_of_nvidia_smi_is_a_pass(code: int, said: str) -> None:
-    host = facts(whole("smi", said, code))
-    assert host.driver.smi is not None
-    assert (host.driver.smi.code, host.driver.smi.message) == (code, said)
-    assert verdict(host) is not None
+def test_no_code_of_nvidia_smi_is_a_pass(code: int, said: str, tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    told.write_text(f"{said}\n")
+    done = probed(make_root(tmp_path / "root", {"nvidia-smi": f"#!/bin/sh\ncat {told}\nexit {code}\n"}))
+    assert done.facts.driver.smi is not None
+    assert (done.facts.driver.smi.code, done.facts.driver.smi.message) == (code, said)
+    assert verdict(done.facts) is not None
+    assert done.files == []
+    assert until(lambda: not list(processes(tmp_path / "root")))
 
 
 @needs_root

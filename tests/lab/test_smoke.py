@@ -115,6 +115,14 @@ def test_docker(lab: Lab, tmp_path: Path, distribution: str) -> None:
     found = checked(me, host, *BOTH, "--runtime", "docker")
     assert outcomes(found) == ["pass", "pass", "pass"], found
 
+    host.nsrun("kill -STOP $(pidof dockerd)", check=True)  # it hangs: no proof of anything, and said so
+    found = checked(me, host, "--smoke", "--runtime", "docker")
+    host.nsrun("kill -CONT $(pidof dockerd)", check=True)
+    assert outcomes(found) == ["not-applicable", "not-applicable", "finding"], found
+    assert "docker run --gpus all: it does not load an image: exit code 124" in found[GPU]["reason"]
+    assert "docker ps does not answer" in found[CLEANUP]["evidence"]
+    assert left(host) == ""
+
     host.nsrun("rm /etc/docker/daemon.json; systemctl restart docker", check=True)
     found = checked(me, host, "--smoke", "--runtime", "docker")
     assert outcomes(found) == ["finding", "not-applicable", "pass"], found

@@ -6,7 +6,7 @@ from gpunode.advice import listing
 from gpunode.checks import needs
 from gpunode.checks.net.rdma import infiniband
 from gpunode.checks.registry import Context, check
-from gpunode.checks.words import bytes_of
+from gpunode.checks.words import CHRONY, bytes_of, chrony
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Passed, Severity
 from gpunode.remedy import Remedy, RepairAction
@@ -68,7 +68,7 @@ def memlock(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.WARNING,
     title="a daemon sets the clock",
     reads="the units of time daemons; /run/systemd/timesync/synchronized",
-    remedy=Remedy(RepairAction.RESTART_SERVICE, "systemctl enable --now chronyd, with chrony installed"),
+    remedy=Remedy(RepairAction.RESTART_SERVICE, CHRONY),
     needs=(needs.gpu, needs.machine),
 )
 def time_sync(host: HostFacts, context: Context) -> CheckOutcome:
@@ -81,10 +81,7 @@ def time_sync(host: HostFacts, context: Context) -> CheckOutcome:
         return Finding(
             "nothing sets the clock",
             evidence=f"none of {listing(asked, 8)} is active",
-            remedy=Remedy(
-                RepairAction.RESTART_SERVICE,
-                "systemctl enable --now chronyd, with chrony installed; or timedatectl set-ntp true",
-            ),
+            remedy=Remedy(RepairAction.RESTART_SERVICE, f"{chrony(host)}; or timedatectl set-ntp true"),
         )
     up_s = host.system.uptime_s if host.system else None
     if active != [TIMESYNCD] or up_s is None or host.system is None or host.system.clock_set is not False:
