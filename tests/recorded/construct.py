@@ -277,9 +277,10 @@ def _daemons(recipe: Recipe) -> Iterator[tuple[str, str]]:
             f"process:{pid}",
             f"comm={comm}\nppid={parent}\nexe={command.split()[0]}\ncgroup=/system.slice/{unit}\n{arguments}",
         )
-    more = (unit for unit, *_ in recipe.engine.units)
-    stopped = (_stopped(unit, command) for unit, command in recipe.engine.stopped)
-    yield "services", "\n".join((*(_unit(unit, running.get(unit)) for unit in (*UNITS, *more)), *stopped))
+    failed = dict(recipe.engine.stopped)
+    more = [unit for unit, *_ in recipe.engine.units if unit not in UNITS]
+    units = [_unit(unit, running.get(unit)) for unit in (*UNITS, *more) if unit not in failed]
+    yield "services", "\n".join((*units, *(_stopped(unit, command) for unit, command in failed.items())))
 
 
 def _stopped(name: str, command: str) -> str:

@@ -7,6 +7,7 @@ from tests.recorded.engines import ENGINES
 from tests.recorded.floors import FLOORS
 from tests.recorded.guests import GUESTS
 from tests.recorded.images import IMAGES
+from tests.recorded.kubelets import KUBELETS
 from tests.recorded.more_hosts import MORE
 from tests.recorded.nodes import NODES
 from tests.recorded.nouns import HGX_NVLINK5, TRUST, GpuModel, Recipe, debian, enterprise, ubuntu
@@ -194,6 +195,7 @@ RECIPES = (
     *OWN_SYSTEMS,
     *SICK,
     *NODES,
+    *KUBELETS,
     *WHOLE,
     *DERIVATIVES,
     *IMAGES,
