@@ -21,8 +21,8 @@ Found = TypeVar("Found")
 class Cluster:
     """One node, not yet registered: its kubelet is set up and does not run."""
 
-    def __init__(self, lab: Lab, directory: Path, engine: str, *, gpu: str) -> None:
-        self.plane = ControlPlane(lab, directory / "pki")
+    def __init__(self, lab: Lab, directory: Path, engine: str, *, gpu: str, controllers: bool = False) -> None:
+        self.plane = ControlPlane(lab, directory / "pki", controllers=controllers)
         self.host = lab.host("debian12", gpu=gpu, runtime=engine, above=(images.KUBERNETES,), name="gpu01")
         self.engine = engine
         self.me = Controller("ssh", directory / "home")

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import tarfile
+from collections.abc import Mapping
 from pathlib import Path
 
 BUSYBOX = Path("/bin/busybox")  # Debian's busybox-static
@@ -26,20 +27,29 @@ APPLETS = (
     "sed",
     "date",
     "cut",
+    "printf",
+    "test",
+    "wc",
 )
 DIRECTORIES = ("bin", "dev", "etc", "proc", "sys", "tmp", "usr", "root", "run")
 
 
-def write_image(target: Path, *tags: str, command: tuple[str, ...] = ("/bin/sh",)) -> Path:
-    """An image archive with the given tags, such as "docker.io/library/busybox:lab"."""
-    layer = _layer()
+def write_image(
+    target: Path,
+    *tags: str,
+    command: tuple[str, ...] = ("/bin/sh",),
+    env: tuple[str, ...] = (),
+    files: Mapping[str, Path] | None = None,
+) -> Path:
+    """An image archive with the given tags, such as "docker.io/library/busybox:lab"; files: by their path in it."""
+    layer = _layer(files or {})
     digest = hashlib.sha256(layer).hexdigest()
     config = json.dumps(
         {
             "architecture": "amd64",
             "os": "linux",
             "created": "1970-01-01T00:00:00Z",
-            "config": {"Env": ["PATH=/bin:/usr/bin"], "Cmd": list(command)},
+            "config": {"Env": ["PATH=/bin:/usr/bin", *env], "Cmd": list(command)},
             "rootfs": {"type": "layers", "diff_ids": [f"sha256:{digest}"]},
             "history": [{"created": "1970-01-01T00:00:00Z"}],
         }
@@ -53,7 +63,7 @@ def write_image(target: Path, *tags: str, command: tuple[str, ...] = ("/bin/sh",
     return target
 
 
-def _layer() -> bytes:
+def _layer(files: Mapping[str, Path]) -> bytes:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.GNU_FORMAT) as layer:
         for name in DIRECTORIES:
@@ -63,6 +73,8 @@ def _layer() -> bytes:
             _add(layer, f"bin/{applet}", tarfile.SYMTYPE, 0o777, "busybox")
         _add_file(layer, "etc/passwd", b"root:x:0:0::/root:/bin/sh\n")
         _add_file(layer, "etc/group", b"root:x:0:\n")
+        for path, file in files.items():
+            _add_file(layer, path, file.read_bytes(), 0o755)
     return buffer.getvalue()
 
 

@@ -1,7 +1,8 @@
 """A cluster's control plane on a lab host of its own: etcd and the real API server 1.20.2 (images/kubernetes.sh).
 
-No scheduler and no controllers: a test binds its pods by nodeName. Nodes are authorized as in any cluster (Node, RBAC,
-NodeRestriction). kubectl is typed on that host, with the administrator's kubeconfig.
+Without `controllers` a test binds its pods by nodeName; with them, the real scheduler and controllers do. Nodes are
+authorized as in any cluster (Node, RBAC, NodeRestriction). kubectl is typed on that host, with the administrator's
+kubeconfig.
 """
 
 from __future__ import annotations
@@ -36,7 +37,18 @@ ExecStart=/usr/bin/kube-apiserver --etcd-servers http://127.0.0.1:2379 --secure-
   --service-account-issuer https://kubernetes.default.svc --service-cluster-ip-range 10.96.0.0/24 \\
   --cert-dir /run/apiserver --allow-privileged --authorization-mode Node,RBAC \\
   --kubelet-client-certificate {PKI}/admin.crt --kubelet-client-key {PKI}/admin.key \\
+  --kubelet-preferred-address-types InternalIP \\
   --enable-admission-plugins NodeRestriction --disable-admission-plugins ServiceAccount
+Restart=on-failure
+RestartSec=1
+"""
+# What DaemonSets, taints of nodes and pods that are to be placed need.
+CONTROLLERS = {
+    "kube-controller-manager": "--controllers daemonset,nodelifecycle --node-monitor-period 1s",
+    "kube-scheduler": "",
+}
+CONTROLLER = """[Service]
+ExecStart=/usr/bin/{name} --kubeconfig {admin} --leader-elect=false {flags}
 Restart=on-failure
 RestartSec=1
 """
@@ -62,7 +74,7 @@ current-context: {user}@lab
 class ControlPlane:
     """Ready when made; gone with the lab's other hosts."""
 
-    def __init__(self, lab: Lab, directory: Path) -> None:
+    def __init__(self, lab: Lab, directory: Path, *, controllers: bool = False) -> None:
         """directory: for keys and certificates, on this side."""
         if not images.kubernetes_is_built():
             raise RuntimeError(f"no image of Kubernetes; run {images.BUILD_KUBERNETES}")
@@ -96,6 +108,8 @@ class ControlPlane:
         self.host.write("/etc/systemd/system/kube-apiserver.service", API_SERVER)
         self.host.nsrun("systemctl daemon-reload && systemctl start kube-apiserver", check=True)
         self._wait()
+        if controllers:
+            self._start_controllers()
 
     def certify(self, name: str, subject: str, alternative: str = "DNS:localhost") -> None:
         """NAME.key and NAME.crt in the directory, signed by the cluster's authority."""
@@ -128,6 +142,12 @@ class ControlPlane:
     def create(self, *objects: dict[str, Any]) -> None:
         for one in objects:
             self.kubectl("create", "-f", "-", input=json.dumps(one))
+
+    def _start_controllers(self) -> None:
+        for name, flags in CONTROLLERS.items():
+            unit = CONTROLLER.format(name=name, admin=ADMIN, flags=flags)
+            self.host.write(f"/etc/systemd/system/{name}.service", unit)
+        self.host.nsrun(f"systemctl daemon-reload && systemctl start {' '.join(CONTROLLERS)}", check=True)
 
     def _wait(self) -> None:
         deadline = time.monotonic() + READY_S

@@ -3,13 +3,13 @@
 # source package of its kubectl is the whole of Kubernetes with its dependencies: Debian's Go builds it, without a network.
 #
 #   $GPUNODE_LAB/base/bookworm-kubernetes     an overlay layer for hosts: kubelet and Debian's kubectl
-#   $GPUNODE_LAB/base/bookworm-control-plane  what the lab starts itself (control_plane.py): etcd and kube-apiserver
+#   $GPUNODE_LAB/base/bookworm-control-plane  what the lab starts itself (control_plane.py): etcd, the API server, controllers, scheduler
 #
 # The first one's `.done` holds RECIPE once both are complete, and then nothing happens. The sources, Go and its cache, 1.8 GB,
 # are gone afterwards. Needs root and the base of bookworm (build.sh), in an overlay of which it works; it works with the lowest priority.
 set -euo pipefail
 
-RECIPE=1   # raise it when a change below must reach what was built before
+RECIPE=2   # raise it when a change below must reach what was built before
 LAB=${GPUNODE_LAB:-/var/cache/gpunode-lab}
 BASE=$LAB/base/bookworm
 LAYER=$BASE-kubernetes
@@ -65,7 +65,7 @@ dirs=$(grep -rl --include=*.go "+k8s:openapi-gen=" pkg cmd plugin staging/src/k8
   -p $k/pkg/generated/openapi -r /go/violations -i "$dirs"
 v=$k/vendor/k8s.io/component-base/version
 go build -tags providerless -ldflags "-s -w -X $v.gitVersion=v1.20.2 -X $v.gitMajor=1 -X $v.gitMinor=20 -X $v.gitTreeState=clean" \
-  -o /go/ $k/cmd/kube-apiserver $k/cmd/kubelet'
+  -o /go/ $k/cmd/kube-apiserver $k/cmd/kubelet $k/cmd/kube-controller-manager $k/cmd/kube-scheduler'
 
 build() {
   mkdir -p "$WORK/upper" "$WORK/work" "$WORK/root"
@@ -74,7 +74,7 @@ build() {
   unshare --net --mount --pid --fork --kill-child chroot "$WORK/root" sh -c "mount -t proc proc /proc; $COMPILE"
   rm -rf --one-file-system "$LAYER" "$PLANE"
   install -D -t "$LAYER/usr/bin" "$WORK/root/go/kubelet" "$WORK/root/usr/bin/kubectl"
-  install -D -t "$PLANE/usr/bin" "$WORK/root/go/kube-apiserver" "$WORK/root/usr/bin/etcd"
+  install -D -t "$PLANE/usr/bin" "$WORK/root/usr/bin/etcd" "$WORK"/root/go/kube-{apiserver,controller-manager,scheduler}
 }
 
 [ "$(id -u)" = 0 ] || { echo "lab images: kubernetes.sh must run as root" >&2; exit 1; }
