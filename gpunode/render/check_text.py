@@ -1,9 +1,12 @@
-"""Check reports as a person reads them: causes, worst first, each with what follows from it; one line that counts."""
+"""Check reports as a person reads them: causes, worst first, in two lines each; one line that counts.
+
+The first line is what is wrong and, as far as it has room, what follows from it and how that is known; the second is
+what to do. -v has all of it. On a terminal of fewer than WIDE columns both may wrap, and nothing of them is cut.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from gpunode.advice import listing
@@ -11,24 +14,26 @@ from gpunode.model.layers import depth, group_of
 from gpunode.model.report import CheckReport, CheckResult, Finding, HostOutcome, NotApplicable, Severity
 from gpunode.remedy import NO_REMEDY, Remedy
 from gpunode.render.check_rules_text import lowered, profile_lines, rules_lines
-from gpunode.render.check_values import own_words
+from gpunode.render.check_values import LOCAL, own_words
 from gpunode.render.remedy_text import HOSTS, remedy_text
+from gpunode.render.short_text import in_line, shortened, whole_clauses
 from gpunode.render.style import PLAIN, Style, hang, paint
 from gpunode.render.wording import count, fold_hosts, seconds, without_name
 
-DETAIL = 14  # columns before evidence and remedy
-NARROW = 60  # a terminal of fewer columns gets all of it
-MORE = " …"
+DETAIL = 14  # columns before evidence and remedy of -v
+UNDER = "      → "  # before the remedy: it stands under the name of the check
+WIDE = 100
 IN_FULL = "-v shows all of it"
 WORDS = {Severity.ERROR: ("FAIL", "bad"), Severity.WARNING: ("WARN", "warn")}
 
 
 def check_text(report: CheckReport, style: Style = PLAIN, *, seconds_s: float | None = None, ssh: bool = False) -> str:
     """One host's report, no newline at the end. `ssh`: commands of gpunode in it are shown with --ssh."""
-    lines = _findings([report], style, ssh=ssh) + rules_lines([report], style)
+    lines = _findings([report], style, ssh=ssh, named=False) + rules_lines([report], style)
     if style.verbose > 0:
         lines += _others(report, style)
-    lines += hang(style, "", _host_count(report, seconds_s, shortened=_is_shortened(lines)))
+    number = _host_count(report, seconds_s, shortened=_is_shortened([report], style))
+    lines += hang(style, "", f"{_name(report)}: {number}")
     return "\n".join(lines)
 
 
@@ -42,27 +47,18 @@ def fleet_check_text(
         lines += hang(style, f"{paint(style, 'bad', 'FAIL')}  {names}   ", block.summary, lead_width=9 + len(names))
         lines += block.details(style)
     reports = [o.check for o in outcomes if o.check is not None]
-    lines += _findings(reports, style, ssh=ssh) + rules_lines(reports, style)
+    lines += _findings(reports, style, ssh=ssh, named=True) + rules_lines(reports, style)
     if style.verbose > 0:
         for report in reports:
             lines += _others(report, style)
     unreached = len(outcomes) - len(reports)
-    lines += hang(style, "", _fleet_count(reports, unreached, seconds_s, shortened=_is_shortened(lines)))
+    lines += hang(style, "", _fleet_count(reports, unreached, seconds_s, shortened=_is_shortened(reports, style)))
     return "\n".join(lines)
 
 
 def detail(label: str, text: str, style: Style) -> list[str]:
     """`evidence  ...` under a finding; nothing for an empty text."""
     return hang(style, " " * DETAIL + f"{label:<10}", text) if text else []
-
-
-def in_one_line(label: str, text: str, style: Style) -> list[str]:
-    """As `detail`, and what one line does not hold is left to -v. Never for a remedy: half a command is another one."""
-    lines = detail(label, text, style)
-    if len(lines) < 2 or style.verbose > 0 or style.width < NARROW:
-        return lines
-    # Wrapped before it is cut: masking sees the whole text.
-    return [detail(label, text, replace(style, width=style.width - len(MORE)))[0] + MORE]
 
 
 class _Block(NamedTuple):
@@ -85,29 +81,55 @@ class _Block(NamedTuple):
         folded = fold_hosts(self.hosts)
         return folded if len(self.hosts) == 1 or len(folded) <= HOSTS else count(len(self.hosts), "host")
 
+    def first(self, style: Style, lead: str, lead_width: int) -> list[str]:
+        """What is wrong, and what of the rest has room in its last line."""
+        room = style.width - lead_width
+        if not self._is_brief(style):
+            return hang(style, lead, self.summary, lead_width=lead_width)
+        if style.width < WIDE:
+            return hang(style, lead, self.summary + self.so(room - len(in_line(self.summary))), lead_width=lead_width)
+        text = in_line(self.summary)
+        text += self.so(room - len(text))
+        known = f" ({in_line(self.evidence)})"
+        return [lead + shortened(text + known if len(text + known) <= room else text, room)]
+
+    def so(self, width: int) -> str:
+        """What follows, as the end of a sentence; no more than how much that is where there is no room for one."""
+        if not self.follow:
+            return ""
+        named = fitting([in_line(short) for _, short, _ in self.follow], width - len("; so "))
+        number = f"; {len(self.follow)} more {'follows' if len(self.follow) == 1 else 'follow'}"
+        return f"; so {named}" if named else number if len(number) <= width else ""
+
+    def _is_brief(self, style: Style) -> bool:
+        """A host that was not reached has no check, and all of it is shown."""
+        return self.id != "" and style.verbose < 1
+
     def details(self, style: Style) -> list[str]:
         folded = fold_hosts(self.hosts)
+        remedy = remedy_text(self.remedy, self.hosts if self.ssh else ())
+        brief = self._is_brief(style)
         return [
             *detail("hosts", folded if folded != self.names else "", style),
-            *(in_one_line if self.id else detail)("evidence", self.evidence, style),
+            *([] if brief else detail("evidence", self.evidence, style)),
             *(line for label, text in self.notes for line in detail(label, text, style)),
-            *detail("remedy", remedy_text(self.remedy, self.hosts if self.ssh else ()), style),
-            *self.so(style),
+            *(_under(remedy, style) if brief else detail("remedy", remedy, style)),
+            *([] if brief else (line for id, _, full in self.follow for line in detail("so", f"{id}: {full}", style))),
             *detail("check", f"of this site, not gpunode's: {self.foreign}" if self.foreign else "", style),
         ]
 
-    def so(self, style: Style) -> list[str]:
-        """One line of consequences; with -v each in full."""
-        if style.verbose > 0:
-            return [line for id, _, full in self.follow for line in detail("so", f"{id}: {full}", style)]
-        return detail("so", fitting([short for _, short, _ in self.follow], style.width - DETAIL - 10), style)
+
+def _under(remedy: str, style: Style) -> list[str]:
+    if style.width < WIDE:
+        return hang(style, UNDER, remedy) if remedy else []
+    return [UNDER + whole_clauses(in_line(remedy), style.width - len(UNDER))] if remedy else []
 
 
 def fitting(words: Sequence[str], width: int) -> str:
-    """As many as one line holds, and the number of those that it does not."""
+    """As many as there is room for, and the number of the others; "" where not even one has room."""
     for kept in range(len(words), 0, -1):
         text = listing(words, kept)
-        if len(text) <= width or kept == 1:
+        if len(text) <= width:
             return text
     return ""
 
@@ -131,12 +153,13 @@ def _unread(outcome: HostOutcome, ssh: bool) -> _Block:
     return _Block((outcome.target,), problem, outcome.evidence, outcome.remedy, ssh=ssh, notes=named)
 
 
-def _findings(reports: Sequence[CheckReport], style: Style, *, ssh: bool) -> list[str]:
+def _findings(reports: Sequence[CheckReport], style: Style, *, ssh: bool, named: bool) -> list[str]:
+    """`named`: with the names of the hosts in front; of one host the last line says which it is."""
     if style.verbose < 0:
         return []
     found = [_block(r, cause, ssh) for r in reports for cause in r.causes]
     blocks = sorted(_folded(found), key=lambda block: block.severity is not Severity.ERROR)
-    names = max((len(b.names) for b in blocks), default=0)
+    names = max((len(b.names) for b in blocks), default=0) if named else 0
     ids = max((len(b.id) for b in blocks), default=0)
     lines = []
     for block in blocks:
@@ -158,13 +181,13 @@ def _block(report: CheckReport, cause: CheckResult, ssh: bool) -> _Block:
 
 def _finding(block: _Block, columns: tuple[int, int], style: Style) -> list[str]:
     word, meaning = WORDS[block.severity]
-    left = f"  {block.names:<{columns[0]}}   {block.id:<{columns[1]}}   "
+    names = f"  {block.names:<{columns[0]}} " if columns[0] else ""
+    left = f"{names}  {block.id:<{columns[1]}}   "
     width = len(word) + len(left)
     if style.width - width < 40:  # the sentence would be a ribbon: it goes below, where evidence and remedy stand
-        lines = [paint(style, meaning, word) + left.rstrip(), *hang(style, " " * DETAIL, block.summary)]
-    else:
-        lines = hang(style, paint(style, meaning, word) + left, block.summary, lead_width=width)
-    return [*lines, *block.details(style)]
+        lead = [paint(style, meaning, word) + left.rstrip()]
+        return [*lead, *block.first(style, " " * DETAIL, DETAIL), *block.details(style)]
+    return [*block.first(style, paint(style, meaning, word) + left, width), *block.details(style)]
 
 
 def _others(report: CheckReport, style: Style) -> list[str]:
@@ -200,8 +223,13 @@ def _without_verdict(report: CheckReport, style: Style) -> list[str]:
     return lines
 
 
-def _is_shortened(lines: Sequence[str]) -> bool:
-    return any(line.endswith(MORE) for line in lines)
+def _is_shortened(reports: Sequence[CheckReport], style: Style) -> bool:
+    return style.verbose == 0 and any(report.causes for report in reports)
+
+
+def _name(report: CheckReport) -> str:
+    """As the user named the host; this machine by its own name."""
+    return (report.facts.hostname if report.target == LOCAL and report.facts else "") or report.target
 
 
 def _host_count(report: CheckReport, seconds_s: float | None, *, shortened: bool) -> str:

@@ -27,11 +27,11 @@ from gpunode.model.facts import (
 )
 from gpunode.model.files import FileFacts, WrittenFile
 from gpunode.model.plan import Plan
-from gpunode.model.report import CheckReport, Finding, Severity
+from gpunode.model.report import CheckReport, CheckResult, Finding, Severity
 from gpunode.model.smi import SmiFacts
 from gpunode.model.spec import Spec
 from gpunode.planner.plan import make_plan
-from gpunode.render.check_text import check_text
+from gpunode.render.check_text import WORDS, check_text
 from gpunode.render.remedy_text import remedy_text
 from gpunode.render.style import Style
 from gpunode.specfile import put_all
@@ -331,44 +331,44 @@ def test_the_cause_stands_first(host: HostFacts, id: str) -> None:
 
 
 @pytest.mark.parametrize(("host", "id"), ROWS)
-def test_what_follows_is_one_line(host: HostFacts, id: str) -> None:
-    lines = check_text(report_of(host), Style(120)).splitlines()
-    last = next((n for n, line in enumerate(lines[1:], 1) if line[:1] != " "), len(lines))
-    assert sum(line.startswith("              so ") for line in lines[:last]) <= 1
-    assert lines[last - 1].startswith("              ")
-
-
-# The most lines of one cause on a terminal of 100 columns. A command may wrap, and is never cut.
-MOST = {"evidence": 1, "remedy": 2, "so": 1}
-
-
-@pytest.mark.parametrize(("host", "id"), ROWS)
-def test_a_cause_is_short_and_v_has_all_of_it(host: HostFacts, id: str) -> None:
+def test_a_cause_takes_two_lines_and_v_has_all_of_it(host: HostFacts, id: str) -> None:
     report = report_of(host)
     brief, whole = check_text(report, Style(100)), check_text(report, Style(100, verbose=1))
-    for label, lines in _under(brief):
-        assert lines <= MOST[label]
+    lines = above_the_count(brief, report).splitlines()
+    assert len(lines) == 2 * len(report.causes)
+    for first, second, cause in zip(lines[::2], lines[1::2], by_severity(report), strict=True):
+        assert isinstance(cause.outcome, Finding)
+        assert first.split()[:2] == [WORDS[report.weight(cause)][0], cause.id]
+        assert len(first) <= 100
+        remedy = remedy_text(cause.outcome.remedy)
+        assert second.startswith("      → ")
+        assert remedy.startswith(second.removeprefix("      → ").removesuffix(" …"))
+        # A command is never cut: it may be longer than the line.
+        assert len(second) <= 100 or second == f"      → {remedy}"
+        for said in (cause.outcome.evidence, remedy):
+            assert _words(said) in _words(whole)
+    assert _words(brief).count("-v shows all of it") == 1
+
+
+@pytest.mark.parametrize("width", [40, 80])
+@pytest.mark.parametrize(("host", "id"), ROWS)
+def test_on_a_narrow_terminal_both_lines_wrap_and_nothing_of_them_is_cut(host: HostFacts, id: str, width: int) -> None:
+    report = report_of(host)
+    brief = above_the_count(check_text(report, Style(width)), report)
+    assert " …" not in brief
     for cause in report.causes:
         assert isinstance(cause.outcome, Finding)
-        for said in (cause.outcome.evidence, remedy_text(cause.outcome.remedy)):
-            assert _words(said) in _words(whole)
-        assert _words(remedy_text(cause.outcome.remedy)) in _words(brief)
-    assert brief.count("-v shows") == 1
-    assert ("-v shows all of it" in brief) == (" …\n" in brief)
+        assert _words(f"{cause.id} {cause.outcome.summary}") in _words(brief)
+        assert _words(f"→ {remedy_text(cause.outcome.remedy)}") in _words(brief)
 
 
-def _under(text: str) -> list[tuple[str, int]]:
-    """The labels under the findings, with how many lines each takes."""
-    found: list[tuple[str, int]] = []
-    for line in text.splitlines()[:-1]:
-        label = line[14:24].strip()
-        if line[:14].strip():
-            found.append(("", 0))
-        elif label in MOST and line[24:25].strip():
-            found.append((label, 1))
-        else:
-            found[-1] = (found[-1][0], found[-1][1] + 1)
-    return [(label, lines) for label, lines in found if label]
+def above_the_count(text: str, report: CheckReport) -> str:
+    assert report.facts is not None
+    return text[: text.index(f"\n{report.facts.hostname}: ")]
+
+
+def by_severity(report: CheckReport) -> list[CheckResult]:
+    return sorted(report.causes, key=lambda cause: report.weight(cause) is not Severity.ERROR)
 
 
 def _words(text: str) -> str:

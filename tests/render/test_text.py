@@ -148,18 +148,41 @@ def test_a_driver_of_an_ended_branch_says_when_it_ended() -> None:
     )
 
 
-def test_a_check_is_worst_first_with_evidence_and_remedy() -> None:
+def test_a_check_is_worst_first_in_two_lines_a_cause() -> None:
     assert check_text(CHECK, Style(100), seconds_s=0.42) == "\n".join(
         (
-            "FAIL  gpu04   rt.effective-default   containerd still runs with runc as its default",
-            '              evidence  defaultRuntimeName "runc"',
-            "              remedy    gpunode setup",
-            "WARN  gpu04   drv.dkms-next          the next boot has no module",
-            "              evidence  6.8.0-52 lacks it",
-            "              remedy    install",
-            "1 check passes · 1 fails · 1 warning · 1 not applicable here (-v shows why) · 0.4 s",
+            "FAIL  rt.effective-default   containerd still runs with runc as its default",
+            "      → gpunode setup",
+            "WARN  drv.dkms-next          the next boot has no module (6.8.0-52 lacks it)",
+            "      → install",
+            "gpu04: 1 check passes · 1 fails · 1 warning · 1 not applicable here · -v shows all of it · 0.4 s",
         )
     )
+
+
+def test_v_has_evidence_and_remedy_in_lines_of_their_own() -> None:
+    assert check_text(CHECK, Style(100, verbose=1)).splitlines()[:4] == [
+        "FAIL  rt.effective-default   containerd still runs with runc as its default",
+        '              evidence  defaultRuntimeName "runc"',
+        "              remedy    gpunode setup",
+        "WARN  drv.dkms-next          the next boot has no module",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("width", "line"),
+    [
+        (
+            110,
+            'FAIL  rt.effective-default   containerd still runs with runc as its default (defaultRuntimeName "runc")',
+        ),
+        (100, "FAIL  rt.effective-default   containerd still runs with runc as its default"),
+        (72, "FAIL  rt.effective-default   containerd still runs with runc as its"),
+    ],
+    ids=["with its evidence", "without, where it has no room", "it goes on in the next line of a narrow terminal"],
+)
+def test_the_first_line_of_a_cause_has_what_fits(width: int, line: str) -> None:
+    assert check_text(CHECK, Style(width)).splitlines()[0] == line
 
 
 def test_an_unreachable_host_is_among_the_fleets_failures() -> None:
@@ -167,8 +190,8 @@ def test_an_unreachable_host_is_among_the_fleets_failures() -> None:
         "gpu05", ExitCode.UNREACHABLE, problem="connection refused", remedy=Remedy(RepairAction.NONE, "start sshd")
     )
     text = fleet_check_text((HostOutcome("gpu04", ExitCode.FAILED, check=CHECK), lost), Style(100), seconds_s=3.1)
-    assert text.startswith("FAIL  gpu05   connection refused\n              remedy    start sshd\nFAIL  gpu04")
-    assert text.endswith("1 host fails · 1 warning · 1 without a report · 3.1 s")
+    assert text.startswith("FAIL  gpu05   connection refused\n              remedy    start sshd\nFAIL  gpu04   rt.")
+    assert text.endswith("1 host fails · 1 warning · 1 without a report · -v shows all of it · 3.1 s")
 
 
 def checked(*names: str) -> list[HostOutcome]:
@@ -181,17 +204,14 @@ def test_what_is_equal_on_several_hosts_is_told_once_with_their_range() -> None:
     )
     odd = CheckReport("db", {other.id: other})
     hosts = [*checked("gpu02", "gpu01", "gpu03"), HostOutcome("db", ExitCode.DONE, check=odd)]
-    assert fleet_check_text(hosts, Style(120), seconds_s=3.1, ssh=True).splitlines() == [
+    assert fleet_check_text(hosts, Style(110), seconds_s=3.1, ssh=True).splitlines() == [
         "FAIL  gpu[01-03]   rt.effective-default   containerd still runs with runc as its default",
-        '              evidence  defaultRuntimeName "runc"',
-        "              remedy    gpunode setup --ssh gpu[01-03]",
-        "WARN  gpu[01-03]   drv.dkms-next          the next boot has no module",
-        "              evidence  6.8.0-52 lacks it",
-        "              remedy    install",
-        "WARN  db           drv.dkms-next          the next boot has no module",
-        "              evidence  6.1 lacks it",
-        "              remedy    install",
-        "3 hosts fail · 4 warnings · 3.1 s",
+        "      → gpunode setup --ssh gpu[01-03]",
+        "WARN  gpu[01-03]   drv.dkms-next          the next boot has no module (6.8.0-52 lacks it)",
+        "      → install",
+        "WARN  db           drv.dkms-next          the next boot has no module (6.1 lacks it)",
+        "      → install",
+        "3 hosts fail · 4 warnings · -v shows all of it · 3.1 s",
     ]
 
 
@@ -200,7 +220,7 @@ def test_many_names_without_a_range_are_counted_and_named_below() -> None:
     lines = fleet_check_text(checked(*names), Style(160), ssh=True).splitlines()
     assert lines[0].startswith("FAIL  9 hosts   rt.effective-default   containerd")
     assert lines[1] == f"              hosts     {', '.join(names)}"
-    assert lines[3] == "              remedy    gpunode setup --ssh HOSTS"
+    assert lines[2] == "      → gpunode setup --ssh HOSTS"
 
 
 def test_hosts_that_fail_alike_to_answer_are_one_line() -> None:
