@@ -44,6 +44,34 @@ fetch_promtool() {
     rm -rf "$fetched"
 }
 
+# NVIDIA's own nvidia-smi and NVML of three branches for the environment, from Debian's packages (non-free), unpacked, by an
+# apt whose files are all in a directory of its own. A test that finds none is skipped and says so.
+fetch_nvidia_smi() {
+    [ ! -e "$VENV/nvidia-smi" ] && command -v apt-get >/dev/null 2>&1 && [ "$(dpkg --print-architecture)" = amd64 ] || return 0
+    mirror=$(apt-get indextargets --format '$(CREATED_BY)|$(LABEL)|$(REPO_URI)' 2>/dev/null | sed -n '/^Packages|Debian|/{s///p;q;}')
+    [ -n "$mirror" ] || { say "no nvidia-smi: apt knows no mirror of Debian"; return 0; }
+    say "fetching nvidia-smi of 470, 535 and 550 for $VENV (packages of 1 MB, and lists)"
+    mkdir -p "$VENV/nvidia-smi"
+    for suite in bullseye bookworm trixie; do # 470, 535, 550
+        fetched=$(mktemp -d)
+        (cd "$fetched" && unpack_nvidia_smi "$mirror" "$suite") && mv "$fetched/new" "$VENV/nvidia-smi/$suite" ||
+            say "no nvidia-smi of Debian $suite: apt-get download failed"
+        rm -rf "$fetched"
+    done
+}
+
+# Into ./new.
+unpack_nvidia_smi() {
+    mkdir -p new state/lists/partial cache/archives/partial
+    printf 'deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] %s %s non-free\n' "$1" "$2" >list
+    set -- -qq -o "Dir::State=$PWD/state" -o "Dir::Cache=$PWD/cache" -o "Dir::Etc::sourcelist=$PWD/list" \
+        -o Dir::Etc::sourceparts=- -o Acquire::Check-Valid-Until=false \
+        -o Acquire::Languages=none -o APT::Sandbox::User=root
+    apt-get "$@" update && apt-get "$@" download nvidia-smi libnvidia-ml1 &&
+        for package in *.deb; do dpkg-deb --extract "$package" . || return 1; done &&
+        cp usr/lib/nvidia/current/nvidia-smi usr/lib/*/nvidia/current/libnvidia-ml.so.1 new/
+}
+
 can_install() { [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; }
 
 # The virtual environment with gpunode (editable); "dev" adds what tests and linters need.
