@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from typing import NamedTuple
 
 from gpunode.catalog.rows import Row, rows
 from gpunode.model.versions import release
@@ -11,46 +12,88 @@ from gpunode.model.versions import release
 Release = tuple[int, int]
 
 
+class Refusal(NamedTuple):
+    """From which release on a kubelet does not start with a gate or flag."""
+
+    since: Release
+    why: str  # "is not known from 1.28 on"
+    source: str
+
+
 def unknown_from(gate: str) -> tuple[int, int] | None:
     """(1, 28): the first release whose kubelet does not know this gate; None: it is not in the table."""
-    return _table()[0].get(gate)
+    found = _table().unknown.get(gate)
+    return found.since if found else None
 
 
 def locked_from(gate: str) -> tuple[int, int] | None:
     """(1, 34): the first release from which this gate cannot be switched off; None: it is not in the table."""
-    return _table()[1].get(gate)
+    found = _table().locked.get(gate)
+    return found.since if found else None
 
 
 def why_refused(gate: str, version: tuple[int, int], *, on: bool) -> str | None:
     """Why a kubelet of this release does not start with a gate; None: it does, as far as the table knows."""
-    unknown, locked = unknown_from(gate), locked_from(gate)
-    if unknown and version >= unknown:
-        return f"is not known from {unknown[0]}.{unknown[1]} on"
-    if locked and version >= locked and not on:
-        return f"cannot be switched off from {locked[0]}.{locked[1]} on"
-    return None
+    found = _refusals(gate, version, on=on)
+    return found[-1].why if found else None
+
+
+def first_refusal(gate: str, version: tuple[int, int], *, on: bool) -> Refusal | None:
+    """The first release up to this one whose kubelet does not start with a gate; None: all do, as far as is known."""
+    return min(_refusals(gate, version, on=on), default=None)
+
+
+def listed_to() -> Release:
+    """(1, 37): of later releases nothing is known yet."""
+    return max(one.since for one in _table().unknown.values())
+
+
+def incomplete_releases() -> tuple[Release, ...]:
+    """Those of which not all that is gone is listed."""
+    return _table().incomplete
 
 
 def needed_by(version: tuple[int, int]) -> Mapping[str, str]:
     """Gates without which a kubelet of this release offers no GPUs -> what each brings; {} for every newer one."""
-    return {gate: why for gate, first, last, why in _table()[2] if first <= version <= last}
+    return {gate: why for gate, first, last, why in _table().needed if first <= version <= last}
+
+
+def _refusals(gate: str, version: Release, *, on: bool) -> list[Refusal]:
+    """What a later release says of it comes last: a locked gate goes away after a while."""
+    table = _table()
+    found = (None if on else table.locked.get(gate), table.unknown.get(gate))
+    return [one for one in found if one and version >= one.since]
+
+
+class _Table(NamedTuple):
+    unknown: Mapping[str, Refusal]
+    locked: Mapping[str, Refusal]
+    needed: tuple[tuple[str, Release, Release, str], ...]
+    incomplete: tuple[Release, ...]
 
 
 @cache
-def _table() -> tuple[Mapping[str, Release], Mapping[str, Release], tuple[tuple[str, Release, Release, str], ...]]:
+def _table() -> _Table:
     """Raises UsageError that names row and key of a fault in the file."""
-    unknown: dict[str, Release] = {}
-    locked: dict[str, Release] = {}
+    unknown: dict[str, Refusal] = {}
+    locked: dict[str, Refusal] = {}
     needed: list[tuple[str, Release, Release, str]] = []
+    incomplete: list[Release] = []
     for row in rows("feature_gates.yaml", "gates", "release"):
         first = _release(row, "release")
-        unknown |= dict.fromkeys(row.maybe_texts("unknown"), first)
-        locked |= dict.fromkeys(row.maybe_texts("locked"), first)
+        source = row.provenance()[0]
+        pulls = row.maybe_counts("pulls")
+        for gate in row.maybe_texts("unknown"):
+            pull = f"kubernetes/kubernetes#{pulls[gate]}" if gate in pulls else source
+            unknown[gate] = Refusal(first, f"is not known from {first[0]}.{first[1]} on", pull)
+        for gate in row.maybe_texts("locked"):
+            locked[gate] = Refusal(first, f"cannot be switched off from {first[0]}.{first[1]} on", source)
         for gate in row.maybe_texts("needed"):
             needed.append((gate, first, _release(row, "until"), row.text("why")))
-        row.provenance()
+        if row.maybe_flag("incomplete"):
+            incomplete.append(first)
         row.done()
-    return unknown, locked, tuple(needed)
+    return _Table(unknown, locked, tuple(needed), tuple(sorted(incomplete)))
 
 
 def _release(row: Row, key: str) -> Release:

@@ -94,6 +94,9 @@ class Row:
             raise self.fault(key, f"{value!r} is not a mapping of names to counts")
         return value
 
+    def maybe_counts(self, key: str) -> Mapping[str, int]:
+        return {} if self._absent(key) else self.counts(key)
+
     def maybe_rows(self, key: str) -> tuple[Row, ...]:
         """The mappings in a list; () where the key is absent or null."""
         if self._absent(key):

@@ -15,6 +15,8 @@ from gpunode.facts.wire import Sections
 from gpunode.model.kubernetes import Gate, KubeletSettings
 
 _GATE = re.compile(r"([A-Za-z][A-Za-z0-9]{0,100})[ \t]*[=:][ \t]*(true|false)\b", re.ASCII)
+_FLAG = re.compile(r"--([a-z][a-zA-Z0-9-]{0,100})(?:=|$)", re.ASCII)
+MOST_FLAGS = 320  # a kubelet knows two hundred
 _EMBEDDING = ("k3s-server", "k3s-agent", "rke2")
 _MICROK8S = "/var/snap/microk8s/current/args/kubelet"
 
@@ -46,6 +48,15 @@ def parse_settings(sections: Sections, daemons: tuple[Process, ...]) -> KubeletS
         config_dir=value.get("config-dir"),
         unread=value.get("unreadable"),
     )
+
+
+def flags_of_process(daemons: tuple[Process, ...]) -> tuple[str, ...] | None:
+    """("config", "node-ip") of `/usr/bin/kubelet --config=... --node-ip ...`; None where no kubelet runs by itself."""
+    argv = next((one.argv for one in daemons if one.comm == "kubelet" and one.argv), None)
+    if argv is None:
+        return None
+    named = (_FLAG.match(word) for word in argv[1:])
+    return tuple(dict.fromkeys(found[1] for found in named if found))[:MOST_FLAGS]
 
 
 def kubelet_version(sections: Sections) -> str | None:

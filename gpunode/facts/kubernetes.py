@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from gpunode.facts.device_plugins import parse_device_plugins
-from gpunode.facts.kubelet import kubelet_version, parse_settings
+from gpunode.facts.kubelet import flags_of_process, kubelet_version, parse_settings
 from gpunode.facts.node import parse_node
 from gpunode.facts.processes import Process, parse_processes
 from gpunode.facts.release import key_values
@@ -61,6 +61,7 @@ def kubernetes_of(sections: Sections) -> KubernetesFacts:
         parse_kubernetes(text, daemons),
         version=kubelet_version(sections),
         settings=parse_settings(sections, daemons),
+        flags=flags_of_process(daemons),
         device_plugins=parse_device_plugins(text),
         node=parse_node(sections),
     )

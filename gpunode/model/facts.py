@@ -286,6 +286,7 @@ class KubernetesFacts:
     running: bool = False  # its process, or that of the distribution that has it, is there
     version: str | None = None  # "1.31.4"
     settings: KubeletSettings | None = None  # None: not known
+    flags: tuple[str, ...] | None = None  # names on the command line of a kubelet that runs by itself; None: not known
     device_plugins: DevicePlugins | None = None  # None: not known
     node: NodeFacts | None = None  # None: not known; HostFacts.unread["node"] has why
 

@@ -31,6 +31,40 @@ class KubeletSettings:
 
 
 @dataclass(frozen=True)
+class Told:
+    """One gate or flag that the kubelet is told, at one place."""
+
+    name: str  # "DevicePlugins", "container-runtime"
+    value: str  # "true"; "" where a flag has none, or it is not known
+    where: str  # "/etc/default/kubelet:2", "--feature-gates"
+    path: str = ""  # of the file; "": it stands in none that was read
+    packaged: bool = False  # the file belongs to a package
+
+    @property
+    def on(self) -> bool:
+        return is_on(self.value)
+
+
+def is_on(word: str) -> bool:
+    """As strconv.ParseBool reads it."""
+    return word in ("true", "True", "TRUE", "t", "T", "1")
+
+
+@dataclass(frozen=True)
+class KubeletTold:
+    """All that the kubelet is told, by every file that decides how it starts."""
+
+    gates: tuple[Told, ...] = ()
+    flags: tuple[Told, ...] = ()
+    unknown: tuple[str, ...] = ()  # sentences: what of it is not known, and why
+    settings_known: bool = False  # all that its configuration says of failSwapOn and the like, or it has none
+
+    def flag(self, name: str) -> tuple[Told, ...]:
+        """The places where it stands."""
+        return tuple(one for one in self.flags if one.name == name)
+
+
+@dataclass(frozen=True)
 class PluginPod:
     """A container of a pod of NVIDIA's on this node, by the directories in which the kubelet keeps its logs."""
 

@@ -128,6 +128,7 @@ def test_every_shell_sees_the_same_node(shell: tuple[str, ...], tmp_path: Path) 
     kubernetes = probed(machine(tmp_path), shell).kubernetes
     assert (kubernetes.distribution, kubernetes.running, kubernetes.version) == ("kubeadm", True, "1.31.4")
     assert (kubernetes.kubelet_cgroup_driver, kubernetes.starts_with_swap) == ("systemd", True)
+    assert kubernetes.flags == ("config-dir", "kubeconfig", "feature-gates", "node-labels")
     settings, plugins, node = kubernetes.settings, kubernetes.device_plugins, kubernetes.node
     assert settings
     assert plugins
@@ -175,7 +176,9 @@ def test_of_a_kubelet_that_does_not_run_its_units_files_tell_what_it_would_be_to
         "etc/systemd/system/kubelet.service.d/20.conf": "[Service]\n"
         'Environment="KUBELET_X_ARGS=--topology-manager-policy restricted"\n',
     }
-    settings = probed(machine(tmp_path, without("proc/700") | flags), shell).kubernetes.settings
+    kubernetes = probed(machine(tmp_path, without("proc/700") | flags), shell).kubernetes
+    settings = kubernetes.settings
+    assert kubernetes.flags is None
     assert settings
     assert settings.gates["Accelerators"] == Gate(True, "--feature-gates")
     assert (settings.node_labels, settings.topology_manager) == (("a/b",), "restricted")

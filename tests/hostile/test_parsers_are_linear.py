@@ -17,6 +17,7 @@ from gpunode.editing.toml_scan import statements
 from gpunode.engines import toolkit_config
 from gpunode.engines.docker.engine import Docker
 from gpunode.engines.kubernetes import k3s
+from gpunode.engines.kubernetes.kubelet_told import told
 from gpunode.facts.archives import parse_archives
 from gpunode.facts.devices import parse_devices, parse_uvm_major
 from gpunode.facts.driver import parse_dkms, parse_ldconfig, parse_modinfo, parse_params
@@ -51,6 +52,7 @@ from gpunode.specfile import parse_spec
 from gpunode.transport.refusals import not_started
 from tests.engines.hosts import engine_facts, host_with
 from tests.hostile.linear import assert_linear
+from tests.planner.engines.kubelets import DEFAULT, KUBEADM, PACKAGED, node
 
 Work = Callable[[str], object]
 
@@ -104,7 +106,16 @@ def tree(text: str) -> object:
     return parse_topology(Sections({"topology": Section(text), "switch_config": Section(text)}))
 
 
+def kubelet(text: str) -> object:
+    return told(node("1.30.1", {PACKAGED: KUBEADM, DEFAULT: text}))
+
+
 PARSERS: dict[str, tuple[Work, Callable[[int], str]]] = {
+    "kubelet: one flag's gates": (kubelet, repeated("G{}=true,", "KUBELET_EXTRA_ARGS=--feature-gates=")),
+    "kubelet: one flag's letters": (kubelet, repeated("a", "KUBELET_EXTRA_ARGS=--feature-gates=")),
+    "kubelet: letters in quotes": (kubelet, repeated("a", 'KUBELET_EXTRA_ARGS=--feature-gates="')),
+    "kubelet: flags": (kubelet, repeated("--a{} ", "KUBELET_EXTRA_ARGS=")),
+    "kubelet: lines": (kubelet, repeated("# --a\n", "", "KUBELET_EXTRA_ARGS=--a\n")),
     "lspci: brackets": (parse_lspci, repeated(" [0300]:", "0 ")),
     "lspci: brackets of names": (parse_lspci, repeated(" [a] [0302]: [10de:2330", "0000 ")),
     "lspci: blanks": (parse_lspci, repeated(" ")),

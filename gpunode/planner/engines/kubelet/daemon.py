@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from gpunode import resources
 from gpunode.engines.daemon import commands
+from gpunode.engines.kubernetes.kubelet_places import UNIT_DIRECTORY, places
 from gpunode.model.action import Action, Run
 from gpunode.model.facts import HostFacts, ServiceFacts
-from gpunode.planner.engines.kubelet.places import UNIT_DIRECTORY, places
 
 UNIT = "kubelet.service"
 # The distribution's unit has the kubelet inside.

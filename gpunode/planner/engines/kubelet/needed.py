@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 from gpunode.catalog.feature_gates import needed_by
 from gpunode.editing.flag_text import flags, refused, with_value
+from gpunode.engines.kubernetes.kubelet_places import EXTRA_ARGS, UNIT_DIRECTORY, environment_files, places, units
+from gpunode.engines.kubernetes.kubelet_told import GATES
 from gpunode.errors import UnsupportedHost
 from gpunode.model.facts import HostFacts
 from gpunode.model.kubernetes import KubeletSettings
-from gpunode.planner.engines.kubelet.places import EXTRA_ARGS, UNIT_DIRECTORY, environment_files, places, units
-from gpunode.planner.engines.kubelet.refused import GATES, Version
+from gpunode.planner.engines.kubelet.refused import Version
 
 OWN_DROP_IN = f"{UNIT_DIRECTORY}kubelet.service.d/90-gpunode.conf"
 DOCKER_ONLY = "Accelerators"

@@ -7,18 +7,23 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from gpunode.catalog.feature_gates import why_refused
-from gpunode.catalog.kubelet_flags import gone_from, is_switch
+from gpunode.catalog.kubelet_flags import gone_flag, is_switch
 from gpunode.editing.flag_text import Flag, flags, refused, with_value, without_flag
 from gpunode.editing.yaml_text import Document
-from gpunode.planner.engines.kubelet.places import Form
+from gpunode.engines.kubernetes.kubelet_places import Form
+from gpunode.engines.kubernetes.kubelet_told import (
+    GATES,
+    LARGEST_YAML,
+    LIST_KEYS,
+    MOST_EDITS,
+    MOST_FLAGS,
+    PAIR,
+    pairs_of,
+)
+from gpunode.model.kubernetes import is_on
 
 Version = tuple[int, int]
-GATES = "feature-gates"
-LIST_KEYS = ("kubelet-arg", "kubelet-arg+")
-MOST_EDITS = 32  # in one file; a kubelet was never given more by a person
-LARGEST_YAML = 32768  # characters; a kubelet's configuration has two thousand
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9-]*", re.ASCII)
-_PAIR = re.compile(r"([A-Za-z][A-Za-z0-9]*)=([A-Za-z0-9]*)", re.ASCII)
 
 
 class Taken(NamedTuple):
@@ -51,8 +56,8 @@ def _is_known_to_fail(word: str, version: Version) -> bool:
 
 
 def _why_flag(name: str, version: Version) -> str | None:
-    gone = gone_from(name)
-    return f"is not known from {gone[0]}.{gone[1]} on" if gone and version >= gone else None
+    gone = gone_flag(name)
+    return gone.why if gone and version >= gone.since else None
 
 
 def _flags_freed(path: str, text: str, version: Version) -> Freed:
@@ -66,7 +71,7 @@ def _flags_freed(path: str, text: str, version: Version) -> Freed:
 
 
 def _bounded(path: str, text: str, found: tuple[Flag, ...]) -> tuple[Flag, ...]:
-    if len(found) > 10 * MOST_EDITS:
+    if len(found) > MOST_FLAGS:
         raise refused(path, text, 0, f"{len(found)} flags, which no kubelet has")
     return found
 
@@ -81,9 +86,7 @@ def _flag_freed(path: str, text: str, flag: Flag, version: Version) -> Freed:
         return Freed(without_flag(path, text, flag), (Taken(f"--{flag.name}", why),))
     if flag.name != GATES:
         return Freed(text)
-    value = flag.value or ""
-    if flag.open:  # where it ends is not known, so its line is looked at
-        value = ",".join("=".join(pair) for pair in _PAIR.findall(text[flag.value_at :].partition("\n")[0]))
+    value = ",".join("=".join(pair) for pair in pairs_of(text, flag)) if flag.open else flag.value or ""
     left, taken = _gates_freed(value, version)
     if not taken:
         return Freed(text)
@@ -104,18 +107,13 @@ def _gates_freed(value: str, version: Version) -> tuple[str, tuple[Taken, ...]]:
     """ "A=true,DevicePlugins=true" -> "A=true", and what was taken out."""
     left, taken = [], []
     for word in value.split(","):
-        pair = _PAIR.fullmatch(word)
+        pair = PAIR.fullmatch(word)
         why = why_refused(pair[1], version, on=is_on(pair[2])) if pair else None
         if pair and why:
             taken.append(Taken(pair[1], why))
         else:
             left.append(word)
     return ",".join(left), tuple(taken)
-
-
-def is_on(word: str) -> bool:
-    """As strconv.ParseBool reads it."""
-    return word in ("true", "True", "TRUE", "t", "T", "1")
 
 
 def _configuration_freed(path: str, text: str, version: Version) -> Freed:

@@ -12,6 +12,7 @@ from gpunode.advice import listing, named
 from gpunode.catalog.feature_gates import why_refused
 from gpunode.editing.diff import unified
 from gpunode.editing.unread import refuse_unread
+from gpunode.engines.kubernetes.kubelet_places import Place, places
 from gpunode.errors import ConfigFileError, GpunodeError, UnsupportedHost
 from gpunode.model.action import PutFile
 from gpunode.model.facts import HostFacts
@@ -21,7 +22,6 @@ from gpunode.model.spec import PARTS, Spec
 from gpunode.model.versions import release
 from gpunode.planner.engines.kubelet.daemon import Kubelet, kubelet_of, started
 from gpunode.planner.engines.kubelet.needed import DOCKER_ONLY, Text, missing, why_not_docker, with_gates
-from gpunode.planner.engines.kubelet.places import Place, places
 from gpunode.planner.engines.kubelet.refused import Taken, Version, freed
 
 Outcome = Step | Kept
