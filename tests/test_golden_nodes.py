@@ -1,4 +1,4 @@
-"""What `check` says of nodes of Kubernetes, from 1.8 to 1.37 and of every distribution: whole, as a person sees it."""
+"""What `check` and `k8s preflight` say of nodes of Kubernetes, from 1.8 to 1.37 and of every distribution."""
 
 from __future__ import annotations
 
@@ -24,3 +24,10 @@ def test_what_check_says_of_a_node_is_the_golden_text(
     slug: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert_golden(slug, "findings.txt", ["check"], [], monkeypatch, capsys)
+
+
+@pytest.mark.parametrize("slug", [*(recipe.slug for recipe in KUBELETS), *OTHERS])
+def test_what_stands_before_a_nodes_upgrade_is_the_golden_text(
+    slug: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert_golden(slug, "preflight.txt", ["k8s", "preflight"], ["--to", "1.38"], monkeypatch, capsys)

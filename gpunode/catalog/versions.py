@@ -24,10 +24,19 @@ class Since:
         numbers = tuple(map(int, self.since.split(".")))
         return numbers if len(numbers) > 1 else (*numbers, 0)
 
+    @property
+    def release(self) -> tuple[int, int]:
+        return self.version[0], self.version[1]
+
 
 def first_with(program: str, feature: str) -> tuple[int, ...]:
     """(28, 2) for docker's cdi-by-default, (1, 7, 16) for containerd's cdi-0.7; KeyError for what no row has."""
-    return thresholds()[program, feature].version
+    return threshold(program, feature).version
+
+
+def threshold(program: str, feature: str) -> Since:
+    """The row of first_with, with its source; KeyError for what no row has."""
+    return thresholds()[program, feature]
 
 
 @cache

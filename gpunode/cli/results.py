@@ -90,6 +90,14 @@ class Verified(NamedTuple):
     ssh: bool = False  # remedies name the hosts
 
 
+class Preflighted(NamedTuple):
+    """`k8s preflight`."""
+
+    report: FleetReport
+    found: dict[str, Any]  # target -> its Preflight
+    ssh: bool = False  # remedies name the hosts
+
+
 class Configured(NamedTuple):
     """`runtime configure`."""
 
@@ -184,6 +192,9 @@ TABLE: dict[tuple[str, type], Renderer] = {
     ("text", Verified): _in("verbs.k8s_verify:page"),
     ("json", Verified): _in("verbs.k8s_verify:json_whole"),
     ("jsonl", Verified): _in("verbs.k8s_verify:json_lines"),
+    ("text", Preflighted): _in("verbs.k8s_preflight:page"),
+    ("json", Preflighted): _in("verbs.k8s_preflight:json_whole"),
+    ("jsonl", Preflighted): _in("verbs.k8s_preflight:json_lines"),
     ("text", Configured): _in("verbs.runtime_configure:page"),
     ("json", Configured): _in("verbs.runtime_configure:json_whole"),
     ("jsonl", Configured): _in("verbs.runtime_configure:json_line"),

@@ -9,12 +9,12 @@ from gpunode.errors import UsageError
 Release = tuple[int, int]  # (1, 34)
 
 
-def kubernetes_release(text: str) -> Release:
+def kubernetes_release(text: str, option: str = "--kubernetes") -> Release:
     """(1, 34) for "1.34", "v1.34.2" and "1.34.2+k3s1". Raises UsageError."""
     found = re.fullmatch(r"v?1\.([0-9]{1,3})(\.[0-9]{1,9})?([-+][\w.+-]{1,60})?", text.strip(), re.ASCII)
     if found is None:
         raise UsageError(
-            f"--kubernetes {text[:60]!r} is not a release of Kubernetes",
+            f"{option} {text[:60]!r} is not a release of Kubernetes",
             evidence="the forms are 1.34 and v1.34.2",
             remedy="kubectl version shows the server's",
         )

@@ -18,10 +18,10 @@ from gpunode.errors import UsageError
 
 
 def asked_for() -> Iterator[tuple[str, str]]:
-    """(program, feature) of every call of first_with in the product that names both."""
+    """(program, feature) of every call of first_with and threshold in the product that names both."""
     for path in Path(gpunode.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) == "first_with":
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("first_with", "threshold"):
                 words = [arg.value for arg in node.args if isinstance(arg, ast.Constant)]
                 if len(words) == 2:
                     yield str(words[0]), str(words[1])

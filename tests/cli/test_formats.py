@@ -25,6 +25,7 @@ ARGV: dict[type, list[list[str]]] = {
     results.Runtimes: [["runtime", "show", "--recorded", HOST]],
     results.Labelled: [["k8s", "labels", "--recorded", HOST]],
     results.Verified: [["k8s", "verify", "--recorded", NODE]],
+    results.Preflighted: [["k8s", "preflight", "--to", "1.37", "--recorded", NODE]],
     results.Configured: [["runtime", "configure", "docker", "--config", "daemon.json"]],
     results.Verdict: [["check", flag, "--recorded", HOST] for flag in ("--npd", "--nhc")],
     results.CheckList: [["check", "--list"]],

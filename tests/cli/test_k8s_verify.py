@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpunode.cli.verbs.k8s_verify import _engines
+from gpunode.checks.k8s.pod_engines import pod_engines
 from gpunode.model.facts import HostFacts, KubernetesFacts, RuntimeFacts
 from gpunode.model.kubernetes import KubeletSettings
 from tests.checks import hosts as h
@@ -33,4 +33,4 @@ def kubelet(version: str, runtime: str | None = None) -> HostFacts:
     ids=["containerd", "docker before 1.24", "remote before 1.24", "cri-dockerd", "CRI is off", "it does not run"],
 )
 def test_engines_of_the_pods(host: HostFacts, runtimes: tuple[RuntimeFacts, ...], names: list[str]) -> None:
-    assert [one.name for one in _engines(replace(host, runtimes=runtimes))] == names
+    assert [one.name for one in pod_engines(replace(host, runtimes=runtimes))] == names

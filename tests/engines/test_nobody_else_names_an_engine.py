@@ -14,6 +14,7 @@ MAY = {
     "catalog/cdi_versions.py": "from which version on each reads which specification: versions.yaml has the numbers",
     "checks/rt/containerd.py": "checks of containerd, whose ids name it",
     "checks/rt/docker.py": "checks of docker, whose ids name it",
+    "checks/upgrade/engines.py": "what a later kubelet asks of each engine: versions.yaml has the numbers",
     "checks/rules/profile.py": "a docker host is a profile too",
     "editing/toml_text.py": "the tool that names a fault of its TOML too; other engines say their own (drop_ins.load)",
     "facts/engines.py": "reads their own sections of the probe",
@@ -26,7 +27,6 @@ MAY = {
     "masking/tools.py": "command lines of other people's tools, and where their secrets stand",
     "planner/engines/kubelet/daemon.py": "which unit of a distribution has the kubelet inside",
     "planner/engines/kubelet/needed.py": "Accelerators of kubelets before 1.12 is for docker alone",
-    "planner/engines/kubelet/places.py": "what distributions pass on to their kubelets, by their files",
     "model/facts.py": "a label as it is printed: containerd@UNIT",
 }
 # Shell that is sent to hosts, likewise; the probe (shell/probe) is where engines are looked for.

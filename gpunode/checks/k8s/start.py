@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from gpunode.advice import listing, typed
 from gpunode.catalog.versions import first_with
 from gpunode.checks import needs
+from gpunode.checks.k8s.start_rules import NO_SWAP, UNIFIED, refused_labels, starts_on_its_cgroups
 from gpunode.checks.registry import Context, check
 from gpunode.model import entities
 from gpunode.model.facts import HostFacts
@@ -19,17 +20,6 @@ UNIT = "kubelet.service"
 NO_VERSION = "the version of the kubelet is not known"
 PLACES = "its configuration, /etc/default/kubelet or /etc/sysconfig/kubelet, kubeadm-flags.env, or kubelet-arg"
 RUNS = ("active", "reloading")
-# What a kubelet may set on its own node below kubernetes.io and k8s.io (KEP-279, ValidateKubeletFlags).
-OWN_LABELS = (
-    "kubernetes.io/hostname", "kubernetes.io/os", "kubernetes.io/arch", "kubernetes.io/instance-type",
-    "beta.kubernetes.io/os", "beta.kubernetes.io/arch", "beta.kubernetes.io/instance-type",
-    "node.kubernetes.io/instance-type", "topology.kubernetes.io/zone", "topology.kubernetes.io/region",
-    "failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region",
-    "failure-domain.kubernetes.io/zone", "failure-domain.kubernetes.io/region",
-)  # fmt: skip
-OWN_NAMESPACES = ("kubelet.kubernetes.io", "node.kubernetes.io")
-NO_SWAP = "swapoff -a, and take swap out of /etc/fstab; or set failSwapOn: false for the kubelet"
-UNIFIED = "systemd.unified_cgroup_hierarchy=1 on the kernel's command line"
 
 
 @check(
@@ -44,13 +34,11 @@ def cgroup_v1(host: HostFacts, context: Context) -> CheckOutcome:
     """The host is on cgroup v1, where a kubelet from 1.35 on does not start."""
     if host.cgroup is None:
         return NotApplicable("the cgroup hierarchy is not known")
-    if host.cgroup == "v2" or host.kubernetes.starts_on_cgroup_v1:
-        return None
     kubelet = program(host)
     if kubelet is None:
-        return NotApplicable(NO_VERSION)
+        return None if starts_on_its_cgroups(host) else NotApplicable(NO_VERSION)
     name, version = kubelet
-    if not at_least(version, first_with("kubelet", "fails-on-cgroup-v1")):
+    if starts_on_its_cgroups(host, version):
         return None
     return Finding(
         f"{name} {version} does not start on cgroup v1",
@@ -198,7 +186,7 @@ def kubelet_version(host: HostFacts, context: Context) -> CheckOutcome:
 def labels_legacy(host: HostFacts, context: Context) -> CheckOutcome:
     """The kubelet is told to set labels such as alpha.kubernetes.io/nvidia-gpu-name: from 1.16 on it does not start."""
     settings, kubelet = host.kubernetes.settings or KubeletSettings(), program(host)
-    refused = [label for label in settings.node_labels if _refused(label)]
+    refused = refused_labels(settings.node_labels)
     if kubelet is None:
         return NotApplicable(NO_VERSION)
     if refused and at_least(kubelet[1], first_with("kubelet", "refuses-node-labels")):
@@ -223,15 +211,6 @@ def labels_legacy(host: HostFacts, context: Context) -> CheckOutcome:
             severity=Severity.WARNING,
         )
     return None
-
-
-def _refused(label: str) -> bool:
-    namespace = label.partition("/")[0] if "/" in label else ""
-    reserved = namespace.endswith(("kubernetes.io", "k8s.io")) and (
-        namespace in ("kubernetes.io", "k8s.io") or namespace.endswith((".kubernetes.io", ".k8s.io"))
-    )
-    own = label in OWN_LABELS or any(namespace == n or namespace.endswith(f".{n}") for n in OWN_NAMESPACES)
-    return reserved and not own
 
 
 @check(

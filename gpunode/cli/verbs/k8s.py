@@ -14,6 +14,7 @@ VERBS = (  # in the order of the help
     "k8s_pod",
     "k8s_readiness",
     "k8s_verify",
+    "k8s_preflight",
     "k8s_monitoring",
 )
 

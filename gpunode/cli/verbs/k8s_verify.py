@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from gpunode.errors import ExitCode
     from gpunode.fleet.host import Host
     from gpunode.kubernetes.chain import Link
-    from gpunode.model.facts import HostFacts, RuntimeFacts
     from gpunode.model.report import HostOutcome
     from gpunode.render.style import Style
 
@@ -46,6 +45,7 @@ def verify(hosts: HostOptions, output: QuietOptions) -> int:
 
 
 def _verified(host: Host, chains: dict[str, tuple[Link, ...]]) -> HostOutcome:
+    from gpunode.checks.k8s.pod_engines import pod_engines
     from gpunode.cli.verbs.check import checked
     from gpunode.kubernetes.chain import chain
     from gpunode.model.report import HostOutcome
@@ -55,23 +55,9 @@ def _verified(host: Host, chains: dict[str, tuple[Link, ...]]) -> HostOutcome:
     report = checked(host, spec, strict=False).check
     assert report is not None
     assert report.facts is not None
-    links = chain(report.facts, _engines(report.facts), report, spec.runtime.handler)
+    links = chain(report.facts, pod_engines(report.facts), report, spec.runtime.handler)
     chains[str(host)] = links
     return HostOutcome(str(host), _code(links), check=report)
-
-
-def _engines(host: HostFacts) -> tuple[RuntimeFacts, ...]:
-    """Those that may run the kubelet's pods; a containerd without CRI serves docker, and no kubelet by itself."""
-    from gpunode.engines.docker import dockershim
-    from gpunode.engines.docker.engine import Docker
-    from gpunode.engines.podman import Podman
-
-    running = tuple(one for one in host.runtimes if one.active and not one.user)
-    docker = tuple(one for one in running if one.name == Docker.name)
-    if dockershim.runs_pods(host):
-        return docker
-    cri = (one for one in running if one.name not in (Docker.name, Podman.name))
-    return tuple(one for one in cri if one.cri_error is None or not docker)
 
 
 def _code(links: tuple[Link, ...]) -> ExitCode:
