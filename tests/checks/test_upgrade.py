@@ -13,6 +13,9 @@ from gpunode.errors import ExitCode, UnsupportedHost
 from gpunode.model.facts import HostFacts, KubernetesFacts, RuntimeFacts
 from gpunode.model.files import FileFacts
 from gpunode.model.kubernetes import Gate, KubeletSettings
+from gpunode.model.plan import Step
+from gpunode.model.spec import Spec
+from gpunode.planner.engines.kubelet.steps import kubelet_outcomes
 from tests.checks.upgrades import NO_SWAP, offering, on_containerd, told_of_docker, well
 from tests.planner.engines.kubelets import CONFIG, DEFAULT, DROP_IN, FLAGS_ENV, HEAD, KUBEADM, PACKAGED
 
@@ -86,6 +89,7 @@ def of(kind: str, host: HostFacts, to: Release) -> list[Effect]:
          f"--node-labels has {NAME}"),
         ("cgroup-v1", V1, (1, 35), (1, 35), "/proc/mounts: /sys/fs/cgroup is v1; failCgroupV1 is not false"),
         ("cgroup-v1", replace(V1, cgroup="hybrid"), (1, 38), (1, 35), "/sys/fs/cgroup is hybrid"),
+        ("cgroup-v1", k3s("", cgroup="v1"), (1, 35), (1, 35), "/sys/fs/cgroup is v1; failCgroupV1 is not false"),
         ("swap", replace(well(), system=SWAP), (1, 35), (1, 8), "/proc/swaps: /dev/sda2; failSwapOn is not false"),
         ("dockershim", told_of_docker("1.23.17"), (1, 24), (1, 24),
          "--container-runtime is not set, which means docker"),
@@ -100,8 +104,8 @@ def of(kind: str, host: HostFacts, to: Release) -> list[Effect]:
         "a gate of the process alone", "k3s' kubelet-arg", "k3s' command line", "dockershim's flags",
         "--container-runtime", "1.31", "--cloud-config", "the pause image", "cAdvisor's, 1.37", "cAdvisor's, two words",
         "cAdvisor's port in a drop-in", "a flag of the process alone", "a label", "a label of the process alone",
-        "cgroup v1", "hybrid cgroups", "swap", "dockershim", "dockershim by its name", "CRI v1alpha2",
-        "no fallback for containerd 1.x", "no fallback for CRI-O 1.27",
+        "cgroup v1", "hybrid cgroups", "k3s on cgroup v1", "swap", "dockershim", "dockershim by its name",
+        "CRI v1alpha2", "no fallback for containerd 1.x", "no fallback for CRI-O 1.27",
     ],
 )  # fmt: skip
 def test_what_stops_the_kubelet(kind: str, host: HostFacts, to: Release, since: Release, evidence: str) -> None:
@@ -120,6 +124,7 @@ def test_what_stops_the_kubelet(kind: str, host: HostFacts, to: Release, since: 
     ("kind", "host", "to", "since", "evidence"),
     [
         ("cgroup-v1", well(starts_on_cgroup_v1=True), (1, 35), (1, 35), "failCgroupV1 is false"),
+        ("cgroup-v1", k3s("kubelet-arg: fail-cgroupv1=false\n"), (1, 38), (1, 35), "failCgroupV1 is false"),
         ("runtime-config", on_containerd("1.7.28", well()), (1, 35), (1, 35),
          "from 1.38 on the kubelet is not to start"),
         ("cgroup-driver", on_containerd("2.1.9", well("1.30.2"), effective_default="nvidia"), (1, 31), (1, 31),
@@ -127,7 +132,8 @@ def test_what_stops_the_kubelet(kind: str, host: HostFacts, to: Release, since: 
         ("alpha-gpus", offering({ALPHA: "4"}, well("1.10.13")), (1, 11), (1, 11), f"capacity has {ALPHA} 4"),
         ("alpha-gpus", well("1.8.9", env("--feature-gates=Accelerators=true")), (1, 11), (1, 11), "Accelerators=true"),
     ],
-    ids=["cgroup v1 as it is told", "kubeadm warns", "SystemdCgroup of nvidia decides", "alpha GPUs", "their gate"],
+    ids=["cgroup v1 as it is told", "cgroup v1 as k3s is told", "kubeadm warns", "SystemdCgroup of nvidia decides",
+         "alpha GPUs", "their gate"],
 )  # fmt: skip
 def test_what_changes(kind: str, host: HostFacts, to: Release, since: Release, evidence: str) -> None:
     (effect,) = of(kind, replace(host, cgroup="v1") if kind == "cgroup-v1" else host, to)
@@ -150,6 +156,8 @@ def test_what_changes(kind: str, host: HostFacts, to: Release, since: Release, e
         (well("1.15.9", env("--node-labels=node.kubernetes.io/gpu=1,nvidia.com/x=y")), (1, 16)),
         (replace(well(), cgroup="v1"), (1, 34)),
         (replace(well(starts_with_swap=True), system=SWAP), (1, 37)),
+        (replace(well(files=env("--fail-swap-on=false")), system=SWAP), (1, 37)),
+        (on_containerd("1.7.28", well(distribution="eks")), (1, 37)),
         (told_of_docker("1.23.17", "remote"), (1, 24)),
         (told_of_docker("1.23.17"), (1, 23)),
         (on_containerd("1.6.20", well("1.25.3")), (1, 26)),
@@ -161,15 +169,19 @@ def test_what_changes(kind: str, host: HostFacts, to: Release, since: Release, e
         (on_containerd("1.7.28", well("1.30.2"), effective_default="nvidia"), (1, 31)),
         (offering({ALPHA: "0", "nvidia.com/gpu": "4"}, well("1.10.13")), (1, 11)),
         (k3s(""), (1, 38)),
-        (k3s("kubelet-arg: fail-cgroupv1=false\n"), (1, 38)),
+        (k3s("kubelet-arg: fail-cgroupv1=false\n", cgroup="v1"), (1, 34)),
+        (replace(well(files=env("--container-runtime-endpoint=unix:///var/run/crio/crio.sock")),
+                 runtimes=(replace(CRIO, version="1.33.1"), *on_containerd("1.7.28", well()).runtimes)), (1, 38)),
     ],
     ids=[
         "nothing is set", "the release that it is", "a gate that is known still", "a locked gate that is on",
         "a comment", "a file that the unit does not read", "a file that was edited since the kubelet started",
-        "labels of its own", "cgroup v1 before 1.35", "swap as it is told", "docker beside CRI", "docker before 1.24",
+        "labels of its own", "cgroup v1 before 1.35", "swap as it is told",
+        "swap as a file says", "kubeadm alone warns", "docker beside CRI", "docker before 1.24",
         "containerd with CRI v1", "containerd 2", "containerd 1.7 before 1.35", "CRI-O 1.28",
         "the driver that it has", "it asks for the driver already", "containerd 1 is not asked", "no alpha GPUs",
         "k3s brings its containerd", "k3s told of cgroup v1",
+        "a containerd that the kubelet does not ask",
     ],
 )  # fmt: skip
 def test_what_is_as_before(host: HostFacts, to: Release) -> None:
@@ -194,13 +206,18 @@ def test_what_is_as_before(host: HostFacts, to: Release) -> None:
         ("swap", replace(well(), system=None), (1, 35), "/proc/swaps was not read"),
         ("swap", replace(well(settings=NOT_READ), system=SWAP), (1, 35), "failSwapOn of the kubelet is not known"),
         ("engine", replace(well(), runtimes=()), (1, 35), "none that may is known to run"),
+        ("engine", well(files=env("--container-runtime-endpoint=unix:///run/cri-dockerd.sock")), (1, 35),
+         f"{FLAGS_ENV}:2 has --container-runtime-endpoint=unix:///run/cri-dockerd.sock, behind which no known engine"),
+        ("engine", well(files={CONFIG: f"{HEAD}containerRuntimeEndpoint: unix:///run/x.sock\n"}), (1, 35),
+         f"{CONFIG}:3 has --container-runtime-endpoint=unix:///run/x.sock"),
         ("engine", on_containerd(None, well()), (1, 35), "the version of containerd is not known"),
         ("cgroup-driver", on_containerd("2.1.9", well("1.30.2"), effective_default=None), (1, 31), "(not known)"),
     ],
     ids=[
         "no version", "the probe could not read it", "an unread file", "a file that is no YAML", "no unit was read",
         "no configuration was read", "k0s", "microk8s", "no cgroups", "failCgroupV1", "no swaps", "failSwapOn",
-        "no engine", "no version of the engine", "no default runtime",
+        "no engine", "cri-dockerd", "another's socket in the configuration", "no version of the engine",
+        "no default runtime",
     ],
 )  # fmt: skip
 def test_what_is_not_known_is_said(kind: str, host: HostFacts, to: Release, evidence: str) -> None:
@@ -244,6 +261,27 @@ def test_what_to_do(host: HostFacts, kind: str, words: str, command: tuple[str, 
 
 
 @pytest.mark.parametrize(
+    ("version", "to", "files"),
+    [
+        ("1.27.9", "1.28.4", gates("  DevicePlugins: true\n  A: true\n")),
+        ("1.26.9", "1.27.1", env("--container-runtime=remote --node-ip=10.0.0.1")),
+        ("1.30.2", "1.37.0", env("--pod-infra-container-image=x --containerd /run/x --feature-gates=CPUManager=true")),
+        ("1.33.7", "1.34.0", {CONFIG: LOCKED}),
+    ],
+    ids=["a gate", "a flag", "several at one place", "a locked gate"],
+)
+def test_what_the_remedy_says_of_setup_is_what_setup_plans(version: str, to: str, files: dict[str, str]) -> None:
+    release = (1, int(to.split(".")[1]))
+    found = [one for one in preflight(well(version, files), release).effects if one.state == "stops"]
+    assert found
+    assert all(one.remedy.command == ("gpunode", "setup", "--only", "kubernetes") for one in found)
+    (step,) = kubelet_outcomes(well(to, files), Spec(only=("kubernetes",)))
+    assert isinstance(step, Step)
+    taken = step.title.partition("without ")[2]
+    assert all(one.remedy.text.split("take ")[-1].split(" ")[0] in taken for one in found)
+
+
+@pytest.mark.parametrize(
     ("host", "to", "problem"),
     [
         (replace(well(), kubernetes=KubernetesFacts()), (1, 37), "no kubelet: Kubernetes is not on this host"),
@@ -275,6 +313,16 @@ def test_what_is_to_be_borne_in_mind(host: HostFacts, to: Release, says: list[st
     notes = preflight(host, to).notes
     assert len(notes) == len(says)
     assert all(words in note.says for words, note in zip(says, notes, strict=True))
+
+
+def test_a_gate_at_two_places_has_the_first_release_that_refuses_one() -> None:
+    files = {**gates("  DevicePluginCDIDevices: false\n"), **env("--feature-gates=DevicePluginCDIDevices=true")}
+    (effect,) = of("feature-gate", well("1.30.1", files), (1, 38))
+    assert effect.since == (1, 31)
+    assert effect.evidence == (
+        f"{FLAGS_ENV}:2 has DevicePluginCDIDevices=true, {CONFIG}:4 has DevicePluginCDIDevices=false; "
+        "DevicePluginCDIDevices cannot be switched off from 1.31 on"
+    )
 
 
 def test_worst_comes_first() -> None:

@@ -43,11 +43,18 @@ def no_engine_known(upgrade: Upgrade) -> Iterator[Effect]:
     if upgrade.embedded or not upgrade.has(since):
         return
     if not upgrade.engines:
-        yield Effect("unknown", "engine", "which engine runs the pods", "none that may is known to run", since)
+        yield Effect("unknown", "engine", "which engine runs the pods", _why_none(upgrade), since)
     for engine in upgrade.engines:
         if engine.version is None:
             said = f"the version of {engine.label} is not known"
             yield Effect("unknown", "engine", f"whether {upgrade.later} works with {engine.label}", said, since)
+
+
+def _why_none(upgrade: Upgrade) -> str:
+    asked = [one for one in upgrade.told.flag("container-runtime-endpoint") if one.value]
+    if not asked:
+        return "none that may is known to run"
+    return f"{asked[-1].where} has --container-runtime-endpoint={asked[-1].value}, behind which no known engine runs"
 
 
 def no_cri_v1(upgrade: Upgrade) -> Iterator[Effect]:

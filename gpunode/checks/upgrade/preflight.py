@@ -13,7 +13,7 @@ from gpunode.checks.upgrade import engines, gpus, system, told, unknown
 from gpunode.checks.upgrade.notes import notes
 from gpunode.checks.upgrade.values import STATES, Judgement, Preflight, Release, Upgrade, written
 from gpunode.errors import UnsupportedHost
-from gpunode.model.facts import HostFacts
+from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.kubernetes import KubeletSettings, KubeletTold
 from gpunode.model.versions import release
 
@@ -59,12 +59,22 @@ def upgrade_of(host: HostFacts, to: Release) -> Upgrade:
     if now and to < now:
         raise UnsupportedHost(
             f"{name} {version} is newer than {written(to)}",
-            evidence="a kubelet is upgraded, and never taken back to an older release",
+            evidence="what an upgrade changes is looked at, and not what an older release does not have yet",
             remedy=f"--to names a release from {written(now)} on",
         )
     known = told_of(host)
     host = _as_told(host, known)
-    return Upgrade(host, name, version, now, to, known, () if embedded else pod_engines(host), embedded)
+    running = () if embedded else _asked_by(known, pod_engines(host))
+    return Upgrade(host, name, version, now, to, known, running, embedded)
+
+
+def _asked_by(known: KubeletTold, running: tuple[RuntimeFacts, ...]) -> tuple[RuntimeFacts, ...]:
+    """Of several the one behind --container-runtime-endpoint; () where that is another's socket (cri-dockerd)."""
+    told = [one.value for one in known.flag("container-runtime-endpoint") if one.value]
+    if not told:
+        return running
+    path = told[-1].removeprefix("unix://").replace("/var/run/", "/run/", 1)
+    return tuple(one for one in running if one.socket.replace("/var/run/", "/run/", 1) == path)
 
 
 def _as_told(host: HostFacts, known: KubeletTold) -> HostFacts:

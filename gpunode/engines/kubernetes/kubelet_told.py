@@ -17,6 +17,8 @@ from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.kubernetes import KubeletSettings, KubeletTold, Told
 
 GATES = "feature-gates"
+ENDPOINT = "container-runtime-endpoint"
+BY_CONFIG_YAML = ("k3s", "rke2")  # of which nothing else tells the kubelet what people want
 LIST_KEYS = ("kubelet-arg", "kubelet-arg+")
 MOST_EDITS = 32  # in one file; a kubelet was never given more by a person
 MOST_FLAGS = 10 * MOST_EDITS
@@ -53,7 +55,7 @@ def told(host: HostFacts) -> KubeletTold:
     in_files = any(place.form == "flags" for place in read)
     if not in_files:  # what it was started with; the files say what it starts with next
         others += [Told(name, "", RUNNING) for name in host.kubernetes.flags or () if name != GATES]
-    knows_flags = in_files or host.kubernetes.flags is not None
+    knows_flags = in_files or host.kubernetes.flags is not None or host.kubernetes.distribution in BY_CONFIG_YAML
     has_none = knows_flags and not any(one.name == "config" for one in others)
     unknown += _not_known(host, settings, read, knows_flags=knows_flags, has_none=has_none)
     known = (settings is not None and not settings.unread) or has_none
@@ -110,6 +112,8 @@ def _in_configuration(place: Place, document: Document) -> _Found:
     gates = document.get(("featureGates",))
     for key, value in gates.members or () if gates else ():
         yield True, Told(key.text, value.text, f"{place.path}:{key.place.partition(':')[0]}", place.path)
+    if (endpoint := document.get(("containerRuntimeEndpoint",))) is not None:  # what the flag says as well
+        yield False, Told(ENDPOINT, endpoint.text, f"{place.path}:{endpoint.place.partition(':')[0]}", place.path)
 
 
 def _in_list(place: Place, document: Document) -> _Found:
@@ -152,7 +156,7 @@ def _not_known(
         yield "k0s keeps gates of its kubelets in worker profiles of the cluster's configuration, not on the node"
     elif distribution == "microk8s" and not read:
         yield "the arguments of microk8s' kubelet were not read"
-    elif distribution not in ("k3s", "rke2", "microk8s"):
+    elif distribution not in (*BY_CONFIG_YAML, "microk8s"):
         if not knows_flags:
             yield "the kubelet does not run, and no unit or environment file of it was read: its flags are not known"
         if settings is None and not has_none and not any(place.form == "configuration" for place in read):
