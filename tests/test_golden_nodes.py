@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.golden_text import assert_golden
+from tests.recorded.distributions import DISTRIBUTIONS
 from tests.recorded.kubelets import KUBELETS
 
 OTHERS = (
@@ -19,7 +20,7 @@ OTHERS = (
 )
 
 
-@pytest.mark.parametrize("slug", [*(recipe.slug for recipe in KUBELETS), *OTHERS])
+@pytest.mark.parametrize("slug", [*(recipe.slug for recipe in (*KUBELETS, *DISTRIBUTIONS)), *OTHERS])
 def test_what_check_says_of_a_node_is_the_golden_text(
     slug: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,8 @@ from gpunode.catalog.rows import Row, rows
 class KubernetesDistribution(NamedTuple):
     name: str  # "k3s"
     units: tuple[str, ...]  # systemd units, any of which runs it
+    kubelet_units: tuple[str, ...]  # any of which runs its kubelet
+    kubelet_args: str  # where people tell its kubelet something
     config: str  # containerd's config, which it writes anew at every start
     socket: str  # containerd's
     reads: str  # directory of the files that people own and it reads
@@ -44,6 +46,8 @@ def _distribution(row: Row) -> KubernetesDistribution:
     found = KubernetesDistribution(
         row.text("name"),
         row.texts("units"),
+        row.maybe_texts("kubelet_units") or row.texts("units"),
+        row.text("kubelet_args"),
         row.text("config"),
         row.text("socket"),
         row.text("reads"),

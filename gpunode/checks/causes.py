@@ -142,6 +142,9 @@ TABLE = (
     Explains("k8s.kubelet-version", ("k8s.kubelet-up", "k8s.node-ready")),
     Explains("k8s.labels-legacy", ("k8s.kubelet-up", "k8s.node-ready")),
     Explains("k8s.swap", ("k8s.kubelet-up", "k8s.node-ready")),
+    # One unit has engine and kubelet inside, in k3s and rke2.
+    *(Explains(c, ("rt.present",), same=UNIT) for c in ("k8s.cgroup-v1", "k8s.feature-gates", "k8s.labels-legacy")),
+    Explains("rt.present", ("k8s.kubelet-up",), same=UNIT),
     Explains("os.disk-root", ("k8s.eviction-pressure",)),
     Explains("k8s.kubelet-up", ("k8s.node-ready", "k8s.capacity", "k8s.eviction-pressure")),
     Explains("k8s.taints", ("k8s.dp-container",)),

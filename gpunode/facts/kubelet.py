@@ -33,9 +33,9 @@ def parse_settings(sections: Sections, daemons: tuple[Process, ...]) -> KubeletS
     """
     text = sections.text("kubernetes")
     value = key_values(text)
-    passed = (*_passed_on(sections, daemons),)
     lines = text.splitlines()
-    arguments = key_values("\n".join((*passed, *(line[4:] for line in lines if line.startswith("arg=")))))
+    told = (line[4:] for line in lines if line.startswith("arg="))
+    arguments = passed_on(sections, daemons) | key_values("\n".join(told))
     if not arguments and "settings" not in value and "unreadable" not in value:
         return None
     return KubeletSettings(
@@ -59,6 +59,11 @@ def flags_of_process(daemons: tuple[Process, ...]) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(found[1] for found in named if found))[:MOST_FLAGS]
 
 
+def passed_on(sections: Sections, daemons: tuple[Process, ...]) -> dict[str, str]:
+    """What a distribution's command line and files tell its kubelet: {"feature-gates": "A=true"}, without quotes."""
+    return {name: value.strip("\"'") for name, value in key_values("\n".join(_words(sections, daemons))).items()}
+
+
 def kubelet_version(sections: Sections) -> str | None:
     """ "1.31.4": of the kubelet's own answer ("Kubernetes v1.31.4"), else of the distribution that embeds it."""
     found = re.search(r"\bv(\d+\.\d+\.\d+)", sections.text("kubelet:version"))
@@ -78,8 +83,8 @@ def _gates(flag: str, lines: list[str], value: dict[str, str]) -> dict[str, Gate
     return found
 
 
-def _passed_on(sections: Sections, daemons: tuple[Process, ...]) -> Iterator[str]:
-    """`NAME=VALUE` of the arguments for the kubelet, of a distribution's command line and files."""
+def _words(sections: Sections, daemons: tuple[Process, ...]) -> Iterator[str]:
+    """`NAME=VALUE` of each."""
     for daemon in daemons:
         if daemon.comm in _EMBEDDING:
             words = [*daemon.argv, ""]

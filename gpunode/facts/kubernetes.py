@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from gpunode.facts.device_plugins import parse_device_plugins
-from gpunode.facts.kubelet import flags_of_process, kubelet_version, parse_settings
+from gpunode.facts.kubelet import flags_of_process, kubelet_version, parse_settings, passed_on
 from gpunode.facts.node import parse_node
 from gpunode.facts.processes import Process, parse_processes
 from gpunode.facts.release import key_values
@@ -22,6 +22,8 @@ _MARKS = (
     ("/etc/k0s", "k0s"),
 )
 _CLOUDS = ("eks", "aks", "gke")
+_KUBELETS = {"kubelet", "k3s-server", "k3s-agent", "kubelite"}  # its own process, or one that has it inside
+_STARTERS = {"rke2", "k0s"}  # one that starts it, and again whenever it ends
 
 
 def parse_kubernetes(text: str, daemons: Iterable[Process]) -> KubernetesFacts:
@@ -44,21 +46,24 @@ def parse_kubernetes(text: str, daemons: Iterable[Process]) -> KubernetesFacts:
     if distribution in (None, "kubeadm"):  # whose images bring /etc/kubernetes too
         distribution = value["cloud"] if value.get("cloud") in _CLOUDS else distribution
     driver = value.get("flag") or value.get("cgroupDriver", "").split("#")[0].strip().strip("\"'")
-    running = "running" in value or bool(comms & {"kubelet", "k3s-server", "k3s-agent", "rke2", "k0s", "kubelite"})
+    running = "running" in value or bool(comms & _KUBELETS)
     if not driver and "running" in value and "unreadable" not in value:
         driver = "cgroupfs"
     allows = _is_false(value.get("failCgroupV1"))
     swap = None if "unreadable" in value and "failSwapOn" not in value else _is_false(value.get("failSwapOn"))
     joined = "kubeconfig" in value or any(not mark.startswith("/etc/kubernetes/manifests") for mark in marks)
-    return KubernetesFacts(running or "binary" in value, driver or None, distribution, allows, swap, joined, running)
+    here = running or "binary" in value or bool(comms & _STARTERS)
+    return KubernetesFacts(here, driver or None, distribution, allows, swap, joined, running)
 
 
 def kubernetes_of(sections: Sections) -> KubernetesFacts:
     """All of it: the kubelet, what it is told, its device plugins and its node."""
     daemons = daemons_of_the_host(parse_processes(sections))
     text = sections.text("kubernetes")
+    seen, passed = parse_kubernetes(text, daemons), passed_on(sections, daemons)
     return replace(
-        parse_kubernetes(text, daemons),
+        seen,
+        starts_on_cgroup_v1=seen.starts_on_cgroup_v1 or _is_false(passed.get("fail-cgroupv1")),
         version=kubelet_version(sections),
         settings=parse_settings(sections, daemons),
         flags=flags_of_process(daemons),

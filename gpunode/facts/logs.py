@@ -11,7 +11,8 @@ from gpunode.model.facts import HostFacts
 UNITS = (
     "docker.service", "containerd.service", "crio.service", "kubelet.service", "k3s.service", "k3s-agent.service",
     "rke2-server.service", "rke2-agent.service", "k0sworker.service", "k0scontroller.service",
-    "snap.docker.dockerd.service", "snap.microk8s.daemon-containerd.service", "nvidia-persistenced.service",
+    "snap.docker.dockerd.service", "snap.microk8s.daemon-containerd.service",
+    "snap.microk8s.daemon-kubelite.service", "nvidia-persistenced.service",
     "nvidia-fabricmanager.service", "nvidia-imex.service", "nvidia-dcgm.service", "nvidia-cdi-refresh.service",
     "gpunode-mig.service", "gpunode-resume.service",
 )  # fmt: skip

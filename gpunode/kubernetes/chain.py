@@ -93,7 +93,7 @@ def _handler(host: HostFacts, engines: Sequence[RuntimeFacts], handler: str) -> 
     silent = [one for one in engines if not one.handlers and one.effective_default is None]
     if silent:
         return Seen(None, f"{listing(one.label for one in silent)} did not say which handlers it has")
-    have = [one for one in engines if handler in (*one.handlers, one.effective_default)]
+    have = [one for one in engines if handler in (*one.handlers, one.effective_default) or one.nvidia_by_default]
     if have and len(have) < len(engines):
         names = listing(one.label for one in engines)
         return Seen(

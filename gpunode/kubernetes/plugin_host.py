@@ -72,7 +72,7 @@ def _handler(settings: Settings, cluster: Cluster, engine: RuntimeFacts) -> Iter
     default = engine.effective_default
     if cluster.runtime_class and engine.handlers and HANDLER not in engine.handlers:
         yield f"{engine.label} has no handler {HANDLER}, which the RuntimeClass names: gpunode setup --only runtime"
-    elif not cluster.runtime_class and _needs_handler(settings) and default not in (None, HANDLER):
+    elif not (cluster.runtime_class or engine.nvidia_by_default or default is None) and _needs_handler(settings):
         yield (
             f"{engine.label} starts containers by {default}, and device-list-strategy without CDI needs {HANDLER}: "
             f"--runtime-class {HANDLER}, or gpunode setup --only runtime"

@@ -28,7 +28,7 @@ CDI_REFRESH = "nvidia-cdi-refresh.service"
 
 def kubelet_units() -> tuple[str, ...]:
     """What runs a kubelet: its own unit, or a distribution's."""
-    return (KUBELET, *(unit for one in kubernetes_distributions() for unit in one.units))
+    return (KUBELET, *(unit for one in kubernetes_distributions() for unit in one.kubelet_units))
 
 
 def readiness_rule(*, continuous: bool) -> Object:

@@ -246,6 +246,11 @@ class RuntimeFacts:
     socket_mode: int | None = None  # permission bits of its socket, 0o660; None: it was not asked
 
     @property
+    def nvidia_by_default(self) -> bool:
+        """NVIDIA's runtime starts what names none, under its usual name or another: AKS' nvidia-container-runtime."""
+        return (self.effective_default or "").startswith("nvidia")
+
+    @property
     def label(self) -> str:
         """Its name among all engines of one host, which may run several containerds: "containerd@containerd-gpu"."""
         unit = self.unit.removesuffix(".service")

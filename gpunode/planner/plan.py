@@ -18,6 +18,7 @@ from gpunode.planner.driver.reload import refuse_in_use, swap_step, will_swap
 from gpunode.planner.driver.services import char_links_step, coherent_step, services_step
 from gpunode.planner.driver.source import policy_step
 from gpunode.planner.engines.cdi import cdi_outcomes
+from gpunode.planner.engines.kubelet.daemon import is_inside_an_engine
 from gpunode.planner.engines.kubelet.steps import kubelet_outcomes
 from gpunode.planner.engines.steps import runtime_steps
 from gpunode.planner.install.cuda import cuda_outcomes
@@ -68,8 +69,10 @@ def make_plan(host: HostFacts, spec: Spec, catalog: Catalog, done: frozenset[str
     only, theirs = parts_beside_operator(host, spec, only)
     packages = _packages(host, spec, catalog, only, done, removing=removing)
     settings = replace(spec, only=only) if theirs else spec
-    outcomes = [*theirs, *packages.outcomes, *_settings(host, settings, only, packages.outcomes)]
-    outcomes += kubelet_outcomes(host, spec) if "kubernetes" in only else ()
+    kubelet = kubelet_outcomes(host, spec) if "kubernetes" in only else []
+    before = kubelet if is_inside_an_engine(host) else []
+    outcomes = [*theirs, *packages.outcomes, *before, *_settings(host, settings, only, packages.outcomes)]
+    outcomes += () if before else kubelet
     steps = tuple(with_diff(host, o) for o in outcomes if isinstance(o, Step)) or _close_journal(host, spec)
     if host.init == "chroot":
         steps = tuple(map(without_systemd, steps))

@@ -42,6 +42,7 @@ def test_which_releases_understand_what_is_written(name: str, version: str, fits
 def test_a_release_that_is_none_is_a_fault_of_its_row() -> None:
     values = {
         "name": "x", "units": ["x.service"], "config": "/c", "socket": "/s", "reads": "/r", "since": ["1.29"],
+            "kubelet_args": "x",
         "why": "w",
     }  # fmt: skip
     with pytest.raises(UsageError, match=r"x\.since: '1\.29' is not a release"):

@@ -735,6 +735,19 @@ def test_check_tells_a_node_that_lost_its_gpus_from_one_that_never_had_any(
     assert ("pci.gpu-present" in capsys.readouterr().out) is lost
 
 
+def test_a_default_of_nvidias_under_another_name_is_a_warning() -> None:
+    other = "nvidia-container-runtime"
+    host = h.containerd(effective_default=other, handlers=(other, "runc"))
+    report = run_all(
+        replace(host, files=h.files(containerd=h.CONTAINERD.replace("nvidia", other))), None, load_catalog()
+    )
+    ids = {"rt.containerd-file", "rt.containerd-live", "rt.effective-default"}
+    assert ids <= {r.id for r in report.warnings}
+    assert not ids & {r.id for r in report.failures}
+    remedy = report.findings["rt.containerd-file"].remedy.text
+    assert remedy.endswith(f"; the line `handler: {other}` in a file for --spec keeps the name that it has")
+
+
 def test_runc_as_default_with_a_runtimeclass_is_a_warning_without_a_spec() -> None:
     report = run_all(replace(h.docker(effective_default="runc"), files=h.files(docker="{}")), None, load_catalog())
     assert "rt.effective-default" in [r.id for r in report.warnings]

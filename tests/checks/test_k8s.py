@@ -106,6 +106,15 @@ MIXED = replace(h.smi(h.seen(uuid=UUID, mig_uuids=("MIG-1", "MIG-2"))), kubernet
 DRA = plugins(**GONE, dra=frozenset({"gpu.nvidia.com"}))
 WAITING = "kube-system_nvidia-device-plugin-x7x2k"
 WAITS = plugins(**GONE, waits={WAITING: True})
+# rke2 starts its kubelet as a process of its own, over and over where that one ends.
+RKE2 = replace(h.CONTAINERD_ENGINE, name="rke2", unit="rke2-agent.service", embedded_in="1.33.6+rke2r1", pid=910)
+RKE2_DOWN = replace(kubernetes(running=False, distribution="rke2"), runtimes=(RKE2,),
+                    services={"rke2-agent.service": RUNS})  # fmt: skip
+# microk8s' kubelet is in another unit than its containerd.
+MICROK8S = replace(RKE2, name="microk8s", unit="snap.microk8s.daemon-containerd.service", embedded_in="1.34.1")
+KUBELITE = "snap.microk8s.daemon-kubelite.service"
+MICROK8S_DOWN = replace(kubernetes(running=False, distribution="microk8s"), runtimes=(MICROK8S,),
+                        services={MICROK8S.unit: RUNS, KUBELITE: FLAPS})  # fmt: skip
 V1 = h.host(cgroup="v1", runtimes=(replace(h.READY.runtimes[1], embedded_in="1.35.4+k0s.0"),))
 
 PASSES: tuple[tuple[str, HostFacts], ...] = (
@@ -148,6 +157,8 @@ FAULTS: tuple[tuple[str, HostFacts, str, Severity | None], ...] = (
      None),
     ("k8s.cgroup-v1", V1, "/proc/mounts", None),
     ("k8s.kubelet-up", down(), "kubelet.service: ActiveState activating, SubState auto-restart; no process", None),
+    ("k8s.kubelet-up", RKE2_DOWN, "rke2-agent.service: ActiveState active, SubState running; no process of it", None),
+    ("k8s.kubelet-up", MICROK8S_DOWN, f"{KUBELITE}: ActiveState activating", None),
     ("k8s.feature-gates", gates("1.28.1", DevicePlugins=True), f"not known from 1.28 on ({FILE})", None),
     ("k8s.feature-gates", gates("1.20.2", Accelerators=True), "Accelerators is not known from 1.12 on", None),
     ("k8s.feature-gates", gates("1.34.2", NodeSwap=False), "NodeSwap cannot be switched off from 1.34 on", None),
@@ -338,6 +349,37 @@ def test_the_cause_stands_first(host: HostFacts, spec: Spec | None, cause: str, 
     assert next(iter(found)) == cause, found
     if follows is not None:
         assert found[cause] == follows
+
+
+@pytest.mark.parametrize(
+    ("distribution", "says"),
+    [
+        ("kubeadm", "/etc/default/kubelet"),
+        ("k3s", "/etc/rancher/k3s/config.yaml"),
+        ("k0s", "the worker profile in the cluster's k0s configuration"),
+        ("microk8s", "/var/snap/microk8s/current/args/kubelet"),
+        ("eks", "/etc/default/kubelet"),
+    ],
+)
+def test_a_remedy_names_the_place_of_the_distribution(distribution: str, says: str) -> None:
+    for id, host in (
+        ("k8s.feature-gates", gates("1.28.1", DevicePlugins=True)),
+        ("k8s.labels-legacy", settings(node_labels=(LABEL,))),
+    ):
+        found = outcome(id, kubernetes(host, distribution=distribution))
+        assert isinstance(found, Finding)
+        assert says in found.remedy.text
+
+
+def test_what_ends_the_kubelet_ends_the_k3s_that_has_it_inside() -> None:
+    k3s = replace(RKE2, name="k3s", unit="k3s-agent.service", embedded_in="1.33.6+k3s1", active=False, pid=None)
+    host = kubernetes(gates("1.33.6", CPUManager=True), running=False, distribution="k3s")
+    host = replace(host, runtimes=(k3s,), services={k3s.unit: replace(FLAPS, active="failed")})
+    found = causes(host)
+    assert found["k8s.feature-gates"] == ["rt.present", "k8s.kubelet-up"]
+    docker = replace(h.READY.runtimes[0], active=False)
+    apart = causes(replace(kubernetes(down(gates("1.28.1", DevicePlugins=True))), runtimes=(docker,)))
+    assert "rt.present" in apart, "what ends a kubelet of kubeadm's ends no engine"
 
 
 def test_the_version_of_the_kubelets_package_counts_where_it_did_not_answer() -> None:

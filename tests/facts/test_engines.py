@@ -46,7 +46,7 @@ def test_rke2_k0s_and_microk8s() -> None:
     rke2, k0s, microk8s = only("ubuntu2204-rke2-a30"), only("debian12-k0s-a30"), only("ubuntu2204-microk8s-t4")
     assert (rke2.name, rke2.unit, rke2.distribution_flags) == ("rke2", "rke2-agent.service", ("agent",))
     assert (k0s.name, k0s.unit, k0s.embedded_in) == ("k0s", "k0sworker.service", "1.33.5+k0s.0")
-    assert (microk8s.name, microk8s.snap, microk8s.embedded_in) == ("microk8s", True, None)
+    assert (microk8s.name, microk8s.snap, microk8s.embedded_in) == ("microk8s", True, "1.33.5")
     assert HOSTS["ubuntu2204-microk8s-t4"].kubernetes.kubelet
 
 

@@ -297,6 +297,93 @@ def test_what_a_distribution_passes_on_is_the_kubelets(path: str, text: str) -> 
     assert (set(settings.gates), settings.cpu_manager) == ({"A"}, "static")
 
 
+def test_device_plugins_are_where_every_kubelet_has_them_whatever_its_root_directory(
+    shell: tuple[str, ...], tmp_path: Path
+) -> None:
+    own = "var/lib/k0s/kubelet"
+    told = FILES["proc/700/cmdline"] + f"\0--root-dir=/{own}"
+    files = without(f"{STATE}/pods") | {"proc/700/cmdline": told, f"{own}/pods/{UID}/etc-hosts": ""}
+    root = machine(tmp_path, files)
+    plugins = probed(root, shell).kubernetes.device_plugins
+    assert plugins
+    assert (plugins.directory, plugins.kubelet_socket) == ("/var/lib/kubelet/device-plugins", True)
+    assert (dict(plugins.sockets), plugins.pod_resources) == ({"nvidia-gpu.sock": True}, False)
+    (root / own / "pod-resources").mkdir()
+    (root / STATE / "pod-resources/kubelet.sock").rename(root / own / "pod-resources/kubelet.sock")
+    plugins = probed(root, shell).kubernetes.device_plugins
+    assert plugins
+    assert plugins.pod_resources
+
+
+@pytest.mark.parametrize(("name", "comm"), [("k3s", "k3s-agent"), ("rke2", "rke2")])
+def test_a_kubelet_of_ranchers_has_a_directory_and_no_file_of_kubeadms(
+    name: str, comm: str, shell: tuple[str, ...], tmp_path: Path
+) -> None:
+    drop_ins = f"var/lib/rancher/{name}/agent/etc/kubelet.conf.d"
+    files = without("proc/700", "etc/kubernetes") | {
+        f"etc/rancher/{name}/config.yaml": "token: x\n",
+        f"{drop_ins}/00-{name}-defaults.conf": "cgroupDriver: systemd\n",
+        f"{drop_ins}/50-site.conf": "featureGates:\n  CPUManager: true\n",
+        "proc/700/comm": f"{comm}\n",
+        "proc/700/status": f"Name:\t{comm}\nPPid:\t1\n" + ROOTS,
+        "proc/700/cgroup": f"0::/system.slice/{name}.service\n",
+        "proc/700/cmdline": f"/usr/local/bin/{name}\0agent\0",
+    }
+    root = machine(tmp_path, files, {})
+    (root / "proc/700/exe").unlink()
+    (root / "proc/700/exe").symlink_to(f"/usr/local/bin/{name}")
+    (root / f"usr/local/bin/{name}").parent.mkdir(parents=True, exist_ok=True)
+    (root / f"usr/local/bin/{name}").write_text("")
+    (root / f"usr/local/bin/{name}").chmod(0o755)
+    host = probed(root, shell)
+    settings = host.kubernetes.settings
+    assert settings
+    assert set(settings.gates) == {"CPUManager"}
+    assert (settings.config, settings.config_dir) == (None, f"/{drop_ins}")
+    assert host.file(f"/{drop_ins}/50-site.conf").text
+    assert (host.kubernetes.kubelet, host.kubernetes.running) == (True, name == "k3s")
+
+
+@pytest.mark.parametrize("line", ["version: v1.35.6", "version: 'v1.35.6'", 'version: "v1.35.6"'])
+@pytest.mark.parametrize("place", ["snap", "var/lib/snapd/snap"])
+def test_microk8s_release_is_that_of_its_snap(line: str, place: str, shell: tuple[str, ...], tmp_path: Path) -> None:
+    files = {
+        "var/snap/microk8s/current/args/kubelet": "--x=1\n",
+        f"{place}/microk8s/current/meta/snap.yaml": f"name: microk8s\n{line}\nsummary: x\n",
+    }
+    assert probed(machine(tmp_path, files, {}), shell).kubernetes.version == "1.35.6"
+
+
+def test_a_snap_without_a_version_says_nothing(tmp_path: Path) -> None:
+    files = {"snap/microk8s/current/meta/snap.yaml": "name: microk8s\n"}
+    assert probed(machine(tmp_path, files, {})).kubernetes.version is None
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("/etc/rancher/k3s/config.yaml", 'kubelet-arg:\n- "fail-cgroupv1=false"\n'),
+        ("/var/snap/microk8s/current/args/kubelet", '--fail-cgroupv1="false"\n'),
+    ],
+)
+def test_a_distribution_may_let_its_kubelet_start_on_cgroup_v1(path: str, text: str) -> None:
+    def starts(text: str) -> bool:
+        sections = Sections({"kubernetes": Section("mark=/x\n")}, {path: file_facts(path, text)})
+        return kubernetes_of(sections).starts_on_cgroup_v1
+
+    assert starts(text)
+    assert not starts(text.replace("false", "true"))
+
+
+def test_quotes_of_microk8s_arguments_are_no_part_of_a_label() -> None:
+    path = "/var/snap/microk8s/current/args/kubelet"
+    text = '--node-labels="alpha.kubernetes.io/nvidia-gpu-name=T4,microk8s.io/cluster=true"\n'
+    sections = Sections({"kubernetes": Section("mark=/x\n")}, {path: file_facts(path, text)})
+    settings = kubernetes_of(sections).settings
+    assert settings
+    assert settings.node_labels == ("alpha.kubernetes.io/nvidia-gpu-name", "microk8s.io/cluster")
+
+
 @pytest.mark.parametrize(
     "text",
     [

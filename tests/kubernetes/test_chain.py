@@ -23,6 +23,9 @@ from tests.checks import test_k8s as k
 EXAMPLES = Path(__file__).parents[2] / "examples" / "hosts"
 ENGINE = replace(h.CONTAINERD_ENGINE, effective_default="nvidia", handlers=("nvidia", "runc"))
 RUNC = replace(ENGINE, effective_default="runc", handlers=("runc",))
+OTHER_NAME = replace(  # as in AKS' images
+    ENGINE, effective_default="nvidia-container-runtime", handlers=("nvidia-container-runtime", "runc")
+)
 SILENT = replace(ENGINE, effective_default=None, handlers=())
 
 
@@ -57,6 +60,7 @@ ROWS: tuple[tuple[HostFacts, Sequence[RuntimeFacts], str, str | None, str], ...]
     (k.WAITS, (ENGINE,), "omno", "k8s.image-pull", "no socket of NVIDIA's"),
     (k.ENDS, (ENGINE,), "omno", "k8s.dp-container", "no socket of NVIDIA's"),
     (replace(k.BLIND, runtimes=(k.RUNC,)), (ENGINE,), "omno", None, "no socket of NVIDIA's"),
+    (k.kubernetes(device_plugins=None), (OTHER_NAME,), "ouuo", None, "was not read"),
     (k.plugins(sockets={"nvidia-gpu.sock": False}), (ENGINE,), "omoo", "k8s.dp-socket", "is older than kubelet.sock"),
     (k.node(k.NEVER, taints=("NoSchedule team/gpu",)), (ENGINE,), "omno", "k8s.taints", "no socket"),
     (k.kubernetes(device_plugins=None), (ENGINE,), "ouuo", None, "was not read"),

@@ -69,6 +69,7 @@ CRI = ["device-list-strategy=cdi-cri"]
         ([], "nvidia", host(RUNC), ""),
         ([], "nvidia", host(replace(RUNC, handlers=("runc",))), "has no handler nvidia"),
         ([], None, host(), ""),
+        ([], None, host(replace(RUNC, effective_default="nvidia-container-runtime")), ""),
         (CRI, None, host(RUNC), ""),
         (CRI, None, host(NO_CDI), "CDI is not enabled in containerd"),
         (["device-list-strategy=cdi-annotations"], None, host(NO_CDI), "CDI is not enabled in containerd"),

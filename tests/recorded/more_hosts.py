@@ -500,6 +500,7 @@ MORE = (
         UBUNTU2204,
         (A100,),
         containerd="1.7.28",
+        kubelet=True,
         marks=("container=/run/nvidia/driver",),
         engine=OPERATORS_TOOLKIT,
     ),

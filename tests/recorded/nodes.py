@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 
 from tests.recorded.more_hosts import OPEN_SET
@@ -40,8 +41,13 @@ plugins=/var/lib/kubelet/device-plugins
 kubelet.sock=1
 pod-resources=1
 """
-REGISTERED = f"""socket=1 nvidia-gpu.sock
-registered={json.dumps({"nvidia.com/gpu": UUIDS}, separators=(",", ":"))}
+
+
+def registered(uuids: Sequence[str]) -> str:
+    """NVIDIA's plugin runs, and the kubelet has these GPUs from it."""
+    devices = json.dumps({"nvidia.com/gpu": [*uuids]}, separators=(",", ":"))
+    return f"""socket=1 nvidia-gpu.sock
+registered={devices}
 plugin=4711
 made=1
 image=nvcr.io/nvidia/k8s-device-plugin:v0.18.0
@@ -52,6 +58,8 @@ plugin-configs=read
 entries=whole
 allocated=0
 """
+
+
 DIED = f"""registered={{"nvidia.com/gpu":[]}}
 pods=read
 pod={POD} 6
@@ -100,7 +108,12 @@ def _node(slug: str, title: str, plugin: str, capacity: int) -> Recipe:
 
 
 NODES: tuple[Recipe, ...] = (
-    _node("ubuntu2404-node-l40s", "a node of kubeadm's: the device plugin has registered both L40S", REGISTERED, 2),
+    _node(
+        "ubuntu2404-node-l40s",
+        "a node of kubeadm's: the device plugin has registered both L40S",
+        registered(UUIDS),
+        2,
+    ),
     _node(
         "ubuntu2404-node-plugin-died-l40s",
         "a node of kubeadm's whose device plugin ends before it registers",

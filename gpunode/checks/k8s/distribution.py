@@ -45,6 +45,9 @@ def detect(host: HostFacts, context: Context) -> CheckOutcome | Passed:
 
 def _running(host: HostFacts) -> dict[str, str]:
     """What has a kubelet, and its unit that is active."""
-    of = {UNIT: "kubelet", **{unit: d.name for d in kubernetes_distributions() for unit in d.units}}
+    of = {
+        UNIT: "kubelet",
+        **{unit: d.name for d in kubernetes_distributions() for unit in (*d.units, *d.kubelet_units)},
+    }
     active = {unit: state for unit, state in host.services.items() if state.active in RUNS}
     return {name: unit for unit, name in of.items() if unit in active}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpunode.advice import listing, typed
+from gpunode.catalog.runtimes import kubernetes_distribution, kubernetes_distributions
 from gpunode.catalog.versions import first_with
 from gpunode.checks import needs
 from gpunode.checks.k8s.start_rules import NO_SWAP, UNIFIED, refused_labels, starts_on_its_cgroups
@@ -47,6 +48,7 @@ def cgroup_v1(host: HostFacts, context: Context) -> CheckOutcome:
             RepairAction.CONFIGURE,
             f"move to cgroup v2 ({UNIFIED}, and a reboot), or set failCgroupV1: false in the kubelet's configuration",
         ),
+        entities=entities.unit(_unit(host) or UNIT),
     )
 
 
@@ -58,7 +60,7 @@ def program(host: HostFacts) -> tuple[str, str] | None:
     if host.kubernetes.version:
         return "kubelet", host.kubernetes.version
     package = host.packages.installed.get("kubelet")
-    return ("kubelet", package.version) if package and package.configured else None
+    return ("kubelet", package.version.partition("-")[0]) if package and package.configured else None
 
 
 @check(
@@ -80,12 +82,9 @@ def kubelet_up(host: HostFacts, context: Context) -> CheckOutcome:
         return (
             None if host.kubernetes.running else NotApplicable("no unit of a kubelet was read, and no process is there")
         )
-    if state.active in RUNS:
-        return (
-            None
-            if host.kubernetes.running
-            else NotApplicable(f"{name} is active, and no process of a kubelet was seen")
-        )
+    if state.active in RUNS and (host.kubernetes.running or not _started_over(host)):
+        seen = host.kubernetes.running
+        return None if seen else NotApplicable(f"{name} is active, and no process of a kubelet was seen")
     if state.active == "inactive" and state.enabled in ("disabled", "masked"):
         return NotApplicable(f"{name} is {state.enabled}: somebody switched it off")
     return Finding(
@@ -102,7 +101,21 @@ def _unit(host: HostFacts) -> str | None:
     kubelet = host.services.get(UNIT)
     if kubelet is not None and kubelet.load != "not-found":
         return UNIT
-    return next((engine.unit for engine in host.runtimes if engine.embedded_in and engine.unit in host.services), None)
+    engine = next((engine for engine in host.runtimes if engine.embedded_in), None)
+    if engine is None:
+        return None
+    units = (*kubernetes_distribution(engine.name).kubelet_units, engine.unit)
+    return next((unit for unit in units if unit in host.services), None)
+
+
+def _started_over(host: HostFacts) -> bool:
+    """A distribution runs that starts its kubelet as a process of its own: with its containerd comes its kubelet."""
+    return any(one.embedded_in and one.pid for one in host.runtimes)
+
+
+def _where(host: HostFacts) -> str:
+    """Where people tell this kubelet something."""
+    return next((d.kubelet_args for d in kubernetes_distributions() if d.name == host.kubernetes.distribution), PLACES)
 
 
 @check(
@@ -127,7 +140,8 @@ def feature_gates(host: HostFacts, context: Context) -> CheckOutcome:
         f"{kubelet[0]} {kubelet[1]} does not start with {listing(names)}",
         evidence=listing((f"{name} {why}" for name, why in dead), between="; ")
         + (f" ({listing(where)})" if where else ""),
-        remedy=Remedy(RepairAction.CONFIGURE, f"take {listing(names)} out of {PLACES}, and restart it"),
+        remedy=Remedy(RepairAction.CONFIGURE, f"take {listing(names)} out of {_where(host)}, and restart it"),
+        entities=entities.unit(_unit(host) or UNIT),
     )
 
 
@@ -195,9 +209,10 @@ def labels_legacy(host: HostFacts, context: Context) -> CheckOutcome:
             evidence=f"--node-labels has {listing(refused)}: below kubernetes.io it may set its own labels alone",
             remedy=Remedy(
                 RepairAction.CONFIGURE,
-                f"take {listing(refused)} out of --node-labels in {PLACES}, and restart it; select nodes by "
+                f"take {listing(refused)} out of --node-labels in {_where(host)}, and restart it; select nodes by "
                 "nvidia.com/gpu.product, which GPU Feature Discovery sets",
             ),
+            entities=entities.unit(_unit(host) or UNIT),
         )
     old = [label for label in (host.kubernetes.node.labels if host.kubernetes.node else ()) if "nvidia-gpu" in label]
     if old and old[0].startswith("alpha.kubernetes.io/"):

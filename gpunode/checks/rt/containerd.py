@@ -9,6 +9,7 @@ from gpunode.catalog.versions import first_with
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
 from gpunode.checks.rt.files import default_in_file, unread
+from gpunode.checks.rt.other_name import keeps, runs_nvidias
 from gpunode.checks.words import numbers
 from gpunode.errors import ConfigFileError
 from gpunode.model.entities import place, unit
@@ -115,9 +116,10 @@ def _files_verdict(host: HostFacts, engine: RuntimeFacts, handler: str) -> Findi
         return None
     return Finding(
         f"containerd's files have no handler {handler}",
-        evidence=f"no runtimes.{handler} in {listing((engine.config_path, *engine.imports))}"
+        evidence=f"{runs_nvidias(engine)}no runtimes.{handler} in {listing((engine.config_path, *engine.imports))}"
         f"{'' if host.file(engine.config_path).exists else ' (absent)'}",
-        remedy=Remedy(RepairAction.CONFIGURE, SETUP),
+        remedy=Remedy(RepairAction.CONFIGURE, SETUP, keeps(engine)),
+        severity=Severity.WARNING if engine.nvidia_by_default else None,
         steps=(engine_step(engine.label),),
         entities=(place(engine.config_path), *unit(engine.unit)),
     )
@@ -144,12 +146,14 @@ def containerd_live(host: HostFacts, context: Context) -> CheckOutcome:
         return None
     return Finding(
         f"the running containerd has no handler {context.handler}",
-        evidence=f"{engine.effective_source or 'CRI Status'}: handlers {listing(sorted(engine.handlers))}",
+        evidence=f"{runs_nvidias(engine)}{engine.effective_source or 'CRI Status'}: "
+        f"handlers {listing(sorted(engine.handlers))}",
         remedy=Remedy(
             RepairAction.RESTART_SERVICE,
             SETUP,
             " (manually: systemctl restart containerd, once its files have it; pods keep running)",
         ),
+        severity=Severity.WARNING if engine.nvidia_by_default else None,
         steps=(engine_step(engine.label),),
         entities=unit(engine.unit),
     )

@@ -8,6 +8,7 @@ from gpunode.advice import listing, named
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
 from gpunode.checks.rt.files import default_in_file
+from gpunode.checks.rt.other_name import keeps, runs_nvidias
 from gpunode.model.entities import unit
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.plan import engine_step
@@ -135,9 +136,9 @@ def _still_runs_with(host: HostFacts, context: Context, engine: RuntimeFacts, wa
     by_class = context.spec is None and want.handler in engine.handlers
     return Finding(
         f"{engine.name} runs with {engine.effective_default} as its default",
-        evidence=f"{running}{f' · {written}' if written else ''}",
-        remedy=Remedy(RepairAction.CONFIGURE, SETUP, BY_CLASS if by_class else ""),
-        severity=Severity.WARNING if by_class else None,
+        evidence=f"{runs_nvidias(engine)}{running}{f' · {written}' if written else ''}",
+        remedy=Remedy(RepairAction.CONFIGURE, SETUP, BY_CLASS if by_class else keeps(engine)),
+        severity=Severity.WARNING if by_class or engine.nvidia_by_default else None,
         steps=(engine_step(engine.label),),
         entities=unit(engine.unit),
     )

@@ -27,7 +27,7 @@ def fitting(host: HostFacts, catalog: Catalog) -> tuple[str, str]:
         return "image", "no init runs: this is a root directory that is being built"
     if switches := catalog.nvswitches(host) or host.driver.switch_management:
         return "hgx", f"{len(switches)} NVSwitches"
-    if host.kubernetes.kubelet:
+    if host.kubernetes.kubelet or any(one.embedded_in for one in host.runtimes):
         return "kubernetes", "a kubelet"
     smi = host.driver.smi
     if laptop := next((gpu for gpu in (smi.gpus if smi else ()) if is_laptop(gpu)), None):

@@ -54,22 +54,29 @@ def environment_files(host: HostFacts) -> tuple[str, ...]:
 
 
 def _places(host: HostFacts) -> Iterator[Place]:
-    distribution = host.kubernetes.distribution
+    distribution, settings = host.kubernetes.distribution, host.kubernetes.settings or KubeletSettings()
     if distribution in ("k3s", "rke2"):
         for path in sorted(host.files):
             if re.fullmatch(rf"/etc/rancher/{distribution}/config\.yaml(\.d/[^/]+\.ya?ml)?", path):
                 yield Place(host.files[path], "kubelet-arg")
+        yield from _drop_ins(host, settings)
         return
     if distribution == "microk8s":
         yield Place(host.file(MICROK8S), "flags")
         return
+    if distribution == "k0s":
+        return  # it writes what its kubelet reads anew at every start, from the cluster's worker profiles
     for unit in units(host):
         yield Place(unit, "flags")
     for path in environment_files(host):
         yield Place(host.file(path), "flags")
-    settings = host.kubernetes.settings or KubeletSettings()
     if settings.config:
         yield Place(host.file(settings.config), "configuration")
+    yield from _drop_ins(host, settings)
+
+
+def _drop_ins(host: HostFacts, settings: KubeletSettings) -> Iterator[Place]:
+    """The first of k3s' and rke2's (00-k3s-defaults.conf) is written anew at every start, with what they know."""
     if settings.config_dir:
-        inside = re.compile(re.escape(settings.config_dir.rstrip("/")) + r"/[^/]+\.conf")
+        inside = re.compile(re.escape(settings.config_dir.rstrip("/")) + r"/(?!00-(?:k3s|rke2)-)[^/]+\.conf")
         yield from (Place(host.files[path], "configuration") for path in sorted(host.files) if inside.fullmatch(path))

@@ -4,10 +4,11 @@
 CHECKPOINT_LIMIT=4194304 # bytes; a few hundred pods with their answers have half a megabyte
 ENTRIES_LIMIT=512 # pods; a kubelet takes 110 unless it is told otherwise
 GHOSTS_LIMIT=32
+PLUGINS=/var/lib/kubelet/device-plugins # whatever --root-dir says (kubernetes/kubernetes#68567, k0sproject/k0s#7585)
 SOCKETS_LIMIT=32
 
 kubernetes() {
-  config=/var/lib/kubelet/config.yaml folder='' kubeconfig='' state='' node='' kubelet='' told=''
+  config=/var/lib/kubelet/config.yaml folder='' kubeconfig='' state='' node='' kubelet='' told='' inside=''
   for path in etc/rancher/k3s etc/rancher/rke2 var/snap/microk8s/current etc/k0s etc/kubernetes/kubelet.conf etc/kubernetes/manifests; do
     if [ -e "$R/$path" ] && trusted "/$path"; then kubelet=1; echo "mark=/$path"; fi
   done
@@ -17,7 +18,8 @@ kubernetes() {
   while read -r pid comm <&3; do
     case $comm in
       kubelet) told=1; echo running=1; kubelet_flags "$T/process:$pid" ;;
-      k3s-* | rke2 | k0s | kubelite) kubelet=1 ;;
+      k3s-* | rke2) kubelet=1 inside=$comm ;;
+      k0s | kubelite) kubelet=1 ;;
     esac
   done 3<"$T/processes"
   if find_tool kubelet; then
@@ -30,6 +32,7 @@ kubernetes() {
       kubelet_flags "$T/would-be-told"
     fi
   fi
+  [ -z "$inside" ] || of_rancher
   echo "config=$config"
   [ -z "$folder" ] || echo "config-dir=$folder"
   kubelet_files
@@ -39,6 +42,13 @@ kubernetes() {
     ask_node
   fi
   return 0
+}
+
+of_rancher() { # k3s and rke2 tell their kubelet no file of kubeadm's, and from 1.32 on a directory, which k3s' process does not show
+  [ "$config" != /var/lib/kubelet/config.yaml ] || config=''
+  [ -z "$folder" ] || return 0
+  case $inside in rke2) path=/var/lib/rancher/rke2 ;; *) path=/var/lib/rancher/k3s ;; esac
+  if [ -d "$R$path/agent/etc/kubelet.conf.d" ]; then folder=$path/agent/etc/kubelet.conf.d; fi
 }
 
 would_be_told() { # the flags of a kubelet that does not run, as arg= lines: of its unit, and of what kubeadm has the unit read
@@ -77,7 +87,7 @@ kubelet_flags() { # FILE of arg= lines: what is asked of them, and config, folde
 
 kubelet_files() { # its settings, KEY=VALUE and gate=NAME=VALUE: of config and of the drop-ins of folder, the last of which counts and comes first
   set --
-  for path in "$config" ${folder:+"$R$folder"/*.conf}; do
+  for path in ${config:+"$config"} ${folder:+"$R$folder"/*.conf}; do
     path=${path#"$R"}
     [ -e "$R$path" ] || continue
     if trusted "$path" && [ -f "$R$path" ] && [ -r "$R$path" ]; then set -- "$path" "$@"; else echo "unreadable=$path"; fi
@@ -108,15 +118,17 @@ what_people_write() { # -> $T/kubelet_texts: the files that decide how the kubel
   done >"$T/kubelet_texts"
 }
 
-device_plugins() { # in the kubelet's directory: sockets, what is registered, and NVIDIA's pods on this node
+device_plugins() { # what the kubelet and NVIDIA's plugins keep: sockets, what is registered, and NVIDIA's pods on this node
   for path in "$state" /var/lib/kubelet /var/lib/k0s/kubelet /var/snap/microk8s/common/var/lib/kubelet; do
     [ -n "$path" ] && [ -d "$R$path" ] && break
   done
   state=$path
   [ -d "$R$state" ] && [ -x "$R$state" ] && trusted "$state" || return 0
-  if [ -d "$R$state/device-plugins" ] && [ ! -r "$R$state/device-plugins" ]; then return 0; fi
-  echo "plugins=$state/device-plugins"
-  own=$R$state/device-plugins/kubelet.sock
+  plugins=$PLUGINS
+  if [ -S "$R$state/device-plugins/kubelet.sock" ]; then plugins=$state/device-plugins; fi
+  if [ -d "$R$plugins" ] && { [ ! -r "$R$plugins" ] || ! trusted "$plugins"; }; then return 0; fi
+  echo "plugins=$plugins"
+  own=$R$plugins/kubelet.sock
   [ ! -S "$own" ] || echo kubelet.sock=1
   [ ! -S "$R$state/pod-resources/kubelet.sock" ] || echo pod-resources=1
   sockets
@@ -130,7 +142,7 @@ device_plugins() { # in the kubelet's directory: sockets, what is registered, an
 
 sockets() { # of plugins: "1 NAME" of one that was made after the kubelet's own, "0 NAME" of one from before
   count=0
-  for path in "$R$state"/device-plugins/*; do
+  for path in "$R$plugins"/*; do
     [ -S "$path" ] && [ "$path" != "$own" ] && [ "$count" -lt "$SOCKETS_LIMIT" ] || continue
     count=$((count + 1))
     # shellcheck disable=SC3013 # dash, bash and busybox have it
@@ -142,7 +154,7 @@ sockets() { # of plugins: "1 NAME" of one that was made after the kubelet's own,
 }
 
 checkpoint() { # RegisteredDevices; of the entries of pods their UIDs alone: they hold what containers were given
-  path=$state/device-plugins/kubelet_internal_checkpoint
+  path=$plugins/kubelet_internal_checkpoint
   if [ ! -e "$R$path" ]; then printf 'registered={}\nentries=whole\nallocated=0\n'; return 0; fi
   trusted "$path" && [ -f "$R$path" ] && [ -r "$R$path" ] || return 0
   : >"$T/allocated"

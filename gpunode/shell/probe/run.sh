@@ -14,7 +14,7 @@
 UNITS='nvidia-cdi-refresh.path nvidia-cdi-refresh.service
 nvidia-persistenced.service nvidia-fabricmanager.service nvidia-imex.service nvidia-dcgm.service docker.service docker.socket
 containerd.service crio.service kubelet.service k3s.service k3s-agent.service rke2-server.service rke2-agent.service
-k0sworker.service k0scontroller.service snap.microk8s.daemon-containerd.service
+k0sworker.service k0scontroller.service snap.microk8s.daemon-containerd.service snap.microk8s.daemon-kubelite.service
 snap.docker.dockerd.service dnf-automatic-install.timer dnf-automatic.timer apt-daily-upgrade.timer
 systemd-timesyncd.service chrony.service chronyd.service ntp.service ntpd.service ntpsec.service gpunode-mig.service gpunode-*.service'
 

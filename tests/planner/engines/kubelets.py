@@ -29,6 +29,12 @@ DOCKER = RuntimeFacts(
 )
 DOWN = ServiceFacts("loaded", "activating", "auto-restart", "enabled")
 UP = ServiceFacts("loaded", "active", "running", "enabled")
+OWN_UNITS = {
+    "k3s": "k3s-agent.service",
+    "rke2": "rke2-agent.service",
+    "k0s": "k0sworker.service",
+    "microk8s": "snap.microk8s.daemon-kubelite.service",
+}
 WELL = DevicePlugins("/var/lib/kubelet/device-plugins", kubelet_socket=True, sockets={"nvidia-gpu.sock": True})
 
 
@@ -47,8 +53,8 @@ def node(
     told = settings or KubeletSettings(config=CONFIG)
     told = replace(told, gates={name: Gate(on, "--feature-gates") for name, on in (gates or {}).items()})
     units = {"kubelet.service": UP if runs else DOWN}
-    if distribution in ("k3s", "rke2"):
-        units = {"k3s-agent.service" if distribution == "k3s" else "rke2-agent.service": UP if runs else DOWN}
+    if distribution in OWN_UNITS:
+        units = {OWN_UNITS[distribution]: UP if runs else DOWN}
     facts = {path: file(path, text) for path, text in files.items()}
     before = host(L4)
     return replace(

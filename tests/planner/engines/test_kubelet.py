@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from gpunode.catalog.load import load_catalog
+from gpunode.facts.collect import assemble
 from gpunode.model.action import PutFile, Run
 from gpunode.model.facts import HostFacts, ServiceFacts
 from gpunode.model.files import FileFacts
@@ -14,6 +17,7 @@ from gpunode.model.kubernetes import KubeletSettings
 from gpunode.model.plan import Kept, Step
 from gpunode.model.spec import Spec
 from gpunode.planner.engines.kubelet.steps import kubelet_outcomes
+from gpunode.planner.plan import make_plan
 from tests.planner.engines.kubelets import (
     CONFIG,
     DEFAULT,
@@ -197,6 +201,48 @@ def test_a_gate_that_no_file_has_is_named_with_the_way_to_it() -> None:
     assert isinstance(kept, Kept)
     assert kept.text == "kubelet 1.28.4 does not start with DevicePlugins, and no file that gpunode edits has it"
     assert "systemctl cat kubelet.service" in str(kept.remedy.parts)
+
+
+def test_what_k0s_writes_anew_is_left_and_the_worker_profile_is_named() -> None:
+    """The file is written from the cluster's configuration at every start of k0s."""
+    own = "/var/lib/k0s/kubelet-config.yaml"
+    told = KubeletSettings(config=own)
+    files = {own: f"{HEAD}featureGates:\n  CPUManager: true\n"}
+    host = node("1.33.6", files, distribution="k0s", settings=told, gates={"CPUManager": True})
+    (kept,) = kubelet_outcomes(host, ASKED)
+    assert isinstance(kept, Kept)
+    assert kept.text == "k0s 1.33.6 does not start with CPUManager, and no file that gpunode edits has it"
+    assert "the worker profile in the cluster's k0s configuration" in str(kept.remedy.parts)
+
+
+@pytest.mark.parametrize("name", ["k3s", "rke2"])
+def test_the_drop_ins_of_people_are_edited_and_the_distributions_own_is_left(name: str) -> None:
+    directory = f"/var/lib/rancher/{name}/agent/etc/kubelet.conf.d"
+    gate = f"{HEAD}featureGates:\n  CPUManager: true\n"
+    files = {f"{directory}/00-{name}-defaults.conf": gate, f"{directory}/50-site.conf": gate}
+    host = node("1.33.6", files, distribution=name, settings=KubeletSettings(config_dir=directory))
+    found = step(host)
+    assert written(found) == {f"{directory}/50-site.conf": HEAD}
+    assert f"restart of {name}-agent.service" in found.title
+
+
+def test_the_unit_of_microk8s_kubelet_is_started() -> None:
+    host = node("1.28.0", {MICROK8S: f"{OLD}\n"}, distribution="microk8s")
+    assert "restart of snap.microk8s.daemon-kubelite.service" in step(host).title
+
+
+@pytest.mark.parametrize(
+    ("slug", "order"),
+    [("ubuntu2404-k3s-old-gate-l4", ["kubelet.gates", "k3s.default"]),
+     ("ubuntu2204-kubelet133-old-gate-l4", ["containerd.default", "kubelet.gates"])],
+    ids=["k3s, which has both inside", "kubeadm"],
+)  # fmt: skip
+def test_an_engine_whose_unit_has_the_kubelet_inside_is_started_without_what_ends_it(
+    slug: str, order: list[str]
+) -> None:
+    facts = (Path(__file__).parents[3] / "examples" / "hosts" / slug / "facts.txt").read_bytes()
+    plan = make_plan(assemble(facts, slug), Spec(), load_catalog())
+    assert [one.id for one in plan.steps if one.id in order] == order
 
 
 OLD_DROP_IN = KUBEADM.replace(f"EnvironmentFile=-{DEFAULT}\n", "")

@@ -7,18 +7,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from gpunode import resources
+from gpunode.catalog.runtimes import kubernetes_distributions
 from gpunode.engines.daemon import commands
 from gpunode.engines.kubernetes.kubelet_places import UNIT_DIRECTORY, places
 from gpunode.model.action import Action, Run
 from gpunode.model.facts import HostFacts, ServiceFacts
 
 UNIT = "kubelet.service"
-# The distribution's unit has the kubelet inside.
-_UNITS = {
-    "k3s": ("k3s.service", "k3s-agent.service"),
-    "rke2": ("rke2-server.service", "rke2-agent.service"),
-    "microk8s": ("snap.microk8s.daemon-kubelite.service",),
-}
 HEALTHZ_PORT = 10248
 WAIT_S = 90  # for a plugin that starts anew after the kubelet, and a node that reports every ten seconds
 _PORT = re.compile(r"^[ \t]*healthzPort:[ \t]*([0-9]{1,5})\b|--healthz-port[= ]([0-9]{1,5})\b", re.MULTILINE)
@@ -52,11 +47,18 @@ def kubelet_of(host: HostFacts) -> Kubelet | None:
     version = known.version or (embedded.embedded_in if embedded else None) or (package.version if package else None)
     if not version or not (known.kubelet or known.joined):
         return None
-    units = _UNITS.get(distribution, (UNIT,))
+    own = {one.name: one.kubelet_units for one in kubernetes_distributions()}
+    units = own.get(distribution, (UNIT,))
     unit = next((one for one in units if _is_loaded(host, one)), units[0])
     state = host.services.get(unit)
     runs = known.running and (state is None or state.active in ("active", "reloading"))
-    return Kubelet(distribution if distribution in _UNITS else "kubelet", version, unit, runs, state)
+    return Kubelet(distribution if distribution in own else "kubelet", version, unit, runs, state)
+
+
+def is_inside_an_engine(host: HostFacts) -> bool:
+    """One unit runs both, so that the engine is not started while the kubelet does not start."""
+    kubelet = kubelet_of(host)
+    return kubelet is not None and any(engine.unit == kubelet.unit for engine in host.runtimes)
 
 
 def _is_loaded(host: HostFacts, unit: str) -> bool:

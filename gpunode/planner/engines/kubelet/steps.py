@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from gpunode.advice import listing, named
 from gpunode.catalog.feature_gates import why_refused
+from gpunode.catalog.runtimes import kubernetes_distributions
 from gpunode.editing.diff import unified
 from gpunode.editing.unread import refuse_unread
 from gpunode.engines.kubernetes.kubelet_places import Place, places
@@ -99,10 +100,12 @@ def _in_no_file(host: HostFacts, kubelet: Kubelet, version: Version) -> Unsuppor
     if not dead or kubelet.runs:
         return None
     where = listing(sorted({gates[name].where for name in dead}))
+    told = next((one.kubelet_args for one in kubernetes_distributions() if one.name == kubelet.name), None)
+    shows = f"where the kubelet is started: systemctl cat {named(kubelet.unit)} shows the command"
     return UnsupportedHost(
         f"{kubelet} does not start with {listing(list(dead))}, and no file that gpunode edits has it",
         evidence=f"{'; '.join(f'{name} {why}' for name, why in dead.items())} ({where})",
-        remedy=f"take it out where the kubelet is started: systemctl cat {named(kubelet.unit)} shows the command",
+        remedy=f"take it out of {told}" if told else f"take it out {shows}",
     )
 
 
