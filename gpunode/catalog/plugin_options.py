@@ -33,6 +33,7 @@ class PluginOption:
     renamed: Numbers  # (0,) where it never was
     old_flag: str
     old_env: str
+    aliases: tuple[str, ...]
     source: str
     checked: str
     grade: str
@@ -54,7 +55,8 @@ class PluginOption:
     @property
     def names(self) -> tuple[str, ...]:
         """Whatever a person may call it."""
-        return tuple(dict.fromkeys(n for n in (self.flag, self.old_flag, self.env, self.old_env, self.config) if n))
+        known = (self.flag, self.old_flag, self.env, self.old_env, *self.aliases, self.config, self.helm)
+        return tuple(dict.fromkeys(name for name in known if name))
 
 
 @cache
@@ -86,6 +88,7 @@ def _option(row: Row) -> PluginOption:
         renamed=_maybe_numbers(row, "renamed"),
         old_flag=row.maybe_text("old") or flag,
         old_env=row.maybe_text("old_env") or env,
+        aliases=row.maybe_texts("aliases"),
         **dict(zip(("source", "checked", "grade"), row.provenance(), strict=True)),
     )
     row.done()

@@ -86,7 +86,7 @@ def _said(words: Sequence[str], options: Sequence[PluginOption]) -> Mapping[str,
             raise UsageError(
                 f"--set {word!r:.80} is no option of the plugin",
                 evidence=known.strip() or f"its options are {', '.join(one.flag for one in options)}",
-                remedy="give its flag, variable or key of the config file: --set mig-strategy=single",
+                remedy="give its flag, variable, key or value of the chart: --set mig-strategy=single",
             )
         if option.flag in said:
             raise UsageError(f"--set {option.flag} stands twice", remedy="give it once")

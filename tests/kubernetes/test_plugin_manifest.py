@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cache
 from typing import Any
 
@@ -11,8 +12,9 @@ from gpunode.catalog.plugin_releases import PluginRelease
 from gpunode.errors import UsageError
 from gpunode.kubernetes.plugin_forms import cluster_of, form_notes, printed
 from gpunode.kubernetes.plugin_pods import Cluster
+from gpunode.kubernetes.plugin_spelling import SPELLINGS
 from gpunode.kubernetes.plugin_version import chosen
-from tests.kubernetes.plugins import MPS, NEWEST, RELEASES, SLICED, TURNS, container, documents_of, plugin
+from tests.kubernetes.plugins import MPS, NEWEST, RELEASES, SLICED, container, documents_of, plugin
 from tests.kubernetes.schemas import RELEASES as SERVERS
 from tests.kubernetes.schemas import faults
 
@@ -38,21 +40,42 @@ PLUGINS: list[tuple[list[str], dict[str, str]]] = [
 
 
 @cache
-def printed_objects() -> list[tuple[str, Any]]:
-    """Every object of every plugin of every release, read back; each once, since releases print many alike."""
-    found: dict[str, tuple[str, Any]] = {}
+def printed_texts() -> Counter[str]:
+    """Every manifest of every plugin and release in every spelling that it has, with RuntimeClass and without."""
+    found: Counter[str] = Counter()
     for release in RELEASES:
-        for set, configs in PLUGINS if release in TURNS else PLUGINS[:1]:
-            if MPS not in configs.values() or release.numbers >= (0, 15):
-                for one in manifest(set, configs, release, runtime_class="nvidia"):
-                    found.setdefault(repr(one), (release.tag, one))
+        for set, configs in PLUGINS:
+            if MPS in configs.values() and release.numbers < (0, 15):
+                continue
+            one = plugin(release, set, **configs)
+            for spelling in ("config",) if one.grouped or one.settings.sharing else SPELLINGS:
+                for runtime_class in (None, "nvidia"):
+                    found[printed(one, "manifest", spelling, Cluster(runtime_class=runtime_class))] += 1
+    return found
+
+
+@cache
+def printed_objects() -> list[tuple[str, Any]]:
+    """Read back; each object once, since releases print many alike."""
+    found: dict[str, tuple[str, Any]] = {}
+    for text in printed_texts():
+        for one in documents_of(text):
+            found.setdefault(repr(one), (text.splitlines()[0], one))
     return list(found.values())
 
 
 @pytest.mark.parametrize("server", SERVERS)
 def test_a_server_takes_every_object_of_every_plugin(server: str) -> None:
-    for tag, one in printed_objects():
-        assert faults(one, server) == [], (tag, one["kind"])
+    assert printed_texts().total() == 512
+    for head, one in printed_objects():
+        assert faults(one, server) == [], (head, one["kind"])
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_what_is_printed_for_a_server_by_its_release_is_what_it_takes(server: str) -> None:
+    for set, configs in PLUGINS:
+        for one in manifest(set, configs, kubernetes=server, runtime_class="nvidia"):
+            assert faults(one, server) == [], one["kind"]
 
 
 def test_the_schemas_do_refuse() -> None:

@@ -40,7 +40,7 @@ def device_plugin(
     ] = None,
     set: Annotated[
         list[str] | None,
-        wanted("--set", metavar="NAME=VALUE", help="An option, by its flag, variable or key. Repeatable."),
+        wanted("--set", metavar="NAME=VALUE", help="An option, by its flag, variable, key or chart value. Repeatable."),
     ] = None,
     spelling: Annotated[
         str | None, wanted("--spelling", metavar="flag|env|config", help="How manifest and unit say the options.")
