@@ -122,14 +122,17 @@ def read_yaml(text: str) -> yaml.Node | None:
     import yaml
 
     _refuse_large(text)
+    _refuse_undecodable(text)
     try:
         node: yaml.Node | None = yaml.compose(text, Loader=_yaml_loader())
     except yaml.MarkedYAMLError as fault:
         mark = fault.problem_mark or fault.context_mark
         what = fault.problem or fault.context or "it cannot be read"
         raise NotRead(what, mark.line + 1 if mark else 1, mark.column + 1 if mark else 1) from None
-    except yaml.YAMLError as fault:
-        raise NotRead(str(getattr(fault, "reason", "it cannot be read"))) from None
+    except yaml.reader.ReaderError as fault:
+        raise _at(text, fault.position, fault.reason) from None
+    except yaml.YAMLError:
+        raise NotRead("it cannot be read") from None
     except RecursionError:
         raise _deep(text, 0) from None
     except (ValueError, OverflowError) as fault:  # "\UFFFFFFFF", %YAML with a version of 5000 digits

@@ -22,7 +22,8 @@ from gpunode.kubernetes.plugin_spelling import SPELLINGS, config_text, default_s
 from gpunode.kubernetes.plugin_unit import plugin_unit
 from gpunode.kubernetes.release import kubernetes_release, written
 
-_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+_PART = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
+_NAME = re.compile(rf"(?=.{{1,253}}$){_PART}(?:\.{_PART})*")
 SPELLED = ("manifest", "unit")  # forms that a spelling makes different
 
 

@@ -38,7 +38,7 @@ def _same_everywhere(plugin: Plugin) -> dict[str, Value]:
     return {
         one.flag: first[one.flag]
         for one in plugin.options
-        if one.flag in first and one.helm_of(release)
+        if first.get(one.flag, ()) != () and one.helm_of(release)
         if all(group.get(one.flag) == first[one.flag] for group in plugin.groups.values())
     }
 
@@ -57,7 +57,7 @@ def _refuse_lost(plugin: Plugin, without: frozenset[str]) -> None:
         one.flag
         for one in plugin.options
         if not one.config and one.flag not in without
-        if any(one.flag in group.values for group in plugin.groups.values())
+        if any(group.values.get(one.flag, ()) != () for group in plugin.groups.values())
     ]
     if lost:
         raise UsageError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gpunode.kubernetes.plugin_groups import LABEL
 from gpunode.kubernetes.plugin_model import Plugin, Settings
@@ -12,16 +12,18 @@ from gpunode.model.smi import SmiGpu
 from gpunode.model.versions import release
 
 HANDLER = "nvidia"
-NOT_CRI = ("docker", "podman")  # docker is a kubelet's engine before 1.24 alone
+DOCKER = "docker"  # a kubelet's engine before 1.24 alone
 GATE = "DevicePluginCDIDevices"
 CDI_DEVICES, CDI_BY_DEFAULT = (1, 28), (1, 29)  # of the kubelet: behind the gate, and without it
 CDI_ENGINES = {"crio": (1, 27)}  # from which release a CRI engine takes CDI devices of the kubelet; containerd 1.7
 
 
-def unfit(plugin: Plugin, cluster: Cluster, host: HostFacts) -> Iterator[str]:
-    """Why pods on this node would get no GPU, or lose it. Nothing for what is not known: `not_known` has that."""
-    settings = _settings(plugin, host)
-    engine = _engine(host)
+def unfit(plugin: Plugin, cluster: Cluster, host: HostFacts, engines: Sequence[RuntimeFacts]) -> Iterator[str]:
+    """Why pods on this node would get no GPU, or lose it. Nothing for what is not known: `not_known` has that.
+
+    `engines`: those that may run the kubelet's pods.
+    """
+    settings, engine = _settings(plugin, host), _one(engines)
     if engine:
         yield from _handler(settings, cluster, engine)
         yield from _cdi(settings, host, engine)
@@ -31,9 +33,9 @@ def unfit(plugin: Plugin, cluster: Cluster, host: HostFacts) -> Iterator[str]:
     yield from _mig(settings, _gpus(host))
 
 
-def not_known(plugin: Plugin, host: HostFacts) -> Iterator[str]:
+def not_known(plugin: Plugin, host: HostFacts, engines: Sequence[RuntimeFacts]) -> Iterator[str]:
     """What could not be held against it, so that silence is no promise."""
-    settings, engine = _settings(plugin, host), _engine(host)
+    settings, engine = _settings(plugin, host), _one(engines)
     if engine is None:
         yield "the kubelet's engine is not known: its default runtime and CDI were not checked"
     elif _needs_handler(settings) and engine.effective_default is None:
@@ -52,10 +54,9 @@ def _settings(plugin: Plugin, host: HostFacts) -> Settings:
     return plugin.groups.get(group or "", plugin.settings)
 
 
-def _engine(host: HostFacts) -> RuntimeFacts | None:
-    """The one engine that speaks CRI and runs; None where there is none, or more than one."""
-    found = [one for one in host.runtimes if one.name not in NOT_CRI and one.active]
-    return found[0] if len(found) == 1 else None
+def _one(engines: Sequence[RuntimeFacts]) -> RuntimeFacts | None:
+    """None where there is none, or more than one."""
+    return engines[0] if len(engines) == 1 else None
 
 
 def _gpus(host: HostFacts) -> tuple[SmiGpu, ...]:
@@ -70,12 +71,15 @@ def _needs_handler(settings: Settings) -> bool:
 
 def _handler(settings: Settings, cluster: Cluster, engine: RuntimeFacts) -> Iterator[str]:
     default = engine.effective_default
-    if cluster.runtime_class and engine.handlers and HANDLER not in engine.handlers:
+    if engine.name == DOCKER and cluster.runtime_class:
+        yield "the kubelet starts pods with docker, which knows no RuntimeClass: leave --runtime-class out"
+    elif cluster.runtime_class and engine.handlers and HANDLER not in engine.handlers:
         yield f"{engine.label} has no handler {HANDLER}, which the RuntimeClass names: gpunode setup --only runtime"
     elif not (cluster.runtime_class or engine.nvidia_by_default or default is None) and _needs_handler(settings):
+        by_class = "" if engine.name == DOCKER else f"--runtime-class {HANDLER}, or "
         yield (
             f"{engine.label} starts containers by {default}, and device-list-strategy without CDI needs {HANDLER}: "
-            f"--runtime-class {HANDLER}, or gpunode setup --only runtime"
+            f"{by_class}gpunode setup --only runtime"
         )
 
 

@@ -67,8 +67,13 @@ def put(whole: dict[str, object], path: str, value: object) -> None:
 
 
 def _each(plugin: Plugin, settings: Settings) -> Iterator[tuple[PluginOption, Value]]:
-    """In the order of the table, whatever the order in which they were said."""
-    return ((one, settings.values[one.flag]) for one in plugin.options if one.flag in settings.values)
+    """In the order of the table, whatever the order in which they were said.
+
+    An empty list is what the plugin has without the option, and "" would be one value to it: it ends with
+    `could not parse "" as int slice value`.
+    """
+    said = settings.values
+    return ((one, said[one.flag]) for one in plugin.options if said.get(one.flag, ()) != ())
 
 
 def _for_gfd(plugin: Plugin, settings: Settings) -> list[str]:

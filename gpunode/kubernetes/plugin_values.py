@@ -13,8 +13,9 @@ from gpunode.kubernetes.plugin_model import Value
 
 MOST = 16  # of a list
 # Plain words alone: they stand in a manifest, in a unit and on a command line, and are the same everywhere.
-_PATH = re.compile(r"/[\w./+@:-]{0,254}", re.ASCII)
-_TEXT = re.compile(r"[\w./-]{1,253}", re.ASCII)
+# A server takes no volume whose path has a part `..`, and no mount at one with a colon.
+_PATH = re.compile(r"(?!.*/\.\.(?:/|$))/[\w./+@-]{0,254}", re.ASCII)
+_PREFIX = re.compile(r"(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?/)?(?:[A-Za-z0-9][\w.-]*)?", re.ASCII)
 _WORD = re.compile(r"[a-z][a-z0-9.-]{0,62}")
 _DURATION = re.compile(r"infinite|(?:[0-9]{1,9}(?:\.[0-9]{1,9})?(?:ns|us|ms|s|m|h)){1,6}")
 
@@ -68,8 +69,8 @@ def _like(form: re.Pattern[str], what: str, text: str) -> str:
 
 _SCALARS: dict[Kind, Callable[[PluginOption, str], str]] = {
     "word": _one_of,
-    "path": lambda _, text: _like(_PATH, "an absolute path of plain characters", text),
-    "text": lambda _, text: _like(_TEXT, "a name of plain characters", text),
+    "path": lambda _, text: _like(_PATH, "an absolute path of plain characters, without ..", text),
+    "text": lambda _, text: _like(_PREFIX, "the beginning of an annotation's key, such as cdi.k8s.io/", text),
     "duration": lambda _, text: _like(_DURATION, "a duration such as 60s or 1m30s", text),
 }
 

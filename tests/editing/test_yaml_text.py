@@ -64,7 +64,7 @@ def test_an_item_of_a_list_goes_or_gets_another_word() -> None:
         ("a: &x {b: c}\nd: *x\n", "2:4: an alias of a list or mapping"),
         ("a: &x true\nb: *x\n", "cannot be edited without changing something else"),
         ("a: 1\n---\nb: 2\n", "another document"),
-        ("a: b\n\udcff#\n", "special characters"),
+        ("a: b\n\udcff#\n", "2:1: this byte is not UTF-8"),
         ("? a\n: b\nc: d\n", "begins behind something else on its line"),
         ("a: |\n  x\nd: e\n", "something stands behind it on its line"),
         ("[a]: 1\n", "a key that is no word"),

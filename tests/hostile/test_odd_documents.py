@@ -180,6 +180,19 @@ def test_what_gpunode_wrote_carries_undecodable_bytes_and_no_other_half() -> Non
         read_json('"\\udc00"', own=True)
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("a: b\nc: \udce9\n", "2:4: this byte is not UTF-8"),
+        ("a: b\nc:  \0\n", "2:5: special characters are not allowed"),
+    ],
+)
+def test_a_character_that_yaml_does_not_take_is_told_with_its_place(text: str, says: str) -> None:
+    with pytest.raises(NotRead) as refused:
+        read_yaml(text)
+    assert str(refused.value) == says
+
+
 @pytest.mark.parametrize("read", [read_json, read_toml, read_yaml], ids=lambda read: read.__name__)
 @pytest.mark.parametrize(
     "text",

@@ -38,6 +38,12 @@ def sliced(resource: str) -> str:
         ("flags: {plugin: {deviceListStrategy: {a: b}}}", "a text is wanted"),
         ("flags: {nvidiaDriverRoot: run/x}", "not an absolute path"),
         ("flags: {nvidiaDriverRoot: '/a b'}", "not an absolute path"),
+        ("flags: {nvidiaDriverRoot: /a/../b}", "without .."),
+        ("flags: {mpsRoot: /run/..}", "without .."),
+        ("flags: {plugin: {containerDriverRoot: '/a:b'}}", "not an absolute path"),
+        ("flags: {plugin: {cdiAnnotationPrefix: ../x}}", "the beginning of an annotation's key"),
+        ("flags: {plugin: {cdiAnnotationPrefix: ''}}", "the beginning of an annotation's key"),
+        ("flags: {plugin: {cdiAnnotationPrefix: a/b/c}}", "the beginning of an annotation's key"),
         ("flags: {nvidiaDriverRoot: '/%n'}", "not an absolute path"),
         ('flags: {nvidiaDriverRoot: "/a\\nb"}', "not an absolute path"),
         ("flags: {gfd: {sleepInterval: 60}}", "a text is wanted"),
@@ -147,6 +153,27 @@ def test_the_default_of_three_releases_is_named(tag: str, trapped: bool) -> None
     assert bool(said) is trapped
     off = [f"{name}-enabled=false" for name in ("gds", "mofed", "gdrcopy")]
     assert not list(form_notes(plugin(BY_TAG[tag], off), "manifest"))
+
+
+@pytest.mark.parametrize("name", ["imex-channel-ids", "cdi-feature-flags", "cdi-disable-hooks"])
+def test_an_empty_list_is_not_one_empty_value(name: str) -> None:
+    """The plugin ends with `could not parse "" as int slice value`, and an empty list is what it has by itself."""
+    plain = plugin()
+    for form, spelling in (
+        ("manifest", "flag"),
+        ("manifest", "env"),
+        ("manifest", "config"),
+        ("unit", "env"),
+        ("helm", None),
+    ):
+        assert printed(plugin(set=[f"{name}="]), form, spelling, Cluster()) == printed(plain, form, spelling, Cluster())
+    one = plugin(set=["imex-channel-ids="], default="imex: {channelIDs: [0]}")
+    assert "IMEX_CHANNEL_IDS" not in printed(one, "manifest", "env", Cluster())
+
+
+@pytest.mark.parametrize("path", ["/", "/run/nvidia/driver", "/..a/b..", "/a/.b", "/opt/x@1.2+3"])
+def test_a_path_may_have_dots(path: str) -> None:
+    assert plugin(set=[f"driver-root={path}"]).settings.get("driver-root") == path
 
 
 def test_what_is_typed_takes_precedence() -> None:

@@ -67,6 +67,8 @@ CRI = ["device-list-strategy=cdi-cri"]
     [
         ([], None, host(RUNC), "starts containers by runc"),
         ([], "nvidia", host(RUNC), ""),
+        ([], "nvidia", host(replace(ENGINE, name="docker")), "docker, which knows no RuntimeClass"),
+        ([], None, host(replace(RUNC, name="docker")), "needs nvidia: gpunode setup --only runtime"),
         ([], "nvidia", host(replace(RUNC, handlers=("runc",))), "has no handler nvidia"),
         ([], None, host(), ""),
         ([], None, host(replace(RUNC, effective_default="nvidia-container-runtime")), ""),
@@ -90,21 +92,21 @@ CRI = ["device-list-strategy=cdi-cri"]
     ],
 )
 def test_each_rule(set: list[str], runtime_class: str | None, facts: HostFacts, says: str) -> None:
-    found = list(unfit(plugin(set=set), cluster_of(None, runtime_class), facts))
+    found = list(unfit(plugin(set=set), cluster_of(None, runtime_class), facts, facts.runtimes))
     assert len(found) == bool(says)
     assert says in "".join(found)
 
 
 def test_mps_is_not_for_partitioned_gpus() -> None:
-    assert any("2 of 2 GPUs" in one for one in unfit(plugin(default=MPS), cluster_of(None, None), host(gpus=ALIKE)))
+    assert any("2 of 2 GPUs" in one for one in unfit(plugin(default=MPS), cluster_of(None, None), host(gpus=ALIKE), ()))
 
 
 def test_what_is_not_known_is_said_and_is_no_fault() -> None:
     bare = host(None, KubernetesFacts())
     one = plugin(set=[*CRI, "mig-strategy=single"])
-    assert list(unfit(one, cluster_of(None, None), bare)) == []
-    assert len(list(not_known(one, bare))) == 3
+    assert list(unfit(one, cluster_of(None, None), bare, ())) == []
+    assert len(list(not_known(one, bare, ()))) == 3
     silent = host(replace(ENGINE, effective_default=None, cdi=None))
-    assert any("which runtime is its default" in note for note in not_known(plugin(), silent))
-    assert any("whether CDI is enabled" in note for note in not_known(plugin(set=CRI), silent))
-    assert list(not_known(plugin(), host())) == []
+    assert any("which runtime is its default" in note for note in not_known(plugin(), silent, silent.runtimes))
+    assert any("whether CDI is enabled" in note for note in not_known(plugin(set=CRI), silent, silent.runtimes))
+    assert list(not_known(plugin(), host(), (ENGINE,))) == []

@@ -124,6 +124,19 @@ def test_a_cluster_before_the_plugins_protocol_is_refused(kubernetes: str) -> No
         cluster_of(kubernetes, None)
 
 
+@pytest.mark.parametrize("name", ["nvidia", "gpu.nvidia.com", "a" * 63, "a-1.b"])
+def test_a_runtime_class_is_named_as_a_domain(name: str) -> None:
+    assert cluster_of(None, name).runtime_class == name
+    for one in manifest([], {}, runtime_class=name):
+        assert faults(one, SERVERS[-1]) == []
+
+
+@pytest.mark.parametrize("name", ["", "-a", "a-", "a..b", "A", "a_b", ".a", "a.", "a" * 64, "a." * 130 + "a", "a\n"])
+def test_what_is_no_name_of_a_runtime_class_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match="is no name of an object"):
+        cluster_of(None, name)
+
+
 def test_no_runtime_class_before_there_was_one() -> None:
     with pytest.raises(UsageError, match=r"1\.11 has no RuntimeClass"):
         manifest([], {}, kubernetes="1.11", runtime_class="nvidia")

@@ -85,6 +85,8 @@ def _read(path: str) -> str:
     from gpunode.foreign import read_file
     from gpunode.kubernetes.plugin_file import LONGEST
 
+    if not path:
+        raise UsageError("--config names no file", remedy="--config FILE, or --config GROUP=FILE for a group of nodes")
     try:
         raw = read_file(Path(path).expanduser(), LONGEST)
     except (OSError, ValueError) as error:
@@ -101,6 +103,7 @@ def _read(path: str) -> str:
 def _hold_against(plugin: Plugin, cluster: Cluster, options: HostOptions) -> None:
     """Raises UnsupportedHost where it would not work on one of the hosts."""
     from gpunode.advice import listing
+    from gpunode.checks.k8s.pod_engines import pod_engines
     from gpunode.cli.errors import say
     from gpunode.cli.hosts import open_hosts
     from gpunode.errors import UnsupportedHost
@@ -111,8 +114,9 @@ def _hold_against(plugin: Plugin, cluster: Cluster, options: HostOptions) -> Non
     with open_hosts(options) as named:
         for host in named:
             facts = collect(host.transport)
-            faults += [f"{host}: {fault}" for fault in unfit(plugin, cluster, facts)]
-            for note in not_known(plugin, facts):
+            engines = pod_engines(facts)
+            faults += [f"{host}: {fault}" for fault in unfit(plugin, cluster, facts, engines)]
+            for note in not_known(plugin, facts, engines):
                 say(f"gpunode: {host}: {note}")
     if faults:
         raise UnsupportedHost(

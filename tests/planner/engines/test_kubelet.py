@@ -166,7 +166,7 @@ def test_where_nothing_is_to_be_started_the_file_is_written_only(change: dict[st
         ({CONFIG: "featureGates:\n  DevicePlugins: true\n  DevicePlugins: true"}, "3:3: key 'DevicePlugins' stands"),
         ({CONFIG: "x: &g {DevicePlugins: true}\nfeatureGates: *g\n"}, "an alias of a list or mapping"),
         ({CONFIG: "featureGates:\n\tDevicePlugins: true\n"}, "found character"),
-        ({CONFIG: "featureGates:\n  DevicePlugins: true\n# \udcff\n"}, "special characters"),
+        ({CONFIG: "featureGates:\n  DevicePlugins: true\n# \udcff\n"}, "3:3: this byte is not UTF-8"),
         ({CONFIG: "featureGates:\n  DevicePlugins: true\n" + "x: " + "y" * 40000}, "over 32768 characters"),
         ({DEFAULT: 'KUBELET_EXTRA_ARGS=--feature-gates="DevicePlugins=true"\n'}, "has a value in quotes of its own"),
         ({DEFAULT: "KUBELET_EXTRA_ARGS=--feature-gates=DevicePlugins=true,$MORE\n"}, "that gpunode does not edit"),
