@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass
 
 ARGUMENT_LIMIT_BYTES = 100_000  # Linux allows 128 KiB an argument (MAX_ARG_STRLEN); the login shell gets the whole line
 
@@ -32,7 +31,7 @@ _PREPARE = (
     # Non-interactive logins often lack sbin; LC_ALL=C so that tools print the language their parsers read.
     "PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C; export PATH LC_ALL; "
     f"unset {' '.join(_MISLEADING)} "
-    "gpunode_token gpunode_script gpunode_code; "
+    "gpunode_token gpunode_script gpunode_size gpunode_code; "
     "{ read -r gpunode_token </proc/sys/kernel/random/uuid; } 2>/dev/null || "
     "gpunode_token=$(od -An -vtx1 -N16 /dev/urandom | tr -cd 0-9a-f); "
     r'printf "\036gpunode-begin %s\n" "$gpunode_token"; printf "\036gpunode-begin %s\n" "$gpunode_token" >&2; '
@@ -45,11 +44,20 @@ _EVALUATE = (
 )
 _FROM_ARGUMENT = _PREPARE + "gpunode_script=$1; shift; " + _EVALUATE
 # Lines that are not the script are skipped: an rc file may have eaten the first one, or only half of it.
-_FROM_STDIN = (
+_TO_THE_SCRIPT = (
+    "until IFS= read -r gpunode_script || exit 95; "
+    "case $gpunode_script in gpunode-script:*) true;; *) false;; esac; do :; done; "
+)
+_FROM_STDIN = _PREPARE + _TO_THE_SCRIPT + "gpunode_script=${gpunode_script#gpunode-script:}; " + _EVALUATE
+# `read` makes a system call for each byte, as it must where data follows: 90 ms for the probe under dash. Where nothing
+# follows, a long script stands on the next line, and head(1) takes it at once; it may read too far. Whole, or not run.
+_LONG_BYTES = 4096  # to read more than this takes longer than to start a process
+_LONG_FROM_STDIN = (
     _PREPARE
-    + "until IFS= read -r gpunode_script || exit 95; "
-    + "case $gpunode_script in gpunode-script:*) true;; *) false;; esac; do :; done; "
-    + "gpunode_script=${gpunode_script#gpunode-script:}; "
+    + _TO_THE_SCRIPT
+    + "gpunode_size=${gpunode_script#gpunode-script:}; "
+    + 'gpunode_script=$(/usr/bin/head -c "$gpunode_size" 2>/dev/null || /bin/head -c "$gpunode_size" 2>/dev/null) '
+    + '|| IFS= read -r gpunode_script || exit 95; [ "${#gpunode_script}" -eq "$gpunode_size" ] || exit 95; '
     + _EVALUATE
 )
 # How sudo asks, with whose password it wants (%p) and who it takes us for (%u): rootpw and targetpw ask for another's.
@@ -68,23 +76,29 @@ _BECOME_ASKED = (
     rf'printf "[gpunode] process %d\n" $$ >&2; {_SUDO}-S -p "{_PROMPT}" {_OR_DOAS}'  # exec keeps the process id
 )
 _PROCESS = re.compile(rb"\[gpunode\] process (\d{1,10})\n")
-_PLAIN = re.compile(rb"[^ -~]|[\\'!]")
-_SHORT = {b"\n": b"\\n", b"\t": b"\\t"}
+_PLAIN = bytes(range(ord(" "), ord("~") + 1))
+# The backslash first, for the others are written with one. Most of what a script of ours has; the rest takes longer.
+_COMMON = ((b"\\", b"\\0134"), (b"'", b"\\0047"), (b"!", b"\\0041"), (b"\n", b"\\n"), (b"\t", b"\\t"))
 
 
 def encode(script: str) -> str:
     """The script as one line that is safe in single quotes in sh, bash, zsh, csh and fish; `printf %b` decodes it."""
     raw = script.encode("utf-8", "surrogateescape")
-    return _PLAIN.sub(lambda m: _SHORT.get(m[0], b"\\0%03o" % m[0][0]), raw).decode("ascii")
+    for byte, written in _COMMON:
+        raw = raw.replace(byte, written)
+    for value in set(raw.translate(None, _PLAIN)):
+        raw = raw.replace(bytes((value,)), b"\\0%03o" % value)
+    return raw.decode("ascii")
 
 
-@dataclass(frozen=True)
 class Delivery:
     """One script, ready to go: the command to start and what to write to its stdin."""
 
-    argv: tuple[str, ...]
-    payload: bytes
-    asks: bool = False  # sudo may ask for the password first: nothing is written before it asked or the script began
+    def __init__(self, argv: tuple[str, ...], payload: bytes, *, asks: bool = False) -> None:
+        self.argv = argv
+        self.payload = payload
+        # sudo may ask for the password first: nothing is written before it asked or the script began
+        self.asks = asks
 
     @property
     def in_argument(self) -> bool:
@@ -107,10 +121,12 @@ def deliver(
     text = encode(script)
     if argument and not become and not stdin and len(text) <= ARGUMENT_LIMIT_BYTES:
         return Delivery(("sh", "-c", _FROM_ARGUMENT, "gpunode", text), b"")
-    payload = b"\ngpunode-script:" + text.encode("ascii") + b"\n" + stdin
+    long = not stdin and len(text) > _LONG_BYTES
+    line, wrapper = (f"{len(text)}\n{text}", _LONG_FROM_STDIN) if long else (text, _FROM_STDIN)
+    payload = f"\ngpunode-script:{line}\n".encode("ascii") + stdin
     if not become:
-        return Delivery(("sh", "-c", _FROM_STDIN), payload)
-    return Delivery((*as_root(password=password), "sh", "-c", _BECAME + _FROM_STDIN), payload, asks=password)
+        return Delivery(("sh", "-c", wrapper), payload)
+    return Delivery((*as_root(password=password), "sh", "-c", _BECAME + wrapper), payload, asks=password)
 
 
 def as_root(*, password: bool = False) -> tuple[str, ...]:
@@ -131,6 +147,7 @@ def password_owners(stderr: bytes | bytearray) -> list[tuple[str, str]]:
 
 def without_our_words(text: str) -> str:
     """What the host said, without prompts, process ids and the script of ours that sudo quotes."""
-    text = text.replace(_BECAME + _FROM_STDIN, "...")
+    for wrapper in (_FROM_STDIN, _LONG_FROM_STDIN):
+        text = text.replace(_BECAME + wrapper, "...")
     # sudo-rs has a frame around the prompt, with PAM's own: [sudo: PROMPT] Password:
     return re.sub(rf"(\[sudo: )?{re.escape(QUESTION)}\S+ for \S+: (\] Password: )?|\[gpunode\] process \d+\n", "", text)

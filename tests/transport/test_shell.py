@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import pickle
+import shutil
 import subprocess
 
 import pytest
 
 from gpunode.transport.feed import StdinScript
 from gpunode.transport.secret import Secret
-from gpunode.transport.shell import ARGUMENT_LIMIT_BYTES, deliver, encode
+from gpunode.transport.shell import ARGUMENT_LIMIT_BYTES, Delivery, deliver, encode, without_our_words
 
 AWKWARD = 'it\'s "q" `b` $x \\n !! % \t ä\n\x7f\x01end\\'
 
@@ -36,11 +37,59 @@ def test_where_the_script_travels(script: str, stdin: bytes, become: bool, in_ar
     assert (encode(script) in delivery.line) is in_argument
 
 
+LONG = f'# {"x" * 50_000}\nread -r line; echo "it ran: $line"\nexit 7\n'
+RAN = (b"it ran: \n", 7)
+SHELLS = ("sh", "dash", "bash", "busybox sh")
+
+
+def ended(shell: str, delivery: Delivery, payload: bytes, *, head: str = "/bin/head") -> tuple[bytes, int]:
+    """What the script printed between its marks, and the exit status; `head` is where the host has that program."""
+    if shutil.which(shell.split()[0]) is None:
+        pytest.skip(f"{shell} is not installed")
+    line = delivery.argv[2].replace("/usr/bin/head", "/nonexistent/head").replace("/bin/head", head)
+    done = subprocess.run([*shell.split(), "-c", line], input=payload, capture_output=True, check=False)
+    return done.stdout.partition(b"\n")[2].partition(b"\x1e")[0], done.returncode
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("head", ["/bin/head", "/nonexistent/head", "/bin/false"], ids=["head", "no head", "it fails"])
+def test_a_long_script_alone_is_read_whole(shell: str, head: str) -> None:
+    delivery = deliver(LONG, b"", argument=False)
+    assert ended(shell, delivery, delivery.payload, head=head) == RAN
+    assert ended(shell, delivery, b"what an rc file\nleft" + delivery.payload, head=head) == RAN
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("head", ["/bin/head", "/nonexistent/head"], ids=["head", "no head"])
+def test_of_a_long_script_that_is_cut_nothing_runs(shell: str, head: str) -> None:
+    payload = (delivery := deliver(f"echo begun\n{LONG}", b"", argument=False)).payload
+    for cut in (payload[:-2], payload[:30_000], payload[: payload.index(b"echo")], payload[:5]):
+        assert ended(shell, delivery, cut, head=head) == (b"", 95)
+
+
+def test_a_long_script_is_not_read_byte_by_byte_where_nothing_follows() -> None:
+    """`read` makes a system call for each byte: 90 ms for the probe under dash. Data behind a script must be left."""
+    alone, with_data = (deliver(LONG, data, argument=False) for data in (b"", b"data"))
+    assert "head -c" in alone.argv[2]
+    assert "head -c" not in with_data.argv[2]
+    assert ended("sh", with_data, with_data.payload) == (b"it ran: data\n", 7)
+
+
+@pytest.mark.parametrize("script", ["true", LONG], ids=["short", "long"])
+def test_what_sudo_quotes_of_ours_is_not_the_hosts_word(script: str) -> None:
+    line = deliver(script, b"", become=True).argv[-1]
+    assert without_our_words(f"Sorry, ann may not execute 'sh -c {line}' as root") == (
+        "Sorry, ann may not execute 'sh -c ...' as root"
+    )
+
+
 @pytest.mark.parametrize("password", [False, True])
 @pytest.mark.parametrize("become", [False, True])
 def test_every_login_shell_reads_the_command_alike(become: bool, password: bool) -> None:
     """In single quotes csh ends at a newline and replaces `!`; in fish a backslash is an escape before another."""
-    for word in deliver(AWKWARD, b"x", become=become, password=password).argv:
+    scripts = ((AWKWARD, b"x"), (LONG, b""))
+    deliveries = [deliver(*script, become=become, password=password, argument=False) for script in scripts]
+    for word in (word for delivery in deliveries for word in delivery.argv):
         assert not set(word) & set("'!\n")
         assert "\\\\" not in word
         assert word.isascii()
