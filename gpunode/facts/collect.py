@@ -77,24 +77,23 @@ def probe(transport: Transport) -> bytes:
 
     Raises TransportError when the host answers something else, or not all of it, or not in time.
     """
-    return _answer(transport).stdout
+    return _answer(transport)[0].stdout
 
 
-def _answer(transport: Transport) -> Completed:
+def _answer(transport: Transport) -> tuple[Completed, Sections]:
     try:
         done = transport.run(probe_script(), timeout_s=PROBE_TIMEOUT_S)
     except StillRunning as late:
         problem = f"the probe did not come back in {PROBE_TIMEOUT_S:.0f} s"
         raise StillRunning(problem, evidence=late.evidence, remedy=late.remedy) from late
     try:
-        decode(done.stdout)
+        return done, decode(done.stdout)
     except TransportError as fault:
         error_output = done.stderr.decode("utf-8", "replace").strip()
         if not error_output:
             raise
         evidence = f"{fault.evidence}; its error output: {error_output[:300]}"
         raise TransportError(fault.problem, evidence=evidence, remedy=fault.remedy) from fault
-    return done
 
 
 def logs(transport: Transport, units: Sequence[str]) -> Sections:
@@ -114,8 +113,8 @@ def logs_script(units: Sequence[str]) -> str:
 
 def collect(transport: Transport) -> HostFacts:
     """Probe the host and return what is known. Raises TransportError as `probe` does."""
-    done = _answer(transport)
-    return assemble(done.stdout, transport.target, done.way)
+    done, sections = _answer(transport)
+    return _assembled(sections, done.stdout, transport.target, done.way)
 
 
 def assemble(stream: bytes, target: str, way: Way | None = None) -> HostFacts:
@@ -125,7 +124,10 @@ def assemble(stream: bytes, target: str, way: Way | None = None) -> HostFacts:
 
     Raises TransportError for a stream that is truncated, of another version, or without the host's identity.
     """
-    sections = decode(stream)
+    return _assembled(decode(stream), stream, target, way)
+
+
+def _assembled(sections: Sections, stream: bytes, target: str, way: Way | None) -> HostFacts:
     unread = _unread(sections)
 
     def part(name: str, read: Callable[[], Part], default: Part) -> Part:

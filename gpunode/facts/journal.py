@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from fnmatch import fnmatchcase
 from types import MappingProxyType
 
 from gpunode.foreign import read_json
 from gpunode.model.facts import FailedStep, JournalFacts
 from gpunode.model.files import WrittenFile
+from gpunode.packages.pins import named_by
 
 _SHA256 = re.compile("[0-9a-f]{64}")
 ERROR_LIMIT = 500  # characters of a failed step's message
@@ -105,9 +105,9 @@ def _pinned(entries: Iterable[Mapping[str, object]], held: Collection[str]) -> f
         if before is None and isinstance(names := _table(entry, "before").get("held"), list):
             before = names
         if entry.get("kind") == "command" and isinstance(argv := entry.get("argv"), list):
-            words.update(word for word in map(str, argv) if len(word) > 2)  # "*" alone would be everybody's
+            words.update(map(str, argv))
     fresh = set(held) - set(map(str, before)) if before is not None else set()
-    return frozenset(name for name in fresh if any(fnmatchcase(name, word) for word in words))
+    return named_by(words, fresh)
 
 
 def _defaults(entries: Iterable[Mapping[str, object]]) -> dict[str, str]:

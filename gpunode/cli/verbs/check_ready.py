@@ -9,6 +9,13 @@ from threading import Thread
 
 from gpunode.errors import GpunodeError
 
+# What checks import where they judge, and most hosts make them judge.
+_TABLES = ("age", "distro_ends", "driver_cves", "engine_ends", "kernels", "repositories", "system_limits")
+_MODULES = (
+    *("checks.agreement", "checks.causes", "checks.fixes", "engines.registry", "render.check_text", "cli.errors"),
+    *(f"catalog.{table}" for table in (*_TABLES, "toolkit_cves", "xids")),
+)
+
 
 @cache
 def made_ready() -> Thread:
@@ -18,10 +25,12 @@ def made_ready() -> Thread:
         from gpunode.catalog.documents import read_all
         from gpunode.catalog.load import load_catalog
         from gpunode.checks import all_checks
+        from gpunode.foreign import read_toml
 
         all_checks()
-        for name in ("checks.agreement", "checks.causes", "checks.fixes", "engines.registry", "render.check_text"):
+        for name in _MODULES:
             import_module(f"gpunode.{name}")
+        read_toml("")  # its library is loaded with the first text
         with suppress(GpunodeError):  # judged() asks for the catalog again, and says what is wrong with it
             load_catalog()
             read_all()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from posixpath import basename
 
 from gpunode.advice import listing
@@ -13,6 +12,7 @@ from gpunode.model.facts import HostFacts
 from gpunode.model.past import ABSENT, Past, PastFile
 from gpunode.model.plan import ForUndo, Kept, Step
 from gpunode.packages.base import Backend
+from gpunode.packages.pins import named_by
 from gpunode.packages.registry import BACKENDS, goes_with_packages
 from gpunode.planner.undo.files import diffs, only_backs, only_left, rollback
 from gpunode.remedy import gpunode
@@ -86,9 +86,7 @@ def _hold_step(host: HostFacts, past: Past, backend: Backend, gone: Sequence[str
 
 def _holds(host: HostFacts, past: Past) -> tuple[str, ...]:
     """Pinned now, not before, and named by a command of setup (by name or by pattern)."""
-    fresh = sorted(host.packages.held - past.held)
-    words = [word for word in past.words if len(word) > 2]  # "*" alone would be everybody's
-    return tuple(name for name in fresh if any(fnmatchcase(name, word) for word in words))
+    return tuple(sorted(named_by(past.words, host.packages.held - past.held)))
 
 
 def _erasable(host: HostFacts, past: Past) -> tuple[str, ...]:
