@@ -12,7 +12,7 @@
 Foreseen outcomes of work are values in reports (4: an engine was refused, and the rest done; 5: the rollback failed
 too, manual recovery required; 6: a reboot or another manual step; 9: warnings only); an error here means "cannot go on
 with this host".
-It becomes words and an exit code in exactly two places: cli/app.py and fleet/run.py.
+It becomes words and an exit code in exactly two places: cli/errors.py and fleet/run.py.
 """
 
 from __future__ import annotations

@@ -1,15 +1,54 @@
-"""What goes to stderr: a line, or an error as problem, evidence, remedy; and the same as JSON to stdout."""
+"""What goes to stderr: a line, or an error as problem, evidence, remedy; and the same as JSON to stdout.
+
+Errors become words here, and in fleet/run.py; nowhere else.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
-from gpunode.errors import GpunodeError
+from gpunode.cli.streams import why_unwritten
+from gpunode.errors import ExitCode, GpunodeError
 from gpunode.render.clean import clean_line
 from gpunode.render.door import show
 from gpunode.render.remedy_text import remedy_text
 from gpunode.render.style import PLAIN, Style, hang, paint, style_for
+
+INTERRUPTED = 130  # 128 + SIGINT, as in shells
+
+
+def ended_by(error: Exception | KeyboardInterrupt, words: Sequence[str]) -> int:
+    """Say what ended this command line, in the words of whoever may have caused it. Answers the exit code."""
+    if isinstance(error, GpunodeError):
+        say_error(error)
+        _print_error(error, words)
+        return int(error.code)
+    if isinstance(error, KeyboardInterrupt):
+        say("gpunode: interrupted; run the same command again to continue")
+        return INTERRUPTED
+    if isinstance(error, BrokenPipeError):
+        # The reader (head, less) has left. Python flushes stdout once more at exit, and that must not fail either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return int(ExitCode.DONE)
+    why = why_unwritten(error)
+    if why is None:
+        return say_crash(error, words)
+    say(f"gpunode: this cannot be printed: {why}")
+    return int(ExitCode.FAILED)
+
+
+def say_crash(error: Exception, words: Sequence[str] = ()) -> int:
+    """One line for the user, the traceback for the report."""
+    from gpunode.fleet.run_log import save_crash
+
+    path = save_crash(error)
+    kept = f"the details are in {path}" if path else "the details could not be saved anywhere"
+    problem = f"internal error ({type(error).__name__}); please report it: {kept}"
+    say(f"gpunode: {problem}")
+    _print_error(GpunodeError(problem), words)
+    return int(ExitCode.FAILED)
 
 
 def say(text: str, *, end: str = "\n") -> None:
@@ -46,6 +85,12 @@ def asked_format(words: Sequence[str]) -> str:
         elif word.startswith("--format="):
             form = word.partition("=")[2]
     return form
+
+
+def _print_error(error: GpunodeError, words: Sequence[str]) -> None:
+    """To stdout for a program that asked for JSON: an empty answer would say nothing."""
+    if (form := asked_format(words)) in ("json", "jsonl"):
+        print_error_json(error, line=form == "jsonl")
 
 
 def print_error_json(error: GpunodeError, *, line: bool) -> None:

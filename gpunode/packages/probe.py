@@ -1,4 +1,7 @@
-"""What the package managers add to the probe: their tools, how each lists its packages, and where its files are."""
+"""What the package managers add to the probe: their tools, how each lists its packages, and where its files are.
+
+shell/probe/managers.sh is this text as gpunode's own managers make it, for a probe that begins before they are loaded.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,10 @@ import shlex
 from collections.abc import Iterable
 
 from gpunode.packages.registry import BACKENDS
+
+_HEAD = """# shellcheck shell=sh disable=SC2034
+# Made by gpunode/packages/probe.py (tests/packages/test_probe_part.py): what the package managers add to the probe.
+"""
 
 
 def probe_part() -> str:
@@ -24,6 +31,7 @@ def probe_part() -> str:
     listings = {m.listing: m.list_script for m in managers}
     return "".join(
         (
+            _HEAD,
             *(f"{name}={shlex.quote(' '.join(dict.fromkeys(each)))}\n" for name, each in words.items()),
             *(f"list_{name}() {{\n{script}}}\n" for name, script in listings.items()),
         )

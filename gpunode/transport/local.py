@@ -9,10 +9,11 @@ import signal
 import subprocess
 import time
 from contextlib import ExitStack, suppress
-from typing import IO, BinaryIO, Literal
+from typing import IO, Literal
 
 from gpunode.errors import TransportError
 from gpunode.remedy import Remedy, RepairAction
+from gpunode.transport.ahead import all_taken, memory_file, started, taken
 from gpunode.transport.answer import STDERR_GRACE_S, Answer, result
 from gpunode.transport.base import Completed
 from gpunode.transport.feed import StdinScript, Writer
@@ -25,26 +26,11 @@ _ENDS_S = 5.0  # a script that is asked to end may take so long to clean up behi
 _POLL_MS = 100
 _BUSY_MS = 5  # while bytes wait for the script to read
 _PIECE_BYTES = 65536
-_PIPE_BYTES = 1 << 20  # what anybody's pipe may hold: a script that is started ahead does not wait for its reader
-
-_ahead: dict[Delivery, subprocess.Popen[bytes]] = {}
-
-
-def start_ahead(script: str) -> None:
-    """Start `script` here and now, as whoever runs gpunode, while gpunode still loads what will ask for its answer.
-
-    Local.run takes it over where it is asked for just this script. What nobody took, `end_ahead` ends.
-    """
-    delivery = deliver(script, b"")
-    with ExitStack() as stack, suppress(OSError):  # whoever asks for it then starts it, and says why it cannot be
-        source = stack.enter_context(_memory_file(delivery.payload))
-        _ahead[delivery] = _started(delivery, source, _PIPE_BYTES)
 
 
 def end_ahead() -> None:
     """Nothing remains of a script that was started ahead and that nobody asked for."""
-    while _ahead:
-        process = _ahead.popitem()[1]
+    for process in all_taken():
         with process:
             _end(process, Answer())
 
@@ -101,11 +87,11 @@ def _execute(delivery: Delivery, answer: Answer, timeout_s: float, password: Sec
     """
     with ExitStack() as stack:
         try:
-            process = _ahead.pop(delivery, None)
+            process = taken(delivery)
             if process is None:
                 asks = delivery.asks
-                source = subprocess.PIPE if asks else stack.enter_context(_memory_file(delivery.payload))
-                process = _started(delivery, source)
+                source = subprocess.PIPE if asks else stack.enter_context(memory_file(delivery.payload))
+                process = started(delivery, source)
         except FileNotFoundError:
             answer.err(f"{delivery.argv[0]}: not found".encode())
             return 127
@@ -122,19 +108,6 @@ def _execute(delivery: Delivery, answer: Answer, timeout_s: float, password: Sec
         return _listen(process, process.stdout.fileno(), process.stderr.fileno(), answer, timeout_s, writer)
 
 
-def _started(delivery: Delivery, source: BinaryIO | int, pipe_bytes: int = -1) -> subprocess.Popen[bytes]:
-    """In a session of its own: Ctrl-C at the terminal stops gpunode between steps, not the step."""
-    return subprocess.Popen(
-        delivery.argv,
-        stdin=source,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-        env={**os.environ, "LC_ALL": "C"},
-        pipesize=pipe_bytes,
-    )
-
-
 def _unstarted(program: str, error: OSError) -> TransportError:
     """EAGAIN and ENOMEM pass; a file that may not be executed stays so."""
     remedy = Remedy(RepairAction.WAIT, "free memory or processes, then run it again")
@@ -144,14 +117,6 @@ def _unstarted(program: str, error: OSError) -> TransportError:
             f"let this user execute it: the mode of {program} and of its directories, a file system without noexec",
         )
     return TransportError(f"localhost: cannot start {program}", evidence=str(error), remedy=remedy)
-
-
-def _memory_file(payload: bytes) -> BinaryIO:
-    """For stdin: no limit as argv has, no disk that may be full, and seekable, so readers stop where they must."""
-    source = os.fdopen(os.memfd_create("in"), "w+b", buffering=0)
-    source.write(payload)
-    source.seek(0)
-    return source
 
 
 class _Pipe:

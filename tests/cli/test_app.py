@@ -129,9 +129,9 @@ def test_a_fault_of_ours_is_one_line_and_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    from gpunode.cli.app import _say_crash
+    from gpunode.cli.errors import say_crash
 
-    assert _say_crash(ValueError("odd")) == 1
+    assert say_crash(ValueError("odd")) == 1
     said = capsys.readouterr().err
     assert len(said.splitlines()) == 1
     (log,) = (tmp_path / "gpunode" / "runs").glob("crash-*.log")

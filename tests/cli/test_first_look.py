@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from gpunode.cli.first_look import _at_this_machine
+from gpunode.cli.first_look import at_this_machine
 from gpunode.errors import TransportError
-from gpunode.transport.local import Local, end_ahead, start_ahead
+from gpunode.transport.ahead import start_ahead
+from gpunode.transport.local import Local, end_ahead
 
 ROOT = Path(__file__).parents[2]
 RECORDED = ROOT / "examples/hosts/debian12-docker-build"
@@ -67,13 +68,13 @@ def test_a_verb_of_this_machine_looks_ahead_where_its_user_is_root(
 ) -> None:
     for uid, ahead in ((0, True), (1000, False)):
         monkeypatch.setattr(os, "geteuid", lambda uid=uid: uid)
-        assert _at_this_machine(words) is ahead
+        assert at_this_machine(words) is ahead
 
 
 @pytest.mark.parametrize("words", ASKS_OTHERWISE, ids=" ".join)
 def test_what_asks_another_host_none_or_later_does_not(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    assert not _at_this_machine(words)
+    assert not at_this_machine(words)
 
 
 @root_only
@@ -91,6 +92,23 @@ def test_no_shell_is_started_for_a_verb_that_asks_nothing(starts: Path, words: l
     process, _, err = gpunode(*words)
     assert (process.returncode in (0, 1), err) == (True, "")
     assert starts.read_text() == ""
+
+
+def test_before_the_look_next_to_nothing_is_loaded() -> None:
+    """Each module that is loaded first puts the whole answer off."""
+    looked = "import sys, gpunode.cli.app, gpunode.transport.ahead, gpunode.facts.probe_script; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-S", "-c", looked], capture_output=True, text=True, check=True, cwd=ROOT)
+    late = {"typing", "dataclasses", "pathlib", "json", "gpunode.errors", "gpunode.remedy", "gpunode.packages"}
+    assert not late & set(loaded.stdout.split())
+
+
+@root_only
+def test_a_stdout_that_takes_nothing_is_said_before_leaving() -> None:
+    argv = (sys.executable, "-m", "gpunode", "check", "--json")
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(argv, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert "cannot be printed: No space left on device" in done.stderr
 
 
 @root_only
