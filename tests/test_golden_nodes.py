@@ -6,6 +6,7 @@ import pytest
 
 from tests.golden_text import assert_golden
 from tests.recorded.distributions import DISTRIBUTIONS
+from tests.recorded.dra import DRA
 from tests.recorded.kubelets import KUBELETS
 
 OTHERS = (
@@ -20,14 +21,18 @@ OTHERS = (
 )
 
 
-@pytest.mark.parametrize("slug", [*(recipe.slug for recipe in (*KUBELETS, *DISTRIBUTIONS)), *OTHERS])
+WANTED = {recipe.slug: recipe.options for recipe in DRA}  # what check is asked with
+NODES = [*(recipe.slug for recipe in (*KUBELETS, *DISTRIBUTIONS)), *OTHERS, *WANTED]
+
+
+@pytest.mark.parametrize("slug", NODES)
 def test_what_check_says_of_a_node_is_the_golden_text(
     slug: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert_golden(slug, "findings.txt", ["check"], [], monkeypatch, capsys)
+    assert_golden(slug, "findings.txt", ["check"], WANTED.get(slug, ()), monkeypatch, capsys)
 
 
-@pytest.mark.parametrize("slug", [*(recipe.slug for recipe in KUBELETS), *OTHERS])
+@pytest.mark.parametrize("slug", NODES)
 def test_what_stands_before_a_nodes_upgrade_is_the_golden_text(
     slug: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

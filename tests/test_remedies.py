@@ -42,6 +42,7 @@ NOT_REMEDIES = {
     "planner/kernel/secureboot.py": "console",
     "engines/docker/engine.py": "Note",
     "kubernetes/readiness.py": "what Node Problem Detector says of a healthy node",
+    "kubernetes/dra_values.py": "what does not fit a node, each a line of one refusal",
     "kubernetes/plugin_host.py": "what does not fit a node, each a line of one refusal",
     "engines/daemon/commands.py": "a script's own words",
 }
@@ -102,6 +103,7 @@ BY_SETUP = {
     "runtime": {RepairAction.CONFIGURE, RepairAction.RESTART_SERVICE},
     "toolkit": {RepairAction.UPGRADE, RepairAction.CONFIGURE},
     "driver": {RepairAction.UPGRADE, RepairAction.CONFIGURE, RepairAction.REBOOT},
+    "kubernetes": {RepairAction.CONFIGURE},
 }
 
 

@@ -42,6 +42,7 @@ class Mends:
 
 DRIVER, TOOLKIT, RUNTIME = (("--only", part) for part in ("driver", "toolkit", "runtime"))
 CDI = (CDI_READABLE_STEP, CDI_REFRESH_STEP, CDI_STALE_STEP, CDI_SPEC_STEP)
+KUBERNETES = ("--only", "kubernetes")
 _BY_CDI, _BY_ENGINE = Mends((*TOOLKIT, "--cdi"), CDI), Mends(RUNTIME)
 _PERSISTENCED = Mends(DRIVER, (SERVICES_STEP,), told=False)
 
@@ -56,6 +57,8 @@ MENDED: Mapping[str, Mends] = {
     "dev.char-symlinks": Mends(DRIVER, (CHAR_LINKS_STEP,), told=False),
     "drv.module-loaded": Mends(DRIVER, (LOAD_STEP,), told=False),
     "drv.uvm-loaded": Mends(DRIVER, (LOAD_STEP,), told=False),
+    "k8s.dra-boot": Mends(KUBERNETES, later=True),
+    "k8s.dra-needs": _BY_ENGINE,
     "os.held-packages": Mends(DRIVER, later=True),
     "os.unattended-upgrades": Mends(DRIVER, later=True),
     "pci.runtime-pm": _PERSISTENCED,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, CheckResult, NotApplicable, Passed, Severity
 from gpunode.model.rules import AUTO
-from gpunode.model.spec import Spec
+from gpunode.model.spec import KubernetesMode, Spec
 from gpunode.remedy import Remedy
 
 if TYPE_CHECKING:
@@ -26,6 +26,11 @@ class Context:
     catalog: Catalog
     today: date | None = None  # by the clock of the machine that runs gpunode
     profile: str = AUTO  # what kind of node the user says that it is
+
+    @property
+    def mode(self) -> KubernetesMode | None:
+        """What gives out the node's GPUs to pods: `kubernetes.mode` of the spec; None: nobody said."""
+        return self.spec.kubernetes.mode if self.spec else None
 
     @property
     def handler(self) -> str:
@@ -63,6 +68,7 @@ class Check:
     doc: CheckDoc
     needs: tuple[Need, ...]
     function: CheckFunction
+    mode: KubernetesMode | None = None  # it is about this way of giving GPUs to pods alone
 
     @property
     def id(self) -> str:
@@ -70,9 +76,16 @@ class Check:
 
     def run(self, host: HostFacts, context: Context) -> CheckResult:
         """The verdict on this host; not applicable, with the reason, when a fact it needs is missing."""
-        reason = next((why for need in self.needs if (why := need(host)) is not None), None)
+        reason = self._of_another_mode(context)
+        reason = reason or next((why for need in self.needs if (why := need(host)) is not None), None)
         outcome = self.function(host, context) if reason is None else NotApplicable(reason)
         return ended(self.id, self.doc.severity, outcome)
+
+    def _of_another_mode(self, context: Context) -> str | None:
+        if self.mode in (None, context.mode) or context.mode is None:
+            return None
+        giver = "NVIDIA's DRA driver" if context.mode == "dra" else "the device plugin"
+        return f"kubernetes.mode of the spec is {context.mode}: {giver} gives out the GPUs"
 
 
 def ended(id: str, severity: Severity, outcome: CheckOutcome | Passed) -> CheckResult:
@@ -86,7 +99,14 @@ REGISTRY: dict[str, Check] = {}
 
 
 def check(
-    id: str, severity: Severity, *, title: str, reads: str, remedy: Remedy, needs: Sequence[Need] = ()
+    id: str,
+    severity: Severity,
+    *,
+    title: str,
+    reads: str,
+    remedy: Remedy,
+    needs: Sequence[Need] = (),
+    mode: KubernetesMode | None = None,
 ) -> Callable[[CheckFunction], CheckFunction]:
     """Register the decorated function as a check. Two checks of one id are a mistake in this directory: ValueError."""
 
@@ -94,7 +114,7 @@ def check(
         if id in REGISTRY:
             raise ValueError(f"two checks are called {id}")
         broken = inspect.cleandoc(function.__doc__ or "")
-        REGISTRY[id] = Check(CheckDoc(id, severity, title, broken, reads, remedy), tuple(needs), function)
+        REGISTRY[id] = Check(CheckDoc(id, severity, title, broken, reads, remedy), tuple(needs), function, mode)
         return function
 
     return register

@@ -51,3 +51,15 @@ def toolkit(host: HostFacts, context: Context) -> CheckOutcome:
 def runtime(host: HostFacts, context: Context) -> CheckOutcome:
     """A container engine is not as it should be, and setup refuses to configure it."""
     return NOT_ASKED
+
+
+@check(
+    "setup.kubernetes",
+    Severity.ERROR,
+    title="setup can prepare the node for what gives out its GPUs",
+    reads="the plan for Kubernetes alone",
+    remedy=_shown("kubernetes"),
+)
+def kubernetes(host: HostFacts, context: Context) -> CheckOutcome:
+    """The node is not ready for what shall give out its GPUs, and setup refuses to prepare it."""
+    return NOT_ASKED

@@ -13,6 +13,7 @@ from typing import Literal, get_args
 from gpunode import resources
 from gpunode.catalog.runtimes import kubernetes_distributions
 from gpunode.kubernetes.documents import Object, documents
+from gpunode.model.kubernetes import KUBELET_UNIT, boot_drop_in
 
 ReadinessForm = Literal["rule", "npd", "kubelet", "systemd", "cdi"]
 READINESS_FORMS: tuple[ReadinessForm, ...] = get_args(ReadinessForm)
@@ -20,10 +21,11 @@ CONDITION = "GPUNodeProblem"  # True is a problem, as of all conditions that Nod
 TAINT = "readiness.k8s.io/nvidia-gpu"  # the controller takes no key without this prefix
 VALUE, EFFECT = "pending", "NoSchedule"
 LABEL = ("nvidia.com/gpu.present", "true")
-KUBELET = "kubelet.service"
+KUBELET = KUBELET_UNIT
 GPUNODE = "/usr/local/bin/gpunode"
 NPD_PATH = "/etc/node-problem-detector/gpunode.json"
 CDI_REFRESH = "nvidia-cdi-refresh.service"
+PRINTED = "Printed by `gpunode k8s readiness`."
 
 
 def kubelet_units() -> tuple[str, ...]:
@@ -111,9 +113,6 @@ def readiness_part(form: ReadinessForm, unit: str, *, continuous: bool, expect_g
     if form == "kubelet":
         return registration(unit)
     if form == "systemd":
-        return drop_in(unit), resources.render("systemd/kubelet-after-gpus.conf.j2", refresh=CDI_REFRESH)
-    return drop_in(CDI_REFRESH), resources.render("systemd/cdi-after-mig.conf.j2")
-
-
-def drop_in(unit: str) -> str:
-    return f"/etc/systemd/system/{unit}.d/50-gpunode.conf"
+        text = resources.render("systemd/kubelet-after-gpus.conf.j2", refresh=CDI_REFRESH, by=PRINTED)
+        return boot_drop_in(unit), text
+    return boot_drop_in(CDI_REFRESH), resources.render("systemd/cdi-after-mig.conf.j2")

@@ -8,6 +8,13 @@ from types import MappingProxyType
 
 NVIDIA_RESOURCES = "nvidia.com/"
 GPU_DRA_DRIVER = "gpu.nvidia.com"
+COMPUTE_DOMAIN_DRIVER = "compute-domain.nvidia.com"  # of the same pod: memory of other hosts' GPUs, by nvidia-imex
+KUBELET_UNIT = "kubelet.service"
+
+
+def boot_drop_in(unit: str) -> str:
+    """gpunode's own drop-in of a unit, by which it starts after the GPUs can be used."""
+    return f"/etc/systemd/system/{unit}.d/50-gpunode.conf"
 
 
 @dataclass(frozen=True)

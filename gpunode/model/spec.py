@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Literal
+from typing import Literal, get_args
 
 from gpunode.advice import meant
 from gpunode.errors import UsageError
@@ -91,6 +91,17 @@ class RuntimeSpec:
     def program(self) -> str:
         """What an entry without a program of its own gets."""
         return self.path or "/usr/bin/nvidia-container-runtime"
+
+
+KubernetesMode = Literal["device-plugin", "dra"]
+KUBERNETES_MODES: tuple[KubernetesMode, ...] = get_args(KubernetesMode)
+
+
+@dataclass(frozen=True)
+class KubernetesSpec:
+    """How the cluster gives out this node's GPUs."""
+
+    mode: KubernetesMode | None = None  # None: nobody said
 
 
 @dataclass(frozen=True)
@@ -243,6 +254,7 @@ class Spec:
     toolkit_config: ToolkitConfig = ToolkitConfig()
     runtimes: tuple[str, ...] | None = None  # None: every engine found (auto); (): none
     runtime: RuntimeSpec = RuntimeSpec()
+    kubernetes: KubernetesSpec = KubernetesSpec()
     only: tuple[str, ...] = PARTS
     reboot: RebootPolicy = RebootPolicy.NEVER
     hold: bool = True

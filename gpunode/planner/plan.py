@@ -19,6 +19,8 @@ from gpunode.planner.driver.services import char_links_step, coherent_step, serv
 from gpunode.planner.driver.source import policy_step
 from gpunode.planner.engines.cdi import cdi_outcomes
 from gpunode.planner.engines.kubelet.daemon import is_inside_an_engine
+from gpunode.planner.engines.kubelet.dra import dra_outcomes
+from gpunode.planner.engines.kubelet.mode import refuse_mode, refuse_old_driver
 from gpunode.planner.engines.kubelet.steps import kubelet_outcomes
 from gpunode.planner.engines.steps import runtime_steps
 from gpunode.planner.install.cuda import cuda_outcomes
@@ -64,15 +66,17 @@ def make_plan(host: HostFacts, spec: Spec, catalog: Catalog, done: frozenset[str
     ConfigFileError for an engine's config that cannot be edited safely. Nothing on the host was touched.
     """
     refuse_own_system(host, catalog)
+    refuse_mode(host, spec)
     removing = "driver" in spec.only and spec.driver.kind == "none" and catalog.distro(host.os) is not None
     only = parts_without_driver(host, spec, catalog) if removing else spec.only
     only, theirs = parts_beside_operator(host, spec, only)
     packages = _packages(host, spec, catalog, only, done, removing=removing)
+    refuse_old_driver(host, spec, catalog, packages.choice)
     settings = replace(spec, only=only) if theirs else spec
     kubelet = kubelet_outcomes(host, spec) if "kubernetes" in only else []
-    before = kubelet if is_inside_an_engine(host) else []
-    outcomes = [*theirs, *packages.outcomes, *before, *_settings(host, settings, only, packages.outcomes)]
-    outcomes += () if before else kubelet
+    before, after = (kubelet, []) if is_inside_an_engine(host) else ([], kubelet)
+    outcomes = [*theirs, *packages.outcomes, *before, *_settings(host, settings, only, packages.outcomes), *after]
+    outcomes += dra_outcomes(host, spec, catalog) if "kubernetes" in only else ()
     steps = tuple(with_diff(host, o) for o in outcomes if isinstance(o, Step)) or _close_journal(host, spec)
     if host.init == "chroot":
         steps = tuple(map(without_systemd, steps))

@@ -12,6 +12,7 @@ from gpunode.model.expectation import FORMS, LISTS
 from gpunode.model.spec import (
     HANDLER_FORMS,
     HANDLER_NAME,
+    KUBERNETES_MODES,
     TOOLKIT_MODES,
     TOOLKIT_SETTINGS,
     DriverRequest,
@@ -78,6 +79,9 @@ KEYS: dict[str, Key] = {
     "handler": Key("--handler", "runtime.handler", values.matching("--handler", HANDLER_NAME, HANDLER_FORMS)),
     "runtime_path": Key(
         "--runtime-path", "runtime.path", values.matching("--runtime-path", r"/\S+", "an absolute path on the host")
+    ),
+    "kubernetes.mode": Key(
+        "--kubernetes-mode", "kubernetes.mode", values.choice("--kubernetes-mode", KUBERNETES_MODES)
     ),
     "only": Key("--only", "only", parse_only, many=True),
     "reboot": Key("--reboot", "reboot", values.choice("--reboot", RebootPolicy)),

@@ -35,8 +35,9 @@ from tests.checks import hosts as h
 EXAMPLES = Path(__file__).parents[2] / "examples" / "hosts"
 HOSTS = sorted(path.name for path in EXAMPLES.iterdir() if (path / "facts.txt").is_file())
 SAFE = """boot.initramfs boot.nouveau-blacklisted ctk.cdi-devices ctk.cdi-fresh ctk.cdi-present ctk.cdi-readable
-    ctk.cdi-refresh-unit dev.char-symlinks drv.module-loaded drv.uvm-loaded os.held-packages os.unattended-upgrades
-    pci.runtime-pm rt.config-drift rt.containerd-file rt.containerd-live rt.crio rt.docker-file rt.docker-gpus
+    ctk.cdi-refresh-unit dev.char-symlinks drv.module-loaded drv.uvm-loaded k8s.dra-boot k8s.dra-needs
+    os.held-packages os.unattended-upgrades pci.runtime-pm
+    rt.config-drift rt.containerd-file rt.containerd-live rt.crio rt.docker-file rt.docker-gpus
     rt.docker-live rt.effective-default rt.k3s rt.podman rt.runtime-type svc.persistenced"""
 # A check that is new stands in one row; whoever writes it decides in which.
 BY_HAND = {
@@ -90,7 +91,7 @@ BY_HAND = {
         k8s.taints k8s.topology-manager mig.mixed-with-mps mig.uniform net.rdma-uniform os.disk-root os.dmesg-access
         os.fd-pids os.inodes os.memlock os.memory os.swap pci.acs pci.bar1-size pci.iommu-mode pci.numa
         rt.cgroup-driver rt.cri-disabled rt.daemon-restart-safe rt.drop-ins rt.dropin-version sec.docker-socket
-        setup.driver setup.runtime setup.toolkit smoke.cleanup smoke.container-gpu smoke.daemon-reload
+        setup.driver setup.kubernetes setup.runtime setup.toolkit smoke.cleanup smoke.container-gpu smoke.daemon-reload
         svc.dcgm-profiling-lock svc.mps user.bad-envs user.smi-hidden""",
     ByHand.NO_STEP: """
         net.efa net.gdrcopy net.gds net.peermem""",

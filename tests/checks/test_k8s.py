@@ -55,8 +55,8 @@ WELL_KUBERNETES = KubernetesFacts(
 )  # fmt: skip
 WELL = replace(h.smi(h.seen(uuid=UUID)), kubernetes=WELL_KUBERNETES)
 BARE = HostFacts("bare", "bare", OsFacts("debian", "12"), KernelFacts("6.1.0"), root=False)
-SHARING = ("k8s.sharing-config",)  # test_sharing.py
-IDS = tuple(doc.id for doc in all_checks() if doc.id.startswith("k8s.") and doc.id not in SHARING)
+ELSEWHERE = ("k8s.sharing-config", "k8s.dra-needs", "k8s.dra-boot")  # test_sharing.py, test_dra.py
+IDS = tuple(doc.id for doc in all_checks() if doc.id.startswith("k8s.") and doc.id not in ELSEWHERE)
 RUNC = replace(h.CONTAINERD_ENGINE, effective_default="runc")
 
 

@@ -102,11 +102,12 @@ def test_check_takes_what_its_checks_read(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_each_flag_of_check_is_a_key_of_the_spec() -> None:
-    typed = CheckOptions(None, "none", ["no-cgroups=true"], "docker", True, True, "8", ["driver=580"], Path("checks"))
+    by_file = (None, "none", ["no-cgroups=true"], "docker", True, True, "dra")
+    typed = CheckOptions(*by_file, "8", ["driver=580"], Path("checks"))
     assert len(flag_texts(typed)) == len(fields(CheckOptions)) - 1  # --spec is the file
     spec = wanted_spec(typed)
     assert (spec.toolkit.kind, spec.toolkit_config.no_cgroups, spec.runtimes) == ("none", True, ("docker",))
-    assert (spec.runtime.default, spec.runtime.cdi) == (False, True)
+    assert (spec.runtime.default, spec.runtime.cdi, spec.kubernetes.mode) == (False, True, "dra")
     assert (spec.expect.gpus, spec.expect.driver) == (8, "580")
     assert spec.site_checks == str(Path("checks").absolute())
 

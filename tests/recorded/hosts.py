@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.recorded.derivatives import DERIVATIVES
 from tests.recorded.distributions import DISTRIBUTIONS
+from tests.recorded.dra import DRA
 from tests.recorded.engines import ENGINES
 from tests.recorded.floors import FLOORS
 from tests.recorded.guests import GUESTS
@@ -196,6 +197,7 @@ RECIPES = (
     *OWN_SYSTEMS,
     *SICK,
     *NODES,
+    *DRA,
     *KUBELETS,
     *DISTRIBUTIONS,
     *WHOLE,

@@ -11,8 +11,8 @@ def before_values(host: HostFacts, plan: Plan) -> dict[str, object]:
     """What undo will want to know about the host before this plan.
 
     packages: every package that a command of the plan installs or removes -> its version now, None when absent.
-    files: every file that a command writes itself -> whether it is there. services: every unit that is enabled ->
-    [UnitFileState, ActiveState]. A plan that is an undo names the runs that it undoes; nothing undoes an undo.
+    files: every file that a command writes itself -> whether it is there. services: every unit that is enabled or
+    masked -> [UnitFileState, ActiveState]. A plan that is an undo names the runs that it undoes; nothing undoes that.
     """
     if plan.undo:
         return {"undo": {"runs": plan.undo.runs, "packages": plan.undo.packages, "pending": plan.undo.pending}}
@@ -30,9 +30,9 @@ def before_values(host: HostFacts, plan: Plan) -> dict[str, object]:
 
 
 def units(argv: tuple[str, ...]) -> tuple[str, ...]:
-    """The units that this command enables."""
-    enables = argv[:2] == ("systemctl", "enable")
-    return tuple(word for word in argv[2:] if not word.startswith("-")) if enables else ()
+    """The units that this command enables or masks."""
+    switches = argv[:2] in (("systemctl", "enable"), ("systemctl", "mask"))
+    return tuple(word for word in argv[2:] if not word.startswith("-")) if switches else ()
 
 
 def _state(host: HostFacts, unit: str) -> tuple[str, str]:

@@ -65,6 +65,7 @@ def node_ready(host: HostFacts, context: Context) -> CheckOutcome:
     reads=f"{READS}: capacity and allocatable of nvidia.com resources",
     remedy=Remedy(RepairAction.SUPPORT, "look at the device plugin's log, and at health.xid-recent"),
     needs=NODE,
+    mode="device-plugin",
 )
 def capacity(host: HostFacts, context: Context) -> CheckOutcome:
     """The node offers no GPU, or fewer than it has: pods wait with Insufficient nvidia.com/gpu."""

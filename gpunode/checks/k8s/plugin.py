@@ -9,6 +9,7 @@ from gpunode.catalog.versions import first_with
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
 from gpunode.checks.rt.engines import wanted
+from gpunode.engines.kubernetes.for_pods import may_run_pods
 from gpunode.model.entities import unit
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.kubernetes import GPU_DRA_DRIVER, DevicePlugins
@@ -34,6 +35,7 @@ def _plugins(host: HostFacts) -> DevicePlugins:
     reads="kubelet.sock in /var/lib/kubelet/device-plugins",
     remedy=Remedy(RepairAction.RESTART_SERVICE, "systemctl restart kubelet"),
     needs=PLUGIN,
+    mode="device-plugin",
 )
 def dp_dir(host: HostFacts, context: Context) -> CheckOutcome:
     """The kubelet's socket for device plugins is not there: none of them can register."""
@@ -54,6 +56,7 @@ def dp_dir(host: HostFacts, context: Context) -> CheckOutcome:
     reads="processes; /var/log/pods; /var/lib/kubelet/device-plugins",
     remedy=Remedy(RepairAction.CONFIGURE, "deploy NVIDIA's device plugin, or its GPU Operator"),
     needs=PLUGIN,
+    mode="device-plugin",
 )
 def dp_container(host: HostFacts, context: Context) -> CheckOutcome:
     """NVIDIA's device plugin does not run on this node: Kubernetes does not know of its GPUs."""
@@ -103,6 +106,7 @@ def _ends(plugins: DevicePlugins) -> Finding:
         RepairAction.CONFIGURE, "runtimeClassName: nvidia in the plugin's DaemonSet, or nvidia as the default"
     ),
     needs=PLUGIN,
+    mode="device-plugin",
 )
 def runtimeclass(host: HostFacts, context: Context) -> CheckOutcome:
     """The device plugin sees no GPU: its container was started by runc, without the nvidia handler."""
@@ -133,10 +137,7 @@ def runtimeclass(host: HostFacts, context: Context) -> CheckOutcome:
 
 def _of_pods(host: HostFacts, context: Context) -> list[RuntimeFacts]:
     """The engines that may run the node's pods."""
-    from gpunode.engines.docker.engine import Docker
-    from gpunode.engines.podman import Podman
-
-    return [engine for engine in wanted(host, context) if engine.name not in (Docker.name, Podman.name)]
+    return [engine for engine in wanted(host, context) if may_run_pods(engine)]
 
 
 @check(
@@ -146,6 +147,7 @@ def _of_pods(host: HostFacts, context: Context) -> list[RuntimeFacts]:
     reads="sockets in /var/lib/kubelet/device-plugins, and their age",
     remedy=Remedy(RepairAction.SUPPORT, f"{LOGS}; {RESTART}"),
     needs=PLUGIN,
+    mode="device-plugin",
 )
 def dp_socket(host: HostFacts, context: Context) -> CheckOutcome:
     """The device plugin has made no socket, or has not noticed that the kubelet started anew: it is not registered."""
@@ -173,6 +175,7 @@ def dp_socket(host: HostFacts, context: Context) -> CheckOutcome:
     reads="RegisteredDevices in the kubelet's checkpoint of device plugins; nvidia-smi -q -x",
     remedy=Remedy(RepairAction.SUPPORT, LOGS),
     needs=PLUGIN,
+    mode="device-plugin",
 )
 def dp_registered(host: HostFacts, context: Context) -> CheckOutcome:
     """The kubelet knows no GPU, or not all of them: the others are never given to a pod."""
@@ -221,6 +224,7 @@ def _missing(host: HostFacts, ids: set[str]) -> list[str] | None:
     reads="the image with which the engine made the device plugin's container",
     remedy=Remedy(RepairAction.UPGRADE, "upgrade the device plugin's chart or manifest"),
     needs=PLUGIN,
+    mode="device-plugin",
 )
 def dp_version(host: HostFacts, context: Context) -> CheckOutcome:
     """The device plugin is an old release, without the fixes and the CDI of today's."""
@@ -258,31 +262,4 @@ def podresources(host: HostFacts, context: Context) -> CheckOutcome:
         "the kubelet has no socket of the PodResources API",
         evidence="pod-resources/kubelet.sock in the kubelet's directory is not there",
         remedy=Remedy(RepairAction.RESTART_SERVICE, "systemctl restart kubelet, which makes it; pods keep running"),
-    )
-
-
-@check(
-    "k8s.dra",
-    Severity.WARNING,
-    title="GPUs are handed out in one way",
-    reads="the kubelet's plugins_registry; RegisteredDevices of its checkpoint",
-    remedy=Remedy(RepairAction.CONFIGURE, "choose the DRA driver or the device plugin for a node"),
-    needs=PLUGIN,
-)
-def dra(host: HostFacts, context: Context) -> CheckOutcome:
-    """A DRA driver and a device plugin both hand out this node's GPUs, and neither knows what the other gave away."""
-    plugins = _plugins(host)
-    if GPU_DRA_DRIVER not in plugins.dra:
-        return NotApplicable(f"no DRA driver hands out GPUs here ({GPU_DRA_DRIVER})")
-    if plugins.registered is None:
-        return NotApplicable("what device plugins have registered is not known")
-    if not any(plugins.resources.values()):
-        return None
-    return Finding(
-        "a DRA driver and a device plugin both hand out the GPUs",
-        evidence=f"plugins_registry has {GPU_DRA_DRIVER}, RegisteredDevices has {listing(sorted(plugins.resources))}",
-        remedy=Remedy(
-            RepairAction.CONFIGURE,
-            "keep one off this node: by its DaemonSet's node selector, or with resources.gpus.enabled=false for DRA",
-        ),
     )

@@ -22,6 +22,7 @@ IMAGE = "/k8s-device-plugin"
     reads="/var/log/pods, processes, and the images in the node's object; no registry is asked",
     remedy=Remedy(RepairAction.CONFIGURE, "load the image on the node (ctr -n k8s.io images import), or name a mirror"),
     needs=PLUGIN,
+    mode="device-plugin",
 )
 def image_pull(host: HostFacts, context: Context) -> CheckOutcome:
     """The device plugin's pod waits and never gets a container: most often its image cannot be pulled."""
@@ -62,6 +63,7 @@ def _not_told(plugins: DevicePlugins) -> str:
     reads=f"UIDs of pods in {CHECKPOINT}, against the directories of the kubelet's pods",
     remedy=Remedy(RepairAction.RESTART_SERVICE, "systemctl restart kubelet"),
     needs=(needs.kubelet, needs.joined, needs.running_kubelet, needs.device_plugins, needs.gpu),
+    mode="device-plugin",
 )
 def allocated_ghosts(host: HostFacts, context: Context) -> CheckOutcome:
     """The kubelet still counts devices as given to pods that are gone: nobody else gets them.

@@ -19,6 +19,7 @@ PASS = "PASS_DEVICE_SPECS=true, or DEVICE_LIST_STRATEGY=cdi-cri"
     reads="cpuManagerPolicy of the kubelet; the settings with which the device plugin's container was made",
     remedy=Remedy(RepairAction.CONFIGURE, f"give the device plugin {PASS}"),
     needs=(needs.kubelet, needs.settings, needs.device_plugins, needs.gpu),
+    mode="device-plugin",
 )
 def cpumanager(host: HostFacts, context: Context) -> CheckOutcome:
     """The CPU manager updates containers while they run, and the device plugin did not name their devices to the

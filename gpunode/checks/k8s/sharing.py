@@ -36,6 +36,7 @@ def _plugins(host: HostFacts) -> DevicePlugins:
     reads=READS,
     remedy=Remedy(RepairAction.CONFIGURE, CONFIG_MAP),
     needs=PLUGIN,
+    mode="device-plugin",
 )
 def sharing_config(host: HostFacts, context: Context) -> CheckOutcome:
     """The device plugin's configuration has another version, shares in two ways at once, or among fewer than two."""

@@ -8,7 +8,9 @@ from gpunode.advice import listing, named
 from gpunode.catalog.versions import first_with
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
+from gpunode.checks.rt.engines import BY_DRA
 from gpunode.checks.rt.files import default_in_file, unread
+from gpunode.checks.rt.handlers import needs_none
 from gpunode.checks.rt.other_name import keeps, runs_nvidias
 from gpunode.checks.words import numbers
 from gpunode.errors import ConfigFileError
@@ -89,7 +91,9 @@ def containerd_file(host: HostFacts, context: Context) -> CheckOutcome:
         if file.unread is not None:
             return unread(file, engine)
     try:
-        return _files_verdict(host, engine, context.handler)
+        found = _files_verdict(host, engine, context.handler)
+        # What is missing has a step that adds it; a table that takes precedence has none.
+        return NotApplicable(BY_DRA) if found and found.steps and needs_none(context, engine) else found
     except ConfigFileError as fault:
         words, about = "containerd's files cannot be read", unit(engine.unit)
         return Finding(words, evidence=fault.problem, remedy=fault.remedy, entities=about)
@@ -144,6 +148,8 @@ def containerd_live(host: HostFacts, context: Context) -> CheckOutcome:
         return NotApplicable(f"only {engine.effective_source} answered: that shows the files, not the daemon")
     if context.handler in engine.handlers:
         return None
+    if needs_none(context, engine):
+        return NotApplicable(BY_DRA)
     return Finding(
         f"the running containerd has no handler {context.handler}",
         evidence=f"{runs_nvidias(engine)}{engine.effective_source or 'CRI Status'}: "

@@ -9,6 +9,7 @@ from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
 from gpunode.checks.rt.files import default_in_file
 from gpunode.checks.rt.other_name import keeps, runs_nvidias
+from gpunode.engines.kubernetes.for_pods import by_dra
 from gpunode.model.entities import unit
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.plan import engine_step
@@ -17,6 +18,7 @@ from gpunode.model.spec import RuntimeSpec
 from gpunode.remedy import Remedy, RepairAction, setup
 
 SETUP = setup("--only", "runtime")
+BY_DRA = "pods get their GPUs from NVIDIA's DRA driver, which names no runtime"
 BY_CLASS = ", or name it in a RuntimeClass and say so with --no-default"
 
 
@@ -96,6 +98,9 @@ def effective_default(host: HostFacts, context: Context) -> CheckOutcome:
     engines = wanted(host, context)
     if not engines:
         return NotApplicable(f"no engine is running that should have {want.handler}")
+    engines = tuple(e for e in engines if not (context.spec and by_dra(context.spec, e)))
+    if not engines:
+        return NotApplicable(f"{BY_DRA}: any default will do")
     asked = [e for e in engines if e.effective_default is not None]
     wrong = [e for e in asked if e.effective_default != want.handler]
     if wrong:

@@ -9,7 +9,8 @@ from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
 from gpunode.checks.words import driver_version
 from gpunode.model import entities
-from gpunode.model.facts import HostFacts
+from gpunode.model.facts import HostFacts, ServiceFacts
+from gpunode.model.plan import IMEX_STEP
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.model.smi import SmiGpu
 from gpunode.remedy import Remedy, RepairAction, setup
@@ -242,7 +243,7 @@ def nvlsm(host: HostFacts, context: Context) -> CheckOutcome:
 @check(
     "svc.imex",
     Severity.WARNING,
-    title="nvidia-imex runs on trays whose GPUs share memory with other trays",
+    title="nvidia-imex runs on trays whose GPUs share memory with other trays, but beside ComputeDomains",
     reads=f"{IMEX} of systemd",
     remedy=Remedy(RepairAction.RESTART_SERVICE, f"systemctl enable --now {IMEX}"),
     needs=(needs.gpu, needs.host_driver, needs.loaded),
@@ -250,13 +251,16 @@ def nvlsm(host: HostFacts, context: Context) -> CheckOutcome:
 def imex(host: HostFacts, context: Context) -> CheckOutcome:
     """nvidia-imex does not run, so programs cannot use the memory of other trays.
 
-    On a Kubernetes node the DRA driver's ComputeDomains bring their own, and ask for the host's to be off.
+    On a Kubernetes node the DRA driver's ComputeDomains bring their own, and ask for the host's to be off: where
+    kubernetes.mode of the spec is dra, it is the one that runs which is found.
     """
     if fabric(host, context) != "imex":
         return NotApplicable("no GPU here shares memory with other trays")
     unit = host.services.get(IMEX)
     if host.init != "systemd" or unit is None:
         return NotApplicable("the state of its unit was not read")
+    if context.mode == "dra":
+        return _beside_compute_domains(unit)
     if unit.active in RUNS:
         return None
     if host.kubernetes.kubelet and unit.active != "failed":
@@ -273,3 +277,16 @@ def imex(host: HostFacts, context: Context) -> CheckOutcome:
             "/etc/nvidia-imex/nodes_config.cfg",
         )
     return Finding(summary, evidence, remedy, entities=entities.unit(IMEX))
+
+
+def _beside_compute_domains(unit: ServiceFacts) -> Finding | None:
+    starts = unit.enabled.startswith("enabled")
+    if unit.active not in RUNS and not starts:
+        return None
+    return Finding(
+        f"nvidia-imex {'runs' if unit.active in RUNS else 'starts at the next boot'}: ComputeDomains bring their own",
+        evidence=f"{IMEX}: ActiveState {unit.active}, {unit.enabled or 'no'} unit file; kubernetes.mode is dra",
+        remedy=Remedy(RepairAction.CONFIGURE, setup("--only", "kubernetes"), " disables and masks it"),
+        steps=(IMEX_STEP,),
+        entities=entities.unit(IMEX),
+    )

@@ -91,6 +91,10 @@ NoDefaultFlag = Annotated[
     bool, wanted("--no-default", help="Leave the default runtime: nvidia by RuntimeClass or CDI only.")
 ]
 CdiFlag = Annotated[bool, wanted("--cdi", help="Enable CDI in the engines.")]
+KubernetesModeFlag = Annotated[
+    str | None,
+    wanted("--kubernetes-mode", metavar="device-plugin|dra", help="What gives out this node's GPUs to pods."),
+]
 
 
 @dataclass(frozen=True)
@@ -103,6 +107,7 @@ class CheckOptions:
     runtime: RuntimeFlag = None
     no_default: NoDefaultFlag = False
     cdi: CdiFlag = False
+    kubernetes_mode: KubernetesModeFlag = None
     expect_gpus: Annotated[
         str | None, wanted("--expect-gpus", metavar="N", help="A node with fewer GPUs fails its check.")
     ] = None

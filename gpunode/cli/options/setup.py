@@ -5,7 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from gpunode.cli.options.groups import CdiFlag, CtkSetFlag, NoDefaultFlag, RuntimeFlag, SpecFlag, ToolkitFlag, wanted
+from gpunode.cli.options.groups import (
+    CdiFlag,
+    CtkSetFlag,
+    KubernetesModeFlag,
+    NoDefaultFlag,
+    RuntimeFlag,
+    SpecFlag,
+    ToolkitFlag,
+    wanted,
+)
 
 
 @dataclass(frozen=True)
@@ -32,6 +41,7 @@ class SpecOptions:
     runtime: RuntimeFlag = None
     no_default: NoDefaultFlag = False
     cdi: CdiFlag = False
+    kubernetes_mode: KubernetesModeFlag = None
     only: Annotated[
         str | None, wanted("--only", metavar="PARTS", help="driver,toolkit,runtime,kubernetes: these parts.")
     ] = None

@@ -71,6 +71,8 @@ def flag_texts(options: SpecOptions | CheckOptions) -> dict[str, str]:
     texts |= {key: "true" for key in _SWITCHES if getattr(options, key, False)}
     if options.no_default:
         texts["default"] = "false"
+    if options.kubernetes_mode is not None:
+        texts["kubernetes.mode"] = options.kubernetes_mode
     texts |= ctk_texts(tuple(options.ctk_set or ()))
     return texts | (_only_checked(options) if isinstance(options, CheckOptions) else _only_set_up(options))
 

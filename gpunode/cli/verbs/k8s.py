@@ -11,6 +11,7 @@ from gpunode.cli.typer_classes import VerbGroup
 VERBS = (  # in the order of the help
     "k8s_labels",
     "k8s_device_plugin",
+    "k8s_dra",
     "k8s_pod",
     "k8s_readiness",
     "k8s_verify",

@@ -55,6 +55,9 @@ class Containerd(CriDaemon):
         edits = tuple(Edit(path, files.texts.get(path), text) for path, text in texts.items())
         return Rewrite(edits, found.added, found.notes, binaries=_programs(files, found, want))
 
+    def late(self, engine: RuntimeFacts, want: RuntimeSpec) -> bool:
+        return want.cdi and engine.cdi is False
+
     def idle(self, host: HostFacts, engine: RuntimeFacts) -> str | None:
         """Docker's packages ship containerd with CRI switched off: no kubelet can use it, and docker does not care."""
         file = host.file(engine.config_path)

@@ -33,7 +33,7 @@ def services_step(site: Site, driver: DriverChoice, *, now: bool) -> Step | Kept
     """
     if not site.systemd and (site.host.init != "chroot" or driver.kept):
         return None
-    units = (PERSISTENCED, *FABRIC_UNITS.get(site.fabric or "", ()))
+    units = (PERSISTENCED, *_fabric_units(site))
     lacking = [unit for unit in units if not _runs(site, unit, now=now)]
     if not lacking:
         does = ("run" if len(units) > 1 else "runs") if now else ("are enabled" if len(units) > 1 else "is enabled")
@@ -47,6 +47,12 @@ def services_step(site: Site, driver: DriverChoice, *, now: bool) -> Step | Kept
         tuple(Run(("systemctl", "enable", *switch, f"{unit}.service"), timeout_s=120) for unit in lacking),
         safe=lacking == [PERSISTENCED],  # the others touch the links between GPUs that programs use
     )
+
+
+def _fabric_units(site: Site) -> tuple[str, ...]:
+    """Without nvidia-imex where the DRA driver's ComputeDomains bring their own (planner/engines/kubelet/dra.py)."""
+    off = (IMEX,) if site.spec.kubernetes.mode == "dra" else ()
+    return tuple(unit for unit in FABRIC_UNITS.get(site.fabric or "", ()) if unit not in off)
 
 
 def modules(site: Site) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from gpunode.editing.diff import unified
 from gpunode.engines.base import Edit, Engine, Rewrite
 from gpunode.engines.daemon.commands import is_there
 from gpunode.engines.handler import refuse_own
+from gpunode.engines.kubernetes.for_pods import by_dra, runtime_wanted
 from gpunode.engines.registry import engine
 from gpunode.errors import ConfigFileError, UnsupportedHost
 from gpunode.model.action import Action, PutFile
@@ -74,8 +75,10 @@ def _outcomes(host: HostFacts, spec: Spec, found: Sequence[RuntimeFacts], *, com
     outcomes: dict[str, tuple[Outcome, ...]] = {}
     refused: dict[str, Refusal] = {}
     for facts in found:
+        of_it = replace(spec, runtime=runtime_wanted(spec, facts))
         try:
-            outcomes[facts.label] = _with_no_default(host, spec, facts, _outcome(host, spec, facts, coming=coming))
+            outcome = _outcome(host, of_it, facts, coming=coming)
+            outcomes[facts.label] = _with_no_default(host, spec, facts, outcome)
         except (UnsupportedHost, ConfigFileError) as error:
             refused[facts.label] = error
     others = any(spec.runtimes is not None or _wants(host, one) for one in found if one.label in outcomes)
@@ -230,17 +233,19 @@ def _but(facts: RuntimeFacts, want: RuntimeSpec) -> str:
 
 
 def _why(facts: RuntimeFacts, spec: Spec, rewrite: Rewrite, needed: Restart) -> Iterator[str]:
-    yield from (_offer(spec.runtime), *rewrite.notes, *needed.reasons)
+    yield from (_offer(spec.runtime, by_dra=by_dra(spec, facts)), *rewrite.notes, *needed.reasons)
     if facts.cri_error:
         yield f"before this step its CRI did not answer: {facts.cri_error}"
 
 
-def _offer(want: RuntimeSpec) -> str:
+def _offer(want: RuntimeSpec, *, by_dra: bool) -> str:
     """Who gets GPUs, and how they ask."""
     if want.default:
         return (
             "every new container and pod gets its GPUs without naming a runtime; those that run keep the one they have"
         )
+    if by_dra:
+        return "pods get their GPUs by CDI from the DRA driver; the default runtime is left as it is"
     if want.cdi:
         return (
             f"the default is unchanged: GPUs go to containers that ask for a CDI device (nvidia.com/gpu=0), and "

@@ -95,7 +95,7 @@ def _everything(host: HostFacts, past: Past, catalog: Catalog, *, packages: bool
     engines = {name: engine_outcome(host, past, name) for name in reversed(past.engines) if is_engine(name)}
     for outcome in engines.values():
         draft.add((outcome.step,), outcome.left)
-    draft.add((_services_step(host, past),))
+    draft.add((_services_step(host, past), _unmasked_step(host, past)))
     draft.add(*_file_steps(host, past))
     needed = [outcome.still_used for outcome in engines.values() if outcome.still_used]
     draft.pending = bool(needed)
@@ -161,7 +161,7 @@ def _services_step(host: HostFacts, past: Past) -> Step | None:
     on: list[Action] = []
     units = []
     for unit, (enabled, active) in past.services.items():
-        now = host.services.get(unit) or host.services.get(unit.removesuffix(".service")) or ServiceFacts()
+        now = _service(host, unit)
         if now.load == "not-found" or now.enabled != "enabled" or enabled == "enabled":
             continue
         switch = ("--now",) if now.active == "active" and active != "active" else ()
@@ -171,6 +171,33 @@ def _services_step(host: HostFacts, past: Past) -> Step | None:
     if not off:
         return None
     return Step("undo.driver.services", f"disable {' and '.join(units)}", "setup enabled them", tuple(off), tuple(on))
+
+
+def _unmasked_step(host: HostFacts, past: Past) -> Step | None:
+    """Units that setup masked, unmasked; enabled and started again where they were."""
+    on: list[Action] = []
+    off: list[Action] = []
+    units = []
+    for unit, (enabled, active) in past.services.items():
+        now = _service(host, unit)
+        if not now.enabled.startswith("masked") or enabled.startswith("masked"):
+            continue
+        starts = active == "active" and now.active != "active"
+        on.append(Run(("systemctl", "unmask", unit), timeout_s=60))
+        if enabled == "enabled":
+            on.append(Run(("systemctl", "enable", *(("--now",) if starts else ()), unit), timeout_s=120))
+        elif starts:
+            on.append(Run(("systemctl", "start", unit), timeout_s=120))
+        off.append(Run(("systemctl", "disable", *(("--now",) if starts else ()), unit), timeout_s=120))
+        off.append(Run(("systemctl", "mask", unit), timeout_s=60))
+        units.append(unit)
+    if not on:
+        return None
+    return Step("undo.services.masked", f"unmask {' and '.join(units)}", "setup masked them", tuple(on), tuple(off))
+
+
+def _service(host: HostFacts, unit: str) -> ServiceFacts:
+    return host.services.get(unit) or host.services.get(unit.removesuffix(".service")) or ServiceFacts()
 
 
 def _file_steps(host: HostFacts, past: Past) -> tuple[list[Step], list[Kept]]:

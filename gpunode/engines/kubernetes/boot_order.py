@@ -1,0 +1,47 @@
+"""Whether a node's kubelet starts after the device nodes of its GPUs, and the drop-in of gpunode's that sees to it.
+
+The DRA driver describes the nodes that it finds when a pod's claim is prepared, and keeps an incomplete description
+(kubernetes-sigs/dra-driver-nvidia-gpu#1380).
+"""
+
+from __future__ import annotations
+
+from gpunode.catalog.runtimes import kubernetes_distributions
+from gpunode.model.facts import HostFacts
+from gpunode.model.kubernetes import KUBELET_UNIT, boot_drop_in
+
+MAKES_NODES = "nvidia-modprobe"  # set-uid root, it makes the nodes that are not there
+# microk8s starts its kubelet in another unit than its containerd, which is what the catalog lists.
+_KUBELITE = "snap.microk8s.daemon-kubelite.service"
+_DIRECTORIES = ("/etc/systemd/system/", "/usr/lib/systemd/system/", "/lib/systemd/system/")
+
+
+def kubelet_unit(host: HostFacts) -> str | None:
+    """What runs the kubelet here, or will; None: there is none, or nothing of systemd's does."""
+    if host.init not in ("systemd", "chroot"):
+        return None
+    of = {one.name: one.units for one in kubernetes_distributions()} | {"microk8s": (_KUBELITE,)}
+    units = of.get(host.kubernetes.distribution or "", (KUBELET_UNIT,))
+    if not (host.kubernetes.kubelet or any(one.embedded_in for one in host.runtimes)):
+        return None
+    return next((unit for unit in units if unit in host.services and host.services[unit].load == "loaded"), units[0])
+
+
+def waits_for_nodes(host: HostFacts, unit: str) -> str | None:
+    """The file by which this unit has the device nodes made before it starts; None: there is none."""
+    for path in sorted(host.files):
+        of_unit = any(path == f"{d}{unit}" or path.startswith(f"{d}{unit}.d/") for d in _DIRECTORIES)
+        if of_unit and any(_makes_them(line) for line in (host.files[path].text or "").splitlines()):
+            return path
+    return None
+
+
+def unread(host: HostFacts, unit: str) -> str | None:
+    """Why it cannot be told."""
+    path = boot_drop_in(unit)
+    return f"{path} was not read: {host.file(path).unread}" if host.file(path).unread else None
+
+
+def _makes_them(line: str) -> bool:
+    name, _, value = line.strip().partition("=")
+    return name.strip() == "ExecStartPre" and MAKES_NODES in value

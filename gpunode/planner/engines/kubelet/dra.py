@@ -1,0 +1,115 @@
+"""What a node needs before NVIDIA's DRA driver is deployed on it, and what is said where gpunode cannot provide it.
+
+The engines' part, CDI, is planned with the engines (planner/engines/steps.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpunode import resources
+from gpunode.catalog import dra
+from gpunode.catalog.load import Catalog
+from gpunode.engines.kubernetes.boot_order import kubelet_unit, waits_for_nodes
+from gpunode.engines.kubernetes.for_pods import may_run_pods
+from gpunode.model.action import Action, PutFile, Run
+from gpunode.model.facts import HostFacts, ServiceFacts
+from gpunode.model.kubernetes import boot_drop_in
+from gpunode.model.plan import BOOT_ORDER_STEP, IMEX_STEP, Kept, Step
+from gpunode.model.spec import Spec
+from gpunode.planner.engines.cdi import UNITS as CDI_UNITS
+from gpunode.planner.engines.kubelet.daemon import kubelet_of
+
+Outcome = Step | Kept
+RELEASE, DRIVER, ENGINE = "kubernetes.release", "kubernetes.driver", "kubernetes.engine"
+WRITTEN = "Written by gpunode."
+RUNS = ("active", "activating", "reloading")
+
+
+def dra_outcomes(host: HostFacts, spec: Spec, catalog: Catalog) -> list[Outcome]:
+    """Nothing unless the spec's mode is dra."""
+    if spec.kubernetes.mode != "dra":
+        return []
+    across = dra.shares_memory_with_hosts(host, catalog)
+    found = [_imex(host) if across else None, _boot_order(host), *_notes(host, spec, across=across)]
+    return [one for one in found if one is not None]
+
+
+def _imex(host: HostFacts) -> Outcome | None:
+    """The host's own nvidia-imex is off and stays off: each ComputeDomain brings one, and two cannot run."""
+    if host.init not in ("systemd", "chroot"):
+        return None
+    now = host.services.get(dra.IMEX) or ServiceFacts()
+    actions, masked = _off(now, live=host.init == "systemd"), _is_masked(now)
+    if not actions:
+        return Kept(IMEX_STEP, f"{dra.IMEX} is masked: ComputeDomains bring their own")
+    what = "stop" if masked else "disable and mask" if len(actions) > 1 else "mask"
+    return Step(
+        IMEX_STEP,
+        f"{what} {dra.IMEX}",
+        "each ComputeDomain brings an nvidia-imex of its own, which does not start beside the host's",
+        actions,
+        () if masked else _on_again(now),
+    )
+
+
+def _is_masked(now: ServiceFacts) -> bool:
+    return now.enabled.startswith("masked") or now.load == "masked"
+
+
+def _off(now: ServiceFacts, *, live: bool) -> tuple[Action, ...]:
+    runs = live and now.active in RUNS
+    if _is_masked(now):
+        return (Run(("systemctl", "stop", dra.IMEX), timeout_s=120),) if runs else ()
+    mask = Run(("systemctl", "mask", dra.IMEX), timeout_s=60)
+    if not runs and not now.enabled.startswith("enabled"):
+        return (mask,)
+    return (Run(("systemctl", "disable", *(("--now",) if runs else ()), dra.IMEX), timeout_s=120), mask)
+
+
+def _on_again(now: ServiceFacts) -> tuple[Action, ...]:
+    unmask = Run(("systemctl", "unmask", dra.IMEX), timeout_s=60)
+    runs = now.active in RUNS
+    if now.enabled.startswith("enabled"):
+        return (unmask, Run(("systemctl", "enable", *(("--now",) if runs else ()), dra.IMEX), timeout_s=120))
+    return (unmask, Run(("systemctl", "start", dra.IMEX), timeout_s=120)) if runs else (unmask,)
+
+
+def _boot_order(host: HostFacts) -> Outcome:
+    """A drop-in that systemd reads at the next boot, which is when it counts: nothing is reloaded or restarted."""
+    unit = kubelet_unit(host)
+    if unit is None:
+        seen = "no kubelet was found" if host.init in ("systemd", "chroot") else f"{host.init} starts the kubelet here"
+        return Kept(BOOT_ORDER_STEP, f"{seen}: what makes the GPUs' device nodes before it is not set up", beware=True)
+    if path := waits_for_nodes(host, unit):
+        return Kept(BOOT_ORDER_STEP, f"{unit} starts after the GPUs' device nodes ({path})")
+    file = host.file(boot_drop_in(unit))
+    if file.unread:
+        return Kept(BOOT_ORDER_STEP, f"{file.path} could not be read", refused=True, evidence=file.unread)
+    text = resources.render("systemd/kubelet-after-gpus.conf.j2", refresh=CDI_UNITS[1], by=WRITTEN)
+    return Step(
+        BOOT_ORDER_STEP,
+        f"start {unit} after the GPUs' device nodes, from the next boot on ({file.path})",
+        "the DRA driver describes the nodes that it finds, and a pod keeps an incomplete description",
+        (PutFile(file.path, text, expect_sha256=file.sha256, any_before=True),),
+        safe=True,
+    )
+
+
+def _notes(host: HostFacts, spec: Spec, *, across: bool) -> Sequence[Kept]:
+    notes: list[Kept] = []
+    kubelet = kubelet_of(host)
+    if kubelet is None:
+        notes.append(
+            Kept(RELEASE, f"the kubelet's release is not known: the DRA driver is for {dra.releases()}", beware=True)
+        )
+    else:
+        lacks = dra.lacking_gate(kubelet.version, host.kubernetes.settings), dra.before_documented(kubelet.version)
+        if said := "; ".join(filter(None, lacks)):
+            notes.append(Kept(RELEASE, f"{kubelet} is not ready for DRA by itself: {said}", beware=True))
+    if "driver" not in spec.only and host.driver.loaded is None and host.driver.installed is None:
+        least = dra.least_driver(across_hosts=across)
+        notes.append(Kept(DRIVER, f"the driver's version is not known: {least} or later is needed", beware=True))
+    if not any(map(may_run_pods, host.runtimes)):
+        notes.append(Kept(ENGINE, "no engine that speaks CRI was found: CDI has to be on in the one of the pods"))
+    return notes
