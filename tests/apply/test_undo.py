@@ -188,13 +188,14 @@ def test_what_commands_did_is_known_with_how_it_was_before(machine: Machine, tmp
         Run(("touch", str(key)), files=(str(key),)),
         Run(("systemctl", "enable", "--now", unit), ok_codes=tuple(range(256))),
     )
-    setup(machine, "r1", *runs, host=host)
+    masks = Run(("systemctl", "mask", "nvidia-imex.service"), ok_codes=tuple(range(256)))
+    setup(machine, "r1", *runs, masks, host=host)
     past = read_past(machine, packages=True)
     assert dict(past.packages) == {"nvidia-open": "580.1-1", "dkms": None}
     assert past.held == {"docker.io"}
     assert {"nvidia-open", "dkms"} <= past.words
     assert past.wrote == (str(key),)
-    assert dict(past.services) == {unit: ("disabled", "inactive")}
+    assert dict(past.services) == {unit: ("disabled", "inactive"), "nvidia-imex.service": ("", "inactive")}
     assert dict(past.defaults) == {"docker": "crun"}
     assert past.inventory.endswith("/backup/r1/packages")
     (machine.state / "backup/r1/packages").write_text("")

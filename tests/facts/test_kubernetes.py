@@ -190,6 +190,7 @@ def test_the_files_that_decide_how_it_starts_are_in_the_answer_whole(shell: tupl
         f"{STATE}/kubeadm-flags.env": 'KUBELET_KUBEADM_ARGS="--x=1"\n',
         "etc/default/kubelet": "KUBELET_EXTRA_ARGS=--container-runtime=remote\n",
         "etc/systemd/system/kubelet.service.d/20.conf": "[Service]\n",
+        "etc/systemd/system/k3s-agent.service.d/50-gpunode.conf": "[Service]\nExecStartPre=/bin/true\n",
         "usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf": "[Service]\nExecStart=/usr/bin/kubelet\n",
     }
     host = probed(machine(tmp_path, FILES | told), shell)

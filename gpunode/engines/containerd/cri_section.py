@@ -54,7 +54,7 @@ def refuse_no_cdi(engine: RuntimeFacts, want: RuntimeSpec) -> None:
         raise UnsupportedHost(
             f"containerd {engine.version}{of} has no CDI",
             evidence="enable_cdi came with containerd 1.7",
-            remedy=Remedy(RepairAction.UPGRADE, f"leave out --cdi, or upgrade {engine.name}"),
+            remedy=Remedy(RepairAction.UPGRADE, f"upgrade {engine.name}, or leave out --cdi or kubernetes.mode dra"),
         )
 
 

@@ -112,7 +112,8 @@ what_people_write() { # -> $T/kubelet_texts: the files that decide how the kubel
   for path in "$R$config" ${folder:+"$R$folder"/*.conf} "$R"/var/lib/kubelet/kubeadm-flags.env "$R"/etc/default/kubelet "$R"/etc/sysconfig/kubelet \
     "$R"/etc/systemd/system/kubelet.service "$R"/etc/systemd/system/kubelet.service.d/*.conf \
     "$R"/usr/lib/systemd/system/kubelet.service "$R"/usr/lib/systemd/system/kubelet.service.d/*.conf \
-    "$R"/lib/systemd/system/kubelet.service "$R"/lib/systemd/system/kubelet.service.d/*.conf; do
+    "$R"/lib/systemd/system/kubelet.service "$R"/lib/systemd/system/kubelet.service.d/*.conf \
+    "$R"/etc/systemd/system/*.service.d/50-gpunode.conf; do
     case $path in "$R"/lib/*) [ -h "$R/lib" ] && continue ;; esac
     [ -f "$path" ] && printf '%s\n' "${path#"$R"}"
   done >"$T/kubelet_texts"

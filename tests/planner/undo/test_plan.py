@@ -321,6 +321,31 @@ def test_services_that_setup_enabled(before: tuple[str, str], now: ServiceFacts,
     assert found == ([("systemctl", *argv)] if argv else [])
 
 
+IMEX = "nvidia-imex.service"
+MASKED = ServiceFacts("masked", "inactive", enabled="masked")
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "argvs"),
+    [
+        (("enabled", "active"), MASKED, [("unmask", IMEX), ("enable", "--now", IMEX)]),
+        (("enabled", "inactive"), MASKED, [("unmask", IMEX), ("enable", IMEX)]),
+        (("disabled", "active"), MASKED, [("unmask", IMEX), ("start", IMEX)]),
+        (("disabled", "inactive"), MASKED, [("unmask", IMEX)]),
+        (("", "inactive"), MASKED, [("unmask", IMEX)]),
+        (("masked", "inactive"), MASKED, []),
+        (("enabled", "active"), ServiceFacts("loaded", "active", enabled="enabled"), []),
+    ],
+    ids=["ran", "was enabled", "was started by hand", "was off", "was not there", "was masked", "unmasked since"],
+)
+def test_services_that_setup_masked(before: tuple[str, str], now: ServiceFacts, argvs: list[tuple[str, ...]]) -> None:
+    made = plan(replace(bare(docker_host()), services={IMEX: now}), Past(True, ("r1",), services={IMEX: before}))
+    found = [a.argv for step in made.steps for a in step.actions if isinstance(a, Run)]
+    assert found == [("systemctl", *argv) for argv in argvs]
+    again = [a.argv[1] for step in made.steps for a in step.undo if isinstance(a, Run)]
+    assert again == (["disable", "mask"] if argvs else [])
+
+
 def packaged(*names: str, held: tuple[str, ...] = (), **more: Any) -> HostFacts:
     installed = {name: PackageVersion("595.1-1") for name in names}
     return replace(bare(docker_host()), packages=PackageFacts("apt", installed, frozenset(held), **more))
