@@ -9,8 +9,6 @@ from gpunode.catalog import dra
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
 from gpunode.checks.rt.engines import wanted
-from gpunode.engines.kubernetes.boot_order import kubelet_unit, unread, waits_for_nodes
-from gpunode.engines.kubernetes.for_pods import lacks_cdi, may_run_pods
 from gpunode.model.entities import unit as unit_entity
 from gpunode.model.facts import HostFacts
 from gpunode.model.kubernetes import GPU_DRA_DRIVER, DevicePlugins
@@ -172,6 +170,8 @@ def _driver(host: HostFacts, context: Context) -> Iterator[Finding | NotApplicab
 
 
 def _cdi(host: HostFacts, context: Context) -> Iterator[Finding | NotApplicable]:
+    from gpunode.engines.kubernetes.for_pods import lacks_cdi, may_run_pods
+
     engines = [engine for engine in wanted(host, context) if may_run_pods(engine)]
     if not engines:
         yield NotApplicable("no engine that speaks CRI is known to run")
@@ -208,6 +208,8 @@ def _cdi(host: HostFacts, context: Context) -> Iterator[Finding | NotApplicable]
 )
 def dra_boot(host: HostFacts, context: Context) -> CheckOutcome:
     """After a boot the DRA driver may describe a GPU before its device nodes are made, and pods get it without them."""
+    from gpunode.engines.kubernetes.boot_order import kubelet_unit, unread, waits_for_nodes
+
     if context.mode != "dra":
         return NotApplicable("kubernetes.mode of the spec is not dra")
     unit = kubelet_unit(host)

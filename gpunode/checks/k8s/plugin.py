@@ -9,7 +9,6 @@ from gpunode.catalog.versions import first_with
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
 from gpunode.checks.rt.engines import wanted
-from gpunode.engines.kubernetes.for_pods import may_run_pods
 from gpunode.model.entities import unit
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.kubernetes import GPU_DRA_DRIVER, DevicePlugins
@@ -137,6 +136,8 @@ def runtimeclass(host: HostFacts, context: Context) -> CheckOutcome:
 
 def _of_pods(host: HostFacts, context: Context) -> list[RuntimeFacts]:
     """The engines that may run the node's pods."""
+    from gpunode.engines.kubernetes.for_pods import may_run_pods
+
     return [engine for engine in wanted(host, context) if may_run_pods(engine)]
 
 

@@ -92,6 +92,7 @@ def _switched_off(host: HostFacts, engine: RuntimeFacts, names: tuple[str, ...] 
 )
 def effective_default(host: HostFacts, context: Context) -> CheckOutcome:
     """The running daemon's default runtime is not nvidia, whatever its file says."""
+
     want = context.spec.runtime if context.spec else RuntimeSpec()
     if not want.default:
         return NotApplicable(f"{want.handler} is configured not to be the default: pods name it with a RuntimeClass")

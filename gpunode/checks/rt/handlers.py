@@ -8,7 +8,6 @@ from gpunode.advice import listing
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
 from gpunode.checks.rt.engines import BY_DRA, wanted
-from gpunode.engines.kubernetes.for_pods import by_dra
 from gpunode.errors import ConfigFileError
 from gpunode.model.entities import unit
 from gpunode.model.facts import HostFacts, RuntimeFacts
@@ -46,6 +45,8 @@ def _lacks_handler(host: HostFacts, context: Context, engines: Sequence[RuntimeF
 
 def needs_none(context: Context, engine: RuntimeFacts) -> bool:
     """Its pods get their GPUs without the handler."""
+    from gpunode.engines.kubernetes.for_pods import by_dra
+
     return context.spec is not None and by_dra(context.spec, engine)
 
 

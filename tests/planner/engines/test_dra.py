@@ -265,7 +265,8 @@ def containerd(text: str, version: str = "1.7.28", **observed: Any) -> RuntimeFa
 
 def written(*engines: RuntimeFacts, files: Mapping[str, str], spec: Spec = DRA) -> dict[str, Step | Kept]:
     steps, kept = runtime_steps(host_with(*engines, files=files, kubelet="systemd"), spec)
-    return {one.id: one for one in (*steps, *kept)}
+    found: list[Step | Kept] = [*steps, *kept]
+    return {one.id: one for one in found}
 
 
 def text_of(step: Step | Kept) -> str:
