@@ -129,6 +129,14 @@ def test_a_fault_is_found_and_quoted(case: str) -> None:
     assert (bool(found.remedy), found.severity) == (True, severity)
 
 
+def test_a_node_of_which_nobody_said_that_it_is_for_dra_is_not_mended_by_a_setup_that_does_not_know() -> None:
+    found = outcome("k8s.dra-needs", engine(cdi=False), None)
+    assert isinstance(found, Finding)
+    assert found.steps == ()
+    assert isinstance(found.remedy.parts[0], str)  # `check --fix` takes those alone that begin with a setup
+    assert found.remedy.command == ("gpunode", "setup", "--only", "runtime", "--kubernetes-mode", "dra")
+
+
 def test_several_needs_are_one_finding_with_every_remedy() -> None:
     found = outcome("k8s.dra-needs", driver("550.163.01", runtimes=(replace(ENGINE, cdi=False),)))
     assert isinstance(found, Finding)

@@ -189,12 +189,19 @@ def _cdi(host: HostFacts, context: Context) -> Iterator[Finding | NotApplicable]
         yield Finding(
             f"CDI is off in {listing(one.label for one in off)}, by which the DRA driver gives GPUs",
             evidence=f"{off[0].effective_source or 'CRI Status'}: enableCDI false",
-            remedy=Remedy(RepairAction.CONFIGURE, setup(*RUNTIME, *(() if context.mode else ("--cdi",)))),
-            steps=tuple(engine_step(one.label) for one in off),
+            remedy=_switched_on(context),
+            steps=tuple(engine_step(one.label) for one in off) if context.mode else (),
             entities=unit_entity(*(one.unit for one in off)),
         )
     if unknown := [one for one in engines if one.cdi is None and one not in old]:
         yield NotApplicable(f"{listing(one.label for one in unknown)} did not say whether CDI is on")
+
+
+def _switched_on(context: Context) -> Remedy:
+    if context.mode:
+        return Remedy(RepairAction.CONFIGURE, setup(*RUNTIME))
+    # Setup would make nvidia the default, and no CDI, unless it is told what gives out the GPUs: a person's decision.
+    return Remedy(RepairAction.CONFIGURE, "say what gives them out: ", setup(*RUNTIME, "--kubernetes-mode", "dra"))
 
 
 @check(
