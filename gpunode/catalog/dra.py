@@ -50,8 +50,10 @@ def refused_release(version: str) -> bool:
 
 
 def lacking_gate(version: str, settings: KubeletSettings | None) -> str | None:
-    """What a kubelet of this release has to be told, and is not, before it does any DRA; None: nothing."""
+    """What a kubelet of this release has to be told, and is not, before it does any DRA; None: nothing known."""
     gate = settings.gates.get(GATE) if settings else None
+    if gate is None and (settings is None or settings.unread):
+        return None
     if at_least(version, first_with("kubelet", "dra-on")):
         return f"it has {GATE}=false ({gate.where})" if gate is not None and not gate.on else None
     return None if gate is not None and gate.on else f"it has no {GATE}=true"
@@ -64,7 +66,7 @@ def before_documented(version: str) -> str | None:
     if at_least(version, first_with("kubelet", "dra-on")):
         return f"the DRA driver is documented for {_since('dra')} or later"
     others = "apiserver (with resource.k8s.io in --runtime-config), scheduler and controller-manager"
-    return f"{others} need {GATE}=true as well"
+    return f"{others} need {GATE}=true too"
 
 
 def _since(feature: str) -> str:

@@ -66,7 +66,7 @@ def test_a_node_that_is_ready_fits() -> None:
     [
         (d.PLUGIN, "a device plugin gives out its GPUs"),
         (d.told("1.31.4", None), "its kubelet is 1.31.4, and the DRA driver is for"),
-        (d.told("1.33.7", None), "no DynamicResourceAllocation=true"),
+        (d.told("1.33.7", k.WELL_SETTINGS), "no DynamicResourceAllocation=true"),
         (d.driver("550.163.01"), "its driver is 550.163.01, and 565 or later"),
         (d.driver("570.148.08", pci=(d.TRAY,)), "and 570.158.01 or later"),
         (d.engine(cdi=False), "CDI is off in containerd"),

@@ -181,6 +181,17 @@ def test_a_release_that_is_not_ready_is_said(on: HostFacts, says: str | None) ->
     assert found.beware
 
 
+def test_what_the_kubelet_was_told_is_not_guessed_and_a_plugin_that_nobody_looked_for_is_said() -> None:
+    on = node(version="1.33.7")
+    unread = replace(on, kubernetes=replace(on.kubernetes, settings=None, device_plugins=None), root=False)
+    found = outcomes(unread)
+    release, plugin = found["kubernetes.release"], found["kubernetes.device-plugin"]
+    assert isinstance(release, Kept)
+    assert "it has no" not in release.text
+    assert isinstance(plugin, Kept)
+    assert (plugin.text.endswith("that needs root"), plugin.beware) == (True, True)
+
+
 def loaded(version: str, *devices: str) -> HostFacts:
     lead = {"nvidia-open": f"{version}-0ubuntu1"}
     return node(*devices, driver=DriverFacts(loaded=version, installed=version), packages=packages(lead))

@@ -19,9 +19,11 @@ from gpunode.model.plan import BOOT_ORDER_STEP, IMEX_STEP, Kept, Step
 from gpunode.model.spec import Spec
 from gpunode.planner.engines.cdi import UNITS as CDI_UNITS
 from gpunode.planner.engines.kubelet.daemon import kubelet_of
+from gpunode.remedy import Remedy, RepairAction
 
 Outcome = Step | Kept
-RELEASE, DRIVER, ENGINE = "kubernetes.release", "kubernetes.driver", "kubernetes.engine"
+RELEASE, DRIVER = "kubernetes.release", "kubernetes.driver"
+ENGINE, PLUGIN = "kubernetes.engine", "kubernetes.device-plugin"
 WRITTEN = "Written by gpunode."
 RUNS = ("active", "activating", "reloading")
 
@@ -85,7 +87,9 @@ def _boot_order(host: HostFacts) -> Outcome:
         return Kept(BOOT_ORDER_STEP, f"{unit} starts after the GPUs' device nodes ({path})")
     file = host.file(boot_drop_in(unit))
     if file.unread:
-        return Kept(BOOT_ORDER_STEP, f"{file.path} could not be read", refused=True, evidence=file.unread)
+        remedy = Remedy(RepairAction.CONFIGURE, "make it a plain text file")
+        text = f"{file.path} could not be read"
+        return Kept(BOOT_ORDER_STEP, text, refused=True, evidence=file.unread, remedy=remedy)
     text = resources.render("systemd/kubelet-after-gpus.conf.j2", refresh=CDI_UNITS[1], by=WRITTEN)
     return Step(
         BOOT_ORDER_STEP,
@@ -110,6 +114,9 @@ def _notes(host: HostFacts, spec: Spec, *, across: bool) -> Sequence[Kept]:
     if "driver" not in spec.only and host.driver.loaded is None and host.driver.installed is None:
         least = dra.least_driver(across_hosts=across)
         notes.append(Kept(DRIVER, f"the driver's version is not known: {least} or later is needed", beware=True))
+    if host.kubernetes.joined and host.kubernetes.device_plugins is None:
+        why = "the kubelet's directory was not read" + ("" if host.root else ": that needs root")
+        notes.append(Kept(PLUGIN, f"whether a device plugin is on this node is not known: {why}", beware=True))
     if not any(map(may_run_pods, host.runtimes)):
         notes.append(Kept(ENGINE, "no engine that speaks CRI was found: CDI has to be on in the one of the pods"))
     return notes

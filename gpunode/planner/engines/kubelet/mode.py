@@ -24,10 +24,11 @@ def refuse_mode(host: HostFacts, spec: Spec) -> None:
     plugins = host.kubernetes.device_plugins or DevicePlugins("")
     if spec.kubernetes.mode == "device-plugin":
         if GPU_DRA_DRIVER in plugins.dra:
-            raise _both(host, f"plugins_registry of the kubelet has {GPU_DRA_DRIVER}", "a DRA driver")
+            seen = f"plugins_registry of the kubelet has {GPU_DRA_DRIVER}"
+            raise _other(host, "a DRA driver", seen, "a device plugin", "resources.gpus.enabled=false of its chart")
         return
     if plugins.here:
-        raise _both(host, _seen(plugins), "a device plugin")
+        raise _other(host, "a device plugin", _seen(plugins), "a DRA driver", "its DaemonSet's node selector")
     kubelet = kubelet_of(host)
     if kubelet is not None and dra.refused_release(kubelet.version):
         raise UnsupportedHost(
@@ -49,17 +50,15 @@ def _seen(plugins: DevicePlugins) -> str:
     return f"{plugins.directory}, /var/log/pods and processes: {listing(what)}"
 
 
-def _both(host: HostFacts, evidence: str, there: str) -> UnsupportedHost:
-    wanted = "device plugin" if there == "a DRA driver" else "DRA driver"
-    switch = "resources.gpus.enabled=false of its chart" if there == "a DRA driver" else "its DaemonSet's node selector"
+def _other(host: HostFacts, there: str, seen: str, wanted: str, switch: str) -> UnsupportedHost:
     return UnsupportedHost(
-        f"{host.hostname}: {there} gives out this node's GPUs, and a {wanted} is wanted",
-        evidence=f"{evidence}; neither knows what the other gave away",
+        f"{host.hostname}: {there} gives out this node's GPUs, and {wanted} is wanted",
+        evidence=f"{seen}; neither knows what the other gave away",
         remedy=Remedy(
             RepairAction.CONFIGURE,
-            f"drain the node and keep the one that is there off it ({switch}), then ",
+            f"drain the node and keep off it what is there ({switch}), then ",
             setup(),
-            " again; or ask for the one that is there",
+            " again; or ask for what is there",
         ),
     )
 
