@@ -38,7 +38,7 @@ def dra_outcomes(host: HostFacts, spec: Spec, catalog: Catalog) -> list[Outcome]
 
 
 def _imex(host: HostFacts) -> Outcome | None:
-    """The host's own nvidia-imex is off and stays off: each ComputeDomain brings one, and two cannot run."""
+    """The host's own nvidia-imex is off and stays off: each ComputeDomain brings one (the driver's prerequisites)."""
     if host.init not in ("systemd", "chroot"):
         return None
     now = host.services.get(dra.IMEX) or ServiceFacts()
@@ -49,7 +49,7 @@ def _imex(host: HostFacts) -> Outcome | None:
     return Step(
         IMEX_STEP,
         f"{what} {dra.IMEX}",
-        "each ComputeDomain brings an nvidia-imex of its own, which does not start beside the host's",
+        "each ComputeDomain brings an nvidia-imex of its own; the DRA driver's prerequisites want the host's masked",
         actions,
         () if masked else _on_again(now),
     )
