@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpunode.checks.k8s.pod_engines import pod_engines
+from gpunode.engines.kubernetes.pod_engines import pod_engines
 from gpunode.model.facts import HostFacts, KubernetesFacts, RuntimeFacts
 from gpunode.model.kubernetes import KubeletSettings
 from tests.checks import hosts as h

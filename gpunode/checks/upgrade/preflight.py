@@ -7,11 +7,11 @@ from dataclasses import replace
 from gpunode.catalog.feature_gates import listed_to
 from gpunode.catalog.versions import thresholds
 from gpunode.checks import needs
-from gpunode.checks.k8s.pod_engines import pod_engines
 from gpunode.checks.k8s.start import program
 from gpunode.checks.upgrade import engines, gpus, system, told, unknown
 from gpunode.checks.upgrade.notes import notes
 from gpunode.checks.upgrade.values import STATES, Judgement, Preflight, Release, Upgrade, written
+from gpunode.engines.kubernetes.pod_engines import pod_engines
 from gpunode.errors import UnsupportedHost
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.kubernetes import KubeletSettings, KubeletTold

@@ -103,9 +103,9 @@ def _read(path: str) -> str:
 def _hold_against(plugin: Plugin, cluster: Cluster, options: HostOptions) -> None:
     """Raises UnsupportedHost where it would not work on one of the hosts."""
     from gpunode.advice import listing
-    from gpunode.checks.k8s.pod_engines import pod_engines
     from gpunode.cli.errors import say
     from gpunode.cli.hosts import open_hosts
+    from gpunode.engines.kubernetes.pod_engines import pod_engines
     from gpunode.errors import UnsupportedHost
     from gpunode.facts.collect import collect
     from gpunode.kubernetes.plugin_host import not_known, unfit

@@ -45,8 +45,8 @@ def verify(hosts: HostOptions, output: QuietOptions) -> int:
 
 
 def _verified(host: Host, chains: dict[str, tuple[Link, ...]]) -> HostOutcome:
-    from gpunode.checks.k8s.pod_engines import pod_engines
     from gpunode.cli.verbs.check import checked
+    from gpunode.engines.kubernetes.pod_engines import pod_engines
     from gpunode.kubernetes.chain import chain
     from gpunode.model.report import HostOutcome
     from gpunode.model.spec import Spec
