@@ -26,6 +26,11 @@ def unknown_from(gate: str) -> tuple[int, int] | None:
     return found.since if found else None
 
 
+def known_from(gate: str) -> tuple[int, int] | None:
+    """(1, 28): the first release whose kubelet knows this gate; None: it is not in the table."""
+    return _table().known.get(gate)
+
+
 def locked_from(gate: str) -> tuple[int, int] | None:
     """(1, 34): the first release from which this gate cannot be switched off; None: it is not in the table."""
     found = _table().locked.get(gate)
@@ -34,8 +39,10 @@ def locked_from(gate: str) -> tuple[int, int] | None:
 
 def why_refused(gate: str, version: tuple[int, int], *, on: bool) -> str | None:
     """Why a kubelet of this release does not start with a gate; None: it does, as far as the table knows."""
-    found = _refusals(gate, version, on=on)
-    return found[-1].why if found else None
+    found, known = _refusals(gate, version, on=on), known_from(gate)
+    if found:
+        return found[-1].why
+    return f"is not known before {known[0]}.{known[1]}" if known and version < known else None
 
 
 def first_refusal(gate: str, version: tuple[int, int], *, on: bool) -> Refusal | None:
@@ -68,6 +75,7 @@ def _refusals(gate: str, version: Release, *, on: bool) -> list[Refusal]:
 class _Table(NamedTuple):
     unknown: Mapping[str, Refusal]
     locked: Mapping[str, Refusal]
+    known: Mapping[str, Release]
     needed: tuple[tuple[str, Release, Release, str], ...]
     incomplete: tuple[Release, ...]
 
@@ -77,6 +85,7 @@ def _table() -> _Table:
     """Raises UsageError that names row and key of a fault in the file."""
     unknown: dict[str, Refusal] = {}
     locked: dict[str, Refusal] = {}
+    known: dict[str, Release] = {}
     needed: list[tuple[str, Release, Release, str]] = []
     incomplete: list[Release] = []
     for row in rows("feature_gates.yaml", "gates", "release"):
@@ -88,12 +97,13 @@ def _table() -> _Table:
             unknown[gate] = Refusal(first, f"is not known from {first[0]}.{first[1]} on", pull)
         for gate in row.maybe_texts("locked"):
             locked[gate] = Refusal(first, f"cannot be switched off from {first[0]}.{first[1]} on", source)
+        known |= dict.fromkeys(row.maybe_texts("new"), first)
         for gate in row.maybe_texts("needed"):
             needed.append((gate, first, _release(row, "until"), row.text("why")))
         if row.maybe_flag("incomplete"):
             incomplete.append(first)
         row.done()
-    return _Table(unknown, locked, tuple(needed), tuple(sorted(incomplete)))
+    return _Table(unknown, locked, known, tuple(needed), tuple(sorted(incomplete)))
 
 
 def _release(row: Row, key: str) -> Release:

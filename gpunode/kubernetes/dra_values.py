@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from gpunode.catalog import dra
 from gpunode.catalog.load import Catalog
 from gpunode.kubernetes.documents import Object
-from gpunode.kubernetes.plugin_host import NOT_CRI
 from gpunode.model.facts import HostFacts, RuntimeFacts, ServiceFacts
 
 CHART, VERSION, NAMESPACE = "dra-driver-nvidia-gpu", "0.5.0", "dra-driver-nvidia-gpu"
@@ -55,8 +54,11 @@ def dra_values(*, compute_domains: bool, kubelet: str = KUBELET) -> Object:
     return values
 
 
-def unfit_for_dra(host: HostFacts, catalog: Catalog) -> Iterator[str]:
-    """Why pods on this node would get no GPU by DRA. Nothing for what is not known: `not_known_for_dra` has that."""
+def unfit_for_dra(host: HostFacts, catalog: Catalog, engines: Sequence[RuntimeFacts]) -> Iterator[str]:
+    """Why pods on this node would get no GPU by DRA. Nothing for what is not known: `not_known_for_dra` has that.
+
+    `engines`: those that may run the kubelet's pods.
+    """
     across, version = dra.shares_memory_with_hosts(host, catalog), _release(host)
     if host.driver.container:
         yield "its driver is a container's (/run/nvidia/driver), not the host's: the operator has a DRA driver too"
@@ -68,7 +70,7 @@ def unfit_for_dra(host: HostFacts, catalog: Catalog) -> Iterator[str]:
         yield f"its kubelet is {version}: {lacks}"
     if (loaded := host.driver.loaded) and not dra.drives(loaded, across_hosts=across):
         yield f"its driver is {loaded}, and {dra.least_driver(across_hosts=across)} or later is needed"
-    for engine in _engines(host):
+    for engine in engines:
         if engine.cdi is False:
             yield f"CDI is off in {engine.label}: gpunode setup --kubernetes-mode dra"
     imex = host.services.get(dra.IMEX) or ServiceFacts()
@@ -76,9 +78,9 @@ def unfit_for_dra(host: HostFacts, catalog: Catalog) -> Iterator[str]:
         yield f"{dra.IMEX} runs, and ComputeDomains bring their own: gpunode setup --kubernetes-mode dra"
 
 
-def not_known_for_dra(host: HostFacts) -> Sequence[str]:
+def not_known_for_dra(host: HostFacts, engines: Sequence[RuntimeFacts]) -> Sequence[str]:
     """What could not be held against it, so that silence is no promise."""
-    engines, version = _engines(host), _release(host)
+    version = _release(host)
     found = []
     if version is None:
         found.append(f"its kubelet's release is not known: the DRA driver is for {dra.releases()}")
@@ -91,10 +93,6 @@ def not_known_for_dra(host: HostFacts) -> Sequence[str]:
     if not engines:
         found.append("no engine that speaks CRI is known to run: its CDI was not checked")
     return [*found, *(f"{one.label} did not say whether CDI is on" for one in engines if one.cdi is None)]
-
-
-def _engines(host: HostFacts) -> Sequence[RuntimeFacts]:
-    return [one for one in host.runtimes if one.active and not one.user and one.name not in NOT_CRI]
 
 
 def _release(host: HostFacts) -> str | None:

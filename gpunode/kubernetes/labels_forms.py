@@ -6,40 +6,17 @@ import re
 from collections.abc import Mapping
 from typing import Literal, get_args
 
-from gpunode.advice import typed
-from gpunode.catalog.versions import first_with
+from gpunode.advice import listing, typed
+from gpunode.catalog.node_labels import kubelet_may_set, node_may_change
 from gpunode.errors import UsageError
-from gpunode.kubernetes.release import Release
+from gpunode.kubernetes.release import Release, written
 
 LabelForm = Literal["nfd", "node-labels", "patch", "kubectl"]
 LABEL_FORMS: tuple[LabelForm, ...] = get_args(LabelForm)
 FEATURES_D = "/etc/kubernetes/node-feature-discovery/features.d/gpunode"
 
-# ValidateKubeletFlags and kubeletapis.IsKubeletLabel (kubernetes 1.20.2): below kubernetes.io and k8s.io these alone.
-_KUBELETS_OWN = frozenset(
-    f"{domain}/{name}"
-    for domain, names in {
-        "kubernetes.io": ("hostname", "os", "arch"),
-        "beta.kubernetes.io": ("os", "arch", "instance-type"),
-        "node.kubernetes.io": ("instance-type",),
-        "topology.kubernetes.io": ("zone", "region"),
-        "failure-domain.beta.kubernetes.io": ("zone", "region"),
-    }.items()
-    for name in names
-)
-_KUBELETS_DOMAINS = re.compile(r"([^/]*\.)?(kubelet|node)\.kubernetes\.io")
-_RESERVED = re.compile(r"([^/]*\.)?(kubernetes|k8s)\.io")
 # metadata.name of a Node: a DNS subdomain
 _NODE = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
-
-
-def kubelet_may_set(name: str, kubernetes: Release | None) -> bool:
-    """Whether a kubelet starts with this name in --node-labels. None: one that is not old."""
-    domain, slash, _ = name.rpartition("/")
-    old = kubernetes is not None and kubernetes < first_with("kubelet", "refuses-node-labels")[:2]
-    if not slash or old or name in _KUBELETS_OWN or _KUBELETS_DOMAINS.fullmatch(domain):
-        return True
-    return _RESERVED.fullmatch(domain) is None
 
 
 def features_d(labels: Mapping[str, str]) -> str:
@@ -60,6 +37,25 @@ def label_patch(labels: Mapping[str, str]) -> Mapping[str, object]:
 def label_command(node: str, labels: Mapping[str, str]) -> str:
     pairs = (f"{name}={value}" for name, value in labels.items())
     return typed("kubectl", "label", "node", node, "--overwrite", *pairs)
+
+
+def who_may(labels: Mapping[str, str], kubernetes: Release | None) -> str:
+    """With whose kubeconfig the API server takes these. A server is never older than its kubelets."""
+    refused = [name for name in labels if not node_may_change(name, kubernetes)]
+    if not refused:
+        return "with an administrator's kubeconfig or, on the node itself, the kubelet's own"
+    return (
+        f"with an administrator's kubeconfig alone: NodeRestriction refuses {listing(refused)} to the node's own "
+        "identity (is not allowed to modify labels)"
+    )
+
+
+def not_for_the_kubelet(labels: Mapping[str, str], kubelet: Release | None) -> str:
+    """What this host's kubelet would not start with; "": it takes all of them."""
+    refused = [name for name in labels if not kubelet_may_set(name, kubelet)]
+    if not refused or kubelet is None:
+        return ""
+    return f"kubelet {written(kubelet)} does not start with {listing(refused)} in --node-labels"
 
 
 def node_name(text: str) -> str:

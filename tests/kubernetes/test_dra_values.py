@@ -12,6 +12,7 @@ import yaml
 
 from gpunode.catalog.load import load_catalog
 from gpunode.cli.app import main
+from gpunode.engines.kubernetes.pod_engines import pod_engines
 from gpunode.errors import ExitCode
 from gpunode.kubernetes.dra_values import dra_node, dra_values, not_known_for_dra, unfit_for_dra
 from gpunode.model.facts import HostFacts
@@ -57,8 +58,8 @@ def test_compute_domains_are_for_boards_whose_fabric_joins_hosts(host: HostFacts
 
 
 def test_a_node_that_is_ready_fits() -> None:
-    assert list(unfit_for_dra(d.node(), CATALOG)) == []
-    assert not_known_for_dra(d.node()) == []
+    assert list(unfit_for_dra(d.node(), CATALOG, pod_engines(d.node()))) == []
+    assert not_known_for_dra(d.node(), pod_engines(d.node())) == []
 
 
 @pytest.mark.parametrize(
@@ -75,7 +76,7 @@ def test_a_node_that_is_ready_fits() -> None:
     ],
 )
 def test_a_node_that_does_not_fit_is_named_with_its_reason(host: HostFacts, says: str) -> None:
-    (fault,) = unfit_for_dra(host, CATALOG)
+    (fault,) = unfit_for_dra(host, CATALOG, pod_engines(host))
     assert says in fault
 
 
@@ -91,7 +92,7 @@ def test_a_node_that_does_not_fit_is_named_with_its_reason(host: HostFacts, says
     ],
 )
 def test_what_could_not_be_checked_is_said(host: HostFacts, says: str) -> None:
-    (note,) = not_known_for_dra(host)
+    (note,) = not_known_for_dra(host, pod_engines(host))
     assert says in note
 
 

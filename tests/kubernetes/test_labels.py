@@ -15,7 +15,7 @@ from gpunode.catalog.load import load_catalog
 from gpunode.facts.collect import collect
 from gpunode.kubernetes.label_values import is_legal, legal_value, product_value
 from gpunode.kubernetes.labels import ALPHA_NAME, NodeLabels, node_labels
-from gpunode.kubernetes.labels_forms import kubelet_may_set, node_labels_flag
+from gpunode.kubernetes.labels_forms import node_labels_flag
 from gpunode.kubernetes.mig_labels import MIG_STRATEGIES, MigStrategy
 from gpunode.model.facts import DriverFacts, HostFacts, KubernetesFacts
 from gpunode.model.kubernetes import DevicePlugins, PluginConfig, SharedResource
@@ -255,26 +255,3 @@ def test_the_old_name_is_for_clusters_before_1_16(kubernetes: tuple[int, int] | 
     found = node_labels(node, CATALOG, kubernetes=kubernetes).values
     assert (found.get(ALPHA_NAME) == "Tesla-P100-PCIE-16GB") is there
     assert (ALPHA_NAME in node_labels_flag(found, kubernetes)) is there
-
-
-@pytest.mark.parametrize(
-    ("name", "may"),
-    [
-        ("nvidia.com/gpu.product", True),
-        ("plain", True),
-        ("node.kubernetes.io/gpu", True),
-        ("kubelet.kubernetes.io/x", True),
-        ("x.node.kubernetes.io/y", True),
-        ("kubernetes.io/hostname", True),
-        ("topology.kubernetes.io/zone", True),
-        ("kubernetes.io/role", False),
-        ("node-role.kubernetes.io/gpu", False),
-        ("node-restriction.kubernetes.io/x", False),
-        ("alpha.kubernetes.io/nvidia-gpu-name", False),
-        ("x.k8s.io/y", False),
-        ("notkubernetes.io/x", True),
-    ],
-)
-def test_which_names_a_kubelet_starts_with(name: str, may: bool) -> None:
-    assert kubelet_may_set(name, (1, 30)) is kubelet_may_set(name, None) is may
-    assert kubelet_may_set(name, (1, 15))

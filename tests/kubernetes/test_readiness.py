@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
+from gpunode.catalog.node_labels import kubelet_may_set
 from gpunode.cli.app import main
 from gpunode.errors import ExitCode
 from gpunode.kubernetes.documents import documents
-from gpunode.kubernetes.labels_forms import kubelet_may_set
 from gpunode.kubernetes.readiness import (
     CONDITION,
     READINESS_FORMS,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpunode.advice import listing, typed
+from gpunode.catalog.node_labels import kubelet_may_set
 from gpunode.catalog.runtimes import kubernetes_distribution, kubernetes_distributions
 from gpunode.catalog.versions import first_with
 from gpunode.checks import needs
-from gpunode.checks.k8s.start_rules import NO_SWAP, UNIFIED, refused_labels, starts_on_its_cgroups
+from gpunode.checks.k8s.start_rules import NO_SWAP, UNIFIED, starts_on_its_cgroups
 from gpunode.checks.registry import Context, check
 from gpunode.model import entities
 from gpunode.model.facts import HostFacts
@@ -200,10 +201,10 @@ def kubelet_version(host: HostFacts, context: Context) -> CheckOutcome:
 def labels_legacy(host: HostFacts, context: Context) -> CheckOutcome:
     """The kubelet is told to set labels such as alpha.kubernetes.io/nvidia-gpu-name: from 1.16 on it does not start."""
     settings, kubelet = host.kubernetes.settings or KubeletSettings(), program(host)
-    refused = refused_labels(settings.node_labels)
     if kubelet is None:
         return NotApplicable(NO_VERSION)
-    if refused and at_least(kubelet[1], first_with("kubelet", "refuses-node-labels")):
+    refused = [label for label in settings.node_labels if not kubelet_may_set(label, release(kubelet[1]))]
+    if refused:
         return Finding(
             f"{kubelet[0]} {kubelet[1]} does not start with the label {refused[0]}",
             evidence=f"--node-labels has {listing(refused)}: below kubernetes.io it may set its own labels alone",

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from gpunode.advice import listing, named
 from gpunode.catalog.feature_gates import first_refusal, needed_by
 from gpunode.catalog.kubelet_flags import gone_flag
+from gpunode.catalog.node_labels import kubelet_may_set
 from gpunode.catalog.versions import threshold
-from gpunode.checks.k8s.start_rules import refused_labels
 from gpunode.checks.upgrade.values import Effect, Release, Upgrade, written
 from gpunode.model.kubernetes import Told
 from gpunode.remedy import Remedy, RepairAction, setup
@@ -60,8 +60,9 @@ def fatal_labels(upgrade: Upgrade) -> Iterator[Effect]:
     row = threshold("kubelet", "refuses-node-labels")
     settings, flags = upgrade.host.kubernetes.settings, upgrade.told.flag(LABELS)
     keys = [pair.partition("=")[0] for one in flags for pair in one.value.split(",") if pair]
-    refused = refused_labels(dict.fromkeys((*keys, *(settings.node_labels if settings else ()))))
-    if not refused or not upgrade.has(row.release):
+    labels = dict.fromkeys((*keys, *(settings.node_labels if settings else ())))
+    refused = [label for label in labels if not kubelet_may_set(label, upgrade.to)]
+    if not refused:
         return
     where = listing(dict.fromkeys(one.where for one in flags)) or f"--{LABELS}"
     since = row.release

@@ -51,6 +51,7 @@ def _nodes(options: HostOptions) -> tuple[DraNode, ...]:
     from gpunode.catalog.load import load_catalog
     from gpunode.cli.errors import say
     from gpunode.cli.hosts import open_hosts
+    from gpunode.engines.kubernetes.pod_engines import pod_engines
     from gpunode.errors import UnsupportedHost
     from gpunode.facts.collect import collect
     from gpunode.kubernetes.dra_values import dra_node, not_known_for_dra, unfit_for_dra
@@ -60,8 +61,9 @@ def _nodes(options: HostOptions) -> tuple[DraNode, ...]:
     with open_hosts(options) as named:
         for host in named:
             facts = collect(host.transport)
-            faults += [f"{host}: {fault}" for fault in unfit_for_dra(facts, catalog)]
-            for note in not_known_for_dra(facts):
+            engines = pod_engines(facts)
+            faults += [f"{host}: {fault}" for fault in unfit_for_dra(facts, catalog, engines)]
+            for note in not_known_for_dra(facts, engines):
                 say(f"gpunode: {host}: {note}")
             nodes[str(host)] = dra_node(facts, catalog)
     if len({node.kubelet for node in nodes.values()}) > 1:

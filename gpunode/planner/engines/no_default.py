@@ -15,6 +15,7 @@ from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.plan import ForUndo, Kept, Step
 from gpunode.model.spec import RuntimeSpec, Spec
 from gpunode.planner.engines import daemon
+from gpunode.planner.engines.kubelet.daemon import asked_after
 
 WHY = "setup made it the default, and --no-default asks for the one from before; containers that name it keep it"
 
@@ -70,10 +71,11 @@ def _step(host: HostFacts, facts: RuntimeFacts, edit: Edit, previous: str, want:
             how, by_hand = kind.title, ""
             # As an undo does it: dockerd keeps a default that only leaves its file.
             back = Rewrite((Edit(edit.path, edit.after, edit.before or ""),), ())
-            actions += kind.undo(replace(facts, effective_default=previous), back)
+            actions += (*kind.undo(replace(facts, effective_default=previous), back), *asked_after(host, facts))
             undo = (
                 *kind.apply(facts),
                 kind.verify(facts, replace(want, default=facts.effective_default == want.handler)),
+                *asked_after(host, facts),
             )
     return Step(
         f"{facts.label}.no-default",

@@ -18,6 +18,7 @@ from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.plan import ForUndo, Kept, Step, engine_step
 from gpunode.model.spec import RuntimeSpec, Spec
 from gpunode.planner.engines import daemon
+from gpunode.planner.engines.kubelet.daemon import asked_after
 from gpunode.planner.engines.no_default import no_default
 from gpunode.planner.engines.restart import Restart, restart_of
 from gpunode.planner.engines.rootless import named, restart_words
@@ -157,8 +158,9 @@ def _step(host: HostFacts, spec: Spec, facts: RuntimeFacts, rewrite: Rewrite, ne
     if reached:
         actions += (*runtime.apply(facts, restart=restart), runtime.verify(facts, spec.runtime))
         actions += runtime.start_found(facts) if needed.missed and restart else ()
+        actions += asked_after(host, facts)
         # With its old file back, an engine that was down before is down again.
-        undo = () if failed else runtime.undo(facts, rewrite, restart=restart)
+        undo = () if failed else (*runtime.undo(facts, rewrite, restart=restart), *asked_after(host, facts))
     how = _how(host, facts, runtime, needed, runs=runs or failed, reached=reached)
     what = ", ".join(rewrite.added) or f"matches the spec{_but(facts, spec.runtime)}"
     return Step(

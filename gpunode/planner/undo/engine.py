@@ -13,6 +13,7 @@ from gpunode.model.past import Past
 from gpunode.model.plan import ForUndo, Kept, Step
 from gpunode.model.spec import RuntimeSpec
 from gpunode.planner.engines import daemon
+from gpunode.planner.engines.kubelet.daemon import asked_after
 from gpunode.planner.undo.engine_files import EngineFiles
 from gpunode.planner.undo.files import Back, diffs, only_backs, only_left
 
@@ -80,7 +81,8 @@ def _step(host: HostFacts, past: Past, label: str, facts: RuntimeFacts | None, b
             words.append(f"default runtime {facts.effective_default} → {default}")
         if daemon.reachable(host, facts, restart=restart):
             actions += runtime.undo(replace(facts, effective_default=default), rewrite, restart=restart)
-            undo = _forward(runtime, facts)
+            actions += asked_after(host, facts)
+            undo = (*_forward(runtime, facts), *asked_after(host, facts))
             words.append("restart" if restart else runtime.title)
         else:
             by_hand = daemon.by_hand(host, facts)

@@ -1,13 +1,40 @@
 # sh -s -- UNIT TIMEOUT_S PORT READY PLUGINS WORD...      after daemon/query, trust and daemon/restart
 # Exit 0 once the kubelet's own /healthz answers "ok", its process is the same in three looks a second apart, and what was
-# so before is so again. READY 1: its node was Ready. PLUGINS: the directory in which NVIDIA's device plugin had a socket
+# so before is so again ($gpunode_enough: in how many looks, one after the other). READY 1: its node was Ready. PLUGINS: the directory in which NVIDIA's device plugin had a socket
 # of this kubelet's time, or -. WORD: what the command line of the kubelet must have. PORT 0: it has no /healthz.
-# Exit 1 with what was seen and the kubelet's own reason when that does not happen within TIMEOUT_S.
+# Exit 1 with what was seen and the kubelet's last words when that does not happen within TIMEOUT_S.
 
 # gpunode_kubelet UNIT: the process that is the kubelet, or that has it inside; "" or 0 where none runs.
 gpunode_kubelet() {
     gpunode_systemd || { gpunode_pids "$1"; return; }
-    systemctl is-active --quiet "$1" </dev/null && systemctl show --property MainPID --value "$1" </dev/null
+    systemctl is-active --quiet "$1" </dev/null && gpunode_property "$1" MainPID
+}
+
+# gpunode_words UNIT PID: what that process said last: the line with which it ended, else its last errors, else its last
+# lines. By its process, and not by time: one that was told otherwise, and ended, has lines of the same second. A Fatal of
+# klog prints hundreds of lines behind its own (every goroutine; before them, for a flag, all of its help).
+gpunode_words() {
+    command -v journalctl >/dev/null 2>&1 || return 0
+    case $2 in '' | 0) return 0 ;; esac # none has run yet
+    gpunode_bounded journalctl "_SYSTEMD_UNIT=$1" "_PID=$2" --lines 20000 --output cat --no-pager </dev/null 2>/dev/null | awk '
+        /^[IWEF][0-9][0-9][0-9][0-9] [0-9][0-9]:/ { dump = 0 }
+        /^goroutine [0-9]+ [[]/ { dump = 1 }
+        dump || /^[ \t]*$/ { next }
+        { line = substr($0, 1, 500) }
+        /^F[0-9][0-9][0-9][0-9] / || /^panic: / || /^fatal error: / { end = line }
+        /^E[0-9][0-9][0-9][0-9] / || /level=(error|fatal)/ || /^[Ee]rror: / {
+            said = line; sub(/^E[0-9]+ [0-9:.]+ +[0-9]+ /, "", said) # the same again and again, at other times
+            if (said != before) { error[errors++ % 3] = line; before = said } else error[(errors + 2) % 3] = line }
+        { last[lines++ % 3] = line }
+        END {
+            if (end != "") { print end; exit }
+            for (n = errors > 3 ? errors - 3 : 0; n < errors; n++) print error[n % 3]
+            if (!errors) for (n = lines > 3 ? lines - 3 : 0; n < lines; n++) print last[n % 3] }'
+}
+
+# "F1125 20:49:44.745034    4297 server.go:182] unknown flag" -> "unknown flag", of the last line
+gpunode_bare() {
+    sed -n '$ { s/^[IWEF][0-9]\{4\} [0-9:.]\{1,\} *[0-9]\{1,\} [^ ]*:[0-9]*\] //; p; }'
 }
 
 # gpunode_listens PORT: a process of root's listens there on the loopback address or on all: another user's would answer
@@ -101,11 +128,12 @@ gpunode_verify_kubelet() { # UNIT TIMEOUT_S PORT READY PLUGINS WORD...
     gpunode_unit=$1 gpunode_limit=$2
     shift 2
     gpunode_start=$(date +%s)
-    gpunode_before='' gpunode_same=0 gpunode_down=0 gpunode_wrong=''
+    gpunode_before='' gpunode_same=0 gpunode_down=0 gpunode_wrong='' gpunode_main='' gpunode_earlier=''
     # Without an answer to go by, a process that stays for ten seconds: what it is told wrongly ends it in one.
-    gpunode_enough=2
-    [ "$1" != 0 ] || gpunode_enough=10
+    [ "$1" != 0 ] || [ "$gpunode_enough" -ge 10 ] || gpunode_enough=10
     while :; do
+        gpunode_now=$(gpunode_property "$gpunode_unit" ExecMainPID) # of one that has ended, too
+        [ "$gpunode_now" = "$gpunode_main" ] || { gpunode_earlier=$gpunode_main gpunode_main=$gpunode_now; }
         gpunode_now=$(gpunode_kubelet "$gpunode_unit")
         case $gpunode_now in
             '' | 0) gpunode_now='' gpunode_down=$((gpunode_down + 1)) gpunode_same=0 gpunode_wrong='its process does not stay' ;;
@@ -120,11 +148,16 @@ gpunode_verify_kubelet() { # UNIT TIMEOUT_S PORT READY PLUGINS WORD...
         [ "$gpunode_down" -lt 3 ] && [ $(($(date +%s) - gpunode_start)) -lt "$gpunode_limit" ] || break
         sleep 1
     done
-    echo "$gpunode_unit: $gpunode_wrong" >&2
-    gpunode_reason "$gpunode_unit" $((gpunode_start - 120))
+    # One that was started just now has said nothing yet.
+    gpunode_last=$(gpunode_words "$gpunode_unit" "$gpunode_main")
+    [ -n "$gpunode_last" ] || gpunode_last=$(gpunode_words "$gpunode_unit" "$gpunode_earlier")
+    [ -z "$gpunode_last" ] || printf '%s\n' "$gpunode_last" >&2
+    gpunode_last=$(printf '%s\n' "$gpunode_last" | gpunode_bare)
+    echo "$gpunode_unit: $gpunode_wrong${gpunode_last:+; its last words: $gpunode_last}" >&2
     return 1
 }
 
+: "${gpunode_enough:=2}"
 # shellcheck disable=SC2034  # trust.sh reads it
 R=''
 who

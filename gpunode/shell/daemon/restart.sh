@@ -3,6 +3,11 @@
 
 gpunode_systemd() { [ -d /run/systemd/system ]; }
 
+# gpunode_property UNIT NAME: one that systemd knows of it. --value is of systemd 230; EL 7 has 219.
+gpunode_property() {
+    systemctl show --property "$2" "$1" </dev/null 2>/dev/null | sed 's/^[A-Za-z]*=//'
+}
+
 # gpunode_pids UNIT [UID]: the processes of its daemon, as /proc names them, that are root's, or that user's. All four ids:
 # a setuid program that a user started under that name has more rights than the user, and fewer than root.
 gpunode_pids() {

@@ -65,12 +65,12 @@ gpunode_pid() {
     [ "$1" = - ] && echo - && return
     case $1 in uid:*) gpunode_uid=${1#uid:} && gpunode_dockerd_of "${gpunode_uid%%:*}"; return ;; esac
     gpunode_systemd || { gpunode_pids "$1"; return; }
-    systemctl is-active --quiet "$1" </dev/null && systemctl show --property MainPID --value "$1" </dev/null
+    systemctl is-active --quiet "$1" </dev/null && gpunode_property "$1" MainPID
 }
 
 # gpunode_restarts UNIT: how often systemd has started it again by itself.
 gpunode_restarts() {
-    gpunode_count=$(systemctl show --property NRestarts --value "$1" </dev/null 2>/dev/null)
+    gpunode_count=$(gpunode_property "$1" NRestarts)
     echo "${gpunode_count:-0}"
 }
 

@@ -32,6 +32,7 @@ from tests.planner.engines.kubelets import (
 PLAIN = Spec()
 OLD = "--feature-gates=DevicePlugins=true"
 ASKED = Spec(only=("kubernetes",))
+LABEL = "alpha.kubernetes.io/nvidia-gpu-name"
 K3S, K3S_D = "/etc/rancher/k3s/config.yaml", "/etc/rancher/k3s/config.yaml.d/90-gpu.yaml"
 MICROK8S = "/var/snap/microk8s/current/args/kubelet"
 
@@ -56,6 +57,12 @@ def written(found: Step) -> dict[str, str]:
          "KUBELET_EXTRA_ARGS=--feature-gates=CPUManager=true\n", "Accelerators is not known from 1.12 on"),
         ("1.20.2", "kubeadm", DEFAULT, "KUBELET_EXTRA_ARGS=--allow-privileged --node-ip=10.0.0.1\n",
          "KUBELET_EXTRA_ARGS=--node-ip=10.0.0.1\n", "--allow-privileged is not known from 1.15 on"),
+        ("1.20.2", "kubeadm", CONFIG, f"{HEAD}featureGates:\n  DevicePluginCDIDevices: true\n  A: true\n",
+         f"{HEAD}featureGates:\n  A: true\n", "DevicePluginCDIDevices is not known before 1.28"),
+        ("1.20.2", "kubeadm", FLAGS_ENV, f'K="--node-labels=a/b=c,{LABEL}=x,node.kubernetes.io/d=e"\n',
+         'K="--node-labels=a/b=c,node.kubernetes.io/d=e"\n', f"{LABEL} is no label that a kubelet"),
+        ("1.30.1", "k3s", K3S, f"kubelet-arg:\n- node-labels={LABEL}=x\n- max-pods=50\n",
+         "kubelet-arg:\n- max-pods=50\n", f"{LABEL} is no label that a kubelet may set"),
         ("1.27.1", "kubeadm", FLAGS_ENV, 'KUBELET_KUBEADM_ARGS="--container-runtime=remote --node-ip=10.0.0.1"\n',
          'KUBELET_KUBEADM_ARGS="--node-ip=10.0.0.1"\n', "--container-runtime is not known from 1.27 on"),
         ("1.24.0", "kubeadm", FLAGS_ENV, 'KUBELET_KUBEADM_ARGS="--network-plugin cni --x=1"\n',
@@ -72,8 +79,9 @@ def written(found: Step) -> dict[str, str]:
          "--kubeconfig=/x\n# by hand\n--x=1\n", "DevicePlugins is not known from 1.28 on"),
     ],
     ids=["KubeletConfiguration", "a locked gate, in a flow mapping", "/etc/default/kubelet", "a flag that stands alone",
-         "kubeadm-flags.env", "a flag of two words", "a drop-in's Environment=", "k3s' config.yaml",
-         "k3s' config.yaml.d, one word", "rke2's, the only one", "microk8s' arguments"],
+         "a gate that came later", "a label among others", "a label, in k3s' config.yaml", "kubeadm-flags.env",
+         "a flag of two words", "a drop-in's Environment=", "k3s' config.yaml", "k3s' config.yaml.d, one word",
+         "rke2's, the only one", "microk8s' arguments"],
 )  # fmt: skip
 def test_what_the_release_does_not_know_goes(
     version: str, distribution: str, path: str, before: str, after: str, says: str
@@ -95,13 +103,17 @@ def test_what_the_release_does_not_know_goes(
         ("1.28.4", {CONFIG: f"{HEAD}evictionHard:\n  DevicePlugins: true\n"}),
         ("1.28.4", {"/etc/sysconfig/kubelet": "KUBELET_EXTRA_ARGS=--feature-gates=DevicePlugins=true\n"}),
         ("1.26.9", {FLAGS_ENV: 'KUBELET_KUBEADM_ARGS="--container-runtime=remote"\n'}),
+        ("1.15.9", {DEFAULT: f"KUBELET_EXTRA_ARGS=--node-labels={LABEL}=x\n"}),
+        ("1.20.2", {DEFAULT: "KUBELET_EXTRA_ARGS=--node-labels=nvidia.com/gpu.present=true\n"}),
+        ("1.28.0", {CONFIG: f"{HEAD}featureGates:\n  DevicePluginCDIDevices: true\n"}),
         ("1.36.0", {}),
     ],
     ids=["known still", "not locked yet", "a comment", "another key", "a file that the unit does not read",
-         "a flag that is known still", "nothing"],
+         "a flag that is known still", "a label before 1.16",
+         "a label of its own", "a gate that is there", "nothing"],
 )  # fmt: skip
 def test_a_kubelet_that_starts_is_left_alone(version: str, files: Mapping[str, str]) -> None:
-    host = node(version, {PACKAGED: KUBEADM, **files})
+    host = node(version, {PACKAGED: KUBEADM, **files}, runs=True)
     assert kubelet_outcomes(host, Spec()) == []
     (kept,) = kubelet_outcomes(host, ASKED)
     assert isinstance(kept, Kept)
@@ -124,6 +136,14 @@ def test_a_kubelet_that_is_down_is_started_and_asked_for_its_health() -> None:
     assert not found.for_undo.restarts
 
 
+def test_one_that_is_down_for_another_reason_is_not_said_to_be_well() -> None:
+    (kept,) = kubelet_outcomes(node("1.28.4", {PACKAGED: KUBEADM}), ASKED)
+    assert isinstance(kept, Kept)
+    assert kept.beware
+    assert kept.text.endswith("journalctl -b -u kubelet.service shows its last words")
+    assert kubelet_outcomes(node("1.28.4", {PACKAGED: KUBEADM}), PLAIN) == []
+
+
 def test_one_that_runs_is_restarted_only_where_it_was_asked_for() -> None:
     host = node("1.28.4", DEAD, runs=True)
     assert commands(step(host)) == []
@@ -140,7 +160,9 @@ def test_the_port_of_its_health_is_read_from_its_files() -> None:
 
 def test_a_drop_in_is_read_again_before_the_restart() -> None:
     text = f'{KUBEADM}Environment="KUBELET_EXTRA_ARGS=--feature-gates=DevicePlugins=true"\n'
-    assert commands(step(node("1.28.4", {DROP_IN: text})))[0] == ("systemctl", "daemon-reload")
+    found = step(node("1.28.4", {DROP_IN: text}))
+    assert commands(found)[0] == ("systemctl", "daemon-reload")
+    assert [one.argv for one in found.undo if isinstance(one, Run)] == [("systemctl", "daemon-reload")]
 
 
 @pytest.mark.parametrize(
@@ -170,11 +192,14 @@ def test_where_nothing_is_to_be_started_the_file_is_written_only(change: dict[st
         ({CONFIG: "featureGates:\n  DevicePlugins: true\n" + "x: " + "y" * 40000}, "over 32768 characters"),
         ({DEFAULT: 'KUBELET_EXTRA_ARGS=--feature-gates="DevicePlugins=true"\n'}, "has a value in quotes of its own"),
         ({DEFAULT: "KUBELET_EXTRA_ARGS=--feature-gates=DevicePlugins=true,$MORE\n"}, "that gpunode does not edit"),
+        ({DEFAULT: f"KUBELET_EXTRA_ARGS=--node-labels={LABEL}=x,$MORE\n"}, "--node-labels is spelled in a way"),
+        ({DEFAULT: f'K=--node-labels="{LABEL}=x"\n'}, "--node-labels has a value in quotes of its own"),
         ({DEFAULT: "K=" + "--feature-gates=DevicePlugins=true " * 400}, "400 flags, which no kubelet has"),
         ({DEFAULT: "K=" + "--feature-gates=DevicePlugins=true " * 100}, "more than 32 of them"),
         ({PACKAGED: KUBEADM + "ExecStart=/kubelet --feature-gates=DevicePlugins=true\n"}, "belongs to a package"),
     ],
-    ids=["a key twice", "an alias", "a tab", "not UTF-8", "huge", "quotes", "a variable", "hundreds of flags",
+    ids=["a key twice", "an alias", "a tab", "not UTF-8", "huge", "quotes", "a variable", "a label and a variable",
+         "a label in quotes", "hundreds of flags",
          "a hundred times", "a package's unit"],
 )  # fmt: skip
 def test_what_is_not_understood_is_not_touched(files: Mapping[str, str], says: str) -> None:

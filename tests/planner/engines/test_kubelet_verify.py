@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.server
 import os
+import shutil
 import socket
 import subprocess
 import threading
@@ -17,12 +18,25 @@ from gpunode import resources
 from gpunode.planner.engines.kubelet.daemon import SCRIPTS
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="what listens must be root's")
+# EL 7's systemctl, which has no --value. Of a kubelet that has ended, systemd still knows the last process.
 SYSTEMCTL = """#!/bin/sh
-case $1 in
-  is-active) [ -s {pid} ] ;;
-  show) cat {pid} ;;
+case $* in
+  is-active*) [ -s {pid} ] ;;
+  "show --property ExecMainPID kubelet.service") echo ExecMainPID=4711 ;;
+  "show --property MainPID kubelet.service") echo "MainPID=$(cat {pid})" ;;
+  *) echo "unrecognized option: $*" >&2; exit 1 ;;
 esac
 """
+# What one that came before has said is for who asks for more than the last process.
+JOURNALCTL = """#!/bin/sh
+case $* in
+  *_SYSTEMD_UNIT=kubelet.service*_PID=4711*) cat {said} ;;
+  *) echo 'F1125 20:49:42.482763    3987 server.go:182] unrecognized feature gate: OfTheOneBefore' ;;
+esac
+"""
+FATAL = "F1125 20:49:44.745034    4711 server.go:182] unrecognized feature gate: DevicePlugins"
+COMMAND_FAILED = 'E0510 08:00:00.745034    4711 run.go:74] "command failed" err="failed to parse kubelet flag"'
+GOROUTINES = "goroutine 1 [running]:\nk8s.io/klog/v2.stacks(0x1)\n\t/go/src/klog.go:1026 +0x89\n" * 400
 
 
 class Health(http.server.BaseHTTPRequestHandler):
@@ -50,12 +64,17 @@ def shell(request: pytest.FixtureRequest) -> tuple[str, ...]:
     return ("busybox", "ash") if request.param == "busybox" else (request.param,)
 
 
-def asked(tmp: Path, shell: tuple[str, ...], *words: str, pid: str = "", limit: str = "6") -> tuple[int, str]:
+def asked(
+    tmp: Path, shell: tuple[str, ...], *words: str, pid: str = "", limit: str = "6", log: str = ""
+) -> tuple[int, str]:
     (tmp / "pid").write_text(pid)
     (tmp / "systemctl").write_text(SYSTEMCTL.format(pid=tmp / "pid"))
     (tmp / "systemctl").chmod(0o755)
-    (tmp / "journalctl").write_text("#!/bin/sh\necho 'E1 unrecognized feature gate: DevicePlugins'\n")
+    (tmp / "said").write_text(log)
+    (tmp / "journalctl").write_text(JOURNALCTL.format(said=tmp / "said"))
     (tmp / "journalctl").chmod(0o755)
+    for name in ("awk", "sed") if shell[0] == "busybox" else ():
+        (tmp / name).symlink_to(shutil.which("busybox") or "busybox")
     script = "".join(map(resources.script, SCRIPTS)).replace("[ -d /run/systemd/system ]", "true")
     run = subprocess.run(
         (*shell, "-s", "--", "kubelet.service", limit, *words),
@@ -69,11 +88,30 @@ def test_one_that_stays_and_answers_ok_is_well(tmp_path: Path, shell: tuple[str,
     assert asked(tmp_path, shell, str(port), "0", "-", pid=str(os.getpid())) == (0, "")
 
 
-def test_one_that_ends_is_said_with_its_own_reason(tmp_path: Path, shell: tuple[str, ...], port: int) -> None:
-    code, said = asked(tmp_path, shell, str(port), "0", "-", limit="60")
-    assert code == 1
-    assert "kubelet.service: its process does not stay" in said
-    assert "unrecognized feature gate: DevicePlugins" in said
+@pytest.mark.parametrize(
+    ("log", "evidence", "words"),
+    [
+        (f"I1125 20:49:44.1    4711 server.go:1] Starting\n{FATAL}\n{GOROUTINES}", FATAL, FATAL.partition("] ")[2]),
+        (f"{'Flags:' + chr(10) + '      --v Level' * 400}\n{FATAL}\n", FATAL, FATAL.partition("] ")[2]),
+        (f'{COMMAND_FAILED}\n', COMMAND_FAILED, COMMAND_FAILED.partition("] ")[2]),
+        (f"E1125 20:49:43.1    4711 a.go:1] Observed a panic\n{GOROUTINES}E1125 20:49:44.1    4711 b.go:2] no node\n",
+         "E1125 20:49:43.1    4711 a.go:1] Observed a panic\nE1125 20:49:44.1    4711 b.go:2] no node", "no node"),
+        ("".join(f"E1125 20:49:4{n}.1    4711 b.go:2] no CNI\n" for n in range(9)),
+         "E1125 20:49:48.1    4711 b.go:2] no CNI", "no CNI"),
+        (f"panic: out of range\n\n{GOROUTINES}", "panic: out of range", "panic: out of range"),
+        (f"Error: unknown flag: --x\n{'usage' + chr(10)}", "Error: unknown flag: --x", "Error: unknown flag: --x"),
+        ("a\nb\nc\nd\n", "b\nc\nd", "d"),
+        ("", "", ""),
+    ],
+    ids=["klog's Fatal and every goroutine", "behind a page of help", "since 1.24", "errors around a panic",
+         "the same again and again", "Go's own panic", "cobra's", "no error at all", "nothing"],
+)  # fmt: skip
+def test_one_that_ends_is_said_in_its_own_last_words(
+    tmp_path: Path, shell: tuple[str, ...], port: int, log: str, evidence: str, words: str
+) -> None:
+    code, said = asked(tmp_path, shell, str(port), "0", "-", limit="60", log=log)
+    last = f"kubelet.service: its process does not stay{words and '; its last words: '}{words}"
+    assert (code, said) == (1, f"{evidence}{evidence and chr(10)}{last}\n")
 
 
 def test_one_without_an_answer_is_not_well(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from gpunode.model.plan import Kept, Step
 from gpunode.model.spec import RuntimeSpec, Spec
 from gpunode.planner.engines.steps import runtime_steps
 from tests.engines.hosts import PATHS, engine_facts, file_facts, host_with
+from tests.planner.engines.kubelets import node
 
 DOCKER, CONTAINERD, K3S = PATHS["docker"], PATHS["containerd"], "/etc/rancher/k3s/config.yaml.d/99-gpunode.yaml"
 ENTRY = '"runtimes": {"nvidia": {"path": "/usr/bin/nvidia-container-runtime"}}'
@@ -45,6 +46,15 @@ def planned(host: HostFacts, spec: Spec = ONLY_NAMED) -> list[Step | Kept]:
 def removal(host: HostFacts, spec: Spec = ONLY_NAMED) -> Step:
     (step,) = [one for one in planned(host, spec) if one.id.endswith(".no-default") and isinstance(one, Step)]
     return step
+
+
+def test_the_kubelet_of_a_node_that_was_ready_is_asked_then() -> None:
+    ready = node("1.20.2", {}, runs=True)
+    step = removal(replace(host("containerd", CONTAINERD, TOML), kubernetes=ready.kubernetes, services=ready.services))
+    for actions in (step.actions, step.undo):
+        last = actions[-1]
+        assert isinstance(last, Run)
+        assert last.description == "ask the running kubelet for its health"
 
 
 def test_docker_gets_the_default_from_before_as_an_undo_gives_it_back() -> None:

@@ -11,10 +11,12 @@ from gpunode.apply.journal.snapshot import before_values
 from gpunode.errors import ConfigFileError, UnsupportedHost, UsageError
 from gpunode.model.action import PutFile, Run
 from gpunode.model.facts import HostFacts, RuntimeFacts, ServiceFacts
+from gpunode.model.kubernetes import NodeFacts
 from gpunode.model.plan import Kept, Plan, Step
 from gpunode.model.spec import RuntimeSpec, Spec
 from gpunode.planner.engines.steps import runtime_steps
 from tests.engines.hosts import PATHS, engine_facts, file_facts, host_with
+from tests.planner.engines.kubelets import node
 
 DOCKER_RIGHT = '{"runtimes": {"nvidia": {"path": "/usr/bin/nvidia-container-runtime"}}, "default-runtime": "nvidia"}\n'
 DOCKER_NAMED = DOCKER_RIGHT.replace(', "default-runtime": "nvidia"', "")
@@ -87,6 +89,25 @@ def test_containerd_is_restarted_and_asked() -> None:
         "systemctl restart containerd.service",
         "ask the running containerd for its default runtime",
     ]
+
+
+def test_the_kubelet_of_a_node_that_was_ready_is_asked_after_its_engine() -> None:
+    """Longer than after a change of its own files, and after the rollback too: it finds out by and by."""
+    alone = host_with(engine_facts("containerd", "2.1.9"), files={PATHS["containerd"]: "version = 3\n"})
+    ready = node("1.30.4", {}, runs=True)
+    step = only_step(replace(alone, kubernetes=ready.kubernetes, services=ready.services))
+    for actions in (step.actions, step.undo):
+        last = actions[-1]
+        assert isinstance(last, Run)
+        assert last.argv[3:7] == ("kubelet.service", "90", "10248", "1")
+        assert last.stdin.startswith("gpunode_enough=12\n")
+    for other in (
+        node("1.30.4", {}),  # down: nothing was well before
+        replace(ready, kubernetes=replace(ready.kubernetes, node=NodeFacts({"Ready": "False KubeletNotReady"}))),
+        replace(ready, kubernetes=replace(ready.kubernetes, node=None)),
+    ):
+        step = only_step(replace(alone, kubernetes=other.kubernetes, services=other.services))
+        assert [action for action in step.actions if isinstance(action, Run) and "kubelet.service" in action.argv] == []
 
 
 def test_the_diffs_of_two_files_stand_below_each_other() -> None:

@@ -20,6 +20,7 @@ from gpunode.model.past import ABSENT, Past, PastFile
 from gpunode.model.plan import ForUndo, Plan, Step
 from gpunode.planner.undo.plan import undo_plan
 from tests.engines.hosts import PATHS, engine_facts, host_with
+from tests.planner.engines.kubelets import node
 
 DOCKER, CONTAINERD = PATHS["docker"], PATHS["containerd"]
 NOUVEAU, PIN = "/etc/modprobe.d/gpunode-nouveau.conf", "/etc/apt/preferences.d/gpunode.pref"
@@ -225,6 +226,10 @@ def test_a_drop_in_goes_after_the_file_that_imports_it_is_back() -> None:
     step = only_step(plan(host, past))
     assert [a.path for a in step.actions if isinstance(a, (PutFile, RemoveFile))] == [CONTAINERD, drop_in]
     assert asked(step) == "runc"
+    ready = node("1.30.4", {}, runs=True)
+    step = only_step(plan(replace(host, kubernetes=ready.kubernetes, services=ready.services), past))
+    for actions in (step.actions, step.undo):
+        assert "ask the running kubelet for its health" in [a.description for a in actions if isinstance(a, Run)]
 
 
 def nouveau(now: str | None = "blacklist nouveau\n") -> PastFile:

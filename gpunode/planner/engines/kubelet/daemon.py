@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from gpunode import resources
@@ -11,10 +12,11 @@ from gpunode.catalog.runtimes import kubernetes_distributions
 from gpunode.engines.daemon import commands
 from gpunode.engines.kubernetes.kubelet_places import UNIT_DIRECTORY, places
 from gpunode.model.action import Action, Run
-from gpunode.model.facts import HostFacts, ServiceFacts
+from gpunode.model.facts import HostFacts, RuntimeFacts, ServiceFacts
 
 UNIT = "kubelet.service"
 HEALTHZ_PORT = 10248
+STAYS_S = 12  # it asks its engine every five seconds, and tells the API server every ten what it found
 WAIT_S = 90  # for a plugin that starts anew after the kubelet, and a node that reports every ten seconds
 _PORT = re.compile(r"^[ \t]*healthzPort:[ \t]*([0-9]{1,5})\b|--healthz-port[= ]([0-9]{1,5})\b", re.MULTILINE)
 SCRIPTS = ("daemon/query", "trust", "daemon/restart", "daemon/kubelet")
@@ -68,8 +70,21 @@ def _is_loaded(host: HostFacts, unit: str) -> bool:
 
 def started(host: HostFacts, kubelet: Kubelet, paths: Sequence[str], words: Sequence[str] = ()) -> tuple[Action, ...]:
     """Started again and asked: what was so before must be so again. `words`: what it must have been started with."""
-    reload = [Run(("systemctl", "daemon-reload"))] if any(path.startswith(UNIT_DIRECTORY) for path in paths) else []
-    return (*reload, commands.restart(kubelet.unit), _verify(host, kubelet, words))
+    return (*reread(paths), commands.restart(kubelet.unit), _verify(host, kubelet, words))
+
+
+def asked_after(host: HostFacts, engine: RuntimeFacts) -> tuple[Action, ...]:
+    """Where the node was Ready before an engine was changed: it stays so, for as long as a fault takes to show."""
+    kubelet = kubelet_of(host)
+    if engine.user or kubelet is None or not kubelet.runs or not _was_ready(host) or host.init != "systemd":
+        return ()
+    ask = _verify(host, kubelet, ())
+    return (replace(ask, stdin=f"gpunode_enough={STAYS_S}\n{ask.stdin}", read_only=True),)
+
+
+def reread(paths: Sequence[str]) -> tuple[Action, ...]:
+    """systemd's own look at the files of its units, where one of them is among these."""
+    return (Run(("systemctl", "daemon-reload")),) if any(path.startswith(UNIT_DIRECTORY) for path in paths) else ()
 
 
 def _verify(host: HostFacts, kubelet: Kubelet, words: Sequence[str]) -> Run:

@@ -1,4 +1,4 @@
-"""Gates and flags with which a kubelet does not start, taken out of the text of one file."""
+"""Gates, flags and labels with which a kubelet does not start, taken out of the text of one file."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from gpunode.catalog.feature_gates import why_refused
 from gpunode.catalog.kubelet_flags import gone_flag, is_switch
+from gpunode.catalog.node_labels import kubelet_may_set
 from gpunode.editing.flag_text import Flag, flags, refused, with_value, without_flag
 from gpunode.editing.yaml_text import Document
 from gpunode.engines.kubernetes.kubelet_places import Form
@@ -23,13 +24,16 @@ from gpunode.engines.kubernetes.kubelet_told import (
 from gpunode.model.kubernetes import is_on
 
 Version = tuple[int, int]
+LABELS = "node-labels"
+NOT_ITS_OWN = "is no label that a kubelet may set"
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9-]*", re.ASCII)
+_LABEL = re.compile(r"([A-Za-z0-9./_-]{1,317})=([A-Za-z0-9._-]*)", re.ASCII)  # 253 of the domain, 63 of the name
 
 
 class Taken(NamedTuple):
     """What was taken out, and why the kubelet does not start with it."""
 
-    what: str  # "DevicePlugins", "--container-runtime"
+    what: str  # "DevicePlugins", "--container-runtime", "alpha.kubernetes.io/nvidia-gpu-name"
     why: str  # "is not known from 1.28 on"
 
 
@@ -42,7 +46,8 @@ class Freed(NamedTuple):
 
 def freed(path: str, text: str, form: Form, version: Version) -> Freed:
     """Raises ConfigFileError, with the place, where one of them cannot be taken out safely."""
-    if not any(_is_known_to_fail(word, version) for word in set(_WORD.findall(text))):
+    words = set(_WORD.findall(text))
+    if LABELS not in words and not any(_is_known_to_fail(word, version) for word in words):
         return Freed(text)
     if form == "flags":
         return _flags_freed(path, text, version)
@@ -84,15 +89,18 @@ def _flag_freed(path: str, text: str, flag: Flag, version: Version) -> Freed:
                 value=None, value_at=flag.start + 2 + len(flag.name), end=flag.start + 2 + len(flag.name)
             )
         return Freed(without_flag(path, text, flag), (Taken(f"--{flag.name}", why),))
-    if flag.name != GATES:
+    if flag.name not in (GATES, LABELS):
         return Freed(text)
-    value = ",".join("=".join(pair) for pair in pairs_of(text, flag)) if flag.open else flag.value or ""
-    left, taken = _gates_freed(value, version)
+    value = flag.value or ""
+    if flag.open:  # where it ends is not known, so its line is looked at
+        pairs = pairs_of(text, flag) if flag.name == GATES else _LABEL.findall(text[flag.value_at :].partition("\n")[0])
+        value = ",".join("=".join(pair) for pair in pairs)
+    left, taken = _pairs_freed(flag.name, value, version)
     if not taken:
         return Freed(text)
     _refuse_open(path, text, flag)
-    if not re.fullmatch(r"[A-Za-z0-9=,]*", value):
-        raise refused(path, text, flag.value_at, f"--{GATES} is spelled in a way that gpunode does not edit")
+    if not re.fullmatch(r"[A-Za-z0-9=,./_-]*", value):
+        raise refused(path, text, flag.value_at, f"--{flag.name} is spelled in a way that gpunode does not edit")
     return Freed(with_value(path, text, flag, left) if left else without_flag(path, text, flag), taken)
 
 
@@ -103,17 +111,27 @@ def _refuse_open(path: str, text: str, flag: Flag) -> None:
         )
 
 
-def _gates_freed(value: str, version: Version) -> tuple[str, tuple[Taken, ...]]:
+def _pairs_freed(flag: str, value: str, version: Version) -> tuple[str, tuple[Taken, ...]]:
     """ "A=true,DevicePlugins=true" -> "A=true", and what was taken out."""
     left, taken = [], []
     for word in value.split(","):
-        pair = PAIR.fullmatch(word)
-        why = why_refused(pair[1], version, on=is_on(pair[2])) if pair else None
-        if pair and why:
-            taken.append(Taken(pair[1], why))
+        found = _gate_refused(word, version) if flag == GATES else _label_refused(word, version)
+        if found:
+            taken.append(found)
         else:
             left.append(word)
     return ",".join(left), tuple(taken)
+
+
+def _gate_refused(word: str, version: Version) -> Taken | None:
+    pair = PAIR.fullmatch(word)
+    why = why_refused(pair[1], version, on=is_on(pair[2])) if pair else None
+    return Taken(pair[1], why) if pair and why else None
+
+
+def _label_refused(word: str, version: Version) -> Taken | None:
+    pair = _LABEL.fullmatch(word)
+    return Taken(pair[1], NOT_ITS_OWN) if pair and not kubelet_may_set(pair[1], version) else None
 
 
 def _configuration_freed(path: str, text: str, version: Version) -> Freed:
@@ -141,7 +159,7 @@ def _list_edits(path: str, document: Document, version: Version) -> Iterator[tup
             continue
         for index, word in [(None, node)] if node.is_word else list(enumerate(node.items or ())):
             name, _, value = word.text.removeprefix("--").partition("=")
-            left, taken = _gates_freed(value, version) if name == GATES else ("", ())
+            left, taken = _pairs_freed(name, value, version) if name in (GATES, LABELS) else ("", ())
             if why := _why_flag(name, version):
                 taken = (Taken(f"--{name}", why),)
             for one in taken[:1]:

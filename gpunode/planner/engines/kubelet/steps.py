@@ -1,4 +1,4 @@
-"""The kubelet: free of the gates and flags that keep it from starting, and with those that its release needs for GPUs.
+"""The kubelet: free of gates, flags and labels that keep it from starting, and with the gates that GPUs once needed.
 
 Without `--only kubernetes` just what keeps it from its next start is taken out: that node is down, or about to be.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from gpunode.advice import listing, named
+from gpunode.advice import listing, named, typed
 from gpunode.catalog.feature_gates import why_refused
 from gpunode.catalog.runtimes import kubernetes_distributions
 from gpunode.editing.diff import unified
@@ -21,7 +21,7 @@ from gpunode.model.kubernetes import KubeletSettings
 from gpunode.model.plan import KUBELET_STEP, ForUndo, Kept, Step
 from gpunode.model.spec import PARTS, Spec
 from gpunode.model.versions import release
-from gpunode.planner.engines.kubelet.daemon import Kubelet, kubelet_of, started
+from gpunode.planner.engines.kubelet.daemon import Kubelet, kubelet_of, reread, started
 from gpunode.planner.engines.kubelet.needed import DOCKER_ONLY, Text, missing, why_not_docker, with_gates
 from gpunode.planner.engines.kubelet.refused import Taken, Version, freed
 
@@ -56,7 +56,7 @@ def kubelet_outcomes(host: HostFacts, spec: Spec) -> list[Outcome]:
         elif left := _in_no_file(host, kubelet, version):
             outcomes.append(_refused(left, asked=asked))
         elif asked:
-            outcomes.append(Kept(KUBELET_STEP, f"{kubelet} is told nothing that it does not know"))
+            outcomes.append(_unchanged(host, kubelet))
     return [*outcomes, *(_notes(host, version) if asked else ())]
 
 
@@ -109,6 +109,18 @@ def _in_no_file(host: HostFacts, kubelet: Kubelet, version: Version) -> Unsuppor
     )
 
 
+def _unchanged(host: HostFacts, kubelet: Kubelet) -> Kept:
+    """One that is down for another reason is not said to be well."""
+    if kubelet.runs or kubelet.is_off or host.init != "systemd" or not host.kubernetes.joined:
+        return Kept(KUBELET_STEP, f"{kubelet} is told nothing that it does not know")
+    log = typed("journalctl", "-b", "-u", kubelet.unit)
+    return Kept(
+        KUBELET_STEP,
+        f"{kubelet} does not run, and not for a gate, a flag or a label that gpunode knows: {log} shows its last words",
+        beware=True,
+    )
+
+
 def _refused(error: GpunodeError, *, asked: bool) -> Kept:
     return Kept(
         KUBELET_STEP, error.problem, refused=asked, evidence=error.evidence, remedy=error.remedy, beware=not asked
@@ -122,7 +134,7 @@ def _step(host: HostFacts, kubelet: Kubelet, changes: _Changes, *, asked: bool) 
     words = tuple(f"{gate}=true" for gate in changes.added)
     actions = () if why_not else started(host, kubelet, paths, words)
     # With its old files back, a kubelet that was down is down again.
-    undo = started(host, kubelet, paths) if actions and kubelet.runs else ()
+    undo = (started(host, kubelet, paths) if kubelet.runs else reread(paths)) if actions else ()
     parts = [f"without {listing(list(dict.fromkeys(one.what for one in changes.taken)))}"] if changes.taken else []
     parts += [f"with {' and '.join(f'{gate}=true' for gate in changes.added)}"] if changes.added else []
     how = f"written only: {why_not}" if why_not else f"restart of {kubelet.unit}, which stops no container"
