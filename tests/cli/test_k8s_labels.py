@@ -47,6 +47,23 @@ def test_the_old_name_by_the_version_that_is_asked_for(capsys: pytest.CaptureFix
     assert name not in run(capsys, "--form", "nfd", "--kubernetes", "1.15")[0]  # NFD refuses it
 
 
+@pytest.mark.parametrize("form", ["patch", "kubectl"])
+def test_whose_kubeconfig_sets_them_is_said_beforehand(capsys: pytest.CaptureFixture[str], form: str) -> None:
+    assert "the kubelet's own" in run(capsys, "--form", form)[1]
+    old = " ".join(run(capsys, "--form", form, "--kubernetes", "1.15")[1].split())
+    assert (
+        "with an administrator's kubeconfig alone: NodeRestriction refuses alpha.kubernetes.io/nvidia-gpu-name" in old
+    )
+    assert "the kubelet's own" in run(capsys, "--form", form, "--kubernetes", "1.12")[1]  # before it looked at labels
+    assert run(capsys, "--form", form, "--kubernetes", "1.15", "--quiet")[1] == ""
+
+
+def test_a_flag_with_which_this_kubelet_does_not_start_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    said = " ".join(run(capsys, "--form", "node-labels", "--kubernetes", "1.15")[1].split())
+    assert "does not start with alpha.kubernetes.io/nvidia-gpu-name in --node-labels" in said
+    assert "does not start with" not in run(capsys, "--form", "node-labels")[1]
+
+
 def test_the_page_says_what_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
     out, _ = run(capsys, host=BARE)
     assert "left out" in out

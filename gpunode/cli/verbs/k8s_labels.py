@@ -124,6 +124,8 @@ def _write(
         label_patch,
         node_labels_flag,
         node_name,
+        not_for_the_kubelet,
+        who_may,
     )
 
     if not found.values:
@@ -137,15 +139,17 @@ def _write(
         note = "a kubelet sets these when its node registers, and never again"
         if host.kubernetes.joined:
             note = f"this node is in a cluster already, and the flag changes nothing on it: use another --form; {note}"
+        if refused := not_for_the_kubelet(found.values, _release(host) or kubernetes):
+            note = f"{refused}; {note}"
         text = node_labels_flag(found.values, kubernetes) + "\n"
     elif form == "patch":
-        note = "kubectl patch node NAME --type merge --patch-file FILE sets these"
+        note = f"kubectl patch node NAME --type merge --patch-file FILE sets these, {who_may(found.values, kubernetes)}"
         text = documents([label_patch(found.values)])
     else:
-        note = ""
+        note = f"this sets them, {who_may(found.values, kubernetes)}"
         text = label_command(node_name(node or host.hostname), found.values) + "\n"
     deliver_file(text, output)
-    if note and not output.quiet:
+    if not output.quiet:
         say(f"gpunode: {note}")
 
 
