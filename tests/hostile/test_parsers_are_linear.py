@@ -48,6 +48,7 @@ from gpunode.packages.holds import PACMAN_IGNORES, VERSIONLOCK5, VERSIONLOCKS, Z
 from gpunode.packages.listings import parse_dpkg, parse_rpm, rpm_doubled
 from gpunode.packages.openpgp import primary_fingerprints
 from gpunode.packages.registry import BACKENDS
+from gpunode.planner.engines.kubelet.refused import freed
 from gpunode.specfile import parse_spec
 from gpunode.transport.refusals import not_started
 from tests.engines.hosts import engine_facts, host_with
@@ -80,6 +81,11 @@ def held(path: str) -> Work:
 
 def upgrades(manager: str) -> Work:
     return lambda text: BACKENDS[manager].auto_upgrades(text, {}, {})
+
+
+def told(text: str) -> object:
+    """What a kubelet does not start with, out of its flags."""
+    return freed("/etc/default/kubelet", f"KUBELET_EXTRA_ARGS={text}\n", "flags", (1, 34))
 
 
 def next_boot(text: str) -> object:
@@ -263,6 +269,9 @@ PARSERS: dict[str, tuple[Work, Callable[[int], str]]] = {
     "spec: a URL": (parse_spec, repeated("a@", "mirror: https://")),
     "spec: a proxy": (parse_spec, repeated("a", "proxy: ")),
     "spec: layouts": (parse_spec, repeated("all=1g.10gb,", "mig: ")),
+    "kubelet: labels": (told, repeated("a{}.k8s.io/x=1,", "--node-labels=")),
+    "kubelet: letters": (told, repeated("a", "--node-labels=", "=1")),
+    "kubelet: parts": (told, repeated("a/", "--node-labels=", "x=1")),
     "hosts": (lambda text: parse_ssh_targets([text]), repeated("h{},", tail="x")),
     "hosts: brackets": (lambda text: parse_ssh_targets([text]), repeated("[")),
     "hosts: commas in brackets": (lambda text: parse_ssh_targets([text]), repeated(",", "[")),

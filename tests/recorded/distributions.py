@@ -90,7 +90,8 @@ RKE2_AGENT = rancher(
         (
             "/etc/rancher/rke2/config.yaml",
             "server: https://10.0.0.1:9345\ntoken: MASKED\ndefault-runtime: nvidia\nkubelet-arg:\n"
-            "  # pinned cores\n  - feature-gates=CPUManager=true,TopologyManager=true\n  - cpu-manager-policy=static\n",
+            "  # pinned cores\n  - feature-gates=CPUManager=true,TopologyManager=true\n  - cpu-manager-policy=static\n"
+            "  - node-labels=pool=gpu,alpha.kubernetes.io/nvidia-gpu-name=A30\n",
         ),
     ),
     default="nvidia",
