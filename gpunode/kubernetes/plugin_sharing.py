@@ -26,7 +26,7 @@ def sharing_of(strategy: Strategy, node: Node) -> Sharing:
     keys = _mapping(node, _KEYS)
     listed = keys.get("resources")
     if listed is None or listed.shape != "list" or not 0 < len(listed.items) <= MOST:
-        raise UsageError("resources is a list of what is shared, with a name and replicas each")
+        raise UsageError(f"resources is a list of what is shared, at most {MOST}, with a name and replicas each")
     resources = tuple(_shared(one) for one in listed.items)
     if len({one.name for one in resources}) < len(resources):
         raise UsageError("a resource stands twice")
@@ -49,7 +49,8 @@ def _shared(node: Node) -> Shared:
             f"devices: {IGNORED}; every GPU of a node is shared, another node group can have another config"
         )
     replicas = keys.get("replicas", Node(0, "scalar", "null"))
-    number = whole_number(replicas.text) if replicas.tag == "int" else None
+    # With a zero before it, it is octal to the plugin's reader.
+    number = whole_number(replicas.text) if replicas.tag == "int" and replicas.text[0] != "0" else None
     if number is None or not 2 <= number <= MOST_REPLICAS:
         raise UsageError(f"replicas is a whole number from 2 to {MOST_REPLICAS}")
     return Shared(_name(keys.get("name", replicas)), number)

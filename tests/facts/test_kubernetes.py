@@ -316,7 +316,10 @@ def test_device_plugins_are_where_every_kubelet_has_them_whatever_its_root_direc
     assert plugins.pod_resources
 
 
-@pytest.mark.parametrize(("name", "comm"), [("k3s", "k3s-agent"), ("rke2", "rke2")])
+@pytest.mark.parametrize(
+    ("name", "comm"), [("k3s", "k3s-agent"), ("rke2", "rke2"), ("k3s", ""), ("rke2", "")],
+    ids=["k3s", "rke2", "a k3s that is down", "an rke2 that is down"],
+)  # fmt: skip
 def test_a_kubelet_of_ranchers_has_a_directory_and_no_file_of_kubeadms(
     name: str, comm: str, shell: tuple[str, ...], tmp_path: Path
 ) -> None:
@@ -325,7 +328,7 @@ def test_a_kubelet_of_ranchers_has_a_directory_and_no_file_of_kubeadms(
         f"etc/rancher/{name}/config.yaml": "token: x\n",
         f"{drop_ins}/00-{name}-defaults.conf": "cgroupDriver: systemd\n",
         f"{drop_ins}/50-site.conf": "featureGates:\n  CPUManager: true\n",
-        "proc/700/comm": f"{comm}\n",
+        "proc/700/comm": f"{comm or 'sleep'}\n",
         "proc/700/status": f"Name:\t{comm}\nPPid:\t1\n" + ROOTS,
         "proc/700/cgroup": f"0::/system.slice/{name}.service\n",
         "proc/700/cmdline": f"/usr/local/bin/{name}\0agent\0",
@@ -342,7 +345,7 @@ def test_a_kubelet_of_ranchers_has_a_directory_and_no_file_of_kubeadms(
     assert set(settings.gates) == {"CPUManager"}
     assert (settings.config, settings.config_dir) == (None, f"/{drop_ins}")
     assert host.file(f"/{drop_ins}/50-site.conf").text
-    assert (host.kubernetes.kubelet, host.kubernetes.running) == (True, name == "k3s")
+    assert (host.kubernetes.kubelet, host.kubernetes.running) == (bool(comm), comm == "k3s-agent")
 
 
 @pytest.mark.parametrize("line", ["version: v1.35.6", "version: 'v1.35.6'", 'version: "v1.35.6"'])

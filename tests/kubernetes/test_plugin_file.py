@@ -60,6 +60,9 @@ def sliced(resource: str) -> str:
         (sliced("{name: gpu, replicas: 2, devices: [0]}"), "devices: the plugin ignores it"),
         (sliced("{name: gpu, replicas: 1}"), "replicas is a whole number from 2"),
         (sliced("{name: gpu, replicas: '4'}"), "replicas is a whole number from 2"),
+        (sliced("{name: gpu, replicas: 010}"), "replicas is a whole number from 2"),  # 8 to Go
+        (sliced("{name: gpu, replicas: 0x10}"), "replicas is a whole number from 2"),
+        (sliced(", ".join(f"{{name: r{n}, replicas: 2}}" for n in range(65))), "at most 64"),
         (sliced("{name: gpu}"), "replicas is a whole number from 2"),
         (sliced("{name: gpu, replicas: 99999999999999999999}"), "replicas is a whole number from 2"),
         (sliced("{replicas: 4}"), "name is one such as nvidia.com/gpu"),

@@ -79,7 +79,7 @@ K3S_DOWN = Engine(
     stopped=(("k3s-agent.service", "/usr/local/bin/k3s agent"),),
     sections=(
         ("k3s:version", "k3s version v1.33.6+k3s1 (4ec9b7c1)\ngo version go1.24.6\n"),
-        ("kubernetes", "mark=/etc/rancher/k3s\nconfig=/var/lib/kubelet/config.yaml\n"),
+        ("kubernetes", kubelet_of_rancher("k3s", down=True)),
     ),
     files=(("/etc/rancher/k3s/config.yaml", f"server: https://10.0.0.1:6443\ntoken: MASKED\n{K3S_GATE}"),),
     tools=("/usr/local/bin/k3s",),

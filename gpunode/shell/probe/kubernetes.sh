@@ -8,9 +8,10 @@ PLUGINS=/var/lib/kubelet/device-plugins # whatever --root-dir says (kubernetes/k
 SOCKETS_LIMIT=32
 
 kubernetes() {
-  config=/var/lib/kubelet/config.yaml folder='' kubeconfig='' state='' node='' kubelet='' told='' inside=''
+  config=/var/lib/kubelet/config.yaml folder='' kubeconfig='' state='' node='' kubelet='' told='' inside='' rancher=''
   for path in etc/rancher/k3s etc/rancher/rke2 var/snap/microk8s/current etc/k0s etc/kubernetes/kubelet.conf etc/kubernetes/manifests; do
-    if [ -e "$R/$path" ] && trusted "/$path"; then kubelet=1; echo "mark=/$path"; fi
+    if [ -e "$R/$path" ] && trusted "/$path"; then kubelet=1; echo "mark=/$path"; else continue; fi
+    case $path in etc/rancher/*) rancher=${path##*/} ;; esac
   done
   for path in etc/eks:eks etc/kubernetes/azure.json:aks home/kubernetes:gke; do
     if [ -e "$R/${path%:*}" ] && trusted "/${path%:*}"; then echo "cloud=${path##*:}"; break; fi
@@ -31,6 +32,8 @@ kubernetes() {
       would_be_told >"$T/would-be-told"
       kubelet_flags "$T/would-be-told"
     fi
+  elif [ -z "$told" ]; then # one that is down, too
+    inside=${inside:-$rancher}
   fi
   [ -z "$inside" ] || of_rancher
   echo "config=$config"
