@@ -34,9 +34,8 @@ def shortened(text: str, width: int) -> str:
 
 
 def whole_clauses(text: str, width: int) -> str:
-    """As many clauses of advice as fit: half a command is another command. All of the text where not even one fits."""
-    if len(text) <= width:
-        return text
+    """As many clauses of advice as fit, and at least one: half a command is another command."""
     ends = [found.start() for found in _BETWEEN.finditer(text) if found["end"]]
-    fitting = [end for end in ends if end + len(MORE) <= width]
-    return text[: fitting[-1]] + MORE if fitting else text
+    if len(text) <= width or not ends:
+        return text
+    return text[: max((end for end in ends if end + len(MORE) <= width), default=ends[0])] + MORE

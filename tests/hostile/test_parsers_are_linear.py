@@ -83,7 +83,7 @@ def upgrades(manager: str) -> Work:
     return lambda text: BACKENDS[manager].auto_upgrades(text, {}, {})
 
 
-def told(text: str) -> object:
+def without_labels(text: str) -> object:
     """What a kubelet does not start with, out of its flags."""
     return freed("/etc/default/kubelet", f"KUBELET_EXTRA_ARGS={text}\n", "flags", (1, 34))
 
@@ -269,9 +269,9 @@ PARSERS: dict[str, tuple[Work, Callable[[int], str]]] = {
     "spec: a URL": (parse_spec, repeated("a@", "mirror: https://")),
     "spec: a proxy": (parse_spec, repeated("a", "proxy: ")),
     "spec: layouts": (parse_spec, repeated("all=1g.10gb,", "mig: ")),
-    "kubelet: labels": (told, repeated("a{}.k8s.io/x=1,", "--node-labels=")),
-    "kubelet: letters": (told, repeated("a", "--node-labels=", "=1")),
-    "kubelet: parts": (told, repeated("a/", "--node-labels=", "x=1")),
+    "kubelet: labels": (without_labels, repeated("a{}.k8s.io/x=1,", "--node-labels=")),
+    "kubelet: letters": (without_labels, repeated("a", "--node-labels=", "=1")),
+    "kubelet: parts": (without_labels, repeated("a/", "--node-labels=", "x=1")),
     "hosts": (lambda text: parse_ssh_targets([text]), repeated("h{},", tail="x")),
     "hosts: brackets": (lambda text: parse_ssh_targets([text]), repeated("[")),
     "hosts: commas in brackets": (lambda text: parse_ssh_targets([text]), repeated(",", "[")),

@@ -37,6 +37,7 @@ def test_a_sentence_is_cut_between_words(text: str, width: int, line: str) -> No
         ("drain the node; reboot it", 25, "drain the node; reboot it"),
         ("drain the node; reboot it", 24, "drain the node …"),
         ("drain it, then reset the GPU; reboot", 20, "drain it …"),
+        ("drain the node, and then all; reboot it", 8, "drain the node …"),
         ("nvidia-smi --gpu-reset -i 0", 10, "nvidia-smi --gpu-reset -i 0"),
         ("run `a, b; c` twice, then look", 25, "run `a, b; c` twice …"),
         ("run `a, b; c d e f g` twice", 12, "run `a, b; c d e f g` twice"),
@@ -46,7 +47,8 @@ def test_a_sentence_is_cut_between_words(text: str, width: int, line: str) -> No
         ("mount /a.b on /c.d and look", 15, "mount /a.b on /c.d and look"),
     ],
     ids=[
-        "what fits", "whole clauses", "the longest that fits", "a command is never cut", "not within backquotes",
+        "what fits", "whole clauses", "the longest that fits", "one where none fits", "a command is never cut",
+        "not within backquotes",
         "backquotes too long to fit", "not within quotes", "not within brackets", "between sentences",
         "not at a dot in a name",
     ],
