@@ -14,6 +14,8 @@ Form = Literal["flags", "configuration", "kubelet-arg"]
 UNIT_DIRECTORY = "/etc/systemd/system/"
 PACKAGED = ("/usr/lib/", "/lib/")
 MICROK8S = "/var/snap/microk8s/current/args/kubelet"
+# Environment files that the probe looks for (shell/probe/kubernetes.sh): one that it does not have is not there.
+READ_BY_PROBE = ("/var/lib/kubelet/kubeadm-flags.env", "/etc/default/kubelet", "/etc/sysconfig/kubelet")
 EXTRA_ARGS = "KUBELET_EXTRA_ARGS"  # the variable that kubeadm's unit leaves to people
 _ENVIRONMENT_FILE = re.compile(r"^[ \t]*EnvironmentFile[ \t]*=[ \t]*-?(/[^\s\"']+)[ \t]*$", re.MULTILINE)
 _UNIT = re.compile(

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from gpunode.editing.flag_text import Flag, flags
 from gpunode.editing.yaml_text import Document
-from gpunode.engines.kubernetes.kubelet_places import Place, places
+from gpunode.engines.kubernetes.kubelet_places import READ_BY_PROBE, Place, environment_files, places
 from gpunode.errors import ConfigFileError
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.kubernetes import KubeletSettings, KubeletTold, Told
@@ -53,8 +53,9 @@ def told(host: HostFacts) -> KubeletTold:
         if name not in named:
             gates.append(Told(name, str(gate.on).lower(), gate.where))
     in_files = any(place.form == "flags" for place in read)
-    if not in_files:  # what it was started with; the files say what it starts with next
-        others += [Told(name, "", RUNNING) for name in host.kubernetes.flags or () if name != GATES]
+    # What stands in none of them is in one that was not read, or was taken out since the kubelet was started.
+    in_some_file = {GATES, *(one.name for one in others)}
+    others += [Told(name, "", RUNNING) for name in host.kubernetes.flags or () if name not in in_some_file]
     knows_flags = in_files or host.kubernetes.flags is not None or host.kubernetes.distribution in BY_CONFIG_YAML
     has_none = knows_flags and not any(one.name == "config" for one in others)
     unknown += _not_known(host, settings, read, knows_flags=knows_flags, has_none=has_none)
@@ -157,6 +158,12 @@ def _not_known(
     elif distribution == "microk8s" and not read:
         yield "the arguments of microk8s' kubelet were not read"
     elif distribution not in (*BY_CONFIG_YAML, "microk8s"):
+        if host.kubernetes.flags is None:
+            yield from (
+                f"{path}, which the kubelet's unit reads, was not read"
+                for path in environment_files(host)
+                if path not in host.files and path not in READ_BY_PROBE
+            )
         if not knows_flags:
             yield "the kubelet does not run, and no unit or environment file of it was read: its flags are not known"
         if settings is None and not has_none and not any(place.form == "configuration" for place in read):
