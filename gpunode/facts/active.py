@@ -12,8 +12,10 @@ from collections.abc import Sequence
 from gpunode import resources
 from gpunode.errors import HostLocked, StepFailed
 from gpunode.facts.active_gpu import parse_cuda, parse_dcgm
+from gpunode.facts.active_pod import parse_pod
 from gpunode.facts.wire import Section, Sections, decode
 from gpunode.model.active import ActiveFacts, ActiveTests, ContainerTrial, ContainerView, Trial
+from gpunode.model.pod_trial import PodTrial
 from gpunode.remedy import Remedy, RepairAction
 from gpunode.transport.base import Transport
 
@@ -23,6 +25,8 @@ SCRIPTS = (
     "probe/wire",
     *(f"active/{name}" for name in ("room", "root", "containers", "cuda", "dcgm", "run")),
 )
+POD_SCRIPTS = ("daemon/query", "trust", "probe/wire", "active/room", "active/pod")
+POD_S = 150.0  # to make, read and delete a pod
 # The sums of the script's own limits: to make and sweep the room; for each way to load, start, look twice and remove.
 ROOM_S, TRIAL_S, RELOAD_S, CUDA_S = 180.0, 540.0, 90.0, 190.0
 # Of dcgmi diag, by its level: NVIDIA names seconds, 2 and 15 minutes, and 1 to 2 hours (DCGM user guide, Diagnostics).
@@ -47,6 +51,18 @@ def observe(transport: Transport, asked: ActiveTests, trials: Sequence[Trial]) -
     sections = decode(done.stdout)
     _refuse(sections.commands.get("room", Section(rc=None)), transport.target)
     return parse(sections, asked, trials)
+
+
+def start_pod(transport: Transport, name: str, manifest: str, *, kubeconfig: str = "-", limit_s: int = 120) -> PodTrial:
+    """Make a pod on the host's node, wait until it has ended, and delete it. `kubeconfig`: a file of the host.
+
+    Raises HostLocked, StepFailed and TransportError as `observe` does.
+    """
+    words = shlex.join(("gpunode_pod", name, str(limit_s), kubeconfig, manifest))
+    text = "\n".join((*map(resources.script, POD_SCRIPTS), f"{words} </dev/null\n"))
+    sections = decode(transport.run(text, timeout_s=ROOM_S + limit_s + POD_S).stdout)
+    _refuse(sections.commands.get("room", Section(rc=None)), transport.target)
+    return parse_pod(sections, name)
 
 
 def script(asked: ActiveTests, able: Sequence[Trial]) -> str:

@@ -15,8 +15,11 @@ from gpunode.errors import UnsupportedHost
 from gpunode.foreign import whole_number
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.kubernetes import GPU_DRA_DRIVER, NVIDIA_RESOURCES
+from gpunode.model.pod_trial import PodTrial
 from gpunode.model.report import CheckReport, Finding
 
+POD = "pod"
+RIGHTS = "create, get and delete pods and get pods/log in the namespace default"
 LinkState = Literal["ok", "missing", "unknown", "not reached"]
 
 
@@ -50,6 +53,30 @@ def chain(host: HostFacts, engines: Sequence[RuntimeFacts], report: CheckReport,
         before = next((one.name for one in links if one.state == "missing"), None)
         links.append(_link(step, step.look(host, engines, handler), report.findings, before))
     return tuple(links)
+
+
+def pod_link(trial: PodTrial) -> Link:
+    """What a pod that was started on the node showed."""
+    last = f"; its last line: {trial.log[-1]}" if trial.log else ""
+    left = f"; it may still be there, kubectl delete pod {trial.name} ({trial.left})" if trial.left else ""
+    says = f"{trial.phase}{f' ({trial.says})' if trial.says else ''}{last}{left}"
+    if not trial.phase:
+        return Link(POD, "unknown", f"{_not_made(trial)}{left}")
+    if trial.phase == "Succeeded":
+        return Link(POD, "unknown" if trial.left else "ok", says)
+    # The kubelet's words for a pod that was bound to it and finds no device free: that says nothing of the node.
+    busy = trial.says.startswith("OutOf") or "requested number of devices unavailable" in trial.says
+    return Link(POD, "unknown" if busy else "missing", says)
+
+
+def _not_made(trial: PodTrial) -> str:
+    if trial.no_kubeconfig:
+        return (
+            "no kubeconfig on this host may create pods, and the kubelet's own may not (NodeRestriction: mirror pods "
+            f"alone); name one with --kubeconfig that may {RIGHTS}, or pipe gpunode k8s pod into a kubectl that may"
+        )
+    missing = f": it takes the rights to {RIGHTS}" if "orbidden" in trial.says else ""
+    return f"it was not made: {trial.says}{missing}"
 
 
 def _refuse(host: HostFacts) -> None:

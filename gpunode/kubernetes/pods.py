@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from gpunode.kubernetes.documents import Object
 from gpunode.kubernetes.label_values import product_value
@@ -51,6 +52,15 @@ def vector_add_pod(want: PodRequest) -> Object:
     }
     annotations = {"annotations": _annotations(want)} if _annotations(want) else {}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": NAME, **annotations}, "spec": spec}
+
+
+def bound_pod(want: PodRequest, name: str, node: str, limit_s: int) -> Object:
+    """The same pod under a name of its own, on one node whatever its taints are, and ended when its time is over."""
+    pod = vector_add_pod(want)
+    spec: Any = pod["spec"]
+    bound = {"nodeName": node, "activeDeadlineSeconds": limit_s, "tolerations": [{"operator": "Exists"}]}
+    labels = {"app.kubernetes.io/managed-by": "gpunode"}
+    return {**pod, "metadata": {"name": name, "labels": labels}, "spec": {**spec, **bound}}
 
 
 def _container(want: PodRequest) -> Mapping[str, object]:

@@ -126,7 +126,7 @@ def test_the_page_of_a_node_that_is_well_names_the_pod_that_proves_it(capsys: py
     code, out, _ = run(capsys, "ubuntu2404-node-l40s-ready")
     assert code == ExitCode.DONE
     assert "4 of 4 links" in out
-    assert "gpunode k8s pod" in out
+    assert "gpunode k8s verify --pod" in out
 
 
 def test_the_page_of_a_broken_chain_names_cause_and_remedy(

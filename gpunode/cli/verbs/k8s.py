@@ -23,7 +23,7 @@ VERBS = (  # in the order of the help
 def register(app: typer.Typer) -> None:
     k8s = typer.Typer(
         cls=VerbGroup,
-        help="Kubernetes: objects and reports for GPU nodes. Changes neither node nor cluster.",
+        help="Kubernetes: objects and reports for GPU nodes. Changes neither node nor cluster, but for verify --pod.",
         rich_markup_mode=None,
         epilog="\b\nExamples:\n  gpunode k8s device-plugin | kubectl apply -f -",
     )

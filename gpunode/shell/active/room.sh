@@ -40,6 +40,29 @@ room() { # -> true, or WHY_NOT: another gpunode is at work, or there is no place
   mkdir -m 700 "$ROOM" 2>/dev/null || { WHY_NOT="$ROOM cannot be made"; return 1; }
 }
 
+begin() { # the surroundings of every test, and the room; false: why there is none has been said
+  R='' TICKS=0
+  LC_ALL=C; LANG=C; export LC_ALL LANG
+  PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin; export PATH
+  # Nobody's settings: no proxy, no context, no plugin of a home directory, no library that somebody put before another.
+  unset LD_PRELOAD LD_LIBRARY_PATH CUDA_VISIBLE_DEVICES NVIDIA_VISIBLE_DEVICES DOCKER_HOST DOCKER_CONTEXT CONTAINER_HOST
+  cd / || exit 1
+  umask 077
+  printf '@gpunode-facts 1\n'
+  who
+  BINS=
+  for bin in /usr/local/sbin /usr/local/bin /usr/sbin /usr/bin /sbin /bin; do
+    [ -d "$bin" ] && trusted "$bin" && BINS="$BINS$bin "
+  done
+  if sleep 0.02 2>/dev/null; then NAP='sleep 0.02'; else NAP='sleep 1'; fi
+  if ! room; then
+    unsaid room "$WHY_NOT"
+    printf '@end\n'
+    return 1
+  fi
+  printf '@ room rc=0\n'
+}
+
 leave() { # in every ending
   trap '' HUP INT QUIT PIPE TERM
   sweep

@@ -1,0 +1,44 @@
+"""The answer of shell/active/pod.sh as values."""
+
+from __future__ import annotations
+
+from gpunode.facts.wire import Section, Sections
+from gpunode.model.pod_trial import PodTrial
+
+MOST_LINES = 20
+
+
+def parse_pod(sections: Sections, name: str) -> PodTrial:
+    """Pure. The sections `create`, `state`, `logs` and `delete`; the second has lines as
+
+    phase=Failed
+    reason=UnexpectedAdmissionError
+    message=Pod Allocate failed due to requested number of devices unavailable
+    ended=1 Error
+    """
+    create = sections.commands.get("create")
+    if create is None or create.rc is None:
+        why = (create.unread if create else None) or "it was not reached"
+        return PodTrial(name, says=why, no_kubeconfig=why == "none", left=_left(sections, asked=False))
+    if create.rc != 0:
+        return PodTrial(name, says=_last(create), left=_left(sections, asked=True))
+    state = dict(line.partition("=")[::2] for line in sections.text("state").splitlines()[:MOST_LINES])
+    words = (state.get(key, "") for key in ("reason", "message", "waiting", "ended"))
+    log = tuple(sections.text("logs").splitlines()[-MOST_LINES:])
+    phase = state.get("phase") or "unknown"
+    return PodTrial(name, phase, ", ".join(word[:400] for word in words if word), log, _left(sections, asked=True))
+
+
+def _left(sections: Sections, *, asked: bool) -> str:
+    """Why it may still be there. `asked`: a server answered to its making; without an answer it is deleted as well."""
+    delete = sections.commands.get("delete")
+    if delete is None:
+        return "its end was not reached" if asked else ""
+    if delete.rc is None:
+        return delete.unread or "no reason given"
+    return "" if delete.rc == 0 else _last(delete)
+
+
+def _last(section: Section) -> str:
+    lines = [line.strip() for line in section.text.splitlines() if line.strip()]
+    return lines[-1][:400] if lines else f"exit code {section.rc}"

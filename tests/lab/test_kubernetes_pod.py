@@ -1,0 +1,88 @@
+"""gpunode k8s verify --pod on a real cluster: its pod, whose rights it takes, and that nothing is left of it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from . import guide_images, kubelet
+from .cluster import Cluster
+from .container_image import write_image
+from .control_plane import ADMIN
+from .lab import Lab
+
+FAILS, SLEEPS = "lab.example/fails:1", "lab.example/sleeps:1"
+MINE = "/root/admin.conf"
+
+
+def test_the_last_link_is_a_pod_that_ran(lab: Lab, tmp_path: Path) -> None:
+    cluster = Cluster(lab, tmp_path, "containerd", gpu="h100")
+    host = cluster.host
+    guide_images.load(host)
+    for name, words in {FAILS: "echo CUDA error 999; exit 3", SLEEPS: "exec sleep 6000"}.items():
+        write_image(host.path("/root/one.tar"), name, command=("/bin/sh", "-c", words))
+        host.nsrun("ctr -n k8s.io images import /root/one.tar", check=True)
+    cluster.join()
+    cluster.plane.create(kubelet.RUNTIME_CLASS)
+    assert verified(cluster, "--pod") == (1, "not reached", "socket is missing")
+    cluster.plane.create(kubelet.plugin(host.name))
+    cluster.wait(lambda: cluster.gpus() == (1, 1), "GPU in capacity and allocatable")
+    rights(cluster)
+    host.write(MINE, cluster.plane.host.path(ADMIN).read_text(), 0o600)
+    for name in ("ca.crt", "admin.crt", "admin.key"):
+        host.write(f"/etc/kubernetes/pki/{name}", cluster.plane.file(name), 0o600)
+    code, state, says = verified(cluster, "--pod", "--kubeconfig", MINE)
+    assert (code, state, says) == (0, "ok", "Succeeded (0 Completed); its last line: Test PASSED")
+    assert pods(cluster) == []
+    code, state, says = verified(cluster, "--pod", "--kubeconfig", MINE, "--image", FAILS)
+    assert (code, state, says) == (1, "missing", "Failed (3 Error); its last line: CUDA error 999")
+    assert pods(cluster) == []
+    cut_off(cluster)
+    cluster.plane.create(kubelet.pod("busy", host.name, "exec sleep 6000", gpus=1))
+    cluster.wait(
+        lambda: cluster.plane.get("pod", "busy").get("status", {}).get("phase") == "Running", "pod with the GPU"
+    )
+    code, state, says = verified(cluster, "--pod", "--kubeconfig", MINE)
+    assert (code, state) == (1, "unknown"), says
+    assert "requested number of devices unavailable for nvidia.com/gpu. Requested: 1, Available: 0" in says
+    assert pods(cluster) == ["busy"]
+
+
+def rights(cluster: Cluster) -> None:
+    """A node has no kubeconfig that may create pods; with the kubelet's, the server says so."""
+    code, state, says = verified(cluster, "--pod")
+    assert (code, state) == (1, "unknown")
+    assert "the kubelet's own may not (NodeRestriction: mirror pods alone)" in says
+    assert "create, get and delete pods and get pods/log in the namespace default" in says
+    code, state, says = verified(cluster, "--pod", "--kubeconfig", kubelet.KUBECONFIG)
+    assert (code, state) == (1, "unknown")
+    assert 'node "gpu01" can only create mirror pods' in says
+    assert "it takes the rights to create, get and delete pods" in says
+    assert pods(cluster) == []
+
+
+def cut_off(cluster: Cluster) -> None:
+    """Who asked has gone: the host deletes the pod by itself."""
+    words = ("k8s", "verify", "--pod", "--kubeconfig", MINE, "--image", SLEEPS, "--ssh", cluster.host.name)
+    argv, env = (sys.executable, "-m", "gpunode", *words), cluster.me.env(cluster.host)
+    with subprocess.Popen(argv, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
+        cluster.wait(lambda: pods(cluster), "pod that sleeps")
+        run.kill()
+    cluster.wait(lambda: not pods(cluster), "end of the pod")
+    cluster.wait(lambda: not cluster.host.path("/run/gpunode-test").exists(), "end of the test")
+
+
+def verified(cluster: Cluster, *words: str) -> tuple[int, str, str]:
+    """Exit code, state and words of the last link."""
+    done = cluster.me.gpunode(cluster.host, "k8s", "verify", "--json", *words)
+    link: dict[str, Any] = json.loads(done.stdout)["hosts"][0]["links"][-1]
+    assert link["link"] == "pod"
+    return done.returncode, link["state"], link["evidence"]
+
+
+def pods(cluster: Cluster) -> list[str]:
+    """Their names in the namespace default."""
+    return [one["metadata"]["name"] for one in cluster.plane.get("pods").get("items", ())]
