@@ -105,6 +105,7 @@ def test_the_kubelet_of_a_node_that_was_ready_is_asked_after_its_engine() -> Non
         node("1.30.4", {}),  # down: nothing was well before
         replace(ready, kubernetes=replace(ready.kubernetes, node=NodeFacts({"Ready": "False KubeletNotReady"}))),
         replace(ready, kubernetes=replace(ready.kubernetes, node=None)),
+        replace(ready, services={}),  # it is no unit's
     ):
         step = only_step(replace(alone, kubernetes=other.kubernetes, services=other.services))
         assert [action for action in step.actions if isinstance(action, Run) and "kubelet.service" in action.argv] == []

@@ -78,6 +78,8 @@ def asked_after(host: HostFacts, engine: RuntimeFacts) -> tuple[Action, ...]:
     kubelet = kubelet_of(host)
     if engine.user or kubelet is None or not kubelet.runs or not _was_ready(host) or host.init != "systemd":
         return ()
+    if not _is_loaded(host, kubelet.unit):
+        return ()  # somebody else's program starts it (k0s, a container), and its process cannot be asked for
     ask = _verify(host, kubelet, ())
     return (replace(ask, stdin=f"gpunode_enough={STAYS_S}\n{ask.stdin}", read_only=True),)
 
