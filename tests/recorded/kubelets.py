@@ -103,16 +103,27 @@ def _settings(text: str) -> list[str]:
     ]
 
 
+# What an upgrade of the kubelet asks for: no swap, and a hierarchy of cgroups, which was v1 in the days of dockershim.
+NO_SWAP = (("system", "swaps=read\n"),)
+V1_CGROUPS, V2_CGROUPS = ("cgroup=v1",), ("cgroup=v2",)
+
+
 def _of_docker(
     slug: str, title: str, system: System, model: GpuModel, docker: str, one: Engine, *options: str
 ) -> Recipe:
-    return Recipe(slug, title, system, (model,), docker=docker, engine=one, options=options)
+    return Recipe(
+        slug, title, system, (model,), docker=docker, engine=one, options=options,
+        identity=V1_CGROUPS, sections=NO_SWAP,
+    )  # fmt: skip
 
 
 def _of_containerd(slug: str, title: str, system: System, model: GpuModel, containerd: str, one: Engine) -> Recipe:
     version, plugin = (3, V3) if containerd.startswith("2.") else (2, V2)
     config = SYSTEMD.format(version=version, plugin=plugin)
-    return Recipe(slug, title, system, (model,), containerd=containerd, containerd_config=config, engine=one)
+    return Recipe(
+        slug, title, system, (model,), containerd=containerd, containerd_config=config, engine=one,
+        identity=V2_CGROUPS, sections=NO_SWAP,
+    )  # fmt: skip
 
 
 EKS, GROUP = "/etc/kubernetes/kubelet/config.json", "--node-labels=eks.amazonaws.com/nodegroup=gpu"

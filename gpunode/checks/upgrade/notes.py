@@ -49,7 +49,12 @@ def _skew(upgrade: Upgrade) -> Iterator[Note]:
 def _whose_files(upgrade: Upgrade) -> Iterator[Note]:
     """Who writes what the kubelet is told, and would undo an edit."""
     distribution, settings = upgrade.host.kubernetes.distribution, upgrade.host.kubernetes.settings
-    if upgrade.embedded:
+    if distribution == "microk8s":
+        yield Note(
+            "microk8s wrote most of its kubelet's arguments itself: whether a refresh of the snap takes out those that "
+            "go is not known here"
+        )
+    elif upgrade.embedded:
         yield Note(
             f"{upgrade.later} brings a kubelet and a containerd, and passes them flags of its own that fit: what was "
             "looked at is what this node adds to them"
