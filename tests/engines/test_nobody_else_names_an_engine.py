@@ -15,6 +15,7 @@ MAY = {
     "checks/rt/containerd.py": "checks of containerd, whose ids name it",
     "checks/rt/docker.py": "checks of docker, whose ids name it",
     "checks/upgrade/engines.py": "what a later kubelet asks of each engine: versions.yaml has the numbers",
+    "checks/upgrade/notes.py": "who wrote a kubelet's arguments, by distribution",
     "checks/rules/profile.py": "a docker host is a profile too",
     "editing/toml_text.py": "the tool that names a fault of its TOML too; other engines say their own (drop_ins.load)",
     "facts/engines.py": "reads their own sections of the probe",
@@ -31,6 +32,7 @@ MAY = {
 }
 # Shell that is sent to hosts, likewise; the probe (shell/probe) is where engines are looked for.
 SH_MAY = {
+    "active/pod.sh": "where distributions keep an administrator's kubeconfig and their kubectl",
     "daemon/containers.sh": "each engine's own list of its containers",
     "daemon/dump.sh": "containerd's own check of a file: its dump of the whole configuration",
     "daemon/kubelet.sh": "where distributions keep the kubelet's kubeconfig and their kubectl",
