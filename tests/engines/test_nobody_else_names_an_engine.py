@@ -26,7 +26,6 @@ MAY = {
     "kubernetes/plugin_host.py": "what the device plugin wants of an engine that speaks CRI, by engine and release",
     "kubernetes/readiness.py": "how each distribution's kubelet is told, by its unit",
     "masking/tools.py": "command lines of other people's tools, and where their secrets stand",
-    "planner/engines/kubelet/daemon.py": "which unit of a distribution has the kubelet inside",
     "planner/engines/kubelet/needed.py": "Accelerators of kubelets before 1.12 is for docker alone",
     "model/facts.py": "a label as it is printed: containerd@UNIT",
 }
