@@ -139,11 +139,13 @@ TABLE = (
     *(Explains(cause, ("k8s.kubelet-up", "k8s.node-ready")) for cause in ("rt.dropin-version", "rt.drop-ins")),
     Explains("k8s.cgroup-v1", ("k8s.kubelet-up", "k8s.node-ready")),
     Explains("k8s.feature-gates", ("k8s.kubelet-up", "k8s.node-ready")),
+    Explains("k8s.kubelet-flags", ("k8s.kubelet-up", "k8s.node-ready")),
     Explains("k8s.kubelet-version", ("k8s.kubelet-up", "k8s.node-ready")),
     Explains("k8s.labels-legacy", ("k8s.kubelet-up", "k8s.node-ready")),
     Explains("k8s.swap", ("k8s.kubelet-up", "k8s.node-ready")),
     # One unit has engine and kubelet inside, in k3s and rke2.
     *(Explains(c, ("rt.present",), same=UNIT) for c in ("k8s.cgroup-v1", "k8s.feature-gates", "k8s.labels-legacy")),
+    Explains("k8s.kubelet-flags", ("rt.present",), same=UNIT),
     Explains("rt.present", ("k8s.kubelet-up",), same=UNIT),
     Explains("os.disk-root", ("k8s.eviction-pressure",)),
     Explains("k8s.kubelet-up", ("k8s.node-ready", "k8s.capacity", "k8s.eviction-pressure")),

@@ -86,10 +86,10 @@ BY_HAND = {
         dev.modes dev.nodes dev.selinux dev.uvm drv.excluded-gpus drv.gsp-policy drv.vgpu expect.default-runtime
         expect.handler fleet.hostkey fleet.ssh-sudo health.app-clocks health.compute-mode health.p2p health.power-cap
         k8s.capacity k8s.cgroup-v1 k8s.cpumanager k8s.detect k8s.dp-container k8s.dp-registered k8s.dp-socket k8s.dra
-        k8s.eviction-pressure k8s.feature-gates k8s.image-pull k8s.kubelet-up k8s.labels k8s.labels-legacy
-        k8s.legacy-resource k8s.node-ready k8s.operator-managed k8s.runtimeclass k8s.sharing-config k8s.swap
-        k8s.taints k8s.topology-manager mig.mixed-with-mps mig.uniform net.rdma-uniform os.disk-root os.dmesg-access
-        os.fd-pids os.inodes os.memlock os.memory os.swap pci.acs pci.bar1-size pci.iommu-mode pci.numa
+        k8s.eviction-pressure k8s.feature-gates k8s.image-pull k8s.kubelet-flags k8s.kubelet-up k8s.labels
+        k8s.labels-legacy k8s.legacy-resource k8s.node-ready k8s.operator-managed k8s.runtimeclass k8s.sharing-config
+        k8s.swap k8s.taints k8s.topology-manager mig.mixed-with-mps mig.uniform net.rdma-uniform os.disk-root
+        os.dmesg-access os.fd-pids os.inodes os.memlock os.memory os.swap pci.acs pci.bar1-size pci.iommu-mode pci.numa
         rt.cgroup-driver rt.cri-disabled rt.daemon-restart-safe rt.drop-ins rt.dropin-version sec.docker-socket
         setup.driver setup.kubernetes setup.runtime setup.toolkit smoke.cleanup smoke.container-gpu smoke.daemon-reload
         svc.dcgm-profiling-lock svc.mps user.bad-envs user.smi-hidden""",

@@ -55,7 +55,8 @@ WELL_KUBERNETES = KubernetesFacts(
 )  # fmt: skip
 WELL = replace(h.smi(h.seen(uuid=UUID)), kubernetes=WELL_KUBERNETES)
 BARE = HostFacts("bare", "bare", OsFacts("debian", "12"), KernelFacts("6.1.0"), root=False)
-ELSEWHERE = ("k8s.sharing-config", "k8s.dra-needs", "k8s.dra-boot")  # test_sharing.py, test_dra.py
+# test_sharing.py, test_dra.py, test_kubelet_flags.py
+ELSEWHERE = ("k8s.sharing-config", "k8s.dra-needs", "k8s.dra-boot", "k8s.kubelet-flags")
 IDS = tuple(doc.id for doc in all_checks() if doc.id.startswith("k8s.") and doc.id not in ELSEWHERE)
 RUNC = replace(h.CONTAINERD_ENGINE, effective_default="runc")
 

@@ -17,7 +17,7 @@ tick_s=5
 jobs=$(($(nproc) + 1))
 [ "$jobs" -le 4 ] || jobs=4 # hosts take memory: a lab has up to four, of a few hundred megabytes
 jobs=${GPUNODE_LAB_JOBS:-$jobs}
-slow="test_killed test_chaos test_setup_end_to_end test_typed_containerd test_resolver_faults test_resolvers test_reboot test_kubernetes_node"
+slow="test_killed test_chaos test_setup_end_to_end test_typed_containerd test_resolver_faults test_resolvers test_reboot test_kubernetes_kubelet test_kubernetes_node test_kubernetes_pod"
 logs=$(mktemp -d)
 beater=
 tidy() {

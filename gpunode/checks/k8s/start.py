@@ -9,7 +9,7 @@ from gpunode.catalog.node_labels import kubelet_may_set
 from gpunode.catalog.runtimes import kubernetes_distribution, kubernetes_distributions
 from gpunode.catalog.versions import first_with
 from gpunode.checks import needs
-from gpunode.checks.k8s.start_rules import NO_SWAP, UNIFIED, starts_on_its_cgroups
+from gpunode.checks.k8s.start_rules import NO_SWAP, UNIFIED, starts_on_its_cgroups, taken_out
 from gpunode.checks.registry import Context, check
 from gpunode.model import entities
 from gpunode.model.facts import HostFacts
@@ -49,7 +49,7 @@ def cgroup_v1(host: HostFacts, context: Context) -> CheckOutcome:
             RepairAction.CONFIGURE,
             f"move to cgroup v2 ({UNIFIED}, and a reboot), or set failCgroupV1: false in the kubelet's configuration",
         ),
-        entities=entities.unit(_unit(host) or UNIT),
+        entities=entities.unit(unit_of(host)),
     )
 
 
@@ -97,6 +97,11 @@ def kubelet_up(host: HostFacts, context: Context) -> CheckOutcome:
     )
 
 
+def unit_of(host: HostFacts) -> str:
+    """The unit that runs the kubelet, or that it has by itself."""
+    return _unit(host) or UNIT
+
+
 def _unit(host: HostFacts) -> str | None:
     """The unit that runs the kubelet."""
     kubelet = host.services.get(UNIT)
@@ -129,6 +134,8 @@ def _where(host: HostFacts) -> str:
 )
 def feature_gates(host: HostFacts, context: Context) -> CheckOutcome:
     """A feature gate is set that this kubelet does not know, or that is locked: it does not start with it."""
+    from gpunode.engines.kubernetes.kubelet_told import told
+
     settings, kubelet = host.kubernetes.settings or KubeletSettings(), program(host)
     if kubelet is None:
         return NotApplicable(NO_VERSION)
@@ -136,13 +143,14 @@ def feature_gates(host: HostFacts, context: Context) -> CheckOutcome:
     if not dead:
         return NotApplicable(f"{settings.unread} was not read") if settings.unread else None
     names = [name for name, _ in dead]
+    places = [one for one in told(host).gates if one.name in names]
     where = sorted({settings.gates[name].where for name in names if name in settings.gates})
     return Finding(
         f"{kubelet[0]} {kubelet[1]} does not start with {listing(names)}",
         evidence=listing((f"{name} {why}" for name, why in dead), between="; ")
         + (f" ({listing(where)})" if where else ""),
-        remedy=Remedy(RepairAction.CONFIGURE, f"take {listing(names)} out of {_where(host)}, and restart it"),
-        entities=entities.unit(_unit(host) or UNIT),
+        remedy=taken_out(listing(names), places, _where(host)),
+        entities=entities.unit(unit_of(host)),
     )
 
 
@@ -208,12 +216,8 @@ def labels_legacy(host: HostFacts, context: Context) -> CheckOutcome:
         return Finding(
             f"{kubelet[0]} {kubelet[1]} does not start with the label {refused[0]}",
             evidence=f"--node-labels has {listing(refused)}: below kubernetes.io it may set its own labels alone",
-            remedy=Remedy(
-                RepairAction.CONFIGURE,
-                f"take {listing(refused)} out of --node-labels in {_where(host)}, and restart it; select nodes by "
-                "nvidia.com/gpu.product, which GPU Feature Discovery sets",
-            ),
-            entities=entities.unit(_unit(host) or UNIT),
+            remedy=_without_labels(host, listing(refused)),
+            entities=entities.unit(unit_of(host)),
         )
     old = [label for label in (host.kubernetes.node.labels if host.kubernetes.node else ()) if "nvidia-gpu" in label]
     if old and old[0].startswith("alpha.kubernetes.io/"):
@@ -227,6 +231,13 @@ def labels_legacy(host: HostFacts, context: Context) -> CheckOutcome:
             severity=Severity.WARNING,
         )
     return None
+
+
+def _without_labels(host: HostFacts, labels: str) -> Remedy:
+    from gpunode.engines.kubernetes.kubelet_told import told
+
+    out = taken_out(labels, told(host).flag("node-labels"), f"--node-labels in {_where(host)}")
+    return Remedy(out.action, *out.parts, "; select nodes by nvidia.com/gpu.product, which GPU Feature Discovery sets")
 
 
 @check(

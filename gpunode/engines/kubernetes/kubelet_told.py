@@ -9,6 +9,7 @@ import itertools
 import re
 from collections.abc import Iterator
 
+from gpunode.catalog.runtimes import kubernetes_distributions
 from gpunode.editing.flag_text import Flag, flags
 from gpunode.editing.yaml_text import Document
 from gpunode.engines.kubernetes.kubelet_places import READ_BY_PROBE, Place, environment_files, places
@@ -55,7 +56,10 @@ def told(host: HostFacts) -> KubeletTold:
     in_files = any(place.form == "flags" for place in read)
     # What stands in none of them is in one that was not read, or was taken out since the kubelet was started.
     in_some_file = {GATES, *(one.name for one in others)}
-    others += [Told(name, "", RUNNING) for name in host.kubernetes.flags or () if name not in in_some_file]
+    # A distribution passes its kubelet flags of its own, as its release has them.
+    started_by = embedded or any(one.name == host.kubernetes.distribution for one in kubernetes_distributions())
+    by_people = () if started_by else host.kubernetes.flags or ()
+    others += [Told(name, "", RUNNING) for name in by_people if name not in in_some_file]
     knows_flags = in_files or host.kubernetes.flags is not None or host.kubernetes.distribution in BY_CONFIG_YAML
     has_none = knows_flags and not any(one.name == "config" for one in others)
     unknown += _not_known(host, settings, read, knows_flags=knows_flags, has_none=has_none)
