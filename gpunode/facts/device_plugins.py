@@ -24,6 +24,7 @@ def parse_device_plugins(text: str) -> DevicePlugins | None:
     """None where the probe did not see the directory: no kubelet, not root, or a recording from before.
 
     plugins=/var/lib/kubelet/device-plugins
+    root-dir=/var/lib/kubelet
     kubelet.sock=1
     socket=1 nvidia-gpu.sock
     registered={"nvidia.com/gpu":["GPU-5f1c2a90-7d11-4c3e-9a7e-0123456789ab"]}
@@ -54,6 +55,7 @@ def parse_device_plugins(text: str) -> DevicePlugins | None:
         options=_options(lines) if "made" in value else None,
         said=value.get("said"),
         pod_resources="pod-resources" in value,
+        root=value.get("root-dir"),
         dra=frozenset(m[1] for m in map(_REGISTRATION.fullmatch, lines) if m),
         validations=frozenset(line[11:] for line in lines if line.startswith("validation=")),
         configs=parse_configs(lines),

@@ -35,8 +35,8 @@ class DraNode:
 
 def dra_node(host: HostFacts, catalog: Catalog) -> DraNode:
     plugins = host.kubernetes.device_plugins
-    directory = plugins.directory.removesuffix("/device-plugins") if plugins else KUBELET
-    return DraNode(dra.shares_memory_with_hosts(host, catalog), directory)
+    directory = plugins.root if plugins else None
+    return DraNode(dra.shares_memory_with_hosts(host, catalog), directory or KUBELET)
 
 
 def dra_values(*, compute_domains: bool, kubelet: str = KUBELET) -> Object:

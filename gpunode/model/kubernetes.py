@@ -120,6 +120,7 @@ class DevicePlugins:
     options: Mapping[str, str] | None = None  # of that plugin: "PASS_DEVICE_SPECS" -> "true"; None: not known
     said: str | None = None  # the last that the plugin's log says about GPUs that it does not see
     pod_resources: bool = False  # the socket of the PodResources API is there
+    root: str | None = None  # where the kubelet keeps all else, "/var/lib/k0s/kubelet"; None: a recording from before
     dra: frozenset[str] = frozenset()  # NVIDIA's DRA drivers that are there: "gpu.nvidia.com"
     validations: frozenset[str] = frozenset()  # of the GPU Operator: "driver-ready"
     configs: tuple[PluginConfig, ...] | None = None  # of the plugin's ConfigMaps; None: not known

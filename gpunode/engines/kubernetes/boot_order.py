@@ -11,8 +11,6 @@ from gpunode.model.facts import HostFacts
 from gpunode.model.kubernetes import KUBELET_UNIT, boot_drop_in
 
 MAKES_NODES = "nvidia-modprobe"  # set-uid root, it makes the nodes that are not there
-# microk8s starts its kubelet in another unit than its containerd, which is what the catalog lists.
-_KUBELITE = "snap.microk8s.daemon-kubelite.service"
 _DIRECTORIES = ("/etc/systemd/system/", "/usr/lib/systemd/system/", "/lib/systemd/system/")
 
 
@@ -20,7 +18,7 @@ def kubelet_unit(host: HostFacts) -> str | None:
     """What runs the kubelet here, or will; None: there is none, or nothing of systemd's does."""
     if host.init not in ("systemd", "chroot"):
         return None
-    of = {one.name: one.units for one in kubernetes_distributions()} | {"microk8s": (_KUBELITE,)}
+    of = {one.name: one.kubelet_units for one in kubernetes_distributions()}
     units = of.get(host.kubernetes.distribution or "", (KUBELET_UNIT,))
     if not (host.kubernetes.kubelet or any(one.embedded_in for one in host.runtimes)):
         return None

@@ -131,7 +131,7 @@ device_plugins() { # what the kubelet and NVIDIA's plugins keep: sockets, what i
   plugins=$PLUGINS
   if [ -S "$R$state/device-plugins/kubelet.sock" ]; then plugins=$state/device-plugins; fi
   if [ -d "$R$plugins" ] && { [ ! -r "$R$plugins" ] || ! trusted "$plugins"; }; then return 0; fi
-  echo "plugins=$plugins"
+  printf 'plugins=%s\nroot-dir=%s\n' "$plugins" "$state"
   own=$R$plugins/kubelet.sock
   [ ! -S "$own" ] || echo kubelet.sock=1
   [ ! -S "$R$state/pod-resources/kubelet.sock" ] || echo pod-resources=1
