@@ -3,6 +3,8 @@
 sh tests/lab/run.sh .venv/bin/python -m tests.bench.node_check
 
 Both run on the host itself, in turns; the best and the median of ROUNDS in milliseconds of wall time, and their ratio.
+At most 1.6 x (on two cores the best was 1.4 x). Python's start and what follows the answer are added to the probe:
+20 ms each; what is loaded beside it takes time from it, so a machine with something else to do shows more.
 nvidia-smi is a stub that answers at once: a real one takes longer, which is the probe's time and makes the ratio less.
 """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
@@ -34,6 +35,7 @@ def made_ready() -> Thread:
         with suppress(GpunodeError):  # judged() asks for the catalog again, and says what is wrong with it
             load_catalog()
             read_all()
+        gc.freeze()  # all of it stays: to look through it for garbage would take 15 ms once the answer is there
 
     loading = Thread(target=load, name="make ready", daemon=True)
     loading.start()
