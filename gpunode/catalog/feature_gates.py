@@ -28,7 +28,8 @@ def unknown_from(gate: str) -> tuple[int, int] | None:
 
 def known_from(gate: str) -> tuple[int, int] | None:
     """(1, 28): the first release whose kubelet knows this gate; None: it is not in the table."""
-    return _table().known.get(gate)
+    found = _table().known.get(gate)
+    return found.since if found else None
 
 
 def locked_from(gate: str) -> tuple[int, int] | None:
@@ -39,10 +40,8 @@ def locked_from(gate: str) -> tuple[int, int] | None:
 
 def why_refused(gate: str, version: tuple[int, int], *, on: bool) -> str | None:
     """Why a kubelet of this release does not start with a gate; None: it does, as far as the table knows."""
-    found, known = _refusals(gate, version, on=on), known_from(gate)
-    if found:
-        return found[-1].why
-    return f"is not known before {known[0]}.{known[1]}" if known and version < known else None
+    found = _refusals(gate, version, on=on)
+    return found[-1].why if found else None
 
 
 def first_refusal(gate: str, version: tuple[int, int], *, on: bool) -> Refusal | None:
@@ -68,6 +67,9 @@ def needed_by(version: tuple[int, int]) -> Mapping[str, str]:
 def _refusals(gate: str, version: Release, *, on: bool) -> list[Refusal]:
     """What a later release says of it comes last: a locked gate goes away after a while."""
     table = _table()
+    known = table.known.get(gate)
+    if known and version < known.since:
+        return [known._replace(since=version)]
     found = (None if on else table.locked.get(gate), table.unknown.get(gate))
     return [one for one in found if one and version >= one.since]
 
@@ -75,7 +77,7 @@ def _refusals(gate: str, version: Release, *, on: bool) -> list[Refusal]:
 class _Table(NamedTuple):
     unknown: Mapping[str, Refusal]
     locked: Mapping[str, Refusal]
-    known: Mapping[str, Release]
+    known: Mapping[str, Refusal]  # by the releases before it
     needed: tuple[tuple[str, Release, Release, str], ...]
     incomplete: tuple[Release, ...]
 
@@ -85,7 +87,7 @@ def _table() -> _Table:
     """Raises UsageError that names row and key of a fault in the file."""
     unknown: dict[str, Refusal] = {}
     locked: dict[str, Refusal] = {}
-    known: dict[str, Release] = {}
+    known: dict[str, Refusal] = {}
     needed: list[tuple[str, Release, Release, str]] = []
     incomplete: list[Release] = []
     for row in rows("feature_gates.yaml", "gates", "release"):
@@ -97,7 +99,8 @@ def _table() -> _Table:
             unknown[gate] = Refusal(first, f"is not known from {first[0]}.{first[1]} on", pull)
         for gate in row.maybe_texts("locked"):
             locked[gate] = Refusal(first, f"cannot be switched off from {first[0]}.{first[1]} on", source)
-        known |= dict.fromkeys(row.maybe_texts("new"), first)
+        too_old = Refusal(first, f"is not known before {first[0]}.{first[1]}", source)
+        known |= dict.fromkeys(row.maybe_texts("new"), too_old)
         for gate in row.maybe_texts("needed"):
             needed.append((gate, first, _release(row, "until"), row.text("why")))
         if row.maybe_flag("incomplete"):

@@ -9,7 +9,6 @@ from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
 from gpunode.checks.rt.files import default_in_file
 from gpunode.checks.rt.other_name import keeps, runs_nvidias
-from gpunode.engines.kubernetes.for_pods import by_dra
 from gpunode.model.entities import unit
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.plan import engine_step
@@ -92,6 +91,7 @@ def _switched_off(host: HostFacts, engine: RuntimeFacts, names: tuple[str, ...] 
 )
 def effective_default(host: HostFacts, context: Context) -> CheckOutcome:
     """The running daemon's default runtime is not nvidia, whatever its file says."""
+    from gpunode.engines.kubernetes.for_pods import by_dra
 
     want = context.spec.runtime if context.spec else RuntimeSpec()
     if not want.default:
