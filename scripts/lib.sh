@@ -47,12 +47,14 @@ fetch_promtool() {
 # NVIDIA's own nvidia-smi and NVML of three branches for the environment, from Debian's packages (non-free), unpacked, by an
 # apt whose files are all in a directory of its own. A test that finds none is skipped and says so.
 fetch_nvidia_smi() {
-    [ ! -e "$VENV/nvidia-smi" ] && command -v apt-get >/dev/null 2>&1 && [ "$(dpkg --print-architecture)" = amd64 ] || return 0
+    lacking=
+    for suite in bullseye bookworm trixie; do [ -d "$VENV/nvidia-smi/$suite" ] || lacking="$lacking $suite"; done # 470, 535, 550
+    [ -n "$lacking" ] && command -v apt-get >/dev/null 2>&1 && [ "$(dpkg --print-architecture)" = amd64 ] || return 0
     mirror=$(apt-get indextargets --format '$(CREATED_BY)|$(LABEL)|$(REPO_URI)' 2>/dev/null | sed -n '/^Packages|Debian|/{s///p;q;}')
     [ -n "$mirror" ] || { say "no nvidia-smi: apt knows no mirror of Debian"; return 0; }
     say "fetching nvidia-smi of 470, 535 and 550 for $VENV (packages of 1 MB, and lists)"
     mkdir -p "$VENV/nvidia-smi"
-    for suite in bullseye bookworm trixie; do # 470, 535, 550
+    for suite in $lacking; do
         fetched=$(mktemp -d)
         (cd "$fetched" && unpack_nvidia_smi "$mirror" "$suite") && mv "$fetched/new" "$VENV/nvidia-smi/$suite" ||
             say "no nvidia-smi of Debian $suite: apt-get download failed"

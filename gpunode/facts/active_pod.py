@@ -22,11 +22,23 @@ def parse_pod(sections: Sections, name: str) -> PodTrial:
         return PodTrial(name, says=why, no_kubeconfig=why == "none", left=_left(sections, asked=False))
     if create.rc != 0:
         return PodTrial(name, says=_last(create), left=_left(sections, asked=True))
-    state = dict(line.partition("=")[::2] for line in sections.text("state").splitlines()[:MOST_LINES])
+    if (seen := sections.commands.get("state")) is None or seen.rc != 0:
+        says = (seen.unread or _last(seen)) if seen else "it was not looked at"
+        return PodTrial(name, "Unknown", says, left=_left(sections, asked=True))
+    state = _state(seen.text)
     words = (state.get(key, "") for key in ("reason", "message", "waiting", "ended"))
     log = tuple(sections.text("logs").splitlines()[-MOST_LINES:])
-    phase = state.get("phase") or "unknown"
+    phase = state.get("phase") or "Unknown"
     return PodTrial(name, phase, ", ".join(word[:400] for word in words if word), log, _left(sections, asked=True))
+
+
+def _state(text: str) -> dict[str, str]:
+    """The first of each: a message may have lines of its own, and whoever wrote it may know this form."""
+    found: dict[str, str] = {}
+    for line in text.split("\n")[:MOST_LINES]:
+        name, _, value = line.partition("=")
+        found.setdefault(name, value)
+    return found
 
 
 def _left(sections: Sections, *, asked: bool) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from gpunode.facts.device_plugins import parse_device_plugins
 from gpunode.facts.kubelet import flags_of_process, kubelet_version, parse_settings, passed_on
-from gpunode.facts.node import parse_node
+from gpunode.facts.node import is_node_name, parse_node
 from gpunode.facts.processes import Process, parse_processes
 from gpunode.facts.release import key_values
 from gpunode.facts.trust import daemons_of_the_host
@@ -33,6 +33,8 @@ def parse_kubernetes(text: str, daemons: Iterable[Process]) -> KubernetesFacts:
     cloud=eks
     running=1
     config=/var/lib/kubelet/config.yaml
+    kubeconfig=/etc/kubernetes/kubelet.conf
+    node-name=gpu07
     cgroupDriver=systemd
     failCgroupV1=false
     failSwapOn=false
@@ -60,6 +62,7 @@ def kubernetes_of(sections: Sections) -> KubernetesFacts:
     """All of it: the kubelet, what it is told, its device plugins and its node."""
     daemons = daemons_of_the_host(parse_processes(sections))
     text = sections.text("kubernetes")
+    value = key_values(text)
     seen, passed = parse_kubernetes(text, daemons), passed_on(sections, daemons)
     return replace(
         seen,
@@ -67,6 +70,8 @@ def kubernetes_of(sections: Sections) -> KubernetesFacts:
         version=kubelet_version(sections),
         settings=parse_settings(sections, daemons),
         flags=flags_of_process(daemons),
+        kubeconfig=value.get("kubeconfig") or None,
+        node_name=name if is_node_name(name := value.get("node-name", "")) else None,
         device_plugins=parse_device_plugins(text),
         node=parse_node(sections),
     )

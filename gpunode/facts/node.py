@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from gpunode.facts.device_plugins import is_image
 from gpunode.facts.wire import Sections
 from gpunode.model.kubernetes import NodeFacts
+
+# metadata.name of a Node: a DNS subdomain
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,251}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,251}[a-z0-9])?){0,126}", re.ASCII)
+
+
+def is_node_name(text: str) -> bool:
+    return len(text) < 254 and _NAME.fullmatch(text) is not None
 
 
 def parse_node(sections: Sections) -> NodeFacts | None:

@@ -55,6 +55,9 @@ def chain(host: HostFacts, engines: Sequence[RuntimeFacts], report: CheckReport,
     return tuple(links)
 
 
+UNSEEN = "Unknown"  # nobody could say what became of it: the kubelet's own word for it, too
+
+
 def pod_link(trial: PodTrial) -> Link:
     """What a pod that was started on the node showed."""
     last = f"; its last line: {trial.log[-1]}" if trial.log else ""
@@ -66,7 +69,7 @@ def pod_link(trial: PodTrial) -> Link:
         return Link(POD, "unknown" if trial.left else "ok", says)
     # The kubelet's words for a pod that was bound to it and finds no device free: that says nothing of the node.
     busy = trial.says.startswith("OutOf") or "requested number of devices unavailable" in trial.says
-    return Link(POD, "unknown" if busy else "missing", says)
+    return Link(POD, "unknown" if busy or trial.phase == UNSEEN else "missing", says)
 
 
 def _not_made(trial: PodTrial) -> str:

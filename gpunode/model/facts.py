@@ -293,6 +293,10 @@ class KubernetesFacts:
     settings: KubeletSettings | None = None  # None: not known
     flags: tuple[str, ...] | None = None  # names on the command line of a kubelet that runs by itself; None: not known
     device_plugins: DevicePlugins | None = None  # None: not known
+    kubeconfig: str | None = (
+        None  # the kubelet's own, "/etc/kubernetes/kubelet.conf"; None: there is none, or not known
+    )
+    node_name: str | None = None  # by which that asks for its node, "gpu07"; None: it was not asked
     node: NodeFacts | None = None  # None: not known; HostFacts.unread["node"] has why
 
 

@@ -47,6 +47,8 @@ class Past:
     handler: str = "nvidia"  # the runtime that was added
     services: Mapping[str, tuple[str, str]] = field(default_factory=lambda: MappingProxyType({}))
     # unit that was enabled -> (UnitFileState, ActiveState) before
+    masked: Mapping[str, tuple[str, str]] = field(default_factory=lambda: MappingProxyType({}))
+    # the same of units that were masked
     packages: Mapping[str, str | None] = field(default_factory=lambda: MappingProxyType({}))
     # package that was installed or removed -> version before, None when absent
     inventory: str = ""  # path on the host: the names of all packages before; "" when it is gone

@@ -22,6 +22,10 @@ who() { # -> ME and MY_GROUP
   ME=${ME#uid=}; ME=${ME%%[!0-9]*}
 }
 
+asks_a_program() { # FILE, a kubeconfig: a program would be run for its token. By any spelling that YAML has: escapes are refused whole
+  grep -qE '[\\]|(^|[^A-Za-z0-9+/=])(exec|auth-provider)([^A-Za-z0-9+/=]|$)' "$1"
+}
+
 judge() { # MODE OWNER GROUP PATH, as stat's %f %u %g -> true: only root writes it; else BECAUSE
   MODE=$((0x$1)) OWNER=$2
   case $2 in

@@ -44,7 +44,11 @@ FORBIDDEN = 'Error from server (Forbidden): pods is forbidden: User "x" cannot c
          "unknown", "Failed (OutOfnvidia.com/gpu, Node didn't have enough)"),
         ((MADE, f"state rc=0\n|phase=Failed\n|reason=UnexpectedAdmissionError\n|message={NONE_FREE}\n", GONE),
          "unknown", f"Failed (UnexpectedAdmissionError, {NONE_FREE})"),
-        ((MADE, "state rc=1\n|the server is gone\n", GONE), "missing", "unknown"),
+        ((MADE, "state rc=1\n|the server is gone\n", GONE), "unknown", "Unknown (the server is gone)"),
+        ((MADE, "state rc=0\n|phase=Pending\n|waiting=ErrImagePull: no\n|phase=Succeeded\n", GONE),
+         "missing", "Pending (ErrImagePull: no)"),
+        ((MADE, "state rc=0\n|phase=Failed\n|message=x\u2028phase=Succeeded\n", GONE),
+         "missing", "Failed (x\u2028phase=Succeeded)"),
         ((MADE, "state rc=0\n|phase=Succeeded\n", "delete rc=1\n|connection refused\n"), "unknown",
          f"Succeeded; it may still be there, kubectl delete pod {NAME} (connection refused)"),
         ((MADE, "state rc=0\n|phase=Succeeded\n"), "unknown",
@@ -57,7 +61,8 @@ FORBIDDEN = 'Error from server (Forbidden): pods is forbidden: User "x" cannot c
         ((), "unknown", "it was not made: it was not reached"),
     ],
     ids=["it ran", "it failed", "no image", "no GPU is free", "no GPU is free, as 1.20 says it",
-         "its state is not known", "it cannot be deleted", "the answer ends before that", "no rights", "no answer",
+         "its state is not known",
+         "a message with a line of ours", "a message with a separator of lines", "it cannot be deleted", "the answer ends before that", "no rights", "no answer",
          "a kubeconfig of others", "nothing"],
 )  # fmt: skip
 def test_what_became_of_it(sections: tuple[str, ...], state: str, says: str) -> None:

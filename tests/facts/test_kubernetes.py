@@ -66,6 +66,10 @@ FILES = {
     "--kubeconfig=/etc/kubernetes/kubelet.conf\0"
     "--feature-gates=Accelerators=true,NodeSwap=true\0--node-labels=alpha.kubernetes.io/nvidia-gpu-name=K80,a=b\0",
     "proc/4711/comm": "nvidia-device-p\n",
+    "proc/4711/status": "Name:\tnvidia-device-p\nPPid:\t1\n" + ROOTS,
+    "proc/4712/comm": "nvidia-device-p\n",  # anybody may give a process this name
+    "proc/4712/status": "Name:\tnvidia-device-p\nPPid:\t1\n" + ROOTS.replace("\t0", "\t1000"),
+    "proc/4712/cgroup": "0::/user.slice\n",
     "proc/4711/cgroup": f"0::/kubepods.slice/kubepods-pod1.slice/cri-containerd-{CONTAINER}.scope\n",
 }
 KUBECTL = """#!/bin/sh

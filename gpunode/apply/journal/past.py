@@ -59,7 +59,8 @@ def read_past(transport: Transport, *, run: str | None = None, packages: bool = 
         engines=_engines(config),
         defaults=_defaults(config),
         handler=_handler(config or runs),
-        services=_services(config),
+        services=_services(config, "enable"),
+        masked=_services(config, "mask"),
         unread=unread,
         last_undo=found.last_undo,
         cut_off=frozenset(known.engine for known in found.cut_off.values() if known.engine),
@@ -210,12 +211,13 @@ def _defaults(runs: Sequence[PastRun]) -> Mapping[str, str]:
     return MappingProxyType(found)
 
 
-def _services(runs: Sequence[PastRun]) -> Mapping[str, tuple[str, str]]:
+def _services(runs: Sequence[PastRun], verb: str) -> Mapping[str, tuple[str, str]]:
+    """What was so before, of the units that setup's own commands enabled, or masked."""
     found: dict[str, tuple[str, str]] = {}
     for run in runs:
         before = _table(run.before, "services")
         for argv in (_words(c, "argv") for c in run.done_commands):
-            for unit in units(argv):
+            for unit in units(argv) if argv[1:2] == (verb,) else ():
                 if isinstance(state := before.get(unit), list) and state:
                     found.setdefault(unit, (str(state[0]), str(state[-1])))
     return MappingProxyType(found)

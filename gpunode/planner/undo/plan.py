@@ -21,6 +21,7 @@ from gpunode.model.plan import (
 )
 from gpunode.model.spec import Spec
 from gpunode.packages.registry import goes_with_packages
+from gpunode.planner.engines.kubelet.dra import RUNS
 from gpunode.planner.kernel.initramfs import rebuild
 from gpunode.planner.kernel.setup import NOUVEAU_FILE
 from gpunode.planner.summary import host_summary
@@ -178,11 +179,12 @@ def _unmasked_step(host: HostFacts, past: Past) -> Step | None:
     on: list[Action] = []
     off: list[Action] = []
     units = []
-    for unit, (enabled, active) in past.services.items():
+    for unit, masked in past.masked.items():
+        enabled, active = past.services.get(unit, masked)
         now = _service(host, unit)
         if not now.enabled.startswith("masked") or enabled.startswith("masked"):
             continue
-        starts = active == "active" and now.active != "active"
+        starts = active in RUNS and now.active not in RUNS
         on.append(Run(("systemctl", "unmask", unit), timeout_s=60))
         if enabled == "enabled":
             on.append(Run(("systemctl", "enable", *(("--now",) if starts else ()), unit), timeout_s=120))

@@ -33,7 +33,7 @@ kubeconfig() { # KUBECONFIG|- -> WITH, and KUBECTL, the words that run it; false
   fi
   [ -f "$WITH" ] || { WHY_NOT="there is no file $WITH"; return 1; }
   trusted "$WITH" || return 1
-  if grep -qE '^[[:space:]]*-?[[:space:]]*"?(exec|auth-provider)"?:' "$WITH"; then
+  if asks_a_program "$WITH"; then
     WHY_NOT="$WITH has a program that gets its token, which is not run"
     return 1
   fi
@@ -57,7 +57,7 @@ watch() { # until the pod has ended, or its time is over; what it came to, and w
   over_at=$((NOW + pod_limit))
   while :; do
     kubectl state 15 get pod "$pod_name" -o "go-template=$POD_FIELDS"
-    case $RC:$(sed -n '1s/^phase=//p' "$T/state.out") in 0:Succeeded | 0:Failed) break ;; esac
+    case $RC:$(sed -n '/^phase=/{s///p;q;}' "$T/state.out") in 0:Succeeded | 0:Failed) break ;; esac
     clock
     [ "$NOW" -lt "$over_at" ] || break
     [ -d "/proc/$PPID" ] || exit 1 # nobody waits for this any more; without a terminal no signal says so

@@ -45,7 +45,7 @@ begin() { # the surroundings of every test, and the room; false: why there is no
   LC_ALL=C; LANG=C; export LC_ALL LANG
   PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin; export PATH
   # Nobody's settings: no proxy, no context, no plugin of a home directory, no library that somebody put before another.
-  unset LD_PRELOAD LD_LIBRARY_PATH CUDA_VISIBLE_DEVICES NVIDIA_VISIBLE_DEVICES DOCKER_HOST DOCKER_CONTEXT CONTAINER_HOST
+  unset http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY LD_PRELOAD LD_LIBRARY_PATH CUDA_VISIBLE_DEVICES NVIDIA_VISIBLE_DEVICES DOCKER_HOST DOCKER_CONTEXT CONTAINER_HOST
   cd / || exit 1
   umask 077
   printf '@gpunode-facts 1\n'

@@ -1,6 +1,7 @@
-# sh -s -- UNIT TIMEOUT_S PORT READY PLUGINS WORD...      after daemon/query, trust and daemon/restart
+# sh -s -- UNIT TIMEOUT_S PORT NODE KUBECONFIG PLUGINS WORD...      after daemon/query, trust and daemon/restart
 # Exit 0 once the kubelet's own /healthz answers "ok", its process is the same in three looks a second apart, and what was
-# so before is so again ($gpunode_enough: in how many looks, one after the other). READY 1: its node was Ready. PLUGINS: the directory in which NVIDIA's device plugin had a socket
+# so before is so again ($gpunode_enough: in how many looks, one after the other). NODE: its
+# node, which was Ready, as KUBECONFIG asks for it, or -. PLUGINS: the directory in which NVIDIA's device plugin had a socket
 # of this kubelet's time, or -. WORD: what the command line of the kubelet must have. PORT 0: it has no /healthz.
 # Exit 1 with what was seen and the kubelet's last words when that does not happen within TIMEOUT_S.
 
@@ -16,7 +17,7 @@ gpunode_kubelet() {
 gpunode_words() {
     command -v journalctl >/dev/null 2>&1 || return 0
     case $2 in '' | 0) return 0 ;; esac # none has run yet
-    gpunode_bounded journalctl "_SYSTEMD_UNIT=$1" "_PID=$2" --lines 20000 --output cat --no-pager </dev/null 2>/dev/null | awk '
+    gpunode_bounded journalctl -b "_SYSTEMD_UNIT=$1" "_PID=$2" --lines 20000 --output cat --no-pager </dev/null 2>/dev/null | awk '
         /^[IWEF][0-9][0-9][0-9][0-9] [0-9][0-9]:/ { dump = 0 }
         /^goroutine [0-9]+ [[]/ { dump = 1 }
         dump || /^[ \t]*$/ { next }
@@ -37,12 +38,13 @@ gpunode_bare() {
     sed -n '$ { s/^[IWEF][0-9]\{4\} [0-9:.]\{1,\} *[0-9]\{1,\} [^ ]*:[0-9]*\] //; p; }'
 }
 
-# gpunode_listens PORT: a process of root's listens there on the loopback address or on all: another user's would answer
-# what it likes while the kubelet is down.
+# gpunode_listens PORT: who would answer at 127.0.0.1 is root's: another user's would say what it likes while the kubelet is
+# down. What listens on other addresses alone, 127.0.0.2 among them, does not answer there.
 gpunode_listens() {
     gpunode_port=$(printf '%04X' "$1")
     cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | awk -v port=":$gpunode_port" '
-        $4 == "0A" && substr($2, length($2) - 4) == port { seen = 1; if ($8 != 0) other = 1 }
+        $4 != "0A" || substr($2, length($2) - 4) != port { next }
+        $2 ~ /^(0+|0100007F|0000000000000000FFFF00000100007F):/ { seen = 1; if ($8 != 0) other = 1 }
         END { exit !(seen && !other) }'
 }
 
@@ -68,22 +70,16 @@ gpunode_healthy() {
     [ "$gpunode_answer" = ok ]
 }
 
-# gpunode_ready: the node is Ready, asked with the kubelet's own kubeconfig; what cannot be asked does not count.
+# gpunode_ready NODE KUBECONFIG: the node is Ready, asked with the kubelet's own kubeconfig; what cannot be asked does not count.
 gpunode_ready() {
-    for gpunode_config in /etc/kubernetes/kubelet.conf /var/lib/rancher/k3s/agent/kubelet.kubeconfig \
-        /var/lib/rancher/rke2/agent/kubelet.kubeconfig /var/snap/microk8s/current/credentials/kubelet.config ''; do
-        [ -n "$gpunode_config" ] || return 0
-        [ -f "$gpunode_config" ] && break
-    done
-    trusted "$gpunode_config" && ! grep -qE '^[[:space:]]*-?[[:space:]]*"?(exec|auth-provider)"?:' "$gpunode_config" || return 0
+    gpunode_node=$1 gpunode_config=$2
+    [ -f "$gpunode_config" ] && trusted "$gpunode_config" && ! asks_a_program "$gpunode_config" || return 0
     set --
     for gpunode_path in /usr/local/bin/kubectl /usr/bin/kubectl /var/lib/rancher/rke2/bin/kubectl /snap/microk8s/current/kubectl; do
         program "$gpunode_path" && set -- "$gpunode_path" && break
     done
     [ $# = 1 ] || { program /usr/local/bin/k3s && set -- /usr/local/bin/k3s kubectl; }
     [ $# != 0 ] || return 0
-    read -r gpunode_node </proc/sys/kernel/hostname
-    gpunode_node=$(printf '%s' "$gpunode_node" | tr '[:upper:]' '[:lower:]')
     gpunode_state=$(HOME=/nonexistent KUBECONFIG='' gpunode_bounded "$@" --kubeconfig "$gpunode_config" --request-timeout 4s \
         get node -o 'go-template={{range .status.conditions}}{{if eq .type "Ready"}}{{.status}}{{end}}{{end}}' \
         -- "$gpunode_node" </dev/null 2>/dev/null | head -c 16)
@@ -109,22 +105,22 @@ gpunode_told() {
     done
 }
 
-# gpunode_missing PID PORT READY PLUGINS WORD...: what is not so yet, in words; "" when all is.
+# gpunode_missing PID PORT NODE KUBECONFIG PLUGINS WORD...: what is not so yet, in words; "" when all is.
 gpunode_missing() {
-    gpunode_pid=$1 gpunode_at=$2 gpunode_was_ready=$3 gpunode_plugins=$4
-    shift 4
+    gpunode_pid=$1 gpunode_at=$2 gpunode_was_ready=$3 gpunode_by=$4 gpunode_plugins=$5
+    shift 5
     if [ "$gpunode_at" != 0 ] && ! gpunode_healthy "$gpunode_at"; then
         echo "its /healthz on port $gpunode_at does not answer ok"
     elif ! gpunode_told "$gpunode_pid" "$@"; then
         echo "it was started without $*"
     elif [ "$gpunode_plugins" != - ] && ! gpunode_registered "$gpunode_plugins"; then
         echo "NVIDIA's device plugin, which was registered, has not registered again"
-    elif [ "$gpunode_was_ready" = 1 ] && ! gpunode_ready; then
+    elif [ "$gpunode_was_ready" != - ] && ! gpunode_ready "$gpunode_was_ready" "$gpunode_by"; then
         echo 'its node, which was Ready, is not'
     fi
 }
 
-gpunode_verify_kubelet() { # UNIT TIMEOUT_S PORT READY PLUGINS WORD...
+gpunode_verify_kubelet() { # UNIT TIMEOUT_S PORT NODE KUBECONFIG PLUGINS WORD...
     gpunode_unit=$1 gpunode_limit=$2
     shift 2
     gpunode_start=$(date +%s)
@@ -148,6 +144,8 @@ gpunode_verify_kubelet() { # UNIT TIMEOUT_S PORT READY PLUGINS WORD...
         [ "$gpunode_down" -lt 3 ] && [ $(($(date +%s) - gpunode_start)) -lt "$gpunode_limit" ] || break
         sleep 1
     done
+    # Looks may be slow: all was well in the last ones, though not in as many.
+    [ "$gpunode_same" -lt 2 ] || [ -n "$gpunode_wrong" ] || return 0
     # One that was started just now has said nothing yet.
     gpunode_last=$(gpunode_words "$gpunode_unit" "$gpunode_main")
     [ -n "$gpunode_last" ] || gpunode_last=$(gpunode_words "$gpunode_unit" "$gpunode_earlier")

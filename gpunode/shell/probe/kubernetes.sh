@@ -201,10 +201,11 @@ entries() { # pods to which devices were given: how many, and those of which the
   [ -z "$last" ] || echo allocated-last=1
 }
 
-running_plugins() { # processes of device plugins, and of one what its container was made with
+running_plugins() { # root's processes of device plugins, and of one what its container was made with
   for path in "$R"/proc/[0-9]*; do
     word "$path/comm"
     case $WORD in nvidia-device-p | nvidia-gpu-devic) ;; *) continue ;; esac
+    grep -q '^Uid:[[:blank:]]0[[:blank:]]0[[:blank:]]0[[:blank:]]0$' "$path/status" 2>/dev/null || continue # anybody names a process
     echo "plugin=${path##*/}"
     while read -r line; do
       id=${line##*/} id=${id%.scope} id=${id##*-}
@@ -248,7 +249,7 @@ ask_node() { # the kubelet may read its own node: with a kubectl of root's, and 
   echo node >>"$T/slow"
   if [ ! -r "$R$path" ] || [ ! -f "$R$path" ]; then refuse node 'no kubeconfig of the kubelet can be read'; return 0; fi
   if ! trusted "$path"; then refuse node "$WHY_NOT"; return 0; fi
-  if grep -qE '^[[:space:]]*-?[[:space:]]*"?(exec|auth-provider)"?:' "$R$path"; then
+  if asks_a_program "$R$path"; then
     refuse node "$path has a program that gets its token, which is not run"
     return 0
   fi
@@ -259,6 +260,7 @@ ask_node() { # the kubelet may read its own node: with a kubectl of root's, and 
   else refuse node 'no kubectl of root is here to ask the API server with'; return 0; fi
   if [ -z "$node" ]; then word "$R/proc/sys/kernel/hostname"; node=$WORD; fi
   case $node in *[A-Z]*) node=$(printf '%s' "$node" | tr '[:upper:]' '[:lower:]') ;; esac # as the kubelet does
+  echo "node-name=$node"
   job node 6 do_node "$path" "$node" "$@"
 }
 

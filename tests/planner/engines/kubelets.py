@@ -37,6 +37,8 @@ OWN_UNITS = {
 }
 WELL = DevicePlugins("/var/lib/kubelet/device-plugins", kubelet_socket=True, sockets={"nvidia-gpu.sock": True})
 
+ASKED_AS = ("gpu-node-7", "/etc/kubernetes/kubelet.conf")  # a node need not have its host's name
+
 
 def node(
     version: str,
@@ -65,6 +67,7 @@ def node(
         kubernetes=KubernetesFacts(
             True, "systemd", distribution, joined=joined, running=runs, version=version, settings=told,
             device_plugins=WELL if runs else None, node=NodeFacts({"Ready": "True KubeletReady"}) if runs else None,
+            node_name=ASKED_AS[0], kubeconfig=ASKED_AS[1],
         ),
     )  # fmt: skip
 

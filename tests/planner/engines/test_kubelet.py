@@ -19,6 +19,7 @@ from gpunode.model.spec import Spec
 from gpunode.planner.engines.kubelet.steps import kubelet_outcomes
 from gpunode.planner.plan import make_plan
 from tests.planner.engines.kubelets import (
+    ASKED_AS,
     CONFIG,
     DEFAULT,
     DROP_IN,
@@ -131,7 +132,7 @@ def test_a_kubelet_that_is_down_is_started_and_asked_for_its_health() -> None:
     found = step(node("1.28.4", DEAD))
     restart, verify = commands(found)
     assert restart == ("sh", "-s", "--", "kubelet.service")
-    assert verify[3:] == ("kubelet.service", "90", "10248", "0", "-")
+    assert verify[3:] == ("kubelet.service", "90", "10248", "-", "-", "-")
     assert found.undo == ()
     assert not found.for_undo.restarts
 
@@ -149,7 +150,7 @@ def test_one_that_runs_is_restarted_only_where_it_was_asked_for() -> None:
     assert commands(step(host)) == []
     assert "written only: the kubelet that runs was started before" in step(host).title
     found = step(host, ASKED)
-    assert commands(found)[-1][3:] == ("kubelet.service", "90", "10248", "1", "/var/lib/kubelet/device-plugins")
+    assert commands(found)[-1][3:] == ("kubelet.service", "90", "10248", *ASKED_AS, "/var/lib/kubelet/device-plugins")
     assert [one.argv for one in found.undo if isinstance(one, Run)] == commands(found)
 
 
@@ -300,7 +301,7 @@ def test_an_old_kubelet_gets_the_gates_that_gpus_need(
     found = step(host, ASKED)
     assert written(found) == after
     assert "alpha.kubernetes.io/nvidia-gpu" in found.why
-    assert commands(found)[-1][8:] == tuple(w for w in ("Accelerators=true", "DevicePlugins=true") if w in found.title)
+    assert commands(found)[-1][9:] == tuple(w for w in ("Accelerators=true", "DevicePlugins=true") if w in found.title)
     assert found.for_undo.restarts == "kubelet.service"
     assert kubelet_outcomes(host, Spec()) == []  # only where it was asked for
 

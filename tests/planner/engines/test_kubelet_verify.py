@@ -7,6 +7,7 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -65,8 +66,9 @@ def shell(request: pytest.FixtureRequest) -> tuple[str, ...]:
 
 
 def asked(
-    tmp: Path, shell: tuple[str, ...], *words: str, pid: str = "", limit: str = "6", log: str = ""
-) -> tuple[int, str]:
+    tmp: Path, shell: tuple[str, ...], *words: str,
+    pid: str = "", limit: str = "6", log: str = "", kubectl: Path | None = None, enough: int = 2,
+) -> tuple[int, str]:  # fmt: skip
     (tmp / "pid").write_text(pid)
     (tmp / "systemctl").write_text(SYSTEMCTL.format(pid=tmp / "pid"))
     (tmp / "systemctl").chmod(0o755)
@@ -76,6 +78,9 @@ def asked(
     for name in ("awk", "sed") if shell[0] == "busybox" else ():
         (tmp / name).symlink_to(shutil.which("busybox") or "busybox")
     script = "".join(map(resources.script, SCRIPTS)).replace("[ -d /run/systemd/system ]", "true")
+    if kubectl:
+        script = script.replace("for gpunode_path in /usr/local/bin/kubectl", f"for gpunode_path in {kubectl}")
+    script = f"gpunode_enough={enough}\n{script}"
     run = subprocess.run(
         (*shell, "-s", "--", "kubelet.service", limit, *words),
         input=script, capture_output=True, text=True, check=False, timeout=60,
@@ -84,8 +89,15 @@ def asked(
     return run.returncode, run.stderr
 
 
+@pytest.fixture
+def owned() -> Iterator[Path]:
+    """pytest's own directories are below /tmp, where anybody may write: nothing there is believed."""
+    with tempfile.TemporaryDirectory(dir="/run", prefix=".gpunode-test-") as directory:
+        yield Path(directory)
+
+
 def test_one_that_stays_and_answers_ok_is_well(tmp_path: Path, shell: tuple[str, ...], port: int) -> None:
-    assert asked(tmp_path, shell, str(port), "0", "-", pid=str(os.getpid())) == (0, "")
+    assert asked(tmp_path, shell, str(port), "-", "-", "-", pid=str(os.getpid())) == (0, "")
 
 
 @pytest.mark.parametrize(
@@ -109,7 +121,7 @@ def test_one_that_stays_and_answers_ok_is_well(tmp_path: Path, shell: tuple[str,
 def test_one_that_ends_is_said_in_its_own_last_words(
     tmp_path: Path, shell: tuple[str, ...], port: int, log: str, evidence: str, words: str
 ) -> None:
-    code, said = asked(tmp_path, shell, str(port), "0", "-", limit="60", log=log)
+    code, said = asked(tmp_path, shell, str(port), "-", "-", "-", limit="60", log=log)
     last = f"kubelet.service: its process does not stay{words and '; its last words: '}{words}"
     assert (code, said) == (1, f"{evidence}{evidence and chr(10)}{last}\n")
 
@@ -118,22 +130,22 @@ def test_one_without_an_answer_is_not_well(tmp_path: Path) -> None:
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))  # and nobody listens
         free = one.getsockname()[1]
-        code, said = asked(tmp_path, ("sh",), str(free), "0", "-", pid=str(os.getpid()), limit="3")
+        code, said = asked(tmp_path, ("sh",), str(free), "-", "-", "-", pid=str(os.getpid()), limit="3")
     assert (code, f"its /healthz on port {free} does not answer ok" in said) == (1, True)
 
 
 def test_one_that_answers_otherwise_is_not_well(tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Health, "answer", b"syncloop failed")
-    assert asked(tmp_path, ("sh",), str(port), "0", "-", pid=str(os.getpid()), limit="3")[0] == 1
+    assert asked(tmp_path, ("sh",), str(port), "-", "-", "-", pid=str(os.getpid()), limit="3")[0] == 1
 
 
 def test_it_must_have_been_started_with_the_gate(tmp_path: Path, port: int) -> None:
     words = ("--feature-gates=Accelerators=true", "DevicePlugins=true")
     with subprocess.Popen(("sh", "-c", "sleep 60; :", "--", *words)) as kubelet:
         try:
-            well = asked(tmp_path, ("sh",), str(port), "0", "-", *words, pid=str(kubelet.pid))
+            well = asked(tmp_path, ("sh",), str(port), "-", "-", "-", *words, pid=str(kubelet.pid))
             code, said = asked(
-                tmp_path, ("sh",), str(port), "0", "-", "CPUManager=true", pid=str(kubelet.pid), limit="3"
+                tmp_path, ("sh",), str(port), "-", "-", "-", "CPUManager=true", pid=str(kubelet.pid), limit="3"
             )
         finally:
             kubelet.kill()
@@ -154,7 +166,86 @@ def test_a_plugin_that_was_registered_must_register_again(tmp_path: Path, port: 
     listen("kubelet.sock", now)
     listen("nvidia-gpu.sock", now - 60)
     me = str(os.getpid())
-    code, said = asked(tmp_path, ("sh",), str(port), "0", str(plugins), pid=me, limit="3")
+    code, said = asked(tmp_path, ("sh",), str(port), "-", "-", str(plugins), pid=me, limit="3")
     assert (code, "has not registered again" in said) == (1, True)
     os.utime(plugins / "nvidia-gpu.sock", (now + 1, now + 1))
-    assert asked(tmp_path, ("sh",), str(port), "0", str(plugins), pid=me) == (0, "")
+    assert asked(tmp_path, ("sh",), str(port), "-", "-", str(plugins), pid=me) == (0, "")
+
+
+def test_who_listens_on_another_address_does_not_answer_there(tmp_path: Path, port: int) -> None:
+    """Any user may bind 127.0.0.2 at the port of the kubelet."""
+    with subprocess.Popen(
+        ("python3", "-c", LISTENER, str(port)), stdout=subprocess.PIPE, preexec_fn=lambda: os.setuid(65534)
+    ) as other:
+        try:
+            assert other.stdout is not None
+            assert other.stdout.readline() == b"listens\n"
+            assert asked(tmp_path, ("sh",), str(port), "-", "-", "-", pid=str(os.getpid())) == (0, "")
+        finally:
+            other.kill()
+
+
+LISTENER = """
+import socket, sys, time
+one = socket.socket()
+one.bind(("127.0.0.2", int(sys.argv[1])))
+one.listen()
+print("listens", flush=True)
+time.sleep(60)
+"""
+KUBECTL = """#!/bin/sh
+case $* in *"--kubeconfig {config}"*"-- gpu-node-7") echo {says} ;; *) exit 1 ;; esac
+"""
+
+
+@pytest.mark.parametrize(("says", "code"), [("True", 0), ("False", 1)])
+def test_the_node_is_asked_for_by_its_own_name_and_kubeconfig(
+    tmp_path: Path, owned: Path, port: int, says: str, code: int
+) -> None:
+    config, kubectl = owned / "kubelet.conf", owned / "kubectl"
+    config.write_text("users: []\n")
+    kubectl.write_text(KUBECTL.format(config=config, says=says))
+    kubectl.chmod(0o755)
+    found = asked(
+        tmp_path, ("sh",), str(port), "gpu-node-7", str(config), "-", pid=str(os.getpid()), limit="4", kubectl=kubectl
+    )
+    assert (found[0], "its node, which was Ready, is not" in found[1]) == (code, code == 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "users:\n- user:\n    exec:\n      command: /evil\n",
+        "users: [{name: u, user: {exec: {command: /evil}}}]\n",
+        '{"users":[{"user":{"exec":{"command":"/evil"}}}]}\n',
+        "users:\n- user:\n    'exec': {command: /evil}\n",
+        "users:\n- user:\n    exec : {command: /evil}\n",
+        "users:\n- user:\n    ? exec\n    : {command: /evil}\n",
+        'users:\n- user:\n    "\\u0065xec": {command: /evil}\n',
+        "users:\n- user:\n    auth-provider: {name: gcp}\n",
+    ],
+    ids=["block", "flow", "JSON", "quoted", "a blank", "explicit key", "an escape", "auth-provider"],
+)
+def test_a_kubeconfig_that_runs_a_program_is_told_by_any_spelling(text: str, tmp_path: Path) -> None:
+    assert asks_a_program(text, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text", ["users:\n- user:\n    client-certificate-data: QUJDexecREVG+/==\n", "users: [{user: {token: executor}}]\n"]
+)
+def test_a_kubeconfig_with_a_certificate_is_used(text: str, tmp_path: Path) -> None:
+    assert not asks_a_program(text, tmp_path)
+
+
+def asks_a_program(text: str, tmp_path: Path) -> bool:
+    (tmp_path / "config").write_text(text)
+    script = f"{resources.script('trust')}\nasks_a_program {tmp_path / 'config'}"
+    codes = {subprocess.run((*words, "-c", script), check=False).returncode for words in (("dash",), ("bash",))}
+    assert codes in ({0}, {1})
+    return codes == {0}
+
+
+def test_looks_that_are_slow_are_enough_where_all_was_well(tmp_path: Path, port: int) -> None:
+    """Thirteen are wanted after an engine's change; on a busy host each takes seconds."""
+    me = str(os.getpid())
+    assert asked(tmp_path, ("sh",), str(port), "-", "-", "-", pid=me, limit="4", enough=12) == (0, "")

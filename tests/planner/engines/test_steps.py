@@ -16,7 +16,7 @@ from gpunode.model.plan import Kept, Plan, Step
 from gpunode.model.spec import RuntimeSpec, Spec
 from gpunode.planner.engines.steps import runtime_steps
 from tests.engines.hosts import PATHS, engine_facts, file_facts, host_with
-from tests.planner.engines.kubelets import node
+from tests.planner.engines.kubelets import ASKED_AS, node
 
 DOCKER_RIGHT = '{"runtimes": {"nvidia": {"path": "/usr/bin/nvidia-container-runtime"}}, "default-runtime": "nvidia"}\n'
 DOCKER_NAMED = DOCKER_RIGHT.replace(', "default-runtime": "nvidia"', "")
@@ -99,7 +99,7 @@ def test_the_kubelet_of_a_node_that_was_ready_is_asked_after_its_engine() -> Non
     for actions in (step.actions, step.undo):
         last = actions[-1]
         assert isinstance(last, Run)
-        assert last.argv[3:7] == ("kubelet.service", "90", "10248", "1")
+        assert last.argv[3:8] == ("kubelet.service", "90", "10248", *ASKED_AS)
         assert last.stdin.startswith("gpunode_enough=12\n")
     for other in (
         node("1.30.4", {}),  # down: nothing was well before

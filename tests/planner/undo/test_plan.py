@@ -311,6 +311,7 @@ UNIT = "nvidia-persistenced.service"
         (("enabled", "inactive"), ServiceFacts("loaded", "active", enabled="enabled"), None),
         (("disabled", "inactive"), ServiceFacts("loaded", "active", enabled="static"), None),
         (("disabled", "inactive"), ServiceFacts(), None),
+        (("disabled", "active"), ServiceFacts("masked", "inactive", enabled="masked"), None),
     ],
     ids=[
         "started: stopped too",
@@ -318,6 +319,7 @@ UNIT = "nvidia-persistenced.service"
         "was enabled before",
         "cannot be disabled",
         "its package is gone",
+        "masked by somebody since",
     ],
 )
 def test_services_that_setup_enabled(before: tuple[str, str], now: ServiceFacts, argv: tuple[str, ...] | None) -> None:
@@ -334,6 +336,7 @@ MASKED = ServiceFacts("masked", "inactive", enabled="masked")
     ("before", "now", "argvs"),
     [
         (("enabled", "active"), MASKED, [("unmask", IMEX), ("enable", "--now", IMEX)]),
+        (("enabled", "activating"), MASKED, [("unmask", IMEX), ("enable", "--now", IMEX)]),
         (("enabled", "inactive"), MASKED, [("unmask", IMEX), ("enable", IMEX)]),
         (("disabled", "active"), MASKED, [("unmask", IMEX), ("start", IMEX)]),
         (("disabled", "inactive"), MASKED, [("unmask", IMEX)]),
@@ -341,10 +344,19 @@ MASKED = ServiceFacts("masked", "inactive", enabled="masked")
         (("masked", "inactive"), MASKED, []),
         (("enabled", "active"), ServiceFacts("loaded", "active", enabled="enabled"), []),
     ],
-    ids=["ran", "was enabled", "was started by hand", "was off", "was not there", "was masked", "unmasked since"],
+    ids=[
+        "ran",
+        "was starting",
+        "was enabled",
+        "was started by hand",
+        "was off",
+        "was not there",
+        "was masked",
+        "unmasked since",
+    ],
 )
 def test_services_that_setup_masked(before: tuple[str, str], now: ServiceFacts, argvs: list[tuple[str, ...]]) -> None:
-    made = plan(replace(bare(docker_host()), services={IMEX: now}), Past(True, ("r1",), services={IMEX: before}))
+    made = plan(replace(bare(docker_host()), services={IMEX: now}), Past(True, ("r1",), masked={IMEX: before}))
     found = [a.argv for step in made.steps for a in step.actions if isinstance(a, Run)]
     assert found == [("systemctl", *argv) for argv in argvs]
     again = [a.argv[1] for step in made.steps for a in step.undo if isinstance(a, Run)]

@@ -19,6 +19,8 @@ HEALTHZ_PORT = 10248
 STAYS_S = 12  # it asks its engine every five seconds, and tells the API server every ten what it found
 WAIT_S = 90  # for a plugin that starts anew after the kubelet, and a node that reports every ten seconds
 _PORT = re.compile(r"^[ \t]*healthzPort:[ \t]*([0-9]{1,5})\b|--healthz-port[= ]([0-9]{1,5})\b", re.MULTILINE)
+_BIND = re.compile(r"(?:^[ \t]*healthzBindAddress:[ \t]*|--healthz-bind-address[= ])[\"']?([^\s\"'#]*)", re.MULTILINE)
+_ANSWERING = ("127.0.0.1", "0.0.0.0", "::")  # at 127.0.0.1, where it is asked
 SCRIPTS = ("daemon/query", "trust", "daemon/restart", "daemon/kubelet")
 
 
@@ -90,11 +92,14 @@ def reread(paths: Sequence[str]) -> tuple[Action, ...]:
 
 
 def _verify(host: HostFacts, kubelet: Kubelet, words: Sequence[str]) -> Run:
-    ready = kubelet.runs and host.kubernetes.node is not None and _was_ready(host)
+    node, by = (
+        (host.kubernetes.node_name, host.kubernetes.kubeconfig) if kubelet.runs and _was_ready(host) else (None, None)
+    )
     plugins = host.kubernetes.device_plugins
     registered = kubelet.runs and plugins is not None and any(plugins.sockets.values())
     directory = plugins.directory if registered and plugins else "-"
-    argv = ("sh", "-s", "--", kubelet.unit, str(WAIT_S), str(_healthz_port(host)), "1" if ready else "0", directory)
+    ready = (node, by) if node and by else ("-", "-")
+    argv = ("sh", "-s", "--", kubelet.unit, str(WAIT_S), str(_healthz_port(host)), *ready, directory)
     return Run(
         (*argv, *words),
         timeout_s=WAIT_S + 60,
@@ -109,6 +114,8 @@ def _was_ready(host: HostFacts) -> bool:
 
 
 def _healthz_port(host: HostFacts) -> int:
-    texts = (place.file.text or "" for place in places(host))
+    texts = [place.file.text or "" for place in places(host)]
+    if any(match[1] not in _ANSWERING for text in texts for match in _BIND.finditer(text)):
+        return 0  # it answers somewhere else, and is not asked
     found = next((match[1] or match[2] for text in texts for match in _PORT.finditer(text)), None)
     return min(int(found), 65535) if found else HEALTHZ_PORT
