@@ -18,6 +18,7 @@ class Refusal(NamedTuple):
     since: Release
     why: str  # "is not known from 1.28 on"
     source: str
+    early: bool = False  # by its release and all before it: it does not know the gate yet
 
 
 def unknown_from(gate: str) -> tuple[int, int] | None:
@@ -69,7 +70,7 @@ def _refusals(gate: str, version: Release, *, on: bool) -> list[Refusal]:
     table = _table()
     known = table.known.get(gate)
     if known and version < known.since:
-        return [known._replace(since=version)]
+        return [known._replace(since=version, early=True)]
     found = (None if on else table.locked.get(gate), table.unknown.get(gate))
     return [one for one in found if one and version >= one.since]
 

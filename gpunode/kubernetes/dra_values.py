@@ -84,7 +84,7 @@ def not_known_for_dra(host: HostFacts, engines: Sequence[RuntimeFacts]) -> Seque
     found = []
     if version is None:
         found.append(f"its kubelet's release is not known: the DRA driver is for {dra.releases()}")
-    elif documented := dra.before_documented(version):
+    elif not dra.refused_release(version) and (documented := dra.before_documented(version)):
         found.append(f"its kubelet is {version}: {documented}")
     if host.driver.loaded is None:
         found.append("no driver is loaded: its version was not checked")

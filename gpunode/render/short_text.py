@@ -10,7 +10,10 @@ from gpunode.render.clean import clean_line
 MORE = " …"
 # Between these a sentence of advice can end; not within what is quoted or in parentheses, which may be a command's.
 _BETWEEN = re.compile(
-    r"""(?P<within>`[^`]*`|"[^"]*"|(?<!\w)'[^']*'|\([^()]*\))|(?P<end>;[ ]|,[ ]|[.][ ](?=[A-Z])|[ ](?=\())""",
+    r"""(?P<within>`[^`]*`|"[^"]*"|(?<!\w)'[^']*'|\([^()]*\))
+    |(?P<end>;[ ]|[.][ ](?=[A-Z])|[ ](?=\()
+      |,[ ](?=(?:and|or|then|which|where|so|until|unless|if|after|before)\b))  # a comma between things is none
+    """,
     re.VERBOSE,
 )
 

@@ -216,3 +216,12 @@ def test_what_is_found_the_plan_mends() -> None:
     assert found["k8s.dra-needs"].remedy.text == "gpunode setup --only runtime"
     assert found["k8s.dra-boot"].remedy.text.startswith("gpunode setup --only kubernetes")
     assert not any(id.startswith("setup.") for id in found)
+
+
+def test_a_node_that_a_dra_driver_serves_is_not_told_to_make_nvidia_its_default() -> None:
+    """Nobody said which mode is wanted, and what is there says it."""
+    host = node()
+    engine = replace(ENGINE, effective_default="runc", handlers=("runc",))
+    found = run_all(replace(host, runtimes=(engine,)), None, load_catalog(), today=h.TODAY).results
+    for id in ("rt.effective-default", "rt.containerd-live", "rt.containerd-file"):
+        assert not isinstance(found[id].outcome, Finding), (id, found[id].outcome)

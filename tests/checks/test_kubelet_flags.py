@@ -79,3 +79,14 @@ def test_flags_that_a_distribution_passes_are_its_own() -> None:
     assert isinstance(outcome(passed), Finding)
     own = replace(passed, kubernetes=replace(passed.kubernetes, distribution="rke2"))
     assert not isinstance(outcome(own), Finding)
+
+
+def test_gates_and_labels_are_found_where_the_kubelet_reads_them() -> None:
+    """The probe's own look at a kubelet that is down takes lines of a few names alone."""
+    text = 'MINE="--max-pods=200 \\\n--feature-gates=CPUManager=true --node-labels=alpha.kubernetes.io/x=y"\n'
+    host = well("1.33.7", {DEFAULT: text})
+    results = run_all(host, None, load_catalog(), today=h.TODAY).results
+    for id, name in (("k8s.feature-gates", "CPUManager"), ("k8s.labels-legacy", "alpha.kubernetes.io/x")):
+        found = results[id].outcome
+        assert isinstance(found, Finding), id
+        assert name in found.summary

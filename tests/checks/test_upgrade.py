@@ -16,6 +16,7 @@ from gpunode.model.kubernetes import Gate, KubeletSettings
 from gpunode.model.plan import Step
 from gpunode.model.spec import Spec
 from gpunode.planner.engines.kubelet.steps import kubelet_outcomes
+from gpunode.render.remedy_text import remedy_text
 from tests.checks.upgrades import NO_SWAP, offering, on_containerd, told_of_docker, well
 from tests.planner.engines.kubelets import CONFIG, DEFAULT, DROP_IN, FLAGS_ENV, HEAD, KUBEADM, PACKAGED
 
@@ -152,7 +153,9 @@ def test_what_changes(kind: str, host: HostFacts, to: Release, since: Release, e
         (well(), (1, 37)),
         (well(), (1, 34)),
         (well("1.26.9", gates("  DevicePlugins: true\n")), (1, 27)),
-        (well("1.33.7", gates("  NodeSwap: true\n")), (1, 38)),
+        (well("1.33.7", gates("  NodeSwap: true\n")), (1, 35)),
+        (well("1.30.2", gates("  KubeletCgroupDriverFromCRI: false\n")), (1, 33)),
+        (well("1.30.2", gates("  KubeletCgroupDriverFromCRI: true\n")), (1, 33)),
         (well("1.27.0", {DEFAULT: "# --feature-gates=DevicePlugins=true\n"}), (1, 28)),
         (well("1.27.0", {"/etc/sysconfig/kubelet": "KUBELET_EXTRA_ARGS=--cloud-config=x\n"}), (1, 34)),
         (well("1.15.9", env("--node-labels=node.kubernetes.io/gpu=1,nvidia.com/x=y")), (1, 16)),
@@ -177,6 +180,7 @@ def test_what_changes(kind: str, host: HostFacts, to: Release, since: Release, e
     ],
     ids=[
         "nothing is set", "the release that it is", "a gate that is known still", "a locked gate that is on",
+        "a driver of its own by its gate", "a driver of CRI by its gate",
         "a comment", "a file that the unit does not read",
         "labels of its own", "cgroup v1 before 1.35", "swap as it is told",
         "swap as a file says", "kubeadm alone warns", "docker beside CRI", "docker before 1.24",
@@ -356,3 +360,30 @@ def test_the_newest_release_is_one_of_which_something_is_known() -> None:
 def test_the_first_release_that_refuses_a_gate(gate: str, on: bool, to: Release, since: Release | None) -> None:
     found = first_refusal(gate, to, on=on)
     assert (found and found.since) == since
+
+
+def test_a_gate_whose_release_is_not_listed_whole_is_not_known_to_stay() -> None:
+    (found,) = preflight(well("1.37.0", gates("  ExecProbeTimeout: true\n")), (1, 38)).effects
+    assert (found.state, found.summary) == ("unknown", "whether kubelet 1.38 knows ExecProbeTimeout")
+
+
+def test_a_gate_that_came_later_than_todays_release_stops_today_as_well() -> None:
+    (found,) = preflight(well("1.30.14", gates("  DRAExtendedResource: true\n")), (1, 31)).effects
+    assert (found.state, found.since) == ("stops", (1, 30))
+    assert found.evidence.endswith("; that holds of kubelet 1.30.14 too")
+
+
+@pytest.mark.parametrize(
+    ("version", "to", "name"),
+    [("1.25.3", (1, 26), "--logtostderr"), ("1.33.1", (1, 34), "KubeletTracing"), ("1.25.3", (1, 26), "DevicePlugins")],
+)
+def test_what_went_with_a_release_stops_it(version: str, to: Release, name: str) -> None:
+    files = {**env("--logtostderr=true"), **gates("  KubeletTracing: false\n  DevicePlugins: false\n")}
+    assert any(name in one.summary for one in preflight(well(version, files), to).effects if one.state == "stops")
+
+
+def test_an_old_kernel_has_no_cgroup_v2_to_move_to() -> None:
+    old = replace(well("1.34.2"), cgroup="v1", kernel=replace(well().kernel, release="3.10.0-1160.el7.x86_64"))
+    (found,) = (one for one in preflight(old, (1, 35)).effects if one.kind == "cgroup-v1")
+    assert "a newer release of the distribution" in remedy_text(found.remedy)
+    assert "systemd.unified_cgroup_hierarchy" not in remedy_text(found.remedy)

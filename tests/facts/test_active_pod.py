@@ -62,7 +62,8 @@ FORBIDDEN = 'Error from server (Forbidden): pods is forbidden: User "x" cannot c
     ],
     ids=["it ran", "it failed", "no image", "no GPU is free", "no GPU is free, as 1.20 says it",
          "its state is not known",
-         "a message with a line of ours", "a message with a separator of lines", "it cannot be deleted", "the answer ends before that", "no rights", "no answer",
+         "a message with a line of ours", "a message with a separator of lines", "it cannot be deleted",
+         "the answer ends before that", "no rights", "no answer",
          "a kubeconfig of others", "nothing"],
 )  # fmt: skip
 def test_what_became_of_it(sections: tuple[str, ...], state: str, says: str) -> None:

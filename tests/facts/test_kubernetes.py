@@ -133,6 +133,7 @@ def test_every_shell_sees_the_same_node(shell: tuple[str, ...], tmp_path: Path) 
     assert (kubernetes.distribution, kubernetes.running, kubernetes.version) == ("kubeadm", True, "1.31.4")
     assert (kubernetes.kubelet_cgroup_driver, kubernetes.starts_with_swap) == ("systemd", True)
     assert kubernetes.flags == ("config-dir", "kubeconfig", "feature-gates", "node-labels")
+    assert (kubernetes.node_name, kubernetes.kubeconfig) == ("gpu07", "/etc/kubernetes/kubelet.conf")
     settings, plugins, node = kubernetes.settings, kubernetes.device_plugins, kubernetes.node
     assert settings
     assert plugins

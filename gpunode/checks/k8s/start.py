@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from gpunode.advice import listing, typed
 from gpunode.catalog.node_labels import kubelet_may_set
 from gpunode.catalog.runtimes import kubernetes_distribution, kubernetes_distributions
 from gpunode.catalog.versions import first_with
 from gpunode.checks import needs
-from gpunode.checks.k8s.start_rules import NO_SWAP, UNIFIED, starts_on_its_cgroups, taken_out
+from gpunode.checks.k8s.start_rules import NO_SWAP, UNIFIED, starts_on_its_cgroups, taken_out, to_v2
 from gpunode.checks.registry import Context, check
 from gpunode.model import entities
 from gpunode.model.facts import HostFacts
-from gpunode.model.kubernetes import KubeletSettings
+from gpunode.model.kubernetes import KubeletSettings, Told
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.model.versions import at_least, release
 from gpunode.remedy import Remedy, RepairAction
@@ -29,7 +29,7 @@ RUNS = ("active", "reloading")
     Severity.WARNING,
     title="the kubelet starts on this cgroup hierarchy",
     reads="/proc/mounts; the versions of the kubelet's package and of Kubernetes distributions; failCgroupV1",
-    remedy=Remedy(RepairAction.CONFIGURE, f"{UNIFIED}, and a reboot"),
+    remedy=Remedy(RepairAction.CONFIGURE, UNIFIED),
     needs=(needs.kubelet, needs.gpu),
 )
 def cgroup_v1(host: HostFacts, context: Context) -> CheckOutcome:
@@ -47,7 +47,7 @@ def cgroup_v1(host: HostFacts, context: Context) -> CheckOutcome:
         evidence=f"/proc/mounts: /sys/fs/cgroup is {host.cgroup}; from 1.35 on failCgroupV1 is true unless it is set",
         remedy=Remedy(
             RepairAction.CONFIGURE,
-            f"move to cgroup v2 ({UNIFIED}, and a reboot), or set failCgroupV1: false in the kubelet's configuration",
+            f"move to cgroup v2 ({to_v2(host)}), or set failCgroupV1: false in the kubelet's configuration",
         ),
         entities=entities.unit(unit_of(host)),
     )
@@ -139,12 +139,13 @@ def feature_gates(host: HostFacts, context: Context) -> CheckOutcome:
     settings, kubelet = host.kubernetes.settings or KubeletSettings(), program(host)
     if kubelet is None:
         return NotApplicable(NO_VERSION)
-    dead = list(_dead(settings, release(kubelet[1]) or (0, 0)))
+    gates = told(host).gates
+    dead = list(_dead(gates, release(kubelet[1]) or (0, 0)))
     if not dead:
         return NotApplicable(f"{settings.unread} was not read") if settings.unread else None
     names = [name for name, _ in dead]
-    places = [one for one in told(host).gates if one.name in names]
-    where = sorted({settings.gates[name].where for name in names if name in settings.gates})
+    places = [one for one in gates if one.name in names]
+    where = sorted({one.where for one in places})
     return Finding(
         f"{kubelet[0]} {kubelet[1]} does not start with {listing(names)}",
         evidence=listing((f"{name} {why}" for name, why in dead), between="; ")
@@ -154,13 +155,12 @@ def feature_gates(host: HostFacts, context: Context) -> CheckOutcome:
     )
 
 
-def _dead(settings: KubeletSettings, version: tuple[int, int]) -> Iterator[tuple[str, str]]:
-    """Feature gates with which this kubelet does not start, and why."""
+def _dead(gates: Iterable[Told], version: tuple[int, int]) -> Iterator[tuple[str, str]]:
+    """Feature gates with which this kubelet does not start, and why; each once."""
     from gpunode.catalog.feature_gates import why_refused
 
-    for name, gate in sorted(settings.gates.items()):
-        if why := why_refused(name, version, on=gate.on):
-            yield name, why
+    found = {one.name: why for one in gates if (why := why_refused(one.name, version, on=one.on))}
+    yield from sorted(found.items())
 
 
 @check(
@@ -208,10 +208,14 @@ def kubelet_version(host: HostFacts, context: Context) -> CheckOutcome:
 )
 def labels_legacy(host: HostFacts, context: Context) -> CheckOutcome:
     """The kubelet is told to set labels such as alpha.kubernetes.io/nvidia-gpu-name: from 1.16 on it does not start."""
+    from gpunode.engines.kubernetes.kubelet_told import told
+
     settings, kubelet = host.kubernetes.settings or KubeletSettings(), program(host)
     if kubelet is None:
         return NotApplicable(NO_VERSION)
-    refused = [label for label in settings.node_labels if not kubelet_may_set(label, release(kubelet[1]))]
+    told_labels = (pair for one in told(host).flag("node-labels") for pair in one.value.split(","))
+    labels = dict.fromkeys((*settings.node_labels, *(pair.partition("=")[0] for pair in told_labels if pair)))
+    refused = [label for label in labels if not kubelet_may_set(label, release(kubelet[1]))]
     if refused:
         return Finding(
             f"{kubelet[0]} {kubelet[1]} does not start with the label {refused[0]}",

@@ -8,9 +8,8 @@ from gpunode.advice import listing, named
 from gpunode.catalog.versions import first_with
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
-from gpunode.checks.rt.engines import BY_DRA
+from gpunode.checks.rt.engines import BY_DRA, needs_none
 from gpunode.checks.rt.files import default_in_file, unread
-from gpunode.checks.rt.handlers import needs_none
 from gpunode.checks.rt.other_name import keeps, runs_nvidias
 from gpunode.checks.words import numbers
 from gpunode.errors import ConfigFileError
@@ -93,7 +92,7 @@ def containerd_file(host: HostFacts, context: Context) -> CheckOutcome:
     try:
         found = _files_verdict(host, engine, context.handler)
         # What is missing has a step that adds it; a table that takes precedence has none.
-        return NotApplicable(BY_DRA) if found and found.steps and needs_none(context, engine) else found
+        return NotApplicable(BY_DRA) if found and found.steps and needs_none(host, context, engine) else found
     except ConfigFileError as fault:
         words, about = "containerd's files cannot be read", unit(engine.unit)
         return Finding(words, evidence=fault.problem, remedy=fault.remedy, entities=about)
@@ -148,7 +147,7 @@ def containerd_live(host: HostFacts, context: Context) -> CheckOutcome:
         return NotApplicable(f"only {engine.effective_source} answered: that shows the files, not the daemon")
     if context.handler in engine.handlers:
         return None
-    if needs_none(context, engine):
+    if needs_none(host, context, engine):
         return NotApplicable(BY_DRA)
     return Finding(
         f"the running containerd has no handler {context.handler}",

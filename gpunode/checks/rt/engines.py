@@ -11,6 +11,7 @@ from gpunode.checks.rt.files import default_in_file
 from gpunode.checks.rt.other_name import keeps, runs_nvidias
 from gpunode.model.entities import unit
 from gpunode.model.facts import HostFacts, RuntimeFacts
+from gpunode.model.kubernetes import GPU_DRA_DRIVER
 from gpunode.model.plan import engine_step
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.model.spec import RuntimeSpec
@@ -81,6 +82,15 @@ def _switched_off(host: HostFacts, engine: RuntimeFacts, names: tuple[str, ...] 
     return names is None and unit is not None and unit.enabled in ("disabled", "masked") and unit.active == "inactive"
 
 
+def needs_none(host: HostFacts, context: Context, engine: RuntimeFacts) -> bool:
+    """Its pods get their GPUs without the handler: the spec says so or, where it does not say, what is there."""
+    from gpunode.engines.kubernetes.for_pods import may_run_pods
+
+    plugins = host.kubernetes.device_plugins
+    seen = context.mode is None and plugins is not None and GPU_DRA_DRIVER in plugins.dra and not plugins.here
+    return (context.mode == "dra" or seen) and may_run_pods(engine)
+
+
 @check(
     "rt.effective-default",
     Severity.ERROR,
@@ -91,15 +101,13 @@ def _switched_off(host: HostFacts, engine: RuntimeFacts, names: tuple[str, ...] 
 )
 def effective_default(host: HostFacts, context: Context) -> CheckOutcome:
     """The running daemon's default runtime is not nvidia, whatever its file says."""
-    from gpunode.engines.kubernetes.for_pods import by_dra
-
     want = context.spec.runtime if context.spec else RuntimeSpec()
     if not want.default:
         return NotApplicable(f"{want.handler} is configured not to be the default: pods name it with a RuntimeClass")
     engines = wanted(host, context)
     if not engines:
         return NotApplicable(f"no engine is running that should have {want.handler}")
-    engines = tuple(e for e in engines if not (context.spec and by_dra(context.spec, e)))
+    engines = tuple(e for e in engines if not needs_none(host, context, e))
     if not engines:
         return NotApplicable(f"{BY_DRA}: any default will do")
     asked = [e for e in engines if e.effective_default is not None]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from gpunode.advice import listing
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
-from gpunode.checks.rt.engines import BY_DRA, wanted
+from gpunode.checks.rt.engines import BY_DRA, needs_none, wanted
 from gpunode.errors import ConfigFileError
 from gpunode.model.entities import unit
 from gpunode.model.facts import HostFacts, RuntimeFacts
@@ -28,7 +28,7 @@ def _lacks_handler(host: HostFacts, context: Context, engines: Sequence[RuntimeF
     lacking = [engine for engine in running if engine not in silent and context.handler not in engine.handlers]
     if not lacking:
         return NotApplicable(f"{listing(e.label for e in silent)} did not report its handlers") if silent else None
-    lacking = [engine for engine in lacking if not needs_none(context, engine)]
+    lacking = [engine for engine in lacking if not needs_none(host, context, engine)]
     if not lacking:
         return NotApplicable(BY_DRA)
     if all(by_default(context, engine) for engine in lacking):
@@ -41,13 +41,6 @@ def _lacks_handler(host: HostFacts, context: Context, engines: Sequence[RuntimeF
         steps=tuple(engine_step(engine.label) for engine in lacking),
         entities=unit(*(engine.unit for engine in lacking)),
     )
-
-
-def needs_none(context: Context, engine: RuntimeFacts) -> bool:
-    """Its pods get their GPUs without the handler."""
-    from gpunode.engines.kubernetes.for_pods import by_dra
-
-    return context.spec is not None and by_dra(context.spec, engine)
 
 
 def by_default(context: Context, engine: RuntimeFacts) -> bool:

@@ -12,6 +12,9 @@ from gpunode.remedy import Remedy, RepairAction
 
 NEWER = "upgrade {} to a release that gets fixes, before the kubelet"
 
+# kubernetes/kubernetes, pkg/features/kube_features.go: alpha from 1.28 on, locked on from 1.34 on.
+GATE, ASKS_BY_GATE, ASKS_ALWAYS = "KubeletCgroupDriverFromCRI", (1, 28), (1, 34)
+
 
 def dockershim(upgrade: Upgrade) -> Iterator[Effect]:
     """The kubelet starts its pods with docker itself, which kubelets before 1.24 do."""
@@ -100,7 +103,7 @@ def cgroup_driver(upgrade: Upgrade) -> Iterator[Effect]:
     """From 1.31 on the kubelet takes its cgroup driver from the engine's default runtime, whatever it is told."""
     row = threshold("kubelet", "cgroup-driver-from-cri")
     since, own = row.release, upgrade.host.kubernetes.kubelet_cgroup_driver
-    for engine in upgrade.engines if upgrade.comes(since) else ():
+    for engine in upgrade.engines if upgrade.comes(since) and not _settled(upgrade) else ():
         _, tells = _told_driver(engine) or ("", False)
         if not tells:
             continue
@@ -126,6 +129,14 @@ def cgroup_driver(upgrade: Upgrade) -> Iterator[Effect]:
             ),
             row.source,
         )
+
+
+def _settled(upgrade: Upgrade) -> bool:
+    """A gate has it one way before and after: on, it is asked from 1.28 on; off, not before 1.34."""
+    gates = [one.on for one in upgrade.told.gates if one.name == GATE]
+    if not gates:
+        return False
+    return upgrade.now is not None and upgrade.now >= ASKS_BY_GATE if gates[-1] else upgrade.to < ASKS_ALWAYS
 
 
 def _told_driver(engine: RuntimeFacts) -> tuple[str, bool] | None:

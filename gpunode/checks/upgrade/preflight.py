@@ -30,6 +30,7 @@ JUDGEMENTS: tuple[Judgement, ...] = (
     gpus.alpha_gpus,
     unknown.version_unknown,
     unknown.told_unknown,
+    unknown.gates_unknown,
     engines.no_engine_known,
 )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gpunode.advice import listing
 from gpunode.catalog.versions import threshold
-from gpunode.checks.k8s.start_rules import NO_SWAP, UNIFIED, starts_on_its_cgroups
+from gpunode.checks.k8s.start_rules import NO_SWAP, starts_on_its_cgroups, to_v2
 from gpunode.checks.upgrade.values import Effect, Upgrade, written
 from gpunode.remedy import Remedy, RepairAction
 
@@ -40,7 +40,7 @@ def cgroup_v1(upgrade: Upgrade) -> Iterator[Effect]:
             since,
             Remedy(
                 RepairAction.CONFIGURE,
-                f"move to cgroup v2 ({UNIFIED}, and a reboot), or set failCgroupV1: false in the kubelet's "
+                f"move to cgroup v2 ({to_v2(host)}), or set failCgroupV1: false in the kubelet's "
                 f"configuration{_kubeadm(upgrade)}",
             ),
             row.source,
@@ -52,7 +52,7 @@ def cgroup_v1(upgrade: Upgrade) -> Iterator[Effect]:
             f"{upgrade.later} starts on cgroup v1 because it is told to: a later release will not",
             f"{seen}; failCgroupV1 is false",
             later,
-            Remedy(RepairAction.CONFIGURE, f"move to cgroup v2: {UNIFIED}, and a reboot"),
+            Remedy(RepairAction.CONFIGURE, f"move to cgroup v2: {to_v2(host)}"),
             threshold("kubelet", "cgroup-v1-deprecated").source,
         )
 

@@ -24,6 +24,8 @@ def dead_gates(upgrade: Upgrade) -> Iterator[Effect]:
         if not fatal:
             continue
         first = min(why for _, why in fatal)
+        if first.early and upgrade.now:  # today's release knows it as little
+            first = first._replace(since=min(first.since, upgrade.now))
         yield Effect(
             "stops",
             "feature-gate",
@@ -66,17 +68,14 @@ def fatal_labels(upgrade: Upgrade) -> Iterator[Effect]:
         return
     where = listing(dict.fromkeys(one.where for one in flags)) or f"--{LABELS}"
     since = row.release
+    out = _taken_out(upgrade, listing(refused), flags, since)
     yield Effect(
         "stops",
         "node-label",
         f"{upgrade.later} does not start with the label {refused[0]}",
         f"{where} has {listing(refused)}: below kubernetes.io it may set its own labels alone{upgrade.already(since)}",
         since,
-        Remedy(
-            RepairAction.CONFIGURE,
-            f"take {listing(refused)} out of --{LABELS}; select nodes by nvidia.com/gpu.product, which GPU Feature "
-            "Discovery sets",
-        ),
+        Remedy(out.action, *out.parts, "; select nodes by nvidia.com/gpu.product, which GPU Feature Discovery sets"),
         row.source,
     )
 
@@ -102,7 +101,7 @@ def _taken_out(upgrade: Upgrade, what: str, places: Sequence[Told], since: Relea
     when = "before the upgrade"
     if upgrade.now and (why := needed_by(upgrade.now).get(what)):
         when = f"with the upgrade, and not before: {upgrade.name} {upgrade.version} needs it for {why}"
-    if not all(one.path for one in places):
+    if not places or not all(one.path for one in places):
         where = listing(dict.fromkeys(named(one.path) if one.path else one.where for one in places))
         return Remedy(RepairAction.CONFIGURE, f"take {what} out of {where} {when}")
     files, by_setup = listing(dict.fromkeys(named(one.path) for one in places)), setup("--only", "kubernetes")

@@ -47,10 +47,13 @@ def dra(
 
 def _nodes(options: HostOptions) -> tuple[DraNode, ...]:
     """Raises UnsupportedHost where the DRA driver would not work on one of them, or one chart cannot be for all."""
+    from dataclasses import replace
+
     from gpunode.advice import listing
     from gpunode.catalog.load import load_catalog
     from gpunode.cli.errors import say
     from gpunode.cli.hosts import open_hosts
+    from gpunode.engines.kubernetes.for_pods import lacks_cdi
     from gpunode.engines.kubernetes.pod_engines import pod_engines
     from gpunode.errors import UnsupportedHost
     from gpunode.facts.collect import collect
@@ -61,7 +64,7 @@ def _nodes(options: HostOptions) -> tuple[DraNode, ...]:
     with open_hosts(options) as named:
         for host in named:
             facts = collect(host.transport)
-            engines = pod_engines(facts)
+            engines = tuple(replace(one, cdi=False) if lacks_cdi(one) else one for one in pod_engines(facts))
             faults += [f"{host}: {fault}" for fault in unfit_for_dra(facts, catalog, engines)]
             for note in not_known_for_dra(facts, engines):
                 say(f"gpunode: {host}: {note}")
