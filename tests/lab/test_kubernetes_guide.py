@@ -17,6 +17,7 @@ from . import guide_images
 from .cluster import Cluster
 from .host import Result
 from .lab import Lab
+from .site import ROOT
 
 GUIDE = Path(__file__).parents[2] / "docs" / "how-to" / "kubernetes.md"
 LIMIT_S = 90.0
@@ -75,14 +76,33 @@ class Desk:
         return f"{events}{self.cluster.plane.kubectl('get', 'pods,daemonsets', '-A', '-o', 'wide').stdout}{logs}"
 
 
-def test_the_way_to_a_running_vector_add(lab: Lab, tmp_path: Path) -> None:
+def test_the_way_to_a_running_vector_add(lab: Lab, tmp_path: Path, gpunode_site: Path) -> None:
     cluster = Cluster(lab, tmp_path, "containerd", gpu="h100", controllers=True)
     guide_images.load(cluster.host)
-    cluster.join()
+    cluster.host.install_gpunode(ROOT, gpunode_site)
     desk = Desk(cluster, tmp_path)
+    cluster.join(desk.type("gpunode k8s readiness --form kubelet").stdout.strip())
+    ready(cluster)
     today(desk)
     cluster.plane.kubectl("delete", "pod", "gpunode-vector-add")
     old(desk)
+
+
+def ready(cluster: Cluster) -> None:
+    """The node registers with a taint, which goes when its GPU can be used.
+
+    Node Problem Detector and the readiness controller are not to be had for this release: the plugin's command is run
+    as it is printed, and what its exit code means is done here.
+    """
+    key, host = "readiness.k8s.io/nvidia-gpu", cluster.host
+    assert key in [one["key"] for one in cluster.node()["spec"]["taints"]]
+    plugin = "gpunode check --npd --skip 'k8s.*'"
+    host.nsrun("mv /usr/bin/nvidia-smi /usr/bin/nvidia-smi.away", check=True)
+    assert host.run(plugin).returncode == 1, "a node without nvidia-smi is not ready"
+    host.nsrun("mv /usr/bin/nvidia-smi.away /usr/bin/nvidia-smi", check=True)
+    found = host.run(plugin)
+    assert (found.returncode, len(found.stdout.splitlines())) == (0, 1), found.stdout + found.stderr
+    cluster.plane.kubectl("taint", "node", host.name, f"{key}:NoSchedule-")
 
 
 def today(desk: Desk) -> None:
