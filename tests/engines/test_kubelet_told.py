@@ -103,3 +103,17 @@ def test_what_no_kubelet_has_is_not_known(text: str, path: str, says: str) -> No
     (why,) = told(well(files={path: text})).unknown
     assert why.startswith(path)
     assert says in why
+
+
+@pytest.mark.parametrize(
+    ("later", "gates"),
+    [
+        ("kubelet-arg:\n- max-pods=200\n", []),
+        ("kubelet-arg+:\n- max-pods=200\n", ["CPUManager"]),
+        ("debug: true\n", ["CPUManager"]),
+    ],
+    ids=["the last file counts", "a plus adds", "another key"],
+)
+def test_of_k3s_files_the_last_one_with_the_key_counts(later: str, gates: list[str]) -> None:
+    files = {K3S: "kubelet-arg:\n- feature-gates=CPUManager=true\n", f"{K3S}.d/50-site.yaml": later}
+    assert [one.name for one in told(node("1.33.7", files, distribution="k3s")).gates] == gates

@@ -34,6 +34,7 @@ def told(host: HostFacts) -> KubeletTold:
     gates: list[Told] = []
     others: list[Told] = []
     unknown: list[str] = []
+    lists = set[str]()  # files of k3s' and rke2's own that were read so far
     read = places(host)
     for place in read:
         try:
@@ -43,6 +44,9 @@ def told(host: HostFacts) -> KubeletTold:
             continue
         if place.file.unread is not None:
             unknown.append(f"{place.path} was not read: {place.file.unread}")
+        if _is_last_word(place):
+            gates, others = ([one for one in kept if one.path not in lists] for kept in (gates, others))
+        lists.update({place.path} if place.form == "kubelet-arg" else ())
         for is_gate, one in found:
             (gates if is_gate else others).append(one)
     embedded = next((engine for engine in host.runtimes if engine.embedded_in or engine.distribution_flags), None)
@@ -91,6 +95,13 @@ def _in_place(place: Place) -> _Found:
         raise ConfigFileError(f"{place.path} has over {LARGEST_YAML} characters, which is no kubelet's configuration")
     document = Document.read(place.path, text)
     return _in_configuration(place, document) if place.form == "configuration" else _in_list(place, document)
+
+
+def _is_last_word(place: Place) -> bool:
+    """Of k3s' and rke2's files the last one with a key counts, unless the key has a plus (their configuration pages)."""
+    if place.form != "kubelet-arg":
+        return False
+    return Document.read(place.path, place.file.text or "").get((LIST_KEYS[0],)) is not None
 
 
 def _in_flags(place: Place, text: str) -> _Found:
