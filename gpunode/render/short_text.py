@@ -8,6 +8,7 @@ from gpunode.masking import masked
 from gpunode.render.clean import clean_line
 
 MORE = " …"
+LONG_WORD = 16  # characters; of a longer one the beginning says more than nothing
 # Between these a sentence of advice can end; not within what is quoted or in parentheses, which may be a command's.
 _BETWEEN = re.compile(
     r"""(?P<within>`[^`]*`|"[^"]*"|(?<!\w)'[^']*'|\([^()]*\))
@@ -26,12 +27,13 @@ def in_line(text: str) -> str:
 def shortened(text: str, width: int) -> str:
     """As many whole words as fit, or clauses where that is not much less, and a mark in the place of the others.
 
-    A single word that is longer is cut.
+    A long word is cut.
     """
     if len(text) <= width:
         return text
     room = width - len(MORE)
-    words = text[: room + 1].rpartition(" ")[0] or text[:room]
+    words = text[: room + 1].rpartition(" ")[0]
+    words = words if words and room - len(words) <= LONG_WORD else text[:room]
     clause = max(words.rfind(end) for end in (": ", "; ", ", "))
     return (words[:clause] if clause > width // 2 else words).rstrip(" ,;:(") + MORE
 

@@ -16,6 +16,7 @@ from gpunode.render.short_text import in_line, shortened, whole_clauses
         ("no driver: nouveau holds the GPU", 29, "no driver: nouveau holds …"),
         ("the driver (nvidia) is loaded", 14, "the driver …"),
         ("libnvidia-container-tools", 12, "libnvidia- …"),
+        ("does not start with alpha.kubernetes.io/nvidia-gpu-name", 42, "does not start with alpha.kubernetes.io/ …"),
     ],
     ids=[
         "what fits",
@@ -24,6 +25,7 @@ from gpunode.render.short_text import in_line, shortened, whole_clauses
         "more than half of the line",
         "no bracket left open at the end",
         "one word that is longer",
+        "a long last word",
     ],
 )
 def test_a_sentence_is_cut_between_words(text: str, width: int, line: str) -> None:

@@ -98,7 +98,7 @@ def _in_place(place: Place) -> _Found:
 
 
 def _is_last_word(place: Place) -> bool:
-    """Of k3s' and rke2's files the last one with a key counts, unless the key has a plus (their configuration pages)."""
+    """Of k3s' and rke2's files the last one with a key counts, unless it has a plus (their configuration pages)."""
     if place.form != "kubelet-arg":
         return False
     return Document.read(place.path, place.file.text or "").get((LIST_KEYS[0],)) is not None
