@@ -195,7 +195,8 @@ def test_what_commands_did_is_known_with_how_it_was_before(machine: Machine, tmp
     assert past.held == {"docker.io"}
     assert {"nvidia-open", "dkms"} <= past.words
     assert past.wrote == (str(key),)
-    assert dict(past.services) == {unit: ("disabled", "inactive"), "nvidia-imex.service": ("", "inactive")}
+    assert dict(past.services) == {unit: ("disabled", "inactive")}
+    assert dict(past.masked) == {"nvidia-imex.service": ("", "inactive")}
     assert dict(past.defaults) == {"docker": "crun"}
     assert past.inventory.endswith("/backup/r1/packages")
     (machine.state / "backup/r1/packages").write_text("")
