@@ -19,7 +19,12 @@ def parse_pod(sections: Sections, name: str) -> PodTrial:
     create = sections.commands.get("create")
     if create is None or create.rc is None:
         why = (create.unread if create else None) or "it was not reached"
-        return PodTrial(name, says=why, no_kubeconfig=why == "none", left=_left(sections, asked=False))
+        left = _left(sections, asked=False)
+        if (
+            create is not None and "delete" in sections.commands
+        ):  # a server that is slow may make it behind the deletion
+            left = left or "its making may still come"
+        return PodTrial(name, says=why, no_kubeconfig=why == "none", left=left)
     if create.rc != 0:
         return PodTrial(name, says=_last(create), left=_left(sections, asked=True))
     if (seen := sections.commands.get("state")) is None or seen.rc != 0:

@@ -56,7 +56,8 @@ FORBIDDEN = 'Error from server (Forbidden): pods is forbidden: User "x" cannot c
         ((f"create rc=1\n|{FORBIDDEN}\n", GONE), "unknown", f"it was not made: {FORBIDDEN}: it takes the rights to "
          "create, get and delete pods and get pods/log in the namespace default"),
         (("create unreadable it did not answer within its limit\n", GONE), "unknown",
-         "it was not made: it did not answer within its limit"),
+         f"it was not made: it did not answer within its limit; it may still be there, kubectl delete pod {NAME} "
+         "(its making may still come)"),
         (("create unreadable /x belongs to uid 1000\n",), "unknown", "it was not made: /x belongs to uid 1000"),
         ((), "unknown", "it was not made: it was not reached"),
     ],
