@@ -21,12 +21,6 @@ class Refusal(NamedTuple):
     early: bool = False  # by its release and all before it: it does not know the gate yet
 
 
-def unknown_from(gate: str) -> tuple[int, int] | None:
-    """(1, 28): the first release whose kubelet does not know this gate; None: it is not in the table."""
-    found = _table().unknown.get(gate)
-    return found.since if found else None
-
-
 def known_from(gate: str) -> tuple[int, int] | None:
     """(1, 28): the first release whose kubelet knows this gate; None: it is not in the table."""
     found = _table().known.get(gate)

@@ -26,6 +26,7 @@ K3S = "/etc/rancher/k3s/config.yaml"
 V1 = replace(well(), cgroup="v1")
 SWAP = replace(NO_SWAP, swap=("/dev/sda2",))
 NOT_READ = KubeletSettings(config=CONFIG, unread=CONFIG)
+ASKS = "KubeletCgroupDriverFromCRI"
 OF_PROCESS = KubeletSettings(config=CONFIG, gates={"DevicePlugins": Gate(True, "--feature-gates")})
 UNIT = {PACKAGED: FileFacts(PACKAGED, KUBEADM)}
 LOCKED = f"{HEAD}featureGates:\n  NodeSwap: false\n"
@@ -154,8 +155,8 @@ def test_what_changes(kind: str, host: HostFacts, to: Release, since: Release, e
         (well(), (1, 34)),
         (well("1.26.9", gates("  DevicePlugins: true\n")), (1, 27)),
         (well("1.33.7", gates("  NodeSwap: true\n")), (1, 35)),
-        (well("1.30.2", gates("  KubeletCgroupDriverFromCRI: false\n")), (1, 33)),
-        (well("1.30.2", gates("  KubeletCgroupDriverFromCRI: true\n")), (1, 33)),
+        (on_containerd("2.1.9", well("1.30.2", gates(f"  {ASKS}: false\n")), effective_default="nvidia"), (1, 33)),
+        (on_containerd("2.1.9", well("1.30.2", gates(f"  {ASKS}: true\n")), effective_default="nvidia"), (1, 33)),
         (well("1.27.0", {DEFAULT: "# --feature-gates=DevicePlugins=true\n"}), (1, 28)),
         (well("1.27.0", {"/etc/sysconfig/kubelet": "KUBELET_EXTRA_ARGS=--cloud-config=x\n"}), (1, 34)),
         (well("1.15.9", env("--node-labels=node.kubernetes.io/gpu=1,nvidia.com/x=y")), (1, 16)),

@@ -406,3 +406,13 @@ def test_odd_lines_are_not_known(text: str) -> None:
     plugins = kubernetes_of(Sections({"kubernetes": Section(f"plugins=/d\n{text}\n")})).device_plugins
     assert plugins
     assert (plugins.registered, plugins.sockets, plugins.processes, plugins.image) == (None, {}, (), None)
+
+
+@pytest.mark.parametrize(
+    ("name", "legal"),
+    [("gpu07", True), ("gpu-07.example.org", True), ("-o=json", False), ("GPU07", False), ("a/b", False), ("", False),
+     ("a" * 254, False)],
+)  # fmt: skip
+def test_a_node_is_asked_for_by_a_legal_name_alone(name: str, legal: bool) -> None:
+    sections = Sections({"kubernetes": Section(f"node-name={name}\n")})
+    assert kubernetes_of(sections).node_name == (name if legal else None)

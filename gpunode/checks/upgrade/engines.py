@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gpunode.catalog.feature_gates import known_from, locked_from
 from gpunode.catalog.versions import first_with, threshold
 from gpunode.checks.upgrade.values import Effect, Upgrade, written
 from gpunode.model.facts import RuntimeFacts
@@ -12,8 +13,7 @@ from gpunode.remedy import Remedy, RepairAction
 
 NEWER = "upgrade {} to a release that gets fixes, before the kubelet"
 
-# kubernetes/kubernetes, pkg/features/kube_features.go: alpha from 1.28 on, locked on from 1.34 on.
-GATE, ASKS_BY_GATE, ASKS_ALWAYS = "KubeletCgroupDriverFromCRI", (1, 28), (1, 34)
+GATE = "KubeletCgroupDriverFromCRI"
 
 
 def dockershim(upgrade: Upgrade) -> Iterator[Effect]:
@@ -132,11 +132,12 @@ def cgroup_driver(upgrade: Upgrade) -> Iterator[Effect]:
 
 
 def _settled(upgrade: Upgrade) -> bool:
-    """A gate has it one way before and after: on, it is asked from 1.28 on; off, not before 1.34."""
+    """A gate has it one way before and after: on, CRI is asked as soon as it is known; off, not before it is locked."""
     gates = [one.on for one in upgrade.told.gates if one.name == GATE]
-    if not gates:
+    known, locked = known_from(GATE), locked_from(GATE)
+    if not gates or known is None or locked is None:
         return False
-    return upgrade.now is not None and upgrade.now >= ASKS_BY_GATE if gates[-1] else upgrade.to < ASKS_ALWAYS
+    return upgrade.now is not None and upgrade.now >= known if gates[-1] else upgrade.to < locked
 
 
 def _told_driver(engine: RuntimeFacts) -> tuple[str, bool] | None:

@@ -1,8 +1,8 @@
 # sh -s -- UNIT TIMEOUT_S PORT NODE KUBECONFIG PLUGINS WORD...      after daemon/query, trust and daemon/restart
 # Exit 0 once the kubelet's own /healthz answers "ok", its process is the same in three looks a second apart, and what was
-# so before is so again ($gpunode_enough: in how many looks, one after the other). NODE: its
-# node, which was Ready, as KUBECONFIG asks for it, or -. PLUGINS: the directory in which NVIDIA's device plugin had a socket
-# of this kubelet's time, or -. WORD: what the command line of the kubelet must have. PORT 0: it has no /healthz.
+# so before is so again ($gpunode_enough: in how many looks, one after the other). PORT 0: it has no /healthz. NODE: its
+# node, which was Ready, as KUBECONFIG asks for it; or - for both. PLUGINS: the directory in which NVIDIA's device plugin
+# had a socket of this kubelet's time, or -. WORD: what the command line of the kubelet must have.
 # Exit 1 with what was seen and the kubelet's last words when that does not happen within TIMEOUT_S.
 
 # gpunode_kubelet UNIT: the process that is the kubelet, or that has it inside; "" or 0 where none runs.

@@ -159,6 +159,20 @@ def test_the_port_of_its_health_is_read_from_its_files() -> None:
     assert commands(step(node("1.28.4", files)))[-1][5] == "11248"
 
 
+@pytest.mark.parametrize(
+    ("line", "port"),
+    [
+        ("healthzBindAddress: 10.0.0.5", "0"),
+        ("healthzBindAddress: 0.0.0.0", "10248"),
+        ('healthzBindAddress: "::"', "10248"),
+    ],
+    ids=["one address", "all of them", "all of IPv6"],
+)
+def test_one_that_answers_at_another_address_is_not_asked(line: str, port: str) -> None:
+    files = {PACKAGED: KUBEADM, CONFIG: f"{HEAD}{line}\nfeatureGates:\n  DevicePlugins: true\n"}
+    assert commands(step(node("1.28.4", files)))[-1][5] == port
+
+
 def test_a_drop_in_is_read_again_before_the_restart() -> None:
     text = f'{KUBEADM}Environment="KUBELET_EXTRA_ARGS=--feature-gates=DevicePlugins=true"\n'
     found = step(node("1.28.4", {DROP_IN: text}))
