@@ -110,8 +110,10 @@ class Remedy:
 
     def wanting(self, options: tuple[str, ...]) -> Remedy:
         """Its setup and plan with what says what is wanted (`--spec FILE`): without that they would want something
-        else, for instance another handler."""
-        return self._with(lambda one: replace(one, options=options + one.options) if one.verb in WANT else one)
+        else, for instance another handler. What one says itself (`--kubernetes-mode device-plugin`) is said once."""
+        return self._with(
+            lambda one: replace(one, options=_without(options, one.options) + one.options) if one.verb in WANT else one
+        )
 
     def reworded(self, change: Callable[[str], str]) -> Remedy:
         """Its prose changed; its commands stay as they are."""
@@ -127,6 +129,16 @@ NO_REMEDY = Remedy()
 def remedy_of(said: Remedy | str, action: RepairAction = RepairAction.NONE) -> Remedy:
     """A remedy; of mere prose, one with this action."""
     return Remedy(action, said) if isinstance(said, str) else said
+
+
+def _without(options: tuple[str, ...], own: tuple[str, ...]) -> tuple[str, ...]:
+    """`options` less the flags, each with its value, that `own` has too."""
+    kept: list[str] = []
+    keeps = True
+    for word in options:
+        keeps = word not in own if word.startswith("--") else keeps
+        kept += [word] * keeps
+    return tuple(kept)
 
 
 def _quoted_hosts(word: str) -> str:

@@ -205,3 +205,12 @@ def test_the_help_that_a_mistyped_line_names_is_a_command_too(
     main([*typed, "--json"])
     remedy = json.loads(capsys.readouterr().out)["remedy"]
     assert (remedy["command"], remedy["text"]) == (words, f"{' '.join(words)} lists what there is")
+
+
+def test_what_a_remedy_says_itself_is_not_typed_twice() -> None:
+    remedy = Remedy(RepairAction.UPGRADE, setup("--driver", "580", "--kubernetes-mode", "device-plugin"))
+    typed = ("--spec", "node.yaml", "--kubernetes-mode", "dra", "--cdi", "--driver", "565")
+    assert remedy.wanting(typed).command == (
+        *("gpunode", "setup", "--spec", "node.yaml", "--cdi"),
+        *("--driver", "580", "--kubernetes-mode", "device-plugin"),
+    )

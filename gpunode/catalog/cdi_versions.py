@@ -10,10 +10,11 @@ import re
 
 from gpunode.catalog.versions import first_with
 from gpunode.model.facts import HostFacts, RuntimeFacts
-from gpunode.model.versions import at_least
+from gpunode.model.versions import at_least, release
 
 # The toolkit's switch: with FLAG in VARIABLE it writes what the older engines read.
 FLAG = "no-additional-gids-for-device-nodes"
+_WITH_ROWS = ("docker", "podman", "crio")
 VARIABLE = "NVIDIA_CTK_CDI_GENERATE_FEATURE_FLAGS"
 _VERSION = re.compile(r"""(?:^|["'{,])[ \t]*cdiVersion["']?[ \t]*:[ \t]*["']?v?([0-9][0-9.]{0,20})""", re.MULTILINE)
 
@@ -28,15 +29,19 @@ def behind(host: HostFacts, *, cdi: bool = False) -> tuple[RuntimeFacts, ...]:
 
 def reads_old_only(engine: RuntimeFacts) -> bool:
     """It has CDI, and reads no version 0.7; False for an engine whose version is not known."""
-    have = engine.version
-    if engine.name == "docker":
-        return at_least(have, first_with("docker", "cdi")) and not at_least(have, first_with("docker", "cdi-0.7"))
-    if engine.name == "podman":
-        return at_least(have, first_with("podman", "cdi")) and not at_least(have, first_with("podman", "cdi-0.7"))
-    if engine.name == "crio":
-        return at_least(have, first_with("crio", "cdi")) and not at_least(have, first_with("crio", "cdi-0.7"))
-    # The Kubernetes distributions run a containerd of their own.
-    return at_least(have, first_with("containerd", "cdi")) and not at_least(have, first_with("containerd", "cdi-0.7"))
+    program = _program(engine)
+    has_it = at_least(engine.version, first_with(program, "cdi"))
+    return has_it and not at_least(engine.version, first_with(program, "cdi-0.7"))
+
+
+def lacks_cdi(engine: RuntimeFacts) -> bool:
+    """It is of a release from before CDI; False for an engine whose version is not known."""
+    return release(engine.version) is not None and not at_least(engine.version, first_with(_program(engine), "cdi"))
+
+
+def _program(engine: RuntimeFacts) -> str:
+    """The Kubernetes distributions run a containerd of their own."""
+    return engine.name if engine.name in _WITH_ROWS else "containerd"
 
 
 def titles(engines: tuple[RuntimeFacts, ...]) -> str:

@@ -49,12 +49,30 @@ def refused_release(version: str) -> bool:
     return not at_least(version, first_with("kubelet", "dra-beta"))
 
 
+def on_by_default(version: str) -> bool:
+    """A kubelet of this release does DRA unless it is told not to."""
+    return at_least(version, first_with("kubelet", "dra-on"))
+
+
+def documented_release() -> str:
+    """ "1.34.2" """
+    return _since("dra")
+
+
+def switched_on_where() -> str:
+    """What a cluster of a release before that has to be told."""
+    return (
+        f"set {GATE}=true in kubelet, apiserver, scheduler and controller-manager, and resource.k8s.io in the "
+        "apiserver's --runtime-config"
+    )
+
+
 def lacking_gate(version: str, settings: KubeletSettings | None) -> str | None:
     """What a kubelet of this release has to be told, and is not, before it does any DRA; None: nothing known."""
     gate = settings.gates.get(GATE) if settings else None
     if gate is None and (settings is None or settings.unread):
         return None
-    if at_least(version, first_with("kubelet", "dra-on")):
+    if on_by_default(version):
         return f"it has {GATE}=false ({gate.where})" if gate is not None and not gate.on else None
     return None if gate is not None and gate.on else f"it has no {GATE}=true"
 
@@ -63,8 +81,8 @@ def before_documented(version: str) -> str | None:
     """Why it is not certain that it works with this release; None: it is documented to."""
     if at_least(version, first_with("kubelet", "dra")):
         return None
-    if at_least(version, first_with("kubelet", "dra-on")):
-        return f"the DRA driver is documented for {_since('dra')} or later"
+    if on_by_default(version):
+        return f"the DRA driver is documented for {documented_release()} or later"
     others = "apiserver (with resource.k8s.io in --runtime-config), scheduler and controller-manager"
     return f"{others} need {GATE}=true too"
 

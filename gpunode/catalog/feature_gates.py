@@ -7,9 +7,7 @@ from functools import cache
 from typing import NamedTuple
 
 from gpunode.catalog.rows import Row, rows
-from gpunode.model.versions import release
-
-Release = tuple[int, int]
+from gpunode.model.versions import Release, release
 
 
 class Refusal(NamedTuple):
@@ -21,25 +19,25 @@ class Refusal(NamedTuple):
     early: bool = False  # by its release and all before it: it does not know the gate yet
 
 
-def known_from(gate: str) -> tuple[int, int] | None:
+def known_from(gate: str) -> Release | None:
     """(1, 28): the first release whose kubelet knows this gate; None: it is not in the table."""
     found = _table().known.get(gate)
     return found.since if found else None
 
 
-def locked_from(gate: str) -> tuple[int, int] | None:
+def locked_from(gate: str) -> Release | None:
     """(1, 34): the first release from which this gate cannot be switched off; None: it is not in the table."""
     found = _table().locked.get(gate)
     return found.since if found else None
 
 
-def why_refused(gate: str, version: tuple[int, int], *, on: bool) -> str | None:
+def why_refused(gate: str, version: Release, *, on: bool) -> str | None:
     """Why a kubelet of this release does not start with a gate; None: it does, as far as the table knows."""
     found = _refusals(gate, version, on=on)
     return found[-1].why if found else None
 
 
-def first_refusal(gate: str, version: tuple[int, int], *, on: bool) -> Refusal | None:
+def first_refusal(gate: str, version: Release, *, on: bool) -> Refusal | None:
     """The first release up to this one whose kubelet does not start with a gate; None: all do, as far as is known."""
     return min(_refusals(gate, version, on=on), default=None)
 
@@ -54,7 +52,7 @@ def incomplete_releases() -> tuple[Release, ...]:
     return _table().incomplete
 
 
-def needed_by(version: tuple[int, int]) -> Mapping[str, str]:
+def needed_by(version: Release) -> Mapping[str, str]:
     """Gates without which a kubelet of this release offers no GPUs -> what each brings; {} for every newer one."""
     return {gate: why for gate, first, last, why in _table().needed if first <= version <= last}
 

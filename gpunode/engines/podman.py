@@ -72,7 +72,7 @@ class Podman(Engine):
         return Rewrite(tuple(edits), tuple(added), _notes(host, engine, edits), binaries=(want.program,))
 
     def idle(self, host: HostFacts, engine: RuntimeFacts) -> str | None:
-        if not _has_cdi(engine):
+        if cdi_versions.lacks_cdi(engine):
             return f"podman {engine.version} has no CDI: {BY_NAME}"
         return f"podman is served by CDI and needs no runtime: {_advice(host, engine)}; {BY_NAME}"
 
@@ -88,7 +88,7 @@ class Podman(Engine):
 
     def trials(self, host: HostFacts, engine: RuntimeFacts, handler: str) -> tuple[Trial, ...]:
         device = ("--device", "nvidia.com/gpu=all")
-        unfit = "" if _has_cdi(engine) else f"podman {engine.version} has no CDI"
+        unfit = f"podman {engine.version} has no CDI" if cdi_versions.lacks_cdi(engine) else ""
         # A host without the controller of pids would refuse podman's default limit for a reason that is no GPU's.
         return (Trial(engine.label, "", CDI, program="podman", options=("--pids-limit", "-1", *device), unfit=unfit),)
 
@@ -219,15 +219,12 @@ def _edit(file: FileFacts, table: Plain, want: RuntimeSpec) -> Edit:
 def _notes(host: HostFacts, engine: RuntimeFacts, edits: list[Edit]) -> tuple[str, ...]:
     inside = [edit.path for edit in edits if edit.path != DROP_IN]
     notes = [f"{path} takes precedence, so it is edited in place" for path in inside]
-    return (*notes, f"CDI serves podman without this: {_advice(host, engine)}") if _has_cdi(engine) else tuple(notes)
-
-
-def _has_cdi(engine: RuntimeFacts) -> bool:
-    return engine.version is None or at_least(engine.version, first_with("podman", "cdi"))
+    without = f"CDI serves podman without this: {_advice(host, engine)}"
+    return tuple(notes) if cdi_versions.lacks_cdi(engine) else (*notes, without)
 
 
 def _refuse_no_cdi(engine: RuntimeFacts) -> None:
-    if not _has_cdi(engine):
+    if cdi_versions.lacks_cdi(engine):
         raise UnsupportedHost(
             f"podman {engine.version} has no CDI",
             evidence="podman takes CDI devices from 4.1 on",

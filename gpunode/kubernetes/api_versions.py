@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpunode.errors import UsageError
 from gpunode.kubernetes.documents import Object
-from gpunode.kubernetes.release import Release, written
+from gpunode.model.versions import Release, written
 from gpunode.remedy import Remedy, RepairAction, setup
 
 NEWEST: Release = (1, 999)  # where none is named: what every supported release has

@@ -13,6 +13,7 @@ from gpunode.catalog import dra
 from gpunode.catalog.load import Catalog
 from gpunode.kubernetes.documents import Object
 from gpunode.model.facts import HostFacts, RuntimeFacts, ServiceFacts
+from gpunode.model.kubelet_program import kubelet_version
 
 CHART, VERSION, NAMESPACE = "dra-driver-nvidia-gpu", "0.5.0", "dra-driver-nvidia-gpu"
 REGISTRY = f"oci://registry.k8s.io/dra-driver-nvidia/charts/{CHART}"
@@ -59,7 +60,7 @@ def unfit_for_dra(host: HostFacts, catalog: Catalog, engines: Sequence[RuntimeFa
 
     `engines`: those that may run the kubelet's pods.
     """
-    across, version = dra.shares_memory_with_hosts(host, catalog), _release(host)
+    across, version = dra.shares_memory_with_hosts(host, catalog), kubelet_version(host)
     if host.driver.container:
         yield "its driver is a container's (/run/nvidia/driver), not the host's: the operator has a DRA driver too"
     if (plugins := host.kubernetes.device_plugins) and plugins.here:
@@ -80,7 +81,7 @@ def unfit_for_dra(host: HostFacts, catalog: Catalog, engines: Sequence[RuntimeFa
 
 def not_known_for_dra(host: HostFacts, engines: Sequence[RuntimeFacts]) -> Sequence[str]:
     """What could not be held against it, so that silence is no promise."""
-    version = _release(host)
+    version = kubelet_version(host)
     found = []
     if version is None:
         found.append(f"its kubelet's release is not known: the DRA driver is for {dra.releases()}")
@@ -93,7 +94,3 @@ def not_known_for_dra(host: HostFacts, engines: Sequence[RuntimeFacts]) -> Seque
     if not engines:
         found.append("no engine that speaks CRI is known to run: its CDI was not checked")
     return [*found, *(f"{one.label} did not say whether CDI is on" for one in engines if one.cdi is None)]
-
-
-def _release(host: HostFacts) -> str | None:
-    return host.kubernetes.version or next((one.embedded_in for one in host.runtimes if one.embedded_in), None)

@@ -15,11 +15,10 @@ from gpunode.catalog.load import Catalog
 from gpunode.catalog.versions import first_with
 from gpunode.kubernetes.label_values import legal_value, product_value
 from gpunode.kubernetes.mig_labels import MigStrategy, mig_labels
-from gpunode.kubernetes.release import Release
 from gpunode.model.facts import HostFacts
 from gpunode.model.kubernetes import PluginConfig
 from gpunode.model.smi import SmiGpu
-from gpunode.model.versions import driver_numbers
+from gpunode.model.versions import Release, driver_numbers
 
 ALPHA_NAME = "alpha.kubernetes.io/nvidia-gpu-name"
 _MODES = {"0300": "graphics", "0302": "compute"}  # PCI class: a VGA controller, a 3D controller

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 from gpunode.advice import listing, typed
 from gpunode.catalog.node_labels import kubelet_may_set, node_may_change
 from gpunode.errors import UsageError
-from gpunode.kubernetes.release import Release, written
+from gpunode.model.versions import Release, written
 
 LabelForm = Literal["nfd", "node-labels", "patch", "kubectl"]
 LABEL_FORMS: tuple[LabelForm, ...] = get_args(LabelForm)

@@ -20,7 +20,8 @@ from gpunode.kubernetes.plugin_pods import NAMESPACE, Cluster
 from gpunode.kubernetes.plugin_rules import notes
 from gpunode.kubernetes.plugin_spelling import SPELLINGS, config_text, default_spelling
 from gpunode.kubernetes.plugin_unit import plugin_unit
-from gpunode.kubernetes.release import kubernetes_release, written
+from gpunode.kubernetes.release import kubernetes_release
+from gpunode.model.versions import written
 
 _PART = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 _NAME = re.compile(rf"(?=.{{1,253}}$){_PART}(?:\.{_PART})*")

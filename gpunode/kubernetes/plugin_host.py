@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from gpunode.catalog.versions import threshold
 from gpunode.kubernetes.plugin_groups import LABEL
 from gpunode.kubernetes.plugin_model import Plugin, Settings
 from gpunode.kubernetes.plugin_pods import Cluster
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.smi import SmiGpu
-from gpunode.model.versions import release
+from gpunode.model.versions import at_least, release
 
 HANDLER = "nvidia"
 DOCKER = "docker"  # a kubelet's engine before 1.24 alone
 GATE = "DevicePluginCDIDevices"
 CDI_DEVICES, CDI_BY_DEFAULT = (1, 28), (1, 29)  # of the kubelet: behind the gate, and without it
-CDI_ENGINES = {"crio": (1, 27)}  # from which release a CRI engine takes CDI devices of the kubelet; containerd 1.7
 
 
 def unfit(plugin: Plugin, cluster: Cluster, host: HostFacts, engines: Sequence[RuntimeFacts]) -> Iterator[str]:
@@ -96,10 +96,10 @@ def _cdi(settings: Settings, host: HostFacts, engine: RuntimeFacts) -> Iterator[
         yield f"cdi-cri needs a kubelet of 1.28 or later, this one is {host.kubernetes.version}"
     elif kubelet and kubelet < CDI_BY_DEFAULT and not on:
         yield f"cdi-cri needs the feature gate {GATE} on a kubelet of 1.28"
-    version = release(engine.version)
-    least = CDI_ENGINES.get(engine.name, (1, 7))
-    if engine.name in ("containerd", "crio") and version and version < least:
-        yield f"cdi-cri needs {engine.name} {least[0]}.{least[1]} or later, this one is {engine.version}"
+    if engine.name in ("containerd", "crio") and release(engine.version):
+        row = threshold(engine.name, "cdi-by-cri")
+        if not at_least(engine.version, row.version):
+            yield f"cdi-cri needs {engine.name} {row.since} or later, this one is {engine.version}"
 
 
 def _mig(settings: Settings, gpus: tuple[SmiGpu, ...]) -> Iterator[str]:

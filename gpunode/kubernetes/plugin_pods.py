@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gpunode.kubernetes.api_versions import CRITICAL_CLASSES, NEWEST, daemonset_api
 from gpunode.kubernetes.documents import Object
-from gpunode.kubernetes.release import Release
+from gpunode.model.versions import Release
 
 NAMESPACE = "kube-system"
 GPU_TAINT = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}

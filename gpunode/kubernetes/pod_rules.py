@@ -11,7 +11,7 @@ from typing import Literal, get_args
 from gpunode.advice import meant
 from gpunode.catalog.versions import first_with
 from gpunode.errors import UsageError
-from gpunode.kubernetes.release import Release, written
+from gpunode.model.versions import Release, written
 
 PodMode = Literal["device-plugin", "dra", "alpha"]
 POD_MODES: tuple[PodMode, ...] = get_args(PodMode)

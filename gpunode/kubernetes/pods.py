@@ -11,7 +11,7 @@ from gpunode.kubernetes.documents import Object
 from gpunode.kubernetes.label_values import product_value
 from gpunode.kubernetes.labels import ALPHA_NAME
 from gpunode.kubernetes.pod_rules import ALPHA_GPU, GPU
-from gpunode.kubernetes.release import Release
+from gpunode.model.versions import Release
 
 NAME = "gpunode-vector-add"
 PRODUCT = "nvidia.com/gpu.product"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 from gpunode.errors import UsageError
-
-Release = tuple[int, int]  # (1, 34)
+from gpunode.model.versions import Release
 
 
 def kubernetes_release(text: str, option: str = "--kubernetes") -> Release:
@@ -19,7 +18,3 @@ def kubernetes_release(text: str, option: str = "--kubernetes") -> Release:
             remedy="kubectl version shows the server's",
         )
     return 1, int(found[1])
-
-
-def written(release: Release) -> str:
-    return f"{release[0]}.{release[1]}"

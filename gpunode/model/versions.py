@@ -8,7 +8,15 @@ import re
 DRIVER_VERSION = r"[0-9]{3}\.[0-9]{2,3}(?:\.[0-9]{2,3})?(?![0-9.]*[0-9])"
 
 
-def release(version: str | None) -> tuple[int, int] | None:
+Release = tuple[int, int]  # (1, 34)
+
+
+def written(release: Release) -> str:
+    """ "1.34" """
+    return f"{release[0]}.{release[1]}"
+
+
+def release(version: str | None) -> Release | None:
     """(major, minor) of "1.7.24", "v2.1.9+unknown", "1.6.20~ds1" or a whole `--version` line; None when not known."""
     found = re.search(r"\bv?([0-9]{1,9})\.([0-9]{1,9})", version or "")
     return (int(found[1]), int(found[2])) if found else None

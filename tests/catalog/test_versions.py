@@ -18,13 +18,18 @@ from gpunode.errors import UsageError
 
 
 def asked_for() -> Iterator[tuple[str, str]]:
-    """(program, feature) of every call of first_with and threshold in the product that names both."""
+    """(program, feature) of every call of first_with and threshold in the product; each program that has a row of it,
+    where the code names the feature alone."""
     for path in Path(gpunode.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and ast.unparse(node.func) in ("first_with", "threshold"):
-                words = [arg.value for arg in node.args if isinstance(arg, ast.Constant)]
-                if len(words) == 2:
-                    yield str(words[0]), str(words[1])
+                if len(node.args) != 2:  # catalog/thresholds.py has one of its own
+                    continue
+                program, feature = (getattr(argument, "value", None) for argument in node.args)
+                if isinstance(program, str) and isinstance(feature, str):
+                    yield program, feature
+                elif isinstance(feature, str):
+                    yield from ((of, name) for of, name in thresholds() if name == feature)
 
 
 def test_every_threshold_is_a_row_and_every_row_is_asked_for() -> None:

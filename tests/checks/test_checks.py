@@ -31,7 +31,7 @@ from gpunode.model.facts import (
 )
 from gpunode.model.files import FileFacts
 from gpunode.model.kernel_log import AerCounters, LoggedSxid, LoggedXid
-from gpunode.model.kubernetes import KubeletSettings
+from gpunode.model.kubernetes import Gate, KubeletSettings
 from gpunode.model.packages import PackageFacts, PackageVersion
 from gpunode.model.report import CheckResult, Finding, NotApplicable, Severity
 from gpunode.model.smi import SmiFacts, SmiGpu
@@ -789,26 +789,30 @@ ALL_CGROUPFS, ALL_SYSTEMD = {"nvidia": False, "runc": False}, {"nvidia": True, "
 
 
 @pytest.mark.parametrize(
-    ("containerd", "kubelet", "cgroups", "configured", "says"),
+    ("containerd", "kubelet", "cgroups", "configured", "gate", "says"),
     [
-        ("2.1.9", "1.31.4-1.1", ALL_SYSTEMD, "cgroupfs", "passes"),
-        ("2.1.9", "1.31.4-1.1", ALL_CGROUPFS, "systemd", "takes cgroupfs from containerd"),
-        ("2.1.9", "1.30.9-1.1", ALL_SYSTEMD, "cgroupfs", "the kubelet uses cgroupfs"),
-        ("1.7.27", "1.34.2-1.1", ALL_SYSTEMD, "cgroupfs", "the kubelet uses cgroupfs"),
-        ("2.1.9", "", ALL_SYSTEMD, "cgroupfs", "its version is not known"),
-        ("2.1.9", "", ALL_SYSTEMD, "systemd", "passes"),
+        ("2.1.9", "1.31.4-1.1", ALL_SYSTEMD, "cgroupfs", None, "passes"),
+        ("2.1.9", "1.31.4-1.1", ALL_CGROUPFS, "systemd", None, "takes cgroupfs from containerd"),
+        ("2.1.9", "1.30.9-1.1", ALL_SYSTEMD, "cgroupfs", None, "the kubelet uses cgroupfs"),
+        ("2.1.9", "1.28.9-1.1", ALL_SYSTEMD, "cgroupfs", True, "passes"),
+        ("2.1.9", "1.33.7-1.1", ALL_SYSTEMD, "cgroupfs", False, "the kubelet uses cgroupfs"),
+        ("1.7.27", "1.34.2-1.1", ALL_SYSTEMD, "cgroupfs", None, "the kubelet uses cgroupfs"),
+        ("2.1.9", "", ALL_SYSTEMD, "cgroupfs", None, "its version is not known"),
+        ("2.1.9", "", ALL_SYSTEMD, "systemd", None, "passes"),
     ],
     ids=[
         "the kubelet's word is ignored", "cgroupfs against the kubelet's word", "kubelet 1.30 has its own",
-        "containerd 1.7 is not asked", "a kubelet of unknown version", "both say systemd",
+        "its gate is on early", "its gate is off", "containerd 1.7 is not asked", "a kubelet of unknown version",
+        "both say systemd",
     ],
 )  # fmt: skip
 def test_a_kubelet_that_asks_containerd_is_not_held_to_its_own_cgroup_driver(
-    containerd: str, kubelet: str, cgroups: dict[str, bool], configured: str, says: str
+    containerd: str, kubelet: str, cgroups: dict[str, bool], configured: str, gate: bool | None, says: str
 ) -> None:
+    gates = {} if gate is None else {"KubeletCgroupDriverFromCRI": Gate(gate, "--feature-gates")}
     host = replace(
         h.containerd(version=containerd, systemd_cgroup=cgroups),
-        kubernetes=KubernetesFacts(True, configured),
+        kubernetes=KubernetesFacts(True, configured, settings=KubeletSettings(gates=gates)),
         packages=PackageFacts("apt", {"kubelet": PackageVersion(kubelet)} if kubelet else {}),
     )
     result = verdict("rt.cgroup-driver", host)

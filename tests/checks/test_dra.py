@@ -142,6 +142,21 @@ def test_a_fault_is_found_and_quoted(case: str) -> None:
     assert (bool(found.remedy), found.severity) == (True, severity)
 
 
+@pytest.mark.parametrize(
+    ("version", "settings", "says"),
+    [
+        ("1.31.4", k.WELL_SETTINGS, "upgrade the cluster to 1.34.2 or later"),
+        ("1.33.7", k.WELL_SETTINGS, "set DynamicResourceAllocation=true in kubelet, apiserver, scheduler and"),
+        ("1.34.2", OFF, "take DynamicResourceAllocation=false out of"),
+        ("1.34.1", ON, "upgrade the cluster to 1.34.2 or later"),
+    ],
+)
+def test_what_a_kubelet_lacks_says_what_mends_it(version: str, settings: KubeletSettings, says: str) -> None:
+    found = outcome("k8s.dra-needs", told(version, settings), "dra")
+    assert isinstance(found, Finding)
+    assert found.remedy.text.startswith(says)
+
+
 def test_a_node_of_which_nobody_said_that_it_is_for_dra_is_not_mended_by_a_setup_that_does_not_know() -> None:
     found = outcome("k8s.dra-needs", engine(cdi=False), None)
     assert isinstance(found, Finding)

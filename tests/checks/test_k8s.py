@@ -234,6 +234,7 @@ UNKNOWN: tuple[tuple[str, HostFacts, str], ...] = (
     *((id, NEVER, "k8s.dp-container") for id in ("k8s.dp-socket", "k8s.dp-registered", "k8s.runtimeclass")),
     ("k8s.cgroup-v1", h.host(cgroup=None), "hierarchy is not known"),
     ("k8s.cgroup-v1", h.host(kubernetes=KubernetesFacts(True), cgroup="hybrid"), "version of the kubelet"),
+    ("k8s.cgroup-v1", kubernetes(replace(WELL, cgroup="v1"), version="1.35.4", settings=None), "failCgroupV1 in"),
     ("k8s.kubelet-up", kubernetes(down(), joined=False), "has not joined a cluster"),
     ("k8s.kubelet-up", replace(kubernetes(running=False), services={}), "no unit of a kubelet was read"),
     ("k8s.kubelet-up", replace(kubernetes(running=False), ignored=(IgnoredProcess(9, "kubelet", 0, "in a container"),)),

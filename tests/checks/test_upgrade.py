@@ -8,13 +8,14 @@ import pytest
 
 from gpunode.catalog.feature_gates import first_refusal
 from gpunode.checks.upgrade.preflight import newest_release, preflight
-from gpunode.checks.upgrade.values import Effect, Release
+from gpunode.checks.upgrade.values import Effect
 from gpunode.errors import ExitCode, UnsupportedHost
 from gpunode.model.facts import HostFacts, KubernetesFacts, RuntimeFacts
 from gpunode.model.files import FileFacts
 from gpunode.model.kubernetes import Gate, KubeletSettings
 from gpunode.model.plan import Step
 from gpunode.model.spec import Spec
+from gpunode.model.versions import Release
 from gpunode.planner.engines.kubelet.steps import kubelet_outcomes
 from gpunode.render.remedy_text import remedy_text
 from tests.checks.upgrades import NO_SWAP, offering, on_containerd, told_of_docker, well
@@ -134,10 +135,17 @@ def test_what_stops_the_kubelet(kind: str, host: HostFacts, to: Release, since: 
          "from 1.38 on the kubelet is not to start"),
         ("cgroup-driver", on_containerd("2.1.9", well("1.30.2"), effective_default="nvidia"), (1, 31), (1, 31),
          "its default runtime nvidia has SystemdCgroup false; cgroupDriver of the kubelet is systemd"),
+        ("cgroup-driver",
+         on_containerd("2.1.9", well("1.27.9", gates(f"  {ASKS}: true\n")), effective_default="nvidia"),
+         (1, 30), (1, 28), "SystemdCgroup false"),
+        ("cgroup-driver",
+         on_containerd("2.1.9", well("1.32.4", gates(f"  {ASKS}: false\n")), effective_default="nvidia"),
+         (1, 34), (1, 34), "SystemdCgroup false"),
         ("alpha-gpus", offering({ALPHA: "4"}, well("1.10.13")), (1, 11), (1, 11), f"capacity has {ALPHA} 4"),
         ("alpha-gpus", well("1.8.9", env("--feature-gates=Accelerators=true")), (1, 11), (1, 11), "Accelerators=true"),
     ],
     ids=["cgroup v1 as it is told", "cgroup v1 as k3s is told", "kubeadm warns", "SystemdCgroup of nvidia decides",
+         "its gate asks early", "its gate does not ask until it is locked",
          "alpha GPUs", "their gate"],
 )  # fmt: skip
 def test_what_changes(kind: str, host: HostFacts, to: Release, since: Release, evidence: str) -> None:

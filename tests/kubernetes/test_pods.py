@@ -16,8 +16,9 @@ from gpunode.kubernetes.documents import documents
 from gpunode.kubernetes.dra_pod import dra_objects
 from gpunode.kubernetes.driver_libraries import driver_libraries
 from gpunode.kubernetes.pods import AFFINITY_ANNOTATION, Library, PodRequest, vector_add_pod
-from gpunode.kubernetes.release import Release, kubernetes_release
+from gpunode.kubernetes.release import kubernetes_release
 from gpunode.model.facts import DriverFacts
+from gpunode.model.versions import Release
 from tests.kubernetes.schemas import RELEASES, faults
 from tests.planner import builders
 

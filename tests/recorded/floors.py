@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.recorded.kubelets import CONFIG, HEAD, PACKAGED, RED_HATS, kubelet, unit
 from tests.recorded.nouns import Driver, Engine, GpuModel, Recipe, debian, enterprise, ubuntu
 
 DEBIAN12 = debian("12", "bookworm", "6.1.0-41-amd64")
@@ -124,7 +125,7 @@ FLOORS = (
         (L4,),
         containerd="2.3.4",
         containerd_config="version = 3\n",
-        kubelet=True,
+        engine=kubelet("1.35.4", {PACKAGED: unit(RED_HATS), CONFIG: f"{HEAD}cgroupDriver: systemd\n"}, runs=False),
         packages=("kubelet=1.35.4-150500.1.1",),
         identity=("cgroup=v1",),
     ),

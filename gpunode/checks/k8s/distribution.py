@@ -5,10 +5,12 @@ from __future__ import annotations
 from gpunode.advice import listing, typed
 from gpunode.catalog.runtimes import kubernetes_distributions
 from gpunode.checks import needs
-from gpunode.checks.k8s.start import RUNS, UNIT, program
+from gpunode.checks.k8s.start import RUNS
 from gpunode.checks.registry import Context, check
 from gpunode.model import entities
 from gpunode.model.facts import HostFacts
+from gpunode.model.kubelet_program import kubelet_program
+from gpunode.model.kubernetes import KUBELET_UNIT
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Passed, Severity
 from gpunode.remedy import Remedy, RepairAction
 
@@ -39,14 +41,14 @@ def detect(host: HostFacts, context: Context) -> CheckOutcome | Passed:
     whose = host.kubernetes.distribution or next((one.name for one in host.runtimes if one.embedded_in), None)
     if whose is None:
         return NotApplicable("a kubelet is here, and nothing tells whose: no directory of a distribution or a cloud")
-    known = program(host)
+    known = kubelet_program(host)
     return Passed(f"{whose}, version {known[1]}" if known else whose)
 
 
 def _running(host: HostFacts) -> dict[str, str]:
     """What has a kubelet, and its unit that is active."""
     of = {
-        UNIT: "kubelet",
+        KUBELET_UNIT: "kubelet",
         **{unit: d.name for d in kubernetes_distributions() for unit in (*d.units, *d.kubelet_units)},
     }
     active = {unit: state for unit, state in host.services.items() if state.active in RUNS}

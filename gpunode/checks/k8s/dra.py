@@ -11,6 +11,7 @@ from gpunode.checks.registry import Context, check
 from gpunode.checks.rt.engines import wanted
 from gpunode.model.entities import unit as unit_entity
 from gpunode.model.facts import HostFacts
+from gpunode.model.kubelet_program import kubelet_version
 from gpunode.model.kubernetes import GPU_DRA_DRIVER, DevicePlugins
 from gpunode.model.plan import BOOT_ORDER_STEP, engine_step
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
@@ -131,22 +132,37 @@ def _in_order(found: list[Finding]) -> Iterator[str | Command]:
 
 
 def _release(host: HostFacts) -> Iterator[Finding | NotApplicable]:
-    version = host.kubernetes.version or next((e.embedded_in for e in host.runtimes if e.embedded_in), None)
+    version = kubelet_version(host)
     if version is None:
         yield NotApplicable("the kubelet's release is not known")
         return
+    upgrade = Remedy(RepairAction.UPGRADE, f"upgrade the cluster to {dra.documented_release()} or later")
     if dra.refused_release(version):
-        lacks: str | None = "it has no DRA"
-    else:
-        lacks = dra.lacking_gate(version, host.kubernetes.settings)
-    documented = dra.before_documented(version)
-    if lacks or documented:
+        yield _unready(version, "it has no DRA", upgrade)
+    elif lacks := dra.lacking_gate(version, host.kubernetes.settings):
+        yield _unready(version, lacks, _gate_on(version, host, upgrade))
+    elif documented := dra.before_documented(version):
         yield Finding(
-            f"the kubelet {version} is {'not ready' if lacks else 'old'} for NVIDIA's DRA driver",
-            evidence=f"{lacks or documented}; the driver is for {dra.releases()}",
-            remedy=Remedy(RepairAction.UPGRADE, "upgrade the cluster, or switch the gate on in all of it"),
-            severity=None if lacks else Severity.WARNING,
+            f"the kubelet {version} is old for NVIDIA's DRA driver",
+            evidence=f"{documented}; the driver is for {dra.releases()}",
+            remedy=upgrade,
+            severity=Severity.WARNING,
         )
+
+
+def _unready(version: str, lacks: str, remedy: Remedy) -> Finding:
+    return Finding(
+        f"the kubelet {version} is not ready for NVIDIA's DRA driver",
+        evidence=f"{lacks}; the driver is for {dra.releases()}",
+        remedy=remedy,
+    )
+
+
+def _gate_on(version: str, host: HostFacts, upgrade: Remedy) -> Remedy:
+    gate = host.kubernetes.settings.gates.get(dra.GATE) if host.kubernetes.settings else None
+    if gate is not None and dra.on_by_default(version):
+        return Remedy(RepairAction.CONFIGURE, f"take {dra.GATE}=false out of {gate.where}, and restart the kubelet")
+    return Remedy(RepairAction.CONFIGURE, f"{dra.switched_on_where()}; or ", *upgrade.parts)
 
 
 def _driver(host: HostFacts, context: Context) -> Iterator[Finding | NotApplicable]:
@@ -170,7 +186,8 @@ def _driver(host: HostFacts, context: Context) -> Iterator[Finding | NotApplicab
 
 
 def _cdi(host: HostFacts, context: Context) -> Iterator[Finding | NotApplicable]:
-    from gpunode.engines.kubernetes.for_pods import lacks_cdi, may_run_pods
+    from gpunode.catalog.cdi_versions import lacks_cdi
+    from gpunode.engines.kubernetes.for_pods import may_run_pods
 
     engines = [engine for engine in wanted(host, context) if may_run_pods(engine)]
     if not engines:

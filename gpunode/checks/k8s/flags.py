@@ -5,11 +5,12 @@ from __future__ import annotations
 from gpunode.advice import listing
 from gpunode.catalog.kubelet_flags import gone_flag
 from gpunode.checks import needs
-from gpunode.checks.k8s.start import NO_VERSION, program, unit_of
+from gpunode.checks.k8s.start import NO_VERSION, unit_of
 from gpunode.checks.k8s.start_rules import taken_out
 from gpunode.checks.registry import Context, check
 from gpunode.model import entities
 from gpunode.model.facts import HostFacts
+from gpunode.model.kubelet_program import kubelet_program
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.model.versions import release
 from gpunode.remedy import Remedy, RepairAction
@@ -29,7 +30,7 @@ def kubelet_flags(host: HostFacts, context: Context) -> CheckOutcome:
     """A flag is passed to the kubelet that its release does not know any more: it does not start with it."""
     from gpunode.engines.kubernetes.kubelet_told import told
 
-    kubelet = program(host)
+    kubelet = kubelet_program(host)
     version = release(kubelet[1]) if kubelet else None
     if kubelet is None or version is None:
         return NotApplicable(NO_VERSION)

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from gpunode.advice import listing
 from gpunode.catalog.versions import first_with
 from gpunode.checks import needs
-from gpunode.checks.k8s.start import program
 from gpunode.checks.registry import Context, check
 from gpunode.foreign import whole_number
 from gpunode.model.facts import HostFacts
+from gpunode.model.kubelet_program import kubelet_program
 from gpunode.model.kubernetes import NVIDIA_RESOURCES, NodeFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.model.versions import at_least
@@ -108,7 +108,7 @@ def _of_nvidia(quantities: Mapping[str, str]) -> dict[str, int]:
 )
 def legacy_resource(host: HostFacts, context: Context) -> CheckOutcome:
     """The node's object has alpha.kubernetes.io/nvidia-gpu, which no kubelet since 1.11 gives out."""
-    node, kubelet = _node(host), program(host)
+    node, kubelet = _node(host), kubelet_program(host)
     if LEGACY not in node.capacity or node.capacity[LEGACY] == "0":
         return None
     if kubelet is None or not at_least(kubelet[1], first_with("kubelet", "no-alpha-gpus")):

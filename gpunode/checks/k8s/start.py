@@ -13,12 +13,12 @@ from gpunode.checks.k8s.start_rules import NO_SWAP, UNIFIED, starts_on_its_cgrou
 from gpunode.checks.registry import Context, check
 from gpunode.model import entities
 from gpunode.model.facts import HostFacts
-from gpunode.model.kubernetes import KubeletSettings, Told
+from gpunode.model.kubelet_program import kubelet_program
+from gpunode.model.kubernetes import KUBELET_UNIT, KubeletSettings, Told
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.model.versions import at_least, release
 from gpunode.remedy import Remedy, RepairAction
 
-UNIT = "kubelet.service"
 NO_VERSION = "the version of the kubelet is not known"
 PLACES = "its configuration, /etc/default/kubelet or /etc/sysconfig/kubelet, kubeadm-flags.env, or kubelet-arg"
 RUNS = ("active", "reloading")
@@ -34,14 +34,18 @@ RUNS = ("active", "reloading")
 )
 def cgroup_v1(host: HostFacts, context: Context) -> CheckOutcome:
     """The host is on cgroup v1, where a kubelet from 1.35 on does not start."""
+    from gpunode.engines.kubernetes.kubelet_told import told
+
     if host.cgroup is None:
         return NotApplicable("the cgroup hierarchy is not known")
-    kubelet = program(host)
+    kubelet = kubelet_program(host)
     if kubelet is None:
         return None if starts_on_its_cgroups(host) else NotApplicable(NO_VERSION)
     name, version = kubelet
     if starts_on_its_cgroups(host, version):
         return None
+    if host.kubernetes.running and not told(host).settings_known:
+        return NotApplicable(f"{name} {version} runs on cgroup v1; failCgroupV1 in its configuration was not read")
     return Finding(
         f"{name} {version} does not start on cgroup v1",
         evidence=f"/proc/mounts: /sys/fs/cgroup is {host.cgroup}; from 1.35 on failCgroupV1 is true unless it is set",
@@ -51,17 +55,6 @@ def cgroup_v1(host: HostFacts, context: Context) -> CheckOutcome:
         ),
         entities=entities.unit(unit_of(host)),
     )
-
-
-def program(host: HostFacts) -> tuple[str, str] | None:
-    """What runs the kubelet here, and its version of Kubernetes."""
-    embedded = next(((e.name, e.embedded_in) for e in host.runtimes if e.embedded_in), None)
-    if embedded:
-        return embedded
-    if host.kubernetes.version:
-        return "kubelet", host.kubernetes.version
-    package = host.packages.installed.get("kubelet")
-    return ("kubelet", package.version.partition("-")[0]) if package and package.configured else None
 
 
 @check(
@@ -77,8 +70,8 @@ def kubelet_up(host: HostFacts, context: Context) -> CheckOutcome:
 
     Before it has joined a cluster it ends over and over until it does, and nothing is wrong.
     """
-    name = _unit(host)
-    state = host.services.get(name or "")
+    name = unit_of(host)
+    state = host.services.get(name)
     if state is None or state.load == "not-found":
         return (
             None if host.kubernetes.running else NotApplicable("no unit of a kubelet was read, and no process is there")
@@ -92,21 +85,21 @@ def kubelet_up(host: HostFacts, context: Context) -> CheckOutcome:
         "the kubelet does not run",
         evidence=f"{name}: ActiveState {state.active}, SubState {state.sub}"
         + ("" if host.kubernetes.running else "; no process of it is there"),
-        remedy=Remedy(RepairAction.SUPPORT, f"{typed('journalctl', '-b', '-u', name or UNIT)} shows what it ends with"),
-        entities=entities.unit(name or UNIT),
+        remedy=Remedy(RepairAction.SUPPORT, f"{typed('journalctl', '-b', '-u', name)} shows what it ends with"),
+        entities=entities.unit(name),
     )
 
 
 def unit_of(host: HostFacts) -> str:
     """The unit that runs the kubelet, or that it has by itself."""
-    return _unit(host) or UNIT
+    return _unit(host) or KUBELET_UNIT
 
 
 def _unit(host: HostFacts) -> str | None:
     """The unit that runs the kubelet."""
-    kubelet = host.services.get(UNIT)
+    kubelet = host.services.get(KUBELET_UNIT)
     if kubelet is not None and kubelet.load != "not-found":
-        return UNIT
+        return KUBELET_UNIT
     engine = next((engine for engine in host.runtimes if engine.embedded_in), None)
     if engine is None:
         return None
@@ -136,7 +129,7 @@ def feature_gates(host: HostFacts, context: Context) -> CheckOutcome:
     """A feature gate is set that this kubelet does not know, or that is locked: it does not start with it."""
     from gpunode.engines.kubernetes.kubelet_told import told
 
-    settings, kubelet = host.kubernetes.settings or KubeletSettings(), program(host)
+    settings, kubelet = host.kubernetes.settings or KubeletSettings(), kubelet_program(host)
     if kubelet is None:
         return NotApplicable(NO_VERSION)
     gates = told(host).gates
@@ -176,7 +169,7 @@ def kubelet_version(host: HostFacts, context: Context) -> CheckOutcome:
     from gpunode.engines.containerd.cri_version import speaks_cri_v1
     from gpunode.engines.containerd.engine import Containerd
 
-    kubelet, engine = program(host), host.runtime(Containerd.name)
+    kubelet, engine = kubelet_program(host), host.runtime(Containerd.name)
     if kubelet is None:
         return NotApplicable(NO_VERSION)
     if any(e.embedded_in for e in host.runtimes):
@@ -210,7 +203,7 @@ def labels_legacy(host: HostFacts, context: Context) -> CheckOutcome:
     """The kubelet is told to set labels such as alpha.kubernetes.io/nvidia-gpu-name: from 1.16 on it does not start."""
     from gpunode.engines.kubernetes.kubelet_told import told
 
-    settings, kubelet = host.kubernetes.settings or KubeletSettings(), program(host)
+    settings, kubelet = host.kubernetes.settings or KubeletSettings(), kubelet_program(host)
     if kubelet is None:
         return NotApplicable(NO_VERSION)
     told_labels = (pair for one in told(host).flag("node-labels") for pair in one.value.split(","))
@@ -254,7 +247,7 @@ def _without_labels(host: HostFacts, labels: str) -> Remedy:
 )
 def swap(host: HostFacts, context: Context) -> CheckOutcome:
     """Swap is on, and the kubelet does not start with it; one that runs was started before it was switched on."""
-    unit, used = host.services.get(UNIT), host.system.swap if host.system else None
+    unit, used = host.services.get(KUBELET_UNIT), host.system.swap if host.system else None
     if unit is None or unit.load == "not-found":
         return NotApplicable("no unit of a kubelet; a Kubernetes distribution's starts with swap")
     if used is None:
@@ -267,7 +260,7 @@ def swap(host: HostFacts, context: Context) -> CheckOutcome:
     again = "again " if unit.active in RUNS else ""
     return Finding(
         f"swap is on, and the kubelet does not start {again}with it",
-        evidence=f"/proc/swaps: {listing(used)}; {UNIT} is {unit.active}, failSwapOn is not false",
+        evidence=f"/proc/swaps: {listing(used)}; {KUBELET_UNIT} is {unit.active}, failSwapOn is not false",
         remedy=Remedy(RepairAction.CONFIGURE, NO_SWAP),
         severity=Severity.WARNING if again else None,
     )

@@ -11,10 +11,10 @@ from gpunode.checks.registry import Context, check
 from gpunode.checks.rt.engines import BY_DRA, needs_none
 from gpunode.checks.rt.files import default_in_file, unread
 from gpunode.checks.rt.other_name import keeps, runs_nvidias
-from gpunode.checks.words import numbers
 from gpunode.errors import ConfigFileError
 from gpunode.model.entities import place, unit
 from gpunode.model.facts import HostFacts, RuntimeFacts
+from gpunode.model.kubelet_program import kubelet_version
 from gpunode.model.plan import engine_step
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.model.versions import at_least
@@ -248,7 +248,7 @@ def _held_against_kubelet(host: HostFacts, engine: RuntimeFacts, name: str, ours
     if asks is None:
         return NotApplicable(
             f"with containerd {engine.version or 'of unknown version'} a kubelet from 1.31 on ignores its own cgroup "
-            "driver; its version is not known: no package provides it"
+            "driver; its version is not known"
         )
     if asks:
         return _kubelets_word_ignored(host, engine, kubelet, ours)
@@ -269,7 +269,7 @@ def _kubelets_word_ignored(host: HostFacts, engine: RuntimeFacts, kubelet: str, 
     default = engine.effective_default or "runc"
     return Finding(
         "the kubelet is configured for systemd, and takes cgroupfs from containerd",
-        evidence=f"kubelet {host.packages.installed['kubelet'].version} asks containerd {engine.version}; its default "
+        evidence=f"kubelet {kubelet_version(host)} asks containerd {engine.version}; its default "
         f"{default} has SystemdCgroup false; kubelet cgroupDriver systemd is ignored",
         remedy=Remedy(
             RepairAction.CONFIGURE,
@@ -301,11 +301,12 @@ def _unlike(name: str, ours: bool, base: str, *, by_setup: bool) -> Finding:
 )
 def runc_version(host: HostFacts, context: Context) -> CheckOutcome:
     """CDI is wanted and this containerd does not support it, or its runc has a known way out of a container."""
+    from gpunode.catalog.cdi_versions import lacks_cdi
     from gpunode.catalog.engine_ends import runc_floor
 
     engine = host.runtime("containerd")
     assert engine is not None, "_containerd says so"
-    if context.spec and context.spec.runtime.cdi and _lacks_cdi(engine):
+    if context.spec and context.spec.runtime.cdi and lacks_cdi(engine):
         return Finding(
             f"containerd {engine.version} does not support CDI",
             evidence="containerd reads CDI specifications from 1.7 on",
@@ -323,8 +324,3 @@ def runc_version(host: HostFacts, context: Context) -> CheckOutcome:
         evidence=f"runc --version prints {engine.runc_version}; fixed in {floor.fixed}",
         remedy=Remedy(RepairAction.UPGRADE, f"upgrade the package or binary that brought it, to {floor.fixed}"),
     )
-
-
-def _lacks_cdi(engine: RuntimeFacts) -> bool:
-    version = numbers(engine.version or "")
-    return bool(version) and version < first_with("containerd", "cdi")

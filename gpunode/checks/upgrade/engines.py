@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpunode.catalog.feature_gates import known_from, locked_from
 from gpunode.catalog.versions import first_with, threshold
-from gpunode.checks.upgrade.values import Effect, Upgrade, written
+from gpunode.checks.upgrade.values import Effect, Upgrade
+from gpunode.engines.containerd.cgroup_driver import GATE, asks_from
 from gpunode.model.facts import RuntimeFacts
-from gpunode.model.versions import at_least
+from gpunode.model.versions import at_least, written
 from gpunode.remedy import Remedy, RepairAction
 
 NEWER = "upgrade {} to a release that gets fixes, before the kubelet"
-
-GATE = "KubeletCgroupDriverFromCRI"
 
 
 def dockershim(upgrade: Upgrade) -> Iterator[Effect]:
@@ -101,9 +99,9 @@ def no_runtime_config(upgrade: Upgrade) -> Iterator[Effect]:
 
 def cgroup_driver(upgrade: Upgrade) -> Iterator[Effect]:
     """From 1.31 on the kubelet takes its cgroup driver from the engine's default runtime, whatever it is told."""
-    row = threshold("kubelet", "cgroup-driver-from-cri")
-    since, own = row.release, upgrade.host.kubernetes.kubelet_cgroup_driver
-    for engine in upgrade.engines if upgrade.comes(since) and not _settled(upgrade) else ():
+    row, gates = threshold("kubelet", "cgroup-driver-from-cri"), [o.on for o in upgrade.told.gates if o.name == GATE]
+    since, own = asks_from(gates[-1] if gates else None), upgrade.host.kubernetes.kubelet_cgroup_driver
+    for engine in upgrade.engines if upgrade.comes(since) else ():
         _, tells = _told_driver(engine) or ("", False)
         if not tells:
             continue
@@ -129,15 +127,6 @@ def cgroup_driver(upgrade: Upgrade) -> Iterator[Effect]:
             ),
             row.source,
         )
-
-
-def _settled(upgrade: Upgrade) -> bool:
-    """A gate has it one way before and after: on, CRI is asked as soon as it is known; off, not before it is locked."""
-    gates = [one.on for one in upgrade.told.gates if one.name == GATE]
-    known, locked = known_from(GATE), locked_from(GATE)
-    if not gates or known is None or locked is None:
-        return False
-    return upgrade.now is not None and upgrade.now >= known if gates[-1] else upgrade.to < locked
 
 
 def _told_driver(engine: RuntimeFacts) -> tuple[str, bool] | None:

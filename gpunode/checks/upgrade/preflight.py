@@ -7,15 +7,15 @@ from dataclasses import replace
 from gpunode.catalog.feature_gates import listed_to
 from gpunode.catalog.versions import thresholds
 from gpunode.checks import needs
-from gpunode.checks.k8s.start import program
 from gpunode.checks.upgrade import engines, gpus, system, told, unknown
 from gpunode.checks.upgrade.notes import notes
-from gpunode.checks.upgrade.values import STATES, Judgement, Preflight, Release, Upgrade, written
+from gpunode.checks.upgrade.values import STATES, Judgement, Preflight, Upgrade
 from gpunode.engines.kubernetes.pod_engines import pod_engines
 from gpunode.errors import UnsupportedHost
 from gpunode.model.facts import HostFacts, RuntimeFacts
+from gpunode.model.kubelet_program import kubelet_program
 from gpunode.model.kubernetes import KubeletSettings, KubeletTold
-from gpunode.model.versions import release
+from gpunode.model.versions import Release, release, written
 
 JUDGEMENTS: tuple[Judgement, ...] = (
     told.dead_gates,
@@ -54,7 +54,7 @@ def upgrade_of(host: HostFacts, to: Release) -> Upgrade:
     if why := needs.kubelet(host):
         raise UnsupportedHost(why, remedy="name a node of a cluster")
     embedded = _embeds(host)
-    name, version = program(host) or ("kubelet", None)
+    name, version = kubelet_program(host) or ("kubelet", None)
     name = (host.kubernetes.distribution or name) if embedded else name
     now = release(version)
     if now and to < now:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from gpunode.advice import listing
 from gpunode.catalog.versions import threshold
 from gpunode.checks.k8s.start_rules import NO_SWAP, starts_on_its_cgroups, to_v2
-from gpunode.checks.upgrade.values import Effect, Upgrade, written
+from gpunode.checks.upgrade.values import Effect, Upgrade
+from gpunode.model.versions import written
 from gpunode.remedy import Remedy, RepairAction
 
 

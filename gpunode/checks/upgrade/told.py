@@ -9,8 +9,9 @@ from gpunode.catalog.feature_gates import first_refusal, needed_by
 from gpunode.catalog.kubelet_flags import gone_flag
 from gpunode.catalog.node_labels import kubelet_may_set
 from gpunode.catalog.versions import threshold
-from gpunode.checks.upgrade.values import Effect, Release, Upgrade, written
+from gpunode.checks.upgrade.values import Effect, Upgrade
 from gpunode.model.kubernetes import Told
+from gpunode.model.versions import Release, written
 from gpunode.remedy import Remedy, RepairAction, setup
 
 KUBEADM_FLAGS = "/var/lib/kubelet/kubeadm-flags.env"

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from gpunode.advice import listing
 from gpunode.catalog.feature_gates import first_refusal, incomplete_releases, listed_to
-from gpunode.checks.upgrade.values import Effect, Upgrade, written
+from gpunode.checks.upgrade.values import Effect, Upgrade
+from gpunode.model.versions import written
 
 
 def version_unknown(upgrade: Upgrade) -> Iterator[Effect]:

@@ -8,9 +8,9 @@ from typing import Literal
 
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.kubernetes import KubeletTold
+from gpunode.model.versions import Release, written
 from gpunode.remedy import NO_REMEDY, Remedy
 
-Release = tuple[int, int]
 State = Literal["stops", "changes", "unknown"]
 STATES: tuple[State, ...] = ("stops", "changes", "unknown")  # worst first
 
@@ -80,7 +80,3 @@ class Preflight:
 
 
 Judgement = Callable[[Upgrade], Iterator[Effect]]
-
-
-def written(release: Release) -> str:
-    return f"{release[0]}.{release[1]}"

@@ -50,10 +50,10 @@ def _nodes(options: HostOptions) -> tuple[DraNode, ...]:
     from dataclasses import replace
 
     from gpunode.advice import listing
+    from gpunode.catalog.cdi_versions import lacks_cdi
     from gpunode.catalog.load import load_catalog
     from gpunode.cli.errors import say
     from gpunode.cli.hosts import open_hosts
-    from gpunode.engines.kubernetes.for_pods import lacks_cdi
     from gpunode.engines.kubernetes.pod_engines import pod_engines
     from gpunode.errors import UnsupportedHost
     from gpunode.facts.collect import collect

@@ -11,9 +11,9 @@ from gpunode.cli.options.groups import HostOptions, QuietOptions, verb, wanted
 if TYPE_CHECKING:
     from gpunode.cli.results import Labelled
     from gpunode.kubernetes.labels import NodeLabels
-    from gpunode.kubernetes.release import Release
     from gpunode.model.facts import HostFacts
     from gpunode.model.report import HostOutcome
+    from gpunode.model.versions import Release
     from gpunode.render.style import Style
 
 SCHEMA = "gpunode.k8s-labels/1"
@@ -104,9 +104,10 @@ def _one_host() -> Exception:
 
 
 def _release(host: HostFacts) -> Release | None:
+    from gpunode.model.kubelet_program import kubelet_version
     from gpunode.model.versions import release
 
-    return release(host.kubernetes.version)
+    return release(kubelet_version(host))
 
 
 def _write(

@@ -9,11 +9,12 @@ import typer
 from gpunode.cli.options.groups import HostOptions, QuietOptions, verb, wanted
 
 if TYPE_CHECKING:
-    from gpunode.checks.upgrade.values import Effect, Note, Preflight, Release
+    from gpunode.checks.upgrade.values import Effect, Note, Preflight
     from gpunode.cli.results import Preflighted
     from gpunode.errors import ExitCode
     from gpunode.fleet.host import Host
     from gpunode.model.report import HostOutcome
+    from gpunode.model.versions import Release
     from gpunode.render.style import Style
 
 SCHEMA = "gpunode.k8s-preflight/1"
@@ -56,7 +57,8 @@ def _asked(to: str | None) -> Release:
     """Raises UsageError for what is no release, and for one of which nothing is known."""
     from gpunode.checks.upgrade.preflight import newest_release
     from gpunode.errors import UsageError
-    from gpunode.kubernetes.release import kubernetes_release, written
+    from gpunode.kubernetes.release import kubernetes_release
+    from gpunode.model.versions import written
 
     if to is None:
         raise UsageError("k8s preflight needs --to", remedy="name the release of the upgrade: --to 1.37")
@@ -96,7 +98,7 @@ def page(result: Preflighted, style: Style) -> str:
 
 
 def _text(target: str, found: Preflight, style: Style, *, ssh: bool) -> str:
-    from gpunode.checks.upgrade.values import written
+    from gpunode.model.versions import written
     from gpunode.render.style import hang
 
     upgrade = found.upgrade
@@ -118,7 +120,7 @@ def _summary(found: Preflight) -> str:
 
 
 def _effect(effect: Effect, hosts: tuple[str, ...], style: Style) -> list[str]:
-    from gpunode.checks.upgrade.values import written
+    from gpunode.model.versions import written
     from gpunode.render.check_text import detail
     from gpunode.render.remedy_text import remedy_text
     from gpunode.render.style import hang, paint
@@ -152,7 +154,7 @@ def json_lines(result: Preflighted, style: Style) -> str:
 
 
 def _data(host: HostOutcome, result: Preflighted) -> dict[str, Any]:
-    from gpunode.checks.upgrade.values import written
+    from gpunode.model.versions import written
 
     data: dict[str, Any] = {"target": host.target, "code": int(host.code)}
     if host.problem:
@@ -169,7 +171,7 @@ def _data(host: HostOutcome, result: Preflighted) -> dict[str, Any]:
 
 
 def _effect_data(effect: Effect) -> dict[str, Any]:
-    from gpunode.checks.upgrade.values import written
+    from gpunode.model.versions import written
 
     return {
         "state": effect.state,

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from gpunode.catalog.cdi_versions import lacks_cdi
 from gpunode.catalog.versions import first_with
 from gpunode.editing import toml_text
 from gpunode.editing.plain import Plain, copied, copied_at
@@ -49,7 +50,7 @@ class Around(NamedTuple):
 
 def refuse_no_cdi(engine: RuntimeFacts, want: RuntimeSpec) -> None:
     """Raises UnsupportedHost where CDI is wanted of a containerd that has none."""
-    if want.cdi and engine.version and not at_least(engine.version, first_with("containerd", "cdi")):
+    if want.cdi and lacks_cdi(engine):
         of = "" if engine.name == "containerd" else f" of {engine.name}"
         raise UnsupportedHost(
             f"containerd {engine.version}{of} has no CDI",

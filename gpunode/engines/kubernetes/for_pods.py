@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpunode.catalog.versions import first_with
 from gpunode.model.facts import RuntimeFacts
 from gpunode.model.spec import RuntimeSpec, Spec
-from gpunode.model.versions import at_least
 
 NOT_CRI = ("docker", "podman")  # docker is a kubelet's engine before 1.24 alone
 
@@ -29,12 +27,3 @@ def runtime_wanted(spec: Spec, engine: RuntimeFacts) -> RuntimeSpec:
     default runtime is left as it is (kubernetes-sigs/dra-driver-nvidia-gpu, Prerequisites).
     """
     return replace(spec.runtime, default=False, cdi=True) if by_dra(spec, engine) else spec.runtime
-
-
-def lacks_cdi(engine: RuntimeFacts) -> bool:
-    """Of a release from before CDI; False where that is not known."""
-    if engine.version is None:
-        return False
-    if engine.name == "crio":
-        return not at_least(engine.version, first_with("crio", "cdi"))
-    return not at_least(engine.version, first_with("containerd", "cdi"))

@@ -13,8 +13,9 @@ from gpunode.engines.daemon import commands
 from gpunode.engines.kubernetes.kubelet_places import UNIT_DIRECTORY, places
 from gpunode.model.action import Action, Run
 from gpunode.model.facts import HostFacts, RuntimeFacts, ServiceFacts
+from gpunode.model.kubelet_program import kubelet_version
+from gpunode.model.kubernetes import KUBELET_UNIT
 
-UNIT = "kubelet.service"
 HEALTHZ_PORT = 10248
 STAYS_S = 12  # it asks its engine every five seconds, and tells the API server every ten what it found
 WAIT_S = 90  # for a plugin that starts anew after the kubelet, and a node that reports every ten seconds
@@ -45,14 +46,11 @@ class Kubelet(NamedTuple):
 
 def kubelet_of(host: HostFacts) -> Kubelet | None:
     """None where there is none, or none whose version is known."""
-    known, distribution = host.kubernetes, host.kubernetes.distribution or ""
-    embedded = next((engine for engine in host.runtimes if engine.embedded_in), None)
-    package = host.packages.installed.get("kubelet")
-    version = known.version or (embedded.embedded_in if embedded else None) or (package.version if package else None)
-    if not version or not (known.kubelet or known.joined):
+    known, distribution, version = host.kubernetes, host.kubernetes.distribution or "", kubelet_version(host)
+    if version is None or not (known.kubelet or known.joined):
         return None
     own = {one.name: one.kubelet_units for one in kubernetes_distributions()}
-    units = own.get(distribution, (UNIT,))
+    units = own.get(distribution, (KUBELET_UNIT,))
     unit = next((one for one in units if _is_loaded(host, one)), units[0])
     state = host.services.get(unit)
     runs = known.running and (state is None or state.active in ("active", "reloading"))
