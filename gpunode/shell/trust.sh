@@ -115,6 +115,21 @@ program() { # PATH -> true: root may run it
   if [ -n "$1" ] && [ -f "$R$1" ] && [ -x "$R$1" ]; then trusted "$1"; else WHY_NOT="there is no program $1"; return 1; fi
 }
 
+find_kubectl() { # -> KUBECTL, the words that run one of root's; else WHY_NOT. It looks in BINS, where there are any
+  for t_name in kubectl /var/lib/rancher/rke2/bin/kubectl /snap/microk8s/current/kubectl k3s k0s; do
+    case $t_name in /*) t_bins=${t_name%/*} ;; *) t_bins=${BINS:-/usr/local/bin /usr/bin} ;; esac
+    for t_bin in $t_bins; do
+      t_bin=${t_bin#"$R"}/${t_name##*/}
+      program "$t_bin" || continue
+      KUBECTL=$R$t_bin
+      case $t_name in k3s | k0s) KUBECTL="$KUBECTL kubectl" ;; esac
+      return 0
+    done
+  done
+  WHY_NOT='no kubectl of root is here'
+  return 1
+}
+
 own_socket() { # PATH -> true: what listens there was put there by root, or nothing does. SOCKET_MODE: stat's %f, or ""
   SOCKET_MODE=''
   located "$1" || return 1

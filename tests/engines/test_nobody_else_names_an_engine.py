@@ -34,13 +34,12 @@ SH_MAY = {
     "active/pod.sh": "where distributions keep an administrator's kubeconfig and their kubectl",
     "daemon/containers.sh": "each engine's own list of its containers",
     "daemon/dump.sh": "containerd's own check of a file: its dump of the whole configuration",
-    "daemon/kubelet.sh": "where distributions keep the kubelet's kubeconfig and their kubectl",
     "daemon/podman.sh": "podman's own question for its default runtime",
     "daemon/query.sh": "the questions that daemons answer: CRI's, docker's and CRI-O's",
     "daemon/query_as_user.sh": "the question that a user's docker answers",
     "daemon/restart.sh": "docker's daemon is dockerd; what the daemons write into the log when they fail",
     "daemon/verify.sh": "whose question is asked, and a user's docker",
-    "trust.sh": "command lines of these programs that are no daemon, and where microk8s keeps its socket",
+    "trust.sh": "command lines of these programs that are no daemon; where distributions keep kubectl and a socket",
 }
 
 

@@ -101,7 +101,8 @@ def test_it_is_deleted_whatever_came_of_it(tmp_path: Path, shell: tuple[str, ...
     script = "\n".join(map(resources.script, POD_SCRIPTS)).replace("/run/gpunode-test", str(room))
     script = script.replace("ROOM=/var/lib/gpunode-test", f"ROOM={tmp_path}/var")
     # The directories of a test belong to root, below a /tmp that does not.
-    script += f"\ntrusted() {{ :; }}\nfind_tool() {{ TOOL=/usr/bin/$1; [ $1 != kubectl ] || TOOL={tmp_path}/$1; }}\n"
+    script += "\ntrusted() { :; }\nfind_tool() { TOOL=/usr/bin/$1; }\n"
+    script += f"find_kubectl() {{ KUBECTL={tmp_path}/kubectl; }}\n"
     script += shlex.join(("gpunode_pod", NAME, "5", f"{tmp_path}/admin.conf", "{}")) + " </dev/null\n"
     run = subprocess.run((*shell, "-s"), input=script.encode(), capture_output=True, check=False, timeout=60)
     found = parse_pod(decode(run.stdout), NAME)

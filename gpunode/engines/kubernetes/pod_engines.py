@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpunode.engines.kubernetes.for_pods import may_run_pods
 from gpunode.model.facts import HostFacts, RuntimeFacts
 
 
@@ -9,11 +10,9 @@ def pod_engines(host: HostFacts) -> tuple[RuntimeFacts, ...]:
     """Of those that run; a containerd without CRI serves docker, and no kubelet by itself."""
     from gpunode.engines.docker import dockershim
     from gpunode.engines.docker.engine import Docker
-    from gpunode.engines.podman import Podman
 
     running = tuple(one for one in host.runtimes if one.active and not one.user)
     docker = tuple(one for one in running if one.name == Docker.name)
     if dockershim.runs_pods(host):
         return docker
-    cri = (one for one in running if one.name not in (Docker.name, Podman.name))
-    return tuple(one for one in cri if one.cri_error is None or not docker)
+    return tuple(one for one in running if may_run_pods(one) and (one.cri_error is None or not docker))

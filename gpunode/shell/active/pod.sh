@@ -37,11 +37,7 @@ kubeconfig() { # KUBECONFIG|- -> WITH, and KUBECTL, the words that run it; false
     WHY_NOT="$WITH has a program that gets its token, which is not run"
     return 1
   fi
-  if find_tool kubectl; then KUBECTL=$TOOL
-  elif program /var/lib/rancher/rke2/bin/kubectl; then KUBECTL=/var/lib/rancher/rke2/bin/kubectl
-  elif program /snap/microk8s/current/kubectl; then KUBECTL=/snap/microk8s/current/kubectl
-  elif find_tool k3s || find_tool k0s; then KUBECTL="$TOOL kubectl"
-  else WHY_NOT='no kubectl of root is here'; return 1; fi
+  find_kubectl
 }
 
 kubectl() { # JOB LIMIT_S WORD...

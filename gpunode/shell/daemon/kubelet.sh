@@ -74,13 +74,9 @@ gpunode_healthy() {
 gpunode_ready() {
     gpunode_node=$1 gpunode_config=$2
     [ -f "$gpunode_config" ] && trusted "$gpunode_config" && ! asks_a_program "$gpunode_config" || return 0
-    set --
-    for gpunode_path in /usr/local/bin/kubectl /usr/bin/kubectl /var/lib/rancher/rke2/bin/kubectl /snap/microk8s/current/kubectl; do
-        program "$gpunode_path" && set -- "$gpunode_path" && break
-    done
-    [ $# = 1 ] || { program /usr/local/bin/k3s && set -- /usr/local/bin/k3s kubectl; }
-    [ $# != 0 ] || return 0
-    gpunode_state=$(HOME=/nonexistent KUBECONFIG='' gpunode_bounded "$@" --kubeconfig "$gpunode_config" --request-timeout 4s \
+    find_kubectl || return 0
+    # shellcheck disable=SC2086  # one or two words
+    gpunode_state=$(HOME=/nonexistent KUBECONFIG='' gpunode_bounded $KUBECTL --kubeconfig "$gpunode_config" --request-timeout 4s \
         get node -o 'go-template={{range .status.conditions}}{{if eq .type "Ready"}}{{.status}}{{end}}{{end}}' \
         -- "$gpunode_node" </dev/null 2>/dev/null | head -c 16)
     [ "$gpunode_state" = True ]

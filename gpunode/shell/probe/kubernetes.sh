@@ -253,15 +253,12 @@ ask_node() { # the kubelet may read its own node: with a kubectl of root's, and 
     refuse node "$path has a program that gets its token, which is not run"
     return 0
   fi
-  if find_tool kubectl; then set -- "$TOOL"
-  elif program /var/lib/rancher/rke2/bin/kubectl; then set -- "$R/var/lib/rancher/rke2/bin/kubectl"
-  elif program /snap/microk8s/current/kubectl; then set -- "$R/snap/microk8s/current/kubectl"
-  elif find_tool k3s || find_tool k0s; then set -- "$TOOL" kubectl
-  else refuse node 'no kubectl of root is here to ask the API server with'; return 0; fi
+  if ! find_kubectl; then refuse node "$WHY_NOT to ask the API server with"; return 0; fi
   if [ -z "$node" ]; then word "$R/proc/sys/kernel/hostname"; node=$WORD; fi
   case $node in *[A-Z]*) node=$(printf '%s' "$node" | tr '[:upper:]' '[:lower:]') ;; esac # as the kubelet does
   echo "node-name=$node"
-  job node 6 do_node "$path" "$node" "$@"
+  # shellcheck disable=SC2086  # one or two words
+  job node 6 do_node "$path" "$node" $KUBECTL
 }
 
 do_node() { # KUBECONFIG NAME KUBECTL...: its caches and settings go to, and come from, the work folder
