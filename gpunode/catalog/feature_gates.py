@@ -63,13 +63,14 @@ def _refusals(gate: str, version: Release, *, on: bool) -> list[Refusal]:
     known = table.known.get(gate)
     if known and version < known.since:
         return [known._replace(since=version, early=True)]
-    found = (None if on else table.locked.get(gate), table.unknown.get(gate))
+    found = ((table.locked_off if on else table.locked).get(gate), table.unknown.get(gate))
     return [one for one in found if one and version >= one.since]
 
 
 class _Table(NamedTuple):
     unknown: Mapping[str, Refusal]
-    locked: Mapping[str, Refusal]
+    locked: Mapping[str, Refusal]  # on
+    locked_off: Mapping[str, Refusal]
     known: Mapping[str, Refusal]  # by the releases before it
     needed: tuple[tuple[str, Release, Release, str], ...]
     incomplete: tuple[Release, ...]
@@ -80,6 +81,7 @@ def _table() -> _Table:
     """Raises UsageError that names row and key of a fault in the file."""
     unknown: dict[str, Refusal] = {}
     locked: dict[str, Refusal] = {}
+    locked_off: dict[str, Refusal] = {}
     known: dict[str, Refusal] = {}
     needed: list[tuple[str, Release, Release, str]] = []
     incomplete: list[Release] = []
@@ -92,6 +94,8 @@ def _table() -> _Table:
             unknown[gate] = Refusal(first, f"is not known from {first[0]}.{first[1]} on", pull)
         for gate in row.maybe_texts("locked"):
             locked[gate] = Refusal(first, f"cannot be switched off from {first[0]}.{first[1]} on", source)
+        for gate in row.maybe_texts("locked_off"):
+            locked_off[gate] = Refusal(first, f"cannot be switched on from {first[0]}.{first[1]} on", source)
         too_old = Refusal(first, f"is not known before {first[0]}.{first[1]}", source)
         known |= dict.fromkeys(row.maybe_texts("new"), too_old)
         for gate in row.maybe_texts("needed"):
@@ -99,7 +103,7 @@ def _table() -> _Table:
         if row.maybe_flag("incomplete"):
             incomplete.append(first)
         row.done()
-    return _Table(unknown, locked, known, tuple(needed), tuple(sorted(incomplete)))
+    return _Table(unknown, locked, locked_off, known, tuple(needed), tuple(sorted(incomplete)))
 
 
 def _release(row: Row, key: str) -> Release:

@@ -38,6 +38,8 @@ def test_eighteen_flags_of_cadvisors_go_in_137() -> None:
         ("CPUManager", True, (1, 33), "kubernetes/kubernetes#129296"),
         ("KubeletPodResources", True, (1, 30), "kubernetes/kubernetes#122139"),
         ("PodPriority", True, (1, 19), "kubernetes/website, feature-gates-removed"),
+        ("AuthorizeWithSelectors", False, (1, 34), "kubernetes/kubernetes, pkg/features/kube_features.go of 1.35"),
+        ("AllowOverwriteTerminationGracePeriodSeconds", True, (1, 35), "kubernetes/kubernetes, pkg/features/kube_feat"),
         ("SidecarContainers", False, (1, 33), "kubernetes/kubernetes, pkg/features/kube_features.go of 1.33"),
     ],
 )
@@ -47,6 +49,11 @@ def test_a_gate_that_goes_or_is_locked(gate: str, on: bool, since: tuple[int, in
     assert found.since == since
     assert found.source.startswith(source)
     assert why_refused(gate, (since[0], since[1] - 1), on=on) is None
+
+
+def test_a_gate_that_is_locked_may_be_said_as_it_is_locked() -> None:
+    assert first_refusal("AllowOverwriteTerminationGracePeriodSeconds", (1, 35), on=False) is None
+    assert first_refusal("AuthorizeWithSelectors", (1, 35), on=True) is None
 
 
 def test_how_far_the_tables_go() -> None:
