@@ -32,6 +32,8 @@ ALLOWED = {
     "apply": {"model", "errors", "packages", "transport.base", "resources"},
     "converge": {"facts", "planner", "apply", "model", "errors", "catalog", "transport.base"},
     "site_checks": {"model", "errors"},
+    # A kubeconfig may name a program: who may write the two is judged, and it is run, as a site's own program is.
+    "cluster": {"model", "errors", "kubernetes", "transport.secret", "site_checks.program", "site_checks.trust"},
     "offline": {"model", "errors", "catalog", "editing", "engines", "render.clean"},
     "fleet": {"converge", "facts", "planner", "apply", "offline", "transport", "specfile", "model", "errors", "catalog"}
     | {"render.clean", "render.wording"},
@@ -48,6 +50,9 @@ ONLY_IN = {
     "jinja2": ("resources.py",),
     "subprocess": ("transport/", "site_checks/program.py"),  # what starts a program
     "yaml": ("foreign.py", "specfile/", "catalog/", "site_checks/written.py", "kubernetes/documents.py"),
+    "kubernetes": ("cluster/library.py",),
+    "urllib3": ("cluster/",),
+    "cryptography": ("cluster/identity.py",),
     "tomllib": ("foreign.py",),
     "tomli": ("foreign.py",),
 }

@@ -82,6 +82,13 @@ class Labelled(NamedTuple):
     found: dict[str, Any]  # target -> its labels
 
 
+class LabelsSet(NamedTuple):
+    """`k8s labels --kubeconfig`."""
+
+    report: FleetReport
+    differences: dict[str, Any]  # target -> what was to change of its node
+
+
 class Verified(NamedTuple):
     """`k8s verify`."""
 
@@ -189,6 +196,9 @@ TABLE: dict[tuple[str, type], Renderer] = {
     ("text", Labelled): _in("verbs.k8s_labels:page"),
     ("json", Labelled): _in("verbs.k8s_labels:json_whole"),
     ("jsonl", Labelled): _in("verbs.k8s_labels:json_lines"),
+    ("text", LabelsSet): _in("verbs.k8s_labels_page:page"),
+    ("json", LabelsSet): _in("verbs.k8s_labels_page:json_whole"),
+    ("jsonl", LabelsSet): _in("verbs.k8s_labels_page:json_lines"),
     ("text", Verified): _in("verbs.k8s_verify:page"),
     ("json", Verified): _in("verbs.k8s_verify:json_whole"),
     ("jsonl", Verified): _in("verbs.k8s_verify:json_lines"),

@@ -26,7 +26,7 @@ SCRIPTS = (
     *(f"active/{name}" for name in ("room", "root", "containers", "cuda", "dcgm", "run")),
 )
 POD_SCRIPTS = ("daemon/query", "trust", "probe/wire", "active/room", "active/pod")
-POD_S = 150.0  # to make, read and delete a pod
+POD_S = 200.0  # to make, read and delete a pod, and those that earlier tests left
 # The sums of the script's own limits: to make and sweep the room; for each way to load, start, look twice and remove.
 ROOM_S, TRIAL_S, RELOAD_S, CUDA_S = 180.0, 540.0, 90.0, 190.0
 # Of dcgmi diag, by its level: NVIDIA names seconds, 2 and 15 minutes, and 1 to 2 hours (DCGM user guide, Diagnostics).
@@ -53,12 +53,14 @@ def observe(transport: Transport, asked: ActiveTests, trials: Sequence[Trial]) -
     return parse(sections, asked, trials)
 
 
-def start_pod(transport: Transport, name: str, manifest: str, *, kubeconfig: str = "-", limit_s: int = 120) -> PodTrial:
-    """Make a pod on the host's node, wait until it has ended, and delete it. `kubeconfig`: a file of the host.
+def start_pod(
+    transport: Transport, name: str, manifest: str, node: str, *, kubeconfig: str = "-", limit_s: int = 120
+) -> PodTrial:
+    """Make a pod on the host's `node`, wait until it has ended, and delete it. `kubeconfig`: a file of the host.
 
     Raises HostLocked, StepFailed and TransportError as `observe` does.
     """
-    words = shlex.join(("gpunode_pod", name, str(limit_s), kubeconfig, manifest))
+    words = shlex.join(("gpunode_pod", name, str(limit_s), kubeconfig, manifest, node))
     text = "\n".join((*map(resources.script, POD_SCRIPTS), f"{words} </dev/null\n"))
     sections = decode(transport.run(text, timeout_s=ROOM_S + limit_s + POD_S).stdout)
     _refuse(sections.commands.get("room", Section(rc=None)), transport.target)

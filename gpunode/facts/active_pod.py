@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 from gpunode.facts.wire import Section, Sections
 from gpunode.model.pod_trial import PodTrial
 
 MOST_LINES = 20
+_DELETED = re.compile(r'^pod "(gpunode-verify-[0-9a-z]{1,40})" deleted', re.MULTILINE)
 
 
 def parse_pod(sections: Sections, name: str) -> PodTrial:
-    """Pure. The sections `create`, `state`, `logs` and `delete`; the second has lines as
+    """Pure. What became of the pod, and of those that earlier tests left (the section `swept`, in kubectl's words):
+
+    pod "gpunode-verify-3f9a21" deleted
+    """
+    swept = _DELETED.findall(sections.text("swept"))
+    return replace(_tried(sections, name), swept=tuple(swept))
+
+
+def _tried(sections: Sections, name: str) -> PodTrial:
+    """The sections `create`, `state`, `logs` and `delete`; the second has lines as
 
     phase=Failed
     reason=UnexpectedAdmissionError

@@ -19,6 +19,7 @@ from gpunode.model.pod_trial import PodTrial
 from gpunode.model.report import CheckReport, Finding
 
 POD = "pod"
+MIRROR_PODS = "NodeRestriction: mirror pods alone"
 RIGHTS = "create, get and delete pods and get pods/log in the namespace default"
 LinkState = Literal["ok", "missing", "unknown", "not reached"]
 
@@ -62,9 +63,10 @@ def pod_link(trial: PodTrial) -> Link:
     """What a pod that was started on the node showed."""
     last = f"; its last line: {trial.log[-1]}" if trial.log else ""
     left = f"; it may still be there, kubectl delete pod {trial.name} ({trial.left})" if trial.left else ""
-    says = f"{trial.phase}{f' ({trial.says})' if trial.says else ''}{last}{left}"
+    swept = f"; deleted {listing(trial.swept)}, left by an earlier test" if trial.swept else ""
+    says = f"{trial.phase}{f' ({trial.says})' if trial.says else ''}{last}{left}{swept}"
     if not trial.phase:
-        return Link(POD, "unknown", f"{_not_made(trial)}{left}")
+        return Link(POD, "unknown", f"{_not_made(trial)}{left}{swept}")
     if trial.phase == "Succeeded":
         return Link(POD, "unknown" if trial.left else "ok", says)
     # The kubelet's words for a pod that was bound to it and finds no device free: that says nothing of the node.
@@ -75,8 +77,9 @@ def pod_link(trial: PodTrial) -> Link:
 def _not_made(trial: PodTrial) -> str:
     if trial.no_kubeconfig:
         return (
-            "no kubeconfig on this host may create pods, and the kubelet's own may not (NodeRestriction: mirror pods "
-            f"alone); name one with --kubeconfig that may {RIGHTS}, or pipe gpunode k8s pod into a kubectl that may"
+            f"no kubeconfig on this host may create pods, and the kubelet's own may not ({MIRROR_PODS}); name one with "
+            f"--host-kubeconfig, or one of yours with --kubeconfig, that may {RIGHTS}; or pipe gpunode k8s pod into a "
+            "kubectl that may"
         )
     missing = f": it takes the rights to {RIGHTS}" if "orbidden" in trial.says else ""
     return f"it was not made: {trial.says}{missing}"

@@ -14,6 +14,8 @@ from gpunode.kubernetes.pod_rules import ALPHA_GPU, GPU
 from gpunode.model.versions import Release
 
 NAME = "gpunode-vector-add"
+TEST_PREFIX = "gpunode-verify-"  # of a bound pod's name
+MANAGED_BY = ("app.kubernetes.io/managed-by", "gpunode")
 PRODUCT = "nvidia.com/gpu.product"
 AFFINITY_FIELD: Release = (1, 6)  # before it: an annotation that holds JSON; the same for tolerations
 AFFINITY_ANNOTATION = "scheduler.alpha.kubernetes.io/affinity"
@@ -59,8 +61,7 @@ def bound_pod(want: PodRequest, name: str, node: str, limit_s: int) -> Object:
     pod = vector_add_pod(want)
     spec: Any = pod["spec"]
     bound = {"nodeName": node, "activeDeadlineSeconds": limit_s, "tolerations": [{"operator": "Exists"}]}
-    labels = {"app.kubernetes.io/managed-by": "gpunode"}
-    return {**pod, "metadata": {"name": name, "labels": labels}, "spec": {**spec, **bound}}
+    return {**pod, "metadata": {"name": name, "labels": dict([MANAGED_BY])}, "spec": {**spec, **bound}}
 
 
 def _container(want: PodRequest) -> Mapping[str, object]:

@@ -12,4 +12,5 @@ class PodTrial:
     says: str = ""  # why it was not made, or why it is in that phase
     log: tuple[str, ...] = ()  # its last lines
     left: str = ""  # why it may still be there; "": it is gone
+    swept: tuple[str, ...] = ()  # pods of earlier tests on this node that had ended and were still there: deleted
     no_kubeconfig: bool = False  # nothing on the host may create pods

@@ -1,7 +1,8 @@
 """A program of the site, run on this machine: bounded in time and output, with nothing in its environment to leak.
 
 It gets the facts on stdin, no argument, and a PATH of system directories. Whoever may change it may do what gpunode
-may: gpunode/site_checks/trust.py says whose program is run at all.
+may: gpunode/site_checks/trust.py says whose program is run at all. A kubeconfig's program is run here as well
+(cluster/exec_credential.py), with arguments and the user's own environment.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import select
 import signal
 import subprocess
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from typing import BinaryIO, NamedTuple
 
@@ -32,17 +34,24 @@ class Ended(NamedTuple):
     why: str = ""
 
 
-def run_program(path: str, stdin: bytes, limit_s: float = LIMIT_S) -> Ended:
+def run_program(
+    path: str,
+    stdin: bytes,
+    limit_s: float = LIMIT_S,
+    *,
+    arguments: Sequence[str] = (),
+    environment: Mapping[str, str] = _ENVIRONMENT,
+) -> Ended:
     """Run it, and end its process group with it: what it started in the background as well."""
     with ExitStack() as stack:
         try:
             process = subprocess.Popen(
-                (path,),
+                (path, *arguments),
                 stdin=stack.enter_context(_memory(stdin)),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 start_new_session=True,
-                env=_ENVIRONMENT,
+                env=environment,
                 cwd="/",
                 umask=0o077,
             )

@@ -81,7 +81,11 @@ def test_a_file_is_written_whole(capsys: pytest.CaptureFixture[str], tmp_path: P
     [
         (["--form", "nfdd"], "did you mean nfd?"),
         (["--form", "nfd", "--json"], "exclude each other"),
-        (["--node", "gpu07"], "--node is for --form kubectl"),
+        (["--node", "gpu07"], "--node is for --form kubectl and --kubeconfig"),
+        (["--form", "nfd", "--kubeconfig", "admin.conf"], "exclude each other"),
+        (["--context", "lab"], "--context is for --kubeconfig"),
+        (["--yes"], "--yes is for --kubeconfig"),
+        (["--kubeconfig", "admin.conf"], "there is no terminal to ask on"),
         (["--form", "kubectl", "--node", "gpu_07"], "is not the name of a node"),
         (["--kubernetes", "new"], "is not a release of Kubernetes"),
         (["--mig-strategy", "all"], "is not a choice"),

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gpunode.cli.app import main
-from gpunode.cli.verbs.k8s_verify import _is_offered
+from gpunode.cli.verbs.k8s_verify_pod import _is_offered
 from gpunode.engines.kubernetes.pod_engines import pod_engines
 from gpunode.errors import ExitCode
 from gpunode.model.facts import HostFacts, KubernetesFacts, RuntimeFacts
@@ -43,9 +43,12 @@ def test_engines_of_the_pods(host: HostFacts, runtimes: tuple[RuntimeFacts, ...]
     ("words", "says"),
     [
         (["--image", "registry.example/vectoradd:12.5"], "--image is for --pod"),
-        (["--kubeconfig", "/root/admin.conf"], "--kubeconfig is for --pod"),
+        (["--host-kubeconfig", "/root/admin.conf"], "--host-kubeconfig is for --pod"),
         (["--node", "gpu07"], "--node is for --pod"),
-        (["--pod", "--kubeconfig", "admin.conf"], "is no absolute path"),
+        (["--pod", "--host-kubeconfig", "admin.conf"], "is no absolute path"),
+        (["--pod", "--host-kubeconfig", "/a", "--kubeconfig", "b"], "exclude each other"),
+        (["--context", "lab"], "--context is for --kubeconfig"),
+        (["--kubeconfig", "b", "--recorded", "anywhere"], "says nothing of today's cluster"),
         (["--pod", "--node", "gpu_07"], "is not the name of a node"),
         (["--pod", "--image", "a b"], "'a b' is not an image"),
         (["--pod", "--recorded", "anywhere"], "a recording runs nothing"),

@@ -75,15 +75,17 @@ def test_what_became_of_it(sections: tuple[str, ...], state: str, says: str) -> 
 def test_without_a_kubeconfig_the_rights_that_are_missing_are_named() -> None:
     link = pod_link(answer("create unreadable none\n"))
     assert link.state == "unknown"
-    assert "name one with --kubeconfig that may create, get and delete pods" in link.says
+    assert "or one of yours with --kubeconfig, that may create, get and delete pods" in link.says
     assert "may still be there" not in link.says
 
 
 KUBECTL = """#!/bin/sh
 echo "$*" >>{calls}
 case $* in
+  *" get pods "*) printf '%s gpunode-verify-%s\\n' Failed 1 Running 2 Succeeded 3 Failed '4;reboot'; echo Failed x ;;
   *" create "*) cat {pod} >/dev/null; exit {code} ;;
   *" get pod "*) echo phase=Succeeded ;;
+  *" delete pod gpunode-verify-1 "*) echo 'pod "gpunode-verify-1" deleted'; echo 'pod "gpunode-verify-3" deleted' ;;
   *" logs "*) echo Test PASSED ;;
 esac
 """
@@ -103,9 +105,13 @@ def test_it_is_deleted_whatever_came_of_it(tmp_path: Path, shell: tuple[str, ...
     # The directories of a test belong to root, below a /tmp that does not.
     script += "\ntrusted() { :; }\nfind_tool() { TOOL=/usr/bin/$1; }\n"
     script += f"find_kubectl() {{ KUBECTL={tmp_path}/kubectl; }}\n"
-    script += shlex.join(("gpunode_pod", NAME, "5", f"{tmp_path}/admin.conf", "{}")) + " </dev/null\n"
+    script += shlex.join(("gpunode_pod", NAME, "5", f"{tmp_path}/admin.conf", "{}", "gpu07")) + " </dev/null\n"
     run = subprocess.run((*shell, "-s"), input=script.encode(), capture_output=True, check=False, timeout=60)
     found = parse_pod(decode(run.stdout), NAME)
     assert (found.phase, found.left) == (phase, ""), run.stderr
+    assert found.swept == ("gpunode-verify-1", "gpunode-verify-3")
+    said = calls.read_text()
+    assert "--field-selector spec.nodeName=gpu07" in said
+    assert "delete pod gpunode-verify-1 gpunode-verify-3 --ignore-not-found" in said
     assert f"delete pod {NAME} --ignore-not-found" in calls.read_text().splitlines()[-1]
     assert not room.exists()

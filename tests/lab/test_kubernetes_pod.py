@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +35,13 @@ def test_the_last_link_is_a_pod_that_ran(lab: Lab, tmp_path: Path) -> None:
     host.write(MINE, cluster.plane.host.path(ADMIN).read_text(), 0o600)
     for name in ("ca.crt", "admin.crt", "admin.key"):
         host.write(f"/etc/kubernetes/pki/{name}", cluster.plane.file(name), 0o600)
-    code, state, says = verified(cluster, "--pod", "--kubeconfig", MINE)
-    assert (code, state, says) == (0, "ok", "Succeeded (0 Completed); its last line: Test PASSED")
-    assert pods(cluster) == []
-    code, state, says = verified(cluster, "--pod", "--kubeconfig", MINE, "--image", FAILS)
+    left_behind(cluster)
+    code, state, says = verified(cluster, "--pod", "--host-kubeconfig", MINE)
+    swept = "deleted gpunode-verify-left, left by an earlier test"
+    assert (code, state, says) == (0, "ok", f"Succeeded (0 Completed); its last line: Test PASSED; {swept}")
+    assert pods(cluster) == ["somebodys"]
+    cluster.plane.kubectl("delete", "pod", "somebodys")
+    code, state, says = verified(cluster, "--pod", "--host-kubeconfig", MINE, "--image", FAILS)
     assert (code, state, says) == (1, "missing", "Failed (3 Error); its last line: CUDA error 999")
     assert pods(cluster) == []
     cut_off(cluster)
@@ -45,10 +49,23 @@ def test_the_last_link_is_a_pod_that_ran(lab: Lab, tmp_path: Path) -> None:
     cluster.wait(
         lambda: cluster.plane.get("pod", "busy").get("status", {}).get("phase") == "Running", "pod with the GPU"
     )
-    code, state, says = verified(cluster, "--pod", "--kubeconfig", MINE)
+    code, state, says = verified(cluster, "--pod", "--host-kubeconfig", MINE)
     assert (code, state) == (1, "unknown"), says
     assert "requested number of devices unavailable for nvidia.com/gpu. Requested: 1, Available: 0" in says
     assert pods(cluster) == ["busy"]
+
+
+def left_behind(cluster: Cluster) -> None:
+    """A pod of an earlier test that has ended, as a host that goes down leaves it; and one that is somebody else's."""
+    for name in ("gpunode-verify-left", "somebodys"):
+        pod = kubelet.pod(name, cluster.host.name, "exit 1")
+        pod["metadata"]["labels"] = {"app.kubernetes.io/managed-by": "gpunode"}
+        cluster.plane.create(pod)
+        cluster.wait(partial(ended, cluster, name), f"end of {name}")
+
+
+def ended(cluster: Cluster, pod: str) -> bool:
+    return bool(cluster.plane.get("pod", pod).get("status", {}).get("phase") == "Failed")
 
 
 def rights(cluster: Cluster) -> None:
@@ -57,7 +74,7 @@ def rights(cluster: Cluster) -> None:
     assert (code, state) == (1, "unknown")
     assert "the kubelet's own may not (NodeRestriction: mirror pods alone)" in says
     assert "create, get and delete pods and get pods/log in the namespace default" in says
-    code, state, says = verified(cluster, "--pod", "--kubeconfig", kubelet.KUBECONFIG)
+    code, state, says = verified(cluster, "--pod", "--host-kubeconfig", kubelet.KUBECONFIG)
     assert (code, state) == (1, "unknown")
     assert 'node "gpu01" can only create mirror pods' in says
     assert "it takes the rights to create, get and delete pods" in says
@@ -66,7 +83,7 @@ def rights(cluster: Cluster) -> None:
 
 def cut_off(cluster: Cluster) -> None:
     """Who asked has gone: the host deletes the pod by itself."""
-    words = ("k8s", "verify", "--pod", "--kubeconfig", MINE, "--image", SLEEPS, "--ssh", cluster.host.name)
+    words = ("k8s", "verify", "--pod", "--host-kubeconfig", MINE, "--image", SLEEPS, "--ssh", cluster.host.name)
     argv, env = (sys.executable, "-m", "gpunode", *words), cluster.me.env(cluster.host)
     with subprocess.Popen(argv, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
         cluster.wait(lambda: pods(cluster), "pod that sleeps")

@@ -1,12 +1,14 @@
-"""gpunode k8s labels: a node's labels from its facts, in the form in which they reach the node."""
+"""gpunode k8s labels: a node's labels from its facts, in the form in which they reach the node, or set on it."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gpunode.cli.options.groups import HostOptions, QuietOptions, verb, wanted
+from gpunode.cli.verbs.k8s_cluster import ContextFlag
 
 if TYPE_CHECKING:
     from gpunode.cli.results import Labelled
@@ -23,9 +25,10 @@ def register(k8s: typer.Typer) -> None:
     verb(
         k8s,
         "labels",
-        help="Print a node's labels, as GPU feature discovery names them, from the host's facts. Labels nothing.",
+        help="Print a node's labels, as GPU feature discovery names them, from the host's facts; --kubeconfig sets "
+        "them.",
         examples=(
-            "gpunode k8s labels --ssh gpu07",
+            "gpunode k8s labels --ssh gpu07 --kubeconfig ~/.kube/config",
             "gpunode k8s labels --form nfd --output /etc/kubernetes/node-feature-discovery/features.d/gpunode",
         ),
     )(labels)
@@ -46,9 +49,13 @@ def labels(
     mig_strategy: Annotated[
         str | None, wanted("--mig-strategy", metavar="none|single|mixed", help="Of the device plugin (default none).")
     ] = None,
-    node: Annotated[
-        str | None, wanted("--node", metavar="NAME", help="For --form kubectl (default: the host's name).")
+    node: Annotated[str | None, wanted("--node", metavar="NAME", help="The node's name (default: the host's).")] = None,
+    kubeconfig: Annotated[
+        Path | None,
+        wanted("--kubeconfig", metavar="FILE", help="Set them through this cluster's API: shows, asks, changes."),
     ] = None,
+    context: ContextFlag = None,
+    yes: Annotated[bool, wanted("--yes", "-y", help="--kubeconfig does not ask.")] = False,
 ) -> int:
     from gpunode.catalog.load import load_catalog
     from gpunode.cli.hosts import one_of, open_hosts
@@ -59,15 +66,21 @@ def labels(
     from gpunode.kubernetes.mig_labels import MIG_STRATEGIES
     from gpunode.kubernetes.release import kubernetes_release
 
-    _refuse_unread(form, node, output)
+    _refuse_unread(form, node, output, kubeconfig, context, yes=yes)
     one_of("--mig-strategy", mig_strategy, MIG_STRATEGIES)
     asked = kubernetes_release(kubernetes) if kubernetes is not None else None
+    strategy = next((one for one in MIG_STRATEGIES if one == mig_strategy), MIG_STRATEGIES[0])
+    if kubeconfig is not None:
+        from gpunode.cli.verbs.k8s_labels_set import Wanted, set_labels
+        from gpunode.kubernetes.labels_forms import node_name
+
+        name = node_name(node) if node is not None else None
+        return set_labels(Wanted(kubeconfig, context, name, strategy, asked, yes), hosts, output)
     choose(output, Labelled)
     with open_hosts(hosts) as named:
         if form and len(named) > 1:
             raise _one_host()
         report = look_at(named, hosts, output, observed)
-    strategy = next((one for one in MIG_STRATEGIES if one == mig_strategy), MIG_STRATEGIES[0])
     facts = {h.target: h.facts for h in report.hosts if h.facts}
     releases = {target: asked or _release(host) for target, host in facts.items()}
     catalog = load_catalog()
@@ -83,16 +96,28 @@ def labels(
     return int(worst(h.code for h in report.hosts))
 
 
-def _refuse_unread(form: str | None, node: str | None, output: QuietOptions) -> None:
+def _refuse_unread(
+    form: str | None, node: str | None, output: QuietOptions, kubeconfig: Path | None, context: str | None, *, yes: bool
+) -> None:
     from gpunode.cli.hosts import one_of
+    from gpunode.cli.verbs.k8s_cluster import refuse_context
     from gpunode.errors import UsageError
     from gpunode.kubernetes.labels_forms import LABEL_FORMS, node_name
 
     one_of("--form", form, LABEL_FORMS)
     if form and (output.json or output.format):
         raise UsageError("--form and --format exclude each other", remedy="leave one of them out")
-    if node is not None and form != "kubectl":
-        raise UsageError("--node is for --form kubectl", remedy="leave it out, or add --form kubectl")
+    if form and kubeconfig is not None:
+        raise UsageError(
+            "--form and --kubeconfig exclude each other",
+            evidence="the one prints labels for somebody else to set, the other sets them",
+            remedy="leave one of them out",
+        )
+    refuse_context(kubeconfig, context)
+    if yes and kubeconfig is None:
+        raise UsageError("--yes is for --kubeconfig: nothing else here asks", remedy="leave it out")
+    if node is not None and form != "kubectl" and kubeconfig is None:
+        raise UsageError("--node is for --form kubectl and --kubeconfig", remedy="leave it out, or add --form kubectl")
     if node is not None:
         node_name(node)
 

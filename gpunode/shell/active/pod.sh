@@ -5,12 +5,15 @@
 
 POD_FIELDS='phase={{.status.phase}}{{"\n"}}{{with .status.reason}}reason={{.}}{{"\n"}}{{end}}{{with .status.message}}message={{.}}{{"\n"}}{{end}}{{range .status.containerStatuses}}{{with .state.waiting}}waiting={{.reason}}{{with .message}}: {{.}}{{end}}{{"\n"}}{{end}}{{with .state.terminated}}ended={{.exitCode}} {{.reason}}{{"\n"}}{{end}}{{end}}'
 
-gpunode_pod() { # NAME LIMIT_S KUBECONFIG MANIFEST; KUBECONFIG -: what distributions leave to root
+LEFT_FIELDS='{{range .items}}{{.status.phase}} {{.metadata.name}}{{"\n"}}{{end}}'
+
+gpunode_pod() { # NAME LIMIT_S KUBECONFIG MANIFEST NODE; KUBECONFIG -: what distributions leave to root
   begin || return 0
   pod_name=$1 pod_limit=$2 file=''
   if kubeconfig "$3"; then
     printf '%s\n' "$4" >"$T/pod.json"
     file=$WITH
+    earlier "$5"
     kubectl create 30 create -f "$T/pod.json" # it may be there even where the answer did not come
     said create create
     [ "$RC" != 0 ] || watch
@@ -46,6 +49,22 @@ kubectl() { # JOB LIMIT_S WORD...
   # shellcheck disable=SC2086  # one or two words
   within "$kubectl_job" "$kubectl_limit" env HOME="$T" KUBECONFIG= $KUBECTL --kubeconfig "$file" --cache-dir "$T/kubectl" \
     --namespace default "$@"
+}
+
+earlier() { # NODE: pods of tests on it that have ended and are still there go: the host of who made them went down
+  kubectl earlier 15 get pods --selector app.kubernetes.io/managed-by=gpunode --field-selector "spec.nodeName=$1" \
+    -o "go-template=$LEFT_FIELDS"
+  [ "$RC" = 0 ] || return 0 # who may not list pods tests all the same
+  set --
+  while read -r left_phase left_name; do
+    case $left_phase:$left_name in
+      *[!A-Za-z0-9:-]*) ;;
+      Succeeded:gpunode-verify-* | Failed:gpunode-verify-*) [ $# -ge 20 ] || set -- "$@" "$left_name" ;;
+    esac
+  done <"$T/earlier.out"
+  [ $# -gt 0 ] || return 0
+  kubectl swept 30 delete pod "$@" --ignore-not-found --timeout 20s
+  said swept swept
 }
 
 watch() { # until the pod has ended, or its time is over; what it came to, and what it said
