@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from gpunode.catalog.node_labels import node_may_change
 from gpunode.kubernetes.labels import ALPHA_NAME, NodeLabels
-from gpunode.kubernetes.release import Release
+from gpunode.model.versions import Release
 
 
 class LabelChange(NamedTuple):

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from gpunode.kubernetes.label_changes import LabelChanges
     from gpunode.kubernetes.labels import NodeLabels
     from gpunode.kubernetes.mig_labels import MigStrategy
-    from gpunode.kubernetes.release import Release
     from gpunode.model.report import FleetReport, HostOutcome
+    from gpunode.model.versions import Release
 
 
 class Difference(NamedTuple):
