@@ -55,7 +55,7 @@ def set_up(host_run: HostRun, plan: Plan) -> HostOutcome:
 
 def lock_owner() -> Owner:
     """Who takes a host's lock: this process, by a name that no other run has."""
-    return Owner(socket.gethostname(), os.getpid(), f"{os.getpid()}-{secrets.token_hex(8)}", _user(), now())
+    return Owner(socket.gethostname(), os.getpid(), f"{os.getpid()}-{secrets.token_hex(8)}", user_name(), now())
 
 
 def mirror_of(log: RunLog, host: Host) -> Callable[[str], None]:
@@ -91,7 +91,8 @@ def is_alive(pid: int) -> bool:
     return True
 
 
-def _user() -> str:
+def user_name() -> str:
+    """Who runs gpunode."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):

@@ -50,7 +50,7 @@ def run_fleet(
             except queue.Empty:
                 return
             started.add(place)
-            outcomes[place] = _unfinished(target, began=False) if stop.is_set() else _outcome(target, work)
+            outcomes[place] = _unfinished(target, began=False) if stop.is_set() else outcome_of(target, work)
             news.set()
 
     threads = _Threads(worker, max(1, min(forks, len(targets))))
@@ -76,7 +76,8 @@ def run_fleet(
     return FleetReport(tuple(hosts), time.monotonic() - begin)
 
 
-def _outcome(target: Target, work: Callable[[Target], HostOutcome]) -> HostOutcome:
+def outcome_of(target: Target, work: Callable[[Target], HostOutcome]) -> HostOutcome:
+    """What `work` answers, or the error that it raised as this host's outcome. Raises nothing."""
     try:
         return work(target)
     except GpunodeError as error:

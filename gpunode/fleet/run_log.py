@@ -32,6 +32,13 @@ def new_run_id() -> str:
     return f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{os.getpid()}"
 
 
+def make_private(directory: Path) -> None:
+    """A directory of runs and those above it up to the state's own, for their owner only. Raises OSError."""
+    state_home().mkdir(mode=0o700, parents=True, exist_ok=True)
+    for path in (state_home() / "runs", directory):
+        path.mkdir(mode=0o700, exist_ok=True)
+
+
 class RunLog:
     """One directory a run, one file a host; lines are written whole, from any thread."""
 
@@ -40,7 +47,7 @@ class RunLog:
         self._lock = threading.Lock()
         self._say, self._complained = complain, False
         try:
-            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private(self.directory)
         except OSError as error:
             raise UsageError(
                 f"the run log {self.directory} cannot be made",
@@ -50,7 +57,8 @@ class RunLog:
 
     def write(self, target: str, line: str) -> None:
         """Append one line to the host's file, masked and cleaned. On a full disk here the line is lost, no more."""
-        path = self.directory / f"{re.sub(r'[^A-Za-z0-9._@-]', '_', target).lstrip('.') or '_'}.jsonl"
+        name = re.sub(r"[^A-Za-z0-9._@-]", "_", target).lstrip(".") or "_"
+        path = self.directory / f"{name}{'_' * (name == 'outcomes')}.jsonl"  # outcomes.jsonl is the run's own
         with self._lock:
             try:
                 handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
@@ -68,9 +76,11 @@ class RunLog:
 def save_crash(error: Exception) -> Path | None:
     """The traceback of a fault of ours in a file; None when neither the state directory nor /tmp takes it."""
     text = "".join(traceback.format_exception(error))
-    for directory in (state_home() / "runs", Path(tempfile.gettempdir())):
+    runs = state_home() / "runs"
+    for directory in (runs, Path(tempfile.gettempdir())):
         try:
-            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if directory == runs:
+                make_private(runs)
             handle, name = tempfile.mkstemp(dir=directory, prefix=f"crash-{new_run_id()}-", suffix=".log")
         except OSError:
             continue  # the next directory; the caller reports it when there is none

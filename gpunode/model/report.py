@@ -260,6 +260,7 @@ class HostOutcome:
 class FleetReport:
     hosts: tuple[HostOutcome, ...] = ()
     seconds: float = 0.0
+    run: str = ""  # the id of its record; "": it changed nothing, and none is kept
 
 
 class EventKind(str, Enum):

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from gpunode.errors import SEVERITY, ExitCode
 from gpunode.model.plan import Kept
 from gpunode.model.report import Event, EventKind, HostOutcome, RunReport, StepResult, StepStatus
-from gpunode.remedy import Remedy
+from gpunode.remedy import Command, Remedy
 from gpunode.render.clean import clean_line
+from gpunode.render.failed_hosts import failed_lines
 from gpunode.render.plan_text import refusal_words
 from gpunode.render.remedy_text import remedy_text
 from gpunode.render.style import PLAIN, Style, hang, paint
@@ -104,9 +105,24 @@ def _more(evidence: str, remedy: Remedy, style: Style, hosts: Sequence[str]) -> 
 
 
 def fleet_run_text(
-    outcomes: Sequence[HostOutcome], style: Style = PLAIN, *, seconds_s: float = 0.0, ssh: bool = False
+    outcomes: Sequence[HostOutcome],
+    style: Style = PLAIN,
+    *,
+    seconds_s: float = 0.0,
+    ssh: bool = False,
+    retry: Command | None = None,
 ) -> str:
-    """How setup ended on each host: the same ending once with all its hosts' names, worst first, then the counts."""
+    """How setup ended on each host, the counts, and of several hosts those that did not end well, to be pasted, with
+    what tries them again (`retry`).
+    """
+    lines = endings(outcomes, style, ssh=ssh)
+    counts = f"{count(len(outcomes), 'host')}: {code_counts([o.code for o in outcomes])}"
+    lines += hang(style, "", f"{counts} · {seconds(seconds_s)}")
+    return "\n".join(lines + failed_lines(outcomes, style, ssh=ssh, retry=retry))
+
+
+def endings(outcomes: Sequence[HostOutcome], style: Style = PLAIN, *, ssh: bool = False) -> list[str]:
+    """How setup ended on each host: the same ending once with all its hosts' names, worst first."""
     lines: list[str] = []
     groups: dict[tuple[ExitCode, tuple[str, str]], list[HostOutcome]] = {}
     for outcome in outcomes:
@@ -117,9 +133,7 @@ def fleet_run_text(
         head, body = _ending(same[0], style, targets if ssh else ())
         lines += hang(style, paint(style, _meaning(code), names) + "   ", head, lead_width=len(names) + 3)
         lines += [body] if body else []
-    counts = code_counts([o.code for o in outcomes])
-    lines += hang(style, "", f"{count(len(outcomes), 'host')}: {counts} · {seconds(seconds_s)}")
-    return "\n".join(lines)
+    return lines
 
 
 def _ending(outcome: HostOutcome, style: Style, hosts: Sequence[str] = ()) -> tuple[str, str]:

@@ -1,0 +1,99 @@
+"""run.json: what a run is about, written whole before the first change and once more at its end."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from gpunode.foreign import read_json
+from gpunode.masking import masked
+from gpunode.model.run_record import Controller, RunHeader
+from gpunode.model.spec import Spec
+from gpunode.render.clean import clean_json
+from gpunode.specfile import spec_text
+
+SCHEMA = "gpunode.run/1"
+LARGEST_BYTES = 8 << 20  # 10,000 hosts of 255 characters are 2.6 MB
+MOST_HOSTS = 100_000  # more than one run takes; of a file that somebody else wrote
+VERBS = ("setup", "undo", "fix")
+ID = re.compile(r"[0-9]{8}T[0-9]{6}Z-[0-9]{1,10}(-[0-9]{1,6})?")
+
+
+def kept_spec(spec: Spec | None) -> tuple[str | None, bool]:
+    """The spec's text, and whether it is withheld: with a secret masked it would be another spec."""
+    text = None if spec is None else spec_text(spec)
+    if text is None or masked(text, "yaml") == text:
+        return text, False
+    return None, True
+
+
+def header_text(header: RunHeader) -> str:
+    """One JSON document; secrets masked."""
+    data = {
+        "schema": SCHEMA,
+        "id": header.id,
+        "verb": header.verb,
+        "begun": header.begun,
+        "user": header.user,
+        "controller": vars(header.controller),
+        "over_ssh": header.over_ssh,
+        "connection": dict(header.connection),
+        "spec": header.spec,
+        "spec_withheld": header.spec_withheld,
+        "ended": header.ended,
+        "codes": {str(int(code)): number for code, number in header.codes.items()},
+        "hosts": list(header.hosts),
+    }
+    return clean_json(masked(json.dumps(data, ensure_ascii=False) + "\n", "json"))
+
+
+def parse_header(text: str) -> RunHeader:
+    """Raises ValueError for what no gpunode wrote as run.json."""
+    data = read_json(text, own=True, unique=True)
+    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+        raise ValueError(f"its schema is not {SCHEMA}")
+    try:
+        hosts = tuple(_as(str, name, "hosts") for name in _as(list, data["hosts"], "hosts"))
+        header = RunHeader(
+            _as(str, data["id"], "id"),
+            _as(str, data["verb"], "verb"),
+            _as(str, data["begun"], "begun"),
+            _as(str, data["user"], "user"),
+            _controller(_as(dict, data["controller"], "controller")),
+            hosts,
+            _as(bool, data["over_ssh"], "over_ssh"),
+            _as(dict, data["connection"], "connection"),
+            None if data["spec"] is None else _as(str, data["spec"], "spec"),
+            _as(bool, data["spec_withheld"], "spec_withheld"),
+            _as(str, data["ended"], "ended"),
+            _codes(_as(dict, data["codes"], "codes")),
+        )
+    except KeyError as error:
+        raise ValueError(f"{error.args[0]}: it is missing") from error
+    if ID.fullmatch(header.id) is None or header.verb not in VERBS:
+        raise ValueError("its id or verb is none of a run's")
+    if len(hosts) > MOST_HOSTS or len(set(hosts)) < len(hosts):
+        raise ValueError("hosts: too many, or one of them twice")
+    return header
+
+
+def _controller(data: Mapping[str, Any]) -> Controller:
+    pid = _as(int, data["pid"], "pid")
+    if not 0 < pid < 1 << 31:
+        raise ValueError("pid: no process has it")
+    host, started, boot = (_as(str, data[name], name) for name in ("host", "started", "boot"))
+    return Controller(host, pid, started, boot)
+
+
+def _codes(data: Mapping[str, Any]) -> dict[int, int]:
+    if not all(re.fullmatch("[0-9]{1,3}", code) and type(number) is int for code, number in data.items()):
+        raise ValueError("codes: they are no numbers")
+    return {int(code): number for code, number in data.items()}
+
+
+def _as(kind: type, value: Any, name: str) -> Any:
+    if type(value) is not kind:  # not isinstance: true is no number
+        raise ValueError(f"{name}: it is of another type")
+    return value

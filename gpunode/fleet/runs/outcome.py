@@ -1,0 +1,163 @@
+"""How a host ended, as a line of outcomes.jsonl and back: what a text says of it, without plans, facts and output.
+
+{"schema": "gpunode.run-outcome/1", "at": ..., "target": "gpu07", "state": "at-work"}      before it is changed
+{"schema": ..., "at": ..., "target": "gpu07", "state": "ended", "code": 0, "problem": "", "evidence": "",
+ "remedy": {"action": "none", "text": ""}, "check_id": "", "run": {"steps": [...], "kept": [...], ...}}
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from gpunode.errors import ExitCode
+from gpunode.foreign import read_json
+from gpunode.masking import masked
+from gpunode.model.plan import Kept, Plan, Undoing
+from gpunode.model.report import HostOutcome, RunReport, StepResult, StepStatus
+from gpunode.model.run_record import HostState, PastHost
+from gpunode.model.spec import Spec
+from gpunode.remedy import Remedy, RepairAction
+from gpunode.render.clean import clean_json
+
+SCHEMA = "gpunode.run-outcome/1"
+LONGEST = 4000  # characters of one text; a daemon's last words may be pages, and are whole in the host's own log
+MOST = 500  # steps, and things that are kept
+
+Data = dict[str, Any]
+
+
+def lean(outcome: HostOutcome) -> HostOutcome:
+    """What a text needs of a host that has ended; a plan with its files alone is a quarter of a megabyte."""
+    run = outcome.run
+    if run is not None:
+        plan = run.plan and _lean_plan(run.plan.target, _said(run.plan), undo=run.plan.undo is not None)
+        run = replace(run, plan=plan, steps=tuple(replace(step, commands=()) for step in run.steps))
+    return replace(outcome, run=run, plan=None, facts=None)
+
+
+def _said(plan: Plan) -> tuple[Kept, ...]:
+    """What the end of a run says of a plan."""
+    return tuple(kept for kept in plan.kept if kept.refused or kept.beware)
+
+
+def _lean_plan(target: str, kept: tuple[Kept, ...], *, undo: bool) -> Plan:
+    return Plan(target, Spec(), "", kept=kept, undo=Undoing(()) if undo else None)
+
+
+def begun_line(target: str, at: str) -> str:
+    return _line({"schema": SCHEMA, "at": at, "target": target, "state": HostState.BEGUN.value})
+
+
+def ended_line(outcome: HostOutcome, at: str) -> str:
+    """With a newline at its end; secrets masked."""
+    run = outcome.run
+    data = {
+        "schema": SCHEMA,
+        "at": at,
+        "target": outcome.target,
+        "state": HostState.ENDED.value,
+        "code": int(outcome.code),
+        **_texts(outcome, "problem", "evidence", "check_id"),
+        "remedy": _remedy(outcome.remedy),
+        "run": None if run is None else _run(run),
+    }
+    return _line(data)
+
+
+def _line(data: Data) -> str:
+    return clean_json(masked(json.dumps(data, ensure_ascii=False) + "\n", "jsonl"))
+
+
+def _run(run: RunReport) -> Data:
+    return {
+        "steps": [
+            {"id": step.id, "status": step.status.value, **_texts(step, "error", "evidence"),
+             "remedy": _remedy(step.remedy)}
+            for step in run.steps[:MOST]
+        ],
+        **_texts(run, "error", "evidence"),
+        "reboot": run.reboot and run.reboot[:LONGEST],
+        "remedy": _remedy(run.remedy),
+        "by_hand": [text[:LONGEST] for text in run.by_hand[:MOST]],
+        "undo": run.plan is not None and run.plan.undo is not None,
+        "kept": [
+            {**_texts(kept, "id", "text", "evidence"), "refused": kept.refused, "beware": kept.beware,
+             "remedy": _remedy(kept.remedy)}
+            for kept in (_said(run.plan)[:MOST] if run.plan else ())
+        ],
+    }  # fmt: skip
+
+
+def _texts(value: object, *names: str) -> Data:
+    return {name: getattr(value, name)[:LONGEST] for name in names}
+
+
+def _remedy(remedy: Remedy) -> Data:
+    return {"action": remedy.action.value, "text": remedy.text[:LONGEST]}
+
+
+def parse_outcome(line: str) -> PastHost:
+    """Raises ValueError for what is not a whole line of `begun_line` or `ended_line`."""
+    try:
+        data = read_json(line, own=True)
+        state, target = HostState(data["state"]), str(data["target"])
+        at = _text(data, "at")
+        if data["schema"] != SCHEMA or state is HostState.WAITING:
+            raise ValueError("it is of another form")
+        return PastHost(target, state, at, _outcome(target, data) if state is HostState.ENDED else None)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError("it is of another form") from error
+
+
+def _outcome(target: str, data: Data) -> HostOutcome:
+    code, run = ExitCode(data["code"]), data["run"]
+    return HostOutcome(
+        target,
+        code,
+        run=None if run is None else _run_of(target, code, run),
+        problem=_text(data, "problem"),
+        evidence=_text(data, "evidence"),
+        remedy=_remedy_of(data),
+        check_id=_text(data, "check_id"),
+    )
+
+
+def _run_of(target: str, code: ExitCode, data: Data) -> RunReport:
+    return RunReport(
+        target,
+        tuple(
+            StepResult(_text(step, "id"), StepStatus(step["status"]), error=_text(step, "error"),
+                       evidence=_text(step, "evidence"), remedy=_remedy_of(step))
+            for step in data["steps"][:MOST]
+        ),
+        _lean_plan(target, tuple(map(_kept_of, data["kept"][:MOST])), undo=data["undo"] is True),
+        _text(data, "reboot") or None,
+        _text(data, "error"),
+        _text(data, "evidence"),
+        _remedy_of(data),
+        code,
+        tuple(str(text)[:LONGEST] for text in data["by_hand"][:MOST]),
+    )  # fmt: skip
+
+
+def _kept_of(data: Data) -> Kept:
+    return Kept(
+        _text(data, "id"),
+        _text(data, "text"),
+        refused=data["refused"] is True,
+        evidence=_text(data, "evidence"),
+        remedy=_remedy_of(data),
+        beware=data["beware"] is True,
+    )
+
+
+def _remedy_of(data: Data) -> Remedy:
+    remedy = data["remedy"]
+    return Remedy(RepairAction(remedy["action"]), _text(remedy, "text"))
+
+
+def _text(data: Data, key: str) -> str:
+    value = data.get(key)
+    return value[:LONGEST] if isinstance(value, str) else ""

@@ -1,0 +1,200 @@
+"""One run as it is kept while it goes on: what it is about, before the first change; each host as it begins and ends.
+
+A line is flushed to the disk before the next act. Whoever runs the run holds a lock on the file of outcomes, which the
+kernel takes back when that process is gone, however it went.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+
+from gpunode.errors import UsageError
+from gpunode.fleet.run_log import new_run_id, now
+from gpunode.fleet.runs.controller import this_controller
+from gpunode.fleet.runs.directory import OUTCOMES, RUN, make_directory, open_file, opened_run, runs_home
+from gpunode.fleet.runs.header import header_text
+from gpunode.fleet.runs.outcome import begun_line, ended_line
+from gpunode.model.report import HostOutcome
+from gpunode.model.run_record import PastRun, RunHeader
+from gpunode.offline.output_file import write_whole
+from gpunode.remedy import Remedy, RepairAction, gpunode
+
+_SETTLE_S = 0.05
+
+
+@dataclass(frozen=True)
+class About:
+    """What a run is about, but for what it finds out itself: RunHeader has the words for each."""
+
+    verb: str
+    hosts: tuple[str, ...]
+    user: str
+    over_ssh: bool = True
+    connection: tuple[tuple[str, object], ...] = ()
+    spec: str | None = None
+    spec_withheld: bool = False
+
+
+class Record:
+    """Use it as a context; without `end` the run counts as one whose controller was killed."""
+
+    def __init__(self, header: RunHeader, outcomes: int, complain: Callable[[str], None]) -> None:
+        self.header = header
+        self._file = outcomes
+        self._say, self._complained = complain, False
+        self._torn = _torn(outcomes)
+        self._open = True
+        self._lock = threading.Lock()
+
+    @property
+    def id(self) -> str:
+        return self.header.id
+
+    def __enter__(self) -> Record:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._lock:
+            self._open = False  # a thread that a second Ctrl-C left at work may still come here
+            os.close(self._file)
+
+    def host_begins(self, target: str) -> None:
+        """Before anything of it is changed. From any thread."""
+        self._append(begun_line(target, now()))
+
+    def host_ends(self, outcome: HostOutcome) -> None:
+        """From any thread."""
+        self._append(ended_line(outcome, now()))
+
+    def end(self, outcomes: Sequence[HostOutcome]) -> None:
+        """The run is over; hosts that it did not come to have no line."""
+        codes = Counter(int(outcome.code) for outcome in outcomes)
+        try:
+            _write(replace(self.header, ended=now(), codes=codes))
+        except UsageError as error:
+            self._complain(error.evidence)
+
+    def _append(self, line: str) -> None:
+        """The host's work counts more than its line: a full disk here is said, and stops nothing."""
+        with self._lock:
+            if not self._open:
+                return
+            try:
+                data = (("\n" if self._torn else "") + line).encode("utf-8", "surrogateescape")
+                self._torn = True
+                if os.write(self._file, data) == len(data):
+                    self._torn = False
+                os.fsync(self._file)
+            except OSError as error:
+                self._complain(error.strerror or str(error))
+
+    def _complain(self, why: str) -> None:
+        if not self._complained:
+            self._say(f"gpunode: the record of run {self.id} has gaps: {why}")
+        self._complained = True
+
+
+def begin(about: About, complain: Callable[[str], None]) -> Record:
+    """A new run, on the disk before this returns. Raises UsageError: then nothing was touched."""
+    run_id = _new_directory()
+    header = RunHeader(
+        run_id,
+        about.verb,
+        now(),
+        about.user,
+        this_controller(),
+        about.hosts,
+        about.over_ssh,
+        dict(about.connection),
+        about.spec,
+        about.spec_withheld,
+    )
+    with opened_run(run_id) as directory:
+        outcomes = _locked(header, directory, os.O_CREAT)
+    try:
+        _write(header)
+    except BaseException:
+        os.close(outcomes)
+        raise
+    return Record(header, outcomes, complain)
+
+
+def go_on(past: PastRun, complain: Callable[[str], None]) -> Record:
+    """The same run once more, with this process as its controller. Raises UsageError where the old one lives."""
+    header = replace(past.header, controller=this_controller(), ended="", codes={})
+    with opened_run(header.id) as directory:
+        outcomes = _locked(past.header, directory)
+    try:
+        _write(header)
+    except BaseException:
+        os.close(outcomes)
+        raise
+    return Record(header, outcomes, complain)
+
+
+def refuse_living(past: PastRun) -> None:
+    """Raises UsageError where the run's controller is at work."""
+    if past.lives and not past.header.ended:
+        raise _at_work(past.header)
+    with opened_run(past.header.id) as directory, suppress(FileNotFoundError):
+        os.close(_locked(past.header, directory))
+
+
+def _locked(header: RunHeader, directory: int, flags: int = 0) -> int:
+    handle = open_file(OUTCOMES, directory, runs_home() / header.id, os.O_RDWR | os.O_APPEND | flags)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(handle)
+        raise _at_work(header) from error
+    except OSError:
+        pass  # a file system without locks: the process itself was looked for
+    return handle
+
+
+def _at_work(header: RunHeader) -> UsageError:
+    return UsageError(
+        f"run {header.id} is still at work: {header.controller}",
+        evidence=f"it holds the lock on {runs_home() / header.id / OUTCOMES}",
+        remedy=Remedy(
+            RepairAction.WAIT, "let it end; ", gpunode("runs", "show", header.id, ssh=False), " shows how far it is"
+        ),
+    )
+
+
+def _new_directory() -> str:
+    """Its id. Two runs of one process in one second differ by a number."""
+    number, run_id = 1, new_run_id()
+    while True:
+        name = run_id if number == 1 else f"{run_id}-{number}"
+        try:
+            make_directory(name)
+        except FileExistsError:
+            number += 1
+            time.sleep(_SETTLE_S if number > 100 else 0)
+        else:
+            return name
+
+
+def _write(header: RunHeader) -> None:
+    path: Path = runs_home() / header.id / RUN
+    write_whole(path, header_text(header), "the record of this run")
+    with opened_run(header.id) as directory:
+        os.fsync(directory)  # the new name as well
+
+
+def _torn(handle: int) -> bool:
+    """Whether the last line has no end: the controller was killed while it wrote."""
+    size = os.fstat(handle).st_size
+    return size > 0 and os.pread(handle, 1, size - 1) != b"\n"
