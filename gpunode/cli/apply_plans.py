@@ -5,16 +5,25 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 
 from gpunode.cli.errors import say
-from gpunode.cli.hosts import on_each
+from gpunode.cli.hosts import on_each, typed_connection
 from gpunode.cli.options.groups import LiveOptions, OutputOptions
-from gpunode.cli.output import progress_style
+from gpunode.cli.output import chosen_format, progress_style
+from gpunode.cli.results import Ended, LinesAsTheyCome, each_line, formats_of, over_ssh
 from gpunode.errors import UsageError
-from gpunode.fleet.apply_one import HostWork, host_run, set_up
+from gpunode.fleet.apply_one import HostWork, host_run, set_up, user_name
 from gpunode.fleet.host import Host
-from gpunode.fleet.run_log import RunLog, new_run_id, now
+from gpunode.fleet.run import outcome_of
+from gpunode.fleet.run_log import RunLog, now
+from gpunode.fleet.runs.header import kept_spec
+from gpunode.fleet.runs.merge import with_earlier
+from gpunode.fleet.runs.outcome import lean
+from gpunode.fleet.runs.record import About, Record, begin, go_on
 from gpunode.model.report import Event, FleetReport, HostOutcome
+from gpunode.model.run_record import PastRun
+from gpunode.model.spec import Spec
 from gpunode.remedy import Remedy, RepairAction, gpunode
 from gpunode.render.live import Progress
 from gpunode.render.machine import event_json, host_line
@@ -38,40 +47,88 @@ def apply_plans(
     *,
     verb: str = "setup",
     host_work: HostWork | None = None,
+    spec: Spec | None = None,
+    past: PastRun | None = None,
 ) -> FleetReport:
     """Every host that has a plan is brought to it; the others keep the outcome that planning gave them.
 
     Ctrl-C stops each host after its current step, which is said at once. `host_work`: how a plan is carried out; None:
-    as setup does.
+    as setup does. `spec`: what is kept of the run for a retry. `past`: the run that goes on, in place of a new one.
     """
-    one = host_work or set_up
-    run_id, stop = new_run_id(), threading.Event()
-    log = RunLog(run_id, complain=say)
+    one, stop = host_work or set_up, threading.Event()
     before = dict(zip(named, planned.hosts, strict=True))
     at_work = [str(host) for host, outcome in before.items() if outcome.plan]
-    with Progress(progress_style(output), sys.stderr, at_work) as progress:
+    lines = LinesAsTheyCome(None if verb == "fix" else each_line(verb, output), output)  # a fix is checked afterwards
+    keep = _kept_for_the_end(output, lines)
+    record = _record(named, hosts, verb, spec, past)
+    log = RunLog(record.id, complain=say)
+    with record, Progress(progress_style(output), sys.stderr, at_work) as progress:
+        tell = _teller(log, progress, lines)
 
         def work(host: Host) -> HostOutcome:
-            plan = before[host].plan
-            if plan is None:
-                return before[host]
-            outcome = one(host_run(host, run_id, _teller(log, progress), stop.is_set, log), plan)
-            log.write(str(host), host_line(verb, outcome))
-            return outcome
+            outcome = before.pop(host)
+            plan = outcome.plan
+            if plan is not None:
+                record.host_begins(str(host))
+                outcome = outcome_of(host, lambda _: one(host_run(host, record.id, tell, stop.is_set, log), plan))
+                log.write(str(host), host_line(verb, outcome))
+            record.host_ends(outcome)
+            lines.ended(outcome)
+            return keep(outcome)
 
         def done(outcome: HostOutcome) -> None:
             if outcome.target in at_work:
                 progress.done(outcome)
 
-        report = on_each(named, hosts, work, done, stop, progress.stopping)
+        report = _whole(on_each(named, hosts, work, done, stop, progress.stopping), record, past)
     if not output.quiet:
         say(f"gpunode: run log in {log.directory}")
+    lines.finish(report)
     return report
 
 
-def _teller(log: RunLog, progress: Progress) -> Callable[[Event], None]:
+def keep_unplanned(
+    named: tuple[Host, ...],
+    report: FleetReport,
+    hosts: LiveOptions,
+    *,
+    verb: str = "setup",
+    spec: Spec | None = None,
+    past: PastRun | None = None,
+) -> FleetReport:
+    """A run in which no host has a plan changes none, and is the last one all the same: it is what is tried again."""
+    with _record(named, hosts, verb, spec, past) as record:
+        for outcome in report.hosts:
+            record.host_ends(outcome)
+        return _whole(report, record, past)
+
+
+def _whole(report: FleetReport, record: Record, past: PastRun | None) -> FleetReport:
+    """The run's end, with what was done before it went on."""
+    whole = with_earlier(past, report) if past else report
+    record.end(whole.hosts)
+    return replace(whole, run=record.id)
+
+
+def _record(named: tuple[Host, ...], hosts: LiveOptions, verb: str, spec: Spec | None, past: PastRun | None) -> Record:
+    if past is not None:
+        return go_on(past, say)
+    ssh = over_ssh(named)
+    connection = tuple(typed_connection(hosts).items()) if ssh else ()
+    return begin(About(verb, tuple(map(str, named)), user_name(), ssh, connection, *kept_spec(spec)), say)
+
+
+def _kept_for_the_end(output: OutputOptions, lines: LinesAsTheyCome) -> Callable[[HostOutcome], HostOutcome]:
+    """What is held of a host that has ended: all of it only where the result is yet to be printed with its plan."""
+    text = chosen_format(output, formats_of(Ended), plans=True) == "text"
+    return lean if text or lines.on else lambda outcome: outcome
+
+
+def _teller(log: RunLog, progress: Progress, lines: LinesAsTheyCome) -> Callable[[Event], None]:
     def tell(event: Event) -> None:
-        log.write(event.target, event_json(event, at=now()))
+        line = event_json(event, at=now())
+        log.write(event.target, line)
+        lines.event(line)
         progress.event(event)
 
     return tell

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from gpunode.advice import meant
 from gpunode.cli.options.groups import CheckedHostOptions, HostOptions, LiveOptions
@@ -102,6 +103,51 @@ def _typed_for_ssh(options: LiveOptions) -> dict[str, object]:
         "--connect-timeout": options.connect_timeout,
         "--forks": options.forks,
     }
+
+
+# Of LiveOptions, what reaches the same hosts once more. None of it is a secret: passwords are asked for, or in a file.
+_CONNECTION = (
+    *("identity", "user", "port", "jump", "ask_become_pass", "become_pass_file"),
+    *("host_key", "connect_timeout", "forks"),
+)
+_PATHS = ("identity", "become_pass_file")
+
+
+def typed_connection(options: LiveOptions) -> dict[str, object]:
+    """{"user": "root", "identity": ["/root/.ssh/gpu"]}: what was typed of it, in JSON's types."""
+    found: dict[str, object] = {}
+    for name in _CONNECTION:
+        value = getattr(options, name)
+        if value is not None and value is not False:
+            texts = [os.path.abspath(one) if name in _PATHS else one for one in _list(value)]
+            found[name] = texts if isinstance(value, list) else texts[0]
+    return found
+
+
+def connected_as(options: HostOptions, kept: Mapping[str, object]) -> HostOptions:
+    """`options`, and for what was not typed of it what an earlier run was typed with. Raises UsageError.
+
+    Each value is read again as if it were typed now.
+    """
+    values: dict[str, Any] = {}
+    for name in _CONNECTION:
+        value, typed = kept.get(name), getattr(options, name)
+        if value is None or (typed is not None and typed is not False):
+            continue
+        right = value is True if name == "ask_become_pass" else all(isinstance(one, str) for one in _list(value))
+        if not right or isinstance(value, list) != (name == "identity"):
+            raise UsageError(
+                f"the record of the run has no option of SSH in {name}", remedy="type the hosts with --ssh"
+            )
+        paths = [Path(one) if name in _PATHS else one for one in _list(value)]
+        values[name] = paths if isinstance(value, list) else paths[0]
+    if options.ask_become_pass or options.become_pass_file:  # either is typed in place of the other
+        values = {name: value for name, value in values.items() if name not in ("ask_become_pass", "become_pass_file")}
+    return replace(options, **values)
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def _typed_for_sudo(options: LiveOptions) -> dict[str, object]:

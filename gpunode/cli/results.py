@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gpunode.checks import CheckDoc
     from gpunode.fleet.host import Host
     from gpunode.model.report import FleetReport, HostOutcome
+    from gpunode.model.run_record import MergedRuns, PastRun
     from gpunode.remedy import Command
 
 
@@ -66,6 +67,23 @@ class Fixed(Fleet):
     """Checks, what of their findings was mended, and what they say afterwards."""
 
     recorded: bool = False  # a recording, which only shows its plan
+
+
+class RunList(NamedTuple):
+    """`runs`."""
+
+    runs: Sequence[PastRun]
+    more: int  # older ones, which are not among them
+    odd: Sequence[str]  # why others cannot be shown
+    home: str  # where they are kept
+
+
+class RunShown(NamedTuple):
+    """`runs show` and `runs merge`."""
+
+    merged: MergedRuns
+    lives: bool | None = None  # the controller of the one run; None: it is not known, or they are several
+    again: Sequence[Command] = ()  # what goes on with it
 
 
 class Runtimes(NamedTuple):
@@ -190,6 +208,8 @@ TABLE: dict[tuple[str, type], Renderer] = {
     ("junit", Checked): _in("verbs.check_formats:junit"),
     ("prometheus", Checked): _in("verbs.check_formats:prometheus"),
     ("nvsentinel", Checked): _in("verbs.check_formats:nvsentinel"),
+    **{(form, RunList): _in(f"verbs.runs:listed_{form}") for form in ("text", "json", "jsonl")},
+    **{(form, RunShown): _in(f"verbs.runs:shown_{form}") for form in ("text", "json", "jsonl")},
     ("text", Runtimes): _in("verbs.runtime_show:page"),
     ("json", Runtimes): _in("verbs.runtime_show:json_whole"),
     ("jsonl", Runtimes): _in("verbs.runtime_show:json_lines"),
@@ -268,6 +288,51 @@ def each_line(verb: str, output: ResultOptions) -> Callable[[HostOutcome], None]
     from gpunode.render.machine import host_line
 
     return lambda outcome: deliver(host_line(verb, outcome), output)
+
+
+class LinesAsTheyCome:
+    """`--format jsonl` of a verb that changes hosts: events, and each host as it ends; from any thread.
+
+    Nothing that happens to stdout stops the work on a host: what it did not take is said at the end, by `finish`.
+    """
+
+    def __init__(self, host_line: Callable[[HostOutcome], None] | None, output: ResultOptions) -> None:
+        """`host_line`: as each_line has it; None prints nothing."""
+        self._host_line = host_line
+        self._output = output
+        self._lock = threading.Lock()
+        self._printed: set[str] = set()
+        self._fault: GpunodeError | None = None
+
+    @property
+    def on(self) -> bool:
+        return self._host_line is not None
+
+    def event(self, line: str) -> None:
+        """One event as a JSON line."""
+        if self.on:
+            self._print(lambda: deliver(line, self._output))
+
+    def ended(self, outcome: HostOutcome) -> None:
+        if (host_line := self._host_line) is not None:
+            self._printed.add(outcome.target)
+            self._print(lambda: host_line(outcome))
+
+    def finish(self, report: FleetReport) -> None:
+        """The hosts of which nothing was printed. Raises GpunodeError where stdout took not all of it."""
+        for outcome in report.hosts:
+            if outcome.target not in self._printed:
+                self.ended(outcome)
+        if self._fault is not None:
+            raise self._fault
+
+    def _print(self, deliver_line: Callable[[], None]) -> None:
+        with self._lock:
+            if self._fault is None:
+                try:
+                    deliver_line()
+                except GpunodeError as error:
+                    self._fault = error
 
 
 def look_at(

@@ -16,8 +16,14 @@ if TYPE_CHECKING:
 OWN = "Options"  # the heading of what no group has
 
 
+BARE = {"--retry-failed": "last"}  # options whose value may be left out, and what it is then; typer has none of these
+
+
 class GroupedCommand(TyperCommand):
     """A verb whose options stand below headings, in the order in which they first come; `rich_help_panel` holds it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, _filled(args))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], OWN: []}
@@ -29,6 +35,14 @@ class GroupedCommand(TyperCommand):
             if records:
                 with formatter.section(heading):
                     formatter.write_dl(records)
+
+
+def _filled(args: list[str]) -> list[str]:
+    """`args` with the value of each bare option that has none."""
+    filled: list[str] = []
+    for word, following in zip(args, [*args, "-"][1:], strict=True):
+        filled += [word, BARE[word]] if word in BARE and following.startswith("-") else [word]
+    return filled
 
 
 def _heading(parameter: click.Parameter) -> str:

@@ -29,6 +29,8 @@ TYPED = {"fix": "check --fix"}
 RULES = """
 - `--json` prints one document with `hosts` and `seconds_s`; `--format jsonl` one line a host, with `schema` in it.
   `detect` and `check` print it into a pipe as soon as that host has ended; a run that is stopped lacks the rest.
+- `setup` and `undo` with `--format jsonl` print into a pipe what happens as it happens: `event` lines, and each host's
+  result as soon as it has ended. `schema` says which a line is. With `--output` the file has the results alone.
 - Every host has `target` and `code` ([exit codes](exit-codes.md)), and `problem`, `evidence`, `remedy` if it failed.
   `check_id` with them is the check that it fails, where it was not reached
   ([which](check-outputs.md#several-hosts-in-one-run)).
@@ -47,6 +49,7 @@ REASONS
   Its form is `saved-plan`: the secrets of its files are in it, and hashes that what is printed lacks.
 - `event` is a line of the log that `setup` and `undo` keep of a host (`$XDG_STATE_HOME/gpunode/runs/TIME/HOST.jsonl`):
   what began or ended, and when. The last line of a log is the host's result, `setup-line` or `undo-line`.
+- What `gpunode runs --json` prints is on [the page about runs](../how-to/runs.md#for-programs).
 - `plan.driver` is the choice of the driver: `reasons`, `alternatives` (`option` is the option that selects it, "" where
   this host cannot have it), `end_of_support`, and `confidence`, how sure the catalog is: `documented` is from a named
   source, `inferred` follows from one, `unverified` was recalled and not looked up again.

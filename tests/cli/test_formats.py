@@ -12,6 +12,7 @@ from gpunode.cli.app import main
 from gpunode.cli.options.groups import OutputOptions
 from gpunode.cli.results import TABLE, formats_of
 from gpunode.errors import ExitCode
+from gpunode.fleet.runs.record import About, begin
 from gpunode.model.report import FleetReport, HostOutcome, RunReport
 
 HOST = str(Path(__file__).parents[2] / "examples" / "hosts" / "debian12-ready")
@@ -22,6 +23,8 @@ ARGV: dict[type, list[list[str]]] = {
     results.Explained: [["plan", "--explain", "--recorded", HOST]],
     results.Checked: [["check", "--recorded", HOST]],
     results.Fixed: [["check", "--fix", "--recorded", HOST]],
+    results.RunList: [["runs"]],
+    results.RunShown: [["runs", "show", "last"], ["runs", "merge", "last"]],
     results.Runtimes: [["runtime", "show", "--recorded", HOST]],
     results.Labelled: [["k8s", "labels", "--recorded", HOST]],
     results.Verified: [["k8s", "verify", "--recorded", NODE]],
@@ -42,6 +45,8 @@ LINES = [pytest.param(kind, words, id=" ".join(words[:2])) for kind, rows in ARG
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    with begin(About("setup", ("h1", "h2"), "ann"), complain=print) as record:
+        record.host_ends(HostOutcome("h1", ExitCode.DONE))
 
 
 def test_every_result_of_the_table_is_tried_here() -> None:

@@ -121,7 +121,7 @@ def test_nothing_typed_leaves_the_spec_alone() -> None:
     [
         (["detect"], ["Options:", "Hosts:", "Output:"]),
         (["plan"], ["Options:", "Hosts:", "What is wanted:", "Output:"]),
-        (["setup"], ["Options:", "Hosts:", "What is wanted:", "Output:"]),
+        (["setup"], ["Options:", "Hosts:", "What is wanted:", "An earlier run:", "Output:"]),
         (["check"], ["Options:", "Hosts:", "What is wanted:", "Active tests:", "Which checks:", "Output:"]),
         (["undo"], ["Options:", "Hosts:", "Output:"]),
         (["catalog"], ["Arguments:", "Options:", "Output:"]),

@@ -44,8 +44,13 @@ def wanted_spec(options: SpecOptions | CheckOptions) -> Spec:
 def wanted_file(options: SpecOptions | CheckOptions) -> SpecFile:
     """The same, with what only a check reads."""
     file = load_file(options.spec) if options.spec else SpecFile(Spec(), Rules())
+    return replace(file, spec=flags_over(file.spec, options))
+
+
+def flags_over(spec: Spec, options: SpecOptions | CheckOptions) -> Spec:
+    """`spec` with the flags over it. Raises UsageError with every fault."""
     texts = flag_texts(options)
-    return replace(file, spec=_without_ignored(put_all(file.spec, texts), texts))
+    return _without_ignored(put_all(spec, texts), texts)
 
 
 def _without_ignored(spec: Spec, typed: Collection[str]) -> Spec:

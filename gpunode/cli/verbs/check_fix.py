@@ -76,7 +76,7 @@ def _run(
             say("gpunode: nothing was changed")
             return int(ExitCode.FAILED)
     parts = {h.target: _parts(h.check, spec) for h in changes if h.check}
-    done = apply_plans(named, report, hosts, output, verb="fix", host_work=host_work(parts))
+    done = apply_plans(named, report, hosts, output, verb="fix", host_work=host_work(parts), spec=spec)
     ended = dict(zip(named, done.hosts, strict=True))
     before = dict(zip(named, report.hosts, strict=True))
     after = look_at(named, hosts, output, lambda host: _checked_again(host, before[host], ended[host], check))

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gpunode.cli.options.again import AgainOptions
 from gpunode.cli.options.groups import HostOptions, OutputOptions, verb
 from gpunode.cli.options.setup import SpecOptions
 
 if TYPE_CHECKING:
     from gpunode.cli.results import Ended
+    from gpunode.cli.verbs.setup_again import Again
     from gpunode.fleet.host import Host
+    from gpunode.fleet.runs.shared import SharedParts
     from gpunode.model.plan import Plan
     from gpunode.model.report import FleetReport, HostOutcome
     from gpunode.model.spec import Spec
+    from gpunode.remedy import Command
     from gpunode.render.style import Style
 
 
@@ -32,6 +37,7 @@ def register(app: typer.Typer) -> None:
 def setup(
     hosts: HostOptions,
     wanted: SpecOptions,
+    earlier: AgainOptions,
     output: OutputOptions,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.", show_default=False)] = False,
     plan: Annotated[
@@ -52,6 +58,10 @@ def setup(
     from gpunode.errors import UsageError
 
     choose(output, Planned, Ended)
+    if earlier != AgainOptions():
+        if plan:
+            raise UsageError("--plan is of no earlier run", remedy="leave it out")
+        return _again(earlier, hosts, wanted, output, yes=yes)
     saved = saved_plan(plan, wanted) if plan else None
     spec = saved.spec if saved else wanted_spec(wanted)
     if not (saved or hosts.recorded):
@@ -62,6 +72,28 @@ def setup(
         return _run(named, spec, saved, hosts, output, ask=not (yes or saved))
 
 
+def _again(earlier: AgainOptions, hosts: HostOptions, wanted: SpecOptions, output: OutputOptions, *, yes: bool) -> int:
+    """The hosts of an earlier run once more."""
+    from gpunode.cli.apply_plans import refuse_unasked
+    from gpunode.cli.errors import say
+    from gpunode.cli.hosts import open_hosts
+    from gpunode.cli.verbs.setup_again import attach, chosen, hosts_of, nothing_left, only_named, spec_of
+
+    again = chosen(earlier)
+    assert again is not None
+    hosts, spec = hosts_of(again, hosts), spec_of(again, wanted)
+    if again.flag != "--attach":
+        refuse_unasked(yes, "setup", "or look at it first with ", "runs", "show", again.past.header.id)
+    if not again.names:
+        say(nothing_left(again))
+        return again.code
+    with open_hosts(hosts, as_root=True) as named:
+        mine = only_named(again, named)
+        if again.flag == "--attach":
+            return attach(again, mine, spec, hosts, output)
+        return _run(mine, spec, None, hosts, output, ask=not yes, again=again)
+
+
 def _run(
     named: tuple[Host, ...],
     spec: Spec,
@@ -70,28 +102,39 @@ def _run(
     output: OutputOptions,
     *,
     ask: bool,
+    again: Again | None = None,
 ) -> int:
-    from gpunode.cli.apply_plans import apply_plans
+    from gpunode.cli.apply_plans import apply_plans, keep_unplanned
     from gpunode.cli.errors import say
-    from gpunode.cli.results import Ended, Planned, finish, look_at, over_ssh, say_problems
+    from gpunode.cli.results import Ended, Planned, each_line, finish, look_at, over_ssh, say_problems
     from gpunode.errors import ExitCode
+    from gpunode.fleet.runs.shared import SharedParts
 
-    report = look_at(named, hosts, output, lambda host: _planned(host, spec, saved))
+    past, share = again.goes_on if again else None, SharedParts()
+    report = look_at(named, hosts, output, lambda host: _planned(host, spec, saved, share))
     changes = [h for h in report.hosts if h.plan and (h.plan.steps or h.plan.reboot)]
     recorded = any(host.recorded for host in named)
-    if recorded or not any(h.plan for h in report.hosts):
+    if recorded:
         return finish(Planned("setup", report, over_ssh(named), recorded), output)
+    if not any(h.plan for h in report.hosts):
+        report = keep_unplanned(named, report, hosts, spec=spec, past=past)
+        return finish(Planned("setup", report, over_ssh(named)), output)
     show_plans(report, output)
     if ask and changes:
         say_problems(report, ssh=over_ssh(named))  # before the question; else the result alone has them
     if ask and changes and not agreed(changes):
         say("gpunode: nothing was changed")
         return int(ExitCode.FAILED)
-    done = apply_plans(named, report, hosts, output)
-    return finish(Ended("setup", done, over_ssh(named)), output, errors_shown=len(named) > 1)
+    done = apply_plans(named, report, hosts, output, spec=spec, past=past)
+    return finish(
+        Ended("setup", done, over_ssh(named)),
+        output,
+        errors_shown=len(done.hosts) > 1,
+        printed=each_line("setup", output) is not None,
+    )
 
 
-def _planned(host: Host, spec: Spec, saved: Plan | None) -> HostOutcome:
+def _planned(host: Host, spec: Spec, saved: Plan | None, share: SharedParts) -> HostOutcome:
     """The plan, from facts that no package transaction of a killed gpunode changes any more. Raises Drift where a saved
     one differs: what is shown and run is the fresh one, never what stands in the file.
     """
@@ -105,7 +148,7 @@ def _planned(host: Host, spec: Spec, saved: Plan | None) -> HostOutcome:
     outcome = planned(host, spec)
     if saved and outcome.plan:
         hold_against(saved, outcome.plan)
-    return outcome
+    return replace(outcome, plan=outcome.plan and share.plan(outcome.plan))
 
 
 def show_plans(report: FleetReport, output: OutputOptions) -> None:
@@ -136,4 +179,12 @@ def page(result: Ended, style: Style) -> str:
     if len(report.hosts) == 1:
         run = report.hosts[0].run
         return run_text(run, style, seconds_s=report.seconds, ssh=result.ssh) if run else ""
-    return fleet_run_text(report.hosts, style, seconds_s=report.seconds, ssh=result.ssh)
+    retry = retry_of(report.run) if result.verb == "setup" and report.run else None
+    return fleet_run_text(report.hosts, style, seconds_s=report.seconds, ssh=result.ssh, retry=retry)
+
+
+def retry_of(run_id: str) -> Command:
+    """The command that tries again what did not end well."""
+    from gpunode.remedy import gpunode
+
+    return gpunode("setup", "--retry-failed", run_id, ssh=False)

@@ -84,15 +84,18 @@ def _run(
     ask: bool,
     only: bool,
 ) -> int:
-    from gpunode.cli.apply_plans import apply_plans
+    from gpunode.cli.apply_plans import apply_plans, keep_unplanned
     from gpunode.cli.errors import say
-    from gpunode.cli.results import Ended, Planned, finish, look_at, over_ssh, say_problems
+    from gpunode.cli.results import Ended, Planned, each_line, finish, look_at, over_ssh, say_problems
     from gpunode.cli.verbs.setup import agreed, show_plans
     from gpunode.errors import ExitCode
 
     report = look_at(named, hosts, output, planner)
     changes = [h for h in report.hosts if h.plan and not h.plan.empty]
-    if only or not any(h.plan for h in report.hosts):
+    if not only and not any(h.plan for h in report.hosts):
+        report = keep_unplanned(named, report, hosts, verb="undo")
+        only = True
+    if only:
         return finish(Planned("undo", report, over_ssh(named)), output)
     show_plans(report, output)
     if ask and changes:
@@ -101,7 +104,12 @@ def _run(
         say("gpunode: nothing was changed")
         return int(ExitCode.FAILED)
     done = apply_plans(named, report, hosts, output, verb="undo", host_work=host_work)
-    return finish(Ended("undo", done, over_ssh(named)), output, errors_shown=len(named) > 1)
+    return finish(
+        Ended("undo", done, over_ssh(named)),
+        output,
+        errors_shown=len(named) > 1,
+        printed=each_line("undo", output) is not None,
+    )
 
 
 def _planner(asked: Asked) -> Planner:

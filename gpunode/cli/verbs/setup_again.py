@@ -1,0 +1,179 @@
+"""setup --retry-failed, --resume and --attach: which hosts of an earlier run, reached how, and with which spec."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from gpunode.advice import listing
+from gpunode.cli.hosts import connected_as
+from gpunode.cli.options.again import AgainOptions
+from gpunode.cli.options.groups import HostOptions, typed
+from gpunode.cli.options.setup import SpecOptions
+from gpunode.cli.options.spec import flags_over, wanted_spec
+from gpunode.errors import ExitCode, UsageError, worst
+from gpunode.fleet.runs.read import find, read_run
+from gpunode.fleet.runs.record import go_on, refuse_living
+from gpunode.masking import MASK
+from gpunode.model.run_record import HostState, PastRun
+from gpunode.model.spec import Spec
+from gpunode.remedy import Remedy, RepairAction, gpunode
+from gpunode.specfile import parse_spec
+
+if TYPE_CHECKING:
+    from gpunode.cli.options.groups import OutputOptions
+    from gpunode.fleet.host import Host
+    from gpunode.model.report import HostOutcome
+
+
+@dataclass(frozen=True)
+class Again:
+    """What of an earlier run is done now."""
+
+    flag: str  # "--retry-failed" | "--resume" | "--attach"
+    past: PastRun
+    names: tuple[str, ...]  # the hosts, as they were named then
+
+    @property
+    def code(self) -> int:
+        """With what a run ends that has nothing left: as its hosts did."""
+        codes = [host.outcome.code for host in self.past.hosts if host.outcome]
+        return int(worst(codes)) if len(codes) == len(self.past.hosts) else int(ExitCode.FAILED)
+
+    @property
+    def goes_on(self) -> PastRun | None:
+        """The run that is written on; None: a retry is a run of its own."""
+        return None if self.flag == "--retry-failed" else self.past
+
+
+def chosen(options: AgainOptions) -> Again | None:
+    """Raises UsageError for a run that is not there, not a setup, or still at work."""
+    words = {flag: getattr(options, flag[2:].replace("-", "_")) for flag in ("--retry-failed", "--resume", "--attach")}
+    words = {flag: run_id for flag, run_id in words.items() if run_id is not None}
+    if not words:
+        return None
+    if len(words) > 1:
+        raise UsageError(f"{' and '.join(words)} exclude each other", remedy="choose one")
+    ((flag, run_id),) = words.items()
+    past = read_run(find(run_id, "setup"))
+    if past.header.verb != "setup":
+        raise UsageError(
+            f"run {past.header.id} is no setup",
+            evidence=f"it is of {past.header.verb}",
+            remedy=Remedy(RepairAction.NONE, gpunode("runs", ssh=False), " lists the runs"),
+        )
+    refuse_living(past)
+    return Again(flag, past, _names(flag, past))
+
+
+def _names(flag: str, past: PastRun) -> tuple[str, ...]:
+    if flag == "--retry-failed":
+        names = past.not_done
+    else:
+        states = (HostState.BEGUN,) if flag == "--attach" else (HostState.BEGUN, HostState.WAITING)
+        names = past.in_state(*states)
+    if hidden := [name for name in names if MASK in name]:
+        raise UsageError(
+            f"the record of run {past.header.id} has no whole name of {listing(hidden)}",
+            evidence="a password may stand in it, and none is kept",
+            remedy="name the hosts with --ssh",
+        )
+    return names
+
+
+def spec_of(again: Again, wanted: SpecOptions) -> Spec:
+    """The run's spec, read as any spec file is; of a retry with what was typed now over it. Raises UsageError."""
+    run, header = f"run {again.past.header.id}", again.past.header
+    others = [flag for flag in typed(wanted) if flag != "--spec"]
+    if again.flag != "--retry-failed" and others:
+        raise UsageError(
+            f"{others[0]} cannot change what {run} is about",
+            evidence=f"{again.flag} goes on with the spec that it began with",
+            remedy=Remedy(
+                RepairAction.NONE, gpunode("setup", "--retry-failed", header.id, ssh=False), " takes another"
+            ),
+        )
+    if header.spec is None:
+        if wanted.spec is None:
+            raise UsageError(
+                f"the spec of {run} is not kept",
+                evidence="a secret stands in it" if header.spec_withheld else "its record has none",
+                remedy="give the same with --spec FILE",
+            )
+        return wanted_spec(wanted)
+    if wanted.spec is not None and again.flag == "--retry-failed":
+        return wanted_spec(wanted)
+    if wanted.spec is not None:
+        raise UsageError(f"--spec cannot change what {run} is about", remedy="leave it out")
+    return flags_over(parse_spec(header.spec, f"the spec of {run}"), wanted)
+
+
+def hosts_of(again: Again, hosts: HostOptions) -> HostOptions:
+    """How its hosts are reached: as then, but for what is typed now. Raises UsageError."""
+    if hosts.recorded:
+        raise UsageError(f"{again.flag} and --recorded exclude each other", remedy="leave one of them out")
+    if not again.past.header.over_ssh:
+        return hosts
+    reached = connected_as(hosts, again.past.header.connection)
+    return reached if reached.ssh else replace(reached, ssh=list(again.names))
+
+
+def only_named(again: Again, named: tuple[Host, ...]) -> tuple[Host, ...]:
+    """Of the hosts that were opened those that it is about: --ssh may name fewer. Raises UsageError for none."""
+    wanted = set(again.names)
+    hosts = tuple(host for host in named if str(host) in wanted)
+    if not hosts:
+        raise UsageError(
+            f"{again.flag} is about none of these hosts",
+            evidence=f"of run {again.past.header.id} they would be {listing(again.names)}",
+            remedy="leave --ssh out, or name some of them as they were named then",
+        )
+    return hosts
+
+
+def nothing_left(again: Again) -> str:
+    """What is said where it has no host to go on with."""
+    run, hosts = again.past.header.id, len(again.past.hosts)
+    if again.flag == "--retry-failed":
+        return f"gpunode: all {hosts} of the hosts of run {run} ended well; there is nothing to retry"
+    what = "was at work when it was interrupted" if again.flag == "--attach" else "is left to go on with"
+    return f"gpunode: no host of run {run} {what}"
+
+
+def attach(again: Again, named: tuple[Host, ...], spec: Spec, hosts: HostOptions, output: OutputOptions) -> int:
+    """Watch what the killed run left at work to its end, and say what is left to do. Begins nothing on a host."""
+    from gpunode.cli.results import Ended, finish, look_at, over_ssh
+    from gpunode.fleet.runs.merge import with_earlier
+
+    with go_on(again.past, _say) as record:
+        report = look_at(named, hosts, output, lambda host: _watched(host, spec, again))
+        for outcome in report.hosts:
+            if outcome.code is ExitCode.DONE:
+                record.host_ends(outcome)
+    whole = replace(with_earlier(again.past, report), run=again.past.header.id)
+    return finish(Ended("setup", whole, over_ssh(named)), output, errors_shown=len(whole.hosts) > 1)
+
+
+def _say(text: str) -> None:
+    from gpunode.cli.errors import say
+
+    say(text)
+
+
+def _watched(host: Host, spec: Spec, again: Again) -> HostOutcome:
+    from gpunode.cli.verbs.plan import planned
+    from gpunode.fleet.apply_one import wait_for_killed
+    from gpunode.fleet.runs.outcome import lean
+    from gpunode.model.report import HostOutcome, RunReport
+    from gpunode.render.wording import count
+
+    wait_for_killed(host, _say)
+    plan = planned(host, spec).plan
+    assert plan is not None
+    if plan.empty:
+        return lean(HostOutcome(str(host), plan.code, run=RunReport(str(host), plan=plan, code=plan.code)))
+    left = count(len(plan.steps), "step") if plan.steps else "a reboot or a manual step"
+    problem = f"what was at work has ended; left to do: {left}"
+    remedy = Remedy(RepairAction.NONE, gpunode("setup", "--resume", again.past.header.id, ssh=False), " does the rest")
+    report = RunReport(str(host), error=problem, remedy=remedy, code=ExitCode.FAILED)
+    return HostOutcome(str(host), ExitCode.FAILED, run=report)

@@ -1,0 +1,192 @@
+"""gpunode runs, and what setup makes of an earlier run before it meets a host."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from gpunode.cli.app import main
+from gpunode.errors import ExitCode
+from gpunode.fleet.runs.directory import runs_home
+from gpunode.fleet.runs.record import About, begin
+from gpunode.model.report import HostOutcome
+from gpunode.remedy import Remedy, RepairAction
+
+DOWN = HostOutcome("gpu02", ExitCode.UNREACHABLE, problem="gpu02: no answer\x1b[31m", evidence="timed out",
+                   remedy=Remedy(RepairAction.WAIT, "look at it"))  # fmt: skip
+EVIL = "\x1b]0;x\x07\u202e"
+
+
+def kept(about: About, *outcomes: HostOutcome, end: bool = True) -> str:
+    with begin(about, complain=print) as record:
+        for outcome in outcomes:
+            record.host_ends(outcome)
+        if end:
+            record.end(outcomes)
+    if not end:  # a controller that is gone; this one lives
+        path = runs_home() / record.id / "run.json"
+        path.write_text(path.read_text().replace(record.header.controller.boot, "another boot"))
+    return record.id
+
+
+def a_setup(**more: object) -> str:
+    done = HostOutcome("gpu01", ExitCode.DONE)
+    about = About("setup", ("gpu01", "gpu02", "gpu03"), "ann", **{"spec": "", **more})  # type: ignore[arg-type]
+    return kept(about, done, DOWN, HostOutcome("gpu03", ExitCode.DONE))
+
+
+def said(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    code = main(list(words))
+    out, err = capsys.readouterr()
+    assert "Traceback" not in err
+    return code, out, " ".join(err.split())
+
+
+def test_the_list_is_newest_first_and_bounded(capsys: pytest.CaptureFixture[str]) -> None:
+    assert said(capsys, "runs") == (0, f"no run is kept in {runs_home()}\n", "")
+    ids = [a_setup() for _ in range(3)]
+    code, out, _ = said(capsys, "runs", "--last", "2")
+    assert (code, [line.split()[0] for line in out.splitlines()]) == (0, ["run", ids[2], ids[1], "and"])
+    assert "3      ann  1 unreachable (3) · 2 done (0)" in out
+    assert out.endswith("and 1 older\n")
+    code, out, _ = said(capsys, "runs", "--last", "2", "--json")
+    data = json.loads(out)
+    assert (data["schema"], data["older"], [run["id"] for run in data["runs"]]) == ("gpunode.runs/1", 1, ids[:0:-1])
+    assert data["runs"][0]["codes"] == {"0": 2, "3": 1}
+
+
+def test_an_odd_run_hides_no_other(capsys: pytest.CaptureFixture[str]) -> None:
+    odd, fine = a_setup(), a_setup()
+    (runs_home() / odd / "run.json").write_text(EVIL)
+    code, out, err = said(capsys, "runs")
+    assert (code, [line.split()[0] for line in out.splitlines()[1:]]) == (0, [fine])
+    assert f"{odd}/run.json is not the record of a run" in err
+    assert "\x1b" not in err
+
+
+def test_a_run_is_shown_with_what_to_paste(capsys: pytest.CaptureFixture[str]) -> None:
+    run_id = a_setup()
+    code, out, err = said(capsys, "runs", "show", "last")
+    assert (code, err) == (0, "")
+    assert out.partition("\n\n")[2].splitlines() == [
+        r"gpu02   no answer\x1b[31m",
+        "  evidence  timed out",
+        "  remedy    look at it",
+        "gpu01, gpu03   done",
+        "3 hosts: 1 unreachable (3) · 2 done (0)",
+        "not done  --ssh gpu02",
+        f"again     gpunode setup --retry-failed {run_id}",
+    ]
+    _, out, _ = said(capsys, "runs", "show", run_id, "--json")
+    data = json.loads(out)
+    assert (data["code"], data["not_ended"], data["failed"]) == (3, 0, "gpu02")
+    assert data["hosts"][1]["problem"] == "gpu02: no answer\x1b[31m"
+
+
+def test_shards_are_one_report_with_the_worst_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one = a_setup()
+    other = kept(About("setup", ("gpu02", "gpu04"), "bob"), HostOutcome("gpu02", ExitCode.DONE),
+                 HostOutcome("gpu04", ExitCode.DONE))  # fmt: skip
+    elsewhere = tmp_path / "shard"
+    shutil.move(runs_home() / other, elsewhere)
+    code, out, _ = said(capsys, "runs", "merge", one, str(elsewhere), one)
+    assert code == 0, "of gpu02 the later word counts"
+    assert "gpu[01-04]   done" in out
+    assert f"note      gpu02: {other} counts, {one} is older" in out
+    half = kept(About("setup", ("gpu05",), "bob"), end=False)
+    code, out, _ = said(capsys, "runs", "merge", one, half, "--json")
+    assert (code, json.loads(out)["not_ended"]) == (ExitCode.FAILED, 1), "what has not ended is no success"
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["runs", "show"], "missing argument"),
+        (["runs", "show", "../x"], "there is no run ../x"),
+        (["runs", "show", EVIL], "there is no run"),
+        (["runs", "merge", "/nosuch"], "/nosuch is no directory of a run"),
+        (["runs", "merge", "/etc"], "not the record of a run"),
+        (["runs", "--last", "0"], "1 to 1000"),
+        (["runs", "--last", "3", "show", "last"], "--last is typed behind show"),
+        (["runs", "shwo"], "did you mean show"),
+        (["setup", "--yes", "--resume", "x"], "there is no run x"),
+        (["setup", "--yes", "--resume", "x", "--attach", "y"], "--resume and --attach exclude each other"),
+        (["setup", "--yes", "--retry-failed", "--plan", "x"], "--plan is of no earlier run"),
+        (["setup", "--yes", "--retry-failed"], "there is no run of setup yet"),
+    ],
+    ids=lambda words: " ".join(words)[:40].encode("ascii", "replace").decode() if isinstance(words, list) else None,
+)
+def test_a_wrong_command_line_is_exit_2(words: list[str], problem: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = said(capsys, *words)
+    assert (code, out) == (2, "")
+    assert problem in err
+    assert "\x1b" not in err
+
+
+@pytest.mark.parametrize(
+    ("more", "words", "problem"),
+    [
+        ({}, ["--retry-failed", "--recorded", "x"], "--retry-failed and --recorded exclude each other"),
+        ({}, ["--retry-failed", "--ssh", "gpu01"], "--retry-failed is about none of these hosts"),
+        ({"spec": "driver: 5x\n"}, ["--retry-failed"], "the spec of run"),
+        ({"spec": "nosuch: 1\n"}, ["--retry-failed"], "nosuch is not a key of a spec"),
+        ({"spec": None, "spec_withheld": True}, ["--retry-failed"], "a secret stands in it remedy give the same with"),
+        ({"connection": (("user", 5),)}, ["--retry-failed"], "no option of SSH in user"),
+        ({"connection": (("port", "x"),)}, ["--retry-failed"], "--port 'x' is not a whole number"),
+        ({"connection": (("identity", "x"),)}, ["--retry-failed"], "no option of SSH in identity"),
+        ({"connection": (("host_key", "off"),)}, ["--retry-failed"], "strict, accept-new"),
+        ({}, ["--retry-failed", "--driver", "5x"], "580.178.04"),
+    ],
+)  # fmt: skip
+def test_what_an_earlier_run_says_is_read_as_if_it_were_typed(
+    more: dict[str, object], words: list[str], problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a_setup(**more)
+    code, _, err = said(capsys, "setup", "--yes", *words)
+    assert (code, problem in err) == (2, True), err
+
+
+def test_a_run_that_goes_on_takes_no_other_spec(capsys: pytest.CaptureFixture[str]) -> None:
+    run_id = kept(About("setup", ("gpu01",), "ann", spec=""), end=False)
+    for words in (("--driver", "580"), ("--spec", "/nosuch")):
+        code, _, err = said(capsys, "setup", "--yes", "--resume", run_id, *words)
+        assert (code, f"cannot change what run {run_id} is about" in err) == (2, True)
+
+
+def test_only_a_setup_is_tried_again(capsys: pytest.CaptureFixture[str]) -> None:
+    run_id = kept(About("undo", ("gpu01",), "ann"), HostOutcome("gpu01", ExitCode.FAILED))
+    code, _, err = said(capsys, "setup", "--yes", "--retry-failed", run_id)
+    assert (code, f"run {run_id} is no setup" in err) == (2, True)
+
+
+def test_where_nothing_failed_nothing_is_done(capsys: pytest.CaptureFixture[str]) -> None:
+    kept(About("setup", ("gpu01",), "ann", spec=""), HostOutcome("gpu01", ExitCode.DONE))
+    code, _, err = said(capsys, "setup", "--yes", "--retry-failed")
+    assert (code, "ended well; there is nothing to retry" in err) == (0, True)
+
+
+def test_nothing_left_to_resume_is_no_success_where_a_host_failed(capsys: pytest.CaptureFixture[str]) -> None:
+    run_id = a_setup()
+    assert said(capsys, "setup", "--yes", "--resume", run_id)[0] == ExitCode.UNREACHABLE
+
+
+def test_hosts_that_cannot_be_reached_are_the_last_run(capsys: pytest.CaptureFixture[str]) -> None:
+    """Else a retry would be of the run before."""
+    a_setup()
+    words = ("--ssh", "127.0.0.1:1,127.0.0.1:2", "--user", "root", "--allow-no-gpu", "--only", "driver")
+    assert said(capsys, "setup", "--yes", *words)[0] == ExitCode.UNREACHABLE
+    _, out, _ = said(capsys, "runs", "show", "last", "--json")
+    data = json.loads(out)
+    assert [(host["target"], host["code"]) for host in data["hosts"]] == [("127.0.0.1:1", 3), ("127.0.0.1:2", 3)]
+    kept_now = json.loads((runs_home() / data["runs"][0]["id"] / "run.json").read_text())
+    assert (kept_now["connection"], kept_now["spec"]) == ({"user": "root"}, 'only: "driver"\nallow_no_gpu: "true"\n')
+
+
+def test_a_name_with_a_password_in_it_is_not_kept_and_not_guessed(capsys: pytest.CaptureFixture[str]) -> None:
+    kept(About("setup", ("ann:cnry01@gpu01", "gpu02"), "ann", spec=""), DOWN)
+    code, _, err = said(capsys, "setup", "--yes", "--retry-failed")
+    assert (code, "has no whole name of MASKED@gpu01" in err) == (2, True)
+    assert not [path for path in runs_home().rglob("*") if path.is_file() and "cnry" in path.read_text()]
