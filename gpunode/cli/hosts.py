@@ -55,11 +55,23 @@ def _hosts(options: LiveOptions, *, as_root: bool) -> tuple[Host, ...]:
     if recorded:
         if for_sudo := _first(_typed_for_sudo(options)):
             raise UsageError(f"{for_sudo} is for hosts, and --recorded asks none", remedy="leave it out")
-        return (_recorded(recorded, inject),)
+        return _fleet_of(options, recorded) or (_recorded(recorded, inject),)
     from gpunode.transport.local import Local
 
     become: Literal["always", "auto"] = "always" if as_root and os.geteuid() != 0 else "auto"
     return (Host(Local(password=_password(options), become=become), local=True),)
+
+
+def _fleet_of(options: LiveOptions, path: Path) -> tuple[Host, ...]:
+    """The recorded hosts in a directory, for a check; () where it is a host itself, or another verb asks."""
+    if not isinstance(options, CheckedHostOptions):
+        return ()
+    from gpunode.fleet.recordings import recorded_fleet
+
+    hosts = recorded_fleet(path)
+    if hosts and options.inject:
+        raise UsageError("--inject is for one recording", remedy=f"name one of those in {path} with --recorded")
+    return hosts
 
 
 def _recorded(path: Path, inject: Sequence[str]) -> Host:

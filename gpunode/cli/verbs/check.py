@@ -187,7 +187,7 @@ def _verdict(
     choose(output, Verdict)
 
     def look() -> FleetReport:
-        with _looking(hosts, wanted, which, output, strict) as checking:
+        with _looking(hosts, wanted, which, output, strict, single=mode) as checking:
             return checking().report
 
     return show_verdict(mode, look, output, strict=strict)
@@ -258,7 +258,7 @@ def _looking(
     each = None if single else each_line("check", output)
     with open_hosts(hosts, as_root=more is not None) as named:
         if single and len(named) > 1:
-            raise UsageError(f"{single} takes one host", remedy="name one host with --ssh")
+            raise UsageError(f"{single} takes one host", remedy="name one host")
 
         def look_one(host: Host) -> HostOutcome:
             return checked(host, file.spec, strict, again, site, rules, more)

@@ -1,0 +1,77 @@
+"""check --recorded of a directory: each recording in it is a host."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from gpunode.cli.app import main
+from gpunode.errors import ExitCode
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "hosts"
+READY, NODE, BARE = "debian12-ready", "ubuntu2404-node-l40s-ready", "el9-a10"
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Path:
+    """Two recorded hosts as directories, one as a file, and what is none."""
+    place = tmp_path / "fleet"
+    for slug in (READY, NODE):
+        (place / slug).mkdir(parents=True)
+        shutil.copy(EXAMPLES / slug / "facts.txt", place / slug)
+    shutil.copy(EXAMPLES / BARE / "facts.txt", place / "bare.txt")
+    (place / "README.md").write_text("notes")
+    (place / "empty").mkdir()
+    os.mkfifo(place / "pipe.txt")
+    return place
+
+
+def test_each_recording_in_a_directory_is_a_host(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["check", "--recorded", str(fleet), "--json"])
+    hosts = json.loads(capsys.readouterr().out)["hosts"]
+    assert [host["target"] for host in hosts] == ["bare", READY, NODE]
+
+
+def test_a_broken_recording_is_its_own_hosts_fault(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (fleet / READY / "facts.txt").write_text("nonsense")
+    main(["check", "--recorded", str(fleet), "--json"])
+    hosts = {host["target"]: host for host in json.loads(capsys.readouterr().out)["hosts"]}
+    assert "not a whole recording" in hosts[READY]["problem"]
+    assert hosts[NODE]["code"] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["check", "--npd"], "--npd takes one host"),
+        (["check", "--snapshot", "golden.yaml"], "--snapshot takes one host"),
+        (["check", "--inject", "xid=79,gpu=0"], "--inject is for one recording"),
+        (["detect"], "is not a recorded host"),
+        (["plan"], "is not a recorded host"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_what_takes_one_host_says_so(
+    fleet: Path,
+    words: list[str],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main([*words, "--recorded", str(fleet)]) == ExitCode.USAGE
+    out, err = capsys.readouterr()
+    assert said in " ".join((out + err).split())
+    assert not (tmp_path / "golden.yaml").exists()
+
+
+def test_a_directory_without_a_recording_is_refused_as_before(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", "--recorded", str(tmp_path)]) == ExitCode.USAGE
+    assert "is not a recorded host" in " ".join(capsys.readouterr().err.split())
