@@ -35,6 +35,11 @@ def text(relative: str) -> str:
     return (PACKAGE / relative).read_text(encoding="utf-8")
 
 
+def template_text(name: str) -> str:
+    """templates/<name> as it is, for what is no template: a style, a script."""
+    return (directory("templates") / name).read_text(encoding="utf-8")
+
+
 def render(template: str, **values: object) -> str:
     """templates/<template> filled in. A name that the template uses and nobody gave is an error, never empty text."""
     return _environment().get_template(template).render(values)

@@ -32,6 +32,13 @@ missing_tools() {
     done
 }
 
+# Chromium, in which tests open the page of a fleet (80 MB, and what it needs). Not among the tools above: Ubuntu has it as a
+# snap only. A test that finds none is skipped and says so; GPUNODE_BROWSER_REQUIRED=1 makes that a failure.
+install_chromium() {
+    command -v chromium >/dev/null 2>&1 || system_packages chromium ||
+        say "no chromium: apt-get install chromium failed"
+}
+
 # promtool for the environment, where no prometheus is installed: from Debian's package, unpacked, because to install it
 # starts a server. A test that finds none is skipped and says so.
 fetch_promtool() {

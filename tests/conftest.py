@@ -29,6 +29,7 @@ REAL_FILES = (
     "test_retry_leaves_nothing.py",
     "test_silent_mirror.py",
     "test_program.py",
+    "test_in_a_browser.py",
 )
 
 # How long an example takes says how busy the machine is, and no test is about that. The same examples each time: what

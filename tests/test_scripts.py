@@ -125,4 +125,4 @@ def test_check_names_the_packages_that_it_lacks(tmp_path: Path) -> None:
 def test_all_shell_of_the_product_lies_under_one_roof() -> None:
     strays = [path for directory in ("gpunode", "templates") for path in (ROOT / directory).rglob("*.sh")]
     assert [path for path in strays if not path.is_relative_to(SHELL)] == []
-    assert [path for path in (ROOT / "templates").rglob("*.*") if path.suffix != ".j2"] == []
+    assert {path.suffix for path in (ROOT / "templates").rglob("*.*")} == {".j2", ".css", ".js"}

@@ -16,7 +16,7 @@ from gpunode.render.door import cleaned, encodable
 from gpunode.render.style import Style, style_for
 
 # Formats whose renderers mask value by value: masked once more as text, they could lose the form that programs read.
-_WHOLE = ("json", "jsonl", "junit", "prometheus", "nvsentinel")
+_WHOLE = ("json", "jsonl", "junit", "prometheus", "nvsentinel", "html")
 # What other users' programs read from a file (node_exporter's): names and numbers, and nothing that is to be hidden.
 _FOR_ALL = ("prometheus",)
 

@@ -210,6 +210,7 @@ TABLE: dict[tuple[str, type], Renderer] = {
     ("nvsentinel", Checked): _in("verbs.check_formats:nvsentinel"),
     **{(form, RunList): _in(f"verbs.runs:listed_{form}") for form in ("text", "json", "jsonl")},
     **{(form, RunShown): _in(f"verbs.runs:shown_{form}") for form in ("text", "json", "jsonl")},
+    ("html", Checked): _in("verbs.check_formats:html"),
     ("text", Runtimes): _in("verbs.runtime_show:page"),
     ("json", Runtimes): _in("verbs.runtime_show:json_whole"),
     ("jsonl", Runtimes): _in("verbs.runtime_show:json_lines"),

@@ -26,3 +26,10 @@ def nvsentinel(result: Checked, style: Style) -> str:
     from gpunode.render.nvsentinel import health_events
 
     return health_events(result.report.hosts, at_s=result.at_s)
+
+
+def html(result: Checked, style: Style) -> str:
+    from gpunode.render.matrix.page import matrix_html
+
+    report = result.report
+    return matrix_html(report.hosts, at_s=result.at_s, seconds_s=report.seconds, ssh=result.ssh)

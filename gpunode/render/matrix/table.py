@@ -1,0 +1,203 @@
+"""The hosts as the page's data: each text once, each host a row of places in its columns' values.
+
+A column's values are in its order, so that the page sorts by their places and knows nothing of versions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+from gpunode.catalog.load import load_catalog
+from gpunode.masking import masked
+from gpunode.model.report import CheckReport, CheckResult, Finding, HostOutcome
+from gpunode.render.check_values import LOCAL, cut, own_words, standing
+from gpunode.render.clean import clean, clean_line
+from gpunode.render.matrix.columns import COLUMNS, GROUPINGS
+from gpunode.render.matrix.majority import UNKNOWN, by_group
+from gpunode.render.matrix.readings import Cell, Seen, natural
+from gpunode.render.remedy_text import remedy_text
+from gpunode.render.wording import CODE_WORDS, without_name
+
+NAME, CELL, SENTENCE, PROSE = 120, 200, 500, 4000  # characters that the page has of a text
+STANDINGS = ("lost", "fail", "warn", "pass")  # worst first: nothing is known of a host that did not answer
+
+
+class _Texts:
+    """Without secrets and control characters, cut; a text that many hosts have is worked on once."""
+
+    def __init__(self) -> None:
+        self._lines: dict[tuple[str, int], str] = {}
+
+    def line(self, text: str, most: int) -> str:
+        if (shown := self._lines.get((text, most))) is None:
+            # Masked before it is cut: half a secret is one too.
+            whole = masked(text[:PROSE], "lines")
+            shown = self._lines[text, most] = cut(clean_line(whole), most)
+        return shown
+
+    def prose(self, text: str) -> str:
+        return clean(cut(masked(text[: 2 * PROSE], "lines"), PROSE))
+
+
+class _Catalog:
+    """What the catalog calls things, asked once for each: a fleet has few of them."""
+
+    def __init__(self) -> None:
+        self._model = cache(lambda device: load_catalog().gpu_model(device).name)
+        self._distro = cache(load_catalog().distro)
+
+    def seen(self, outcome: HostOutcome, at_s: float) -> Seen | None:
+        if outcome.check is None or outcome.check.facts is None:
+            return None
+        facts = outcome.check.facts
+        distro = self._distro(facts.os)
+        system = distro.name if distro else facts.os.pretty_name or facts.os.id
+        return Seen(facts, outcome.check, tuple(self._model(gpu.device) for gpu in facts.gpus), system, at_s)
+
+
+class _Host(NamedTuple):
+    outcome: HostOutcome
+    name: str
+    seen: Seen | None  # None: it gave no report
+
+
+def table(outcomes: Sequence[HostOutcome], *, at_s: float, ssh: bool) -> dict[str, Any]:
+    """Columns, groupings, findings and hosts; `at_s`: when the checks ended. `ssh`: remedies name the host."""
+    texts, catalog = _Texts(), _Catalog()
+    hosts = [
+        _Host(outcome, texts.line(_name(outcome), NAME) or "(no name)", catalog.seen(outcome, at_s))
+        for outcome in outcomes
+    ]
+    hosts.sort(key=lambda host: natural(host.name))
+    columns = [_column(hosts, column.read, texts) for column in COLUMNS]
+    rows = [list(row) for row in zip(*(places for _, places in columns), strict=True)]
+    findings = _Distinct()
+    return {
+        "columns": [
+            {"key": column.key, "title": column.title, "about": column.about, "compared": column.compared, "values": v}
+            for column, (v, _) in zip(COLUMNS, columns, strict=True)
+        ],
+        "groupings": [
+            {"key": grouping.key, "title": grouping.title, **_groups(hosts, rows, grouping.read, texts)}
+            for grouping in GROUPINGS
+        ],
+        "hosts": [
+            _host(host, key, row, findings, texts, ssh)
+            for host, key, row in zip(hosts, _keys(hosts), rows, strict=True)
+        ],
+        "findings": [_finding(*one, texts) for one in findings.all],
+    }
+
+
+def _name(outcome: HostOutcome) -> str:
+    """As the user named it; this machine by its own name."""
+    facts = outcome.check.facts if outcome.check else None
+    return (facts.hostname if facts and outcome.target == LOCAL else "") or outcome.target
+
+
+def _keys(hosts: Sequence[_Host]) -> list[str]:
+    """What stands in a link to a host: its name, numbered where two show alike."""
+    seen: dict[str, int] = {}
+    keys = []
+    for host in hosts:
+        seen[host.name] = number = seen.get(host.name, 0) + 1
+        keys.append(host.name if number == 1 else f"{host.name}~{number}")
+    return keys
+
+
+def _column(hosts: Sequence[_Host], read: Callable[[Seen], Cell | None], texts: _Texts) -> tuple[list[str], list[int]]:
+    """The values in order, and the place of each host's."""
+    cells = [read(host.seen) if host.seen else None for host in hosts]
+    orders: dict[str, tuple[float, ...]] = {}
+    shown = [cell and texts.line(cell.text, CELL) for cell in cells]
+    for cell, text in zip(cells, shown, strict=True):
+        if cell and text:
+            orders[text] = min(orders.get(text, cell.order), cell.order)
+    values = sorted(orders, key=lambda text: (orders[text], natural(text)))
+    places = {text: place for place, text in enumerate(values)}
+    return values, [places[text] if text else UNKNOWN for text in shown]
+
+
+def _groups(
+    hosts: Sequence[_Host], rows: Sequence[Sequence[int]], read: Callable[[Seen], str | None], texts: _Texts
+) -> dict[str, Any]:
+    names = [texts.line(read(host.seen) or "", CELL) if host.seen else "" for host in hosts]
+    known = sorted({name for name in names if name}, key=natural)
+    places = {name: place for place, name in enumerate(known)}
+    of = [places[name] if name else UNKNOWN for name in names]
+    return {"names": known, "of": of, "most": [[list(one) for one in group] for group in by_group(of, rows)]}
+
+
+def _host(host: _Host, key: str, row: list[int], findings: _Distinct, texts: _Texts, ssh: bool) -> dict[str, Any]:
+    outcome, check = host.outcome, host.outcome.check
+    names = (outcome.target,) if ssh else ()
+    data: dict[str, Any] = {"name": host.name, "key": key, "row": row}
+    if check is None:
+        problem = without_name(outcome.target, outcome.problem) or CODE_WORDS[outcome.code]
+        reason = (
+            texts.line(problem, SENTENCE),
+            texts.prose(outcome.evidence),
+            texts.prose(remedy_text(outcome.remedy, names)),
+            outcome.check_id,
+        )
+        return {**data, "standing": STANDINGS.index("lost"), "why": reason, "findings": []}
+    standing_ = "fail" if check.failures else "warn" if check.warnings else "pass"
+    own = texts.line(check.facts.hostname, NAME) if check.facts else ""
+    return {
+        **data,
+        "standing": STANDINGS.index(standing_),
+        "counts": [len(check.failures), len(check.warnings), check.passed, check.not_applicable + check.left_out],
+        "own": own if own != host.name else "",
+        "profile": texts.line(check.profile.title, CELL) if check.profile else "",
+        "findings": [findings.place(*one) for one in _shown(check, names)],
+    }
+
+
+def _shown(check: CheckReport, names: tuple[str, ...]) -> Iterable[tuple[CheckResult, str, str, tuple[str, ...]]]:
+    """Causes, worst first, then what was accepted: each with its severity, its remedy and what follows from it."""
+    for cause in check.causes:
+        follow = tuple(
+            f"{one.id}: {one.outcome.summary}" for one in check.consequences(cause) if isinstance(one.outcome, Finding)
+        )
+        yield cause, check.weight(cause).value, _remedy(cause, names), follow
+    for accepted in check.acknowledged:
+        yield accepted, standing(accepted), _remedy(accepted, names), ()
+
+
+def _remedy(result: CheckResult, names: tuple[str, ...]) -> str:
+    return remedy_text(result.outcome.remedy, names) if isinstance(result.outcome, Finding) else ""
+
+
+def _finding(result: CheckResult, severity: str, remedy: str, follow: tuple[str, ...], texts: _Texts) -> dict[str, Any]:
+    finding = result.outcome
+    assert isinstance(finding, Finding)
+    notes = [*own_words(finding), *((("check of this site", result.foreign),) if result.foreign else ())]
+    return {
+        "id": texts.line(result.id, CELL),
+        "severity": severity,
+        "summary": texts.line(finding.summary, SENTENCE),
+        "evidence": texts.prose(finding.evidence),
+        "remedy": texts.prose(remedy),
+        "follow": [texts.line(one, SENTENCE) for one in follow],
+        "notes": [[label, texts.line(text, SENTENCE)] for label, text in notes],
+    }
+
+
+class _Distinct:
+    """Findings that several hosts have alike are one."""
+
+    def __init__(self) -> None:
+        self.all: list[tuple[CheckResult, str, str, tuple[str, ...]]] = []
+        self._places: dict[Hashable, int] = {}
+
+    def place(self, result: CheckResult, severity: str, remedy: str, follow: tuple[str, ...]) -> int:
+        finding = result.outcome
+        assert isinstance(finding, Finding)
+        told = tuple(own_words(finding))
+        alike = (result.id, severity, finding.summary, finding.evidence, remedy, follow, told, result.foreign)
+        if alike not in self._places:
+            self._places[alike] = len(self.all)
+            self.all.append((result, severity, remedy, follow))
+        return self._places[alike]
