@@ -96,7 +96,8 @@ class _Reader(Fields):
         if insecure and authority:
             raise self.fault("it has both insecure-skip-tls-verify and a certificate-authority: which of them holds?")
         header, certificate = self.header(user), self.certificate(user)
-        server = self.server(cluster, secret=header is not None)
+        program = self.program(user) if header is None and certificate is None else None
+        server = self.server(cluster, secret=header is not None or program is not None)
         return Access(
             path=self.path,
             server=server,
@@ -106,7 +107,7 @@ class _Reader(Fields):
             proxy=self.visible(cluster, "proxy-url"),
             header=header,
             certificate=certificate,
-            program=self.program(user) if header is None and certificate is None else None,
+            program=program,
         )
 
     # --- a cluster and its user

@@ -61,19 +61,19 @@ class Server:
 def open_server(access: Access) -> Iterator[Server]:
     """Nothing is dialled yet. Raises UnsupportedHost without the client, UsageError for keys that are none."""
     client = official_client()
-    logging.getLogger("urllib3").setLevel(logging.CRITICAL + 1)  # it warns of its pool, and of more than that on stderr
     if access.insecure:  # said by who opens it, once
         import urllib3
 
         urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
-    settings = client.Configuration()
+    settings = client.Configuration()  # some of its releases set the level of urllib3's log
+    logging.getLogger("urllib3").setLevel(logging.CRITICAL + 1)  # on stderr: it warns of its pool, and of more
     settings.host = access.server
     if access.proxy:
         settings.proxy = access.proxy
     if access.server_name:
         settings.tls_server_name = access.server_name
     settings.verify_ssl = not access.insecure
-    api = client.ApiClient(settings)
+    api = _client(client, settings, access)
     api.rest_client.pool_manager.connection_pool_kw["ssl_context"] = _tls(access)
     api.rest_client.pool_manager = BoundedPool(api.rest_client.pool_manager)
     if access.header:
@@ -82,6 +82,26 @@ def open_server(access: Access) -> Iterator[Server]:
         yield Server(access, client.CoreV1Api(api))
     finally:
         api.close()
+
+
+def _client(client: Any, settings: Any, access: Access) -> Any:
+    """Through the proxy of the kubeconfig, else of the environment. One of another kind takes a further library."""
+    if settings.proxy and not settings.proxy.startswith(("http://", "https://")):
+        raise _no_proxy(access)
+    import urllib3
+
+    try:
+        return client.ApiClient(settings)
+    except (ValueError, urllib3.exceptions.HTTPError):
+        raise _no_proxy(access) from None
+
+
+def _no_proxy(access: Access) -> UsageError:
+    return UsageError(
+        f"{access.path}: its cluster cannot be asked through this proxy",
+        evidence="proxy-url of the cluster" if access.proxy else "HTTPS_PROXY in the environment",
+        remedy="name one whose address begins with http:// or https://",
+    )
 
 
 def _tls(access: Access) -> ssl.SSLContext:

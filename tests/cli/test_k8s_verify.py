@@ -47,6 +47,7 @@ def test_engines_of_the_pods(host: HostFacts, runtimes: tuple[RuntimeFacts, ...]
         (["--node", "gpu07"], "--node is for --pod"),
         (["--pod", "--host-kubeconfig", "admin.conf"], "is no absolute path"),
         (["--pod", "--host-kubeconfig", "/a", "--kubeconfig", "b"], "exclude each other"),
+        (["--pod", "--node", "gpu07", "--ssh", "gpu07,gpu08"], "--node takes one host"),
         (["--context", "lab"], "--context is for --kubeconfig"),
         (["--kubeconfig", "b", "--recorded", "anywhere"], "says nothing of today's cluster"),
         (["--pod", "--node", "gpu_07"], "is not the name of a node"),

@@ -83,6 +83,7 @@ def test_the_current_context_with_its_token(place: Path) -> None:
         (of({"server": "file:///etc/shadow"}), "its server is no address"),
         (of({"server": "http://10.0.0.1"}, {}), "its server has no TLS"),
         (of({"server": "http://127.0.0.1:8001"}), "its server has no TLS"),
+        (of({"server": "http://127.0.0.1:8001"}, {"exec": {"command": "x"}}), "its server has no TLS"),
         (of({"insecure-skip-tls-verify": "yes"}), "is neither true nor false"),
         (of({"insecure-skip-tls-verify": True, "certificate-authority-data": "QQ=="}), "which of them holds?"),
         (of({"certificate-authority-data": "%%%"}), "its certificate-authority-data is no base64"),
@@ -124,6 +125,17 @@ def test_keys_that_are_none(place: Path, cluster: dict[str, Any], user: dict[str
     access = read_kubeconfig(written(place, of(cluster, user)), None)
     with pytest.raises(UsageError, match=says), open_server(access):
         pass
+
+
+@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:1", "ftp://127.0.0.1", "127.0.0.1:3128", "http://[x"])
+@pytest.mark.parametrize("by", ["proxy-url", "HTTPS_PROXY"])
+def test_a_proxy_of_another_kind(place: Path, proxy: str, by: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if by == "HTTPS_PROXY":
+        monkeypatch.setenv(by, proxy)
+    access = read_kubeconfig(written(place, of({by: proxy})), None)
+    with pytest.raises(UsageError, match="through this proxy") as raised, open_server(access):
+        pass
+    assert by in raised.value.evidence
 
 
 def test_a_file_of_a_token_wins_over_the_token(place: Path) -> None:

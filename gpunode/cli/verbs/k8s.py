@@ -23,7 +23,8 @@ VERBS = (  # in the order of the help
 def register(app: typer.Typer) -> None:
     k8s = typer.Typer(
         cls=VerbGroup,
-        help="Kubernetes: objects and reports for GPU nodes. Only verify --pod and labels --kubeconfig change any.",
+        help="Kubernetes: objects and reports for GPU nodes. Changes neither node nor cluster, except for verify --pod "
+        "and labels --kubeconfig.",
         rich_markup_mode=None,
         epilog="\b\nExamples:\n  gpunode k8s device-plugin | kubectl apply -f -",
     )

@@ -49,7 +49,7 @@ def set_labels(want: Wanted, hosts: HostOptions, output: QuietOptions) -> int:
     choose(output, LabelsSet)
     refuse_unasked(want.yes, "k8s labels --kubeconfig", "or look first with ", "k8s labels")
     differences: dict[str, Difference] = {}
-    with open_hosts(hosts) as named, open_cluster(want.kubeconfig, want.context) as server:
+    with open_cluster(want.kubeconfig, want.context) as server, open_hosts(hosts) as named:
         if want.node is not None and len(named) > 1:
             raise UsageError("--node takes one host", remedy="name one host with --ssh")
         report = look_at(named, hosts, output, lambda host: _compared(host, server, want, differences))

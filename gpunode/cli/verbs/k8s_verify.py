@@ -66,7 +66,7 @@ def verify(
     from gpunode.cli.results import Verified, choose, look_at, over_ssh, say_problems, show_result
     from gpunode.cli.verbs.k8s_cluster import open_cluster, refuse_context
     from gpunode.cli.verbs.k8s_verify_pod import Wanted, refuse_unread
-    from gpunode.errors import worst
+    from gpunode.errors import UsageError, worst
 
     want = Wanted(host_kubeconfig, image, node, pod=pod)
     refuse_context(kubeconfig, context)
@@ -74,7 +74,9 @@ def verify(
     choose(output, Verified)
     chains: dict[str, tuple[Link, ...]] = {}
     cluster = open_cluster(kubeconfig, context) if kubeconfig is not None else nullcontext()
-    with open_hosts(hosts) as named, cluster as server:
+    with cluster as server, open_hosts(hosts) as named:
+        if node is not None and len(named) > 1:
+            raise UsageError("--node takes one host", remedy="name one host with --ssh")
         ssh = over_ssh(named)
         report = look_at(named, hosts, output, lambda host: _verified(host, chains, want, server))
     show_result(Verified(report, chains, ssh), output)
