@@ -70,7 +70,7 @@ def apply_plans(
             plan = outcome.plan
             if plan is not None:
                 record.host_begins(str(host))
-                outcome = outcome_of(host, lambda _: one(host_run(host, record.id, tell, stop.is_set, log), plan))
+                outcome = outcome_of(host, lambda _: one(host_run(host, record.work_id, tell, stop.is_set, log), plan))
                 log.write(str(host), host_line(verb, outcome))
             record.host_ends(outcome)
             lines.ended(outcome)

@@ -8,6 +8,7 @@ import secrets
 import socket
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 from gpunode.apply.commands.detached import wait_for_running
@@ -15,7 +16,7 @@ from gpunode.apply.lock import HostLock, Owner
 from gpunode.catalog.load import load_catalog
 from gpunode.converge import HostRun, Resume, converge
 from gpunode.fleet.host import Host
-from gpunode.fleet.run_log import RunLog, now, state_home
+from gpunode.fleet.run_log import RunLog, make_private, now, state_home
 from gpunode.model.plan import Plan
 from gpunode.model.report import Event, HostOutcome, RunReport
 from gpunode.model.spec import RebootPolicy, Spec
@@ -66,6 +67,8 @@ def mirror_of(log: RunLog, host: Host) -> Callable[[str], None]:
 def _resume(spec: Spec, run_id: str) -> Resume:
     """What is wanted after this machine's reboot stands in a file and in no argv, since a proxy may hold a password."""
     path = state_home() / "runs" / run_id / "resume.yaml"
+    with suppress(OSError):  # it is there, unless the run goes on by another name; who writes says what is wrong
+        make_private(path.parent)
     write_whole(path, spec_text(replace(spec, reboot=RebootPolicy.NEVER)), "the spec for after the reboot")
     argv = (*own_command(), "setup", "--yes", "--spec", str(path), "--reboot", "never")
     return Resume(argv, (str(path),))

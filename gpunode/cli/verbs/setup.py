@@ -109,6 +109,7 @@ def _run(
     from gpunode.cli.results import Ended, Planned, each_line, finish, look_at, over_ssh, say_problems
     from gpunode.errors import ExitCode
     from gpunode.fleet.runs.shared import SharedParts
+    from gpunode.render.failed_hosts import failed_lines
 
     past, share = again.goes_on if again else None, SharedParts()
     report = look_at(named, hosts, output, lambda host: _planned(host, spec, saved, share))
@@ -118,7 +119,10 @@ def _run(
         return finish(Planned("setup", report, over_ssh(named), recorded), output)
     if not any(h.plan for h in report.hosts):
         report = keep_unplanned(named, report, hosts, spec=spec, past=past)
-        return finish(Planned("setup", report, over_ssh(named)), output)
+        code = finish(Planned("setup", report, over_ssh(named)), output)
+        for line in failed_lines(report.hosts, ssh=over_ssh(named), retry=retry_of(report.run)):
+            say(line)
+        return code
     show_plans(report, output)
     if ask and changes:
         say_problems(report, ssh=over_ssh(named))  # before the question; else the result alone has them

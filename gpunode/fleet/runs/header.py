@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from gpunode.errors import ExitCode
 from gpunode.foreign import read_json
 from gpunode.masking import masked
 from gpunode.model.run_record import Controller, RunHeader
@@ -19,6 +20,7 @@ LARGEST_BYTES = 8 << 20  # 10,000 hosts of 255 characters are 2.6 MB
 MOST_HOSTS = 100_000  # more than one run takes; of a file that somebody else wrote
 VERBS = ("setup", "undo", "fix")
 ID = re.compile(r"[0-9]{8}T[0-9]{6}Z-[0-9]{1,10}(-[0-9]{1,6})?")
+_HOST = re.compile(r"[^\s,\x00-\x1f\x7f-\x9f]{1,600}")  # what --ssh takes, and "localhost"
 
 
 def kept_spec(spec: Spec | None) -> tuple[str | None, bool]:
@@ -76,6 +78,8 @@ def parse_header(text: str) -> RunHeader:
         raise ValueError("its id or verb is none of a run's")
     if len(hosts) > MOST_HOSTS or len(set(hosts)) < len(hosts):
         raise ValueError("hosts: too many, or one of them twice")
+    if not all(map(_HOST.fullmatch, hosts)):
+        raise ValueError("hosts: one of them has no name of a host")
     return header
 
 
@@ -88,8 +92,10 @@ def _controller(data: Mapping[str, Any]) -> Controller:
 
 
 def _codes(data: Mapping[str, Any]) -> dict[int, int]:
-    if not all(re.fullmatch("[0-9]{1,3}", code) and type(number) is int for code, number in data.items()):
-        raise ValueError("codes: they are no numbers")
+    known = {str(int(code)) for code in ExitCode}
+    for code, number in data.items():
+        if code not in known or type(number) is not int or not 0 <= number <= MOST_HOSTS:
+            raise ValueError("codes: they are no exit codes with their numbers of hosts")
     return {int(code): number for code, number in data.items()}
 
 

@@ -47,8 +47,12 @@ class About:
 class Record:
     """Use it as a context; without `end` the run counts as one whose controller was killed."""
 
-    def __init__(self, header: RunHeader, outcomes: int, complain: Callable[[str], None]) -> None:
+    def __init__(
+        self, header: RunHeader, outcomes: int, complain: Callable[[str], None], work_id: str | None = None
+    ) -> None:
+        """`work_id`: the name that the hosts are told; None: the run's."""
         self.header = header
+        self.work_id = work_id or header.id
         self._file = outcomes
         self._say, self._complained = complain, False
         self._torn = _torn(outcomes)
@@ -131,16 +135,19 @@ def begin(about: About, complain: Callable[[str], None]) -> Record:
 
 
 def go_on(past: PastRun, complain: Callable[[str], None]) -> Record:
-    """The same run once more, with this process as its controller. Raises UsageError where the old one lives."""
+    """The same run once more, with this process as its controller. Raises UsageError where the old one lives.
+
+    On hosts it works by another name: under the old one they would answer how the killed controller's commands ended.
+    """
     header = replace(past.header, controller=this_controller(), ended="", codes={})
     with opened_run(header.id) as directory:
-        outcomes = _locked(past.header, directory)
+        outcomes = _locked(past.header, directory, os.O_CREAT)
     try:
         _write(header)
     except BaseException:
         os.close(outcomes)
         raise
-    return Record(header, outcomes, complain)
+    return Record(header, outcomes, complain, new_run_id())
 
 
 def refuse_living(past: PastRun) -> None:
@@ -189,7 +196,12 @@ def _new_directory() -> str:
 
 def _write(header: RunHeader) -> None:
     path: Path = runs_home() / header.id / RUN
-    write_whole(path, header_text(header), "the record of this run")
+    try:
+        write_whole(path, header_text(header), "the record of this run")
+    except UsageError as error:
+        raise UsageError(
+            error.problem, evidence=error.evidence, remedy="set XDG_STATE_HOME to a directory that can be written"
+        ) from error
     with opened_run(header.id) as directory:
         os.fsync(directory)  # the new name as well
 

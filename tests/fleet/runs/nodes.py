@@ -91,6 +91,11 @@ class Node:
         """The stand-in for apt-get may end."""
         (self.here / "go").touch()
 
+    def sh(self, script: str) -> str:
+        """What it prints on the host."""
+        argv = ("nsenter", "-m", "-t", str(self.holder.pid), "sh", "-c", script)
+        return subprocess.run(argv, capture_output=True, text=True, check=False).stdout
+
     @property
     def ran(self) -> list[str]:
         """The commands that changed packages here."""

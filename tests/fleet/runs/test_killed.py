@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -62,6 +61,20 @@ def test_a_killed_run_goes_on_where_it_was(place: Site, three: tuple[Node, Node,
     assert set(states(place, run_id).values()) == {("ended", 0)}
     code, _, said = place.gpunode("setup", "--yes", "--resume", run_id)
     assert (code, "is left to go on with" in said) == (0, True)
+
+
+def test_what_failed_while_nobody_watched_is_done_once_more(place: Site, three: tuple[Node, Node, Node]) -> None:
+    """Under the name of the killed run the host would answer how that one's command ended, and run nothing."""
+    _, at_work, waits = three
+    run_id = killed(place, at_work)
+    (at_work.here / "fail").touch()
+    at_work.go()
+    waits.go()
+    until(lambda: "100" in at_work.sh("cat /var/lib/gpunode/runs/*/rc"))
+    (at_work.here / "fail").unlink()
+    code, _, said = place.gpunode("setup", "--yes", "--resume", run_id)
+    assert (code, len(at_work.ran), len(waits.ran)) == (0, 2, 1), said
+    assert "nvidia-driver" not in at_work.sh("dpkg-query -W")
 
 
 def test_while_the_controller_lives_nobody_else_goes_on(place: Site, three: tuple[Node, Node, Node]) -> None:
@@ -138,7 +151,4 @@ def test_a_reader_that_leaves_does_not_stop_the_hosts(place: Site) -> None:
     running.stdout.close()
     node.go()
     running.wait(timeout=300)
-    installed = subprocess.run(
-        ("nsenter", "-m", "-t", str(node.holder.pid), "dpkg-query", "-W", "nvidia-driver"), capture_output=True
-    )
-    assert (running.returncode, installed.returncode) == (0, 1)
+    assert (running.returncode, "nvidia-driver" in node.sh("dpkg-query -W")) == (0, False)

@@ -172,7 +172,9 @@ def test_an_odd_header_is_one_message(state: Path, text: str) -> None:
     ("key", "value"),
     [("id", "../../etc"), ("verb", "detect"), ("hosts", "gpu01"), ("hosts", [1]), ("hosts", ["a", "a"]),
      ("controller", {"host": "a", "pid": -1, "started": "", "boot": ""}), ("controller", []), ("spec", 1),
-     ("connection", []), ("codes", {"x": 1}), ("codes", {"0": True}), ("over_ssh", 1), ("ended", None)],
+     ("connection", []), ("codes", {"x": 1}), ("codes", {"0": True}), ("codes", {"77": 1}),
+     ("codes", {"0": 10**9}), ("hosts", ["a\nagain"]), ("hosts", [""]), ("hosts", ["a\x1b"]),
+     ("over_ssh", 1), ("ended", None)],
 )  # fmt: skip
 def test_a_header_is_of_its_types(key: str, value: object) -> None:
     with kept("a") as record:
