@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -128,6 +129,27 @@ def test_what_failed_is_tried_again_and_nothing_else(place: Site, three: tuple[N
     assert [(run["hosts_count"], run["codes"]) for run in runs] == [(1, {"0": 1}), (3, {"0": 2, "1": 1})]
     kept = json.loads((place.runs / runs[0]["id"] / "run.json").read_text())
     assert kept["connection"] == {"connect_timeout": "20"}, "it was reached as before"
+
+
+def test_after_ctrl_c_the_hosts_that_did_not_begin_are_what_is_retried(
+    place: Site, three: tuple[Node, Node, Node]
+) -> None:
+    _, at_work, waits = three
+    running = place.start("setup", "--yes", *REMOVE, "--forks", "1", "--ssh", "gpu[01-03]")
+    until(lambda: at_work.ran)
+    running.send_signal(signal.SIGINT)
+    until(lambda: "stopping after that" in place.said)
+    at_work.go()
+    out, _ = running.communicate(timeout=300)
+    assert (running.returncode, "not done  --ssh gpu03" in out) == (1, True), out
+    assert states(place, place.run_id()) == {
+        "gpu01": ("ended", 0),
+        "gpu02": ("ended", 0),
+        "gpu03": ("not-begun", None),
+    }
+    waits.go()
+    code, _, said = place.gpunode("setup", "--yes", "--retry-failed")
+    assert (code, len(at_work.ran), len(waits.ran)) == (0, 1, 1), said
 
 
 def test_events_are_there_while_a_host_is_at_work(place: Site) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import subprocess
@@ -21,6 +22,7 @@ from gpunode.fleet.runs.merge import merge, with_earlier
 from gpunode.fleet.runs.outcome import ended_line, lean, parse_outcome
 from gpunode.fleet.runs.read import find, latest, read_copy, read_run
 from gpunode.fleet.runs.record import About, Record, begin, go_on, refuse_living
+from gpunode.fleet.runs.shared import SharedParts
 from gpunode.model.plan import Kept
 from gpunode.model.report import FleetReport, HostOutcome, RunReport, StepResult, StepStatus
 from gpunode.model.run_record import HostState, PastHost, PastRun
@@ -97,6 +99,14 @@ def test_a_lean_outcome_holds_no_plan_of_a_host_that_has_ended() -> None:
     assert slim.run is not None
     assert slim.run.plan is not None
     assert (slim.run.plan.steps, slim.run.plan.driver) == ((), None)
+
+
+def test_hosts_with_equal_plans_share_their_steps() -> None:
+    share = SharedParts()
+    one, two = share.plan(copy.deepcopy(PLAN)), share.plan(replace(copy.deepcopy(PLAN), target="gpu08"))
+    assert (one, two) == (PLAN, replace(PLAN, target="gpu08"))
+    assert all(mine is other for mine, other in zip(one.steps, two.steps, strict=True))
+    assert one.driver is two.driver
 
 
 def test_all_is_on_the_disk_before_the_first_host_begins(state: Path) -> None:
