@@ -19,6 +19,16 @@ function drawHead() {
   }));
 }
 
+// A row without height that has the longest value of each column: what is in sight does not change their widths.
+function drawWidths() {
+  const longest = (texts) => texts.reduce((most, text) => (text.length > most.length ? text : most), "");
+  find("widths").replaceChildren(make("tr", {}, ...columns.map((column) => {
+    const texts = column.values || fleet.hosts.map((_, host) => column.text(host));
+    const inside = column.key === "standing" ? "pill" : "mark";
+    return make("td", {className: `of-${column.key} odd`}, make("span", {className: inside}, MARKS.odd), longest(texts));
+  })));
+}
+
 function sortBy(column) {
   state.down = state.sort === column.key ? !state.down : Boolean(column.downFirst);
   state.sort = column.key;
@@ -45,7 +55,7 @@ function cell(host, column) {
   if (column.key === "standing") return make("td", {className: "of-standing"}, make("span", {className: "pill"}, text));
   if (!column.values) return make("td", {className: `of-${column.key}`}, text);
   const state = deviation(host, column);
-  const made = make("td", {className: `of-${column.key} ${state}`, title: state ? `${text} (${most(host, column)})` : text}, text || "—");
+  const made = make("td", {className: `of-${column.key} ${state}`, title: state ? `${text} (${most(host, column)})` : text}, text || (column.key === "failing" ? "" : "—"));
   if (state) made.prepend(make("span", {className: `mark ${state}`, "aria-hidden": "true"}, MARKS[state]));
   if (state) made.append(make("span", {className: "hidden"}, state === "odd" ? " (differs from most)" : " (no value is that of most)"));
   return made;
@@ -90,8 +100,7 @@ function measure() {
 }
 
 function linkOf(number) {
-  const found = find("rows").querySelector(`tr[data-number="${number}"] a`);
-  return found;
+  return find("rows").querySelector(`tr[data-number="${number}"] a`);
 }
 
 // The row that has the focus becomes another, which comes into sight.
@@ -114,7 +123,8 @@ function rowKeys(event) {
   if (!(event.key in steps) || !event.target.closest("#rows, #scroll") || event.target.closest("#head")) return;
   event.preventDefault();
   const inRows = find("rows").contains(event.target);
-  goTo(inRows ? active + steps[event.key] : Math.floor(find("scroll").scrollTop / rowHeight));
+  const far = event.key === "Home" || event.key === "End";
+  goTo(inRows || far ? active + steps[event.key] : Math.floor(find("scroll").scrollTop / rowHeight));
 }
 
 function rowClick(event) {

@@ -34,6 +34,7 @@ fillControls();
 drawAbout();
 setTheme(stored());
 fromAddress();
+drawWidths();
 
 addEventListener("hashchange", () => {
   // From one host to another, or to none, the table stays where it is.

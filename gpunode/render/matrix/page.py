@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 import time
 from collections.abc import Sequence
@@ -24,6 +25,8 @@ SCRIPT = tuple(f"fleet/{name}.js" for name in ("state", "order", "rows", "host",
 # Inside a script element "</script" ends it and "<!--" begins a state of its own (HTML, 13.2.5.15); & is for readers
 # that take the page for XML. JSON reads the escapes as the characters.
 _MARKUP = re.compile("[<>&]")
+# All of the page is ASCII: what stdout's encoding lacks would become question marks, and another script than its hash.
+_BEYOND_ASCII = re.compile("[^\x00-\x7f]")
 
 
 def matrix_html(outcomes: Sequence[HostOutcome], *, at_s: float, seconds_s: float, ssh: bool) -> str:
@@ -35,7 +38,7 @@ def matrix_html(outcomes: Sequence[HostOutcome], *, at_s: float, seconds_s: floa
         **table(outcomes, at_s=at_s, ssh=ssh),
     }
     style = resources.template_text(STYLE)
-    script = "\n".join(('(() => {\n"use strict";', *map(resources.template_text, SCRIPT), "})();"))
+    script = _escaped("\n".join(('(() => {\n"use strict";', *map(resources.template_text, SCRIPT), "})();")))
     return resources.render(
         "fleet/matrix.html.j2",
         style=style,
@@ -46,6 +49,11 @@ def matrix_html(outcomes: Sequence[HostOutcome], *, at_s: float, seconds_s: floa
     )
 
 
+def _escaped(text: str) -> str:
+    """JSON, or a script that has such characters in strings and comments alone: \\u25c6, and pairs beyond U+FFFF."""
+    return _BEYOND_ASCII.sub(lambda match: json.dumps(match[0])[1:-1], text)
+
+
 def _hash(text: str) -> str:
     """As a policy's source says it: sha256-..."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
@@ -53,4 +61,4 @@ def _hash(text: str) -> str:
 
 def in_script(json_text: str) -> str:
     """The same JSON without what HTML would read inside a script element."""
-    return _MARKUP.sub(lambda match: f"\\u{ord(match[0]):04x}", json_text)
+    return _escaped(_MARKUP.sub(lambda match: f"\\u{ord(match[0]):04x}", json_text))

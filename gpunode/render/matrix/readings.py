@@ -148,7 +148,7 @@ def config_hash(seen: Seen) -> Cell | None:
         text = masked(file.text or "", form_of(file.path))
         for part in (file.path, text):
             whole.update(part.encode("utf-8", "surrogateescape") + b"\0")
-    return Cell(whole.hexdigest()[:10])
+    return Cell(whole.hexdigest()[:8])
 
 
 def natural(text: str) -> tuple[tuple[int, int, str], ...]:

@@ -77,7 +77,7 @@ def column(browser: Browser, key: str) -> list[str]:
 
 def test_it_opens_with_the_worst_hosts_first(browser: Browser, pages: dict[int, str]) -> None:
     browser.open(pages[100])
-    assert texts(browser, ".pill")[:6] == ["no answer", "fails 1", "fails 1", "warns 1", "warns 1", "passes"]
+    assert texts(browser, "#rows .pill")[:6] == ["no answer", "fails 1", "fails 1", "warns 1", "warns 1", "passes"]
     assert browser.js(NAMES)[:2] == ["gpu90.rack6.example", "gpu17.rack2.example"]
     assert texts(browser, ".of-why") == ["connection timed out"]
     assert texts(browser, "#tiles button") == [
@@ -105,11 +105,12 @@ def test_a_heading_sorts_and_says_so(browser: Browser, pages: dict[int, str]) ->
     browser.click("#head .of-driver button")
     known = [cell for cell in column(browser, "driver") if cell]
     assert (known[0], known[-1]) == ("580.95.05", "595.91.07")
+    assert texts(browser, "#rows .pill")[-1] == "no answer"
     assert browser.js("document.querySelector('#head .of-driver').getAttribute('aria-sort')") == "ascending"
     browser.click("#head .of-driver button")
     assert column(browser, "driver")[0] == "595.91.07"
     assert browser.js("document.querySelector('#head .of-driver').getAttribute('aria-sort')") == "descending"
-    assert texts(browser, ".pill")[-1] == "no answer", "what is not known is last in either direction"
+    assert texts(browser, "#rows .pill")[-1] == "no answer", "what is not known is last in either direction"
     browser.click("#head .of-host button")
     assert browser.js(NAMES)[8:11] == ["gpu9.rack1.example", "gpu10.rack1.example", "gpu11.rack1.example"]
 
@@ -235,9 +236,12 @@ def test_of_many_hosts_those_in_sight_are_drawn(browser: Browser, pages: dict[in
     print(f"{number} hosts: {Path(pages[number][7:]).stat().st_size / 1e6:.1f} MB, shown after {took_ms:.0f} ms")
     assert len(browser.js(NAMES)) < 150
     assert browser.js("document.querySelectorAll('*').length") < 6000
+    widths = "[...document.querySelectorAll('#head th')].map(one => Math.round(one.getBoundingClientRect().width))"
+    before = browser.js(widths)
     browser.js("document.getElementById('scroll').scrollTop = 1e9")
     browser.settle()
     assert browser.js(NAMES)[-1] == f"gpu{number}.rack{number // 16 + 1}.example"
+    assert browser.js(widths) == before, "columns keep their widths whatever is in sight"
     rows = browser.js(
         "document.getElementById('scroll').scrollHeight / document.querySelector('tr[data-number]').offsetHeight"
     )

@@ -6,14 +6,17 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from gpunode.model.facts import OsFacts
 from gpunode.model.report import HostOutcome
+from gpunode.render.door import cleaned, encodable
 from gpunode.render.matrix.page import in_script, matrix_html
 from tests.render.hostile import HOSTILE, SECRET, lost_outcome, odd_outcome
-from tests.render.matrix.fleets import AT_S, fleet
+from tests.render.matrix.fleets import AT_S, facts, fleet, passing
 
 
 def page(outcomes: list[HostOutcome]) -> str:
@@ -71,6 +74,20 @@ def test_secrets_do_not_get_there() -> None:
 
 def test_a_secret_is_not_half_there_where_its_text_is_cut() -> None:
     assert "password=h" not in page([odd_outcome("x" * length + " " + SECRET) for length in range(100, 520, 3)])
+
+
+def test_secrets_of_facts_do_not_get_there() -> None:
+    host = replace(facts("gpu1"), product=f"a {SECRET}", os=OsFacts("x", "1", pretty_name=f"b {SECRET}"))
+    html = page([passing(host), passing(facts(f"c-{SECRET}"))])
+    assert "hunter2" not in html
+    assert all(word in html for word in ("a password=", "b password=", "c-password="))
+
+
+def test_the_way_out_changes_nothing_of_the_page() -> None:
+    html = page([odd_outcome(text) for text in ("日本\u202e🙂", *list(HOSTILE.values())[:7])])
+    assert cleaned(html, painted=False) == html
+    assert encodable(html, "ascii") == html
+    assert any(one["summary"].endswith("🙂") for one in data_of(html)["findings"])
 
 
 def test_no_host_at_all_is_a_page_as_well() -> None:
