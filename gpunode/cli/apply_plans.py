@@ -13,6 +13,7 @@ from gpunode.cli.output import progress_style
 from gpunode.errors import UsageError
 from gpunode.fleet.apply_one import HostWork, host_run, set_up
 from gpunode.fleet.host import Host
+from gpunode.fleet.rollout.rollout import Rollout
 from gpunode.fleet.run_log import RunLog, new_run_id, now
 from gpunode.model.report import Event, FleetReport, HostOutcome
 from gpunode.remedy import Remedy, RepairAction, gpunode
@@ -38,18 +39,25 @@ def apply_plans(
     *,
     verb: str = "setup",
     host_work: HostWork | None = None,
+    rollout: Rollout | None = None,
 ) -> FleetReport:
     """Every host that has a plan is brought to it; the others keep the outcome that planning gave them.
 
     Ctrl-C stops each host after its current step, which is said at once. `host_work`: how a plan is carried out; None:
-    as setup does.
+    as setup does. `rollout`: in which order; None: side by side.
     """
     one = host_work or set_up
-    run_id, stop = new_run_id(), threading.Event()
+    run_id, stop = new_run_id(), rollout.stop if rollout else threading.Event()
     log = RunLog(run_id, complain=say)
     before = dict(zip(named, planned.hosts, strict=True))
     at_work = [str(host) for host, outcome in before.items() if outcome.plan]
     with Progress(progress_style(output), sys.stderr, at_work) as progress:
+        one = rollout.host_work(one, progress.waits) if rollout else one
+
+        def stopping() -> None:
+            if rollout:
+                rollout.gate.stop()
+            progress.stopping()
 
         def work(host: Host) -> HostOutcome:
             plan = before[host].plan
@@ -63,7 +71,9 @@ def apply_plans(
             if outcome.target in at_work:
                 progress.done(outcome)
 
-        report = on_each(named, hosts, work, done, stop, progress.stopping)
+        report = on_each(named, hosts, work, done, stop, stopping)
+    for target, command in rollout.closed if rollout else ():
+        say(f"gpunode: {target} takes no new work: once it is well, run {command}")
     if not output.quiet:
         say(f"gpunode: run log in {log.directory}")
     return report

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gpunode.cli.options.groups import HostOptions, OutputOptions, verb
+from gpunode.cli.options.rollout import RolloutOptions
 from gpunode.cli.options.setup import SpecOptions
 
 if TYPE_CHECKING:
     from gpunode.cli.results import Ended
+    from gpunode.cli.verbs.setup_rollout import Preparation
     from gpunode.fleet.host import Host
     from gpunode.model.plan import Plan
     from gpunode.model.report import FleetReport, HostOutcome
@@ -32,6 +34,7 @@ def register(app: typer.Typer) -> None:
 def setup(
     hosts: HostOptions,
     wanted: SpecOptions,
+    fleet: RolloutOptions,
     output: OutputOptions,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.", show_default=False)] = False,
     plan: Annotated[
@@ -46,20 +49,24 @@ def setup(
 ) -> int:
     from gpunode.cli.apply_plans import refuse_unasked
     from gpunode.cli.hosts import open_hosts
-    from gpunode.cli.options.spec import wanted_spec
+    from gpunode.cli.options.spec import wanted_file
     from gpunode.cli.results import Ended, Planned, choose
     from gpunode.cli.saved_plan import saved_plan
+    from gpunode.cli.verbs.setup_rollout import Preparation
     from gpunode.errors import UsageError
+    from gpunode.model.rules import Rules
+    from gpunode.specfile import SpecFile
 
     choose(output, Planned, Ended)
     saved = saved_plan(plan, wanted) if plan else None
-    spec = saved.spec if saved else wanted_spec(wanted)
+    file = SpecFile(saved.spec, Rules()) if saved else wanted_file(wanted)
     if not (saved or hosts.recorded):
         refuse_unasked(yes, "setup", "or look first with ", "plan")
     with open_hosts(hosts, as_root=True) as named:
         if saved and len(named) > 1:
             raise UsageError("--plan is for one host", remedy="name the host the plan was made for")
-        return _run(named, spec, saved, hosts, output, ask=not (yes or saved))
+        prepared = Preparation.of(fleet, named, file)
+        return _run(named, file.spec, saved, hosts, output, prepared, ask=not (yes or saved))
 
 
 def _run(
@@ -68,6 +75,7 @@ def _run(
     saved: Plan | None,
     hosts: HostOptions,
     output: OutputOptions,
+    prepared: Preparation,
     *,
     ask: bool,
 ) -> int:
@@ -76,22 +84,24 @@ def _run(
     from gpunode.cli.results import Ended, Planned, finish, look_at, over_ssh, say_problems
     from gpunode.errors import ExitCode
 
-    report = look_at(named, hosts, output, lambda host: _planned(host, spec, saved))
+    report = look_at(named, hosts, output, lambda host: _planned(host, spec, saved, prepared))
     changes = [h for h in report.hosts if h.plan and (h.plan.steps or h.plan.reboot)]
     recorded = any(host.recorded for host in named)
     if recorded or not any(h.plan for h in report.hosts):
         return finish(Planned("setup", report, over_ssh(named), recorded), output)
     show_plans(report, output)
+    rollout = prepared.rollout(named, report)
+    show_rollout(prepared.words(report), output)
     if ask and changes:
         say_problems(report, ssh=over_ssh(named))  # before the question; else the result alone has them
     if ask and changes and not agreed(changes):
         say("gpunode: nothing was changed")
         return int(ExitCode.FAILED)
-    done = apply_plans(named, report, hosts, output)
+    done = apply_plans(named, report, hosts, output, rollout=rollout)
     return finish(Ended("setup", done, over_ssh(named)), output, errors_shown=len(named) > 1)
 
 
-def _planned(host: Host, spec: Spec, saved: Plan | None) -> HostOutcome:
+def _planned(host: Host, spec: Spec, saved: Plan | None, prepared: Preparation) -> HostOutcome:
     """The plan, from facts that no package transaction of a killed gpunode changes any more. Raises Drift where a saved
     one differs: what is shown and run is the fresh one, never what stands in the file.
     """
@@ -102,7 +112,7 @@ def _planned(host: Host, spec: Spec, saved: Plan | None) -> HostOutcome:
 
     if not host.recorded:
         wait_for_killed(host, say)
-    outcome = planned(host, spec)
+    outcome = planned(host, spec, prepared.seen)
     if saved and outcome.plan:
         hold_against(saved, outcome.plan)
     return outcome
@@ -117,6 +127,17 @@ def show_plans(report: FleetReport, output: OutputOptions) -> None:
     style = progress_style(output)
     if not output.quiet:
         show(plans_of(report, style), sys.stderr, end="\n\n", painted=style.colour)
+
+
+def show_rollout(words: str, output: OutputOptions) -> None:
+    """Below the plans, on stderr as they are: in which order hosts come, and what stops it; nothing for ""."""
+    from gpunode.cli.output import progress_style
+    from gpunode.render.door import show
+    from gpunode.render.style import hang
+
+    style = progress_style(output)
+    if words and not output.quiet:
+        show("\n".join(hang(style, "Rollout    ", words)), sys.stderr, end="\n\n", painted=style.colour)
 
 
 def agreed(changes: list[HostOutcome]) -> bool:
