@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from gpunode.cli.errors import say
 from gpunode.cli.hosts import on_each
@@ -13,12 +14,14 @@ from gpunode.cli.output import progress_style
 from gpunode.errors import UsageError
 from gpunode.fleet.apply_one import HostWork, host_run, set_up
 from gpunode.fleet.host import Host
-from gpunode.fleet.rollout.rollout import Rollout
 from gpunode.fleet.run_log import RunLog, new_run_id, now
 from gpunode.model.report import Event, FleetReport, HostOutcome
 from gpunode.remedy import Remedy, RepairAction, gpunode
 from gpunode.render.live import Progress
 from gpunode.render.machine import event_json, host_line
+
+if TYPE_CHECKING:
+    from gpunode.fleet.rollout.rollout import Rollout
 
 
 def refuse_unasked(yes: bool, verb: str, look: str, *words: str) -> None:

@@ -36,6 +36,14 @@ class NodeIdentity:
         return NodeIdentity(host.target, host.hostname, host.kubernetes.node_name, host.kernel.boot_id)
 
 
+@dataclass(frozen=True)
+class Closed:
+    """A node to which no new work comes."""
+
+    name: str  # by which its scheduler knows it
+    reopen: tuple[str, ...]  # the command that lets work come again; () where it was closed before, and stays so
+
+
 class Scheduler(Protocol):
     """What gives work to hosts."""
 
@@ -44,17 +52,19 @@ class Scheduler(Protocol):
         """ "Kubernetes"."""
         ...
 
-    def drain(self, node: NodeIdentity, stop: Callable[[], bool]) -> tuple[str, ...]:
-        """Take all work away, and let no new work come. The command that lets it come again; () where the node was
-        closed before, and stays so.
+    def close(self, node: NodeIdentity) -> Closed:
+        """Let no new work come to it. Raises HostBusy, and has changed nothing then."""
+        ...
 
-        Raises HostBusy where that cannot be done in time, or `stop()` turned true: the node is as it was, save for the
-        work that has been moved.
+    def clear(self, node: NodeIdentity, closed: Closed, stop: Callable[[], bool]) -> None:
+        """Move the work away that is there, or wait for its end.
+
+        Raises HostBusy where that cannot be done in time, or `stop()` turned true.
         """
         ...
 
-    def undrain(self, command: tuple[str, ...]) -> str:
-        """Run what `drain` answered. Why it failed, or ""."""
+    def reopen(self, command: tuple[str, ...]) -> str:
+        """Run what `close` answered. Why it failed, or ""."""
         ...
 
 
@@ -66,10 +76,13 @@ def run_tool(
 
 
 def last_words(ended: Ended) -> str:
-    """Why it failed, in its own last lines."""
-    said = (ended.err or ended.out).decode("utf-8", "replace").strip().splitlines()[-_LAST_LINES:]
+    """Why it failed: its last errors, each once, since kubectl repeats what a budget refuses; else its last lines."""
+    text = (ended.err or ended.out).decode("utf-8", "replace")
+    lines = list(dict.fromkeys(line.strip()[:200] for line in text.splitlines() if line.strip()))
+    errors = [line for line in lines if "error" in line.lower()]
+    said = " · ".join((errors or lines)[-_LAST_LINES:])
     how = ended.why or f"exit code {ended.code}"
-    return f"{how}: {' · '.join(line.strip()[:200] for line in said)}" if said else how
+    return f"{how}: {said}" if said else how
 
 
 def busy(node: NodeIdentity, what: str, evidence: str) -> HostBusy:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gpunode.facts.node import is_node_name
-from gpunode.fleet.rollout.drain import NodeIdentity, busy, last_words, run_tool
+from gpunode.fleet.rollout.drain import Closed, NodeIdentity, busy, last_words, run_tool
 
 _ENDS_S = 30.0  # kubectl keeps its own limit; this much later it is ended
 # One line a value: what is absent is an empty line.
@@ -30,24 +30,25 @@ class Kubernetes:
     delete_emptydir: bool = False  # pods that keep data in an emptyDir are evicted too, and lose it
     name: str = "Kubernetes"
 
-    def drain(self, node: NodeIdentity, stop: Callable[[], bool]) -> tuple[str, ...]:
-        """See Scheduler.drain."""
+    def close(self, node: NodeIdentity) -> Closed:
+        """See Scheduler.close."""
         found = self._node(node)
-        back = () if found.cordoned else self._argv("uncordon", found.name)
-        if back and (done := run_tool(self._argv("cordon", found.name))).code != 0:
-            self.undrain(back)  # it may have been told, and its answer lost
+        reopen = () if found.cordoned else self._argv("uncordon", found.name)
+        if reopen and (done := run_tool(self._argv("cordon", found.name))).code != 0:
+            self.reopen(reopen)  # the server may have been told, and its answer lost
             raise busy(node, f"its node {found.name} cannot be cordoned", f"kubectl cordon: {last_words(done)}")
+        return Closed(found.name, reopen)
+
+    def clear(self, node: NodeIdentity, closed: Closed, stop: Callable[[], bool]) -> None:
+        """See Scheduler.clear."""
         data = ("--delete-emptydir-data",) if self.delete_emptydir else ()
-        argv = self._argv("drain", found.name, "--ignore-daemonsets", f"--timeout={self.timeout_s}s", *data)
+        argv = self._argv("drain", closed.name, "--ignore-daemonsets", f"--timeout={self.timeout_s}s", *data)
         done = run_tool(argv, self.timeout_s + _ENDS_S, stop, last=True)
         if done.code != 0:
-            failed = self.undrain(back) if back else ""
-            still = f"; and it stays cordoned: {failed}" if failed else ""
-            raise busy(node, f"its node {found.name} cannot be drained{still}", f"kubectl drain: {last_words(done)}")
-        return back
+            raise busy(node, f"its node {closed.name} cannot be drained", f"kubectl drain: {last_words(done)}")
 
-    def undrain(self, command: tuple[str, ...]) -> str:
-        """See Scheduler.undrain."""
+    def reopen(self, command: tuple[str, ...]) -> str:
+        """See Scheduler.reopen."""
         done = run_tool(command)
         return "" if done.code == 0 else f"kubectl uncordon: {last_words(done)}"
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from gpunode.advice import typed
 from gpunode.converge import HostRun, RebootTurn
+from gpunode.errors import HostBusy
 from gpunode.fleet.apply_one import HostWork
 from gpunode.fleet.rollout.disruption import disruption
 from gpunode.fleet.rollout.drain import NodeIdentity, Scheduler
@@ -69,6 +70,9 @@ class Rollout:
         self._closed.pop((target, typed(*command)), None)
 
 
+Back = list[tuple[Scheduler, tuple[str, ...]]]  # who lets work come to the host again, and by which command
+
+
 @dataclass
 class _OneHost:
     """One host at work."""
@@ -91,27 +95,42 @@ class _OneHost:
         return replace(outcome, untouched=None) if self.touched else outcome
 
     def _go(self) -> HostOutcome:
-        back: list[tuple[Scheduler, tuple[str, ...]]] = []
+        back: Back = []
         well = False
         try:
-            if (why := disruption(self.plan)) and self.rollout.schedulers:
-                self._drain(why, back)
-                if stopped := self.rollout.gate.closed():
-                    return not_begun(self.target, stopped)
+            if stopped := self._drained(back):
+                return not_begun(self.target, stopped)
             outcome = self._worked()
             well = not failed(outcome) and not (outcome.run and outcome.run.reboot)
             return outcome
         finally:
             self._open_again(back, well=well or not self.touched)
 
-    def _drain(self, why: str, back: list[tuple[Scheduler, tuple[str, ...]]]) -> None:
+    def _drained(self, back: Back) -> str:
+        """Drain it where its plan asks for that. Why it does not begin after all: the run stopped meanwhile.
+
+        Raises HostBusy.
+        """
+        why = disruption(self.plan) if self.rollout.schedulers else ""
+        if not why:
+            return ""
+        try:
+            self._drain(why, back)
+        except HostBusy:
+            if stopped := self.rollout.gate.closed():
+                return stopped
+            raise
+        return self.rollout.gate.closed()
+
+    def _drain(self, why: str, back: Back) -> None:
         node = self.rollout.nodes[self.target]
         for scheduler in self.rollout.schedulers:
             self._tell(f"drain by {scheduler.name}, before {why}")
-            command = scheduler.drain(node, lambda: bool(self.rollout.gate.closed()))
-            if command:
-                back.append((scheduler, command))
-                self.rollout.note_closed(self.target, command)
+            closed = scheduler.close(node)
+            if closed.reopen:
+                back.append((scheduler, closed.reopen))
+                self.rollout.note_closed(self.target, closed.reopen)
+            scheduler.clear(node, closed, lambda: bool(self.rollout.gate.closed()))
 
     def _worked(self) -> HostOutcome:
         turn = RebootTurn(self._take_turn, self._give_back)
@@ -137,10 +156,10 @@ class _OneHost:
         self.touched |= event.kind is EventKind.STEP_BEGIN
         self.host_run.on_event(event)
 
-    def _open_again(self, back: list[tuple[Scheduler, tuple[str, ...]]], *, well: bool) -> None:
+    def _open_again(self, back: Back, *, well: bool) -> None:
         """Work comes to a host that is well, and to one that was not touched; to no other."""
         for scheduler, command in reversed(back):
-            failed = scheduler.undrain(command) if well else "its run did not end well"
+            failed = scheduler.reopen(command) if well else "its run did not end well"
             if failed:
                 self._tell(f"stays closed to work ({failed}); once it is well: {typed(*command)}")
             else:

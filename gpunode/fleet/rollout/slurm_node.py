@@ -7,12 +7,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gpunode.fleet.rollout.drain import NodeIdentity, busy, last_words, run_tool
+from gpunode.fleet.rollout.drain import Closed, NodeIdentity, busy, last_words, run_tool
 
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,62})", re.ASCII)  # of NodeName in slurm.conf, without ranges
 _STATE = re.compile(r"\bState=(\S+)")  # "IDLE+DRAIN", "MIXED", "DOWN*+DRAIN"
 _HOSTNAME = re.compile(r"\bNodeHostName=(\S+)")
 _BETWEEN_S = 5.0
+# Without --states squeue leaves out suspended jobs, which hold their GPUs' memory.
+_ON_A_NODE = "CONFIGURING,RUNNING,SUSPENDED,COMPLETING"
 REASON = "gpunode sets it up"
 
 
@@ -27,22 +29,23 @@ class Slurm:
     clock: Callable[[], float] = time.monotonic
     name: str = "Slurm"
 
-    def drain(self, node: NodeIdentity, stop: Callable[[], bool]) -> tuple[str, ...]:
-        """See Scheduler.drain."""
+    def close(self, node: NodeIdentity) -> Closed:
+        """See Scheduler.close."""
         name = node.hostname.partition(".")[0]  # as slurmd names itself (gethostname_short)
-        back = () if self._drained(node, name) else (self.scontrol, "update", f"NodeName={name}", "State=RESUME")
-        if back:
-            done = run_tool((self.scontrol, "update", f"NodeName={name}", "State=DRAIN", f"Reason={REASON}"))
-            if done.code != 0:
-                raise busy(node, f"Slurm does not drain {name}", f"scontrol update: {last_words(done)}")
-        if why := self._wait(name, stop):
-            failed = self.undrain(back) if back else ""
-            still = f"; and it stays drained: {failed}" if failed else ""
-            raise busy(node, f"jobs of Slurm's are at work on {name}{still}", why)
-        return back
+        if self._drained(node, name):
+            return Closed(name, ())
+        done = run_tool((self.scontrol, "update", f"NodeName={name}", "State=DRAIN", f"Reason={REASON}"))
+        if done.code != 0:
+            raise busy(node, f"Slurm does not drain {name}", f"scontrol update: {last_words(done)}")
+        return Closed(name, (self.scontrol, "update", f"NodeName={name}", "State=RESUME"))
 
-    def undrain(self, command: tuple[str, ...]) -> str:
-        """See Scheduler.undrain."""
+    def clear(self, node: NodeIdentity, closed: Closed, stop: Callable[[], bool]) -> None:
+        """See Scheduler.clear: jobs come to their end."""
+        if why := self._wait(closed.name, stop):
+            raise busy(node, f"jobs of Slurm's are at work on {closed.name}", why)
+
+    def reopen(self, command: tuple[str, ...]) -> str:
+        """See Scheduler.reopen."""
         done = run_tool(command)
         return "" if done.code == 0 else f"scontrol update: {last_words(done)}"
 
@@ -63,7 +66,7 @@ class Slurm:
         """Until no job is on it; why there still is one, or "" ."""
         end = self.clock() + self.timeout_s
         while True:
-            done = run_tool((self.squeue, "--noheader", f"--nodelist={name}", "--format=%A"))
+            done = run_tool((self.squeue, "--noheader", f"--nodelist={name}", f"--states={_ON_A_NODE}", "--format=%A"))
             if done.code != 0:
                 return f"squeue: {last_words(done)}"
             jobs = done.out.decode("utf-8", "replace").split()

@@ -17,7 +17,7 @@ def rollout_words(limits: Limits, window: Window, schedulers: Sequence[str], *, 
     hosts, parts = sum(limits.waves), []
     if hosts > 1:
         parts = [f"{_waves(limits)}; {_stops(limits)}"]
-        parts += [f"{count(limits.max_reboots, 'host')} at most {_verb(limits)} at once"] if reboots else []
+        parts += [f"at most {count(limits.max_reboots, 'host')} {_verb(limits)} at once"] if reboots else []
     parts += [window.text] if window.text else []
     parts += [f"drained by {' and '.join(schedulers)} before what disturbs its work"] if schedulers else []
     return " · ".join(parts)

@@ -319,3 +319,10 @@ def test_ctrl_c_ends_the_wait_for_a_wave_and_for_a_reboot_at_once() -> None:
     assert report.hosts[1].problem == "the run was stopped"
     assert [host.problem for host in report.hosts[2:]] == ["not begun: the run was stopped"] * 2
     assert report.hosts[0].code is ExitCode.DONE
+
+
+def test_after_ctrl_c_nobody_begins_even_before_it_has_been_answered() -> None:
+    fleet = Fleet(names(2))
+    fleet.rollout.stop.set()
+    assert fleet.rollout.gate.admit(0, lambda _: None) == "the run was stopped"
+    assert fleet.rollout.gate.reboot("gpu01", lambda _: None, lambda: None) == "the run was stopped"

@@ -56,6 +56,11 @@ def test_one_end_by_the_clock_is_the_next_such_time() -> None:
     assert later.closes == at("2026-12-06T09:30"), "the one after it opens"
 
 
+def test_the_same_time_twice_is_a_day_of_it() -> None:
+    window = parse_window("22:00", "22:00", at("2026-12-01T12:00"))
+    assert (window.opens, window.closes) == (at("2026-11-30T22:00"), at("2026-12-01T22:00"))
+
+
 def test_a_moment_has_a_zone_and_z_is_one() -> None:
     window = parse_window("2026-12-01T21:00:00Z", None, at("2026-12-01T12:00"))
     assert window.opens == datetime(2026, 12, 1, 21, tzinfo=timezone.utc)
