@@ -52,7 +52,9 @@ class Gate:
         self._window = window
         self._interrupted = interrupted
         self._now, self._clock = now, clock
-        self._changed = threading.Condition()
+        # Apart, so that a host that ends does not wake the thousand that wait for its whole batch.
+        self._lock = threading.RLock()
+        self._begins, self._turns = threading.Condition(self._lock), threading.Condition(self._lock)
         self._left = list(limits.waves)  # hosts of each wave that have not ended
         self._well = 0  # hosts of the canary that ended well
         self._failures: list[str] = []
@@ -61,18 +63,18 @@ class Gate:
     def admit(self, wave: int, waits: Tell) -> str:
         """Wait until hosts of this wave begin; "" then, else why they do not."""
         told = ""
-        with self._changed:
+        with self._lock:
             while True:
                 closed = self._closed()
                 before_s = self._window.wait_s(self._now())
                 if closed or not (before_s or any(left > 0 for left in self._left[:wave])):
                     return closed
                 told = _tell(waits, self._awaited(wave, before_s), told)
-                self._changed.wait(min(before_s or _GLANCE_S, _GLANCE_S))
+                self._begins.wait(min(before_s or _GLANCE_S, _GLANCE_S))
 
     def closed(self) -> str:
         """Why nothing new begins; "" where it does."""
-        with self._changed:
+        with self._lock:
             return self._closed()
 
     def reboot(self, host: str, waits: Tell, keep: Callable[[], None]) -> str:
@@ -81,7 +83,7 @@ class Gate:
         `keep` is called every KEEP_S meanwhile.
         """
         while True:
-            with self._changed:
+            with self._lock:
                 answer = self._turn(host, waits, self._clock() + KEEP_S)
             if answer is not None:
                 return answer
@@ -100,32 +102,32 @@ class Gate:
             if left <= 0:
                 return None
             told = _tell(waits, f"its turn to reboot (--max-reboots {self.limits.max_reboots})", told)
-            self._changed.wait(left)
+            self._turns.wait(left)
 
     def give_back(self, host: str) -> None:
         """Its turn to reboot, of which it makes no use."""
-        with self._changed:
+        with self._lock:
             self._rebooting.discard(host)
-            self._changed.notify_all()
+            self._turns.notify_all()
 
     def ended(self, wave: int, outcome: HostOutcome) -> None:
         """A host of this wave has come to its end, or did not begin."""
-        with self._changed:
+        with self._lock:
             self._left[wave] -= 1
             self._well += wave == 0 and outcome.untouched is None and not failed(outcome)
             if failed(outcome):
                 self._failures.append(outcome.target)
                 self._judge_failure(wave, outcome)
-            self._rebooting.discard(outcome.target)
+            self.give_back(outcome.target)
             if self.limits.canary and self._left[0] <= 0 and not self._well:
                 self._stop("no canary was set up, so nothing is known of how it goes")
-            self._changed.notify_all()
+            if self._left[wave] <= 0:
+                self._begins.notify_all()
 
     def stop(self, why: str = STOPPED) -> None:
         """Nobody begins and nobody reboots any more; whoever waits knows at once."""
-        with self._changed:
+        with self._lock:
             self._stop(why)
-            self._changed.notify_all()
 
     def _judge_failure(self, wave: int, outcome: HostOutcome) -> None:
         most = self.limits.max_failures
@@ -138,7 +140,10 @@ class Gate:
             self._stop(f"{count(len(self._failures), 'host')} failed, and --max-failures is {most}")
 
     def _stop(self, why: str) -> None:
-        self.stopped = self.stopped or why
+        if not self.stopped:
+            self.stopped = why
+            self._begins.notify_all()
+            self._turns.notify_all()
 
     def _awaited(self, wave: int, before_s: float) -> str:
         if before_s and self._window.opens:
