@@ -300,6 +300,11 @@ def test_before_the_window_hosts_wait_and_say_so() -> None:
 def test_ctrl_c_ends_the_wait_for_a_wave_and_for_a_reboot_at_once() -> None:
     fleet, held = Fleet(names(4), Policy(batch=Share(2))), threading.Event()
 
+    def press() -> None:
+        while {host for host, _ in fleet.waits} != {"gpu02", "gpu03", "gpu04"}:
+            threading.Event().wait(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
     def one(host_run: HostRun, plan: Plan) -> HostOutcome:
         target = host_run.transport.target
         if target == "gpu01":
@@ -308,7 +313,7 @@ def test_ctrl_c_ends_the_wait_for_a_wave_and_for_a_reboot_at_once() -> None:
             assert answered.wait(WAIT_S)
             return done(target)
         assert held.wait(WAIT_S)
-        threading.Thread(target=lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        threading.Thread(target=press).start()
         why = reboot(host_run)
         answered.set()
         return HostOutcome(target, ExitCode.REBOOT_NEEDED, problem=why)
