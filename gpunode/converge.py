@@ -32,6 +32,15 @@ REBOOT = ("reboot the host, then run ", AGAIN, " again (--reboot if-needed does 
 
 
 @dataclass(frozen=True)
+class RebootTurn:
+    """Hosts of a fleet that reboot one after another; a host alone does not wait."""
+
+    # Waits for this host's turn, and calls what it is given every KEEP_S meanwhile; why it may not reboot, or "".
+    take: Callable[[Callable[[], None]], str] = lambda keep: ""
+    give_back: Callable[[], None] = lambda: None  # it is not rebooted after all
+
+
+@dataclass(frozen=True)
 class HostRun:
     """One run on one host: how it is reached and locked, who is notified, and what stops it."""
 
@@ -43,6 +52,7 @@ class HostRun:
     local: bool = False  # the host is this machine, so its reboot ends us
     mirror: Callable[[str], None] | None = None  # is given every line of the host's journal
     pause: Callable[[float], None] = time.sleep
+    reboot_turn: RebootTurn = RebootTurn()
 
 
 @dataclass(frozen=True)
@@ -186,8 +196,12 @@ class Convergence:
         on = self.host_run
         if on.stop():
             return self._reboot_needed(plan)
+        refused = on.reboot_turn.take(on.lock.keep)
+        if refused:
+            return self._reboot_needed(plan, f"not rebooted: {refused}")
         fault = boot_fault(self.observe(), plan.spec)
         if fault:
+            on.reboot_turn.give_back()
             return self._report(
                 replace(plan, steps=()),
                 error=f"not rebooted: {fault}",
@@ -247,8 +261,8 @@ class Convergence:
         code = ExitCode.ROLLBACK_FAILED if bad.status is StepStatus.ROLLBACK_FAILED else ExitCode.FAILED
         return self._report(plan, error=f"{bad.id}: {bad.error}", evidence=bad.evidence, remedy=bad.remedy, code=code)
 
-    def _reboot_needed(self, plan: Plan) -> RunReport:
-        again = "a reboot is still asked for after one" if self.rebooted else "nothing failed; the rest comes after it"
+    def _reboot_needed(self, plan: Plan, why: str = "nothing failed; the rest comes after it") -> RunReport:
+        again = "a reboot is still asked for after one" if self.rebooted else why
         return self._report(
             replace(plan, steps=()),
             reboot=plan.reboot,

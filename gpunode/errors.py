@@ -4,6 +4,7 @@
     ├── UsageError              2  the command line, spec or inventory is wrong; nothing was touched
     ├── TransportError          3  a host could not be reached, logged in to, or its answer makes no sense
     ├── UnsupportedHost         4  this host or request is not supported; the message lists what is
+    │   └── HostBusy            4  not now: its GPUs or pods are at work; a fleet skips it
     ├── ConfigFileError         1  another program's config file cannot be read safely; it is unchanged
     ├── StepFailed              1  a step failed; what it changed was rolled back
     ├── Drift                   7  the host changed since the plan was made; nothing was written
@@ -95,6 +96,12 @@ class UnsupportedHost(GpunodeError):
     """This host or request is outside what gpunode knows how to do."""
 
     code = ExitCode.UNSUPPORTED
+
+
+class HostBusy(UnsupportedHost):
+    """Not now: what runs on the host would be disturbed. Nothing of it was changed; a fleet skips it."""
+
+    action = "wait"
 
 
 class ConfigFileError(GpunodeError):

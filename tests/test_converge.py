@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,7 +9,7 @@ import pytest
 
 from gpunode.apply.journal.snapshot import before_values
 from gpunode.apply.lock import HostLock, Owner
-from gpunode.converge import Convergence, HostRun
+from gpunode.converge import Convergence, HostRun, RebootTurn
 from gpunode.errors import Drift, ExitCode, HostLocked
 from gpunode.model.action import PutFile, Run
 from gpunode.model.facts import (
@@ -220,6 +221,47 @@ def test_over_ssh_the_controller_reboots_reconnects_and_goes_on(tmp_path: Path) 
     assert (report.code, len(report.steps), machine.boots) == (ExitCode.DONE, 2, 1)
 
 
+def test_a_host_of_a_fleet_waits_for_its_turn_to_reboot_and_keeps_its_lock_meanwhile(tmp_path: Path) -> None:
+    machine = Rebooting(tmp_path)
+    beats: list[float] = []
+
+    def take(keep: Callable[[], None]) -> str:
+        lock = machine.root / "run" / "lock"
+        os.utime(lock, (0, 0))
+        keep()
+        beats.append(lock.stat().st_mtime)
+        return ""
+
+    going = way(machine, [plan(OK, reboot="nouveau is loaded"), plan(OK)], policy=RebootPolicy.IF_NEEDED)
+    going.host_run = replace(going.host_run, reboot_turn=RebootTurn(take))
+    assert (going.run().code, machine.boots) == (ExitCode.DONE, 1)
+    assert beats[0] > 0, "a heartbeat"
+
+
+def test_a_host_that_loses_its_lock_while_it_waits_does_not_reboot(tmp_path: Path) -> None:
+    machine = Rebooting(tmp_path)
+
+    def take(keep: Callable[[], None]) -> str:
+        (machine.root / "run" / "lock").write_text('{"host": "b", "pid": 1, "token": "another"}')
+        keep()
+        return ""
+
+    going = way(machine, [plan(OK, reboot="nouveau is loaded")], policy=RebootPolicy.IF_NEEDED)
+    going.host_run = replace(going.host_run, reboot_turn=RebootTurn(take))
+    with pytest.raises(HostLocked, match="took over"):
+        going.run()
+    assert machine.boots == 0
+
+
+def test_a_host_that_may_not_reboot_says_why_and_that_it_still_has_to(tmp_path: Path) -> None:
+    machine = Rebooting(tmp_path)
+    going = way(machine, [plan(OK, reboot="nouveau is loaded")], policy=RebootPolicy.IF_NEEDED)
+    going.host_run = replace(going.host_run, reboot_turn=RebootTurn(lambda keep: "gpu03 did not come back"))
+    report = going.run()
+    assert (report.code, report.reboot, machine.boots) == (ExitCode.REBOOT_NEEDED, "nouveau is loaded", 0)
+    assert report.evidence == "not rebooted: gpu03 did not come back"
+
+
 def test_a_reboot_that_does_not_help_is_not_tried_again(tmp_path: Path) -> None:
     machine = Rebooting(tmp_path)
     plans = [plan(reboot="nouveau is loaded")] * 2
@@ -261,8 +303,13 @@ def test_the_resume_unit_runs_our_words_and_removes_itself() -> None:
 def test_no_reboot_into_a_kernel_without_a_module(machine: Machine) -> None:
     bare = KernelFacts("6.1.0", trees=(KernelTree("6.2.0", True, True, None),), next_boot="6.2.0")
     host = replace(HOST, kernel=bare, pci=(PciDevice("0000:41:00.0", "10de", "2330", "0302"),))
-    report = way(machine, [plan(OK, reboot="nouveau is loaded")], policy=RebootPolicy.IF_NEEDED, host=host).run()
-    assert report.code is ExitCode.FAILED
+    returned: list[str] = []
+    going = way(machine, [plan(OK, reboot="nouveau is loaded")], policy=RebootPolicy.IF_NEEDED, host=host)
+    going.host_run = replace(
+        going.host_run, reboot_turn=RebootTurn(lambda keep: "", lambda: returned.append("to the others"))
+    )
+    report = going.run()
+    assert (report.code, returned) == (ExitCode.FAILED, ["to the others"])
     assert report.error == "not rebooted: 6.2.0 boots next and has no nvidia module"
 
 

@@ -51,6 +51,10 @@ class HostLock:
             if word == "held":
                 raise self._locked(rest)
 
+    def keep(self) -> None:
+        """A heartbeat while nothing else runs there. Raises HostLocked when it is not ours any more."""
+        self.host.run("lock", "keep", self._owner.token)
+
     def release(self) -> None:
         """Safe when it was never taken or belongs to someone else by now."""
         self._ask("release", self._owner.token)

@@ -6,12 +6,14 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from gpunode.cli.errors import say
 from gpunode.cli.hosts import on_each, typed_connection
 from gpunode.cli.options.groups import LiveOptions, OutputOptions
 from gpunode.cli.output import chosen_format, progress_style
 from gpunode.cli.results import Ended, LinesAsTheyCome, each_line, formats_of, over_ssh
+from gpunode.converge import HostRun
 from gpunode.errors import UsageError
 from gpunode.fleet.apply_one import HostWork, host_run, set_up, user_name
 from gpunode.fleet.host import Host
@@ -21,12 +23,16 @@ from gpunode.fleet.runs.header import kept_spec
 from gpunode.fleet.runs.merge import with_earlier
 from gpunode.fleet.runs.outcome import lean
 from gpunode.fleet.runs.record import About, Record, begin, go_on
+from gpunode.model.plan import Plan
 from gpunode.model.report import Event, FleetReport, HostOutcome
 from gpunode.model.run_record import PastRun
 from gpunode.model.spec import Spec
 from gpunode.remedy import Remedy, RepairAction, gpunode
 from gpunode.render.live import Progress
 from gpunode.render.machine import event_json, host_line
+
+if TYPE_CHECKING:
+    from gpunode.fleet.rollout.rollout import Rollout
 
 
 def refuse_unasked(yes: bool, verb: str, look: str, *words: str) -> None:
@@ -49,13 +55,15 @@ def apply_plans(
     host_work: HostWork | None = None,
     spec: Spec | None = None,
     past: PastRun | None = None,
+    rollout: Rollout | None = None,
 ) -> FleetReport:
     """Every host that has a plan is brought to it; the others keep the outcome that planning gave them.
 
     Ctrl-C stops each host after its current step, which is said at once. `host_work`: how a plan is carried out; None:
     as setup does. `spec`: what is kept of the run for a retry. `past`: the run that goes on, in place of a new one.
+    `rollout`: in which order; None: side by side.
     """
-    one, stop = host_work or set_up, threading.Event()
+    stop = rollout.stop if rollout else threading.Event()
     before = dict(zip(named, planned.hosts, strict=True))
     at_work = [str(host) for host, outcome in before.items() if outcome.plan]
     lines = LinesAsTheyCome(None if verb == "fix" else each_line(verb, output), output)  # a fix is checked afterwards
@@ -65,11 +73,21 @@ def apply_plans(
     with record, Progress(progress_style(output), sys.stderr, at_work) as progress:
         tell = _teller(log, progress, lines)
 
+        def begun(host_run: HostRun, plan: Plan) -> HostOutcome:
+            record.host_begins(host_run.transport.target)
+            return (host_work or set_up)(host_run, plan)
+
+        one = rollout.host_work(begun, progress.waits) if rollout else begun
+
+        def stopping() -> None:
+            if rollout:
+                rollout.gate.stop()
+            progress.stopping()
+
         def work(host: Host) -> HostOutcome:
             outcome = before.pop(host)
             plan = outcome.plan
             if plan is not None:
-                record.host_begins(str(host))
                 outcome = outcome_of(host, lambda _: one(host_run(host, record.work_id, tell, stop.is_set, log), plan))
                 log.write(str(host), host_line(verb, outcome))
             record.host_ends(outcome)
@@ -80,7 +98,9 @@ def apply_plans(
             if outcome.target in at_work:
                 progress.done(outcome)
 
-        report = _whole(on_each(named, hosts, work, done, stop, progress.stopping), record, past)
+        report = _whole(on_each(named, hosts, work, done, stop, stopping), record, past)
+    for target, command in rollout.closed if rollout else ():
+        say(f"gpunode: {target} takes no new work: once it is well, run {command}")
     if not output.quiet:
         say(f"gpunode: run log in {log.directory}")
     lines.finish(report)

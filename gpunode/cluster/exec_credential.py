@@ -40,7 +40,7 @@ def with_credentials(access: Access) -> Access:
         )
     path = _found(access, program)
     variables = {**os.environ, **program.variables, "KUBERNETES_EXEC_INFO": json.dumps(_asked(access, program))}
-    ended = run_program(path, b"", LIMIT_S, arguments=program.words[1:], environment=variables)
+    ended = run_program((path, *program.words[1:]), limit_s=LIMIT_S, environment=variables)
     if ended.why or ended.code != 0:
         raise _failed(program, ended.why or f"it ended with {ended.code}")
     try:

@@ -8,11 +8,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from gpunode.errors import ExitCode, GpunodeError
-from gpunode.model.report import FleetReport, HostOutcome
+from gpunode.errors import ExitCode, GpunodeError, HostBusy
+from gpunode.model.report import FleetReport, HostOutcome, Untouched
 from gpunode.remedy import Remedy, RepairAction
 
 DEFAULT_FORKS = 50
+STOPPED = "the run was stopped"
 _STACK_BYTES = 1024 * 1024  # the default of 8 MiB a thread, times hundreds, is address space for nothing
 _CHECK_S = 0.2  # a Ctrl-C that the kernel gives to another thread wakes nobody: check for it this often
 
@@ -50,7 +51,7 @@ def run_fleet(
             except queue.Empty:
                 return
             started.add(place)
-            outcomes[place] = _unfinished(target, began=False) if stop.is_set() else outcome_of(target, work)
+            outcomes[place] = not_begun(target) if stop.is_set() else outcome_of(target, work)
             news.set()
 
     threads = _Threads(worker, max(1, min(forks, len(targets))))
@@ -88,6 +89,7 @@ def outcome_of(target: Target, work: Callable[[Target], HostOutcome]) -> HostOut
             evidence=error.evidence,
             remedy=error.remedy,
             check_id=error.check,
+            untouched=Untouched.SKIPPED if isinstance(error, HostBusy) else None,
         )
     except Exception as error:
         # A fault of ours on one host must not take the others' reports with it.
@@ -111,12 +113,28 @@ def _place(error: Exception) -> str:
     return f"{code.co_filename}:{trace.tb_lineno} in {code.co_name}"
 
 
-def _unfinished(target: Target, *, began: bool) -> HostOutcome:
-    problem = "left at work: the run was stopped twice" if began else "not begun: the run was stopped"
-    remedy = (
-        "run it again: what was begun is found on the host and finished or rolled back" if began else "run it again"
+def not_begun(target: Target, why: str = STOPPED) -> HostOutcome:
+    """The outcome of a host that the run did not come to."""
+    return HostOutcome(
+        str(target),
+        ExitCode.FAILED,
+        problem=f"not begun: {why}",
+        remedy=Remedy(RepairAction.WAIT, "run it again"),
+        untouched=Untouched.NOT_BEGUN,
     )
-    return HostOutcome(str(target), ExitCode.FAILED, problem=problem, remedy=Remedy(RepairAction.WAIT, remedy))
+
+
+def _unfinished(target: Target, *, began: bool) -> HostOutcome:
+    if not began:
+        return not_begun(target)
+    return HostOutcome(
+        str(target),
+        ExitCode.FAILED,
+        problem="left at work: the run was stopped twice",
+        remedy=Remedy(
+            RepairAction.WAIT, "run it again: what was begun is found on the host and finished or rolled back"
+        ),
+    )
 
 
 class _Threads:

@@ -32,7 +32,8 @@ class ForUndo:
 
 # What a finding can name as the step that mends it; the planner's steps and what they leave are called so.
 DRIVER_STEP, HEADERS_STEP, NOUVEAU_STEP = "driver.install", "kernel.headers", "kernel.nouveau"
-BUILD_STEP = "driver.build"
+BUILD_STEP, SWAP_STEP = "driver.build", "driver.swap"
+REMOVE_STEP, REPLACE_STEP = "driver.remove", "driver.replace"
 ENROL_STEP, HOLD_STEP, MIG_STEP = "secureboot.enrol", "driver.hold", "mig.layout"
 LOAD_STEP, SERVICES_STEP, CHAR_LINKS_STEP = "driver.load", "driver.services", "driver.char-links"
 CDI_READABLE_STEP, CDI_REFRESH_STEP, CDI_STALE_STEP = "cdi.readable", "cdi.refresh", "cdi.stale"

@@ -232,6 +232,13 @@ def wanting(report: CheckReport, options: tuple[str, ...]) -> CheckReport:
     return replace(report, results={id: typed(result) for id, result in report.results.items()})
 
 
+class Untouched(str, Enum):
+    """Why a host of a fleet has not been changed, where that is no failure of its own."""
+
+    SKIPPED = "skipped"  # its GPUs or pods are at work
+    NOT_BEGUN = "not-begun"  # the run had stopped before it
+
+
 @dataclass(frozen=True)
 class HostOutcome:
     """One host of a fleet: a report, or the reason there is none."""
@@ -247,6 +254,7 @@ class HostOutcome:
     evidence: str = ""
     remedy: Remedy = NO_REMEDY
     check_id: str = ""  # the check that the problem answers, "fleet.hostkey"; "": none
+    untouched: Untouched | None = None  # None: it was worked on, or failed
 
     @property
     def gone(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from gpunode import resources
 from gpunode.catalog.gpus import GpuModel
-from gpunode.errors import UnsupportedHost
+from gpunode.errors import HostBusy, UnsupportedHost
 from gpunode.model.action import Action, PutFile, Run
 from gpunode.model.facts import PciDevice
 from gpunode.model.gpu_users import gpu_users
@@ -29,7 +29,7 @@ DONE_OR_PENDING = (0, 66)
 def mig_outcome(site: Site) -> Step | Kept | None:
     """The layout's files and unit, and the layout applied; None where the spec has no MIG layout.
 
-    Raises UnsupportedHost for a GPU or profile that cannot be partitioned so, and while a program uses the GPUs.
+    Raises UnsupportedHost for a GPU or profile that cannot be partitioned so, HostBusy while a program uses the GPUs.
     """
     if site.spec.mig is None:
         return None
@@ -216,7 +216,7 @@ def _refuse_in_use(site: Site, different: Sequence[str]) -> None:
     working = gpu_users(site.host)
     if not different or not working:
         return
-    raise UnsupportedHost(
+    raise HostBusy(
         f"{site.host.hostname}: MIG instances cannot change while {', '.join(working[:4])} use the GPUs",
         evidence=f"{', '.join(different)} would be repartitioned; nothing was touched",
         remedy=Remedy(RepairAction.WAIT, "stop them (drain the node) and run ", AGAIN, " again"),

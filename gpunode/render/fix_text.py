@@ -10,7 +10,7 @@ from gpunode.render.plan_text import plans_text
 from gpunode.render.remedy_text import remedy_text
 from gpunode.render.run_text import fleet_run_text, run_text
 from gpunode.render.style import PLAIN, Style, hang, paint
-from gpunode.render.wording import code_counts, count, seconds
+from gpunode.render.wording import count, outcome_counts, seconds
 
 
 def before_text(outcomes: Sequence[HostOutcome], style: Style = PLAIN, *, ssh: bool = False) -> str:
@@ -32,7 +32,7 @@ def after_text(
         lines += _gone(outcome, style) + _left(outcome, style, several=outcome.run is None, ssh=ssh)
         blocks += ["\n".join(lines)] if lines else []
     blocks += [_unreached(outcomes, style, ssh=ssh)] if any(_silent(h) for h in outcomes) else []
-    codes = code_counts([h.code for h in outcomes])
+    codes = outcome_counts(outcomes)
     tail = f"{count(len(outcomes), 'host')}: {codes} · {seconds(seconds_s)}" if len(outcomes) > 1 else ""
     return "\n\n".join([*blocks, *([tail] if tail else [])])
 

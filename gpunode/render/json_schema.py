@@ -11,7 +11,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from gpunode.errors import ExitCode
 from gpunode.model.facts import HostFacts
 from gpunode.model.plan import Plan
-from gpunode.model.report import ChosenProfile, Event, Finding, RunReport, Severity
+from gpunode.model.report import ChosenProfile, Event, Finding, RunReport, Severity, Untouched
 from gpunode.model.spec import DriverRequest, ToolkitRequest
 from gpunode.remedy import Remedy
 from gpunode.render.encode import KIND_OF, SAID_TOO, keys_of
@@ -148,7 +148,7 @@ def _host(verb: str, values: _Values) -> tuple[Schema, Schema]:
         "check": checks,
         "fix": plan | run | checks | {"findings_before": ids, "gone": ids},
     }
-    fault = _problem(values) | {"check_id": values.of(str | None)}
+    fault = _problem(values) | {"check_id": values.of(str | None), "untouched": values.of(Untouched | None)}
     return {"target": {"type": "string"}, "code": values.of(ExitCode)}, fault | found[verb]
 
 

@@ -16,7 +16,7 @@ from gpunode.render.clean import clean_line
 from gpunode.render.door import show, show_above
 from gpunode.render.run_text import event_line
 from gpunode.render.style import Style
-from gpunode.render.wording import CODE_WORDS, count, fold_hosts, without_name
+from gpunode.render.wording import count, ending_word, fold_hosts, without_name
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -98,17 +98,22 @@ class Progress:
             elif line := event_line(event, self._style):
                 show(line, self._stream, painted=self._style.colour)
 
+    def waits(self, target: str, what: str) -> None:
+        """A host waits for others: in plain lines that is said once it has lasted, of all such hosts together."""
+        with self._lock:
+            self._waits[target] = Wait(what, self._clock())
+            self._now[target] = f"waits for {what}"
+
     def done(self, outcome: HostOutcome) -> None:
         """A host came to its end."""
         with self._lock:
             self._waits.pop(outcome.target, None)
-            word = self._done if outcome.code is ExitCode.DONE else CODE_WORDS[outcome.code]
+            word = self._done if outcome.code is ExitCode.DONE else ending_word(outcome)
             self._now[outcome.target] = word
             if not self._live and self._style.verbose >= 0 and len(self._now) > 1:
+                reason = without_name(outcome.target, outcome.problem).removeprefix(f"{word}: ")
                 ending = (
-                    f": {without_name(outcome.target, outcome.problem)}"
-                    if self._reasons and outcome.code is not ExitCode.DONE and outcome.problem
-                    else ""
+                    f": {reason}" if self._reasons and outcome.code is not ExitCode.DONE and outcome.problem else ""
                 )
                 show(clean_line(f"{outcome.target}  {word}{ending}"), self._stream)
 

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from gpunode.errors import SEVERITY, ExitCode
 from gpunode.model.plan import Kept
-from gpunode.model.report import Event, EventKind, HostOutcome, RunReport, StepResult, StepStatus
+from gpunode.model.report import Event, EventKind, HostOutcome, RunReport, StepResult, StepStatus, Untouched
 from gpunode.remedy import Command, Remedy
 from gpunode.render.clean import clean_line
 from gpunode.render.failed_hosts import failed_lines
 from gpunode.render.plan_text import refusal_words
 from gpunode.render.remedy_text import remedy_text
 from gpunode.render.style import PLAIN, Style, hang, paint
-from gpunode.render.wording import CODE_WORDS, code_counts, count, fold_hosts, seconds, without_name
+from gpunode.render.wording import CODE_WORDS, count, ending_word, fold_hosts, outcome_counts, seconds, without_name
 
 MEANING = {
     StepStatus.DONE: "good",
@@ -116,7 +116,7 @@ def fleet_run_text(
     what tries them again (`retry`).
     """
     lines = endings(outcomes, style, ssh=ssh)
-    counts = f"{count(len(outcomes), 'host')}: {code_counts([o.code for o in outcomes])}"
+    counts = f"{count(len(outcomes), 'host')}: {outcome_counts(outcomes)}"
     lines += hang(style, "", f"{counts} · {seconds(seconds_s)}")
     return "\n".join(lines + failed_lines(outcomes, style, ssh=ssh, retry=retry))
 
@@ -140,5 +140,7 @@ def _ending(outcome: HostOutcome, style: Style, hosts: Sequence[str] = ()) -> tu
     """Headline and what stands below it; without the host's name, so that equal endings compare equal."""
     if outcome.run is None:
         below = _more(outcome.evidence, outcome.remedy, style, hosts)
-        return without_name(outcome.target, outcome.problem) or CODE_WORDS[outcome.code], "\n".join(below)
+        head = without_name(outcome.target, outcome.problem) or ending_word(outcome)
+        lead = "skipped: " if outcome.untouched is Untouched.SKIPPED else ""
+        return lead + head, "\n".join(below)
     return _headline(outcome.run), "\n".join(_body(outcome.run, style, hosts))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from gpunode.advice import and_more, listing
@@ -38,8 +39,7 @@ def _verb(header: RunHeader) -> str:
 
 def _end(run: PastRun) -> str:
     if run.header.ended:
-        codes = [ExitCode(code) for code, number in run.header.codes.items() for _ in range(number)]
-        return code_counts(codes)
+        return code_counts({ExitCode(code): number for code, number in run.header.codes.items()})
     return f"{_unended(run)}: {len(run.in_state(HostState.ENDED))} of {count(len(run.hosts), 'host')} ended"
 
 
@@ -84,7 +84,7 @@ def _head(header: RunHeader, style: Style, lives: bool | None) -> list[str]:
 def _counts(merged: MergedRuns) -> str:
     ended = [host.outcome.code for host in merged.hosts if host.outcome]
     left = len(merged.hosts) - len(ended)
-    return " · ".join(filter(None, (code_counts(ended), f"{left} not ended" if left else "")))
+    return " · ".join(filter(None, (code_counts(Counter(ended)), f"{left} not ended" if left else "")))
 
 
 def _notes(merged: MergedRuns) -> list[str]:

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from gpunode.errors import SEVERITY, ExitCode
+
+if TYPE_CHECKING:
+    from gpunode.model.report import HostOutcome
 
 CODE_WORDS = {
     ExitCode.DONE: "done",
@@ -20,6 +25,10 @@ CODE_WORDS = {
     ExitCode.LOCKED: "locked by another gpunode",
     ExitCode.WARNINGS: "warnings only",
 }
+
+
+# Of Untouched, for hosts of a fleet; their codes' words would say that something failed, or is not supported.
+UNTOUCHED_WORDS = {"skipped": "skipped", "not-begun": "not begun"}
 
 
 def count(number: int, noun: str, plural: str = "") -> str:
@@ -70,9 +79,24 @@ def _runs(digits: Sequence[str]) -> list[str]:
     return runs
 
 
-def code_counts(codes: Sequence[ExitCode]) -> str:
-    """ "1 failed (1) · 11 done (0)": each exit code that hosts ended with, most severe first."""
-    return " · ".join(f"{codes.count(c)} {CODE_WORDS[c]} ({int(c)})" for c in SEVERITY if c in codes)
+def ending_word(outcome: HostOutcome) -> str:
+    """How one host of a fleet ended, in a word or two."""
+    return UNTOUCHED_WORDS[outcome.untouched] if outcome.untouched else CODE_WORDS[outcome.code]
+
+
+def outcome_counts(outcomes: Sequence[HostOutcome]) -> str:
+    """ "1 failed (1) · 2 skipped (4) · 11 done (0)": each way in which hosts ended, most severe first."""
+    return _counts(Counter((o.code, ending_word(o)) for o in outcomes))
+
+
+def code_counts(numbers: Mapping[ExitCode, int]) -> str:
+    """The same of hosts of which only their codes are kept."""
+    return _counts({(code, CODE_WORDS[code]): number for code, number in numbers.items()})
+
+
+def _counts(numbers: Mapping[tuple[ExitCode, str], int]) -> str:
+    ordered = sorted(numbers.items(), key=lambda item: (SEVERITY.index(item[0][0]), item[0][1]))
+    return " · ".join(f"{number} {word} ({int(code)})" for (code, word), number in ordered)
 
 
 def without_name(target: str, problem: str) -> str:

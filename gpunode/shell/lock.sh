@@ -1,5 +1,5 @@
 # The host lock: one file that appears with its content (link(2) is atomic). /run is gone after a reboot, and so is the lock.
-# peek | take OWNER | break TOKEN OWNER | release TOKEN. Replies: free | taken | released | held AGE_S OWNER
+# peek | take OWNER | keep TOKEN | break TOKEN OWNER | release TOKEN. Replies: free | taken | kept | released | held AGE_S OWNER
 verb=$1
 umask 077
 
@@ -25,6 +25,10 @@ take() {
 case $verb in
     peek) held || echo free ;;
     take) take "$2" ;;
+    keep)
+        keep_lock "$2"
+        echo kept
+        ;;
     break)
         # Whoever moves the stale file away may take its place; one that another run took meanwhile goes back.
         if mv "$lock" "$lock.stale.$$" 2>/dev/null && ! grep -qF "\"$2\"" "$lock.stale.$$"; then

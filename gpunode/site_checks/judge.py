@@ -15,7 +15,7 @@ from gpunode.site_checks.program import LIMIT_S, Ended, run_program
 TOTAL_S = 30.0  # all programs together: what calls `check` (Slurm: 60 s) has a limit as well
 ELSEWHERE = "a program of the site is run only where gpunode runs, for that machine itself"
 
-Run = Callable[[str, bytes, float], Ended]
+Run = Callable[[tuple[str, ...], bytes, float], Ended]
 
 
 def with_site_checks(
@@ -50,4 +50,4 @@ def _judged(
         return NotApplicable(ELSEWHERE), Severity.ERROR
     if left_s <= 0:
         return NotApplicable(f"unknown: not run, since the programs before it took {TOTAL_S:.0f} s"), Severity.ERROR
-    return outcome_of(run(check.file, stdin, min(LIMIT_S, left_s)), check.file), Severity.ERROR
+    return outcome_of(run((check.file,), stdin, min(LIMIT_S, left_s)), check.file), Severity.ERROR

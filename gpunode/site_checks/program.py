@@ -1,8 +1,7 @@
-"""A program of the site, run on this machine: bounded in time and output, with nothing in its environment to leak.
+"""A program run on this machine, without a shell: bounded in time and output, and ended with all that it started.
 
-It gets the facts on stdin, no argument, and a PATH of system directories. Whoever may change it may do what gpunode
-may: gpunode/site_checks/trust.py says whose program is run at all. A kubeconfig's program is run here as well
-(cluster/exec_credential.py), with arguments and the user's own environment.
+A check of the site's gets the facts on stdin, no argument, a PATH of system directories, and nothing in its environment
+to leak. Whoever may change it may do what gpunode may: gpunode/site_checks/trust.py says whose program is run at all.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from typing import BinaryIO, NamedTuple
 
@@ -35,23 +34,27 @@ class Ended(NamedTuple):
 
 
 def run_program(
-    path: str,
-    stdin: bytes,
+    argv: Sequence[str],
+    stdin: bytes = b"",
     limit_s: float = LIMIT_S,
     *,
-    arguments: Sequence[str] = (),
     environment: Mapping[str, str] = _ENVIRONMENT,
+    stop: Callable[[], bool] = lambda: False,
+    last_bytes: bool = False,
 ) -> Ended:
-    """Run it, and end its process group with it: what it started in the background as well."""
+    """Run it, and end its process group with it: what it started in the background as well.
+
+    It is ended, too, when `stop()` turns true. `last_bytes`: of what is too long the end is kept, and it is not ended.
+    """
     with ExitStack() as stack:
         try:
             process = subprocess.Popen(
-                (path, *arguments),
+                tuple(argv),
                 stdin=stack.enter_context(_memory(stdin)),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 start_new_session=True,
-                env=environment,
+                env=dict(environment),
                 cwd="/",
                 umask=0o077,
             )
@@ -63,7 +66,8 @@ def run_program(
         stack.enter_context(process.stderr)
         out, err = bytearray(), bytearray()
         try:
-            why = _listen(process.pid, {process.stdout.fileno(): out, process.stderr.fileno(): err}, limit_s)
+            texts = {process.stdout.fileno(): out, process.stderr.fileno(): err}
+            why = _listen(process.pid, texts, limit_s, stop, last_bytes=last_bytes)
         except ChildProcessError:  # gpunode was started with SIGCHLD ignored: the kernel keeps no code, Popen says 0
             return Ended(None, why="ended, and how is lost: SIGCHLD is ignored here")
         finally:
@@ -81,7 +85,9 @@ def _memory(text: bytes) -> BinaryIO:
     return source
 
 
-def _listen(pid: int, texts: dict[int, bytearray], limit_s: float) -> str:
+def _listen(
+    pid: int, texts: dict[int, bytearray], limit_s: float, stop: Callable[[], bool], *, last_bytes: bool
+) -> str:
     """Read until it ended; why not to its end, or ""."""
     deadline = time.monotonic() + limit_s
     poller = select.poll()
@@ -96,9 +102,13 @@ def _listen(pid: int, texts: dict[int, bytearray], limit_s: float) -> str:
             if not piece:
                 poller.unregister(descriptor)
             if len(texts[descriptor]) > MOST_BYTES:
-                return f"printed over {MOST_BYTES} bytes"
+                if not last_bytes:
+                    return f"printed over {MOST_BYTES} bytes"
+                del texts[descriptor][:-MOST_BYTES]
         if over and not more:
             return ""
+        if stop():
+            return "was stopped"
     return f"did not end within {limit_s:.0f} s"
 
 

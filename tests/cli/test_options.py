@@ -121,9 +121,12 @@ def test_nothing_typed_leaves_the_spec_alone() -> None:
     [
         (["detect"], ["Options:", "Hosts:", "Output:"]),
         (["plan"], ["Options:", "Hosts:", "What is wanted:", "Output:"]),
-        (["setup"], ["Options:", "Hosts:", "What is wanted:", "An earlier run:", "Output:"]),
+        (
+            ["setup"],
+            ["Options:", "Hosts:", "What is wanted:", "An earlier run:", "Rollout:", "Output:"],
+        ),
         (["check"], ["Options:", "Hosts:", "What is wanted:", "Active tests:", "Which checks:", "Output:"]),
-        (["undo"], ["Options:", "Hosts:", "Output:"]),
+        (["undo"], ["Options:", "Hosts:", "Rollout:", "Output:"]),
         (["catalog"], ["Arguments:", "Options:", "Output:"]),
         (["runtime", "show"], ["Arguments:", "Options:", "Hosts:", "Output:"]),
         (["runtime", "configure"], ["Arguments:", "Options:", "Output:"]),

@@ -91,6 +91,38 @@ def test_a_config_that_cannot_be_read_is_left_to_its_owner_and_the_rest_is_done(
     assert fleet.hosts[0].nsrun("docker info -f '{{.DefaultRuntime}}'").stdout.strip() == "nvidia", result.stderr
 
 
+def test_a_canary_that_fails_leaves_all_other_hosts_untouched(lab: Lab, fleet: Fleet) -> None:
+    fleet.hosts[2].write("/etc/systemd/system/containerd.service.d/guard.conf", GUARD)
+    both = Fleet((fleet.hosts[2], fleet.hosts[0]), fleet.home)
+    start_side_by_side(both.hosts)
+
+    result = expect(both.gpunode("setup", "--yes", "--canary", "1", "--trust-key", lab.repo_fingerprint), 1)
+    assert "1 canary, then 1 host after it; a canary that fails" in result.stderr.partition("  begins  ")[0]
+    assert "not begun: the canary c failed" in result.stdout
+    assert "2 hosts: 1 failed (1) · 1 not begun (1)" in result.stdout
+    untouched = fleet.hosts[0]
+    assert untouched.nsrun("ls /var/lib/gpunode /run/gpunode").stdout.strip() == ""
+    assert untouched.nsrun("dpkg-query -W nvidia-open").returncode != 0
+
+
+def test_of_two_hosts_one_reboots_at_a_time_and_both_are_held_against_what_they_were(lab: Lab, tmp_path: Path) -> None:
+    hosts = tuple(lab.host("debian12", gpu="h100", runtime="docker", name=name, start=False) for name in ("a", "b"))
+    for host in hosts:
+        host.fault("nouveau")
+    start_side_by_side(hosts)
+    before = [host.boots for host in hosts]
+
+    words = ("--reboot", "if-needed", "--max-reboots", "2", "--trust-key", lab.repo_fingerprint)
+    result = expect(Fleet(hosts, tmp_path).gpunode("setup", "--yes", *words), 0)
+
+    assert [host.boots for host in hosts] == [boots + 1 for boots in before]
+    down = re.findall(r"^([ab])  (reboot: |is back|check, against|done$)", result.stderr, re.M)
+    first = down[0][0]
+    second = "b" if first == "a" else "a"
+    assert down.index((second, "reboot: ")) > down.index((first, "check, against")), result.stderr
+    assert "at most 1 host reboots at once" in result.stderr
+
+
 def found_in_text(text: str) -> set[tuple[str, str]]:
     """ "FAIL  a, b  rt.effective-default  ...": hosts with the same finding share a line."""
     rows = [FOUND.match(line) for line in text.splitlines()]

@@ -9,6 +9,7 @@ import pytest
 from gpunode.cli.errors import error_text
 from gpunode.engines.daemon import commands
 from gpunode.errors import ExitCode, GpunodeError
+from gpunode.fleet.run import not_begun
 from gpunode.model.driver import DriverChoice
 from gpunode.model.facts import HostFacts, KernelFacts, OsFacts, PciDevice
 from gpunode.model.plan import Kept, Plan, Step, Undoing
@@ -21,6 +22,7 @@ from gpunode.model.report import (
     RunReport,
     StepResult,
     StepStatus,
+    Untouched,
 )
 from gpunode.model.spec import Spec
 from gpunode.remedy import AGAIN, Command, Remedy, RepairAction, gpunode, setup
@@ -356,6 +358,15 @@ def test_a_fleet_is_grouped_by_ending_worst_first() -> None:
     assert text.splitlines()[0] == "gpu07   failed after 1 step done"
     assert text.splitlines()[-2].startswith("gpu[01-02]   no changes")
     assert text.splitlines()[-1] == "3 hosts: 1 failed (1) · 2 done (0) · 41 s"
+
+
+def test_hosts_that_were_skipped_or_not_begun_are_called_so_and_counted_apart() -> None:
+    busy = HostOutcome("gpu01", ExitCode.UNSUPPORTED, problem="gpu01: the GPUs are in use", untouched=Untouched.SKIPPED)
+    waiting = [not_begun(f"gpu0{n}", "the canary gpu02 failed") for n in (3, 4)]
+    lines = fleet_run_text([busy, *waiting, HostOutcome("gpu02", ExitCode.FAILED, run=FAILED)]).splitlines()
+    assert "gpu01   skipped: the GPUs are in use" in lines
+    assert "gpu[03-04]   not begun: the canary gpu02 failed" in lines
+    assert lines[-1] == "4 hosts: 1 failed (1) · 2 not begun (1) · 1 skipped (4) · 0.0 s"
 
 
 def test_progress_is_a_line_and_quiet_is_none() -> None:

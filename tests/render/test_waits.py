@@ -7,6 +7,7 @@ from io import StringIO
 import pytest
 
 from gpunode.errors import ExitCode
+from gpunode.fleet.run import not_begun
 from gpunode.model.report import Event, EventKind, HostOutcome
 from gpunode.render.live import Progress
 from gpunode.render.style import Style
@@ -45,6 +46,23 @@ def test_the_same_wait_of_many_hosts_is_one_line() -> None:
     stream, clock = StringIO(), Clock()
     progress = Progress(Style(), stream, [f"gpu{n:02}" for n in range(1, 65)], clock=clock)
     assert lines_after(progress, stream, clock, 12) == ["gpu[01-64]  still waiting after 12 s: its answer, or its turn"]
+
+
+def test_hosts_that_wait_for_others_say_so_together_and_not_at_once() -> None:
+    stream, clock = StringIO(), Clock()
+    progress = Progress(Style(), stream, ["gpu01", "gpu02", "gpu03"], clock=clock)
+    for name in ("gpu02", "gpu03"):
+        progress.waits(name, "the canary")
+    progress.event(Event(EventKind.PHASE, "gpu01", ""))
+    assert lines_after(progress, stream, clock, 9) == []
+    assert "gpu[02-03]  still waiting after 10 s: the canary" in lines_after(progress, stream, clock, 10)
+
+
+def test_a_host_that_was_not_begun_says_why_once() -> None:
+    stream = StringIO()
+    progress = Progress(Style(), stream, ["gpu01", "gpu02"])
+    progress.done(not_begun("gpu02", "the canary gpu01 failed"))
+    assert stream.getvalue() == "gpu02  not begun: the canary gpu01 failed\n"
 
 
 def test_a_host_that_says_something_is_not_waited_for() -> None:

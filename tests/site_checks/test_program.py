@@ -23,7 +23,7 @@ FACTS = b'{"facts": {}}\n'
 
 def said(checks: Path, body: str, limit_s: float = 10) -> CheckOutcome:
     path = str(program(checks, "x", body))
-    return outcome_of(run_program(path, FACTS, limit_s), path)
+    return outcome_of(run_program((path,), FACTS, limit_s), path)
 
 
 def reason(outcome: CheckOutcome) -> str:
@@ -88,13 +88,13 @@ def test_whatever_else_it_does_is_unknown(body: str, why: str, checks: Path) -> 
 def test_what_cannot_be_started_is_unknown(checks: Path) -> None:
     path = program(checks, "x", "")
     path.write_text("#!/nosuch/interpreter\n")
-    assert "cannot be started: No such file" in reason(outcome_of(run_program(str(path), FACTS), str(path)))
+    assert "cannot be started: No such file" in reason(outcome_of(run_program((str(path),), FACTS), str(path)))
 
 
 def test_it_has_the_facts_and_nothing_of_our_environment(checks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("API_TOKEN", "hunter2")
     path = program(checks, "x", 'cat; pwd; umask; echo "$# $0"; env; ls -l /proc/self/fd | wc -l')
-    lines = run_program(str(path), FACTS).out.decode().splitlines()
+    lines = run_program((str(path),), FACTS).out.decode().splitlines()
     names = {line.partition("=")[0] for line in lines[4:-1]}
     assert lines[:4] == [FACTS.decode().strip(), "/", "0077", f"0 {path}"]
     assert {"PATH", "LC_ALL"} <= names <= {"PATH", "LC_ALL", "PWD", "SHLVL", "_", "OLDPWD"}
@@ -103,7 +103,7 @@ def test_it_has_the_facts_and_nothing_of_our_environment(checks: Path, monkeypat
 
 def test_a_program_that_reads_nothing_holds_nobody_up(checks: Path) -> None:
     path = str(program(checks, "x", "exit 0"))
-    assert run_program(path, b"x" * (4 << 20)).code == 0
+    assert run_program((path,), b"x" * (4 << 20)).code == 0
 
 
 def alive(pid: int) -> bool:
@@ -153,17 +153,17 @@ def test_a_code_that_the_kernel_does_not_keep_is_no_pass(checks: Path) -> None:
 
 def test_no_descriptor_stays_open(checks: Path) -> None:
     path = str(program(checks, "x", "echo fine"))
-    run_program(path, FACTS)
+    run_program((path,), FACTS)
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(5):
-        run_program(path, FACTS)
+        run_program((path,), FACTS)
     assert len(os.listdir("/proc/self/fd")) == before
 
 
 def test_all_programs_together_have_a_limit() -> None:
     limits = []
 
-    def slow(path: str, stdin: bytes, limit_s: float) -> Ended:
+    def slow(argv: tuple[str, ...], stdin: bytes, limit_s: float) -> Ended:
         limits.append(limit_s)
         clock[0] += 9
         return Ended(0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,6 +15,7 @@ from gpunode.cli.options.setup import SpecOptions
 if TYPE_CHECKING:
     from gpunode.cli.results import Explained, Planned
     from gpunode.fleet.host import Host
+    from gpunode.model.facts import HostFacts
     from gpunode.model.report import FleetReport, HostOutcome
     from gpunode.model.spec import Spec
     from gpunode.remedy import Command
@@ -68,8 +70,8 @@ def plan(
         return finish(result, output)
 
 
-def planned(host: Host, spec: Spec) -> HostOutcome:
-    """One host's plan from fresh facts."""
+def planned(host: Host, spec: Spec, seen: Callable[[Host, HostFacts], HostFacts] | None = None) -> HostOutcome:
+    """One host's plan from fresh facts. `seen`: is given them, and answers those that the plan is made of."""
     from gpunode.apply.resolver_preview import with_answers
     from gpunode.catalog.load import load_catalog
     from gpunode.facts.collect import collect
@@ -77,6 +79,7 @@ def planned(host: Host, spec: Spec) -> HostOutcome:
     from gpunode.planner.plan import make_plan
 
     facts = collect(host.transport)
+    facts = seen(host, facts) if seen else facts
     plan = make_plan(facts, spec, load_catalog())
     if not host.recorded:
         plan = with_answers(plan, host.transport)

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gpunode.cli.options.again import AgainOptions
-from gpunode.cli.options.groups import HostOptions, OutputOptions, verb
+from gpunode.cli.options.groups import HostOptions, OutputOptions, typed, verb
+from gpunode.cli.options.rollout import RolloutOptions
 from gpunode.cli.options.setup import SpecOptions
 
 if TYPE_CHECKING:
     from gpunode.cli.results import Ended
     from gpunode.cli.verbs.setup_again import Again
+    from gpunode.cli.verbs.setup_rollout import Preparation
     from gpunode.fleet.host import Host
     from gpunode.fleet.runs.shared import SharedParts
     from gpunode.model.plan import Plan
@@ -38,6 +40,7 @@ def setup(
     hosts: HostOptions,
     wanted: SpecOptions,
     earlier: AgainOptions,
+    fleet: RolloutOptions,
     output: OutputOptions,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.", show_default=False)] = False,
     plan: Annotated[
@@ -52,32 +55,48 @@ def setup(
 ) -> int:
     from gpunode.cli.apply_plans import refuse_unasked
     from gpunode.cli.hosts import open_hosts
-    from gpunode.cli.options.spec import wanted_spec
+    from gpunode.cli.options.spec import wanted_file
     from gpunode.cli.results import Ended, Planned, choose
     from gpunode.cli.saved_plan import saved_plan
+    from gpunode.cli.verbs.setup_rollout import Preparation
     from gpunode.errors import UsageError
+    from gpunode.model.rules import Rules
+    from gpunode.specfile import SpecFile
 
     choose(output, Planned, Ended)
     if earlier != AgainOptions():
         if plan:
             raise UsageError("--plan is of no earlier run", remedy="leave it out")
-        return _again(earlier, hosts, wanted, output, yes=yes)
+        return _again(earlier, hosts, wanted, fleet, output, yes=yes)
     saved = saved_plan(plan, wanted) if plan else None
-    spec = saved.spec if saved else wanted_spec(wanted)
+    file = SpecFile(saved.spec, Rules()) if saved else wanted_file(wanted)
     if not (saved or hosts.recorded):
         refuse_unasked(yes, "setup", "or look first with ", "plan")
     with open_hosts(hosts, as_root=True) as named:
         if saved and len(named) > 1:
             raise UsageError("--plan is for one host", remedy="name the host the plan was made for")
-        return _run(named, spec, saved, hosts, output, ask=not (yes or saved))
+        prepared = Preparation.of(fleet, named, file)
+        return _run(named, file.spec, saved, hosts, output, prepared, ask=not (yes or saved))
 
 
-def _again(earlier: AgainOptions, hosts: HostOptions, wanted: SpecOptions, output: OutputOptions, *, yes: bool) -> int:
+def _again(
+    earlier: AgainOptions,
+    hosts: HostOptions,
+    wanted: SpecOptions,
+    fleet: RolloutOptions,
+    output: OutputOptions,
+    *,
+    yes: bool,
+) -> int:
     """The hosts of an earlier run once more."""
     from gpunode.cli.apply_plans import refuse_unasked
     from gpunode.cli.errors import say
     from gpunode.cli.hosts import open_hosts
     from gpunode.cli.verbs.setup_again import attach, chosen, hosts_of, nothing_left, only_named, spec_of
+    from gpunode.cli.verbs.setup_rollout import Preparation
+    from gpunode.errors import UsageError
+    from gpunode.model.rules import Rules
+    from gpunode.specfile import SpecFile
 
     again = chosen(earlier)
     assert again is not None
@@ -90,8 +109,13 @@ def _again(earlier: AgainOptions, hosts: HostOptions, wanted: SpecOptions, outpu
     with open_hosts(hosts, as_root=True) as named:
         mine = only_named(again, named)
         if again.flag == "--attach":
+            if ignored := typed(fleet):
+                raise UsageError(
+                    f"--attach begins nothing, so {ignored[0]} has nothing to order", remedy="leave it out"
+                )
             return attach(again, mine, spec, hosts, output)
-        return _run(mine, spec, None, hosts, output, ask=not yes, again=again)
+        prepared = Preparation.of(fleet, mine, SpecFile(spec, Rules()))
+        return _run(mine, spec, None, hosts, output, prepared, ask=not yes, again=again)
 
 
 def _run(
@@ -100,6 +124,7 @@ def _run(
     saved: Plan | None,
     hosts: HostOptions,
     output: OutputOptions,
+    prepared: Preparation,
     *,
     ask: bool,
     again: Again | None = None,
@@ -112,7 +137,7 @@ def _run(
     from gpunode.render.failed_hosts import failed_lines
 
     past, share = again.goes_on if again else None, SharedParts()
-    report = look_at(named, hosts, output, lambda host: _planned(host, spec, saved, share))
+    report = look_at(named, hosts, output, lambda host: _planned(host, spec, saved, share, prepared))
     changes = [h for h in report.hosts if h.plan and (h.plan.steps or h.plan.reboot)]
     recorded = any(host.recorded for host in named)
     if recorded:
@@ -124,12 +149,14 @@ def _run(
             say(line)
         return code
     show_plans(report, output)
+    rollout = prepared.rollout(named, report)
+    show_rollout(prepared.words(report), output)
     if ask and changes:
         say_problems(report, ssh=over_ssh(named))  # before the question; else the result alone has them
     if ask and changes and not agreed(changes):
         say("gpunode: nothing was changed")
         return int(ExitCode.FAILED)
-    done = apply_plans(named, report, hosts, output, spec=spec, past=past)
+    done = apply_plans(named, report, hosts, output, spec=spec, past=past, rollout=rollout)
     return finish(
         Ended("setup", done, over_ssh(named)),
         output,
@@ -138,7 +165,7 @@ def _run(
     )
 
 
-def _planned(host: Host, spec: Spec, saved: Plan | None, share: SharedParts) -> HostOutcome:
+def _planned(host: Host, spec: Spec, saved: Plan | None, share: SharedParts, prepared: Preparation) -> HostOutcome:
     """The plan, from facts that no package transaction of a killed gpunode changes any more. Raises Drift where a saved
     one differs: what is shown and run is the fresh one, never what stands in the file.
     """
@@ -149,7 +176,7 @@ def _planned(host: Host, spec: Spec, saved: Plan | None, share: SharedParts) -> 
 
     if not host.recorded:
         wait_for_killed(host, say)
-    outcome = planned(host, spec)
+    outcome = planned(host, spec, prepared.seen)
     if saved and outcome.plan:
         hold_against(saved, outcome.plan)
     return replace(outcome, plan=outcome.plan and share.plan(outcome.plan))
@@ -164,6 +191,17 @@ def show_plans(report: FleetReport, output: OutputOptions) -> None:
     style = progress_style(output)
     if not output.quiet:
         show(plans_of(report, style), sys.stderr, end="\n\n", painted=style.colour)
+
+
+def show_rollout(words: str, output: OutputOptions) -> None:
+    """Below the plans, on stderr as they are: in which order hosts come, and what stops it; nothing for ""."""
+    from gpunode.cli.output import progress_style
+    from gpunode.render.door import show
+    from gpunode.render.style import hang
+
+    style = progress_style(output)
+    if words and not output.quiet:
+        show("\n".join(hang(style, "Rollout    ", words)), sys.stderr, end="\n\n", painted=style.colour)
 
 
 def agreed(changes: list[HostOutcome]) -> bool:

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gpunode.cli.options.groups import LiveOptions, OutputOptions, verb
+from gpunode.cli.options.rollout import WaveOptions
 
 if TYPE_CHECKING:
+    from gpunode.cli.verbs.setup_rollout import Preparation
     from gpunode.fleet.apply_one import HostWork
     from gpunode.fleet.host import Host
     from gpunode.fleet.undo_one import Asked
@@ -28,6 +30,7 @@ def register(app: typer.Typer) -> None:
 
 def undo(
     hosts: LiveOptions,
+    fleet: WaveOptions,
     output: OutputOptions,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.", show_default=False)] = False,
     dry_run: Annotated[
@@ -54,6 +57,7 @@ def undo(
 ) -> int:
     from gpunode.cli.hosts import open_hosts
     from gpunode.cli.results import Ended, Planned, choose
+    from gpunode.cli.verbs.setup_rollout import Preparation
     from gpunode.errors import UsageError
 
     choose(output, Planned, Ended)
@@ -68,7 +72,8 @@ def undo(
     asked = Asked(run, packages, allow_container_loss)
 
     with open_hosts(hosts, as_root=True) as named:
-        return _run(named, hosts, output, host_work(asked), _planner(asked), ask=not yes, only=dry_run)
+        prepared = Preparation.of(fleet, named)
+        return _run(named, hosts, output, host_work(asked), _planner(asked), prepared, ask=not yes, only=dry_run)
 
 
 Planner = Callable[["Host"], "HostOutcome"]
@@ -80,6 +85,7 @@ def _run(
     output: OutputOptions,
     host_work: HostWork,
     planner: Planner,
+    prepared: Preparation,
     *,
     ask: bool,
     only: bool,
@@ -87,7 +93,7 @@ def _run(
     from gpunode.cli.apply_plans import apply_plans, keep_unplanned
     from gpunode.cli.errors import say
     from gpunode.cli.results import Ended, Planned, each_line, finish, look_at, over_ssh, say_problems
-    from gpunode.cli.verbs.setup import agreed, show_plans
+    from gpunode.cli.verbs.setup import agreed, show_plans, show_rollout
     from gpunode.errors import ExitCode
 
     report = look_at(named, hosts, output, planner)
@@ -98,12 +104,14 @@ def _run(
     if only:
         return finish(Planned("undo", report, over_ssh(named)), output)
     show_plans(report, output)
+    rollout = prepared.rollout(named, report)
+    show_rollout(prepared.words(report), output)
     if ask and changes:
         say_problems(report, ssh=over_ssh(named))  # before the question; else the result alone has them
     if ask and changes and not agreed(changes):
         say("gpunode: nothing was changed")
         return int(ExitCode.FAILED)
-    done = apply_plans(named, report, hosts, output, verb="undo", host_work=host_work)
+    done = apply_plans(named, report, hosts, output, verb="undo", host_work=host_work, rollout=rollout)
     return finish(
         Ended("undo", done, over_ssh(named)),
         output,

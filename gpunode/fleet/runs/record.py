@@ -23,7 +23,7 @@ from gpunode.fleet.runs.controller import this_controller
 from gpunode.fleet.runs.directory import OUTCOMES, RUN, make_directory, open_file, opened_run, runs_home
 from gpunode.fleet.runs.header import header_text
 from gpunode.fleet.runs.outcome import begun_line, ended_line
-from gpunode.model.report import HostOutcome
+from gpunode.model.report import HostOutcome, Untouched
 from gpunode.model.run_record import PastRun, RunHeader
 from gpunode.offline.output_file import write_whole
 from gpunode.remedy import Remedy, RepairAction, gpunode
@@ -78,8 +78,9 @@ class Record:
         self._append(begun_line(target, now()))
 
     def host_ends(self, outcome: HostOutcome) -> None:
-        """From any thread."""
-        self._append(ended_line(outcome, now()))
+        """From any thread. A host that the run did not come to has no line: it is still to be done."""
+        if outcome.untouched is not Untouched.NOT_BEGUN:
+            self._append(ended_line(outcome, now()))
 
     def end(self, outcomes: Sequence[HostOutcome]) -> None:
         """The run is over; hosts that it did not come to have no line."""

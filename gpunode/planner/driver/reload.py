@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from gpunode import resources
 from gpunode.advice import listing
-from gpunode.errors import UnsupportedHost
+from gpunode.errors import HostBusy
 from gpunode.model.action import Run
 from gpunode.model.driver import DriverChoice
 from gpunode.model.facts import HostFacts
 from gpunode.model.gpu_users import gpu_users
-from gpunode.model.plan import Kept, Step
+from gpunode.model.plan import SWAP_STEP, Kept, Step
 from gpunode.planner.site import Site
 from gpunode.remedy import AGAIN, Remedy, RepairAction
 
@@ -36,7 +36,7 @@ def stale(host: HostFacts, driver: DriverChoice) -> str | None:
 
 
 def refuse_in_use(site: Site, driver: DriverChoice) -> None:
-    """Raises UnsupportedHost when the driver would change under running GPU work.
+    """Raises HostBusy when the driver would change under running GPU work.
 
     Running programs keep the old libraries mapped, but every new one fails with "Driver/library version mismatch".
     """
@@ -44,7 +44,7 @@ def refuse_in_use(site: Site, driver: DriverChoice) -> None:
     if driver.kept or not site.host.driver.loaded or not working or site.spec.allow_gpu_in_use:
         return
     shown = listing(working)
-    raise UnsupportedHost(
+    raise HostBusy(
         f"{site.host.hostname}: the GPUs are in use, and the driver would change under {shown}",
         evidence="these processes hold /dev/nvidia*; nothing was touched",
         remedy=Remedy(
@@ -62,7 +62,7 @@ def swap_step(site: Site, driver: DriverChoice) -> Step | None:
     if reason is None or not can_swap(site, driver):
         return None
     return Step(
-        "driver.swap",
+        SWAP_STEP,
         "unload the old module and load the new one",
         f"{reason}; no process uses the GPUs, so no reboot is needed",
         (
@@ -87,7 +87,7 @@ def will_swap(site: Site, driver: DriverChoice) -> Kept | None:
     if driver.kept or stale(site.host, driver) is None or not _idle(site.host):
         return None
     words = "replaces the loaded one without a reboot, unless a program uses the GPUs by then"
-    return Kept("driver.swap", f"the new module {words}")
+    return Kept(SWAP_STEP, f"the new module {words}")
 
 
 def _idle(host: HostFacts) -> bool:

@@ -10,7 +10,7 @@ from gpunode.model.driver import DriverChoice
 from gpunode.model.facts import HostFacts
 from gpunode.model.gpu_users import gpu_users
 from gpunode.model.installed import PINNING, installed_source, is_driver, upstream
-from gpunode.model.plan import ForUndo, Kept, Step
+from gpunode.model.plan import REMOVE_STEP, REPLACE_STEP, ForUndo, Kept, Step
 from gpunode.model.spec import Spec, ToolkitConfig
 from gpunode.planner.driver.foreign import foreign_origin
 from gpunode.planner.driver.installed import lifted_pins
@@ -66,14 +66,14 @@ def uninstall_outcomes(site: Site) -> tuple[Outcome, ...]:
     if origin is not None:
         return (
             Kept(
-                "driver.remove",
+                REMOVE_STEP,
                 f"{origin.summary} ({origin.evidence}): not managed by gpunode, not changed; {origin.hand_over}",
             ),
         )
     names, files = driver_packages(host), own_files(host)
     others = _left_alone(site)
     if not names and not files:
-        return (Kept("driver.remove", "no driver is installed"), *others)
+        return (Kept(REMOVE_STEP, "no driver is installed"), *others)
     _refuse_in_use(site)
     held = sorted(host.packages.held & set(names))
     actions: list[Action] = [site.backend.unhold(held)] if held else []
@@ -87,7 +87,7 @@ def uninstall_outcomes(site: Site) -> tuple[Outcome, ...]:
     title = f"remove {shown}" if names else "remove what gpunode added to the driver"
     return (
         Step(
-            "driver.remove",
+            REMOVE_STEP,
             title + lifted_pins(host, held),
             "--driver none",
             tuple(actions),
@@ -118,7 +118,7 @@ def replaced_step(site: Site, choice: DriverChoice) -> Step | None:
     held = sorted(site.host.packages.held & set(names))
     shown = listing(names)
     return Step(
-        "driver.replace",
+        REPLACE_STEP,
         f"remove {shown}{lifted_pins(site.host, held)}",
         f"they come from {source_title(site, there)}, and a host has one source",
         (

@@ -1,0 +1,100 @@
+"""What a rollout needs to know of its hosts beforehand, taken from the facts that their plans are made of."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from gpunode.cli.options.groups import RuleOptions
+from gpunode.cli.options.rollout import RolloutOptions, WaveOptions
+from gpunode.cli.results import over_ssh
+from gpunode.cli.verbs.setup_policy import policy, refuse_elsewhere, schedulers
+from gpunode.errors import UsageError
+from gpunode.fleet.host import Host
+from gpunode.fleet.rollout.drain import NodeIdentity, Scheduler
+from gpunode.fleet.rollout.gate import Gate
+from gpunode.fleet.rollout.health import Key, errors_of
+from gpunode.fleet.rollout.policy import Policy, limits
+from gpunode.fleet.rollout.rollout import Health, Rollout
+from gpunode.fleet.rollout.waves import wave_numbers
+from gpunode.fleet.rollout.words import rollout_words
+from gpunode.model.facts import HostFacts
+from gpunode.model.report import CheckReport, FleetReport, HostOutcome
+from gpunode.model.spec import RebootPolicy
+from gpunode.specfile import SpecFile
+
+
+@dataclass
+class Preparation:
+    """Filled by the threads that plan, a host each."""
+
+    policy: Policy
+    schedulers: tuple[Scheduler, ...] = ()
+    file: SpecFile | None = None  # what setup wants; None: an undo, whose hosts are not held against their checks
+    gated: bool = False  # hosts are checked before and after
+    nodes: dict[str, NodeIdentity] = field(default_factory=dict)
+    before: dict[str, frozenset[Key]] = field(default_factory=dict)
+
+    @staticmethod
+    def of(options: WaveOptions, named: Sequence[Host], file: SpecFile | None = None) -> Preparation:
+        """Raises UsageError for what was typed wrongly, or would be ignored."""
+        refuse_elsewhere(options, ssh=over_ssh(named))
+        wanted, drains = policy(options), tuple[Scheduler, ...]()
+        reboots = file is not None and file.spec.reboot is not RebootPolicy.NEVER
+        if isinstance(options, RolloutOptions):
+            drains = schedulers(options)
+            if wanted.max_reboots and not reboots:
+                raise UsageError("--max-reboots has no reboot to limit", remedy="add --reboot if-needed")
+        several = len(named) > 1 and file is not None
+        gated = several and (reboots or wanted.staged or wanted.max_failures is not None)
+        return Preparation(wanted, drains, file, gated)
+
+    def seen(self, host: Host, facts: HostFacts) -> HostFacts:
+        """Note what is known of a host before its run. Its plan is made as if it were drained, where it will be: until
+        then its GPUs may be in use, and afterwards they must not be.
+        """
+        self.nodes[str(host)] = NodeIdentity.of(facts)
+        if self.gated:
+            self.before[str(host)] = errors_of(self._check(host, facts))
+        return replace(facts, driver=replace(facts.driver, busy=())) if self.schedulers else facts
+
+    def rollout(self, named: Sequence[Host], report: FleetReport) -> Rollout:
+        """The waves of the hosts that have something to do, in the order in which they were named."""
+        busy, hosts = _with_work(report), {str(host): host for host in named}
+        sizes, stop = limits(self.policy, len(busy)), threading.Event()
+        return Rollout(
+            Gate(sizes, self.policy.window, interrupted=stop.is_set),
+            dict(zip((host.target for host in busy), wave_numbers(sizes.waves), strict=True)),
+            Health(lambda target: self._check_now(hosts[target]), self.before) if self.gated else None,
+            self.schedulers,
+            self.nodes,
+            stop,
+        )
+
+    def words(self, report: FleetReport) -> str:
+        """What it will do, in a line; "" for one host that is set up as ever."""
+        hosts = _with_work(report)
+        reboots = any(h.plan and h.plan.spec.reboot is not RebootPolicy.NEVER for h in hosts)
+        names = [scheduler.name for scheduler in self.schedulers]
+        return rollout_words(limits(self.policy, len(hosts)), self.policy.window, names, reboots=reboots)
+
+    def _check_now(self, host: Host) -> CheckReport:
+        from gpunode.facts.collect import collect
+
+        return self._check(host, collect(host.transport))
+
+    def _check(self, host: Host, facts: HostFacts) -> CheckReport:
+        """As `gpunode check --spec` judges them."""
+        from gpunode.cli.options.rules import judgement
+        from gpunode.cli.verbs.check import judged
+
+        assert self.file is not None
+        rules = judgement(RuleOptions(), self.file.rules)
+        report = judged(host, facts, self.file.spec, False, (), (), rules).check
+        assert report is not None
+        return report
+
+
+def _with_work(report: FleetReport) -> list[HostOutcome]:
+    return [host for host in report.hosts if host.plan and not host.plan.empty]

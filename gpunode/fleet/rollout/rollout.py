@@ -1,0 +1,169 @@
+"""How one host goes through a rollout: its turn, its drain, its setup, its health, and what that means for the rest."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from gpunode.advice import typed
+from gpunode.converge import HostRun, RebootTurn
+from gpunode.errors import HostBusy
+from gpunode.fleet.apply_one import HostWork
+from gpunode.fleet.rollout.disruption import disruption
+from gpunode.fleet.rollout.drain import NodeIdentity, Scheduler
+from gpunode.fleet.rollout.gate import Gate, failed
+from gpunode.fleet.rollout.health import Key, with_health
+from gpunode.fleet.run import not_begun, outcome_of
+from gpunode.model.plan import Plan
+from gpunode.model.report import CheckReport, Event, EventKind, HostOutcome
+
+
+@dataclass(frozen=True)
+class Health:
+    """What `check` says of a host now, held against what it said before."""
+
+    check: Callable[[str], CheckReport]  # of the host of that name, from fresh facts
+    before: Mapping[str, frozenset[Key]]  # its failures before the run
+
+
+@dataclass
+class Rollout:
+    """One run over a fleet. A host that is in no wave has nothing to do, and does it at once."""
+
+    gate: Gate
+    waves: Mapping[str, int]  # host -> its wave
+    health: Health | None = None
+    schedulers: tuple[Scheduler, ...] = ()
+    nodes: Mapping[str, NodeIdentity] = field(default_factory=dict)
+    stop: threading.Event = field(default_factory=threading.Event)  # Ctrl-C was pressed
+    _closed: dict[tuple[str, str], None] = field(default_factory=dict)  # host and command, by single operations
+
+    def host_work(self, one: HostWork, waits: Callable[[str, str], None]) -> HostWork:
+        """`one`, in its turn. `waits`: is told which host waits, and for what."""
+
+        def work(host_run: HostRun, plan: Plan) -> HostOutcome:
+            target = host_run.transport.target
+            if target not in self.waves:
+                return one(host_run, plan)
+            wave = self.waves[target]
+            why = self.gate.admit(wave, lambda what: waits(target, what))
+            if why:
+                outcome = not_begun(target, why)
+            else:
+                way = _OneHost(self, host_run, plan, one, lambda what: waits(target, what))
+                outcome = way.outcome()
+            self.gate.ended(wave, outcome)
+            return outcome
+
+        return work
+
+    @property
+    def closed(self) -> tuple[tuple[str, str], ...]:
+        """Hosts to which this run let no work come, and has not opened again; each with the command that does."""
+        return tuple(self._closed)
+
+    def note_closed(self, target: str, command: tuple[str, ...]) -> None:
+        self._closed[target, typed(*command)] = None
+
+    def note_open(self, target: str, command: tuple[str, ...]) -> None:
+        self._closed.pop((target, typed(*command)), None)
+
+
+Back = list[tuple[Scheduler, tuple[str, ...]]]  # who lets work come to the host again, and by which command
+
+
+@dataclass
+class _OneHost:
+    """One host at work."""
+
+    rollout: Rollout
+    host_run: HostRun
+    plan: Plan
+    one: HostWork
+    waits: Callable[[str], None]
+    touched: bool = False  # a step began, or the reboot was asked for
+    rebooted: bool = False
+
+    @property
+    def target(self) -> str:
+        return self.host_run.transport.target
+
+    def outcome(self) -> HostOutcome:
+        """A host that was changed and then found busy is neither skipped nor well."""
+        outcome = outcome_of(self.target, lambda _: self._go())
+        return replace(outcome, untouched=None) if self.touched else outcome
+
+    def _go(self) -> HostOutcome:
+        back: Back = []
+        well = False
+        try:
+            if stopped := self._drained(back):
+                return not_begun(self.target, stopped)
+            outcome = self._worked()
+            well = not failed(outcome) and not (outcome.run and outcome.run.reboot)
+            return outcome
+        finally:
+            self._open_again(back, well=well or not self.touched)
+
+    def _drained(self, back: Back) -> str:
+        """Drain it where its plan asks for that. Why it does not begin after all: the run stopped meanwhile.
+
+        Raises HostBusy.
+        """
+        why = disruption(self.plan) if self.rollout.schedulers else ""
+        if not why:
+            return ""
+        try:
+            self._drain(why, back)
+        except HostBusy:
+            if stopped := self.rollout.gate.closed():
+                return stopped
+            raise
+        return self.rollout.gate.closed()
+
+    def _drain(self, why: str, back: Back) -> None:
+        node = self.rollout.nodes[self.target]
+        for scheduler in self.rollout.schedulers:
+            self._tell(f"drain by {scheduler.name}, before {why}")
+            closed = scheduler.close(node)
+            if closed.reopen:
+                back.append((scheduler, closed.reopen))
+                self.rollout.note_closed(self.target, closed.reopen)
+            scheduler.clear(node, closed, lambda: bool(self.rollout.gate.closed()))
+
+    def _worked(self) -> HostOutcome:
+        turn = RebootTurn(self._take_turn, self._give_back)
+        outcome = self.one(replace(self.host_run, on_event=self._event, reboot_turn=turn), self.plan)
+        health, changed = self.rollout.health, outcome.run is not None and outcome.run.changed
+        if health is None or not (changed or self.rebooted):
+            return outcome
+        self._tell("check, against what it was before")
+        before = health.before.get(self.target, frozenset())
+        return with_health(outcome, before, lambda: health.check(self.target), self.host_run.pause)
+
+    def _take_turn(self, keep: Callable[[], None]) -> str:
+        refused = self.rollout.gate.reboot(self.target, self.waits, keep)
+        self.rebooted = not refused
+        self.touched |= self.rebooted
+        return refused
+
+    def _give_back(self) -> None:
+        self.rebooted = False
+        self.rollout.gate.give_back(self.target)
+
+    def _event(self, event: Event) -> None:
+        self.touched |= event.kind is EventKind.STEP_BEGIN
+        self.host_run.on_event(event)
+
+    def _open_again(self, back: Back, *, well: bool) -> None:
+        """Work comes to a host that is well, and to one that was not touched; to no other."""
+        for scheduler, command in reversed(back):
+            failed = scheduler.reopen(command) if well else "its run did not end well"
+            if failed:
+                self._tell(f"stays closed to work ({failed}); once it is well: {typed(*command)}")
+            else:
+                self.rollout.note_open(self.target, command)
+
+    def _tell(self, text: str) -> None:
+        self.host_run.on_event(Event(EventKind.PHASE, self.target, text))

@@ -1,0 +1,144 @@
+"""The options of a rollout: what is refused before a host is asked, what they say before the question."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pytest
+
+from gpunode.cli.app import main
+from gpunode.cli.options.rollout import RolloutOptions, WaveOptions
+from gpunode.cli.verbs.setup_policy import policy, schedulers
+from gpunode.cli.verbs.setup_rollout import Preparation
+from gpunode.errors import ExitCode, UsageError
+from gpunode.facts.collect import collect
+from gpunode.fleet.host import Host
+from gpunode.fleet.rollout.policy import NO_LIMIT, Policy, Share, limits
+from gpunode.fleet.rollout.window import Window
+from gpunode.fleet.rollout.words import rollout_words
+from gpunode.model.report import FleetReport, HostOutcome
+from gpunode.transport.recorded import Recorded
+from tests.fleet.rollout.fakes import PLAN, names
+from tests.fleet.rollout.stubs import Tools
+
+HOST = "examples/hosts/ubuntu2404-hgx-h100"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--canary", "1"], "--canary is for hosts over SSH"),
+        (["--not-after", "22:00", "--recorded", HOST], "--not-after is for hosts over SSH"),
+        (["--ssh", "a,b", "--canary", "0"], "--canary '0' is not a whole number"),
+        (["--ssh", "a,b", "--batch", "0%"], "--batch '0%' is neither"),
+        (["--ssh", "a,b", "--max-failures", "-1"], "--max-failures '-1' is neither"),
+        (["--ssh", "a,b", "--on-host-error", "stopp"], "--on-host-error 'stopp' is not a choice"),
+        (["--ssh", "a,b", "--on-host-error", "stop", "--max-failures", "1"], "exclude each other"),
+        (["--ssh", "a,b", "--not-before", "soon"], "--not-before 'soon': it is no time"),
+        (["--ssh", "a,b", "--max-reboots", "2"], "--max-reboots has no reboot to limit"),
+        (["--ssh", "a,b", "--drain-timeout", "60"], "--drain-timeout has no drain to limit"),
+        (["--ssh", "a,b", "--delete-emptydir-data"], "--delete-emptydir-data is for --drain-kubernetes"),
+        (["--ssh", "a,b", "--drain-slurm"], "--drain-slurm needs scontrol"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_what_would_be_ignored_or_means_nothing_is_refused(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert main(["setup", "--yes", *words]) == 2
+    assert said in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("kind", ["missing", "empty", "a FIFO", "a directory"])
+def test_a_kubeconfig_that_cannot_be_read_is_refused(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(Tools.make(tmp_path / "bin").directory))
+    path = tmp_path / "config"
+    if kind == "empty":
+        path.touch()
+    elif kind == "a FIFO":
+        __import__("os").mkfifo(path)
+    elif kind == "a directory":
+        path.mkdir()
+    with pytest.raises(UsageError, match="--drain-kubernetes"):
+        schedulers(RolloutOptions(drain_kubernetes=path))
+
+
+def test_who_drains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(Tools.make(tmp_path / "bin").directory))
+    monkeypatch.chdir(tmp_path)
+    Path("config").write_text("x")
+    found = schedulers(RolloutOptions(drain_kubernetes=Path("config"), drain_slurm=True, drain_timeout="5"))
+    assert [scheduler.name for scheduler in found] == ["Kubernetes", "Slurm"]
+    assert f"kubeconfig={tmp_path / 'config'!r}" in repr(found[0]), "kubectl is started elsewhere"
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        (WaveOptions(), Policy()),
+        (WaveOptions(canary="2", batch="10%"), Policy(2, Share(10, percent=True))),
+        (WaveOptions(on_host_error="stop"), Policy(max_failures=Share(0))),
+        (WaveOptions(on_host_error="continue"), Policy(max_failures=NO_LIMIT)),
+        (RolloutOptions(max_failures="0", max_reboots="3"), Policy(max_failures=Share(0), max_reboots=Share(3))),
+    ],
+)
+def test_the_policy_that_was_typed(options: WaveOptions, wanted: Policy) -> None:
+    assert policy(options) == wanted
+
+
+NIGHT = Window(datetime(2026, 12, 1, 22, tzinfo=timezone.utc), datetime(2026, 12, 2, 6, tzinfo=timezone.utc))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "hosts", "reboots", "said"),
+    [
+        (Policy(), 1, True, ""),
+        (Policy(), 0, True, ""),
+        (Policy(), 3, False, "3 hosts side by side; failures do not stop it"),
+        (Policy(), 30, True, "30 hosts side by side; failures do not stop it · at most 3 hosts reboot at once"),
+        (
+            Policy(2, Share(10, percent=True)),
+            120,
+            False,
+            "2 canaries, then 10 batches of 12; a canary that fails or more than 12 failed hosts stops it",
+        ),
+        (
+            Policy(1, max_failures=Share(0)),
+            3,
+            False,
+            "1 canary, then 2 hosts after it; a canary that fails or the first failed host stops it",
+        ),
+        (
+            Policy(window=NIGHT),
+            1,
+            True,
+            "nothing begins before 2026-12-01 22:00 +0000 or from 2026-12-02 06:00 +0000 on",
+        ),
+    ],
+)
+def test_what_is_said_before_the_question(wanted: Policy, hosts: int, reboots: bool, said: str) -> None:
+    assert rollout_words(limits(wanted, hosts), wanted.window, (), reboots=reboots) == said
+
+
+def test_a_host_that_will_be_drained_is_planned_as_if_nothing_used_its_gpus(tmp_path: Path) -> None:
+    host = Host(Recorded(Path(HOST, "facts.txt").read_bytes(), "gpu07"), recorded=True)
+    facts = collect(host.transport)
+    busy = type(facts)(
+        **{**vars(facts), "driver": type(facts.driver)(**{**vars(facts.driver), "busy": ("7 python3",)})}
+    )
+    tools = Tools.make(tmp_path / "bin")
+    from tests.fleet.rollout.test_drain import kubernetes
+
+    assert Preparation(Policy()).seen(host, busy).driver.busy == ("7 python3",)
+    assert Preparation(Policy(), (kubernetes(tools),)).seen(host, busy).driver.busy == ()
+
+
+def test_the_waves_are_of_the_hosts_that_have_something_to_do() -> None:
+    outcomes = [HostOutcome(name, ExitCode.DONE, plan=PLAN) for name in names(3)]
+    report = FleetReport((HostOutcome("away", ExitCode.UNREACHABLE, problem="no answer"), *outcomes))
+    rollout = Preparation(Policy(canary=1)).rollout([], report)
+    assert rollout.waves == {"gpu01": 0, "gpu02": 1, "gpu03": 1}
