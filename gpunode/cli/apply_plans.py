@@ -68,7 +68,7 @@ def apply_plans(
     at_work = [str(host) for host, outcome in before.items() if outcome.plan]
     lines = LinesAsTheyCome(None if verb == "fix" else each_line(verb, output), output)  # a fix is checked afterwards
     keep = _kept_for_the_end(output, lines)
-    record = _record(named, hosts, verb, spec, past)
+    record = _record(named, planned, hosts, verb, spec, past)
     log = RunLog(record.id, complain=say)
     with record, Progress(progress_style(output), sys.stderr, at_work) as progress:
         tell = _teller(log, progress, lines)
@@ -117,7 +117,7 @@ def keep_unplanned(
     past: PastRun | None = None,
 ) -> FleetReport:
     """A run in which no host has a plan changes none, and is the last one all the same: it is what is tried again."""
-    with _record(named, hosts, verb, spec, past) as record:
+    with _record(named, report, hosts, verb, spec, past) as record:
         for outcome in report.hosts:
             record.host_ends(outcome)
         return _whole(report, record, past)
@@ -130,12 +130,22 @@ def _whole(report: FleetReport, record: Record, past: PastRun | None) -> FleetRe
     return replace(whole, run=record.id)
 
 
-def _record(named: tuple[Host, ...], hosts: LiveOptions, verb: str, spec: Spec | None, past: PastRun | None) -> Record:
+def _record(
+    named: tuple[Host, ...],
+    planned: FleetReport,
+    hosts: LiveOptions,
+    verb: str,
+    spec: Spec | None,
+    past: PastRun | None,
+) -> Record:
+    """A spec is kept where it is every host's: a retry must not want of a host what was another's."""
     if past is not None:
         return go_on(past, say)
     ssh = over_ssh(named)
     connection = tuple(typed_connection(hosts).items()) if ssh else ()
-    return begin(About(verb, tuple(map(str, named)), user_name(), ssh, connection, *kept_spec(spec)), say)
+    own = verb == "setup" and any(host.plan and host.plan.spec != spec for host in planned.hosts)
+    kept = (None, True) if own else kept_spec(spec)
+    return begin(About(verb, tuple(map(str, named)), user_name(), ssh, connection, *kept), say)
 
 
 def _kept_for_the_end(output: OutputOptions, lines: LinesAsTheyCome) -> Callable[[HostOutcome], HostOutcome]:

@@ -9,11 +9,18 @@ from pathlib import Path
 import pytest
 
 from gpunode.cli.app import main
+from gpunode.cli.apply_plans import keep_unplanned
+from gpunode.cli.options.groups import LiveOptions
 from gpunode.errors import ExitCode
+from gpunode.fleet.host import Host
 from gpunode.fleet.runs.directory import runs_home
+from gpunode.fleet.runs.read import read_run
 from gpunode.fleet.runs.record import About, begin
-from gpunode.model.report import HostOutcome
+from gpunode.model.plan import Plan
+from gpunode.model.report import FleetReport, HostOutcome
+from gpunode.model.spec import Spec
 from gpunode.remedy import Remedy, RepairAction
+from gpunode.transport.recorded import Recorded
 
 DOWN = HostOutcome("gpu02", ExitCode.UNREACHABLE, problem="gpu02: no answer\x1b[31m", evidence="timed out",
                    remedy=Remedy(RepairAction.WAIT, "look at it"))  # fmt: skip
@@ -133,7 +140,7 @@ def test_a_wrong_command_line_is_exit_2(words: list[str], problem: str, capsys: 
         ({}, ["--retry-failed", "--ssh", "gpu01"], "--retry-failed is about none of these hosts"),
         ({"spec": "driver: 5x\n"}, ["--retry-failed"], "the spec of run"),
         ({"spec": "nosuch: 1\n"}, ["--retry-failed"], "nosuch is not a key of a spec"),
-        ({"spec": None, "spec_withheld": True}, ["--retry-failed"], "a secret stands in it remedy give the same with"),
+        ({"spec": None, "spec_withheld": True}, ["--retry-failed"], "had the same remedy type again what was wanted"),
         ({"connection": (("user", 5),)}, ["--retry-failed"], "no option of SSH in user"),
         ({"connection": (("port", "x"),)}, ["--retry-failed"], "--port 'x' is not a whole number"),
         ({"connection": (("identity", "x"),)}, ["--retry-failed"], "no option of SSH in identity"),
@@ -184,6 +191,17 @@ def test_hosts_that_cannot_be_reached_are_the_last_run(capsys: pytest.CaptureFix
     assert [(host["target"], host["code"]) for host in data["hosts"]] == [("127.0.0.1:1", 3), ("127.0.0.1:2", 3)]
     kept_now = json.loads((runs_home() / data["runs"][0]["id"] / "run.json").read_text())
     assert (kept_now["connection"], kept_now["spec"]) == ({"user": "root"}, 'only: "driver"\nallow_no_gpu: "true"\n')
+
+
+@pytest.mark.parametrize(("own", "text"), [(Spec(), ""), (Spec(cuda="13.0"), None)], ids=["the same", "one's own"])
+def test_a_spec_that_is_not_every_hosts_is_not_kept(own: Spec, text: str | None) -> None:
+    """A retry would want of a host what was another's."""
+    named = tuple(Host(Recorded(b"", name)) for name in ("a", "b"))
+    plans = tuple(HostOutcome(str(host), ExitCode.DONE, plan=Plan(str(host), spec, "")) for host, spec in
+                  zip(named, (Spec(), own), strict=True))  # fmt: skip
+    report = keep_unplanned(named, FleetReport(plans), LiveOptions(), spec=Spec())
+    header = read_run(report.run).header
+    assert (header.spec, header.spec_withheld) == (text, text is None)
 
 
 def test_a_name_with_a_password_in_it_is_not_kept_and_not_guessed(capsys: pytest.CaptureFixture[str]) -> None:

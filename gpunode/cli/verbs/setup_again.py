@@ -85,7 +85,7 @@ def spec_of(again: Again, wanted: SpecOptions) -> Spec:
     """The run's spec, read as any spec file is; of a retry with what was typed now over it. Raises UsageError."""
     run, header = f"run {again.past.header.id}", again.past.header
     others = [flag for flag in typed(wanted) if flag != "--spec"]
-    if again.flag != "--retry-failed" and others:
+    if again.flag != "--retry-failed" and others and header.spec is not None:
         raise UsageError(
             f"{others[0]} cannot change what {run} is about",
             evidence=f"{again.flag} goes on with the spec that it began with",
@@ -94,11 +94,13 @@ def spec_of(again: Again, wanted: SpecOptions) -> Spec:
             ),
         )
     if header.spec is None:
-        if wanted.spec is None:
+        if not typed(wanted):
             raise UsageError(
                 f"the spec of {run} is not kept",
-                evidence="a secret stands in it" if header.spec_withheld else "its record has none",
-                remedy="give the same with --spec FILE",
+                evidence="a secret stands in it, or not all hosts had the same"
+                if header.spec_withheld
+                else "there is none",
+                remedy="type again what was wanted: --spec FILE, or its options",
             )
         return wanted_spec(wanted)
     if wanted.spec is not None and again.flag == "--retry-failed":
