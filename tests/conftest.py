@@ -30,6 +30,8 @@ REAL_FILES = (
     "test_silent_mirror.py",
     "test_program.py",
     "test_in_a_browser.py",
+    "test_looks_in_a_browser.py",
+    "test_hostile_in_a_browser.py",
 )
 
 # How long an example takes says how busy the machine is, and no test is about that. The same examples each time: what

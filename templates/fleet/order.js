@@ -61,7 +61,7 @@ function regroup() {
 function haystack(host) {
   if (haystacks[host] === undefined) {
     const one = fleet.hosts[host];
-    const found = one.findings.map((place) => `${fleet.findings[place].id} ${fleet.findings[place].summary}`);
+    const found = one.findings.map((place) => fleet.findings[place]).flatMap((each) => [each.id, each.summary, ...each.follow]);
     haystacks[host] = [one.name, one.own || "", ...columns.map((column) => column.text(host)), ...found, ...(one.why || [])].join("\n").toLowerCase();
   }
   return haystacks[host];

@@ -5,40 +5,22 @@ A column's values are in its order, so that the page sorts by their places and k
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
 from gpunode.catalog.load import load_catalog
-from gpunode.masking import masked
-from gpunode.model.report import CheckReport, CheckResult, Finding, HostOutcome
-from gpunode.render.check_values import LOCAL, cut, own_words, standing
-from gpunode.render.clean import clean, clean_line
+from gpunode.model.report import HostOutcome
+from gpunode.render.check_values import LOCAL
 from gpunode.render.matrix.columns import COLUMNS, GROUPINGS
+from gpunode.render.matrix.findings import Distinct, finding_data, of_host
 from gpunode.render.matrix.majority import UNKNOWN, by_group
 from gpunode.render.matrix.readings import Cell, Seen, natural
+from gpunode.render.matrix.texts import CELL, NAME, SENTENCE, Texts
 from gpunode.render.remedy_text import remedy_text
 from gpunode.render.wording import CODE_WORDS, without_name
 
-NAME, CELL, SENTENCE, PROSE = 120, 200, 500, 4000  # characters that the page has of a text
 STANDINGS = ("lost", "fail", "warn", "pass")  # worst first: nothing is known of a host that did not answer
-
-
-class _Texts:
-    """Without secrets and control characters, cut; a text that many hosts have is worked on once."""
-
-    def __init__(self) -> None:
-        self._lines: dict[tuple[str, int], str] = {}
-
-    def line(self, text: str, most: int) -> str:
-        if (shown := self._lines.get((text, most))) is None:
-            # Masked before it is cut: half a secret is one too.
-            whole = masked(text[:PROSE], "lines")
-            shown = self._lines[text, most] = cut(clean_line(whole), most)
-        return shown
-
-    def prose(self, text: str) -> str:
-        return clean(cut(masked(text[: 2 * PROSE], "lines"), PROSE))
 
 
 class _Catalog:
@@ -65,7 +47,7 @@ class _Host(NamedTuple):
 
 def table(outcomes: Sequence[HostOutcome], *, at_s: float, ssh: bool) -> dict[str, Any]:
     """Columns, groupings, findings and hosts; `at_s`: when the checks ended. `ssh`: remedies name the host."""
-    texts, catalog = _Texts(), _Catalog()
+    texts, catalog = Texts(), _Catalog()
     hosts = [
         _Host(outcome, texts.line(_name(outcome), NAME) or "(no name)", catalog.seen(outcome, at_s))
         for outcome in outcomes
@@ -73,7 +55,7 @@ def table(outcomes: Sequence[HostOutcome], *, at_s: float, ssh: bool) -> dict[st
     hosts.sort(key=lambda host: natural(host.name))
     columns = [_column(hosts, column.read, texts) for column in COLUMNS]
     rows = [list(row) for row in zip(*(places for _, places in columns), strict=True)]
-    findings = _Distinct()
+    findings = Distinct()
     return {
         "columns": [
             {"key": column.key, "title": column.title, "about": column.about, "compared": column.compared, "values": v}
@@ -87,7 +69,7 @@ def table(outcomes: Sequence[HostOutcome], *, at_s: float, ssh: bool) -> dict[st
             _host(host, key, row, findings, texts, ssh)
             for host, key, row in zip(hosts, _keys(hosts), rows, strict=True)
         ],
-        "findings": [_finding(*one, texts) for one in findings.all],
+        "findings": [finding_data(one, texts) for one in findings.all],
     }
 
 
@@ -99,15 +81,18 @@ def _name(outcome: HostOutcome) -> str:
 
 def _keys(hosts: Sequence[_Host]) -> list[str]:
     """What stands in a link to a host: its name, numbered where two show alike."""
-    seen: dict[str, int] = {}
-    keys = []
+    numbers: dict[str, int] = {}
+    keys: dict[str, None] = {}
     for host in hosts:
-        seen[host.name] = number = seen.get(host.name, 0) + 1
-        keys.append(host.name if number == 1 else f"{host.name}~{number}")
-    return keys
+        key = host.name
+        while key in keys:
+            numbers[host.name] = number = numbers.get(host.name, 1) + 1
+            key = f"{host.name}~{number}"
+        keys[key] = None
+    return list(keys)
 
 
-def _column(hosts: Sequence[_Host], read: Callable[[Seen], Cell | None], texts: _Texts) -> tuple[list[str], list[int]]:
+def _column(hosts: Sequence[_Host], read: Callable[[Seen], Cell | None], texts: Texts) -> tuple[list[str], list[int]]:
     """The values in order, and the place of each host's."""
     cells = [read(host.seen) if host.seen else None for host in hosts]
     orders: dict[str, tuple[float, ...]] = {}
@@ -121,7 +106,7 @@ def _column(hosts: Sequence[_Host], read: Callable[[Seen], Cell | None], texts: 
 
 
 def _groups(
-    hosts: Sequence[_Host], rows: Sequence[Sequence[int]], read: Callable[[Seen], str | None], texts: _Texts
+    hosts: Sequence[_Host], rows: Sequence[Sequence[int]], read: Callable[[Seen], str | None], texts: Texts
 ) -> dict[str, Any]:
     names = [texts.line(read(host.seen) or "", CELL) if host.seen else "" for host in hosts]
     known = sorted({name for name in names if name}, key=natural)
@@ -130,7 +115,7 @@ def _groups(
     return {"names": known, "of": of, "most": [[list(one) for one in group] for group in by_group(of, rows)]}
 
 
-def _host(host: _Host, key: str, row: list[int], findings: _Distinct, texts: _Texts, ssh: bool) -> dict[str, Any]:
+def _host(host: _Host, key: str, row: list[int], findings: Distinct, texts: Texts, ssh: bool) -> dict[str, Any]:
     outcome, check = host.outcome, host.outcome.check
     names = (outcome.target,) if ssh else ()
     data: dict[str, Any] = {"name": host.name, "key": key, "row": row}
@@ -151,53 +136,5 @@ def _host(host: _Host, key: str, row: list[int], findings: _Distinct, texts: _Te
         "counts": [len(check.failures), len(check.warnings), check.passed, check.not_applicable + check.left_out],
         "own": own if own != host.name else "",
         "profile": texts.line(check.profile.title, CELL) if check.profile else "",
-        "findings": [findings.place(*one) for one in _shown(check, names)],
+        "findings": [findings.place(one) for one in of_host(check, names)],
     }
-
-
-def _shown(check: CheckReport, names: tuple[str, ...]) -> Iterable[tuple[CheckResult, str, str, tuple[str, ...]]]:
-    """Causes, worst first, then what was accepted: each with its severity, its remedy and what follows from it."""
-    for cause in check.causes:
-        follow = tuple(
-            f"{one.id}: {one.outcome.summary}" for one in check.consequences(cause) if isinstance(one.outcome, Finding)
-        )
-        yield cause, check.weight(cause).value, _remedy(cause, names), follow
-    for accepted in check.acknowledged:
-        yield accepted, standing(accepted), _remedy(accepted, names), ()
-
-
-def _remedy(result: CheckResult, names: tuple[str, ...]) -> str:
-    return remedy_text(result.outcome.remedy, names) if isinstance(result.outcome, Finding) else ""
-
-
-def _finding(result: CheckResult, severity: str, remedy: str, follow: tuple[str, ...], texts: _Texts) -> dict[str, Any]:
-    finding = result.outcome
-    assert isinstance(finding, Finding)
-    notes = [*own_words(finding), *((("check of this site", result.foreign),) if result.foreign else ())]
-    return {
-        "id": texts.line(result.id, CELL),
-        "severity": severity,
-        "summary": texts.line(finding.summary, SENTENCE),
-        "evidence": texts.prose(finding.evidence),
-        "remedy": texts.prose(remedy),
-        "follow": [texts.line(one, SENTENCE) for one in follow],
-        "notes": [[label, texts.line(text, SENTENCE)] for label, text in notes],
-    }
-
-
-class _Distinct:
-    """Findings that several hosts have alike are one."""
-
-    def __init__(self) -> None:
-        self.all: list[tuple[CheckResult, str, str, tuple[str, ...]]] = []
-        self._places: dict[Hashable, int] = {}
-
-    def place(self, result: CheckResult, severity: str, remedy: str, follow: tuple[str, ...]) -> int:
-        finding = result.outcome
-        assert isinstance(finding, Finding)
-        told = tuple(own_words(finding))
-        alike = (result.id, severity, finding.summary, finding.evidence, remedy, follow, told, result.foreign)
-        if alike not in self._places:
-            self._places[alike] = len(self.all)
-            self.all.append((result, severity, remedy, follow))
-        return self._places[alike]

@@ -164,8 +164,8 @@ def test_a_remedy_over_ssh_names_its_host_and_a_finding_of_many_hosts_is_there_o
 
 
 def test_hosts_that_show_alike_have_links_of_their_own() -> None:
-    data = table([passing(facts("gpu1")), passing(facts("gpu1"))], at_s=AT_S, ssh=False)
-    assert [host["key"] for host in data["hosts"]] == ["gpu1", "gpu1~2"]
+    data = table([passing(facts(name)) for name in ("gpu1", "gpu1", "gpu1~2", "gpu1")], at_s=AT_S, ssh=False)
+    assert [host["key"] for host in data["hosts"]] == ["gpu1", "gpu1~2", "gpu1~3", "gpu1~2~2"]
 
 
 def test_a_host_that_lost_a_gpu_is_compared_with_those_that_have_all() -> None:
