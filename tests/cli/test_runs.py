@@ -102,7 +102,7 @@ def test_shards_are_one_report_with_the_worst_code(tmp_path: Path, capsys: pytes
     code, out, _ = said(capsys, "runs", "merge", one, str(elsewhere), one)
     assert code == 0, "of gpu02 the later word counts"
     assert "gpu[01-04]   done" in out
-    assert f"note      gpu02: {other} counts, {one} is older" in out
+    assert f"note gpu02: {other} counts, {one} is older" in " ".join(out.split())
     half = kept(About("setup", ("gpu05",), "bob"), end=False)
     code, out, _ = said(capsys, "runs", "merge", one, half, "--json")
     assert (code, json.loads(out)["not_ended"]) == (ExitCode.FAILED, 1), "what has not ended is no success"
