@@ -17,9 +17,9 @@ from gpunode.transport.answer import result
 from gpunode.transport.base import Completed, NotReached, Way
 from gpunode.transport.channel import Output, converse
 from gpunode.transport.feed import StdinScript
-from gpunode.transport.known_hosts import HostKey, Trust
+from gpunode.transport.host_trust import Known, Shown, known, lines_for
+from gpunode.transport.known_hosts import HostKey
 from gpunode.transport.refusals import not_started
-from gpunode.transport.revoked_keys import revoked
 from gpunode.transport.shell import Delivery, asking_process, deliver
 from gpunode.transport.ssh_config import (
     DEFAULT_KEYS,
@@ -30,7 +30,7 @@ from gpunode.transport.ssh_config import (
     read_config,
     resolve,
 )
-from gpunode.transport.ssh_library import BoundedPackets, paramiko
+from gpunode.transport.ssh_library import Transport, paramiko
 from gpunode.transport.ssh_socket import Proxy, dial
 
 # Key exchange, login, and the reply to "open" and "exec": a busy host's sshd takes seconds, a starved controller more.
@@ -51,7 +51,7 @@ class Ssh:
         self._chain: list[paramiko.Transport] = []  # jump hosts first, the host itself last
         self._proxies: list[Proxy] = []
         self._argument = True  # False once a login shell has cut a script in its argument
-        self._host_key = ("", "")  # that the host showed last, and where it is known
+        self._known = Known("", "")  # the key that the host showed last
 
     def run(self, script: str, *, stdin: bytes = b"", timeout_s: float) -> Completed:
         """See Transport.run."""
@@ -83,7 +83,7 @@ class Ssh:
 
     def _way(self, sent_at: float, answered_at: float) -> Way:
         user = self._hop.user if self._hop is not None else ""
-        return Way(user, *self._host_key, self._becomes, self._has_password, sent_at, answered_at)
+        return Way(user, self._known.key, self._known.where, self._becomes, self._has_password, sent_at, answered_at)
 
     @property
     def _becomes(self) -> bool:
@@ -173,17 +173,17 @@ class Ssh:
             time.sleep(pause)
         raise AssertionError("the last round returns or raises")
 
-    def _transport(self, hop: Hop, through: paramiko.Transport | None) -> paramiko.Transport:
+    def _transport(self, hop: Hop, through: paramiko.Transport | None) -> Transport:
         link = self._socket(hop, through)
-        transport = paramiko.Transport(link)
-        transport.packetizer = BoundedPackets(link)  # type: ignore[arg-type]  # a Channel will do, as for Transport
+        transport = Transport(link)
         transport.banner_timeout = transport.handshake_timeout = transport.auth_timeout = _REPLY_S
         transport.clear_to_send_timeout = _REPLY_S  # new keys on the way
         options = transport.get_security_options()
-        known = known_hosts.load((*hop.user_known_hosts, *hop.system_known_hosts))
-        types = {k.key.type for k in known.keys(known_hosts.host_name(hop.key_name, hop.port))}
+        lines = lines_for(hop)
+        types = {k.key.type for k in lines.keys(hop.key_names[0])}
         # A host has several keys: ask for one that is known here, as ssh does, so that the others raise no alarm.
         options.key_types = sorted(options.key_types, key=lambda name: known_hosts.algorithm_type(name) not in types)
+        transport.certificate_first = bool(lines.authorities_for(hop.key_names))
         return transport
 
     def _socket(self, hop: Hop, through: paramiko.Transport | None) -> socket.socket | paramiko.Channel:
@@ -205,23 +205,10 @@ class Ssh:
         except OSError as error:
             raise ssh_errors.cannot_connect(self.target, hop, error) from error
 
-    def _check_host_key(self, transport: paramiko.Transport, hop: Hop) -> None:
-        remote = transport.get_remote_server_key()
-        key = HostKey(remote.get_name(), remote.asbytes())
-        if hop.revoked_keys is not None and (line := revoked(hop.revoked_keys, key)):
-            raise ssh_errors.revoked_key(self.target, hop, key, (line,))
-        name = known_hosts.host_name(hop.key_name, hop.port)
-        verdict = known_hosts.load((*hop.user_known_hosts, *hop.system_known_hosts)).verdict(name, key)
-        if verdict.trust is Trust.UNKNOWN and self._options.accept_new and hop.user_known_hosts:
-            verdict = known_hosts.accept_new(hop.user_known_hosts[0], name, key)
-        if verdict.trust is Trust.REVOKED:
-            raise ssh_errors.revoked_key(self.target, hop, key, verdict.known)
-        if verdict.trust is Trust.CHANGED:
-            raise ssh_errors.changed_key(self.target, hop, key, verdict.known)
-        if verdict.trust is Trust.UNKNOWN:
-            raise ssh_errors.unknown_key(self.target, hop, key, verdict)
-        known_in = next((known.where for known in verdict.known if known.key.blob == key.blob), "")
-        self._host_key = (f"{key.type} {key.fingerprint}", known_in or f"{hop.user_known_hosts[0]}, added by this run")
+    def _check_host_key(self, transport: Transport, hop: Hop) -> None:
+        plain, certificate = transport.shown()
+        key = HostKey(transport.get_remote_server_key().get_name(), plain)
+        self._known = known(self.target, hop, Shown(key, certificate), accept_new=self._options.accept_new)
 
     def _login(self, transport: paramiko.Transport, hop: Hop) -> None:
         """Public keys one after the other, as ssh does. Raises TransportError with all that was tried."""

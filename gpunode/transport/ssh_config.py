@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from gpunode.errors import TransportError, UsageError
+from gpunode.transport.known_hosts import host_name
 from gpunode.transport.secret import Secret
 
 DEFAULT_KEYS = ("id_ed25519", "id_ecdsa", "id_rsa")  # in ~/.ssh, the order ssh(1) tries them
@@ -89,7 +90,9 @@ class Hop:
     host: str  # what is dialled
     port: int
     user: str
-    key_name: str  # under which known_hosts knows it, without the port (HostKeyAlias or the host)
+    key_names: tuple[
+        str, ...
+    ]  # under which known_hosts knows it: HostKeyAlias, or the host with its port, then without
     identities: tuple[Path, ...]
     identities_only: bool  # the agent may sign for these keys and no others
     agent: bool
@@ -99,6 +102,7 @@ class Hop:
     system_known_hosts: tuple[Path, ...]
     connect_timeout_s: float
     revoked_keys: Path | None = None  # RevokedHostKeys: keys that no host may show
+    ca_algorithms: str = ""  # CASignatureAlgorithms, as written
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -117,11 +121,13 @@ def resolve(target: SshTarget, options: SshOptions, lookup: Lookup, *, jump: boo
     flags = SshOptions() if jump else options
     identities, listed_only = _identities(found, options)
     command = found.get("proxycommand")
+    host = _word(found, "hostname") or target.host
+    port = target.port or flags.port or int(_number(found, "port", 22))
     return Hop(
-        host=_word(found, "hostname") or target.host,
-        port=target.port or flags.port or int(_number(found, "port", 22)),
+        host=host,
+        port=port,
         user=target.user or flags.user or _word(found, "user") or getpass.getuser(),
-        key_name=_word(found, "hostkeyalias") or _word(found, "hostname") or target.host,
+        key_names=_key_names(_word(found, "hostkeyalias"), host, port),
         identities=identities,
         identities_only=listed_only,
         agent=options.agent and _word(found, "identityagent") != "none",
@@ -133,7 +139,15 @@ def resolve(target: SshTarget, options: SshOptions, lookup: Lookup, *, jump: boo
         else tuple(Path(w) for w in (_word(found, "globalknownhostsfile") or "/etc/ssh/ssh_known_hosts").split()),
         connect_timeout_s=options.connect_timeout_s or _number(found, "connecttimeout", 10),
         revoked_keys=_revoked_keys(_word(found, "revokedhostkeys"), options),
+        ca_algorithms=_word(found, "casignaturealgorithms"),
     )
+
+
+def _key_names(alias: str, host: str, port: int) -> tuple[str, ...]:
+    """An alias has no port. An authority may vouch for a host whatever its port is, as in ssh."""
+    if alias:
+        return (alias.lower(),)
+    return tuple(dict.fromkeys((host_name(host, port), host.lower())))
 
 
 def _identities(found: Mapping[str, object], options: SshOptions) -> tuple[tuple[Path, ...], bool]:

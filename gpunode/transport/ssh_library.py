@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import socket
 import sys
 
+from gpunode.transport.public_key import CERTIFICATE
 from gpunode.transport.ssh_config import MatchExec
 
 # paramiko imports invoke, half its own import time, for `Match exec` alone; see MatchExec.
@@ -50,3 +52,25 @@ class BoundedPackets(Packetizer):
         if self._banner_bytes > BANNER_LIMIT_BYTES:
             raise paramiko.SSHException(f": more than {BANNER_LIMIT_BYTES >> 10} KiB came before the version")
         return piece
+
+
+class Transport(paramiko.Transport):
+    """One connection, within those bounds, that can ask for the host's certificate before its plain key."""
+
+    certificate_first = False
+
+    def __init__(self, link: socket.socket | paramiko.Channel) -> None:
+        super().__init__(link)
+        self.packetizer = BoundedPackets(link)  # type: ignore[arg-type]  # a Channel will do, as for its superclass
+
+    @property
+    def preferred_keys(self) -> tuple[str, ...]:
+        """paramiko puts the certificates behind the keys, and whoever has one has a key as well."""
+        offered = super().preferred_keys
+        return tuple(sorted(offered, key=lambda name: self.certificate_first and not name.endswith(CERTIFICATE)))
+
+    def shown(self) -> tuple[bytes, bytes | None]:
+        """The plain key that the host proved to have, and the certificate about it, where it showed one."""
+        key = self.get_remote_server_key()
+        blob = getattr(key, "public_blob", None)
+        return key.asbytes(), None if blob is None or not blob.key_type.endswith(CERTIFICATE) else blob.key_blob
