@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -19,10 +19,10 @@ from gpunode.transport.channel import Output, converse
 from gpunode.transport.feed import StdinScript
 from gpunode.transport.host_trust import Known, Shown, known, lines_for
 from gpunode.transport.known_hosts import HostKey
+from gpunode.transport.login import log_in
 from gpunode.transport.refusals import not_started
 from gpunode.transport.shell import Delivery, asking_process, deliver
 from gpunode.transport.ssh_config import (
-    DEFAULT_KEYS,
     Hop,
     SshOptions,
     SshTarget,
@@ -146,19 +146,19 @@ class Ssh:
         if through is None:
             for word in hop.jumps:
                 bend = resolve(parse_target(word), self._options, self._lookup, jump=True)
-                through = self._reach(bend, through, (*seen, str(hop)))
-        transport = self._session(hop, through)
+                through = self._reach(bend, through, (*seen, str(hop)), final=False)
+        transport = self._session(hop, through, final=final)
         self._chain.append(transport)
         return transport
 
-    def _session(self, hop: Hop, through: paramiko.Transport | None) -> paramiko.Transport:
+    def _session(self, hop: Hop, through: paramiko.Transport | None, *, final: bool) -> paramiko.Transport:
         for pause in (*_RETRY_PAUSES_S, None):
             transport = None
             try:
                 transport = self._transport(hop, through)
                 transport.start_client(timeout=_REPLY_S)
                 self._check_host_key(transport, hop)
-                self._login(transport, hop)
+                log_in(self.target, transport, hop, self._options.password if final else None)
                 transport.set_keepalive(_KEEPALIVE_S)
                 return transport
             except (paramiko.SSHException, EOFError, OSError) as error:
@@ -210,36 +210,30 @@ class Ssh:
         key = HostKey(transport.get_remote_server_key().get_name(), plain)
         self._known = known(self.target, hop, Shown(key, certificate), accept_new=self._options.accept_new)
 
-    def _login(self, transport: paramiko.Transport, hop: Hop) -> None:
-        """Public keys one after the other, as ssh does. Raises TransportError with all that was tried."""
-        tried: list[str] = []
-        skipped: list[str] = []
-        why = "the server accepted none of them"
-        for label, key in _keys(hop, skipped):
-            tried.append(label)
-            try:
-                if not transport.auth_publickey(hop.user, key):
-                    return
-                why = "the key was accepted, but the server asks for a second proof as well"
-                break
-            except paramiko.BadAuthenticationType as error:
-                allowed = ", ".join(filter(None, error.allowed_types))
-                why = f"the server takes only {allowed or 'methods it does not name'}"
-                break
-            except paramiko.AuthenticationException:
-                if transport.is_active():
-                    continue
-                why = "then the server closed the connection (too many keys: MaxAuthTries?)"
-                break
-        raise ssh_errors.login_refused(self.target, hop, tried, skipped, why)
-
     def _lookup(self, alias: str) -> Mapping[str, object]:
         try:
-            # lookup() works on shared state, so one thread at a time.
-            with _config_lock:
-                return _config(tuple(self._options.config_files)).lookup(alias)
-        except (paramiko.ConfigParseError, paramiko.CouldNotCanonicalize, ValueError) as error:
-            raise ssh_errors.config_fault(self.target, error) from error
+            return looked_up(alias, self._options)
+        except TransportError as error:
+            raise ssh_errors.config_fault(self.target, error.evidence) from error
+
+
+def looked_up(alias: str, options: SshOptions) -> Mapping[str, object]:
+    """What the config says of a host. Raises TransportError."""
+    try:
+        # lookup() works on shared state, so one thread at a time.
+        with _config_lock:
+            return _config(tuple(options.config_files)).lookup(alias)
+    except (paramiko.ConfigParseError, paramiko.CouldNotCanonicalize, ValueError) as error:
+        raise ssh_errors.config_fault("ssh", error) from error
+
+
+def same_keys_for_all(options: SshOptions) -> bool:
+    """Whether the config names no key, and hides none behind a condition, so that each host is offered the same.
+
+    Raises TransportError.
+    """
+    text = read_config(tuple(options.config_files)).lower()
+    return not any(word in text for word in ("identit", "certificatefile", "proxyjump"))
 
 
 _config_lock = threading.Lock()
@@ -281,42 +275,3 @@ def _end_sudo(transport: paramiko.Transport, stderr: bytes | bytearray) -> None:
 def _may_pass(error: Exception) -> bool:
     """Closed before the banner: what sshd does at random while more logins are under way than MaxStartups allows."""
     return isinstance(error, EOFError | ConnectionResetError) or "banner" in str(error)
-
-
-def _keys(hop: Hop, skipped: list[str]) -> Iterator[tuple[str, paramiko.PKey]]:
-    """(name for messages, key) in the order ssh tries them: files first, each by the agent where it holds it."""
-    agent = {key.asbytes(): key for key in _agent_keys()} if hop.agent else {}
-    for path in hop.identities:
-        public = known_hosts.public_key_blob(path.with_name(path.name + ".pub"))
-        if public is not None and public in agent:
-            yield f"{path} (agent)", agent.pop(public)
-            continue
-        if not path.exists():
-            if path.name not in DEFAULT_KEYS:
-                skipped.append(f"{path} does not exist")
-            continue
-        try:
-            yield str(path), _load(path)
-        except TransportError as error:
-            skipped.append(error.problem)
-    if not hop.identities_only:
-        for key in agent.values():
-            yield f"agent key {key.get_name()} {HostKey(key.get_name(), key.asbytes()).fingerprint}", key
-
-
-def _agent_keys() -> tuple[paramiko.PKey, ...]:
-    try:
-        return tuple(paramiko.Agent().get_keys())
-    except (paramiko.SSHException, OSError):
-        return ()  # a dead SSH_AUTH_SOCK: ssh goes on with the files, too
-
-
-@cache
-def _load(path: Path) -> paramiko.PKey:
-    """A private key, read once for all hosts. Raises TransportError with the reason as its sentence."""
-    try:
-        return paramiko.PKey.from_path(path)
-    except (TypeError, paramiko.PasswordRequiredException) as error:
-        raise TransportError(f"{path} has a passphrase, and the agent does not hold it (ssh-add {path})") from error
-    except (OSError, ValueError, paramiko.SSHException, paramiko.pkey.UnknownKeyType) as error:
-        raise TransportError(f"{path} cannot be read as a private key ({error})") from error

@@ -10,11 +10,14 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from gpunode.errors import TransportError, UsageError
 from gpunode.transport.known_hosts import host_name
 from gpunode.transport.secret import Secret
+
+if TYPE_CHECKING:
+    from gpunode.transport.login import LoginPassword
 
 DEFAULT_KEYS = ("id_ed25519", "id_ecdsa", "id_rsa")  # in ~/.ssh, the order ssh(1) tries them
 _INCLUDE_DEPTH = 16  # ssh_config(5) stops there too
@@ -67,6 +70,7 @@ class SshOptions:
     jump: str | None = None  # "user@bastion:22", or several with commas, nearest first
     accept_new: bool = False  # --host-key accept-new: trust hosts never seen before; never a changed key
     connect_timeout_s: float | None = None  # None: ConnectTimeout from the config, else 10
+    password: LoginPassword | None = None  # for hosts that take one; never for jump hosts
     become_password: Secret | None = None
     become: Literal["auto", "always", "never"] = "auto"  # auto: sudo where the login is not root's
     agent: bool = True
@@ -94,6 +98,7 @@ class Hop:
         str, ...
     ]  # under which known_hosts knows it: HostKeyAlias, or the host with its port, then without
     identities: tuple[Path, ...]
+    certificates: tuple[Path, ...]  # CertificateFile; none: next to each key
     identities_only: bool  # the agent may sign for these keys and no others
     agent: bool
     jumps: tuple[str, ...]  # nearest first
@@ -129,6 +134,7 @@ def resolve(target: SshTarget, options: SshOptions, lookup: Lookup, *, jump: boo
         user=target.user or flags.user or _word(found, "user") or getpass.getuser(),
         key_names=_key_names(_word(found, "hostkeyalias"), host, port),
         identities=identities,
+        certificates=_certificates(found, options),
         identities_only=listed_only,
         agent=options.agent and _word(found, "identityagent") != "none",
         jumps=_jumps(flags.jump or _word(found, "proxyjump")),
@@ -159,6 +165,12 @@ def _identities(found: Mapping[str, object], options: SshOptions) -> tuple[tuple
     default = tuple(options.directory / name for name in DEFAULT_KEYS)
     files = options.identities + (listed if words else () if options.identities else default)
     return files, only
+
+
+def _certificates(found: Mapping[str, object], options: SshOptions) -> tuple[Path, ...]:
+    """paramiko's parser keeps the first CertificateFile."""
+    word = _word(found, "certificatefile")
+    return () if word.lower() in ("", "none") else (_expand(word, options),)
 
 
 def _known_hosts(

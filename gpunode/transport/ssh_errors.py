@@ -84,7 +84,8 @@ def login_refused(target: str, hop: Hop, tried: Iterable[str], skipped: Iterable
         f"{_lead(target, hop)} refuses the login of {hop.user}",
         evidence=f"tried {attempts}{left}; {why}",
         remedy=f"put your public key into {named(hop.user)}'s ~/.ssh/authorized_keys there, or choose another with "
-        "--identity or --user; a key with a passphrase is used through ssh-agent (ssh-add)",
+        "--identity or --user; a key with a passphrase is opened by ssh-agent (ssh-add) or --key-pass-file, or at a "
+        "terminal where --identity names it; --ask-pass asks for a password",
     )
 
 

@@ -17,6 +17,7 @@ try:
     import paramiko as paramiko
     import paramiko.config
     from paramiko.packet import Packetizer
+    from paramiko.pkey import PublicBlob
 finally:
     if _block:
         del sys.modules["invoke"]
@@ -74,3 +75,20 @@ class Transport(paramiko.Transport):
         key = self.get_remote_server_key()
         blob = getattr(key, "public_blob", None)
         return key.asbytes(), None if blob is None or not blob.key_type.endswith(CERTIFICATE) else blob.key_blob
+
+
+class CertifiedKey(paramiko.PKey):
+    """A key, of a file or of an agent, that logs in with a certificate about it. It is not changed itself."""
+
+    def __init__(self, key: paramiko.PKey, kind: str, certificate: bytes) -> None:
+        self._key = key
+        self.public_blob = PublicBlob(kind, certificate)
+
+    def get_name(self) -> str:
+        return self._key.get_name()
+
+    def asbytes(self) -> bytes:
+        return self._key.asbytes()
+
+    def sign_ssh_data(self, data: bytes, algorithm: str | None = None) -> paramiko.Message:
+        return self._key.sign_ssh_data(data, algorithm)
