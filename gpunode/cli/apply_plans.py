@@ -7,11 +7,12 @@ import threading
 from collections.abc import Callable
 
 from gpunode.cli.errors import say
-from gpunode.cli.hosts import on_each
+from gpunode.cli.hosts import deadline_s, on_each
 from gpunode.cli.options.groups import LiveOptions, OutputOptions
 from gpunode.cli.output import progress_style
 from gpunode.errors import UsageError
 from gpunode.fleet.apply_one import HostWork, host_run, set_up
+from gpunode.fleet.deadline import Deadline
 from gpunode.fleet.host import Host
 from gpunode.fleet.run_log import RunLog, new_run_id, now
 from gpunode.model.report import Event, FleetReport, HostOutcome
@@ -55,7 +56,9 @@ def apply_plans(
             plan = before[host].plan
             if plan is None:
                 return before[host]
-            outcome = one(host_run(host, run_id, _teller(log, progress), stop.is_set, log), plan)
+            limit = Deadline(deadline_s(hosts))
+            run = host_run(host, run_id, _teller(log, progress), lambda: stop.is_set() or limit.passed, log)
+            outcome = limit.said(one(run, plan))
             log.write(str(host), host_line(verb, outcome))
             return outcome
 

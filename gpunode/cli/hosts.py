@@ -77,6 +77,7 @@ def _over_ssh(options: LiveOptions, values: Sequence[str]) -> tuple[Host, ...]:
     from gpunode.transport.ssh import Ssh
     from gpunode.transport.ssh_config import SshOptions
 
+    deadline_s(options)  # refused here where it is no number
     timeout = whole_number("--connect-timeout", options.connect_timeout, 1, 3600)
     settings = SshOptions(
         user=options.user,
@@ -104,6 +105,7 @@ def _typed_for_ssh(options: LiveOptions) -> dict[str, object]:
         "--host-key": options.host_key,
         "--connect-timeout": options.connect_timeout,
         "--forks": options.forks,
+        "--deadline": options.deadline,
     }
 
 
@@ -120,6 +122,10 @@ def forks(options: LiveOptions) -> int:
     from gpunode.fleet.run import DEFAULT_FORKS
 
     return whole_number("--forks", options.forks, 1, 1000) or DEFAULT_FORKS
+
+
+def deadline_s(options: LiveOptions) -> int | None:
+    return whole_number("--deadline", options.deadline, 1, 604_800)
 
 
 def whole_number(flag: str, text: str | None, least: int, most: int) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import socket
 import threading
 import time
@@ -16,6 +17,7 @@ from gpunode.transport import known_hosts, ssh_errors
 from gpunode.transport.answer import result
 from gpunode.transport.base import Completed, NotReached, Way
 from gpunode.transport.channel import Output, converse
+from gpunode.transport.crowd import crowd_at, pause_s
 from gpunode.transport.feed import StdinScript
 from gpunode.transport.host_trust import Known, Shown, known, lines_for
 from gpunode.transport.known_hosts import HostKey
@@ -37,7 +39,6 @@ from gpunode.transport.ssh_socket import Proxy, dial
 _REPLY_S = 60.0
 _KEEPALIVE_S = 15
 _MAX_HOPS = 8
-_RETRY_PAUSES_S = (0.5, 1.5)  # sshd drops connections at random while too many log in at once (MaxStartups)
 
 
 class Ssh:
@@ -152,26 +153,36 @@ class Ssh:
         return transport
 
     def _session(self, hop: Hop, through: paramiko.Transport | None, *, final: bool) -> paramiko.Transport:
-        for pause in (*_RETRY_PAUSES_S, None):
-            transport = None
-            try:
-                transport = self._transport(hop, through)
-                transport.start_client(timeout=_REPLY_S)
-                self._check_host_key(transport, hop)
-                log_in(self.target, transport, hop, self._options.password if final else None)
-                transport.set_keepalive(_KEEPALIVE_S)
-                return transport
-            except (paramiko.SSHException, EOFError, OSError) as error:
-                if transport is not None:
-                    transport.close()
-                if pause is None or not _may_pass(error):
-                    raise ssh_errors.not_ssh(self.target, hop, error) from error
-            except BaseException:
-                if transport is not None:
-                    transport.close()
-                raise
-            time.sleep(pause)
-        raise AssertionError("the last round returns or raises")
+        crowd, tries = crowd_at(",".join((*hop.jumps, f"{hop.host}:{hop.port}"))), 0
+        with crowd.visit():
+            for number in itertools.count():
+                tries = max(tries, crowd.tries)
+                with crowd.place() as drops:
+                    try:
+                        return self._logged_in(hop, through, final=final)
+                    except _Dropped as error:
+                        if not error.may_pass or number + 1 >= tries:
+                            raise ssh_errors.not_ssh(self.target, hop, error.cause, error.said) from error.cause
+                        crowd.dropped(drops)
+                time.sleep(pause_s(number))
+        raise AssertionError("the loop has no end")
+
+    def _logged_in(self, hop: Hop, through: paramiko.Transport | None, *, final: bool) -> paramiko.Transport:
+        """Raises _Dropped where no session came about."""
+        transport = None
+        try:
+            transport = self._transport(hop, through)
+            transport.start_client(timeout=_REPLY_S)
+            self._check_host_key(transport, hop)
+            log_in(self.target, transport, hop, self._options.password if final else None)
+            transport.set_keepalive(_KEEPALIVE_S)
+            return transport
+        except BaseException as error:
+            if transport is not None:
+                transport.close()
+            if isinstance(error, paramiko.SSHException | EOFError | OSError):
+                raise _Dropped(error, transport.said if transport else "") from error
+            raise
 
     def _transport(self, hop: Hop, through: paramiko.Transport | None) -> Transport:
         link = self._socket(hop, through)
@@ -272,6 +283,17 @@ def _end_sudo(transport: paramiko.Transport, stderr: bytes | bytearray) -> None:
         channel.close()
 
 
-def _may_pass(error: Exception) -> bool:
-    """Closed before the banner: what sshd does at random while more logins are under way than MaxStartups allows."""
-    return isinstance(error, EOFError | ConnectionResetError) or "banner" in str(error)
+class _Dropped(Exception):
+    """The connection ended before a login was possible."""
+
+    def __init__(self, cause: Exception, said: str) -> None:
+        self.cause = cause
+        self.said = said  # before, or in place of, the version
+
+    @property
+    def may_pass(self) -> bool:
+        """Closed before the version: what sshd does at random while more log in than MaxStartups allows. New ones say
+        so; whoever says anything else is no sshd, or does not want us (PerSourcePenalties).
+        """
+        closed = isinstance(self.cause, EOFError | ConnectionResetError) or "banner" in str(self.cause)
+        return closed and (not self.said or "MaxStartups" in self.said)

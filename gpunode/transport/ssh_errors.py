@@ -30,11 +30,15 @@ def cannot_connect(target: str, hop: Hop, error: OSError) -> NotReached:
     return NotReached(f"{_lead(target, hop)} {problem}", evidence=str(error), remedy=remedy)
 
 
-def not_ssh(target: str, hop: Hop, error: Exception) -> NotReached:
+def not_ssh(target: str, hop: Hop, error: Exception, said: str = "") -> NotReached:
+    """`said`: what came in place of a version."""
+    remedy = f"try `{_ssh(hop, '-v')}` from here; a busy sshd (MaxStartups) needs fewer --forks"
+    if "Not allowed at this time" in said:  # sshd.c, since OpenSSH 9.8
+        remedy = "it refuses this address for a while after failed logins (PerSourcePenalties); wait, then try again"
     return NotReached(
         f"{_lead(target, hop)} accepts the connection, but no SSH session came about",
-        evidence=str(error) or type(error).__name__,
-        remedy=f"try `{_ssh(hop, '-v')}` from here; a busy sshd (MaxStartups) needs fewer --forks",
+        evidence=f"it says {said!r}" if said else str(error) or type(error).__name__,
+        remedy=remedy,
     )
 
 

@@ -29,6 +29,7 @@ paramiko.config.invoke = MatchExec  # type: ignore[attr-defined]
 logging.getLogger("paramiko").setLevel(logging.CRITICAL + 1)
 
 PACKET_LIMIT_BYTES = 256 * 1024  # OpenSSH's own limit (packet.c, PACKET_MAX_SIZE); RFC 4253 6.1 asks for 35000
+_WORDS_BYTES = 200
 BANNER_LIMIT_BYTES = 64 * 1024  # lines before the version: OpenSSH reads 1024 of them, real servers send none
 
 
@@ -40,6 +41,7 @@ class BoundedPackets(Packetizer):
     """
 
     _banner_bytes = 0
+    words = b""  # the first of what came before the version
 
     def read_all(self, n: int, check_rekey: bool = False) -> bytes:
         if n > PACKET_LIMIT_BYTES:
@@ -50,6 +52,7 @@ class BoundedPackets(Packetizer):
         """One piece of the lines before the version; nothing else is read this way."""
         piece: bytes = super()._read_timeout(timeout)  # type: ignore[misc]
         self._banner_bytes += len(piece)
+        self.words += piece[: _WORDS_BYTES - len(self.words)]
         if self._banner_bytes > BANNER_LIMIT_BYTES:
             raise paramiko.SSHException(f": more than {BANNER_LIMIT_BYTES >> 10} KiB came before the version")
         return piece
@@ -69,6 +72,12 @@ class Transport(paramiko.Transport):
         """paramiko puts the certificates behind the keys, and whoever has one has a key as well."""
         offered = super().preferred_keys
         return tuple(sorted(offered, key=lambda name: self.certificate_first and not name.endswith(CERTIFICATE)))
+
+    @property
+    def said(self) -> str:
+        """What came in place of a version; "" where one came, or nothing."""
+        words = getattr(self.packetizer, "words", b"").decode("utf-8", "replace")
+        return "" if "SSH-" in words else " ".join(words.split())
 
     def shown(self) -> tuple[bytes, bytes | None]:
         """The plain key that the host proved to have, and the certificate about it, where it showed one."""

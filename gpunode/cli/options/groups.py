@@ -60,6 +60,10 @@ class LiveOptions:
         str | None, _host("--connect-timeout", metavar="SECONDS", help="Limit for reaching a host (default 10).")
     ] = None
     forks: Annotated[str | None, _host("--forks", metavar="N", help="Hosts at once (default 50).")] = None
+    deadline: Annotated[
+        str | None,
+        _host("--deadline", metavar="SECONDS", help="Limit for one host: a look is given up, no more steps begin."),
+    ] = None
 
 
 @dataclass(frozen=True)
