@@ -22,7 +22,7 @@ from gpunode.transport.feed import StdinScript
 from gpunode.transport.host_trust import Known, Shown, known, lines_for
 from gpunode.transport.known_hosts import HostKey
 from gpunode.transport.login import log_in
-from gpunode.transport.refusals import not_started
+from gpunode.transport.refusals import not_started, wants_terminal
 from gpunode.transport.shell import Delivery, asking_process, deliver
 from gpunode.transport.ssh_config import (
     Hop,
@@ -51,6 +51,7 @@ class Ssh:
         self._hop: Hop | None = None
         self._chain: list[paramiko.Transport] = []  # jump hosts first, the host itself last
         self._proxies: list[Proxy] = []
+        self._terminal = False  # sudo wants one (requiretty)
         self._argument = True  # False once a login shell has cut a script in its argument
         self._known = Known("", "")  # the key that the host showed last
 
@@ -64,6 +65,10 @@ class Ssh:
         if delivery.in_argument and output.code not in (None, 0) and not output.answer.began:
             # It never began, so trying again is safe: csh cuts long words, some shells limit a line.
             self._argument = False
+            sent = (time.time(), time.monotonic())
+            output = self._talk(transport, self._delivery(script, stdin), timeout_s)
+        if self._wants_terminal(output):
+            self._terminal = True
             sent = (time.time(), time.monotonic())
             output = self._talk(transport, self._delivery(script, stdin), timeout_s)
         ended = time.monotonic()
@@ -97,7 +102,14 @@ class Ssh:
 
     def _delivery(self, script: str, stdin: bytes) -> Delivery:
         become, password = self._becomes, self._has_password
-        return deliver(script, stdin, become=become, password=password, argument=self._argument)
+        return deliver(
+            script, stdin, become=become, password=password, argument=self._argument, terminal=self._terminal
+        )
+
+    def _wants_terminal(self, output: Output) -> bool:
+        """Once: the script did not begin, and no password was sent."""
+        answer = output.answer
+        return self._becomes and not self._terminal and not answer.began and wants_terminal(answer.stderr.noise)
 
     def _talk(self, transport: paramiko.Transport, delivery: Delivery, timeout_s: float) -> Output:
         channel = None

@@ -25,7 +25,7 @@ from tests.transport.sudo import PASSWORD, stand_in
 WAYS = (
     *("local", "ssh", "local with sudo's password", "ssh with sudo's password"),
     *("ssh with a certificate of the host", "ssh with a certificate of the user", "ssh with a passphrase"),
-    "ssh with a password",
+    *("ssh with a password", "ssh with sudo's password at a terminal"),
 )
 
 
@@ -37,7 +37,9 @@ def transport(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
         pytest.skip("no sshd here: install openssh-server to run the SSH tests")
     if asked == "a password" and not can_have_passwords():
         pytest.skip("needs root, unshare and openssl")
-    sudo = asked == "sudo's password"
+    sudo = asked.startswith("sudo's password")
+    if asked.endswith("at a terminal"):
+        (directory / "requiretty").touch()
     with pytest.MonkeyPatch.context() as patch:
         password = Secret(PASSWORD) if sudo else None
         path = f"{stand_in(directory, 'sudo')}:{os.environ['PATH']}" if sudo else os.environ["PATH"]
