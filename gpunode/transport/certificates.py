@@ -63,6 +63,8 @@ def read(blob: bytes) -> Certificate:
 
 def read_public(path: Path) -> Certificate:
     """The certificate in a file like id_ed25519-cert.pub. Raises OSError, Malformed."""
+    if path.exists() and not path.is_file():
+        raise Malformed("it is no regular file")
     with path.open("rb") as file:
         words = file.read(_LARGEST_BYTES).split()
     try:

@@ -82,10 +82,13 @@ class Ssh:
         self.close()
 
     def close(self) -> None:
-        while self._chain:
-            self._chain.pop().close()
-        while self._proxies:
-            self._proxies.pop().close()
+        """Also by another thread, where a deadline has passed: then whoever comes first closes each."""
+        with suppress(IndexError):
+            while True:
+                self._chain.pop().close()
+        with suppress(IndexError):
+            while True:
+                self._proxies.pop().close()
 
     def _way(self, sent_at: float, answered_at: float) -> Way:
         user = self._hop.user if self._hop is not None else ""

@@ -11,9 +11,12 @@ from pathlib import Path
 import pytest
 
 from gpunode.errors import TransportError
+from gpunode.transport.base import HostKeyRefused
 from gpunode.transport.certificates import Malformed, read, refusal, unverified, verify
+from gpunode.transport.host_trust import Shown, known
+from gpunode.transport.known_hosts import HostKey
 from gpunode.transport.ssh import Ssh
-from gpunode.transport.ssh_config import SshTarget
+from gpunode.transport.ssh_config import SshOptions, SshTarget, resolve
 from tests.transport.certify import certify, public, show_certificate
 from tests.transport.conftest import options, target
 from tests.transport.sshd import Sshd
@@ -21,11 +24,11 @@ from tests.transport.sshd import Sshd
 Start = Callable[..., Sshd]
 
 
-def asked(server: Sshd, known: str, config: str = "", **flags: object) -> str:
+def asked(server: Sshd, lines: str, config: str = "", **flags: object) -> str:
     """What came of it: where the host is known, or why it was refused."""
     path = server.directory / "config"
     path.write_text(config)
-    ssh = Ssh(target(server), options(server, known, config=(path,), **flags))
+    ssh = Ssh(target(server), options(server, lines, config=(path,), **flags))
     try:
         way = ssh.run("true", timeout_s=120).way
         assert way is not None
@@ -260,15 +263,31 @@ def test_a_certificate_that_is_cut_off_or_goes_on_is_none(genuine: bytes) -> Non
         read(genuine + b"\0")
 
 
-def test_a_signature_that_is_not_the_authoritys_ends_it(sshd: Start) -> None:
-    """A host that signs its own certificate in the authority's name."""
-    server = sshd()
-    ca = server.keygen("ca")
-    certificate = certify(ca, server.directory / "host", "-h")
-    words = certificate.read_text().split()
-    forged = bytearray(base64.b64decode(words[1]))
-    place = forged.index(b"127.0.0.1")
-    forged[place : place + 9] = b"127.0.0.2"
-    certificate.write_text(f"{words[0]} {base64.b64encode(forged).decode()}\n")
-    with pytest.raises(Malformed, match="its signature is not its authority's"):
-        verify(read(bytes(forged)))
+def trusted(directory: Path, name: str, certificate: bytes) -> str:
+    """Whether a host of that name is believed by this certificate; sshd itself would show no forged one."""
+    known_hosts = directory / "known_hosts"
+    known_hosts.write_text(f"@cert-authority * {public(directory / 'ca')}\n{name} {public(directory / 'host')}\n")
+    hop = resolve(SshTarget(name), SshOptions(known_hosts=(known_hosts,), home=directory), lambda _: {})
+    key = HostKey("ssh-ed25519", base64.b64decode(public(directory / "host").split()[1]))
+    return known(name, hop, Shown(key, certificate), accept_new=True).where
+
+
+def test_a_signature_that_is_not_the_authoritys_ends_it(tmp_path: Path) -> None:
+    """Even where the plain key is known, and for accept-new: who shows such a certificate is no sane host."""
+    server = Sshd(tmp_path)
+    genuine = blob(certify(server.keygen("ca"), server.keygen("host"), "-h"))
+    forged = genuine.replace(b"127.0.0.1", b"127.0.0.2")
+    assert trusted(tmp_path, "127.0.0.1", genuine).endswith("known_hosts:1")
+    with pytest.raises(HostKeyRefused, match="is not genuine") as caught:
+        trusted(tmp_path, "127.0.0.2", forged)
+    assert "its signature is not its authority's" in caught.value.evidence
+    with pytest.raises(HostKeyRefused, match="is not genuine"):
+        trusted(tmp_path, "127.0.0.1", genuine[:-1])
+
+
+def test_a_certificate_about_another_key_ends_it(tmp_path: Path) -> None:
+    server = Sshd(tmp_path)
+    server.keygen("host")
+    with pytest.raises(HostKeyRefused, match="is not genuine") as caught:
+        trusted(tmp_path, "127.0.0.1", blob(certify(server.keygen("ca"), server.keygen("other"), "-h")))
+    assert "another key" in caught.value.evidence
