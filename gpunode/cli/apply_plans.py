@@ -9,13 +9,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gpunode.cli.errors import say
-from gpunode.cli.hosts import on_each, typed_connection
+from gpunode.cli.hosts import deadline_s, on_each, typed_connection
 from gpunode.cli.options.groups import LiveOptions, OutputOptions
 from gpunode.cli.output import chosen_format, progress_style
 from gpunode.cli.results import Ended, LinesAsTheyCome, each_line, formats_of, over_ssh
 from gpunode.converge import HostRun
 from gpunode.errors import UsageError
 from gpunode.fleet.apply_one import HostWork, host_run, set_up, user_name
+from gpunode.fleet.deadline import Deadline
 from gpunode.fleet.host import Host
 from gpunode.fleet.run import outcome_of
 from gpunode.fleet.run_log import RunLog, now
@@ -75,7 +76,9 @@ def apply_plans(
 
         def begun(host_run: HostRun, plan: Plan) -> HostOutcome:
             record.host_begins(host_run.transport.target)
-            return (host_work or set_up)(host_run, plan)
+            limit = Deadline(deadline_s(hosts))  # from its own turn on
+            run = replace(host_run, stop=lambda: host_run.stop() or limit.passed)
+            return limit.said((host_work or set_up)(run, plan))
 
         one = rollout.host_work(begun, progress.waits) if rollout else begun
 

@@ -14,15 +14,11 @@ from gpunode.advice import meant
 from gpunode.cli.options.groups import CheckedHostOptions, HostOptions, LiveOptions
 from gpunode.errors import UsageError
 from gpunode.fleet.host import Host
-from gpunode.foreign import read_file
-
-PASS_FILE_BYTES = 65536
 
 if TYPE_CHECKING:
     import threading
 
     from gpunode.model.report import FleetReport, HostOutcome
-    from gpunode.transport.secret import Secret
 
 
 @contextmanager
@@ -56,10 +52,11 @@ def _hosts(options: LiveOptions, *, as_root: bool) -> tuple[Host, ...]:
         if for_sudo := _first(_typed_for_sudo(options)):
             raise UsageError(f"{for_sudo} is for hosts, and --recorded asks none", remedy="leave it out")
         return _fleet_of(options, recorded) or (_recorded(recorded, inject),)
+    from gpunode.cli.options.passwords import become_password
     from gpunode.transport.local import Local
 
     become: Literal["always", "auto"] = "always" if as_root and os.geteuid() != 0 else "auto"
-    return (Host(Local(password=_password(options), become=become), local=True),)
+    return (Host(Local(password=become_password(options), become=become), local=True),)
 
 
 def _fleet_of(options: LiveOptions, path: Path) -> tuple[Host, ...]:
@@ -88,10 +85,12 @@ def _recorded(path: Path, inject: Sequence[str]) -> Host:
 
 
 def _over_ssh(options: LiveOptions, values: Sequence[str]) -> tuple[Host, ...]:
+    from gpunode.cli.options.passwords import become_password, login_password, unlock_keys
     from gpunode.fleet.inventory import parse_ssh_targets
     from gpunode.transport.ssh import Ssh
     from gpunode.transport.ssh_config import SshOptions
 
+    deadline_s(options)  # refused here where it is no number
     timeout = whole_number("--connect-timeout", options.connect_timeout, 1, 3600)
     settings = SshOptions(
         user=options.user,
@@ -100,29 +99,36 @@ def _over_ssh(options: LiveOptions, values: Sequence[str]) -> tuple[Host, ...]:
         jump=options.jump,
         accept_new=options.host_key == "accept-new",
         connect_timeout_s=float(timeout) if timeout else None,
-        become_password=_password(options),
+        password=login_password(options),
+        become_password=become_password(options),
     )
-    return tuple(Host(Ssh(target, settings)) for target in parse_ssh_targets(values))
+    targets = parse_ssh_targets(values)
+    unlock_keys(options, targets, settings)
+    return tuple(Host(Ssh(target, settings)) for target in targets)
 
 
 def _typed_for_ssh(options: LiveOptions) -> dict[str, object]:
     return {
         "--identity": options.identity,
+        "--key-pass-file": options.key_pass_file,
+        "--ask-pass": options.ask_pass,
         "--user": options.user,
         "--port": options.port,
         "--jump": options.jump,
         "--host-key": options.host_key,
         "--connect-timeout": options.connect_timeout,
         "--forks": options.forks,
+        "--deadline": options.deadline,
     }
 
 
 # Of LiveOptions, what reaches the same hosts once more. None of it is a secret: passwords are asked for, or in a file.
 _CONNECTION = (
     *("identity", "user", "port", "jump", "ask_become_pass", "become_pass_file"),
-    *("host_key", "connect_timeout", "forks"),
+    *("host_key", "connect_timeout", "forks", "key_pass_file", "ask_pass", "deadline"),
 )
-_PATHS = ("identity", "become_pass_file")
+_PATHS = ("identity", "become_pass_file", "key_pass_file")
+_SWITCHES = ("ask_become_pass", "ask_pass")
 
 
 def typed_connection(options: LiveOptions) -> dict[str, object]:
@@ -146,7 +152,7 @@ def connected_as(options: HostOptions, kept: Mapping[str, object]) -> HostOption
         value, typed = kept.get(name), getattr(options, name)
         if value is None or (typed is not None and typed is not False):
             continue
-        right = value is True if name == "ask_become_pass" else all(isinstance(one, str) for one in _list(value))
+        right = value is True if name in _SWITCHES else all(isinstance(one, str) for one in _list(value))
         if not right or isinstance(value, list) != (name == "identity"):
             raise UsageError(
                 f"the record of the run has no option of SSH in {name}", remedy="type the hosts with --ssh"
@@ -171,44 +177,14 @@ def _first(flags: dict[str, object]) -> str:
     return next((flag for flag, value in flags.items() if value is not None and value is not False and value != []), "")
 
 
-def _password(options: LiveOptions) -> Secret | None:
-    from gpunode.transport.secret import Secret
-
-    if options.ask_become_pass and options.become_pass_file:
-        raise UsageError("--ask-become-pass and --become-pass-file exclude each other", remedy="choose one")
-    if options.become_pass_file:
-        try:
-            text = read_file(options.become_pass_file, PASS_FILE_BYTES).decode("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(
-                f"--become-pass-file {options.become_pass_file} cannot be read",
-                evidence=getattr(error, "strerror", None) or "it is not UTF-8",
-                remedy="name a file whose first line is the password",
-            ) from error
-        lines = text.splitlines()
-        if len(text) > PASS_FILE_BYTES:
-            raise UsageError(f"--become-pass-file {options.become_pass_file} is over {PASS_FILE_BYTES} bytes")
-        if not lines or not lines[0]:
-            raise UsageError(f"--become-pass-file {options.become_pass_file} has an empty first line")
-        return Secret(lines[0])
-    return _asked() if options.ask_become_pass else None
-
-
-def _asked() -> Secret:
-    import getpass
-    import sys
-
-    from gpunode.transport.secret import Secret
-
-    if not sys.stdin.isatty():
-        raise UsageError("--ask-become-pass needs a terminal", remedy="use --become-pass-file FILE")
-    return Secret(getpass.getpass("Password for sudo: "))
-
-
 def forks(options: LiveOptions) -> int:
     from gpunode.fleet.run import DEFAULT_FORKS
 
     return whole_number("--forks", options.forks, 1, 1000) or DEFAULT_FORKS
+
+
+def deadline_s(options: LiveOptions) -> int | None:
+    return whole_number("--deadline", options.deadline, 1, 604_800)
 
 
 def whole_number(flag: str, text: str | None, least: int, most: int) -> int | None:

@@ -344,9 +344,11 @@ def look_at(
     each: Callable[[HostOutcome], None] | None = None,
 ) -> FleetReport:
     """`work` on every host, with progress on stderr when there is more than one; `each` host goes there as it ends."""
-    from gpunode.cli.hosts import on_each
+    from gpunode.cli.hosts import deadline_s, on_each
+    from gpunode.fleet.deadline import within
     from gpunode.render.live import Progress
 
+    bounded = within(deadline_s(options), work, lambda host: host.transport.close())
     stop = threading.Event()
     style, names = progress_style(output), [str(h) for h in hosts]
     with Progress(style, sys.stderr, names, done="looked at", reasons=False, left=PROBE) as progress:
@@ -356,7 +358,7 @@ def look_at(
             if each is not None:
                 each(outcome)
 
-        report = on_each(hosts, options, work, done, stop, progress.stopping)
+        report = on_each(hosts, options, bounded, done, stop, progress.stopping)
     if stop.is_set():
         raise KeyboardInterrupt  # only the probe was stopped: there is nothing to report of half the hosts
     return report

@@ -9,27 +9,17 @@ from __future__ import annotations
 import base64
 import binascii
 import fcntl
-import hashlib
 import hmac
 import os
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-
-@dataclass(frozen=True)
-class HostKey:
-    type: str  # "ssh-ed25519"
-    blob: bytes  # the public key as it travels on the wire
-
-    @property
-    def fingerprint(self) -> str:
-        """As ssh prints it: "SHA256:" and base64 without padding."""
-        digest = base64.b64encode(hashlib.sha256(self.blob).digest()).decode("ascii")
-        return "SHA256:" + digest.rstrip("=")
+from gpunode.transport.public_key import HostKey as HostKey
+from gpunode.transport.public_key import plain_key
 
 
 @dataclass(frozen=True)
@@ -49,7 +39,6 @@ class Trust(Enum):
 class Verdict:
     trust: Trust
     known: tuple[KnownKey, ...] = ()  # the lines about this host
-    authority: str | None = None  # where a @cert-authority line is about it (certificates are not read)
 
 
 @dataclass
@@ -60,7 +49,7 @@ class KnownHosts:
     patterns: list[tuple[str, KnownKey]] = field(default_factory=list)
     hashed: list[tuple[bytes, bytes, KnownKey]] = field(default_factory=list)  # salt, HMAC-SHA1
     revoked: list[tuple[str, KnownKey]] = field(default_factory=list)
-    authorities: list[tuple[str, str]] = field(default_factory=list)  # names, where
+    authorities: list[tuple[str, KnownKey]] = field(default_factory=list)  # @cert-authority: names, whose key
 
     def keys(self, name: str) -> tuple[KnownKey, ...]:
         """Every key that stands for `name`: "host", or "[host]:port" for a port other than 22."""
@@ -72,13 +61,20 @@ class KnownHosts:
 
     def verdict(self, name: str, key: HostKey) -> Verdict:
         known = self.keys(name)
-        revoked = tuple(k for names, k in self.revoked if k.key.blob == key.blob and _speaks_of(names, name))
-        if revoked:
+        if revoked := self.revocations((name,), (key,)):
             return Verdict(Trust.REVOKED, revoked)
         if any(k.key.blob == key.blob for k in known):
             return Verdict(Trust.KNOWN, known)
-        authority = next((where for names, where in self.authorities if _speaks_of(names, name)), None)
-        return Verdict(Trust.CHANGED if known else Trust.UNKNOWN, known, authority)
+        return Verdict(Trust.CHANGED if known else Trust.UNKNOWN, known)
+
+    def revocations(self, names: Sequence[str], keys: Sequence[HostKey]) -> tuple[KnownKey, ...]:
+        """The @revoked lines about a host of these names that have one of `keys`: its own, or its authority's."""
+        blobs = {key.blob for key in keys}
+        return tuple(k for said, k in self.revoked if k.key.blob in blobs and any(_speaks_of(said, n) for n in names))
+
+    def authorities_for(self, names: Sequence[str]) -> tuple[KnownKey, ...]:
+        """Whose certificates vouch for a host of these names."""
+        return tuple(k for said, k in self.authorities if any(_speaks_of(said, name) for name in names))
 
 
 def algorithm_type(algorithm: str) -> str:
@@ -120,9 +116,9 @@ def _add(known: KnownHosts, words: Sequence[str], where: str) -> None:
         if not entry.key.blob:
             return
         if mark == "@revoked":
-            known.revoked.append((names, entry))
+            known.revoked.append((names, replace(entry, key=plain_key(entry.key))))
         elif mark:
-            known.authorities.append((names, where))
+            known.authorities.append((names, entry))
         elif names.startswith("|1|"):
             salt, digest = (binascii.a2b_base64(part) for part in names[3:].split("|"))
             known.hashed.append((salt, digest, entry))

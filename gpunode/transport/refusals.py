@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from gpunode.errors import TransportError
-from gpunode.transport.shell import NOEXEC, password_owners, without_our_words
+from gpunode.transport.shell import NO_TERMINAL, NOEXEC, password_owners, without_our_words
 
 # (what it says, what that means, what now); the first that is found. sudo 1.8 to 1.9.17, sudo-rs 0.2.5 and 0.2.15
 # (Debian 13 and sid; Ubuntu 25.10 and later have it as `sudo`), doas 6.8.2: each was seen in the real program's output
@@ -22,9 +22,10 @@ _REFUSALS: Sequence[tuple[str, str, str]] = (
         "add the user to sudoers, or log in as root or another user with --user",
     ),
     (
-        "must have a tty",
-        "sudo wants a terminal (requiretty), and gpunode works without one",
-        "add 'Defaults:USER !requiretty' with visudo, or log in as root",
+        f"must have a tty|{NO_TERMINAL}",
+        "sudo wants a terminal (requiretty), and none could be made for it",
+        "install script (util-linux, bsdutils) where it is missing; or add 'Defaults:USER !requiretty' with visudo, or "
+        "log in as root",
     ),
     (
         "[Aa]ccount validation failure|[Aa]ccount or password is expired|[Pp]assword expired|Account expired",
@@ -94,6 +95,7 @@ _REFUSALS: Sequence[tuple[str, str, str]] = (
     ),
 )
 _READ_CHARACTERS = 4000  # of a host's words, which may have no end, so many are searched
+_NO_TERMINAL = re.compile(rb"must have a tty")
 _REFUSED = "sudo refused the password"
 
 
@@ -115,6 +117,11 @@ def not_started(target: str, code: int, stdout: bytes | bytearray, stderr: bytes
         evidence=evidence,
         remedy="give the user a real shell (usermod -s /bin/sh USER), or log in as another user with --user",
     )
+
+
+def wants_terminal(stderr: bytes | bytearray) -> bool:
+    """sudo refused for want of a terminal, before it asked for any password (requiretty in sudoers)."""
+    return _NO_TERMINAL.search(stderr[-_READ_CHARACTERS:]) is not None
 
 
 def _another_owner(stderr: bytes | bytearray) -> str:

@@ -12,6 +12,8 @@ from pathlib import Path
 
 from gpunode.errors import TransportError
 from gpunode.transport.known_hosts import HostKey, KnownKey
+from gpunode.transport.public_key import plain_key
+from gpunode.transport.ssh_wire import Fields, strings
 
 SIZE_LIMIT_BYTES = 16 * 1024 * 1024  # 200,000 keys
 _KRL = b"SSHKRL\n\0"  # how OpenSSH's binary key revocation lists begin (PROTOCOL.krl)
@@ -51,24 +53,14 @@ def _blob(words: list[bytes], path: Path, number: int) -> bytes:
     """The key of a line `ssh-ed25519 AAAA... comment`."""
     try:
         blob = base64.b64decode(words[1], validate=True)
+        if Fields(blob).string() != words[0]:
+            raise ValueError
+        blob = plain_key(HostKey(words[0].decode("ascii"), blob)).blob  # a certificate's line is about its key
+        if len(strings(blob)) < 2:
+            raise ValueError
+        return blob
     except (IndexError, ValueError):
-        blob = b""
-    fields = _fields(blob)
-    if len(fields) < 2 or fields[0] != words[0]:
-        raise _refusal(path, f"line {number} is no public key", "correct the line, or remove it")
-    return blob
-
-
-def _fields(blob: bytes) -> list[bytes]:
-    """The strings a key consists of, its type first (RFC 4251, section 5); none when it is not whole."""
-    fields, place = [], 0
-    while place < len(blob):
-        end = place + 4 + int.from_bytes(blob[place : place + 4], "big")
-        if end > len(blob) or place + 4 > len(blob):
-            return []
-        fields.append(blob[place + 4 : end])
-        place = end
-    return fields
+        raise _refusal(path, f"line {number} is no public key", "correct the line, or remove it") from None
 
 
 def _refusal(path: Path, why: str, remedy: str) -> TransportError:

@@ -30,7 +30,7 @@ _MISLEADING = (
 _PREPARE = (
     # Non-interactive logins often lack sbin; LC_ALL=C so that tools print the language their parsers read.
     "PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C; export PATH LC_ALL; "
-    f"unset {' '.join(_MISLEADING)} "
+    f"unset {' '.join(_MISLEADING)} gpunode_run "
     "gpunode_token gpunode_script gpunode_size gpunode_code; "
     "{ read -r gpunode_token </proc/sys/kernel/random/uuid; } 2>/dev/null || "
     "gpunode_token=$(od -An -vtx1 -N16 /dev/urandom | tr -cd 0-9a-f); "
@@ -75,6 +75,20 @@ _BECOME = f"{_SUDO}-n {_OR_DOAS}"
 _BECOME_ASKED = (
     rf'printf "[gpunode] process %d\n" $$ >&2; {_SUDO}-S -p "{_PROMPT}" {_OR_DOAS}'  # exec keeps the process id
 )
+# Where sudo wants a terminal (requiretty) it gets one that nothing goes through: script(1) of util-linux makes it, and
+# the three streams pass it by, so that the answer stays exact. Nothing of it reaches the login shell's own quotes. The
+# end of that terminal is no hangup for what the script left running: elsewhere there is none either.
+NO_TERMINAL = "gpunode: there is no program script to make a terminal"
+_IGNORES_HANGUPS = 'trap "" HUP; '
+_AT_A_TERMINAL = (
+    "gpunode_run=$3; SHELL=/bin/sh; export gpunode_run SHELL; exec 3<&0 4>&1 5>&2; "
+    f"command -v script >/dev/null 2>&1 || {{ echo {NO_TERMINAL} >&2; exit 127; }}; "
+    r'exec script -qec "{run} sh -c \"\$gpunode_run\" <&3 >&4 2>&5 3<&- 4>&- 5>&-" /dev/null </dev/null >/dev/null 2>&1'
+)
+_TERMINAL = _AT_A_TERMINAL.replace("{run}", "exec sudo -n")
+_TERMINAL_ASKED = _AT_A_TERMINAL.replace(
+    "{run}", rf"printf \"[gpunode] process %d\\n\" \$\$ >&5; exec sudo -S -p \"{_PROMPT}\""
+)
 _PROCESS = re.compile(rb"\[gpunode\] process (\d{1,10})\n")
 _PLAIN = bytes(range(ord(" "), ord("~") + 1))
 # The backslash first, for the others are written with one. Most of what a script of ours has; the rest takes longer.
@@ -111,12 +125,18 @@ class Delivery:
 
 
 def deliver(
-    script: str, stdin: bytes, *, become: bool = False, password: bool = False, argument: bool = True
+    script: str,
+    stdin: bytes,
+    *,
+    become: bool = False,
+    password: bool = False,
+    argument: bool = True,
+    terminal: bool = False,
 ) -> Delivery:
     """Choose the way in: in the argument when nothing follows (saves a round trip), else on stdin.
 
     sudo writes its command line to the system log, so with sudo the script always goes over stdin. `argument` False:
-    never in the argument, for a login shell that cuts long words.
+    never in the argument, for a login shell that cuts long words. `terminal`: sudo is given one.
     """
     text = encode(script)
     if argument and not become and not stdin and len(text) <= ARGUMENT_LIMIT_BYTES:
@@ -126,6 +146,9 @@ def deliver(
     payload = f"\ngpunode-script:{line}\n".encode("ascii") + stdin
     if not become:
         return Delivery(("sh", "-c", wrapper), payload)
+    if terminal:
+        words = ("sh", "-c", _TERMINAL_ASKED if password else _TERMINAL, "gpunode")
+        return Delivery((*words, "sh", "-c", _IGNORES_HANGUPS + _BECAME + wrapper), payload, asks=password)
     return Delivery((*as_root(password=password), "sh", "-c", _BECAME + wrapper), payload, asks=password)
 
 

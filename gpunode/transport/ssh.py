@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import socket
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -16,13 +17,14 @@ from gpunode.transport import known_hosts, ssh_errors
 from gpunode.transport.answer import result
 from gpunode.transport.base import Completed, NotReached, Way
 from gpunode.transport.channel import Output, converse
+from gpunode.transport.crowd import crowd_at, pause_s
 from gpunode.transport.feed import StdinScript
-from gpunode.transport.known_hosts import HostKey, Trust
-from gpunode.transport.refusals import not_started
-from gpunode.transport.revoked_keys import revoked
+from gpunode.transport.host_trust import Known, Shown, known, lines_for
+from gpunode.transport.known_hosts import HostKey
+from gpunode.transport.login import log_in
+from gpunode.transport.refusals import not_started, wants_terminal
 from gpunode.transport.shell import Delivery, asking_process, deliver
 from gpunode.transport.ssh_config import (
-    DEFAULT_KEYS,
     Hop,
     SshOptions,
     SshTarget,
@@ -30,14 +32,13 @@ from gpunode.transport.ssh_config import (
     read_config,
     resolve,
 )
-from gpunode.transport.ssh_library import BoundedPackets, paramiko
+from gpunode.transport.ssh_library import Transport, paramiko
 from gpunode.transport.ssh_socket import Proxy, dial
 
 # Key exchange, login, and the reply to "open" and "exec": a busy host's sshd takes seconds, a starved controller more.
 _REPLY_S = 60.0
 _KEEPALIVE_S = 15
 _MAX_HOPS = 8
-_RETRY_PAUSES_S = (0.5, 1.5)  # sshd drops connections at random while too many log in at once (MaxStartups)
 
 
 class Ssh:
@@ -50,8 +51,9 @@ class Ssh:
         self._hop: Hop | None = None
         self._chain: list[paramiko.Transport] = []  # jump hosts first, the host itself last
         self._proxies: list[Proxy] = []
+        self._terminal = False  # sudo wants one (requiretty)
         self._argument = True  # False once a login shell has cut a script in its argument
-        self._host_key = ("", "")  # that the host showed last, and where it is known
+        self._known = Known("", "")  # the key that the host showed last
 
     def run(self, script: str, *, stdin: bytes = b"", timeout_s: float) -> Completed:
         """See Transport.run."""
@@ -65,6 +67,10 @@ class Ssh:
             self._argument = False
             sent = (time.time(), time.monotonic())
             output = self._talk(transport, self._delivery(script, stdin), timeout_s)
+        if self._wants_terminal(output):
+            self._terminal = True
+            sent = (time.time(), time.monotonic())
+            output = self._talk(transport, self._delivery(script, stdin), timeout_s)
         ended = time.monotonic()
         done = result(
             self.target, output.answer, output.code, ended - begin, late=output.late, not_begun=self._not_started
@@ -76,14 +82,17 @@ class Ssh:
         self.close()
 
     def close(self) -> None:
-        while self._chain:
-            self._chain.pop().close()
-        while self._proxies:
-            self._proxies.pop().close()
+        """Also by another thread, where a deadline has passed: then whoever comes first closes each."""
+        with suppress(IndexError):
+            while True:
+                self._chain.pop().close()
+        with suppress(IndexError):
+            while True:
+                self._proxies.pop().close()
 
     def _way(self, sent_at: float, answered_at: float) -> Way:
         user = self._hop.user if self._hop is not None else ""
-        return Way(user, *self._host_key, self._becomes, self._has_password, sent_at, answered_at)
+        return Way(user, self._known.key, self._known.where, self._becomes, self._has_password, sent_at, answered_at)
 
     @property
     def _becomes(self) -> bool:
@@ -96,7 +105,14 @@ class Ssh:
 
     def _delivery(self, script: str, stdin: bytes) -> Delivery:
         become, password = self._becomes, self._has_password
-        return deliver(script, stdin, become=become, password=password, argument=self._argument)
+        return deliver(
+            script, stdin, become=become, password=password, argument=self._argument, terminal=self._terminal
+        )
+
+    def _wants_terminal(self, output: Output) -> bool:
+        """Once: the script did not begin, and no password was sent."""
+        answer = output.answer
+        return self._becomes and not self._terminal and not answer.began and wants_terminal(answer.stderr.noise)
 
     def _talk(self, transport: paramiko.Transport, delivery: Delivery, timeout_s: float) -> Output:
         channel = None
@@ -146,44 +162,54 @@ class Ssh:
         if through is None:
             for word in hop.jumps:
                 bend = resolve(parse_target(word), self._options, self._lookup, jump=True)
-                through = self._reach(bend, through, (*seen, str(hop)))
-        transport = self._session(hop, through)
+                through = self._reach(bend, through, (*seen, str(hop)), final=False)
+        transport = self._session(hop, through, final=final)
         self._chain.append(transport)
         return transport
 
-    def _session(self, hop: Hop, through: paramiko.Transport | None) -> paramiko.Transport:
-        for pause in (*_RETRY_PAUSES_S, None):
-            transport = None
-            try:
-                transport = self._transport(hop, through)
-                transport.start_client(timeout=_REPLY_S)
-                self._check_host_key(transport, hop)
-                self._login(transport, hop)
-                transport.set_keepalive(_KEEPALIVE_S)
-                return transport
-            except (paramiko.SSHException, EOFError, OSError) as error:
-                if transport is not None:
-                    transport.close()
-                if pause is None or not _may_pass(error):
-                    raise ssh_errors.not_ssh(self.target, hop, error) from error
-            except BaseException:
-                if transport is not None:
-                    transport.close()
-                raise
-            time.sleep(pause)
-        raise AssertionError("the last round returns or raises")
+    def _session(self, hop: Hop, through: paramiko.Transport | None, *, final: bool) -> paramiko.Transport:
+        crowd, tries = crowd_at(",".join((*hop.jumps, f"{hop.host}:{hop.port}"))), 0
+        with crowd.visit():
+            for number in itertools.count():
+                tries = max(tries, crowd.tries)
+                with crowd.place() as drops:
+                    try:
+                        return self._logged_in(hop, through, final=final)
+                    except _Dropped as error:
+                        if not error.may_pass or number + 1 >= tries:
+                            raise ssh_errors.not_ssh(self.target, hop, error.cause, error.said) from error.cause
+                        crowd.dropped(drops)
+                time.sleep(pause_s(number))
+        raise AssertionError("the loop has no end")
 
-    def _transport(self, hop: Hop, through: paramiko.Transport | None) -> paramiko.Transport:
+    def _logged_in(self, hop: Hop, through: paramiko.Transport | None, *, final: bool) -> paramiko.Transport:
+        """Raises _Dropped where no session came about."""
+        transport = None
+        try:
+            transport = self._transport(hop, through)
+            transport.start_client(timeout=_REPLY_S)
+            self._check_host_key(transport, hop)
+            log_in(self.target, transport, hop, self._options.password if final else None)
+            transport.set_keepalive(_KEEPALIVE_S)
+            return transport
+        except BaseException as error:
+            if transport is not None:
+                transport.close()
+            if isinstance(error, paramiko.SSHException | EOFError | OSError):
+                raise _Dropped(error, transport.said if transport else "") from error
+            raise
+
+    def _transport(self, hop: Hop, through: paramiko.Transport | None) -> Transport:
         link = self._socket(hop, through)
-        transport = paramiko.Transport(link)
-        transport.packetizer = BoundedPackets(link)  # type: ignore[arg-type]  # a Channel will do, as for Transport
+        transport = Transport(link)
         transport.banner_timeout = transport.handshake_timeout = transport.auth_timeout = _REPLY_S
         transport.clear_to_send_timeout = _REPLY_S  # new keys on the way
         options = transport.get_security_options()
-        known = known_hosts.load((*hop.user_known_hosts, *hop.system_known_hosts))
-        types = {k.key.type for k in known.keys(known_hosts.host_name(hop.key_name, hop.port))}
+        lines = lines_for(hop)
+        types = {k.key.type for k in lines.keys(hop.key_names[0])}
         # A host has several keys: ask for one that is known here, as ssh does, so that the others raise no alarm.
         options.key_types = sorted(options.key_types, key=lambda name: known_hosts.algorithm_type(name) not in types)
+        transport.certificate_first = bool(lines.authorities_for(hop.key_names))
         return transport
 
     def _socket(self, hop: Hop, through: paramiko.Transport | None) -> socket.socket | paramiko.Channel:
@@ -205,54 +231,35 @@ class Ssh:
         except OSError as error:
             raise ssh_errors.cannot_connect(self.target, hop, error) from error
 
-    def _check_host_key(self, transport: paramiko.Transport, hop: Hop) -> None:
-        remote = transport.get_remote_server_key()
-        key = HostKey(remote.get_name(), remote.asbytes())
-        if hop.revoked_keys is not None and (line := revoked(hop.revoked_keys, key)):
-            raise ssh_errors.revoked_key(self.target, hop, key, (line,))
-        name = known_hosts.host_name(hop.key_name, hop.port)
-        verdict = known_hosts.load((*hop.user_known_hosts, *hop.system_known_hosts)).verdict(name, key)
-        if verdict.trust is Trust.UNKNOWN and self._options.accept_new and hop.user_known_hosts:
-            verdict = known_hosts.accept_new(hop.user_known_hosts[0], name, key)
-        if verdict.trust is Trust.REVOKED:
-            raise ssh_errors.revoked_key(self.target, hop, key, verdict.known)
-        if verdict.trust is Trust.CHANGED:
-            raise ssh_errors.changed_key(self.target, hop, key, verdict.known)
-        if verdict.trust is Trust.UNKNOWN:
-            raise ssh_errors.unknown_key(self.target, hop, key, verdict)
-        known_in = next((known.where for known in verdict.known if known.key.blob == key.blob), "")
-        self._host_key = (f"{key.type} {key.fingerprint}", known_in or f"{hop.user_known_hosts[0]}, added by this run")
-
-    def _login(self, transport: paramiko.Transport, hop: Hop) -> None:
-        """Public keys one after the other, as ssh does. Raises TransportError with all that was tried."""
-        tried: list[str] = []
-        skipped: list[str] = []
-        why = "the server accepted none of them"
-        for label, key in _keys(hop, skipped):
-            tried.append(label)
-            try:
-                if not transport.auth_publickey(hop.user, key):
-                    return
-                why = "the key was accepted, but the server asks for a second proof as well"
-                break
-            except paramiko.BadAuthenticationType as error:
-                allowed = ", ".join(filter(None, error.allowed_types))
-                why = f"the server takes only {allowed or 'methods it does not name'}"
-                break
-            except paramiko.AuthenticationException:
-                if transport.is_active():
-                    continue
-                why = "then the server closed the connection (too many keys: MaxAuthTries?)"
-                break
-        raise ssh_errors.login_refused(self.target, hop, tried, skipped, why)
+    def _check_host_key(self, transport: Transport, hop: Hop) -> None:
+        plain, certificate = transport.shown()
+        key = HostKey(transport.get_remote_server_key().get_name(), plain)
+        self._known = known(self.target, hop, Shown(key, certificate), accept_new=self._options.accept_new)
 
     def _lookup(self, alias: str) -> Mapping[str, object]:
         try:
-            # lookup() works on shared state, so one thread at a time.
-            with _config_lock:
-                return _config(tuple(self._options.config_files)).lookup(alias)
-        except (paramiko.ConfigParseError, paramiko.CouldNotCanonicalize, ValueError) as error:
-            raise ssh_errors.config_fault(self.target, error) from error
+            return looked_up(alias, self._options)
+        except TransportError as error:
+            raise ssh_errors.config_fault(self.target, error.evidence) from error
+
+
+def looked_up(alias: str, options: SshOptions) -> Mapping[str, object]:
+    """What the config says of a host. Raises TransportError."""
+    try:
+        # lookup() works on shared state, so one thread at a time.
+        with _config_lock:
+            return _config(tuple(options.config_files)).lookup(alias)
+    except (paramiko.ConfigParseError, paramiko.CouldNotCanonicalize, ValueError) as error:
+        raise ssh_errors.config_fault("ssh", error) from error
+
+
+def same_keys_for_all(options: SshOptions) -> bool:
+    """Whether the config names no key, and hides none behind a condition, so that each host is offered the same.
+
+    Raises TransportError.
+    """
+    text = read_config(tuple(options.config_files)).lower()
+    return not any(word in text for word in ("identit", "certificatefile", "proxyjump"))
 
 
 _config_lock = threading.Lock()
@@ -291,45 +298,17 @@ def _end_sudo(transport: paramiko.Transport, stderr: bytes | bytearray) -> None:
         channel.close()
 
 
-def _may_pass(error: Exception) -> bool:
-    """Closed before the banner: what sshd does at random while more logins are under way than MaxStartups allows."""
-    return isinstance(error, EOFError | ConnectionResetError) or "banner" in str(error)
+class _Dropped(Exception):
+    """The connection ended before a login was possible."""
 
+    def __init__(self, cause: Exception, said: str) -> None:
+        self.cause = cause
+        self.said = said  # before, or in place of, the version
 
-def _keys(hop: Hop, skipped: list[str]) -> Iterator[tuple[str, paramiko.PKey]]:
-    """(name for messages, key) in the order ssh tries them: files first, each by the agent where it holds it."""
-    agent = {key.asbytes(): key for key in _agent_keys()} if hop.agent else {}
-    for path in hop.identities:
-        public = known_hosts.public_key_blob(path.with_name(path.name + ".pub"))
-        if public is not None and public in agent:
-            yield f"{path} (agent)", agent.pop(public)
-            continue
-        if not path.exists():
-            if path.name not in DEFAULT_KEYS:
-                skipped.append(f"{path} does not exist")
-            continue
-        try:
-            yield str(path), _load(path)
-        except TransportError as error:
-            skipped.append(error.problem)
-    if not hop.identities_only:
-        for key in agent.values():
-            yield f"agent key {key.get_name()} {HostKey(key.get_name(), key.asbytes()).fingerprint}", key
-
-
-def _agent_keys() -> tuple[paramiko.PKey, ...]:
-    try:
-        return tuple(paramiko.Agent().get_keys())
-    except (paramiko.SSHException, OSError):
-        return ()  # a dead SSH_AUTH_SOCK: ssh goes on with the files, too
-
-
-@cache
-def _load(path: Path) -> paramiko.PKey:
-    """A private key, read once for all hosts. Raises TransportError with the reason as its sentence."""
-    try:
-        return paramiko.PKey.from_path(path)
-    except (TypeError, paramiko.PasswordRequiredException) as error:
-        raise TransportError(f"{path} has a passphrase, and the agent does not hold it (ssh-add {path})") from error
-    except (OSError, ValueError, paramiko.SSHException, paramiko.pkey.UnknownKeyType) as error:
-        raise TransportError(f"{path} cannot be read as a private key ({error})") from error
+    @property
+    def may_pass(self) -> bool:
+        """Closed before the version: what sshd does at random while more log in than MaxStartups allows. New ones say
+        so; whoever says anything else is no sshd, or does not want us (PerSourcePenalties).
+        """
+        closed = isinstance(self.cause, EOFError | ConnectionResetError) or "banner" in str(self.cause)
+        return closed and (not self.said or "MaxStartups" in self.said)

@@ -10,10 +10,14 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from gpunode.errors import TransportError, UsageError
+from gpunode.transport.known_hosts import host_name
 from gpunode.transport.secret import Secret
+
+if TYPE_CHECKING:
+    from gpunode.transport.login import LoginPassword
 
 DEFAULT_KEYS = ("id_ed25519", "id_ecdsa", "id_rsa")  # in ~/.ssh, the order ssh(1) tries them
 _INCLUDE_DEPTH = 16  # ssh_config(5) stops there too
@@ -66,6 +70,7 @@ class SshOptions:
     jump: str | None = None  # "user@bastion:22", or several with commas, nearest first
     accept_new: bool = False  # --host-key accept-new: trust hosts never seen before; never a changed key
     connect_timeout_s: float | None = None  # None: ConnectTimeout from the config, else 10
+    password: LoginPassword | None = None  # for hosts that take one; never for jump hosts
     become_password: Secret | None = None
     become: Literal["auto", "always", "never"] = "auto"  # auto: sudo where the login is not root's
     agent: bool = True
@@ -89,8 +94,11 @@ class Hop:
     host: str  # what is dialled
     port: int
     user: str
-    key_name: str  # under which known_hosts knows it, without the port (HostKeyAlias or the host)
+    key_names: tuple[
+        str, ...
+    ]  # under which known_hosts knows it: HostKeyAlias, or the host with its port, then without
     identities: tuple[Path, ...]
+    certificates: tuple[Path, ...]  # CertificateFile; none: next to each key
     identities_only: bool  # the agent may sign for these keys and no others
     agent: bool
     jumps: tuple[str, ...]  # nearest first
@@ -99,6 +107,7 @@ class Hop:
     system_known_hosts: tuple[Path, ...]
     connect_timeout_s: float
     revoked_keys: Path | None = None  # RevokedHostKeys: keys that no host may show
+    ca_algorithms: str = ""  # CASignatureAlgorithms, as written
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -117,12 +126,15 @@ def resolve(target: SshTarget, options: SshOptions, lookup: Lookup, *, jump: boo
     flags = SshOptions() if jump else options
     identities, listed_only = _identities(found, options)
     command = found.get("proxycommand")
+    host = _word(found, "hostname") or target.host
+    port = target.port or flags.port or int(_number(found, "port", 22))
     return Hop(
-        host=_word(found, "hostname") or target.host,
-        port=target.port or flags.port or int(_number(found, "port", 22)),
+        host=host,
+        port=port,
         user=target.user or flags.user or _word(found, "user") or getpass.getuser(),
-        key_name=_word(found, "hostkeyalias") or _word(found, "hostname") or target.host,
+        key_names=_key_names(_word(found, "hostkeyalias"), host, port),
         identities=identities,
+        certificates=_certificates(found, options),
         identities_only=listed_only,
         agent=options.agent and _word(found, "identityagent") != "none",
         jumps=_jumps(flags.jump or _word(found, "proxyjump")),
@@ -133,7 +145,15 @@ def resolve(target: SshTarget, options: SshOptions, lookup: Lookup, *, jump: boo
         else tuple(Path(w) for w in (_word(found, "globalknownhostsfile") or "/etc/ssh/ssh_known_hosts").split()),
         connect_timeout_s=options.connect_timeout_s or _number(found, "connecttimeout", 10),
         revoked_keys=_revoked_keys(_word(found, "revokedhostkeys"), options),
+        ca_algorithms=_word(found, "casignaturealgorithms"),
     )
+
+
+def _key_names(alias: str, host: str, port: int) -> tuple[str, ...]:
+    """An alias has no port. An authority may vouch for a host whatever its port is, as in ssh."""
+    if alias:
+        return (alias.lower(),)
+    return tuple(dict.fromkeys((host_name(host, port), host.lower())))
 
 
 def _identities(found: Mapping[str, object], options: SshOptions) -> tuple[tuple[Path, ...], bool]:
@@ -145,6 +165,12 @@ def _identities(found: Mapping[str, object], options: SshOptions) -> tuple[tuple
     default = tuple(options.directory / name for name in DEFAULT_KEYS)
     files = options.identities + (listed if words else () if options.identities else default)
     return files, only
+
+
+def _certificates(found: Mapping[str, object], options: SshOptions) -> tuple[Path, ...]:
+    """paramiko's parser keeps the first CertificateFile."""
+    word = _word(found, "certificatefile")
+    return () if word.lower() in ("", "none") else (_expand(word, options),)
 
 
 def _known_hosts(

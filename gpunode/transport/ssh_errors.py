@@ -10,7 +10,7 @@ from gpunode.advice import named, typed
 from gpunode.errors import TransportError
 from gpunode.remedy import Remedy, RepairAction
 from gpunode.transport.base import HostKeyRefused, NotReached
-from gpunode.transport.known_hosts import HostKey, KnownKey, Verdict
+from gpunode.transport.known_hosts import HostKey, KnownKey
 from gpunode.transport.ssh_config import Hop
 
 
@@ -30,34 +30,43 @@ def cannot_connect(target: str, hop: Hop, error: OSError) -> NotReached:
     return NotReached(f"{_lead(target, hop)} {problem}", evidence=str(error), remedy=remedy)
 
 
-def not_ssh(target: str, hop: Hop, error: Exception) -> NotReached:
+def not_ssh(target: str, hop: Hop, error: Exception, said: str = "") -> NotReached:
+    """`said`: what came in place of a version."""
+    remedy = f"try `{_ssh(hop, '-v')}` from here; a busy sshd (MaxStartups) needs fewer --forks"
+    if "Not allowed at this time" in said:  # sshd.c, since OpenSSH 9.8
+        remedy = "it refuses this address for a while after failed logins (PerSourcePenalties); wait, then try again"
     return NotReached(
         f"{_lead(target, hop)} accepts the connection, but no SSH session came about",
-        evidence=str(error) or type(error).__name__,
-        remedy=f"try `{_ssh(hop, '-v')}` from here; a busy sshd (MaxStartups) needs fewer --forks",
+        evidence=f"it says {said!r}" if said else str(error) or type(error).__name__,
+        remedy=remedy,
     )
 
 
-def unknown_key(target: str, hop: Hop, key: HostKey, verdict: Verdict) -> HostKeyRefused:
-    note = ""
-    if verdict.authority:
-        note = (
-            f"; {verdict.authority} trusts a certificate authority for it, and gpunode does not read host certificates"
-        )
+def unknown_key(target: str, hop: Hop, key: HostKey, note: str = "") -> HostKeyRefused:
+    """`note`: what became of its certificate."""
     return HostKeyRefused(
         f"{target}: the host key{_of(target, hop)} is not known",
-        evidence=f"it shows {key.type} {key.fingerprint}{note}",
+        evidence=f"it shows {key}{f'; {note}' if note else ''}",
         remedy=f"compare the fingerprint with the host's own (ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub there), then "
         f"accept it with `{_ssh(hop)}` or with --host-key accept-new",
     )
 
 
-def changed_key(target: str, hop: Hop, key: HostKey, known: Sequence[KnownKey]) -> HostKeyRefused:
+def bad_certificate(target: str, hop: Hop, key: HostKey, why: str) -> HostKeyRefused:
+    return HostKeyRefused(
+        f"{target}: the host certificate{_of(target, hop)} is not genuine",
+        evidence=f"it shows {key} with a certificate that cannot be used: {why}",
+        remedy="find out who answers there; on the host `ssh-keygen -Lf` shows the file that HostCertificate names in "
+        "its sshd_config",
+    )
+
+
+def changed_key(target: str, hop: Hop, key: HostKey, known: Sequence[KnownKey], note: str = "") -> HostKeyRefused:
     """Never offers to accept: the user must find out first why the key differs."""
-    recorded = ", ".join(f"{k.key.type} {k.key.fingerprint} ({k.where})" for k in known)
+    recorded = ", ".join(f"{k.key} ({k.where})" for k in known)
     return HostKeyRefused(
         f"{target}: the host key{_of(target, hop)} has changed; it may be another machine in its place",
-        evidence=f"it shows {key.type} {key.fingerprint}; known is {recorded}",
+        evidence=f"it shows {key}; known is {recorded}{f'; {note}' if note else ''}",
         remedy="find out why (reinstalled? another host at this address?); only when it is explained, remove the old "
         "line with `ssh-keygen -R` and its name, and log in once with ssh to compare the new fingerprint",
     )
@@ -66,8 +75,9 @@ def changed_key(target: str, hop: Hop, key: HostKey, known: Sequence[KnownKey]) 
 def revoked_key(target: str, hop: Hop, key: HostKey, known: Sequence[KnownKey]) -> HostKeyRefused:
     return HostKeyRefused(
         f"{target}: the host key{_of(target, hop)} is revoked",
-        evidence=f"{key.type} {key.fingerprint} is listed as revoked in {', '.join(k.where for k in known)}",
-        remedy="do not log in; give the host a new key at its console (ssh-keygen -A)",
+        evidence=f"{key} is listed as revoked in {', '.join(k.where for k in known)}",
+        remedy="do not log in; give the host a new key at its console (ssh-keygen -A), or a certificate of another "
+        "authority where it is the authority's key that is revoked",
     )
 
 
@@ -78,7 +88,8 @@ def login_refused(target: str, hop: Hop, tried: Iterable[str], skipped: Iterable
         f"{_lead(target, hop)} refuses the login of {hop.user}",
         evidence=f"tried {attempts}{left}; {why}",
         remedy=f"put your public key into {named(hop.user)}'s ~/.ssh/authorized_keys there, or choose another with "
-        "--identity or --user; a key with a passphrase is used through ssh-agent (ssh-add)",
+        "--identity or --user; a key with a passphrase is opened by ssh-agent (ssh-add) or --key-pass-file, or at a "
+        "terminal where --identity names it; --ask-pass asks for a password",
     )
 
 

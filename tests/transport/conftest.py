@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import getpass
+import os
+import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -21,15 +24,28 @@ def sshd(need_sshd: None, tmp_path: Path) -> Iterator[Callable[..., Sshd]]:
     """sshd(force=..., extra=...) starts one; all are stopped after the test."""
     started: list[Sshd] = []
 
-    def start(force: str = "", extra: str = "") -> Sshd:
+    def start(force: str = "", extra: str = "", password: str = "") -> Sshd:
         directory = tmp_path / f"sshd{len(started)}"
         directory.mkdir()
-        started.append(Sshd(directory, force, extra))
+        started.append(Sshd(directory, force, extra, password=password))
         return started[-1].start()
 
     yield start
     for one in started:
         one.stop()
+
+
+@pytest.fixture
+def need_namespaces() -> None:
+    if not can_have_passwords():
+        pytest.skip("needs root, unshare and openssl")
+
+
+def can_have_passwords() -> bool:
+    """For a password of the test's own: root, who can give one process another /etc/shadow."""
+    if os.geteuid() != 0 or SSHD is None or not (shutil.which("unshare") and shutil.which("openssl")):
+        return False
+    return subprocess.run(("unshare", "--mount", "true"), capture_output=True, check=False).returncode == 0
 
 
 def target(server: Sshd) -> SshTarget:

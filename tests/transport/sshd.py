@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 import shutil
 import socket
@@ -22,6 +23,7 @@ class Sshd:
     force: str = ""
     extra: str = ""
     port: int = 0
+    password: str = ""  # of whoever runs the tests; in a /etc/shadow that this sshd alone sees
     process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     @property
@@ -57,7 +59,8 @@ class Sshd:
             + (f"ForceCommand {self.force}\n" if self.force else "")
         )
         log = (self.directory / "log").open("ab")
-        self.process = subprocess.Popen((SSHD, "-D", "-e", "-f", str(config)), stdout=log, stderr=log)
+        command = (*self._own_passwords(), SSHD, "-D", "-e", "-f", str(config))
+        self.process = subprocess.Popen(command, stdout=log, stderr=log)
         log.close()
         for _ in range(200):
             with socket.socket() as probe:
@@ -65,6 +68,22 @@ class Sshd:
                     return self
             time.sleep(0.05)
         raise AssertionError((self.directory / "log").read_text())
+
+    def _own_passwords(self) -> tuple[str, ...]:
+        if not self.password:
+            return ()
+        hashed = subprocess.run(
+            ("openssl", "passwd", "-6", "-stdin"), input=self.password, capture_output=True, text=True, check=True
+        ).stdout.strip()
+        (self.directory / "shadow").write_text(f"{getpass.getuser()}:{hashed}:20000:0:99999:7:::\n")
+        (self.directory / "pam").write_text(
+            "auth required pam_unix.so\naccount required pam_permit.so\nsession required pam_permit.so\n"
+        )
+        binds = " && ".join(
+            f"mount --bind {self.directory}/{own} {real}"
+            for own, real in (("shadow", "/etc/shadow"), ("pam", "/etc/pam.d/sshd"))
+        )
+        return ("unshare", "--mount", "--propagation", "private", "sh", "-c", f'{binds} && exec "$@"', "sh")
 
     def sessions(self) -> list[int]:
         """Processes of this sshd's connections."""

@@ -30,6 +30,11 @@ cd '{directory}' || exit 99
 echo "$*" >>argv
 env >>environ
 [ -e nopasswd ] && asks= || asks=yes
+read -r _ _ _ _ _ _ terminal _ </proc/$$/stat
+if [ -e requiretty ] && [ "$terminal" = 0 ]; then
+  echo 'sudo: sorry, you must have a tty to run sudo' >&2
+  exit 1
+fi
 if [ "$1" = -n ]; then
   [ -z "$asks" ] || { echo '{required}' >&2; exit 1; }
   shift
@@ -64,7 +69,9 @@ NEEDED = ("sh", "env", "sed")
 
 
 def stand_in(directory: Path, dialect: str, *, owner: str = "ann") -> Path:
-    """`directory`/bin, for a PATH. `tries`, `argv` and `environ` are beside it; a file `nopasswd` makes it not ask."""
+    """`directory`/bin, for a PATH. `tries`, `argv` and `environ` are beside it; a file `nopasswd` makes it not ask, one
+    `requiretty` refuse whoever has no terminal.
+    """
     prompt, again, last, required = DIALECTS[dialect]
     words = {
         "prompt": prompt,

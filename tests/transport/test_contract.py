@@ -2,42 +2,82 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
 from gpunode.transport.base import StillRunning, Transport
+from gpunode.transport.identities import unlock
 from gpunode.transport.local import Local
+from gpunode.transport.login import LoginPassword
 from gpunode.transport.secret import Secret
 from gpunode.transport.ssh import Ssh
-from tests.transport.conftest import options, target
+from tests.transport.certify import certify, public
+from tests.transport.conftest import can_have_passwords, options, target
 from tests.transport.sshd import SSHD, Sshd
 from tests.transport.sudo import PASSWORD, stand_in
 
+WAYS = (
+    *("local", "ssh", "local with sudo's password", "ssh with sudo's password"),
+    *("ssh with a certificate of the host", "ssh with a certificate of the user", "ssh with a passphrase"),
+    *("ssh with a password", "ssh with sudo's password at a terminal"),
+)
 
-@pytest.fixture(scope="module", params=["local", "ssh", "local with sudo's password", "ssh with sudo's password"])
+
+@pytest.fixture(scope="module", params=WAYS)
 def transport(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Transport]:
-    how, _, asked = request.param.partition(" ")
+    how, _, asked = request.param.partition(" with ")
     directory = tmp_path_factory.mktemp("transport")
     if how == "ssh" and SSHD is None:
         pytest.skip("no sshd here: install openssh-server to run the SSH tests")
+    if asked == "a password" and not can_have_passwords():
+        pytest.skip("needs root, unshare and openssl")
+    sudo = asked.startswith("sudo's password")
+    if asked.endswith("at a terminal"):
+        (directory / "requiretty").touch()
     with pytest.MonkeyPatch.context() as patch:
-        password = Secret(PASSWORD) if asked else None
-        path = f"{stand_in(directory, 'sudo')}:{os.environ['PATH']}" if asked else os.environ["PATH"]
-        become: Literal["always", "never"] = "always" if asked else "never"
+        password = Secret(PASSWORD) if sudo else None
+        path = f"{stand_in(directory, 'sudo')}:{os.environ['PATH']}" if sudo else os.environ["PATH"]
+        become: Literal["always", "never"] = "always" if sudo else "never"
         if how == "local":
             patch.setenv("PATH", path)
             yield Local(become=become, password=password)
             return
-        server = Sshd(directory, force=f'PATH={path}; exec sh -c "$SSH_ORIGINAL_COMMAND"' if asked else "").start()
-        ssh = Ssh(target(server), options(server, become=become, become_password=password))
+        server = Sshd(directory, force=f'PATH={path}; exec sh -c "$SSH_ORIGINAL_COMMAND"' if sudo else "")
+        flags = arranged(server, asked)
+        server.start()
+        ssh = Ssh(target(server), options(server, become=become, become_password=password, **flags))
         yield ssh
         ssh.close()
         server.stop()
+
+
+def arranged(server: Sshd, asked: str) -> dict[str, Any]:
+    """The options of the one way in that `server` then has."""
+    for name in ("host", "id"):
+        server.keygen(name)
+    if asked == "a certificate of the host":
+        certify(server.keygen("ca"), server.directory / "host", "-h")
+        server.extra = f"HostCertificate {server.directory}/host-cert.pub"
+        return {"known": f"@cert-authority * {public(server.directory / 'ca')}\n"}
+    if asked == "a certificate of the user":
+        certify(server.keygen("ca"), server.identity, names=getpass.getuser())
+        server.extra = f"TrustedUserCAKeys {server.directory}/ca.pub\nAuthorizedKeysFile none"
+    elif asked == "a passphrase":
+        locked = server.keygen("locked", "-N", PASSWORD)
+        assert unlock(locked, Secret(PASSWORD))
+        server.extra = f"AuthorizedKeysFile {locked}.pub"
+        return {"identities": (locked,)}
+    elif asked == "a password":
+        server.password = PASSWORD
+        server.extra = "PasswordAuthentication yes\nAuthorizedKeysFile none"
+        return {"password": LoginPassword(Secret(PASSWORD))}
+    return {}
 
 
 EVERY_BYTE = bytes(range(256)) * 4096  # 1 MiB

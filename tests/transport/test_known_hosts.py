@@ -75,7 +75,8 @@ def test_judge(line: str, name: str, trust: Trust) -> None:
 
 def test_an_authority_is_told() -> None:
     known = parse([("/k", f"\n@cert-authority *.example {words(RSA)}")])
-    assert known.verdict("gpu07.example", KEY).authority == "/k:2"
+    assert [line.where for line in known.authorities_for(("gpu07.example",))] == ["/k:2"]
+    assert known.authorities_for(("gpu07.else",)) == ()
 
 
 def test_fingerprint_is_ssh_keygens() -> None:

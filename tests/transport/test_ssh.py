@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -187,8 +188,9 @@ def test_a_port_that_is_not_ssh(tmp_path: Path) -> None:
         port = listener.getsockname()[1]
 
         def hang_up() -> None:
-            for _ in range(3):
-                listener.accept()[0].close()
+            with suppress(OSError):  # the listener is closed
+                while True:
+                    listener.accept()[0].close()
 
         threading.Thread(target=hang_up, daemon=True).start()
         error = refused(Ssh(SshTarget("127.0.0.1", "root", port), options(Sshd(tmp_path), known="")))
@@ -396,6 +398,39 @@ def test_a_refused_password_is_an_error_where_sudo_cannot_be_killed(sshd: Start,
 def test_a_sudo_that_asks_nothing_is_sent_no_password(through: Through, tmp_path: Path) -> None:
     (tmp_path / "nopasswd").touch()
     assert through(stand_in(tmp_path, "sudo"), PASSWORD).run("cat", stdin=b"data", timeout_s=120).stdout == b"data"
+
+
+@pytest.mark.parametrize("password", [PASSWORD, None])
+def test_a_sudo_that_wants_a_terminal_gets_one_and_the_answer_stays_exact(
+    through: Through, tmp_path: Path, password: str | None
+) -> None:
+    """No byte goes through that terminal: it would end, stop or change some of these."""
+    programs, awkward = stand_in(tmp_path, "sudo"), b"\x03\x04\r\n\x11\x13\x00\xff\n"
+    (tmp_path / "requiretty").touch()
+    (programs / "script").symlink_to(str(shutil.which("script")))
+    if password is None:
+        (tmp_path / "nopasswd").touch()
+    ssh = through(programs, password)
+    for _ in range(2):
+        done = ssh.run("cat; echo said >&2; exit 7", stdin=awkward, timeout_s=120)
+        assert (done.code, done.stdout, done.stderr) == (7, awkward, b"said\n")
+    assert (tmp_path / "argv").read_text().count("this shell may") == 3  # it is refused once, and then known
+    assert "sesame" not in (tmp_path / "argv").read_text() + (tmp_path / "environ").read_text()
+
+
+def test_a_wrong_password_at_a_terminal_is_tried_once(through: Through, tmp_path: Path) -> None:
+    programs = stand_in(tmp_path, "sudo")
+    (tmp_path / "requiretty").touch()
+    (programs / "script").symlink_to(str(shutil.which("script")))
+    assert "sudo refused the password" in refused(through(programs, "open barley")).problem
+    assert (tmp_path / "tries").read_text() == "x\n"
+
+
+def test_a_terminal_that_cannot_be_made_is_a_refusal_with_a_remedy(through: Through, tmp_path: Path) -> None:
+    (tmp_path / "requiretty").touch()
+    error = refused(through(stand_in(tmp_path, "sudo"), None))
+    assert "sudo wants a terminal (requiretty), and none could be made for it" in error.problem
+    assert "!requiretty" in error.remedy.text
 
 
 def test_doas_makes_root_where_there_is_no_sudo(through: Through, tmp_path: Path) -> None:

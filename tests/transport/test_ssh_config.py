@@ -26,7 +26,11 @@ def flags(**given: object) -> SshOptions:
 @pytest.mark.parametrize(
     ("target", "options", "want"),
     [
-        (SshTarget("gpu07"), flags(), {"host": "10.0.0.7", "user": "configured", "port": 2200, "key_name": "10.0.0.7"}),
+        (
+            SshTarget("gpu07"),
+            flags(),
+            {"host": "10.0.0.7", "user": "configured", "port": 2200, "key_names": ("[10.0.0.7]:2200", "10.0.0.7")},
+        ),
         (SshTarget("gpu07"), flags(user="flag", port=22), {"user": "flag", "port": 22}),
         (SshTarget("gpu07", "typed", 23), flags(user="flag", port=22), {"user": "typed", "port": 23}),
         (SshTarget("gpu07"), flags(), {"jumps": ("a", "b:22"), "connect_timeout_s": 3}),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpunode.transport.known_hosts import HostKey, Trust, Verdict
+from gpunode.transport.known_hosts import HostKey
 from gpunode.transport.ssh_config import SshOptions, parse_target, resolve
 from gpunode.transport.ssh_errors import cannot_connect, login_refused, unknown_key
 
@@ -36,5 +36,5 @@ def test_the_place_is_said_once(name: str, found: dict[str, object], refusal: st
     hop = resolve(parse_target(name), SshOptions(), lambda *_: found)
     assert cannot_connect(name, hop, ConnectionRefusedError()).problem == refusal
     assert cannot_connect(name, hop, ConnectionRefusedError()).check == "fleet.ssh-sudo"
-    assert unknown_key(name, hop, KEY, Verdict(Trust.UNKNOWN, ())).problem == unknown
+    assert unknown_key(name, hop, KEY).problem == unknown
     assert login_refused(name, hop, (), (), "").problem == refusal.replace("connections", f"the login of {hop.user}")

@@ -39,6 +39,11 @@ class LiveOptions:
     identity: Annotated[
         list[Path] | None, _host("--identity", metavar="FILE", help="Private key for SSH. Repeatable.")
     ] = None
+    key_pass_file: Annotated[
+        Path | None,
+        _host("--key-pass-file", metavar="FILE", help="The passphrase of a key is this file's first line."),
+    ] = None
+    ask_pass: Annotated[bool, _host("--ask-pass", help="Ask once for the password of SSH, where no key does.")] = False
     user: Annotated[str | None, _host("--user", metavar="NAME", help="User for SSH.")] = None
     port: Annotated[str | None, _host("--port", metavar="N", help="Port for SSH.")] = None
     jump: Annotated[str | None, _host("--jump", metavar="HOST", help="Go through this host, or h1,h2 in order.")] = None
@@ -55,6 +60,10 @@ class LiveOptions:
         str | None, _host("--connect-timeout", metavar="SECONDS", help="Limit for reaching a host (default 10).")
     ] = None
     forks: Annotated[str | None, _host("--forks", metavar="N", help="Hosts at once (default 50).")] = None
+    deadline: Annotated[
+        str | None,
+        _host("--deadline", metavar="SECONDS", help="Limit for one host: a look is given up, no more steps begin."),
+    ] = None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,137 @@
+"""Who we are: keys one after the other, and a password where the person gave one for this run."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import closing
+
+from gpunode.transport import ssh_errors
+from gpunode.transport.identities import identities
+from gpunode.transport.secret import Secret
+from gpunode.transport.ssh_config import Hop
+from gpunode.transport.ssh_library import paramiko
+
+_MOST_REFUSALS = 2  # faillock and directories lock an account at the third wrong password (faillock.conf(5), deny)
+BY_PASSWORD = ("password", "keyboard-interactive")
+
+
+class LoginPassword:
+    """One password for all hosts of a run.
+
+    Until a host took it they try it one after the other, and when two refused it nobody tries it any more: fifty
+    hosts that ask one directory would lock the account.
+    """
+
+    def __init__(self, secret: Secret) -> None:
+        self._secret = secret
+        self._lock = threading.Lock()
+        self._taken = False
+        self._refusals = 0
+
+    def offer(self, attempt: Callable[[Secret], str]) -> str:
+        """Why it did not open the door; "" where it did. `attempt` raises paramiko's errors."""
+        if not self._taken:
+            with self._lock:
+                if self._refusals >= _MOST_REFUSALS:
+                    return f"the password was not tried: {self._refusals} hosts refused it and none took it"
+                if not self._taken:
+                    return self._first(attempt)
+        return self._counted(attempt)
+
+    def _first(self, attempt: Callable[[Secret], str]) -> str:
+        why = self._counted(attempt)
+        self._taken = not why
+        return why
+
+    def _counted(self, attempt: Callable[[Secret], str]) -> str:
+        try:
+            return attempt(self._secret)
+        except paramiko.BadAuthenticationType:
+            raise
+        except paramiko.AuthenticationException:
+            self._refusals += 1
+            return "the server refused the password, which was tried once"
+
+
+class Questions:
+    """What a server asks in keyboard-interactive: the password is its answer to one question without echo, once."""
+
+    def __init__(self, secret: Secret) -> None:
+        self._secret = secret
+        self._answered = False
+        self.unanswered = ""  # a question that no password answers
+
+    def answer(self, title: str, instructions: str, prompts: Sequence[tuple[str, bool]]) -> list[str]:
+        """Raises SSHException for what it has no answer to: nothing is sent then, and the connection ends."""
+        if not prompts:
+            return []
+        if self._answered or len(prompts) > 1 or prompts[0][1]:
+            self.unanswered = " and ".join(repr(text[:60]) for text, _ in prompts[:3])
+            raise paramiko.SSHException("a question without an answer")
+        self._answered = True
+        return [self._secret.reveal()]
+
+
+def log_in(target: str, transport: paramiko.Transport, hop: Hop, password: LoginPassword | None) -> None:
+    """As ssh does: keys first. Raises NotReached with all that was tried."""
+    tried: list[str] = []
+    skipped: list[str] = []
+    why, methods = _by_key(transport, hop, tried, skipped)
+    if why and password is not None and transport.is_active():
+        why = _by_password(transport, hop.user, password, methods, tried) or ""
+    if why:
+        raise ssh_errors.login_refused(target, hop, tried, skipped, why)
+
+
+def _by_key(transport: paramiko.Transport, hop: Hop, tried: list[str], skipped: list[str]) -> tuple[str, Sequence[str]]:
+    """Why no key opened the door, "" where one did; and the methods that are left, as far as the server named them."""
+    with closing(identities(hop, skipped)) as keys:
+        for label, key in keys:
+            tried.append(label)
+            try:
+                left = transport.auth_publickey(hop.user, key)
+            except paramiko.BadAuthenticationType as error:
+                return f"the server takes only {_listed(error.allowed_types)}", error.allowed_types
+            except paramiko.AuthenticationException:
+                if transport.is_active():
+                    continue
+                return "then the server closed the connection (too many keys: MaxAuthTries?)", ()
+            if left:
+                return f"the key was accepted, but the server asks for a second proof as well ({_listed(left)})", left
+            return "", ()
+    return "the server accepted none of them", ()
+
+
+def _by_password(
+    transport: paramiko.Transport, user: str, password: LoginPassword, methods: Sequence[str], tried: list[str]
+) -> str:
+    """The password is sent only to a server that says it takes one."""
+    if not methods:
+        try:
+            transport.auth_none(user)
+            return ""
+        except paramiko.BadAuthenticationType as error:
+            methods = error.allowed_types
+    if not set(methods) & set(BY_PASSWORD):
+        return f"the server takes only {_listed(methods)}, and no password"
+    tried.append("the password")
+    return password.offer(lambda secret: _attempt(transport, user, secret, methods))
+
+
+def _attempt(transport: paramiko.Transport, user: str, secret: Secret, methods: Sequence[str]) -> str:
+    if "password" in methods:
+        left = transport.auth_password(user, secret.reveal(), fallback=False)
+    else:
+        questions = Questions(secret)
+        try:
+            left = transport.auth_interactive(user, questions.answer)
+        except paramiko.SSHException:
+            if questions.unanswered:
+                return f"the server asks {questions.unanswered}, which no password answers"
+            raise
+    return f"the password was accepted, but the server asks for more ({_listed(left)})" if left else ""
+
+
+def _listed(methods: Sequence[str]) -> str:
+    return ", ".join(filter(None, methods))[:200] or "methods it does not name"
