@@ -18,8 +18,10 @@ from gpunode.transport.base import Completed, NotReached, Way
 from gpunode.transport.channel import Output, converse
 from gpunode.transport.feed import StdinScript
 from gpunode.transport.known_hosts import HostKey, Trust
+from gpunode.transport.packed import CANNOT_UNPACK, deliver_packed, worth_packing
 from gpunode.transport.refusals import not_started
 from gpunode.transport.revoked_keys import revoked
+from gpunode.transport.sessions import Refused, Sessions
 from gpunode.transport.shell import Delivery, asking_process, deliver
 from gpunode.transport.ssh_config import (
     DEFAULT_KEYS,
@@ -49,22 +51,23 @@ class Ssh:
         self._options = options
         self._hop: Hop | None = None
         self._chain: list[paramiko.Transport] = []  # jump hosts first, the host itself last
+        self._sessions: Sessions | None = None  # of the host itself
         self._proxies: list[Proxy] = []
         self._argument = True  # False once a login shell has cut a script in its argument
+        self._packed = True  # False once the host could not unpack one
         self._host_key = ("", "")  # that the host showed last, and where it is known
 
     def run(self, script: str, *, stdin: bytes = b"", timeout_s: float) -> Completed:
         """See Transport.run."""
         begin = time.monotonic()
-        transport = self._connected()
+        transport, sessions = self._connected()
         delivery = self._delivery(script, stdin)
         sent = (time.time(), time.monotonic())
-        output = self._talk(transport, delivery, timeout_s)
-        if delivery.in_argument and output.code not in (None, 0) and not output.answer.began:
-            # It never began, so trying again is safe: csh cuts long words, some shells limit a line.
-            self._argument = False
+        output = self._talk(transport, sessions, delivery, timeout_s)
+        while self._may_go_another_way(delivery, output):
+            delivery = self._delivery(script, stdin)
             sent = (time.time(), time.monotonic())
-            output = self._talk(transport, self._delivery(script, stdin), timeout_s)
+            output = self._talk(transport, sessions, delivery, timeout_s)
         ended = time.monotonic()
         done = result(
             self.target, output.answer, output.code, ended - begin, late=output.late, not_begun=self._not_started
@@ -96,15 +99,27 @@ class Ssh:
 
     def _delivery(self, script: str, stdin: bytes) -> Delivery:
         become, password = self._becomes, self._has_password
+        if self._packed and worth_packing(script, stdin):
+            return deliver_packed(script, become=become, password=password, argument=self._argument)
         return deliver(script, stdin, become=become, password=password, argument=self._argument)
 
-    def _talk(self, transport: paramiko.Transport, delivery: Delivery, timeout_s: float) -> Output:
+    def _may_go_another_way(self, delivery: Delivery, output: Output) -> bool:
+        """Whether nothing of the script ran because of how it came; it comes in another way from now on."""
+        if delivery.in_argument and output.code not in (None, 0) and not output.answer.began:
+            self._argument = False  # it never began: csh cuts long words, some shells limit a line
+            return True
+        if delivery.packed and output.code == CANNOT_UNPACK and not output.answer.complete:
+            self._packed = False  # its wrapper ended before it: without a mark of its end
+            return True
+        return False
+
+    def _talk(self, transport: paramiko.Transport, sessions: Sessions, delivery: Delivery, timeout_s: float) -> Output:
         channel = None
         try:
-            channel = _started(transport, delivery.line, max(_REPLY_S, timeout_s))
+            channel = sessions.started(delivery.line, max(_REPLY_S, timeout_s))
             feed = StdinScript(delivery, self._options.become_password)
-            output = converse(channel, feed, timeout_s, lambda stderr: _end_sudo(transport, stderr))
-        except (paramiko.SSHException, EOFError, OSError) as error:
+            output = converse(channel, feed, timeout_s, lambda stderr: _end_sudo(sessions, stderr))
+        except Refused as error:
             if transport.is_active():
                 raise NotReached(
                     f"{self.target}: the host refuses to run a command ({error})",
@@ -122,13 +137,15 @@ class Ssh:
         error = not_started(self.target, code, stdout, stderr)
         return NotReached(error.problem, evidence=error.evidence, remedy=error.remedy)
 
-    def _connected(self) -> paramiko.Transport:
-        if self._chain and self._chain[-1].is_active():
-            return self._chain[-1]
+    def _connected(self) -> tuple[paramiko.Transport, Sessions]:
+        if self._chain and self._sessions and self._chain[-1].is_active():
+            return self._chain[-1], self._sessions
         self.close()
         try:
             self._hop = resolve(self._to, self._options, self._lookup)
-            return self._reach(self._hop, None, ())
+            transport = self._reach(self._hop, None, ())
+            self._sessions = Sessions(transport)
+            return transport, self._sessions
         except BaseException:
             self.close()
             raise
@@ -263,30 +280,14 @@ def _config(files: tuple[Path, ...]) -> paramiko.SSHConfig:
     return paramiko.SSHConfig.from_text(read_config(files))
 
 
-def _started(transport: paramiko.Transport, line: str, limit_s: float) -> paramiko.Channel:
-    """A channel of its own in which the login shell runs `line`."""
-    # paramiko waits for the reply to "exec" without a limit; closing the connection is what wakes it.
-    watchdog = threading.Timer(limit_s, transport.close)
-    channel = transport.open_session(timeout=limit_s)
-    watchdog.start()
-    try:
-        channel.exec_command(line)
-    except BaseException:
-        channel.close()
-        raise
-    finally:
-        watchdog.cancel()
-    return channel
-
-
-def _end_sudo(transport: paramiko.Transport, stderr: bytes | bytearray) -> None:
+def _end_sudo(sessions: Sessions, stderr: bytes | bytearray) -> None:
     """Kill the sudo that refused the password, which is its user's to kill as long as it asks."""
     process = asking_process(stderr)
     if process is None:
         return
     # Where this cannot be (MaxSessions, a shell without kill), its input ends next, and it counts that as it likes.
-    with suppress(paramiko.SSHException, EOFError, OSError):
-        channel = _started(transport, f"kill -KILL {process}", _REPLY_S)
+    with suppress(*Refused):
+        channel = sessions.started(f"kill -KILL {process}", _REPLY_S)
         channel.status_event.wait(_REPLY_S)
         channel.close()
 
