@@ -9,7 +9,7 @@ from itertools import count
 
 from gpunode.apply.lock import HostLock
 from gpunode.cli.app import main
-from gpunode.converge import Convergence, HostRun
+from gpunode.converge import Convergence, HostRun, quick_look
 from gpunode.errors import ExitCode
 from gpunode.facts.collect import collect
 from gpunode.facts.probe_script import probe_script
@@ -58,8 +58,8 @@ def one_file(fleet: Fleet, host: str) -> None:
     try:
         lock = HostLock(transport, lock_owner(), is_alive)
         run = HostRun("bench", transport, lock, lambda event: None, lambda: False)
-        way = Convergence(run, lambda: collect(transport), decide, RebootPolicy.NEVER)
-        report = way.run()
+        quick = quick_look(transport)
+        report = Convergence(run, lambda: collect(transport), decide, RebootPolicy.NEVER, quick=quick).run()
         if report.code is not ExitCode.DONE or not done:
             raise RuntimeError(f"the file was not written: {report.error}")
     finally:

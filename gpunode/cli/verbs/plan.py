@@ -14,6 +14,7 @@ from gpunode.cli.options.setup import SpecOptions
 if TYPE_CHECKING:
     from gpunode.cli.results import Explained, Planned
     from gpunode.fleet.host import Host
+    from gpunode.model.facts import HostFacts
     from gpunode.model.report import FleetReport, HostOutcome
     from gpunode.model.spec import Spec
     from gpunode.remedy import Command
@@ -68,15 +69,15 @@ def plan(
         return finish(result, output)
 
 
-def planned(host: Host, spec: Spec) -> HostOutcome:
-    """One host's plan from fresh facts."""
+def planned(host: Host, spec: Spec, facts: HostFacts | None = None) -> HostOutcome:
+    """One host's plan from `facts`; None: from fresh ones."""
     from gpunode.apply.resolver_preview import with_answers
     from gpunode.catalog.load import load_catalog
     from gpunode.facts.collect import collect
     from gpunode.model.report import HostOutcome
     from gpunode.planner.plan import make_plan
 
-    facts = collect(host.transport)
+    facts = facts or collect(host.transport)
     plan = make_plan(facts, spec, load_catalog())
     if not host.recorded:
         plan = with_answers(plan, host.transport)

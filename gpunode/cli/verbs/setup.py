@@ -98,11 +98,9 @@ def _planned(host: Host, spec: Spec, saved: Plan | None) -> HostOutcome:
     from gpunode.cli.errors import say
     from gpunode.cli.saved_plan import hold_against
     from gpunode.cli.verbs.plan import planned
-    from gpunode.fleet.apply_one import wait_for_killed
+    from gpunode.fleet.apply_one import facts_of
 
-    if not host.recorded:
-        wait_for_killed(host, say)
-    outcome = planned(host, spec)
+    outcome = planned(host, spec, None if host.recorded else facts_of(host, say))
     if saved and outcome.plan:
         hold_against(saved, outcome.plan)
     return outcome
