@@ -33,11 +33,14 @@ from gpunode.transport.ssh_config import (
     resolve,
 )
 from gpunode.transport.ssh_library import BoundedPackets, paramiko
-from gpunode.transport.ssh_socket import Proxy, dial
+from gpunode.transport.ssh_socket import Link, Proxy, dial
 
 # Key exchange, login, and the reply to "open" and "exec": a busy host's sshd takes seconds, a starved controller more.
 _REPLY_S = 60.0
 _KEEPALIVE_S = 15
+# How often the thread that reads looks up for keepalives; paramiko does so ten times a second, to notice that its
+# socket was closed, which wakes a Link.
+_LOOKS_UP_S = 1.0
 _MAX_HOPS = 8
 _RETRY_PAUSES_S = (0.5, 1.5)  # sshd drops connections at random while too many log in at once (MaxStartups)
 
@@ -193,6 +196,8 @@ class Ssh:
     def _transport(self, hop: Hop, through: paramiko.Transport | None) -> paramiko.Transport:
         link = self._socket(hop, through)
         transport = paramiko.Transport(link)
+        if isinstance(link, Link):
+            link.settimeout(_LOOKS_UP_S)
         transport.packetizer = BoundedPackets(link)  # type: ignore[arg-type]  # a Channel will do, as for Transport
         transport.banner_timeout = transport.handshake_timeout = transport.auth_timeout = _REPLY_S
         transport.clear_to_send_timeout = _REPLY_S  # new keys on the way
