@@ -11,14 +11,17 @@ BACKLOG = 4096
 PORT = 22
 
 
-def accept_forever(directory: str) -> None:
+def listening() -> socket.socket:
+    listener = socket.socket()
+    listener.bind(("0.0.0.0", PORT))
+    listener.listen(BACKLOG)
+    return listener
+
+
+def accept_forever(listener: socket.socket, directory: str) -> None:
     """DIRECTORY holds sshd_config and the log. Returns never; ends by a signal."""
     signal.signal(signal.SIGCHLD, lambda *_: _reap())
     nobody = os.open(os.devnull, os.O_RDWR)
-    listener = socket.socket()
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind(("0.0.0.0", PORT))
-    listener.listen(BACKLOG)
     argv = ("/usr/sbin/sshd", "-i", "-f", f"{directory}/sshd_config", "-E", f"{directory}/log")
     while True:
         link, _ = listener.accept()

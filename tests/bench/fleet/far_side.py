@@ -25,7 +25,7 @@ from collections import deque
 from contextlib import suppress
 from pathlib import Path
 
-from tests.bench.fleet.acceptor import accept_forever
+from tests.bench.fleet.acceptor import accept_forever, listening
 from tests.bench.fleet.packets import Counts
 
 CLIENT = "10.77.0.1"
@@ -48,12 +48,14 @@ def main(directory: Path) -> None:
     for name in ("core/somaxconn", "ipv4/tcp_max_syn_backlog"):
         Path("/proc/sys/net", name).write_text("8192")
     _throw_away_root(directory)
+    listener = listening()
     acceptor = os.fork()
     if acceptor == 0:
         os.setsid()
         os.chroot(directory / "far/root")
         os.chdir("/")
-        accept_forever(str(directory))
+        accept_forever(listener, str(directory))
+    listener.close()
     try:
         os.nice(-10)  # a delay is to stay one on a busy machine
         print("ready", flush=True)
