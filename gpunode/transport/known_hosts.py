@@ -19,7 +19,6 @@ from dataclasses import dataclass, field
 from enum import Enum
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import NamedTuple
 
 
 @dataclass(frozen=True)
@@ -54,21 +53,19 @@ class Verdict:
     authority: str | None = None  # where a @cert-authority line is about it (certificates are not read)
 
 
-class Line(NamedTuple):
-    """One that names hosts and no patterns, as it stands there."""
+# One that names hosts and no patterns: the key's type, its blob in base64, path, number. Python's collector of garbage
+# leaves tuples of texts alone; of objects it would look at tens of thousands, again and again.
+Line = tuple[str, str, str, int]
 
-    type: str
-    blob: str  # base64
-    path: str
-    number: int
 
-    def key(self) -> KnownKey | None:
-        """None where it cannot be read: it can vouch for nobody."""
-        try:
-            blob = base64.b64decode(self.blob, validate=True)
-        except ValueError:  # includes binascii.Error
-            return None
-        return KnownKey(HostKey(self.type, blob), f"{self.path}:{self.number}") if blob else None
+def _read(line: Line) -> KnownKey | None:
+    """None where the key cannot be read: it can vouch for nobody."""
+    type, text, path, number = line
+    try:
+        blob = base64.b64decode(text, validate=True)
+    except ValueError:  # includes binascii.Error
+        return None
+    return KnownKey(HostKey(type, blob), f"{path}:{number}") if blob else None
 
 
 @dataclass
@@ -83,7 +80,7 @@ class KnownHosts:
 
     def keys(self, name: str) -> tuple[KnownKey, ...]:
         """Every key that stands for `name`: "host", or "[host]:port" for a port other than 22."""
-        found = [key for line in self.exact.get(name, ()) if (key := line.key())]
+        found = [key for line in self.exact.get(name, ()) if (key := _read(line))]
         found += [known for names, known in self.patterns if matches(names, name)]
         raw = name.encode()
         found += [k for salt, want, k in self.hashed if hmac.compare_digest(hmac.digest(salt, raw, "sha1"), want)]
@@ -126,7 +123,7 @@ def parse(files: Iterable[tuple[str, str]]) -> KnownHosts:
             words = line.split()
             if words and _NO_NAMES.search(words[0]) is None:
                 if len(words) > 2:
-                    entry = Line(words[1], words[2], path, number)
+                    entry = (words[1], words[2], path, number)
                     for name in words[0].lower().split(","):
                         known.exact.setdefault(name, []).append(entry)
             else:
