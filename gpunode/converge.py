@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from gpunode.apply.commands.detached import wait_for_running
+from gpunode.apply.commands.detached import OnOutput, nothing_runs, wait_for_running
 from gpunode.apply.commands.reboot import ask_for_reboot, reboot_and_wait
 from gpunode.apply.execute import execute
 from gpunode.apply.journal.entries import Journal
@@ -14,7 +14,7 @@ from gpunode.apply.journal.snapshot import before_values
 from gpunode.apply.lock import HostLock
 from gpunode.catalog.load import Catalog
 from gpunode.errors import Drift, ExitCode, worst
-from gpunode.facts.collect import collect
+from gpunode.facts.collect import collect, collect_unless
 from gpunode.model.facts import HostFacts
 from gpunode.model.plan import Plan
 from gpunode.model.report import Event, EventKind, RunReport, StepResult, StepStatus
@@ -74,11 +74,32 @@ def converge(
     return Convergence(
         host_run,
         observe=lambda: collect(host_run.transport),
+        quick=quick_look(host_run.transport),
         decide=lambda host, done: make_plan(host, spec, catalog, done),
         policy=spec.reboot,
         saved=plan,
         resume=resume,
     ).run()
+
+
+QuickLook = Callable[[bool], HostFacts | None]
+
+
+def quick_look(transport: Transport) -> QuickLook:
+    """Facts in one round trip, where nothing of an earlier gpunode runs and (True) nobody holds the lock; else None."""
+    return lambda unlocked: collect_unless(transport, nothing_runs(unlocked=unlocked))
+
+
+def settled_facts(transport: Transport, *, on_output: OnOutput, lock: HostLock | None = None) -> HostFacts:
+    """Facts that no package transaction of a killed gpunode changes any more.
+
+    Raises HostLocked where it was not killed but is at work, and what `collect` raises.
+    """
+    facts = quick_look(transport)(False)
+    if facts is not None:
+        return facts
+    wait_for_running(transport, on_output=on_output, lock=lock)
+    return collect(transport)
 
 
 @dataclass
@@ -91,12 +112,12 @@ class Convergence:
     policy: RebootPolicy
     saved: Plan | None = None
     resume: Resume | None = None
+    quick: QuickLook | None = None  # asked first
     results: list[StepResult] = field(default_factory=list)
     rebooted: bool = False
 
     def run(self) -> RunReport:
         """Raises as `converge` does; the lock is released in any case."""
-        self.host_run.lock.peek()  # read-only: a second gpunode is reported before a plan is made from moving facts
         host, plan = self._look(1)
         if self.saved:
             plan = self._as_shown(self.saved, plan)
@@ -181,12 +202,17 @@ class Convergence:
         return results
 
     def _look(self, number: int) -> tuple[HostFacts, Plan]:
+        self._tell("detect" if number == 1 else "detect again")
+        host = (self.quick and self.quick(number == 1)) or self._slow_look(number)
+        return host, self.decide(host, frozenset(r.id for r in self.results if r.status is StepStatus.DONE))
+
+    def _slow_look(self, number: int) -> HostFacts:
         """Facts taken in the middle of a package transaction would be wrong a minute later."""
         on = self.host_run
+        if number == 1:
+            on.lock.peek()  # read-only: a second gpunode is reported before a plan is made from moving facts
         wait_for_running(on.transport, on_output=lambda line: self._tell(line, EventKind.NOTE), pause=on.pause)
-        self._tell("detect" if number == 1 else "detect again")
-        host = self.observe()
-        return host, self.decide(host, frozenset(r.id for r in self.results if r.status is StepStatus.DONE))
+        return self.observe()
 
     def _console(self, number: int, plan: Plan) -> RunReport:
         """A reboot that nobody attends would only pass MokManager by; what goes on after it can wait there already."""

@@ -18,6 +18,12 @@ from gpunode.transport.base import Completed, StillRunning, Transport
 SHORT_S = 60.0  # for scripts that only touch files
 
 
+def script_text(script: str, *arguments: str, script_id: str = "") -> str:
+    """What runs `script` ("files/put") with these arguments."""
+    parts = (resources.script(name) for name in ("as_user", "common", script))
+    return f"script_id={script_id}\nset -- {shell_line(arguments)}\n{''.join(parts)}"
+
+
 @dataclass(frozen=True)
 class Host:
     """One host, and the lock's token that says we may write to it ("" before the lock is taken)."""
@@ -32,8 +38,7 @@ class Host:
 
         `script_id`: the name by which `run_or_end` ends it.
         """
-        parts = (resources.script(name) for name in ("as_user", "common", script))
-        text = f"script_id={script_id}\nset -- {shell_line(arguments)}\n{''.join(parts)}"
+        text = script_text(script, *arguments, script_id=script_id)
         done = self.transport.run(text, stdin=stdin, timeout_s=timeout_s)
         if done.stdout.startswith((b"lock-lost", b"lock-gone")):
             raise self._lost(gone=done.stdout.startswith(b"lock-gone"))

@@ -31,8 +31,14 @@ def _root(
         show(context.get_help(), sys.stdout)
 
 
-def _tree(verbs: Sequence[str] = VERBS) -> click.Command:
-    """The command with these verbs. To make each costs a few milliseconds, and a command line has one."""
+LISTS_VERBS: tuple[list[str], ...] = ([], ["-h"], ["--help"])
+
+
+def _tree(verbs: Sequence[str] = VERBS, *, listed: bool = False) -> click.Command:
+    """The command with these verbs. To make each costs a few milliseconds, and a command line has one.
+
+    `listed`: for the page that only names them; they have no options then, and run nothing.
+    """
     app = typer.Typer(
         name="gpunode",
         cls=VerbGroup,
@@ -46,12 +52,26 @@ def _tree(verbs: Sequence[str] = VERBS) -> click.Command:
     app.callback(invoke_without_command=True)(_root)
     for verb in verbs:
         import_module(f"gpunode.cli.verbs.{verb}").register(app)
+    if listed:
+        _leave_out_options(app)
     return typer.main.get_command(app)
+
+
+def _leave_out_options(app: typer.Typer) -> None:
+    for command in app.registered_commands:
+        command.callback = _listed_only
+    for group in app.registered_groups:
+        group.typer_instance = typer.Typer(help=group.typer_instance.info.help if group.typer_instance else None)
+        group.typer_instance.command("verb")(_listed_only)
+
+
+def _listed_only() -> None:
+    raise AssertionError("this verb is only there to be named")
 
 
 def run_words(words: list[str]) -> int:
     """Parse and run. Raises UsageError for what click does not understand, KeyboardInterrupt for Ctrl-C."""
-    command = _tree(words[:1] if words and words[0] in VERBS else VERBS)
+    command = _tree(words[:1] if words and words[0] in VERBS else VERBS, listed=words in LISTS_VERBS)
     try:
         result = command.main(args=words, prog_name="gpunode", standalone_mode=False)
     except click.UsageError as error:

@@ -27,8 +27,9 @@ from gpunode.facts.kernel import (
 from gpunode.facts.kernel_log import parse_kernel_log, parse_kernel_state
 from gpunode.facts.kubernetes import kubernetes_of
 from gpunode.facts.packages import parse_packages
+from gpunode.facts.packed import unpacked
 from gpunode.facts.pci import parse_pci
-from gpunode.facts.probe_script import probe_script
+from gpunode.facts.probe_script import NOT_PROBED, probe_script
 from gpunode.facts.readers import Units
 from gpunode.facts.recordings import load_recording as load_recording
 from gpunode.facts.release import Identity, parse_identity, parse_os
@@ -58,7 +59,7 @@ from gpunode.model.kernel_log import KernelLog
 from gpunode.model.packages import PackageFacts
 from gpunode.packages.probe import probe_part
 from gpunode.remedy import Remedy, RepairAction
-from gpunode.transport.base import Completed, StillRunning, Transport, Way
+from gpunode.transport.base import StillRunning, Transport, Way
 
 # nvidia-smi alone may take 30 s before it is given up; every other tool has a limit of its own before that.
 PROBE_TIMEOUT_S = 75.0
@@ -77,17 +78,21 @@ def probe(transport: Transport) -> bytes:
 
     Raises TransportError when the host answers something else, or not all of it, or not in time.
     """
-    return _answer(transport)[0].stdout
+    return _answer(transport)[0]
 
 
-def _answer(transport: Transport) -> tuple[Completed, Sections]:
+def _answer(transport: Transport, first: str = "") -> tuple[bytes, Sections, Way | None]:
+    """The stream, what it holds, and how it came; no sections where `first` printed something."""
     try:
-        done = transport.run(probe_script(), timeout_s=PROBE_TIMEOUT_S)
+        done = transport.run(probe_script(first), timeout_s=PROBE_TIMEOUT_S)
     except StillRunning as late:
         problem = f"the probe did not come back in {PROBE_TIMEOUT_S:.0f} s"
         raise StillRunning(problem, evidence=late.evidence, remedy=late.remedy) from late
+    if first and done.stdout == NOT_PROBED:
+        return done.stdout, Sections(), done.way
     try:
-        return done, decode(done.stdout)
+        stream = unpacked(done.stdout)
+        return stream, decode(stream), done.way
     except TransportError as fault:
         error_output = done.stderr.decode("utf-8", "replace").strip()
         if not error_output:
@@ -113,8 +118,17 @@ def logs_script(units: Sequence[str]) -> str:
 
 def collect(transport: Transport) -> HostFacts:
     """Probe the host and return what is known. Raises TransportError as `probe` does."""
-    done, sections = _answer(transport)
-    return _assembled(sections, done.stdout, transport.target, done.way)
+    stream, sections, way = _answer(transport)
+    return _assembled(sections, stream, transport.target, way)
+
+
+def collect_unless(transport: Transport, first: str) -> HostFacts | None:
+    """What is known, unless the script `first` prints something on the host: then nothing is probed, and it is None.
+
+    Both go in one round trip. Raises TransportError as `probe` does.
+    """
+    stream, sections, way = _answer(transport, first)
+    return _assembled(sections, stream, transport.target, way) if sections.commands else None
 
 
 def assemble(stream: bytes, target: str, way: Way | None = None) -> HostFacts:

@@ -11,15 +11,30 @@ SCRIPTS = (
     *(f"probe/{topic}" for topic in ("wire", "host", "pci", "driver", "gpu_users", "kernel", "initramfs", "packages")),
     *(f"probe/{topic}" for topic in ("daemons", "engines", "kubernetes", "pods", "system", "topology", "run")),
 )
-_CALL = "gpunode_probe </dev/null\n"
+# Where the host has just unpacked this with gzip it packs the answer too (transport/packed.py).
+_CALL = 'if [ -n "${GPUNODE_GZIP:-}" ]; then gpunode_probe | "$GPUNODE_GZIP" -1; else gpunode_probe; fi </dev/null\n'
 
 
-def probe_script() -> str:
-    """The text for Transport.run: one shell function called on the last line, so a truncated upload runs nothing."""
+NOT_PROBED = b"@gpunode-not-probed\n"
+
+
+def probe_script(first: str = "") -> str:
+    """The text for Transport.run: one shell function called on the last line, so a truncated upload runs nothing.
+
+    `first`: a script of ours that runs before, in a shell of its own. Where it prints something the answer is
+    NOT_PROBED. (In a function: the shells of old do not find the end of a `case` in `$(...)`.)
+    """
     from gpunode import resources
     from gpunode.packages.probe import probe_part
 
-    return "\n".join((probe_part(), *map(resources.script, SCRIPTS), _CALL))
+    parts = (probe_part(), *map(resources.script, SCRIPTS))
+    if not first:
+        return "\n".join((*parts, _CALL))
+    ask = f"gpunode_first() (\n{first}\n)"
+    said = NOT_PROBED.decode().rstrip("\n")
+    return "\n".join(
+        (*parts, ask, f'if [ -n "$(gpunode_first </dev/null)" ]; then echo {said}; else {_CALL.rstrip()}; fi\n')
+    )
 
 
 def usual_probe_script() -> str:

@@ -81,9 +81,7 @@ def decode(stream: bytes) -> Sections:
     for number, (header, payload) in enumerate(_blocks(stream, *_body(stream)), 1):
         in_commands += 0 if header.startswith("@ file:") else len(payload)
         if number > SECTION_LIMIT or in_commands > COMMANDS_LIMIT_BYTES:
-            raise _oversized(
-                f"more than {SECTION_LIMIT} sections, or than {COMMANDS_LIMIT_BYTES >> 20} MiB in commands"
-            )
+            raise oversized(f"more than {SECTION_LIMIT} sections, or than {COMMANDS_LIMIT_BYTES >> 20} MiB in commands")
         _place(header, payload, commands, files)
     return Sections(MappingProxyType(commands), MappingProxyType(files))
 
@@ -110,7 +108,7 @@ def file_facts(path: str, text: str, *, mode: int | None = 0o644, symlink: str |
 def _body(stream: bytes) -> tuple[int, int]:
     """Where the lines between the header and @end begin and end."""
     if len(stream) > STREAM_LIMIT_BYTES:
-        raise _oversized(f"{len(stream)} bytes")
+        raise oversized(f"{len(stream)} bytes")
     start = _ANY_HEADER.search(stream)
     if start is None:
         shown = stream[:200].decode("utf-8", "replace").strip()
@@ -245,7 +243,7 @@ def _garbled(line: str) -> TransportError:
     )
 
 
-def _oversized(what: str) -> TransportError:
+def oversized(what: str) -> TransportError:
     return TransportError(
         "the probe's answer is larger than any host's",
         evidence=f"it holds {what}",

@@ -14,9 +14,10 @@ from dataclasses import replace
 from gpunode.apply.commands.detached import wait_for_running
 from gpunode.apply.lock import HostLock, Owner
 from gpunode.catalog.load import load_catalog
-from gpunode.converge import HostRun, Resume, converge
+from gpunode.converge import HostRun, Resume, converge, settled_facts
 from gpunode.fleet.host import Host
 from gpunode.fleet.run_log import RunLog, make_private, now, state_home
+from gpunode.model.facts import HostFacts
 from gpunode.model.plan import Plan
 from gpunode.model.report import Event, HostOutcome, RunReport
 from gpunode.model.spec import RebootPolicy, Spec
@@ -37,6 +38,11 @@ def wait_for_killed(host: Host, say: Callable[[str], None]) -> None:
     Raises HostLocked where it was not killed but is at work.
     """
     wait_for_running(host.transport, on_output=lambda line: say(f"{host}  {line}"), lock=_lock(host))
+
+
+def facts_of(host: Host, say: Callable[[str], None]) -> HostFacts:
+    """`wait_for_killed`, then what is known of the host: one round trip where nothing is to be waited for."""
+    return settled_facts(host.transport, on_output=lambda line: say(f"{host}  {line}"), lock=_lock(host))
 
 
 def _lock(host: Host) -> HostLock:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gpunode.catalog.load import Catalog, load_catalog
-from gpunode.converge import Convergence, HostRun
+from gpunode.converge import Convergence, HostRun, quick_look
 from gpunode.errors import GpunodeError
 from gpunode.facts.collect import collect
 from gpunode.fleet.apply_one import HostWork
@@ -64,6 +64,7 @@ def host_work(parts: Mapping[str, Sequence[Part]]) -> HostWork:
             decide=lambda host, done: fix_plan(host, parts[target], catalog, done),
             policy=RebootPolicy.NEVER,
             saved=plan,
+            quick=quick_look(host_run.transport),
         )
         try:
             report = retold(way.run())

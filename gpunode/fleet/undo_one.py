@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from gpunode.apply.containers import read_containers
 from gpunode.apply.journal.past import read_past
 from gpunode.catalog.load import load_catalog
-from gpunode.converge import Convergence, HostRun
+from gpunode.converge import Convergence, HostRun, quick_look
 from gpunode.errors import Drift, ExitCode, GpunodeError, StepFailed
 from gpunode.facts.collect import collect
 from gpunode.fleet.apply_one import HostWork
@@ -77,6 +77,7 @@ def host_work(asked: Asked) -> HostWork:
             decide=lambda host, _: decide(host),
             policy=RebootPolicy.NEVER,
             saved=plan,
+            quick=quick_look(transport),
         )
         with undo_goes_on():
             report = ended(plan, way.run())

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
+from functools import lru_cache
 from typing import Any
 
 from gpunode.masking import MASK, form_of, is_secret, mask_argv, masked
@@ -18,6 +19,7 @@ from gpunode.model.report import Finding
 from gpunode.model.spec import DriverRequest, Spec, ToolkitRequest
 from gpunode.remedy import Remedy
 from gpunode.render.clean import clean_json
+from gpunode.render.indented import indented
 from gpunode.render.wording import mask_url
 
 KINDS: dict[str, type] = {"run": Run, "put_file": PutFile, "remove_file": RemoveFile, "reboot": Reboot}
@@ -43,6 +45,11 @@ SAID_TOO: dict[type, tuple[str, ...]] = {HostFacts: ("gpus",), Remedy: ("command
 
 def to_data(value: Any, *, secrets: bool = False) -> Any:
     """`value` in dicts, lists, strings and numbers. `secrets`: not masked, for a plan that is to be applied."""
+    kind = type(value)  # what most values are comes first: a fleet's report has thousands of them a host
+    if kind is str:
+        return value if secrets else _shown(value)
+    if kind is bool or kind is int or value is None:
+        return value
     if isinstance(value, str) and not isinstance(value, Enum):
         return value if secrets else masked(value)
     if isinstance(value, (DriverRequest, ToolkitRequest)):
@@ -58,6 +65,15 @@ def to_data(value: Any, *, secrets: bool = False) -> Any:
     if isinstance(value, (tuple, list)):
         return [to_data(v, secrets=secrets) for v in value]
     return value
+
+
+def _shown(text: str) -> str:
+    """Masked. A short text is mostly one that every host of a fleet has."""
+    return _masked_short(text) if len(text) <= _SHORT_CHARS else masked(text)
+
+
+_SHORT_CHARS = 300
+_masked_short = lru_cache(maxsize=4096)(masked)
 
 
 def _under(name: str, value: Any, secrets: bool) -> Any:
@@ -112,4 +128,7 @@ def dumps(value: Any, *, indent: int | None = 2, secrets: bool = False) -> str:
     """JSON in UTF-8, with secrets only where they are asked for. What a terminal obeys, and bytes of a host that are
     not UTF-8 (surrogates), are escaped.
     """
-    return clean_json(json.dumps(to_data(value, secrets=secrets), ensure_ascii=False, indent=indent, allow_nan=False))
+    form = to_data(value, secrets=secrets)
+    return clean_json(
+        json.dumps(form, ensure_ascii=False, allow_nan=False) if indent is None else indented(form, " " * indent)
+    )

@@ -12,7 +12,8 @@ from typing import Protocol
 from gpunode.transport.answer import STDERR_GRACE_S, Answer
 from gpunode.transport.feed import StdinScript, Writer
 
-_POLL_S = 0.1  # window and exit status wake no descriptor
+_POLL_S = 0.5  # an exit status without an end of output wakes no descriptor
+_BUSY_S = 0.01  # nor does a window that opens, while bytes wait for it
 _PIECE_BYTES = 65536
 _PIECES = 32  # of each stream, before the clock is looked at again
 
@@ -80,7 +81,7 @@ def converse(channel: Channel, feed: StdinScript, timeout_s: float, end_sudo: Ca
             output.late = True
             return output
         if not more:
-            _wait(channel, poller, min(left, _POLL_S / 10 if busy else _POLL_S))
+            _wait(channel, poller, min(left, _BUSY_S if busy else _POLL_S))
 
 
 def _ended(channel: Channel) -> bool:

@@ -11,6 +11,7 @@ import binascii
 import fcntl
 import hmac
 import os
+import re
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -41,11 +42,26 @@ class Verdict:
     known: tuple[KnownKey, ...] = ()  # the lines about this host
 
 
+# One that names hosts and no patterns: the key's type, its blob in base64, path, number. Python's collector of garbage
+# leaves tuples of texts alone; of objects it would look at tens of thousands, again and again.
+Line = tuple[str, str, str, int]
+
+
+def _read(line: Line) -> KnownKey | None:
+    """None where the key cannot be read: it can vouch for nobody."""
+    type, text, path, number = line
+    try:
+        blob = base64.b64decode(text, validate=True)
+    except ValueError:  # includes binascii.Error
+        return None
+    return KnownKey(HostKey(type, blob), f"{path}:{number}") if blob else None
+
+
 @dataclass
 class KnownHosts:
     """All lines of the user's and the system's files, by how their names are found."""
 
-    exact: dict[str, list[KnownKey]] = field(default_factory=dict)
+    exact: dict[str, list[Line]] = field(default_factory=dict)  # nearly all lines, of which a run needs a few
     patterns: list[tuple[str, KnownKey]] = field(default_factory=list)
     hashed: list[tuple[bytes, bytes, KnownKey]] = field(default_factory=list)  # salt, HMAC-SHA1
     revoked: list[tuple[str, KnownKey]] = field(default_factory=list)
@@ -53,7 +69,7 @@ class KnownHosts:
 
     def keys(self, name: str) -> tuple[KnownKey, ...]:
         """Every key that stands for `name`: "host", or "[host]:port" for a port other than 22."""
-        found = list(self.exact.get(name, ()))
+        found = [key for line in self.exact.get(name, ()) if (key := _read(line))]
         found += [known for names, known in self.patterns if matches(names, name)]
         raw = name.encode()
         found += [k for salt, want, k in self.hashed if hmac.compare_digest(hmac.digest(salt, raw, "sha1"), want)]
@@ -100,8 +116,18 @@ def parse(files: Iterable[tuple[str, str]]) -> KnownHosts:
     known = KnownHosts()
     for path, text in files:
         for number, line in enumerate(text.splitlines(), 1):
-            _add(known, line.split(), f"{path}:{number}")
+            words = line.split()
+            if words and _NO_NAMES.search(words[0]) is None:
+                if len(words) > 2:
+                    entry = (words[1], words[2], path, number)
+                    for name in words[0].lower().split(","):
+                        known.exact.setdefault(name, []).append(entry)
+            else:
+                _add(known, words, f"{path}:{number}")
     return known
+
+
+_NO_NAMES = re.compile(r"^[#@|]|[*?!]")
 
 
 def _add(known: KnownHosts, words: Sequence[str], where: str) -> None:
@@ -122,11 +148,8 @@ def _add(known: KnownHosts, words: Sequence[str], where: str) -> None:
         elif names.startswith("|1|"):
             salt, digest = (binascii.a2b_base64(part) for part in names[3:].split("|"))
             known.hashed.append((salt, digest, entry))
-        elif any(sign in names for sign in "*?!"):
-            known.patterns.append((names, entry))
         else:
-            for name in names.split(","):
-                known.exact.setdefault(name.lower(), []).append(entry)
+            known.patterns.append((names, entry))
     except ValueError:  # includes binascii.Error
         return
 

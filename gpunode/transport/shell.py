@@ -27,34 +27,43 @@ _MISLEADING = (
 
 # The token is the host's own, new for every script, and in no argument list: a local user who could read it there
 # might print an end mark into something that the script quotes. The kernel's uuid costs no process.
-_PREPARE = (
+PREPARE = (
     # Non-interactive logins often lack sbin; LC_ALL=C so that tools print the language their parsers read.
     "PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C; export PATH LC_ALL; "
     f"unset {' '.join(_MISLEADING)} gpunode_run "
-    "gpunode_token gpunode_script gpunode_size gpunode_code; "
+    "gpunode_token gpunode_script gpunode_size gpunode_code GPUNODE_GZIP; "
     "{ read -r gpunode_token </proc/sys/kernel/random/uuid; } 2>/dev/null || "
     "gpunode_token=$(od -An -vtx1 -N16 /dev/urandom | tr -cd 0-9a-f); "
     r'printf "\036gpunode-begin %s\n" "$gpunode_token"; printf "\036gpunode-begin %s\n" "$gpunode_token" >&2; '
 )
-# A shell of its own, so that exit, exec, a syntax error or a signal end the script and not what reports its end.
-_EVALUATE = (
-    r'(unset gpunode_token; eval "$(printf %b "$gpunode_script")"); gpunode_code=$?; '
-    r'printf "\036gpunode-end %s %d\n" "$gpunode_token" "$gpunode_code" >&2; '
-    r'printf "\036gpunode-end %s %d\n" "$gpunode_token" "$gpunode_code"; exit "$gpunode_code"'
-)
-_FROM_ARGUMENT = _PREPARE + "gpunode_script=$1; shift; " + _EVALUATE
+
+
+def evaluate(text: str) -> str:
+    """The wrapper's end, `text` being the script as a word of sh.
+
+    A shell of its own, so that exit, exec, a syntax error or a signal end the script and not what reports its end.
+    """
+    return (
+        rf"(unset gpunode_token; eval {text}); gpunode_code=$?; "
+        r'printf "\036gpunode-end %s %d\n" "$gpunode_token" "$gpunode_code" >&2; '
+        r'printf "\036gpunode-end %s %d\n" "$gpunode_token" "$gpunode_code"; exit "$gpunode_code"'
+    )
+
+
+_EVALUATE = evaluate('"$(printf %b "$gpunode_script")"')
+_FROM_ARGUMENT = PREPARE + "gpunode_script=$1; shift; " + _EVALUATE
 # Lines that are not the script are skipped: an rc file may have eaten the first one, or only half of it.
-_TO_THE_SCRIPT = (
+FROM_MARKED_LINE = (
     "until IFS= read -r gpunode_script || exit 95; "
     "case $gpunode_script in gpunode-script:*) true;; *) false;; esac; do :; done; "
 )
-_FROM_STDIN = _PREPARE + _TO_THE_SCRIPT + "gpunode_script=${gpunode_script#gpunode-script:}; " + _EVALUATE
+_FROM_STDIN = PREPARE + FROM_MARKED_LINE + "gpunode_script=${gpunode_script#gpunode-script:}; " + _EVALUATE
 # `read` makes a system call for each byte, as it must where data follows: 90 ms for the probe under dash. Where nothing
 # follows, a long script stands on the next line, and head(1) takes it at once; it may read too far. Whole, or not run.
 _LONG_BYTES = 4096  # to read more than this takes longer than to start a process
 _LONG_FROM_STDIN = (
-    _PREPARE
-    + _TO_THE_SCRIPT
+    PREPARE
+    + FROM_MARKED_LINE
     + "gpunode_size=${gpunode_script#gpunode-script:}; "
     + 'gpunode_script=$(/usr/bin/head -c "$gpunode_size" 2>/dev/null || /bin/head -c "$gpunode_size" 2>/dev/null) '
     + '|| IFS= read -r gpunode_script || exit 95; [ "${#gpunode_script}" -eq "$gpunode_size" ] || exit 95; '
@@ -108,11 +117,12 @@ def encode(script: str) -> str:
 class Delivery:
     """One script, ready to go: the command to start and what to write to its stdin."""
 
-    def __init__(self, argv: tuple[str, ...], payload: bytes, *, asks: bool = False) -> None:
+    def __init__(self, argv: tuple[str, ...], payload: bytes, *, asks: bool = False, packed: bool = False) -> None:
         self.argv = argv
         self.payload = payload
         # sudo may ask for the password first: nothing is written before it asked or the script began
         self.asks = asks
+        self.packed = packed  # see packed.py
 
     @property
     def in_argument(self) -> bool:
@@ -144,12 +154,20 @@ def deliver(
     long = not stdin and len(text) > _LONG_BYTES
     line, wrapper = (f"{len(text)}\n{text}", _LONG_FROM_STDIN) if long else (text, _FROM_STDIN)
     payload = f"\ngpunode-script:{line}\n".encode("ascii") + stdin
+    return deliver_line(wrapper, payload, become=become, password=password, terminal=terminal)
+
+
+def deliver_line(
+    wrapper: str, payload: bytes, *, become: bool, password: bool, terminal: bool, packed: bool = False
+) -> Delivery:
+    """`wrapper` finds the script on stdin, behind a line that begins with "gpunode-script:"."""
     if not become:
-        return Delivery(("sh", "-c", wrapper), payload)
+        return Delivery(("sh", "-c", wrapper), payload, packed=packed)
+    argv: tuple[str, ...] = (*as_root(password=password), "sh", "-c", _BECAME + wrapper)
     if terminal:
         words = ("sh", "-c", _TERMINAL_ASKED if password else _TERMINAL, "gpunode")
-        return Delivery((*words, "sh", "-c", _IGNORES_HANGUPS + _BECAME + wrapper), payload, asks=password)
-    return Delivery((*as_root(password=password), "sh", "-c", _BECAME + wrapper), payload, asks=password)
+        argv = (*words, "sh", "-c", _IGNORES_HANGUPS + _BECAME + wrapper)
+    return Delivery(argv, payload, asks=password, packed=packed)
 
 
 def as_root(*, password: bool = False) -> tuple[str, ...]:
@@ -170,7 +188,8 @@ def password_owners(stderr: bytes | bytearray) -> list[tuple[str, str]]:
 
 def without_our_words(text: str) -> str:
     """What the host said, without prompts, process ids and the script of ours that sudo quotes."""
-    for wrapper in (_FROM_STDIN, _LONG_FROM_STDIN):
-        text = text.replace(_BECAME + wrapper, "...")
+    begin, end = _BECAME + PREPARE, _EVALUATE[_EVALUATE.index("); ") :]
+    while (at := text.find(begin)) >= 0 and (to := text.find(end, at)) >= 0:
+        text = f"{text[:at]}...{text[to + len(end) :]}"
     # sudo-rs has a frame around the prompt, with PAM's own: [sudo: PROMPT] Password:
     return re.sub(rf"(\[sudo: )?{re.escape(QUESTION)}\S+ for \S+: (\] Password: )?|\[gpunode\] process \d+\n", "", text)

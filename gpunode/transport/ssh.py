@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from gpunode.errors import TransportError
@@ -22,7 +22,9 @@ from gpunode.transport.feed import StdinScript
 from gpunode.transport.host_trust import Known, Shown, known, lines_for
 from gpunode.transport.known_hosts import HostKey
 from gpunode.transport.login import log_in
+from gpunode.transport.packed import CANNOT_UNPACK, deliver_packed, worth_packing
 from gpunode.transport.refusals import not_started, wants_terminal
+from gpunode.transport.sessions import Refused, Sessions
 from gpunode.transport.shell import Delivery, asking_process, deliver
 from gpunode.transport.ssh_config import (
     Hop,
@@ -33,11 +35,14 @@ from gpunode.transport.ssh_config import (
     resolve,
 )
 from gpunode.transport.ssh_library import Transport, paramiko
-from gpunode.transport.ssh_socket import Proxy, dial
+from gpunode.transport.ssh_socket import Link, Proxy, dial
 
 # Key exchange, login, and the reply to "open" and "exec": a busy host's sshd takes seconds, a starved controller more.
 _REPLY_S = 60.0
 _KEEPALIVE_S = 15
+# How often the thread that reads looks up for keepalives; paramiko does so ten times a second, to notice that its
+# socket was closed, which wakes a Link.
+_LOOKS_UP_S = 1.0
 _MAX_HOPS = 8
 
 
@@ -50,27 +55,24 @@ class Ssh:
         self._options = options
         self._hop: Hop | None = None
         self._chain: list[paramiko.Transport] = []  # jump hosts first, the host itself last
+        self._sessions: Sessions | None = None  # of the host itself
         self._proxies: list[Proxy] = []
         self._terminal = False  # sudo wants one (requiretty)
         self._argument = True  # False once a login shell has cut a script in its argument
+        self._packed = True  # False once the host could not unpack one
         self._known = Known("", "")  # the key that the host showed last
 
     def run(self, script: str, *, stdin: bytes = b"", timeout_s: float) -> Completed:
         """See Transport.run."""
         begin = time.monotonic()
-        transport = self._connected()
+        transport, sessions = self._connected()
         delivery = self._delivery(script, stdin)
         sent = (time.time(), time.monotonic())
-        output = self._talk(transport, delivery, timeout_s)
-        if delivery.in_argument and output.code not in (None, 0) and not output.answer.began:
-            # It never began, so trying again is safe: csh cuts long words, some shells limit a line.
-            self._argument = False
+        output = self._talk(transport, sessions, delivery, timeout_s)
+        while self._may_go_another_way(delivery, output):
+            delivery = self._delivery(script, stdin)
             sent = (time.time(), time.monotonic())
-            output = self._talk(transport, self._delivery(script, stdin), timeout_s)
-        if self._wants_terminal(output):
-            self._terminal = True
-            sent = (time.time(), time.monotonic())
-            output = self._talk(transport, self._delivery(script, stdin), timeout_s)
+            output = self._talk(transport, sessions, delivery, timeout_s)
         ended = time.monotonic()
         done = result(
             self.target, output.answer, output.code, ended - begin, late=output.late, not_begun=self._not_started
@@ -104,9 +106,10 @@ class Ssh:
         return self._options.become_password is not None
 
     def _delivery(self, script: str, stdin: bytes) -> Delivery:
-        become, password = self._becomes, self._has_password
-        return deliver(
-            script, stdin, become=become, password=password, argument=self._argument, terminal=self._terminal
+        packed = self._packed and worth_packing(script, stdin)
+        chosen = partial(deliver_packed, script) if packed else partial(deliver, script, stdin)
+        return chosen(
+            become=self._becomes, password=self._has_password, argument=self._argument, terminal=self._terminal
         )
 
     def _wants_terminal(self, output: Output) -> bool:
@@ -114,13 +117,26 @@ class Ssh:
         answer = output.answer
         return self._becomes and not self._terminal and not answer.began and wants_terminal(answer.stderr.noise)
 
-    def _talk(self, transport: paramiko.Transport, delivery: Delivery, timeout_s: float) -> Output:
+    def _may_go_another_way(self, delivery: Delivery, output: Output) -> bool:
+        """Whether nothing of the script ran because of how it came; it comes in another way from now on."""
+        if self._wants_terminal(output):
+            self._terminal = True
+            return True
+        if delivery.in_argument and output.code not in (None, 0) and not output.answer.began:
+            self._argument = False  # it never began: csh cuts long words, some shells limit a line
+            return True
+        if delivery.packed and output.code == CANNOT_UNPACK and not output.answer.complete:
+            self._packed = False  # its wrapper ended before it: without a mark of its end
+            return True
+        return False
+
+    def _talk(self, transport: paramiko.Transport, sessions: Sessions, delivery: Delivery, timeout_s: float) -> Output:
         channel = None
         try:
-            channel = _started(transport, delivery.line, max(_REPLY_S, timeout_s))
+            channel = sessions.started(delivery.line, max(_REPLY_S, timeout_s))
             feed = StdinScript(delivery, self._options.become_password)
-            output = converse(channel, feed, timeout_s, lambda stderr: _end_sudo(transport, stderr))
-        except (paramiko.SSHException, EOFError, OSError) as error:
+            output = converse(channel, feed, timeout_s, lambda stderr: _end_sudo(sessions, stderr))
+        except Refused as error:
             if transport.is_active():
                 raise NotReached(
                     f"{self.target}: the host refuses to run a command ({error})",
@@ -138,13 +154,15 @@ class Ssh:
         error = not_started(self.target, code, stdout, stderr)
         return NotReached(error.problem, evidence=error.evidence, remedy=error.remedy)
 
-    def _connected(self) -> paramiko.Transport:
-        if self._chain and self._chain[-1].is_active():
-            return self._chain[-1]
+    def _connected(self) -> tuple[paramiko.Transport, Sessions]:
+        if self._chain and self._sessions and self._chain[-1].is_active():
+            return self._chain[-1], self._sessions
         self.close()
         try:
             self._hop = resolve(self._to, self._options, self._lookup)
-            return self._reach(self._hop, None, ())
+            transport = self._reach(self._hop, None, ())
+            self._sessions = Sessions(transport)
+            return transport, self._sessions
         except BaseException:
             self.close()
             raise
@@ -202,6 +220,8 @@ class Ssh:
     def _transport(self, hop: Hop, through: paramiko.Transport | None) -> Transport:
         link = self._socket(hop, through)
         transport = Transport(link)
+        if isinstance(link, Link):
+            link.settimeout(_LOOKS_UP_S)
         transport.banner_timeout = transport.handshake_timeout = transport.auth_timeout = _REPLY_S
         transport.clear_to_send_timeout = _REPLY_S  # new keys on the way
         options = transport.get_security_options()
@@ -270,30 +290,14 @@ def _config(files: tuple[Path, ...]) -> paramiko.SSHConfig:
     return paramiko.SSHConfig.from_text(read_config(files))
 
 
-def _started(transport: paramiko.Transport, line: str, limit_s: float) -> paramiko.Channel:
-    """A channel of its own in which the login shell runs `line`."""
-    # paramiko waits for the reply to "exec" without a limit; closing the connection is what wakes it.
-    watchdog = threading.Timer(limit_s, transport.close)
-    channel = transport.open_session(timeout=limit_s)
-    watchdog.start()
-    try:
-        channel.exec_command(line)
-    except BaseException:
-        channel.close()
-        raise
-    finally:
-        watchdog.cancel()
-    return channel
-
-
-def _end_sudo(transport: paramiko.Transport, stderr: bytes | bytearray) -> None:
+def _end_sudo(sessions: Sessions, stderr: bytes | bytearray) -> None:
     """Kill the sudo that refused the password, which is its user's to kill as long as it asks."""
     process = asking_process(stderr)
     if process is None:
         return
     # Where this cannot be (MaxSessions, a shell without kill), its input ends next, and it counts that as it likes.
-    with suppress(paramiko.SSHException, EOFError, OSError):
-        channel = _started(transport, f"kill -KILL {process}", _REPLY_S)
+    with suppress(*Refused):
+        channel = sessions.started(f"kill -KILL {process}", _REPLY_S)
         channel.status_event.wait(_REPLY_S)
         channel.close()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import socket
 import sys
+import time
 
 from gpunode.transport.public_key import CERTIFICATE
 from gpunode.transport.ssh_config import MatchExec
@@ -41,7 +42,18 @@ class BoundedPackets(Packetizer):
     """
 
     _banner_bytes = 0
+    _handshake_until: float | None = None
     words = b""  # the first of what came before the version
+
+    def start_handshake(self, timeout: float) -> None:
+        """Asks the clock where paramiko starts a thread for each connection."""
+        self._handshake_until = time.monotonic() + timeout
+
+    def handshake_timed_out(self) -> bool:
+        return self._handshake_until is not None and time.monotonic() > self._handshake_until
+
+    def complete_handshake(self) -> None:
+        self._handshake_until = None
 
     def read_all(self, n: int, check_rekey: bool = False) -> bytes:
         if n > PACKET_LIMIT_BYTES:

@@ -8,8 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from gpunode.catalog.documents import document
+from gpunode.cli import commands
 from gpunode.cli.app import main
 from gpunode.cli.verbs.catalog import TABLES
 
@@ -180,3 +182,13 @@ def test_a_table_shows_every_row_of_its_file_in_its_order(
 def test_explain_says_what_kind_of_action_mends_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "--explain", "drv.dkms-next"]) == 0
     assert "Action   upgrade" in capsys.readouterr().out.splitlines()
+
+
+def test_the_page_that_lists_verbs_is_the_same_without_their_options() -> None:
+    """To make the options of all verbs takes longer than everything else that `gpunode --help` does."""
+    pages = [
+        CliRunner().invoke(commands._tree(listed=listed), ["--help"], prog_name="gpunode").output
+        for listed in (False, True)
+    ]
+    assert pages[0] == pages[1]
+    assert "k8s" in pages[1]

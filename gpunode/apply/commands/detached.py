@@ -11,7 +11,7 @@ from gpunode.advice import named
 from gpunode.apply.journal.entries import Journal
 from gpunode.apply.lock import HostLock
 from gpunode.apply.paths import STATE
-from gpunode.apply.script import SHORT_S, Host, parse_reply, shell_line
+from gpunode.apply.script import SHORT_S, Host, parse_reply, script_text, shell_line
 from gpunode.errors import StepFailed, TransportError
 from gpunode.foreign import whole_number
 from gpunode.model.action import Run
@@ -141,6 +141,15 @@ def wait_for_running(
         on_output(f"waiting for {name}, which an earlier gpunode started")
         attach(host, name, limit_s=RUNNING_LIMIT_S, on_output=on_output, pause=pause)
     return names
+
+
+def nothing_runs(*, unlocked: bool) -> str:
+    """A script that prints nothing where `wait_for_running` would find nothing to wait for; read-only.
+
+    `unlocked`: and nobody holds the host's lock.
+    """
+    held = '\n[ ! -e "$lock" ] || echo locked' if unlocked else ""
+    return script_text("commands/list_detached") + held
 
 
 def stdin_of(run: Run) -> bytes:

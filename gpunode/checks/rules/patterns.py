@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 from gpunode.advice import meant
 from gpunode.errors import UsageError
@@ -13,6 +14,7 @@ from gpunode.remedy import Remedy, RepairAction, gpunode
 LISTED = Remedy(RepairAction.NONE, gpunode("check", "--list", ssh=False), " lists all checks")
 
 
+@lru_cache(maxsize=32_768)  # each check against each row of a profile, for every host of a fleet
 def matches(id: str, pattern: str) -> bool:
     """ "drv.taint" is matched by itself, "drv", "drv.*" and "*.taint"; brackets are no pattern here."""
     return id == pattern or group_of(id) == pattern or fnmatchcase(id, pattern.replace("[", "[[]"))

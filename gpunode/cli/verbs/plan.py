@@ -70,15 +70,22 @@ def plan(
         return finish(result, output)
 
 
-def planned(host: Host, spec: Spec, seen: Callable[[Host, HostFacts], HostFacts] | None = None) -> HostOutcome:
-    """One host's plan from fresh facts. `seen`: is given them, and answers those that the plan is made of."""
+def planned(
+    host: Host,
+    spec: Spec,
+    facts: HostFacts | None = None,
+    seen: Callable[[Host, HostFacts], HostFacts] | None = None,
+) -> HostOutcome:
+    """One host's plan from `facts`; None: from fresh ones. `seen`: is given them, and answers those that the plan is
+    made of.
+    """
     from gpunode.apply.resolver_preview import with_answers
     from gpunode.catalog.load import load_catalog
     from gpunode.facts.collect import collect
     from gpunode.model.report import HostOutcome
     from gpunode.planner.plan import make_plan
 
-    facts = collect(host.transport)
+    facts = facts or collect(host.transport)
     facts = seen(host, facts) if seen else facts
     plan = make_plan(facts, spec, load_catalog())
     if not host.recorded:

@@ -172,11 +172,9 @@ def _planned(host: Host, spec: Spec, saved: Plan | None, share: SharedParts, pre
     from gpunode.cli.errors import say
     from gpunode.cli.saved_plan import hold_against
     from gpunode.cli.verbs.plan import planned
-    from gpunode.fleet.apply_one import wait_for_killed
+    from gpunode.fleet.apply_one import facts_of
 
-    if not host.recorded:
-        wait_for_killed(host, say)
-    outcome = planned(host, spec, prepared.seen)
+    outcome = planned(host, spec, None if host.recorded else facts_of(host, say), prepared.seen)
     if saved and outcome.plan:
         hold_against(saved, outcome.plan)
     return replace(outcome, plan=outcome.plan and share.plan(outcome.plan))

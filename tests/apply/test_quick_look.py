@@ -1,0 +1,73 @@
+"""Facts in one round trip where nothing is to be waited for, and none where something is: the real probe, run here."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from gpunode.converge import quick_look, settled_facts
+from gpunode.transport.base import Completed
+from gpunode.transport.local import Local
+
+
+@dataclass
+class Here:
+    """This machine, with gpunode's two directories below `root`."""
+
+    root: Path
+    target: str = "here"
+    scripts: list[str] = field(default_factory=list)
+
+    def run(self, script: str, *, stdin: bytes = b"", timeout_s: float) -> Completed:
+        self.scripts.append(script)
+        moved = script.replace("/var/lib/gpunode", str(self.root / "state"))
+        moved = moved.replace("/run/gpunode", str(self.root / "run"))
+        return Local(become="never").run(moved, stdin=stdin, timeout_s=timeout_s)
+
+    def reconnect(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+def nothing(root: Path) -> None:
+    pass
+
+
+def locked(root: Path) -> None:
+    (root / "run").mkdir()
+    (root / "run" / "lock").write_text("somebody\n")
+
+
+@pytest.mark.parametrize(
+    ("before", "unlocked", "looked"),
+    [(nothing, True, True), (nothing, False, True), (locked, True, False), (locked, False, True)],
+    ids=["nothing", "nothing, and the lock is not asked for", "a lock", "a lock that is not asked for"],
+)
+def test_a_lock_is_seen(tmp_path: Path, before: Callable[[Path], None], unlocked: bool, looked: bool) -> None:
+    before(tmp_path)
+    here = Here(tmp_path)
+    assert (quick_look(here)(unlocked) is not None) is looked
+    assert len(here.scripts) == 1
+
+
+def test_a_command_that_still_runs_is_waited_for(tmp_path: Path) -> None:
+    with subprocess.Popen(("sleep", "3")) as left:
+        began = Path(f"/proc/{left.pid}/stat").read_text().rpartition(")")[2].split()[19]
+        directory = tmp_path / "state" / "runs" / "20261121T145501Z-1.1-x-1"
+        directory.mkdir(parents=True)
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        (directory / "pid").write_text(f"{left.pid} {began} {boot}\n")
+        (directory / "out").write_text("")
+        here, said = Here(tmp_path), list[str]()
+        assert quick_look(here)(False) is None
+        left.kill()
+        left.wait()
+    (directory / "rc").write_text("0\n")
+    assert settled_facts(here, on_output=said.append).target == "here"
+    assert said == []

@@ -1,0 +1,1 @@
+"""The same work, as others do it."""
