@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from gpunode.advice import meant
+from gpunode.advice import listing, meant
 from gpunode.cli.options.groups import CheckedHostOptions, HostOptions, LiveOptions
 from gpunode.errors import UsageError
 from gpunode.fleet.host import Host
@@ -31,6 +31,9 @@ def open_hosts(options: LiveOptions, *, as_root: bool = False) -> Iterator[tuple
     `as_root`: the verb is root's, so this machine is refused at its first script where the user cannot become root.
     Over SSH every verb is.
     """
+    from gpunode.render.remedy_text import hosts_are_named_by
+
+    hosts_are_named_by("")  # unless an inventory turns out to know them
     hosts = _hosts(options, as_root=as_root)
     try:
         yield hosts
@@ -44,13 +47,14 @@ def _hosts(options: LiveOptions, *, as_root: bool) -> tuple[Host, ...]:
     inject = options.inject or () if isinstance(options, CheckedHostOptions) else ()
     if inject and not recorded:
         raise UsageError("--inject is for a recording: on a host nothing is broken", remedy="name one with --recorded")
-    if options.ssh and recorded:
-        raise UsageError("--ssh and --recorded exclude each other", remedy="name hosts, or one recording")
+    if (options.ssh or options.inventory) and recorded:
+        flag = "--ssh" if options.ssh else "--inventory"
+        raise UsageError(f"{flag} and --recorded exclude each other", remedy="name hosts, or one recording")
     one_of("--host-key", options.host_key, ("strict", "accept-new"))
-    if options.ssh:
-        return _over_ssh(options, options.ssh)
+    if options.ssh or options.inventory:
+        return _over_ssh(options)
     if only_ssh := _first(_typed_for_ssh(options)):
-        raise UsageError(f"{only_ssh} is for hosts over SSH", remedy="name them with --ssh")
+        raise UsageError(f"{only_ssh} is for hosts over SSH", remedy="name them with --ssh or --inventory")
     if recorded:
         if for_sudo := _first(_typed_for_sudo(options)):
             raise UsageError(f"{for_sudo} is for hosts, and --recorded asks none", remedy="leave it out")
@@ -74,8 +78,9 @@ def _recorded(path: Path, inject: Sequence[str]) -> Host:
     return Host(Recorded(stream, name), recorded=True)
 
 
-def _over_ssh(options: LiveOptions, values: Sequence[str]) -> tuple[Host, ...]:
-    from gpunode.fleet.inventory import parse_ssh_targets
+def _over_ssh(options: LiveOptions) -> tuple[Host, ...]:
+    from gpunode.cli.errors import say
+    from gpunode.cli.options.inventory import named_hosts
     from gpunode.transport.ssh import Ssh
     from gpunode.transport.ssh_config import SshOptions
 
@@ -89,11 +94,18 @@ def _over_ssh(options: LiveOptions, values: Sequence[str]) -> tuple[Host, ...]:
         connect_timeout_s=float(timeout) if timeout else None,
         become_password=_password(options),
     )
-    return tuple(Host(Ssh(target, settings)) for target in parse_ssh_targets(values))
+    hosts, notes = named_hosts(options, settings, Ssh)
+    for note in notes:
+        say(f"gpunode: {note}")
+    return hosts
 
 
 def _typed_for_ssh(options: LiveOptions) -> dict[str, object]:
     return {
+        "--limit": options.limit,
+        "--exclude": options.exclude,
+        "--where": options.where,
+        "--shard": options.shard,
         "--identity": options.identity,
         "--user": options.user,
         "--port": options.port,
@@ -185,4 +197,51 @@ def on_each(
     """`work` on every host side by side. One host's failure stays its own: it becomes that host's outcome."""
     from gpunode.fleet.run import run_fleet
 
-    return run_fleet(hosts, work, forks=forks(options), on_done=on_done, stop=stop, on_stop=on_stop)
+    def unless_left_out(host: Host) -> HostOutcome:
+        return _left_out(host) or work(host)
+
+    return run_fleet(hosts, unless_left_out, forks=forks(options), on_done=on_done, stop=stop, on_stop=on_stop)
+
+
+def _left_out(host: Host) -> HostOutcome | None:
+    """The outcome of a host that --where leaves out; None for any other."""
+    from gpunode.errors import ExitCode
+    from gpunode.model.report import HostOutcome
+
+    why = host.only.left_out() if host.only else ""
+    return HostOutcome(str(host), ExitCode.DONE, left_out=why) if why else None
+
+
+def not_left_out(named: Sequence[Host]) -> tuple[Host, ...]:
+    """The hosts that --where keeps, for a verb that looks at one after the other. Raises what asking them raises."""
+    outcomes = [(host, _left_out(host)) for host in named]
+    refuse_none_left([one for _, one in outcomes if one], len(outcomes))
+    return tuple(host for host, left_out in outcomes if not left_out)
+
+
+def refuse_none_left(left_out: Sequence[HostOutcome], count: int) -> None:
+    """Raises UsageError where --where has left out every host: nothing done would else look like all well."""
+    if left_out and len(left_out) == count:
+        raise UsageError(
+            f"--where leaves none of {count} hosts" if count > 1 else "--where leaves no host",
+            evidence=listing(_by_reason(left_out), 8, between="; "),
+            remedy="ask for what one of them has",
+        )
+
+
+def say_left_out(report: FleetReport) -> None:
+    """Which hosts --where left out, and why."""
+    from gpunode.cli.errors import say
+
+    if left_out := [host for host in report.hosts if host.left_out]:
+        say(f"gpunode: left out by --where: {listing(_by_reason(left_out), 20, between='; ')}")
+
+
+def _by_reason(left_out: Sequence[HostOutcome]) -> list[str]:
+    """ "gpu[01-03] (gpu.arch is hopper)" """
+    from gpunode.render.wording import fold_hosts
+
+    reasons: dict[str, list[str]] = {}
+    for host in left_out:
+        reasons.setdefault(host.left_out, []).append(host.target)
+    return [f"{fold_hosts(names)} ({why})" for why, names in reasons.items()]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -231,8 +231,16 @@ def choose(output: ResultOptions, *kinds: type) -> str:
 def show_result(result: object, output: ResultOptions) -> None:
     """To stdout or --output, by the table."""
     form = chosen_format(output, formats_of(type(result)), plans=True)
+    if isinstance(result, Fleet) and form not in ("json", "jsonl"):
+        result = _without_left_out(result)
     if text := TABLE[form, type(result)](result, result_style(output)):
         deliver(text, output)
+
+
+def _without_left_out(result: Fleet) -> Fleet:
+    """Only JSON has a row for a host that --where left out: for the others it is none of the run's."""
+    hosts = tuple(host for host in result.report.hosts if not host.left_out)
+    return replace(result, report=replace(result.report, hosts=hosts))
 
 
 def finish(result: Fleet, output: QuietOptions, *, errors_shown: bool = False, printed: bool = False) -> int:
@@ -243,6 +251,10 @@ def finish(result: Fleet, output: QuietOptions, *, errors_shown: bool = False, p
     if not printed:
         show_result(result, output)
     text = chosen_format(output, formats_of(type(result)), plans=True) == "text"
+    # The text of one host alone has its problem nowhere, except that of Fixed.
+    alone = len(_without_left_out(result).report.hosts) == 1 != len(result.report.hosts)
+    if alone and not isinstance(result, Fixed):
+        errors_shown = False
     if not (errors_shown and text and not output.output):
         say_problems(result.report, ssh=result.ssh)
     return int(worst(h.code for h in result.report.hosts))
@@ -268,7 +280,7 @@ def look_at(
     each: Callable[[HostOutcome], None] | None = None,
 ) -> FleetReport:
     """`work` on every host, with progress on stderr when there is more than one; `each` host goes there as it ends."""
-    from gpunode.cli.hosts import on_each
+    from gpunode.cli.hosts import on_each, refuse_none_left, say_left_out
     from gpunode.render.live import Progress
 
     stop = threading.Event()
@@ -283,6 +295,9 @@ def look_at(
         report = on_each(hosts, options, work, done, stop, progress.stopping)
     if stop.is_set():
         raise KeyboardInterrupt  # only the probe was stopped: there is nothing to report of half the hosts
+    refuse_none_left([host for host in report.hosts if host.left_out], len(hosts))
+    if not (isinstance(output, QuietOptions) and output.quiet):
+        say_left_out(report)
     return report
 
 

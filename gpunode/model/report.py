@@ -247,6 +247,7 @@ class HostOutcome:
     evidence: str = ""
     remedy: Remedy = NO_REMEDY
     check_id: str = ""  # the check that the problem answers, "fleet.hostkey"; "": none
+    left_out: str = ""  # why --where left it out: nothing was done there, and nothing is wrong; "": it did not
 
     @property
     def gone(self) -> tuple[str, ...]:

@@ -148,7 +148,7 @@ def _host(verb: str, values: _Values) -> tuple[Schema, Schema]:
         "check": checks,
         "fix": plan | run | checks | {"findings_before": ids, "gone": ids},
     }
-    fault = _problem(values) | {"check_id": values.of(str | None)}
+    fault = _problem(values) | {"check_id": values.of(str | None), "left_out_why": values.of(str)}
     return {"target": {"type": "string"}, "code": values.of(ExitCode)}, fault | found[verb]
 
 

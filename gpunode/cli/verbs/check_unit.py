@@ -30,6 +30,8 @@ def show_unit(kind: str, hosts: HostOptions, *others: Any, strict: bool) -> int:
         )
     if hosts.ask_become_pass:
         raise UsageError("--ask-become-pass needs a terminal", remedy="use --become-pass-file FILE")
+    if str(hosts.inventory) == "-":
+        raise UsageError("--inventory - reads standard input, and a unit has none", remedy="name a file")
     words = [word for group in (hosts, *others) for word in _words(group)] + ["--strict"] * strict
     show_result(UnitFile(kind, (*own_command(), "check", *words)), ResultOptions())
     return int(ExitCode.DONE)

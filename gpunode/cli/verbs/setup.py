@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -46,25 +47,28 @@ def setup(
 ) -> int:
     from gpunode.cli.apply_plans import refuse_unasked
     from gpunode.cli.hosts import open_hosts
-    from gpunode.cli.options.spec import wanted_spec
+    from gpunode.cli.options.spec import wanted_of_each, wanted_spec
     from gpunode.cli.results import Ended, Planned, choose
     from gpunode.cli.saved_plan import saved_plan
     from gpunode.errors import UsageError
 
     choose(output, Planned, Ended)
     saved = saved_plan(plan, wanted) if plan else None
-    spec = saved.spec if saved else wanted_spec(wanted)
+    if not saved:
+        wanted_spec(wanted)  # what is wrong with it is said before anything of hosts
     if not (saved or hosts.recorded):
         refuse_unasked(yes, "setup", "or look first with ", "plan")
     with open_hosts(hosts, as_root=True) as named:
         if saved and len(named) > 1:
             raise UsageError("--plan is for one host", remedy="name the host the plan was made for")
-        return _run(named, spec, saved, hosts, output, ask=not (yes or saved))
+        each = wanted_of_each(named, wanted)
+        spec_of = (lambda host: saved.spec) if saved else (lambda host: each(host).spec)
+        return _run(named, spec_of, saved, hosts, output, ask=not (yes or saved))
 
 
 def _run(
     named: tuple[Host, ...],
-    spec: Spec,
+    spec_of: Callable[[Host], Spec],
     saved: Plan | None,
     hosts: HostOptions,
     output: OutputOptions,
@@ -76,7 +80,7 @@ def _run(
     from gpunode.cli.results import Ended, Planned, finish, look_at, over_ssh, say_problems
     from gpunode.errors import ExitCode
 
-    report = look_at(named, hosts, output, lambda host: _planned(host, spec, saved))
+    report = look_at(named, hosts, output, lambda host: _planned(host, spec_of(host), saved))
     changes = [h for h in report.hosts if h.plan and (h.plan.steps or h.plan.reboot)]
     recorded = any(host.recorded for host in named)
     if recorded or not any(h.plan for h in report.hosts):
