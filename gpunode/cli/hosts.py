@@ -197,13 +197,10 @@ def on_each(
     """`work` on every host side by side. One host's failure stays its own: it becomes that host's outcome."""
     from gpunode.fleet.run import run_fleet
 
-    def unless_left_out(host: Host) -> HostOutcome:
-        return _left_out(host) or work(host)
-
-    return run_fleet(hosts, unless_left_out, forks=forks(options), on_done=on_done, stop=stop, on_stop=on_stop)
+    return run_fleet(hosts, work, forks=forks(options), on_done=on_done, stop=stop, on_stop=on_stop)
 
 
-def _left_out(host: Host) -> HostOutcome | None:
+def left_out(host: Host) -> HostOutcome | None:
     """The outcome of a host that --where leaves out; None for any other."""
     from gpunode.errors import ExitCode
     from gpunode.model.report import HostOutcome
@@ -214,17 +211,17 @@ def _left_out(host: Host) -> HostOutcome | None:
 
 def not_left_out(named: Sequence[Host]) -> tuple[Host, ...]:
     """The hosts that --where keeps, for a verb that looks at one after the other. Raises what asking them raises."""
-    outcomes = [(host, _left_out(host)) for host in named]
-    refuse_none_left([one for _, one in outcomes if one], len(outcomes))
-    return tuple(host for host, left_out in outcomes if not left_out)
+    outcomes = {host: left_out(host) for host in named}
+    refuse_none_left([one for one in outcomes.values() if one], len(outcomes))
+    return tuple(host for host, one in outcomes.items() if not one)
 
 
-def refuse_none_left(left_out: Sequence[HostOutcome], count: int) -> None:
+def refuse_none_left(out: Sequence[HostOutcome], count: int) -> None:
     """Raises UsageError where --where has left out every host: nothing done would else look like all well."""
-    if left_out and len(left_out) == count:
+    if out and len(out) == count:
         raise UsageError(
             f"--where leaves none of {count} hosts" if count > 1 else "--where leaves no host",
-            evidence=listing(_by_reason(left_out), 8, between="; "),
+            evidence=listing(_by_reason(out), 8, between="; "),
             remedy="ask for what one of them has",
         )
 
@@ -233,15 +230,15 @@ def say_left_out(report: FleetReport) -> None:
     """Which hosts --where left out, and why."""
     from gpunode.cli.errors import say
 
-    if left_out := [host for host in report.hosts if host.left_out]:
-        say(f"gpunode: left out by --where: {listing(_by_reason(left_out), 20, between='; ')}")
+    if out := [host for host in report.hosts if host.left_out]:
+        say(f"gpunode: left out by --where: {listing(_by_reason(out), 20, between='; ')}")
 
 
-def _by_reason(left_out: Sequence[HostOutcome]) -> list[str]:
+def _by_reason(out: Sequence[HostOutcome]) -> list[str]:
     """ "gpu[01-03] (gpu.arch is hopper)" """
     from gpunode.render.wording import fold_hosts
 
     reasons: dict[str, list[str]] = {}
-    for host in left_out:
+    for host in out:
         reasons.setdefault(host.left_out, []).append(host.target)
     return [f"{fold_hosts(names)} ({why})" for why, names in reasons.items()]

@@ -278,9 +278,14 @@ def look_at(
     output: QuietOptions,
     work: Callable[[Host], HostOutcome],
     each: Callable[[HostOutcome], None] | None = None,
+    *,
+    again: bool = False,
 ) -> FleetReport:
-    """`work` on every host, with progress on stderr when there is more than one; `each` host goes there as it ends."""
-    from gpunode.cli.hosts import on_each, refuse_none_left, say_left_out
+    """`work` on every host, with progress on stderr when there is more than one; `each` host goes there as it ends.
+
+    A host that --where leaves out has that as its outcome; `again`: it was asked in this run, and `work` knows of it.
+    """
+    from gpunode.cli.hosts import left_out, on_each, refuse_none_left, say_left_out
     from gpunode.render.live import Progress
 
     stop = threading.Event()
@@ -292,11 +297,14 @@ def look_at(
             if each is not None:
                 each(outcome)
 
-        report = on_each(hosts, options, work, done, stop, progress.stopping)
+        def unless_left_out(host: Host) -> HostOutcome:
+            return left_out(host) or work(host)
+
+        report = on_each(hosts, options, work if again else unless_left_out, done, stop, progress.stopping)
     if stop.is_set():
         raise KeyboardInterrupt  # only the probe was stopped: there is nothing to report of half the hosts
     refuse_none_left([host for host in report.hosts if host.left_out], len(hosts))
-    if not (isinstance(output, QuietOptions) and output.quiet):
+    if not (output.quiet or again):
         say_left_out(report)
     return report
 

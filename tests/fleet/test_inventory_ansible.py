@@ -164,9 +164,9 @@ def test_what_is_not_read_is_said(tmp_path: Path) -> None:
         ("[gup:vars]\nansible_user=root\n[gpu]\nx\n", "line 1: [gup:vars] is of a group that is not there"),
         ("[gpu:hsots]\nx\n", "[gpu:hsots] is none of hosts, children and vars"),
         ("[g p u]\nx\n[b]\ny\n", "line 1: '[g p u]' is no heading"),
-        ("[a]\nx y\n", "line 2: 'y' is not KEY=VALUE"),
-        ("[a]\nx 'y\n", "line 2: \"x 'y\" cannot be read"),
-        ("[a:vars]\nx\n[a]\nh\n", "line 2: 'x' is not KEY=VALUE"),
+        ("[a]\nx y\n", "line 2: x: a word behind it is not KEY=VALUE"),
+        ("[a]\nx 'y\n", "line 2: 'x' and what follows it cannot be read"),
+        ("[a:vars]\nx\n[a]\nh\n", "line 2: a line of [a:vars] that is not KEY=VALUE"),
         ("g:\n  hosts: [a]\n  vars: {}\n", "hosts is a mapping in Ansible's inventories"),
         ("all: {hosts: {a: }}\ng: {hsots: {b: }}\n", "is no inventory that gpunode knows"),
         ("g: {hosts: {a: 5}}\n", "a: variables are a mapping"),
@@ -201,6 +201,18 @@ def test_secrets_are_refused_by_name_and_never_shown(tmp_path: Path, text: str, 
     assert f"{name} is a secret, and gpunode takes none from an inventory" in said
     assert instead in said
     assert "hunter2" not in said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[g]\nx ansible_password=hunter 2hunter2\n",
+        "[g]\nx ansible_password='hunter2\n",
+        "[g]\nx\n[g:vars]\nansible_password: hunter2\n",
+    ],
+)
+def test_a_line_that_cannot_be_read_is_not_quoted(tmp_path: Path, text: str) -> None:
+    assert "hunter2" not in refused(tmp_path, text)
 
 
 @pytest.mark.parametrize(
@@ -271,3 +283,9 @@ def test_a_file_beside_that_cannot_be_read_is_a_fault(tmp_path: Path, text: str,
     (tmp_path / "group_vars").mkdir()
     (tmp_path / "group_vars" / "gpu.yml").write_text(text)
     assert said in refused(tmp_path, "[gpu]\ngpu01\n")
+
+
+def test_a_link_to_a_file_system_is_not_walked_to_its_end(tmp_path: Path) -> None:
+    (tmp_path / "group_vars").mkdir()
+    (tmp_path / "group_vars" / "gpu").symlink_to("/")
+    assert "has more than 2000 files" in refused(tmp_path, "[gpu]\ngpu01\n")

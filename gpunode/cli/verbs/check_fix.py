@@ -86,7 +86,9 @@ def _run(
     done = apply_plans(named, report, hosts, output, verb="fix", host_work=host_work(parts))
     ended = dict(zip(named, done.hosts, strict=True))
     before = dict(zip(named, report.hosts, strict=True))
-    after = look_at(named, hosts, output, lambda host: _checked_again(host, before[host], ended[host], check))
+    after = look_at(
+        named, hosts, output, lambda host: _checked_again(host, before[host], ended[host], check), again=True
+    )
     return finish(
         Fixed("fix", FleetReport(after.hosts, report.seconds + done.seconds + after.seconds), ssh),
         output,

@@ -5,6 +5,7 @@ Ansible reads NAME, NAME.yml, NAME.yaml and NAME.json, and every such file below
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterator, MutableMapping
 from pathlib import Path
@@ -36,13 +37,24 @@ def _files(directory: Path, names: set[str], tree: Tree) -> Iterator[Path]:
     for entry in _entries(directory, tree):
         stem, ending = os.path.splitext(entry.name)
         if entry.is_dir() and entry.name in names:
-            found += [Path(top, name) for top, _, inner in sorted(os.walk(entry.path)) for name in sorted(inner)]
+            found += _below(Path(entry.path))
         elif entry.name in names or (ending in _ENDINGS and stem in names):
             found.append(Path(entry.path))
         if len(found) > MOST_FILES:
             tree.fault(0, f"{directory} has more than {MOST_FILES} files")
             return
     yield from (path for path in found if path.suffix in _ENDINGS or path.name in names)
+
+
+def _below(directory: Path) -> list[Path]:
+    """All files of a group's directory. A link to a whole file system is not walked to its end."""
+    found: list[Path] = []
+    for top, inner, names in itertools.islice(os.walk(directory), MOST_FILES):
+        inner.sort()
+        found += [Path(top, name) for name in sorted(names)]
+        if len(found) > MOST_FILES:
+            break
+    return found
 
 
 def _entries(directory: Path, tree: Tree) -> list[os.DirEntry[str]]:

@@ -58,7 +58,7 @@ def _read(words: str, place: _Place, tree: Tree, line: int) -> None:
     elif place.kind == "vars":
         key, equals, value = words.partition("=")
         if not equals:
-            tree.fault(line, f"{words[:80]!r} is not KEY=VALUE")
+            tree.fault(line, f"a line of [{group.name[:80]}:vars] that is not KEY=VALUE")  # it may hold a password
             return
         said = Said(_value(value.strip()), line)
         keep(tree, key.strip(), said, vault=_is_vault(said.text), into=group.settings, whose=f"group {group.name}")
@@ -70,13 +70,13 @@ def _host(words: str, place: _Place, tree: Tree, line: int) -> None:
     try:
         name, *rest = shlex.split(words, comments=True)
     except ValueError as error:
-        tree.fault(line, f"{words[:80]!r} cannot be read ({str(error).lower()})")
+        tree.fault(line, f"{words.split()[0][:80]!r} and what follows it cannot be read ({str(error).lower()})")
         return
     settings: dict[str, Said] = {}
     for word in rest:
         key, equals, value = word.partition("=")
         if not equals:
-            tree.fault(line, f"{word[:80]!r} is not KEY=VALUE")
+            tree.fault(line, f"{name[:80]}: a word behind it is not KEY=VALUE")
             continue
         keep(tree, key, Said(_value(value), line), vault=_is_vault(value), into=settings, whose=name[:80])
     tree.add_hosts(name, tree.group(place.group, line), settings, line)

@@ -87,7 +87,7 @@ def _member(tree: Tree, name: str, settings: Mapping[str, Said], spec: Mapping[s
     said = {**settings, **tree.hosts[name]}
     if tree.dialect == "ansible":
         said = login_of(said, tree, name)
-    values: dict[str, str | int] = {}
+    values: dict[str, object] = {}
     for key, one in said.items():
         try:
             values[key] = SETTINGS[key](one.text)
@@ -96,10 +96,10 @@ def _member(tree: Tree, name: str, settings: Mapping[str, Said], spec: Mapping[s
     wanted = {key: one.text for key, one in spec.items()} | tree.specs.get(name, {})
     target = replace(parse_target(name), name=name)
     target = replace(target, host=str(values.get("address", target.host)), user=_text(values, "user"))
-    port = values.get("port")
+    port, identity = values.get("port"), values.get("identity")
     return Member(
         replace(target, port=port if isinstance(port, int) else None),
-        _path(_text(values, "identity")),
+        identity if isinstance(identity, Path) else None,
         _text(values, "jump"),
         tuple(sorted(wanted.items())),
     )
@@ -107,7 +107,3 @@ def _member(tree: Tree, name: str, settings: Mapping[str, Said], spec: Mapping[s
 
 def _text(values: Mapping[str, object], key: str) -> str | None:
     return None if key not in values else str(values[key])
-
-
-def _path(text: str | None) -> Path | None:
-    return None if text is None else Path(text).expanduser()

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from gpunode.advice import meant
 from gpunode.errors import UsageError
-from gpunode.fleet.inventory.settings import SETTINGS
+from gpunode.fleet.inventory.settings import SETTINGS, path_of
 from gpunode.fleet.inventory.ssh_words import fault_of
 from gpunode.fleet.inventory.tree import ALL, Group, Said, Tree
 from gpunode.fleet.inventory.words import has_range, split_words
@@ -140,8 +140,8 @@ class _Reader:
         return layer
 
     def _near(self, text: str) -> str:
-        """A relative path is next to the inventory; ~ is whose gpunode runs."""
-        return str(self._directory / Path(text).expanduser())
+        """A relative path is next to the inventory. Raises UsageError for what is no path."""
+        return str(self._directory / path_of(text))
 
     def _refuse_others(self, node: Node, keys: tuple[str, ...], whose: str) -> None:
         if node.pairs is None and not node.empty:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from gpunode.errors import UsageError
@@ -34,10 +35,14 @@ def _port(text: str) -> int:
     return number
 
 
-def _identity(text: str) -> str:
-    if text and text.isprintable():
-        return text
-    raise UsageError(f"{text[:80]!r} is not the path of a private key")
+def path_of(text: str) -> Path:
+    """With ~ as whose gpunode runs. Raises UsageError."""
+    try:
+        if text and text.isprintable():
+            return Path(text).expanduser()
+    except RuntimeError as error:  # ~nosuchuser
+        raise UsageError(f"{text[:80]!r} is in the home of nobody", evidence="there is no such user here") from error
+    raise UsageError(f"{text[:80]!r} is not a path")
 
 
 def _jump(text: str) -> str:
@@ -54,6 +59,6 @@ SETTINGS: dict[str, Callable[[str], Any]] = {
     "address": _address,
     "user": _user,
     "port": _port,
-    "identity": _identity,
+    "identity": path_of,
     "jump": _jump,
 }

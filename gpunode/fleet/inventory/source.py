@@ -46,7 +46,7 @@ def text_of(path: Path, flag: str) -> str:
 def _stdin(name: str) -> bytes:
     if sys.stdin is None or sys.stdin.isatty():
         raise UsageError(
-            f"{name} reads standard input, which is a terminal",
+            f"{name} reads standard input, which is a terminal or closed",
             remedy="pipe a list in, such as kubectl get nodes -o name prints",
         )
     try:
