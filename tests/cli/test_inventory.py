@@ -272,6 +272,27 @@ def test_each_host_is_planned_by_what_its_group_wants(run: Run, tmp_path: Path) 
     assert {driver for driver, _ in drivers(out).values()} == {"610"}, "and a flag outweighs both"
 
 
+def test_setup_asks_about_what_each_group_wants_and_about_nobody_else(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    text = "hosts: l4, h100\ngroups:\n  a: {hosts: l4, spec: {driver: 580}}\n  b: {hosts: h100, spec: {driver: 610}}\n"
+    monkeypatch.setattr(sys, "stdin", Terminal("n\n"))
+    code, out, err = run(["setup", "--only", "driver"], text)
+    assert (code, out) == (1, "")
+    assert "Driver 580." in err
+    assert "Driver 610." in err
+    assert "steps on 2 hosts? [y/N] gpunode: nothing was changed" in err
+    monkeypatch.setattr(sys, "stdin", Terminal("n\n"))
+    _, _, err = run(["setup", "--only", "driver", "--where", "gpu.arch=ada"], text)
+    assert "Driver 610." not in err
+    assert "left out by --where: h100 (gpu.arch is hopper)" in err
+    assert "steps? [y/N]" in err
+
+
 def test_each_host_is_checked_by_what_its_group_wants(run: Run) -> None:
     code, out, _ = run(["check", "--only", "pci.expected-count", "--json"], SPECS)
     assert code == 1
@@ -390,6 +411,10 @@ def test_a_node_that_speaks_for_itself_takes_no_inventory(capsys: Captured) -> N
     assert main(["check", "--npd", "--inventory", "x"]) == ExitCode.USAGE
     assert "--npd is of the node that it runs on" in " ".join(capsys.readouterr().err.split())
     assert main(["check", "--unit", "service", "--inventory", "-"]) == ExitCode.USAGE
+    assert main(["check", "--unit", "service", "--ssh", "h1,@hosts.txt"]) == ExitCode.USAGE
+    capsys.readouterr()
+    assert main(["check", "--unit", "service", "--inventory", "fleet.yaml", "--limit", "a"]) == 0
+    assert f'"--inventory" "{Path("fleet.yaml").absolute()}" "--limit" "a"' in capsys.readouterr().out
 
 
 def test_this_machine_is_not_looked_at_for_an_inventory(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gpunode.errors import UsageError
-from gpunode.fleet.inventory.ansible_vars import login_of
 from gpunode.fleet.inventory.settings import SETTINGS
 from gpunode.fleet.inventory.ssh_words import fault_of
 from gpunode.fleet.inventory.tree import ALL, Group, Said, Tree
@@ -86,6 +85,8 @@ class _Of:
 def _member(tree: Tree, name: str, settings: Mapping[str, Said], spec: Mapping[str, Said]) -> Member:
     said = {**settings, **tree.hosts[name]}
     if tree.dialect == "ansible":
+        from gpunode.fleet.inventory.ansible_vars import login_of  # late: --ssh has no variables
+
         said = login_of(said, tree, name)
     values: dict[str, object] = {}
     for key, one in said.items():

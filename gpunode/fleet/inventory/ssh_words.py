@@ -53,14 +53,19 @@ def fault_of(error: UsageError) -> str:
 
 
 def _words(value: str, faults: list[str]) -> Iterator[str]:
-    from gpunode.fleet.inventory.lists import words_of_list
-    from gpunode.fleet.inventory.source import text_of
-
     for word in split_words(value):
         if not word.startswith("@"):
             yield word
             continue
         try:
-            yield from words_of_list(text_of(Path(word[1:]), "--ssh @"), f"--ssh {word}")
+            yield from _in_file(word)
         except UsageError as error:
             faults.append(fault_of(error))
+
+
+def _in_file(word: str) -> Iterator[str]:
+    """The words of @FILE."""
+    from gpunode.fleet.inventory.lists import words_of_list  # late, as everywhere here: most runs have no file
+    from gpunode.fleet.inventory.source import text_of
+
+    return words_of_list(text_of(Path(word[1:]), "--ssh @"), f"--ssh {word}")

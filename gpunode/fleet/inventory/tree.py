@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from graphlib import CycleError, TopologicalSorter
 from typing import Literal
 
 from gpunode.advice import listing
@@ -135,6 +134,8 @@ class Tree:
 
     def _order(self) -> list[str]:
         """Group names, children before their parents; [] with a fault where they go in a circle."""
+        from graphlib import CycleError, TopologicalSorter  # late: a list has no groups
+
         links = {g.name: [child for child in g.children if child in self.groups] for g in self.groups.values()}
         try:
             return list(TopologicalSorter(links).static_order())
