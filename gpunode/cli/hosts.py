@@ -211,6 +211,8 @@ def left_out(host: Host) -> HostOutcome | None:
 
 def not_left_out(named: Sequence[Host]) -> tuple[Host, ...]:
     """The hosts that --where keeps, for a verb that looks at one after the other. Raises what asking them raises."""
+    if not named:  # what is held against no host would look as if it fitted all
+        raise UsageError("there is no host in this shard", remedy="leave --shard out")
     outcomes = {host: left_out(host) for host in named}
     refuse_none_left([one for one in outcomes.values() if one], len(outcomes))
     return tuple(host for host, one in outcomes.items() if not one)

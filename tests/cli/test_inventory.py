@@ -364,6 +364,35 @@ def test_a_shard_of_nobody_ends_well_and_says_so(run: Run, words: list[str]) -> 
     assert "host" not in out
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["plan", "--save", "x"], "--save takes one host"),
+        (["detect", "--record", "x"], "--record takes one host"),
+        (["check", "--snapshot", "x"], "--snapshot takes one host"),
+        (["k8s", "pod"], "k8s pod takes one host"),
+        (["k8s", "dra"], "there is no host in this shard"),
+        (["k8s", "device-plugin"], "there is no host in this shard"),
+    ],
+)
+def test_what_needs_a_host_is_refused_in_a_shard_of_nobody(
+    run: Run, words: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shard = next(n for n in range(1, 100) if not any(has(name, n) for name in NODES))
+    code, _, err = run([*words, "--shard", f"{shard}/99"])
+    assert code == 2
+    assert said in err
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("words", [["k8s", "dra"], ["k8s", "device-plugin"], ["k8s", "pod"]])
+def test_what_is_held_against_nodes_asks_only_those_that_match(run: Run, words: list[str]) -> None:
+    code, _, err = run([*words, "--limit", "h100", "--where", "gpu.arch=ada"])
+    assert code == 2
+    assert "--where leaves no host evidence h100 (gpu.arch is hopper)" in err
+
+
 def has(name: str, number: int) -> bool:
     from gpunode.fleet.inventory.choice import Shard
 

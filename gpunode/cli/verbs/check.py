@@ -258,7 +258,7 @@ def _looking(
     rules = judgement(which, file.rules, [one.id for one in site])
     each = None if single else each_line("check", output)
     with open_hosts(hosts, as_root=more is not None) as named:
-        if single and len(named) > 1:
+        if single and len(named) != 1:
             raise UsageError(f"{single} takes one host", remedy="name one host with --ssh")
 
         wanted_of = wanted_of_each(named, wanted, partial(held_against, which, wanted))

@@ -53,7 +53,7 @@ def plan(
     choose(output, kind)
     wanted_spec(wanted)  # what is wrong with it is said before anything of hosts
     with open_hosts(hosts) as named:
-        if save and len(named) > 1:
+        if save and len(named) != 1:
             raise UsageError("--save takes one host", remedy="name one host with --ssh")
         if save:
             check(save, "--save")

@@ -59,7 +59,7 @@ def setup(
     if not (saved or hosts.recorded):
         refuse_unasked(yes, "setup", "or look first with ", "plan")
     with open_hosts(hosts, as_root=True) as named:
-        if saved and len(named) > 1:
+        if saved and len(named) != 1:
             raise UsageError("--plan is for one host", remedy="name the host the plan was made for")
         each = wanted_of_each(named, wanted)
         spec_of = (lambda host: saved.spec) if saved else (lambda host: each(host).spec)
