@@ -48,17 +48,24 @@ class Command:
     options: tuple[str, ...] = ()
     again: bool = False  # whichever verb is running: AGAIN
     on_hosts: bool = True  # it takes --ssh
-    ssh: str = ""  # the hosts it is typed for, as one word of --ssh
+    ssh: str = ""  # the hosts it is typed for, as one word of --ssh, or of --limit
+    inventory: str = ""  # the file that says how these are reached; "": --ssh does
 
     @property
     def words(self) -> tuple[str, ...]:
         """("gpunode", "setup", "--ssh", "gpu[01-03]", "--only", "driver")."""
-        return ("gpunode", *self.verb.split(), *(("--ssh", self.ssh) if self.ssh else ()), *self.options)
+        return ("gpunode", *self.verb.split(), *self._hosts, *self.options)
 
     def __str__(self) -> str:
         """As it is typed into a shell."""
-        ssh = f"--ssh {_quoted_hosts(self.ssh)}" if self.ssh else ""
-        return " ".join(filter(None, ("gpunode", self.verb, ssh, *map(named, self.options))))
+        hosts = (*map(named, self._hosts[:-1]), *map(_quoted_hosts, self._hosts[-1:]))
+        return " ".join(filter(None, ("gpunode", self.verb, *hosts, *map(named, self.options))))
+
+    @property
+    def _hosts(self) -> tuple[str, ...]:
+        if not self.ssh:
+            return ()
+        return ("--inventory", self.inventory, "--limit", self.ssh) if self.inventory else ("--ssh", self.ssh)
 
 
 CHANGES = ("setup", "undo")
@@ -104,9 +111,12 @@ class Remedy:
         """AGAIN becomes this verb."""
         return self._with(lambda one: replace(one, verb=verb) if one.again else one)
 
-    def over_ssh(self, hosts: str) -> Remedy:
-        """Its commands as they are typed where gpunode was; `hosts` is the word after --ssh: "gpu[01-03]"."""
-        return self._with(lambda one: replace(one, ssh=hosts) if one.on_hosts else one)
+    def over_ssh(self, hosts: str, inventory: str = "") -> Remedy:
+        """Its commands as they are typed where gpunode was; `hosts` is the word after --ssh: "gpu[01-03]".
+
+        `inventory`: the file of --inventory, where that knows how these hosts are reached; `hosts` are of --limit then.
+        """
+        return self._with(lambda one: replace(one, ssh=hosts, inventory=inventory) if one.on_hosts else one)
 
     def wanting(self, options: tuple[str, ...]) -> Remedy:
         """Its setup and plan with what says what is wanted (`--spec FILE`): without that they would want something

@@ -129,7 +129,7 @@ def keep_unplanned(
 def _whole(report: FleetReport, record: Record, past: PastRun | None) -> FleetReport:
     """The run's end, with what was done before it went on."""
     whole = with_earlier(past, report) if past else report
-    record.end(whole.hosts)
+    record.end([host for host in whole.hosts if not host.left_out])
     return replace(whole, run=record.id)
 
 
@@ -148,7 +148,8 @@ def _record(
     connection = tuple(typed_connection(hosts).items()) if ssh else ()
     own = verb == "setup" and any(host.plan and host.plan.spec != spec for host in planned.hosts)
     kept = (None, True) if own else kept_spec(spec)
-    return begin(About(verb, tuple(map(str, named)), user_name(), ssh, connection, *kept), say)
+    its_hosts = tuple(host.target for host in planned.hosts if not host.left_out)
+    return begin(About(verb, its_hosts, user_name(), ssh, connection, *kept), say)
 
 
 def _kept_for_the_end(output: OutputOptions, lines: LinesAsTheyCome) -> Callable[[HostOutcome], HostOutcome]:

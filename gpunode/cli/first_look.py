@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 _VERBS = ("check", "detect", "plan")
 # Of other hosts, of none, of this one later, or as somebody else.
 _OTHERWISE = (
-    *("--ssh", "--recorded", "--help", "-h", "--list", "--explain", "--unit", "--fix"),
+    *("--ssh", "--inventory", "--recorded", "--help", "-h", "--list", "--explain", "--unit", "--fix"),
     *("--ask-become-pass", "--become-pass-file"),
 )
 # Modules are loaded and stay: to look through them for garbage, every 700 new objects, takes Python 25 ms.

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from gpunode.advice import meant
+from gpunode.advice import listing, meant
 from gpunode.cli.options.groups import CheckedHostOptions, HostOptions, LiveOptions
 from gpunode.errors import UsageError
 from gpunode.fleet.host import Host
@@ -28,6 +28,9 @@ def open_hosts(options: LiveOptions, *, as_root: bool = False) -> Iterator[tuple
     `as_root`: the verb is root's, so this machine is refused at its first script where the user cannot become root.
     Over SSH every verb is.
     """
+    from gpunode.render.remedy_text import hosts_are_named_by
+
+    hosts_are_named_by("")  # unless an inventory turns out to know them
     hosts = _hosts(options, as_root=as_root)
     try:
         yield hosts
@@ -41,13 +44,14 @@ def _hosts(options: LiveOptions, *, as_root: bool) -> tuple[Host, ...]:
     inject = options.inject or () if isinstance(options, CheckedHostOptions) else ()
     if inject and not recorded:
         raise UsageError("--inject is for a recording: on a host nothing is broken", remedy="name one with --recorded")
-    if options.ssh and recorded:
-        raise UsageError("--ssh and --recorded exclude each other", remedy="name hosts, or one recording")
+    if (options.ssh or options.inventory) and recorded:
+        flag = "--ssh" if options.ssh else "--inventory"
+        raise UsageError(f"{flag} and --recorded exclude each other", remedy="name hosts, or one recording")
     one_of("--host-key", options.host_key, ("strict", "accept-new"))
-    if options.ssh:
-        return _over_ssh(options, options.ssh)
+    if options.ssh or options.inventory:
+        return _over_ssh(options)
     if only_ssh := _first(_typed_for_ssh(options)):
-        raise UsageError(f"{only_ssh} is for hosts over SSH", remedy="name them with --ssh")
+        raise UsageError(f"{only_ssh} is for hosts over SSH", remedy="name them with --ssh or --inventory")
     if recorded:
         if for_sudo := _first(_typed_for_sudo(options)):
             raise UsageError(f"{for_sudo} is for hosts, and --recorded asks none", remedy="leave it out")
@@ -84,11 +88,12 @@ def _recorded(path: Path, inject: Sequence[str]) -> Host:
     return Host(Recorded(stream, name), recorded=True)
 
 
-def _over_ssh(options: LiveOptions, values: Sequence[str]) -> tuple[Host, ...]:
+def _over_ssh(options: LiveOptions) -> tuple[Host, ...]:
+    from gpunode.cli.errors import say
+    from gpunode.cli.options.inventory import named_hosts
     from gpunode.cli.options.passwords import become_password, login_password, unlock_keys
-    from gpunode.fleet.inventory import parse_ssh_targets
     from gpunode.transport.ssh import Ssh
-    from gpunode.transport.ssh_config import SshOptions
+    from gpunode.transport.ssh_config import SshOptions, SshTarget
 
     deadline_s(options)  # refused here where it is no number
     timeout = whole_number("--connect-timeout", options.connect_timeout, 1, 3600)
@@ -102,13 +107,25 @@ def _over_ssh(options: LiveOptions, values: Sequence[str]) -> tuple[Host, ...]:
         password=login_password(options),
         become_password=become_password(options),
     )
-    targets = parse_ssh_targets(values)
-    unlock_keys(options, targets, settings)
-    return tuple(Host(Ssh(target, settings)) for target in targets)
+    reached: list[tuple[SshTarget, SshOptions]] = []
+
+    def dial(target: SshTarget, own: SshOptions) -> Ssh:
+        reached.append((target, own))
+        return Ssh(target, own)
+
+    hosts, notes = named_hosts(options, settings, dial)
+    for note in notes:
+        say(f"gpunode: {note}")
+    unlock_keys(options, reached)
+    return hosts
 
 
 def _typed_for_ssh(options: LiveOptions) -> dict[str, object]:
     return {
+        "--limit": options.limit,
+        "--exclude": options.exclude,
+        "--where": options.where,
+        "--shard": options.shard,
         "--identity": options.identity,
         "--key-pass-file": options.key_pass_file,
         "--ask-pass": options.ask_pass,
@@ -124,10 +141,10 @@ def _typed_for_ssh(options: LiveOptions) -> dict[str, object]:
 
 # Of LiveOptions, what reaches the same hosts once more. None of it is a secret: passwords are asked for, or in a file.
 _CONNECTION = (
-    *("identity", "user", "port", "jump", "ask_become_pass", "become_pass_file"),
+    *("inventory", "identity", "user", "port", "jump", "ask_become_pass", "become_pass_file"),
     *("host_key", "connect_timeout", "forks", "key_pass_file", "ask_pass", "deadline"),
 )
-_PATHS = ("identity", "become_pass_file", "key_pass_file")
+_PATHS = ("inventory", "identity", "become_pass_file", "key_pass_file")
 _SWITCHES = ("ask_become_pass", "ask_pass")
 
 
@@ -137,9 +154,13 @@ def typed_connection(options: LiveOptions) -> dict[str, object]:
     for name in _CONNECTION:
         value = getattr(options, name)
         if value is not None and value is not False:
-            texts = [os.path.abspath(one) if name in _PATHS else one for one in _list(value)]
+            texts = [_kept_path(one) if name in _PATHS else one for one in _list(value)]
             found[name] = texts if isinstance(value, list) else texts[0]
     return found
+
+
+def _kept_path(path: Path) -> str:
+    return "-" if str(path) == "-" else os.path.abspath(path)
 
 
 def connected_as(options: HostOptions, kept: Mapping[str, object]) -> HostOptions:
@@ -148,8 +169,12 @@ def connected_as(options: HostOptions, kept: Mapping[str, object]) -> HostOption
     Each value is read again as if it were typed now.
     """
     values: dict[str, Any] = {}
+    if not (options.ssh or options.inventory) and kept.get("inventory") == "-":
+        raise UsageError("the inventory of the run came on standard input", remedy="give it again, with --inventory")
     for name in _CONNECTION:
         value, typed = kept.get(name), getattr(options, name)
+        if name == "inventory" and options.ssh:
+            continue
         if value is None or (typed is not None and typed is not False):
             continue
         right = value is True if name in _SWITCHES else all(isinstance(one, str) for one in _list(value))
@@ -220,3 +245,49 @@ def on_each(
     from gpunode.fleet.run import run_fleet
 
     return run_fleet(hosts, work, forks=forks(options), on_done=on_done, stop=stop, on_stop=on_stop)
+
+
+def left_out(host: Host) -> HostOutcome | None:
+    """The outcome of a host that --where leaves out; None for any other."""
+    from gpunode.errors import ExitCode
+    from gpunode.model.report import HostOutcome
+
+    why = host.only.left_out() if host.only else ""
+    return HostOutcome(str(host), ExitCode.DONE, left_out=why) if why else None
+
+
+def not_left_out(named: Sequence[Host]) -> tuple[Host, ...]:
+    """The hosts that --where keeps, for a verb that looks at one after the other. Raises what asking them raises."""
+    if not named:  # what is held against no host would look as if it fitted all
+        raise UsageError("there is no host in this shard", remedy="leave --shard out")
+    outcomes = {host: left_out(host) for host in named}
+    refuse_none_left([one for one in outcomes.values() if one], len(outcomes))
+    return tuple(host for host, one in outcomes.items() if not one)
+
+
+def refuse_none_left(out: Sequence[HostOutcome], count: int) -> None:
+    """Raises UsageError where --where has left out every host: nothing done would else look like all well."""
+    if out and len(out) == count:
+        raise UsageError(
+            f"--where leaves none of {count} hosts" if count > 1 else "--where leaves no host",
+            evidence=listing(_by_reason(out), 8, between="; "),
+            remedy="ask for what one of them has",
+        )
+
+
+def say_left_out(report: FleetReport) -> None:
+    """Which hosts --where left out, and why."""
+    from gpunode.cli.errors import say
+
+    if out := [host for host in report.hosts if host.left_out]:
+        say(f"gpunode: left out by --where: {listing(_by_reason(out), 20, between='; ')}")
+
+
+def _by_reason(out: Sequence[HostOutcome]) -> list[str]:
+    """ "gpu[01-03] (gpu.arch is hopper)" """
+    from gpunode.render.wording import fold_hosts
+
+    reasons: dict[str, list[str]] = {}
+    for host in out:
+        reasons.setdefault(host.left_out, []).append(host.target)
+    return [f"{fold_hosts(names)} ({why})" for why, names in reasons.items()]

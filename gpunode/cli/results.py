@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -262,8 +262,16 @@ def choose(output: ResultOptions, *kinds: type) -> str:
 def show_result(result: object, output: ResultOptions) -> None:
     """To stdout or --output, by the table."""
     form = chosen_format(output, formats_of(type(result)), plans=True)
+    if isinstance(result, Fleet) and form not in ("json", "jsonl"):
+        result = _without_left_out(result)
     if text := TABLE[form, type(result)](result, result_style(output)):
         deliver(text, output)
+
+
+def _without_left_out(result: Fleet) -> Fleet:
+    """Only JSON has a row for a host that --where left out: for the others it is none of the run's."""
+    hosts = tuple(host for host in result.report.hosts if not host.left_out)
+    return replace(result, report=replace(result.report, hosts=hosts))
 
 
 def finish(result: Fleet, output: QuietOptions, *, errors_shown: bool = False, printed: bool = False) -> int:
@@ -274,6 +282,10 @@ def finish(result: Fleet, output: QuietOptions, *, errors_shown: bool = False, p
     if not printed:
         show_result(result, output)
     text = chosen_format(output, formats_of(type(result)), plans=True) == "text"
+    # The text of one host alone has its problem nowhere, except that of Fixed.
+    alone = len(_without_left_out(result).report.hosts) == 1 != len(result.report.hosts)
+    if alone and not isinstance(result, Fixed):
+        errors_shown = False
     if not (errors_shown and text and not output.output):
         say_problems(result.report, ssh=result.ssh)
     return int(worst(h.code for h in result.report.hosts))
@@ -342,13 +354,22 @@ def look_at(
     output: QuietOptions,
     work: Callable[[Host], HostOutcome],
     each: Callable[[HostOutcome], None] | None = None,
+    *,
+    again: bool = False,
 ) -> FleetReport:
-    """`work` on every host, with progress on stderr when there is more than one; `each` host goes there as it ends."""
-    from gpunode.cli.hosts import deadline_s, on_each
+    """`work` on every host, with progress on stderr when there is more than one; `each` host goes there as it ends.
+
+    A host that --where leaves out has that as its outcome; `again`: it was asked in this run, and `work` knows of it.
+    """
+    from gpunode.cli.hosts import deadline_s, left_out, on_each, refuse_none_left, say_left_out
     from gpunode.fleet.deadline import within
     from gpunode.render.live import Progress
 
-    bounded = within(deadline_s(options), work, lambda host: host.transport.close())
+    def unless_left_out(host: Host) -> HostOutcome:
+        return left_out(host) or work(host)
+
+    one = work if again else unless_left_out
+    bounded = within(deadline_s(options), one, lambda host: host.transport.close())
     stop = threading.Event()
     style, names = progress_style(output), [str(h) for h in hosts]
     with Progress(style, sys.stderr, names, done="looked at", reasons=False, left=PROBE) as progress:
@@ -361,6 +382,9 @@ def look_at(
         report = on_each(hosts, options, bounded, done, stop, progress.stopping)
     if stop.is_set():
         raise KeyboardInterrupt  # only the probe was stopped: there is nothing to report of half the hosts
+    refuse_none_left([host for host in report.hosts if host.left_out], len(hosts))
+    if not (output.quiet or again):
+        say_left_out(report)
     return report
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from gpunode.transport.base import Transport
+
+if TYPE_CHECKING:
+    from gpunode.fleet.inventory.where import FactFilter
 
 
 @dataclass(frozen=True)
@@ -14,6 +18,8 @@ class Host:
     transport: Transport
     local: bool = False
     recorded: bool = False
+    layer: tuple[tuple[str, str], ...] = ()  # keys of a spec, with their texts, that the inventory has for it
+    only: FactFilter | None = field(default=None, compare=False)  # --where
 
     def __str__(self) -> str:
         return self.transport.target

@@ -8,7 +8,7 @@ from pathlib import Path
 from gpunode.errors import UsageError
 from gpunode.facts.recordings import load_recording
 from gpunode.fleet.host import Host
-from gpunode.fleet.inventory import MOST_HOSTS
+from gpunode.fleet.inventory.words import MOST_HOSTS
 from gpunode.transport.base import Completed
 from gpunode.transport.recorded import Recorded
 

@@ -255,6 +255,7 @@ class HostOutcome:
     remedy: Remedy = NO_REMEDY
     check_id: str = ""  # the check that the problem answers, "fleet.hostkey"; "": none
     untouched: Untouched | None = None  # None: it was worked on, or failed
+    left_out: str = ""  # why --where left it out: nothing was done there, and nothing is wrong; "": it did not
 
     @property
     def gone(self) -> tuple[str, ...]:

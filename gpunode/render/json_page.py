@@ -33,7 +33,7 @@ RULES = """
   result as soon as it has ended. `schema` says which a line is. With `--output` the file has the results alone.
 - Every host has `target` and `code` ([exit codes](exit-codes.md)), and `problem`, `evidence`, `remedy` if it failed.
   `check_id` with them is the check that it fails, where it was not reached
-  ([which](check-outputs.md#several-hosts-in-one-run)).
+  ([which](check-outputs.md#several-hosts-in-one-run)). One that `--where` left out has `left_out_why`, and code 0.
 - A `remedy` is `text` for the user, `action` for a program, and `command`, the words of gpunode's own command in it, as
   typed on the host itself (`[]` where gpunode has none). `text` is "" where nothing is to be done. The actions:
 ACTIONS

@@ -149,6 +149,7 @@ def _host(verb: str, values: _Values) -> tuple[Schema, Schema]:
         "fix": plan | run | checks | {"findings_before": ids, "gone": ids},
     }
     fault = _problem(values) | {"check_id": values.of(str | None), "untouched": values.of(Untouched | None)}
+    fault |= {"left_out_why": values.of(str)}
     return {"target": {"type": "string"}, "code": values.of(ExitCode)}, fault | found[verb]
 
 

@@ -109,6 +109,7 @@ class Progress:
         with self._lock:
             self._waits.pop(outcome.target, None)
             word = self._done if outcome.code is ExitCode.DONE else ending_word(outcome)
+            word = "left out" if outcome.left_out else word
             self._now[outcome.target] = word
             if not self._live and self._style.verbose >= 0 and len(self._now) > 1:
                 reason = without_name(outcome.target, outcome.problem).removeprefix(f"{word}: ")

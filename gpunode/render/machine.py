@@ -79,6 +79,8 @@ def host_data(outcome: HostOutcome) -> dict[str, Any]:
         out |= {"problem": outcome.problem, "evidence": outcome.evidence, "remedy": outcome.remedy}
         out["check_id"] = outcome.check_id or None
         out["untouched"] = outcome.untouched
+    if outcome.left_out:
+        out["left_out_why"] = outcome.left_out
     if outcome.facts is not None:
         out["facts"] = to_data(outcome.facts)
     if outcome.plan is not None:

@@ -7,7 +7,13 @@ from collections.abc import Sequence
 from gpunode.remedy import Remedy
 from gpunode.render.wording import fold_hosts
 
+_named_by = [""]  # the inventory of this command line, which has one; "": its hosts are words of --ssh
 HOSTS = 28  # columns for the hosts of one finding; more of them are counted there and named below
+
+
+def hosts_are_named_by(inventory: str) -> None:
+    """From now on remedies name hosts by this file and --limit; "": by --ssh."""
+    _named_by[0] = inventory
 
 
 def remedy_text(remedy: Remedy, hosts: Sequence[str] = ()) -> str:
@@ -18,4 +24,5 @@ def remedy_text(remedy: Remedy, hosts: Sequence[str] = ()) -> str:
     if not hosts:
         return remedy.text
     names = fold_hosts(hosts).replace(", ", ",")
-    return remedy.over_ssh(names if len(names) <= HOSTS or len(hosts) == 1 else "HOSTS").text
+    word = names if len(names) <= HOSTS or len(hosts) == 1 else "HOSTS"
+    return remedy.over_ssh(word, _named_by[0]).text

@@ -26,6 +26,7 @@ class SpecFile:
 
     spec: Spec
     rules: Rules
+    keys: frozenset[str] = frozenset()  # of the spec, that it says something of
 
 
 def load_spec(path: Path) -> Spec:
@@ -33,9 +34,9 @@ def load_spec(path: Path) -> Spec:
     return load_file(path).spec
 
 
-def load_file(path: Path) -> SpecFile:
-    """The same, with what only a check reads."""
-    return parse_file(text_of(path, "spec", "--spec"), str(path))
+def load_file(path: Path, under: Spec | None = None) -> SpecFile:
+    """The same over another spec, with what only a check reads."""
+    return parse_file(text_of(path, "spec", "--spec"), str(path), under)
 
 
 def parse_spec(text: str, name: str = "spec") -> Spec:
@@ -43,21 +44,21 @@ def parse_spec(text: str, name: str = "spec") -> Spec:
     return parse_file(text, name).spec
 
 
-def parse_file(text: str, name: str = "spec") -> SpecFile:
-    """The same, with what only a check reads. All faults of both are in one UsageError."""
+def parse_file(text: str, name: str = "spec", under: Spec | None = None) -> SpecFile:
+    """The same over another spec, with what only a check reads. All faults of both are in one UsageError."""
     faults: list[str] = []
     root = root_of(text, name)
     rules, others = _rules(root, faults)
-    spec = spec_of(others, faults)
+    spec = spec_of(others, faults, under)
     if faults:
         count = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
         raise UsageError(f"{name}: {count}", evidence="\n".join(faults), remedy=f"correct {name}; nothing was touched")
-    return SpecFile(spec, rules)
+    return SpecFile(spec, rules, frozenset(entry.key for entry in others))
 
 
-def spec_of(entries: Iterable[Entry], faults: list[str]) -> Spec:
-    """What these say; what is wrong goes to `faults`, with its line."""
-    spec, seen = Spec(), dict[str, int]()
+def spec_of(entries: Iterable[Entry], faults: list[str], under: Spec | None = None) -> Spec:
+    """What these say over `under`; what is wrong goes to `faults`, with its line."""
+    spec, seen = under or Spec(), dict[str, int]()
     for entry in entries:
         try:
             if entry.key in seen:

@@ -30,8 +30,11 @@ class SshTarget:
     host: str  # name, alias in ~/.ssh/config, or address (IPv6 without brackets)
     user: str | None = None
     port: int | None = None
+    name: str = ""  # what an inventory calls it; "": it has no name but these
 
     def __str__(self) -> str:
+        if self.name:
+            return self.name
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{self.user + '@' if self.user else ''}{host}{f':{self.port}' if self.port else ''}"
 

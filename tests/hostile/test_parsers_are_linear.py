@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -40,6 +41,8 @@ from gpunode.facts.toolkit import cdi_devices
 from gpunode.facts.topology import parse_topology
 from gpunode.facts.wire import Section, Sections, decode, encode, file_facts
 from gpunode.fleet.inventory import parse_ssh_targets
+from gpunode.fleet.inventory.members import members
+from gpunode.fleet.inventory.reading import parse_inventory
 from gpunode.foreign import read_json, read_toml, read_yaml
 from gpunode.model.facts import KernelTree
 from gpunode.model.installed import upstream
@@ -56,6 +59,12 @@ from tests.hostile.linear import assert_linear
 from tests.planner.engines.kubelets import DEFAULT, KUBEADM, PACKAGED, node
 
 Work = Callable[[str], object]
+
+
+def inventory(text: str) -> object:
+    tree = parse_inventory(text, "inventory", Path("/nosuch"))
+    tree.check()
+    return members(tree, tree.hosts)
 
 
 def repeated(unit: str, head: str = "", tail: str = "") -> Callable[[int], str]:
@@ -286,6 +295,13 @@ PARSERS: dict[str, tuple[Work, Callable[[int], str]]] = {
     "a tool's reason: one word": (reason, repeated("dpkg", "dpkg: error: \nE: Sub-process ")),
     "a tool's reason: lists": (reason, repeated("Errors were encountered while processing:\n x\n")),
     "a tool's reason: paths": (reason, repeated("/a", "E: ", ": Read-only file system")),
+    "inventory: a list": (inventory, repeated("h{}\n", tail="-x\n")),
+    "inventory: colons": (inventory, repeated(":", "a")),
+    "inventory: INI": (inventory, repeated("h ansible_port=1 x=y\n", "[g]\n")),
+    "inventory: INI, one line": (inventory, repeated("a=b ", "[g]\nh ")),
+    "inventory: INI, arguments": (inventory, repeated("-o A=b ", "[g:vars]\nansible_ssh_args=", "\n[g]\nh\n")),
+    "inventory: our own": (inventory, repeated("  h: {port: 1}\n", "hosts:\n")),
+    "inventory: JSON": (inventory, repeated('"h",', '{"g": {"hosts": [', '"h"]}}')),
     "hosts: ranges": (lambda text: parse_ssh_targets([text]), repeated("[1]")),
     "k3s": (lambda text: k3s.default_runtime("/x", text), repeated("default-runtime")),
     "k3s: blanks": (lambda text: k3s.default_runtime("/x", text), repeated(" ", "default-runtime: a", "b#")),

@@ -34,8 +34,22 @@ class LiveOptions:
 
     ssh: Annotated[
         list[str] | None,
-        _host("--ssh", metavar="HOSTS", help="Hosts over SSH: h1,user@h2:22,gpu[01-64]. Repeatable."),
+        _host("--ssh", metavar="HOSTS", help="Hosts over SSH: h1,user@h2:22,gpu[01-64],@FILE. Repeatable."),
     ] = None
+    inventory: Annotated[
+        Path | None,
+        _host("--inventory", metavar="FILE", help="Hosts over SSH: YAML, Ansible's INI or YAML, a list; - is stdin."),
+    ] = None
+    limit: Annotated[
+        list[str] | None,
+        _host("--limit", metavar="NAMES", help="Only these: hosts, groups, gpu[01-04], gpu*. Repeatable."),
+    ] = None
+    exclude: Annotated[list[str] | None, _host("--exclude", metavar="NAMES", help="Not these. Repeatable.")] = None
+    where: Annotated[
+        list[str] | None,
+        _host("--where", metavar="KEY=VALUE", help="Only hosts with this fact: gpu.arch=blackwell. Repeated: and."),
+    ] = None
+    shard: Annotated[str | None, _host("--shard", metavar="N/M", help="The Nth of M parts of the hosts.")] = None
     identity: Annotated[
         list[Path] | None, _host("--identity", metavar="FILE", help="Private key for SSH. Repeatable.")
     ] = None

@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,7 +48,10 @@ def login_password(options: LiveOptions) -> LoginPassword | None:
     return LoginPassword(secret)
 
 
-def unlock_keys(options: LiveOptions, targets: Sequence[SshTarget], settings: SshOptions) -> None:
+Reached = Sequence[tuple[SshTarget, SshOptions]]  # each host with how it is reached
+
+
+def unlock_keys(options: LiveOptions, reached: Reached) -> None:
     """Open the private keys with a passphrase: by --key-pass-file, else at the terminal as ssh does.
 
     Nobody is asked for a key that may not be needed: one that --identity names is, and any where no other key is at
@@ -56,7 +60,7 @@ def unlock_keys(options: LiveOptions, targets: Sequence[SshTarget], settings: Ss
     given = _first_line("--key-pass-file", options.key_pass_file) if options.key_pass_file else None
     if given is None and not sys.stdin.isatty():
         return
-    paths = _locked(targets, settings, every=given is not None)
+    paths = _locked(reached, every=given is not None)
     if given is None:
         for path in paths:
             _ask_for(path)
@@ -68,13 +72,13 @@ def unlock_keys(options: LiveOptions, targets: Sequence[SshTarget], settings: Ss
         )
 
 
-def _locked(targets: Sequence[SshTarget], settings: SshOptions, *, every: bool) -> list[Path]:
+def _locked(reached: Reached, *, every: bool) -> list[Path]:
     """The keys to open, each once."""
     from gpunode.transport.identities import locked
 
     found: dict[Path, None] = {}
     seen = set()
-    for hop in _hops(targets, settings):
+    for hop, settings in _hops(reached):
         if (asked := (hop.identities, hop.identities_only, hop.agent)) not in seen:
             seen.add(asked)
             paths, others = locked(hop)
@@ -82,17 +86,19 @@ def _locked(targets: Sequence[SshTarget], settings: SshOptions, *, every: bool) 
     return list(found)
 
 
-def _hops(targets: Sequence[SshTarget], settings: SshOptions) -> list[Hop]:
+def _hops(reached: Reached) -> list[tuple[Hop, SshOptions]]:
     """As the hosts will be reached. One stands for all where the config names no key for any."""
     from gpunode.transport.ssh import looked_up, same_keys_for_all
     from gpunode.transport.ssh_config import parse_target, resolve
 
-    hops = []
+    hops: list[tuple[Hop, SshOptions]] = []
+    alike = len({settings for _, settings in reached}) == 1
     with suppress(TransportError, UsageError):  # the host says so when it is its turn
-        for target in targets[:1] if same_keys_for_all(settings) else targets:
-            hop = resolve(target, settings, lambda alias: looked_up(alias, settings))
-            jumps = [resolve(parse_target(j), settings, lambda a: looked_up(a, settings), jump=True) for j in hop.jumps]
-            hops += [hop, *jumps]
+        for target, settings in reached[:1] if alike and same_keys_for_all(reached[0][1]) else reached:
+            look = partial(looked_up, options=settings)
+            hop = resolve(target, settings, look)
+            jumps = [resolve(parse_target(word), settings, look, jump=True) for word in hop.jumps]
+            hops += [(one, settings) for one in (hop, *jumps)]
     return hops
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from gpunode.specfile import KEYS, SpecFile, load_file, put_all
 
 if TYPE_CHECKING:
     from gpunode.cli.options.setup import SpecOptions
+    from gpunode.fleet.host import Host
 
 _TEXTS = (
     "driver",
@@ -41,25 +42,51 @@ def wanted_spec(options: SpecOptions | CheckOptions) -> Spec:
     return wanted_file(options).spec
 
 
-def wanted_file(options: SpecOptions | CheckOptions) -> SpecFile:
-    """The same, with what only a check reads."""
-    file = load_file(options.spec) if options.spec else SpecFile(Spec(), Rules())
-    return replace(file, spec=flags_over(file.spec, options))
+def wanted_file(options: SpecOptions | CheckOptions, layer: Iterable[tuple[str, str]] = ()) -> SpecFile:
+    """The same, with what only a check reads. `layer`: keys with their texts that lie under the file's."""
+    under = put_all(Spec(), dict(layer))
+    file = load_file(options.spec, under) if options.spec else SpecFile(under, Rules())
+    return replace(file, spec=flags_over(file.spec, options, file.keys))
 
 
-def flags_over(spec: Spec, options: SpecOptions | CheckOptions) -> Spec:
-    """`spec` with the flags over it. Raises UsageError with every fault."""
+def flags_over(spec: Spec, options: SpecOptions | CheckOptions, in_file: Collection[str] = ()) -> Spec:
+    """`spec` with the flags over it; `in_file`: the keys that its file has. Raises UsageError with every fault."""
     texts = flag_texts(options)
-    return _without_ignored(put_all(spec, texts), texts)
+    return _without_ignored(put_all(spec, texts), texts, in_file)
 
 
-def _without_ignored(spec: Spec, typed: Collection[str]) -> Spec:
+def wanted_of_each(
+    named: Sequence[Host],
+    options: SpecOptions | CheckOptions,
+    change: Callable[[SpecFile], SpecFile] = lambda file: file,
+) -> Callable[[Host], SpecFile]:
+    """The same for each host, over what its inventory wants of it; `change` is applied to each of them, once.
+
+    Raises UsageError that names a host.
+    """
+    found: dict[object, SpecFile] = {}
+    for host in named:
+        if host.layer not in found:
+            try:
+                found[host.layer] = change(wanted_file(options, host.layer))
+            except UsageError as error:
+                if host.layer:
+                    error.problem = f"{host}: {error.problem}"
+                raise
+    return lambda host: found[host.layer]
+
+
+def _without_ignored(spec: Spec, typed: Collection[str], in_file: Collection[str]) -> Spec:
     """A typed `--driver none` takes precedence over the file's flavour; raises UsageError for both from one hand."""
+
+    def hand(key: str) -> int:
+        return 2 if key in typed else 1 if key in in_file else 0
+
     for none in ("driver", "toolkit"):
         ignored = [key for key in _OF[none] if getattr(spec, key) != getattr(Spec(), key)]
         if getattr(spec, none).kind != "none" or not ignored:
             continue
-        wrong = [KEYS[key].flag for key in ignored if key in typed or none not in typed]
+        wrong = [KEYS[key].flag for key in ignored if hand(key) >= hand(none)]
         if wrong:
             raise UsageError(
                 f"{KEYS[none].flag} none leaves nothing for {', '.join(wrong)}",

@@ -181,8 +181,9 @@ def _verdict(
     from gpunode.cli.results import Verdict, choose
     from gpunode.cli.verbs.check_verdict import show_verdict
 
-    if hosts.ssh or output.verbose:
-        flag, why = ("--ssh", "is of the node that it runs on") if hosts.ssh else ("-v", "has one line")
+    if hosts.ssh or hosts.inventory or output.verbose:
+        flag = "--ssh" if hosts.ssh else "--inventory" if hosts.inventory else "-v"
+        why = "has one line" if flag == "-v" else "is of the node that it runs on"
         raise UsageError(f"{mode} {why}", remedy=f"leave {flag} out")
     choose(output, Verdict)
 
@@ -249,7 +250,7 @@ def _looking(
     """
     from gpunode.cli.hosts import open_hosts
     from gpunode.cli.options.rules import held_against, judgement
-    from gpunode.cli.options.spec import retyped, wanted_file
+    from gpunode.cli.options.spec import retyped, wanted_file, wanted_of_each
     from gpunode.cli.results import Checked, each_line, look_at, over_ssh
 
     file, again = held_against(which, wanted, wanted_file(wanted)), retyped(wanted)
@@ -257,11 +258,13 @@ def _looking(
     rules = judgement(which, file.rules, [one.id for one in site])
     each = None if single else each_line("check", output)
     with open_hosts(hosts, as_root=more is not None) as named:
-        if single and len(named) > 1:
+        if single and len(named) != 1:
             raise UsageError(f"{single} takes one host", remedy="name one host")
 
+        wanted_of = wanted_of_each(named, wanted, partial(held_against, which, wanted))
+
         def look_one(host: Host) -> HostOutcome:
-            return checked(host, file.spec, strict, again, site, rules, more)
+            return checked(host, wanted_of(host).spec, strict, again, site, rules, more)
 
         def look() -> Checked:
             report = look_at(named, hosts, output, look_one, each)

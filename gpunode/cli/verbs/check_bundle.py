@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from gpunode.cli.errors import say
 from gpunode.cli.hosts import open_hosts
 from gpunode.cli.options.groups import CheckedHostOptions, CheckOptions, OutputOptions, RuleOptions
 from gpunode.cli.options.rules import held_against, judgement
-from gpunode.cli.options.spec import retyped, wanted_file
+from gpunode.cli.options.spec import retyped, wanted_file, wanted_of_each
 from gpunode.cli.results import Checked, choose, finish, look_at, over_ssh
 from gpunode.cli.verbs.check import judged, site_checks
 from gpunode.errors import GpunodeError
@@ -49,7 +50,7 @@ def save_bundle(
     choose(output, Checked)
     check(path, FLAG)
     file, again = held_against(which, wanted, wanted_file(wanted)), retyped(wanted)
-    spec, site = file.spec, site_checks(file.spec)
+    site = site_checks(file.spec)
     rules = judgement(which, file.rules, [one.id for one in site])
     found: dict[Host, HostFiles] = {}
     guard = threading.Lock()
@@ -57,13 +58,14 @@ def save_bundle(
     def look(host: Host) -> HostOutcome:
         stream = probe(host.transport)
         facts = assemble(stream, str(host))
-        outcome = judged(host, facts, spec, strict, again, site, rules)
+        outcome = judged(host, facts, wanted_of(host).spec, strict, again, site, rules)
         files = _files(host, stream, facts, outcome)
         with guard:
             found[host] = files
         return outcome
 
     with open_hosts(hosts) as named:
+        wanted_of = wanted_of_each(named, wanted, partial(held_against, which, wanted))
         report = look_at(named, hosts, output, look)
         at_s = time.time()
         whole = [found.get(host) or _nothing(outcome) for host, outcome in zip(named, report.hosts, strict=True)]
@@ -114,4 +116,5 @@ def _logs(host: Host, facts: HostFacts) -> tuple[Log, ...]:
 
 
 def _nothing(outcome: HostOutcome) -> HostFiles:
-    return HostFiles(outcome.target, left_out=(("facts.txt", f"{outcome.problem}: {outcome.evidence}"),))
+    why = f"--where left it out: {outcome.left_out}" if outcome.left_out else f"{outcome.problem}: {outcome.evidence}"
+    return HostFiles(outcome.target, left_out=(("facts.txt", why),))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 from gpunode.cli.apply_plans import apply_plans, refuse_unasked
@@ -12,7 +11,7 @@ from gpunode.cli.errors import say
 from gpunode.cli.hosts import open_hosts
 from gpunode.cli.options.groups import CheckedHostOptions, CheckOptions, OutputOptions, RuleOptions
 from gpunode.cli.options.rules import judgement
-from gpunode.cli.options.spec import retyped, texts_of_words, wanted_file
+from gpunode.cli.options.spec import retyped, texts_of_words, wanted_file, wanted_of_each
 from gpunode.cli.output import progress_style
 from gpunode.cli.results import Fixed, choose, finish, look_at, over_ssh, say_problems
 from gpunode.cli.verbs.check import checked, site_checks
@@ -47,24 +46,31 @@ def fix(
     if not hosts.recorded:
         refuse_unasked(yes, "check --fix", "or look first with ", "check")
     file = wanted_file(wanted)
-    spec, site = file.spec, site_checks(file.spec)
+    site = site_checks(file.spec)
     rules = judgement(which, file.rules, [one.id for one in site])
-    check = partial(checked, spec=spec, strict=strict, again=retyped(wanted), site=site, rules=rules)
     with open_hosts(hosts, as_root=True) as named:
-        return _run(named, hosts, output, spec, check, ask=not yes)
+        wanted_of = wanted_of_each(named, wanted)
+
+        def spec_of(host: Host) -> Spec:
+            return wanted_of(host).spec
+
+        def check(host: Host) -> HostOutcome:
+            return checked(host, spec_of(host), strict, retyped(wanted), site, rules)
+
+        return _run(named, hosts, output, spec_of, check, ask=not yes)
 
 
 def _run(
     named: tuple[Host, ...],
     hosts: CheckedHostOptions,
     output: OutputOptions,
-    spec: Spec,
+    spec_of: Callable[[Host], Spec],
     check: Check,
     *,
     ask: bool,
 ) -> int:
     ssh = over_ssh(named)
-    report = look_at(named, hosts, output, lambda host: _planned(host, spec, check))
+    report = look_at(named, hosts, output, lambda host: _planned(host, spec_of(host), check))
     changes = [h for h in report.hosts if h.plan]
     recorded = any(host.recorded for host in named)
     if recorded or not changes:
@@ -75,11 +81,14 @@ def _run(
         if not agreed(changes):
             say("gpunode: nothing was changed")
             return int(ExitCode.FAILED)
-    parts = {h.target: _parts(h.check, spec) for h in changes if h.check}
-    done = apply_plans(named, report, hosts, output, verb="fix", host_work=host_work(parts), spec=spec)
+    planned = zip(named, report.hosts, strict=True)
+    parts = {h.target: _parts(h.check, spec_of(host)) for host, h in planned if h.plan and h.check}
+    done = apply_plans(named, report, hosts, output, verb="fix", host_work=host_work(parts), spec=spec_of(named[0]))
     ended = dict(zip(named, done.hosts, strict=True))
     before = dict(zip(named, report.hosts, strict=True))
-    after = look_at(named, hosts, output, lambda host: _checked_again(host, before[host], ended[host], check))
+    after = look_at(
+        named, hosts, output, lambda host: _checked_again(host, before[host], ended[host], check), again=True
+    )
     return finish(
         Fixed("fix", FleetReport(after.hosts, report.seconds + done.seconds + after.seconds), ssh),
         output,

@@ -14,6 +14,7 @@ from gpunode.cli.options.spec import flag_words
 from gpunode.cli.results import UnitFile, show_result
 from gpunode.errors import ExitCode, UsageError
 from gpunode.fleet.apply_one import own_command
+from gpunode.fleet.inventory.words import split_words
 from gpunode.planner.resume import exec_line
 from gpunode.render.style import Style
 
@@ -32,6 +33,12 @@ def show_unit(kind: str, hosts: HostOptions, *others: Any, strict: bool) -> int:
         raise UsageError("--ask-become-pass needs a terminal", remedy="use --become-pass-file FILE")
     if hosts.ask_pass:
         raise UsageError("--ask-pass needs a terminal", remedy="log in with a key")
+    if str(hosts.inventory) == "-":
+        raise UsageError("--inventory - reads standard input, and a unit has none", remedy="name a file")
+    if any(word.startswith("@") and word[1:2] != "/" for value in hosts.ssh or () for word in split_words(value)):
+        raise UsageError(
+            "--ssh @FILE is for a whole path here", evidence="a unit runs in the root directory", remedy="write @/..."
+        )
     words = [word for group in (hosts, *others) for word in _words(group)] + ["--strict"] * strict
     show_result(UnitFile(kind, (*own_command(), "check", *words)), ResultOptions())
     return int(ExitCode.DONE)

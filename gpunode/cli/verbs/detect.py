@@ -45,7 +45,7 @@ def detect(
     with open_hosts(hosts) as named:
         if mask_host and not record:
             raise UsageError("--mask-host is for --record FILE", remedy="leave it out")
-        if record and len(named) > 1:
+        if record and len(named) != 1:
             raise UsageError("--record takes one host", remedy="name one host with --ssh")
         if record:
             check(record, "--record")

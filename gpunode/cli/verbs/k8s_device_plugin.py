@@ -104,7 +104,7 @@ def _hold_against(plugin: Plugin, cluster: Cluster, options: HostOptions) -> Non
     """Raises UnsupportedHost where it would not work on one of the hosts."""
     from gpunode.advice import listing
     from gpunode.cli.errors import say
-    from gpunode.cli.hosts import open_hosts
+    from gpunode.cli.hosts import not_left_out, open_hosts
     from gpunode.engines.kubernetes.pod_engines import pod_engines
     from gpunode.errors import UnsupportedHost
     from gpunode.facts.collect import collect
@@ -112,7 +112,7 @@ def _hold_against(plugin: Plugin, cluster: Cluster, options: HostOptions) -> Non
 
     faults: list[str] = []
     with open_hosts(options) as named:
-        for host in named:
+        for host in not_left_out(named):
             facts = collect(host.transport)
             engines = pod_engines(facts)
             faults += [f"{host}: {fault}" for fault in unfit(plugin, cluster, facts, engines)]

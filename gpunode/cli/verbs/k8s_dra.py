@@ -53,7 +53,7 @@ def _nodes(options: HostOptions) -> tuple[DraNode, ...]:
     from gpunode.catalog.cdi_versions import lacks_cdi
     from gpunode.catalog.load import load_catalog
     from gpunode.cli.errors import say
-    from gpunode.cli.hosts import open_hosts
+    from gpunode.cli.hosts import not_left_out, open_hosts
     from gpunode.engines.kubernetes.pod_engines import pod_engines
     from gpunode.errors import UnsupportedHost
     from gpunode.facts.collect import collect
@@ -62,7 +62,7 @@ def _nodes(options: HostOptions) -> tuple[DraNode, ...]:
     catalog, faults = load_catalog(), list[str]()
     nodes: dict[str, DraNode] = {}
     with open_hosts(options) as named:
-        for host in named:
+        for host in not_left_out(named):
             facts = collect(host.transport)
             engines = tuple(replace(one, cdi=False) if lacks_cdi(one) else one for one in pod_engines(facts))
             faults += [f"{host}: {fault}" for fault in unfit_for_dra(facts, catalog, engines)]

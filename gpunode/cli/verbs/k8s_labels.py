@@ -210,5 +210,7 @@ def _data(host: HostOutcome, result: Labelled) -> dict[str, Any]:
     data: dict[str, Any] = {"target": host.target, "code": int(host.code)}
     if host.problem:
         return {**data, "problem": host.problem, "evidence": host.evidence, "remedy": host.remedy}
+    if host.left_out:
+        return {**data, "left_out_why": host.left_out}
     found = result.found[host.target]
     return {**data, "labels": dict(found.values), "left_out": dict(found.left_out)}

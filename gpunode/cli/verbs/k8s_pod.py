@@ -118,7 +118,7 @@ def _host(hosts: HostOptions) -> HostFacts:
     from gpunode.errors import GpunodeError, UsageError
 
     with open_hosts(hosts) as named:
-        if len(named) > 1:
+        if len(named) != 1:
             raise UsageError("k8s pod takes one host", remedy="name one host with --ssh")
         (outcome,) = look_at(named, hosts, QuietOptions(), observed).hosts
     if outcome.facts is None:

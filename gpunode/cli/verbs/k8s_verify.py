@@ -168,6 +168,8 @@ def _data(host: HostOutcome, result: Verified) -> dict[str, Any]:
     data: dict[str, Any] = {"target": host.target, "code": int(host.code)}
     if host.problem:
         return {**data, "problem": host.problem, "evidence": host.evidence, "remedy": host.remedy}
+    if host.left_out:
+        return {**data, "left_out_why": host.left_out}
     return {**data, "links": [_link(one) for one in result.chains[host.target]]}
 
 

@@ -44,7 +44,7 @@ def plan(
     ] = False,
 ) -> int:
     from gpunode.cli.hosts import open_hosts
-    from gpunode.cli.options.spec import wanted_spec
+    from gpunode.cli.options.spec import wanted_of_each, wanted_spec
     from gpunode.cli.output import to_file
     from gpunode.cli.results import Explained, Planned, choose, finish, look_at, over_ssh
     from gpunode.errors import UsageError
@@ -53,20 +53,21 @@ def plan(
 
     kind = Explained if explain else Planned
     choose(output, kind)
-    spec = wanted_spec(wanted)
+    wanted_spec(wanted)  # what is wrong with it is said before anything of hosts
     with open_hosts(hosts) as named:
-        if save and len(named) > 1:
+        if save and len(named) != 1:
             raise UsageError("--save takes one host", remedy="name one host with --ssh")
         if save:
             check(save, "--save")
-        report = look_at(named, hosts, output, lambda host: planned(host, spec))
+        wanted_of = wanted_of_each(named, wanted)
+        report = look_at(named, hosts, output, lambda host: planned(host, wanted_of(host).spec))
         result = kind("plan", report, over_ssh(named))
         if save and report.hosts[0].plan:
             to_file(save, plan_to_json(report.hosts[0].plan), "--save")
             if isinstance(result, Planned) and not hosts.recorded:
                 from gpunode.cli.saved_plan import applied_by
 
-                result = replace(result, apply=applied_by(save, wanted, spec))
+                result = replace(result, apply=applied_by(save, wanted, wanted_of(named[0]).spec))
         return finish(result, output)
 
 

@@ -103,6 +103,8 @@ def _data(host: HostOutcome, shown: tuple[Shown, ...]) -> dict[str, Any]:
     data: dict[str, Any] = {"target": host.target, "code": int(host.code)}
     if host.problem:
         return {**data, "problem": host.problem, "evidence": host.evidence, "remedy": host.remedy}
+    if host.left_out:
+        return {**data, "left_out_why": host.left_out}
     return {**data, "runtimes": [_engine_data(one) for one in shown]}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from gpunode.model.spec import Spec
     from gpunode.remedy import Command
     from gpunode.render.style import Style
+    from gpunode.specfile import SpecFile
 
 
 def register(app: typer.Typer) -> None:
@@ -55,7 +57,7 @@ def setup(
 ) -> int:
     from gpunode.cli.apply_plans import refuse_unasked
     from gpunode.cli.hosts import open_hosts
-    from gpunode.cli.options.spec import wanted_file
+    from gpunode.cli.options.spec import wanted_of_each, wanted_spec
     from gpunode.cli.results import Ended, Planned, choose
     from gpunode.cli.saved_plan import saved_plan
     from gpunode.cli.verbs.setup_rollout import Preparation
@@ -69,14 +71,16 @@ def setup(
             raise UsageError("--plan is of no earlier run", remedy="leave it out")
         return _again(earlier, hosts, wanted, fleet, output, yes=yes)
     saved = saved_plan(plan, wanted) if plan else None
-    file = SpecFile(saved.spec, Rules()) if saved else wanted_file(wanted)
+    if not saved:
+        wanted_spec(wanted)  # what is wrong with it is said before anything of hosts
     if not (saved or hosts.recorded):
         refuse_unasked(yes, "setup", "or look first with ", "plan")
     with open_hosts(hosts, as_root=True) as named:
-        if saved and len(named) > 1:
+        if saved and len(named) != 1:
             raise UsageError("--plan is for one host", remedy="name the host the plan was made for")
-        prepared = Preparation.of(fleet, named, file)
-        return _run(named, file.spec, saved, hosts, output, prepared, ask=not (yes or saved))
+        file_of = (lambda host: SpecFile(saved.spec, Rules())) if saved else wanted_of_each(named, wanted)
+        prepared = Preparation.of(fleet, named, file_of)
+        return _run(named, file_of, saved, hosts, output, prepared, ask=not (yes or saved))
 
 
 def _again(
@@ -92,15 +96,21 @@ def _again(
     from gpunode.cli.apply_plans import refuse_unasked
     from gpunode.cli.errors import say
     from gpunode.cli.hosts import open_hosts
-    from gpunode.cli.verbs.setup_again import attach, chosen, hosts_of, nothing_left, only_named, spec_of
+    from gpunode.cli.verbs.setup_again import (
+        attach,
+        chosen,
+        file_of_each,
+        hosts_of,
+        kept_spec,
+        nothing_left,
+        only_named,
+    )
     from gpunode.cli.verbs.setup_rollout import Preparation
     from gpunode.errors import UsageError
-    from gpunode.model.rules import Rules
-    from gpunode.specfile import SpecFile
 
     again = chosen(earlier)
     assert again is not None
-    hosts, spec = hosts_of(again, hosts), spec_of(again, wanted)
+    hosts, kept = hosts_of(again, hosts), kept_spec(again, wanted)
     if again.flag != "--attach":
         refuse_unasked(yes, "setup", "or look at it first with ", "runs", "show", again.past.header.id)
     if not again.names:
@@ -108,19 +118,20 @@ def _again(
         return again.code
     with open_hosts(hosts, as_root=True) as named:
         mine = only_named(again, named)
+        file_of = file_of_each(again, kept, mine, wanted)
         if again.flag == "--attach":
             if ignored := typed(fleet):
                 raise UsageError(
                     f"--attach begins nothing, so {ignored[0]} has nothing to order", remedy="leave it out"
                 )
-            return attach(again, mine, spec, hosts, output)
-        prepared = Preparation.of(fleet, mine, SpecFile(spec, Rules()))
-        return _run(mine, spec, None, hosts, output, prepared, ask=not yes, again=again)
+            return attach(again, mine, file_of, hosts, output)
+        prepared = Preparation.of(fleet, mine, file_of)
+        return _run(mine, file_of, None, hosts, output, prepared, ask=not yes, again=again)
 
 
 def _run(
     named: tuple[Host, ...],
-    spec: Spec,
+    file_of: Callable[[Host], SpecFile],
     saved: Plan | None,
     hosts: HostOptions,
     output: OutputOptions,
@@ -137,10 +148,11 @@ def _run(
     from gpunode.render.failed_hosts import failed_lines
 
     past, share = again.goes_on if again else None, SharedParts()
-    report = look_at(named, hosts, output, lambda host: _planned(host, spec, saved, share, prepared))
+    report = look_at(named, hosts, output, lambda host: _planned(host, file_of(host).spec, saved, share, prepared))
     changes = [h for h in report.hosts if h.plan and (h.plan.steps or h.plan.reboot)]
+    spec = file_of(named[0]).spec if named else None  # kept of the run where it was every host's
     recorded = any(host.recorded for host in named)
-    if recorded:
+    if recorded or not named:
         return finish(Planned("setup", report, over_ssh(named), recorded), output)
     if not any(h.plan for h in report.hosts):
         report = keep_unplanned(named, report, hosts, spec=spec, past=past)

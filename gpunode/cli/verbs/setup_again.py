@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -10,15 +11,16 @@ from gpunode.cli.hosts import connected_as
 from gpunode.cli.options.again import AgainOptions
 from gpunode.cli.options.groups import HostOptions, typed
 from gpunode.cli.options.setup import SpecOptions
-from gpunode.cli.options.spec import flags_over, wanted_spec
+from gpunode.cli.options.spec import flags_over, wanted_of_each, wanted_spec
 from gpunode.errors import ExitCode, UsageError, worst
 from gpunode.fleet.runs.read import find, read_run
 from gpunode.fleet.runs.record import go_on, refuse_living
 from gpunode.masking import MASK
+from gpunode.model.rules import Rules
 from gpunode.model.run_record import HostState, PastRun
 from gpunode.model.spec import Spec
 from gpunode.remedy import Remedy, RepairAction, gpunode
-from gpunode.specfile import parse_spec
+from gpunode.specfile import SpecFile, parse_spec
 
 if TYPE_CHECKING:
     from gpunode.cli.options.groups import OutputOptions
@@ -81,8 +83,11 @@ def _names(flag: str, past: PastRun) -> tuple[str, ...]:
     return names
 
 
-def spec_of(again: Again, wanted: SpecOptions) -> Spec:
-    """The run's spec, read as any spec file is; of a retry with what was typed now over it. Raises UsageError."""
+def kept_spec(again: Again, wanted: SpecOptions) -> Spec | None:
+    """The run's spec, read as any spec file is; of a retry with what was typed now over it. None: it is not kept.
+
+    Raises UsageError.
+    """
     run, header = f"run {again.past.header.id}", again.past.header
     others = [flag for flag in typed(wanted) if flag != "--spec"]
     if again.flag != "--retry-failed" and others and header.spec is not None:
@@ -94,20 +99,34 @@ def spec_of(again: Again, wanted: SpecOptions) -> Spec:
             ),
         )
     if header.spec is None:
-        if not typed(wanted):
-            raise UsageError(
-                f"the spec of {run} is not kept",
-                evidence="a secret stands in it, or not all hosts had the same"
-                if header.spec_withheld
-                else "there is none",
-                remedy="type again what was wanted: --spec FILE, or its options",
-            )
-        return wanted_spec(wanted)
+        return None
     if wanted.spec is not None and again.flag == "--retry-failed":
         return wanted_spec(wanted)
     if wanted.spec is not None:
         raise UsageError(f"--spec cannot change what {run} is about", remedy="leave it out")
     return flags_over(parse_spec(header.spec, f"the spec of {run}"), wanted)
+
+
+def file_of_each(
+    again: Again, kept: Spec | None, named: Sequence[Host], wanted: SpecOptions
+) -> Callable[[Host], SpecFile]:
+    """What each host is to be: as the run wanted it; where that is not kept, what is typed now, over its inventory's.
+
+    Raises UsageError.
+    """
+    header = again.past.header
+    if kept is not None:
+        file = SpecFile(kept, Rules())
+        return lambda host: file
+    if not (typed(wanted) or any(host.layer for host in named)):
+        raise UsageError(
+            f"the spec of run {header.id} is not kept",
+            evidence="a secret stands in it, or not all hosts had the same"
+            if header.spec_withheld
+            else "there is none",
+            remedy="type again what was wanted: --spec FILE, or its options",
+        )
+    return wanted_of_each(named, wanted)
 
 
 def hosts_of(again: Again, hosts: HostOptions) -> HostOptions:
@@ -117,7 +136,7 @@ def hosts_of(again: Again, hosts: HostOptions) -> HostOptions:
     if not again.past.header.over_ssh:
         return hosts
     reached = connected_as(hosts, again.past.header.connection)
-    return reached if reached.ssh else replace(reached, ssh=list(again.names))
+    return reached if reached.ssh or reached.inventory else replace(reached, ssh=list(again.names))
 
 
 def only_named(again: Again, named: tuple[Host, ...]) -> tuple[Host, ...]:
@@ -142,13 +161,19 @@ def nothing_left(again: Again) -> str:
     return f"gpunode: no host of run {run} {what}"
 
 
-def attach(again: Again, named: tuple[Host, ...], spec: Spec, hosts: HostOptions, output: OutputOptions) -> int:
+def attach(
+    again: Again,
+    named: tuple[Host, ...],
+    file_of: Callable[[Host], SpecFile],
+    hosts: HostOptions,
+    output: OutputOptions,
+) -> int:
     """Watch what the killed run left at work to its end, and say what is left to do. Begins nothing on a host."""
     from gpunode.cli.results import Ended, finish, look_at, over_ssh
     from gpunode.fleet.runs.merge import with_earlier
 
     with go_on(again.past, _say) as record:
-        report = look_at(named, hosts, output, lambda host: _watched(host, spec, again))
+        report = look_at(named, hosts, output, lambda host: _watched(host, file_of(host).spec, again))
         for outcome in report.hosts:
             if outcome.code is ExitCode.DONE:
                 record.host_ends(outcome)

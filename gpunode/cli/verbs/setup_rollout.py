@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from gpunode.cli.options.groups import RuleOptions
@@ -24,6 +24,8 @@ from gpunode.model.report import CheckReport, FleetReport, HostOutcome
 from gpunode.model.spec import RebootPolicy
 from gpunode.specfile import SpecFile
 
+FileOf = Callable[[Host], SpecFile]
+
 
 @dataclass
 class Preparation:
@@ -31,24 +33,24 @@ class Preparation:
 
     policy: Policy
     schedulers: tuple[Scheduler, ...] = ()
-    file: SpecFile | None = None  # what setup wants; None: an undo, whose hosts are not held against their checks
+    file_of: FileOf | None = None  # what setup wants; None: an undo, whose hosts are not held against their checks
     gated: bool = False  # hosts are checked before and after
     nodes: dict[str, NodeIdentity] = field(default_factory=dict)
     before: dict[str, frozenset[Key]] = field(default_factory=dict)
 
     @staticmethod
-    def of(options: WaveOptions, named: Sequence[Host], file: SpecFile | None = None) -> Preparation:
+    def of(options: WaveOptions, named: Sequence[Host], file_of: FileOf | None = None) -> Preparation:
         """Raises UsageError for what was typed wrongly, or would be ignored."""
         refuse_elsewhere(options, ssh=over_ssh(named))
         wanted, drains = policy(options), tuple[Scheduler, ...]()
-        reboots = file is not None and file.spec.reboot is not RebootPolicy.NEVER
+        reboots = file_of is not None and any(file_of(host).spec.reboot is not RebootPolicy.NEVER for host in named)
         if isinstance(options, RolloutOptions):
             drains = schedulers(options)
             if wanted.max_reboots and not reboots:
                 raise UsageError("--max-reboots has no reboot to limit", remedy="add --reboot if-needed")
-        several = len(named) > 1 and file is not None
+        several = len(named) > 1 and file_of is not None
         gated = several and (reboots or wanted.staged or wanted.max_failures is not None)
-        return Preparation(wanted, drains, file, gated)
+        return Preparation(wanted, drains, file_of, gated)
 
     def seen(self, host: Host, facts: HostFacts) -> HostFacts:
         """Note what is known of a host before its run. Its plan is made as if it were drained, where it will be: until
@@ -89,9 +91,9 @@ class Preparation:
         from gpunode.cli.options.rules import judgement
         from gpunode.cli.verbs.check import judged
 
-        assert self.file is not None
-        rules = judgement(RuleOptions(), self.file.rules)
-        report = judged(host, facts, self.file.spec, False, (), (), rules).check
+        assert self.file_of is not None
+        file = self.file_of(host)
+        report = judged(host, facts, file.spec, False, (), (), judgement(RuleOptions(), file.rules)).check
         assert report is not None
         return report
 

@@ -78,8 +78,10 @@ class Record:
         self._append(begun_line(target, now()))
 
     def host_ends(self, outcome: HostOutcome) -> None:
-        """From any thread. A host that the run did not come to has no line: it is still to be done."""
-        if outcome.untouched is not Untouched.NOT_BEGUN:
+        """From any thread. A host that the run did not come to has no line, as it is still to be done; nor has one that
+        --where left out.
+        """
+        if outcome.untouched is not Untouched.NOT_BEGUN and not outcome.left_out:
             self._append(ended_line(outcome, now()))
 
     def end(self, outcomes: Sequence[HostOutcome]) -> None:

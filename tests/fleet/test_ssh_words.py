@@ -65,7 +65,7 @@ def test_parts_are_apart() -> None:
         ("fe80::1", "stands in brackets"),
         ("-oProxyCommand=x", "is not a host"),
         ("a b", "is not a host"),
-        ("@h", "is not a host"),
+        ("@/nosuch/h", "--ssh @/nosuch/h cannot be read (No such file"),
     ],
 )
 def test_faults(value: str, said: str) -> None:
