@@ -119,11 +119,18 @@ def keep_unplanned(
     spec: Spec | None = None,
     past: PastRun | None = None,
 ) -> FleetReport:
-    """A run in which no host has a plan changes none, and is the last one all the same: it is what is tried again."""
-    with _record(named, report, hosts, verb, spec, past) as record:
-        for outcome in report.hosts:
-            record.host_ends(outcome)
-        return _whole(report, record, past)
+    """A run in which no host has a plan changes none, and is the last one all the same: it is what is tried again.
+
+    Where it cannot be kept, why no host has a plan is what counts.
+    """
+    try:
+        with _record(named, report, hosts, verb, spec, past) as record:
+            for outcome in report.hosts:
+                record.host_ends(outcome)
+            return _whole(report, record, past)
+    except UsageError as error:
+        say(f"gpunode: no record is kept: {error.problem}: {error.evidence}")
+        return report
 
 
 def _whole(report: FleetReport, record: Record, past: PastRun | None) -> FleetReport:

@@ -157,7 +157,7 @@ def _run(
     if not any(h.plan for h in report.hosts):
         report = keep_unplanned(named, report, hosts, spec=spec, past=past)
         code = finish(Planned("setup", report, over_ssh(named)), output)
-        for line in failed_lines(report.hosts, ssh=over_ssh(named), retry=retry_of(report.run)):
+        for line in failed_lines(report.hosts, ssh=over_ssh(named), retry=retry_of(report.run)) if report.run else ():
             say(line)
         return code
     show_plans(report, output)
