@@ -48,7 +48,7 @@ def login_password(options: LiveOptions) -> LoginPassword | None:
     return LoginPassword(secret)
 
 
-Reached = Sequence[tuple[SshTarget, SshOptions]]  # each host with how it is reached
+Reached = Sequence[tuple["SshTarget", "SshOptions"]]  # each host with how it is reached
 
 
 def unlock_keys(options: LiveOptions, reached: Reached) -> None:
