@@ -44,7 +44,6 @@ def label_changes(
 ) -> LabelChanges:
     """`have`: the node's labels. `set_before`: by gpunode, with their values. `refused`: not to be changed, and why."""
     mine = {name: value for name, value in set_before.items() if have.get(name) == value}
-    unknown = found.left_out if found.values else {}  # without any GPU there is nothing that is not known
     changes: list[LabelChange] = []
     left: dict[str, str] = {}
     for name in sorted({*found.values, *mine}):
@@ -53,8 +52,8 @@ def label_changes(
             continue
         if name in refused:
             left[name] = refused[name]
-        elif after is None and name in unknown:
-            left[name] = f"not known now: {unknown[name]}"
+        elif after is None and found.values and (why := found.why_unknown(name)):  # without any GPU nothing is unknown
+            left[name] = f"not known now: {why}"
         elif before is not None and name not in mine:
             left[name] = f"somebody else set it to {before[:80]!r}; the facts say {after!r}"
         else:

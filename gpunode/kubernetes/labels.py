@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from gpunode.catalog.load import Catalog
@@ -24,12 +24,24 @@ ALPHA_NAME = "alpha.kubernetes.io/nvidia-gpu-name"
 _MODES = {"0300": "graphics", "0302": "compute"}  # PCI class: a VGA controller, a 3D controller
 _FAMILIES = {1: "tesla", 2: "fermi", 3: "kepler", 5: "maxwell", 6: "pascal", 9: "hopper"}
 _FAMILIES |= {10: "blackwell", 12: "blackwell", 13: "rubin"}  # 11 is Jetson's, which feature discovery does not name
+_DRIVER = tuple(f"cuda.driver-version.{part}" for part in ("major", "minor", "revision", "full"))
+_OLD_DRIVER = tuple(
+    f"cuda.driver.{part}" for part in ("major", "minor", "rev")
+)  # deprecated since 0.16, still selected
+_CUDA = ("cuda.runtime-version.major", "cuda.runtime-version.minor", "cuda.runtime-version.full")
+_OLD_CUDA = ("cuda.runtime.major", "cuda.runtime.minor")
+_SHARING = ("gpu.replicas", "gpu.sharing-strategy", "mps.capable")
 
 
 @dataclass(frozen=True)
 class NodeLabels:
     values: Mapping[str, str]  # "nvidia.com/gpu.count" -> "8", sorted by name
-    left_out: Mapping[str, str]  # a name -> why it has no value
+    left_out: Mapping[str, str]  # a name, or "nvidia.com/mig-*" for all that begin so -> why it has no value
+
+    def why_unknown(self, name: str) -> str | None:
+        """None for a label that holds, or is known not to."""
+        wide = (why for key, why in self.left_out.items() if key.endswith("*") and name.startswith(key[:-1]))
+        return self.left_out.get(name) or next(wide, None)
 
 
 class _Found:
@@ -42,9 +54,11 @@ class _Found:
     def has(self, name: str, value: str) -> None:
         self.values[f"nvidia.com/{name}"] = value
 
-    def lacks(self, name: str, why: str) -> None:
-        self.values.pop(f"nvidia.com/{name}", None)
-        self.left_out[f"nvidia.com/{name}"] = why
+    def lacks(self, names: str | Sequence[str], why: str) -> None:
+        """Every name that the fact would have given: one that is forgotten counts as no longer true."""
+        for name in (names,) if isinstance(names, str) else names:
+            self.values.pop(f"nvidia.com/{name}", None)
+            self.left_out[f"nvidia.com/{name}"] = why
 
 
 def node_labels(
@@ -69,8 +83,13 @@ def node_labels(
     _sharing(host, gpus, found, whole=mig_strategy != "single")
     for name, value in mig_labels(host.driver.smi, gpus, mig_strategy).items():
         found.has(name, value) if isinstance(value, str) else found.lacks(name, value.reason)
-    if kubernetes and kubernetes < first_with("kubelet", "refuses-node-labels")[:2] and gpus:
-        found.values[ALPHA_NAME] = product_value(gpus[0].name)
+    if not gpus or not (host.driver.smi and host.driver.smi.answered):
+        _unseen_instances(host, mig_strategy, found)
+    if kubernetes and kubernetes < first_with("kubelet", "refuses-node-labels")[:2]:
+        if gpus:
+            found.values[ALPHA_NAME] = product_value(gpus[0].name)
+        else:
+            found.left_out[ALPHA_NAME] = _silent(host)
     return NodeLabels(dict(sorted(found.values.items())), dict(sorted(found.left_out.items())))
 
 
@@ -81,6 +100,14 @@ def _named(host: HostFacts) -> tuple[SmiGpu, ...]:
     return tuple(gpu for gpu in gpus if gpu.name == name)
 
 
+def _unseen_instances(host: HostFacts, strategy: MigStrategy, found: _Found) -> None:
+    """Their names are not known either: of a profile nobody told."""
+    if strategy == "mixed":
+        found.lacks("mig-*", _silent(host))
+    elif strategy == "single":
+        found.lacks("gpu.slices.*", _silent(host))
+
+
 def _silent(host: HostFacts) -> str:
     return f"nvidia-smi did not say ({host.unread.get('smi', 'it listed no GPU')})"
 
@@ -88,26 +115,16 @@ def _silent(host: HostFacts) -> str:
 def _versions(host: HostFacts, found: _Found) -> None:
     version = (host.driver.smi.driver_version if host.driver.smi else None) or host.driver.loaded
     if version and driver_numbers(version):
-        major, minor, revision = (*version.split("."), "")[:3]
-        names = (
-            ("driver-version.major", major),
-            ("driver-version.minor", minor),
-            ("driver-version.revision", revision),
-        )
-        for name, value in (*names, ("driver-version.full", version)):
-            found.has(f"cuda.{name}", value)
-        # Deprecated since 0.16, and still what older pods select by.
-        for name, value in (("major", major), ("minor", minor), ("rev", revision)):
-            found.has(f"cuda.driver.{name}", value)
+        numbers = (*version.split("."), "")[:3]
+        for name, value in zip((*_DRIVER, *_OLD_DRIVER), (*numbers, version, *numbers), strict=True):
+            found.has(name, value)
     else:
-        found.lacks("cuda.driver-version.full", "no driver is loaded")
+        found.lacks((*_DRIVER, *_OLD_DRIVER), "no driver is loaded")
     cuda = re.fullmatch(r"([0-9]{1,3})\.([0-9]{1,3})", (host.driver.smi and host.driver.smi.cuda_version) or "", re.A)
     if cuda is None:
-        return found.lacks("cuda.runtime-version.full", _silent(host))
-    found.has("cuda.runtime-version.full", cuda[0])
-    for place, name in enumerate(("major", "minor"), 1):
-        found.has(f"cuda.runtime-version.{name}", cuda[place])
-        found.has(f"cuda.runtime.{name}", cuda[place])
+        return found.lacks((*_CUDA, *_OLD_CUDA), _silent(host))
+    for name, value in zip((*_CUDA, *_OLD_CUDA), (cuda[1], cuda[2], cuda[0], cuda[1], cuda[2]), strict=True):
+        found.has(name, value)
     return None
 
 
@@ -115,12 +132,15 @@ def _mode(host: HostFacts, found: _Found) -> None:
     classes = {device.class_code for device in host.gpus}
     if classes:
         found.has("gpu.mode", _MODES.get(classes.pop(), "unknown") if len(classes) == 1 else "unknown")
+    else:
+        found.lacks("gpu.mode", "the PCI bus shows no GPU")
 
 
 def _architecture(host: HostFacts, catalog: Catalog, gpus: tuple[SmiGpu, ...], found: _Found) -> None:
     capability = _capability(host, catalog, gpus)
     if capability is None:
-        return found.lacks("gpu.family", "the catalog does not say what these GPUs compute with")
+        names = ("gpu.family", "gpu.compute.major", "gpu.compute.minor")
+        return found.lacks(names, "the catalog does not say what these GPUs compute with")
     major, minor = capability
     found.has("gpu.compute.major", str(major))
     found.has("gpu.compute.minor", str(minor))
@@ -174,8 +194,7 @@ def _vgpu(host: HostFacts, found: _Found) -> None:
 
 def _product(host: HostFacts, gpus: tuple[SmiGpu, ...], found: _Found) -> None:
     if not gpus:
-        for name in ("product", "count", "memory"):
-            found.lacks(f"gpu.{name}", _silent(host))
+        found.lacks(("gpu.product", "gpu.count", "gpu.memory"), _silent(host))
         return
     found.has("gpu.product", product_value(gpus[0].name))
     found.has("gpu.count", str(len(gpus)))
@@ -193,14 +212,12 @@ def _sharing(host: HostFacts, gpus: tuple[SmiGpu, ...], found: _Found, *, whole:
     plugins = host.kubernetes.device_plugins
     configs = plugins.configs if plugins and plugins.here else None
     if configs is None or len(configs) > 1 or any(config.unread for config in configs):
-        for name in ("gpu.replicas", "gpu.sharing-strategy", "mps.capable"):
-            found.lacks(name, "the device plugin's configuration decides, and which is in force is not known")
-        return None
+        return found.lacks(_SHARING, "the device plugin's configuration decides, and which is in force is not known")
     strategy, replicas = _replicas(configs[0]) if configs else ("none", 1)
     if whole and gpus and all(gpu.mig_mode == "Enabled" for gpu in gpus):
         strategy, replicas = "none", 0
     if replicas is None:
-        return found.lacks("gpu.replicas", "the device plugin's configuration gives no whole number")
+        return found.lacks(_SHARING, "the device plugin's configuration gives no whole number")
     found.has("gpu.replicas", str(replicas))
     found.has("gpu.sharing-strategy", strategy if replicas > 1 else "none")
     found.has("mps.capable", str(strategy == "mps").lower())

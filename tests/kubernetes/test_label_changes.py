@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
+from gpunode.catalog.load import load_catalog
+from gpunode.facts.collect import collect
 from gpunode.kubernetes.label_changes import LabelChange, label_changes, refused_to_nodes
-from gpunode.kubernetes.labels import ALPHA_NAME, NodeLabels
+from gpunode.kubernetes.labels import ALPHA_NAME, NodeLabels, node_labels
+from gpunode.kubernetes.mig_labels import MIG_STRATEGIES
+from gpunode.model.facts import HostFacts
+from gpunode.transport.recorded import Recorded
 
 COUNT, PRODUCT, TEAM = "nvidia.com/gpu.count", "nvidia.com/gpu.product", "team"
 FOUND = NodeLabels({COUNT: "8"}, {PRODUCT: "nvidia-smi did not say"})
 NOTHING = NodeLabels({}, {"nvidia.com/gpu.present": "there is no NVIDIA GPU"})
+EXAMPLES = Path(__file__).parents[2] / "examples" / "hosts"
 
 
 @pytest.mark.parametrize(
@@ -56,3 +65,31 @@ def test_what_is_refused_is_left_and_says_why() -> None:
     assert seen.changes == (LabelChange(COUNT, None, "8"),)
     assert "NodeRestriction" in seen.left[ALPHA_NAME]
     assert refused_to_nodes(found.values, (1, 12)) == {}
+
+
+def sample(slug: str) -> HostFacts:
+    return collect(Recorded((EXAMPLES / slug / "facts.txt").read_bytes(), slug))
+
+
+@pytest.mark.parametrize("module", [True, False], ids=["its module is loaded", "no module is loaded"])
+@pytest.mark.parametrize("slug", sorted(path.parent.name for path in EXAMPLES.glob("*/facts.txt")))
+def test_a_silent_nvidia_smi_takes_nothing_away(slug: str, module: bool) -> None:
+    facts = sample(slug)
+    driver = facts.driver if module else replace(facts.driver, loaded=None)
+    silent = replace(facts, driver=replace(driver, smi=None))
+    for strategy in MIG_STRATEGIES:
+        for release in ((1, 15), (1, 34)):
+            before, now = (
+                node_labels(one, load_catalog(), mig_strategy=strategy, kubernetes=release) for one in (facts, silent)
+            )
+            if not now.values:  # a host without GPUs
+                continue
+            seen = label_changes(before.values, before.values, now, {})
+            assert [one for one in seen.changes if one.after is None] == []
+            assert all(name in seen.ours for name in before.values)
+
+
+def test_what_nvidia_smi_says_no_longer_is_taken_away() -> None:
+    name = "nvidia.com/mig-9g.90gb.count"
+    found = node_labels(sample("ubuntu2404-node-l40s-ready"), load_catalog(), mig_strategy="mixed")
+    assert LabelChange(name, "7", None) in label_changes({name: "7"}, {name: "7"}, found, {}).changes
