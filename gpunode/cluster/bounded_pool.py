@@ -14,6 +14,8 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from gpunode.foreign import whole_number
+
 MOST_BYTES = 4 << 20  # an object of etcd's is 1.5 MiB at most (--max-request-bytes), as JSON with its managedFields
 PIECE_BYTES = 64 << 10
 CALL_S = 30.0
@@ -69,7 +71,7 @@ class BoundedPool:
             except BaseException:
                 answer.close()
                 raise
-        except urllib3.exceptions.HTTPError as error:
+        except (urllib3.exceptions.HTTPError, UnicodeError) as error:  # the latter for a name that is none
             raise Unreached(error) from error
         if not 200 <= answer.status < 300:
             raise Refused(answer.status, body, answer.headers.get("Retry-After", ""))
@@ -113,7 +115,8 @@ def patiently(ask: Callable[[], Answered], limit_s: float, pause: Callable[[floa
         try:
             return within(max(0.1, end - time.monotonic()), ask)
         except Refused as refused:
-            wait_s = min(float(refused.retry_after) if refused.retry_after.isdigit() else 1.0, LONGEST_PAUSE_S)
+            asked_s = whole_number(refused.retry_after)
+            wait_s = 1.0 if asked_s is None else max(0.0, min(float(asked_s), LONGEST_PAUSE_S))
             if refused.status != BUSY or time.monotonic() + wait_s >= end:
                 raise
             pause(wait_s)

@@ -43,7 +43,7 @@ class Unanswered(TransportError):
 def fault(error: Exception, server: str, what: str, limit_s: float, secrets: tuple[str, ...]) -> GpunodeError | None:
     """None for an error that is a fault of ours."""
     if isinstance(error, Refused):
-        return Answered(server, what, error.status, _without(_words(error.body), secrets))
+        return Answered(server, what, error.status, _words(error.body, secrets))
     if isinstance(error, Overlong):
         return Unanswered(f"{server} answers too much: {what}", evidence=f"it is over {MOST_BYTES} bytes")
     if isinstance(error, TimeoutError):
@@ -60,20 +60,25 @@ def fault(error: Exception, server: str, what: str, limit_s: float, secrets: tup
         )
     return Unanswered(
         f"{server} could not be asked: {what}",
-        evidence=_without(_cause(error.error), secrets),
+        evidence=_cause(error.error, secrets),
         remedy="look whether the server is reachable from here",
     )
 
 
-def _words(body: bytes) -> str:
+def _words(body: bytes, secrets: tuple[str, ...]) -> str:
     """The message of a Status object; else the first line of what came."""
-    text = body[: 64 << 10].decode("utf-8", "replace")
+    text = body.decode("utf-8", "replace")
     try:
         status: Any = read_json(text)
     except NotRead:
         status = None
     message = status.get("message") if isinstance(status, dict) else None
-    lines = (message if isinstance(message, str) else text).strip().splitlines()
+    return _first_line(message if isinstance(message, str) else text, secrets)
+
+
+def _first_line(text: str, secrets: tuple[str, ...]) -> str:
+    """Cut last: half a secret is found by nobody."""
+    lines = _without(text, secrets).strip().splitlines()
     return lines[0][:LONGEST] if lines else ""
 
 
@@ -94,7 +99,7 @@ def _certificate(error: BaseException) -> str:
     return ""
 
 
-def _cause(error: BaseException) -> str:
+def _cause(error: BaseException, secrets: tuple[str, ...]) -> str:
     """The first line of it, without the library's object in front: "HTTPSConnection(host='gpu', port=1): "."""
-    lines = re.sub(r"^(<[^>]*>|\w+\([^)]*\)): ", "", str(error).strip()).splitlines()
-    return lines[0][:LONGEST] if lines else type(error).__name__
+    text = re.sub(r"^(<[^>]*>|\w+\([^)]*\)): ", "", str(error).strip())
+    return _first_line(text, secrets) or type(error).__name__

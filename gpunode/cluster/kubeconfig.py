@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,9 @@ from gpunode.cluster.kubeconfig_fields import EMPTY, FLAG, MOST_BYTES, VISIBLE, 
 from gpunode.kubernetes.yaml_nodes import Node, read_nodes
 from gpunode.transport.secret import Secret
 
+LONGEST_NAME = 253  # RFC 1035 2.3.4, without the root
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*", re.ASCII)
+_ADDRESS = re.compile(r"[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*", re.ASCII)  # IPv6; those of IPv4 look like names
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 # client-go knows them: another identity than the credentials', or what it has mostly lost in 1.26.
 _REFUSED = ("auth-provider", "as", "as-uid", "as-groups", "as-user-extra")
@@ -103,7 +107,7 @@ class _Reader(Fields):
             server=server,
             authority=authority,
             insecure=insecure,
-            server_name=self.visible(cluster, "tls-server-name"),
+            server_name=self.server_name(cluster),
             proxy=self.visible(cluster, "proxy-url"),
             header=header,
             certificate=certificate,
@@ -124,6 +128,13 @@ class _Reader(Fields):
         if parts.scheme == "http" and (secret or host not in _LOOPBACK):
             raise self.fault("its server has no TLS", evidence="http:// is for this machine's own, without a token")
         return text.rstrip("/")
+
+    def server_name(self, cluster: Node) -> str | None:
+        """Python's TLS raises errors of several kinds for names that none can be."""
+        name = self.visible(cluster, "tls-server-name")
+        if name and not (len(name) <= LONGEST_NAME and (_NAME.fullmatch(name) or _ADDRESS.fullmatch(name))):
+            raise self.fault("its tls-server-name is neither a name nor an address")
+        return name
 
     def header(self, user: Node) -> Secret | None:
         """tokenFile takes precedence over token, as in client-go."""

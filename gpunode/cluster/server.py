@@ -112,7 +112,8 @@ def _tls(access: Access) -> ssl.SSLContext:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
         elif access.authority is not None:
-            context.load_verify_locations(cadata=access.authority)
+            # What stands between the certificates is for people, in any letters; the library takes ASCII alone.
+            context.load_verify_locations(cadata=access.authority.encode("ascii", "replace").decode("ascii"))
         else:
             context.load_default_certs()
     except (ssl.SSLError, ValueError):

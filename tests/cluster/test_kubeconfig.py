@@ -91,6 +91,11 @@ def test_the_current_context_with_its_token(place: Path) -> None:
         (of({"certificate-authority": "/"}), "its certificate-authority cannot be used"),
         (of({"certificate-authority": "a\0b"}), "certificate-authority is not text"),
         (of({"proxy-url": "http://proxy example"}), "its proxy-url has blanks"),
+        (of({"tls-server-name": ".x"}), "its tls-server-name is neither a name nor an address"),
+        (of({"tls-server-name": "a..b"}), "its tls-server-name is neither"),
+        (of({"tls-server-name": "x" * 70}), "its tls-server-name is neither"),
+        (of({"tls-server-name": ".".join(["x" * 63] * 4)}), "its tls-server-name is neither"),
+        (of({"tls-server-name": "*.example"}), "its tls-server-name is neither"),
         (of(user={"token": f"{TOKEN} x"}), "its token has blanks"),
         (of(user={"token": [TOKEN]}), "token is not text"),
         (of(user={"tokenFile": "nowhere"}), "its tokenFile cannot be used"),
@@ -127,7 +132,16 @@ def test_keys_that_are_none(place: Path, cluster: dict[str, Any], user: dict[str
         pass
 
 
-@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:1", "ftp://127.0.0.1", "127.0.0.1:3128", "http://[x"])
+def test_an_authority_with_letters_in_it_that_no_certificate_has(place: Path) -> None:
+    (place / "ca.pem").write_text("-----BEGIN CERTIFICATE-----\nä\n-----END CERTIFICATE-----\n", encoding="utf-8")
+    access = read_kubeconfig(written(place, of({"certificate-authority": "ca.pem"})), None)
+    with pytest.raises(UsageError, match="certificate-authority is no certificate"), open_server(access):
+        pass
+
+
+@pytest.mark.parametrize(
+    "proxy", ["socks5://127.0.0.1:1", "ftp://127.0.0.1", "127.0.0.1:3128", "xx", "http://[x", "http://x:99999"]
+)
 @pytest.mark.parametrize("by", ["proxy-url", "HTTPS_PROXY"])
 def test_a_proxy_of_another_kind(place: Path, proxy: str, by: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if by == "HTTPS_PROXY":

@@ -62,6 +62,20 @@ def test_an_answer_that_is_a_refusal(server: ApiServer, config: Path, code: int,
     assert server.asked == [("GET", NODE)]  # neither followed nor repeated
 
 
+@pytest.mark.parametrize("lead", ["no, ", " " * (64 << 10)])
+@pytest.mark.parametrize("form", ["a status", "a text"])
+def test_a_long_token_is_not_quoted_in_part(
+    server: ApiServer, place: Path, authority: Authority, lead: str, form: str
+) -> None:
+    token = "eyJ" + "x" * 897  # as long as a service account's
+    said = f"{lead}{token}{'y' * 900}"
+    body = status(403, said) if form == "a status" else {"error": said}
+    server.answers["GET", NODE] = lambda h: h.say(403, body)
+    error = refused(kubeconfig(place, server.address, authority.pem, {"token": token}))
+    assert "eyJ" not in f"{error.problem} {error.evidence}"
+    assert len(error.evidence) < 500
+
+
 def test_many_ask_at_once_and_nothing_is_printed_about_it(
     server: ApiServer, config: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -79,10 +93,11 @@ def test_no_such_node_names_the_option(server: ApiServer, config: Path) -> None:
     assert "--node" in error.remedy.text
 
 
-def test_a_server_that_is_busy_is_asked_again(server: ApiServer, config: Path) -> None:
+@pytest.mark.parametrize("after", ["0", "-5", "²"])
+def test_a_server_that_is_busy_is_asked_again(server: ApiServer, config: Path, after: str) -> None:
     def busy(handler: Handler) -> None:
         del server.answers["GET", NODE]
-        handler.say(429, status(429, "too many requests"), Retry_After="0")
+        handler.say(429, status(429, "too many requests"), Retry_After=after)
 
     server.answers["GET", NODE] = busy
     with asking(config) as asked:
@@ -199,6 +214,34 @@ def test_a_certificate_of_another_name(server: ApiServer, authority: Authority, 
     error = refused(kubeconfig(place, server.address, authority.pem, user, **name))
     assert "kubernetes.example" in error.evidence
     assert server.headers == []
+
+
+@pytest.mark.parametrize("name", ["127.0.0.1", "::1", "a_b.example", "x" * 63])
+def test_a_name_that_may_be_a_servers_is_tried(server: ApiServer, authority: Authority, place: Path, name: str) -> None:
+    config = kubeconfig(place, server.address, authority.pem, {"token": TOKEN}, **{"tls-server-name": name})
+    if name == "127.0.0.1":
+        with asking(config) as asked:
+            assert read_node(asked, "gpu07").name == "gpu07"
+    else:
+        assert "its certificate is not accepted" in refused(config).problem
+
+
+@pytest.mark.parametrize("host", ["a..b", f"{'x' * 70}.example", ".x"])
+@pytest.mark.parametrize("place_of_it", ["server", "proxy-url"])
+def test_an_address_that_none_can_be(authority: Authority, place: Path, host: str, place_of_it: str) -> None:
+    proxy = {"proxy-url": f"http://{host}:3128"} if place_of_it == "proxy-url" else {}
+    address = "https://127.0.0.1:1" if proxy else f"https://{host}:6443"
+    error = refused(kubeconfig(place, address, authority.pem, {"token": TOKEN}, **proxy))
+    assert error.code == ExitCode.UNREACHABLE
+
+
+def test_what_stands_around_a_certificate_may_be_in_any_letters(
+    server: ApiServer, authority: Authority, place: Path
+) -> None:
+    (place / "ca.pem").write_text(f"# Zürich, für alle\n{authority.pem}", encoding="utf-8")
+    config = kubeconfig(place, server.address, None, {"token": TOKEN}, **{"certificate-authority": "ca.pem"})
+    with asking(config) as asked:
+        assert read_node(asked, "gpu07").name == "gpu07"
 
 
 def test_without_an_authority_the_systems_count(
