@@ -356,10 +356,13 @@ def look_at(
     each: Callable[[HostOutcome], None] | None = None,
     *,
     again: bool = False,
+    stop: threading.Event | None = None,
+    left: str = PROBE,
 ) -> FleetReport:
     """`work` on every host, with progress on stderr when there is more than one; `each` host goes there as it ends.
 
     A host that --where leaves out has that as its outcome; `again`: it was asked in this run, and `work` knows of it.
+    `stop`: is set by Ctrl-C. `left`: what becomes of what is at work when a second one leaves it.
     """
     from gpunode.cli.hosts import deadline_s, left_out, on_each, refuse_none_left, say_left_out
     from gpunode.fleet.deadline import within
@@ -370,9 +373,9 @@ def look_at(
 
     one = work if again else unless_left_out
     bounded = within(deadline_s(options), one, lambda host: host.transport.close())
-    stop = threading.Event()
+    stop = stop or threading.Event()
     style, names = progress_style(output), [str(h) for h in hosts]
-    with Progress(style, sys.stderr, names, done="looked at", reasons=False, left=PROBE) as progress:
+    with Progress(style, sys.stderr, names, done="looked at", reasons=False, left=left) as progress:
 
         def done(outcome: HostOutcome) -> None:
             progress.done(outcome)

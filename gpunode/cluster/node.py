@@ -13,6 +13,7 @@ from typing import Any
 
 from gpunode.cluster.faults import Answered
 from gpunode.cluster.server import Server
+from gpunode.cluster.values import mapping, sequence
 from gpunode.errors import Drift, StepFailed, TransportError, UnsupportedHost
 from gpunode.foreign import NotRead, read_json
 from gpunode.kubernetes.label_changes import LabelChanges, is_ours
@@ -66,12 +67,13 @@ def change_labels(
             if status < 500 and status != 409:
                 raise
             node = read_node(server, node.name)
-            left = again(node).changes
-            if status == 409 and left == shown.changes:
+            now = again(node)
+            if status == 409 and now.changes == shown.changes:
+                shown = now  # which labels are gpunode's own may have changed as well
                 continue
             if status == 409:
-                break
-            if left:
+                raise _drift(node, "its labels are no longer those that were shown") from None
+            if now.changes:
                 raise
             return  # the answer was lost on the way, and the change was made
         lacks = [one.name for one in shown.changes if changed.labels.get(one.name) != one.after]
@@ -82,11 +84,11 @@ def change_labels(
                 remedy="look for who else labels nodes: GPU feature discovery, an admission webhook",
             )
         return
-    raise Drift(
-        f"node {node.name} was changed by somebody else meanwhile",
-        evidence="its labels are no longer those that were shown",
-        remedy="run it again",
-    )
+    raise _drift(node, f"that was so {TRIES} times in a row; the labels themselves are still those that were shown")
+
+
+def _drift(node: NodeObject, evidence: str) -> Drift:
+    return Drift(f"node {node.name} was changed by somebody else meanwhile", evidence=evidence, remedy="run it again")
 
 
 def _patched(server: Server, node: NodeObject, changes: LabelChanges) -> NodeObject:
@@ -104,7 +106,7 @@ def _patched(server: Server, node: NodeObject, changes: LabelChanges) -> NodeObj
 
 
 def _node(name: str, found: Mapping[str, Any]) -> NodeObject:
-    meta, spec, status = (_mapping(found.get(key)) for key in ("metadata", "spec", "status"))
+    meta, spec, status = (mapping(found.get(key)) for key in ("metadata", "spec", "status"))
     machine = _texts(status.get("nodeInfo"))
     labels = _texts(meta.get("labels"))
     return NodeObject(
@@ -140,16 +142,12 @@ def _ours(text: str) -> dict[str, str]:
     return {name: value for name, value in _texts(said).items() if is_ours(name)}
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
 def _texts(value: Any) -> dict[str, str]:
-    pairs = list(_mapping(value).items())[:MOST]
+    pairs = list(mapping(value).items())[:MOST]
     return {name: text for name, text in pairs if isinstance(text, str)}
 
 
 def _entries(value: Any, *needed: str) -> list[dict[str, str]]:
     """The objects of a list that have these texts."""
-    texts = [_texts(one) for one in (value if isinstance(value, list) else [])[:MOST]]
+    texts = [_texts(one) for one in sequence(value, MOST)]
     return [one for one in texts if all(key in one for key in needed)]

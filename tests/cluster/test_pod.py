@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,12 +11,19 @@ from typing import Any
 
 import pytest
 
+from gpunode.cli.options.groups import HostOptions, QuietOptions
+from gpunode.cli.results import look_at
+from gpunode.cli.verbs.k8s_verify_pod import THROUGH_API, naming_left
 from gpunode.cluster.kubeconfig import read_kubeconfig
-from gpunode.cluster.pod import run_pod
+from gpunode.cluster.pod import Trials, run_pod
 from gpunode.cluster.server import Server, open_server
+from gpunode.errors import ExitCode
+from gpunode.fleet.host import Host
 from gpunode.kubernetes.chain import pod_link
 from gpunode.kubernetes.pods import PodRequest, bound_pod
 from gpunode.model.pod_trial import PodTrial
+from gpunode.model.report import HostOutcome
+from gpunode.transport.recorded import Recorded
 from tests.cluster.api_server import PODS, ApiServer, Handler, status
 
 NAME = "gpunode-verify-0badcafe"
@@ -115,11 +124,22 @@ def test_a_making_without_an_answer_is_deleted_and_named(server: ApiServer, conf
     server.answers["POST", PODS] = silent
     cluster.there = True  # it was made all the same
     trial = tried(config)
-    assert (trial.phase, trial.left) == ("", "its making may still come")
+    assert (trial.phase, trial.left) == ("", "")  # it was seen, and is gone
     assert not cluster.there
     link = pod_link(trial)
     assert link.state == "unknown"
-    assert f"kubectl delete pod {NAME}" in link.says
+    assert "may still be there" not in link.says
+
+
+def test_a_making_that_may_still_come_is_named(server: ApiServer, config: Path) -> None:
+    Cluster(server, {"phase": "Pending"})
+    server.answers["POST", PODS] = lambda h: h.say(504, status(504, "Timeout: request did not complete"))
+    trials = Trials()
+    with asking(config) as asked:
+        trial = run_pod(asked, NAME, MANIFEST, 60, trials)
+    assert trial.left == "its making may still come"
+    assert f"kubectl delete pod {NAME}" in pod_link(trial).says
+    assert trials.there == {NAME}
 
 
 def test_a_gateways_limit_is_no_answer(server: ApiServer, config: Path) -> None:
@@ -127,7 +147,7 @@ def test_a_gateways_limit_is_no_answer(server: ApiServer, config: Path) -> None:
     server.answers["POST", PODS] = lambda h: h.say(504, status(504, "Timeout: request did not complete"))
     cluster.there = True
     trial = tried(config)
-    assert (trial.says, trial.left) == ("Timeout: request did not complete", "its making may still come")
+    assert (trial.says, trial.left) == ("Timeout: request did not complete", "")
     assert not cluster.there
 
 
@@ -174,6 +194,72 @@ def test_ctrl_c_deletes_it(server: ApiServer, config: Path) -> None:
     with asking(config) as asked, pytest.raises(KeyboardInterrupt):
         run_pod(asked, NAME, MANIFEST, 60, pause=strikes)
     assert not cluster.there
+
+
+def test_a_stop_deletes_it_at_once(server: ApiServer, config: Path) -> None:
+    cluster, trials = Cluster(server, {"phase": "Running"}), Trials()
+
+    def strikes(seconds: float) -> None:
+        assert trials.there == {NAME}
+        assert not trials.stop.is_set()
+        trials.stop.set()
+
+    with asking(config) as asked:
+        trial = run_pod(asked, NAME, MANIFEST, 60, trials, pause=strikes)
+        assert (trial.phase, trial.left, trials.there) == ("Running", "", set())
+        assert not cluster.there
+        before = len(server.asked)
+        assert run_pod(asked, NAME, MANIFEST, 60, trials).phase == ""
+        assert len(server.asked) == before  # and none is made any more
+
+
+def test_after_a_stop_the_end_is_not_waited_for_long(
+    server: ApiServer, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gpunode.cluster.pod.HURRIED_S", 0.2)
+    Cluster(server, {"phase": "Running"})
+    server.answers["DELETE", POD] = lambda h: h.say(200, {})  # its kubelet is silent
+    trials = Trials()
+
+    def strikes(seconds: float) -> None:
+        trials.stop.set()
+
+    with asking(config) as asked:
+        trial = run_pod(asked, NAME, MANIFEST, 60, trials, pause=strikes)
+    assert "it had not ended" in trial.left
+    assert trials.there == {NAME}
+
+
+def test_ctrl_c_names_what_may_be_left(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(KeyboardInterrupt), naming_left({"gpunode-verify-2", "gpunode-verify-1"}):
+        raise KeyboardInterrupt
+    assert "kubectl delete pod gpunode-verify-1 gpunode-verify-2" in capsys.readouterr().err
+    with pytest.raises(KeyboardInterrupt), naming_left(set()):
+        raise KeyboardInterrupt
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("presses", [1, 2])
+def test_ctrl_c_reaches_what_is_at_work(presses: int, capsys: pytest.CaptureFixture[str]) -> None:
+    trials, over = Trials(), threading.Event()
+
+    def work(host: Host) -> HostOutcome:
+        trials.there.add(NAME)
+        for _ in range(presses):
+            signal.raise_signal(signal.SIGINT)
+            trials.stop.wait(60)
+        if presses == 2:
+            over.wait(60)
+        trials.there.discard(NAME)
+        return HostOutcome(str(host), ExitCode.DONE)
+
+    options, host = HostOptions(), Host(Recorded(b"", "gpu07"), recorded=True)
+    with pytest.raises(KeyboardInterrupt), naming_left(trials.there):
+        look_at((host,), options, QuietOptions(), work, stop=trials.stop, left=THROUGH_API)
+    err = " ".join(capsys.readouterr().err.split())
+    over.set()
+    assert f"Ctrl-C again leaves at once: {THROUGH_API}" in err
+    assert (f"kubectl delete pod {NAME}" in err) is (presses == 2)
 
 
 def test_a_log_of_any_form_is_a_few_lines(server: ApiServer, config: Path) -> None:

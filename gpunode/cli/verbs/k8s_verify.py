@@ -14,6 +14,7 @@ from gpunode.cli.verbs.k8s_cluster import ContextFlag
 if TYPE_CHECKING:
     from gpunode.cli.results import Verified
     from gpunode.cli.verbs.k8s_verify_pod import Wanted
+    from gpunode.cluster.pod import Trials
     from gpunode.cluster.server import Server
     from gpunode.errors import ExitCode
     from gpunode.fleet.host import Host
@@ -63,9 +64,10 @@ def verify(
     ] = None,
 ) -> int:
     from gpunode.cli.hosts import open_hosts
-    from gpunode.cli.results import Verified, choose, look_at, over_ssh, say_problems, show_result
+    from gpunode.cli.results import PROBE, Verified, choose, look_at, over_ssh, say_problems, show_result
     from gpunode.cli.verbs.k8s_cluster import open_cluster, refuse_context
-    from gpunode.cli.verbs.k8s_verify_pod import Wanted, refuse_unread
+    from gpunode.cli.verbs.k8s_verify_pod import BY_THE_HOST, THROUGH_API, Wanted, naming_left, refuse_unread
+    from gpunode.cluster.pod import Trials
     from gpunode.errors import UsageError, worst
 
     want = Wanted(host_kubeconfig, image, node, pod=pod)
@@ -73,18 +75,26 @@ def verify(
     refuse_unread(want, hosts, through_api=kubeconfig is not None)
     choose(output, Verified)
     chains: dict[str, tuple[Link, ...]] = {}
+    trials = Trials()
     cluster = open_cluster(kubeconfig, context) if kubeconfig is not None else nullcontext()
-    with cluster as server, open_hosts(hosts) as named:
+    left = (BY_THE_HOST if kubeconfig is None else THROUGH_API) if pod else PROBE
+    with cluster as server, open_hosts(hosts) as named, naming_left(trials.there):
         if node is not None and len(named) > 1:
             raise UsageError("--node takes one host", remedy="name one host with --ssh")
         ssh = over_ssh(named)
-        report = look_at(named, hosts, output, lambda host: _verified(host, chains, want, server))
+
+        def work(host: Host) -> HostOutcome:
+            return _verified(host, chains, want, server, trials)
+
+        report = look_at(named, hosts, output, work, stop=trials.stop, left=left)
     show_result(Verified(report, chains, ssh), output)
     say_problems(report, ssh=ssh)
     return int(worst(h.code for h in report.hosts))
 
 
-def _verified(host: Host, chains: dict[str, tuple[Link, ...]], want: Wanted, server: Server | None) -> HostOutcome:
+def _verified(
+    host: Host, chains: dict[str, tuple[Link, ...]], want: Wanted, server: Server | None, trials: Trials
+) -> HostOutcome:
     from gpunode.cli.verbs.check import checked
     from gpunode.cli.verbs.k8s_verify_pod import pod_of, with_node
     from gpunode.engines.kubernetes.pod_engines import pod_engines
@@ -103,7 +113,7 @@ def _verified(host: Host, chains: dict[str, tuple[Link, ...]], want: Wanted, ser
     assert report.facts is not None
     links = chain(report.facts, pod_engines(report.facts), report, spec.runtime.handler)
     if want.pod:
-        links = (*links, pod_of(host, report.facts, links, spec.runtime.handler, want, server))
+        links = (*links, pod_of(host, report.facts, links, spec.runtime.handler, want, server, trials))
     chains[str(host)] = links
     return HostOutcome(str(host), _code(links), check=report)
 

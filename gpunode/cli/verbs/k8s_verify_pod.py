@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gpunode.cli.options.groups import HostOptions
+    from gpunode.cluster.pod import Trials
     from gpunode.cluster.server import Server
     from gpunode.fleet.host import Host
     from gpunode.kubernetes.chain import Link
@@ -14,8 +17,10 @@ if TYPE_CHECKING:
     from gpunode.model.facts import HostFacts
     from gpunode.model.pod_trial import PodTrial
 
-GPU = "nvidia.com/gpu"
 POD_LIMIT_S = 120  # an image of 200 MB is pulled the first time
+# What becomes of a pod when a second Ctrl-C leaves it:
+THROUGH_API = "pods of the test that are not gone by then are named"
+BY_THE_HOST = "a host deletes the test's pod by itself"
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,19 @@ def refuse_unread(want: Wanted, hosts: HostOptions, *, through_api: bool) -> Non
         node_name(want.node)
 
 
+@contextmanager
+def naming_left(there: Collection[str]) -> Iterator[None]:
+    """Ctrl-C leaves without a result: what may still be in the cluster then is said on the way out."""
+    from gpunode.cli.errors import say
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        if names := sorted(there):
+            say(f"gpunode: this may have left pods in the cluster: kubectl delete pod {' '.join(names)}")
+        raise
+
+
 def with_node(facts: HostFacts, server: Server, want: Wanted) -> HostFacts:
     """With the node's object as the API has it. Raises what node_of does."""
     from gpunode.cli.verbs.k8s_cluster import node_of
@@ -70,17 +88,25 @@ def with_node(facts: HostFacts, server: Server, want: Wanted) -> HostFacts:
 
 
 def pod_of(
-    host: Host, facts: HostFacts, links: tuple[Link, ...], handler: str, want: Wanted, server: Server | None
+    host: Host,
+    facts: HostFacts,
+    links: tuple[Link, ...],
+    handler: str,
+    want: Wanted,
+    server: Server | None,
+    trials: Trials | None = None,
 ) -> Link:
     from gpunode.kubernetes.chain import POD, Link, pod_link
 
     before = next((one.name for one in links if one.state == "missing"), None)
     if before is not None:
         return Link(POD, "not reached", f"{before} is missing")
-    return pod_link(_trial(host, facts, handler, want, server))
+    return pod_link(_trial(host, facts, handler, want, server, trials))
 
 
-def _trial(host: Host, facts: HostFacts, handler: str, want: Wanted, server: Server | None) -> PodTrial:
+def _trial(
+    host: Host, facts: HostFacts, handler: str, want: Wanted, server: Server | None, trials: Trials | None
+) -> PodTrial:
     import json
     import secrets
 
@@ -103,12 +129,13 @@ def _trial(host: Host, facts: HostFacts, handler: str, want: Wanted, server: Ser
 
     if server.node is not None:
         return PodTrial(name, says=f"the kubeconfig is of node {server.node}, which may not: {MIRROR_PODS}")
-    return run_pod(server, name, manifest, POD_LIMIT_S)
+    return run_pod(server, name, manifest, POD_LIMIT_S, trials)
 
 
 def _manifest(name: str, node: str, facts: HostFacts, handler: str, image: str | None) -> Object:
     from gpunode.catalog.test_images import image_for
     from gpunode.engines.kubernetes.pod_engines import pod_engines
+    from gpunode.kubernetes.pod_rules import GPU
     from gpunode.kubernetes.pods import PodRequest, bound_pod
     from gpunode.model.versions import driver_numbers
 
@@ -126,4 +153,6 @@ def _manifest(name: str, node: str, facts: HostFacts, handler: str, image: str |
 
 def _is_offered(name: str, count: str) -> bool:
     """GPUs, shared ones and MIG instances; other resources below nvidia.com are of network cards."""
+    from gpunode.kubernetes.pod_rules import GPU
+
     return count != "0" and (name == GPU or name.startswith(("nvidia.com/gpu.", "nvidia.com/mig-")))
