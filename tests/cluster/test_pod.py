@@ -217,6 +217,7 @@ def test_after_a_stop_the_end_is_not_waited_for_long(
     server: ApiServer, config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gpunode.cluster.pod.HURRIED_S", 0.2)
+    monkeypatch.setattr("gpunode.cluster.pod.GONE_S", 9.0)
     Cluster(server, {"phase": "Running"})
     server.answers["DELETE", POD] = lambda h: h.say(200, {})  # its kubelet is silent
     trials = Trials()
@@ -227,6 +228,7 @@ def test_after_a_stop_the_end_is_not_waited_for_long(
     with asking(config) as asked:
         trial = run_pod(asked, NAME, MANIFEST, 60, trials, pause=strikes)
     assert "it had not ended" in trial.left
+    assert "9 s" not in trial.left
     assert trials.there == {NAME}
 
 

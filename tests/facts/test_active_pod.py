@@ -82,7 +82,13 @@ def test_without_a_kubeconfig_the_rights_that_are_missing_are_named() -> None:
 KUBECTL = """#!/bin/sh
 echo "$*" >>{calls}
 case $* in
-  *" get pods "*) printf '%s gpunode-verify-%s\\n' Failed 1 Running 2 Succeeded 3 Failed '4;reboot'; echo Failed x ;;
+  *" get pods "*)
+    printf '2026-01-02T03:04:05Z %s gpunode-verify-%s\\n' Failed 1 Running 2 Succeeded 3 Failed '4;reboot'
+    echo 2026-01-02T03:04:05Z Failed x
+    for made in "$(date -u +%Y-%m-%dT%H:%M:%SZ)" 2999-01-02T03:04:05Z yesterday '<no value>' \
+      2026-01-02 2026-01-02T03:04:0xZ; do
+      echo "$made Failed gpunode-verify-5"
+    done ;;
   *" create "*) cat {pod} >/dev/null; exit {code} ;;
   *" get pod "*) echo phase=Succeeded ;;
   *" delete pod gpunode-verify-1 "*) echo 'pod "gpunode-verify-1" deleted'; echo 'pod "gpunode-verify-3" deleted' ;;

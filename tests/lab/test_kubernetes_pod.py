@@ -17,6 +17,10 @@ from .lab import Lab
 
 FAILS, SLEEPS = "lab.example/fails:1", "lab.example/sleeps:1"
 MINE = "/root/admin.conf"
+# A host's clock, a quarter of an hour later.
+LATER = """#!/bin/sh
+case $* in +%s) echo $(($(date.real +%s) + 900)) ;; *) exec date.real "$@" ;; esac
+"""
 
 
 def test_the_last_link_is_a_pod_that_ran(lab: Lab, tmp_path: Path) -> None:
@@ -37,6 +41,12 @@ def test_the_last_link_is_a_pod_that_ran(lab: Lab, tmp_path: Path) -> None:
         host.write(f"/etc/kubernetes/pki/{name}", cluster.plane.file(name), 0o600)
     left_behind(cluster)
     code, state, says = verified(cluster, "--pod", "--host-kubeconfig", MINE)
+    assert (code, state, says) == (0, "ok", "Succeeded (0 Completed); its last line: Test PASSED")
+    assert pods(cluster) == ["gpunode-verify-left", "somebodys"]  # who made the first may still be reading it
+    host.nsrun("mv /usr/bin/date /usr/bin/date.real", check=True)
+    host.write("/usr/bin/date", LATER, 0o755)
+    code, state, says = verified(cluster, "--pod", "--host-kubeconfig", MINE)
+    host.nsrun("mv /usr/bin/date.real /usr/bin/date", check=True)
     swept = "deleted gpunode-verify-left, left by an earlier test"
     assert (code, state, says) == (0, "ok", f"Succeeded (0 Completed); its last line: Test PASSED; {swept}")
     assert pods(cluster) == ["somebodys"]

@@ -5,7 +5,7 @@
 
 POD_FIELDS='phase={{.status.phase}}{{"\n"}}{{with .status.reason}}reason={{.}}{{"\n"}}{{end}}{{with .status.message}}message={{.}}{{"\n"}}{{end}}{{range .status.containerStatuses}}{{with .state.waiting}}waiting={{.reason}}{{with .message}}: {{.}}{{end}}{{"\n"}}{{end}}{{with .state.terminated}}ended={{.exitCode}} {{.reason}}{{"\n"}}{{end}}{{end}}'
 
-LEFT_FIELDS='{{range .items}}{{.status.phase}} {{.metadata.name}}{{"\n"}}{{end}}'
+LEFT_FIELDS='{{range .items}}{{.metadata.creationTimestamp}} {{.status.phase}} {{.metadata.name}}{{"\n"}}{{end}}'
 
 gpunode_pod() { # NAME LIMIT_S KUBECONFIG MANIFEST NODE; KUBECONFIG -: what distributions leave to root
   begin || return 0
@@ -52,11 +52,17 @@ kubectl() { # JOB LIMIT_S WORD...
 }
 
 earlier() { # NODE: pods of tests on it that have ended and are still there go: the host of who made them went down
+  # A younger one may still be read by who made it: LEFT_AFTER in cluster/earlier_pods.py.
+  left_before=$(date -u -d "@$(($(date +%s) - 600))" +%Y%m%d%H%M%S 2>/dev/null)
+  case $left_before in *[!0-9]*) return 0 ;; ??????????????) ;; *) return 0 ;; esac
   kubectl earlier 15 get pods --selector app.kubernetes.io/managed-by=gpunode --field-selector "spec.nodeName=$1" \
     -o "go-template=$LEFT_FIELDS"
   [ "$RC" = 0 ] || return 0 # who may not list pods tests all the same
   set --
-  while read -r left_phase left_name; do
+  while IFS='-T:Z ' read -r left_y left_m left_d left_h left_min left_s left_phase left_name; do
+    left_made=$left_y$left_m$left_d$left_h$left_min$left_s
+    case $left_made in *[!0-9]*) continue ;; ??????????????) ;; *) continue ;; esac
+    [ "$left_made" -lt "$left_before" ] || continue
     case $left_phase:$left_name in
       *[!A-Za-z0-9:-]*) ;;
       Succeeded:gpunode-verify-* | Failed:gpunode-verify-*) [ $# -ge 20 ] || set -- "$@" "$left_name" ;;
