@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from gpunode.errors import ExitCode
+from gpunode.errors import ExitCode, worst
 from gpunode.model.report import HostOutcome
 
 
@@ -57,6 +57,11 @@ class PastHost:
     @property
     def done(self) -> bool:
         return self.outcome is not None and self.outcome.code is ExitCode.DONE
+
+
+def code_of(hosts: Sequence[PastHost]) -> ExitCode:
+    """As the hosts of a run ended; FAILED for one that has not, and for no hosts: of nothing no success is known."""
+    return worst([host.outcome.code if host.outcome else ExitCode.FAILED for host in hosts] or [ExitCode.FAILED])
 
 
 @dataclass(frozen=True)

@@ -129,7 +129,7 @@ def _to_terminal(path: Path, data: bytes, flag: str) -> None:
         handle = _open_terminal(os.fspath(path))
         try:
             os.set_blocking(handle, True)
-            _write_all(handle, data)
+            write_all(handle, data)
         finally:
             os.close(handle)
     except OSError as error:
@@ -146,7 +146,7 @@ def _replace(directory: int, name: str, data: bytes, mode: int) -> None:
     try:
         try:
             os.fchmod(handle, mode)  # a umask may take away more, and an ACL of the directory give more
-            _write_all(handle, data)
+            write_all(handle, data)
             os.fsync(handle)
         finally:
             os.close(handle)
@@ -157,7 +157,8 @@ def _replace(directory: int, name: str, data: bytes, mode: int) -> None:
         raise
 
 
-def _write_all(handle: int, data: bytes) -> None:
+def write_all(handle: int, data: bytes) -> None:
+    """Whatever one write takes of it: on a disk that is just full that is a part. Raises OSError."""
     left = memoryview(data)
     while left:
         left = left[os.write(handle, left) :]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from gpunode.errors import worst
-from gpunode.model.run_record import MergedRuns, PastHost, PastRun, RunHeader
+from gpunode.model.run_record import MergedRuns, PastHost, PastRun, RunHeader, code_of
 from gpunode.render.encode import dumps
 from gpunode.render.failed_hosts import hosts_argument
 from gpunode.render.machine import host_data
@@ -33,7 +32,7 @@ def shown_json(merged: MergedRuns, lives: bool | None) -> str:
         "runs": [_header(header) for header in merged.headers],
         "lives": lives,
         "hosts": [_host(host) for host in merged.hosts],
-        "code": int(worst(host.outcome.code for host in merged.hosts if host.outcome)),
+        "code": int(code_of(merged.hosts)),
         "not_ended": sum(host.outcome is None for host in merged.hosts),
         "failed": hosts_argument(failed),
         "torn_lines": merged.torn,

@@ -87,8 +87,12 @@ def _counts(merged: MergedRuns) -> str:
     return " · ".join(filter(None, (code_counts(Counter(ended)), f"{left} not ended" if left else "")))
 
 
+def torn_words(lines: int) -> str:
+    return f"{count(lines, 'line')} of the record torn or odd: what it said is lost"
+
+
 def _notes(merged: MergedRuns) -> list[str]:
-    notes = [f"{count(merged.torn, 'line')} of the record torn or odd: what it said is lost"] if merged.torn else []
+    notes = [torn_words(merged.torn)] if merged.torn else []
     by_pair: dict[tuple[str, str], list[Overruled]] = {}
     for one in merged.overruled:
         by_pair.setdefault((one.run, one.by), []).append(one)

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from gpunode.errors import UsageError
-from gpunode.fleet.run_log import state_home
+from gpunode.fleet.run_log import make_private, state_home
 from gpunode.fleet.runs.header import ID
 
 RUN, OUTCOMES = "run.json", "outcomes.jsonl"
@@ -25,27 +25,30 @@ def runs_home() -> Path:
     return state_home() / "runs"
 
 
-def make_directory(run_id: str) -> Path:
+def make_directory(run_id: str) -> bool:
     """A directory for a run that is to begin, for its owner only; of those above it that is seen to.
 
-    Raises FileExistsError where the run has one, UsageError where it cannot be made, or another user could write there.
+    False where that run has one. Raises UsageError where it cannot be made, or another user could write there.
     """
-    path = runs_home() / run_id
     try:
-        state_home().mkdir(mode=0o700, parents=True, exist_ok=True)
-        runs_home().mkdir(mode=0o700, exist_ok=True)
+        make_private(runs_home())
         with _opened(state_home(), mend=True) as home, _opened(runs_home(), home, mend=True) as runs:
-            os.mkdir(run_id, 0o700, dir_fd=runs)
-            os.fsync(runs)
-    except FileExistsError:
-        raise
-    except OSError as error:
+            return _made(run_id, runs)
+    except OSError as error:  # also FileExistsError: what stands in the place of a directory above it is none
         raise UsageError(
-            f"the directory {path} of this run cannot be made",
-            evidence=error.strerror or str(error),
+            f"the directory {runs_home() / run_id} of this run cannot be made",
+            evidence=f"{error.filename}: {error.strerror}",
             remedy="set XDG_STATE_HOME to a directory that can be written",
         ) from error
-    return path
+
+
+def _made(run_id: str, runs: int) -> bool:
+    try:
+        os.mkdir(run_id, 0o700, dir_fd=runs)
+    except FileExistsError:
+        return False
+    os.fsync(runs)
+    return True
 
 
 @contextmanager

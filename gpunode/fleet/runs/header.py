@@ -76,8 +76,8 @@ def parse_header(text: str) -> RunHeader:
         raise ValueError(f"{error.args[0]}: it is missing") from error
     if ID.fullmatch(header.id) is None or header.verb not in VERBS:
         raise ValueError("its id or verb is none of a run's")
-    if len(hosts) > MOST_HOSTS or len(set(hosts)) < len(hosts):
-        raise ValueError("hosts: too many, or one of them twice")
+    if not 0 < len(hosts) <= MOST_HOSTS or len(set(hosts)) < len(hosts):
+        raise ValueError("hosts: none, too many, or one of them twice")
     if not all(map(_HOST.fullmatch, hosts)):
         raise ValueError("hosts: one of them has no name of a host")
     return header

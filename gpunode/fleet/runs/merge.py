@@ -30,7 +30,8 @@ def merge(runs: Sequence[PastRun]) -> MergedRuns:
                 continue
             later, earlier = (there, here) if _time(*there) > _time(*here) else (here, there)
             found[host.target] = later
-            overruled.append(Overruled(host.target, earlier[1].id, later[1].id))
+            if earlier[0].state is not HostState.WAITING:  # that says nothing, and nothing of it is overruled
+                overruled.append(Overruled(host.target, earlier[1].id, later[1].id))
     return MergedRuns(
         tuple(run.header for run in runs),
         tuple(host for host, _ in found.values()),

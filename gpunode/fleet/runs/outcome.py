@@ -24,6 +24,7 @@ from gpunode.render.clean import clean_json
 SCHEMA = "gpunode.run-outcome/1"
 LONGEST = 4000  # characters of one text; a daemon's last words may be pages, and are whole in the host's own log
 MOST = 500  # steps, and things that are kept
+LONGEST_LINE = 4 << 20  # bytes, which is all that is read of one; five hundred steps with the longest texts are more
 
 Data = dict[str, Any]
 
@@ -63,7 +64,21 @@ def ended_line(outcome: HostOutcome, at: str) -> str:
         "remedy": _remedy(outcome.remedy),
         "run": None if run is None else _run(run),
     }
-    return _line(data)
+    line = _line(data)
+    for most in (400, 40):
+        if len(line.encode("utf-8", "surrogateescape")) <= LONGEST_LINE:
+            break
+        line = _line({**data, "run": _shortened(data["run"], most)})
+    return line
+
+
+def _shortened(data: Any, most: int) -> Any:
+    """The same with at most so many characters of each text."""
+    if isinstance(data, dict):
+        return {key: _shortened(value, most) for key, value in data.items()}
+    if isinstance(data, list):
+        return [_shortened(value, most) for value in data]
+    return data[:most] if isinstance(data, str) else data
 
 
 def _line(data: Data) -> str:
@@ -73,7 +88,7 @@ def _line(data: Data) -> str:
 def _run(run: RunReport) -> Data:
     return {
         "steps": [
-            {"id": step.id, "status": step.status.value, **_texts(step, "error", "evidence"),
+            {"status": step.status.value, **_texts(step, "id", "error", "evidence"),
              "remedy": _remedy(step.remedy)}
             for step in run.steps[:MOST]
         ],

@@ -10,12 +10,11 @@ from gpunode.errors import UsageError
 from gpunode.fleet.runs.controller import lives
 from gpunode.fleet.runs.directory import OUTCOMES, RUN, newest, open_file, opened_run, opened_runs, runs_home
 from gpunode.fleet.runs.header import LARGEST_BYTES, parse_header
-from gpunode.fleet.runs.outcome import parse_outcome
+from gpunode.fleet.runs.outcome import LONGEST_LINE, parse_outcome
 from gpunode.model.run_record import HostState, PastHost, PastRun, RunHeader
 from gpunode.remedy import Remedy, RepairAction, gpunode
 
 LAST = "last"
-LONGEST_LINE = 4 << 20  # bytes
 MOST_LINES = 1_000_000
 
 

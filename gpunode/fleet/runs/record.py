@@ -9,10 +9,8 @@ from __future__ import annotations
 import fcntl
 import os
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -23,12 +21,13 @@ from gpunode.fleet.runs.controller import this_controller
 from gpunode.fleet.runs.directory import OUTCOMES, RUN, make_directory, open_file, opened_run, runs_home
 from gpunode.fleet.runs.header import header_text
 from gpunode.fleet.runs.outcome import begun_line, ended_line
+from gpunode.fleet.runs.read import read_run
 from gpunode.model.report import HostOutcome, Untouched
 from gpunode.model.run_record import PastRun, RunHeader
-from gpunode.offline.output_file import write_whole
+from gpunode.offline.output_file import write_all, write_whole
 from gpunode.remedy import Remedy, RepairAction, gpunode
 
-_SETTLE_S = 0.05
+_MOST_IN_A_SECOND = 1000  # runs of one process; each waits for the disk several times
 
 
 @dataclass(frozen=True)
@@ -100,8 +99,8 @@ class Record:
             try:
                 data = (("\n" if self._torn else "") + line).encode("utf-8", "surrogateescape")
                 self._torn = True
-                if os.write(self._file, data) == len(data):
-                    self._torn = False
+                write_all(self._file, data)
+                self._torn = False
                 os.fsync(self._file)
             except OSError as error:
                 self._complain(error.strerror or str(error))
@@ -138,14 +137,15 @@ def begin(about: About, complain: Callable[[str], None]) -> Record:
 
 
 def go_on(past: PastRun, complain: Callable[[str], None]) -> Record:
-    """The same run once more, with this process as its controller. Raises UsageError where the old one lives.
+    """The same run once more, with this process as its controller.
 
+    Raises UsageError where the old one lives, or another has gone on with it since `past` was read.
     On hosts it works by another name: under the old one they would answer how the killed controller's commands ended.
     """
     header = replace(past.header, controller=this_controller(), ended="", codes={})
-    with opened_run(header.id) as directory:
-        outcomes = _locked(past.header, directory, os.O_CREAT)
+    outcomes = _locked_again(past)
     try:
+        _refuse_changed(past)
         _write(header)
     except BaseException:
         os.close(outcomes)
@@ -154,11 +154,34 @@ def go_on(past: PastRun, complain: Callable[[str], None]) -> Record:
 
 
 def refuse_living(past: PastRun) -> None:
-    """Raises UsageError where the run's controller is at work."""
+    """Raises UsageError where the run's controller is at work, or nothing says how its hosts ended."""
     if past.lives and not past.header.ended:
         raise _at_work(past.header)
-    with opened_run(past.header.id) as directory, suppress(FileNotFoundError):
-        os.close(_locked(past.header, directory))
+    os.close(_locked_again(past))
+
+
+def _locked_again(past: PastRun) -> int:
+    with opened_run(past.header.id) as directory:
+        try:
+            return _locked(past.header, directory)
+        except FileNotFoundError as error:
+            raise UsageError(
+                f"which hosts of run {past.header.id} have ended is not known",
+                evidence=f"{runs_home() / past.header.id / OUTCOMES} is not there",
+                remedy=Remedy(RepairAction.NONE, "begin a new run of its hosts with ", gpunode("setup")),
+            ) from error
+
+
+def _refuse_changed(past: PastRun) -> None:
+    """Under the lock: while plans were made and agreed to, another may have gone on with the run and ended."""
+    if replace(read_run(past.header.id), lives=past.lives) != past:
+        raise UsageError(
+            f"another gpunode has gone on with run {past.header.id} meanwhile",
+            evidence="its record is no longer what this one read",
+            remedy=Remedy(
+                RepairAction.NONE, gpunode("runs", "show", past.header.id, ssh=False), " shows what is left to do"
+            ),
+        )
 
 
 def _locked(header: RunHeader, directory: int, flags: int = 0) -> int:
@@ -185,16 +208,16 @@ def _at_work(header: RunHeader) -> UsageError:
 
 def _new_directory() -> str:
     """Its id. Two runs of one process in one second differ by a number."""
-    number, run_id = 1, new_run_id()
-    while True:
+    run_id = new_run_id()
+    for number in range(1, _MOST_IN_A_SECOND):
         name = run_id if number == 1 else f"{run_id}-{number}"
-        try:
-            make_directory(name)
-        except FileExistsError:
-            number += 1
-            time.sleep(_SETTLE_S if number > 100 else 0)
-        else:
+        if make_directory(name):
             return name
+    raise UsageError(
+        f"run {run_id} has no name that is free",
+        evidence=f"{runs_home()} has {_MOST_IN_A_SECOND - 1} of them",
+        remedy="type the same command again",
+    )
 
 
 def _write(header: RunHeader) -> None:

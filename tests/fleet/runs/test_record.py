@@ -19,7 +19,7 @@ from gpunode.fleet.runs.controller import lives, this_controller
 from gpunode.fleet.runs.directory import OUTCOMES, RUN
 from gpunode.fleet.runs.header import header_text, kept_spec, parse_header
 from gpunode.fleet.runs.merge import merge, with_earlier
-from gpunode.fleet.runs.outcome import ended_line, lean, parse_outcome
+from gpunode.fleet.runs.outcome import LONGEST_LINE, ended_line, lean, parse_outcome
 from gpunode.fleet.runs.read import find, latest, read_copy, read_run
 from gpunode.fleet.runs.record import About, Record, begin, go_on, refuse_living
 from gpunode.fleet.runs.shared import SharedParts
@@ -183,7 +183,7 @@ def test_an_odd_header_is_one_message(state: Path, text: str) -> None:
     [("id", "../../etc"), ("verb", "detect"), ("hosts", "gpu01"), ("hosts", [1]), ("hosts", ["a", "a"]),
      ("controller", {"host": "a", "pid": -1, "started": "", "boot": ""}), ("controller", []), ("spec", 1),
      ("connection", []), ("codes", {"x": 1}), ("codes", {"0": True}), ("codes", {"77": 1}),
-     ("codes", {"0": 10**9}), ("hosts", ["a\nagain"]), ("hosts", [""]), ("hosts", ["a\x1b"]),
+     ("codes", {"0": 10**9}), ("hosts", []), ("hosts", ["a\nagain"]), ("hosts", [""]), ("hosts", ["a\x1b"]),
      ("over_ssh", 1), ("ended", None)],
 )  # fmt: skip
 def test_a_header_is_of_its_types(key: str, value: object) -> None:
@@ -300,6 +300,44 @@ def test_a_full_disk_is_said_once_and_stops_nothing() -> None:
     assert said == [f"gpunode: the record of run {record.id} has gaps: No space left on device"]
 
 
+SHORT = """
+import resource, sys
+from gpunode.errors import ExitCode
+from gpunode.fleet.runs.read import read_run
+from gpunode.fleet.runs.record import About, begin
+from gpunode.model.report import HostOutcome
+with begin(About("setup", ("a", "b", "c"), "root"), print) as record:
+    record.host_ends(HostOutcome("a", ExitCode.DONE))
+    size = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (__import__("os").fstat(record._file).st_size + 30, size[1]))
+    record.host_ends(HostOutcome("b", ExitCode.DONE))
+    resource.setrlimit(resource.RLIMIT_FSIZE, size)
+    record.host_ends(HostOutcome("c", ExitCode.DONE))
+print(read_run(record.id).torn, *read_run(record.id).not_done)
+"""
+
+
+def test_half_a_line_on_a_disk_that_is_just_full_is_said() -> None:
+    ran = subprocess.run((sys.executable, "-c", SHORT), capture_output=True, text=True, check=True)
+    said, read = ran.stdout.splitlines()
+    assert said.endswith("has gaps: File too large")
+    assert read == "1 b"
+
+
+def test_the_longest_ending_is_one_that_is_read_again() -> None:
+    words = "\x01" * 5000
+    step = StepResult(
+        words, StepStatus.FAILED, error=words, evidence=words, remedy=Remedy(RepairAction.CONFIGURE, words)
+    )
+    run = RunReport("a", (step,) * 600, error=words, code=ExitCode.FAILED, by_hand=(words,) * 600)
+    line = ended_line(HostOutcome("a", ExitCode.FAILED, run=run, problem=words), "t")
+    assert len(line.encode()) <= LONGEST_LINE
+    host = parse_outcome(line)
+    assert host.outcome is not None
+    assert host.outcome.run is not None
+    assert len(host.outcome.run.steps) == 500
+
+
 def test_a_thread_that_was_left_at_work_writes_nothing_after_the_end() -> None:
     with kept("a") as record:
         record.end([])
@@ -346,6 +384,45 @@ def test_the_lock_says_who_lives_where_the_process_cannot_be_seen() -> None:
     refuse_living(past)
 
 
+def test_of_two_that_go_on_with_one_run_the_second_is_refused() -> None:
+    """Both have read the record before either took the lock."""
+    with kept("a", "b", begun=("a",)):
+        pass
+    read = read_run(find("last"))
+    with go_on(read, complain) as record:
+        record.host_ends(HostOutcome("a", ExitCode.DONE))
+    header = read_run(record.id).header
+    with pytest.raises(UsageError, match=f"another gpunode has gone on with run {record.id}"):
+        go_on(read, complain)
+    assert read_run(record.id).header == header
+    with go_on(read_run(record.id), complain):
+        pass
+
+
+@pytest.mark.parametrize("what", ["a file", "a link to nothing"])
+@pytest.mark.parametrize("name", ["", "runs"])
+def test_what_stands_in_the_place_of_a_directory_ends_a_run_before_it_begins(state: Path, name: str, what: str) -> None:
+    path = state / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if what == "a file":
+        path.touch()
+    else:
+        path.symlink_to("nowhere")
+    with pytest.raises(UsageError, match="cannot be made") as refused:
+        begin(about("a"), complain)
+    assert refused.value.evidence == f"{path}: File exists"
+
+
+def test_a_run_of_which_no_ending_is_kept_does_not_go_on(state: Path) -> None:
+    with kept("a", done=("a",)) as record:
+        pass
+    (state / "runs" / record.id / OUTCOMES).unlink()
+    read = replace(read_run(record.id), lives=False)
+    for refuse in (refuse_living, lambda read: go_on(read, complain)):
+        with pytest.raises(UsageError, match="have ended is not known"):
+            refuse(read)
+
+
 def past(run_id: str, *hosts: PastHost, verb: str = "setup") -> PastRun:
     record = parse_header(header_text(replace(kept(*(host.target for host in hosts)).header, id=run_id, verb=verb)))
     return PastRun(record, hosts)
@@ -366,7 +443,7 @@ def test_of_a_host_in_two_runs_the_later_word_counts_in_any_order() -> None:
         codes = {host.target: host.outcome.code for host in merged.hosts if host.outcome}
         assert codes == {"a": 1, "b": 0, "c": 0, "d": 0}
         told = {(o.target, o.run, o.by) for o in merged.overruled}
-        assert told == {("a", TWO, ONE), ("c", ONE, TWO)}
+        assert told == {("a", TWO, ONE)}, "what never began in a run says nothing there"
 
 
 def test_runs_of_two_verbs_are_no_report() -> None:
