@@ -61,7 +61,8 @@ def apply_plans(
     """Every host that has a plan is brought to it; the others keep the outcome that planning gave them.
 
     Ctrl-C stops each host after its current step, which is said at once. `host_work`: how a plan is carried out; None:
-    as setup does. `spec`: what is kept of the run for a retry. `past`: the run that goes on, in place of a new one.
+    as setup does. `spec`: what is kept of the run for a retry. `past`: the run that goes on, in place of a new one; a
+    host that gets no plan stays in it as it was, so that it can go on once more.
     `rollout`: in which order; None: side by side.
     """
     stop = rollout.stop if rollout else threading.Event()
@@ -93,7 +94,8 @@ def apply_plans(
             if plan is not None:
                 outcome = outcome_of(host, lambda _: one(host_run(host, record.work_id, tell, stop.is_set, log), plan))
                 log.write(str(host), host_line(verb, outcome))
-            record.host_ends(outcome)
+            if plan is not None or past is None:
+                record.host_ends(outcome)
             lines.ended(outcome)
             return keep(outcome)
 
@@ -102,12 +104,16 @@ def apply_plans(
                 progress.done(outcome)
 
         report = _whole(on_each(named, hosts, work, done, stop, stopping), record, past)
-    for target, command in rollout.closed if rollout else ():
-        say(f"gpunode: {target} takes no new work: once it is well, run {command}")
+    _say_closed(rollout)
     if not output.quiet:
         say(f"gpunode: run log in {log.directory}")
     lines.finish(report)
     return report
+
+
+def _say_closed(rollout: Rollout | None) -> None:
+    for target, command in rollout.closed if rollout else ():
+        say(f"gpunode: {target} takes no new work: once it is well, run {command}")
 
 
 def keep_unplanned(
@@ -121,11 +127,12 @@ def keep_unplanned(
 ) -> FleetReport:
     """A run in which no host has a plan changes none, and is the last one all the same: it is what is tried again.
 
-    Where it cannot be kept, why no host has a plan is what counts.
+    Where it cannot be kept, why no host has a plan is what counts. In one that goes on they stay as they were: what
+    cannot be reached now has not ended.
     """
     try:
         with _record(named, report, hosts, verb, spec, past) as record:
-            for outcome in report.hosts:
+            for outcome in report.hosts if past is None else ():
                 record.host_ends(outcome)
             return _whole(report, record, past)
     except UsageError as error:

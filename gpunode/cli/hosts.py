@@ -168,6 +168,8 @@ def connected_as(options: HostOptions, kept: Mapping[str, object]) -> HostOption
 
     Each value is read again as if it were typed now.
     """
+    from gpunode.masking import MASK
+
     values: dict[str, Any] = {}
     if not (options.ssh or options.inventory) and kept.get("inventory") == "-":
         raise UsageError("the inventory of the run came on standard input", remedy="give it again, with --inventory")
@@ -181,6 +183,12 @@ def connected_as(options: HostOptions, kept: Mapping[str, object]) -> HostOption
         if not right or isinstance(value, list) != (name == "identity"):
             raise UsageError(
                 f"the record of the run has no option of SSH in {name}", remedy="type the hosts with --ssh"
+            )
+        if any(MASK in one for one in _list(value) if isinstance(one, str)):
+            raise UsageError(
+                f"the record of the run has no whole --{name.replace('_', '-')}",
+                evidence="a password may stand in it, and none is kept",
+                remedy=f"type --{name.replace('_', '-')}",
             )
         paths = [Path(one) if name in _PATHS else one for one in _list(value)]
         values[name] = paths if isinstance(value, list) else paths[0]

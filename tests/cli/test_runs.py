@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from gpunode.fleet.runs.read import read_run
 from gpunode.fleet.runs.record import About, begin
 from gpunode.model.plan import Plan
 from gpunode.model.report import FleetReport, HostOutcome
+from gpunode.model.run_record import HostState
 from gpunode.model.spec import Spec
 from gpunode.remedy import Remedy, RepairAction
 from gpunode.transport.recorded import Recorded
@@ -65,9 +67,11 @@ def test_the_list_is_newest_first_and_bounded(capsys: pytest.CaptureFixture[str]
     assert data["runs"][0]["codes"] == {"0": 2, "3": 1}
 
 
-def test_an_odd_run_hides_no_other(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("codes", ['{"12": 1}', '{"0": 10000000000}', '{"0": -1}', EVIL])
+def test_an_odd_run_hides_no_other(codes: str, capsys: pytest.CaptureFixture[str]) -> None:
     odd, fine = a_setup(), a_setup()
-    (runs_home() / odd / "run.json").write_text(EVIL)
+    path = runs_home() / odd / "run.json"
+    path.write_text(path.read_text().replace('{"0": 2, "3": 1}', codes))
     code, out, err = said(capsys, "runs")
     assert (code, [line.split()[0] for line in out.splitlines()[1:]]) == (0, [fine])
     assert f"{odd}/run.json is not the record of a run" in err
@@ -105,7 +109,8 @@ def test_shards_are_one_report_with_the_worst_code(tmp_path: Path, capsys: pytes
     assert f"note gpu02: {other} counts, {one} is older" in " ".join(out.split())
     half = kept(About("setup", ("gpu05",), "bob"), end=False)
     code, out, _ = said(capsys, "runs", "merge", one, half, "--json")
-    assert (code, json.loads(out)["not_ended"]) == (ExitCode.FAILED, 1), "what has not ended is no success"
+    assert code == ExitCode.FAILED, "what has not ended is no success"
+    assert (json.loads(out)["not_ended"], json.loads(out)["code"]) == (1, ExitCode.FAILED)
 
 
 @pytest.mark.parametrize(
@@ -137,6 +142,9 @@ def test_a_wrong_command_line_is_exit_2(words: list[str], problem: str, capsys: 
     ("more", "words", "problem"),
     [
         ({}, ["--retry-failed", "--recorded", "x"], "--retry-failed and --recorded exclude each other"),
+        ({}, ["--retry-failed", "--ssh", "gpu02,gpu99"], "has no host gpu99"),
+        ({}, ["--attach", "last"], "--yes has nothing to answer"),
+        ({"connection": (("jump", "ann:cnry01@bastion"),)}, ["--retry-failed"], "no whole --jump"),
         ({}, ["--retry-failed", "--ssh", "gpu01"], "--retry-failed is about none of these hosts"),
         ({"spec": "driver: 5x\n"}, ["--retry-failed"], "the spec of run"),
         ({"spec": "nosuch: 1\n"}, ["--retry-failed"], "nosuch is not a key of a spec"),
@@ -178,6 +186,62 @@ def test_where_nothing_failed_nothing_is_done(capsys: pytest.CaptureFixture[str]
 def test_nothing_left_to_resume_is_no_success_where_a_host_failed(capsys: pytest.CaptureFixture[str]) -> None:
     run_id = a_setup()
     assert said(capsys, "setup", "--yes", "--resume", run_id)[0] == ExitCode.UNREACHABLE
+
+
+@pytest.mark.parametrize(("flag", "code"), [("--resume", 5), ("--attach", 5)])
+def test_the_end_that_a_killed_controller_did_not_write_is_written(
+    flag: str, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = HostOutcome("gpu01", ExitCode.ROLLBACK_FAILED)
+    run_id = kept(About("setup", ("gpu01", "gpu02"), "ann", spec=""), broken, replace(DOWN, target="gpu02"), end=False)
+    yes = [] if flag == "--attach" else ["--yes"]
+    assert said(capsys, "setup", *yes, flag, run_id)[0] == code
+    header = read_run(run_id).header
+    assert (bool(header.ended), header.codes) == (True, {3: 1, 5: 1})
+
+
+def test_what_has_not_ended_makes_no_roll_back_well(capsys: pytest.CaptureFixture[str]) -> None:
+    broken = HostOutcome("gpu01", ExitCode.ROLLBACK_FAILED)
+    run_id = kept(About("setup", ("gpu01", "gpu02"), "ann", spec=""), broken, end=False)
+    assert said(capsys, "setup", "--attach", run_id)[0] == ExitCode.ROLLBACK_FAILED
+    assert not read_run(run_id).header.ended
+
+
+def test_an_ending_that_is_lost_is_said_before_a_run_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
+    run_id = a_setup()
+    path = runs_home() / run_id / "outcomes.jsonl"
+    path.write_text(path.read_text() + "{\n")
+    assert "1 line of the record torn or odd" in said(capsys, "setup", "--yes", "--resume", run_id)[2]
+    path.unlink()
+    code, _, err = said(capsys, "setup", "--yes", "--resume", run_id)
+    assert (code, "have ended is not known" in err) == (2, True)
+
+
+FAR = ("127.0.0.1:1", "127.0.0.1:2")
+FAR_SPEC = 'only: "driver"\nallow_no_gpu: "true"\n'
+
+
+def test_a_network_that_is_gone_ends_no_host_of_a_run_that_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
+    run_id = kept(About("setup", FAR, "ann", spec=FAR_SPEC), end=False)
+    for _ in range(2):
+        assert said(capsys, "setup", "--yes", "--resume", run_id)[0] == ExitCode.UNREACHABLE
+        assert [host.state for host in read_run(run_id).hosts] == [HostState.WAITING] * 2
+
+
+def test_attach_does_not_take_the_end_of_a_run_away(capsys: pytest.CaptureFixture[str]) -> None:
+    """After a second Ctrl-C a run has its end, and hosts that were left at work."""
+    with begin(About("setup", FAR[:1], "ann", spec=FAR_SPEC), complain=print) as record:
+        record.host_begins(FAR[0])
+        record.end([HostOutcome(FAR[0], ExitCode.FAILED)])
+    assert said(capsys, "setup", "--attach", record.id)[0] == ExitCode.UNREACHABLE
+    past = read_run(record.id)
+    assert (bool(past.header.ended), past.hosts[0].state) == (True, HostState.BEGUN)
+
+
+def test_a_host_that_ended_well_is_named_where_it_is_left_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    kept(About("setup", FAR, "ann", spec=FAR_SPEC), HostOutcome(FAR[0], ExitCode.DONE), replace(DOWN, target=FAR[1]))
+    code, _, err = said(capsys, "setup", "--yes", "--retry-failed", "--ssh", ",".join(FAR))
+    assert (code, "--retry-failed leaves 127.0.0.1:1 alone: it ended well" in err) == (3, True)
 
 
 def test_hosts_that_cannot_be_reached_are_the_last_run(capsys: pytest.CaptureFixture[str]) -> None:

@@ -53,6 +53,7 @@ def listed(
         str | None, typer.Option("--last", metavar="N", help="How many (default 20).", show_default=False)
     ] = None,
 ) -> int:
+    from gpunode.cli.errors import say
     from gpunode.cli.hosts import whole_number
     from gpunode.cli.options.groups import typed
     from gpunode.cli.results import RunList, choose, show_result
@@ -75,7 +76,7 @@ def listed(
             odd.append(f"{error.problem}: {error.evidence}")
     show_result(RunList(runs, more, odd, str(runs_home())), output)
     for text in odd:
-        _say(f"gpunode: {text}")
+        say(f"gpunode: {text}")
     return 0
 
 
@@ -86,12 +87,6 @@ def _in_the_list(run_id: str) -> PastRun:
 
     header = read_header(run_id)
     return PastRun(header, lives=False) if header.ended else read_run(run_id)
-
-
-def _say(text: str) -> None:
-    from gpunode.cli.errors import say
-
-    say(text)
 
 
 def show(
@@ -117,15 +112,14 @@ def merge(
     ],
 ) -> int:
     from gpunode.cli.results import RunShown, choose, show_result
-    from gpunode.errors import ExitCode, worst
     from gpunode.fleet.runs.merge import merge as merged
+    from gpunode.model.run_record import code_of
 
     choose(output, RunShown)
     found = {(past.header.id, past.header.controller): past for past in map(_named, runs)}
     whole = merged(tuple(found.values()))
     show_result(RunShown(whole), output)
-    codes = [host.outcome.code if host.outcome else ExitCode.FAILED for host in whole.hosts]
-    return int(worst(codes))
+    return int(code_of(whole.hosts))
 
 
 def _named(word: str) -> PastRun:

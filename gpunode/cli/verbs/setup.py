@@ -111,7 +111,10 @@ def _again(
     again = chosen(earlier)
     assert again is not None
     hosts, kept = hosts_of(again, hosts), kept_spec(again, wanted)
-    if again.flag != "--attach":
+    if again.flag == "--attach":
+        if yes:
+            raise UsageError("--attach asks nothing, so --yes has nothing to answer", remedy="leave it out")
+    else:
         refuse_unasked(yes, "setup", "or look at it first with ", "runs", "show", again.past.header.id)
     if not again.names:
         say(nothing_left(again))

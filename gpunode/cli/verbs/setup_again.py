@@ -7,17 +7,18 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gpunode.advice import listing
+from gpunode.cli.errors import say
 from gpunode.cli.hosts import connected_as
 from gpunode.cli.options.again import AgainOptions
 from gpunode.cli.options.groups import HostOptions, typed
 from gpunode.cli.options.setup import SpecOptions
 from gpunode.cli.options.spec import flags_over, wanted_of_each, wanted_spec
-from gpunode.errors import ExitCode, UsageError, worst
+from gpunode.errors import ExitCode, UsageError
 from gpunode.fleet.runs.read import find, read_run
 from gpunode.fleet.runs.record import go_on, refuse_living
-from gpunode.masking import MASK
+from gpunode.masking import MASK, masked
 from gpunode.model.rules import Rules
-from gpunode.model.run_record import HostState, PastRun
+from gpunode.model.run_record import HostState, PastRun, code_of
 from gpunode.model.spec import Spec
 from gpunode.remedy import Remedy, RepairAction, gpunode
 from gpunode.specfile import SpecFile, parse_spec
@@ -26,6 +27,13 @@ if TYPE_CHECKING:
     from gpunode.cli.options.groups import OutputOptions
     from gpunode.fleet.host import Host
     from gpunode.model.report import HostOutcome
+
+
+_WHY_NOT = {
+    "--retry-failed": "it ended well",
+    "--resume": "it had ended",
+    "--attach": "it was not at work",
+}
 
 
 @dataclass(frozen=True)
@@ -39,8 +47,7 @@ class Again:
     @property
     def code(self) -> int:
         """With what a run ends that has nothing left: as its hosts did."""
-        codes = [host.outcome.code for host in self.past.hosts if host.outcome]
-        return int(worst(codes)) if len(codes) == len(self.past.hosts) else int(ExitCode.FAILED)
+        return int(code_of(self.past.hosts))
 
     @property
     def goes_on(self) -> PastRun | None:
@@ -65,6 +72,10 @@ def chosen(options: AgainOptions) -> Again | None:
             remedy=Remedy(RepairAction.NONE, gpunode("runs", ssh=False), " lists the runs"),
         )
     refuse_living(past)
+    if past.torn:
+        from gpunode.render.runs_text import torn_words
+
+        say(f"gpunode: run {past.header.id}: {torn_words(past.torn)}")
     return Again(flag, past, _names(flag, past))
 
 
@@ -140,8 +151,17 @@ def hosts_of(again: Again, hosts: HostOptions) -> HostOptions:
 
 
 def only_named(again: Again, named: tuple[Host, ...]) -> tuple[Host, ...]:
-    """Of the hosts that were opened those that it is about: --ssh may name fewer. Raises UsageError for none."""
-    wanted = set(again.names)
+    """Of the hosts that were opened those that it is about: --ssh may name fewer.
+
+    Raises UsageError for none, and for one that is not of the run.
+    """
+    wanted, known = set(again.names), {host.target for host in again.past.hosts}
+    if strange := [masked(str(host)) for host in named if str(host) not in known]:
+        raise UsageError(
+            f"run {again.past.header.id} has no host {listing(strange)}",
+            evidence=f"{again.flag} is about {listing(again.names)}",
+            remedy="leave them out of --ssh, or name them as they were named then",
+        )
     hosts = tuple(host for host in named if str(host) in wanted)
     if not hosts:
         raise UsageError(
@@ -149,11 +169,20 @@ def only_named(again: Again, named: tuple[Host, ...]) -> tuple[Host, ...]:
             evidence=f"of run {again.past.header.id} they would be {listing(again.names)}",
             remedy="leave --ssh out, or name some of them as they were named then",
         )
+    if left_alone := [str(host) for host in named if str(host) not in wanted]:
+        say(f"gpunode: {again.flag} leaves {listing(left_alone)} alone: {_WHY_NOT[again.flag]}")
     return hosts
 
 
 def nothing_left(again: Again) -> str:
-    """What is said where it has no host to go on with."""
+    """What is said where it has no host to go on with. The end of a run that was killed before it wrote it is written.
+
+    Raises UsageError where another goes on with it.
+    """
+    past = again.past
+    if again.goes_on and not past.header.ended and not past.in_state(HostState.BEGUN, HostState.WAITING):
+        with go_on(past, say) as record:
+            record.end([host.outcome for host in past.hosts if host.outcome])
     run, hosts = again.past.header.id, len(again.past.hosts)
     if again.flag == "--retry-failed":
         return f"gpunode: all {hosts} of the hosts of run {run} ended well; there is nothing to retry"
@@ -171,20 +200,22 @@ def attach(
     """Watch what the killed run left at work to its end, and say what is left to do. Begins nothing on a host."""
     from gpunode.cli.results import Ended, finish, look_at, over_ssh
     from gpunode.fleet.runs.merge import with_earlier
+    from gpunode.model.report import FleetReport
 
-    with go_on(again.past, _say) as record:
-        report = look_at(named, hosts, output, lambda host: _watched(host, file_of(host).spec, again))
-        for outcome in report.hosts:
-            if outcome.code is ExitCode.DONE:
-                record.host_ends(outcome)
-    whole = replace(with_earlier(again.past, report), run=again.past.header.id)
+    past, report = again.past, FleetReport()
+    left = set(past.in_state(HostState.BEGUN, HostState.WAITING))
+    with go_on(past, say) as record:
+        try:
+            report = look_at(named, hosts, output, lambda host: _watched(host, file_of(host).spec, again))
+            for outcome in report.hosts:
+                if outcome.code is ExitCode.DONE and not outcome.left_out:
+                    record.host_ends(outcome)
+                    left.discard(outcome.target)
+        finally:
+            whole = replace(with_earlier(past, report), run=past.header.id)
+            if past.header.ended or not left:  # an end that was there is not taken away
+                record.end(whole.hosts)
     return finish(Ended("setup", whole, over_ssh(named)), output, errors_shown=len(whole.hosts) > 1)
-
-
-def _say(text: str) -> None:
-    from gpunode.cli.errors import say
-
-    say(text)
 
 
 def _watched(host: Host, spec: Spec, again: Again) -> HostOutcome:
@@ -194,7 +225,7 @@ def _watched(host: Host, spec: Spec, again: Again) -> HostOutcome:
     from gpunode.model.report import HostOutcome, RunReport
     from gpunode.render.wording import count
 
-    wait_for_killed(host, _say)
+    wait_for_killed(host, say)
     plan = planned(host, spec).plan
     assert plan is not None
     if plan.empty:

@@ -107,6 +107,29 @@ def test_attach_watches_what_is_at_work_and_begins_nothing(place: Site, three: t
     assert states(place, run_id)["gpu02"] == ("ended", 0)
 
 
+def test_attach_to_all_that_was_left_ends_the_run(place: Site) -> None:
+    node = place.add("gpu02")
+    running = place.start("setup", "--yes", *REMOVE, "--ssh", "gpu02")
+    until(lambda: node.ran)
+    running.kill()
+    running.wait()
+    node.go()
+    code, _, said = place.gpunode("setup", "--attach", place.run_id())
+    assert code == 0, said
+    (run,) = json.loads(place.gpunode("runs", "--json")[1])["runs"]
+    assert run["codes"] == {"0": 1}
+
+
+def test_a_host_that_cannot_be_reached_is_left_for_the_next_resume(place: Site, three: tuple[Node, Node, Node]) -> None:
+    _, at_work, waits = three
+    run_id = killed(place, at_work)
+    at_work.go()
+    waits.sshd.stop()
+    code, _, said = place.gpunode("setup", "--yes", "--resume", run_id)
+    assert code == 3, said
+    assert states(place, run_id) == {"gpu01": ("ended", 0), "gpu02": ("ended", 0), "gpu03": ("not-begun", None)}
+
+
 def test_what_failed_is_tried_again_and_nothing_else(place: Site, three: tuple[Node, Node, Node]) -> None:
     done, fails, works = three
     for node in (fails, works):
