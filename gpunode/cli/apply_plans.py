@@ -23,6 +23,7 @@ from gpunode.fleet.run_log import RunLog, now
 from gpunode.fleet.runs.header import kept_spec
 from gpunode.fleet.runs.merge import with_earlier
 from gpunode.fleet.runs.outcome import lean
+from gpunode.fleet.runs.proof import proof_of
 from gpunode.fleet.runs.record import About, Record, begin, go_on
 from gpunode.model.plan import Plan
 from gpunode.model.report import Event, FleetReport, HostOutcome
@@ -55,13 +56,15 @@ def apply_plans(
     verb: str = "setup",
     host_work: HostWork | None = None,
     spec: Spec | None = None,
+    own: str = "",
     past: PastRun | None = None,
     rollout: Rollout | None = None,
 ) -> FleetReport:
     """Every host that has a plan is brought to it; the others keep the outcome that planning gave them.
 
     Ctrl-C stops each host after its current step, which is said at once. `host_work`: how a plan is carried out; None:
-    as setup does. `spec`: what is kept of the run for a retry. `past`: the run that goes on, in place of a new one; a
+    as setup does. `spec`: what is kept of the run for a retry; `own`: what
+    was typed, where each host has a spec of its own. `past`: the run that goes on, in place of a new one; a
     host that gets no plan stays in it as it was, so that it can go on once more.
     `rollout`: in which order; None: side by side.
     """
@@ -70,7 +73,7 @@ def apply_plans(
     at_work = [str(host) for host, outcome in before.items() if outcome.plan]
     lines = LinesAsTheyCome(None if verb == "fix" else each_line(verb, output), output)  # a fix is checked afterwards
     keep = _kept_for_the_end(output, lines)
-    record = _record(named, planned, hosts, verb, spec, past)
+    record = _record(named, planned, hosts, verb, spec, own, past)
     log = RunLog(record.id, complain=say)
     with record, Progress(progress_style(output), sys.stderr, at_work) as progress:
         tell = _teller(log, progress, lines)
@@ -123,6 +126,7 @@ def keep_unplanned(
     *,
     verb: str = "setup",
     spec: Spec | None = None,
+    own: str = "",
     past: PastRun | None = None,
 ) -> FleetReport:
     """A run in which no host has a plan changes none, and is the last one all the same: it is what is tried again.
@@ -131,7 +135,7 @@ def keep_unplanned(
     cannot be reached now has not ended.
     """
     try:
-        with _record(named, report, hosts, verb, spec, past) as record:
+        with _record(named, report, hosts, verb, spec, own, past) as record:
             for outcome in report.hosts if past is None else ():
                 record.host_ends(outcome)
             return _whole(report, record, past)
@@ -153,6 +157,7 @@ def _record(
     hosts: LiveOptions,
     verb: str,
     spec: Spec | None,
+    own: str,
     past: PastRun | None,
 ) -> Record:
     """A spec is kept where it is every host's: a retry must not want of a host what was another's."""
@@ -160,8 +165,7 @@ def _record(
         return go_on(past, say)
     ssh = over_ssh(named)
     connection = tuple(typed_connection(hosts).items()) if ssh else ()
-    own = verb == "setup" and any(host.plan and host.plan.spec != spec for host in planned.hosts)
-    kept = (None, True) if own else kept_spec(spec)
+    kept = (None, proof_of(own)) if own else kept_spec(spec)
     its_hosts = tuple(host.target for host in planned.hosts if not host.left_out)
     return begin(About(verb, its_hosts, user_name(), ssh, connection, *kept), say)
 

@@ -36,7 +36,7 @@ class RunHeader:
     over_ssh: bool = True
     connection: Mapping[str, object] = field(default_factory=dict)  # options of SSH that were typed: {"user": "root"}
     spec: str | None = None  # as a spec file; None: the verb has none, or it is withheld
-    spec_withheld: bool = False  # it holds a secret, or hosts have specs of their own
+    spec_proof: str = ""  # of one that is withheld, or of what was typed over each host's own (fleet/runs/proof)
     ended: str = ""  # "": nobody wrote the end
     codes: Mapping[int, int] = field(default_factory=dict)  # exit code -> how many hosts, once it has ended
 

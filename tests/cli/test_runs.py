@@ -10,22 +10,21 @@ from pathlib import Path
 import pytest
 
 from gpunode.cli.app import main
-from gpunode.cli.apply_plans import keep_unplanned
-from gpunode.cli.options.groups import LiveOptions
 from gpunode.errors import ExitCode
-from gpunode.fleet.host import Host
 from gpunode.fleet.runs.directory import runs_home
+from gpunode.fleet.runs.header import kept_spec
 from gpunode.fleet.runs.read import read_run
 from gpunode.fleet.runs.record import About, begin
-from gpunode.model.plan import Plan
-from gpunode.model.report import FleetReport, HostOutcome
+from gpunode.model.report import HostOutcome
 from gpunode.model.run_record import HostState
-from gpunode.model.spec import Spec
 from gpunode.remedy import Remedy, RepairAction
-from gpunode.transport.recorded import Recorded
+from gpunode.specfile import parse_spec
 
 DOWN = HostOutcome("gpu02", ExitCode.UNREACHABLE, problem="gpu02: no answer\x1b[31m", evidence="timed out",
                    remedy=Remedy(RepairAction.WAIT, "look at it"))  # fmt: skip
+PROOF = f"{'0' * 32}:{'0' * 64}"
+FAR = ("127.0.0.1:1", "127.0.0.1:2")
+FAR_SPEC = 'only: "driver"\nallow_no_gpu: "true"\n'
 EVIL = "\x1b]0;x\x07\u202e"
 
 
@@ -148,7 +147,9 @@ def test_a_wrong_command_line_is_exit_2(words: list[str], problem: str, capsys: 
         ({}, ["--retry-failed", "--ssh", "gpu01"], "--retry-failed is about none of these hosts"),
         ({"spec": "driver: 5x\n"}, ["--retry-failed"], "the spec of run"),
         ({"spec": "nosuch: 1\n"}, ["--retry-failed"], "nosuch is not a key of a spec"),
-        ({"spec": None, "spec_withheld": True}, ["--retry-failed"], "had the same remedy type again what was wanted"),
+        ({"spec": None, "spec_proof": PROOF}, ["--retry-failed"], "specs of their own remedy give the same with"),
+        ({"spec": None, "spec_proof": PROOF}, ["--retry-failed", "--driver", "580"], "it was not this one"),
+        ({"spec": None}, ["--retry-failed"], "its record has none"),
         ({"connection": (("user", 5),)}, ["--retry-failed"], "no option of SSH in user"),
         ({"connection": (("port", "x"),)}, ["--retry-failed"], "--port 'x' is not a whole number"),
         ({"connection": (("identity", "x"),)}, ["--retry-failed"], "no option of SSH in identity"),
@@ -169,6 +170,27 @@ def test_a_run_that_goes_on_takes_no_other_spec(capsys: pytest.CaptureFixture[st
     for words in (("--driver", "580"), ("--spec", "/nosuch")):
         code, _, err = said(capsys, "setup", "--yes", "--resume", run_id, *words)
         assert (code, f"cannot change what run {run_id} is about" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ((), 2),
+        (("--mirror", "https://mirror/token=cnry01/nv", "--only", "driver"), 2),
+        (("--mirror", "https://mirror/token=cnry02/nv", "--only", "driver", "--allow-no-gpu"), 2),
+        (("--mirror", "https://mirror/token=cnry01/nv", "--only", "driver", "--allow-no-gpu"), 3),
+    ],
+    ids=["nothing typed", "a flag fewer", "another password", "the same"],
+)
+def test_a_run_whose_spec_is_withheld_goes_on_with_the_same_alone(
+    words: tuple[str, ...], code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    secret = parse_spec(FAR_SPEC + 'mirror: "https://mirror/token=cnry01/nv"\n')
+    text, proof = kept_spec(secret)
+    run_id = kept(About("setup", FAR, "ann", spec=text, spec_proof=proof), end=False)
+    found, _, err = said(capsys, "setup", "--yes", "--resume", run_id, *words)
+    assert (found, "cnry" in err, f"the spec of run {run_id} is not kept" in err) == (code, False, code == 2), err
+    assert "cnry" not in (runs_home() / run_id / "run.json").read_text()
 
 
 def test_only_a_setup_is_tried_again(capsys: pytest.CaptureFixture[str]) -> None:
@@ -217,10 +239,6 @@ def test_an_ending_that_is_lost_is_said_before_a_run_goes_on(capsys: pytest.Capt
     assert (code, "have ended is not known" in err) == (2, True)
 
 
-FAR = ("127.0.0.1:1", "127.0.0.1:2")
-FAR_SPEC = 'only: "driver"\nallow_no_gpu: "true"\n'
-
-
 def test_a_network_that_is_gone_ends_no_host_of_a_run_that_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
     run_id = kept(About("setup", FAR, "ann", spec=FAR_SPEC), end=False)
     for _ in range(2):
@@ -257,15 +275,24 @@ def test_hosts_that_cannot_be_reached_are_the_last_run(capsys: pytest.CaptureFix
     assert (kept_now["connection"], kept_now["spec"]) == ({"user": "root"}, 'only: "driver"\nallow_no_gpu: "true"\n')
 
 
-@pytest.mark.parametrize(("own", "text"), [(Spec(), ""), (Spec(cuda="13.0"), None)], ids=["the same", "one's own"])
-def test_a_spec_that_is_not_every_hosts_is_not_kept(own: Spec, text: str | None) -> None:
-    """A retry would want of a host what was another's."""
-    named = tuple(Host(Recorded(b"", name)) for name in ("a", "b"))
-    plans = tuple(HostOutcome(str(host), ExitCode.DONE, plan=Plan(str(host), spec, "")) for host, spec in
-                  zip(named, (Spec(), own), strict=True))  # fmt: skip
-    report = keep_unplanned(named, FleetReport(plans), LiveOptions(), spec=Spec())
-    header = read_run(report.run).header
-    assert (header.spec, header.spec_withheld) == (text, text is None)
+def test_where_hosts_have_specs_of_their_own_a_retry_asks_for_what_was_typed_over_them(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A retry would else want of a host what was another's, or not what was typed."""
+    fleet = tmp_path / "fleet.yaml"
+    fleet.write_text(
+        "groups:\n  new:\n    hosts: {a: {address: 127.0.0.1, port: 1}}\n    spec: {driver: '580'}\n"
+        "  old:\n    hosts: {b: {address: 127.0.0.1, port: 2}}\n    spec: {driver: '595'}\n"
+    )
+    typed = ("--only", "driver", "--allow-no-gpu")
+    assert said(capsys, "setup", "--yes", "--inventory", str(fleet), *typed)[0] == ExitCode.UNREACHABLE
+    _, out, _ = said(capsys, "runs", "show", "last", "--json")
+    header = json.loads((runs_home() / json.loads(out)["runs"][0]["id"] / "run.json").read_text())
+    assert (header["spec"], bool(header["spec_proof"])) == (None, True)
+    assert header["connection"]["inventory"] == str(fleet)
+    code, _, err = said(capsys, "setup", "--yes", "--retry-failed")
+    assert (code, "hosts had specs of their own" in err) == (2, True)
+    assert said(capsys, "setup", "--yes", "--retry-failed", *typed)[0] == ExitCode.UNREACHABLE, "as it was typed"
 
 
 def test_a_name_with_a_password_in_it_is_not_kept_and_not_guessed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ from gpunode.cli.options.groups import CheckOptions
 from gpunode.errors import UsageError
 from gpunode.model.rules import Rules
 from gpunode.model.spec import Spec, toolkit_field
-from gpunode.specfile import KEYS, SpecFile, load_file, put_all
+from gpunode.specfile import KEYS, SpecFile, load_file, put_all, spec_text
 
 if TYPE_CHECKING:
     from gpunode.cli.options.setup import SpecOptions
@@ -74,6 +74,18 @@ def wanted_of_each(
                     error.problem = f"{host}: {error.problem}"
                 raise
     return lambda host: found[host.layer]
+
+
+def own_specs(named: Sequence[Host], file_of: Callable[[Host], SpecFile], options: SpecOptions) -> str:
+    """`typed_text` where hosts have specs of their own; "" where all have the same."""
+    alike = all(file_of(host).spec == file_of(named[0]).spec for host in named)
+    return "" if alike else typed_text(options)
+
+
+def typed_text(options: SpecOptions) -> str:
+    """All that was typed of a spec, its file's content too: what lies over that of each host's inventory."""
+    flags = "".join(f"{key}={text}\n" for key, text in sorted(flag_texts(options).items()))
+    return f"of each host\n{flags}{spec_text(load_file(options.spec).spec) if options.spec else ''}"
 
 
 def _without_ignored(spec: Spec, typed: Collection[str], in_file: Collection[str]) -> Spec:

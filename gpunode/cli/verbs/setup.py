@@ -57,7 +57,7 @@ def setup(
 ) -> int:
     from gpunode.cli.apply_plans import refuse_unasked
     from gpunode.cli.hosts import open_hosts
-    from gpunode.cli.options.spec import wanted_of_each, wanted_spec
+    from gpunode.cli.options.spec import own_specs, wanted_of_each, wanted_spec
     from gpunode.cli.results import Ended, Planned, choose
     from gpunode.cli.saved_plan import saved_plan
     from gpunode.cli.verbs.setup_rollout import Preparation
@@ -80,7 +80,8 @@ def setup(
             raise UsageError("--plan is for one host", remedy="name the host the plan was made for")
         file_of = (lambda host: SpecFile(saved.spec, Rules())) if saved else wanted_of_each(named, wanted)
         prepared = Preparation.of(fleet, named, file_of)
-        return _run(named, file_of, saved, hosts, output, prepared, ask=not (yes or saved))
+        own = "" if saved else own_specs(named, file_of, wanted)
+        return _run(named, file_of, own, saved, hosts, output, prepared, ask=not (yes or saved))
 
 
 def _again(
@@ -96,6 +97,7 @@ def _again(
     from gpunode.cli.apply_plans import refuse_unasked
     from gpunode.cli.errors import say
     from gpunode.cli.hosts import open_hosts
+    from gpunode.cli.options.spec import own_specs
     from gpunode.cli.verbs.setup_again import (
         attach,
         chosen,
@@ -121,7 +123,7 @@ def _again(
         return again.code
     with open_hosts(hosts, as_root=True) as named:
         mine = only_named(again, named)
-        file_of = file_of_each(again, kept, mine, wanted)
+        file_of = file_of_each(kept, mine, wanted)
         if again.flag == "--attach":
             if ignored := typed(fleet):
                 raise UsageError(
@@ -129,12 +131,14 @@ def _again(
                 )
             return attach(again, mine, file_of, hosts, output)
         prepared = Preparation.of(fleet, mine, file_of)
-        return _run(mine, file_of, None, hosts, output, prepared, ask=not yes, again=again)
+        own = own_specs(mine, file_of, wanted)
+        return _run(mine, file_of, own, None, hosts, output, prepared, ask=not yes, again=again)
 
 
 def _run(
     named: tuple[Host, ...],
     file_of: Callable[[Host], SpecFile],
+    own: str,
     saved: Plan | None,
     hosts: HostOptions,
     output: OutputOptions,
@@ -158,7 +162,7 @@ def _run(
     if recorded or not named:
         return finish(Planned("setup", report, over_ssh(named), recorded), output)
     if not any(h.plan for h in report.hosts):
-        report = keep_unplanned(named, report, hosts, spec=spec, past=past)
+        report = keep_unplanned(named, report, hosts, spec=spec, own=own, past=past)
         code = finish(Planned("setup", report, over_ssh(named)), output)
         for line in failed_lines(report.hosts, ssh=over_ssh(named), retry=retry_of(report.run)) if report.run else ():
             say(line)
@@ -171,7 +175,7 @@ def _run(
     if ask and changes and not agreed(changes):
         say("gpunode: nothing was changed")
         return int(ExitCode.FAILED)
-    done = apply_plans(named, report, hosts, output, spec=spec, past=past, rollout=rollout)
+    done = apply_plans(named, report, hosts, output, spec=spec, own=own, past=past, rollout=rollout)
     return finish(
         Ended("setup", done, over_ssh(named)),
         output,

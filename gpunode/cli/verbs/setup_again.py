@@ -12,8 +12,9 @@ from gpunode.cli.hosts import connected_as
 from gpunode.cli.options.again import AgainOptions
 from gpunode.cli.options.groups import HostOptions, typed
 from gpunode.cli.options.setup import SpecOptions
-from gpunode.cli.options.spec import flags_over, wanted_of_each, wanted_spec
+from gpunode.cli.options.spec import flags_over, typed_text, wanted_of_each, wanted_spec
 from gpunode.errors import ExitCode, UsageError
+from gpunode.fleet.runs.proof import proves
 from gpunode.fleet.runs.read import find, read_run
 from gpunode.fleet.runs.record import go_on, refuse_living
 from gpunode.masking import MASK, masked
@@ -21,7 +22,7 @@ from gpunode.model.rules import Rules
 from gpunode.model.run_record import HostState, PastRun, code_of
 from gpunode.model.spec import Spec
 from gpunode.remedy import Remedy, RepairAction, gpunode
-from gpunode.specfile import SpecFile, parse_spec
+from gpunode.specfile import SpecFile, parse_spec, spec_text
 
 if TYPE_CHECKING:
     from gpunode.cli.options.groups import OutputOptions
@@ -100,8 +101,10 @@ def kept_spec(again: Again, wanted: SpecOptions) -> Spec | None:
     Raises UsageError.
     """
     run, header = f"run {again.past.header.id}", again.past.header
+    if header.spec is None:
+        return _withheld(again, wanted)
     others = [flag for flag in typed(wanted) if flag != "--spec"]
-    if again.flag != "--retry-failed" and others and header.spec is not None:
+    if again.flag != "--retry-failed" and others:
         raise UsageError(
             f"{others[0]} cannot change what {run} is about",
             evidence=f"{again.flag} goes on with the spec that it began with",
@@ -109,8 +112,6 @@ def kept_spec(again: Again, wanted: SpecOptions) -> Spec | None:
                 RepairAction.NONE, gpunode("setup", "--retry-failed", header.id, ssh=False), " takes another"
             ),
         )
-    if header.spec is None:
-        return None
     if wanted.spec is not None and again.flag == "--retry-failed":
         return wanted_spec(wanted)
     if wanted.spec is not None:
@@ -118,26 +119,33 @@ def kept_spec(again: Again, wanted: SpecOptions) -> Spec | None:
     return flags_over(parse_spec(header.spec, f"the spec of {run}"), wanted)
 
 
-def file_of_each(
-    again: Again, kept: Spec | None, named: Sequence[Host], wanted: SpecOptions
-) -> Callable[[Host], SpecFile]:
+def _withheld(again: Again, wanted: SpecOptions) -> Spec | None:
+    """What is typed now in place of a spec that is not kept: the same; of a retry any file. None: over what each host's
+    inventory has for it. Raises UsageError.
+    """
+    header = again.past.header
+    if (again.flag == "--retry-failed" and wanted.spec is not None) or proves(header.spec_proof, typed_text(wanted)):
+        return None
+    spec = wanted_spec(wanted) if typed(wanted) else None
+    if spec is not None and proves(header.spec_proof, spec_text(spec)):
+        return spec
+    why = "a secret stands in it, or hosts had specs of their own" if header.spec_proof else "its record has none"
+    raise UsageError(
+        f"the spec of run {header.id} is not kept" + ("" if spec is None else ", and it was not this one"),
+        evidence=why if spec is None else f"{why}; what is typed now has another hash",
+        remedy="give the same with --spec FILE, or the same flags",
+    )
+
+
+def file_of_each(kept: Spec | None, named: Sequence[Host], wanted: SpecOptions) -> Callable[[Host], SpecFile]:
     """What each host is to be: as the run wanted it; where that is not kept, what is typed now, over its inventory's.
 
     Raises UsageError.
     """
-    header = again.past.header
-    if kept is not None:
-        file = SpecFile(kept, Rules())
-        return lambda host: file
-    if not (typed(wanted) or any(host.layer for host in named)):
-        raise UsageError(
-            f"the spec of run {header.id} is not kept",
-            evidence="a secret stands in it, or not all hosts had the same"
-            if header.spec_withheld
-            else "there is none",
-            remedy="type again what was wanted: --spec FILE, or its options",
-        )
-    return wanted_of_each(named, wanted)
+    if kept is None:
+        return wanted_of_each(named, wanted)
+    file = SpecFile(kept, Rules())
+    return lambda host: file
 
 
 def hosts_of(again: Again, hosts: HostOptions) -> HostOptions:

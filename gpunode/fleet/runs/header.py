@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpunode.errors import ExitCode
+from gpunode.fleet.runs.proof import FORM, proof_of
 from gpunode.foreign import read_json
 from gpunode.masking import masked
 from gpunode.model.run_record import Controller, RunHeader
@@ -23,12 +24,12 @@ ID = re.compile(r"[0-9]{8}T[0-9]{6}Z-[0-9]{1,10}(-[0-9]{1,6})?")
 _HOST = re.compile(r"[^\s,\x00-\x1f\x7f-\x9f]{1,600}")  # what --ssh takes, and "localhost"
 
 
-def kept_spec(spec: Spec | None) -> tuple[str | None, bool]:
-    """The spec's text, and whether it is withheld: with a secret masked it would be another spec."""
+def kept_spec(spec: Spec | None) -> tuple[str | None, str]:
+    """The spec's text, or the proof of one that is withheld: with a secret masked it would be another spec."""
     text = None if spec is None else spec_text(spec)
     if text is None or masked(text, "yaml") == text:
-        return text, False
-    return None, True
+        return text, ""
+    return None, proof_of(text)
 
 
 def header_text(header: RunHeader) -> str:
@@ -43,7 +44,7 @@ def header_text(header: RunHeader) -> str:
         "over_ssh": header.over_ssh,
         "connection": dict(header.connection),
         "spec": header.spec,
-        "spec_withheld": header.spec_withheld,
+        "spec_proof": header.spec_proof,
         "ended": header.ended,
         "codes": {str(int(code)): number for code, number in header.codes.items()},
         "hosts": list(header.hosts),
@@ -68,7 +69,7 @@ def parse_header(text: str) -> RunHeader:
             _as(bool, data["over_ssh"], "over_ssh"),
             _as(dict, data["connection"], "connection"),
             None if data["spec"] is None else _as(str, data["spec"], "spec"),
-            _as(bool, data["spec_withheld"], "spec_withheld"),
+            _as(str, data["spec_proof"], "spec_proof"),
             _as(str, data["ended"], "ended"),
             _codes(_as(dict, data["codes"], "codes")),
         )
@@ -76,6 +77,8 @@ def parse_header(text: str) -> RunHeader:
         raise ValueError(f"{error.args[0]}: it is missing") from error
     if ID.fullmatch(header.id) is None or header.verb not in VERBS:
         raise ValueError("its id or verb is none of a run's")
+    if header.spec_proof and FORM.fullmatch(header.spec_proof) is None:
+        raise ValueError("spec_proof: it is none")
     if not 0 < len(hosts) <= MOST_HOSTS or len(set(hosts)) < len(hosts):
         raise ValueError("hosts: none, too many, or one of them twice")
     if not all(map(_HOST.fullmatch, hosts)):

@@ -40,7 +40,7 @@ class About:
     over_ssh: bool = True
     connection: tuple[tuple[str, object], ...] = ()
     spec: str | None = None
-    spec_withheld: bool = False
+    spec_proof: str = ""
 
 
 class Record:
@@ -124,7 +124,7 @@ def begin(about: About, complain: Callable[[str], None]) -> Record:
         about.over_ssh,
         dict(about.connection),
         about.spec,
-        about.spec_withheld,
+        about.spec_proof,
     )
     with opened_run(run_id) as directory:
         outcomes = _locked(header, directory, os.O_CREAT)

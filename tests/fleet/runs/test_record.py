@@ -184,7 +184,7 @@ def test_an_odd_header_is_one_message(state: Path, text: str) -> None:
      ("controller", {"host": "a", "pid": -1, "started": "", "boot": ""}), ("controller", []), ("spec", 1),
      ("connection", []), ("codes", {"x": 1}), ("codes", {"0": True}), ("codes", {"77": 1}),
      ("codes", {"0": 10**9}), ("hosts", []), ("hosts", ["a\nagain"]), ("hosts", [""]), ("hosts", ["a\x1b"]),
-     ("over_ssh", 1), ("ended", None)],
+     ("over_ssh", 1), ("ended", None), ("spec_proof", "x"), ("spec_proof", "é:é")],
 )  # fmt: skip
 def test_a_header_is_of_its_types(key: str, value: object) -> None:
     with kept("a") as record:
@@ -265,13 +265,14 @@ def test_no_id_leads_out_of_the_directory(run_id: str) -> None:
     ids=["none", "a mirror", "a proxy's password", "a mirror's"],
 )
 def test_a_spec_with_a_secret_is_not_kept(state: Path, spec: Spec | None, text: str | None, withheld: bool) -> None:
-    assert kept_spec(spec) == (text, withheld)
-    with begin(replace(about("a"), spec=text, spec_withheld=withheld), complain) as record:
+    kept_text, proof = kept_spec(spec)
+    assert (kept_text, bool(proof)) == (text, withheld)
+    with begin(replace(about("a"), spec=text, spec_proof=proof), complain) as record:
         pass
     whole = (state / "runs" / record.id / RUN).read_text()
     assert "cnry" not in whole
     header = read_run(record.id).header
-    assert header.spec_withheld is withheld
+    assert header.spec_proof == proof
     assert header.spec is None or parse_spec(header.spec) == spec
 
 
