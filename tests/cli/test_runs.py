@@ -193,6 +193,15 @@ def test_a_run_whose_spec_is_withheld_goes_on_with_the_same_alone(
     assert "cnry" not in (runs_home() / run_id / "run.json").read_text()
 
 
+def test_a_retry_takes_another_file_in_place_of_a_spec_that_is_withheld(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept(About("setup", FAR, "ann", spec_proof=PROOF), DOWN)
+    (tmp_path / "spec.yaml").write_text(FAR_SPEC)
+    words = ("--spec", str(tmp_path / "spec.yaml"))
+    assert said(capsys, "setup", "--yes", "--retry-failed", *words)[0] == ExitCode.UNREACHABLE
+
+
 def test_only_a_setup_is_tried_again(capsys: pytest.CaptureFixture[str]) -> None:
     run_id = kept(About("undo", ("gpu01",), "ann"), HostOutcome("gpu01", ExitCode.FAILED))
     code, _, err = said(capsys, "setup", "--yes", "--retry-failed", run_id)
