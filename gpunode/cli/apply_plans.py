@@ -47,6 +47,12 @@ def refuse_unasked(yes: bool, verb: str, look: str, *words: str) -> None:
         )
 
 
+def confirmed(question: str) -> bool:
+    """Whether somebody says yes; nothing and the end of the input are a no."""
+    say(f"{question}? [y/N] ", end="")
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
 def apply_plans(
     named: tuple[Host, ...],
     planned: FleetReport,

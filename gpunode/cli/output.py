@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from gpunode.advice import meant
@@ -12,7 +13,7 @@ from gpunode.cli.streams import why_unwritten
 from gpunode.errors import GpunodeError, UsageError
 from gpunode.masking import masked
 from gpunode.offline import output_file
-from gpunode.render.door import cleaned, encodable
+from gpunode.render.door import cleaned, encodable, show
 from gpunode.render.style import Style, style_for
 
 # Formats whose renderers mask value by value: masked once more as text, they could lose the form that programs read.
@@ -59,6 +60,13 @@ def result_style(options: ResultOptions) -> Style:
 
 def progress_style(options: QuietOptions) -> Style:
     return style_for(sys.stderr, verbose=verbosity(options))
+
+
+def show_beforehand(render: Callable[[Style], str], options: QuietOptions) -> None:
+    """What would change, on stderr: stdout is for the result, and the question follows on the terminal."""
+    style = progress_style(options)
+    if not options.quiet and (text := render(style)):
+        show(text, sys.stderr, end="\n\n", painted=style.colour)
 
 
 def verbosity(options: ResultOptions) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from gpunode.kubernetes.mig_labels import MigStrategy
     from gpunode.model.report import FleetReport, HostOutcome
     from gpunode.model.versions import Release
+    from gpunode.render.style import Style
 
 
 class Difference(NamedTuple):
@@ -55,7 +55,7 @@ def set_labels(want: Wanted, hosts: HostOptions, output: QuietOptions) -> int:
         report = look_at(named, hosts, output, lambda host: _compared(host, server, want, differences))
         _refuse_twice(differences)
         changed = {target: one for target, one in differences.items() if one.changes.changes}
-        if changed and not output.quiet:
+        if changed:
             _show(differences, output)
         if changed and not want.yes:
             say_problems(report, ssh=over_ssh(named))
@@ -144,20 +144,19 @@ def _changed(
 
 
 def _show(differences: Mapping[str, Difference], output: QuietOptions) -> None:
-    from gpunode.cli.output import progress_style
+    from gpunode.cli.output import show_beforehand
     from gpunode.cli.verbs.k8s_labels_page import difference_text
-    from gpunode.render.door import show
 
-    style = progress_style(output)
-    text = "\n\n".join(difference_text(target, one, style) for target, one in differences.items())
-    show(text, sys.stderr, end="\n\n", painted=style.colour)
+    def text(style: Style) -> str:
+        return "\n\n".join(difference_text(target, one, style) for target, one in differences.items())
+
+    show_beforehand(text, output)
 
 
 def _agreed(changed: Mapping[str, Difference]) -> bool:
-    from gpunode.cli.errors import say
+    from gpunode.cli.apply_plans import confirmed
     from gpunode.render.wording import count
 
     labels = sum(len(one.changes.changes) for one in changed.values())
     where = f" of {count(len(changed), 'node')}" if len(changed) > 1 else ""
-    say(f"Change {count(labels, 'label')}{where}? [y/N] ", end="")
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    return confirmed(f"Change {count(labels, 'label')}{where}")

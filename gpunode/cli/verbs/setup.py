@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -200,35 +199,27 @@ def _planned(host: Host, spec: Spec, saved: Plan | None, share: SharedParts, pre
 
 
 def show_plans(report: FleetReport, output: OutputOptions) -> None:
-    """On stderr: stdout is for the result, and the question follows on the terminal."""
-    from gpunode.cli.output import progress_style
+    from gpunode.cli.output import show_beforehand
     from gpunode.cli.verbs.plan import plans_of
-    from gpunode.render.door import show
 
-    style = progress_style(output)
-    if not output.quiet:
-        show(plans_of(report, style), sys.stderr, end="\n\n", painted=style.colour)
+    show_beforehand(lambda style: plans_of(report, style), output)
 
 
 def show_rollout(words: str, output: OutputOptions) -> None:
-    """Below the plans, on stderr as they are: in which order hosts come, and what stops it; nothing for ""."""
-    from gpunode.cli.output import progress_style
-    from gpunode.render.door import show
+    """Below the plans: in which order hosts come, and what stops it; nothing for ""."""
+    from gpunode.cli.output import show_beforehand
     from gpunode.render.style import hang
 
-    style = progress_style(output)
-    if words and not output.quiet:
-        show("\n".join(hang(style, "Rollout    ", words)), sys.stderr, end="\n\n", painted=style.colour)
+    show_beforehand(lambda style: "\n".join(hang(style, "Rollout    ", words)) if words else "", output)
 
 
 def agreed(changes: list[HostOutcome]) -> bool:
-    from gpunode.cli.errors import say
+    from gpunode.cli.apply_plans import confirmed
     from gpunode.render.wording import count
 
     steps = sum(len(h.plan.steps) for h in changes if h.plan)
     where = f" on {count(len(changes), 'host')}" if len(changes) > 1 else ""
-    say(f"Apply {count(steps, 'step')}{where}? [y/N] ", end="")
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    return confirmed(f"Apply {count(steps, 'step')}{where}")
 
 
 def page(result: Ended, style: Style) -> str:
