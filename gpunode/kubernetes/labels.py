@@ -25,9 +25,8 @@ _MODES = {"0300": "graphics", "0302": "compute"}  # PCI class: a VGA controller,
 _FAMILIES = {1: "tesla", 2: "fermi", 3: "kepler", 5: "maxwell", 6: "pascal", 9: "hopper"}
 _FAMILIES |= {10: "blackwell", 12: "blackwell", 13: "rubin"}  # 11 is Jetson's, which feature discovery does not name
 _DRIVER = tuple(f"cuda.driver-version.{part}" for part in ("major", "minor", "revision", "full"))
-_OLD_DRIVER = tuple(
-    f"cuda.driver.{part}" for part in ("major", "minor", "rev")
-)  # deprecated since 0.16, still selected
+# Deprecated since 0.16, and still what older pods select by.
+_OLD_DRIVER = tuple(f"cuda.driver.{part}" for part in ("major", "minor", "rev"))
 _CUDA = ("cuda.runtime-version.major", "cuda.runtime-version.minor", "cuda.runtime-version.full")
 _OLD_CUDA = ("cuda.runtime.major", "cuda.runtime.minor")
 _SHARING = ("gpu.replicas", "gpu.sharing-strategy", "mps.capable")

@@ -12,6 +12,7 @@ import pytest
 from gpunode.cli.verbs.check import judged
 from gpunode.cli.verbs.k8s_verify_pod import Wanted, pod_of, with_node
 from gpunode.cluster.kubeconfig import read_kubeconfig
+from gpunode.cluster.pod import Trials
 from gpunode.cluster.server import Server, open_server
 from gpunode.engines.kubernetes.pod_engines import pod_engines
 from gpunode.errors import UnsupportedHost
@@ -83,4 +84,13 @@ def test_a_nodes_identity_does_not_even_ask_for_a_pod(server: ApiServer, authori
         link = pod_of(HOST, silent(), (), "nvidia", Wanted(pod=True), asked)
     assert link.state == "unknown"
     assert "node gpu07, which may not: NodeRestriction: mirror pods alone" in link.says
+    assert server.asked == []
+
+
+def test_a_host_whose_turn_comes_after_ctrl_c_starts_no_pod(server: ApiServer, config: Path) -> None:
+    trials = Trials()
+    trials.stop.set()
+    with asking(config) as asked:
+        link = pod_of(HOST, silent(), (), "nvidia", Wanted(pod=True, node="gpu07"), asked, trials)
+    assert (link.state, link.says) == ("unknown", "it was not made: gpunode was stopped before that")
     assert server.asked == []
