@@ -56,7 +56,7 @@ ONLY_IN = {
     ),
     "kubernetes": ("cluster/library.py",),
     "urllib3": ("cluster/",),
-    "cryptography": ("cluster/identity.py",),
+    "cryptography": ("cluster/identity.py", "transport/certificates.py"),
     "tomllib": ("foreign.py",),
     "tomli": ("foreign.py",),
 }
