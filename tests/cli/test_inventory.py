@@ -14,6 +14,7 @@ from typing import Any
 import click
 import pytest
 
+from gpunode.apply.commands.detached import nothing_runs
 from gpunode.cli.app import main
 from gpunode.cli.commands import _tree
 from gpunode.cli.first_look import at_this_machine
@@ -28,6 +29,7 @@ from tests.transport.sshd import SSHD, Sshd
 EXAMPLES = Path(__file__).parents[2] / "examples" / "hosts"
 HERE = str(EXAMPLES / "debian12-ready")
 NODES = {"b200": "ubuntu2604-b200", "l4": "debian12-l4", "ready": "debian12-ready", "h100": "ubuntu2404-hgx-h100-ready"}
+PROBES = (probe_script(), probe_script(nothing_runs(unlocked=False)))
 FLEET = "hosts: b200, l4, ready, h100\ngroups:\n  small: {hosts: 'l4,ready'}\n"
 Captured = pytest.CaptureFixture[str]
 
@@ -127,7 +129,7 @@ def test_a_list_on_standard_input_is_words_of_ssh(
 
 @dataclass
 class Answering:
-    """A host of NODES: it answers the probe, and nothing to any other script."""
+    """A host of NODES on which nothing is at work: it answers the probe, and nothing to any other script."""
 
     to: SshTarget
     options: SshOptions
@@ -137,7 +139,7 @@ class Answering:
         return str(self.to)
 
     def run(self, script: str, *, stdin: bytes = b"", timeout_s: float) -> Completed:
-        stream = load_recording(EXAMPLES / NODES[self.to.host]) if script == probe_script() else b""
+        stream = load_recording(EXAMPLES / NODES[self.to.host]) if script in PROBES else b""
         return Completed(0, stream, b"", 0.0)
 
     def reconnect(self) -> None: ...
@@ -458,5 +460,6 @@ def test_no_option_of_hosts_is_forgotten_where_it_would_be_ignored(capsys: Captu
     read = {"ssh", "inventory", "ask_become_pass", "become_pass_file"}
     for field in fields(LiveOptions):
         if field.name not in read:
-            main(["check", f"--{field.name.replace('_', '-')}", "1", "--recorded", HERE])
+            value = [] if field.default is False else ["1"]
+            main(["check", f"--{field.name.replace('_', '-')}", *value, "--recorded", HERE])
             assert "is for hosts" in capsys.readouterr().err.replace("is not a choice", "is for hosts")
