@@ -46,8 +46,10 @@ def _time(host: PastHost, header: RunHeader) -> tuple[bool, str]:
 
 
 def with_earlier(past: PastRun, report: FleetReport) -> FleetReport:
-    """How the whole run ended: `report` is of the hosts that it went on with."""
-    now = {outcome.target: outcome for outcome in report.hosts}
+    """How the whole run ended: `report` is of the hosts that it went on with. What --where left out of it now stays as
+    it was.
+    """
+    now = {outcome.target: outcome for outcome in report.hosts if not outcome.left_out}
     hosts = tuple(now.get(host.target) or host.outcome or _not_ended(host, past) for host in past.hosts)
     return FleetReport(hosts, report.seconds)
 

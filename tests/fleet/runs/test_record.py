@@ -471,3 +471,11 @@ def test_a_run_that_went_on_ends_with_all_its_hosts() -> None:
     whole = with_earlier(one, FleetReport((HostOutcome("b", ExitCode.DONE), HostOutcome("c", ExitCode.DONE))))
     assert [(host.target, int(host.code)) for host in whole.hosts] == [("a", 1), ("b", 0), ("c", 0), ("d", 1)]
     assert whole.hosts[3].problem == "not begun: the run was interrupted"
+
+
+def test_a_host_that_is_left_out_of_a_run_that_goes_on_has_not_ended_by_that() -> None:
+    one = past(ONE, ended("a", "1", ExitCode.FAILED), PastHost("b", HostState.BEGUN, "1"), PastHost("c"))
+    out = tuple(HostOutcome(name, ExitCode.DONE, left_out="gpu.arch is ada") for name in "abc")
+    whole = with_earlier(one, FleetReport(out))
+    assert [(host.target, int(host.code), host.left_out) for host in whole.hosts] == [(n, 1, "") for n in "abc"]
+    assert whole.hosts[1].problem == "at work when the run was interrupted"
