@@ -150,6 +150,7 @@ def test_what_is_not_read_is_said(tmp_path: Path) -> None:
         ("a ansible_ssh_extra_args='-F other'\n", "has '-F other'"),
         ("a ansible_ssh_common_args='-J x' ansible_ssh_extra_args='-J y'\n", "where another variable has 'x'"),
         ("a ansible_ssh_common_args='\"'\n", "has '\"', which gpunode cannot honour"),
+        (f"a ansible_ssh_extra_args=-{'q' * 4096}\n", "ansible_ssh_extra_args has '-qqq"),
         ("a ansible_host={{ip}}\n", "a: ansible_host is a template ('{{ip}}')"),
         ("a ansible_host=b ansible_ssh_host=c\n", "ansible_ssh_host is 'c', where another variable has 'b'"),
         ("a ansible_host=root@b\n", "a: address: 'root@b' is more than an address"),

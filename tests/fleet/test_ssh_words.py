@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gpunode.errors import UsageError
-from gpunode.fleet.inventory import parse_ssh_targets
+from gpunode.fleet.inventory import parse_ssh_targets, words
 from gpunode.transport.ssh_config import SshTarget
 
 
@@ -59,6 +59,9 @@ def test_parts_are_apart() -> None:
         ("gpu[1--3]", "[1--3] is not a range"),
         ("gpu[1-999999]", "is too long"),
         ("a[1-999]b[1-999]", "names 998001 hosts"),
+        (f"a[{','.join(['0-9999'] * 9)}]", "names more hosts than one run takes"),
+        (f"a{'[1-9999]' * 99}", "names 99980001 hosts or more"),
+        ("a" * 200_001, "a word of 200001 characters is no host's"),
         ("h:99999", "port 99999 does not exist"),
         ("h:0", "port 0 does not exist"),
         ("h:ssh", "'h:ssh' is not a host"),
@@ -83,3 +86,20 @@ def test_all_faults_are_told_together() -> None:
 def test_naming_nobody_is_a_fault() -> None:
     with pytest.raises(UsageError, match="no host is named"):
         parse_ssh_targets([])
+
+
+def test_what_is_too_much_is_refused_before_it_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    numbers = words._numbers
+
+    def noted(part: str, text: str, word: str) -> list[str]:
+        made.append(part)
+        return numbers(part, text, word)
+
+    monkeypatch.setattr(words, "_numbers", noted)
+    for word in (f"a[{','.join(['0-9999'] * 2000)}]", "a" + "[1-9999]" * 2000):
+        made.clear()
+        with pytest.raises(UsageError) as caught:
+            parse_ssh_targets([word])
+        assert len(made) == 2
+        assert len(caught.value.problem) < 400

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+LONGEST = 4096  # characters
 # Of ssh(1): flags that take a word, and those of the others that do not change who is reached, nor as whom.
 _WITH_WORD = "BbcDEeFIiJLlmOopQRSWw"
 _HARMLESS = "46AaCqTtvnxX"
@@ -31,6 +32,9 @@ class SshArgs:
 def read_ssh_args(text: str) -> SshArgs:
     """`-J bastion`, `-o ProxyJump=bastion`, `-o ProxyCommand="ssh -W %h:%p -q bastion"`."""
     found = SshArgs()
+    if len(text) > LONGEST:  # of hostile ones: shlex and flags that stand together take time by the square
+        found.refused.append(text)
+        return found
     try:
         words = shlex.split(text)
     except ValueError:
@@ -49,11 +53,9 @@ def _flags(words: list[str]) -> Iterator[tuple[str, str]]:
         if not word.startswith("-") or word in ("-", "--"):
             yield "", word
             continue
-        letters = word[1:]
-        while letters:
-            flag, letters = letters[0], letters[1:]
+        for place, flag in enumerate(word[1:], 2):
             if flag in _WITH_WORD:
-                yield flag, letters or (left.pop() if left else "")
+                yield flag, word[place:] or (left.pop() if left else "")
                 break
             yield flag, ""
 
