@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from gpunode.advice import listing, meant
+from gpunode.advice import listing, meant, named
 from gpunode.cli.options.groups import CheckedHostOptions, HostOptions, LiveOptions
 from gpunode.errors import UsageError
 from gpunode.fleet.host import Host
@@ -171,18 +171,22 @@ def connected_as(options: HostOptions, kept: Mapping[str, object]) -> HostOption
     from gpunode.masking import MASK
 
     values: dict[str, Any] = {}
+    if options.ssh and kept.get("inventory") is not None:
+        raise UsageError(
+            "--ssh names no hosts of a run that had an inventory",
+            evidence="that says how they are reached; by --ssh alone it might be another machine",
+            remedy=f"name them with --limit {named(','.join(options.ssh))}",
+        )
     if not (options.ssh or options.inventory) and kept.get("inventory") == "-":
         raise UsageError("the inventory of the run came on standard input", remedy="give it again, with --inventory")
     for name in _CONNECTION:
         value, typed = kept.get(name), getattr(options, name)
-        if name == "inventory" and options.ssh:
-            continue
         if value is None or (typed is not None and typed is not False):
             continue
         right = value is True if name in _SWITCHES else all(isinstance(one, str) for one in _list(value))
         if not right or isinstance(value, list) != (name == "identity"):
             raise UsageError(
-                f"the record of the run has no option of SSH in {name}", remedy="type the hosts with --ssh"
+                f"the record of the run has no option of SSH in {name}", remedy=f"type --{name.replace('_', '-')}"
             )
         if any(MASK in one for one in _list(value) if isinstance(one, str)):
             raise UsageError(

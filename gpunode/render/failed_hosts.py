@@ -1,4 +1,4 @@
-"""The hosts of a run that did not end well, as one argument to paste: --ssh gpu[03,07-09]."""
+"""The hosts of a run that did not end well, to paste: --ssh gpu[03,07-09]; of an inventory behind --limit."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from gpunode.errors import ExitCode
 from gpunode.model.report import HostOutcome
 from gpunode.remedy import Command
+from gpunode.render.remedy_text import hosts_are_in
 from gpunode.render.style import PLAIN, Style, hang
 
 LONGEST = 4000  # characters: more than that nobody pastes, and a terminal cuts a line at 4095 (N_TTY_BUF_SIZE)
@@ -51,12 +52,15 @@ def failed_lines(
     failed = [outcome.target for outcome in outcomes if outcome.code is not ExitCode.DONE]
     if not failed or len(outcomes) < 2:
         return []
-    return pasted(failed, ssh=ssh) + (hang(style, "again     ", str(retry)) if retry else [])
+    return pasted(failed, hosts_are_in(), ssh=ssh) + (hang(style, "again     ", str(retry)) if retry else [])
 
 
-def pasted(targets: Sequence[str], *, ssh: bool = True) -> list[str]:
-    """The line with the argument; [] where it is too long, or the hosts were not named by --ssh."""
+def pasted(targets: Sequence[str], inventory: str = "", *, ssh: bool = True) -> list[str]:
+    """The line with the argument; [] where it is too long, or the hosts are not over SSH.
+
+    `inventory`: what says how they are reached, so that they are named by --limit; "": by --ssh.
+    """
     word = hosts_argument(targets)
     if not ssh or len(word) > LONGEST:
         return []
-    return [f"not done  {str(Command('', ssh=word)).partition(' ')[2]}"]
+    return [f"not done  {str(Command('', ssh=word, inventory=inventory)).partition(' ')[2]}"]

@@ -16,6 +16,11 @@ def hosts_are_named_by(inventory: str) -> None:
     _named_by[0] = inventory
 
 
+def hosts_are_in() -> str:
+    """The inventory of this command line; "": its hosts are words of --ssh."""
+    return _named_by[0]
+
+
 def remedy_text(remedy: Remedy, hosts: Sequence[str] = ()) -> str:
     """Its words; with `hosts`, gpunode's own commands for them: `gpunode setup --ssh gpu[01-03] --only driver`.
 

@@ -63,7 +63,7 @@ def run_shown_text(
     lines += hang(style, "", f"{count(len(merged.hosts), 'host')}: {_counts(merged)}")
     lines += [line for one in _notes(merged) for line in hang(style, "note      ", one)]
     failed = [host.target for host in merged.hosts if not host.done]
-    return "\n".join(lines + _again(failed, again, style, ssh=ssh and lives is not True))
+    return "\n".join(lines + _again(failed, again, style, merged, ssh=ssh and lives is not True))
 
 
 def _head(header: RunHeader, style: Style, lives: bool | None) -> list[str]:
@@ -102,10 +102,17 @@ def _notes(merged: MergedRuns) -> list[str]:
     return notes + ([listing(pairs, 8, between="; ")] if pairs else [])
 
 
-def _again(failed: Sequence[str], again: Sequence[Command], style: Style, *, ssh: bool) -> list[str]:
+def _again(
+    failed: Sequence[str], again: Sequence[Command], style: Style, merged: MergedRuns, *, ssh: bool
+) -> list[str]:
+    """Nothing to paste where the runs had not all the same inventory: nothing names hosts of two."""
     if not failed:
         return []
-    return pasted(failed, ssh=ssh) + [line for one in again for line in hang(style, "again     ", str(one))]
+    inventories = {str(header.connection.get("inventory", "")) for header in merged.headers}
+    one = len(inventories) == 1
+    return pasted(failed, *inventories if one else (), ssh=ssh and one) + [
+        line for one in again for line in hang(style, "again     ", str(one))
+    ]
 
 
 def commands_for(run: PastRun) -> tuple[Command, ...]:

@@ -25,6 +25,7 @@ DOWN = HostOutcome("gpu02", ExitCode.UNREACHABLE, problem="gpu02: no answer\x1b[
 PROOF = f"{'0' * 32}:{'0' * 64}"
 FAR = ("127.0.0.1:1", "127.0.0.1:2")
 FAR_SPEC = 'only: "driver"\nallow_no_gpu: "true"\n'
+IN_FLEET = {"connection": (("inventory", "/srv/fleet.yaml"),)}
 EVIL = "\x1b]0;x\x07\u202e"
 
 
@@ -96,6 +97,12 @@ def test_a_run_is_shown_with_what_to_paste(capsys: pytest.CaptureFixture[str]) -
     assert data["hosts"][1]["problem"] == "gpu02: no answer\x1b[31m"
 
 
+def test_hosts_of_an_inventory_are_pasted_with_it(capsys: pytest.CaptureFixture[str]) -> None:
+    run_id = a_setup(**IN_FLEET)
+    assert "not done  --inventory /srv/fleet.yaml --limit gpu02\n" in said(capsys, "runs", "show", run_id)[1]
+    assert "not done" not in said(capsys, "runs", "merge", run_id, a_setup())[1], "hosts of two inventories"
+
+
 def test_shards_are_one_report_with_the_worst_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one = a_setup()
     other = kept(About("setup", ("gpu02", "gpu04"), "bob"), HostOutcome("gpu02", ExitCode.DONE),
@@ -144,6 +151,7 @@ def test_a_wrong_command_line_is_exit_2(words: list[str], problem: str, capsys: 
         ({}, ["--retry-failed", "--ssh", "gpu02,gpu99"], "has no host gpu99"),
         ({}, ["--attach", "last"], "--yes has nothing to answer"),
         ({"connection": (("jump", "ann:cnry01@bastion"),)}, ["--retry-failed"], "no whole --jump"),
+        (IN_FLEET, ["--retry-failed", "--ssh", "gpu02,$x"], "remedy name them with --limit 'gpu02,$x'"),
         ({}, ["--retry-failed", "--ssh", "gpu01"], "--retry-failed is about none of these hosts"),
         ({"spec": "driver: 5x\n"}, ["--retry-failed"], "the spec of run"),
         ({"spec": "nosuch: 1\n"}, ["--retry-failed"], "nosuch is not a key of a spec"),

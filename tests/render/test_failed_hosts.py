@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +13,16 @@ from gpunode.fleet.inventory import parse_ssh_targets
 from gpunode.model.report import HostOutcome
 from gpunode.remedy import gpunode
 from gpunode.render.failed_hosts import failed_lines, hosts_argument
+from gpunode.render.remedy_text import hosts_are_named_by
 from gpunode.transport.ssh_config import parse_target
+
+
+@pytest.fixture(autouse=True)
+def by_ssh() -> Iterator[None]:
+    """Whatever a command line before named its hosts by."""
+    hosts_are_named_by("")
+    yield
+    hosts_are_named_by("")
 
 
 @pytest.mark.parametrize(
@@ -65,6 +76,12 @@ def test_the_lines_stand_below_a_fleet_that_did_not_end_well() -> None:
     ]
     assert failed_lines(outcomes(ExitCode.DONE, ExitCode.DONE), retry=retry) == []
     assert failed_lines(outcomes(ExitCode.FAILED), retry=retry) == [], "one host is what was typed"
+
+
+def test_hosts_of_an_inventory_are_named_by_it() -> None:
+    hosts_are_named_by("my fleet.yaml")
+    lines = failed_lines(outcomes(ExitCode.DONE, ExitCode.FAILED, ExitCode.FAILED))
+    assert lines == ["not done  --inventory 'my fleet.yaml' --limit gpu[02-03]"]
 
 
 def test_nobody_pastes_ten_thousand_names_without_a_range() -> None:
