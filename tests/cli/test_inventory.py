@@ -22,6 +22,7 @@ from gpunode.cli.options.groups import LiveOptions
 from gpunode.errors import ExitCode
 from gpunode.facts.probe_script import probe_script
 from gpunode.facts.recordings import load_recording
+from gpunode.fleet.runs.directory import runs_home
 from gpunode.transport.base import Completed
 from gpunode.transport.ssh_config import SshOptions, SshTarget
 from tests.transport.sshd import SSHD, Sshd
@@ -364,6 +365,7 @@ def test_a_shard_of_nobody_ends_well_and_says_so(run: Run, words: list[str]) -> 
     assert code == 0
     assert f"of 4 hosts, none is in shard {shard}/99: nothing to do" in err
     assert "host" not in out
+    assert not runs_home().exists(), "a run of nobody is none"
 
 
 @pytest.mark.parametrize(

@@ -98,10 +98,10 @@ def _run(
 
     report = look_at(named, hosts, output, planner)
     changes = [h for h in report.hosts if h.plan and not h.plan.empty]
-    if not only and not any(h.plan for h in report.hosts):
+    if named and not only and not any(h.plan for h in report.hosts):
         report = keep_unplanned(named, report, hosts, verb="undo")
         only = True
-    if only:
+    if only or not named:
         return finish(Planned("undo", report, over_ssh(named)), output)
     show_plans(report, output)
     rollout = prepared.rollout(named, report)
