@@ -11,6 +11,7 @@ import pytest
 
 from gpunode.cli.app import main
 from gpunode.errors import ExitCode
+from gpunode.fleet.inventory.choice import Shard
 from gpunode.fleet.runs.directory import runs_home
 from gpunode.fleet.runs.header import kept_spec
 from gpunode.fleet.runs.read import read_run
@@ -208,6 +209,45 @@ def test_a_retry_takes_another_file_in_place_of_a_spec_that_is_withheld(
     (tmp_path / "spec.yaml").write_text(FAR_SPEC)
     words = ("--spec", str(tmp_path / "spec.yaml"))
     assert said(capsys, "setup", "--yes", "--retry-failed", *words)[0] == ExitCode.UNREACHABLE
+
+
+def in_fleet(tmp_path: Path, *names: str) -> dict[str, object]:
+    """The record of a run over an inventory that has these hosts now; none of them answers."""
+    fleet = tmp_path / "fleet.yaml"
+    fleet.write_text("port: 1\nhosts:\n" + "".join(f"  {name}: {{address: 127.0.0.1}}\n" for name in names))
+    return {"connection": (("inventory", str(fleet)),), "spec": FAR_SPEC}
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "what"),
+    [
+        ((), 2, "the inventory has gpu02, gpu03 no more"),
+        (("--limit", "gpu01"), 3, ""),
+        (("--exclude", "gpu04"), 3, ""),
+        (("--limit", "gpu02"), 2, "gpu02 is not there"),
+    ],
+)
+def test_hosts_that_the_inventory_has_no_more_are_missed(
+    words: tuple[str, ...], code: int, what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hosts = ("gpu01", "gpu02", "gpu03", "gpu04")
+    down = [replace(DOWN, target=name) for name in hosts]
+    kept(About("setup", hosts, "ann", **in_fleet(tmp_path, "gpu01", "gpu04")), *down)  # type: ignore[arg-type]
+    found, _, err = said(capsys, "setup", "--yes", "--retry-failed", *words)
+    assert (found, what in err) == (code, True), err
+
+
+def test_a_shard_without_a_host_to_retry_has_nothing_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    done = HostOutcome("gpu01", ExitCode.DONE)
+    about = About("setup", ("gpu01", "gpu02"), "ann", **in_fleet(tmp_path, "gpu01", "gpu02"))  # type: ignore[arg-type]
+    run_id = kept(about, done, DOWN)
+    shards = [Shard(number, 99) for number in range(1, 100)]
+    well = next(one for one in shards if one.has("gpu01"))
+    nobody = next(one for one in shards if not one.has("gpu01") and not one.has("gpu02"))
+    for shard in (f"{well.number}/99", f"{nobody.number}/99"):
+        code, _, err = said(capsys, "setup", "--yes", "--retry-failed", run_id, "--shard", shard)
+        assert (code, f"in shard {shard}: nothing to do" in err) == (0, True), err
+    assert len(list(runs_home().iterdir())) == 1
 
 
 def test_only_a_setup_is_tried_again(capsys: pytest.CaptureFixture[str]) -> None:

@@ -107,11 +107,11 @@ def _again(
         only_named,
     )
     from gpunode.cli.verbs.setup_rollout import Preparation
-    from gpunode.errors import UsageError
+    from gpunode.errors import ExitCode, UsageError
 
     again = chosen(earlier)
     assert again is not None
-    hosts, kept = hosts_of(again, hosts), kept_spec(again, wanted)
+    as_typed, hosts, kept = hosts, hosts_of(again, hosts), kept_spec(again, wanted)
     if again.flag == "--attach":
         if yes:
             raise UsageError("--attach asks nothing, so --yes has nothing to answer", remedy="leave it out")
@@ -121,7 +121,9 @@ def _again(
         say(nothing_left(again))
         return again.code
     with open_hosts(hosts, as_root=True) as named:
-        mine = only_named(again, named)
+        mine = only_named(again, named, as_typed)
+        if not mine:
+            return int(ExitCode.DONE)
         file_of = file_of_each(kept, mine, wanted)
         if again.flag == "--attach":
             if ignored := typed(fleet):

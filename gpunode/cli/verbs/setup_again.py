@@ -158,12 +158,20 @@ def hosts_of(again: Again, hosts: HostOptions) -> HostOptions:
     return reached if reached.ssh or reached.inventory else replace(reached, ssh=list(again.names))
 
 
-def only_named(again: Again, named: tuple[Host, ...]) -> tuple[Host, ...]:
-    """Of the hosts that were opened those that it is about: --ssh may name fewer.
+def only_named(again: Again, named: tuple[Host, ...], options: HostOptions) -> tuple[Host, ...]:
+    """Of the hosts that were opened those that it is about: `options`, as typed, may name fewer; () where its --shard
+    has none of them.
 
-    Raises UsageError for none, and for one that is not of the run.
+    Raises UsageError for none, for one that is not of the run, and where nobody left out one that is gone.
     """
     wanted, known = set(again.names), {host.target for host in again.past.hosts}
+    fewer = options.ssh or options.limit or options.exclude or options.shard is not None
+    if not fewer and (gone := [name for name in again.names if name not in {str(host) for host in named}]):
+        raise UsageError(
+            f"the inventory has {listing(gone)} no more",
+            evidence=f"{again.flag} is about {'it' if len(gone) == 1 else 'them'} too",
+            remedy="give the inventory as it was with --inventory, or name the others with --limit",
+        )
     if strange := [masked(str(host)) for host in named if str(host) not in known]:
         raise UsageError(
             f"run {again.past.header.id} has no host {listing(strange)}",
@@ -171,6 +179,10 @@ def only_named(again: Again, named: tuple[Host, ...]) -> tuple[Host, ...]:
             remedy="leave them out of --ssh, or name them as they were named then",
         )
     hosts = tuple(host for host in named if str(host) in wanted)
+    if not hosts and options.shard is not None:
+        if named:
+            say(f"gpunode: {again.flag} is about no host in shard {options.shard}: nothing to do")
+        return ()
     if not hosts:
         raise UsageError(
             f"{again.flag} is about none of these hosts",
