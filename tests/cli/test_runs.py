@@ -10,6 +10,10 @@ from pathlib import Path
 import pytest
 
 from gpunode.cli.app import main
+from gpunode.cli.options.again import AgainOptions
+from gpunode.cli.options.setup import SpecOptions
+from gpunode.cli.verbs.setup_again import chosen, file_of_each
+from gpunode.cli.verbs.setup_again import kept_spec as kept_spec_of
 from gpunode.errors import ExitCode
 from gpunode.fleet.inventory.choice import Shard
 from gpunode.fleet.runs.directory import runs_home
@@ -174,9 +178,23 @@ def test_what_an_earlier_run_says_is_read_as_if_it_were_typed(
     assert (code, problem in err) == (2, True), err
 
 
-def test_a_run_that_goes_on_takes_no_other_spec(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("flag", ["retry_failed", "resume"])
+def test_the_rules_of_a_spec_file_that_is_typed_again_count(flag: str, tmp_path: Path) -> None:
+    """Else the checks after a change count what the site has acknowledged."""
+    run_id = kept(About("setup", FAR, "ann", spec=FAR_SPEC), end=False)
+    path = tmp_path / "spec.yaml"
+    path.write_text(FAR_SPEC + "profile: docker\n")
+    wanted = SpecOptions(spec=path)
+    again = chosen(AgainOptions(**{flag: run_id}))
+    assert again is not None
+    file = file_of_each(kept_spec_of(again, wanted), (), wanted)
+    assert file(None).rules.profile == "docker"  # type: ignore[arg-type]  # the same for every host
+
+
+def test_a_run_that_goes_on_takes_no_other_spec(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run_id = kept(About("setup", ("gpu01",), "ann", spec=""), end=False)
-    for words in (("--driver", "580"), ("--spec", "/nosuch")):
+    (tmp_path / "spec.yaml").write_text("driver: 580\n")
+    for words in (("--driver", "580"), ("--spec", str(tmp_path / "spec.yaml"))):
         code, _, err = said(capsys, "setup", "--yes", "--resume", run_id, *words)
         assert (code, f"cannot change what run {run_id} is about" in err) == (2, True)
 

@@ -12,7 +12,7 @@ from gpunode.cli.hosts import connected_as
 from gpunode.cli.options.again import AgainOptions
 from gpunode.cli.options.groups import HostOptions, typed
 from gpunode.cli.options.setup import SpecOptions
-from gpunode.cli.options.spec import flags_over, typed_text, wanted_of_each, wanted_spec
+from gpunode.cli.options.spec import flags_over, typed_text, wanted_file, wanted_of_each, wanted_spec
 from gpunode.errors import ExitCode, UsageError
 from gpunode.fleet.runs.proof import proves
 from gpunode.fleet.runs.read import find, read_run
@@ -103,20 +103,17 @@ def kept_spec(again: Again, wanted: SpecOptions) -> Spec | None:
     run, header = f"run {again.past.header.id}", again.past.header
     if header.spec is None:
         return _withheld(again, wanted)
-    others = [flag for flag in typed(wanted) if flag != "--spec"]
-    if again.flag != "--retry-failed" and others:
+    began_with = parse_spec(header.spec, f"the spec of {run}")
+    same = wanted.spec is not None and wanted_spec(wanted) == began_with
+    if again.flag != "--retry-failed" and typed(wanted) and not same:
         raise UsageError(
-            f"{others[0]} cannot change what {run} is about",
+            f"{typed(wanted)[0]} cannot change what {run} is about",
             evidence=f"{again.flag} goes on with the spec that it began with",
             remedy=Remedy(
                 RepairAction.NONE, gpunode("setup", "--retry-failed", header.id, ssh=False), " takes another"
             ),
         )
-    if wanted.spec is not None and again.flag == "--retry-failed":
-        return wanted_spec(wanted)
-    if wanted.spec is not None:
-        raise UsageError(f"--spec cannot change what {run} is about", remedy="leave it out")
-    return flags_over(parse_spec(header.spec, f"the spec of {run}"), wanted)
+    return wanted_spec(wanted) if wanted.spec is not None else flags_over(began_with, wanted)
 
 
 def _withheld(again: Again, wanted: SpecOptions) -> Spec | None:
@@ -144,7 +141,8 @@ def file_of_each(kept: Spec | None, named: Sequence[Host], wanted: SpecOptions) 
     """
     if kept is None:
         return wanted_of_each(named, wanted)
-    file = SpecFile(kept, Rules())
+    rules = wanted_file(wanted).rules if wanted.spec is not None else Rules()  # those of then are not kept
+    file = SpecFile(kept, rules)
     return lambda host: file
 
 
