@@ -64,6 +64,7 @@ def apply_plans(
     spec: Spec | None = None,
     own: str = "",
     past: PastRun | None = None,
+    flags: tuple[str, ...] = (),
     rollout: Rollout | None = None,
 ) -> FleetReport:
     """Every host that has a plan is brought to it; the others keep the outcome that planning gave them.
@@ -72,14 +73,14 @@ def apply_plans(
     as setup does. `spec`: what is kept of the run for a retry; `own`: what
     was typed, where each host has a spec of its own. `past`: the run that goes on, in place of a new one; a
     host that gets no plan stays in it as it was, so that it can go on once more.
-    `rollout`: in which order; None: side by side.
+    `rollout`: in which order; None: side by side. `flags`: the options of it that were typed.
     """
     stop = rollout.stop if rollout else threading.Event()
     before = dict(zip(named, planned.hosts, strict=True))
     at_work = [str(host) for host, outcome in before.items() if outcome.plan]
     lines = LinesAsTheyCome(None if verb == "fix" else each_line(verb, output), output)  # a fix is checked afterwards
     keep = _kept_for_the_end(output, lines)
-    record = _record(named, planned, hosts, verb, spec, own, past)
+    record = _record(named, planned, hosts, verb, spec, own, past, flags)
     log = RunLog(record.id, complain=say)
     with record, Progress(progress_style(output), sys.stderr, at_work) as progress:
         tell = _teller(log, progress, lines)
@@ -134,6 +135,7 @@ def keep_unplanned(
     spec: Spec | None = None,
     own: str = "",
     past: PastRun | None = None,
+    flags: tuple[str, ...] = (),
 ) -> FleetReport:
     """A run in which no host has a plan changes none, and is the last one all the same: it is what is tried again.
 
@@ -141,7 +143,7 @@ def keep_unplanned(
     cannot be reached now has not ended.
     """
     try:
-        with _record(named, report, hosts, verb, spec, own, past) as record:
+        with _record(named, report, hosts, verb, spec, own, past, flags) as record:
             for outcome in report.hosts if past is None else ():
                 record.host_ends(outcome)
             return _whole(report, record, past)
@@ -165,6 +167,7 @@ def _record(
     spec: Spec | None,
     own: str,
     past: PastRun | None,
+    flags: tuple[str, ...],
 ) -> Record:
     """A spec is kept where it is every host's: a retry must not want of a host what was another's."""
     if past is not None:
@@ -173,7 +176,7 @@ def _record(
     connection = tuple(typed_connection(hosts).items()) if ssh else ()
     kept = (None, proof_of(own)) if own else kept_spec(spec)
     its_hosts = tuple(host.target for host in planned.hosts if not host.left_out)
-    return begin(About(verb, its_hosts, user_name(), ssh, connection, *kept), say)
+    return begin(About(verb, its_hosts, user_name(), ssh, connection, *kept, flags), say)
 
 
 def _kept_for_the_end(output: OutputOptions, lines: LinesAsTheyCome) -> Callable[[HostOutcome], HostOutcome]:

@@ -18,7 +18,7 @@ from gpunode.errors import ExitCode
 from gpunode.fleet.inventory.choice import Shard
 from gpunode.fleet.runs.directory import runs_home
 from gpunode.fleet.runs.header import kept_spec
-from gpunode.fleet.runs.read import read_run
+from gpunode.fleet.runs.read import find, read_run
 from gpunode.fleet.runs.record import About, begin
 from gpunode.model.report import HostOutcome
 from gpunode.model.run_record import HostState
@@ -266,6 +266,19 @@ def test_a_shard_without_a_host_to_retry_has_nothing_to_do(tmp_path: Path, capsy
         code, _, err = said(capsys, "setup", "--yes", "--retry-failed", run_id, "--shard", shard)
         assert (code, f"in shard {shard}: nothing to do" in err) == (0, True), err
     assert len(list(runs_home().iterdir())) == 1
+
+
+def test_a_run_in_stages_does_not_go_on_with_all_hosts_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    staged = ("--canary", "1", "--max-failures", "0")
+    words = ("--ssh", ",".join(FAR), "--only", "driver", "--allow-no-gpu")
+    assert said(capsys, "setup", "--yes", *words, *staged)[0] == ExitCode.UNREACHABLE
+    header = read_run(find("last", "setup")).header
+    assert header.rollout == ("--canary", "--max-failures")
+    run_id = kept(About("setup", FAR, "ann", spec=FAR_SPEC, rollout=header.rollout), end=False)
+    code, _, err = said(capsys, "setup", "--yes", "--resume", run_id, "--canary", "1")
+    assert (code, f"run {run_id} had --max-failures, and its record has no values" in err) == (2, True), err
+    for flag, more in (("--resume", staged), ("--retry-failed", ())):
+        assert said(capsys, "setup", "--yes", flag, run_id, *more)[0] == ExitCode.UNREACHABLE
 
 
 def test_only_a_setup_is_tried_again(capsys: pytest.CaptureFixture[str]) -> None:

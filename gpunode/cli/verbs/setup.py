@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -80,7 +80,7 @@ def setup(
         file_of = (lambda host: SpecFile(saved.spec, Rules())) if saved else wanted_of_each(named, wanted)
         prepared = Preparation.of(fleet, named, file_of)
         own = "" if saved else own_specs(named, file_of, wanted)
-        return _run(named, file_of, own, saved, hosts, output, prepared, ask=not (yes or saved))
+        return _run(named, file_of, own, saved, hosts, output, prepared, flags=typed(fleet), ask=not (yes or saved))
 
 
 def _again(
@@ -105,6 +105,7 @@ def _again(
         kept_spec,
         nothing_left,
         only_named,
+        refuse_another_order,
     )
     from gpunode.cli.verbs.setup_rollout import Preparation
     from gpunode.errors import ExitCode, UsageError
@@ -117,6 +118,7 @@ def _again(
             raise UsageError("--attach asks nothing, so --yes has nothing to answer", remedy="leave it out")
     else:
         refuse_unasked(yes, "setup", "or look at it first with ", "runs", "show", again.past.header.id)
+        refuse_another_order(again, typed(fleet))
     if not again.names:
         say(nothing_left(again))
         return again.code
@@ -133,7 +135,7 @@ def _again(
             return attach(again, mine, file_of, hosts, output)
         prepared = Preparation.of(fleet, mine, file_of)
         own = own_specs(mine, file_of, wanted)
-        return _run(mine, file_of, own, None, hosts, output, prepared, ask=not yes, again=again)
+        return _run(mine, file_of, own, None, hosts, output, prepared, flags=typed(fleet), ask=not yes, again=again)
 
 
 def _run(
@@ -145,6 +147,7 @@ def _run(
     output: OutputOptions,
     prepared: Preparation,
     *,
+    flags: Sequence[str],
     ask: bool,
     again: Again | None = None,
 ) -> int:
@@ -163,7 +166,7 @@ def _run(
     if recorded or not named:
         return finish(Planned("setup", report, over_ssh(named), recorded), output)
     if not any(h.plan for h in report.hosts):
-        report = keep_unplanned(named, report, hosts, spec=spec, own=own, past=past)
+        report = keep_unplanned(named, report, hosts, spec=spec, own=own, past=past, flags=tuple(flags))
         code = finish(Planned("setup", report, over_ssh(named)), output)
         for line in failed_lines(report.hosts, ssh=over_ssh(named), retry=retry_of(report.run)) if report.run else ():
             say(line)
@@ -176,7 +179,7 @@ def _run(
     if ask and changes and not agreed(changes):
         say("gpunode: nothing was changed")
         return int(ExitCode.FAILED)
-    done = apply_plans(named, report, hosts, output, spec=spec, own=own, past=past, rollout=rollout)
+    done = apply_plans(named, report, hosts, output, spec=spec, own=own, past=past, flags=tuple(flags), rollout=rollout)
     return finish(
         Ended("setup", done, over_ssh(named)),
         output,

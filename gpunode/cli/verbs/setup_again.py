@@ -156,6 +156,17 @@ def hosts_of(again: Again, hosts: HostOptions) -> HostOptions:
     return reached if reached.ssh or reached.inventory else replace(reached, ssh=list(again.names))
 
 
+def refuse_another_order(again: Again, flags: Sequence[str]) -> None:
+    """Raises UsageError where a run that went through its hosts in stages would go on with all of them at once."""
+    missing = [flag for flag in again.past.header.rollout if flag not in flags]
+    if again.goes_on and again.names and missing:
+        raise UsageError(
+            f"run {again.past.header.id} had {listing(missing)}, and its record has no values of them",
+            evidence="without them all that is left would begin at once",
+            remedy="type them again, with the same values or others",
+        )
+
+
 def only_named(again: Again, named: tuple[Host, ...], options: HostOptions) -> tuple[Host, ...]:
     """Of the hosts that were opened those that it is about: `options`, as typed, may name fewer; () where its --shard
     has none of them.

@@ -19,6 +19,8 @@ from gpunode.specfile import spec_text
 SCHEMA = "gpunode.run/1"
 LARGEST_BYTES = 8 << 20  # 10,000 hosts of 255 characters are 2.6 MB
 MOST_HOSTS = 100_000  # more than one run takes; of a file that somebody else wrote
+MOST_FLAGS = 40
+_FLAG = re.compile("--[a-z-]{1,40}")
 VERBS = ("setup", "undo", "fix")
 ID = re.compile(r"[0-9]{8}T[0-9]{6}Z-[0-9]{1,10}(-[0-9]{1,6})?")
 _HOST = re.compile(r"[^\s,\x00-\x1f\x7f-\x9f]{1,600}")  # what --ssh takes, and "localhost"
@@ -45,6 +47,7 @@ def header_text(header: RunHeader) -> str:
         "connection": dict(header.connection),
         "spec": header.spec,
         "spec_proof": header.spec_proof,
+        "rollout": list(header.rollout),
         "ended": header.ended,
         "codes": {str(int(code)): number for code, number in header.codes.items()},
         "hosts": list(header.hosts),
@@ -71,6 +74,7 @@ def parse_header(text: str) -> RunHeader:
             None if data["spec"] is None else _as(str, data["spec"], "spec"),
             _as(str, data["spec_proof"], "spec_proof"),
             _as(str, data["ended"], "ended"),
+            tuple(_as(str, flag, "rollout") for flag in _as(list, data["rollout"], "rollout")),
             _codes(_as(dict, data["codes"], "codes")),
         )
     except KeyError as error:
@@ -79,6 +83,8 @@ def parse_header(text: str) -> RunHeader:
         raise ValueError("its id or verb is none of a run's")
     if header.spec_proof and FORM.fullmatch(header.spec_proof) is None:
         raise ValueError("spec_proof: it is none")
+    if len(header.rollout) > MOST_FLAGS or not all(map(_FLAG.fullmatch, header.rollout)):
+        raise ValueError("rollout: it has no options")
     if not 0 < len(hosts) <= MOST_HOSTS or len(set(hosts)) < len(hosts):
         raise ValueError("hosts: none, too many, or one of them twice")
     if not all(map(_HOST.fullmatch, hosts)):

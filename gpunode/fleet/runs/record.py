@@ -41,6 +41,7 @@ class About:
     connection: tuple[tuple[str, object], ...] = ()
     spec: str | None = None
     spec_proof: str = ""
+    rollout: tuple[str, ...] = ()
 
 
 class Record:
@@ -125,6 +126,7 @@ def begin(about: About, complain: Callable[[str], None]) -> Record:
         dict(about.connection),
         about.spec,
         about.spec_proof,
+        rollout=about.rollout,
     )
     with opened_run(run_id) as directory:
         outcomes = _locked(header, directory, os.O_CREAT)

@@ -184,7 +184,8 @@ def test_an_odd_header_is_one_message(state: Path, text: str) -> None:
      ("controller", {"host": "a", "pid": -1, "started": "", "boot": ""}), ("controller", []), ("spec", 1),
      ("connection", []), ("codes", {"x": 1}), ("codes", {"0": True}), ("codes", {"77": 1}),
      ("codes", {"0": 10**9}), ("hosts", []), ("hosts", ["a\nagain"]), ("hosts", [""]), ("hosts", ["a\x1b"]),
-     ("over_ssh", 1), ("ended", None), ("spec_proof", "x"), ("spec_proof", "é:é")],
+     ("over_ssh", 1), ("ended", None), ("spec_proof", "x"), ("spec_proof", "é:é"), ("rollout", "--canary"),
+     ("rollout", ["--canary\x1b"]), ("rollout", ["--batch"] * 41)],
 )  # fmt: skip
 def test_a_header_is_of_its_types(key: str, value: object) -> None:
     with kept("a") as record:
