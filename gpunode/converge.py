@@ -38,6 +38,7 @@ class RebootTurn:
     # Waits for this host's turn, and calls what it is given every KEEP_S meanwhile; why it may not reboot, or "".
     take: Callable[[Callable[[], None]], str] = lambda keep: ""
     give_back: Callable[[], None] = lambda: None  # it is not rebooted after all
+    closed: Callable[[], str] = lambda: ""  # why it may not reboot although it has its turn, or ""
 
 
 @dataclass(frozen=True)
@@ -239,6 +240,11 @@ class Convergence:
                 ),
                 code=ExitCode.FAILED,
             )
+        # Facts take a while: the run may have been stopped since this host got its turn.
+        closed = on.reboot_turn.closed()
+        if closed or on.stop():
+            on.reboot_turn.give_back()
+            return self._reboot_needed(plan, f"not rebooted: {closed or 'no time was left, or the run was stopped'}")
         if on.local:
             return self._reboot_here(number, plan)
         self._tell(f"reboot: {plan.reboot}; waiting until it is back, {REBOOT_WAIT_S / 60:.0f} minutes at most")

@@ -262,6 +262,36 @@ def test_a_host_that_may_not_reboot_says_why_and_that_it_still_has_to(tmp_path: 
     assert report.evidence == "not rebooted: gpu03 did not come back"
 
 
+@pytest.mark.parametrize("how", ["the run was stopped", "its time was over"])
+def test_a_host_that_is_stopped_after_it_got_its_turn_does_not_reboot_and_gives_it_back(
+    tmp_path: Path, how: str
+) -> None:
+    """The facts before a reboot take a while."""
+    machine = Rebooting(tmp_path)
+    log: list[str] = []
+
+    def take(keep: Callable[[], None]) -> str:
+        log.append("taken")
+        return ""
+
+    turn = RebootTurn(
+        take,
+        lambda: log.append("given back"),
+        lambda: "the run was stopped" if log and how == "the run was stopped" else "",
+    )
+    going = way(
+        machine,
+        [plan(OK, reboot="nouveau is loaded")],
+        policy=RebootPolicy.IF_NEEDED,
+        stop=lambda: bool(log) and how == "its time was over",
+    )
+    going.host_run = replace(going.host_run, reboot_turn=turn)
+    report = going.run()
+    assert (report.code, report.reboot, machine.boots) == (ExitCode.REBOOT_NEEDED, "nouveau is loaded", 0)
+    assert report.evidence.startswith("not rebooted: ")
+    assert log == ["taken", "given back"]
+
+
 def test_a_reboot_that_does_not_help_is_not_tried_again(tmp_path: Path) -> None:
     machine = Rebooting(tmp_path)
     plans = [plan(reboot="nouveau is loaded")] * 2

@@ -87,8 +87,9 @@ def apply_plans(
 
         def begun(host_run: HostRun, plan: Plan) -> HostOutcome:
             record.host_begins(host_run.transport.target)
-            limit = Deadline(deadline_s(hosts))  # from its own turn on
-            run = replace(host_run, stop=lambda: host_run.stop() or limit.passed)
+            limit, turn = Deadline(deadline_s(hosts)), host_run.reboot_turn  # from its own turn on
+            turn = replace(turn, take=limit.uncounted(turn.take))
+            run = replace(host_run, stop=lambda: host_run.stop() or limit.passed, reboot_turn=turn)
             return limit.said((host_work or set_up)(run, plan))
 
         one = rollout.host_work(begun, progress.waits) if rollout else begun

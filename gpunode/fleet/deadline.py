@@ -13,6 +13,8 @@ from gpunode.model.report import HostOutcome, StepStatus
 from gpunode.remedy import Remedy, RepairAction
 
 Target = TypeVar("Target")  # str() of it is how the user named the host
+Asked = TypeVar("Asked")
+Answer = TypeVar("Answer")
 
 
 def within(
@@ -70,6 +72,18 @@ class Deadline:
     @property
     def passed(self) -> bool:
         return self._limit_s is not None and time.monotonic() - self._begin >= self._limit_s
+
+    def uncounted(self, wait: Callable[[Asked], Answer]) -> Callable[[Asked], Answer]:
+        """`wait` for other hosts, during which the clock stands."""
+
+        def waited(asked: Asked) -> Answer:
+            begin = time.monotonic()
+            try:
+                return wait(asked)
+            finally:
+                self._begin += time.monotonic() - begin
+
+        return waited
 
     def said(self, outcome: HostOutcome) -> HostOutcome:
         """With the deadline as the reason, where steps were left out because of it."""

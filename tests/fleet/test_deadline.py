@@ -18,6 +18,7 @@ from gpunode.model.report import FleetReport, HostOutcome, RunReport, StepResult
 from gpunode.model.spec import Spec
 from gpunode.transport.ssh import Ssh
 from tests.cli.test_said_to_the_user_once import Named
+from tests.fleet.rollout.fakes import Fleet
 from tests.transport.conftest import need_sshd as need_sshd
 from tests.transport.conftest import options, target
 from tests.transport.conftest import sshd as sshd
@@ -99,3 +100,40 @@ def test_a_run_that_was_stopped_by_a_person_is_not_put_down_to_the_deadline() ->
 def test_a_deadline_that_cannot_be_is_refused(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["detect", *words]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_a_wait_for_other_hosts_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("gpunode.fleet.deadline.time.monotonic", lambda: now[0])
+    limit = Deadline(10)
+    now[0] = 8.0
+
+    def others(keep: str) -> str:
+        now[0] = 3600.0
+        return f"{keep} the lock"
+
+    assert limit.uncounted(others)("keeps") == "keeps the lock"
+    assert not limit.passed
+    now[0] += 2
+    assert limit.passed
+
+
+def test_setup_does_not_count_the_wait_for_its_turn_to_reboot(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, asked = [0.0], list[bool]()
+    monkeypatch.setattr("gpunode.fleet.deadline.time.monotonic", lambda: now[0])
+    rollout = Fleet(["h"]).rollout
+
+    def turn(*_: object) -> str:
+        now[0] = 3600.0
+        return ""
+
+    def work(run: HostRun, plan: Plan) -> HostOutcome:
+        assert run.reboot_turn.take(lambda: None) == ""
+        asked.append(run.stop())
+        return HostOutcome("h", ExitCode.DONE, run=RunReport("h", (), plan))
+
+    monkeypatch.setattr(rollout.gate, "reboot", turn)
+    planned = FleetReport((HostOutcome("h", ExitCode.DONE, plan=Plan("h", Spec(), "")),))
+    hosts, output = LiveOptions(deadline="10"), OutputOptions()
+    apply_plans((Host(Named("h")),), planned, hosts, output, host_work=work, rollout=rollout)
+    assert asked == [False]

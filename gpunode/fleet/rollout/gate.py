@@ -15,7 +15,7 @@ from gpunode.errors import ExitCode
 from gpunode.fleet.rollout.policy import Limits
 from gpunode.fleet.rollout.window import Window, shown
 from gpunode.fleet.run import STOPPED
-from gpunode.model.report import HostOutcome
+from gpunode.model.report import HostOutcome, StepStatus
 from gpunode.render.wording import count
 
 KEEP_S = 20.0  # of silence while a lock is held, which ends after 60 s of it (apply/lock.py)
@@ -33,6 +33,14 @@ def failed(outcome: HostOutcome) -> bool:
     """It counts among --max-failures. An engine that is refused, with the rest done (4), was in the plan."""
     refused = outcome.code is ExitCode.UNSUPPORTED and outcome.run is not None and not outcome.run.error
     return outcome.untouched is None and outcome.code not in WELL and not refused
+
+
+def _cut_short(outcome: HostOutcome) -> bool:
+    """Its --deadline was over, or the run was stopped, before its next step: nothing went wrong on it."""
+    if outcome.run is None or outcome.code is not ExitCode.FAILED:
+        return False
+    found = {step.status for step in outcome.run.steps}
+    return StepStatus.SKIPPED in found and not found & {StepStatus.FAILED, StepStatus.ROLLBACK_FAILED}
 
 
 class Gate:
@@ -131,7 +139,7 @@ class Gate:
 
     def _judge_failure(self, wave: int, outcome: HostOutcome) -> None:
         most = self.limits.max_failures
-        if outcome.target in self._rebooting:
+        if outcome.target in self._rebooting and not _cut_short(outcome):
             back = outcome.code is not ExitCode.UNREACHABLE
             self._stop(f"{outcome.target} {'is not well after' if back else 'did not come back from'} its reboot")
         elif self.limits.canary and wave == 0:

@@ -82,12 +82,16 @@ class _OneHost:
     plan: Plan
     one: HostWork
     waits: Callable[[str], None]
-    touched: bool = False  # a step began, or the reboot was asked for
-    rebooted: bool = False
+    began: bool = False  # a step
+    rebooted: bool = False  # it has its turn, and makes use of it
 
     @property
     def target(self) -> str:
         return self.host_run.transport.target
+
+    @property
+    def touched(self) -> bool:
+        return self.began or self.rebooted
 
     def outcome(self) -> HostOutcome:
         """A host that was changed and then found busy is neither skipped nor well."""
@@ -133,7 +137,7 @@ class _OneHost:
             scheduler.clear(node, closed, lambda: bool(self.rollout.gate.closed()))
 
     def _worked(self) -> HostOutcome:
-        turn = RebootTurn(self._take_turn, self._give_back)
+        turn = RebootTurn(self._take_turn, self._give_back, self.rollout.gate.closed)
         outcome = self.one(replace(self.host_run, on_event=self._event, reboot_turn=turn), self.plan)
         health, changed = self.rollout.health, outcome.run is not None and outcome.run.changed
         if health is None or not (changed or self.rebooted):
@@ -145,7 +149,6 @@ class _OneHost:
     def _take_turn(self, keep: Callable[[], None]) -> str:
         refused = self.rollout.gate.reboot(self.target, self.waits, keep)
         self.rebooted = not refused
-        self.touched |= self.rebooted
         return refused
 
     def _give_back(self) -> None:
@@ -153,7 +156,7 @@ class _OneHost:
         self.rollout.gate.give_back(self.target)
 
     def _event(self, event: Event) -> None:
-        self.touched |= event.kind is EventKind.STEP_BEGIN
+        self.began |= event.kind is EventKind.STEP_BEGIN
         self.host_run.on_event(event)
 
     def _open_again(self, back: Back, *, well: bool) -> None:

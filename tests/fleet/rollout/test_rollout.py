@@ -15,7 +15,7 @@ from gpunode.errors import ExitCode, HostBusy, HostLocked, StepFailed, Transport
 from gpunode.fleet.rollout.policy import Policy, Share
 from gpunode.fleet.rollout.window import Window
 from gpunode.model.plan import Plan
-from gpunode.model.report import HostOutcome, Untouched
+from gpunode.model.report import HostOutcome, RunReport, StepResult, StepStatus, Untouched
 from tests.fleet.rollout.fakes import NOW, Fleet, begins, done, names, reboot
 
 WAIT_S = 60
@@ -134,6 +134,30 @@ def test_a_turn_that_is_given_back_is_the_next_ones_and_a_failure_after_it_stops
         raise StepFailed("not rebooted: its next kernel has no module")
 
     assert [host.code for host in fleet.run(one).hosts] == [ExitCode.FAILED] * 3
+
+
+def test_a_step_that_the_deadline_left_out_after_a_reboot_stops_nobody() -> None:
+    def one(host_run: HostRun, plan: Plan) -> HostOutcome:
+        assert reboot(host_run) == ""
+        steps = (StepResult("driver.install", StepStatus.DONE), StepResult("toolkit.install", StepStatus.SKIPPED))
+        run = RunReport(plan.target, steps, error="stopped before toolkit.install", code=ExitCode.FAILED)
+        return HostOutcome(plan.target, ExitCode.FAILED, run=run)
+
+    fleet = Fleet(names(3), Policy(max_reboots=Share(1)))
+    assert [host.run is not None for host in fleet.run(one, forks=1).hosts] == [True] * 3
+    assert fleet.rollout.gate.stopped == ""
+
+
+def test_a_host_that_has_its_turn_knows_that_the_run_was_stopped_meanwhile() -> None:
+    fleet = Fleet(names(1))
+
+    def one(host_run: HostRun, plan: Plan) -> HostOutcome:
+        assert reboot(host_run) == ""
+        assert host_run.reboot_turn.closed() == ""
+        fleet.rollout.stop.set()
+        return HostOutcome(plan.target, ExitCode.REBOOT_NEEDED, problem=host_run.reboot_turn.closed())
+
+    assert fleet.run(one).hosts[0].problem == "the run was stopped"
 
 
 def test_a_lost_lock_while_a_host_waits_for_its_turn_is_its_own_failure() -> None:
