@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import date, datetime, timezone
 from pathlib import Path
 
 import pytest
@@ -18,9 +18,13 @@ from gpunode.fleet.rollout.policy import NO_LIMIT, Policy, Share, limits
 from gpunode.fleet.rollout.window import Window
 from gpunode.fleet.rollout.words import rollout_words
 from gpunode.model.report import FleetReport, HostOutcome
+from gpunode.model.rules import Acknowledgement, Rules
+from gpunode.model.spec import Spec
+from gpunode.specfile import SpecFile
 from gpunode.transport.recorded import Recorded
 from tests.fleet.rollout.fakes import PLAN, names
 from tests.fleet.rollout.stubs import Tools
+from tests.site_checks.places import put, trusted_directory
 
 HOST = "examples/hosts/ubuntu2404-hgx-h100"
 
@@ -142,3 +146,22 @@ def test_the_waves_are_of_the_hosts_that_have_something_to_do() -> None:
     report = FleetReport((HostOutcome("away", ExitCode.UNREACHABLE, problem="no answer"), *outcomes))
     rollout = Preparation(Policy(canary=1)).rollout([], report)
     assert rollout.waves == {"gpu01": 0, "gpu02": 1, "gpu03": 1}
+
+
+def test_an_acknowledgement_of_the_sites_own_check_stops_no_setup() -> None:
+    """check knows it, so the check of each host before and after its run does; one that nobody has is said once."""
+    hosts = [Host(Recorded(Path(HOST, "facts.txt").read_bytes(), name)) for name in ("gpu07", "gpu08")]
+    with trusted_directory() as checks:
+        put(checks, "gpu-memory.yaml", Path("examples/checks/gpu-memory.yaml").read_text())
+        file = acknowledging(checks, "site.gpu-memory")
+        ready = Preparation.of(WaveOptions(canary="1"), hosts, lambda _: file)
+        ready.seen(hosts[0], collect(hosts[0].transport))
+        assert "gpu07" in ready.before
+        unknown = acknowledging(checks, "site.other")
+        with pytest.raises(UsageError, match=r"site\.other"):
+            Preparation.of(WaveOptions(canary="1"), hosts, lambda _: unknown)
+
+
+def acknowledging(checks: Path, id: str) -> SpecFile:
+    accepted = Acknowledgement(id, "known", date(2999, 1, 1))
+    return SpecFile(Spec(site_checks=str(checks)), Rules(acknowledge=(accepted,)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from gpunode.cli.options.groups import RuleOptions
 from gpunode.cli.options.rollout import RolloutOptions, WaveOptions
@@ -24,6 +25,9 @@ from gpunode.model.report import CheckReport, FleetReport, HostOutcome
 from gpunode.model.spec import RebootPolicy
 from gpunode.specfile import SpecFile
 
+if TYPE_CHECKING:
+    from gpunode.checks.rules.judged import Judgement
+
 FileOf = Callable[[Host], SpecFile]
 
 
@@ -34,7 +38,7 @@ class Preparation:
     policy: Policy
     schedulers: tuple[Scheduler, ...] = ()
     file_of: FileOf | None = None  # what setup wants; None: an undo, whose hosts are not held against their checks
-    gated: bool = False  # hosts are checked before and after
+    rules: Judgement | None = None  # by which hosts are checked before and after; None: they are not
     nodes: dict[str, NodeIdentity] = field(default_factory=dict)
     before: dict[str, frozenset[Key]] = field(default_factory=dict)
 
@@ -50,7 +54,11 @@ class Preparation:
                 raise UsageError("--max-reboots has no reboot to limit", remedy="add --reboot if-needed")
         several = len(named) > 1 and file_of is not None
         gated = several and (reboots or wanted.staged or wanted.max_failures is not None)
-        return Preparation(wanted, drains, file_of, gated)
+        return Preparation(wanted, drains, file_of, _judgement(file_of(named[0])) if file_of and gated else None)
+
+    @property
+    def gated(self) -> bool:
+        return self.rules is not None
 
     def seen(self, host: Host, facts: HostFacts) -> HostFacts:
         """Note what is known of a host before its run. Its plan is made as if it were drained, where it will be: until
@@ -87,15 +95,21 @@ class Preparation:
         return self._check(host, collect(host.transport))
 
     def _check(self, host: Host, facts: HostFacts) -> CheckReport:
-        """As `gpunode check --spec` judges them."""
-        from gpunode.cli.options.rules import judgement
+        """As `gpunode check --spec` judges them, without the site's own checks."""
         from gpunode.cli.verbs.check import judged
 
         assert self.file_of is not None
-        file = self.file_of(host)
-        report = judged(host, facts, file.spec, False, (), (), judgement(RuleOptions(), file.rules)).check
+        report = judged(host, facts, self.file_of(host).spec, False, (), (), self.rules).check
         assert report is not None
         return report
+
+
+def _judgement(file: SpecFile) -> Judgement:
+    """The rules, which are one spec's for all hosts. Raises UsageError where they name a check that nobody has."""
+    from gpunode.cli.options.rules import judgement
+    from gpunode.cli.verbs.check import site_checks
+
+    return judgement(RuleOptions(), file.rules, [one.id for one in site_checks(file.spec)])
 
 
 def _with_work(report: FleetReport) -> list[HostOutcome]:
