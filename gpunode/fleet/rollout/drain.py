@@ -42,6 +42,7 @@ class Closed:
 
     name: str  # by which its scheduler knows it
     reopen: tuple[str, ...]  # the command that lets work come again; () where it was closed before, and stays so
+    failed: HostBusy | None = None  # closing it failed, maybe after it was done: then it is only reopened
 
 
 class Scheduler(Protocol):
@@ -53,7 +54,7 @@ class Scheduler(Protocol):
         ...
 
     def close(self, node: NodeIdentity) -> Closed:
-        """Let no new work come to it. Raises HostBusy, and has changed nothing then."""
+        """Let no new work come to it. Raises HostBusy, and has changed nothing then: what may have, is in `failed`."""
         ...
 
     def clear(self, node: NodeIdentity, closed: Closed, stop: Callable[[], bool]) -> None:

@@ -35,8 +35,9 @@ class Kubernetes:
         found = self._node(node)
         reopen = () if found.cordoned else self._argv("uncordon", found.name)
         if reopen and (done := run_tool(self._argv("cordon", found.name))).code != 0:
-            self.reopen(reopen)  # the server may have been told, and its answer lost
-            raise busy(node, f"its node {found.name} cannot be cordoned", f"kubectl cordon: {last_words(done)}")
+            # The server may have been told, and its answer lost.
+            why = busy(node, f"its node {found.name} cannot be cordoned", f"kubectl cordon: {last_words(done)}")
+            return Closed(found.name, reopen, why)
         return Closed(found.name, reopen)
 
     def clear(self, node: NodeIdentity, closed: Closed, stop: Callable[[], bool]) -> None:

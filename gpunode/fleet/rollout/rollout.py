@@ -134,6 +134,8 @@ class _OneHost:
             if closed.reopen:
                 back.append((scheduler, closed.reopen))
                 self.rollout.note_closed(self.target, closed.reopen)
+            if closed.failed:
+                raise closed.failed
             scheduler.clear(node, closed, lambda: bool(self.rollout.gate.closed()))
 
     def _worked(self) -> HostOutcome:

@@ -35,9 +35,11 @@ class Slurm:
         if self._drained(node, name):
             return Closed(name, ())
         done = run_tool((self.scontrol, "update", f"NodeName={name}", "State=DRAIN", f"Reason={REASON}"))
-        if done.code != 0:
-            raise busy(node, f"Slurm does not drain {name}", f"scontrol update: {last_words(done)}")
-        return Closed(name, (self.scontrol, "update", f"NodeName={name}", "State=RESUME"))
+        reopen = (self.scontrol, "update", f"NodeName={name}", "State=RESUME")
+        if done.code != 0:  # slurmctld may have been told, and its answer lost
+            why = busy(node, f"Slurm does not drain {name}", f"scontrol update: {last_words(done)}")
+            return Closed(name, reopen, why)
+        return Closed(name, reopen)
 
     def clear(self, node: NodeIdentity, closed: Closed, stop: Callable[[], bool]) -> None:
         """See Scheduler.clear: jobs come to their end."""

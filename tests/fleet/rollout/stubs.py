@@ -12,7 +12,10 @@ for word; do printf '%s\037' "$word"; done >>"$here/calls"; echo >>"$here/calls"
 shift 2
 case $1 in
     get) cat "$here/node" 2>/dev/null || { echo 'Error from server (NotFound): nodes not found' >&2; exit 1; } ;;
-    cordon) { echo true; sed -n 2p "$here/node"; } >"$here/new" && mv "$here/new" "$here/node" ;;
+    cordon)
+        { echo true; sed -n 2p "$here/node"; } >"$here/new" && mv "$here/new" "$here/node"
+        [ ! -e "$here/close-fails" ] || { echo 'error: timed out' >&2; exit 1; }
+        ;;
     uncordon)
         [ ! -e "$here/uncordon-fails" ] || { echo 'error: unable to uncordon' >&2; exit 1; }
         { echo; sed -n 2p "$here/node"; } >"$here/new" && mv "$here/new" "$here/node"
@@ -30,8 +33,14 @@ case $1 in
     show) cat "$here/state" 2>/dev/null || { echo 'Node not found' >&2; exit 1; } ;;
     update)
         case $3 in
-            State=DRAIN) sed -i 's/State=IDLE/State=IDLE+DRAIN/' "$here/state" ;;
-            State=RESUME) sed -i 's/+DRAIN//' "$here/state" ;;
+            State=DRAIN)
+                sed -i 's/State=IDLE/State=IDLE+DRAIN/' "$here/state"
+                [ ! -e "$here/close-fails" ] || { echo 'error: timed out' >&2; exit 1; }
+                ;;
+            State=RESUME)
+                [ ! -e "$here/resume-fails" ] || { echo 'error: timed out' >&2; exit 1; }
+                sed -i 's/+DRAIN//' "$here/state"
+                ;;
         esac
         ;;
 esac

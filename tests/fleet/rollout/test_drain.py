@@ -322,3 +322,27 @@ def test_a_rollout_that_stops_while_a_host_is_drained_does_not_begin_it(tools: T
     threading.Thread(target=stopped).start()
     report = fleet.run(lambda run, _: done("never called"), forks=1)
     assert {host.problem for host in report.hosts} == {"not begun: gpu09 did not come back from its reboot"}
+
+
+@pytest.mark.parametrize("make", [kubernetes, slurm])
+def test_a_node_whose_closing_was_done_and_its_answer_lost_takes_work_again(
+    tools: Tools, make: Callable[[Tools], Scheduler]
+) -> None:
+    tools.set("close-fails")
+    fleet = Fleet(names(1), schedulers=(make(tools),))
+    assert fleet.run(lambda run, _: done("never called")).hosts[0].untouched is Untouched.SKIPPED
+    assert (tools.cordoned, tools.drained, fleet.rollout.closed) == (False, False, ())
+
+
+@pytest.mark.parametrize(("make", "word"), [(kubernetes, "uncordon"), (slurm, "RESUME")])
+def test_where_it_cannot_be_reopened_either_the_command_is_named(
+    tools: Tools, make: Callable[[Tools], Scheduler], word: str
+) -> None:
+    for name in ("close-fails", "uncordon-fails", "resume-fails"):
+        tools.set(name)
+    fleet = Fleet(names(1), schedulers=(make(tools),))
+    assert fleet.run(lambda run, _: done("never called")).hosts[0].untouched is Untouched.SKIPPED
+    assert tools.cordoned or tools.drained
+    ((host, command),) = fleet.rollout.closed
+    assert host == "gpu01"
+    assert word in command
