@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, TextIO, cast
 
 from gpunode.errors import ExitCode
 from gpunode.model.report import Event, EventKind, HostOutcome
@@ -37,6 +37,31 @@ class Wait:
     say_at_s: float = FIRST_S
 
 
+class _WhileRead:
+    """A stream that falls silent once nobody reads it: a host at work is not left for that."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._read = True
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        self._tried(lambda: self._stream.write(text))
+        return len(text)
+
+    def flush(self) -> None:
+        self._tried(self._stream.flush)
+
+    def _tried(self, output: Callable[[], object]) -> None:
+        if self._read:
+            try:
+                output()
+            except (OSError, ValueError):  # the pipe's other end is gone; it is closed
+                self._read = False
+
+
 class Progress:
     """Give it events and outcomes from any thread; use it as a context so that the terminal is restored."""
 
@@ -59,7 +84,7 @@ class Progress:
         self._done = done
         self._reasons = reasons
         self._left = left
-        self._stream = stream
+        self._stream = stream and cast("TextIO", _WhileRead(stream))  # None: stderr was closed at the start
         self._lock = threading.Lock()
         self._now = dict.fromkeys(targets, "waits")
         self._live: Live | None = None

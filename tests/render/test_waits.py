@@ -96,3 +96,26 @@ def test_ctrl_c_is_answered_above_a_live_table() -> None:
     shown = stream.getvalue()
     assert "waiting for: its answer, or its turn" in shown
     assert f"Ctrl-C again leaves at once: it ends {'by itself ' * 20}[red]" in shown
+
+
+@pytest.mark.parametrize("error", [BrokenPipeError("Broken pipe"), ValueError("I/O operation on closed file")])
+@pytest.mark.parametrize("live", [False, True], ids=["plain lines", "a table"])
+def test_a_reader_that_is_gone_ends_no_work_and_is_written_to_once(error: Exception, live: bool) -> None:
+    class Gone(StringIO):
+        tries = 0
+
+        def write(self, text: str) -> int:
+            self.tries += 1
+            raise error
+
+    stream = Gone()
+    with Progress(Style(live=live), stream, ["gpu01", "gpu02"]) as progress:
+        progress.event(Event(EventKind.STEP_BEGIN, "gpu01", "install the driver", "driver.install"))
+        progress.done(HostOutcome("gpu02", ExitCode.DONE))
+        progress.stopping()
+    assert stream.tries == 1
+
+
+def test_without_a_stderr_nothing_is_said() -> None:
+    with Progress(Style(), None, ["gpu01", "gpu02"]) as progress:  # type: ignore[arg-type]
+        progress.done(HostOutcome("gpu02", ExitCode.DONE))

@@ -162,13 +162,18 @@ class _OneHost:
         self.host_run.on_event(event)
 
     def _open_again(self, back: Back, *, well: bool) -> None:
-        """Work comes to a host that is well, and to one that was not touched; to no other."""
+        """Work comes to a host that is well, and to one that was not touched; to no other. Told when all is done: who
+        cannot be told keeps no node closed.
+        """
+        stays = []
         for scheduler, command in reversed(back):
             failed = scheduler.reopen(command) if well else "its run did not end well"
             if failed:
-                self._tell(f"stays closed to work ({failed}); once it is well: {typed(*command)}")
+                stays.append(f"stays closed to work ({failed}); once it is well: {typed(*command)}")
             else:
                 self.rollout.note_open(self.target, command)
+        for text in stays:
+            self._tell(text)
 
     def _tell(self, text: str) -> None:
         self.host_run.on_event(Event(EventKind.PHASE, self.target, text))

@@ -20,7 +20,7 @@ from gpunode.fleet.rollout.policy import Policy, Share
 from gpunode.fleet.rollout.slurm_node import Slurm
 from gpunode.model.action import Run
 from gpunode.model.plan import MIG_STEP, Plan, Step
-from gpunode.model.report import HostOutcome, Untouched
+from gpunode.model.report import Event, HostOutcome, Untouched
 from gpunode.model.spec import RebootPolicy, Spec
 from tests.fleet.rollout.fakes import PLAN, Fleet, begins, done, names, reboot
 from tests.fleet.rollout.stubs import Tools
@@ -346,3 +346,19 @@ def test_where_it_cannot_be_reopened_either_the_command_is_named(
     ((host, command),) = fleet.rollout.closed
     assert host == "gpu01"
     assert word in command
+
+
+def test_every_node_is_reopened_though_nobody_can_be_told(tools: Tools) -> None:
+    """Slurm's cannot be, and that cannot be said; Kubernetes' comes after it."""
+    tools.set("resume-fails")
+    fleet = Fleet(names(1), schedulers=(kubernetes(tools), slurm(tools)))
+
+    class Deaf(list[Event]):
+        def append(self, event: Event) -> None:
+            if "stays closed" in event.text:
+                raise BrokenPipeError
+
+    fleet.events = Deaf()
+    fleet.run(lambda run, _: done(run.transport.target))
+    assert (tools.cordoned, tools.drained) == (False, True)
+    assert len(fleet.rollout.closed) == 1
