@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import io
 import json
+import threading
 from pathlib import Path
 
 import pytest
 
 from gpunode.cli.app import main
+from gpunode.cli.options.groups import CheckedHostOptions, OutputOptions
+from gpunode.cli.verbs import check_fix
 from gpunode.cli.verbs.check import checked
-from gpunode.errors import ExitCode
+from gpunode.errors import ExitCode, TransportError
 from gpunode.fleet.host import Host
-from gpunode.model.report import CheckReport, HostOutcome, RunReport, StepResult, StepStatus
+from gpunode.model.report import CheckReport, FleetReport, HostOutcome, RunReport, StepResult, StepStatus
 from gpunode.model.spec import Spec
 from gpunode.render.fix_text import after_text
 from gpunode.transport.recorded import Recorded
@@ -109,3 +112,35 @@ def test_the_result_says_what_is_gone_and_what_stays() -> None:
     assert "gone" not in said
     assert "stays  drv.headers-meta" in said
     assert "gpunode setup --ssh gpu07" in said
+
+
+@pytest.mark.parametrize("how", ["it is gone", "its deadline is over"])
+def test_a_host_that_cannot_be_checked_again_keeps_how_its_run_ended(
+    how: str, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rollback that failed is worse than a host that does not answer."""
+    host = Host(Recorded((EXAMPLES / MENDABLE / "facts.txt").read_bytes(), "gpu07"))
+    found = checked(host, Spec(), False)
+    step = StepResult("containerd.default", StepStatus.ROLLBACK_FAILED, error="the old file cannot be written")
+    run = RunReport("gpu07", (step,), error="no room", code=ExitCode.ROLLBACK_FAILED)
+    ended = HostOutcome("gpu07", ExitCode.ROLLBACK_FAILED, run=run)
+    monkeypatch.setattr(check_fix, "apply_plans", lambda *_, **__: FleetReport((ended,)))
+    monkeypatch.setattr("gpunode.fleet.apply_one.wait_for_killed", lambda *_: None)
+    looks, never = [found], threading.Event()
+
+    def check(host: Host) -> HostOutcome:
+        if looks:
+            return looks.pop()
+        if how == "it is gone":
+            raise TransportError("gpu07: connection refused")
+        never.wait()
+        raise AssertionError
+
+    deadline = None if how == "it is gone" else "5"
+    hosts, output = CheckedHostOptions(ssh=["gpu07"], deadline=deadline), OutputOptions(json=True)
+    code = check_fix._run((host,), hosts, output, lambda _: Spec(), check, ask=False)
+    never.set()
+    (told,) = json.loads(capsys.readouterr().out)["hosts"]
+    assert (code, told["code"]) == (ExitCode.ROLLBACK_FAILED, ExitCode.ROLLBACK_FAILED)
+    assert "containerd.default" in json.dumps(told)
+    assert "after its fix the host cannot be checked: " in json.dumps(told)

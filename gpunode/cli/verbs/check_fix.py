@@ -89,8 +89,9 @@ def _run(
     after = look_at(
         named, hosts, output, lambda host: _checked_again(host, before[host], ended[host], check), again=True
     )
+    hosts_after = tuple(_with_run(ended[host], one) for host, one in zip(named, after.hosts, strict=True))
     return finish(
-        Fixed("fix", FleetReport(after.hosts, report.seconds + done.seconds + after.seconds), ssh),
+        Fixed("fix", FleetReport(hosts_after, report.seconds + done.seconds + after.seconds), ssh),
         output,
         errors_shown=True,
     )
@@ -139,6 +140,21 @@ def _checked_again(host: Host, before: HostOutcome, ended: HostOutcome, check: C
     after = check(host)
     code = worst((ended.code, after.code))
     return replace(ended, code=code, check=after.check, before=before.check)
+
+
+def _with_run(ended: HostOutcome, after: HostOutcome) -> HostOutcome:
+    """`after`; where the second check came to nothing, how the run ended stays, with why."""
+    from dataclasses import replace
+
+    if ended.run is None or after.run is not None:
+        return after
+    return replace(
+        ended,
+        code=worst((ended.code, after.code)),
+        problem=ended.problem or f"after its fix the host cannot be checked: {after.problem}",
+        evidence=ended.evidence or after.evidence,
+        remedy=ended.remedy if ended.problem else after.remedy,
+    )
 
 
 def _show(report: FleetReport, output: OutputOptions, *, ssh: bool) -> None:
