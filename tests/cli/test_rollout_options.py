@@ -165,3 +165,8 @@ def test_an_acknowledgement_of_the_sites_own_check_stops_no_setup() -> None:
 def acknowledging(checks: Path, id: str) -> SpecFile:
     accepted = Acknowledgement(id, "known", date(2999, 1, 1))
     return SpecFile(Spec(site_checks=str(checks)), Rules(acknowledge=(accepted,)))
+
+
+def test_a_shard_without_hosts_refuses_no_limit_of_reboots() -> None:
+    ready = Preparation.of(RolloutOptions(max_reboots="1"), (), lambda _: SpecFile(Spec(), Rules()))
+    assert ready.policy.max_reboots == Share(1)

@@ -50,7 +50,7 @@ class Preparation:
         reboots = file_of is not None and any(file_of(host).spec.reboot is not RebootPolicy.NEVER for host in named)
         if isinstance(options, RolloutOptions):
             drains = schedulers(options)
-            if wanted.max_reboots and not reboots:
+            if wanted.max_reboots and named and not reboots:  # of an empty shard nothing is ignored
                 raise UsageError("--max-reboots has no reboot to limit", remedy="add --reboot if-needed")
         several = len(named) > 1 and file_of is not None
         gated = several and (reboots or wanted.staged or wanted.max_failures is not None)
