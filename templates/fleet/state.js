@@ -6,6 +6,7 @@ const STANDINGS = [
   {key: "lost", word: "no answer", title: "No answer"},
   {key: "fail", word: "fails", title: "Fail"},
   {key: "warn", word: "warns", title: "Warn"},
+  {key: "unjudged", word: "no verdict", title: "No verdict"},
   {key: "pass", word: "passes", title: "Pass"},
 ];
 const byKey = new Map(fleet.hosts.map((host, place) => [host.key, place]));

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from types import MappingProxyType
 
 import pytest
 
+from gpunode.errors import ExitCode
 from gpunode.model.facts import DriverFacts, HostFacts, KernelFacts, KubernetesFacts, ServiceFacts, ToolkitFacts
 from gpunode.model.files import FileFacts
-from gpunode.model.report import HostOutcome
+from gpunode.model.report import CheckReport, CheckResult, HostOutcome, NotApplicable, Severity
 from gpunode.render.matrix.readings import natural
-from gpunode.render.matrix.table import table
+from gpunode.render.matrix.table import STANDINGS, table
 from tests.render.matrix.fleets import AT_S, CDI, CONFIG, DAY_S, L40S, checked, error, facts, lost, passing, warning
 
 Change = Callable[[HostFacts], HostFacts]
@@ -173,3 +176,18 @@ def test_a_host_that_lost_a_gpu_is_compared_with_those_that_have_all() -> None:
     by_model = table(hosts, at_s=AT_S, ssh=False)["groupings"][0]
     assert by_model["names"] == ["H100 SXM5 80GB", "L40S"]
     assert by_model["of"] == [0, 0, 0, 1]
+
+
+def test_a_host_to_which_no_check_applies_has_no_verdict() -> None:
+    """The site's checks and gpunode's own tables are none either: the rule of check --npd."""
+    own = CheckResult("mig.layout", Severity.ERROR, NotApplicable("no GPU has MIG"))
+    tables = CheckResult("sec.cve-db-age", Severity.WARNING, None)
+    foreign = CheckResult("site.disk", Severity.ERROR, None, foreign="/etc/checks/disk.yaml")
+    report = CheckReport("gpu01", {one.id: one for one in (own, tables, foreign)}, facts())
+    data = table([HostOutcome("gpu01", ExitCode.DONE, check=report), passing(facts("gpu02"))], at_s=AT_S, ssh=False)
+    assert [STANDINGS[host["standing"]] for host in data["hosts"]] == ["unjudged", "pass"]
+
+
+def test_the_page_has_the_same_standings_in_the_same_order() -> None:
+    script = (Path(__file__).parents[3] / "templates" / "fleet" / "state.js").read_text()
+    assert tuple(re.findall(r'\{key: "(\w+)", word', script)) == STANDINGS
