@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from gpunode.masking import form_of, masked
 from gpunode.model.facts import HostFacts, RuntimeFacts
-from gpunode.model.report import CheckReport
+from gpunode.model.report import CheckReport, Severity
 
 FABRIC_MANAGER = "nvidia-fabricmanager.service"
 DRIVER_LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
@@ -32,9 +32,12 @@ class Cell(NamedTuple):
 
 
 def failing(seen: Seen) -> Cell | None:
-    ids = [result.id for result in seen.report.failures or seen.report.warnings]
-    causes = [result.id for result in seen.report.causes if result.id in ids]
-    return Cell(", ".join(causes or ids), (-len(seen.report.failures), -len(seen.report.warnings))) if ids else None
+    """The causes of what is worst: a warning that explains an error is one."""
+    report = seen.report
+    worst = Severity.ERROR if report.failures else Severity.WARNING
+    causes = [cause.id for cause in report.causes if report.weight(cause) is worst]
+    ids = causes or [result.id for result in report.failures or report.warnings]  # of what explains each other
+    return Cell(", ".join(ids), (-len(report.failures), -len(report.warnings))) if ids else None
 
 
 def gpus(seen: Seen) -> Cell:

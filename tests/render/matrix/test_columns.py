@@ -13,7 +13,7 @@ import pytest
 from gpunode.errors import ExitCode
 from gpunode.model.facts import DriverFacts, HostFacts, KernelFacts, KubernetesFacts, ServiceFacts, ToolkitFacts
 from gpunode.model.files import FileFacts
-from gpunode.model.report import CheckReport, CheckResult, HostOutcome, NotApplicable, Severity
+from gpunode.model.report import CheckReport, CheckResult, Finding, HostOutcome, NotApplicable, Severity
 from gpunode.render.matrix.readings import natural
 from gpunode.render.matrix.table import STANDINGS, table
 from tests.render.matrix.fleets import AT_S, CDI, CONFIG, DAY_S, L40S, checked, error, facts, lost, passing, warning
@@ -191,3 +191,13 @@ def test_a_host_to_which_no_check_applies_has_no_verdict() -> None:
 def test_the_page_has_the_same_standings_in_the_same_order() -> None:
     script = (Path(__file__).parents[3] / "templates" / "fleet" / "state.js").read_text()
     assert tuple(re.findall(r'\{key: "(\w+)", word', script)) == STANDINGS
+
+
+def test_a_warning_that_explains_an_error_is_what_fails() -> None:
+    cause, other = warning("os.reboot", "a reboot is pending", "-"), warning("os.swap", "there is swap", "-")
+    follows = error("drv.loaded", "another driver is loaded", "-")
+    assert isinstance(cause.outcome, Finding)
+    assert isinstance(follows.outcome, Finding)
+    cause = replace(cause, outcome=replace(cause.outcome, consequences=("drv.loaded",)))
+    follows = replace(follows, outcome=replace(follows.outcome, cause="os.reboot"))
+    assert shown(checked(facts(), cause, follows, other))["failing"] == "os.reboot"
