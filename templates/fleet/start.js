@@ -24,11 +24,14 @@ function onPaper(begins) {
   drawRows(true);
 }
 
-let asked = 0;
+// Once before the next frame, however often it is asked for. Each for itself: a scroll must not drop a search.
+const asked = new Map();
 function soon(draw) {
-  cancelAnimationFrame(asked);
-  asked = requestAnimationFrame(draw);
+  cancelAnimationFrame(asked.get(draw) || 0);
+  asked.set(draw, requestAnimationFrame(() => draw()));
 }
+const drawAll = () => drawRows(true);
+const drawSeen = () => drawRows(false);
 
 fillControls();
 drawAbout();
@@ -49,13 +52,13 @@ addEventListener("hashchange", () => {
 });
 addEventListener("beforeprint", () => onPaper(true));
 addEventListener("afterprint", () => onPaper(false));
-addEventListener("resize", () => soon(() => drawRows(true)));
+addEventListener("resize", () => soon(drawAll));
 addEventListener("keydown", (event) => {
   if (event.key !== "/" || event.target.closest("input, select, dialog[open]")) return;
   event.preventDefault();
   find("search").focus();
 });
-find("scroll").addEventListener("scroll", () => soon(() => drawRows(false)), {passive: true});
+find("scroll").addEventListener("scroll", () => soon(drawSeen), {passive: true});
 find("scroll").addEventListener("keydown", rowKeys);
 find("rows").addEventListener("click", rowClick);
 find("rows").addEventListener("focusin", (event) => {

@@ -183,3 +183,14 @@ def test_of_many_hosts_those_in_sight_are_drawn(browser: Browser, pages: dict[in
     assert abs(rows - number) < 3, "the scroll bar is as long as all rows together"
     browser.click("#head .of-host button")
     assert browser.js(NAMES)[0] == "gpu1.rack1.example"
+
+
+def test_a_scroll_drops_no_search(browser: Browser, pages: dict[int, str]) -> None:
+    browser.open(pages[100])
+    browser.js(
+        "(() => { const search = document.getElementById('search'); search.value = 'gpu17.';"
+        " search.dispatchEvent(new Event('input', {bubbles: true}));"
+        " document.getElementById('scroll').dispatchEvent(new Event('scroll')); })()"
+    )
+    browser.settle()
+    assert browser.js(NAMES) == ["gpu17.rack2.example"]
