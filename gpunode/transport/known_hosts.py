@@ -115,7 +115,8 @@ def parse(files: Iterable[tuple[str, str]]) -> KnownHosts:
     """`files` are (path, text). A line that cannot be read is passed over, as ssh does: it can vouch for nobody."""
     known = KnownHosts()
     for path, text in files:
-        for number, line in enumerate(text.splitlines(), 1):
+        # Nothing else ends a line for ssh: a comment that holds U+2028 is still a comment.
+        for number, line in enumerate(text.split("\n"), 1):
             words = line.split()
             if words and _NO_NAMES.search(words[0]) is None:
                 if len(words) > 2:
@@ -186,8 +187,13 @@ def load(paths: Sequence[Path]) -> KnownHosts:
     key = tuple((str(p), s.st_mtime_ns, s.st_size) for p, s in stats)
     with _lock:
         if key not in _parsed:
-            _parsed[key] = parse((str(p), p.read_text("utf-8", "replace")) for p, _ in stats)
+            _parsed[key] = parse((str(p), _text(p)) for p, _ in stats)
         return _parsed[key]
+
+
+def _text(path: Path) -> str:
+    """With its carriage returns as they are: read as text, one alone would end a line."""
+    return path.read_bytes().decode("utf-8", "replace")
 
 
 def accept_new(path: Path, name: str, key: HostKey) -> Verdict:
@@ -199,7 +205,7 @@ def accept_new(path: Path, name: str, key: HostKey) -> Verdict:
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        text = path.read_text("utf-8", "replace")
+        text = _text(path)
         verdict = parse([(str(path), text)]).verdict(name, key)
         if verdict.trust is Trust.UNKNOWN:
             line = f"{name} {key.type} {base64.b64encode(key.blob).decode('ascii')}\n"

@@ -42,7 +42,7 @@ def _keys(path: Path, _mtime_ns: int, size: int) -> dict[bytes, int]:
             "list the revoked public keys as text, one a line, which ssh reads as well",
         )
     keys = {}
-    for number, line in enumerate(content.splitlines(), 1):
+    for number, line in enumerate(content.split(b"\n"), 1):
         words = line.split()
         if words and not words[0].startswith(b"#"):
             keys[_blob(words, path, number)] = number

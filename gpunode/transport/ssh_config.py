@@ -229,13 +229,13 @@ def read_config(files: Sequence[Path]) -> str:
 
 def _read(path: Path, directory: Path, depth: int) -> str:
     try:
-        text = path.read_text("utf-8", "replace")
+        text = path.read_bytes().decode("utf-8", "replace")
     except OSError as error:
         raise TransportError(
             f"cannot read {path}", evidence=str(error), remedy="make it readable for you, as ssh needs it too"
         ) from error
     lines, block = [], "Host *"
-    for line in text.splitlines():
+    for line in text.split("\n"):  # no other end of a line, as for ssh
         word, _, rest = line.strip().replace("=", " ", 1).partition(" ")
         if word.lower() in ("host", "match"):
             block = line

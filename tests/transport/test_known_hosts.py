@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gpunode.transport.known_hosts import HostKey, Trust, accept_new, host_name, parse
+from gpunode.transport.known_hosts import HostKey, Trust, accept_new, host_name, load, parse
 
 KEY = HostKey("ssh-ed25519", b"\x00\x00\x00\x0bssh-ed25519" + b"k" * 32)
 OTHER = HostKey("ssh-ed25519", b"\x00\x00\x00\x0bssh-ed25519" + b"o" * 32)
@@ -77,6 +77,17 @@ def test_an_authority_is_told() -> None:
     known = parse([("/k", f"\n@cert-authority *.example {words(RSA)}")])
     assert [line.where for line in known.authorities_for(("gpu07.example",))] == ["/k:2"]
     assert known.authorities_for(("gpu07.else",)) == ()
+
+
+@pytest.mark.parametrize("end", ["\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029", "\r"])
+def test_a_comment_cannot_become_a_line_of_its_own(tmp_path: Path, end: str) -> None:
+    path = tmp_path / "known_hosts"
+    path.write_bytes(
+        f"gpu08 {words(RSA)} a comment{end}@cert-authority * {words(KEY)}\r\ngpu07 {words(KEY)}\r\n".encode()
+    )
+    known = load([path])
+    assert known.authorities == []
+    assert known.verdict("gpu07", KEY).known[0].where == f"{path}:2"
 
 
 def test_fingerprint_is_ssh_keygens() -> None:
