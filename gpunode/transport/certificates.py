@@ -92,7 +92,7 @@ def _read(fields: Fields, blob: bytes) -> Certificate:
     authority, signature = fields.string(), strings(fields.string())
     if fields.more or len(signature) < 2:
         raise Malformed("it does not end where it should")
-    ca = HostKey(strings(authority)[0].decode("ascii"), authority)
+    ca = HostKey(Fields(authority).string().decode("ascii"), authority)
     signed_with = signature[0].decode("ascii")
     return Certificate(blob, key, use, identity, principals, after, before, critical, ca, signed_with)
 

@@ -17,6 +17,7 @@ from gpunode.transport.host_trust import Shown, known
 from gpunode.transport.known_hosts import HostKey
 from gpunode.transport.ssh import Ssh
 from gpunode.transport.ssh_config import SshOptions, SshTarget, resolve
+from gpunode.transport.ssh_wire import packed
 from tests.transport.certify import certify, public, show_certificate
 from tests.transport.conftest import options, target
 from tests.transport.sshd import Sshd
@@ -253,6 +254,13 @@ def test_no_byte_of_a_certificate_can_be_changed(genuine: bytes) -> None:
             continue  # one that nobody names
         with pytest.raises(Malformed):
             verify(certificate)
+
+
+@pytest.mark.parametrize("authority", [b"", b"\0\0\0", b"\0\0\0\1\xff"], ids=["empty", "cut off", "of no text"])
+def test_a_certificate_whose_authority_is_no_key_is_none(genuine: bytes, authority: bytes) -> None:
+    signer = read(genuine).authority.blob
+    with pytest.raises(Malformed):
+        read(genuine.replace(packed([signer]), packed([authority])))
 
 
 def test_a_certificate_that_is_cut_off_or_goes_on_is_none(genuine: bytes) -> None:
