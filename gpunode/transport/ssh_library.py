@@ -91,6 +91,18 @@ class Transport(paramiko.Transport):
         words = getattr(self.packetizer, "words", b"").decode("utf-8", "replace")
         return "" if "SSH-" in words else " ".join(words.split())
 
+    def get_exception(self) -> Exception | None:
+        """What ended the thread that reads, which paramiko raises in ours: a ValueError for a key that is too short.
+
+        Whatever a server can provoke is an SSHException, an EOFError or an OSError here.
+        """
+        error: Exception | None = super().get_exception()
+        if error is None or isinstance(error, paramiko.SSHException | EOFError | OSError):
+            return error
+        wrapped = paramiko.SSHException(f"what the server sent makes no sense ({type(error).__name__})")
+        wrapped.__cause__ = error
+        return wrapped
+
     def shown(self) -> tuple[bytes, bytes | None]:
         """The plain key that the host proved to have, and the certificate about it, where it showed one."""
         key = self.get_remote_server_key()

@@ -64,6 +64,31 @@ def test_a_host_that_does_not_answer_a_command_ends_the_connection_in_time(
     ssh.close()
 
 
+def nonsense(*_: object) -> None:
+    raise UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")  # as paramiko does, where it decodes
+
+
+def test_an_answer_that_paramiko_cannot_decode_is_a_lost_connection(
+    sshd: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = sshd()
+    ssh = Ssh(target(server), options(server))
+    ssh.run("true", timeout_s=120)
+    answers = paramiko.Transport._channel_handler_table  # type: ignore[attr-defined]
+    monkeypatch.setitem(answers, MSG_CHANNEL_SUCCESS, nonsense)
+    with pytest.raises(NotReached, match="connection lost"):
+        ssh.run("true", timeout_s=120)
+    ssh.close()
+
+
+def test_a_key_exchange_that_paramiko_cannot_read_is_no_session(sshd: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = sshd()
+    monkeypatch.setattr("paramiko.kex_curve25519.KexCurve25519.parse_next", nonsense)
+    monkeypatch.setattr("paramiko.Transport._preferred_kex", ("curve25519-sha256@libssh.org",))
+    with pytest.raises(NotReached, match="no SSH session came about"):
+        Ssh(target(server), options(server)).run("true", timeout_s=120)
+
+
 def test_a_refusal_is_said(sshd: Start) -> None:
     server = sshd(extra="MaxSessions 0")
     ssh = Ssh(target(server), options(server))
