@@ -19,39 +19,55 @@ BY_PASSWORD = ("password", "keyboard-interactive")
 class LoginPassword:
     """One password for all hosts of a run.
 
-    Until a host took it they try it one after the other, and when two refused it nobody tries it any more: fifty
-    hosts that ask one directory would lock the account.
+    At one time one host more may try it than took it since the last refusal, and when two in a row refused it nobody
+    tries it any more: fifty hosts that ask one directory would lock the account.
     """
 
     def __init__(self, secret: Secret) -> None:
         self._secret = secret
-        self._lock = threading.Lock()
-        self._taken = False
-        self._refusals = 0
+        self._changed = threading.Condition()
+        self._trying = 0
+        self._taken = 0  # since the last refusal
+        self._refusals = 0  # in a row
 
     def offer(self, attempt: Callable[[Secret], str]) -> str:
         """Why it did not open the door; "" where it did. `attempt` raises paramiko's errors."""
-        if not self._taken:
-            with self._lock:
-                if self._refusals >= _MOST_REFUSALS:
-                    return f"the password was not tried: {self._refusals} hosts refused it and none took it"
-                if not self._taken:
-                    return self._first(attempt)
-        return self._counted(attempt)
-
-    def _first(self, attempt: Callable[[Secret], str]) -> str:
-        why = self._counted(attempt)
-        self._taken = not why
-        return why
-
-    def _counted(self, attempt: Callable[[Secret], str]) -> str:
+        with self._changed:
+            self._changed.wait_for(lambda: self._ended or self._trying <= self._taken)
+            if self._ended:
+                return f"the password was not tried: {_MOST_REFUSALS} hosts in a row refused it"
+            self._trying += 1
         try:
-            return attempt(self._secret)
-        except paramiko.BadAuthenticationType:
-            raise
-        except paramiko.AuthenticationException:
-            self._refusals += 1
+            why = attempt(self._secret)
+            self._count(refused=False, taken=not why)
+            return why
+        except paramiko.AuthenticationException as error:
+            if _unanswered(error):
+                raise
+            self._count(refused=True)
             return "the server refused the password, which was tried once"
+        finally:
+            with self._changed:
+                self._trying -= 1
+                self._changed.notify_all()
+
+    @property
+    def _ended(self) -> bool:
+        return self._refusals >= _MOST_REFUSALS
+
+    def _count(self, *, refused: bool, taken: bool = False) -> None:
+        with self._changed:
+            if refused:
+                self._taken = 0
+                self._refusals += 1
+            elif taken and not self._ended:
+                self._taken += 1
+                self._refusals = 0
+
+
+def _unanswered(error: paramiko.AuthenticationException) -> bool:
+    """paramiko's own limit was over: nobody said no. Every other one is a refusal, whatever it names."""
+    return str(error) == "Authentication timeout."
 
 
 class Questions:
@@ -59,17 +75,17 @@ class Questions:
 
     def __init__(self, secret: Secret) -> None:
         self._secret = secret
-        self._answered = False
+        self.answered = False
         self.unanswered = ""  # a question that no password answers
 
     def answer(self, title: str, instructions: str, prompts: Sequence[tuple[str, bool]]) -> list[str]:
         """Raises SSHException for what it has no answer to: nothing is sent then, and the connection ends."""
         if not prompts:
             return []
-        if self._answered or len(prompts) > 1 or prompts[0][1]:
+        if self.answered or len(prompts) > 1 or prompts[0][1]:
             self.unanswered = " and ".join(repr(text[:60]) for text, _ in prompts[:3])
             raise paramiko.SSHException("a question without an answer")
-        self._answered = True
+        self.answered = True
         return [self._secret.reveal()]
 
 
@@ -126,9 +142,11 @@ def _attempt(transport: paramiko.Transport, user: str, secret: Secret, methods: 
         questions = Questions(secret)
         try:
             left = transport.auth_interactive(user, questions.answer)
-        except paramiko.SSHException:
+        except paramiko.SSHException as error:
             if questions.unanswered:
                 return f"the server asks {questions.unanswered}, which no password answers"
+            if not questions.answered and isinstance(error, paramiko.AuthenticationException):
+                return "the server ended the login before it asked for the password"
             raise
     return f"the password was accepted, but the server asks for more ({_listed(left)})" if left else ""
 

@@ -247,15 +247,54 @@ def test_two_refusals_end_a_password_for_the_whole_fleet() -> None:
     assert sum("was not tried" in why for why in said) == 48
 
 
-def test_a_password_that_a_host_took_is_tried_by_all() -> None:
+WRONG = "the server refused the password, which was tried once"
+
+
+def test_a_password_that_a_host_took_ends_when_two_in_a_row_refuse_it() -> None:
     password = LoginPassword(Secret("right"))
-    assert password.offer(lambda _: "") == ""
 
     def refuse(_: Secret) -> str:
         raise paramiko.AuthenticationException
 
-    assert [password.offer(refuse) for _ in range(5)] == ["the server refused the password, which was tried once"] * 5
+    assert [password.offer(way) for way in (lambda _: "", refuse, lambda _: "", refuse)] == ["", WRONG, "", WRONG]
+    assert password.offer(refuse) == WRONG
+    assert "was not tried" in password.offer(refuse)
+    assert "was not tried" in password.offer(lambda _: "")
+
+
+def test_fifty_refusals_at_once_after_one_host_took_it_are_two() -> None:
+    password, tries = LoginPassword(Secret("right")), list[int]()
     assert password.offer(lambda _: "") == ""
+    both = threading.Barrier(2)
+
+    def refuse(_: Secret) -> str:
+        tries.append(1)
+        both.wait(60)
+        raise paramiko.AuthenticationException
+
+    threads = [threading.Thread(target=password.offer, args=(refuse,)) for _ in range(50)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(tries) == 2
+
+
+def test_a_refusal_that_names_other_methods_is_counted_and_silence_is_not() -> None:
+    password = LoginPassword(Secret("wrong"))
+
+    def says(error: Exception) -> str:
+        def attempt(_: Secret) -> str:
+            raise error
+
+        return password.offer(attempt)
+
+    assert says(paramiko.BadAuthenticationType("no", ["publickey"])) == WRONG
+    for error in (paramiko.AuthenticationException("Authentication timeout."), EOFError(), paramiko.SSHException()):
+        with pytest.raises(type(error)):
+            says(error)
+    assert says(paramiko.BadAuthenticationType("no", ["publickey"])) == WRONG
+    assert "was not tried" in says(EOFError())
 
 
 @pytest.mark.parametrize(
