@@ -38,10 +38,19 @@ class NotReached(TransportError):
     check = "fleet.ssh-sudo"
 
 
+class PasswordRefused(NotReached):
+    """sudo, or its PAM, did not take the password that it was given; each further try may lock the account."""
+
+
 class HostKeyRefused(TransportError):
     """The host showed a key that is not known, has changed or is revoked; nothing was sent to it."""
 
     check = "fleet.hostkey"
+
+
+# What another try does not mend, and may make worse. A refused login is none of them: a host that goes down or comes up
+# refuses users other than root for a while (pam_nologin).
+FINAL = (PasswordRefused, HostKeyRefused)
 
 
 class StillRunning(TransportError):

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from gpunode.errors import TransportError
 from gpunode.transport.shell import NO_TERMINAL, NOEXEC, password_owners, without_our_words
 
+_REFUSED = "sudo refused the password"
+_PAM_REFUSED = "PAM does not let sudo become root"
 # (what it says, what that means, what now); the first that is found. sudo 1.8 to 1.9.17, sudo-rs 0.2.5 and 0.2.15
 # (Debian 13 and sid; Ubuntu 25.10 and later have it as `sudo`), doas 6.8.2: each was seen in the real program's output
 # or stands in its binary.
@@ -35,7 +37,7 @@ _REFUSALS: Sequence[tuple[str, str, str]] = (
     (
         "Sorry, try again|[Ii]ncorrect (password|authentication) attempt|no password was provided"
         "|Authentication failed, try again|Authentication required but not attempted",
-        "sudo refused the password",
+        _REFUSED,
         "give the right one with --ask-become-pass or --become-pass-file; it was tried once",
     ),
     (
@@ -46,7 +48,7 @@ _REFUSALS: Sequence[tuple[str, str, str]] = (
     ),
     (
         "PAM error|PAM authentication error|unable to initialize PAM",
-        "PAM does not let sudo become root",
+        _PAM_REFUSED,
         "give the right password with --ask-become-pass (it is tried once), see whether the account is locked "
         "(faillock --user USER), or log in as root",
     ),
@@ -96,7 +98,6 @@ _REFUSALS: Sequence[tuple[str, str, str]] = (
 )
 _READ_CHARACTERS = 4000  # of a host's words, which may have no end, so many are searched
 _NO_TERMINAL = re.compile(rb"must have a tty")
-_REFUSED = "sudo refused the password"
 
 
 def not_started(target: str, code: int, stdout: bytes | bytearray, stderr: bytes | bytearray) -> TransportError:
@@ -117,6 +118,11 @@ def not_started(target: str, code: int, stdout: bytes | bytearray, stderr: bytes
         evidence=evidence,
         remedy="give the user a real shell (usermod -s /bin/sh USER), or log in as another user with --user",
     )
+
+
+def counted(error: TransportError) -> bool:
+    """Whether `error`, of `not_started`, says that a password was tried and not taken."""
+    return any(words in error.problem for words in (_REFUSED, _PAM_REFUSED))
 
 
 def wants_terminal(stderr: bytes | bytearray) -> bool:

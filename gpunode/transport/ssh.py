@@ -15,7 +15,7 @@ from pathlib import Path
 from gpunode.errors import TransportError
 from gpunode.transport import known_hosts, ssh_errors
 from gpunode.transport.answer import result
-from gpunode.transport.base import Completed, NotReached, Way
+from gpunode.transport.base import Completed, NotReached, PasswordRefused, Way
 from gpunode.transport.channel import Output, converse
 from gpunode.transport.crowd import crowd_at, pause_s
 from gpunode.transport.feed import StdinScript
@@ -23,7 +23,7 @@ from gpunode.transport.host_trust import Known, Shown, known, lines_for
 from gpunode.transport.known_hosts import HostKey
 from gpunode.transport.login import log_in
 from gpunode.transport.packed import CANNOT_UNPACK, deliver_packed, worth_packing
-from gpunode.transport.refusals import not_started, wants_terminal
+from gpunode.transport.refusals import counted, not_started, wants_terminal
 from gpunode.transport.sessions import Refused, Sessions
 from gpunode.transport.shell import Delivery, asking_process, deliver
 from gpunode.transport.ssh_config import (
@@ -152,7 +152,8 @@ class Ssh:
 
     def _not_started(self, code: int, stdout: bytes | bytearray, stderr: bytes | bytearray) -> TransportError:
         error = not_started(self.target, code, stdout, stderr)
-        return NotReached(error.problem, evidence=error.evidence, remedy=error.remedy)
+        kind = PasswordRefused if self._has_password and counted(error) else NotReached
+        return kind(error.problem, evidence=error.evidence, remedy=error.remedy)
 
     def _connected(self) -> tuple[paramiko.Transport, Sessions]:
         if self._chain and self._sessions and self._chain[-1].is_active():

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from gpunode.apply.commands.detached import Ended, attach, run_detached, wait_for_running
+from gpunode.apply.commands.reboot import reboot_and_wait
 from gpunode.apply.journal.entries import Journal
 from gpunode.apply.lock import HostLock, Owner
 from gpunode.apply.script import Host
 from gpunode.errors import HostLocked, StepFailed, TransportError
 from gpunode.model.action import Run
-from gpunode.transport.base import Completed
+from gpunode.transport.base import Completed, HostKeyRefused, PasswordRefused
 from tests.apply.machine import Machine
 
 SHELLS = [("dash",), ("bash", "--posix"), ("busybox", "sh")]
@@ -99,6 +100,30 @@ def cut(tmp_path: Path, away: int, on_output: list[str]) -> Ended:
     machine.away = away
     journal, pause = Journal("r"), list[float]().append
     return run_detached(Host(machine), journal, "r-a-1", run, on_output=on_output.append, pause=pause)
+
+
+class Refuses(Machine):
+    """Its second script, and each after it."""
+
+    tries = 0
+    refusal: type[TransportError] = PasswordRefused
+
+    def run(self, script: str, *, stdin: bytes = b"", timeout_s: float) -> Completed:
+        self.tries += 1
+        if self.tries > 1:
+            raise self.refusal("testhost: no", evidence="it said so", remedy="give the right one")
+        return Completed(0, b"boot one\n", b"", 0.0)
+
+
+@pytest.mark.parametrize("refusal", [PasswordRefused, HostKeyRefused])
+def test_what_was_refused_is_not_tried_again(tmp_path: Path, refusal: type[TransportError]) -> None:
+    watched, booted = Refuses(tmp_path), Refuses(tmp_path)
+    watched.tries, watched.refusal, booted.refusal = 1, refusal, refusal
+    with pytest.raises(refusal):
+        attach(Host(watched), "r-a-1", limit_s=60, on_output=print, pause=lambda _: None)
+    with pytest.raises(refusal):
+        reboot_and_wait(Host(booted), Journal("r"), 60, pause=lambda _: None)
+    assert (watched.tries, booted.tries) == (2, 2)
 
 
 def test_a_lost_connection_is_said_and_so_is_its_return(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from gpunode.errors import StepFailed, TransportError
 from gpunode.foreign import whole_number
 from gpunode.model.action import Run
 from gpunode.remedy import AGAIN, Remedy, RepairAction
-from gpunode.transport.base import Completed, Transport
+from gpunode.transport.base import FINAL, Completed, Transport
 
 PATIENCE_S = 20  # one poll; well under the lock's minute
 RUNNING_LIMIT_S = 3600  # how long a transaction of an earlier run is waited for
@@ -166,11 +166,14 @@ def _persist(
 ) -> Completed:
     """Ask until the host answers, and say when it does not. Each script here may be sent twice.
 
-    Raises TransportError, with the command to resume, when the host is not reached for ten minutes.
+    Raises TransportError, with the command to resume, when the host is not reached for ten minutes; at once
+    where it refuses a password, or its key is refused.
     """
     for number, wait_s in enumerate((*RECONNECT_S, None)):
         try:
             done = ask()
+        except FINAL:
+            raise
         except TransportError as error:
             if wait_s is None:
                 raise TransportError(error.problem, evidence=error.evidence, remedy=_UNREACHED) from error

@@ -9,6 +9,7 @@ from gpunode.apply.journal.entries import Journal
 from gpunode.apply.script import Host, parse_reply
 from gpunode.errors import TransportError
 from gpunode.remedy import AGAIN, Remedy, RepairAction
+from gpunode.transport.base import FINAL
 
 BETWEEN_S = 3.0
 
@@ -28,7 +29,11 @@ def reboot_and_wait(
     pause: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> str:
-    """Reboot; the new boot id. Raises TransportError when the host is not back within `wait_s`."""
+    """Reboot; the new boot id.
+
+    Raises TransportError when the host is not back within `wait_s`; at once where it refuses the password of sudo, or
+    its key is refused.
+    """
     before = ask_for_reboot(host, journal)
     end = clock() + wait_s
     last = "it still answers with its old boot id"
@@ -37,6 +42,8 @@ def reboot_and_wait(
         host.transport.reconnect()
         try:
             done = host.transport.run("cat /proc/sys/kernel/random/boot_id", timeout_s=15)
+        except FINAL:
+            raise
         except TransportError as error:  # expected while it is down; the last one is the evidence
             last = error.problem
             continue
