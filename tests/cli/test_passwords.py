@@ -15,6 +15,7 @@ import pytest
 from gpunode.cli.app import main
 from gpunode.cli.hosts import open_hosts
 from gpunode.cli.options.groups import LiveOptions
+from gpunode.cli.options.passwords import become_password
 from gpunode.transport.identities import load
 from gpunode.transport.ssh import Ssh
 
@@ -74,6 +75,21 @@ def test_a_password_is_asked_for_once_and_only_where_it_was_asked_for(tmp_path: 
     assert shown.count("Password for SSH") == 1
     assert "sesame" not in shown
     assert "Password" not in at_a_terminal(tmp_path, ["detect", "--ssh", NOBODY], [])[0]
+
+
+@pytest.mark.parametrize("answer", ["", "\x04"], ids=["enter", "end of input"])
+def test_an_empty_password_for_sudo_is_refused(tmp_path: Path, answer: str) -> None:
+    shown, code = at_a_terminal(tmp_path, ["detect", "--ssh", NOBODY, "--ask-become-pass"], [answer])
+    assert "the password for sudo is empty" in shown
+    assert code == 2
+
+
+@pytest.mark.parametrize(("text", "password"), [("a\u2028b\x0cc\r\nmore", "a\u2028b\x0cc"), ("a\rb", "a\rb")])
+def test_only_a_newline_ends_a_password_in_a_file(text: str, password: str) -> None:
+    number = descriptor(text)
+    secret = become_password(LiveOptions(become_pass_file=Path(f"/dev/fd/{number}")))
+    assert secret is not None
+    assert secret.reveal() == password
 
 
 def descriptor(text: str) -> int:

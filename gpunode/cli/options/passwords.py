@@ -33,7 +33,10 @@ def become_password(options: LiveOptions) -> Secret | None:
         return _first_line("--become-pass-file", options.become_pass_file)
     if not options.ask_become_pass:
         return None
-    return _asked("--ask-become-pass", "Password for sudo: ", "use --become-pass-file FILE")
+    secret = _asked("--ask-become-pass", "Password for sudo: ", "use --become-pass-file FILE")
+    if not secret.reveal():
+        raise UsageError("the password for sudo is empty", remedy="leave --ask-become-pass out where sudo wants none")
+    return secret
 
 
 def login_password(options: LiveOptions) -> LoginPassword | None:
@@ -131,12 +134,12 @@ def _first_line(flag: str, path: Path) -> Secret:
         ) from error
     finally:
         _close_descriptor(path)
-    lines = text.splitlines()
+    first = text.split("\n", 1)[0].removesuffix("\r")  # a password may hold what else ends a line
     if len(text) > FILE_BYTES:
         raise UsageError(f"{flag} {path} is over {FILE_BYTES} bytes")
-    if not lines or not lines[0]:
+    if not first:
         raise UsageError(f"{flag} {path} has an empty first line")
-    return Secret(lines[0])
+    return Secret(first)
 
 
 def _close_descriptor(path: Path) -> None:
