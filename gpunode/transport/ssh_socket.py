@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
 import subprocess
 from contextlib import suppress
@@ -66,5 +68,14 @@ class Proxy:
         try:
             self._process.wait(1.0)
         except subprocess.TimeoutExpired:
-            self._process.terminate()
-            self._process.wait()
+            self._end()
+
+    def _end(self) -> None:
+        """With its whole session: a command that takes SIGTERM lightly, or what it started, would keep us waiting."""
+        self._process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(1.0)
+            return
+        with suppress(ProcessLookupError):  # its group is its own (start_new_session), and it is not reaped yet
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()

@@ -16,9 +16,11 @@ from pathlib import Path
 import pytest
 
 from gpunode.errors import TransportError
+from gpunode.transport.base import PasswordRefused
 from gpunode.transport.secret import Secret
 from gpunode.transport.ssh import Ssh
 from gpunode.transport.ssh_config import SshTarget
+from gpunode.transport.ssh_socket import Proxy
 from tests.transport.conftest import options, target
 from tests.transport.sshd import Sshd
 from tests.transport.sudo import DIALECTS, PASSWORD, doas, neither, stand_in
@@ -343,6 +345,19 @@ def test_a_dead_proxy_command_is_an_error_in_time(tmp_path: Path) -> None:
     assert "no SSH session" in refused(ssh).problem
 
 
+def test_a_proxy_command_that_takes_no_signal_ends(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    proxy = Proxy(f"sh -c 'trap \"\" TERM; touch {mark}; while :; do sleep 1; done'")
+    while not mark.exists():
+        time.sleep(0.05)
+    closing = threading.Thread(target=proxy.close, daemon=True)
+    closing.start()
+    closing.join(60)
+    ended = not closing.is_alive()
+    proxy._process.kill()
+    assert ended
+
+
 def test_match_exec_in_the_config_works(sshd: Start) -> None:
     server = sshd()
     (server.directory / "config").write_text(f'Match exec "true"\n HostName 127.0.0.1\n Port {server.port}\n')
@@ -382,6 +397,7 @@ def test_the_sudo_password_is_given_when_asked_and_never_shown(through: Through,
 def test_a_wrong_sudo_password_is_tried_once(through: Through, tmp_path: Path, dialect: str) -> None:
     error = refused(through(stand_in(tmp_path, dialect), "open barley"))
     assert "sudo refused the password" in error.problem
+    assert type(error) is PasswordRefused
     assert error.check == "fleet.ssh-sudo"
     assert (tmp_path / "tries").read_text() == "x\n"
     assert "barley" not in error.problem + error.evidence + error.remedy.text
