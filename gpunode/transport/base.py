@@ -82,5 +82,5 @@ class Transport(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of the connection. Safe to call twice."""
+        """Let go of the connection, for good: nothing is run afterwards. Safe to call twice, and by another thread."""
         ...

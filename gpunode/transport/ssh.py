@@ -13,6 +13,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from gpunode.errors import TransportError
+from gpunode.remedy import Remedy, RepairAction
 from gpunode.transport import known_hosts, ssh_errors
 from gpunode.transport.answer import result
 from gpunode.transport.base import Completed, NotReached, PasswordRefused, Way
@@ -60,6 +61,8 @@ class Ssh:
         self._terminal = False  # sudo wants one (requiretty)
         self._argument = True  # False once a login shell has cut a script in its argument
         self._packed = True  # False once the host could not unpack one
+        self._closed = False  # nothing is dialled, and no password or script sent, from then on
+        self._beginning: paramiko.Transport | None = None  # a handshake or login under way
         self._known = Known("", "")  # the key that the host showed last
 
     def run(self, script: str, *, stdin: bytes = b"", timeout_s: float) -> Completed:
@@ -81,10 +84,17 @@ class Ssh:
 
     def reconnect(self) -> None:
         """The next run dials again."""
-        self.close()
+        self._hang_up()
 
     def close(self) -> None:
-        """Also by another thread, where a deadline has passed: then whoever comes first closes each."""
+        """For good: no run dials again. Also by another thread, where a deadline has passed in the middle of a run."""
+        self._closed = True
+        self._hang_up()
+
+    def _hang_up(self) -> None:
+        """Of two threads, whoever comes first closes each."""
+        if (beginning := self._beginning) is not None:
+            beginning.close()
         with suppress(IndexError):
             while True:
                 self._chain.pop().close()
@@ -132,6 +142,7 @@ class Ssh:
 
     def _talk(self, transport: paramiko.Transport, sessions: Sessions, delivery: Delivery, timeout_s: float) -> Output:
         channel = None
+        self._go_on()
         try:
             channel = sessions.started(delivery.line, max(_REPLY_S, timeout_s))
             feed = StdinScript(delivery, self._options.become_password)
@@ -158,15 +169,25 @@ class Ssh:
     def _connected(self) -> tuple[paramiko.Transport, Sessions]:
         if self._chain and self._sessions and self._chain[-1].is_active():
             return self._chain[-1], self._sessions
-        self.close()
+        self._hang_up()
         try:
             self._hop = resolve(self._to, self._options, self._lookup)
             transport = self._reach(self._hop, None, ())
             self._sessions = Sessions(transport)
+            self._go_on()
             return transport, self._sessions
         except BaseException:
-            self.close()
+            self._hang_up()
             raise
+
+    def _go_on(self) -> None:
+        """Raises NotReached where `close` came meanwhile: nobody waits for an answer any more."""
+        if self._closed:
+            raise NotReached(
+                f"{self.target}: the connection was closed",
+                evidence="it was given up while something was still under way",
+                remedy=Remedy(RepairAction.WAIT, "run it again, with more time (--deadline)"),
+            )
 
     def _reach(
         self, hop: Hop, through: paramiko.Transport | None, seen: tuple[str, ...], *, final: bool = True
@@ -192,9 +213,11 @@ class Ssh:
             for number in itertools.count():
                 tries = max(tries, crowd.tries)
                 with crowd.place() as drops:
+                    self._go_on()
                     try:
                         return self._logged_in(hop, through, final=final)
                     except _Dropped as error:
+                        self._go_on()
                         if not error.may_pass or number + 1 >= tries:
                             raise ssh_errors.not_ssh(self.target, hop, error.cause, error.said) from error.cause
                         crowd.dropped(drops)
@@ -205,9 +228,11 @@ class Ssh:
         """Raises _Dropped where no session came about."""
         transport = None
         try:
-            transport = self._transport(hop, through)
+            self._beginning = transport = self._transport(hop, through)
+            self._go_on()
             transport.start_client(timeout=_REPLY_S)
             self._check_host_key(transport, hop)
+            self._go_on()
             log_in(self.target, transport, hop, self._options.password if final else None)
             transport.set_keepalive(_KEEPALIVE_S)
             return transport
@@ -217,6 +242,8 @@ class Ssh:
             if isinstance(error, paramiko.SSHException | EOFError | OSError):
                 raise _Dropped(error, transport.said if transport else "") from error
             raise
+        finally:
+            self._beginning = None
 
     def _transport(self, hop: Hop, through: paramiko.Transport | None) -> Transport:
         link = self._socket(hop, through)

@@ -16,10 +16,11 @@ from pathlib import Path
 import pytest
 
 from gpunode.errors import TransportError
-from gpunode.transport.base import PasswordRefused
+from gpunode.transport.base import NotReached, PasswordRefused
 from gpunode.transport.secret import Secret
 from gpunode.transport.ssh import Ssh
 from gpunode.transport.ssh_config import SshTarget
+from gpunode.transport.ssh_library import paramiko
 from gpunode.transport.ssh_socket import Proxy
 from tests.transport.conftest import options, target
 from tests.transport.sshd import Sshd
@@ -212,6 +213,56 @@ def test_a_connection_that_ends_in_the_middle_is_an_error_and_the_next_run_dials
     ssh.reconnect()
     assert ssh.run("echo back", timeout_s=120).stdout == b"back\n"
     ssh.close()
+
+
+def test_what_was_closed_is_not_dialled_again(sshd: Start) -> None:
+    server = sshd()
+    ssh = Ssh(target(server), options(server))
+    ssh.run("true", timeout_s=120)
+    ssh.reconnect()
+    ssh.run("true", timeout_s=120)
+    ssh.close()
+    with pytest.raises(NotReached, match="the connection was closed"):
+        ssh.run("true", timeout_s=120)
+    assert (server.directory / "log").read_text().count("Accepted") == 2
+
+
+@pytest.mark.parametrize("where", ["start_client", "get_remote_server_key", "set_keepalive"])
+def test_one_that_is_closed_while_it_logs_in_goes_no_further(
+    sshd: Start, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    server = sshd()
+    ssh = Ssh(target(server), options(server))
+    real = getattr(paramiko.Transport, where)
+
+    def closed_meanwhile(transport: paramiko.Transport, *words: object, **more: object) -> object:
+        ssh.close()
+        return real(transport, *words, **more)
+
+    monkeypatch.setattr(paramiko.Transport, where, closed_meanwhile)
+    with pytest.raises(NotReached, match="the connection was closed"):
+        ssh.run("true", timeout_s=120)
+    accepted = (server.directory / "log").read_text().count("Accepted")
+    assert accepted == (where == "set_keepalive"), "nobody logs in for one who has gone"
+
+
+def test_a_handshake_under_way_ends_when_it_is_closed(tmp_path: Path) -> None:
+    import socket
+
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        place = SshTarget("127.0.0.1", "root", listener.getsockname()[1])
+        ssh, said = Ssh(place, options(Sshd(tmp_path), known="")), list[TransportError]()
+        thread = threading.Thread(target=lambda: said.append(refused(ssh)), daemon=True)
+        thread.start()
+        connection, _ = listener.accept()  # and says nothing
+        while ssh._beginning is None:
+            time.sleep(0.01)
+        ssh.close()
+        thread.join(30)
+        connection.close()
+    assert ["the connection was closed" in error.problem for error in said] == [True]
 
 
 def test_one_connection_serves_all_runs(sshd: Start) -> None:
