@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path
 
 from gpunode.apply.script import Host, parse_reply
 from gpunode.errors import HostLocked
@@ -13,6 +16,16 @@ from gpunode.remedy import AGAIN, Remedy, RepairAction
 from gpunode.transport.base import Transport
 
 STALE_S = 60  # every script of a running gpunode beats, the longest silence is a 20 s wait
+
+
+@cache
+def pid_space() -> str:
+    """This boot of this machine and its pid namespace: two containers of one name number their processes alike."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+        return f"{boot} {os.stat('/proc/self/ns/pid').st_ino}"
+    except (OSError, UnicodeDecodeError):
+        return ""
 
 
 @dataclass(frozen=True)
@@ -24,6 +37,7 @@ class Owner:
     token: str
     user: str = ""
     since: str = ""  # by the controller's clock: "2026-11-23T02:04:33.120+00:00"
+    pids: str = field(default_factory=pid_space)  # where `pid` means something; "": nobody knows
 
 
 Alive = Callable[[int], bool]  # is this pid of the controller still running?
@@ -46,8 +60,8 @@ class HostLock:
         """Raises HostLocked, naming the holder; one that died, or whose heartbeat stopped for a minute, is replaced."""
         text = self._text()
         word, rest = self._ask("take", text)
-        if word == "held" and (holder := self._check(word, rest)) is not None:
-            word, rest = self._ask("break", holder.token, text)
+        if word == "held" and self._check(word, rest) is not None:
+            word, rest = self._ask("break", rest.partition(" ")[2], text)
             if word == "held":
                 raise self._locked(rest)
 
@@ -74,7 +88,7 @@ class HostLock:
         holder = parse_owner(text)
         if holder is None:
             if _age_s(age) > STALE_S:
-                return Owner("", 0, text.strip().strip('"'))
+                return Owner("", 0, "", pids="")
             raise self._locked(rest)
         if is_stale(holder, _age_s(age), self._owner, self._alive):
             return holder
@@ -103,11 +117,12 @@ def _named(holder: Owner) -> str:
 
 
 def is_stale(holder: Owner, age_s: int, ours: Owner, alive: Alive) -> bool:
-    """Whether the holder is gone: it ran on this controller and died, or its heartbeat stopped for a minute.
+    """Whether the holder is gone: it ran here, in our pid space, and died, or its heartbeat stopped for a minute.
 
     After a reboot of the host there is no question: /run, and the lock in it, is gone.
     """
-    return age_s > STALE_S or (holder.host == ours.host and not alive(holder.pid))
+    here = holder.host == ours.host and holder.pids == ours.pids != ""
+    return age_s > STALE_S or (here and not alive(holder.pid))
 
 
 def _age_s(word: str) -> int:
@@ -127,6 +142,7 @@ def parse_owner(text: str) -> Owner | None:
             str(fields["token"]),
             str(fields.get("user", "")),
             str(fields.get("since", "")),
+            str(fields.get("pids", "")),
         )
     except (ValueError, KeyError, TypeError):
         return None

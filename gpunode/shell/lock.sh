@@ -1,5 +1,5 @@
 # The host lock: one file that appears with its content (link(2) is atomic). /run is gone after a reboot, and so is the lock.
-# peek | take OWNER | keep TOKEN | break TOKEN OWNER | release TOKEN. Replies: free | taken | kept | released | held AGE_S OWNER
+# peek | take OWNER | keep TOKEN | break STALE OWNER | release TOKEN. Replies: free | taken | kept | released | held AGE_S OWNER
 verb=$1
 umask 077
 
@@ -31,8 +31,11 @@ case $verb in
         ;;
     break)
         # Whoever moves the stale file away may take its place; one that another run took meanwhile goes back.
-        if mv "$lock" "$lock.stale.$$" 2>/dev/null && ! grep -qF "\"$2\"" "$lock.stale.$$"; then
-            ln "$lock.stale.$$" "$lock" 2>/dev/null
+        # STALE is its first line as it was reported, whatever that is.
+        if mv "$lock" "$lock.stale.$$" 2>/dev/null; then
+            found=
+            IFS= read -r found <"$lock.stale.$$"
+            [ "$found" = "$2" ] || ln "$lock.stale.$$" "$lock" 2>/dev/null
         fi
         rm -f "$lock.stale.$$"
         take "$3"

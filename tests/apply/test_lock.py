@@ -22,8 +22,17 @@ HERE = Owner("controller", 100, "t-here", "root")
         (Owner("controller", 7, "x"), 5, True, False),
         (Owner("elsewhere", 7, "x"), 5, False, False),
         (Owner("elsewhere", 7, "x"), 61, True, True),
+        (Owner("controller", 7, "x", pids="another boot 4026531836"), 5, False, False),
+        (Owner("controller", 7, "x", pids=""), 5, False, False),
     ],
-    ids=["dead on this controller", "alive here", "another controller's pid says nothing", "silent for a minute"],
+    ids=[
+        "dead on this controller",
+        "alive here",
+        "another controller's pid says nothing",
+        "silent for a minute",
+        "a container of the same name",
+        "an older gpunode",
+    ],
 )
 def test_a_lock_is_stale_when(holder: Owner, age_s: int, alive: bool, stale: bool) -> None:
     assert is_stale(holder, age_s, HERE, lambda _: alive) is stale
@@ -53,6 +62,28 @@ def test_a_silent_lock_is_taken_over_and_its_old_owner_stops(tmp_path: Path) -> 
     lock(tmp_path, Owner("laptop", 9, "t-other")).take()
     with pytest.raises(HostLocked, match="took over"):
         old.host.run("files/check_drift", old.host.token)
+
+
+@pytest.mark.parametrize("text", ["", "not ours\n", "\n\n", '{"pid": 1}\nmore\n', "a 'quote' $HOME \\n"], ids=range(5))
+@pytest.mark.parametrize("shell", [("dash",), ("bash", "--posix"), ("busybox", "sh")], ids=["dash", "bash", "busybox"])
+def test_a_silent_lock_that_nobody_can_read_is_taken_over(tmp_path: Path, shell: tuple[str, ...], text: str) -> None:
+    path = tmp_path / "run" / "lock"
+    path.parent.mkdir()
+    path.write_text(text)
+    ours = HostLock(Machine(tmp_path, shell), HERE, lambda _: True)
+    with pytest.raises(HostLocked):
+        ours.take()
+    os.utime(path, (time.time() - 90,) * 2)
+    ours.take()
+    assert "t-here" in path.read_text()
+    assert os.listdir(path.parent).count("lock") == len([n for n in os.listdir(path.parent) if n.startswith("lock")])
+
+
+def test_a_stale_lock_that_another_run_took_meanwhile_stays_its_own(tmp_path: Path) -> None:
+    lock(tmp_path, HERE).take()
+    late = lock(tmp_path, Owner("laptop", 9, "t-other"))
+    assert late._ask("break", "what was there before", late._text())[0] == "held"
+    lock(tmp_path, HERE).keep()
 
 
 def test_a_lock_that_went_with_a_reboot_is_nobody_elses(tmp_path: Path) -> None:
