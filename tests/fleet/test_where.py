@@ -54,7 +54,7 @@ def why(host: str, text: str, unread: Mapping[str, str] | None = None) -> str:
         ("debian12-ready", "driver.branch=595", ""),
         ("debian12-l4", "driver.branch=none", ""),
         ("debian12-l4", "driver.branch=580", "driver.branch is none"),
-        ("debian12-ready", "driver.modules=proprietary", "driver.modules is open"),
+        ("debian12-ready", "driver.module-type=proprietary", "driver.module-type is open"),
         ("debian12-ready", "engine=docker", ""),
         ("debian12-ready", "engine=crio", "engine is "),
     ],

@@ -102,7 +102,7 @@ FACTS: dict[str, Fact] = {
     "driver.branch": Fact(
         "branch of the driver that is loaded, else installed", "580 or none", _branch, pattern="[0-9]{3}|none"
     ),
-    "driver.modules": Fact(
+    "driver.module-type": Fact(
         "its kernel modules", "open, proprietary or none", _modules, choices=lambda: ("open", "proprietary", NONE)
     ),
     "engine": Fact("a container engine that is there", "docker, containerd, ... or none", _engines),

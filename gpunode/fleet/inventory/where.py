@@ -65,7 +65,7 @@ def parse_where(values: Sequence[str]) -> tuple[Condition, ...]:
     return found
 
 
-_SINGLE = ("gpu.count", "os.id", "os.machine", "driver.branch", "driver.modules")
+_SINGLE = ("gpu.count", "os.id", "os.machine", "driver.branch", "driver.module-type")
 
 
 class FactFilter:
