@@ -19,6 +19,7 @@ from enum import Enum
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from gpunode.errors import TransportError
 from gpunode.transport.public_key import HostKey as HostKey
 from gpunode.transport.public_key import plain_key
 
@@ -182,18 +183,42 @@ _parsed: dict[tuple[tuple[str, int, int], ...], KnownHosts] = {}
 
 
 def load(paths: Sequence[Path]) -> KnownHosts:
-    """The files that exist, parsed once per content for all threads. An unreadable file raises OSError."""
-    stats = tuple((p, p.stat()) for p in paths if p.exists())
-    key = tuple((str(p), s.st_mtime_ns, s.st_size) for p, s in stats)
+    """The files that exist, parsed once per content for all threads. Raises TransportError where one cannot be read."""
+    stats = tuple(found for p in paths if (found := _stat(p)) is not None)
     with _lock:
-        if key not in _parsed:
-            _parsed[key] = parse((str(p), _text(p)) for p, _ in stats)
-        return _parsed[key]
+        if stats not in _parsed:
+            _parsed[stats] = parse((path, _text(Path(path))) for path, _, _ in stats)
+        return _parsed[stats]
+
+
+def _stat(path: Path) -> tuple[str, int, int] | None:
+    """Path, time and size; None where there is none. Raises TransportError."""
+    try:
+        found = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    return str(path), found.st_mtime_ns, found.st_size
+
+
+def _unreadable(path: Path, error: OSError | str) -> TransportError:
+    return TransportError(
+        f"{path} cannot be read as known_hosts",
+        evidence=str(error),
+        remedy="make it a file that you can read, or name another with UserKnownHostsFile in ~/.ssh/config",
+    )
 
 
 def _text(path: Path) -> str:
-    """With its carriage returns as they are: read as text, one alone would end a line."""
-    return path.read_bytes().decode("utf-8", "replace")
+    """With its carriage returns as they are: read as text, one alone would end a line. Raises TransportError."""
+    try:
+        # A FIFO has no end; /dev/null is what people name for none.
+        if path.exists() and not path.is_file() and not path.is_char_device():
+            raise _unreadable(path, "it is no regular file")
+        return path.read_bytes().decode("utf-8", "replace")
+    except OSError as error:
+        raise _unreadable(path, error) from error
 
 
 def accept_new(path: Path, name: str, key: HostKey) -> Verdict:

@@ -132,7 +132,7 @@ class Ssh:
         if self._wants_terminal(output):
             self._terminal = True
             return True
-        if delivery.in_argument and output.code not in (None, 0) and not output.answer.began:
+        if delivery.in_argument and output.code not in (None, 0) and not _began(output):
             self._argument = False  # it never began: csh cuts long words, some shells limit a line
             return True
         if delivery.packed and output.code == CANNOT_UNPACK and not output.answer.complete:
@@ -328,6 +328,11 @@ def _end_sudo(sessions: Sessions, stderr: bytes | bytearray) -> None:
         channel = sessions.started(f"kill -KILL {process}", _REPLY_S)
         channel.status_event.wait(_REPLY_S)
         channel.close()
+
+
+def _began(output: Output) -> bool:
+    """By either stream's mark: where an rc file sends stdout elsewhere, the script runs all the same."""
+    return output.answer.began or output.answer.stderr.began
 
 
 class _Dropped(Exception):

@@ -3,11 +3,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from gpunode.errors import TransportError
 from gpunode.transport.known_hosts import HostKey, Trust, accept_new, host_name, load, parse
 
 KEY = HostKey("ssh-ed25519", b"\x00\x00\x00\x0bssh-ed25519" + b"k" * 32)
@@ -88,6 +91,15 @@ def test_a_comment_cannot_become_a_line_of_its_own(tmp_path: Path, end: str) -> 
     known = load([path])
     assert known.authorities == []
     assert known.verdict("gpu07", KEY).known[0].where == f"{path}:2"
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo], ids=["a directory", "a pipe"])
+def test_what_is_no_file_is_named(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    path = tmp_path / "known_hosts"
+    make(path)
+    with pytest.raises(TransportError, match=f"{path} cannot be read"):
+        load([path])
+    assert load([tmp_path / "absent", Path("/dev/null")]).exact == {}
 
 
 def test_fingerprint_is_ssh_keygens() -> None:

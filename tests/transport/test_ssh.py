@@ -333,6 +333,15 @@ def test_a_login_shell_that_cuts_long_words_gets_the_script_on_stdin(sshd: Start
     ssh.close()
 
 
+def test_a_script_whose_output_goes_elsewhere_runs_once(sshd: Start, tmp_path: Path) -> None:
+    server = sshd(force='exec >/dev/null; exec sh -c "$SSH_ORIGINAL_COMMAND"')
+    ssh = Ssh(target(server), options(server))
+    with pytest.raises(TransportError):
+        ssh.run(f"echo x >>{tmp_path}/ran; exit 3", timeout_s=120)
+    ssh.close()
+    assert (tmp_path / "ran").read_text() == "x\n"
+
+
 def test_a_login_shell_that_waits_for_ever_is_an_error_in_time(sshd: Start) -> None:
     server = sshd(force="sleep 20")
     assert "no script began within" in refused(Ssh(target(server), options(server)), timeout_s=1).problem
