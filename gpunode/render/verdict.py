@@ -25,7 +25,7 @@ def verdict(outcome: HostOutcome, *, strict: bool, most: int, lead: str = "") ->
     if found := _reasons(report, strict):
         more = f" ({and_more(len(found) - 1)})" if len(found) > 1 else ""
         return UNFIT, fitted(f"{lead}{_said(found[0])}", most, more)
-    if not _judged(report):
+    if not judged(report):
         return UNKNOWN, no_verdict("no check applies to this host", most, lead)
     warned = f", {count(len(report.warnings), 'warning')}" if report.warnings else ""
     passing = f"{count(report.passed, 'check')} {'passes' if report.passed == 1 else 'pass'}"
@@ -41,7 +41,7 @@ def _reasons(report: CheckReport, strict: bool) -> list[CheckResult]:
     return [cause for cause in report.causes if strict or report.weight(cause) is Severity.ERROR]
 
 
-def _judged(report: CheckReport) -> bool:
+def judged(report: CheckReport) -> bool:
     """Whether gpunode itself had a verdict on anything of the host; its own tables are judged everywhere."""
     own = (r for r in report.results.values() if not r.foreign and r.id != OWN_TABLES)
     return any(standing(r) != "not-applicable" for r in own)

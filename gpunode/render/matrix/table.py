@@ -18,7 +18,7 @@ from gpunode.render.matrix.majority import UNKNOWN, by_group
 from gpunode.render.matrix.readings import Cell, Seen, natural
 from gpunode.render.matrix.texts import CELL, NAME, SENTENCE, Texts
 from gpunode.render.remedy_text import remedy_text
-from gpunode.render.verdict import _judged
+from gpunode.render.verdict import judged
 from gpunode.render.wording import CODE_WORDS, without_name
 
 # Worst first: nothing is known of a host that did not answer, nor of one to which no check applies ("unjudged").
@@ -131,7 +131,7 @@ def _host(host: _Host, key: str, row: list[int], findings: Distinct, texts: Text
         )
         return {**data, "standing": STANDINGS.index("lost"), "why": reason, "findings": []}
     found = "fail" if check.failures else "warn" if check.warnings else ""
-    standing_ = found or ("pass" if _judged(check) else "unjudged")
+    standing_ = found or ("pass" if judged(check) else "unjudged")
     own = texts.line(check.facts.hostname, NAME) if check.facts else ""
     return {
         **data,
