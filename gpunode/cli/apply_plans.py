@@ -9,26 +9,21 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gpunode.cli.errors import say
-from gpunode.cli.hosts import deadline_s, on_each, typed_connection
+from gpunode.cli.hosts import deadline_s, on_each
+from gpunode.cli.kept_run import SETUP, Order, record_of, whole
 from gpunode.cli.options.groups import LiveOptions, OutputOptions
 from gpunode.cli.output import chosen_format, progress_style
-from gpunode.cli.results import Ended, LinesAsTheyCome, each_line, formats_of, over_ssh
+from gpunode.cli.results import Ended, LinesAsTheyCome, each_line, formats_of
 from gpunode.converge import HostRun
 from gpunode.errors import UsageError
-from gpunode.fleet.apply_one import HostWork, host_run, set_up, user_name
+from gpunode.fleet.apply_one import HostWork, host_run, set_up
 from gpunode.fleet.deadline import Deadline
 from gpunode.fleet.host import Host
 from gpunode.fleet.run import outcome_of
 from gpunode.fleet.run_log import RunLog, now
-from gpunode.fleet.runs.header import kept_spec
-from gpunode.fleet.runs.merge import with_earlier
 from gpunode.fleet.runs.outcome import lean
-from gpunode.fleet.runs.proof import proof_of
-from gpunode.fleet.runs.record import About, Record, begin, go_on
 from gpunode.model.plan import Plan
 from gpunode.model.report import Event, FleetReport, HostOutcome
-from gpunode.model.run_record import PastRun
-from gpunode.model.spec import Spec
 from gpunode.remedy import Remedy, RepairAction, gpunode
 from gpunode.render.live import Progress
 from gpunode.render.machine import event_json, host_line
@@ -59,28 +54,23 @@ def apply_plans(
     hosts: LiveOptions,
     output: OutputOptions,
     *,
-    verb: str = "setup",
+    order: Order = SETUP,
     host_work: HostWork | None = None,
-    spec: Spec | None = None,
-    own: str = "",
-    past: PastRun | None = None,
-    flags: tuple[str, ...] = (),
     rollout: Rollout | None = None,
 ) -> FleetReport:
     """Every host that has a plan is brought to it; the others keep the outcome that planning gave them.
 
     Ctrl-C stops each host after its current step, which is said at once. `host_work`: how a plan is carried out; None:
-    as setup does. `spec`: what is kept of the run for a retry; `own`: what
-    was typed, where each host has a spec of its own. `past`: the run that goes on, in place of a new one; a
-    host that gets no plan stays in it as it was, so that it can go on once more.
-    `rollout`: in which order; None: side by side. `flags`: the options of it that were typed.
+    as setup does. `rollout`: in which order; None: side by side.
     """
     stop = rollout.stop if rollout else threading.Event()
     before = dict(zip(named, planned.hosts, strict=True))
     at_work = [str(host) for host, outcome in before.items() if outcome.plan]
-    lines = LinesAsTheyCome(None if verb == "fix" else each_line(verb, output), output)  # a fix is checked afterwards
+    lines = LinesAsTheyCome(
+        None if order.verb == "fix" else each_line(order.verb, output), output
+    )  # a fix is checked afterwards
     keep = _kept_for_the_end(output, lines)
-    record = _record(named, planned, hosts, verb, spec, own, past, flags)
+    record = record_of(order, named, planned, hosts)
     log = RunLog(record.id, complain=say)
     with record, Progress(progress_style(output), sys.stderr, at_work) as progress:
         tell = _teller(log, progress, lines)
@@ -104,8 +94,8 @@ def apply_plans(
             plan = outcome.plan
             if plan is not None:
                 outcome = outcome_of(host, lambda _: one(host_run(host, record.work_id, tell, stop.is_set, log), plan))
-                log.write(str(host), host_line(verb, outcome))
-            if plan is not None or past is None:
+                log.write(str(host), host_line(order.verb, outcome))
+            if plan is not None or order.past is None:
                 record.host_ends(outcome)
             lines.ended(outcome)
             return keep(outcome)
@@ -114,7 +104,7 @@ def apply_plans(
             if outcome.target in at_work:
                 progress.done(outcome)
 
-        report = _whole(on_each(named, hosts, work, done, stop, stopping), record, past)
+        report = whole(on_each(named, hosts, work, done, stop, stopping), record, order)
     _say_closed(rollout)
     if not output.quiet:
         say(f"gpunode: run log in {log.directory}")
@@ -125,59 +115,6 @@ def apply_plans(
 def _say_closed(rollout: Rollout | None) -> None:
     for target, command in rollout.closed if rollout else ():
         say(f"gpunode: {target} takes no new work: once it is well, run {command}")
-
-
-def keep_unplanned(
-    named: tuple[Host, ...],
-    report: FleetReport,
-    hosts: LiveOptions,
-    *,
-    verb: str = "setup",
-    spec: Spec | None = None,
-    own: str = "",
-    past: PastRun | None = None,
-    flags: tuple[str, ...] = (),
-) -> FleetReport:
-    """A run in which no host has a plan changes none, and is the last one all the same: it is what is tried again.
-
-    Where it cannot be kept, why no host has a plan is what counts. In one that goes on they stay as they were: what
-    cannot be reached now has not ended.
-    """
-    try:
-        with _record(named, report, hosts, verb, spec, own, past, flags) as record:
-            for outcome in report.hosts if past is None else ():
-                record.host_ends(outcome)
-            return _whole(report, record, past)
-    except UsageError as error:
-        say(f"gpunode: no record is kept: {error.problem}: {error.evidence}")
-        return report
-
-
-def _whole(report: FleetReport, record: Record, past: PastRun | None) -> FleetReport:
-    """The run's end, with what was done before it went on."""
-    whole = with_earlier(past, report) if past else report
-    record.end([host for host in whole.hosts if not host.left_out])
-    return replace(whole, run=record.id)
-
-
-def _record(
-    named: tuple[Host, ...],
-    planned: FleetReport,
-    hosts: LiveOptions,
-    verb: str,
-    spec: Spec | None,
-    own: str,
-    past: PastRun | None,
-    flags: tuple[str, ...],
-) -> Record:
-    """A spec is kept where it is every host's: a retry must not want of a host what was another's."""
-    if past is not None:
-        return go_on(past, say)
-    ssh = over_ssh(named)
-    connection = tuple(typed_connection(hosts).items()) if ssh else ()
-    kept = (None, proof_of(own)) if own else kept_spec(spec)
-    its_hosts = tuple(host.target for host in planned.hosts if not host.left_out)
-    return begin(About(verb, its_hosts, user_name(), ssh, connection, *kept, flags), say)
 
 
 def _kept_for_the_end(output: OutputOptions, lines: LinesAsTheyCome) -> Callable[[HostOutcome], HostOutcome]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from gpunode.cli.apply_plans import apply_plans, refuse_unasked
 from gpunode.cli.errors import say
 from gpunode.cli.hosts import open_hosts
+from gpunode.cli.kept_run import Order
 from gpunode.cli.options.groups import CheckedHostOptions, CheckOptions, OutputOptions, RuleOptions
 from gpunode.cli.options.rules import judgement
 from gpunode.cli.options.spec import retyped, texts_of_words, wanted_file, wanted_of_each
@@ -83,7 +84,7 @@ def _run(
             return int(ExitCode.FAILED)
     planned = zip(named, report.hosts, strict=True)
     parts = {h.target: _parts(h.check, spec_of(host)) for host, h in planned if h.plan and h.check}
-    done = apply_plans(named, report, hosts, output, verb="fix", host_work=host_work(parts), spec=spec_of(named[0]))
+    done = apply_plans(named, report, hosts, output, order=Order("fix"), host_work=host_work(parts))
     ended = dict(zip(named, done.hosts, strict=True))
     before = dict(zip(named, report.hosts, strict=True))
     after = look_at(

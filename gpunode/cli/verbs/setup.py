@@ -15,13 +15,14 @@ from gpunode.cli.options.rollout import RolloutOptions
 from gpunode.cli.options.setup import SpecOptions
 
 if TYPE_CHECKING:
+    from gpunode.cli.kept_run import Order
     from gpunode.cli.results import Ended
-    from gpunode.cli.verbs.setup_again import Again
     from gpunode.cli.verbs.setup_rollout import Preparation
     from gpunode.fleet.host import Host
     from gpunode.fleet.runs.shared import SharedParts
     from gpunode.model.plan import Plan
     from gpunode.model.report import FleetReport, HostOutcome
+    from gpunode.model.run_record import PastRun
     from gpunode.model.spec import Spec
     from gpunode.remedy import Command
     from gpunode.render.style import Style
@@ -56,7 +57,7 @@ def setup(
 ) -> int:
     from gpunode.cli.apply_plans import refuse_unasked
     from gpunode.cli.hosts import open_hosts
-    from gpunode.cli.options.spec import own_specs, wanted_of_each, wanted_spec
+    from gpunode.cli.options.spec import wanted_of_each, wanted_spec
     from gpunode.cli.results import Ended, Planned, choose
     from gpunode.cli.saved_plan import saved_plan
     from gpunode.cli.verbs.setup_rollout import Preparation
@@ -79,8 +80,8 @@ def setup(
             raise UsageError("--plan is for one host", remedy="name the host the plan was made for")
         file_of = (lambda host: SpecFile(saved.spec, Rules())) if saved else wanted_of_each(named, wanted)
         prepared = Preparation.of(fleet, named, file_of)
-        own = "" if saved else own_specs(named, file_of, wanted)
-        return _run(named, file_of, own, saved, hosts, output, prepared, flags=typed(fleet), ask=not (yes or saved))
+        order = _order(named, file_of, wanted, fleet)
+        return _run(named, file_of, saved, hosts, output, prepared, order, ask=not (yes or saved))
 
 
 def _again(
@@ -96,7 +97,6 @@ def _again(
     from gpunode.cli.apply_plans import refuse_unasked
     from gpunode.cli.errors import say
     from gpunode.cli.hosts import open_hosts
-    from gpunode.cli.options.spec import own_specs
     from gpunode.cli.verbs.setup_again import (
         attach,
         chosen,
@@ -134,39 +134,51 @@ def _again(
                 )
             return attach(again, mine, file_of, hosts, output)
         prepared = Preparation.of(fleet, mine, file_of)
-        own = own_specs(mine, file_of, wanted)
-        return _run(mine, file_of, own, None, hosts, output, prepared, flags=typed(fleet), ask=not yes, again=again)
+        order = _order(mine, file_of, wanted, fleet, again.goes_on)
+        return _run(mine, file_of, None, hosts, output, prepared, order, ask=not yes)
+
+
+def _order(
+    named: Sequence[Host],
+    file_of: Callable[[Host], SpecFile],
+    wanted: SpecOptions,
+    fleet: RolloutOptions,
+    past: PastRun | None = None,
+) -> Order:
+    from gpunode.cli.kept_run import Order
+    from gpunode.cli.options.spec import own_specs
+
+    spec = file_of(named[0]).spec if named else None
+    return Order("setup", spec, own_specs(named, file_of, wanted), tuple(typed(fleet)), past)
 
 
 def _run(
     named: tuple[Host, ...],
     file_of: Callable[[Host], SpecFile],
-    own: str,
     saved: Plan | None,
     hosts: HostOptions,
     output: OutputOptions,
     prepared: Preparation,
+    order: Order,
     *,
-    flags: Sequence[str],
     ask: bool,
-    again: Again | None = None,
 ) -> int:
-    from gpunode.cli.apply_plans import apply_plans, keep_unplanned
+    from gpunode.cli.apply_plans import apply_plans
     from gpunode.cli.errors import say
+    from gpunode.cli.kept_run import keep_unplanned
     from gpunode.cli.results import Ended, Planned, each_line, finish, look_at, over_ssh, say_problems
     from gpunode.errors import ExitCode
     from gpunode.fleet.runs.shared import SharedParts
     from gpunode.render.failed_hosts import failed_lines
 
-    past, share = again.goes_on if again else None, SharedParts()
+    share = SharedParts()
     report = look_at(named, hosts, output, lambda host: _planned(host, file_of(host).spec, saved, share, prepared))
     changes = [h for h in report.hosts if h.plan and (h.plan.steps or h.plan.reboot)]
-    spec = file_of(named[0]).spec if named else None  # kept of the run where it was every host's
     recorded = any(host.recorded for host in named)
     if recorded or not named:
         return finish(Planned("setup", report, over_ssh(named), recorded), output)
     if not any(h.plan for h in report.hosts):
-        report = keep_unplanned(named, report, hosts, spec=spec, own=own, past=past, flags=tuple(flags))
+        report = keep_unplanned(order, named, report, hosts)
         code = finish(Planned("setup", report, over_ssh(named)), output)
         for line in failed_lines(report.hosts, ssh=over_ssh(named), retry=retry_of(report.run)) if report.run else ():
             say(line)
@@ -179,7 +191,7 @@ def _run(
     if ask and changes and not agreed(changes):
         say("gpunode: nothing was changed")
         return int(ExitCode.FAILED)
-    done = apply_plans(named, report, hosts, output, spec=spec, own=own, past=past, flags=tuple(flags), rollout=rollout)
+    done = apply_plans(named, report, hosts, output, order=order, rollout=rollout)
     return finish(
         Ended("setup", done, over_ssh(named)),
         output,

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gpunode.advice import listing
+from gpunode.cli.connection import connected_as
 from gpunode.cli.errors import say
-from gpunode.cli.hosts import connected_as
 from gpunode.cli.options.again import AgainOptions
 from gpunode.cli.options.groups import HostOptions, typed
 from gpunode.cli.options.setup import SpecOptions

@@ -90,8 +90,9 @@ def _run(
     ask: bool,
     only: bool,
 ) -> int:
-    from gpunode.cli.apply_plans import apply_plans, keep_unplanned
+    from gpunode.cli.apply_plans import apply_plans
     from gpunode.cli.errors import say
+    from gpunode.cli.kept_run import Order, keep_unplanned
     from gpunode.cli.results import Ended, Planned, each_line, finish, look_at, over_ssh, say_problems
     from gpunode.cli.verbs.setup import agreed, show_plans, show_rollout
     from gpunode.errors import ExitCode
@@ -99,7 +100,7 @@ def _run(
     report = look_at(named, hosts, output, planner)
     changes = [h for h in report.hosts if h.plan and not h.plan.empty]
     if named and not only and not any(h.plan for h in report.hosts):
-        report = keep_unplanned(named, report, hosts, verb="undo")
+        report = keep_unplanned(Order("undo"), named, report, hosts)
         only = True
     if only or not named:
         return finish(Planned("undo", report, over_ssh(named)), output)
@@ -111,7 +112,7 @@ def _run(
     if ask and changes and not agreed(changes):
         say("gpunode: nothing was changed")
         return int(ExitCode.FAILED)
-    done = apply_plans(named, report, hosts, output, verb="undo", host_work=host_work, rollout=rollout)
+    done = apply_plans(named, report, hosts, output, order=Order("undo"), host_work=host_work, rollout=rollout)
     return finish(
         Ended("undo", done, over_ssh(named)),
         output,
