@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from gpunode.cli.connection import typed_connection
 from gpunode.cli.errors import say
+from gpunode.cli.options.connection import typed_connection
 from gpunode.cli.options.groups import LiveOptions
 from gpunode.cli.results import over_ssh
 from gpunode.errors import UsageError

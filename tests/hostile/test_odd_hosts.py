@@ -194,8 +194,8 @@ def test_a_lock_of_nobody_has_no_owner(text: str) -> None:
 
 @pytest.mark.parametrize("pid", ["-1", "1e9", '"1"', "true", "9" * 40, "0", "null"])
 def test_a_lock_with_a_pid_no_process_has_is_given_up_when_its_holder_was_ours(pid: str) -> None:
-    ours = Owner("here", 1, "t")
-    holder = parse_owner(f'{{"host": "here", "token": "x", "pid": {pid}}}')
+    ours = Owner("here", 1, "t", pids="boot 1")
+    holder = parse_owner(f'{{"host": "here", "token": "x", "pid": {pid}, "pids": "boot 1"}}')
     assert holder is not None
     assert is_stale(holder, 0, ours, lambda pid: pid > 0)
 

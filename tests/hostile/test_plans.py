@@ -17,8 +17,8 @@ from gpunode.cli.app import main
 from gpunode.cli.options.setup import SpecOptions
 from gpunode.cli.options.spec import retyped, wanted_spec
 from gpunode.cli.results import Planned
-from gpunode.cli.saved_plan import LIMIT_BYTES, TRUST, applied_by
 from gpunode.cli.verbs.plan import page
+from gpunode.cli.verbs.saved_plan import LIMIT_BYTES, TRUST, applied_by
 from gpunode.errors import Drift, ExitCode
 from gpunode.facts.collect import collect
 from gpunode.model.action import PutFile, Run

@@ -65,7 +65,7 @@ def plan(
         if save and report.hosts[0].plan:
             to_file(save, plan_to_json(report.hosts[0].plan), "--save")
             if isinstance(result, Planned) and not hosts.recorded:
-                from gpunode.cli.saved_plan import applied_by
+                from gpunode.cli.verbs.saved_plan import applied_by
 
                 result = replace(result, apply=applied_by(save, wanted, wanted_of(named[0]).spec))
         return finish(result, output)

@@ -59,7 +59,7 @@ def setup(
     from gpunode.cli.hosts import open_hosts
     from gpunode.cli.options.spec import wanted_of_each, wanted_spec
     from gpunode.cli.results import Ended, Planned, choose
-    from gpunode.cli.saved_plan import saved_plan
+    from gpunode.cli.verbs.saved_plan import saved_plan
     from gpunode.cli.verbs.setup_rollout import Preparation
     from gpunode.errors import UsageError
     from gpunode.model.rules import Rules
@@ -205,8 +205,8 @@ def _planned(host: Host, spec: Spec, saved: Plan | None, share: SharedParts, pre
     one differs: what is shown and run is the fresh one, never what stands in the file.
     """
     from gpunode.cli.errors import say
-    from gpunode.cli.saved_plan import hold_against
     from gpunode.cli.verbs.plan import planned
+    from gpunode.cli.verbs.saved_plan import hold_against
     from gpunode.fleet.apply_one import facts_of
 
     outcome = planned(host, spec, None if host.recorded else facts_of(host, say), prepared.seen)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gpunode.advice import listing
-from gpunode.cli.connection import connected_as
 from gpunode.cli.errors import say
 from gpunode.cli.options.again import AgainOptions
+from gpunode.cli.options.connection import connected_as
 from gpunode.cli.options.groups import HostOptions, typed
 from gpunode.cli.options.setup import SpecOptions
 from gpunode.cli.options.spec import flags_over, typed_text, wanted_file, wanted_of_each, wanted_spec

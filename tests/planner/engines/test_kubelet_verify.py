@@ -79,7 +79,8 @@ def asked(
         (tmp / name).symlink_to(shutil.which("busybox") or "busybox")
     script = "".join(map(resources.script, SCRIPTS)).replace("[ -d /run/systemd/system ]", "true")
     if kubectl:
-        script = script.replace("for gpunode_path in /usr/local/bin/kubectl", f"for gpunode_path in {kubectl}")
+        assert "${BINS:-/usr/local/bin /usr/bin}" in script
+        script = script.replace("${BINS:-/usr/local/bin /usr/bin}", str(kubectl.parent))
     script = f"gpunode_enough={enough}\n{script}"
     run = subprocess.run(
         (*shell, "-s", "--", "kubelet.service", limit, *words),
