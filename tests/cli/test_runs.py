@@ -10,20 +10,27 @@ from pathlib import Path
 import pytest
 
 from gpunode.cli.app import main
+from gpunode.cli.apply_plans import apply_plans
+from gpunode.cli.kept_run import SETUP, Order, keep_unplanned
 from gpunode.cli.options.again import AgainOptions
+from gpunode.cli.options.groups import LiveOptions, OutputOptions
 from gpunode.cli.options.setup import SpecOptions
 from gpunode.cli.verbs.setup_again import chosen, file_of_each
 from gpunode.cli.verbs.setup_again import kept_spec as kept_spec_of
 from gpunode.errors import ExitCode
+from gpunode.fleet.host import Host
 from gpunode.fleet.inventory.choice import Shard
 from gpunode.fleet.runs.directory import runs_home
 from gpunode.fleet.runs.header import kept_spec
 from gpunode.fleet.runs.read import find, read_run
 from gpunode.fleet.runs.record import About, begin
-from gpunode.model.report import HostOutcome
+from gpunode.model.plan import Plan
+from gpunode.model.report import FleetReport, HostOutcome
 from gpunode.model.run_record import HostState
+from gpunode.model.spec import Spec
 from gpunode.remedy import Remedy, RepairAction
 from gpunode.specfile import parse_spec
+from gpunode.transport.recorded import Recorded
 
 DOWN = HostOutcome("gpu02", ExitCode.UNREACHABLE, problem="gpu02: no answer\x1b[31m", evidence="timed out",
                    remedy=Remedy(RepairAction.WAIT, "look at it"))  # fmt: skip
@@ -388,3 +395,29 @@ def test_a_name_with_a_password_in_it_is_not_kept_and_not_guessed(capsys: pytest
     code, _, err = said(capsys, "setup", "--yes", "--retry-failed")
     assert (code, "has no whole name of MASKED@gpu01" in err) == (2, True)
     assert not [path for path in runs_home().rglob("*") if path.is_file() and "cnry" in path.read_text()]
+
+
+def test_a_host_that_where_leaves_out_is_none_of_the_runs() -> None:
+    left_out = HostOutcome("gpu01", ExitCode.DONE, left_out="gpu.arch is ada")
+    named = tuple(Host(Recorded(b"", name)) for name in ("gpu01", "gpu02"))
+    run = keep_unplanned(SETUP, named, FleetReport((left_out, DOWN)), LiveOptions())
+    header = read_run(run.run).header
+    assert (header.hosts, header.codes) == (("gpu02",), {ExitCode.UNREACHABLE: 1})
+
+
+def test_who_gets_no_plan_when_a_run_goes_on_is_still_to_be_done() -> None:
+    """Else a host that the network hides for a moment is none to go on with any more."""
+    past = read_run(kept(About("setup", ("gpu01", "gpu02"), "ann", spec=""), end=False))
+    named = tuple(Host(Recorded(b"", name)) for name in ("gpu01", "gpu02"))
+    planned = FleetReport((HostOutcome("gpu01", ExitCode.DONE, plan=Plan("gpu01", Spec(), "")), DOWN))
+    done = HostOutcome("gpu01", ExitCode.DONE)
+    report = apply_plans(
+        named,
+        planned,
+        LiveOptions(),
+        OutputOptions(),
+        order=Order("setup", past=past),
+        host_work=lambda run, plan: done,
+    )
+    assert [host.code for host in report.hosts] == [ExitCode.DONE, ExitCode.UNREACHABLE]
+    assert read_run(past.header.id).in_state(HostState.WAITING) == ("gpu02",)

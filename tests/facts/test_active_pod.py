@@ -121,3 +121,27 @@ def test_it_is_deleted_whatever_came_of_it(tmp_path: Path, shell: tuple[str, ...
     assert "delete pod gpunode-verify-1 gpunode-verify-3 --ignore-not-found" in said
     assert f"delete pod {NAME} --ignore-not-found" in calls.read_text().splitlines()[-1]
     assert not room.exists()
+
+
+@pytest.mark.parametrize(
+    ("there", "found"),
+    [
+        (("k3s", "kubectl"), "kubectl"),
+        (("k0s", "k3s"), "k3s kubectl"),
+        (("k0s",), "k0s kubectl"),
+        ((), None),
+    ],
+    ids=["kubectl first", "k3s", "k0s", "none"],
+)
+@pytest.mark.parametrize("shell", [("dash",), ("bash",), ("busybox", "ash")], ids=["dash", "bash", "busybox"])
+def test_a_distributions_own_program_is_its_kubectl(
+    tmp_path: Path, shell: tuple[str, ...], there: tuple[str, ...], found: str | None
+) -> None:
+    for name in there:
+        (tmp_path / name).write_text("")
+        (tmp_path / name).chmod(0o755)
+    script = f"{resources.script('trust')}\ntrusted() {{ :; }}\nR= BINS={tmp_path}\n"
+    script += 'if find_kubectl; then echo "$KUBECTL"; else echo "$WHY_NOT"; fi\n'
+    run = subprocess.run((*shell, "-s"), input=script.encode(), capture_output=True, check=False, timeout=60)
+    said = run.stdout.decode().strip()
+    assert said == (f"{tmp_path}/{found}" if found else "no kubectl of root is here"), run.stderr
