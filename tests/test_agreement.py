@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gpunode.cli.app import main
-from gpunode.cli.verbs.check import checked
+from gpunode.cli.verbs.check_host import checked
 from gpunode.errors import ExitCode
 from gpunode.fleet.host import Host
 from gpunode.model.report import CheckReport, CheckResult, Finding

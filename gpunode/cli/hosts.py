@@ -1,23 +1,25 @@
-"""--ssh, --recorded or this machine -> hosts, each with its transport."""
+"""--ssh, --recorded or this machine -> hosts, each with its transport; and what looks at each of them."""
 
 from __future__ import annotations
 
 import os
 import re
+import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from gpunode.advice import listing, meant
-from gpunode.cli.options.groups import CheckedHostOptions, HostOptions, LiveOptions
+from gpunode.cli.options.groups import CheckedHostOptions, HostOptions, LiveOptions, QuietOptions
 from gpunode.errors import UsageError
 from gpunode.fleet.host import Host
 
 if TYPE_CHECKING:
-    import threading
-
     from gpunode.model.report import FleetReport, HostOutcome
+
+PROBE = "what still reads on a host ends by itself, and changes nothing"
 
 
 @contextmanager
@@ -190,6 +192,49 @@ def on_each(
     from gpunode.fleet.run import run_fleet
 
     return run_fleet(hosts, work, forks=forks(options), on_done=on_done, stop=stop, on_stop=on_stop)
+
+
+def look_at(
+    hosts: tuple[Host, ...],
+    options: LiveOptions,
+    output: QuietOptions,
+    work: Callable[[Host], HostOutcome],
+    each: Callable[[HostOutcome], None] | None = None,
+    *,
+    again: bool = False,
+    stop: threading.Event | None = None,
+    left: str = PROBE,
+) -> FleetReport:
+    """`work` on every host, with progress on stderr when there is more than one; `each` host goes there as it ends.
+
+    A host that --where leaves out has that as its outcome; `again`: it was asked in this run, and `work` knows of it.
+    `stop`: is set by Ctrl-C. `left`: what becomes of what is at work when a second one leaves it.
+    """
+    from gpunode.cli.output import progress_style
+    from gpunode.fleet.deadline import within
+    from gpunode.render.live import Progress
+
+    def unless_left_out(host: Host) -> HostOutcome:
+        return left_out(host) or work(host)
+
+    one = work if again else unless_left_out
+    bounded = within(deadline_s(options), one, lambda host: host.transport.close())
+    stop = stop or threading.Event()
+    style, names = progress_style(output), [str(h) for h in hosts]
+    with Progress(style, sys.stderr, names, done="looked at", reasons=False, left=left) as progress:
+
+        def done(outcome: HostOutcome) -> None:
+            progress.done(outcome)
+            if each is not None:
+                each(outcome)
+
+        report = on_each(hosts, options, bounded, done, stop, progress.stopping)
+    if stop.is_set():
+        raise KeyboardInterrupt  # only the probe was stopped: there is nothing to report of half the hosts
+    refuse_none_left([host for host in report.hosts if host.left_out], len(hosts))
+    if not (output.quiet or again):
+        say_left_out(report)
+    return report
 
 
 def left_out(host: Host) -> HostOutcome | None:

@@ -5,15 +5,14 @@ A new format is a line in TABLE for each result that has it. A pair that is not 
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gpunode.cli.options.groups import LiveOptions, QuietOptions, ResultOptions
-from gpunode.cli.output import chosen_format, deliver, is_terminal, progress_style, result_style
+from gpunode.cli.options.groups import QuietOptions, ResultOptions
+from gpunode.cli.output import chosen_format, deliver, is_terminal, result_style
 from gpunode.errors import GpunodeError, worst
 from gpunode.render.style import Style
 
@@ -170,7 +169,6 @@ class SchemaPage:
     """The JSON Schema of the results, or docs/reference/json.md around it."""
 
 
-PROBE = "what still reads on a host ends by itself, and changes nothing"
 Renderer = Callable[[Any, Style], str]  # the result; "" shows nothing
 
 
@@ -346,49 +344,6 @@ class LinesAsTheyCome:
                     deliver_line()
                 except GpunodeError as error:
                     self._fault = error
-
-
-def look_at(
-    hosts: tuple[Host, ...],
-    options: LiveOptions,
-    output: QuietOptions,
-    work: Callable[[Host], HostOutcome],
-    each: Callable[[HostOutcome], None] | None = None,
-    *,
-    again: bool = False,
-    stop: threading.Event | None = None,
-    left: str = PROBE,
-) -> FleetReport:
-    """`work` on every host, with progress on stderr when there is more than one; `each` host goes there as it ends.
-
-    A host that --where leaves out has that as its outcome; `again`: it was asked in this run, and `work` knows of it.
-    `stop`: is set by Ctrl-C. `left`: what becomes of what is at work when a second one leaves it.
-    """
-    from gpunode.cli.hosts import deadline_s, left_out, on_each, refuse_none_left, say_left_out
-    from gpunode.fleet.deadline import within
-    from gpunode.render.live import Progress
-
-    def unless_left_out(host: Host) -> HostOutcome:
-        return left_out(host) or work(host)
-
-    one = work if again else unless_left_out
-    bounded = within(deadline_s(options), one, lambda host: host.transport.close())
-    stop = stop or threading.Event()
-    style, names = progress_style(output), [str(h) for h in hosts]
-    with Progress(style, sys.stderr, names, done="looked at", reasons=False, left=left) as progress:
-
-        def done(outcome: HostOutcome) -> None:
-            progress.done(outcome)
-            if each is not None:
-                each(outcome)
-
-        report = on_each(hosts, options, bounded, done, stop, progress.stopping)
-    if stop.is_set():
-        raise KeyboardInterrupt  # only the probe was stopped: there is nothing to report of half the hosts
-    refuse_none_left([host for host in report.hosts if host.left_out], len(hosts))
-    if not (output.quiet or again):
-        say_left_out(report)
-    return report
 
 
 def over_ssh(hosts: Sequence[Host]) -> bool:

@@ -10,7 +10,7 @@ import pytest
 
 from gpunode.checks import all_checks
 from gpunode.checks.causes import IN_SHORT, TABLE, explained_by, explains, folded
-from gpunode.cli.verbs.check import check_code, checked
+from gpunode.cli.verbs.check_host import check_code, checked
 from gpunode.errors import ExitCode
 from gpunode.fleet.host import Host
 from gpunode.model.entities import Entity, pci, place, unit

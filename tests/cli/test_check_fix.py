@@ -12,7 +12,7 @@ import pytest
 from gpunode.cli.app import main
 from gpunode.cli.options.groups import CheckedHostOptions, OutputOptions
 from gpunode.cli.verbs import check_fix
-from gpunode.cli.verbs.check import checked
+from gpunode.cli.verbs.check_host import checked
 from gpunode.errors import ExitCode, TransportError
 from gpunode.fleet.host import Host
 from gpunode.model.report import CheckReport, FleetReport, HostOutcome, RunReport, StepResult, StepStatus

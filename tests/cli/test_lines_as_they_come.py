@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from gpunode.cli.hosts import look_at
 from gpunode.cli.options.groups import LiveOptions, OutputOptions
-from gpunode.cli.results import Checked, each_line, finish, look_at
+from gpunode.cli.results import Checked, each_line, finish
 from gpunode.errors import ExitCode
 from gpunode.fleet.host import Host
 from gpunode.model.report import HostOutcome

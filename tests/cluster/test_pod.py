@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from gpunode.cli.hosts import look_at
 from gpunode.cli.options.groups import HostOptions, QuietOptions
-from gpunode.cli.results import look_at
 from gpunode.cli.verbs.k8s_verify_pod import THROUGH_API, naming_left
 from gpunode.cluster.kubeconfig import read_kubeconfig
 from gpunode.cluster.pod import Trials, run_pod

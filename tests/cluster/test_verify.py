@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gpunode.cli.verbs.check import judged
+from gpunode.cli.verbs.check_host import judged
 from gpunode.cli.verbs.k8s_verify_pod import Wanted, pod_of, with_node
 from gpunode.cluster.kubeconfig import read_kubeconfig
 from gpunode.cluster.pod import Trials

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,18 +26,14 @@ from gpunode.cli.options.groups import (
 from gpunode.errors import UsageError
 
 if TYPE_CHECKING:
-    from gpunode.catalog.load import Catalog
     from gpunode.checks.rules.judged import Judgement
     from gpunode.cli.results import Checked
-    from gpunode.errors import ExitCode
     from gpunode.fleet.host import Host
     from gpunode.model.active import ActiveTests
     from gpunode.model.facts import HostFacts
-    from gpunode.model.plan import Plan
-    from gpunode.model.report import CheckReport, FleetReport, HostOutcome
+    from gpunode.model.report import FleetReport, HostOutcome
     from gpunode.model.spec import Spec
     from gpunode.render.style import Style
-    from gpunode.site_checks.directory import SiteCheck
 
     Observe = Callable[[Host, HostFacts, Spec], HostFacts]
 
@@ -248,10 +244,11 @@ def _looking(
 
     `more`: it needs root. `single`: the flag that takes one host.
     """
-    from gpunode.cli.hosts import open_hosts
+    from gpunode.cli.hosts import look_at, open_hosts
     from gpunode.cli.options.rules import held_against, judgement
     from gpunode.cli.options.spec import retyped, wanted_file, wanted_of_each
-    from gpunode.cli.results import Checked, each_line, look_at, over_ssh
+    from gpunode.cli.results import Checked, each_line, over_ssh
+    from gpunode.cli.verbs.check_host import checked, site_checks
 
     file, again = held_against(which, wanted, wanted_file(wanted)), retyped(wanted)
     site = site_checks(file.spec)
@@ -298,97 +295,6 @@ def _refuse_with_docs(groups: Sequence[object], output: OutputOptions, *, strict
         raise UsageError(f"{other[0]} is for a check of hosts, not for --list or --explain", remedy="leave it out")
     if output.quiet or output.verbose:
         raise UsageError("-q and -v are for a check of hosts, not for --list or --explain", remedy="leave them out")
-
-
-def site_checks(spec: Spec) -> tuple[SiteCheck, ...]:
-    """The site's own checks, where the spec names their directory. Raises UsageError for all that is wrong there."""
-    if spec.site_checks is None:
-        return ()
-    from gpunode.render.json_schema import json_schema
-    from gpunode.site_checks.directory import load_site_checks
-
-    return load_site_checks(Path(spec.site_checks), json_schema())
-
-
-def checked(
-    host: Host,
-    spec: Spec,
-    strict: bool,
-    again: tuple[str, ...] = (),
-    site: tuple[SiteCheck, ...] = (),
-    rules: Judgement | None = None,
-    more: Observe | None = None,
-) -> HostOutcome:
-    """One host's checks; `again`: the options that made `spec`, which its remedies must have too.
-
-    `more`: what else is observed, knowing the facts.
-    """
-    from gpunode.cli.verbs.check_ready import made_ready
-    from gpunode.facts.collect import collect
-
-    ready = None if host.recorded else made_ready()
-    facts = collect(host.transport)
-    if ready is not None:
-        ready.join()  # two threads that load the same at once take longer than one
-    return judged(host, more(host, facts, spec) if more else facts, spec, strict, again, site, rules)
-
-
-def judged(
-    host: Host,
-    facts: HostFacts,
-    spec: Spec,
-    strict: bool,
-    again: tuple[str, ...],
-    site: tuple[SiteCheck, ...],
-    rules: Judgement | None = None,
-) -> HostOutcome:
-    """The checks of facts that are there already."""
-    from datetime import date
-
-    from gpunode.catalog.load import load_catalog
-    from gpunode.checks import run_all
-    from gpunode.checks.agreement import agreed
-    from gpunode.checks.causes import folded
-    from gpunode.checks.fixes import with_fixes
-    from gpunode.checks.rules.judged import Judgement, ruled
-    from gpunode.model.report import HostOutcome, wanting
-
-    rules, catalog, today = rules or Judgement(), load_catalog(), date.today()
-    plan = cache(lambda options: _plan(facts, spec, catalog, options))
-    report = agreed(run_all(facts, spec, catalog, today, rules.rules.profile), plan)
-    if site := tuple(one for one in site if rules.wants(one.id)):  # no program runs whose verdict nobody wants
-        report = _with_site(report, site, host, facts)
-    report = with_fixes(folded(ruled(report, rules, catalog, today)), plan)
-    return HostOutcome(str(host), check_code(report, strict), check=wanting(report, again))
-
-
-def _with_site(report: CheckReport, site: tuple[SiteCheck, ...], host: Host, facts: HostFacts) -> CheckReport:
-    from gpunode.errors import ExitCode
-    from gpunode.model.report import HostOutcome
-    from gpunode.render.encode import to_data
-    from gpunode.render.machine import host_line
-    from gpunode.site_checks.judge import with_site_checks
-
-    line = host_line("detect", HostOutcome(str(host), ExitCode.DONE, facts=facts)) if host.local else None
-    return with_site_checks(report, site, to_data(facts), stdin=line.encode() if line else None)
-
-
-def _plan(facts: HostFacts, spec: Spec, catalog: Catalog, options: tuple[str, ...]) -> Plan:
-    """What setup would do about this host with these options; the planner is loaded only where something is wrong."""
-    from gpunode.cli.options.spec import texts_of_words
-    from gpunode.planner.plan import make_plan
-    from gpunode.specfile import put_all
-
-    return make_plan(facts, put_all(spec, texts_of_words(options)), catalog)
-
-
-def check_code(report: CheckReport, strict: bool) -> ExitCode:
-    """0 all pass, 1 a failure, 9 warnings only with --strict."""
-    from gpunode.errors import ExitCode
-
-    if report.failures:
-        return ExitCode.FAILED
-    return ExitCode.WARNINGS if strict and report.warnings else ExitCode.DONE
 
 
 def page(result: Checked, style: Style) -> str:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from gpunode import __version__
 from gpunode.cli.errors import say
-from gpunode.cli.hosts import open_hosts
+from gpunode.cli.hosts import look_at, open_hosts
 from gpunode.cli.options.groups import CheckedHostOptions, CheckOptions, OutputOptions, RuleOptions
 from gpunode.cli.options.rules import held_against, judgement
 from gpunode.cli.options.spec import retyped, wanted_file, wanted_of_each
-from gpunode.cli.results import Checked, choose, finish, look_at, over_ssh
-from gpunode.cli.verbs.check import judged, site_checks
+from gpunode.cli.results import Checked, choose, finish, over_ssh
+from gpunode.cli.verbs.check_host import judged, site_checks
 from gpunode.errors import GpunodeError
 from gpunode.facts.collect import assemble, logs, probe
 from gpunode.facts.logs import Log, parse_logs, units_of

@@ -23,7 +23,7 @@ def with_peers(
     report: FleetReport, rules: Judgement, catalog: Catalog, today: date, *, strict: bool, again: tuple[str, ...]
 ) -> FleetReport:
     """The hosts' reports with the verdict of how they compare. A host without a report is not compared."""
-    from gpunode.cli.verbs.check import check_code
+    from gpunode.cli.verbs.check_host import check_code
 
     facts = {place: one.check.facts for place, one in enumerate(report.hosts) if one.check and one.check.facts}
     if len(facts) < 2:

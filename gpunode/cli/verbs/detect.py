@@ -36,8 +36,8 @@ def detect(
         bool, typer.Option("--mask-host", help="Mask host names, serials and UUIDs as well.", show_default=False)
     ] = False,
 ) -> int:
-    from gpunode.cli.hosts import open_hosts
-    from gpunode.cli.results import Detected, choose, each_line, finish, look_at, over_ssh
+    from gpunode.cli.hosts import look_at, open_hosts
+    from gpunode.cli.results import Detected, choose, each_line, finish, over_ssh
     from gpunode.errors import UsageError
     from gpunode.offline.output_file import check
 

@@ -58,8 +58,8 @@ def labels(
     yes: Annotated[bool, wanted("--yes", "-y", help="--kubeconfig does not ask.")] = False,
 ) -> int:
     from gpunode.catalog.load import load_catalog
-    from gpunode.cli.hosts import one_of, open_hosts
-    from gpunode.cli.results import Labelled, choose, look_at, over_ssh, say_problems, show_result
+    from gpunode.cli.hosts import look_at, one_of, open_hosts
+    from gpunode.cli.results import Labelled, choose, over_ssh, say_problems, show_result
     from gpunode.cli.verbs.detect import observed
     from gpunode.errors import worst
     from gpunode.kubernetes.labels import node_labels

@@ -41,8 +41,8 @@ class Wanted:
 def set_labels(want: Wanted, hosts: HostOptions, output: QuietOptions) -> int:
     from gpunode.cli.apply_plans import refuse_unasked
     from gpunode.cli.errors import say
-    from gpunode.cli.hosts import open_hosts
-    from gpunode.cli.results import LabelsSet, choose, look_at, over_ssh, say_problems, show_result
+    from gpunode.cli.hosts import look_at, open_hosts
+    from gpunode.cli.results import LabelsSet, choose, over_ssh, say_problems, show_result
     from gpunode.cli.verbs.k8s_cluster import open_cluster
     from gpunode.errors import ExitCode, UsageError, worst
 

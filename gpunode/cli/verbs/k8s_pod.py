@@ -112,8 +112,7 @@ def _refuse_together(mode: PodMode, **options: str | None) -> None:
 
 
 def _host(hosts: HostOptions) -> HostFacts:
-    from gpunode.cli.hosts import open_hosts
-    from gpunode.cli.results import look_at
+    from gpunode.cli.hosts import look_at, open_hosts
     from gpunode.cli.verbs.detect import observed
     from gpunode.errors import GpunodeError, UsageError
 

@@ -38,8 +38,8 @@ def preflight(
         str | None, wanted("--to", metavar="VERSION", help="The release that the kubelet is to be: 1.38.")
     ] = None,
 ) -> int:
-    from gpunode.cli.hosts import open_hosts
-    from gpunode.cli.results import Preflighted, choose, look_at, over_ssh, say_problems, show_result
+    from gpunode.cli.hosts import look_at, open_hosts
+    from gpunode.cli.results import Preflighted, choose, over_ssh, say_problems, show_result
     from gpunode.errors import worst
 
     release = _asked(to)

@@ -63,8 +63,8 @@ def verify(
         wanted("--node", metavar="NAME", help="The node's name (default: its label, or the host's)."),
     ] = None,
 ) -> int:
-    from gpunode.cli.hosts import open_hosts
-    from gpunode.cli.results import PROBE, Verified, choose, look_at, over_ssh, say_problems, show_result
+    from gpunode.cli.hosts import PROBE, look_at, open_hosts
+    from gpunode.cli.results import Verified, choose, over_ssh, say_problems, show_result
     from gpunode.cli.verbs.k8s_cluster import open_cluster, refuse_context
     from gpunode.cli.verbs.k8s_verify_pod import BY_THE_HOST, THROUGH_API, Wanted, naming_left, refuse_unread
     from gpunode.cluster.pod import Trials
@@ -95,7 +95,7 @@ def verify(
 def _verified(
     host: Host, chains: dict[str, tuple[Link, ...]], want: Wanted, server: Server | None, trials: Trials
 ) -> HostOutcome:
-    from gpunode.cli.verbs.check import checked
+    from gpunode.cli.verbs.check_host import checked
     from gpunode.cli.verbs.k8s_verify_pod import pod_of, with_node
     from gpunode.engines.kubernetes.pod_engines import pod_engines
     from gpunode.kubernetes.chain import chain

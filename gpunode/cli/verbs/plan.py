@@ -43,10 +43,10 @@ def plan(
         bool, typer.Option("--explain", help="Only why this driver and no other, and when that expires.")
     ] = False,
 ) -> int:
-    from gpunode.cli.hosts import open_hosts
+    from gpunode.cli.hosts import look_at, open_hosts
     from gpunode.cli.options.spec import wanted_of_each, wanted_spec
     from gpunode.cli.output import to_file
-    from gpunode.cli.results import Explained, Planned, choose, finish, look_at, over_ssh
+    from gpunode.cli.results import Explained, Planned, choose, finish, over_ssh
     from gpunode.errors import UsageError
     from gpunode.offline.output_file import check
     from gpunode.render.machine import plan_to_json

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpunode.advice import meant
-from gpunode.cli.hosts import open_hosts
+from gpunode.cli.hosts import look_at, open_hosts
 from gpunode.cli.options.groups import HostOptions, QuietOptions
-from gpunode.cli.results import Runtimes, choose, look_at, over_ssh, say_problems, show_result
+from gpunode.cli.results import Runtimes, choose, over_ssh, say_problems, show_result
 from gpunode.cli.verbs.detect import observed
 from gpunode.engines.provenance import Origin
 from gpunode.engines.registry import ENGINES, engine

@@ -165,8 +165,9 @@ def _run(
 ) -> int:
     from gpunode.cli.apply_plans import apply_plans
     from gpunode.cli.errors import say
+    from gpunode.cli.hosts import look_at
     from gpunode.cli.kept_run import keep_unplanned
-    from gpunode.cli.results import Ended, Planned, each_line, finish, look_at, over_ssh, say_problems
+    from gpunode.cli.results import Ended, Planned, each_line, finish, over_ssh, say_problems
     from gpunode.errors import ExitCode
     from gpunode.fleet.runs.shared import SharedParts
     from gpunode.render.failed_hosts import failed_lines

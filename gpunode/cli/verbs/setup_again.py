@@ -227,7 +227,8 @@ def attach(
     output: OutputOptions,
 ) -> int:
     """Watch what the killed run left at work to its end, and say what is left to do. Begins nothing on a host."""
-    from gpunode.cli.results import Ended, finish, look_at, over_ssh
+    from gpunode.cli.hosts import look_at
+    from gpunode.cli.results import Ended, finish, over_ssh
     from gpunode.fleet.runs.merge import with_earlier
     from gpunode.model.report import FleetReport
 

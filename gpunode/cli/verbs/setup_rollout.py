@@ -96,7 +96,7 @@ class Preparation:
 
     def _check(self, host: Host, facts: HostFacts) -> CheckReport:
         """As `gpunode check --spec` judges them, without the site's own checks."""
-        from gpunode.cli.verbs.check import judged
+        from gpunode.cli.verbs.check_host import judged
 
         assert self.file_of is not None
         report = judged(host, facts, self.file_of(host).spec, False, (), (), self.rules).check
@@ -107,7 +107,7 @@ class Preparation:
 def _judgement(file: SpecFile) -> Judgement:
     """The rules, which are one spec's for all hosts. Raises UsageError where they name a check that nobody has."""
     from gpunode.cli.options.rules import judgement
-    from gpunode.cli.verbs.check import site_checks
+    from gpunode.cli.verbs.check_host import site_checks
 
     return judgement(RuleOptions(), file.rules, [one.id for one in site_checks(file.spec)])
 
