@@ -13,7 +13,19 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # These rooms run real shells, sshd or the packaged product; everything else is text in, value out.
-REAL_ROOMS = ("cluster", "facts", "engines", "transport", "apply", "lab", "cli", "offline", "fleet", "hostile")
+REAL_ROOMS = (
+    "cluster",
+    "facts",
+    "engines",
+    "transport",
+    "apply",
+    "lab",
+    "cli",
+    "offline",
+    "fleet",
+    "hostile",
+    "release",
+)
 REAL_FILES = (
     "test_converge.py",
     "test_packaging.py",

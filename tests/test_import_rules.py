@@ -37,8 +37,10 @@ ALLOWED = {
     "cluster": {"model", "errors", "kubernetes", "transport.secret", "site_checks.program", "site_checks.trust"},
     "offline": {"model", "errors", "catalog", "editing", "engines", "render.clean"},
     "fleet": {"converge", "facts", "planner", "apply", "offline", "transport", "specfile", "model", "errors", "catalog"}
+    | {"resources"}  # whether gpunode runs from a zipapp, and how it is started again then
     | {"render.clean", "render.wording"}
     | {"site_checks.program"},  # kubectl and scontrol are started as a site's own programs are: bounded, with no shell
+    "release": {"errors", "catalog", "resources"},
     "render": {"model", "errors", "catalog", "resources"},
 }
 # The door for what others wrote, what hides their secrets, and how a person is told what to type and to do.

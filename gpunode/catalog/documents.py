@@ -2,7 +2,8 @@
 
 To parse them costs 40 ms with libyaml and ten times that without, on every run; as JSON all are read in 4 ms. A kept
 file counts only with the checksum of the YAML that it was made of, and lies where Python's bytecode lies, so whoever
-can write there is whoever can write gpunode. PYTHONDONTWRITEBYTECODE holds for it too.
+can write there is whoever can write gpunode. PYTHONDONTWRITEBYTECODE holds for it too. A zipapp brings its kept files
+along (release/zipapp.py): libyaml cannot be in it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from gpunode.errors import UsageError
 
 def names() -> tuple[str, ...]:
     """Of every file, "gpus.yaml"."""
-    return tuple(sorted(path.name for path in (resources.PACKAGE / "catalog").glob("*.yaml")))
+    return tuple(name for name in resources.names("catalog") if name.endswith(".yaml"))
 
 
 def read_all() -> None:
@@ -37,38 +38,51 @@ def read_all() -> None:
 def document(file: str) -> Mapping[str, Any]:
     """What a file holds; nobody changes it. Days are texts. Raises UsageError for one that is no mapping."""
     text = resources.text(f"catalog/{file}").encode()
-    place, checksum = _place(file), sha256(text).hexdigest()
-    kept = _kept(place, checksum)
+    checksum = sha256(text).hexdigest()
+    kept = _kept(file, checksum)
     if kept is not None:
         return kept
     value = _parsed(text)
     if not isinstance(value, dict):
         raise UsageError(f"catalog/{file}: not a mapping", remedy="reinstall gpunode")
-    _keep(place, checksum, value)
+    if resources.archive() is None:
+        with suppress(ValueError):
+            _keep(_place(file), kept_text(text, value))
     return value
+
+
+def in_archive(file: str) -> str:
+    """Where a zipapp holds the kept file of one: "gpus.yaml" -> "catalog/gpus.json", relative to the package."""
+    return f"catalog/{os.path.splitext(file)[0]}.json"
+
+
+def kept_text(text: bytes, value: Mapping[str, Any]) -> str:
+    """What is kept of a file. Raises ValueError where JSON cannot say the same."""
+    kept = json.dumps({"sha256": sha256(text).hexdigest(), "value": value})
+    if json.loads(kept)["value"] != value:
+        raise ValueError("JSON has no word for something in it")
+    return kept
 
 
 def _place(file: str) -> Path:
     """Where Python would put the bytecode of such a file; PYTHONPYCACHEPREFIX moves it as well."""
-    return Path(importlib.util.cache_from_source(str(resources.PACKAGE / "catalog" / f"{file}.py"))).with_suffix(
+    return Path(importlib.util.cache_from_source(os.path.join(resources.PACKAGE, "catalog", f"{file}.py"))).with_suffix(
         ".json"
     )
 
 
-def _kept(path: Path, checksum: str) -> dict[str, Any] | None:
+def _kept(file: str, checksum: str) -> dict[str, Any] | None:
     with suppress(OSError, ValueError, KeyError, TypeError):
-        found = json.loads(path.read_bytes())
+        written = _place(file).read_bytes() if resources.archive() is None else resources.data(in_archive(file))
+        found = json.loads(written)
         if found["sha256"] == checksum and isinstance(found["value"], dict):
             return dict(found["value"])
     return None
 
 
-def _keep(path: Path, checksum: str, value: dict[str, Any]) -> None:
+def _keep(path: Path, kept: str) -> None:
     """Where that is not allowed, or not possible, the YAML is parsed again the next time."""
-    if (
-        sys.dont_write_bytecode
-        or json.loads(text := json.dumps({"sha256": checksum, "value": value}))["value"] != value
-    ):
+    if sys.dont_write_bytecode:
         return
     new = path.with_name(f"{path.name}.{os.getpid()}")
     with suppress(OSError):
@@ -76,7 +90,7 @@ def _keep(path: Path, checksum: str, value: dict[str, Any]) -> None:
         # As Python's bytecode: nobody else may write it, whatever the umask, and no link is followed.
         descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
         with open(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
+            file.write(kept)
         new.replace(path)
 
 

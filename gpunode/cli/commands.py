@@ -12,7 +12,7 @@ import typer
 from gpunode.cli.typer_classes import VerbGroup, help_of, unknown_option
 from gpunode.errors import UsageError
 
-VERBS = ("detect", "plan", "setup", "check", "undo", "runs", "runtime", "k8s", "catalog")
+VERBS = ("detect", "plan", "setup", "check", "undo", "runs", "runtime", "k8s", "catalog", "self")
 
 
 def _root(

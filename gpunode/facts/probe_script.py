@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 # Only the last one does anything; the others define what it calls.
 SCRIPTS = (
     "daemon/query",
@@ -39,10 +37,6 @@ def probe_script(first: str = "") -> str:
 
 def usual_probe_script() -> str:
     """The same, where no package manager is registered that is not gpunode's own. Raises OSError."""
-    shell = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "shell")
-    return "\n".join((*(_text(f"{shell}/{name}.sh") for name in ("probe/managers", *SCRIPTS)), _CALL))
+    from gpunode import resources
 
-
-def _text(path: str) -> str:
-    with open(path, encoding="utf-8") as file:
-        return file.read()
+    return "\n".join((*map(resources.script, ("probe/managers", *SCRIPTS)), _CALL))

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
+from gpunode import resources
 from gpunode.apply.commands.detached import wait_for_running
 from gpunode.apply.lock import HostLock, Owner
 from gpunode.catalog.load import load_catalog
@@ -82,8 +83,10 @@ def _resume(spec: Spec, run_id: str) -> Resume:
 
 def own_command() -> tuple[str, ...]:
     """How gpunode was started, in words that work from any directory. `-m` alone would miss a launcher that brings its
-    own import path; an argv[0] that is not a program is the package's __main__.py.
+    own import path, or a zipapp; an argv[0] that is not a program is the package's __main__.py.
     """
+    if zipapp := resources.archive():
+        return (sys.executable, zipapp)
     typed = os.path.abspath(sys.argv[0])
     launcher = os.path.isfile(typed) and os.access(typed, os.X_OK) and not typed.endswith(".py")
     return (typed,) if launcher else (sys.executable, "-m", "gpunode")

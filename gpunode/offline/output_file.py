@@ -59,13 +59,15 @@ def write_whole(path: Path, text: str, flag: str, *, mode: int = 0o600) -> None:
             raise _unwritable(path, flag, error.strerror or str(error)) from error
 
 
-def write_archive(path: Path, data: bytes, flag: str) -> None:
-    """`data`, which is no text, into `path`, for its owner only. Raises UsageError: nothing was changed."""
+def write_archive(path: Path, data: bytes, flag: str, *, mode: int = 0o600) -> None:
+    """`data`, which is no text, into `path`, for its owner only unless `mode` has more. Raises UsageError: nothing was
+    changed.
+    """
     with _directory(path, flag) as (directory, name):
         if _terminal(directory, name, path, flag):
             raise _unwritable(path, flag, "it is a terminal, and this is no text")
         try:
-            _replace(directory, name, data, 0o600)
+            _replace(directory, name, data, mode)
         except OSError as error:
             raise _unwritable(path, flag, error.strerror or str(error)) from error
 

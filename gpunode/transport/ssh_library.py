@@ -7,6 +7,7 @@ import socket
 import sys
 import time
 
+from gpunode.errors import UnsupportedHost
 from gpunode.transport.public_key import CERTIFICATE
 from gpunode.transport.ssh_config import MatchExec
 
@@ -19,6 +20,14 @@ try:
     import paramiko.config
     from paramiko.packet import Packetizer
     from paramiko.pkey import PublicBlob
+except ModuleNotFoundError as error:
+    if error.name != "paramiko":
+        raise
+    raise UnsupportedHost(
+        "this gpunode has no SSH",
+        evidence=f"{sys.executable} finds no paramiko; a zipapp holds none, and acts on the host that it runs on",
+        remedy="install gpunode with pipx, uv or pip where the fleet is controlled from (README.md, Install)",
+    ) from error
 finally:
     if _block:
         del sys.modules["invoke"]

@@ -22,8 +22,8 @@ NAME = "thresholds.yaml"
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A catalog of its own, of one file; nothing of it was read yet."""
     (tmp_path / "catalog").mkdir()
-    shutil.copy(resources.PACKAGE / "catalog" / NAME, tmp_path / "catalog" / NAME)
-    monkeypatch.setattr(resources, "PACKAGE", tmp_path)
+    shutil.copy(Path(resources.PACKAGE) / "catalog" / NAME, tmp_path / "catalog" / NAME)
+    monkeypatch.setattr(resources, "PACKAGE", str(tmp_path))
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     monkeypatch.setattr(sys, "pycache_prefix", None)
     return tmp_path / "catalog"

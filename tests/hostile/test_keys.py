@@ -14,7 +14,7 @@ from gpunode import resources
 from tests.hostile.key_server import key_server
 from tests.hostile.openpgp import Key, armored, packet
 
-SCRIPT = resources.directory("shell") / "repos" / "fetch_key.sh"
+SCRIPT = Path(resources.PACKAGE) / "shell" / "repos" / "fetch_key.sh"
 VENDOR, STRANGER, THIRD = Key("vendor"), Key("stranger"), Key("third")
 FILE_LIMIT = "20000"  # blocks of 512 bytes: what a test that fails may write at most
 pytestmark = pytest.mark.skipif(shutil.which("gpg") is None, reason="gpg is not installed")

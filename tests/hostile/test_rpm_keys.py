@@ -26,7 +26,7 @@ from tests.apply.machine import Machine
 from tests.hostile.openpgp import Key, armored
 from tests.planner.builders import T4, host, packages
 
-RPM_KEYS = resources.directory("shell") / "packages" / "rpm_keys.sh"
+RPM_KEYS = Path(resources.PACKAGE) / "shell" / "packages" / "rpm_keys.sh"
 OURS, OLDER, OTHER = Key("vendor"), Key("stranger"), Key("third")
 HOST = "keys.example"
 WRITTEN = 1_000_000  # when the key file was

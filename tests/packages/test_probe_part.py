@@ -16,7 +16,7 @@ from gpunode.packages.apt import Apt
 from gpunode.packages.probe import probe_part
 from gpunode.packages.registry import BACKENDS
 
-WRITTEN = resources.PACKAGE / "shell" / "probe" / "managers.sh"
+WRITTEN = Path(resources.PACKAGE) / "shell" / "probe" / "managers.sh"
 
 
 def test_the_file_is_what_the_managers_say() -> None:

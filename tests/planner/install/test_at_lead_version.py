@@ -10,7 +10,7 @@ import pytest
 
 from gpunode import resources
 
-SCRIPT = resources.directory("shell") / "packages" / "at_lead_version.sh"
+SCRIPT = Path(resources.PACKAGE) / "shell" / "packages" / "at_lead_version.sh"
 RPM = """#!/bin/sh
 case $* in
   *nvidia-open-driver-G06-signed-cuda-kmp-default) printf '%s\\n' 580.95.05_k6.4.0_150700.51 ;;

@@ -14,7 +14,7 @@ import pytest
 
 from gpunode import resources
 
-SCRIPT = resources.directory("shell") / "repos" / "fetch_key.sh"
+SCRIPT = Path(resources.PACKAGE) / "shell" / "repos" / "fetch_key.sh"
 # Stands for curl: the "download" is the file $SERVED.
 CURL = """#!/bin/sh
 while [ "$1" != --output ]; do shift; done

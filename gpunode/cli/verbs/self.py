@@ -1,0 +1,48 @@
+"""gpunode self: gpunode as a thing to carry."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gpunode.cli.options.groups import verb
+from gpunode.cli.typer_classes import VerbGroup
+
+ZIPAPP = "gpunode.pyz"
+
+
+def register(app: typer.Typer) -> None:
+    group = typer.Typer(
+        cls=VerbGroup,
+        help="Make gpunode as one file.",
+        rich_markup_mode=None,
+        epilog="\b\nExamples:\n  gpunode self zipapp\n  scp gpunode.pyz gpu01: && ssh gpu01 python3 gpunode.pyz check",
+    )
+    verb(
+        group,
+        "zipapp",
+        help="Write gpunode as one file that a host's own python3 (3.10 or newer) runs, and print its SHA-256.",
+        examples=("gpunode self zipapp", "gpunode self zipapp --output /srv/www/gpunode.pyz"),
+    )(zipapp)
+    app.add_typer(group, name="self")
+
+
+def zipapp(
+    output: Annotated[
+        Path, typer.Option("--output", metavar="FILE", help=f"Where it goes (default {ZIPAPP}).", show_default=False)
+    ] = Path(ZIPAPP),
+) -> int:
+    import sys
+    from hashlib import sha256
+
+    from gpunode.offline.output_file import check, write_archive
+    from gpunode.release.zipapp import zipapp as made
+    from gpunode.render.door import show
+
+    check(output, "--output")
+    whole = made()
+    write_archive(output, whole, "--output", mode=0o755)
+    show(f"{sha256(whole).hexdigest()}  {output}", sys.stdout)  # as sha256sum has it, and `sha256sum --check` reads it
+    return 0
