@@ -1,6 +1,6 @@
 """The console script: argv in, exit code out.
 
-Start-up counts: `--version` loads nothing, `--help` loads typer only, a verb loads what it needs. A verb that looks at
+Start-up counts: `--version` and `--help` load nothing, a verb loads what it needs. A verb that looks at
 this machine looks first, and all else is loaded meanwhile: what stands up here is loaded before that.
 """
 
@@ -11,7 +11,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from gpunode.cli.first_look import at_this_machine, looking_ahead
+from gpunode.cli.start.first_look import at_this_machine, looking_ahead
+from gpunode.cli.start.root_page import root_page
 from gpunode.cli.streams import fill_closed_streams
 
 
@@ -28,7 +29,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     fill_closed_streams()
     try:
-        code = _version() if words in (["--version"], ["-V"]) else _verb(words)
+        text = _version() if words in (["--version"], ["-V"]) else root_page(words)
+        code = _verb(words) if text is None else 0
+        sys.stdout.write(text or "")  # ours alone: nothing of anybody else's is in it, and nothing is loaded for it
         sys.stdout.flush()
     except (Exception, KeyboardInterrupt) as error:
         from gpunode.cli.errors import ended_by
@@ -37,11 +40,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def _version() -> int:
+def _version() -> str:
     from gpunode import __version__
 
-    sys.stdout.write(f"gpunode {__version__}\n")  # nothing of anybody else's is in it, and nothing is loaded for it
-    return 0
+    return f"gpunode {__version__}\n"
 
 
 def _verb(words: list[str]) -> int:

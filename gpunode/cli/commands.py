@@ -9,6 +9,7 @@ from importlib import import_module
 import click
 import typer
 
+from gpunode.cli.start.root_page import WORDS
 from gpunode.cli.typer_classes import VerbGroup, help_of, unknown_option
 from gpunode.errors import UsageError
 
@@ -29,9 +30,6 @@ def _root(
         raise typer.Exit
     if context.invoked_subcommand is None:
         show(context.get_help(), sys.stdout)
-
-
-LISTS_VERBS: tuple[list[str], ...] = ([], ["-h"], ["--help"])
 
 
 def _tree(verbs: Sequence[str] = VERBS, *, listed: bool = False) -> click.Command:
@@ -71,7 +69,7 @@ def _listed_only() -> None:
 
 def run_words(words: list[str]) -> int:
     """Parse and run. Raises UsageError for what click does not understand, KeyboardInterrupt for Ctrl-C."""
-    command = _tree(words[:1] if words and words[0] in VERBS else VERBS, listed=words in LISTS_VERBS)
+    command = _tree(words[:1] if words and words[0] in VERBS else VERBS, listed=words in WORDS)
     try:
         result = command.main(args=words, prog_name="gpunode", standalone_mode=False)
     except click.UsageError as error:

@@ -14,6 +14,7 @@ import os
 import re
 import threading
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from fnmatch import fnmatchcase
@@ -43,38 +44,45 @@ class Verdict:
     known: tuple[KnownKey, ...] = ()  # the lines about this host
 
 
-# One that names hosts and no patterns: the key's type, its blob in base64, path, number. Python's collector of garbage
-# leaves tuples of texts alone; of objects it would look at tens of thousands, again and again.
-Line = tuple[str, str, str, int]
+# One without a mark, as it stands there: text, path, number. Its key is read when somebody asks for its host: a file of
+# tens of thousands is looked through once, for the names. Python's collector of garbage leaves tuples of texts alone;
+# of objects it would look at tens of thousands, again and again.
+Line = tuple[str, str, int]
 
 
 def _read(line: Line) -> KnownKey | None:
-    """None where the key cannot be read: it can vouch for nobody."""
-    type, text, path, number = line
+    """None where there is no key that can be read: it can vouch for nobody."""
+    text, path, number = line
+    words = text.split(None, 3)
+    return _known_key(words[1:3], f"{path}:{number}") if len(words) > 2 else None
+
+
+def _known_key(words: Sequence[str], where: str) -> KnownKey | None:
+    """`words`: its type, its blob in base64."""
     try:
-        blob = base64.b64decode(text, validate=True)
+        blob = base64.b64decode(words[1], validate=True)
     except ValueError:  # includes binascii.Error
         return None
-    return KnownKey(HostKey(type, blob), f"{path}:{number}") if blob else None
+    return KnownKey(HostKey(words[0], blob), where) if blob else None
 
 
 @dataclass
 class KnownHosts:
     """All lines of the user's and the system's files, by how their names are found."""
 
-    exact: dict[str, list[Line]] = field(default_factory=dict)  # nearly all lines, of which a run needs a few
+    exact: dict[str, list[Line]] = field(default_factory=dict)  # nearly all, of which a run needs a few
+    hashed: list[tuple[bytes, bytes, Line]] = field(default_factory=list)  # salt, HMAC-SHA1
     patterns: list[tuple[str, KnownKey]] = field(default_factory=list)
-    hashed: list[tuple[bytes, bytes, KnownKey]] = field(default_factory=list)  # salt, HMAC-SHA1
     revoked: list[tuple[str, KnownKey]] = field(default_factory=list)
     authorities: list[tuple[str, KnownKey]] = field(default_factory=list)  # @cert-authority: names, whose key
 
     def keys(self, name: str) -> tuple[KnownKey, ...]:
         """Every key that stands for `name`: "host", or "[host]:port" for a port other than 22."""
-        found = [key for line in self.exact.get(name, ()) if (key := _read(line))]
-        found += [known for names, known in self.patterns if matches(names, name)]
         raw = name.encode()
-        found += [k for salt, want, k in self.hashed if hmac.compare_digest(hmac.digest(salt, raw, "sha1"), want)]
-        return tuple(found)
+        lines = [*self.exact.get(name, ())]
+        lines += [line for salt, want, line in self.hashed if hmac.digest(salt, raw, "sha1") == want]
+        found = [key for line in lines if (key := _read(line))]
+        return (*found, *(known for names, known in self.patterns if matches(names, name)))
 
     def verdict(self, name: str, key: HostKey) -> Verdict:
         known = self.keys(name)
@@ -115,45 +123,67 @@ def host_name(host: str, port: int) -> str:
 def parse(files: Iterable[tuple[str, str]]) -> KnownHosts:
     """`files` are (path, text). A line that cannot be read is passed over, as ssh does: it can vouch for nobody."""
     known = KnownHosts()
+    exact = known.exact
     for path, text in files:
         # Nothing else ends a line for ssh: a comment that holds U+2028 is still a comment.
         for number, line in enumerate(text.split("\n"), 1):
-            words = line.split()
-            if words and _NO_NAMES.search(words[0]) is None:
-                if len(words) > 2:
-                    entry = (words[1], words[2], path, number)
-                    for name in words[0].lower().split(","):
-                        known.exact.setdefault(name, []).append(entry)
-            else:
-                _add(known, words, f"{path}:{number}")
+            names = line.partition(" ")[0]
+            entry = (line, path, number)
+            if not names or _NO_NAMES.search(names):
+                _add(known, entry)
+                continue
+            for name in names.lower().split(","):
+                if name in exact:
+                    exact[name].append(entry)
+                else:
+                    exact[name] = [entry]
     return known
 
 
-_NO_NAMES = re.compile(r"^[#@|]|[*?!]")
+_NO_NAMES = re.compile(r"[#@|*?!\s]")
 
 
-def _add(known: KnownHosts, words: Sequence[str], where: str) -> None:
+def _add(known: KnownHosts, line: Line) -> None:
+    """A line that does not begin with names and a blank."""
+    text, path, number = line
+    first = text.split(None, 1)[:1]
+    if first and first[0].startswith("|1|"):
+        with suppress(ValueError):  # includes binascii.Error
+            known.hashed.append((*_hash(first[0]), line))
+        return
+    words = text.split()
     if not words or words[0].startswith("#"):
         return
     mark, words = (words[0], words[1:]) if words[0].startswith("@") else ("", words)
-    if len(words) < 3 or mark not in ("", "@revoked", "@cert-authority"):
+    if len(words) < 3:
         return
-    names = words[0]
-    try:
-        entry = KnownKey(HostKey(words[1], base64.b64decode(words[2], validate=True)), where)
-        if not entry.key.blob:
-            return
-        if mark == "@revoked":
-            known.revoked.append((names, replace(entry, key=plain_key(entry.key))))
-        elif mark:
-            known.authorities.append((names, entry))
-        elif names.startswith("|1|"):
-            salt, digest = (binascii.a2b_base64(part) for part in names[3:].split("|"))
-            known.hashed.append((salt, digest, entry))
-        else:
-            known.patterns.append((names, entry))
-    except ValueError:  # includes binascii.Error
+    if mark:
+        _add_marked(known, mark, words, f"{path}:{number}")
+    elif _PATTERN.search(words[0]) is None:
+        for name in words[0].lower().split(","):
+            known.exact.setdefault(name, []).append(line)
+    elif entry := _known_key(words[1:3], f"{path}:{number}"):
+        known.patterns.append((words[0], entry))
+
+
+_PATTERN = re.compile(r"^\||[*?!]")
+
+
+def _add_marked(known: KnownHosts, mark: str, words: Sequence[str], where: str) -> None:
+    entry = _known_key(words[1:3], where)
+    if entry is None:
         return
+    if mark == "@revoked":
+        with suppress(ValueError):  # a certificate that is none
+            known.revoked.append((words[0], replace(entry, key=plain_key(entry.key))))
+    elif mark == "@cert-authority":
+        known.authorities.append((words[0], entry))
+
+
+def _hash(names: str) -> tuple[bytes, bytes]:
+    """(salt, HMAC-SHA1) of a hashed name. Raises ValueError where it is none."""
+    salt, digest = names[3:].split("|")
+    return binascii.a2b_base64(salt), binascii.a2b_base64(digest)
 
 
 def matches(names: str, name: str) -> bool:
@@ -172,10 +202,10 @@ def _speaks_of(names: str, name: str) -> bool:
     if not names.startswith("|1|"):
         return matches(names, name)
     try:
-        salt, digest = (binascii.a2b_base64(part) for part in names[3:].split("|"))
+        salt, digest = _hash(names)
     except ValueError:
         return False
-    return hmac.compare_digest(hmac.digest(salt, name.encode(), "sha1"), digest)
+    return hmac.digest(salt, name.encode(), "sha1") == digest
 
 
 _lock = threading.Lock()

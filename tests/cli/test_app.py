@@ -104,7 +104,7 @@ JUDGING = {f"gpunode.{room}" for room in ("engines", "editing", "packages", "fac
     ("words", "without"),
     [
         (["--version"], {*HEAVY, "typer", "click", "gpunode.render", "gpunode.model"}),
-        (["--help"], {*HEAVY, *JUDGING, "gpunode.checks", "gpunode.model"}),
+        (["--help"], {*HEAVY, *JUDGING, "typer", "click", "gpunode.render", "gpunode.model"}),
         (["check", "--list"], {*HEAVY, *JUDGING}),
         (["check", "--recorded", str(EXAMPLES / "debian12-ready")], {*EDITORS, "gpunode.planner"}),
     ],

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gpunode.cli.first_look import at_this_machine
+from gpunode.cli.start.first_look import at_this_machine
 from gpunode.errors import TransportError
 from gpunode.transport.ahead import start_ahead
 from gpunode.transport.local import Local, end_ahead

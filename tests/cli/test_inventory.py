@@ -17,8 +17,8 @@ import pytest
 from gpunode.apply.commands.detached import nothing_runs
 from gpunode.cli.app import main
 from gpunode.cli.commands import _tree
-from gpunode.cli.first_look import at_this_machine
 from gpunode.cli.options.groups import LiveOptions
+from gpunode.cli.start.first_look import at_this_machine
 from gpunode.errors import ExitCode
 from gpunode.facts.probe_script import probe_script
 from gpunode.facts.recordings import load_recording

@@ -53,6 +53,7 @@ from gpunode.packages.openpgp import primary_fingerprints
 from gpunode.packages.registry import BACKENDS
 from gpunode.planner.engines.kubelet.refused import freed
 from gpunode.specfile import parse_spec
+from gpunode.transport.known_hosts import parse as parse_known_hosts
 from gpunode.transport.refusals import not_started
 from tests.engines.hosts import engine_facts, host_with
 from tests.hostile.linear import assert_linear
@@ -65,6 +66,10 @@ def inventory(text: str) -> object:
     tree = parse_inventory(text, "inventory", Path("/nosuch"))
     tree.check()
     return members(tree, tree.hosts)
+
+
+def known_hosts(text: str) -> object:
+    return parse_known_hosts([("/k", text)]).keys("gpu07")
 
 
 def repeated(unit: str, head: str = "", tail: str = "") -> Callable[[int], str]:
@@ -205,6 +210,10 @@ PARSERS: dict[str, tuple[Work, Callable[[int], str]]] = {
     "dpkg": (parse_dpkg, repeated("p{}\t1\tamd64\tii\n")),
     "rpm": (parse_rpm, repeated("p{}\t1\tx86_64\n")),
     "rpm, twice": (rpm_doubled, repeated("p\t{}\tx86_64\n")),
+    "known_hosts": (known_hosts, repeated("h{},10.0.0.{} ssh-ed25519 AAAA\n")),
+    "known_hosts: one name": (known_hosts, repeated("gpu07 ssh-ed25519 AAAA\n")),
+    "known_hosts: hashed": (known_hosts, repeated("|1|AAAA|AAAA ssh-ed25519 AAAA\n")),
+    "known_hosts: empty lines": (known_hosts, repeated("\n")),
     "package lock": (parse_lock, repeated("1 ")),
     "auto upgrade": (upgrades("apt"), repeated("Unattended-Upgrade ")),
     "auto upgrade: blanks": (upgrades("dnf"), repeated(" ", "apply_updates")),

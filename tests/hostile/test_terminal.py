@@ -412,7 +412,7 @@ def test_a_run_log_can_be_shown_on_a_terminal(tmp_path: Path, monkeypatch: pytes
 
 
 DOORS = ("render/door.py", "cli/output.py")
-QUICK = ("cli/app.py",)  # `gpunode --version` loads nothing, and says nothing of anybody else's
+QUICK = ("cli/app.py",)  # `--version` and `--help` load nothing, and say nothing of anybody else's
 
 
 def printing(tree: ast.Module) -> Iterator[int]:

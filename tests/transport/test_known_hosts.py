@@ -49,6 +49,9 @@ def hashed(name: str) -> str:
         (f"gpu07 {words(KEY)}\n@revoked gpu08 {words(KEY)}", "gpu07", Trust.KNOWN),
         (f"@cert-authority *.example {words(KEY)}", "gpu07.example", Trust.UNKNOWN),
         (f"#gpu07 {words(KEY)}\n\ngpu07\ngpu07 ssh-ed25519 %%%\n|1|x {words(KEY)}", "gpu07", Trust.UNKNOWN),
+        (f" gpu07\t{words(OTHER)}\ngpu07\t {words(KEY)}", "gpu07", Trust.KNOWN),
+        (f"\t {hashed('gpu07')}\t{words(KEY)}", "gpu07", Trust.KNOWN),
+        (f"gpu#7 {words(KEY)}", "gpu#7", Trust.KNOWN),
     ],
     ids=[
         "an exact name",
@@ -70,6 +73,9 @@ def hashed(name: str) -> str:
         "revoked for another host",
         "an authority's key is not a host's key",
         "comments and broken lines vouch for nobody",
+        "tabs and blanks around a name",
+        "tabs and blanks around a hashed name",
+        "a number sign within a name",
     ],
 )
 def test_judge(line: str, name: str, trust: Trust) -> None:
@@ -136,3 +142,8 @@ def test_accepting_a_host_that_another_run_just_added_with_another_key_is_refuse
 def test_the_last_of_ten_thousand_lines_is_found() -> None:
     text = "\n".join(f"gpu{n} {words(KEY)}" for n in range(10_000))
     assert parse([("k", text)]).verdict("gpu9999", KEY).trust is Trust.KNOWN
+
+
+def test_a_revoked_certificate_that_is_none_is_passed_over() -> None:
+    known = parse([("k", f"@revoked * ssh-ed25519-cert-v01@openssh.com AAAA\ngpu07 {words(KEY)}")])
+    assert known.verdict("gpu07", KEY).trust is Trust.KNOWN
