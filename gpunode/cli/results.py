@@ -68,6 +68,12 @@ class Fixed(Fleet):
     recorded: bool = False  # a recording, which only shows its plan
 
 
+class Locked(NamedTuple):
+    """`lock`."""
+
+    data: dict[str, object]
+
+
 class RunList(NamedTuple):
     """`runs`."""
 
@@ -202,6 +208,8 @@ TABLE: dict[tuple[str, type], Renderer] = {
     ("text", Ended): _in("verbs.setup:page"),
     **{("json", kind): _fleet_json for kind in (Detected, Planned, Checked, Ended, Fixed)},
     **{("jsonl", kind): _fleet_lines for kind in (Detected, Planned, Checked, Ended, Fixed)},
+    ("text", Locked): _in("verbs.lock:page"),
+    ("json", Locked): _in("verbs.lock:json_whole"),
     ("text", Fixed): _in("verbs.check_fix:page"),
     ("junit", Checked): _in("verbs.check_formats:junit"),
     ("prometheus", Checked): _in("verbs.check_formats:prometheus"),

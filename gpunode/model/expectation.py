@@ -9,6 +9,7 @@ from gpunode.errors import UsageError
 from gpunode.model.driver import ModuleFlavour
 
 MOST = 64  # values in one list: a node has fewer GPUs, engines and kinds of network ports
+MOST_PACKAGES = 512  # of driver, CUDA, toolkit and engines; CUDA's alone are some hundred
 _ENGINE = r"[a-z0-9][a-z0-9.-]{0,40}(?:@[\w.-]{1,60})?"
 _HANDLER = r"[A-Za-z0-9][A-Za-z0-9._-]{0,60}"
 _VERSION = r"[0-9][\w.+~-]{0,60}"
@@ -23,14 +24,14 @@ def _one(key: str, pattern: str, form: str) -> Callable[[str], str]:
     return parse
 
 
-def _many(key: str, pattern: str, form: str) -> Callable[[str], tuple[str, ...]]:
+def _many(key: str, pattern: str, form: str, most: int = MOST) -> Callable[[str], tuple[str, ...]]:
     """Values with commas, in order and each once."""
 
     def parse(text: str) -> tuple[str, ...]:
         words = [word.strip() for word in text.split(",")]
         odd = next((word for word in words if not re.fullmatch(pattern, word, re.ASCII)), None)
-        if odd is not None or len(words) > MOST:
-            raise _odd(key, text if odd is None else odd, f"{form}; at most {MOST} with commas")
+        if odd is not None or len(words) > most:
+            raise _odd(key, text if odd is None else odd, f"{form}; at most {most} with commas")
         return tuple(sorted(set(words)))
 
     return parse
@@ -62,9 +63,19 @@ FORMS: dict[str, Callable[[str], object]] = {
         rf"(?:{_ENGINE}=)?{_HANDLER}",
         "a handler for every engine, or ENGINE=HANDLER: docker=nvidia",
     ),
+    "cdi": _many("cdi", rf"(?:{_ENGINE}=)?(?:on|off)", "on or off for every engine, or ENGINE=on: docker=on"),
+    "packages": _many(
+        "packages",
+        r"[A-Za-z0-9][\w.+:-]{0,120}=[0-9][\w.+:~^-]{0,120}",
+        "NAME=VERSION as the package manager has them: nvidia-open=595.91.07-1",
+        MOST_PACKAGES,
+    ),
+    "vbios": _many(
+        "vbios", r"[0-9a-f]{4}=[0-9A-Za-z.]{1,40}", "PCI device id and version of the VBIOS: 2330=96.00.A5.00.03"
+    ),
     "nics": _many("nics", r"[0-9]{1,3}(?:x[0-9]{1,5})?", "how many RDMA ports, 8, or how many at which Gb/s, 8x400"),
     "numa": _many("numa", r"[0-9]{1,3}=[0-9]{1,3}", "NODE=COUNT, how many GPUs are at each NUMA node: 0=4,1=4"),
     "os": _one("os", r"[a-z0-9][a-z0-9._-]{0,40}(?: [\w.-]{1,20})?", "ID and VERSION_ID of os-release: ubuntu 24.04"),
     "kernel": _one("kernel", r"[0-9][\w.+~-]{0,80}", "a release as uname -r prints it"),
 }
-LISTS = ("model", "engines", "default_runtime", "nics", "numa")
+LISTS = ("model", "engines", "default_runtime", "cdi", "packages", "vbios", "nics", "numa")

@@ -235,6 +235,9 @@ class Expectation:
     handler: str | None = None  # that every engine has
     default_runtime: tuple[str, ...] | None = None  # "nvidia" for every engine, "docker=nvidia"
     mig: tuple[MigLayout, ...] | None = None
+    cdi: tuple[str, ...] | None = None  # whether engines have CDI enabled: "on" for every engine, "docker=off"
+    packages: tuple[str, ...] | None = None  # "nvidia-open=595.91.07-1": each is installed in this version
+    vbios: tuple[str, ...] | None = None  # of the GPUs, by PCI device id: "2330=96.00.A5.00.03"
     nics: tuple[str, ...] | None = None  # RDMA ports: "8", or active ones by their rate in Gb/s, "8x400"
     nvswitches: int | None = None
     numa: tuple[str, ...] | None = None  # GPUs at each NUMA node: "0=4"

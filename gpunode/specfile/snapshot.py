@@ -3,39 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
 
 from gpunode.advice import meant
 from gpunode.errors import UsageError
 from gpunode.model.rules import MOST
 from gpunode.model.spec import Expectation
-from gpunode.specfile.document import Entry, pairs, root_of, text_of
+from gpunode.specfile.document import Entry, pairs, root_of
 from gpunode.specfile.file import spec_of
 from gpunode.specfile.keys import KEYS, NESTED
+
+if TYPE_CHECKING:
+    import yaml
 
 SNAPSHOT, FORM = "gpunode_expectation", "1"  # what makes a file a snapshot, and the form that this gpunode reads
 EXPECTED = (SNAPSHOT, "taken", *(key for key in KEYS if key.startswith("expect.")))
 
 
-def load_expectation(path: Path) -> Expectation:
-    """What a snapshot says (`expectation_text`). Raises UsageError that lists every fault with its line."""
-    return parse_expectation(text_of(path, "snapshot", "--against"), str(path))
-
-
 def parse_expectation(text: str, name: str = "snapshot") -> Expectation:
-    """The same of its text; `name` is what messages call it."""
-    root, faults, entries = root_of(text, name), list[str](), dict[str, Entry]()
-    for entry in pairs(root, NESTED) if root else ():
-        if entry.key not in EXPECTED:
-            known = f"{meant(entry.key[:80], EXPECTED)}the keys are {', '.join(EXPECTED)}"
-            faults.append(f"line {entry.line}: {entry.key[:80]} is not a key of a snapshot; {known}")
-        elif entry.key in entries:
-            faults.append(
-                f"line {entry.line}: {entry.key} is there twice; the first is on line {entries[entry.key].line}"
-            )
-        else:
-            entries[entry.key] = entry
+    """What a snapshot says (`expectation_text`); `name` is what messages call it.
+
+    Raises UsageError that lists every fault with its line.
+    """
+    faults = list[str]()
+    entries = known_entries(root_of(text, name), NESTED, EXPECTED, "snapshot", faults)
     if form := entries.pop(SNAPSHOT, None):
         faults += [] if form.text == FORM else [f"line {form.line}: {SNAPSHOT} {form.text!r:.80} is not {FORM}"]
     else:
@@ -48,6 +40,24 @@ def parse_expectation(text: str, name: str = "snapshot") -> Expectation:
         evidence = "\n".join(faults[:MOST])
         raise UsageError(f"{name} is not a snapshot that a node can be compared with", evidence=evidence)
     return spec.expect
+
+
+def known_entries(
+    root: yaml.MappingNode | None, nested: Collection[str], known: Collection[str], what: str, faults: list[str]
+) -> dict[str, Entry]:
+    """The keys of a file that has no others; one that is not known, or there twice, goes to `faults`."""
+    entries: dict[str, Entry] = {}
+    for entry in pairs(root, nested) if root else ():
+        if entry.key not in known:
+            said = f"{meant(entry.key[:80], known)}the keys are {', '.join(known)}"
+            faults.append(f"line {entry.line}: {entry.key[:80]} is not a key of a {what}; {said}")
+        elif entry.key in entries:
+            faults.append(
+                f"line {entry.line}: {entry.key} is there twice; the first is on line {entries[entry.key].line}"
+            )
+        else:
+            entries[entry.key] = entry
+    return entries
 
 
 def expectation_text(found: Mapping[str, str], taken: str) -> tuple[str, tuple[str, ...]]:

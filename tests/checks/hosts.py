@@ -88,7 +88,7 @@ CONTAINERD = """version = 2
 DOCKER_ENGINE = RuntimeFacts(
     "docker", "28.5.2", "/etc/docker/daemon.json", "docker.service", "/run/docker.sock", active=True,
     effective_default="nvidia", effective_source="docker /info", handlers=("nvidia", "runc"), live_restore=True,
-    pid=900, started_at=1_795_000_100, socket_mode=0o660,
+    cdi=True, pid=900, started_at=1_795_000_100, socket_mode=0o660,
 )  # fmt: skip
 TOOLKIT = ToolkitFacts(
     "1.20.0", "/usr/bin/nvidia-container-runtime", True, "/usr/bin/nvidia-container-runtime-hook",
@@ -97,7 +97,7 @@ TOOLKIT = ToolkitFacts(
 CONTAINERD_ENGINE = RuntimeFacts(
     "containerd", "1.7.27", "/etc/containerd/config.toml", "containerd.service", "/run/containerd/containerd.sock",
     active=True, effective_default="nvidia", effective_source="CRI Status", handlers=("nvidia", "runc"),
-    systemd_cgroup={"nvidia": True, "runc": True}, runc_version="1.3.3",
+    systemd_cgroup={"nvidia": True, "runc": True}, runc_version="1.3.3", cdi=True,
 )  # fmt: skip
 PORTS = tuple(
     RdmaPort(f"mlx5_{n}", 1, f"0000:{n}a:00.0", "InfiniBand", "ACTIVE", "LinkUp", "400 Gb/sec (4X NDR)",

@@ -62,19 +62,22 @@ BY_HAND = {
         drv.branch-vs-arch drv.compiler-match drv.dkms-next drv.dkms-running drv.flavour-vs-arch drv.gsp-firmware
         drv.headers-meta drv.headers-running drv.install-method drv.package-consistency
         drv.version-running expect.cuda expect.driver expect.engines expect.flavour expect.kernel expect.os
-        expect.toolkit fleet.version-uniform k8s.dp-version k8s.kubelet-version net.ofed-version os.disk-boot
+        expect.packages expect.toolkit fleet.version-uniform k8s.dp-version k8s.kubelet-version net.ofed-version
+        os.disk-boot
         os.supported pci.driver-bound rt.engine-eol rt.handler-binary rt.present rt.runc-version sec.ctk-cve
         sec.driver-bulletin sec.operator-cve svc.fabricmanager-version svc.nvlsm user.cuda-driver-api user.libcuda
         user.libnvml user.stale-libs""",
     ByHand.HARDWARE: """
-        expect.model expect.nics expect.numa expect.nvswitches health.clock-counters health.clock-hw-slowdown
+        expect.model expect.nics expect.numa expect.nvswitches health.clock-counters
+        health.clock-hw-slowdown
         health.clock-sw health.ecc-aggregate-unc health.gpu-lost health.mce health.pcie-replay
         health.row-remap-count health.row-remap-failure health.smoke-memtest health.temp-gpu health.temp-memory
         net.ib-errors net.ib-flap net.nic-gpu-affinity net.rdma-devices os.readonly-fs pci.aer-errors
         pci.device-support pci.expected-count pci.fallen-off-bus pci.gpu-present pci.link-speed pci.link-width
         pci.nvswitch-present""",
     ByHand.LOG: """
-        boot.crash-evidence ctk.cli-info health.ecc-corrected health.inforom health.vbios-uniform os.hung-tasks
+        boot.crash-evidence ctk.cli-info expect.vbios health.ecc-corrected health.inforom health.vbios-uniform
+        os.hung-tasks
         smoke.cuda smoke.dcgm svc.fabric-health svc.restart-flap user.smi-works""",
     ByHand.WAIT: """
         os.pkg-lock""",
@@ -83,7 +86,8 @@ BY_HAND = {
         os.cpu-governor os.hugepages-thp os.proxy-dns sec.cve-db-age sec.modprobe-suid sec.visible-devices-policy
         user.cuda-toolkit-optional
         boot.cmdline-blocks boot.default-kernel ctk.cdi-duplicate ctk.config dev.caps dev.container
-        dev.modes dev.nodes dev.selinux dev.uvm drv.excluded-gpus drv.gsp-policy drv.vgpu expect.default-runtime
+        dev.modes dev.nodes dev.selinux dev.uvm drv.excluded-gpus drv.gsp-policy drv.vgpu expect.cdi
+        expect.default-runtime
         expect.handler fleet.hostkey fleet.ssh-sudo health.app-clocks health.compute-mode health.p2p health.power-cap
         k8s.capacity k8s.cgroup-v1 k8s.cpumanager k8s.detect k8s.dp-container k8s.dp-registered k8s.dp-socket k8s.dra
         k8s.eviction-pressure k8s.feature-gates k8s.image-pull k8s.kubelet-flags k8s.kubelet-up k8s.labels

@@ -23,6 +23,7 @@ ARGV: dict[type, list[list[str]]] = {
     results.Explained: [["plan", "--explain", "--recorded", HOST]],
     results.Checked: [["check", "--recorded", HOST]],
     results.Fixed: [["check", "--fix", "--recorded", HOST]],
+    results.Locked: [["lock", "--recorded", HOST]],
     results.RunList: [["runs"]],
     results.RunShown: [["runs", "show", "last"], ["runs", "merge", "last"]],
     results.Runtimes: [["runtime", "show", "--recorded", HOST]],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
@@ -14,6 +15,11 @@ from gpunode.model.report import NotApplicable
 from gpunode.model.smi import SmiGpu
 from gpunode.model.system import RdmaPort
 
+# The packages of driver, CUDA, toolkit and engines, by the beginnings of their names in every distribution.
+_COUNTED = re.compile(
+    r"(lib)?nvidia|libcuda|libnv|libnccl|cuda|a?kmod-nvidia|linux-modules-nvidia|xserver-xorg-video-nvidia|datacenter-gpu"
+    r"|docker|containerd|moby|runc|cri-o|podman"
+)
 Seen = tuple[str, ...] | NotApplicable  # () for what the host has none of; else why it is not known
 
 
@@ -121,6 +127,31 @@ def default_runtimes(host: HostFacts) -> Seen:
     if quiet := mute(host):
         return NotApplicable(f"{quiet[0].label} did not say which runtime is its default")
     return tuple(f"{one.label}={one.effective_default}" for one in with_handlers(host))
+
+
+def cdi(host: HostFacts) -> Seen:
+    """Of the engines that say it: ("docker=on", "containerd=off")."""
+    told = [one for one in with_handlers(host) if one.cdi is not None]
+    if not told:
+        return NotApplicable("no container engine says whether CDI is enabled in it")
+    return tuple(f"{one.label}={'on' if one.cdi else 'off'}" for one in told)
+
+
+def packages(host: HostFacts) -> Seen:
+    """("nvidia-open=595.91.07-1",): of driver, CUDA, toolkit and engines, those that are configured."""
+    if host.packages.manager is None:
+        return NotApplicable("there is no package manager that gpunode knows")
+    installed = host.packages.installed.items()
+    return tuple(f"{name}={one.version}" for name, one in sorted(installed) if one.configured and _COUNTED.match(name))
+
+
+def vbios(host: HostFacts) -> Seen:
+    """By PCI device id; of GPUs of one model that differ, each version."""
+    boards = known(host, lambda gpu: gpu.health.board.vbios, "version of the VBIOS")
+    if isinstance(boards, NotApplicable):
+        return boards
+    device = {gpu.address: gpu.device for gpu in host.gpus}
+    return tuple(sorted({f"{device[gpu.pci_address]}={has}" for gpu, has in boards if gpu.pci_address in device}))
 
 
 def os(host: HostFacts) -> Seen:

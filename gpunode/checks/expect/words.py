@@ -18,6 +18,8 @@ MUTE = {
     "flavour": "load the driver's module",
     "cuda": "mend nvidia-smi (user.smi-works)",
     "mig": "mend nvidia-smi (user.smi-works)",
+    "vbios": "mend nvidia-smi (user.smi-works)",
+    "cdi": "start the engine, so that it answers",
     "engines": "start the engine, so that it answers",
     "handler": "start the engine, so that it answers",
     "default_runtime": "start the engine, so that it answers",

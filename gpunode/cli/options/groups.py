@@ -177,7 +177,7 @@ class RuleOptions:
         _checks("--profile", metavar="auto|NAME", help="docker, kubernetes, hgx, image or workstation."),
     ] = None
     against: Annotated[
-        Path | None, _checks("--against", metavar="FILE", help="Only what differs from this --snapshot.")
+        Path | None, _checks("--against", metavar="FILE", help="Only what differs from this snapshot, or lock.")
     ] = None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 from gpunode.cli.options.groups import (
@@ -22,6 +23,9 @@ class SpecOptions:
     """What setup makes of a host; a flag that was not typed is None and leaves the spec's value."""
 
     spec: SpecFlag = None
+    lock: Annotated[
+        Path | None, wanted("--lock", metavar="FILE", help="As one node has it, by `gpunode lock`; over --spec.")
+    ] = None
     driver: Annotated[
         str | None,
         wanted("--driver", metavar="auto|none|BRANCH|VERSION", help="Driver: 580, or 580.178.04; none removes it."),

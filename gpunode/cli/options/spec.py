@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from gpunode.cli.options.groups import CheckOptions
 from gpunode.errors import UsageError
 from gpunode.model.rules import Rules
 from gpunode.model.spec import Spec, toolkit_field
-from gpunode.specfile import KEYS, SpecFile, load_file, put_all, spec_text
+from gpunode.specfile import KEYS, SpecFile, load_file, load_lock, put_all, spec_text
 
 if TYPE_CHECKING:
     from gpunode.cli.options.setup import SpecOptions
@@ -43,16 +43,27 @@ def wanted_spec(options: SpecOptions | CheckOptions) -> Spec:
 
 
 def wanted_file(options: SpecOptions | CheckOptions, layer: Iterable[tuple[str, str]] = ()) -> SpecFile:
-    """The same, with what only a check reads. `layer`: keys with their texts that lie under the file's."""
+    """The same, with what only a check reads. `layer`: keys with their texts that lie under the file's.
+
+    A lock lies over the file: whoever names one wants what is in it, and what it does not say as before.
+    """
     under = put_all(Spec(), dict(layer))
     file = load_file(options.spec, under) if options.spec else SpecFile(under, Rules())
     return replace(file, spec=flags_over(file.spec, options, file.keys))
 
 
+def lock_texts(options: SpecOptions | CheckOptions) -> Mapping[str, str]:
+    """What the file of --lock asks of a host, by the key of a spec; {} where there is none."""
+    path = getattr(options, "lock", None)
+    return load_lock(path).setup if path else {}
+
+
 def flags_over(spec: Spec, options: SpecOptions | CheckOptions, in_file: Collection[str] = ()) -> Spec:
-    """`spec` with the flags over it; `in_file`: the keys that its file has. Raises UsageError with every fault."""
-    texts = flag_texts(options)
-    return _without_ignored(put_all(spec, texts), texts, in_file)
+    """`spec` with the lock and the flags over it; `in_file`: the keys that its file has. Raises UsageError with every
+    fault.
+    """
+    lock, texts = lock_texts(options), flag_texts(options)
+    return _without_ignored(put_all(put_all(spec, lock), texts), texts, {*in_file, *lock})
 
 
 def wanted_of_each(
@@ -84,7 +95,8 @@ def own_specs(named: Sequence[Host], file_of: Callable[[Host], SpecFile], option
 
 def typed_text(options: SpecOptions) -> str:
     """All that was typed of a spec, its file's content too: what lies over that of each host's inventory."""
-    flags = "".join(f"{key}={text}\n" for key, text in sorted(flag_texts(options).items()))
+    texts = {f"lock.{key}": text for key, text in lock_texts(options).items()} | flag_texts(options)
+    flags = "".join(f"{key}={text}\n" for key, text in sorted(texts.items()))
     return f"of each host\n{flags}{spec_text(load_file(options.spec).spec) if options.spec else ''}"
 
 

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-_VERBS = ("check", "detect", "plan")
+_VERBS = ("check", "detect", "plan", "lock")
 # Of other hosts, of none, of this one later, or as somebody else.
 _OTHERWISE = (
     *("--ssh", "--inventory", "--recorded", "--help", "-h", "--list", "--explain", "--unit", "--fix"),

@@ -47,6 +47,7 @@ def plan(
     from gpunode.cli.options.spec import wanted_of_each, wanted_spec
     from gpunode.cli.output import to_file
     from gpunode.cli.results import Explained, Planned, choose, finish, over_ssh
+    from gpunode.cli.verbs.lock import say_left
     from gpunode.errors import UsageError
     from gpunode.offline.output_file import check
     from gpunode.render.machine import plan_to_json
@@ -54,6 +55,7 @@ def plan(
     kind = Explained if explain else Planned
     choose(output, kind)
     wanted_spec(wanted)  # what is wrong with it is said before anything of hosts
+    say_left(wanted, quiet=output.quiet)
     with open_hosts(hosts) as named:
         if save and len(named) != 1:
             raise UsageError("--save takes one host", remedy="name one host with --ssh")

@@ -109,7 +109,7 @@ def _refuse_other_words(spec: Spec, wanted: SpecOptions) -> None:
     """With --plan comes nothing else, or the same again: with --spec the whole wish, else only what is in TRUST."""
     texts = flag_texts(wanted)
     typed = wanted_spec(wanted)
-    if wanted.spec:
+    if wanted.spec or wanted.lock:
         differ = _unlike(_masked(typed), spec)
     else:
         differ = [KEYS[key].flag for key in texts if key not in TRUST or _of(_masked(typed), key) != _of(spec, key)]

@@ -59,6 +59,7 @@ def setup(
     from gpunode.cli.hosts import open_hosts
     from gpunode.cli.options.spec import wanted_of_each, wanted_spec
     from gpunode.cli.results import Ended, Planned, choose
+    from gpunode.cli.verbs.lock import say_left
     from gpunode.cli.verbs.saved_plan import saved_plan
     from gpunode.cli.verbs.setup_rollout import Preparation
     from gpunode.errors import UsageError
@@ -75,6 +76,7 @@ def setup(
         wanted_spec(wanted)  # what is wrong with it is said before anything of hosts
     if not (saved or hosts.recorded):
         refuse_unasked(yes, "setup", "or look first with ", "plan")
+    say_left(wanted, quiet=output.quiet)
     with open_hosts(hosts, as_root=True) as named:
         if saved and len(named) != 1:
             raise UsageError("--plan is for one host", remedy="name the host the plan was made for")
