@@ -53,6 +53,7 @@ class HostRun:
     local: bool = False  # the host is this machine, so its reboot ends us
     mirror: Callable[[str], None] | None = None  # is given every line of the host's journal
     pause: Callable[[float], None] = time.sleep
+    clock: Callable[[], float] = time.monotonic
     reboot_turn: RebootTurn = RebootTurn()
 
 
@@ -118,7 +119,7 @@ class Convergence:
     rebooted: bool = False
 
     def run(self) -> RunReport:
-        """Raises as `converge` does; the lock is released in any case."""
+        """Raises as `converge` does; the lock is released in any case, as far as the host can be reached."""
         host, plan = self._look(1)
         if self.saved:
             plan = self._as_shown(self.saved, plan)
@@ -126,11 +127,8 @@ class Convergence:
             return self._report(plan)
         if not plan.steps and plan.reboot is None:
             return self._by_hand(plan)
-        self.host_run.lock.take()
-        try:
+        with self.host_run.lock.held():
             return self._passes(host, plan)
-        finally:
-            self.host_run.lock.release()
 
     def _as_shown(self, shown: Plan, fresh: Plan) -> Plan:
         """`fresh`, where it is what was agreed to: what runs is never read from a file."""
@@ -248,7 +246,7 @@ class Convergence:
         if on.local:
             return self._reboot_here(number, plan)
         self._tell(f"reboot: {plan.reboot}; waiting until it is back, {REBOOT_WAIT_S / 60:.0f} minutes at most")
-        reboot_and_wait(on.lock.host, Journal(on.id, on.mirror), REBOOT_WAIT_S, pause=on.pause)
+        reboot_and_wait(on.lock.host, Journal(on.id, on.mirror), REBOOT_WAIT_S, pause=on.pause, clock=on.clock)
         self._tell("is back after the reboot")
         self.rebooted = True
         on.lock.take()  # /run, and the lock in it, went with the reboot

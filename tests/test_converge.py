@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -10,7 +11,7 @@ import pytest
 from gpunode.apply.journal.snapshot import before_values
 from gpunode.apply.lock import HostLock, Owner
 from gpunode.converge import Convergence, HostRun, RebootTurn
-from gpunode.errors import Drift, ExitCode, HostLocked
+from gpunode.errors import Drift, ExitCode, HostLocked, TransportError
 from gpunode.model.action import PutFile, Run
 from gpunode.model.facts import (
     HostFacts,
@@ -219,6 +220,25 @@ def test_over_ssh_the_controller_reboots_reconnects_and_goes_on(tmp_path: Path) 
     plans = [plan(OK, reboot="nouveau is loaded"), plan(OK)]
     report = way(machine, plans, policy=RebootPolicy.IF_NEEDED).run()
     assert (report.code, len(report.steps), machine.boots) == (ExitCode.DONE, 2, 1)
+
+
+class Dark(Rebooting):
+    """Goes down for its reboot, and refuses every connection from then on."""
+
+    def run(self, script: str, *, stdin: bytes = b"", timeout_s: float) -> Completed:
+        if self.boots:
+            raise TransportError("testhost:22: refuses connections", remedy="start sshd there")
+        return super().run(script, stdin=stdin, timeout_s=timeout_s)
+
+
+def test_a_host_that_does_not_come_back_says_so_and_not_that_its_lock_cannot_be_given_back(tmp_path: Path) -> None:
+    minutes = itertools.count(0.0, 60.0)
+    going = way(Dark(tmp_path), [plan(OK, reboot="nouveau is loaded")], policy=RebootPolicy.IF_NEEDED)
+    going.host_run = replace(going.host_run, clock=lambda: next(minutes))
+    with pytest.raises(TransportError, match="testhost did not come back within 900 s after the reboot") as told:
+        going.run()
+    assert told.value.evidence == "testhost:22: refuses connections"
+    assert told.value.remedy.action is RepairAction.POWER_CYCLE
 
 
 def test_a_host_of_a_fleet_waits_for_its_turn_to_reboot_and_keeps_its_lock_meanwhile(tmp_path: Path) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
 
 from gpunode.apply.script import Host, parse_reply
-from gpunode.errors import HostLocked
+from gpunode.errors import HostLocked, TransportError
 from gpunode.foreign import read_json, whole_number
 from gpunode.remedy import AGAIN, Remedy, RepairAction
 from gpunode.transport.base import Transport
@@ -72,6 +73,22 @@ class HostLock:
     def release(self) -> None:
         """Safe when it was never taken or belongs to someone else by now."""
         self._ask("release", self._owner.token)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Ours from here to the end, however that comes. Raises as `take` does.
+
+        Of a host that was lost meanwhile what lost it is told, and not that its lock cannot be given back: that one is
+        taken over after a minute without a heartbeat, or went with the reboot.
+        """
+        self.take()
+        try:
+            yield
+        except BaseException:
+            with suppress(TransportError):
+                self.release()
+            raise
+        self.release()
 
     def _ask(self, *words: str) -> tuple[str, str]:
         return parse_reply(self._outside.run("lock", *words))
