@@ -11,6 +11,7 @@ import shutil
 import struct
 import termios
 from fcntl import ioctl
+from pathlib import Path
 
 import pytest
 
@@ -28,7 +29,7 @@ def test_the_written_page_is_clicks(
     assert run_words(["--help"]) == 0
     clicks = capsys.readouterr().out
     if os.environ.get("GPUNODE_UPDATE_GOLDEN"):
-        (PACKAGE / written.page_file(min(columns, written.MOST))).write_text(clicks, encoding="utf-8")
+        (Path(PACKAGE) / written.page_file(min(columns, written.MOST))).write_text(clicks, encoding="utf-8")
     assert written.root_page(["--help"]) == clicks, "GPUNODE_UPDATE_GOLDEN=1 writes it anew"
 
 
