@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from gpunode.cli.errors import say
 from gpunode.cli.options.connection import typed_connection
@@ -11,11 +11,12 @@ from gpunode.cli.results import over_ssh
 from gpunode.errors import UsageError
 from gpunode.fleet.apply_one import user_name
 from gpunode.fleet.host import Host
-from gpunode.fleet.runs.header import kept_spec
+from gpunode.fleet.runs.header import kept_rules, kept_spec
 from gpunode.fleet.runs.merge import with_earlier
 from gpunode.fleet.runs.proof import proof_of
 from gpunode.fleet.runs.record import About, Record, begin, go_on
 from gpunode.model.report import FleetReport
+from gpunode.model.rules import Rules
 from gpunode.model.run_record import PastRun
 from gpunode.model.spec import Spec
 
@@ -27,7 +28,8 @@ class Order:
     verb: str  # "setup" | "undo" | "fix"
     spec: Spec | None = None  # every host's
     own: str = ""  # where each has one of its own: what was typed over it
-    flags: tuple[str, ...] = ()  # options of its rollout that were typed
+    rollout: tuple[tuple[str, object], ...] = ()  # its options that were typed
+    rules: Rules = field(default_factory=Rules)  # of all hosts
     past: PastRun | None = None  # the run that goes on, in place of a new one
 
 
@@ -37,13 +39,14 @@ SETUP = Order("setup")
 def record_of(order: Order, named: tuple[Host, ...], planned: FleetReport, hosts: LiveOptions) -> Record:
     """The record that this run writes. Raises UsageError where there can be none: then nothing was touched."""
     if order.past is not None:
-        return go_on(order.past, say)
+        return go_on(order.past, say, order.rollout)
     ssh = over_ssh(named)
     connection = tuple(typed_connection(hosts).items()) if ssh else ()
     # A retry must not want of a host what was another's.
     spec = (None, proof_of(order.own)) if order.own else kept_spec(order.spec)
     its_hosts = tuple(host.target for host in planned.hosts if not host.left_out)
-    return begin(About(order.verb, its_hosts, user_name(), ssh, connection, *spec, order.flags), say)
+    rules = kept_rules(order.rules)
+    return begin(About(order.verb, its_hosts, user_name(), ssh, connection, *spec, order.rollout, rules), say)
 
 
 def whole(report: FleetReport, record: Record, order: Order) -> FleetReport:

@@ -38,7 +38,8 @@ class RunHeader:
     spec: str | None = None  # as a spec file; None: the verb has none, or it is withheld
     spec_proof: str = ""  # of one that is withheld, or of what was typed over each host's own (fleet/runs/proof)
     ended: str = ""  # "": nobody wrote the end
-    rollout: tuple[str, ...] = ()  # options of the rollout that were typed, without their values: ("--canary",)
+    rollout: Mapping[str, object] = field(default_factory=dict)  # its options that were typed: {"canary": "2"}
+    rules: str = ""  # how the spec's file weighs checks, as such a file; "": it says nothing of them, or is withheld
     codes: Mapping[int, int] = field(default_factory=dict)  # exit code -> how many hosts, once it has ended
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 from gpunode.errors import UsageError
-from gpunode.model.rules import MOST, Acknowledgement, Weight, parse_acknowledgement, parse_weight
+from gpunode.model.rules import MOST, Acknowledgement, Rules, Weight, parse_acknowledgement, parse_weight
 from gpunode.specfile.document import Entry, texts_of
 
 
@@ -34,6 +35,18 @@ def _bounded(values: list[Any]) -> list[Any]:
     if len(values) > MOST:
         raise UsageError(f"there are {len(values)} of them; at most {MOST} are read")
     return values
+
+
+def rules_text(rules: Rules) -> str:
+    """Rules as a file that `parse_file` reads back to the same; "" for those that change nothing."""
+    accepted = [
+        {"id": one.id, "reason": one.reason, "expires": one.expires.isoformat()}
+        | ({"entity": one.entity} if one.entity else {})
+        for one in rules.acknowledge
+    ]
+    found = {"profile": rules.profile, "severity": dict(rules.severity), "acknowledge": accepted}
+    said = {key: value for key, value in found.items() if value != getattr(Rules(), key) and value}
+    return "".join(f"{key}: {json.dumps(value)}\n" for key, value in said.items())
 
 
 RULES: dict[str, Callable[[Entry], Any]] = {

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import time
 from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
@@ -24,12 +27,13 @@ from gpunode.fleet.runs.directory import runs_home
 from gpunode.fleet.runs.header import kept_spec
 from gpunode.fleet.runs.read import find, read_run
 from gpunode.fleet.runs.record import About, begin
+from gpunode.masking import MASK
 from gpunode.model.plan import Plan
 from gpunode.model.report import FleetReport, HostOutcome
 from gpunode.model.run_record import HostState
 from gpunode.model.spec import Spec
 from gpunode.remedy import Remedy, RepairAction
-from gpunode.specfile import parse_spec
+from gpunode.specfile import load_file, parse_file, parse_spec
 from gpunode.transport.recorded import Recorded
 
 DOWN = HostOutcome("gpu02", ExitCode.UNREACHABLE, problem="gpu02: no answer\x1b[31m", evidence="timed out",
@@ -194,7 +198,7 @@ def test_the_rules_of_a_spec_file_that_is_typed_again_count(flag: str, tmp_path:
     wanted = SpecOptions(spec=path)
     again = chosen(AgainOptions(**{flag: run_id}))
     assert again is not None
-    file = file_of_each(kept_spec_of(again, wanted), (), wanted)
+    file = file_of_each(again, kept_spec_of(again, wanted), (), wanted)
     assert file(None).rules.profile == "docker"  # type: ignore[arg-type]  # the same for every host
 
 
@@ -275,17 +279,117 @@ def test_a_shard_without_a_host_to_retry_has_nothing_to_do(tmp_path: Path, capsy
     assert len(list(runs_home().iterdir())) == 1
 
 
-def test_a_run_in_stages_does_not_go_on_with_all_hosts_at_once(capsys: pytest.CaptureFixture[str]) -> None:
-    staged = ("--canary", "1", "--max-failures", "0")
+STAGED = ("--canary", "1", "--max-failures", "0")
+REBOOTS = ("--reboot", "if-needed", "--max-reboots", "1")
+
+
+@pytest.mark.parametrize("flag", ["--resume", "--retry-failed"])
+@pytest.mark.parametrize(
+    ("typed", "now", "taken", "not_taken"),
+    [
+        (STAGED, (), "--canary 1, --max-failures 0 (what", "--batch"),
+        (STAGED, ("--canary", "2"), "--max-failures 0 (what", "--canary 1"),
+        (STAGED, ("--on-host-error", "continue"), "--canary 1 (what", "--max-failures"),
+        (("--on-host-error", "stop"), ("--max-failures", "3"), "", "as in run"),
+        (REBOOTS, (), "--max-reboots 1 (what", "--canary"),
+        ((), (), "", "as in run"),
+        (STAGED, STAGED, "", "as in run"),
+    ],
+    ids=[
+        "all",
+        "but for one that is typed now",
+        "but for the one that is typed in place of it",
+        "and the other way round",
+        "reboots",
+        "none was typed",
+        "all are typed again",
+    ],
+)
+def test_a_run_goes_on_as_it_was_to_go_through_its_hosts(
+    flag: str,
+    typed: tuple[str, ...],
+    now: tuple[str, ...],
+    taken: str,
+    not_taken: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     words = ("--ssh", ",".join(FAR), "--only", "driver", "--allow-no-gpu")
-    assert said(capsys, "setup", "--yes", *words, *staged)[0] == ExitCode.UNREACHABLE
+    assert said(capsys, "setup", "--yes", *words, *typed)[0] == ExitCode.UNREACHABLE
     header = read_run(find("last", "setup")).header
-    assert header.rollout == ("--canary", "--max-failures")
-    run_id = kept(About("setup", FAR, "ann", spec=FAR_SPEC, rollout=header.rollout), end=False)
-    code, _, err = said(capsys, "setup", "--yes", "--resume", run_id, "--canary", "1")
-    assert (code, f"run {run_id} had --max-failures, and its record has no values" in err) == (2, True), err
-    for flag, more in (("--resume", staged), ("--retry-failed", ())):
-        assert said(capsys, "setup", "--yes", flag, run_id, *more)[0] == ExitCode.UNREACHABLE
+    run_id = kept(About("setup", FAR, "ann", spec=header.spec, rollout=tuple(header.rollout.items())), end=False)
+    code, _, err = said(capsys, "setup", "--yes", flag, run_id, *now)
+    assert (code, taken in err, not_taken in err) == (ExitCode.UNREACHABLE, True, False), err
+    if taken:
+        assert f"as in run {run_id}: {taken}" in err
+
+
+def test_without_a_reboot_no_limit_of_them_is_taken(capsys: pytest.CaptureFixture[str]) -> None:
+    run_id = kept(About("setup", FAR, "ann", spec=f"{FAR_SPEC}reboot: if-needed\n", rollout=(("max_reboots", "1"),)))
+    code, _, err = said(capsys, "setup", "--yes", "--retry-failed", run_id, "--reboot", "never")
+    assert (code, "--max-reboots" in err) == (ExitCode.UNREACHABLE, False), err
+
+
+@pytest.mark.parametrize(
+    ("kept_options", "what"),
+    [
+        ({"canary": True}, "no value of --canary"),
+        ({"drain_slurm": "yes"}, "no value of --drain-slurm"),
+        ({"canary": "many"}, "--canary 'many'"),
+        ({"drain_kubernetes": f"/home/{MASK}/config"}, "no whole --drain-kubernetes"),
+        ({"drain_kubernetes": "/nosuch/config"}, "--drain-kubernetes /nosuch/config is no file"),
+        ({"not_after": "2026-01-01T06:00:00+00:00"}, "--not-after 2026-01-01 06:00 +0000 has passed"),
+    ],
+    ids=[
+        "a switch for a text",
+        "a text for a switch",
+        "no number",
+        "masked",
+        "a file that is gone",
+        "a window of then",
+    ],
+)
+def test_what_a_record_has_of_the_rollout_is_read_as_if_it_were_typed(
+    kept_options: dict[str, object],
+    what: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kubectl = tmp_path / "kubectl"
+    kubectl.write_text("#!/bin/sh\nexit 1\n")
+    kubectl.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    run_id = kept(About("setup", FAR, "ann", spec=FAR_SPEC, rollout=tuple(kept_options.items())), end=False)
+    code, _, err = said(capsys, "setup", "--yes", "--resume", run_id)
+    assert (code, what in err) == (2, True), err
+
+
+def test_a_time_by_the_clock_is_kept_as_the_moment_that_it_was(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--ssh", ",".join(FAR), "--only", "driver", "--allow-no-gpu", "--not-after", "06:00")
+    assert said(capsys, "setup", "--yes", *words)[0] == ExitCode.UNREACHABLE
+    moment = read_run(find("last", "setup")).header.rollout["not_after"]
+    assert isinstance(moment, str)
+    closes = datetime.fromisoformat(moment)
+    assert (closes.hour, closes.tzinfo is None, closes > datetime.now(timezone.utc)) == (6, False, True)
+
+
+RULES = "severity: {drv.loaded: warning}\nacknowledge: [{id: drv.dkms, reason: known, expires: 2099-01-01}]\n"
+
+
+def test_the_rules_of_checks_are_the_runs_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "spec.yaml"
+    file.write_text(f"{FAR_SPEC}{RULES}")
+    words = ("--ssh", ",".join(FAR), "--spec", str(file))
+    assert said(capsys, "setup", "--yes", *words)[0] == ExitCode.UNREACHABLE
+    header = read_run(find("last", "setup")).header
+    assert parse_file(header.rules).rules == load_file(file).rules
+    code, _, err = said(capsys, "setup", "--yes", "--retry-failed")
+    assert (code, f"as in run {header.id}: its spec's rules of checks" in err) == (ExitCode.UNREACHABLE, True), err
+    assert read_run(find("last", "setup")).header.rules == header.rules
+    code, _, err = said(capsys, "setup", "--yes", "--retry-failed", "--spec", str(file))
+    assert (code, "rules of checks" in err) == (ExitCode.UNREACHABLE, False), err
 
 
 def test_only_a_setup_is_tried_again(capsys: pytest.CaptureFixture[str]) -> None:

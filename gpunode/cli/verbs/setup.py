@@ -82,7 +82,7 @@ def setup(
             raise UsageError("--plan is for one host", remedy="name the host the plan was made for")
         file_of = (lambda host: SpecFile(saved.spec, Rules())) if saved else wanted_of_each(named, wanted)
         prepared = Preparation.of(fleet, named, file_of)
-        order = _order(named, file_of, wanted, fleet)
+        order = _order(named, file_of, wanted, fleet, prepared)
         return _run(named, file_of, saved, hosts, output, prepared, order, ask=not (yes or saved))
 
 
@@ -107,7 +107,7 @@ def _again(
         kept_spec,
         nothing_left,
         only_named,
-        refuse_another_order,
+        rollout_of,
     )
     from gpunode.cli.verbs.setup_rollout import Preparation
     from gpunode.errors import ExitCode, UsageError
@@ -120,7 +120,6 @@ def _again(
             raise UsageError("--attach asks nothing, so --yes has nothing to answer", remedy="leave it out")
     else:
         refuse_unasked(yes, "setup", "or look at it first with ", "runs", "show", again.past.header.id)
-        refuse_another_order(again, typed(fleet))
     if not again.names:
         say(nothing_left(again))
         return again.code
@@ -128,15 +127,16 @@ def _again(
         mine = only_named(again, named, as_typed)
         if not mine:
             return int(ExitCode.DONE)
-        file_of = file_of_each(kept, mine, wanted)
+        file_of = file_of_each(again, kept, mine, wanted)
         if again.flag == "--attach":
             if ignored := typed(fleet):
                 raise UsageError(
                     f"--attach begins nothing, so {ignored[0]} has nothing to order", remedy="leave it out"
                 )
             return attach(again, mine, file_of, hosts, output)
+        fleet = rollout_of(again, fleet, [file_of(host) for host in mine])
         prepared = Preparation.of(fleet, mine, file_of)
-        order = _order(mine, file_of, wanted, fleet, again.goes_on)
+        order = _order(mine, file_of, wanted, fleet, prepared, again.goes_on)
         return _run(mine, file_of, None, hosts, output, prepared, order, ask=not yes)
 
 
@@ -145,13 +145,20 @@ def _order(
     file_of: Callable[[Host], SpecFile],
     wanted: SpecOptions,
     fleet: RolloutOptions,
+    prepared: Preparation,
     past: PastRun | None = None,
 ) -> Order:
     from gpunode.cli.kept_run import Order
+    from gpunode.cli.options.kept_rollout import typed_rollout
     from gpunode.cli.options.spec import own_specs
+    from gpunode.model.rules import Rules
+    from gpunode.model.spec import Spec
+    from gpunode.specfile import SpecFile
 
-    spec = file_of(named[0]).spec if named else None
-    return Order("setup", spec, own_specs(named, file_of, wanted), tuple(typed(fleet)), past)
+    file = file_of(named[0]) if named else SpecFile(Spec(), Rules())
+    rollout = tuple(typed_rollout(fleet, prepared.policy.window).items())
+    own = own_specs(named, file_of, wanted)
+    return Order("setup", file.spec if named else None, own, rollout, file.rules, past)
 
 
 def _run(

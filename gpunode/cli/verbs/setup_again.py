@@ -11,6 +11,8 @@ from gpunode.cli.errors import say
 from gpunode.cli.options.again import AgainOptions
 from gpunode.cli.options.connection import connected_as
 from gpunode.cli.options.groups import HostOptions, typed
+from gpunode.cli.options.kept_rollout import rolled_as
+from gpunode.cli.options.rollout import RolloutOptions
 from gpunode.cli.options.setup import SpecOptions
 from gpunode.cli.options.spec import flags_over, typed_text, wanted_file, wanted_of_each, wanted_spec
 from gpunode.errors import ExitCode, UsageError
@@ -20,9 +22,9 @@ from gpunode.fleet.runs.record import go_on, refuse_living
 from gpunode.masking import MASK, masked
 from gpunode.model.rules import Rules
 from gpunode.model.run_record import HostState, PastRun, code_of
-from gpunode.model.spec import Spec
+from gpunode.model.spec import RebootPolicy, Spec
 from gpunode.remedy import Remedy, RepairAction, gpunode
-from gpunode.specfile import SpecFile, parse_spec, spec_text
+from gpunode.specfile import SpecFile, parse_file, parse_spec, spec_text
 
 if TYPE_CHECKING:
     from gpunode.cli.options.groups import OutputOptions
@@ -134,14 +136,16 @@ def _withheld(again: Again, wanted: SpecOptions) -> Spec | None:
     )
 
 
-def file_of_each(kept: Spec | None, named: Sequence[Host], wanted: SpecOptions) -> Callable[[Host], SpecFile]:
+def file_of_each(
+    again: Again, kept: Spec | None, named: Sequence[Host], wanted: SpecOptions
+) -> Callable[[Host], SpecFile]:
     """What each host is to be: as the run wanted it; where that is not kept, what is typed now, over its inventory's.
 
     Raises UsageError.
     """
+    rules = _rules_of(again, wanted)
     if kept is None:
-        return wanted_of_each(named, wanted)
-    rules = wanted_file(wanted).rules if wanted.spec is not None else Rules()  # those of then are not kept
+        return wanted_of_each(named, wanted, lambda file: replace(file, rules=rules))
     file = SpecFile(kept, rules)
     return lambda host: file
 
@@ -156,15 +160,27 @@ def hosts_of(again: Again, hosts: HostOptions) -> HostOptions:
     return reached if reached.ssh or reached.inventory else replace(reached, ssh=list(again.names))
 
 
-def refuse_another_order(again: Again, flags: Sequence[str]) -> None:
-    """Raises UsageError where a run that went through its hosts in stages would go on with all of them at once."""
-    missing = [flag for flag in again.past.header.rollout if flag not in flags]
-    if again.goes_on and again.names and missing:
-        raise UsageError(
-            f"run {again.past.header.id} had {listing(missing)}, and its record has no values of them",
-            evidence="without them all that is left would begin at once",
-            remedy="type them again, with the same values or others",
-        )
+def rollout_of(again: Again, fleet: RolloutOptions, files: Sequence[SpecFile]) -> RolloutOptions:
+    """In which order and with what limits it goes through its hosts: as then, but for what is typed now; which is said.
+
+    Raises UsageError.
+    """
+    reboots = any(file.spec.reboot is not RebootPolicy.NEVER for file in files)
+    options, taken = rolled_as(fleet, again.past.header.rollout, reboots=reboots)
+    if taken:
+        say(f"gpunode: as in run {again.past.header.id}: {', '.join(taken)} (what is typed takes precedence)")
+    return options
+
+
+def _rules_of(again: Again, wanted: SpecOptions) -> Rules:
+    """How checks are weighed: by the file that is typed, else as the run weighed them, which is said."""
+    if wanted.spec is not None:
+        return wanted_file(wanted).rules
+    run = f"run {again.past.header.id}"
+    rules = parse_file(again.past.header.rules, f"the rules of {run}").rules
+    if rules != Rules():
+        say(f"gpunode: as in {run}: its spec's rules of checks")
+    return rules
 
 
 def only_named(again: Again, named: tuple[Host, ...], options: HostOptions) -> tuple[Host, ...]:

@@ -11,16 +11,17 @@ from gpunode.errors import ExitCode
 from gpunode.fleet.runs.proof import FORM, proof_of
 from gpunode.foreign import read_json
 from gpunode.masking import masked
+from gpunode.model.rules import Rules
 from gpunode.model.run_record import Controller, RunHeader
 from gpunode.model.spec import Spec
 from gpunode.render.clean import clean_json
-from gpunode.specfile import spec_text
+from gpunode.specfile import rules_text, spec_text
 
 SCHEMA = "gpunode.run/1"
 LARGEST_BYTES = 8 << 20  # 10,000 hosts of 255 characters are 2.6 MB
 MOST_HOSTS = 100_000  # more than one run takes; of a file that somebody else wrote
-MOST_FLAGS = 40
-_FLAG = re.compile("--[a-z-]{1,40}")
+MOST_OPTIONS, LONGEST_OPTION = 40, 4096
+_OPTION = re.compile("[a-z_]{1,40}")
 VERBS = ("setup", "undo", "fix")
 ID = re.compile(r"[0-9]{8}T[0-9]{6}Z-[0-9]{1,10}(-[0-9]{1,6})?")
 _HOST = re.compile(r"[^\s,\x00-\x1f\x7f-\x9f]{1,600}")  # what --ssh takes, and "localhost"
@@ -32,6 +33,12 @@ def kept_spec(spec: Spec | None) -> tuple[str | None, str]:
     if text is None or masked(text, "yaml") == text:
         return text, ""
     return None, proof_of(text)
+
+
+def kept_rules(rules: Rules) -> str:
+    """The same of how checks are weighed: "" where a secret stands in it."""
+    text = rules_text(rules)
+    return text if masked(text, "yaml") == text else ""
 
 
 def header_text(header: RunHeader) -> str:
@@ -47,7 +54,8 @@ def header_text(header: RunHeader) -> str:
         "connection": dict(header.connection),
         "spec": header.spec,
         "spec_proof": header.spec_proof,
-        "rollout": list(header.rollout),
+        "rollout": dict(header.rollout),
+        "rules": header.rules,
         "ended": header.ended,
         "codes": {str(int(code)): number for code, number in header.codes.items()},
         "hosts": list(header.hosts),
@@ -74,7 +82,8 @@ def parse_header(text: str) -> RunHeader:
             None if data["spec"] is None else _as(str, data["spec"], "spec"),
             _as(str, data["spec_proof"], "spec_proof"),
             _as(str, data["ended"], "ended"),
-            tuple(_as(str, flag, "rollout") for flag in _as(list, data["rollout"], "rollout")),
+            _rollout(_as(dict, data["rollout"], "rollout")),
+            _as(str, data["rules"], "rules"),
             _codes(_as(dict, data["codes"], "codes")),
         )
     except KeyError as error:
@@ -83,8 +92,6 @@ def parse_header(text: str) -> RunHeader:
         raise ValueError("its id or verb is none of a run's")
     if header.spec_proof and FORM.fullmatch(header.spec_proof) is None:
         raise ValueError("spec_proof: it is none")
-    if len(header.rollout) > MOST_FLAGS or not all(map(_FLAG.fullmatch, header.rollout)):
-        raise ValueError("rollout: it has no options")
     if not 0 < len(hosts) <= MOST_HOSTS or len(set(hosts)) < len(hosts):
         raise ValueError("hosts: none, too many, or one of them twice")
     if not all(map(_HOST.fullmatch, hosts)):
@@ -98,6 +105,15 @@ def _controller(data: Mapping[str, Any]) -> Controller:
         raise ValueError("pid: no process has it")
     host, started, boot = (_as(str, data[name], name) for name in ("host", "started", "boot"))
     return Controller(host, pid, started, boot)
+
+
+def _rollout(data: Mapping[str, Any]) -> dict[str, object]:
+    """Values of options: texts, and true for a switch. What they say is read where they are typed again."""
+    for name, value in data.items():
+        text = isinstance(value, str) and len(value) <= LONGEST_OPTION
+        if len(data) > MOST_OPTIONS or _OPTION.fullmatch(name) is None or not (text or value is True):
+            raise ValueError("rollout: it has no options")
+    return dict(data)
 
 
 def _codes(data: Mapping[str, Any]) -> dict[int, int]:

@@ -10,7 +10,7 @@ import fcntl
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -41,7 +41,8 @@ class About:
     connection: tuple[tuple[str, object], ...] = ()
     spec: str | None = None
     spec_proof: str = ""
-    rollout: tuple[str, ...] = ()
+    rollout: tuple[tuple[str, object], ...] = ()
+    rules: str = ""
 
 
 class Record:
@@ -126,7 +127,8 @@ def begin(about: About, complain: Callable[[str], None]) -> Record:
         dict(about.connection),
         about.spec,
         about.spec_proof,
-        rollout=about.rollout,
+        rollout=dict(about.rollout),
+        rules=about.rules,
     )
     with opened_run(run_id) as directory:
         outcomes = _locked(header, directory, os.O_CREAT)
@@ -138,13 +140,16 @@ def begin(about: About, complain: Callable[[str], None]) -> Record:
     return Record(header, outcomes, complain)
 
 
-def go_on(past: PastRun, complain: Callable[[str], None]) -> Record:
-    """The same run once more, with this process as its controller.
+def go_on(
+    past: PastRun, complain: Callable[[str], None], rollout: Iterable[tuple[str, object]] | None = None
+) -> Record:
+    """The same run once more, with this process as its controller; `rollout`: its options from now on.
 
     Raises UsageError where the old one lives, or another has gone on with it since `past` was read.
     On hosts it works by another name: under the old one they would answer how the killed controller's commands ended.
     """
     header = replace(past.header, controller=this_controller(), ended="", codes={})
+    header = header if rollout is None else replace(header, rollout=dict(rollout))
     outcomes = _locked_again(past)
     try:
         _refuse_changed(past)

@@ -185,7 +185,9 @@ def test_an_odd_header_is_one_message(state: Path, text: str) -> None:
      ("connection", []), ("codes", {"x": 1}), ("codes", {"0": True}), ("codes", {"77": 1}),
      ("codes", {"0": 10**9}), ("hosts", []), ("hosts", ["a\nagain"]), ("hosts", [""]), ("hosts", ["a\x1b"]),
      ("over_ssh", 1), ("ended", None), ("spec_proof", "x"), ("spec_proof", "é:é"), ("rollout", "--canary"),
-     ("rollout", ["--canary\x1b"]), ("rollout", ["--batch"] * 41)],
+     ("rules", None), ("rollout", ["--canary"]), ("rollout", {"canary\x1b": "1"}), ("rollout", {"canary": 1}),
+     ("rollout", {"drain_slurm": False}),
+     ("rollout", {"batch": "1" * 4097}), ("rollout", {"a" * n: "1" for n in range(1, 41)} | {"b": "1"})],
 )  # fmt: skip
 def test_a_header_is_of_its_types(key: str, value: object) -> None:
     with kept("a") as record:
