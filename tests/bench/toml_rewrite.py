@@ -2,16 +2,19 @@
 
 python -m tests.bench.toml_rewrite [LINES ...]
 
-Processor time, the best of three in one process each; `configure` is the whole command, start-up included.
+Processor time, the best of three in one process each; `configure` is the whole command, start-up included. Then how
+many times as long each takes as for half the lines: below 2.3 it is linear. Where nvidia-ctk is installed, the same
+change by it in its own process (at most five times its time); where it is not, that is said.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import tomlkit
@@ -38,11 +41,15 @@ def spent_s(work: Callable[[], object], tries: int = 3) -> float:
     return min(spent)
 
 
-def configured(text: str) -> float:
-    """Of the whole command in a process of its own."""
+GPUNODE = (sys.executable, "-m", "gpunode", "runtime", "configure", "containerd", "--config")
+NVIDIA = ("nvidia-ctk", "runtime", "configure", "--runtime=containerd", "--config")
+
+
+def configured(text: str, command: Sequence[str] = GPUNODE) -> float:
+    """Of the whole command in a process of its own; it ends with the option that takes the file."""
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory, "config.toml")
-        argv = [sys.executable, "-m", "gpunode", "runtime", "configure", "containerd", "--config", str(file)]
+        argv = [*command, str(file)]
 
         def run() -> None:
             file.write_text(text, encoding="utf-8")
@@ -55,6 +62,7 @@ def main(sizes: list[int]) -> None:
     print(
         f"{'lines':>7} {'tomllib':>8} {'tomlkit':>8} {'rewrite':>8} {'diff':>8} {'configure':>10}   ratio to tomllib, s"
     )
+    before: tuple[int, tuple[float, ...]] = (0, ())
     for lines in sizes:
         text = HEAD + "".join(TABLE.replace("{}", str(n)) for n in range(lines // 4)) + CRI
         want = toml_text.load("/x", text)
@@ -72,7 +80,15 @@ def main(sizes: list[int]) -> None:
             configured(text),
         )
         print(f"{lines:7} " + " ".join(f"{spent / row[0]:5.1f} x " for spent in row) + f"  {row[0]:.2f} {row[4]:.2f}")
+        if lines == 2 * before[0]:
+            print("  twice " + " ".join(f"{now / then:5.2f} x " for now, then in zip(row, before[1], strict=True)))
+        before = lines, row
+        if shutil.which(NVIDIA[0]):
+            peer = configured(text, NVIDIA)
+            print(f"  nvidia-ctk {peer:.2f} s: {row[4] / peer:.1f} x")
+    if not shutil.which(NVIDIA[0]):
+        print("nvidia-ctk is not at hand: not compared")
 
 
 if __name__ == "__main__":
-    main([int(word) for word in sys.argv[1:]] or [1000, 5000, 20_000])
+    main([int(word) for word in sys.argv[1:]] or [1000, 5000, 10_000, 20_000])
