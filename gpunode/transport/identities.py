@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import binascii
 import io
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -27,12 +27,14 @@ class Locked(TransportError):
     """A private key with a passphrase that nobody gave."""
 
 
-def identities(hop: Hop, skipped: list[str]) -> Generator[tuple[str, paramiko.PKey]]:
-    """(name for messages, key). Certificates come before the keys that they are about; `skipped` says what was not
-    tried, and why.
+@contextmanager
+def identities(hop: Hop, skipped: list[str]) -> Iterator[Iterator[tuple[str, paramiko.PKey]]]:
+    """(name for messages, key) of each; the agent signs within this block, also when the last one was taken.
+
+    Certificates come before the keys that they are about; `skipped` says what was not tried, and why.
     """
     with _agent_keys(hop) as agent:
-        yield from _in_order(hop, agent, skipped)
+        yield _in_order(hop, agent, skipped)
 
 
 def _in_order(hop: Hop, agent: dict[bytes, paramiko.PKey], skipped: list[str]) -> Iterator[tuple[str, paramiko.PKey]]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
 
 from gpunode.transport import ssh_errors
 from gpunode.transport.identities import identities
+from gpunode.transport.pipelining import offer
 from gpunode.transport.secret import Secret
 from gpunode.transport.ssh_config import Hop
-from gpunode.transport.ssh_library import paramiko
+from gpunode.transport.ssh_library import Transport, paramiko
 
 _MOST_REFUSALS = 2  # faillock and directories lock an account at the third wrong password (faillock.conf(5), deny)
 BY_PASSWORD = ("password", "keyboard-interactive")
@@ -89,33 +89,37 @@ class Questions:
         return [self._secret.reveal()]
 
 
-def log_in(target: str, transport: paramiko.Transport, hop: Hop, password: LoginPassword | None) -> None:
-    """As ssh does: keys first. Raises NotReached with all that was tried."""
+def log_in(target: str, transport: Transport, hop: Hop, password: LoginPassword | None, *, session: bool) -> None:
+    """As ssh does: keys first. `session`: one will be wanted next. Raises NotReached with all that was tried."""
     tried: list[str] = []
     skipped: list[str] = []
-    why, methods = _by_key(transport, hop, tried, skipped)
+    with identities(hop, skipped) as keys:
+        why, methods = _by_key(transport, hop.user, keys, tried, session=session and password is None)
     if why and password is not None and transport.is_active():
         why = _by_password(transport, hop.user, password, methods, tried) or ""
     if why:
         raise ssh_errors.login_refused(target, hop, tried, skipped, why)
 
 
-def _by_key(transport: paramiko.Transport, hop: Hop, tried: list[str], skipped: list[str]) -> tuple[str, Sequence[str]]:
+def _by_key(
+    transport: Transport, user: str, keys: Iterator[tuple[str, paramiko.PKey]], tried: list[str], *, session: bool
+) -> tuple[str, Sequence[str]]:
     """Why no key opened the door, "" where one did; and the methods that are left, as far as the server named them."""
-    with closing(identities(hop, skipped)) as keys:
-        for label, key in keys:
-            tried.append(label)
-            try:
-                left = transport.auth_publickey(hop.user, key)
-            except paramiko.BadAuthenticationType as error:
-                return f"the server takes only {_listed(error.allowed_types)}", error.allowed_types
-            except paramiko.AuthenticationException:
-                if transport.is_active():
-                    continue
-                return "then the server closed the connection (too many keys: MaxAuthTries?)", ()
-            if left:
-                return f"the key was accepted, but the server asks for a second proof as well ({_listed(left)})", left
-            return "", ()
+    following = next(keys, None)
+    while following is not None:
+        (label, key), following = following, next(keys, None)
+        tried.append(label)
+        try:
+            left = offer(transport, user, key, session=session and following is None)
+        except paramiko.BadAuthenticationType as error:
+            return f"the server takes only {_listed(error.allowed_types)}", error.allowed_types
+        except paramiko.AuthenticationException:
+            if transport.is_active():
+                continue
+            return "then the server closed the connection (too many keys: MaxAuthTries?)", ()
+        if left:
+            return f"the key was accepted, but the server asks for a second proof as well ({_listed(left)})", left
+        return "", ()
     return "the server accepted none of them", ()
 
 

@@ -1,17 +1,20 @@
-"""A connection's channels: one a script, and from the second script on the next one is opened while this one runs.
+"""A connection's channels: one a script. From the second script on the next one is asked for with this one's command.
 
-To open a channel and to start a command in it is a round trip each. Whoever sends several scripts waits for the second
-alone; whoever sends one opens none in advance. Each script has a session of its own all the same. Where sshd grants one
-channel at a time (MaxSessions 1) it refuses the second, and each is opened when the one before it is gone.
+To open a channel and to start a command in it is a round trip each. The first is asked for with the login where that
+fits (pipelining.py). Who sends several scripts waits for the second alone; who sends one opens none in advance. Each
+script has a session of its own all the same. Where sshd grants one channel at a time (MaxSessions 1) it refuses the
+second, and each is opened when the one before it is gone.
 """
 
 from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 
-from gpunode.transport.ssh_library import paramiko
+from gpunode.transport.pipelining import ask
+from gpunode.transport.ssh_library import Asked, Transport, paramiko
 
 # sshd counts a channel until its shell has ended and the channel is closed, a little after the script's end has come.
 _GONE_AFTER_S = (0.02, 0.1, 0.5)
@@ -21,37 +24,38 @@ Refused = (paramiko.SSHException, EOFError, OSError)
 class Sessions:
     """Of one connection whose login is done. Not for two threads at once."""
 
-    def __init__(self, transport: paramiko.Transport) -> None:
+    def __init__(self, transport: Transport) -> None:
         self._transport = transport
         self._scripts = 0
-        self._ahead: threading.Thread | None = None
-        self._spare: paramiko.Channel | None = None
+        self._asked, transport.asked = transport.asked, None
         self._several = True  # False once the host refused one in advance
 
-    def started(self, line: str, limit_s: float) -> paramiko.Channel:
-        """A channel of its own in which the login shell runs `line`.
+    def started(self, line: str, limit_s: float, *, reads: bool) -> paramiko.Channel:
+        """A channel of its own in which the login shell runs `line`; `reads`: something will come on its stdin.
 
         Raises SSHException, EOFError or OSError; the connection is closed when the host does not answer in time.
         """
         channel = self._opened(limit_s)
-        channel.event = _Answer(self._transport, limit_s)
+
+        def along() -> None:
+            """What need not wait for the answer to the command, and would cost a flight of its own after it."""
+            if not reads:
+                channel.shutdown_write()
+            if self._scripts and self._several:
+                self._asked = ask(self._transport)
+
+        channel.event = _Answer(self._transport, limit_s, along)
         try:
             channel.exec_command(line)
         except BaseException:
             channel.close()
             raise
         self._scripts += 1
-        if self._scripts > 1 and self._several:
-            self._ahead = threading.Thread(target=self._open_ahead, args=(limit_s,), name="gpunode-ahead", daemon=True)
-            self._ahead.start()
         return channel
 
     def _opened(self, limit_s: float) -> paramiko.Channel:
-        if self._ahead is not None:
-            self._ahead.join()
-            self._ahead = None
-        spare, self._spare = self._spare, None
-        if spare is not None and not spare.closed:
+        asked, self._asked = self._asked, None
+        if asked is not None and (spare := self._spare(asked, limit_s)) is not None:
             return spare
         for pause_s in _GONE_AFTER_S if self._scripts else ():
             with suppress(paramiko.ChannelException):
@@ -59,22 +63,28 @@ class Sessions:
             time.sleep(pause_s)
         return self._transport.open_session(timeout=limit_s)
 
-    def _open_ahead(self, limit_s: float) -> None:
-        with suppress(*Refused):
-            self._spare = self._transport.open_session(timeout=limit_s)
-            return
-        self._several = False
+    def _spare(self, asked: Asked, limit_s: float) -> paramiko.Channel | None:
+        try:
+            channel = asked.opened(limit_s)
+        except Refused:
+            if not self._scripts:
+                raise  # with the login: there was no other that it could have had to wait for
+            self._several = False
+            return None
+        return None if channel.closed else channel
 
 
 class _Answer(threading.Event):
-    """What exec_command waits for, which paramiko does without a limit."""
+    """What exec_command waits for, which paramiko does without a limit; first it sends what goes `along`."""
 
-    def __init__(self, transport: paramiko.Transport, limit_s: float) -> None:
+    def __init__(self, transport: paramiko.Transport, limit_s: float, along: Callable[[], None]) -> None:
         super().__init__()
         self._transport = transport
         self._limit_s = limit_s
+        self._along = along
 
     def wait(self, timeout: float | None = None) -> bool:
+        self._along()
         if super().wait(self._limit_s if timeout is None else timeout):
             return True
         self._transport.close()

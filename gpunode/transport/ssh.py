@@ -55,14 +55,15 @@ class Ssh:
         self._to = target
         self._options = options
         self._hop: Hop | None = None
-        self._chain: list[paramiko.Transport] = []  # jump hosts first, the host itself last
+        self._chain: list[Transport] = []  # jump hosts first, the host itself last
         self._sessions: Sessions | None = None  # of the host itself
         self._proxies: list[Proxy] = []
         self._terminal = False  # sudo wants one (requiretty)
         self._argument = True  # False once a login shell has cut a script in its argument
         self._packed = True  # False once the host could not unpack one
         self._closed = False  # nothing is dialled, and no password or script sent, from then on
-        self._beginning: paramiko.Transport | None = None  # a handshake or login under way
+        self._beginning: Transport | None = None  # a handshake or login under way
+        self._pipelining = True  # False once a login in one flight ended without an answer
         self._known = Known("", "")  # the key that the host showed last
 
     def run(self, script: str, *, stdin: bytes = b"", timeout_s: float) -> Completed:
@@ -140,11 +141,11 @@ class Ssh:
             return True
         return False
 
-    def _talk(self, transport: paramiko.Transport, sessions: Sessions, delivery: Delivery, timeout_s: float) -> Output:
+    def _talk(self, transport: Transport, sessions: Sessions, delivery: Delivery, timeout_s: float) -> Output:
         channel = None
         self._go_on()
         try:
-            channel = sessions.started(delivery.line, max(_REPLY_S, timeout_s))
+            channel = sessions.started(delivery.line, max(_REPLY_S, timeout_s), reads=not delivery.in_argument)
             feed = StdinScript(delivery, self._options.become_password)
             output = converse(channel, feed, timeout_s, lambda stderr: _end_sudo(sessions, stderr))
         except Refused as error:
@@ -166,7 +167,7 @@ class Ssh:
         kind = PasswordRefused if self._has_password and counted(error) else NotReached
         return kind(error.problem, evidence=error.evidence, remedy=error.remedy)
 
-    def _connected(self) -> tuple[paramiko.Transport, Sessions]:
+    def _connected(self) -> tuple[Transport, Sessions]:
         if self._chain and self._sessions and self._chain[-1].is_active():
             return self._chain[-1], self._sessions
         self._hang_up()
@@ -189,9 +190,7 @@ class Ssh:
                 remedy=Remedy(RepairAction.WAIT, "run it again, with more time (--deadline)"),
             )
 
-    def _reach(
-        self, hop: Hop, through: paramiko.Transport | None, seen: tuple[str, ...], *, final: bool = True
-    ) -> paramiko.Transport:
+    def _reach(self, hop: Hop, through: Transport | None, seen: tuple[str, ...], *, final: bool = True) -> Transport:
         """Connect to `hop`, through its jump hosts where it has some and we are not inside a chain already."""
         if str(hop) in seen or len(seen) >= _MAX_HOPS:
             raise TransportError(
@@ -207,7 +206,7 @@ class Ssh:
         self._chain.append(transport)
         return transport
 
-    def _session(self, hop: Hop, through: paramiko.Transport | None, *, final: bool) -> paramiko.Transport:
+    def _session(self, hop: Hop, through: Transport | None, *, final: bool) -> Transport:
         crowd, tries = crowd_at(",".join((*hop.jumps, f"{hop.host}:{hop.port}"))), 0
         with crowd.visit():
             for number in itertools.count():
@@ -218,36 +217,41 @@ class Ssh:
                         return self._logged_in(hop, through, final=final)
                     except _Dropped as error:
                         self._go_on()
+                        if error.pipelined:
+                            self._pipelining = False
+                            continue
                         if not error.may_pass or number + 1 >= tries:
                             raise ssh_errors.not_ssh(self.target, hop, error.cause, error.said) from error.cause
                         crowd.dropped(drops)
                 time.sleep(pause_s(number))
         raise AssertionError("the loop has no end")
 
-    def _logged_in(self, hop: Hop, through: paramiko.Transport | None, *, final: bool) -> paramiko.Transport:
+    def _logged_in(self, hop: Hop, through: Transport | None, *, final: bool) -> Transport:
         """Raises _Dropped where no session came about."""
         transport = None
         try:
             self._beginning = transport = self._transport(hop, through)
             self._go_on()
-            transport.start_client(timeout=_REPLY_S)
+            transport.negotiate(_REPLY_S)
             self._check_host_key(transport, hop)
             self._go_on()
-            log_in(self.target, transport, hop, self._options.password if final else None)
+            log_in(self.target, transport, hop, self._options.password if final else None, session=final)
             transport.set_keepalive(_KEEPALIVE_S)
             return transport
         except BaseException as error:
             if transport is not None:
                 transport.close()
             if isinstance(error, paramiko.SSHException | EOFError | OSError):
-                raise _Dropped(error, transport.said if transport else "") from error
+                said, pipelined = (transport.said, transport.pipelined) if transport else ("", False)
+                raise _Dropped(error, said, pipelined) from error
             raise
         finally:
             self._beginning = None
 
-    def _transport(self, hop: Hop, through: paramiko.Transport | None) -> Transport:
+    def _transport(self, hop: Hop, through: Transport | None) -> Transport:
         link = self._socket(hop, through)
         transport = Transport(link)
+        transport.pipelining = self._pipelining
         if isinstance(link, Link):
             link.settimeout(_LOOKS_UP_S)
         transport.banner_timeout = transport.handshake_timeout = transport.auth_timeout = _REPLY_S
@@ -260,7 +264,7 @@ class Ssh:
         transport.certificate_first = bool(lines.authorities_for(hop.key_names))
         return transport
 
-    def _socket(self, hop: Hop, through: paramiko.Transport | None) -> socket.socket | paramiko.Channel:
+    def _socket(self, hop: Hop, through: Transport | None) -> socket.socket | paramiko.Channel:
         try:
             if through is not None:
                 return through.open_channel(
@@ -325,7 +329,7 @@ def _end_sudo(sessions: Sessions, stderr: bytes | bytearray) -> None:
         return
     # Where this cannot be (MaxSessions, a shell without kill), its input ends next, and it counts that as it likes.
     with suppress(*Refused):
-        channel = sessions.started(f"kill -KILL {process}", _REPLY_S)
+        channel = sessions.started(f"kill -KILL {process}", _REPLY_S, reads=False)
         channel.status_event.wait(_REPLY_S)
         channel.close()
 
@@ -338,9 +342,10 @@ def _began(output: Output) -> bool:
 class _Dropped(Exception):
     """The connection ended before a login was possible."""
 
-    def __init__(self, cause: Exception, said: str) -> None:
+    def __init__(self, cause: Exception, said: str, pipelined: bool) -> None:
         self.cause = cause
         self.said = said  # before, or in place of, the version
+        self.pipelined = pipelined  # a login in one flight was under way: there is another way to try
 
     @property
     def may_pass(self) -> bool:

@@ -167,7 +167,7 @@ def _identities(found: Mapping[str, object], options: SshOptions) -> tuple[tuple
     only = _word(found, "identitiesonly").lower() == "yes"
     default = tuple(options.directory / name for name in DEFAULT_KEYS)
     files = options.identities + (listed if words else () if options.identities else default)
-    return files, only
+    return tuple(dict.fromkeys(files)), only  # a key that is refused is refused the second time as well
 
 
 def _certificates(found: Mapping[str, object], options: SshOptions) -> tuple[Path, ...]:

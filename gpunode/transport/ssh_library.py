@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import socket
 import sys
+import threading
 import time
 
 from gpunode.errors import UnsupportedHost
@@ -83,6 +84,10 @@ class Transport(paramiko.Transport):
     """One connection, within those bounds, that can ask for the host's certificate before its plain key."""
 
     certificate_first = False
+    pipelining = True  # may be tried (pipelining.py)
+    pipelined = False  # was tried
+    asked: Asked | None = None  # the first session, where it was asked for with the login
+    awaited: threading.Event | None = None  # what a Patient waits for
 
     def __init__(self, link: socket.socket | paramiko.Channel) -> None:
         super().__init__(link)
@@ -106,17 +111,81 @@ class Transport(paramiko.Transport):
         Whatever a server can provoke is an SSHException, an EOFError or an OSError here.
         """
         error: Exception | None = super().get_exception()
-        if error is None or isinstance(error, paramiko.SSHException | EOFError | OSError):
-            return error
-        wrapped = paramiko.SSHException(f"what the server sent makes no sense ({type(error).__name__})")
-        wrapped.__cause__ = error
-        return wrapped
+        return None if error is None else expected(error)
+
+    def negotiate(self, limit_s: float) -> None:
+        """Key exchange, as start_client with a time limit. Raises SSHException, EOFError or OSError."""
+        event = Patient(self, limit_s)
+        self.start_client(event)
+        event.wait()
+        if not self.is_active():
+            raise self.get_exception() or paramiko.SSHException("Negotiation failed.")
+
+    def close(self) -> None:
+        """Also wakes whoever waits for an answer that will not come."""
+        super().close()
+        if self.awaited is not None:
+            self.awaited.set()
+        for event in list(getattr(self, "channel_events", {}).values()):
+            event.set()
 
     def shown(self) -> tuple[bytes, bytes | None]:
         """The plain key that the host proved to have, and the certificate about it, where it showed one."""
         key = self.get_remote_server_key()
         blob = getattr(key, "public_blob", None)
         return key.asbytes(), None if blob is None or not blob.key_type.endswith(CERTIFICATE) else blob.key_blob
+
+
+def expected(error: Exception) -> Exception:
+    """`error`, or an SSHException about it: whatever a server can provoke is that, an EOFError or an OSError here."""
+    if isinstance(error, paramiko.SSHException | EOFError | OSError):
+        return error
+    wrapped = paramiko.SSHException(f"what the server sent makes no sense ({type(error).__name__})")
+    wrapped.__cause__ = error
+    return wrapped
+
+
+class Patient(threading.Event):
+    """What paramiko waits for, where it wakes ten times a second to see whether the connection is still there.
+
+    The end of a connection sets it (Transport.close, and paramiko's own thread), so one wait of `limit_s` is enough.
+    """
+
+    def __init__(self, transport: Transport, limit_s: float | None) -> None:
+        super().__init__()
+        self._limit_s = limit_s
+        transport.awaited = self
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """`timeout` is paramiko's tenth of a second."""
+        return super().wait(self._limit_s)
+
+
+class Asked:
+    """A session that was asked for (pipelining.ask), whose answer nobody has waited for yet."""
+
+    def __init__(self, transport: paramiko.Transport, channel: paramiko.Channel, came: threading.Event) -> None:
+        self._transport = transport
+        self._channel = channel  # paramiko itself holds it weakly
+        self._came = came
+
+    def opened(self, limit_s: float) -> paramiko.Channel:
+        """Raises as paramiko.Transport.open_session: ChannelException where the host refuses it."""
+        came = self._came.wait(limit_s)
+        if came and self._transport.is_active() and self._granted:
+            return self._channel
+        if not came and self._transport.is_active():
+            raise paramiko.SSHException("Timeout opening channel.")
+        raise self._transport.get_exception() or paramiko.SSHException("Unable to open channel.")
+
+    @property
+    def _granted(self) -> bool:
+        """paramiko forgets one that the host refuses."""
+        return self._transport._channels.get(self._channel.get_id()) is not None  # type: ignore[attr-defined]
+
+    def forget(self) -> None:
+        """Nobody will ask for it."""
+        self._transport._channels.delete(self._channel.get_id())  # type: ignore[attr-defined]
 
 
 class CertifiedKey(paramiko.PKey):

@@ -59,7 +59,7 @@ def test_a_host_that_does_not_answer_a_command_ends_the_connection_in_time(
     answers = paramiko.Transport._channel_handler_table  # type: ignore[attr-defined]
     monkeypatch.setitem(answers, MSG_CHANNEL_SUCCESS, lambda channel, message: None)  # the answer is lost
     with pytest.raises(paramiko.SSHException, match="no answer to a command in 1 s"):
-        Sessions(transport).started("sleep 5", 1)
+        Sessions(transport).started("sleep 5", 1, reads=False)
     assert not transport.is_active()
     ssh.close()
 
