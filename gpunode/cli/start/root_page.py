@@ -10,8 +10,6 @@ import os
 import sys
 from collections.abc import Sequence
 
-from gpunode.resources import text
-
 WORDS: tuple[list[str], ...] = ([], ["-h"], ["--help"])  # what asks for the page
 COMPLETES = "_GPUNODE_COMPLETE"  # set by a shell that completes a command line: it types no words
 MOST = 100  # columns: the page becomes no wider
@@ -22,6 +20,8 @@ def root_page(words: Sequence[str]) -> str | None:
     """None where these words ask for something else, or nobody wrote the page down that they ask for."""
     if list(words) not in WORDS or COMPLETES in os.environ:
         return None
+    from gpunode.resources import text  # not before the look at this machine: it loads pathlib
+
     columns = min(_columns(), MOST)
     return text(page_file(columns)) if columns in WIDTHS else None
 
