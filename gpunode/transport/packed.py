@@ -53,9 +53,8 @@ def deliver_packed(
     script: str, *, become: bool = False, password: bool = False, argument: bool = True, terminal: bool = False
 ) -> Delivery:
     """As `deliver` does, of a script without data that is `worth_packing`."""
-    raw = _packed(script)
-    if argument and not become and len(raw) * 4 // 3 + 4 <= ARGUMENT_LIMIT_BYTES:
-        text = base64.b64encode(raw).decode("ascii")
+    raw, text = _packed(script)
+    if argument and not become and len(text) <= ARGUMENT_LIMIT_BYTES:
         return Delivery(("sh", "-c", _FROM_ARGUMENT, "gpunode", text), b"", packed=True)
     payload = b"\ngpunode-script:packed\n" + raw
     return deliver_line(_FROM_STDIN, payload, become=become, password=password, terminal=terminal, packed=True)
@@ -64,12 +63,14 @@ def deliver_packed(
 _one_at_a_time = threading.Lock()  # all threads of a fleet ask for the same one, at the same moment
 
 
-def _packed(script: str) -> bytes:
+def _packed(script: str) -> tuple[bytes, str]:
+    """As it is, and as an argument."""
     with _one_at_a_time:
         return _compressed(script)
 
 
 @lru_cache(maxsize=2)  # the probe, which every host is sent
-def _compressed(script: str) -> bytes:
+def _compressed(script: str) -> tuple[bytes, str]:
     compressor = zlib.compressobj(9, wbits=_GZIP)
-    return compressor.compress(script.encode("utf-8", "surrogateescape")) + compressor.flush()
+    raw = compressor.compress(script.encode("utf-8", "surrogateescape")) + compressor.flush()
+    return raw, base64.b64encode(raw).decode("ascii")

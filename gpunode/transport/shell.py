@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from functools import lru_cache
 
 ARGUMENT_LIMIT_BYTES = 100_000  # Linux allows 128 KiB an argument (MAX_ARG_STRLEN); the login shell gets the whole line
 
@@ -131,7 +132,12 @@ class Delivery:
     @property
     def line(self) -> str:
         """For a login shell. No argument holds a quote, a newline or `!`, so single quotes are enough everywhere."""
-        return " ".join(f"'{word}'" if shlex.quote(word) != word else word for word in self.argv)
+        return _line(self.argv)
+
+
+@lru_cache(maxsize=2)  # the probe, which every host is sent
+def _line(argv: tuple[str, ...]) -> str:
+    return " ".join(f"'{word}'" if shlex.quote(word) != word else word for word in argv)
 
 
 def deliver(
