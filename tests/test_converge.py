@@ -235,7 +235,7 @@ def test_a_host_that_does_not_come_back_says_so_and_not_that_its_lock_cannot_be_
     minutes = itertools.count(0.0, 60.0)
     going = way(Dark(tmp_path), [plan(OK, reboot="nouveau is loaded")], policy=RebootPolicy.IF_NEEDED)
     going.host_run = replace(going.host_run, clock=lambda: next(minutes))
-    with pytest.raises(TransportError, match="testhost did not come back within 900 s after the reboot") as told:
+    with pytest.raises(TransportError, match="testhost: did not come back within 900 s after the reboot") as told:
         going.run()
     assert told.value.evidence == "testhost:22: refuses connections"
     assert told.value.remedy.action is RepairAction.POWER_CYCLE

@@ -51,7 +51,7 @@ def reboot_and_wait(
         if done.code == 0 and now and now != before:
             return now
     raise TransportError(
-        f"{host.transport.target} did not come back within {wait_s:.0f} s after the reboot",
+        f"{host.transport.target}: did not come back within {wait_s:.0f} s after the reboot",
         evidence=last,
         remedy=Remedy(
             RepairAction.POWER_CYCLE,

@@ -110,7 +110,7 @@ def test_a_host_that_is_not_back_or_not_well_after_its_reboot_stops_all_others(c
             assert reboot(host_run) == ""
             others_ask.set()
             if code is ExitCode.UNREACHABLE:
-                raise TransportError("gpu01 did not come back within 900 s after the reboot")
+                raise TransportError("gpu01: did not come back within 900 s after the reboot")
             raise StepFailed("the driver does not load")
         assert others_ask.wait(WAIT_S)
         why = reboot(host_run)
