@@ -20,6 +20,7 @@ DRIVER = {
     "dkms_slow": "building takes this many seconds (value)",
     "dkms_held": "building waits until this fault is lifted",
     "dkms_leaves": "building leaves a process behind, as a script does that starts a daemon by itself",
+    "boot_held": "from the next boot on a boot waits, without sshd, until this fault is lifted",
     "smi_hang": "nvidia-smi does not return",
     "fabric_fail": "nvidia-fabricmanager starts and fails",
     "no_gpus": "nvidia-smi: No devices were found",

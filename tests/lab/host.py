@@ -217,6 +217,10 @@ class Host:
     def known_hosts_text(self) -> str:
         return "".join(map(self.known_hosts_line, KEY_TYPES))
 
+    def know_keys(self) -> None:
+        """The host keys that it has now are those that `run` and `ssh_config_text` know, whatever was known before."""
+        (self.state.parent / "known_hosts").write_text(self.known_hosts_text())
+
     # Files
 
     def path(self, path: str) -> Path:
@@ -260,7 +264,7 @@ class Host:
     def _known_hosts_file(self) -> Path:
         path = self.state.parent / "known_hosts"
         if not path.exists():
-            path.write_text(self.known_hosts_text())
+            self.know_keys()
         return path
 
     def _must_be_down(self, deed: str) -> None:

@@ -15,9 +15,9 @@ beat_s=${GPUNODE_LAB_BEAT_S:-55}
 tick_s=5
 [ "$beat_s" -ge "$tick_s" ] || tick_s=1
 jobs=$(($(nproc) + 1))
-[ "$jobs" -le 4 ] || jobs=4 # hosts take memory: a lab has up to four, of a few hundred megabytes
+[ "$jobs" -le 4 ] || jobs=4 # hosts take memory: a lab has up to four, and one eight, of a few hundred megabytes
 jobs=${GPUNODE_LAB_JOBS:-$jobs}
-slow="test_killed test_chaos test_setup_end_to_end test_typed_containerd test_resolver_faults test_resolvers test_reboot test_kubernetes_kubelet test_kubernetes_node test_kubernetes_pod"
+slow="test_killed test_fleet_rollout test_fleet_cut_off test_chaos test_setup_end_to_end test_typed_containerd test_resolver_faults test_resolvers test_reboot test_kubernetes_kubelet test_kubernetes_node test_kubernetes_pod"
 logs=$(mktemp -d)
 beater=
 tidy() {

@@ -4,47 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from .host import Host, Result
+from .fleet import Fleet, start_side_by_side
 from .lab import Lab
-from .product_runs import Controller, expect
+from .product_runs import expect
 
 GUARD = "[Service]\nExecStartPre=/bin/sh -c '! grep -qs nvidia /etc/containerd/config.toml'\n"
 FOUND = re.compile(r"(?:FAIL|WARN)  ([^\s,]+(?:, [^\s,]+)*) +(\S+)")
 BROKEN = '{\n  "log-driver": "json-file",\n  "debug": tru\n}\n'
-
-
-@dataclass(frozen=True)
-class Fleet:
-    """Hosts of one lab, and the home directory of the person who reaches them all."""
-
-    hosts: tuple[Host, ...]
-    home: Path
-
-    def gpunode(self, *words: str, timeout: float = 400) -> Result:
-        names = ",".join(host.name for host in self.hosts)
-        env = Controller("ssh", self.home).env(self.hosts[0])
-        (self.home / ".ssh" / "config").write_text("".join(host.ssh_config_text() for host in self.hosts))
-        argv = (sys.executable, "-m", "gpunode", *words, "--ssh", names)
-        return subprocess.run(
-            argv, text=True, capture_output=True, timeout=timeout, check=False, env=env, stdin=subprocess.DEVNULL
-        )
-
-
-def start_side_by_side(hosts: Sequence[Host]) -> None:
-    for host in hosts:
-        host.start(wait=False)
-    for host in hosts:
-        host.wait()
-    for host in hosts:  # sshd answers before docker does; a plan made in between would not fit any more
-        host.nsrun("systemctl is-system-running --wait")
 
 
 @pytest.fixture
