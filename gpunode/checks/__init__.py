@@ -33,7 +33,8 @@ def run_all(
 ) -> CheckReport:
     """Every check's result on `host`, by id. `spec` None: what is wanted of it is not known."""
     context = Context(spec, catalog, today, profile)
-    return CheckReport(host.target, {c.id: c.run(host, context) for c in _checks()}, host)
+    why = cache(lambda need: need(host))  # two hundred checks have thirty needs
+    return CheckReport(host.target, {c.id: c.run(host, context, why) for c in _checks()}, host)
 
 
 def explain(id: str) -> CheckDoc | None:

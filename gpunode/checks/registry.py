@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from gpunode.model.facts import HostFacts
@@ -46,6 +47,7 @@ class Context:
 
 CheckFunction = Callable[[HostFacts, Context], CheckOutcome | Passed]
 Need = Callable[[HostFacts], str | None]  # why the check cannot or need not run on this host; None: it can
+Why = Callable[[Need], str | None]
 
 
 @dataclass(frozen=True)
@@ -74,12 +76,23 @@ class Check:
     def id(self) -> str:
         return self.doc.id
 
-    def run(self, host: HostFacts, context: Context) -> CheckResult:
-        """The verdict on this host; not applicable, with the reason, when a fact it needs is missing."""
-        reason = self._of_another_mode(context)
-        reason = reason or next((why for need in self.needs if (why := need(host)) is not None), None)
+    def run(self, host: HostFacts, context: Context, why: Why | None = None) -> CheckResult:
+        """The verdict on this host; not applicable, with the reason, when a fact it needs is missing.
+
+        `why`: answers what a need answers on this host, for checks that share their needs.
+        """
+        reason = self._of_another_mode(context) if self.mode else None
+        for need in self.needs:
+            if reason is not None:
+                break
+            reason = why(need) if why else need(host)
         outcome = self.function(host, context) if reason is None else NotApplicable(reason)
-        return ended(self.id, self.doc.severity, outcome)
+        return self._passes if outcome is None else ended(self.id, self.doc.severity, outcome)
+
+    @cached_property
+    def _passes(self) -> CheckResult:
+        """The same for every host of a fleet that passes."""
+        return CheckResult(self.id, self.doc.severity, None)
 
     def _of_another_mode(self, context: Context) -> str | None:
         if self.mode in (None, context.mode) or context.mode is None:
@@ -90,8 +103,15 @@ class Check:
 
 def ended(id: str, severity: Severity, outcome: CheckOutcome | Passed) -> CheckResult:
     """How a check ended, as a report has it."""
+    if isinstance(outcome, NotApplicable):
+        return _without_verdict(id, severity, outcome)
     if isinstance(outcome, Passed):
         return CheckResult(id, severity, None, evidence=outcome.evidence)
+    return CheckResult(id, severity, outcome)
+
+
+@lru_cache(maxsize=1024)  # hosts of a fleet have most reasons in common
+def _without_verdict(id: str, severity: Severity, outcome: NotApplicable) -> CheckResult:
     return CheckResult(id, severity, outcome)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import date
+from functools import lru_cache
 
 from gpunode.catalog.load import Catalog
 from gpunode.catalog.profiles import Profile
@@ -42,15 +43,28 @@ def ruled(report: CheckReport, judgement: Judgement, catalog: Catalog, today: da
         return report
     rules = judgement.rules
     profile, chosen = chosen_profile(rules.profile, judgement.profile_by, report.facts, catalog)
-    named = {id for id, _ in rules.severity}
-    results = {}
-    for id, result in report.results.items():
-        if why := _left_out(id, judgement, profile, named):
-            results[id] = _without(result, why, told=why.startswith(TOLD))
+    results = dict(report.results)
+    for id, own in _ruled_ids(judgement, profile, tuple(results)):
+        if own is None:
+            results[id] = _weighed(results[id], judgement, profile)
         else:
-            results[id] = _weighed(result, judgement, profile)
+            results[id] = _without(results[id], own, told=own.startswith(TOLD))
     kept = replace(report, results=results, profile=None if judgement.drift else chosen)
     return accepted(kept, rules.acknowledge, today)
+
+
+@lru_cache(maxsize=32)  # the hosts of a run have few kinds of profile, and the same checks
+def _ruled_ids(judgement: Judgement, profile: Profile, ids: tuple[str, ...]) -> tuple[tuple[str, str | None], ...]:
+    """The checks about which the rules or the profile say something: why they do not want it; None: how it weighs."""
+    named = {id for id, _ in judgement.rules.severity}
+    patterns = () if judgement.drift else tuple(one.check for one in profile.weigh)
+    found: list[tuple[str, str | None]] = []
+    for id in ids:
+        if why := _left_out(id, judgement, profile, named):
+            found.append((id, why))
+        elif id in named or first_match(id, patterns):
+            found.append((id, None))
+    return tuple(found)
 
 
 def _typed_out(id: str, judgement: Judgement) -> str:
