@@ -144,7 +144,10 @@ def test_what_is_refused_leaves_the_rest_to_be_done_and_shows_in_the_code(
     assert report.plan is not None
     assert report.plan.refused == (REFUSED,)
     assert "refused   containerd.default: config.toml is broken" in run_text(report)
-    assert wrong(hosts_json("setup", [HostOutcome("testhost", code, run=report)], seconds_s=1), "setup-result") == []
+    assert (
+        wrong("".join(hosts_json("setup", [HostOutcome("testhost", code, run=report)], seconds_s=1)), "setup-result")
+        == []
+    )
 
 
 @pytest.mark.parametrize("action", [OK, BAD], ids=["done", "failed"])
@@ -152,7 +155,7 @@ def test_its_report_in_json_is_as_published(machine: Machine, action: Run) -> No
     report = way(machine, [plan(action)] * 2).run()
     assert report.steps[0].commands
     outcome = HostOutcome("testhost", report.code, run=report)
-    assert wrong(hosts_json("setup", [outcome], seconds_s=1), "setup-result") == []
+    assert wrong("".join(hosts_json("setup", [outcome], seconds_s=1)), "setup-result") == []
 
 
 def test_what_keeps_coming_back_is_named(machine: Machine) -> None:

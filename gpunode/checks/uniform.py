@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from gpunode.advice import listing
 from gpunode.model.facts import HostFacts
@@ -29,17 +30,30 @@ class _Row:
         return sum(map(len, self.hosts.values()))
 
 
-def compared(hosts: Sequence[HostFacts]) -> tuple[CheckOutcome | Passed, ...]:
+class Compared(NamedTuple):
+    """What of a host is held against other hosts."""
+
+    target: str
+    models: frozenset[str]  # PCI ids of its GPUs
+    gpus: str  # what they are called
+    versions: Mapping[str, str]
+
+    @staticmethod
+    def of(host: HostFacts) -> Compared:
+        return Compared(host.target, frozenset(gpu.device for gpu in host.gpus), _called(host), versions(host))
+
+
+def compared(hosts: Sequence[Compared]) -> tuple[CheckOutcome | Passed, ...]:
     """The verdict for each host, in their order."""
     groups: dict[frozenset[str], list[int]] = {}
     for place, host in enumerate(hosts):
-        groups.setdefault(frozenset(gpu.device for gpu in host.gpus), []).append(place)
+        groups.setdefault(host.models, []).append(place)
     verdicts: dict[int, CheckOutcome | Passed] = {}
     for models, places in groups.items():
         if not models:
             verdicts |= dict.fromkeys(places, NotApplicable("no NVIDIA GPU on the PCI bus (pci.gpu-present)"))
         elif len(places) == 1:
-            verdicts[places[0]] = NotApplicable(f"no other host of this run has {_called(hosts[places[0]])}")
+            verdicts[places[0]] = NotApplicable(f"no other host of this run has {hosts[places[0]].gpus}")
         else:
             verdicts |= _group(hosts, places)
     return tuple(verdicts[place] for place in range(len(hosts)))
@@ -73,8 +87,8 @@ def _called(host: HostFacts) -> str:
     return f"this GPU ({listing(sorted(named or {gpu.device for gpu in host.gpus}))})"
 
 
-def _group(hosts: Sequence[HostFacts], places: Sequence[int]) -> dict[int, CheckOutcome | Passed]:
-    found = {place: versions(hosts[place]) for place in places}
+def _group(hosts: Sequence[Compared], places: Sequence[int]) -> dict[int, CheckOutcome | Passed]:
+    found = {place: hosts[place].versions for place in places}
     names = {place: hosts[place].target for place in places}
     rows = [
         row for what in dict.fromkeys(w for one in found.values() for w in one) if (row := _row(what, found)).count > 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from gpunode.advice import meant
@@ -76,17 +76,37 @@ def verbosity(options: ResultOptions) -> int:
     return options.verbose if isinstance(options, OutputOptions) else 0
 
 
-def deliver(text: str, options: ResultOptions) -> None:
-    """The result to stdout or to --output, cleaned, text masked once more: JSON and its like are whole already."""
-    if not options.json and options.format not in _WHOLE:
-        text = masked(text, "lines")
+def deliver(text: str | Iterable[str], options: ResultOptions) -> None:
+    """The result to stdout or to --output, cleaned, text masked once more: JSON and its like are whole already.
+
+    What comes in pieces goes on in pieces, and is never in memory as a whole.
+    """
+    if isinstance(text, str):
+        text = (text,) if options.json or options.format in _WHOLE else (masked(text, "lines"),)
     if options.output:
         mode = 0o644 if options.format in _FOR_ALL else 0o600
-        to_file(options.output, cleaned(text, painted=False), "--output", mode=mode)
+        to_file(options.output, (cleaned(piece, painted=False) for piece in _gathered(text)), "--output", mode=mode)
     else:
         encoding = sys.stdout.encoding or "ascii"
-        whole = cleaned(text, painted=is_terminal() and style_for(sys.stdout).colour)
-        to_stdout(encodable(whole if whole.endswith("\n") else whole + "\n", encoding).encode(encoding))
+        painted = is_terminal() and style_for(sys.stdout).colour
+        for piece in output_file.ended(cleaned(piece, painted=painted) for piece in _gathered(text)):
+            to_stdout(encodable(piece, encoding).encode(encoding))
+
+
+_AT_ONCE = 65536  # characters that are written together
+
+
+def _gathered(pieces: Iterable[str]) -> Iterator[str]:
+    """The same in fewer pieces."""
+    held: list[str] = []
+    number = 0
+    for piece in pieces:
+        held.append(piece)
+        number += len(piece)
+        if number >= _AT_ONCE:
+            yield "".join(held)
+            held, number = [], 0
+    yield "".join(held)
 
 
 def deliver_file(text: str, options: FileOptions | ResultOptions) -> None:
@@ -94,13 +114,14 @@ def deliver_file(text: str, options: FileOptions | ResultOptions) -> None:
     to_file(options.output or Path(output_file.STDOUT[0]), text, "--output")
 
 
-def to_file(path: Path, text: str, flag: str, *, mode: int = 0o600) -> None:
+def to_file(path: Path, text: str | Iterable[str], flag: str, *, mode: int = 0o600) -> None:
     """`text` to a file of the user's; the names of stdout mean stdout, as they do for a shell. A terminal gets it
     cleaned, whatever it is called.
     """
     if output_file.is_stdout(path):
-        shown = cleaned(text, painted=False) if is_terminal() else text
-        to_stdout((shown if shown.endswith("\n") else shown + "\n").encode("utf-8", "surrogateescape"))
+        for piece in output_file.ended((text,) if isinstance(text, str) else text):
+            shown = cleaned(piece, painted=False) if is_terminal() else piece
+            to_stdout(shown.encode("utf-8", "surrogateescape"))
     else:
         output_file.write_whole(path, text, flag, mode=mode)
 

@@ -6,8 +6,8 @@ A new format is a line in TABLE for each result that has it. A pair that is not 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gpunode.model.report import FleetReport, HostOutcome
     from gpunode.model.run_record import MergedRuns, PastRun
     from gpunode.remedy import Command
+    from gpunode.render.matrix.sight import Sight
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ class Checked(Fleet):
 
     strict: bool = False  # warnings count as failures
     at_s: float = 0.0  # when they ended, in seconds since the epoch
+    sights: Mapping[str, Sight] = field(default_factory=dict)  # target -> what the page says of facts that are let go
 
 
 class Ended(Fleet):
@@ -175,29 +177,31 @@ class SchemaPage:
     """The JSON Schema of the results, or docs/reference/json.md around it."""
 
 
-Renderer = Callable[[Any, Style], str]  # the result; "" shows nothing
+Renderer = Callable[[Any, Style], str | Iterator[str]]  # the result, also in pieces; "" shows nothing
 
 
 def _in(place: str) -> Renderer:
     """A renderer next to its verb, loaded when it is used: "verbs.detect:page"."""
     module, _, name = place.partition(":")
 
-    def render(result: Any, style: Style) -> str:
-        return str(getattr(import_module(f"gpunode.cli.{module}"), name)(result, style))
+    def render(result: Any, style: Style) -> str | Iterator[str]:
+        shown: str | Iterator[str] = getattr(import_module(f"gpunode.cli.{module}"), name)(result, style)
+        return shown
 
     return render
 
 
-def _fleet_json(result: Fleet, style: Style) -> str:
+def _fleet_json(result: Fleet, style: Style) -> Iterator[str]:
     from gpunode.render.machine import hosts_json
 
     return hosts_json(result.verb, result.report.hosts, seconds_s=result.report.seconds)
 
 
-def _fleet_lines(result: Fleet, style: Style) -> str:
-    from gpunode.render.machine import host_line
+def _fleet_lines(result: Fleet, style: Style) -> Iterator[str]:
+    from gpunode.render.machine import host_line, line_rows
 
-    return "".join(host_line(result.verb, host) for host in result.report.hosts)
+    rows = line_rows()
+    return (host_line(result.verb, host, rows) for host in result.report.hosts)
 
 
 TABLE: dict[tuple[str, type], Renderer] = {
@@ -304,9 +308,10 @@ def each_line(verb: str, output: ResultOptions) -> Callable[[HostOutcome], None]
     """
     if output.format != "jsonl" or output.output or is_terminal():
         return None
-    from gpunode.render.machine import host_line
+    from gpunode.render.machine import host_line, line_rows
 
-    return lambda outcome: deliver(host_line(verb, outcome), output)
+    rows = line_rows()
+    return lambda outcome: deliver(host_line(verb, outcome, rows), output)
 
 
 class LinesAsTheyCome:

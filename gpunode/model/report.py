@@ -157,12 +157,26 @@ class CheckResult:
 
 
 @dataclass(frozen=True)
+class HostTraits:
+    """What a report says of the host itself."""
+
+    hostname: str
+    virtualization: str | None  # hypervisor vendor, "container", or None on bare metal
+
+
+@dataclass(frozen=True)
 class CheckReport:
     target: str
     results: Mapping[str, CheckResult] = field(default_factory=dict)
-    facts: HostFacts | None = None
+    facts: HostFacts | None = None  # None: they were not there, or are no longer held (alike.py)
     profile: ChosenProfile | None = None  # None: none was chosen
     idle: tuple[str, ...] = ()  # acknowledgements of the spec that match no finding here, each with why
+    traits: HostTraits | None = None  # where the facts are no longer held
+
+    @property
+    def host(self) -> HostTraits | None:
+        """None: nothing is known of it."""
+        return HostTraits(self.facts.hostname, self.facts.virtualization) if self.facts else self.traits
 
     @property
     def failures(self) -> tuple[CheckResult, ...]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -44,17 +44,28 @@ def check(path: Path, flag: str) -> None:
             raise _unwritable(path, flag, "its directory is not yours to write to")
 
 
-def write_whole(path: Path, text: str, flag: str, *, mode: int = 0o600) -> None:
-    """`text` into `path`, for its owner only unless `mode` has more; a terminal gets it cleaned. Raises UsageError:
-    nothing was changed.
+def ended(pieces: Iterable[str]) -> Iterator[str]:
+    """A text in pieces, with a newline at its end where it has none."""
+    last = ""
+    for piece in pieces:
+        last = piece or last
+        yield piece
+    if not last.endswith("\n"):
+        yield "\n"
+
+
+def write_whole(path: Path, text: str | Iterable[str], flag: str, *, mode: int = 0o600) -> None:
+    """`text`, also in pieces, into `path`, for its owner only unless `mode` has more; a terminal gets it cleaned.
+    Raises UsageError: nothing was changed.
     """
-    whole = text if text.endswith("\n") else text + "\n"
+    pieces = ended((text,) if isinstance(text, str) else text)
     with _directory(path, flag) as (directory, name):
         if _terminal(directory, name, path, flag):
-            _to_terminal(path, clean(whole).encode("utf-8"), flag)
+            for piece in pieces:
+                _to_terminal(path, clean(piece).encode("utf-8"), flag)
             return
         try:
-            _replace(directory, name, whole.encode("utf-8", "surrogateescape"), mode)
+            _replace(directory, name, (piece.encode("utf-8", "surrogateescape") for piece in pieces), mode)
         except OSError as error:
             raise _unwritable(path, flag, error.strerror or str(error)) from error
 
@@ -67,7 +78,7 @@ def write_archive(path: Path, data: bytes, flag: str, *, mode: int = 0o600) -> N
         if _terminal(directory, name, path, flag):
             raise _unwritable(path, flag, "it is a terminal, and this is no text")
         try:
-            _replace(directory, name, data, mode)
+            _replace(directory, name, (data,), mode)
         except OSError as error:
             raise _unwritable(path, flag, error.strerror or str(error)) from error
 
@@ -138,7 +149,7 @@ def _to_terminal(path: Path, data: bytes, flag: str) -> None:
         raise _unwritable(path, flag, error.strerror or str(error)) from error
 
 
-def _replace(directory: int, name: str, data: bytes, mode: int) -> None:
+def _replace(directory: int, name: str, pieces: Iterable[bytes], mode: int) -> None:
     """Write a new file next to it, flush, rename. Raises OSError, and leaves no new file then."""
     import secrets  # loads hmac and hashlib, and most results go to stdout
 
@@ -148,7 +159,8 @@ def _replace(directory: int, name: str, data: bytes, mode: int) -> None:
     try:
         try:
             os.fchmod(handle, mode)  # a umask may take away more, and an ACL of the directory give more
-            write_all(handle, data)
+            for piece in pieces:
+                write_all(handle, piece)
             os.fsync(handle)
         finally:
             os.close(handle)

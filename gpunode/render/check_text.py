@@ -229,7 +229,7 @@ def _is_shortened(reports: Sequence[CheckReport], style: Style) -> bool:
 
 def _name(report: CheckReport) -> str:
     """As the user named the host; this machine by its own name."""
-    return (report.facts.hostname if report.target == LOCAL and report.facts else "") or report.target
+    return (report.host.hostname if report.target == LOCAL and report.host else "") or report.target
 
 
 def _host_count(report: CheckReport, seconds_s: float | None, *, shortened: bool) -> str:

@@ -15,8 +15,8 @@ _NO_XML = re.compile("[\ufffe\uffff]")  # with the C0 and surrogates that `clean
 
 def host_name(outcome: HostOutcome) -> str:
     """As the user named it. This machine by its own name where it is known: all would be "localhost" in one table."""
-    facts = outcome.check.facts if outcome.check else None
-    own = facts.hostname if facts is not None and outcome.target == LOCAL else ""
+    host = outcome.check.host if outcome.check else None
+    own = host.hostname if host is not None and outcome.target == LOCAL else ""
     return line(own or outcome.target)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from functools import lru_cache
@@ -19,7 +19,7 @@ from gpunode.model.report import Finding
 from gpunode.model.spec import DriverRequest, Spec, ToolkitRequest
 from gpunode.remedy import Remedy
 from gpunode.render.clean import clean_json
-from gpunode.render.indented import indented
+from gpunode.render.indented import Written, indented
 from gpunode.render.wording import mask_url
 
 KINDS: dict[str, type] = {"run": Run, "put_file": PutFile, "remove_file": RemoveFile, "reboot": Reboot}
@@ -48,7 +48,7 @@ def to_data(value: Any, *, secrets: bool = False) -> Any:
     kind = type(value)  # what most values are comes first: a fleet's report has thousands of them a host
     if kind is str:
         return value if secrets else _shown(value)
-    if kind is bool or kind is int or value is None:
+    if kind is bool or kind is int or value is None or kind is Written:
         return value
     if isinstance(value, str) and not isinstance(value, Enum):
         return value if secrets else masked(value)
@@ -132,3 +132,25 @@ def dumps(value: Any, *, indent: int | None = 2, secrets: bool = False) -> str:
     return clean_json(
         json.dumps(form, ensure_ascii=False, allow_nan=False) if indent is None else indented(form, " " * indent)
     )
+
+
+def written(value: Any, line: str) -> Written:
+    """`value` as `dumps` has it, where it stands deeper in a document; `line`: a newline and its indentation there."""
+    return Written(clean_json(indented(to_data(value), "  ", line)))
+
+
+def listed(head: Mapping[str, Any], name: str, items: Iterable[str], tail: Mapping[str, Any]) -> Iterator[str]:
+    """A document of which one list is long, in pieces: what is before it, each item (`written` at four blanks) when it
+    is asked for, and what follows it. Together they are `dumps({**head, name: [...], **tail})` and a newline.
+    """
+    keys = "".join(f"  {_pair(key, value)},\n" for key, value in head.items())
+    begin, between = f"{{\n{keys}  {json.dumps(name)}: [", "\n    "
+    for item in items:
+        yield f"{begin}{between}{item}"
+        begin, between = "", ",\n    "
+    end = "]" if begin else "\n  ]"
+    yield f"{begin}{end}" + "".join(f",\n  {_pair(key, value)}" for key, value in tail.items()) + "\n}\n"
+
+
+def _pair(key: str, value: Any) -> str:
+    return f"{json.dumps(key)}: {written(value, '  ')}"

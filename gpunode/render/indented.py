@@ -7,13 +7,21 @@ from json.encoder import encode_basestring as quoted
 from typing import Any
 
 
-def indented(value: Any, step: str) -> str:
-    """As json.dumps(value, ensure_ascii=False, indent=step, allow_nan=False) of what to_data makes: keys are texts."""
-    return _text(value, "\n", step)
+class Written(str):
+    """JSON already, with the lines and the indentation of where it stands."""
+
+    __slots__ = ()
+
+
+def indented(value: Any, step: str, line: str = "\n") -> str:
+    """As json.dumps(value, ensure_ascii=False, indent=step, allow_nan=False) of what to_data makes: keys are texts.
+
+    `line`: a newline and the indentation of where the value stands.
+    """
+    return _text(value, line, step)
 
 
 def _text(value: Any, line: str, step: str) -> str:
-    """`line`: a newline and the indentation of where the value stands."""
     kind = type(value)
     if kind is str:
         return quoted(value)
@@ -26,6 +34,8 @@ def _text(value: Any, line: str, step: str) -> str:
         return f"[{inner}{f',{inner}'.join([_text(one, inner, step) for one in value])}{line}]"
     if value is None:
         return "null"
+    if kind is Written:
+        return str(value)
     if kind is bool:
         return "true" if value else "false"
     return json.dumps(value, ensure_ascii=False, allow_nan=False)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from gpunode.errors import GpunodeError, UsageError
 from gpunode.foreign import NotRead, read_json
 from gpunode.model.plan import Plan
-from gpunode.model.report import CheckReport, Event, Finding, HostOutcome, NotApplicable
+from gpunode.model.report import CheckReport, CheckResult, Event, Finding, HostOutcome, NotApplicable
+from gpunode.render.clean import clean_json
 from gpunode.render.decode import REMEDY, from_data, shortened
-from gpunode.render.encode import dumps, to_data
+from gpunode.render.encode import dumps, listed, to_data, written
+from gpunode.render.indented import Written, indented
 
 PLAN_SCHEMA = "gpunode.plan/3"  # 3: host and driver are data; 2 had lines of text for them, 1 no name of the host
 
@@ -56,15 +59,59 @@ def _other_schema(schema: object) -> str:
     return f"{why}; {PLAN_SCHEMA} is wanted"
 
 
-def hosts_json(verb: str, outcomes: Sequence[HostOutcome], *, seconds_s: float) -> str:
-    """The result of a verb: {"schema": "gpunode.check-result/2", "hosts": [...], "seconds_s": 3.1}."""
-    hosts = [host_data(o) for o in outcomes]
-    return dumps({"schema": RESULTS[verb], "hosts": hosts, "seconds_s": round(seconds_s, 3)}) + "\n"
+def hosts_json(verb: str, outcomes: Iterable[HostOutcome], *, seconds_s: float) -> Iterator[str]:
+    """The result of a verb, host by host: {"schema": "gpunode.check-result/2", "hosts": [...], "seconds_s": 3.1}."""
+    rows = _Rows(lambda data: written(data, _ROW), f"[{_ROW}", f",{_ROW}", _ROW[:-2] + "]")
+    hosts = (clean_json(indented(_host(outcome, rows), "  ", "\n    ")) for outcome in outcomes)
+    return listed({"schema": RESULTS[verb]}, "hosts", hosts, {"seconds_s": round(seconds_s, 3)})
 
 
-def host_line(verb: str, outcome: HostOutcome) -> str:
-    """One host as one JSON line."""
-    return dumps({"schema": RESULTS[verb], **host_data(outcome)}, indent=None) + "\n"
+_ROW = "\n" + " " * 8  # where a check stands in it
+
+
+def host_line(verb: str, outcome: HostOutcome, rows: _Rows | None = None) -> str:
+    """One host as one JSON line. `rows`: of those that are written one after the other, the same for each."""
+    data = {"schema": RESULTS[verb], **_host(outcome, rows or line_rows())}
+    pairs = (
+        f"{json.dumps(key)}: {value if type(value) is Written else _in_line(value)}" for key, value in data.items()
+    )
+    return clean_json(f"{{{', '.join(pairs)}}}\n")
+
+
+def line_rows() -> _Rows:
+    """For `host_line`."""
+    return _Rows(lambda data: Written(clean_json(_in_line(to_data(data)))), "[", ", ", "]")
+
+
+def _in_line(data: Any) -> str:
+    return json.dumps(data, ensure_ascii=False, allow_nan=False)
+
+
+class _Rows:
+    """Checks as JSON. A result that hosts share (model/alike.py) is written once, for each place where it stands."""
+
+    _MOST = 4096  # results that are remembered; those of a fleet whose hosts are alike are a few hundred
+
+    def __init__(self, write: Callable[[Any], Written], begin: str, between: str, end: str) -> None:
+        self._write, self._begin, self._between, self._end = write, begin, between, end
+        self._written: dict[int, tuple[CheckResult, Written]] = {}  # by id(), which is the result's while it is held
+
+    def of(self, report: CheckReport) -> Written:
+        rows = [self._row(result) for result in report.results.values()]
+        return Written(f"{self._begin}{self._between.join(rows)}{self._end}" if rows else "[]")
+
+    def _row(self, result: CheckResult) -> str:
+        if (held := self._written.get(id(result))) is not None:
+            return held[1]
+        text = self._write(_check(result))
+        if len(self._written) < self._MOST:
+            self._written[id(result)] = result, text
+        return text
+
+
+def _host(outcome: HostOutcome, rows: _Rows) -> dict[str, Any]:
+    data: dict[str, Any] = to_data(host_data(outcome, rows.of))
+    return data
 
 
 def event_json(event: Event, *, at: str) -> str:
@@ -72,8 +119,10 @@ def event_json(event: Event, *, at: str) -> str:
     return dumps({"schema": EVENT_SCHEMA, "at": at, **to_data(event)}, indent=None) + "\n"
 
 
-def host_data(outcome: HostOutcome) -> dict[str, Any]:
-    """target, code, whichever of facts, plan, checks and run there is, and the problem where it failed."""
+def host_data(outcome: HostOutcome, checks: Callable[[CheckReport], Any]) -> dict[str, Any]:
+    """target, code, whichever of facts, plan, checks and run there is, and the problem where it failed. `checks`: how
+    their rows are written.
+    """
     out: dict[str, Any] = {"target": outcome.target, "code": int(outcome.code)}
     if outcome.problem:
         out |= {"problem": outcome.problem, "evidence": outcome.evidence, "remedy": outcome.remedy}
@@ -88,7 +137,7 @@ def host_data(outcome: HostOutcome) -> dict[str, Any]:
     if outcome.run is not None:
         out["run"] = to_data(outcome.run)
     if outcome.check is not None:
-        out["checks"] = _checks(outcome.check)
+        out["checks"] = checks(outcome.check)
         out["profile"] = to_data(outcome.check.profile)
         out["idle_acknowledgements"] = list(outcome.check.idle)
     if outcome.before is not None:
@@ -97,20 +146,17 @@ def host_data(outcome: HostOutcome) -> dict[str, Any]:
     return out
 
 
-def _checks(report: CheckReport) -> list[dict[str, Any]]:
-    rows = []
-    for result in report.results.values():
-        row: dict[str, Any] = {"id": result.id, "severity": result.severity.value, "foreign": result.foreign}
-        match result.outcome:
-            case None:
-                row |= {"outcome": "pass"} | ({"evidence": result.evidence} if result.evidence else {})
-            case NotApplicable(reason, left_out):
-                row |= {"outcome": "not-applicable", "reason": reason, "left_out": left_out}
-            case Finding() as finding:
-                row |= {"severity": result.found.value, "outcome": "finding"}
-                row |= {k: v for k, v in to_data(finding).items() if k != "severity"}
-        rows.append(row)
-    return rows
+def _check(result: CheckResult) -> dict[str, Any]:
+    row: dict[str, Any] = {"id": result.id, "severity": result.severity.value, "foreign": result.foreign}
+    match result.outcome:
+        case None:
+            row |= {"outcome": "pass"} | ({"evidence": result.evidence} if result.evidence else {})
+        case NotApplicable(reason, left_out):
+            row |= {"outcome": "not-applicable", "reason": reason, "left_out": left_out}
+        case Finding() as finding:
+            row |= {"severity": result.found.value, "outcome": "finding"}
+            row |= {k: v for k, v in to_data(finding).items() if k != "severity"}
+    return row
 
 
 def error_json(error: GpunodeError, *, line: bool = False) -> str:

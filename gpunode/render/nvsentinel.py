@@ -15,7 +15,7 @@ from gpunode.model.repair import ELSEWHERE
 from gpunode.model.report import CheckReport, CheckResult, Finding, HostOutcome
 from gpunode.remedy import RepairAction
 from gpunode.render.check_values import host_name, line, own_words, standing
-from gpunode.render.encode import dumps
+from gpunode.render.encode import listed, written
 
 VERSION = 1  # of HealthEvents and of HealthEvent
 MESSAGE = 1024  # characters; it becomes the message of a node's condition, which Kubernetes bounds
@@ -23,10 +23,12 @@ ENTITIES = {EntityKind.PCI: "PCI", EntityKind.GPU: "GPU_UUID", EntityKind.UNIT: 
 COMPONENTS = {"drv": "GPU", "health": "GPU", "mig": "GPU", "pci": "GPU", "dev": "GPU"}
 
 
-def health_events(outcomes: Sequence[HostOutcome], *, at_s: float) -> str:
-    """All hosts' events as one HealthEvents message. A host without a report has none: nothing is known of it."""
-    events = [event for outcome in outcomes for event in _of_host(outcome, _timestamp(at_s))]
-    return dumps({"version": VERSION, "events": events}) + "\n"
+def health_events(outcomes: Sequence[HostOutcome], *, at_s: float) -> Iterator[str]:
+    """All hosts' events as one HealthEvents message, host by host. One without a report has none: nothing is known of
+    it.
+    """
+    events = (event for outcome in outcomes for event in _of_host(outcome, _timestamp(at_s)))
+    return listed({"version": VERSION}, "events", (written(event, "\n    ") for event in events), {})
 
 
 def _timestamp(at_s: float) -> str:
@@ -53,7 +55,7 @@ def _of_host(outcome: HostOutcome, timestamp: str) -> Iterator[dict[str, Any]]:
 
 def _node(outcome: HostOutcome, report: CheckReport) -> str:
     """The hostname, which the kubelet takes in lower case; over SSH, a host may be named by its address."""
-    return (line(report.facts.hostname) if report.facts else host_name(outcome)).lower()
+    return (line(report.host.hostname) if report.host else host_name(outcome)).lower()
 
 
 def _about(result: CheckResult, report: CheckReport) -> dict[str, Any]:
@@ -69,7 +71,7 @@ def _about(result: CheckResult, report: CheckReport) -> dict[str, Any]:
         "remedy": line(finding.remedy.text),
     }
     metadata |= {label: line(text) for label, text in own_words(finding)}
-    virtual = report.facts is not None and report.facts.virtualization not in (None, "container")
+    virtual = report.host is not None and report.host.virtualization not in (None, "container")
     if finding.cause:
         metadata["cause"] = finding.cause
     return {

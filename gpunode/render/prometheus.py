@@ -7,7 +7,7 @@ place, the collector drops the whole file. Names, labels and values are stable: 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from gpunode import __version__
@@ -22,12 +22,13 @@ Sample = tuple[dict[str, str], float]
 class Metric(NamedTuple):
     name: str
     help: str
-    samples: list[Sample]
+    samples: Iterable[Sample]
 
 
-def prometheus_text(outcomes: Sequence[HostOutcome], *, seconds_s: float, at_s: float) -> str:
-    """`at_s`: when the checks ended, in seconds since the epoch."""
-    return "".join(map(_family, _metrics(_once(outcomes), seconds_s, at_s)))
+def prometheus_text(outcomes: Sequence[HostOutcome], *, seconds_s: float, at_s: float) -> Iterator[str]:
+    """Sample by sample. `at_s`: when the checks ended, in seconds since the epoch."""
+    for metric in _metrics(_once(outcomes), seconds_s, at_s):
+        yield from _family(metric)
 
 
 def _once(outcomes: Sequence[HostOutcome]) -> dict[str, HostOutcome]:
@@ -52,9 +53,9 @@ def _metrics(hosts: dict[str, HostOutcome], seconds_s: float, at_s: float) -> It
         ({"host": n, "profile": h.check.profile.name}, 1.0) for n, h in hosts.items() if h.check and h.check.profile
     ]
     yield Metric("gpunode_host_profile", "What kind of node the checks took the host for.", kinds)
-    yield Metric("gpunode_checks", "Checks of a host by how they ended.", list(_counts(hosts)))
+    yield Metric("gpunode_checks", "Checks of a host by how they ended.", _counts(hosts))
     status = "One check: 0 pass, 1 warning, 2 error, -1 no verdict (not applicable, or not known), -2 acknowledged."
-    yield Metric("gpunode_check_status", status, list(_status(hosts)))
+    yield Metric("gpunode_check_status", status, _status(hosts))
 
 
 def _counts(hosts: dict[str, HostOutcome]) -> Iterator[Sample]:
@@ -78,12 +79,12 @@ def _status(hosts: dict[str, HostOutcome]) -> Iterator[Sample]:
             yield {"id": result.id, "host": name}, STATUS[standing(result)]
 
 
-def _family(metric: Metric) -> str:
+def _family(metric: Metric) -> Iterator[str]:
     """HELP and TYPE once, then the samples; nothing for a metric without any."""
-    if not metric.samples:
-        return ""
     head = f"# HELP {metric.name} {metric.help}\n# TYPE {metric.name} gauge\n"
-    return head + "".join(f"{metric.name}{_labels(labels)} {value:.15g}\n" for labels, value in metric.samples)
+    for labels, value in metric.samples:
+        yield f"{head}{metric.name}{_labels(labels)} {value:.15g}\n"
+        head = ""
 
 
 def _labels(labels: dict[str, str]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from gpunode.model.run_record import MergedRuns, PastHost, PastRun, RunHeader, code_of
 from gpunode.render.encode import dumps
 from gpunode.render.failed_hosts import hosts_argument
-from gpunode.render.machine import host_data
+from gpunode.render.machine import host_data, line_rows
 
 LIST_SCHEMA = "gpunode.runs/1"
 SHOWN_SCHEMA = "gpunode.run-shown/1"
@@ -67,7 +67,7 @@ def _host(host: PastHost) -> dict[str, Any]:
     data: dict[str, Any] = {"target": host.target, "state": host.state.value, "at": host.at or None, "code": None}
     if host.outcome is None:
         return data
-    found = host_data(host.outcome)
+    found = host_data(host.outcome, line_rows().of)  # a run keeps no checks
     if "run" in found:
         del found["run"]["plan"]  # it is not kept
     return data | found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from gpunode.model.report import CheckOutcome, CheckReport, CheckResult, Finding
 from gpunode.model.spec import Spec
 from gpunode.remedy import Remedy, RepairAction, setup
 from gpunode.render.check_text import check_text, fitting
-from gpunode.render.machine import host_data
+from gpunode.render.machine import host_line
 from gpunode.render.style import Style
 from gpunode.transport.recorded import Recorded
 from tests.checks import hosts as h
@@ -191,7 +192,8 @@ def test_as_many_as_fit_and_the_number_of_the_rest() -> None:
 
 def test_a_program_reads_cause_consequences_and_entities() -> None:
     told = report({"pci.fallen-off-bus": found(*pci(ONE)), "pci.count-vs-driver": found(*pci(ONE))})
-    rows = {row["id"]: row for row in host_data(HostOutcome("gpu01", ExitCode.FAILED, check=told))["checks"]}
+    line = json.loads(host_line("check", HostOutcome("gpu01", ExitCode.FAILED, check=told)))
+    rows = {row["id"]: row for row in line["checks"]}
     assert rows["pci.count-vs-driver"]["cause"] == "pci.fallen-off-bus"
     assert rows["pci.fallen-off-bus"]["cause"] is None
     assert rows["pci.fallen-off-bus"]["consequences"] == ["pci.count-vs-driver"]

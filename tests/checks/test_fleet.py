@@ -10,7 +10,7 @@ import pytest
 
 from gpunode.catalog.load import load_catalog
 from gpunode.checks import all_checks, run_all
-from gpunode.checks.uniform import compared, versions
+from gpunode.checks.uniform import Compared, compared, versions
 from gpunode.facts.collect import assemble, load_recording
 from gpunode.model.connection import ClockSkew, Connection
 from gpunode.model.facts import HostFacts, OsFacts
@@ -107,7 +107,7 @@ def fleet(*hosts: HostFacts) -> tuple[HostFacts, ...]:
 
 
 def outcomes(*hosts: HostFacts) -> Sequence[CheckOutcome | Passed]:
-    return compared(fleet(*hosts))
+    return compared([Compared.of(host) for host in fleet(*hosts)])
 
 
 OLD_DRIVER = h.driver(loaded="580.95.05")
@@ -211,9 +211,9 @@ def test_odd_versions_are_bounded_and_answered(odd: str) -> None:
 
 def test_recordings_are_compared() -> None:
     ready = assemble(load_recording(EXAMPLES / "debian12-ready"), "ready")
-    assert all(isinstance(one, Passed) for one in compared((ready, replace(ready, target="again"))))
+    assert all(isinstance(one, Passed) for one in outcomes(ready, ready))
     other = assemble(load_recording(EXAMPLES / "ubuntu2404-hgx-h100"), "hgx")
-    assert [type(one) for one in compared((ready, other))] == [NotApplicable, NotApplicable]
+    assert [type(one) for one in outcomes(ready, other)] == [NotApplicable, NotApplicable]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gpunode.catalog.load import load_catalog
 from gpunode.checks import all_checks, run_all
-from gpunode.checks.uniform import compared
+from gpunode.checks.uniform import Compared, compared
 from gpunode.model.connection import ClockSkew, Connection
 from gpunode.model.facts import (
     CliInfo,
@@ -271,4 +271,4 @@ def test_every_check_answers_for_any_facts(host: HostFacts, spec: Spec | None, h
     mixed = replace(host, pci=h.READY.pci, driver=h.READY.driver) if healthy else host
     report = run_all(mixed, spec, load_catalog())
     assert set(report.results) == {doc.id for doc in all_checks()}
-    assert len(compared((mixed, h.READY, host, mixed))) == 4
+    assert len(compared([Compared.of(one) for one in (mixed, h.READY, host, mixed)])) == 4

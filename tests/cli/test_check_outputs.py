@@ -118,7 +118,7 @@ PROMTOOL = shutil.which("promtool", path=os.pathsep.join((os.environ.get("PATH",
 @pytest.mark.skipif(PROMTOOL is None, reason="no promtool: not installed, and scripts/check could not fetch it")
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_the_real_promtool_takes_metrics_of_hostile_names(text: str) -> None:
-    made = prometheus_text([odd_outcome(text), lost_outcome("gpu05")], seconds_s=1, at_s=1)
+    made = "".join(prometheus_text([odd_outcome(text), lost_outcome("gpu05")], seconds_s=1, at_s=1))
     assert PROMTOOL is not None
     told = subprocess.run((PROMTOOL, "check", "metrics"), input=made.encode(), capture_output=True, check=False)
     assert (told.returncode, told.stdout, told.stderr) == (0, b"", b"")
@@ -138,7 +138,7 @@ def validated(document: str) -> tuple[int, str]:
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 @pytest.mark.parametrize("strict", [False, True], ids=["", "strict"])
 def test_junit_of_hostile_words_is_valid_by_its_schema(text: str, strict: bool) -> None:
-    document = junit_xml([odd_outcome(text), lost_outcome("gpu05")], seconds_s=1, at_s=1, strict=strict)
+    document = "".join(junit_xml([odd_outcome(text), lost_outcome("gpu05")], seconds_s=1, at_s=1, strict=strict))
     assert validated(document) == (0, "- validates\n")
 
 
@@ -154,6 +154,6 @@ def test_junit_of_hostile_words_is_valid_by_its_schema(text: str, strict: bool) 
     ids=["an element", "an attribute", "a number", "two ends"],
 )
 def test_the_schema_refuses_what_is_not_junit(old: str, new: str) -> None:
-    document = junit_xml([odd_outcome("a"), lost_outcome("gpu05")], seconds_s=1, at_s=1, strict=False)
+    document = "".join(junit_xml([odd_outcome("a"), lost_outcome("gpu05")], seconds_s=1, at_s=1, strict=False))
     assert old in document
     assert validated(document.replace(old, new, 1))[0] != 0

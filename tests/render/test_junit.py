@@ -21,7 +21,7 @@ LOST = HostOutcome(
 
 
 def junit(*outcomes: HostOutcome, strict: bool = False) -> Element:
-    return read_junit(junit_xml(outcomes, seconds_s=3.14159, at_s=1_800_000_000, strict=strict))
+    return read_junit("".join(junit_xml(outcomes, seconds_s=3.14159, at_s=1_800_000_000, strict=strict)))
 
 
 def case(root: Element, id: str) -> Element:
@@ -83,7 +83,7 @@ def test_whatever_a_host_writes_the_document_is_whole(text: str, make: object) -
 
 
 def test_secrets_are_masked() -> None:
-    text = junit_xml([odd_outcome(SECRET), lost_outcome(SECRET)], seconds_s=0, at_s=0, strict=True)
+    text = "".join(junit_xml([odd_outcome(SECRET), lost_outcome(SECRET)], seconds_s=0, at_s=0, strict=True))
     assert "hunter2" not in text
 
 

@@ -175,7 +175,9 @@ def test_what_is_no_plan_is_refused_by_place(text: str, said: str) -> None:
 
 
 def test_a_check_result_has_schema_hosts_and_checks() -> None:
-    document = json.loads(hosts_json("check", [HostOutcome("gpu04", ExitCode.FAILED, check=CHECK)], seconds_s=3.14159))
+    document = json.loads(
+        "".join(hosts_json("check", [HostOutcome("gpu04", ExitCode.FAILED, check=CHECK)], seconds_s=3.14159))
+    )
     assert (document["schema"], document["seconds_s"]) == ("gpunode.check-result/2", 3.142)
     rows = {c["id"]: c["outcome"] for c in document["hosts"][0]["checks"]}
     assert rows == {
@@ -188,7 +190,7 @@ def test_a_check_result_has_schema_hosts_and_checks() -> None:
 
 def test_a_pass_may_say_what_it_found() -> None:
     told = CheckReport("gpu04", {r.id: r for r in (CHECK.results["drv.loaded"], FOUND)})
-    text = hosts_json("check", [HostOutcome("gpu04", ExitCode.DONE, check=told)], seconds_s=1)
+    text = "".join(hosts_json("check", [HostOutcome("gpu04", ExitCode.DONE, check=told)], seconds_s=1))
     assert [row.get("evidence") for row in json.loads(text)["hosts"][0]["checks"]] == [None, "64 × performance"]
     assert (told.passed, wrong(text, "check-result")) == (2, [])
 
@@ -198,7 +200,7 @@ def test_facts_in_json_hold_no_file_text() -> None:
     plain = FileFacts("/etc/docker/key.json", text='{"a": "b"}', sha256="b")
     files = {file.path: file for file in (secret, plain)}
     host = HostFacts("h", "h", OsFacts("debian", "12"), KernelFacts("6.1"), True, files=files, stream_sha256="c")
-    text = hosts_json("detect", [HostOutcome("h", ExitCode.DONE, facts=host)], seconds_s=0)
+    text = "".join(hosts_json("detect", [HostOutcome("h", ExitCode.DONE, facts=host)], seconds_s=0))
     assert "hunter2" not in text
     facts = json.loads(text)["hosts"][0]["facts"]
     assert facts["files"][plain.path]["sha256"] == "b"

@@ -40,7 +40,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "check-outputs.md"
 
 def events(*outcomes: HostOutcome) -> dict[str, dict[str, Any]]:
     """By check; each by the message's fields and types."""
-    message = json.loads(health_events(outcomes, at_s=1_800_000_000.9))
+    message = json.loads("".join(health_events(outcomes, at_s=1_800_000_000.9)))
     assert message.keys() == {"version", "events"}
     for event in message["events"]:
         assert {name: type(value) for name, value in event.items()} == FIELDS
@@ -130,4 +130,4 @@ def test_whatever_a_host_writes_it_is_json_of_bounded_lines(text: str) -> None:
 
 
 def test_secrets_are_masked() -> None:
-    assert "hunter2" not in health_events([odd_outcome(SECRET)], at_s=0)
+    assert "hunter2" not in "".join(health_events([odd_outcome(SECRET)], at_s=0))

@@ -17,7 +17,7 @@ LOST = HostOutcome("gpu05", ExitCode.UNREACHABLE, problem="no route to host")
 
 
 def metrics(*outcomes: HostOutcome) -> Samples:
-    return read_metrics(prometheus_text(outcomes, seconds_s=3.14159, at_s=1_800_000_000.25))
+    return read_metrics("".join(prometheus_text(outcomes, seconds_s=3.14159, at_s=1_800_000_000.25)))
 
 
 def value(samples: Samples, name: str, **labels: str) -> float | None:
@@ -73,14 +73,14 @@ def test_two_hosts_that_show_alike_are_one_sample_and_the_worse_one(order: int) 
 
 
 def test_no_host_at_all_leaves_out_what_would_be_empty() -> None:
-    text = prometheus_text((), seconds_s=0, at_s=0)
+    text = "".join(prometheus_text((), seconds_s=0, at_s=0))
     metric = {"gpunode_info", "gpunode_last_check_timestamp_seconds", "gpunode_last_check_duration_seconds"}
     assert {row.split()[2] for row in text.splitlines() if row.startswith("#")} == metric
     assert {name for name, _ in read_metrics(text)} == metric
 
 
 def test_a_secret_in_a_name_is_masked() -> None:
-    assert "hunter2" not in prometheus_text([odd_outcome(SECRET)], seconds_s=0, at_s=0)
+    assert "hunter2" not in "".join(prometheus_text([odd_outcome(SECRET)], seconds_s=0, at_s=0))
 
 
 BROKEN = {

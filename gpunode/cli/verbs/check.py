@@ -28,6 +28,7 @@ from gpunode.errors import UsageError
 if TYPE_CHECKING:
     from gpunode.checks.rules.judged import Judgement
     from gpunode.cli.results import Checked
+    from gpunode.cli.verbs.check_fleet import Kept
     from gpunode.fleet.host import Host
     from gpunode.model.active import ActiveTests
     from gpunode.model.facts import HostFacts
@@ -264,21 +265,31 @@ def _looking(
             return checked(host, wanted_of(host).spec, strict, again, site, rules, more)
 
         def look() -> Checked:
-            report = look_at(named, hosts, output, look_one, each)
-            if each is None and len(named) > 1:  # a line that is printed already says nothing of later hosts
-                report = _compared(report, rules, strict, again)
-            return Checked("check", report, over_ssh(named), strict, time.time())
+            if len(named) == 1:
+                report = look_at(named, hosts, output, look_one, each)
+                return Checked("check", report, over_ssh(named), strict, time.time())
+            kept = _kept(output)
+            report = look_at(named, hosts, output, lambda host: kept.outcome(look_one(host)), each)
+            if each is None:  # a line that is printed already says nothing of later hosts
+                report = _compared(report, kept, rules, strict, again)
+            return Checked("check", report, over_ssh(named), strict, time.time(), kept.sights)
 
         yield look
 
 
-def _compared(report: FleetReport, rules: Judgement, strict: bool, again: tuple[str, ...]) -> FleetReport:
+def _kept(output: OutputOptions) -> Kept:
+    from gpunode.cli.verbs.check_fleet import Kept
+
+    return Kept(page=output.format == "html")
+
+
+def _compared(report: FleetReport, kept: Kept, rules: Judgement, strict: bool, again: tuple[str, ...]) -> FleetReport:
     from datetime import date
 
     from gpunode.catalog.load import load_catalog
     from gpunode.cli.verbs.check_fleet import with_peers
 
-    return with_peers(report, rules, load_catalog(), date.today(), strict=strict, again=again)
+    return with_peers(report, kept, rules, load_catalog(), date.today(), strict=strict, again=again)
 
 
 def _show(result: Checked, output: OutputOptions) -> int:

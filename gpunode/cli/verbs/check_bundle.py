@@ -85,7 +85,9 @@ def _files(host: Host, stream: bytes, facts: HostFacts, outcome: HostOutcome) ->
     entries = [
         Entry("facts.txt", "the probe's answer; gpunode check --recorded reads it", recording, exact=True),
         Entry("report.txt", "the check, as -v shows it", text),
-        Entry("report.json", "the same for programs", hosts_json("check", [outcome], seconds_s=0.0), exact=True),
+        Entry(
+            "report.json", "the same for programs", "".join(hosts_json("check", [outcome], seconds_s=0.0)), exact=True
+        ),
     ]
     left = []
     for log in (*_recorded(stream, facts, recorded=host.recorded), *_logs(host, facts)):

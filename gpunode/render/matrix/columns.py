@@ -13,7 +13,7 @@ class Column(NamedTuple):
     key: str  # stands in links to the page, and stays
     title: str
     about: str  # what the column says, for who asks
-    read: Callable[[Seen], Cell | None]  # None: not known
+    read: Callable[[Seen], Cell | None] | None  # None: not known; and of the column that is read from the checks
     compared: bool = True  # with most of the hosts of its group
 
 
@@ -27,7 +27,7 @@ class Grouping(NamedTuple):
 
 # The host's name, its standing and the number of what differs stand before these.
 COLUMNS = (
-    Column("failing", "Failing checks", "errors, or else warnings: what is their cause", readings.failing, False),
+    Column("failing", "Failing checks", "errors, or else warnings: what is their cause", None, False),
     Column("gpu", "GPU", "on the PCI bus, whether the driver sees them or not", readings.gpus),
     Column("system", "System", "the distribution and its release", readings.system),
     Column("kernel", "Kernel", "the one that runs; and the one that boots next, where it is another", readings.kernel),

@@ -13,11 +13,12 @@ import json
 import re
 import time
 from collections.abc import Sequence
+from types import MappingProxyType
 
 from gpunode import __version__, resources
 from gpunode.model.report import HostOutcome
 from gpunode.render.encode import dumps
-from gpunode.render.matrix.table import table
+from gpunode.render.matrix.table import Sights, table
 from gpunode.render.wording import seconds
 
 STYLE = "fleet/matrix.css"
@@ -29,13 +30,23 @@ _MARKUP = re.compile("[<>&]")
 _BEYOND_ASCII = re.compile("[^\x00-\x7f]")
 
 
-def matrix_html(outcomes: Sequence[HostOutcome], *, at_s: float, seconds_s: float, ssh: bool) -> str:
-    """The page. `at_s`: when the checks ended, in seconds since the epoch; `seconds_s`: how long they took."""
+def matrix_html(
+    outcomes: Sequence[HostOutcome],
+    sights: Sights = MappingProxyType({}),
+    *,
+    at_s: float,
+    seconds_s: float,
+    ssh: bool,
+) -> str:
+    """The page. `at_s`: when the checks ended, in seconds since the epoch; `seconds_s`: how long they took.
+
+    `sights`: of hosts whose facts are no longer held.
+    """
     data = {
         "at": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(at_s)),
         "took": seconds(seconds_s),
         "version": __version__,
-        **table(outcomes, at_s=at_s, ssh=ssh),
+        **table(outcomes, sights, at_s=at_s, ssh=ssh),
     }
     style = resources.template_text(STYLE)
     script = _escaped("\n".join(('(() => {\n"use strict";', *map(resources.template_text, SCRIPT), "})();")))

@@ -20,20 +20,25 @@ class Seen(NamedTuple):
     """One host that answered."""
 
     facts: HostFacts
-    report: CheckReport
     models: tuple[str, ...]  # of its GPUs, in bus order
     system: str  # "Ubuntu 24.04"; "" where it is not known
-    at_s: float  # when the checks ended, in seconds since the epoch
 
 
 class Cell(NamedTuple):
     text: str
     order: tuple[float, ...] = ()  # sorts before the text does
+    since_s: int | None = None  # in place of a text: the days since then, which are counted when all hosts have ended
+
+    def at(self, at_s: float) -> Cell:
+        """With its text. `at_s`: when the checks ended, in seconds since the epoch."""
+        if self.since_s is None:
+            return self
+        days = max(0, int(at_s - self.since_s) // DAY_S)
+        return Cell(f"{days} d", (days,))
 
 
-def failing(seen: Seen) -> Cell | None:
+def failing(report: CheckReport) -> Cell | None:
     """The causes of what is worst: a warning that explains an error is one."""
-    report = seen.report
     worst = Severity.ERROR if report.failures else Severity.WARNING
     causes = [cause.id for cause in report.causes if report.weight(cause) is worst]
     ids = causes or [result.id for result in report.failures or report.warnings]  # of what explains each other
@@ -130,10 +135,7 @@ def _each(found: dict[str, str | None]) -> Cell | None:
 
 def cdi_age(seen: Seen) -> Cell | None:
     written = [at for path in seen.facts.toolkit.cdi_specs if (at := seen.facts.file(path).written_at) is not None]
-    if not written:
-        return None
-    days = max(0, int(seen.at_s - max(written)) // DAY_S)
-    return Cell(f"{days} d", (days,))
+    return Cell("", since_s=max(written)) if written else None
 
 
 def config_hash(seen: Seen) -> Cell | None:

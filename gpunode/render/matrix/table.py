@@ -5,17 +5,17 @@ A column's values are in its order, so that the page sorts by their places and k
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from gpunode.catalog.load import load_catalog
 from gpunode.model.report import HostOutcome
 from gpunode.render.check_values import LOCAL
 from gpunode.render.matrix.columns import COLUMNS, GROUPINGS
 from gpunode.render.matrix.findings import Distinct, finding_data, of_host
 from gpunode.render.matrix.majority import UNKNOWN, by_group
-from gpunode.render.matrix.readings import Cell, Seen, natural
+from gpunode.render.matrix.readings import Cell, failing, natural
+from gpunode.render.matrix.sight import Eye, Sight
 from gpunode.render.matrix.texts import CELL, NAME, SENTENCE, Texts
 from gpunode.render.remedy_text import remedy_text
 from gpunode.render.verdict import judged
@@ -25,37 +25,32 @@ from gpunode.render.wording import CODE_WORDS, without_name
 STANDINGS = ("lost", "fail", "warn", "unjudged", "pass")
 
 
-class _Catalog:
-    """What the catalog calls things, asked once for each: a fleet has few of them."""
-
-    def __init__(self) -> None:
-        self._model = cache(lambda device: load_catalog().gpu_model(device).name)
-        self._distro = cache(load_catalog().distro)
-
-    def seen(self, outcome: HostOutcome, at_s: float) -> Seen | None:
-        if outcome.check is None or outcome.check.facts is None:
-            return None
-        facts = outcome.check.facts
-        distro = self._distro(facts.os)
-        system = distro.name if distro else facts.os.pretty_name or facts.os.id
-        return Seen(facts, outcome.check, tuple(self._model(gpu.device) for gpu in facts.gpus), system, at_s)
-
-
 class _Host(NamedTuple):
     outcome: HostOutcome
     name: str
-    seen: Seen | None  # None: it gave no report
+    cells: tuple[Cell | None, ...] | None  # of each column; None: it gave no report
+    groups: tuple[str | None, ...] = ()  # of each grouping
 
 
-def table(outcomes: Sequence[HostOutcome], *, at_s: float, ssh: bool) -> dict[str, Any]:
-    """Columns, groupings, findings and hosts; `at_s`: when the checks ended. `ssh`: remedies name the host."""
-    texts, catalog = Texts(), _Catalog()
+Sights = Mapping[str, Sight]  # target -> what was read from its facts
+
+
+def table(
+    outcomes: Sequence[HostOutcome], sights: Sights = MappingProxyType({}), *, at_s: float, ssh: bool
+) -> dict[str, Any]:
+    """Columns, groupings, findings and hosts; `at_s`: when the checks ended. `ssh`: remedies name the host.
+
+    `sights`: of hosts whose facts are no longer held.
+    """
+    texts, eye = Texts(), Eye()
     hosts = [
-        _Host(outcome, texts.line(_name(outcome), NAME) or "(no name)", catalog.seen(outcome, at_s))
+        _seen(outcome, texts.line(_name(outcome), NAME) or "(no name)", sights.get(outcome.target), eye, at_s)
         for outcome in outcomes
     ]
     hosts.sort(key=lambda host: natural(host.name))
-    columns = [_column(hosts, column.read, texts) for column in COLUMNS]
+    columns = [
+        _column([host.cells[place] if host.cells else None for host in hosts], texts) for place in range(len(COLUMNS))
+    ]
     rows = [list(row) for row in zip(*(places for _, places in columns), strict=True)]
     findings = Distinct()
     return {
@@ -64,8 +59,8 @@ def table(outcomes: Sequence[HostOutcome], *, at_s: float, ssh: bool) -> dict[st
             for column, (v, _) in zip(COLUMNS, columns, strict=True)
         ],
         "groupings": [
-            {"key": grouping.key, "title": grouping.title, **_groups(hosts, rows, grouping.read, texts)}
-            for grouping in GROUPINGS
+            {"key": grouping.key, "title": grouping.title, **_groups(hosts, rows, place, texts)}
+            for place, grouping in enumerate(GROUPINGS)
         ],
         "hosts": [
             _host(host, key, row, findings, texts, ssh)
@@ -75,10 +70,21 @@ def table(outcomes: Sequence[HostOutcome], *, at_s: float, ssh: bool) -> dict[st
     }
 
 
+def _seen(outcome: HostOutcome, name: str, sight: Sight | None, eye: Eye, at_s: float) -> _Host:
+    check = outcome.check
+    if check is not None and check.facts is not None:
+        sight = eye.sight(check.facts)
+    if check is None or sight is None:
+        return _Host(outcome, name, None)
+    # What is not read from facts is read from the checks, whose verdicts may depend on the other hosts.
+    cells = (cell if column.read else failing(check) for column, cell in zip(COLUMNS, sight.cells, strict=True))
+    return _Host(outcome, name, tuple(cell and cell.at(at_s) for cell in cells), sight.groups)
+
+
 def _name(outcome: HostOutcome) -> str:
     """As the user named it; this machine by its own name."""
-    facts = outcome.check.facts if outcome.check else None
-    return (facts.hostname if facts and outcome.target == LOCAL else "") or outcome.target
+    host = outcome.check.host if outcome.check else None
+    return (host.hostname if host and outcome.target == LOCAL else "") or outcome.target
 
 
 def _keys(hosts: Sequence[_Host]) -> list[str]:
@@ -94,9 +100,8 @@ def _keys(hosts: Sequence[_Host]) -> list[str]:
     return list(keys)
 
 
-def _column(hosts: Sequence[_Host], read: Callable[[Seen], Cell | None], texts: Texts) -> tuple[list[str], list[int]]:
+def _column(cells: Sequence[Cell | None], texts: Texts) -> tuple[list[str], list[int]]:
     """The values in order, and the place of each host's."""
-    cells = [read(host.seen) if host.seen else None for host in hosts]
     orders: dict[str, tuple[float, ...]] = {}
     shown = [cell and texts.line(cell.text, CELL) for cell in cells]
     for cell, text in zip(cells, shown, strict=True):
@@ -107,10 +112,8 @@ def _column(hosts: Sequence[_Host], read: Callable[[Seen], Cell | None], texts: 
     return values, [places[text] if text else UNKNOWN for text in shown]
 
 
-def _groups(
-    hosts: Sequence[_Host], rows: Sequence[Sequence[int]], read: Callable[[Seen], str | None], texts: Texts
-) -> dict[str, Any]:
-    names = [texts.line(read(host.seen) or "", CELL) if host.seen else "" for host in hosts]
+def _groups(hosts: Sequence[_Host], rows: Sequence[Sequence[int]], place: int, texts: Texts) -> dict[str, Any]:
+    names = [texts.line(host.groups[place] or "", CELL) if host.groups else "" for host in hosts]
     known = sorted({name for name in names if name}, key=natural)
     places = {name: place for place, name in enumerate(known)}
     of = [places[name] if name else UNKNOWN for name in names]
@@ -132,7 +135,7 @@ def _host(host: _Host, key: str, row: list[int], findings: Distinct, texts: Text
         return {**data, "standing": STANDINGS.index("lost"), "why": reason, "findings": []}
     found = "fail" if check.failures else "warn" if check.warnings else ""
     standing_ = found or ("pass" if judged(check) else "unjudged")
-    own = texts.line(check.facts.hostname, NAME) if check.facts else ""
+    own = texts.line(check.host.hostname, NAME) if check.host else ""
     return {
         **data,
         "standing": STANDINGS.index(standing_),
