@@ -35,6 +35,8 @@ ALLOWED = {
     "site_checks": {"model", "errors"},
     # A kubeconfig may name a program: who may write the two is judged, and it is run, as a site's own program is.
     "cluster": {"model", "errors", "kubernetes", "transport.secret", "site_checks.program", "site_checks.trust"},
+    # The resolver that fetches a bundle's packages runs here, as a script does on a host.
+    "bundles": {"model", "errors", "catalog", "packages", "resources", "transport.base"},
     "offline": {"model", "errors", "catalog", "editing", "engines", "render.clean"},
     "fleet": {"converge", "facts", "planner", "apply", "offline", "transport", "specfile", "model", "errors", "catalog"}
     | {"resources"}  # whether gpunode runs from a zipapp, and how it is started again then
@@ -63,7 +65,7 @@ ONLY_IN = {
     "tomllib": ("foreign.py",),
     "tomli": ("foreign.py",),
 }
-RUNS_TRANSPORTS = ("facts/collect.py", "facts/active.py", "apply/", "converge.py")
+RUNS_TRANSPORTS = ("facts/collect.py", "facts/active.py", "apply/", "converge.py", "bundles/resolve.py")
 
 
 def sources() -> Iterator[tuple[str, ast.Module]]:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from gpunode.errors import UsageError
 from gpunode.render.clean import clean
@@ -59,13 +60,18 @@ def write_whole(path: Path, text: str | Iterable[str], flag: str, *, mode: int =
     Raises UsageError: nothing was changed.
     """
     pieces = ended((text,) if isinstance(text, str) else text)
+
+    def fill(handle: int) -> None:
+        for piece in pieces:
+            write_all(handle, piece.encode("utf-8", "surrogateescape"))
+
     with _directory(path, flag) as (directory, name):
         if _terminal(directory, name, path, flag):
             for piece in pieces:
                 _to_terminal(path, clean(piece).encode("utf-8"), flag)
             return
         try:
-            _replace(directory, name, (piece.encode("utf-8", "surrogateescape") for piece in pieces), mode)
+            _replace(directory, name, fill, mode)
         except OSError as error:
             raise _unwritable(path, flag, error.strerror or str(error)) from error
 
@@ -78,7 +84,25 @@ def write_archive(path: Path, data: bytes, flag: str, *, mode: int = 0o600) -> N
         if _terminal(directory, name, path, flag):
             raise _unwritable(path, flag, "it is a terminal, and this is no text")
         try:
-            _replace(directory, name, (data,), mode)
+            _replace(directory, name, lambda handle: write_all(handle, data), mode)
+        except OSError as error:
+            raise _unwritable(path, flag, error.strerror or str(error)) from error
+
+
+def write_stream(path: Path, write: Callable[[IO[bytes]], None], flag: str) -> None:
+    """What `write` writes into `path`, for its owner only: for what is too long to be held. Raises UsageError: nothing
+    was changed.
+    """
+
+    def fill(handle: int) -> None:
+        with os.fdopen(handle, "wb", closefd=False) as out:
+            write(out)
+
+    with _directory(path, flag) as (directory, name):
+        if _terminal(directory, name, path, flag):
+            raise _unwritable(path, flag, "it is a terminal, and this is no text")
+        try:
+            _replace(directory, name, fill, 0o600)
         except OSError as error:
             raise _unwritable(path, flag, error.strerror or str(error)) from error
 
@@ -149,7 +173,7 @@ def _to_terminal(path: Path, data: bytes, flag: str) -> None:
         raise _unwritable(path, flag, error.strerror or str(error)) from error
 
 
-def _replace(directory: int, name: str, pieces: Iterable[bytes], mode: int) -> None:
+def _replace(directory: int, name: str, fill: Callable[[int], None], mode: int) -> None:
     """Write a new file next to it, flush, rename. Raises OSError, and leaves no new file then."""
     import secrets  # loads hmac and hashlib, and most results go to stdout
 
@@ -159,8 +183,7 @@ def _replace(directory: int, name: str, pieces: Iterable[bytes], mode: int) -> N
     try:
         try:
             os.fchmod(handle, mode)  # a umask may take away more, and an ACL of the directory give more
-            for piece in pieces:
-                write_all(handle, piece)
+            fill(handle)
             os.fsync(handle)
         finally:
             os.close(handle)

@@ -1,0 +1,213 @@
+"""A bundle is believed as far as it was checked: every byte of it, and no tar that anybody could write."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import tarfile
+from collections.abc import Callable
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pytest
+
+from gpunode.bundles.archive import ROOT, read_bundle, write_bundle
+from gpunode.bundles.compare import differences
+from gpunode.bundles.manifest import manifest_text, parse_manifest
+from gpunode.errors import GpunodeError, UsageError
+from gpunode.model.bundle import BundledFile, BundledPackage, BundledRepository, Manifest, Target
+
+RELEASE = "Origin: NVIDIA\nDate: Thu, 26 Nov 2026 10:00:00 UTC\nValid-Until: Thu, 03 Dec 2026 10:00:00 UTC\n"
+FILES = {
+    "vendor/a/InRelease": RELEASE.encode(),
+    "vendor/a/Packages": b"Package: nvidia-open\n",
+    "vendor/a/nvidia-open_595.91.07-1_amd64.deb": b"deb" * 700,
+}
+NOW = datetime(2026, 11, 27, tzinfo=timezone.utc)
+
+
+def manifest(files: dict[str, bytes] = FILES, **changes: object) -> Manifest:
+    listed = {path: BundledFile(hashlib.sha256(data).hexdigest(), len(data)) for path, data in files.items()}
+    values: dict[str, object] = {
+        "target": Target("debian", "12", "x86_64", "595"),
+        "as_of": "2026-11-26T10:00:00Z",
+        "repositories": (BundledRepository("cuda", "vendor/a", "/", ()),),
+        "packages": (BundledPackage("nvidia-open", "595.91.07-1", "vendor/a/nvidia-open_595.91.07-1_amd64.deb"),),
+        "files": listed,
+    }
+    return Manifest(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def bundle(directory: Path, files: dict[str, bytes] = FILES) -> Path:
+    for path, data in files.items():
+        (directory / "tree" / path).parent.mkdir(parents=True, exist_ok=True)
+        (directory / "tree" / path).write_bytes(data)
+    with (directory / "gpu.bundle").open("wb") as out:
+        write_bundle(manifest(files), directory / "tree", out)
+    return directory / "gpu.bundle"
+
+
+def tar(path: Path, *members: tuple[tarfile.TarInfo, bytes], form: int = tarfile.USTAR_FORMAT) -> Path:
+    with tarfile.open(path, "w", format=form) as out:
+        for member, data in members:
+            out.addfile(member, io.BytesIO(data))
+    return path
+
+
+def member(name: str, data: bytes = b"", **fields: object) -> tuple[tarfile.TarInfo, bytes]:
+    info = tarfile.TarInfo(name)
+    info.size = len(data)
+    for key, value in fields.items():
+        setattr(info, key, value)
+    return info, data
+
+
+def listing(one: Manifest) -> tuple[tarfile.TarInfo, bytes]:
+    return member(f"{ROOT}/MANIFEST.json", manifest_text(one).encode())
+
+
+def refusal(path: Path, kind: type[GpunodeError] = UsageError) -> str:
+    with pytest.raises(kind) as caught:
+        read_bundle(path, NOW)
+    return f"{caught.value.problem}\n{caught.value.evidence}"
+
+
+def test_what_was_written_is_read_back_and_the_same_content_is_the_same_file(tmp_path: Path) -> None:
+    first, second = tmp_path / "1", tmp_path / "2"
+    first.mkdir()
+    second.mkdir()
+    path, other = bundle(first), bundle(second)
+    os.utime(second / "tree/vendor/a/Packages", (1, 1))
+    read = read_bundle(path, NOW)
+    assert read.manifest == manifest()
+    assert read.valid_until == "2026-12-03T10:00:00Z"
+    assert read.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert path.read_bytes() == other.read_bytes()
+
+
+def test_a_changed_byte_anywhere_is_refused(tmp_path: Path) -> None:
+    path = bundle(tmp_path)
+    whole = path.read_bytes()
+    end = whole.index(b"deb" * 700) + 2100
+    for place in range(0, end, 97):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x15]) + whole[place + 1 :])
+        if (said := _refused(path)) is None:  # padding behind a file: nobody reads it
+            assert whole[place] == 0
+        else:
+            assert "internal" not in said
+
+
+def _refused(path: Path) -> str | None:
+    try:
+        read_bundle(path, NOW)
+    except GpunodeError as error:
+        return error.problem
+    return None
+
+
+def test_a_bundle_that_ends_early_is_refused(tmp_path: Path) -> None:
+    path = bundle(tmp_path)
+    whole = path.read_bytes()
+    for length in (0, 100, 512, 5000, len(whole.rstrip(b"\0")) - 600):
+        path.write_bytes(whole[:length])
+        assert "is not a" in refusal(path)
+
+
+def test_a_file_of_it_is_named_that_is_not_what_the_manifest_says(tmp_path: Path) -> None:
+    path = tmp_path / "b"
+    one, deb = manifest(), "vendor/a/nvidia-open_595.91.07-1_amd64.deb"
+    rest = [member(f"{ROOT}/{name}", data) for name, data in sorted(FILES.items())]
+    assert f"changed after it was made: {deb}" in refusal(
+        tar(path, listing(one), *rest[:1], rest[1], member(f"{ROOT}/{deb}", b"x" * 2100))
+    )
+    assert "its manifest says 2100" in refusal(tar(path, listing(one), *rest[:2], member(f"{ROOT}/{deb}", b"x")))
+    assert f"made: {deb}\nit is not in the file" in refusal(tar(path, listing(one), *rest[:2]))
+    assert "does not list it, or it is there twice" in refusal(tar(path, listing(one), *rest, rest[0]))
+    assert "made: evil\nits manifest does not list it" in refusal(
+        tar(path, listing(one), *rest, member(f"{ROOT}/evil"))
+    )
+
+
+@pytest.mark.parametrize(
+    ("odd", "said"),
+    [
+        (member(f"{ROOT}/vendor/a/x", type=tarfile.SYMTYPE, linkname="/etc/shadow"), "is a link"),
+        (member(f"{ROOT}/vendor/a/x", type=tarfile.LNKTYPE, linkname="/etc/shadow"), "is a link"),
+        (member(f"{ROOT}/vendor", type=tarfile.DIRTYPE), "is no file of it"),
+        (member(f"{ROOT}/x", type=tarfile.CHRTYPE), "is no file of it"),
+        (member("/etc/passwd"), "is no file of it"),
+        (member("../etc/passwd"), "is no file of it"),
+        (member(f"{ROOT}/../etc/passwd"), "its manifest does not list it"),
+    ],
+)
+def test_nothing_but_plain_files_below_one_directory(
+    odd: tuple[tarfile.TarInfo, bytes], said: str, tmp_path: Path
+) -> None:
+    assert said in refusal(tar(tmp_path / "b", listing(manifest()), odd))
+
+
+def test_long_names_by_further_headers_are_not_followed(tmp_path: Path) -> None:
+    long = member(f"{ROOT}/{'a' * 300}", b"x")
+    for form in (tarfile.GNU_FORMAT, tarfile.PAX_FORMAT):
+        assert "is no file of it" in refusal(tar(tmp_path / "b", listing(manifest()), long, form=form))
+
+
+def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    assert "it is not a regular file" in refusal(tmp_path / "fifo")
+    assert "No such file" in refusal(tmp_path / "absent")
+    (tmp_path / "text").write_text("hello" * 1000)
+    assert "it is no tar" in refusal(tmp_path / "text")
+    assert f"its first file is not {ROOT}/MANIFEST.json" in refusal(tar(tmp_path / "b", member(f"{ROOT}/x")))
+
+
+def test_an_index_that_has_ended_is_refused_by_its_name_and_day(tmp_path: Path) -> None:
+    path = bundle(tmp_path)
+    later = datetime(2026, 12, 4, tzinfo=timezone.utc)
+    with pytest.raises(GpunodeError, match="too old: its signed index vendor/a/InRelease was valid until 2026-12-03"):
+        read_bundle(path, later)
+
+
+Change = Callable[[dict[str, object]], object]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda d: d.update(schema="gpunode.bundle/2"), "is not gpunode.bundle/1"),
+        (lambda d: d.update(extra=1), "extra is no key of it"),
+        (lambda d: d.pop("target"), "target is missing"),
+        (lambda d: d.update(target={"distribution": "debian; reboot"}), "target"),
+        (lambda d: d.update(as_of="$(reboot)"), "as_of"),
+        (lambda d: d.update(files={"../x": {"sha256": "0" * 64, "size_bytes": 1}}), "is no path in a bundle"),
+        (lambda d: d.update(files={"/x": {"sha256": "0" * 64, "size_bytes": 1}}), "is no path in a bundle"),
+        (lambda d: d.update(files={"a/.git/x": {"sha256": "0" * 64, "size_bytes": 1}}), "is no path in a bundle"),
+        (lambda d: d.update(files={"x": {"sha256": "0" * 64, "size_bytes": -1}}), "no count of bytes"),
+        (lambda d: d.update(files={"x": {"sha256": "0" * 64, "size_bytes": True}}), "no count of bytes"),
+        (lambda d: d.update(files=[]), "is not an object"),
+        (lambda d: d.update(packages=[{"name": "a", "version": "1", "path": "nowhere"}]), "is none of the files"),
+        (lambda d: d.update(repositories=[{"kind": "x", "path": "a", "suite": "/", "components": []}]), "kind"),
+        (
+            lambda d: d.update(repositories=[{"kind": "cuda", "path": "a", "suite": "b\nURIs: x", "components": []}]),
+            "a suite",
+        ),
+    ],
+)
+def test_a_manifest_of_another_form_is_refused_by_its_place(change: Change, said: str) -> None:
+    data = json.loads(manifest_text(manifest()))
+    change(data)
+    with pytest.raises(UsageError) as caught:
+        parse_manifest(json.dumps(data), "gpu.bundle")
+    assert said in caught.value.evidence
+
+
+def test_two_bundles_differ_by_versions_and_by_bytes() -> None:
+    name = "vendor/a/nvidia-open_595.91.07-1_amd64.deb"
+    other = manifest({**FILES, name: b"other" * 420})
+    assert differences(manifest(), manifest()) == ()
+    assert differences(manifest(), other) == ("nvidia-open 595.91.07-1: other bytes",)
+    newer = manifest(packages=(BundledPackage("nvidia-open", "600.1-1", name),))
+    assert differences(manifest(), newer) == ("nvidia-open 595.91.07-1 -> 600.1-1",)
+    assert differences(manifest(), manifest(packages=())) == ("nvidia-open 595.91.07-1 -> absent",)
