@@ -15,11 +15,13 @@ from gpunode.apply.lock import HostLock
 from gpunode.catalog.load import Catalog
 from gpunode.errors import Drift, ExitCode, worst
 from gpunode.facts.collect import collect, collect_unless
+from gpunode.model.bundle import Bundle
 from gpunode.model.facts import HostFacts
 from gpunode.model.plan import Plan
 from gpunode.model.report import Event, EventKind, RunReport, StepResult, StepStatus
 from gpunode.model.spec import RebootPolicy, Spec
 from gpunode.planner.drift import same_plan
+from gpunode.planner.install.bundle import with_bundle
 from gpunode.planner.kernel.modules import boot_fault
 from gpunode.planner.plan import make_plan
 from gpunode.planner.resume import resume_step
@@ -66,9 +68,17 @@ class Resume:
 
 
 def converge(
-    host_run: HostRun, spec: Spec, catalog: Catalog, *, plan: Plan | None = None, resume: Resume | None = None
+    host_run: HostRun,
+    spec: Spec,
+    catalog: Catalog,
+    *,
+    plan: Plan | None = None,
+    resume: Resume | None = None,
+    bundle: Bundle | None = None,
 ) -> RunReport:
     """Bring one host to `spec`; `plan`: what was shown and agreed to, or saved, and today's must be the same.
+
+    `bundle`: what packages come from; its file is on the host by now.
 
     Raises Drift where today's plan is another than `plan`, HostLocked, TransportError, and what facts and
     planner raise.
@@ -77,7 +87,7 @@ def converge(
         host_run,
         observe=lambda: collect(host_run.transport),
         quick=quick_look(host_run.transport),
-        decide=lambda host, done: make_plan(host, spec, catalog, done),
+        decide=lambda host, done: with_bundle(make_plan(host, spec, catalog, done), host, bundle),
         policy=spec.reboot,
         saved=plan,
         resume=resume,

@@ -12,14 +12,16 @@ from contextlib import suppress
 from dataclasses import replace
 
 from gpunode import resources
+from gpunode.apply.bundle import send_bundle
 from gpunode.apply.commands.detached import wait_for_running
 from gpunode.apply.lock import HostLock, Owner
 from gpunode.catalog.load import load_catalog
 from gpunode.converge import HostRun, Resume, converge, settled_facts
 from gpunode.fleet.host import Host
 from gpunode.fleet.run_log import RunLog, make_private, now, state_home
+from gpunode.model.bundle import Bundle
 from gpunode.model.facts import HostFacts
-from gpunode.model.plan import Plan
+from gpunode.model.plan import BUNDLE_STEP, Plan
 from gpunode.model.report import Event, HostOutcome, RunReport
 from gpunode.model.spec import RebootPolicy, Spec
 from gpunode.offline.output_file import write_whole
@@ -50,14 +52,25 @@ def _lock(host: Host) -> HostLock:
     return HostLock(host.transport, lock_owner(), is_alive)
 
 
-def set_up(host_run: HostRun, plan: Plan) -> HostOutcome:
+def set_up_from(bundle: Bundle) -> HostWork:
+    """As `set_up`, of packages that are in a bundle: its file is sent first, where the plan has it unpacked."""
+
+    def host_work(host_run: HostRun, plan: Plan) -> HostOutcome:
+        if any(step.id == BUNDLE_STEP for step in plan.steps):
+            send_bundle(host_run.transport, bundle)
+        return set_up(host_run, plan, bundle)
+
+    return host_work
+
+
+def set_up(host_run: HostRun, plan: Plan, bundle: Bundle | None = None) -> HostOutcome:
     """One host brought to its plan, as `gpunode setup` does."""
     target = host_run.transport.target
     if plan.empty:
         return HostOutcome(target, plan.code, run=RunReport(target, plan=plan, code=plan.code))
     reboots = host_run.local and plan.spec.reboot is not RebootPolicy.NEVER
     resume = _resume(plan.spec, host_run.id) if reboots else None
-    report = converge(host_run, plan.spec, load_catalog(), plan=plan, resume=resume)
+    report = converge(host_run, plan.spec, load_catalog(), plan=plan, resume=resume, bundle=bundle)
     return HostOutcome(target, report.code, run=report)
 
 

@@ -26,6 +26,9 @@ class SpecOptions:
     lock: Annotated[
         Path | None, wanted("--lock", metavar="FILE", help="As one node has it, by `gpunode lock`; over --spec.")
     ] = None
+    bundle: Annotated[
+        Path | None, wanted("--bundle", metavar="FILE", help="All packages come from this file: no network needed.")
+    ] = None
     driver: Annotated[
         str | None,
         wanted("--driver", metavar="auto|none|BRANCH|VERSION", help="Driver: 580, or 580.178.04; none removes it."),

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpunode.advice import meant
 from gpunode.cli.options.groups import CheckOptions
 from gpunode.errors import UsageError
+from gpunode.model.bundle import HOME, VENDOR, Bundle
 from gpunode.model.rules import Rules
 from gpunode.model.spec import Spec, toolkit_field
 from gpunode.specfile import KEYS, SpecFile, load_file, load_lock, put_all, spec_text
@@ -62,8 +65,32 @@ def flags_over(spec: Spec, options: SpecOptions | CheckOptions, in_file: Collect
     """`spec` with the lock and the flags over it; `in_file`: the keys that its file has. Raises UsageError with every
     fault.
     """
-    lock, texts = lock_texts(options), flag_texts(options)
+    lock, texts = {**bundle_texts(options), **lock_texts(options)}, flag_texts(options)
     return _without_ignored(put_all(put_all(spec, lock), texts), texts, {*in_file, *lock})
+
+
+def bundle_texts(options: SpecOptions | CheckOptions) -> dict[str, str]:
+    """What the file of --bundle asks of a host, by the key of a spec: its driver, from where it lies unpacked."""
+    bundle = bundle_of(options)
+    if bundle is None:
+        return {}
+    if getattr(options, "mirror", None):
+        raise UsageError("--bundle and --mirror exclude each other", remedy="leave one of them out")
+    mirror = f"{HOME}/{VENDOR}"
+    return {"mirror": mirror, "driver_source": "cuda", "driver": bundle.manifest.target.driver}
+
+
+def bundle_of(options: SpecOptions | CheckOptions) -> Bundle | None:
+    """The file of --bundle, read whole once; None where there is none. Raises what read_bundle does."""
+    path = getattr(options, "bundle", None)
+    return _read_once(path) if path else None
+
+
+@cache
+def _read_once(path: Path) -> Bundle:
+    from gpunode.bundles.archive import read_bundle
+
+    return read_bundle(path)
 
 
 def wanted_of_each(

@@ -15,6 +15,7 @@ from gpunode.cli.options.setup import SpecOptions
 if TYPE_CHECKING:
     from gpunode.cli.results import Explained, Planned
     from gpunode.fleet.host import Host
+    from gpunode.model.bundle import Bundle
     from gpunode.model.facts import HostFacts
     from gpunode.model.report import FleetReport, HostOutcome
     from gpunode.model.spec import Spec
@@ -44,7 +45,7 @@ def plan(
     ] = False,
 ) -> int:
     from gpunode.cli.hosts import look_at, open_hosts
-    from gpunode.cli.options.spec import wanted_of_each, wanted_spec
+    from gpunode.cli.options.spec import bundle_of, wanted_of_each, wanted_spec
     from gpunode.cli.output import to_file
     from gpunode.cli.results import Explained, Planned, choose, finish, over_ssh
     from gpunode.cli.verbs.lock import say_left
@@ -59,10 +60,12 @@ def plan(
     with open_hosts(hosts) as named:
         if save and len(named) != 1:
             raise UsageError("--save takes one host", remedy="name one host with --ssh")
+        if save and wanted.bundle:
+            raise UsageError("--save and --bundle exclude each other", remedy="setup --bundle shows its plan and asks")
         if save:
             check(save, "--save")
-        wanted_of = wanted_of_each(named, wanted)
-        report = look_at(named, hosts, output, lambda host: planned(host, wanted_of(host).spec))
+        wanted_of, bundle = wanted_of_each(named, wanted), bundle_of(wanted)
+        report = look_at(named, hosts, output, lambda host: planned(host, wanted_of(host).spec, bundle=bundle))
         result = kind("plan", report, over_ssh(named))
         if save and report.hosts[0].plan:
             to_file(save, plan_to_json(report.hosts[0].plan), "--save")
@@ -78,19 +81,21 @@ def planned(
     spec: Spec,
     facts: HostFacts | None = None,
     seen: Callable[[Host, HostFacts], HostFacts] | None = None,
+    bundle: Bundle | None = None,
 ) -> HostOutcome:
     """One host's plan from `facts`; None: from fresh ones. `seen`: is given them, and answers those that the plan is
-    made of.
+    made of. `bundle`: what packages come from.
     """
     from gpunode.apply.resolver_preview import with_answers
     from gpunode.catalog.load import load_catalog
     from gpunode.facts.collect import collect
     from gpunode.model.report import HostOutcome
+    from gpunode.planner.install.bundle import with_bundle
     from gpunode.planner.plan import make_plan
 
     facts = facts or collect(host.transport)
     facts = seen(host, facts) if seen else facts
-    plan = make_plan(facts, spec, load_catalog())
+    plan = with_bundle(make_plan(facts, spec, load_catalog()), facts, bundle)
     if not host.recorded:
         plan = with_answers(plan, host.transport)
     return HostOutcome(str(host), plan.code, plan=plan)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gpunode.cli.verbs.setup_rollout import Preparation
     from gpunode.fleet.host import Host
     from gpunode.fleet.runs.shared import SharedParts
+    from gpunode.model.bundle import Bundle
     from gpunode.model.plan import Plan
     from gpunode.model.report import FleetReport, HostOutcome
     from gpunode.model.run_record import PastRun
@@ -57,7 +58,7 @@ def setup(
 ) -> int:
     from gpunode.cli.apply_plans import refuse_unasked
     from gpunode.cli.hosts import open_hosts
-    from gpunode.cli.options.spec import wanted_of_each, wanted_spec
+    from gpunode.cli.options.spec import bundle_of, wanted_of_each, wanted_spec
     from gpunode.cli.results import Ended, Planned, choose
     from gpunode.cli.verbs.lock import say_left
     from gpunode.cli.verbs.saved_plan import saved_plan
@@ -68,9 +69,12 @@ def setup(
 
     choose(output, Planned, Ended)
     if earlier != AgainOptions():
-        if plan:
-            raise UsageError("--plan is of no earlier run", remedy="leave it out")
+        if plan or wanted.bundle:
+            flag = "--plan" if plan else "--bundle"
+            raise UsageError(f"{flag} is of no earlier run", remedy="leave it out")
         return _again(earlier, hosts, wanted, fleet, output, yes=yes)
+    if plan and wanted.bundle:
+        raise UsageError("--plan and --bundle exclude each other", remedy="leave one of them out")
     saved = saved_plan(plan, wanted) if plan else None
     if not saved:
         wanted_spec(wanted)  # what is wrong with it is said before anything of hosts
@@ -83,7 +87,9 @@ def setup(
         file_of = (lambda host: SpecFile(saved.spec, Rules())) if saved else wanted_of_each(named, wanted)
         prepared = Preparation.of(fleet, named, file_of)
         order = _order(named, file_of, wanted, fleet, prepared)
-        return _run(named, file_of, saved, hosts, output, prepared, order, ask=not (yes or saved))
+        return _run(
+            named, file_of, saved, hosts, output, prepared, order, ask=not (yes or saved), bundle=bundle_of(wanted)
+        )
 
 
 def _again(
@@ -171,6 +177,7 @@ def _run(
     order: Order,
     *,
     ask: bool,
+    bundle: Bundle | None = None,
 ) -> int:
     from gpunode.cli.apply_plans import apply_plans
     from gpunode.cli.errors import say
@@ -178,11 +185,14 @@ def _run(
     from gpunode.cli.kept_run import keep_unplanned
     from gpunode.cli.results import Ended, Planned, each_line, finish, over_ssh, say_problems
     from gpunode.errors import ExitCode
+    from gpunode.fleet.apply_one import set_up_from
     from gpunode.fleet.runs.shared import SharedParts
     from gpunode.render.failed_hosts import failed_lines
 
     share = SharedParts()
-    report = look_at(named, hosts, output, lambda host: _planned(host, file_of(host).spec, saved, share, prepared))
+    report = look_at(
+        named, hosts, output, lambda host: _planned(host, file_of(host).spec, saved, share, prepared, bundle)
+    )
     changes = [h for h in report.hosts if h.plan and (h.plan.steps or h.plan.reboot)]
     recorded = any(host.recorded for host in named)
     if recorded or not named:
@@ -201,7 +211,8 @@ def _run(
     if ask and changes and not agreed(changes):
         say("gpunode: nothing was changed")
         return int(ExitCode.FAILED)
-    done = apply_plans(named, report, hosts, output, order=order, rollout=rollout)
+    work = set_up_from(bundle) if bundle else None
+    done = apply_plans(named, report, hosts, output, order=order, host_work=work, rollout=rollout)
     return finish(
         Ended("setup", done, over_ssh(named)),
         output,
@@ -210,7 +221,14 @@ def _run(
     )
 
 
-def _planned(host: Host, spec: Spec, saved: Plan | None, share: SharedParts, prepared: Preparation) -> HostOutcome:
+def _planned(
+    host: Host,
+    spec: Spec,
+    saved: Plan | None,
+    share: SharedParts,
+    prepared: Preparation,
+    bundle: Bundle | None,
+) -> HostOutcome:
     """The plan, from facts that no package transaction of a killed gpunode changes any more. Raises Drift where a saved
     one differs: what is shown and run is the fresh one, never what stands in the file.
     """
@@ -219,7 +237,7 @@ def _planned(host: Host, spec: Spec, saved: Plan | None, share: SharedParts, pre
     from gpunode.cli.verbs.saved_plan import hold_against
     from gpunode.fleet.apply_one import facts_of
 
-    outcome = planned(host, spec, None if host.recorded else facts_of(host, say), prepared.seen)
+    outcome = planned(host, spec, None if host.recorded else facts_of(host, say), prepared.seen, bundle)
     if saved and outcome.plan:
         hold_against(saved, outcome.plan)
     return replace(outcome, plan=outcome.plan and share.plan(outcome.plan))

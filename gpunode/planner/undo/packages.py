@@ -7,13 +7,15 @@ from dataclasses import replace
 from posixpath import basename
 
 from gpunode.advice import listing
-from gpunode.model.action import RemoveFile
+from gpunode.model.action import RemoveFile, Run
+from gpunode.model.bundle import HOME
 from gpunode.model.facts import HostFacts
 from gpunode.model.past import ABSENT, Past, PastFile
 from gpunode.model.plan import ForUndo, Kept, Step
 from gpunode.packages.base import Backend
 from gpunode.packages.pins import named_by
 from gpunode.packages.registry import BACKENDS, goes_with_packages
+from gpunode.planner.install.bundle import SOURCE
 from gpunode.planner.undo.files import diffs, only_backs, only_left, rollback
 from gpunode.remedy import gpunode
 
@@ -131,6 +133,7 @@ def _repository_step(host: HostFacts, past: Past, backend: Backend | None) -> tu
         *(action for back in backs for action in back.actions()),
         *(RemoveFile(path) for path in keys),
         *(action for back in backs for action in back.tidy()),
+        *(_without_bundle() if SOURCE in paths else ()),
         *([forget] if forget else []),
     ]
     step = Step(
@@ -145,6 +148,11 @@ def _repository_step(host: HostFacts, past: Past, backend: Backend | None) -> tu
         diff=diffs(backs),
     )
     return step, only_left(files)
+
+
+def _without_bundle() -> tuple[Run, ...]:
+    """The packages of a bundle, once no source names them any more."""
+    return (Run(("rm", "-rf", "--", HOME, f"{HOME}.old"), description=f"remove {HOME}, the unpacked bundle"),)
 
 
 def _of_a_package(file: PastFile, past: Past) -> bool:

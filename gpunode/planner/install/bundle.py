@@ -1,0 +1,102 @@
+"""A bundle on a host: unpacked, its archive as one more source of apt's, and preferred to what no network reaches."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gpunode import resources
+from gpunode.editing.diff import unified
+from gpunode.errors import UnsupportedHost
+from gpunode.model.action import Action, PutFile, Run
+from gpunode.model.bundle import HOME, Bundle, BundledRepository
+from gpunode.model.facts import HostFacts
+from gpunode.model.files import FileFacts
+from gpunode.model.plan import BUNDLE_STEP, Plan, Step
+from gpunode.packages.base import Repository
+from gpunode.packages.registry import backend
+from gpunode.planner.repos.repository import OWN_NAMES
+
+_MANAGER = backend("apt")  # whose packages a bundle has
+SOURCE = f"{_MANAGER.source_directory}/gpunode-bundle.sources"
+PREFERENCES = f"{_MANAGER.preferences}/gpunode-bundle.pref"
+_UNPACK_S = 1800
+BACK = 'rm -rf -- "$1"; [ ! -e "$1.old" ] || mv -- "$1.old" "$1"'
+
+
+def with_bundle(plan: Plan, host: HostFacts, bundle: Bundle | None) -> Plan:
+    """The plan, with the bundle put on the host before anything that takes packages; as it is where nothing does, and
+    where there is no bundle.
+
+    Raises UnsupportedHost where the bundle is for another release or machine.
+    """
+    if bundle is None:
+        return plan
+    _refuse_another(host, bundle)
+    if not any(step.installs or step.changes_repositories for step in plan.steps):
+        return plan
+    step = _step(host, bundle)
+    return replace(plan, steps=(step, *plan.steps)) if step else plan
+
+
+def _refuse_another(host: HostFacts, bundle: Bundle) -> None:
+    target, os = bundle.manifest.target, host.os
+    if (os.id, os.version_id, os.machine) == (target.distribution, target.version, target.machine):
+        return
+    raise UnsupportedHost(
+        f"{host.hostname}: the bundle is for {target.distribution} {target.version} on {target.machine}, and this is "
+        f"{os.id} {os.version_id} on {os.machine}".strip(),
+        evidence=f"target in the manifest of {bundle.path}; os-release and uname -m of the host",
+        remedy="make one for this host with gpunode bundle create --target",
+    )
+
+
+def _step(host: HostFacts, bundle: Bundle) -> Step | None:
+    """None where this very bundle is set up already."""
+    files = {SOURCE: _source(host, bundle), PREFERENCES: resources.template_text("repo/bundle.pref.j2")}
+    before = {path: next((f for f in host.packages.sources if f.path == path), FileFacts(path)) for path in files}
+    if all(before[path].text == text for path, text in files.items()):
+        return None
+    manifest = bundle.manifest
+    unpack = Run(
+        ("sh", "-s", "--", HOME, bundle.sha256),
+        timeout_s=_UNPACK_S,
+        stdin=resources.script("bundle/unpack"),
+        description=f"unpack the bundle to {HOME}, where its SHA-256 is {bundle.sha256}",
+    )
+    puts: list[Action] = [PutFile(p, text, expect_sha256=before[p].sha256) for p, text in files.items()]
+    # A source that is there already, of an earlier bundle, has other packages from now on.
+    stale = [
+        path for name in OWN_NAMES.values() if (path := f"{_MANAGER.source_directory}/{name}.sources") in _paths(host)
+    ]
+    sources = ([SOURCE] if _archives(bundle) else []) + stale
+    refresh = [_MANAGER.refresh([Repository("", "", "", "", path=path)]) for path in sources]
+    return Step(
+        BUNDLE_STEP,
+        f"unpack the bundle: {manifest.target}, {len(manifest.packages)} packages, indexes of {manifest.as_of[:10]}",
+        "the packages come from it alone; the signatures of its indexes are verified here",
+        (unpack, *puts, *refresh, Run(("rm", "-rf", "--", f"{HOME}.old"), description=f"remove {HOME}.old")),
+        undo=(Run(("sh", "-c", BACK, "sh", HOME), description=f"remove {HOME}, or bring the one before it back"),),
+        diff="\n".join(unified(path, before[path].text, text) for path, text in files.items()),
+        serves=("driver", "cuda", "toolkit"),
+        changes_repositories=True,
+    )
+
+
+def _paths(host: HostFacts) -> set[str]:
+    return {file.path for file in host.packages.sources}
+
+
+def _archives(bundle: Bundle) -> list[BundledRepository]:
+    return [one for one in bundle.manifest.repositories if one.kind == "archive"]
+
+
+def _source(host: HostFacts, bundle: Bundle) -> str:
+    """The bundle's part of the distribution's archive, by the keys that the host's own sources name for it."""
+    archives = [
+        {"url": f"file:{HOME}/{one.path}/", "suite": one.suite, "components": " ".join(one.components)}
+        for one in _archives(bundle)
+    ]
+    named = [one.signed_by for one in host.packages.archives if one.signed_by and one.signed_by.startswith("/")]
+    return resources.render(
+        "repo/bundle.sources.j2", sha256=bundle.sha256, archives=archives, keyring=named[0] if named else ""
+    )

@@ -1,0 +1,101 @@
+"""A bundle comes first in a plan, on the host that it is for, and where a plan takes packages at all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gpunode.catalog.load import load_catalog
+from gpunode.errors import UnsupportedHost
+from gpunode.facts.wire import file_facts
+from gpunode.model.action import PutFile, Run
+from gpunode.model.bundle import HOME, Bundle, BundledRepository, Target
+from gpunode.model.facts import HostFacts, OsFacts
+from gpunode.model.packages import AptArchive
+from gpunode.model.plan import BUNDLE_STEP
+from gpunode.model.spec import Spec
+from gpunode.planner.install.bundle import PREFERENCES, SOURCE, with_bundle
+from gpunode.planner.plan import make_plan
+from gpunode.specfile import put_all
+from tests.bundles.test_archive import manifest
+from tests.checks import hosts as h
+
+WANTED = put_all(Spec(), {"mirror": f"{HOME}/vendor", "driver_source": "cuda", "driver": "580"})
+ARCHIVE = BundledRepository("archive", "archive/0", "bookworm", ("main", "contrib"))
+BUNDLE = Bundle("/root/gpu.bundle", "a" * 64, 5, manifest(repositories=(ARCHIVE,)), None)
+HOST = replace(
+    h.READY,
+    packages=replace(
+        h.READY.packages, archives=(AptArchive("http://deb", "bookworm", ("main",), "/usr/share/keyrings/debian.gpg"),)
+    ),
+)
+
+
+def planned(host: HostFacts = HOST, spec: Spec = WANTED, bundle: Bundle = BUNDLE) -> list[str]:
+    plan = with_bundle(make_plan(host, spec, load_catalog()), host, bundle)
+    return [step.id for step in plan.steps]
+
+
+def texts(host: HostFacts = HOST) -> dict[str, str]:
+    step = with_bundle(make_plan(host, WANTED, load_catalog()), host, BUNDLE).steps[0]
+    return {action.path: action.text for action in step.actions if isinstance(action, PutFile)}
+
+
+def test_it_comes_before_everything_that_takes_packages() -> None:
+    steps = planned()
+    assert steps[0] == BUNDLE_STEP
+    assert "driver.install" in steps
+
+
+def test_its_archive_is_signed_by_the_key_that_the_host_itself_names() -> None:
+    source = texts()[SOURCE]
+    assert f"URIs: file:{HOME}/archive/0/\nSuites: bookworm\nComponents: main contrib\n" in source
+    assert "Signed-By: /usr/share/keyrings/debian.gpg\n" in source
+    assert "Trusted" not in source
+    assert "Signed-By" not in texts(h.READY)[SOURCE], "apt's own trusted keys then"
+    assert "Pin-Priority: 600" in texts()[PREFERENCES]
+
+
+def test_vendors_packages_come_from_it_by_their_pinned_key() -> None:
+    plan = with_bundle(make_plan(HOST, WANTED, load_catalog()), HOST, BUNDLE)
+    cuda = next(step for step in plan.steps if step.id == "repo.cuda")
+    key = next(action for action in cuda.actions if isinstance(action, Run))
+    assert f"file://{HOME}/vendor/compute/cuda/repos/debian12/x86_64/3bf863cc.pub" in key.argv
+    assert "EB693B3035CD5710E231E123A4B469963BF863CC" in key.argv
+
+
+def test_where_no_package_changes_nothing_is_put_there() -> None:
+    spec = put_all(Spec(), {"only": "runtime"})
+    assert BUNDLE_STEP not in planned(spec=spec)
+
+
+def test_the_same_bundle_is_not_put_there_twice() -> None:
+    written = tuple(file_facts(path, text) for path, text in texts().items())
+    host = replace(HOST, packages=replace(HOST.packages, sources=(*HOST.packages.sources, *written)))
+    assert BUNDLE_STEP not in planned(host)
+    other = replace(BUNDLE, sha256="b" * 64)
+    assert planned(host, bundle=other)[0] == BUNDLE_STEP
+
+
+@pytest.mark.parametrize(
+    ("os", "said"),
+    [
+        (OsFacts("debian", "13"), "the bundle is for debian 12 on x86_64, and this is debian 13 on x86_64"),
+        (OsFacts("ubuntu", "12"), "this is ubuntu 12 on x86_64"),
+        (OsFacts("debian", "12", machine="aarch64"), "this is debian 12 on aarch64"),
+    ],
+)
+def test_another_host_is_refused_with_both_names(os: OsFacts, said: str) -> None:
+    plan = make_plan(HOST, WANTED, load_catalog())
+    with pytest.raises(UnsupportedHost, match=said):
+        with_bundle(plan, replace(HOST, os=os), BUNDLE)
+
+
+def test_without_a_bundle_the_plan_is_as_it_was() -> None:
+    plan = make_plan(HOST, WANTED, load_catalog())
+    assert with_bundle(plan, HOST, None) is plan
+
+
+def test_a_target_reads_as_it_is_typed() -> None:
+    assert str(Target("debian", "12", "x86_64", "595")) == "debian-12/595"
