@@ -25,6 +25,7 @@ REAL_ROOMS = (
     "fleet",
     "hostile",
     "release",
+    "docs",
 )
 REAL_FILES = (
     "test_converge.py",
