@@ -70,7 +70,9 @@ def _has_common(path: Path) -> bool:
     return any(path.is_relative_to(SHELL / name) for name in WITH_COMMON)
 
 
-@pytest.mark.parametrize("name", ["scripts/bench", "scripts/check", "scripts/demo", "scripts/test", ".ci/run"])
+@pytest.mark.parametrize(
+    "name", ["scripts/bench", "scripts/check", "scripts/demo", "scripts/docs", "scripts/test", ".ci/run"]
+)
 def test_a_command_that_people_type_can_be_executed(name: str) -> None:
     assert os.access(ROOT / name, os.X_OK)
 
