@@ -1,0 +1,44 @@
+"""Runs over simulated hosts: planner, checks, gate and threads are the real ones, the answers are canned."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from gpunode.errors import ExitCode
+from gpunode.fleet.rollout.policy import limits
+from gpunode.model.report import Untouched
+from tests.bench.simulated import POLICY, Setup, check, fleet
+
+HOSTS = 30
+
+
+def test_all_go_in_waves_and_no_more_reboot_than_may() -> None:
+    setup = Setup(HOSTS)
+    report = setup.run()
+    assert [host.code for host in report.hosts] == [ExitCode.DONE] * HOSTS
+    first = limits(POLICY, HOSTS).waves[0]
+    assert sorted(setup.begun[:first]) == [host.target for host in report.hosts[:first]]
+    assert 1 <= setup.most_rebooting <= 5
+    assert all(host.plan is None and host.facts is None for host in report.hosts)  # it is lean
+
+
+def test_a_canary_that_is_worse_after_its_setup_stops_all_others() -> None:
+    setup = Setup(HOSTS, worse=frozenset({"gpu00002"}))
+    report = setup.run()
+    assert Counter(host.untouched for host in report.hosts)[Untouched.NOT_BEGUN] == HOSTS - POLICY.canary
+    assert len(setup.begun) == POLICY.canary
+    assert report.hosts[1].run is not None
+    assert "not there before" in report.hosts[1].run.error
+
+
+def test_a_check_of_many_hosts_holds_each_result_once_and_no_facts() -> None:
+    pieces: list[str] = []
+    report = check(HOSTS, pieces.append)
+    checks = [host.check for host in report.hosts if host.check]
+    assert len(checks) == HOSTS
+    assert all(one.facts is None for one in checks)
+    distinct = {id(result) for one in checks for result in one.results.values()}
+    assert len(distinct) <= len(checks[0].results) + 5, "hosts that are alike do not share their results"
+    assert (
+        sum(f'"target": "{host}"' in piece for host in map(str, fleet(HOSTS, "el9-a10")) for piece in pieces) == HOSTS
+    )
