@@ -22,7 +22,7 @@ system_packages() {
 }
 
 # What the tests use of the system, as COMMAND:PACKAGE of Debian.
-TEST_TOOLS="busybox:busybox-static curl:curl dash:dash fish:fish gpg:gnupg ssh:openssh-client sshd:openssh-server ps:procps
+TEST_TOOLS="busybox:busybox-static curl:curl dash:dash fish:fish gpg:gnupg mandoc:mandoc ssh:openssh-client sshd:openssh-server ps:procps
 shellcheck:shellcheck tcsh:tcsh xmllint:libxml2-utils zsh:zsh"
 
 # The packages of those that are not there.

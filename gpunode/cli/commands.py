@@ -55,6 +55,11 @@ def _tree(verbs: Sequence[str] = VERBS, *, listed: bool = False) -> click.Comman
     return typer.main.get_command(app)
 
 
+def command_tree() -> click.Command:
+    """Every verb with all its options: what man pages and completion are made of."""
+    return _tree()
+
+
 def _leave_out_options(app: typer.Typer) -> None:
     for command in app.registered_commands:
         command.callback = _listed_only
