@@ -16,7 +16,7 @@ SHELL = ROOT / "gpunode" / "shell"
 COMMON = SHELL / "common.sh"
 # What gpunode/apply/script.py sends with common.sh before it.
 WITH_COMMON = ("commands", "files", "journal", "lock.sh", "packages/inventory.sh")
-DIRECTORIES = (".ci", "examples", "gpunode", "scripts", "tests")
+DIRECTORIES = (".ci", "examples", "gpunode", "packaging", "scripts", "tests")
 SHEBANG = re.compile(rb"#! ?/(?:usr/)?bin/(?:env )?(sh|bash|dash)\b")
 
 
@@ -71,7 +71,8 @@ def _has_common(path: Path) -> bool:
 
 
 @pytest.mark.parametrize(
-    "name", ["scripts/bench", "scripts/check", "scripts/demo", "scripts/docs", "scripts/test", ".ci/run"]
+    "name",
+    ["scripts/bench", "scripts/check", "scripts/demo", "scripts/docs", "scripts/release", "scripts/test", ".ci/run"],
 )
 def test_a_command_that_people_type_can_be_executed(name: str) -> None:
     assert os.access(ROOT / name, os.X_OK)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from gpunode.fleet.host import Host
     from gpunode.model.report import FleetReport, HostOutcome
     from gpunode.model.run_record import MergedRuns, PastRun
+    from gpunode.release.installed import Difference
+    from gpunode.release.manifest import Release
     from gpunode.remedy import Command
     from gpunode.render.matrix.sight import Sight
 
@@ -74,6 +76,14 @@ class Locked(NamedTuple):
     """`lock`."""
 
     data: dict[str, object]
+
+
+class SelfChecked(NamedTuple):
+    """`self check`."""
+
+    release: Release
+    place: str  # the directory that holds the package, or the zipapp
+    differences: Sequence[Difference]
 
 
 class RunList(NamedTuple):
@@ -220,6 +230,9 @@ TABLE: dict[tuple[str, type], Renderer] = {
     ("nvsentinel", Checked): _in("verbs.check_formats:nvsentinel"),
     **{(form, RunList): _in(f"verbs.runs:listed_{form}") for form in ("text", "json", "jsonl")},
     **{(form, RunShown): _in(f"verbs.runs:shown_{form}") for form in ("text", "json", "jsonl")},
+    ("text", SelfChecked): _in("verbs.self_check:page"),
+    ("json", SelfChecked): _in("verbs.self_check:json_whole"),
+    ("jsonl", SelfChecked): _in("verbs.self_check:json_line"),
     ("html", Checked): _in("verbs.check_formats:html"),
     ("text", Runtimes): _in("verbs.runtime_show:page"),
     ("json", Runtimes): _in("verbs.runtime_show:json_whole"),

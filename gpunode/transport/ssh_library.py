@@ -8,6 +8,7 @@ import socket
 import sys
 import threading
 import time
+import warnings
 
 from gpunode.errors import UnsupportedHost
 from gpunode.transport.public_key import CERTIFICATE
@@ -18,17 +19,21 @@ _block = "invoke" not in sys.modules
 if _block:
     sys.modules["invoke"] = None  # type: ignore[assignment]  # makes `import invoke` raise ImportError
 try:
-    import paramiko as paramiko
-    import paramiko.config
-    from paramiko.packet import Packetizer
-    from paramiko.pkey import PublicBlob
+    with warnings.catch_warnings():
+        # Old paramikos (Debian 12 has 2.12) name ciphers that newer cryptography warns of at import, on every run.
+        warnings.simplefilter("ignore")
+        import paramiko as paramiko
+        import paramiko.config
+        from paramiko.packet import Packetizer
+        from paramiko.pkey import PublicBlob
 except ModuleNotFoundError as error:
     if error.name != "paramiko":
         raise
     raise UnsupportedHost(
         "this gpunode has no SSH",
         evidence=f"{sys.executable} finds no paramiko; a zipapp holds none, and acts on the host that it runs on",
-        remedy="install gpunode with pipx, uv or pip where the fleet is controlled from (README.md, Install)",
+        remedy="install gpunode with pipx, uv or pip where the fleet is controlled from (README.md, Install); next to "
+        "its deb or rpm, the package python3-paramiko",
     ) from error
 finally:
     if _block:

@@ -53,7 +53,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_result_of_the_table_is_tried_here() -> None:
     # Ended needs a host that is changed; the --format that is typed with --unit is the unit's; LabelsSet needs an API
     # server (tests/cluster/test_labels_set.py).
-    assert {*ARGV, results.Ended, results.UnitFile, results.LabelsSet} == KINDS
+    assert {*ARGV, results.Ended, results.UnitFile, results.LabelsSet, results.SelfChecked} == KINDS
 
 
 def test_help_and_page_name_the_formats_of_the_table(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""gpunode self: gpunode as a thing to carry."""
+"""gpunode self: gpunode as a thing to carry, and as it was released."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import typer
 
 from gpunode.cli.options.groups import verb
 from gpunode.cli.typer_classes import VerbGroup
+from gpunode.cli.verbs.self_check import check as check_itself
 
 ZIPAPP = "gpunode.pyz"
 
@@ -16,7 +17,7 @@ ZIPAPP = "gpunode.pyz"
 def register(app: typer.Typer) -> None:
     group = typer.Typer(
         cls=VerbGroup,
-        help="Make gpunode as one file.",
+        help="Make gpunode as one file, or compare it with its release.",
         rich_markup_mode=None,
         epilog="\b\nExamples:\n  gpunode self zipapp\n  scp gpunode.pyz gpu01: && ssh gpu01 python3 gpunode.pyz check",
     )
@@ -26,6 +27,12 @@ def register(app: typer.Typer) -> None:
         help="Write gpunode as one file that a host's own python3 (3.10 or newer) runs, and print its SHA-256.",
         examples=("gpunode self zipapp", "gpunode self zipapp --output /srv/www/gpunode.pyz"),
     )(zipapp)
+    verb(
+        group,
+        "check",
+        help="Compare every file of this gpunode with the release that it was installed from.",
+        examples=("gpunode self check", "gpunode self check --json"),
+    )(check_itself)
     app.add_typer(group, name="self")
 
 
