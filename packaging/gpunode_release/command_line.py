@@ -92,7 +92,8 @@ def _options(command: click.Command, context: click.Context) -> Iterator[Option]
     for parameter in command.get_params(context):
         if isinstance(parameter, click.Option) and not parameter.hidden:
             yield Option(
-                flags=(*parameter.opts, *parameter.secondary_opts),
+                # Short ones first: click keeps the names of --help in a set, whose order is another in each process.
+                flags=tuple(sorted((*parameter.opts, *parameter.secondary_opts), key=lambda flag: flag[:2] == "--")),
                 value=None if parameter.is_flag or parameter.count else parameter.make_metavar(),
                 help=" ".join((parameter.help or "").split()),
                 heading=getattr(parameter, "rich_help_panel", None) or OWN,
