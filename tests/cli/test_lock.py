@@ -78,6 +78,13 @@ def test_what_setup_has_no_one_word_for_is_left_out_with_the_reason(host: HostFa
     assert why in unknown[key]
 
 
+def test_the_package_that_pins_the_driver_is_none_of_a_lock() -> None:
+    pinned = h.host(packages=h.packages(nvidia__driver__pinning__595="595"))
+    found, _ = snapshot(pinned, load_catalog())
+    assert "nvidia-open=" in found["packages"]
+    assert "pinning" not in found["packages"]
+
+
 def test_an_engine_without_the_handler_is_not_one_to_configure() -> None:
     found, _ = settings(h.containerd(handlers=("runc",), effective_default="runc"))
     assert (found["runtime"], found["default"]) == ("docker", "true")

@@ -11,6 +11,7 @@ from gpunode.checks.health.seen import known, named
 from gpunode.checks.needs import read, system
 from gpunode.checks.net.rdma import rdma_ports
 from gpunode.model.facts import HostFacts, PciDevice, RuntimeFacts
+from gpunode.model.installed import PINNING
 from gpunode.model.report import NotApplicable
 from gpunode.model.smi import SmiGpu
 from gpunode.model.system import RdmaPort
@@ -138,11 +139,15 @@ def cdi(host: HostFacts) -> Seen:
 
 
 def packages(host: HostFacts) -> Seen:
-    """("nvidia-open=595.91.07-1",): of driver, CUDA, toolkit and engines, those that are configured."""
+    """("nvidia-open=595.91.07-1",): of driver, CUDA, toolkit and engines, those that are configured.
+
+    Which package pins the driver is setup's to choose: a branch has one, and the same version asked for another.
+    """
     if host.packages.manager is None:
         return NotApplicable("there is no package manager that gpunode knows")
-    installed = host.packages.installed.items()
-    return tuple(f"{name}={one.version}" for name, one in sorted(installed) if one.configured and _COUNTED.match(name))
+    there = {name: one.version for name, one in host.packages.installed.items() if one.configured}
+    counted = (name for name in sorted(there) if _COUNTED.match(name) and not name.startswith(PINNING))
+    return tuple(f"{name}={there[name]}" for name in counted)
 
 
 def vbios(host: HostFacts) -> Seen:
