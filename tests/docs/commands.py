@@ -40,6 +40,7 @@ OTHERS = (
     "rsync",
     "scontrol",
     "scp",
+    "sha256sum",
     "ssh",
     "systemctl",
     "tar",
@@ -184,7 +185,12 @@ def simple_commands(text: str) -> list[list[str]]:
                 commands.append([])  # < <(COMMAND): no file, and what follows is typed too
         else:
             commands.append([])
-    return [command for command in commands if command]
+    return [_of_zipapp(command) for command in commands if command]
+
+
+def _of_zipapp(command: list[str]) -> list[str]:
+    """gpunode as one file is gpunode."""
+    return ["gpunode", *command[2:]] if command[:2] == ["python3", "gpunode.pyz"] else command
 
 
 def _words(line: str) -> list[str]:

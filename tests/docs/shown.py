@@ -9,7 +9,13 @@ from __future__ import annotations
 HOSTS = ("tests/lab/test_fleet.py", "tests/cli/test_inventory.py")
 SHOWN: dict[str, tuple[str, ...]] = {
     "detect": HOSTS,
-    "plan": (*HOSTS, "tests/lab/test_bad_input.py", "tests/cli/test_app.py", "tests/cli/test_options.py"),
+    "plan": (
+        *HOSTS,
+        "tests/lab/test_bad_input.py",
+        "tests/cli/test_app.py",
+        "tests/cli/test_options.py",
+        "tests/cli/test_lock.py",
+    ),
     "setup": (
         *HOSTS,
         "tests/lab/test_setup_end_to_end.py",
@@ -19,6 +25,8 @@ SHOWN: dict[str, tuple[str, ...]] = {
         "tests/lab/test_driver_change.py",
         "tests/lab/test_kubernetes_kubelet.py",
         "tests/lab/test_mig.py",
+        "tests/lab/test_lock.py",
+        "tests/lab/test_bundle.py",
         "tests/lab/test_bad_input.py",
         "tests/cli/test_rollout_options.py",
         "tests/cli/test_runs.py",
@@ -43,6 +51,7 @@ SHOWN: dict[str, tuple[str, ...]] = {
     "bundle create": ("tests/lab/test_bundle.py", "tests/cli/test_bundle.py"),
     "bundle verify": ("tests/lab/test_bundle.py", "tests/cli/test_bundle.py"),
     "bundle diff": ("tests/cli/test_bundle.py",),
+    "self check": ("tests/cli/test_self_check.py",),
     "self zipapp": ("tests/lab/test_zipapp.py", "tests/release/test_zipapp.py"),
     "runs": ("tests/cli/test_runs.py",),
     "runs show": ("tests/cli/test_runs.py",),
@@ -59,7 +68,7 @@ SHOWN: dict[str, tuple[str, ...]] = {
         "tests/lab/test_kubernetes_client.py",
         "tests/cli/test_k8s_device_plugin.py",
     ),
-    "k8s dra": ("tests/cli/test_k8s_dra.py", "tests/cli/test_k8s_device_plugin.py", "tests/lab/test_fleet.py"),
+    "k8s dra": ("tests/cli/test_k8s_dra.py", "tests/cli/test_k8s_device_plugin.py", "tests/lab/fleet.py"),
     "k8s pod": ("tests/lab/test_kubernetes_guide.py", "tests/lab/test_kubernetes_pod.py", "tests/cli/test_k8s_pod.py"),
     "k8s verify": (
         "tests/lab/test_kubernetes_pod.py",
