@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, settings
 # These rooms run real shells, sshd or the packaged product; everything else is text in, value out.
 REAL_ROOMS = (
     "cluster",
+    "export",
     "facts",
     "engines",
     "transport",

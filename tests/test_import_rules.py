@@ -26,6 +26,7 @@ ALLOWED = {
     "engines": {"model", "errors", "catalog", "editing", "facts.readers", "resources"},
     "facts": {"model", "errors", "packages", "catalog.runtimes", "catalog.vgpu", "resources"},
     "kubernetes": {"model", "errors", "catalog", "resources"},
+    "export": {"errors", "resources", "kubernetes.documents", "kubernetes.readiness"},
     "planner": {"model", "errors", "catalog", "packages", "editing", "engines", "resources"},
     # What setup would edit is read by the engines' own readers: check and setup cannot disagree on a spelling.
     "checks": {"model", "errors", "catalog", "packages", "editing", "engines"},

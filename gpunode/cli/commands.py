@@ -13,7 +13,10 @@ from gpunode.cli.start.root_page import WORDS
 from gpunode.cli.typer_classes import VerbGroup, help_of, unknown_option
 from gpunode.errors import UsageError
 
-VERBS = ("detect", "plan", "setup", "check", "undo", "lock", "bundle", "runs", "runtime", "k8s", "catalog", "self")
+VERBS = (
+    *("detect", "plan", "setup", "check", "undo", "lock", "bundle", "runs", "runtime", "k8s", "export"),
+    *("catalog", "self"),
+)
 
 
 def _root(

@@ -7,7 +7,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from . import images
+from . import ansible_core, images
 from .site import build_site
 
 
@@ -20,6 +20,7 @@ def main() -> int:
         kubernetes = aside.submit(build, images.BUILD_KUBERNETES)
         build(images.BUILD, *(suite for suite in suites if suite != first))
         build_site()
+        ansible_core.build()
         kubernetes.result()
     return 0
 

@@ -20,6 +20,8 @@ BUILD_KUBERNETES = Path(__file__).with_name("kubernetes.sh")
 FOREIGN = {"el9": "sid", "fedora42": "sid", "sles15": "sid", "arch": "sid"}
 # Debian with the userland of Ubuntu 25.10 and later: sudo-rs, uutils' coreutils, dracut (build.sh: install_2026).
 USERLAND_2026 = {"debian13-2026": "trixie", "debian-sid-2026": "sid"}
+# A layer for each of SUITES, to be put above the one with docker: cloud-init.
+CLOUD = {name: cache() / "base" / f"{suite}-cloud" for name, suite in SUITES.items()}
 DOAS = {"debian13-doas": "trixie"}  # doas in sudo's place
 ON_DOCKER = {**USERLAND_2026, **DOAS}  # layers on the one with docker; their names end as their distributions' do
 EVERY = {**SUITES, **FOREIGN, **ON_DOCKER}

@@ -7,6 +7,7 @@
 #   $GPUNODE_LAB/base/SUITE-rootless  a layer on top of SUITE-docker, for the suites in ROOTLESS: what a user's own dockerd needs
 #   $GPUNODE_LAB/base/SUITE-2026  another on SUITE-docker, for the suites in Y2026: sudo-rs, uutils' coreutils and dracut in use
 #   $GPUNODE_LAB/base/SUITE-doas  another on SUITE-docker, for the suites in DOAS: doas, and no sudo
+#   $GPUNODE_LAB/base/SUITE-cloud  another on SUITE-docker, for every suite: cloud-init
 #   $GPUNODE_LAB/base/SUITE-managers  another one, for the suites in MANAGERS: dnf 4, dnf5, zypper, pacman and rpm
 #
 # A directory with a `.done` that holds RECIPE is complete and is left alone. Packages come from the Debian mirror
@@ -134,6 +135,12 @@ install_doas() {
   end_install "$1"
 }
 
+install_cloud() {   # without a seed its generator leaves it out of the boot
+  begin_install "$1"
+  DEBIAN_FRONTEND=noninteractive chroot "$1" apt-get -q -y --no-install-recommends install cloud-init
+  end_install "$1"
+}
+
 install_managers() {
   begin_install "$1"
   DEBIAN_FRONTEND=noninteractive chroot "$1" apt-get -q -y --no-install-recommends install \
@@ -163,6 +170,7 @@ for suite in "${@:-bookworm}"; do
   flock 9
   build_base "$suite"
   build_layer "$suite" docker
+  build_layer "$suite" cloud docker
   case " $PODMAN " in *" $suite "*) build_layer "$suite" podman ;; esac
   case " $ROOTLESS " in *" $suite "*) build_layer "$suite" rootless docker ;; esac
   case " $Y2026 " in *" $suite "*) build_layer "$suite" 2026 docker ;; esac

@@ -1,0 +1,23 @@
+"""gpunode export: the same spec for an engine that starts gpunode itself; a file for each target."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import typer
+
+from gpunode.cli.typer_classes import VerbGroup
+
+VERBS = ("export_cloud_init", "export_ansible", "export_daemonset")  # in the order of the help
+
+
+def register(app: typer.Typer) -> None:
+    export = typer.Typer(
+        cls=VerbGroup,
+        help="Write what cloud-init, Ansible or Kubernetes needs to run gpunode by the same spec. Changes no host.",
+        rich_markup_mode=None,
+        epilog="\b\nExamples:\n  gpunode export cloud-init --spec spec.yaml --gpunode-url URL --output DIR",
+    )
+    for verb in VERBS:
+        import_module(f"gpunode.cli.verbs.{verb}").register(export)
+    app.add_typer(export, name="export")

@@ -1,0 +1,41 @@
+"""gpunode export ansible: a collection whose modules run gpunode on the hosts of a play."""
+
+from __future__ import annotations
+
+import typer
+
+from gpunode.cli.options.export import BringOptions, DirectoryOptions
+from gpunode.cli.options.groups import verb
+from gpunode.cli.options.setup import SpecOptions
+
+
+def register(export: typer.Typer) -> None:
+    verb(
+        export,
+        "ansible",
+        help="An Ansible collection: modules with check mode, diff and facts, and a role with the spec.",
+        examples=(
+            "gpunode export ansible --spec spec.yaml --output DIR",
+            "gpunode export ansible --driver 580 --runtime docker --output DIR",
+        ),
+    )(ansible)
+
+
+def ansible(wanted: SpecOptions, output: DirectoryOptions) -> int:
+    from gpunode.cli.errors import say
+    from gpunode.cli.verbs.export_files import refuse_reboot, request_of, write_export
+    from gpunode.export.ansible import ansible as export
+    from gpunode.export.files import ExportedFile, Request
+
+    def made() -> tuple[Request, tuple[ExportedFile, ...]]:
+        request = request_of(wanted, BringOptions())
+        refuse_reboot(
+            wanted, "a play reboots its hosts itself", "leave it out, and set gpunode_reboot: true of the role"
+        )
+        return request, export(request)
+
+    path = write_export("ansible", output, made)
+    say(
+        f"gpunode: ANSIBLE_COLLECTIONS_PATH={path} ansible-playbook -i INVENTORY --check --diff {path / 'playbook.yml'}"
+    )
+    return 0
