@@ -185,11 +185,13 @@ def simple_commands(text: str) -> list[list[str]]:
                 commands.append([])  # < <(COMMAND): no file, and what follows is typed too
         else:
             commands.append([])
-    return [_of_zipapp(command) for command in commands if command]
+    return [_bare(command) for command in commands if command]
 
 
-def _of_zipapp(command: list[str]) -> list[str]:
-    """gpunode as one file is gpunode."""
+def _bare(command: list[str]) -> list[str]:
+    """Without NAME=VALUE before it; gpunode as one file is gpunode."""
+    while len(command) > 1 and re.fullmatch(r"[A-Z_]+=.*", command[0]):
+        command = command[1:]
     return ["gpunode", *command[2:]] if command[:2] == ["python3", "gpunode.pyz"] else command
 
 
