@@ -96,13 +96,12 @@ def _opened(path: Path) -> IO[bytes]:
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise UsageError(f"the bundle {path} cannot be read", evidence=why, remedy="name a file") from error
-    file = os.fdopen(handle, "rb")
     status = os.fstat(handle)
     if not stat.S_ISREG(status.st_mode) or status.st_size > WHOLE_BYTES:
-        file.close()
+        os.close(handle)  # os.fdopen takes no directory
         why = f"it is over {WHOLE_BYTES >> 30} GiB" if stat.S_ISREG(status.st_mode) else "it is not a regular file"
         raise UsageError(f"the bundle {path} cannot be read", evidence=why, remedy="name a file")
-    return file
+    return os.fdopen(handle, "rb")
 
 
 def _checked(source: _Hashing, name: str) -> tuple[Manifest, dict[str, str]]:

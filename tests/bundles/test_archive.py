@@ -157,6 +157,7 @@ def test_long_names_by_further_headers_are_not_followed(tmp_path: Path) -> None:
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     assert "it is not a regular file" in refusal(tmp_path / "fifo")
+    assert "it is not a regular file" in refusal(tmp_path)
     assert "No such file" in refusal(tmp_path / "absent")
     (tmp_path / "text").write_text("hello" * 1000)
     assert "it is no tar" in refusal(tmp_path / "text")
