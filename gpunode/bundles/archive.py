@@ -65,9 +65,9 @@ def date_of(text: str, field: str) -> datetime | None:
         return None
     try:
         date = parsedate_to_datetime(found[field].replace("UTC", "+0000"))
-    except (ValueError, TypeError):
+        return (date if date.tzinfo else date.replace(tzinfo=timezone.utc)).astimezone(timezone.utc)
+    except (ValueError, TypeError, OverflowError):  # a year of twenty digits, or a day before the first one
         return None
-    return date if date.tzinfo else date.replace(tzinfo=timezone.utc)
 
 
 def iso(date: datetime) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from gpunode.bundles.archive import ROOT, read_bundle, write_bundle
+from gpunode.bundles.archive import ROOT, date_of, read_bundle, write_bundle
 from gpunode.bundles.compare import differences
 from gpunode.bundles.manifest import manifest_text, parse_manifest
 from gpunode.errors import GpunodeError, UsageError
@@ -169,6 +169,21 @@ def test_an_index_that_has_ended_is_refused_by_its_name_and_day(tmp_path: Path) 
     later = datetime(2026, 12, 4, tzinfo=timezone.utc)
     with pytest.raises(GpunodeError, match="too old: its signed index vendor/a/InRelease was valid until 2026-12-03"):
         read_bundle(path, later)
+
+
+@pytest.mark.parametrize(
+    "date",
+    [
+        "Thu, 26 Nov 99999999999999999999 10:00:00 +0000",
+        "Thu, 99999999999999999999 Nov 2026 10:00:00 +0000",
+        "Fri, 31 Dec 9999 23:59:59 -2359",
+        "soon",
+    ],
+)
+def test_a_date_that_no_calendar_has_is_none(date: str, tmp_path: Path) -> None:
+    index = f"Date: {date}\nValid-Until: {date}\n"
+    assert date_of(index, "Valid-Until") is None
+    assert read_bundle(bundle(tmp_path, {**FILES, "vendor/a/InRelease": index.encode()}), NOW).valid_until is None
 
 
 Change = Callable[[dict[str, object]], object]
