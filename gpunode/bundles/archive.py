@@ -51,8 +51,9 @@ def read_bundle(path: Path, now: datetime | None = None) -> Bundle:
     with _opened(path) as source:
         seen = _Hashing(source)
         manifest, indexes = _checked(seen, name)
-        while seen.read(_CHUNK):  # what tar does not look at counts as well
-            pass
+        while rest := seen.read(_CHUNK):  # what tar does not look at counts as well
+            if rest.strip(b"\0"):
+                raise UsageError(f"{name} is not a bundle", evidence="something stands behind its end")
     ends = [end for text in indexes.values() if (end := date_of(text, "Valid-Until"))]
     _refuse_old(name, indexes, now or datetime.now(timezone.utc))
     return Bundle(os.path.abspath(path), seen.sha256.hexdigest(), seen.size, manifest, iso(min(ends)) if ends else None)
@@ -141,16 +142,39 @@ def _members(source: _Hashing, name: str) -> Iterator[tuple[str, int]]:
             raise UsageError(f"{name} is not a whole bundle", evidence="it ends before its last file")
         if not any(block):
             return
-        try:
-            member = tarfile.TarInfo.frombuf(block, "utf-8", "strict")
-        except (tarfile.TarError, ValueError) as error:
-            raise UsageError(f"{name} is not a bundle", evidence=f"it is no tar: {error}") from error
-        path = member.name.removeprefix(f"{ROOT}/")
-        if member.type != tarfile.REGTYPE or path == member.name or not 0 <= member.size <= WHOLE_BYTES:
-            kind = "a link" if member.islnk() or member.issym() else "no file of it"
-            raise UsageError(f"{name} is not a bundle", evidence=f"{member.name[:120]!r} in it is {kind}")
-        yield path, member.size
+        yield _plain_file(block, name)
     raise UsageError(f"{name} is not a bundle", evidence=f"it has over {MOST_FILES} files")
+
+
+def _plain_file(block: bytes, name: str) -> tuple[str, int]:
+    """(path below the bundle, size) of a header that is the very one `write_bundle` gives such a file.
+
+    In any other field two tars may see two things: GNU tar takes no directory from behind a "ustar  " (its own older
+    form), tarfile does; and a stranger's mode could make a program of a file.
+    """
+    try:
+        member = tarfile.TarInfo.frombuf(block, "utf-8", "strict")
+    except (tarfile.TarError, ValueError) as error:
+        raise UsageError(f"{name} is not a bundle", evidence=f"it is no tar: {error}") from error
+    path = member.name.removeprefix(f"{ROOT}/")
+    if member.type != tarfile.REGTYPE or path == member.name or not 0 <= member.size <= WHOLE_BYTES:
+        kind = "a link" if member.islnk() or member.issym() else "no file of it"
+        raise UsageError(f"{name} is not a bundle", evidence=f"{member.name[:120]!r} in it is {kind}")
+    try:
+        same = _fields_of(block) == _fields_of(_member(path, member.size).tobuf(tarfile.USTAR_FORMAT, "utf-8"))
+    except ValueError:
+        same = False
+    if not same:
+        said = f"the header of {member.name[:120]!r} in it is not as gpunode writes one"
+        raise UsageError(f"{name} is not a bundle", evidence=said)
+    return path, member.size
+
+
+def _fields_of(header: bytes) -> bytes:
+    """All of it but the checksum, which was verified, and a device's numbers, which no plain file has and Pythons fill
+    in differently.
+    """
+    return header[:148] + header[156:329] + header[345:]
 
 
 def _content(source: _Hashing, size: int, name: str, keep: int) -> tuple[bytes, str]:

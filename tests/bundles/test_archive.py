@@ -49,8 +49,8 @@ def bundle(directory: Path, files: dict[str, bytes] = FILES) -> Path:
     return directory / "gpu.bundle"
 
 
-def tar(path: Path, *members: tuple[tarfile.TarInfo, bytes], form: int = tarfile.USTAR_FORMAT) -> Path:
-    with tarfile.open(path, "w", format=form) as out:
+def tar(path: Path, *members: tuple[tarfile.TarInfo, bytes]) -> Path:
+    with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as out:
         for member, data in members:
             out.addfile(member, io.BytesIO(data))
     return path
@@ -149,9 +149,67 @@ def test_nothing_but_plain_files_below_one_directory(
 
 
 def test_long_names_by_further_headers_are_not_followed(tmp_path: Path) -> None:
-    long = member(f"{ROOT}/{'a' * 300}", b"x")
+    long, data = member(f"{ROOT}/{'a' * 300}", b"x")
     for form in (tarfile.GNU_FORMAT, tarfile.PAX_FORMAT):
-        assert "is no file of it" in refusal(tar(tmp_path / "b", listing(manifest()), long, form=form))
+        listed = header_of("MANIFEST.json", manifest_text(manifest()).encode())
+        (tmp_path / "b").write_bytes(whole_of(listed, (long.tobuf(form), data)))
+        assert "is no file of it" in refusal(tmp_path / "b")
+
+
+def whole_of(*members: tuple[bytes, bytes], end: bytes = b"\0" * 1024) -> bytes:
+    return b"".join(header + data + b"\0" * (-len(data) % 512) for header, data in members) + end
+
+
+def header_of(path: str, data: bytes, **fields: object) -> tuple[bytes, bytes]:
+    info, _ = member(f"{ROOT}/{path}", data, **{"mode": 0o644, **fields})
+    return info.tobuf(tarfile.USTAR_FORMAT), data
+
+
+def older_gnu(path: str, data: bytes) -> tuple[bytes, bytes]:
+    """A header that tarfile reads as `path`, and GNU tar without its first directory."""
+    first, _, rest = path.partition("/")
+    head = bytearray(member(rest, data, mode=0o644)[0].tobuf(tarfile.USTAR_FORMAT))
+    front = f"{ROOT}/{first}".encode()
+    head[257:265], head[345 : 345 + len(front)], head[148:156] = b"ustar  \0", front, b" " * 8
+    head[148:156] = b"%06o\0 " % sum(head)
+    return bytes(head), data
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"mode": 0o6755},
+        {"mode": 0o755},
+        {"uid": 1000},
+        {"gid": 1000},
+        {"uname": "ann"},
+        {"mtime": 1},
+        {"linkname": "x"},
+    ],
+)
+def test_a_header_that_says_more_than_a_name_and_a_size_is_refused(fields: dict[str, object], tmp_path: Path) -> None:
+    listed = header_of("MANIFEST.json", manifest_text(manifest()).encode())
+    plain = [header_of(path, data) for path, data in sorted(FILES.items())]
+    (tmp_path / "b").write_bytes(whole_of(listed, *plain))
+    read_bundle(tmp_path / "b", NOW)
+    odd = [header_of(path, data, **fields) for path, data in sorted(FILES.items())]
+    (tmp_path / "b").write_bytes(whole_of(listed, *odd))
+    assert "is not as gpunode writes one" in refusal(tmp_path / "b")
+
+
+def test_a_header_that_two_tars_read_as_two_files_is_refused(tmp_path: Path) -> None:
+    files = {"z/vendor/a/Packages": b"other", **FILES}
+    listed = header_of("MANIFEST.json", manifest_text(manifest(files)).encode())
+    plain = [header_of(path, data) for path, data in sorted(FILES.items())]
+    (tmp_path / "b").write_bytes(whole_of(listed, *plain, older_gnu("z/vendor/a/Packages", b"other")))
+    assert "is not as gpunode writes one" in refusal(tmp_path / "b")
+
+
+def test_nothing_stands_behind_its_end(tmp_path: Path) -> None:
+    whole = bundle(tmp_path).read_bytes()
+    link = member(f"{ROOT}/x", type=tarfile.SYMTYPE, linkname="/etc")[0].tobuf()
+    (tmp_path / "b").write_bytes(whole.rstrip(b"\0") + b"\0" * 1024 + link)
+    assert "something stands behind its end" in refusal(tmp_path / "b")
 
 
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
