@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from pathlib import PurePosixPath
 from typing import Any
 
 from gpunode.errors import UsageError
@@ -17,6 +18,9 @@ LONGEST = 4 << 20  # bytes: some thousand packages
 MOST_FILES = 8192
 # No part of a path begins with a dot, so none leads out of the bundle, and apt reads each as it stands.
 PATH = re.compile(r"(?=.{1,240}\Z)[A-Za-z0-9_][\w.+~:%-]*(?:/[A-Za-z0-9_][\w.+~:%-]*){0,16}", re.ASCII)
+# Where a host finds a repository's files. apt decodes %2e%2e%2f of a file: URL, so none of it is in one.
+_PLACES = {"archive": r"archive/[0-9]{1,2}", "cuda": r"vendor/[^%]+", "toolkit": r"vendor/[^%]+"}
+_OWN = (NAME, "SHA256")  # what a host has at the top besides what a manifest lists (shell/bundle/unpack.sh)
 _WORD = r"[A-Za-z0-9][\w.+~:^-]{0,120}"
 _SHA256, _DATE = r"[0-9a-f]{64}", r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
 _TARGET = {
@@ -53,10 +57,19 @@ def parse_manifest(text: str, name: str) -> Manifest:
             _text(data["as_of"], _DATE, "as_of"),
             tuple(_repository(one) for one in _list(data["repositories"], "repositories", 16)),
             tuple(_package(one, files) for one in _list(data["packages"], "packages", MOST_FILES)),
-            files,
+            _that_can_be(files),
         )
     except NotRead as fault:
         raise UsageError(f"{name} is not a bundle", evidence=f"{NAME}: {fault.what}") from fault
+
+
+def _that_can_be(files: dict[str, BundledFile]) -> dict[str, BundledFile]:
+    """Raises NotRead where they cannot all be in one directory: a host would find that out while it unpacks them."""
+    above = {str(one) for path in files for one in PurePosixPath(path).parents}
+    for path in files:
+        if path in above or path in _OWN:
+            raise NotRead(f"files.{path[:80]} is {'a directory as well' if path in above else 'a name of its own'}")
+    return files
 
 
 def _target(data: Any) -> Target:
@@ -66,10 +79,10 @@ def _target(data: Any) -> Target:
 
 def _repository(data: Any) -> BundledRepository:
     fields = _fields(data, ("kind", "path", "suite", "components"), "a repository")
-    kinds = ("cuda", "toolkit", "archive")
-    kind: Any = _text(fields["kind"], "|".join(kinds), "kind of a repository")
+    kind: Any = _text(fields["kind"], "|".join(_PLACES), "kind of a repository")
     components = tuple(_text(one, _WORD, "a component") for one in _list(fields["components"], "components", 16))
-    return BundledRepository(kind, _path(fields["path"]), _text(fields["suite"], f"/|{_WORD}", "a suite"), components)
+    suite = _text(fields["suite"], f"/|{_WORD}", "a suite")
+    return BundledRepository(kind, _text(_path(fields["path"]), _PLACES[kind], f"path of {kind}"), suite, components)
 
 
 def _package(data: Any, files: Mapping[str, BundledFile]) -> BundledPackage:

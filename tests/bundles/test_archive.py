@@ -261,6 +261,14 @@ Change = Callable[[dict[str, object]], object]
         (lambda d: d.update(files={"x": {"sha256": "0" * 64, "size_bytes": -1}}), "no count of bytes"),
         (lambda d: d.update(files={"x": {"sha256": "0" * 64, "size_bytes": True}}), "no count of bytes"),
         (lambda d: d.update(files=[]), "is not an object"),
+        (
+            lambda d: d["files"].update({"vendor": d["files"]["vendor/a/Packages"]}),
+            "files.vendor is a directory as well",
+        ),
+        (lambda d: d["files"].update({"SHA256": d["files"]["vendor/a/Packages"]}), "SHA256 is a name of its own"),
+        (lambda d: d["repositories"][0].update(path="srv/a"), "path of cuda"),
+        (lambda d: d["repositories"][0].update(path="vendor/a%2f%2e%2e%2f%2e%2e%2ftmp"), "path of cuda"),
+        (lambda d: d["repositories"][0].update(kind="archive", path="vendor/a"), "path of archive"),
         (lambda d: d.update(packages=[{"name": "a", "version": "1", "path": "nowhere"}]), "is none of the files"),
         (lambda d: d.update(repositories=[{"kind": "x", "path": "a", "suite": "/", "components": []}]), "kind"),
         (
