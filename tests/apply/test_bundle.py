@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import cycle, islice
 from pathlib import Path
 
 import pytest
@@ -76,6 +79,57 @@ def test_after_a_broken_connection_the_rest_is_sent(host: Host, gpu_bundle: Bund
         send_bundle(host, gpu_bundle)
     assert send_bundle(host, gpu_bundle) == gpu_bundle.size_bytes - 4096
     assert unpack(host, gpu_bundle.sha256).code == 0
+
+
+@dataclass
+class Liar:
+    """A host that answers what it likes."""
+
+    answers: Iterator[str]
+    target: str = "testhost"
+    asked: int = 0
+
+    def run(self, script: str, *, stdin: bytes = b"", timeout_s: float) -> Completed:
+        self.asked += 1
+        return Completed(0, f"{next(self.answers)}\n".encode(), b"", 0.0)
+
+    def reconnect(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        ["has \u00b2"],
+        [f"has {'9' * 5000}"],
+        ["has -1"],
+        ["has 0", "has 1", "has 2", "has 1"],
+        ["has 0", "has 4096", "has 0", "has 4096"],
+    ],
+)
+def test_a_host_that_answers_anything_does_not_hold_or_break_the_sender(
+    answers: list[str], gpu_bundle: Bundle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sending, "PIECE_BYTES", 4096)
+    liar = Liar(islice(cycle(answers), 1000))
+    with pytest.raises(StepFailed, match="does not take the bundle"):
+        send_bundle(liar, gpu_bundle)
+    assert liar.asked < 20
+
+
+def test_a_file_that_goes_away_before_it_is_sent_is_named(host: Host, gpu_bundle: Bundle) -> None:
+    path = Path(gpu_bundle.path)
+    path.write_bytes(path.read_bytes()[:5000])
+    with pytest.raises(StepFailed, match="is not what was read before") as shorter:
+        send_bundle(host, gpu_bundle)
+    assert shorter.value.evidence == f"it ends at 5000 of {gpu_bundle.size_bytes} bytes"
+    path.unlink()
+    with pytest.raises(StepFailed, match="is not what was read before"):
+        send_bundle(host, gpu_bundle)
+    os.mkfifo(path)
+    with pytest.raises(StepFailed, match="is not what was read before"):
+        send_bundle(host, gpu_bundle)
 
 
 def test_another_file_is_not_unpacked_and_does_not_stay(host: Host, gpu_bundle: Bundle) -> None:
