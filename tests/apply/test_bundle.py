@@ -17,7 +17,6 @@ from gpunode.apply import bundle as sending
 from gpunode.apply.bundle import send_bundle
 from gpunode.errors import StepFailed, TransportError
 from gpunode.model.bundle import HOME, Bundle
-from gpunode.planner.install.bundle import BACK
 from gpunode.transport.base import Completed
 from tests.apply.machine import Machine
 from tests.bundles.test_archive import bundle as tar_of
@@ -145,6 +144,8 @@ def test_another_file_is_not_unpacked_and_does_not_stay(host: Host, gpu_bundle: 
 
 
 def test_the_bundle_before_it_comes_back(host: Host, gpu_bundle: Bundle) -> None:
+    from gpunode.planner.install.bundle import BACK
+
     host.home.mkdir(parents=True)
     (host.home / "SHA256").write_text("older\n")
     send_bundle(host, gpu_bundle)
@@ -152,14 +153,6 @@ def test_the_bundle_before_it_comes_back(host: Host, gpu_bundle: Bundle) -> None
     assert (host.home.parent / "bundle.old/SHA256").read_text() == "older\n"
     host.run(f"set -- {HOME}\n{BACK}", timeout_s=10)
     assert (host.home / "SHA256").read_text() == "older\n"
-
-
-def test_a_bundle_that_was_there_already_stays_when_the_run_fails(host: Host, gpu_bundle: Bundle) -> None:
-    send_bundle(host, gpu_bundle)
-    for _ in range(2):
-        assert unpack(host, gpu_bundle.sha256).code == 0
-    host.run(f"set -- {HOME}\n{BACK}", timeout_s=10)
-    assert (host.home / "SHA256").read_text() == f"{gpu_bundle.sha256}\n"
 
 
 def test_a_directory_that_others_decide_on_is_refused(host: Host, gpu_bundle: Bundle) -> None:

@@ -20,8 +20,7 @@ _MANAGER = backend("apt")  # whose packages a bundle has
 SOURCE = f"{_MANAGER.source_directory}/gpunode-bundle.sources"
 PREFERENCES = f"{_MANAGER.preferences}/gpunode-bundle.pref"
 _UNPACK_S = 1800
-# The bundle before it stays until the next one: a later step of the run may fail, and its packages come from there.
-BACK = '[ -e "$1.kept" ] || { rm -rf -- "$1"; [ ! -e "$1.old" ] || mv -- "$1.old" "$1"; }'
+BACK = 'rm -rf -- "$1"; [ ! -e "$1.old" ] || mv -- "$1.old" "$1"'
 
 
 def with_bundle(plan: Plan, host: HostFacts, bundle: Bundle | None) -> Plan:
@@ -75,7 +74,7 @@ def _step(host: HostFacts, bundle: Bundle) -> Step | None:
         BUNDLE_STEP,
         f"unpack the bundle: {manifest.target}, {len(manifest.packages)} packages, indexes of {manifest.as_of[:10]}",
         "the packages come from it alone; the signatures of its indexes are verified here",
-        (unpack, *puts, *refresh),
+        (unpack, *puts, *refresh, Run(("rm", "-rf", "--", f"{HOME}.old"), description=f"remove {HOME}.old")),
         undo=(Run(("sh", "-c", BACK, "sh", HOME), description=f"remove {HOME}, or bring the one before it back"),),
         diff="\n".join(unified(path, before[path].text, text) for path, text in files.items()),
         serves=("driver", "cuda", "toolkit"),

@@ -152,11 +152,7 @@ def _repository_step(host: HostFacts, past: Past, backend: Backend | None) -> tu
 
 def _without_bundle() -> tuple[Run, ...]:
     """The packages of a bundle, once no source names them any more."""
-    return (
-        Run(
-            ("rm", "-rf", "--", HOME, f"{HOME}.old", f"{HOME}.kept"), description=f"remove {HOME}, the unpacked bundle"
-        ),
-    )
+    return (Run(("rm", "-rf", "--", HOME, f"{HOME}.old"), description=f"remove {HOME}, the unpacked bundle"),)
 
 
 def _of_a_package(file: PastFile, past: Past) -> bool:

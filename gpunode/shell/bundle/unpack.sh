@@ -1,15 +1,11 @@
 # unpack.sh HOME SHA256: the bundle that was sent to HOME.SHA256.part becomes HOME, where its hash is the expected one.
 #
 # The controller has read the file to its end: plain files below one directory alone are in it. What is at HOME goes to
-# HOME.old, and comes back if the run fails; HOME.kept says that nothing was changed. Exit 65: it is another file.
+# HOME.old, and comes back if this step fails. Exit 65: it is another file.
 set -eu
 home=$1 sha=$2 part=$1.$2.part
 umask 022
-if [ -f "$home/SHA256" ] && [ "$(cat "$home/SHA256")" = "$sha" ]; then
-  : >"$home.kept"
-  echo "it is here already"
-  exit 0
-fi
+if [ -f "$home/SHA256" ] && [ "$(cat "$home/SHA256")" = "$sha" ]; then echo "it is here already"; exit 0; fi
 [ -f "$part" ] || { echo "$part is not there: the bundle was not sent" >&2; exit 66; }
 found=$(sha256sum <"$part")
 found=${found%% *}
@@ -23,8 +19,8 @@ mkdir "$home.new"
 tar -xf "$part" -C "$home.new" --no-same-owner --no-same-permissions --strip-components=1
 chmod -R u=rwX,go=rX "$home.new" # apt reads as a user of its own
 printf '%s\n' "$sha" >"$home.new/SHA256"
-rm -rf "$home.old" "$home.kept"
+rm -rf "$home.old"
 [ ! -e "$home" ] || mv "$home" "$home.old"
 mv "$home.new" "$home"
-rm -f "$home".*.part # this one, and what others left that were broken off
+rm -f "$part"
 sync
