@@ -153,6 +153,38 @@ def test_the_bundle_before_it_comes_back(host: Host, gpu_bundle: Bundle) -> None
     assert (host.home.parent / "bundle.old/SHA256").read_text() == "older\n"
     host.run(f"set -- {HOME}\n{BACK}", timeout_s=10)
     assert (host.home / "SHA256").read_text() == "older\n"
+    host.run(f"set -- {HOME}\n{BACK}", timeout_s=10)
+    assert (host.home / "SHA256").read_text() == "older\n", "nothing is kept beside it: it stays"
+
+
+def test_an_unpacking_that_fails_leaves_the_bundle_before_it_and_nothing_else(host: Host, gpu_bundle: Bundle) -> None:
+    from gpunode.planner.install.bundle import BACK, REMOVE
+
+    host.home.mkdir(parents=True)
+    (host.home / "SHA256").write_text("older\n")
+    send_bundle(host, gpu_bundle)
+    (part,) = host.home.parent.glob("*.part")
+    part.write_bytes(b"no tar")
+    sha256 = hashlib.sha256(b"no tar").hexdigest()
+    part.rename(host.home.parent / f"bundle.{sha256}.part")
+    assert unpack(host, sha256).code not in (0, 65, 66)
+    assert not (host.home.parent / "bundle.new").exists()
+    host.run(f"set -- {HOME}\n{BACK}", timeout_s=10)
+    assert [path.name for path in host.home.parent.iterdir()] == ["bundle"]
+    assert (host.home / "SHA256").read_text() == "older\n"
+    host.run(f"set -- {HOME}\n{REMOVE}", timeout_s=10)
+    assert list(host.home.parent.iterdir()) == []
+
+
+def test_killed_between_two_moves_the_bundle_before_it_is_not_lost(host: Host, gpu_bundle: Bundle) -> None:
+    old = host.home.parent / "bundle.old"
+    old.mkdir(parents=True)
+    (old / "SHA256").write_text("older\n")
+    (host.home.parent / "bundle.feed.part").write_text("given up")
+    send_bundle(host, gpu_bundle)
+    assert unpack(host, gpu_bundle.sha256).code == 0
+    assert (old / "SHA256").read_text() == "older\n"
+    assert list(host.home.parent.glob("*.part")) == []
 
 
 def test_a_directory_that_others_decide_on_is_refused(host: Host, gpu_bundle: Bundle) -> None:

@@ -100,9 +100,15 @@ def test_a_host_without_any_route_is_set_up_changed_and_undone_from_files_alone(
     expect(typed(host, *setup, "--bundle", "/root/580.bundle"), 0)
     assert fingerprint_of_state(host) == settled
 
+    expect(typed(host, *setup, "--bundle", "/root/forged.bundle"), 1)
+    assert versions(host) == {"580.178.04"}
+    assert host.path(f"{HOME}/SHA256").read_text().strip() == read_bundle(old).sha256, "apt's sources name it still"
+    host.nsrun("apt-get update --error-on=any", check=True)
+
     changed = typed(host, *setup, "--bundle", "/root/595.bundle")
     assert changed.returncode in (0, 5), changed.stdout + changed.stderr
     assert versions(host) == {"595.91.07"}
+    assert not host.exists(f"{HOME}.old")
 
     expect(typed(host, "undo", "--yes", "--packages"), 0)
     assert versions(host) == set()

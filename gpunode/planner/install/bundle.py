@@ -11,7 +11,7 @@ from gpunode.model.action import Action, PutFile, Run
 from gpunode.model.bundle import HOME, Bundle, BundledRepository
 from gpunode.model.facts import HostFacts
 from gpunode.model.files import FileFacts
-from gpunode.model.plan import BUNDLE_STEP, Plan, Step
+from gpunode.model.plan import BUNDLE_STEP, BUNDLE_TIDY_STEP, Plan, Step
 from gpunode.packages.base import Repository
 from gpunode.packages.registry import backend
 from gpunode.planner.repos.repository import OWN_NAMES
@@ -20,7 +20,9 @@ _MANAGER = backend("apt")  # whose packages a bundle has
 SOURCE = f"{_MANAGER.source_directory}/gpunode-bundle.sources"
 PREFERENCES = f"{_MANAGER.preferences}/gpunode-bundle.pref"
 _UNPACK_S = 1800
-BACK = 'rm -rf -- "$1"; [ ! -e "$1.old" ] || mv -- "$1.old" "$1"'
+REMOVE = 'rm -rf -- "$1" "$1.old" "$1.new" "$1".*.part'  # all that is ever there, also what was sent and given up
+# Where none is kept beside it, the unpacking did not come so far, or it was the same one: it stays as it is.
+BACK = 'rm -rf -- "$1.new" "$1".*.part; [ ! -d "$1.old" ] || { rm -rf -- "$1"; mv -- "$1.old" "$1"; }'
 
 
 def with_bundle(plan: Plan, host: HostFacts, bundle: Bundle | None) -> Plan:
@@ -35,7 +37,10 @@ def with_bundle(plan: Plan, host: HostFacts, bundle: Bundle | None) -> Plan:
     if not any(step.installs or step.changes_repositories for step in plan.steps):
         return plan
     step = _step(host, bundle)
-    return replace(plan, steps=(step, *plan.steps)) if step else plan
+    if step is None:
+        return plan
+    last = (_TIDY,) if SOURCE in _paths(host) else ()
+    return replace(plan, steps=(step, *plan.steps, *last))
 
 
 def _refuse_another(host: HostFacts, bundle: Bundle) -> None:
@@ -74,12 +79,27 @@ def _step(host: HostFacts, bundle: Bundle) -> Step | None:
         BUNDLE_STEP,
         f"unpack the bundle: {manifest.target}, {len(manifest.packages)} packages, indexes of {manifest.as_of[:10]}",
         "the packages come from it alone; the signatures of its indexes are verified here",
-        (unpack, *puts, *refresh, Run(("rm", "-rf", "--", f"{HOME}.old"), description=f"remove {HOME}.old")),
-        undo=(Run(("sh", "-c", BACK, "sh", HOME), description=f"remove {HOME}, or bring the one before it back"),),
+        (unpack, *puts, *refresh),
+        undo=(_back(host),),
         diff="\n".join(unified(path, before[path].text, text) for path, text in files.items()),
         serves=("driver", "cuda", "toolkit"),
         changes_repositories=True,
     )
+
+
+# Not before the driver is there: what fails until then brings the bundle back that apt's sources name.
+_TIDY = Step(
+    BUNDLE_TIDY_STEP,
+    "remove the bundle that was there before",
+    "its packages are not needed any more",
+    (Run(("rm", "-rf", "--", f"{HOME}.old"), description=f"remove {HOME}.old"),),
+)
+
+
+def _back(host: HostFacts) -> Run:
+    if SOURCE in _paths(host):
+        return Run(("sh", "-c", BACK, "sh", HOME), description="bring the bundle back that was there before")
+    return Run(("sh", "-c", REMOVE, "sh", HOME), description=f"remove {HOME}")
 
 
 def _paths(host: HostFacts) -> set[str]:

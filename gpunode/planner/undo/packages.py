@@ -15,7 +15,7 @@ from gpunode.model.plan import ForUndo, Kept, Step
 from gpunode.packages.base import Backend
 from gpunode.packages.pins import named_by
 from gpunode.packages.registry import BACKENDS, goes_with_packages
-from gpunode.planner.install.bundle import SOURCE
+from gpunode.planner.install.bundle import REMOVE, SOURCE
 from gpunode.planner.undo.files import diffs, only_backs, only_left, rollback
 from gpunode.remedy import gpunode
 
@@ -152,7 +152,7 @@ def _repository_step(host: HostFacts, past: Past, backend: Backend | None) -> tu
 
 def _without_bundle() -> tuple[Run, ...]:
     """The packages of a bundle, once no source names them any more."""
-    return (Run(("rm", "-rf", "--", HOME, f"{HOME}.old"), description=f"remove {HOME}, the unpacked bundle"),)
+    return (Run(("sh", "-c", REMOVE, "sh", HOME), description=f"remove {HOME}, the unpacked bundle"),)
 
 
 def _of_a_package(file: PastFile, past: Past) -> bool:

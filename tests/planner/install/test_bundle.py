@@ -13,9 +13,9 @@ from gpunode.model.action import PutFile, Run
 from gpunode.model.bundle import HOME, Bundle, BundledRepository, Target
 from gpunode.model.facts import HostFacts, OsFacts
 from gpunode.model.packages import AptArchive
-from gpunode.model.plan import BUNDLE_STEP
+from gpunode.model.plan import BUNDLE_STEP, BUNDLE_TIDY_STEP
 from gpunode.model.spec import Spec
-from gpunode.planner.install.bundle import PREFERENCES, SOURCE, with_bundle
+from gpunode.planner.install.bundle import BACK, PREFERENCES, REMOVE, SOURCE, with_bundle
 from gpunode.planner.plan import make_plan
 from gpunode.specfile import put_all
 from tests.bundles.test_archive import manifest
@@ -76,6 +76,20 @@ def test_the_same_bundle_is_not_put_there_twice() -> None:
     assert BUNDLE_STEP not in planned(host)
     other = replace(BUNDLE, sha256="b" * 64)
     assert planned(host, bundle=other)[0] == BUNDLE_STEP
+
+
+def test_the_bundle_before_it_is_kept_until_the_driver_is_there() -> None:
+    """What fails until then is rolled back, and apt's sources name the directory again."""
+    first = with_bundle(make_plan(HOST, WANTED, load_catalog()), HOST, BUNDLE)
+    written = tuple(file_facts(path, text) for path, text in texts().items())
+    host = replace(HOST, packages=replace(HOST.packages, sources=(*HOST.packages.sources, *written)))
+    later = with_bundle(make_plan(host, WANTED, load_catalog()), host, replace(BUNDLE, sha256="b" * 64))
+    assert [step.id for step in later.steps].index(BUNDLE_TIDY_STEP) == len(later.steps) - 1
+    assert BUNDLE_TIDY_STEP not in [step.id for step in first.steps]
+    kept = f"{HOME}.old"
+    assert not [a for a in later.steps[0].actions if isinstance(a, Run) and kept in a.argv]
+    undone = [run.argv[2] for plan in (first, later) for run in plan.steps[0].undo if isinstance(run, Run)]
+    assert undone == [REMOVE, BACK]
 
 
 @pytest.mark.parametrize(
