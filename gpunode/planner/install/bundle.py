@@ -116,7 +116,16 @@ def _source(host: HostFacts, bundle: Bundle) -> str:
         {"url": f"file:{HOME}/{one.path}/", "suite": one.suite, "components": " ".join(one.components)}
         for one in _archives(bundle)
     ]
-    named = [one.signed_by for one in host.packages.archives if one.signed_by and one.signed_by.startswith("/")]
-    return resources.render(
-        "repo/bundle.sources.j2", sha256=bundle.sha256, archives=archives, keyring=named[0] if named else ""
-    )
+    keyring = _keyring(host, bundle)
+    return resources.render("repo/bundle.sources.j2", sha256=bundle.sha256, archives=archives, keyring=keyring)
+
+
+def _keyring(host: HostFacts, bundle: Bundle) -> str:
+    """What signs `main` of the same release here; "": apt's own trusted keys. A key that the host has for somebody
+    else's repository alone (docker's has a suite "bookworm" as well) counts for nothing more by a bundle.
+    """
+    releases = {one.suite.partition("-")[0] for one in _archives(bundle)}
+    mains = [
+        one for one in host.packages.archives if "main" in one.components and one.suite.partition("-")[0] in releases
+    ]
+    return next((one.signed_by for one in mains if one.signed_by and one.signed_by.startswith("/")), "")

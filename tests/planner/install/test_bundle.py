@@ -57,6 +57,18 @@ def test_its_archive_is_signed_by_the_key_that_the_host_itself_names() -> None:
     assert "Pin-Priority: 600" in texts()[PREFERENCES]
 
 
+def test_a_key_of_another_repository_of_the_host_signs_no_archive() -> None:
+    debian = AptArchive("http://deb", "bookworm", ("main",), "/usr/share/keyrings/debian.gpg")
+    others = (
+        AptArchive("https://docker", "bookworm", ("stable",), "/etc/apt/keyrings/docker.asc"),
+        AptArchive("https://nvidia", "/", (), "/usr/share/keyrings/nvidia.gpg"),
+        AptArchive("https://ppa", "trixie", ("main",), "/usr/share/keyrings/ppa.gpg"),
+    )
+    for archives, said in (((*others, debian), True), (others, False)):
+        source = texts(replace(h.READY, packages=replace(h.READY.packages, archives=archives)))[SOURCE]
+        assert ("Signed-By: /usr/share/keyrings/debian.gpg\n" in source, "Signed-By" in source) == (said, said)
+
+
 def test_vendors_packages_come_from_it_by_their_pinned_key() -> None:
     plan = with_bundle(make_plan(HOST, WANTED, load_catalog()), HOST, BUNDLE)
     cuda = next(step for step in plan.steps if step.id == "repo.cuda")
