@@ -32,6 +32,7 @@ SETUP = (
     "mig",
     "toolkit_config.mode",
 )
+_HAD = ("driver", "flavour", "toolkit")  # a node has some; a file of anybody's that removes one is no lock
 _MADE = ("made_by", "made_at")
 _PARTS = ("setup", "expect")
 _KNOWN = ("schema", *_MADE, *(f"setup.{key}" for key in SETUP), *(key for key in EXPECTED if key.startswith("expect.")))
@@ -72,6 +73,11 @@ def parse_lock(text: str, name: str = "lock") -> Lock:
     spec = spec_of(parts["expect"], faults)
     wanted = [replace(entry, key=entry.key.removeprefix("setup.")) for entry in parts["setup"]]
     spec_of(wanted, faults)
+    faults += [
+        f"line {entry.line}: {entry.key}: {entry.text!r} is not what a node has"
+        for entry in wanted
+        if entry.key in _HAD and (entry.text or "").strip().lower() in ("auto", "none")
+    ]
     if not entries and not faults:
         faults.append("there is nothing in it")
     if faults:
