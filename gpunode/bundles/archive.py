@@ -31,8 +31,21 @@ def write_bundle(manifest: Manifest, directory: Path, out: IO[bytes]) -> None:
         text = manifest_text(manifest).encode()
         tar.addfile(_member(NAME, len(text)), io.BytesIO(text))
         for path, file in sorted(manifest.files.items()):
+            _refuse_long(path)
             with (directory / path).open("rb") as source:
                 tar.addfile(_member(path, file.size_bytes), source)
+
+
+def _refuse_long(path: str) -> None:
+    """Raises GpunodeError for a name that the plain form of tar has no room for."""
+    try:
+        _member(path, 0).tobuf(tarfile.USTAR_FORMAT)
+    except ValueError as error:
+        raise GpunodeError(
+            f"{path} cannot be put into a bundle",
+            evidence=f"{error}: a plain tar has room for 100 characters behind the last slash",
+            remedy="leave the package out that it belongs to",
+        ) from error
 
 
 def _member(path: str, size: int) -> tarfile.TarInfo:

@@ -87,6 +87,11 @@ def test_what_was_written_is_read_back_and_the_same_content_is_the_same_file(tmp
     assert path.read_bytes() == other.read_bytes()
 
 
+def test_a_name_that_no_plain_tar_holds_is_said(tmp_path: Path) -> None:
+    with pytest.raises(GpunodeError, match="cannot be put into a bundle"):
+        bundle(tmp_path, {f"vendor/a/{'x' * 120}.deb": b"x"})
+
+
 def test_a_changed_byte_anywhere_is_refused(tmp_path: Path) -> None:
     path = bundle(tmp_path)
     whole = path.read_bytes()
