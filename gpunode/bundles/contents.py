@@ -16,6 +16,7 @@ from gpunode.model.driver import ModuleFlavour
 from gpunode.model.facts import OsFacts
 from gpunode.model.installed import PINNING
 from gpunode.packages.registry import backend
+from gpunode.remedy import Remedy, RepairAction, gpunode
 
 GPUNODE = "gpunode.pyz"  # where a bundle has gpunode itself (release/zipapp.py)
 DEB_MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}  # dpkg-architecture(1)
@@ -90,7 +91,7 @@ def contents_of(
         raise UnsupportedHost(
             f"NVIDIA's repository has no {flavour} driver {branch} for {distro.name} on {target.machine}",
             evidence=f"catalog/distros.yaml ({distro.source})",
-            remedy="gpunode catalog branches lists the branches",
+            remedy=Remedy(RepairAction.NONE, gpunode("catalog branches", ssh=False), " lists the branches"),
         )
     wanted = [name.format(branch=branch, flavour="generic") for name in names.of(flavour)]
     wanted += [f"{PINNING}-{target.driver}"] if names.select == "pinning" else []
