@@ -8,7 +8,7 @@ import os
 import re
 import stat
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from pathlib import Path
@@ -67,6 +67,7 @@ def read_bundle(path: Path, now: datetime | None = None) -> Bundle:
         while rest := seen.read(_CHUNK):  # what tar does not look at counts as well
             if rest.strip(b"\0"):
                 raise UsageError(f"{name} is not a bundle", evidence="something stands behind its end")
+    _refuse_lie(name, manifest, indexes)
     ends = [end for text in indexes.values() if (end := date_of(text, "Valid-Until"))]
     _refuse_old(name, indexes, now or datetime.now(timezone.utc))
     return Bundle(os.path.abspath(path), seen.sha256.hexdigest(), seen.size, manifest, iso(min(ends)) if ends else None)
@@ -210,6 +211,21 @@ def _changed(name: str, path: str, why: str) -> UsageError:
         evidence=why,
         remedy="copy it again from where it was made, and compare the SHA-256 that bundle create printed",
     )
+
+
+def newest(texts: Iterable[str]) -> datetime:
+    """The date of the newest of these signed indexes; 1970 where none has one."""
+    start = datetime.fromtimestamp(0, timezone.utc)
+    return max((date for text in texts if (date := date_of(text, "Date"))), default=start)
+
+
+def _refuse_lie(name: str, manifest: Manifest, indexes: dict[str, str]) -> None:
+    """A plan shows the manifest's date, and nobody signs it; apt verifies the indexes'."""
+    if (date := iso(newest(indexes.values()))) != manifest.as_of:
+        raise UsageError(
+            f"{name} is not a bundle",
+            evidence=f"{NAME}: its indexes are as of {manifest.as_of}, and the newest says {date}",
+        )
 
 
 def _refuse_old(name: str, indexes: dict[str, str], now: datetime) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from gpunode.bundles.archive import ROOT, date_of, read_bundle, write_bundle
+from gpunode.bundles.archive import ROOT, date_of, iso, newest, read_bundle, write_bundle
 from gpunode.bundles.compare import differences
 from gpunode.bundles.manifest import manifest_text, parse_manifest
 from gpunode.errors import GpunodeError, UsageError
@@ -32,7 +32,7 @@ def manifest(files: dict[str, bytes] = FILES, **changes: object) -> Manifest:
     listed = {path: BundledFile(hashlib.sha256(data).hexdigest(), len(data)) for path, data in files.items()}
     values: dict[str, object] = {
         "target": Target("debian", "12", "x86_64", "595"),
-        "as_of": "2026-11-26T10:00:00Z",
+        "as_of": iso(newest([files.get("vendor/a/InRelease", b"").decode()])),
         "repositories": (BundledRepository("cuda", "vendor/a", "/", ()),),
         "packages": (BundledPackage("nvidia-open", "595.91.07-1", "vendor/a/nvidia-open_595.91.07-1_amd64.deb"),),
         "files": listed,
@@ -90,6 +90,12 @@ def test_what_was_written_is_read_back_and_the_same_content_is_the_same_file(tmp
 def test_a_name_that_no_plain_tar_holds_is_said(tmp_path: Path) -> None:
     with pytest.raises(GpunodeError, match="cannot be put into a bundle"):
         bundle(tmp_path, {f"vendor/a/{'x' * 120}.deb": b"x"})
+
+
+def test_a_manifest_makes_no_index_newer_than_it_is(tmp_path: Path) -> None:
+    listed = header_of("MANIFEST.json", manifest_text(manifest(as_of="2026-11-27T00:00:00Z")).encode())
+    (tmp_path / "b").write_bytes(whole_of(listed, *(header_of(path, data) for path, data in sorted(FILES.items()))))
+    assert "as of 2026-11-27T00:00:00Z, and the newest says 2026-11-26T10:00:00Z" in refusal(tmp_path / "b")
 
 
 def test_a_changed_byte_anywhere_is_refused(tmp_path: Path) -> None:
