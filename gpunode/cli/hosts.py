@@ -95,9 +95,11 @@ def _over_ssh(options: LiveOptions) -> tuple[Host, ...]:
     from gpunode.cli.options.passwords import become_password, login_password, unlock_keys
     from gpunode.transport.ssh import Ssh
     from gpunode.transport.ssh_config import SshOptions, SshTarget
+    from gpunode.transport.sudo_password import SudoPassword
 
     deadline_s(options)  # refused here where it is no number
     timeout = whole_number("--connect-timeout", options.connect_timeout, 1, 3600)
+    login, become = login_password(options), become_password(options)
     settings = SshOptions(
         user=options.user,
         port=whole_number("--port", options.port, 1, 65535),
@@ -105,8 +107,8 @@ def _over_ssh(options: LiveOptions) -> tuple[Host, ...]:
         jump=options.jump,
         accept_new=options.host_key == "accept-new",
         connect_timeout_s=float(timeout) if timeout else None,
-        password=login_password(options),
-        become_password=become_password(options),
+        password=login,
+        become_password=SudoPassword(become) if become else None,
     )
     reached: list[tuple[SshTarget, SshOptions]] = []
 

@@ -39,7 +39,9 @@ class NotReached(TransportError):
 
 
 class PasswordRefused(NotReached):
-    """sudo, or its PAM, did not take the password that it was given; each further try may lock the account."""
+    """sudo, or its PAM, did not take the password that it was given, or others' did not, and it was not given to this
+    one; each further try may lock the account.
+    """
 
 
 class HostKeyRefused(TransportError):

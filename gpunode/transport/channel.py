@@ -76,6 +76,8 @@ def converse(channel: Channel, feed: StdinScript, timeout_s: float, end_sudo: Ca
         if writer.refused:
             end_sudo(answer.stderr.noise)
             writer.close()
+        if writer.waits:  # the time is the script's own; the password's turn has a limit of its own
+            deadline = time.monotonic() + timeout_s
         left = deadline - time.monotonic()
         if left <= 0:
             output.late = True

@@ -5,20 +5,22 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Protocol
 
-from gpunode.transport.secret import Secret
 from gpunode.transport.shell import QUESTION, Delivery
+from gpunode.transport.sudo_password import HostPassword
 
 _PIECE_BYTES = 32768
 
 
 class StdinScript:
-    """What to send on stdin, and when. The password is sent once, when sudo asks."""
+    """What to send on stdin, and when. The password is sent once, when sudo asks and it is this host's turn."""
 
-    def __init__(self, delivery: Delivery, password: Secret | None = None) -> None:
+    def __init__(self, delivery: Delivery, password: HostPassword | None = None) -> None:
         self._delivery = delivery
         self._password = password
         self._answered = False
-        self.refused = False  # sudo asks again: it is ended before anything else is sent, and before its stdin ends
+        # sudo asks again, or in vain: it is ended before anything else is sent, and before its stdin ends
+        self.refused = False
+        self.waits = False  # sudo asks, and other hosts try the password first
         self.ended = False  # nothing more will be sent
 
     def next(self, began: bool, output: bytes | bytearray) -> bytes:
@@ -27,14 +29,24 @@ class StdinScript:
             return b""
         if not self._delivery.asks or began:
             self.ended = True
+            if self._password is not None:
+                self._password.answered(taken=True)
             return self._delivery.payload
         asked = output.count(QUESTION.encode())
         if asked and not self._answered and self._password is not None:
-            self._answered = True
-            return self._password.reveal().encode() + b"\n"
+            return self._in_turn(self._password)
         # One try only: three wrong ones lock the account where faillock watches.
         self.refused = asked > 1
+        if self._password is not None:
+            self._password.answered(taken=False) if self.refused else self._password.silent()
         return b""
+
+    def _in_turn(self, password: HostPassword) -> bytes:
+        line = password.take()
+        self._answered = line is not None
+        self.refused = line is None and password.withheld
+        self.waits = line is None and not self.refused
+        return line or b""
 
 
 class Sink(Protocol):
@@ -60,6 +72,11 @@ class Writer:
     def refused(self) -> bool:
         """Kill sudo now, then `close`: an end of its input would be one more wrong password (PAM, sudo-rs 0.2.5)."""
         return self._feed.refused and not self._closed
+
+    @property
+    def waits(self) -> bool:
+        """Nothing of the script can run yet, and not because of this host."""
+        return self._feed.waits and not self._closed
 
     def push(self, began: bool, output: bytes | bytearray) -> bool:
         """True while bytes wait for the far side to read."""

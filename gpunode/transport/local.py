@@ -20,6 +20,7 @@ from gpunode.transport.feed import StdinScript, Writer
 from gpunode.transport.refusals import not_started
 from gpunode.transport.secret import Secret
 from gpunode.transport.shell import Delivery, as_root, deliver
+from gpunode.transport.sudo_password import SudoPassword
 
 _SUDO_ANSWERS_S = 30.0
 _ENDS_S = 5.0  # a script that is asked to end may take so long to clean up behind itself
@@ -104,7 +105,8 @@ def _execute(delivery: Delivery, answer: Answer, timeout_s: float, password: Sec
         writer = None
         if process.stdin is not None:
             stack.callback(process.stdin.close)
-            writer = Writer(_Pipe(process.stdin), StdinScript(delivery, password))
+            alone = SudoPassword(password).at_host() if password else None
+            writer = Writer(_Pipe(process.stdin), StdinScript(delivery, alone))
         return _listen(process, process.stdout.fileno(), process.stderr.fileno(), answer, timeout_s, writer)
 
 

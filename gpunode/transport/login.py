@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
 
 from gpunode.transport import ssh_errors
@@ -11,58 +10,34 @@ from gpunode.transport.pipelining import offer
 from gpunode.transport.secret import Secret
 from gpunode.transport.ssh_config import Hop
 from gpunode.transport.ssh_library import Transport, paramiko
+from gpunode.transport.tries import NOT_TRIED, Tries
 
-_MOST_REFUSALS = 2  # faillock and directories lock an account at the third wrong password (faillock.conf(5), deny)
 BY_PASSWORD = ("password", "keyboard-interactive")
 
 
 class LoginPassword:
-    """One password for all hosts of a run.
-
-    At one time one host more may try it than took it since the last refusal, and when two in a row refused it nobody
-    tries it any more: fifty hosts that ask one directory would lock the account.
-    """
+    """One password for all hosts of a run: fifty hosts that ask one directory would lock the account (tries.py)."""
 
     def __init__(self, secret: Secret) -> None:
         self._secret = secret
-        self._changed = threading.Condition()
-        self._trying = 0
-        self._taken = 0  # since the last refusal
-        self._refusals = 0  # in a row
+        self._tries = Tries()
 
     def offer(self, attempt: Callable[[Secret], str]) -> str:
         """Why it did not open the door; "" where it did. `attempt` raises paramiko's errors."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._ended or self._trying <= self._taken)
-            if self._ended:
-                return f"the password was not tried: {_MOST_REFUSALS} hosts in a row refused it"
-            self._trying += 1
+        if not self._tries.begin(wait=True):
+            return f"the password was not tried: {NOT_TRIED}"
         try:
             why = attempt(self._secret)
-            self._count(refused=False, taken=not why)
+            if not why:
+                self._tries.count(taken=True)
             return why
         except paramiko.AuthenticationException as error:
             if _unanswered(error):
                 raise
-            self._count(refused=True)
+            self._tries.count(taken=False)
             return "the server refused the password, which was tried once"
         finally:
-            with self._changed:
-                self._trying -= 1
-                self._changed.notify_all()
-
-    @property
-    def _ended(self) -> bool:
-        return self._refusals >= _MOST_REFUSALS
-
-    def _count(self, *, refused: bool, taken: bool = False) -> None:
-        with self._changed:
-            if refused:
-                self._taken = 0
-                self._refusals += 1
-            elif taken and not self._ended:
-                self._taken += 1
-                self._refusals = 0
+            self._tries.leave()
 
 
 def _unanswered(error: paramiko.AuthenticationException) -> bool:

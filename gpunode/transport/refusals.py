@@ -12,6 +12,7 @@ from gpunode.errors import TransportError
 from gpunode.transport.shell import NO_TERMINAL, NOEXEC, password_owners, without_our_words
 
 _REFUSED = "sudo refused the password"
+_WANTED = "sudo needs a password"
 _PAM_REFUSED = "PAM does not let sudo become root"
 # (what it says, what that means, what now); the first that is found. sudo 1.8 to 1.9.17, sudo-rs 0.2.5 and 0.2.15
 # (Debian 13 and sid; Ubuntu 25.10 and later have it as `sudo`), doas 6.8.2: each was seen in the real program's output
@@ -43,7 +44,7 @@ _REFUSALS: Sequence[tuple[str, str, str]] = (
     (
         "a password is required|[Aa] terminal is required|[Ii]nteractive authentication is required"
         "|Interaction is required",
-        "sudo needs a password, or does not allow this user to become root",
+        f"{_WANTED}, or does not allow this user to become root",
         "give the password with --ask-become-pass, allow NOPASSWD in sudoers, or log in as root",
     ),
     (
@@ -123,6 +124,11 @@ def not_started(target: str, code: int, stdout: bytes | bytearray, stderr: bytes
 def counted(error: TransportError) -> bool:
     """Whether `error`, of `not_started`, says that a password was tried and not taken."""
     return any(words in error.problem for words in (_REFUSED, _PAM_REFUSED))
+
+
+def unanswered(error: TransportError) -> bool:
+    """Whether `error`, of `not_started`, says that sudo wanted a password and was given none."""
+    return _WANTED in error.problem
 
 
 def wants_terminal(stderr: bytes | bytearray) -> bool:

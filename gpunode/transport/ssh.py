@@ -24,7 +24,7 @@ from gpunode.transport.host_trust import Known, Shown, known, lines_for
 from gpunode.transport.known_hosts import HostKey
 from gpunode.transport.login import log_in
 from gpunode.transport.packed import CANNOT_UNPACK, deliver_packed, worth_packing
-from gpunode.transport.refusals import counted, not_started, wants_terminal
+from gpunode.transport.refusals import counted, not_started, unanswered, wants_terminal
 from gpunode.transport.sessions import Refused, Sessions
 from gpunode.transport.shell import Delivery, asking_process, deliver
 from gpunode.transport.ssh_config import (
@@ -45,6 +45,7 @@ _KEEPALIVE_S = 15
 # socket was closed, which wakes a Link.
 _LOOKS_UP_S = 1.0
 _MAX_HOPS = 8
+_THE_RIGHT_ONE = "give the right password with --ask-become-pass or --become-pass-file, and run it again"
 
 
 class Ssh:
@@ -54,6 +55,7 @@ class Ssh:
         self.target = str(target)
         self._to = target
         self._options = options
+        self._password = options.become_password.at_host() if options.become_password else None
         self._hop: Hop | None = None
         self._chain: list[Transport] = []  # jump hosts first, the host itself last
         self._sessions: Sessions | None = None  # of the host itself
@@ -114,14 +116,13 @@ class Ssh:
 
     @property
     def _has_password(self) -> bool:
-        return self._options.become_password is not None
+        return self._password is not None
 
     def _delivery(self, script: str, stdin: bytes) -> Delivery:
         packed = self._packed and worth_packing(script, stdin)
         chosen = partial(deliver_packed, script) if packed else partial(deliver, script, stdin)
-        return chosen(
-            become=self._becomes, password=self._has_password, argument=self._argument, terminal=self._terminal
-        )
+        asks = self._password is not None and not self._password.not_tried
+        return chosen(become=self._becomes, password=asks, argument=self._argument, terminal=self._terminal)
 
     def _wants_terminal(self, output: Output) -> bool:
         """Once: the script did not begin, and no password was sent."""
@@ -146,8 +147,9 @@ class Ssh:
         self._go_on()
         try:
             channel = sessions.started(delivery.line, max(_REPLY_S, timeout_s), reads=not delivery.in_argument)
-            feed = StdinScript(delivery, self._options.become_password)
+            feed = StdinScript(delivery, self._password)
             output = converse(channel, feed, timeout_s, lambda stderr: _end_sudo(sessions, stderr))
+            self._note_password(output)
         except Refused as error:
             if transport.is_active():
                 raise NotReached(
@@ -156,14 +158,30 @@ class Ssh:
                 ) from error
             raise ssh_errors.lost(self.target, "before the script began", error) from error
         finally:
+            if self._password is not None:
+                self._password.answered(taken=None)
             if channel is not None:
                 channel.close()
         if output.code == -1 and not output.answer.complete and not transport.is_active():
             raise ssh_errors.lost(self.target, "before the answer was complete")
         return output
 
+    def _note_password(self, output: Output) -> None:
+        """sudo may end without a second question, and a script before it is fed."""
+        if self._password is None:
+            return
+        answer, taken = output.answer, True if _began(output) else None
+        if taken is None and counted(not_started(self.target, -1, answer.stdout.noise, answer.stderr.noise)):
+            taken = False
+        self._password.answered(taken=taken)
+
     def _not_started(self, code: int, stdout: bytes | bytearray, stderr: bytes | bytearray) -> TransportError:
         error = not_started(self.target, code, stdout, stderr)
+        password = self._password
+        if password is not None and password.not_tried and (password.withheld or unanswered(error)):
+            return PasswordRefused(
+                f"{self.target}: sudo's password was not tried", evidence=password.not_tried, remedy=_THE_RIGHT_ONE
+            )
         kind = PasswordRefused if self._has_password and counted(error) else NotReached
         return kind(error.problem, evidence=error.evidence, remedy=error.remedy)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from gpunode.errors import TransportError, UsageError
 from gpunode.transport.known_hosts import host_name
-from gpunode.transport.secret import Secret
+from gpunode.transport.sudo_password import SudoPassword
 
 if TYPE_CHECKING:
     from gpunode.transport.login import LoginPassword
@@ -74,7 +74,7 @@ class SshOptions:
     accept_new: bool = False  # --host-key accept-new: trust hosts never seen before; never a changed key
     connect_timeout_s: float | None = None  # None: ConnectTimeout from the config, else 10
     password: LoginPassword | None = None  # for hosts that take one; never for jump hosts
-    become_password: Secret | None = None
+    become_password: SudoPassword | None = None
     become: Literal["auto", "always", "never"] = "auto"  # auto: sudo where the login is not root's
     agent: bool = True
     home: Path | None = None  # whose ~/.ssh; None: the user's

@@ -108,7 +108,9 @@ def test_a_descriptor_is_read_once_and_closed(under: str) -> None:
             assert isinstance(host.transport, Ssh)
             password = host.transport._options.become_password
             assert password is not None
-            assert password.reveal() == "open sesame"
+            here = password.at_host()
+            assert here.take() == b"open sesame\n"
+            here.answered(taken=True)
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(number)
 

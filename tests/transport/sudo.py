@@ -48,6 +48,7 @@ for try in 1 2 3; do
   printf %s "{prompt}" >&2
   word= ended=
   IFS= read -r word || ended=yes
+  [ ! -e slow ] || /bin/sleep 3
   [ "$word" = '{password}' ] && exec "$@"
   echo x >>tries
   echo >&2
@@ -70,7 +71,7 @@ NEEDED = ("sh", "env", "sed")
 
 def stand_in(directory: Path, dialect: str, *, owner: str = "ann") -> Path:
     """`directory`/bin, for a PATH. `tries`, `argv` and `environ` are beside it; a file `nopasswd` makes it not ask, one
-    `requiretty` refuse whoever has no terminal.
+    `requiretty` refuse whoever has no terminal, one `slow` take its time to answer, as PAM does.
     """
     prompt, again, last, required = DIALECTS[dialect]
     words = {

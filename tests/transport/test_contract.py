@@ -17,6 +17,7 @@ from gpunode.transport.local import Local
 from gpunode.transport.login import LoginPassword
 from gpunode.transport.secret import Secret
 from gpunode.transport.ssh import Ssh
+from gpunode.transport.sudo_password import SudoPassword
 from tests.transport.certify import certify, public
 from tests.transport.conftest import can_have_passwords, options, target
 from tests.transport.sshd import SSHD, Sshd
@@ -51,7 +52,9 @@ def transport(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
         server = Sshd(directory, force=f'PATH={path}; exec sh -c "$SSH_ORIGINAL_COMMAND"' if sudo else "")
         flags = arranged(server, asked)
         server.start()
-        ssh = Ssh(target(server), options(server, become=become, become_password=password, **flags))
+        ssh = Ssh(
+            target(server), options(server, become=become, become_password=password and SudoPassword(password), **flags)
+        )
         yield ssh
         ssh.close()
         server.stop()

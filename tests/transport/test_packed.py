@@ -14,6 +14,7 @@ from gpunode.transport.packed import WORTH_BYTES, deliver_packed, worth_packing
 from gpunode.transport.secret import Secret
 from gpunode.transport.shell import without_our_words
 from gpunode.transport.ssh import Ssh
+from gpunode.transport.sudo_password import SudoPassword
 from tests.transport.conftest import options, target
 from tests.transport.sshd import Sshd
 from tests.transport.sudo import PASSWORD, stand_in
@@ -65,7 +66,7 @@ def test_with_sudo_it_is_on_stdin(sshd: Start, tmp_path: Path, changes: tuple[st
     server = sshd(
         force=f'line=$(printf %s "$SSH_ORIGINAL_COMMAND" | sed {change}); PATH={programs}; exec sh -c "$line"'
     )
-    secret = Secret(password) if password else None
+    secret = SudoPassword(Secret(password)) if password else None
     ssh = Ssh(target(server), options(server, become="always", become_password=secret))
     done = ssh.run(script(tmp_path / "log"), timeout_s=120)
     assert (done.code, b"packed: no" in done.stdout) == (7, bool(changes)), done

@@ -22,6 +22,7 @@ from gpunode.transport.login import LoginPassword
 from gpunode.transport.secret import Secret
 from gpunode.transport.ssh import Ssh
 from gpunode.transport.ssh_library import Transport, paramiko
+from gpunode.transport.sudo_password import SudoPassword
 from tests.transport.certify import certify, public
 from tests.transport.conftest import can_have_passwords, options, target
 from tests.transport.sshd import Sshd
@@ -95,7 +96,7 @@ def sudo_password(server: Sshd, *, tty: bool = False, word: str = PASSWORD) -> F
         (server.directory / "requiretty").touch()
     path = f"{stand_in(server.directory, 'sudo')}:{os.environ['PATH']}"
     server.force = f'PATH={path}; exec sh -c "$SSH_ORIGINAL_COMMAND"'
-    return {"become": "always", "become_password": Secret(word)}
+    return {"become": "always", "become_password": SudoPassword(Secret(word))}
 
 
 KINDS: dict[str, Callable[[Sshd], Flags]] = {

@@ -9,6 +9,7 @@ import pytest
 from gpunode.transport.feed import StdinScript
 from gpunode.transport.secret import Secret
 from gpunode.transport.shell import ARGUMENT_LIMIT_BYTES, Delivery, deliver, encode, without_our_words
+from gpunode.transport.sudo_password import SudoPassword
 
 AWKWARD = 'it\'s "q" `b` $x \\n !! % \t ä\n\x7f\x01end\\'
 
@@ -105,13 +106,13 @@ def test_every_login_shell_reads_the_command_alike(become: bool, password: bool)
     ids=["it waits", "the question is answered", "the script goes when sh is there"],
 )
 def test_feed(began: bool, stderr: bytes, sent: bytes, ended: bool) -> None:
-    feed = StdinScript(deliver("true", b"data", become=True, password=True), Secret("word"))
+    feed = StdinScript(deliver("true", b"data", become=True, password=True), SudoPassword(Secret("word")).at_host())
     assert feed.next(began, stderr) == sent
     assert feed.ended is ended
 
 
 def test_a_second_question_is_not_answered() -> None:
-    feed = StdinScript(deliver("true", b"data", become=True, password=True), Secret("word"))
+    feed = StdinScript(deliver("true", b"data", become=True, password=True), SudoPassword(Secret("word")).at_host())
     prompt = b"[gpunode] password of ann for ann: "
     assert feed.next(False, prompt) == b"word\n"
     assert feed.next(False, prompt) == b""

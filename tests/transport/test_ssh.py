@@ -22,6 +22,7 @@ from gpunode.transport.ssh import Ssh
 from gpunode.transport.ssh_config import SshTarget
 from gpunode.transport.ssh_library import paramiko
 from gpunode.transport.ssh_socket import Proxy
+from gpunode.transport.sudo_password import SudoPassword
 from tests.transport.conftest import options, target
 from tests.transport.sshd import Sshd
 from tests.transport.sudo import DIALECTS, PASSWORD, doas, neither, stand_in
@@ -434,7 +435,7 @@ def through(sshd: Start) -> Iterator[Callable[[Path, str | None], Ssh]]:
 
     def make(programs: Path, password: str | None) -> Ssh:
         server = sshd(force=f'PATH={programs}; exec sh -c "$SSH_ORIGINAL_COMMAND"')
-        secret = None if password is None else Secret(password)
+        secret = None if password is None else SudoPassword(Secret(password))
         opened.append(Ssh(target(server), options(server, become="always", become_password=secret)))
         return opened[-1]
 
@@ -467,7 +468,7 @@ def test_a_refused_password_is_an_error_where_sudo_cannot_be_killed(sshd: Start,
     """No second channel beside the first: its input ends instead, and it counts that as it likes."""
     programs = stand_in(tmp_path, "sudo-rs")
     server = sshd(force=f'PATH={programs}; exec sh -c "$SSH_ORIGINAL_COMMAND"', extra="MaxSessions 1")
-    ssh = Ssh(target(server), options(server, become="always", become_password=Secret("open barley")))
+    ssh = Ssh(target(server), options(server, become="always", become_password=SudoPassword(Secret("open barley"))))
     assert "sudo refused the password" in refused(ssh).problem
 
 
