@@ -25,14 +25,21 @@ inside() { chroot "$home/root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/r
 files() { (cd "$home/root" && find . -xdev \( -path ./var/lib/dpkg -o -path ./var/lib/rpm -o -path ./usr/lib/sysimage/rpm -o -path ./var/log -o -path ./var/cache \) -prune -o -print | sort); }
 say() { echo "$package: $*"; }
 
-install_deb() { inside dpkg -i /root/package; }
 install_rpm() { inside rpm -U --nodeps "$@" /root/package; }
 verify_deb() { inside dpkg --verify gpunode; }
 verify_rpm() { inside rpm -V --nodeps gpunode; }
 remove_deb() { inside dpkg -r gpunode; }
 remove_rpm() { inside rpm -e gpunode; }
+known_deb() { inside dpkg-query -W gpunode; }
+known_rpm() { inside rpm -q gpunode; }
 
-[ "$kind" = deb ] || inside rpm --initdb
+# The lab's images are without manual pages and documentation, and told dpkg so; a host is not. And an rpm's
+# manual pages and licences lie in directories of EL's package "filesystem".
+install_deb() { inside dpkg --path-include='/usr/share/man/*' --path-include='/usr/share/doc/*' -i /root/package; }
+prepare_deb() { :; }
+prepare_rpm() { inside mkdir -p /usr/share/man/man1 /usr/share/licenses && inside rpm --initdb; }
+
+"prepare_$kind"
 files >"$home/before"
 "install_$kind" >/dev/null
 say "$(inside gpunode --version), $(inside python3 --version)"
@@ -41,6 +48,7 @@ inside gpunode plan --recorded /root/examples/ubuntu2404-hgx-h100 >/dev/null
 inside gpunode check --recorded /root/examples/debian12-ready >/dev/null
 inside gpunode check --unit service | grep -q '^ExecStart="/usr/bin/gpunode" "check"'
 "verify_$kind"
+"known_$kind" >/dev/null
 # Another user has a gpunode as quick as root's, and writes nothing.
 inside setpriv --reuid=65534 --regid=65534 --clear-groups gpunode catalog gpus >/dev/null
 inside gunzip -c /usr/share/man/man1/gpunode-check.1.gz | grep -q '^.TH GPUNODE-CHECK 1 '
@@ -55,6 +63,7 @@ case $kind in deb) "install_$kind" ;; rpm) install_rpm --force ;; esac >/dev/nul
 inside gpunode self check >/dev/null
 "remove_$kind" >/dev/null
 [ "$kind" = rpm ] || inside dpkg -P gpunode >/dev/null 2>&1
+if "known_$kind" >/dev/null 2>&1; then say "is still known" && exit 1; fi
 files >"$home/after"
 diff "$home/before" "$home/after" || { say "was not removed whole" && exit 1; }
 say "installed, used, changed, repaired, removed: nothing is left"

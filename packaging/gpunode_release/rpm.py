@@ -12,6 +12,15 @@ from gpunode_release.source import Source
 from gpunode_release.tree import files_of, settle, write
 
 NEEDS = ("rpmbuild",)
+# A system without the shell has nobody else who would remove these; with it, they stay as long as the last owner does.
+_WITH_OTHERS = (
+    "usr/share/bash-completion",
+    "usr/share/bash-completion/completions",
+    "usr/share/fish",
+    "usr/share/fish/vendor_completions.d",
+    "usr/share/zsh",
+    "usr/share/zsh/site-functions",
+)
 
 
 def build_rpm(tree: Path, export: Path, source: Source, version: str, work: Path, into: Path) -> Path:
@@ -52,5 +61,5 @@ def _listed(root: Path) -> list[str]:
         mode = "0755" if name == "usr/bin/gpunode" else "0644"
         lines.append(f'%attr({mode}, root, root) {kind}"/{name}"')
     own = [root / "usr/lib/gpunode", *sorted(p for p in (root / "usr/lib/gpunode").rglob("*") if p.is_dir())]
-    lines += [f'%dir %attr(0755, root, root) "/{path.relative_to(root).as_posix()}"' for path in own]
-    return [*lines, "%dir %attr(0755, root, root) /usr/share/licenses/gpunode"]
+    names = [*(path.relative_to(root).as_posix() for path in own), *_WITH_OTHERS, "usr/share/licenses/gpunode"]
+    return [*lines, *(f'%dir %attr(0755, root, root) "/{name}"' for name in names)]
