@@ -13,16 +13,15 @@ from io import BytesIO
 from pathlib import Path
 
 from gpunode_release import tools
-from gpunode_release.completions import completions
 from gpunode_release.controller import NAME as CONTROLLER
 from gpunode_release.controller import build_controller
 from gpunode_release.deb import build_deb
 from gpunode_release.faults import ReleaseError
-from gpunode_release.man import Edition, exit_codes, man_pages
 from gpunode_release.provenance import provenance_text
 from gpunode_release.rpm import build_rpm
 from gpunode_release.sbom import sbom_text
 from gpunode_release.source import Source, export
+from gpunode_release.texts import Texts, texts_by
 from gpunode_release.tree import LIB, add_host_files, add_package, settle, write, write_manifest, zipped
 from gpunode_release.wheels import Wheel, fetch, locked, unpack
 from gpunode_release.zipapp import FILE as ZIPAPP
@@ -53,10 +52,16 @@ class Build:
         self.say(f"gpunode {version}, commit {self.source.commit}")
         host_files, controller_files = fetch(host, self.cache), fetch(controller, self.cache)
         self._python_packages(tree, version)
+        texts = self._texts(tree, version, host_files)
         held: dict[str, tuple[Path, ...]] = {}
         for kind, build in (("deb", build_deb), ("rpm", build_rpm)):
             made = build(
-                self._below_root(tree, version, kind, host_files), tree, self.source, version, self.work, self.into
+                self._below_root(tree, version, kind, host_files, texts),
+                tree,
+                self.source,
+                version,
+                self.work,
+                self.into,
             )
             held[made.name] = host_files
             self.say(made.name)
@@ -64,7 +69,7 @@ class Build:
         held[build_zipapp((own, *host_files), self.source, version, self.work, self.into).name] = host_files
         self.say(ZIPAPP)
         held[self._controller(tree, version, controller_files).name] = controller_files
-        self._texts(tree, version)
+        self._hand_out(texts, version)
         self._about(version, held, (*host, *controller))
         return tuple(sorted(self.into.iterdir()))
 
@@ -88,11 +93,11 @@ class Build:
         write_manifest(site, self.source, version, artifact, whole=True)
         return site
 
-    def _below_root(self, tree: Path, version: str, package: str, wheels: tuple[Path, ...]) -> Path:
+    def _below_root(self, tree: Path, version: str, package: str, wheels: tuple[Path, ...], texts: Texts) -> Path:
         root = self.work / f"root-{package}"
         (root / LIB).mkdir(parents=True)
         self._site(tree, version, package, wheels).rename(root / LIB / "lib")
-        add_host_files(root, tree, self.source, version, package)
+        add_host_files(root, tree, texts, package)
         return root
 
     def _controller(self, tree: Path, version: str, wheels: tuple[Path, ...]) -> Path:
@@ -100,11 +105,13 @@ class Build:
         self.say(CONTROLLER)
         return made
 
-    def _texts(self, tree: Path, version: str) -> None:
+    def _texts(self, tree: Path, version: str, wheels: tuple[Path, ...]) -> Texts:
+        return texts_by(self._site(tree, version, "texts", wheels), tree, self.source, version, self.work)
+
+    def _hand_out(self, made: Texts, version: str) -> None:
         """Manual pages and completions for whoever installs by pip or has the single files."""
-        edition = Edition(version, self.source.committed_at_s, exit_codes(tree / "docs/reference/exit-codes.md"))
-        texts = {f"man/man1/{name}": text for name, text in man_pages(edition).items()}
-        texts |= {f"completions/{name}": text for name, text in completions().items()}
+        texts = {f"man/man1/{name}": text for name, text in made.pages.items()}
+        texts |= {f"completions/{name}": text for name, text in made.completions.items()}
         top = f"gpunode-{version}-man-completions"
         content = BytesIO()
         with tarfile.open(fileobj=content, mode="w", format=tarfile.USTAR_FORMAT) as archive:

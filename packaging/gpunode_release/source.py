@@ -18,9 +18,9 @@ class Source(NamedTuple):
     uncommitted: tuple[str, ...]  # files that differ from it, which are not in the release
 
 
-def source_of(root: Path) -> Source:
-    """HEAD of the repository at `root`. Raises ReleaseError where there is none."""
-    commit, committed_at_s = _git(root, "log", "-1", "--format=%H %ct").split()
+def source_of(root: Path, commit: str = "HEAD") -> Source:
+    """`commit` of the repository at `root`. Raises ReleaseError where there is none."""
+    commit, committed_at_s = _git(root, "log", "-1", "--format=%H %ct", commit, "--").split()
     changed = _git(root, "status", "--porcelain", "--no-renames").splitlines()
     return Source(root, commit, int(committed_at_s), tuple(line[3:] for line in changed))
 
@@ -37,6 +37,12 @@ def export(source: Source, into: Path) -> Path:
         raise ReleaseError(f"git archive: {told.stderr.decode(errors='replace').strip()}")
     with tarfile.open(fileobj=io.BytesIO(told.stdout)) as archive:
         archive.extractall(into, filter="data")
+    return into
+
+
+def clone(source: Source, into: Path) -> Path:
+    """The repository without any files next to it. Answers `into`. Raises ReleaseError."""
+    _git(source.root, "clone", "--quiet", "--no-checkout", str(source.root), str(into))
     return into
 
 

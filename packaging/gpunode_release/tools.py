@@ -16,6 +16,11 @@ def missing(*names: str) -> list[str]:
     return [name for name in names if shutil.which(name) is None]
 
 
+def python_of(tree: Path) -> dict[str, str]:
+    """This environment, in which Python finds gpunode and gpunode_release as they are in `tree`, a commit's files."""
+    return {**os.environ, "PYTHONPATH": f"{tree / 'packaging'}{os.pathsep}{tree}"}
+
+
 def run(source: Source, *argv: str, cwd: Path, extra: Mapping[str, str] | None = None) -> str:
     """What it prints. Raises ReleaseError with its last words where it fails."""
     environment = {

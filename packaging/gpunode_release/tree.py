@@ -11,9 +11,9 @@ from pathlib import Path
 
 from gpunode.release.installed import content_of
 from gpunode.release.manifest import NAME, Release, release_text
-from gpunode_release.completions import BASH, FISH, ZSH, completions
-from gpunode_release.man import Edition, exit_codes, man_pages
+from gpunode_release.completions import BASH, FISH, ZSH
 from gpunode_release.source import Source
+from gpunode_release.texts import Texts
 
 LIB = Path("usr/lib/gpunode")
 _COMPLETIONS = {
@@ -38,17 +38,16 @@ def write_manifest(lib: Path, source: Source, version: str, artifact: str, *, wh
     (lib / "gpunode" / NAME).write_text(release_text(release), encoding="utf-8")
 
 
-def add_host_files(root: Path, export: Path, source: Source, version: str, package: str) -> None:
+def add_host_files(root: Path, export: Path, texts: Texts, package: str) -> None:
     """What lies outside of usr/lib/gpunode/lib: the command, its pages, its completions."""
     packaging = export / "packaging"
     _copy(packaging / "launcher.sh", root / "usr/bin/gpunode")
     for name in ("main.py", "compile.py"):
         _copy(packaging / name, root / LIB / name)
-    edition = Edition(version, source.committed_at_s, exit_codes(export / "docs/reference/exit-codes.md"))
-    for name, text in man_pages(edition).items():
+    for name, text in texts.pages.items():
         write(root / "usr/share/man/man1" / f"{name}.gz", zipped(text))
     places = {**_COMPLETIONS, f"zsh/{ZSH}": ZSH_OF[package]}
-    for name, text in completions().items():
+    for name, text in texts.completions.items():
         write(root / places[name], text.encode())
 
 

@@ -13,12 +13,13 @@ from pathlib import Path
 from gpunode_release import tools
 from gpunode_release.controller import NAME as CONTROLLER
 from gpunode_release.faults import ReleaseError
-from gpunode_release.source import Source
+from gpunode_release.source import Source, clone, export
 from gpunode_release.zipapp import FILE as ZIPAPP
 
 Say = Callable[[str], None]
 
 NEEDS = ("lintian", "rpmlint", "unshare")
+_HERE = Path(__file__).resolve().parents[2]  # the files of the commit
 _ROOTS = Path(os.environ.get("GPUNODE_LAB", "/var/cache/gpunode-lab")) / "base"
 # What each package is installed in: layers of the lab's images, the topmost first.
 _INSTALLS = (
@@ -27,15 +28,21 @@ _INSTALLS = (
     ("deb", ("sid",)),
     ("rpm", ("sid-managers", "sid-docker", "sid")),
 )
-# Another umask, time zone and language, in another directory; the clock goes on by itself.
-_ELSEWHERE = {"TZ": "Pacific/Kiritimati", "LC_ALL": "C", "LANG": "tr_TR.UTF-8", "HOME": "/nonexistent"}
+# Another umask, time zone, language and order of sets, in another directory; the clock goes on by itself.
+_ELSEWHERE = {
+    "TZ": "Pacific/Kiritimati",
+    "LC_ALL": "C",
+    "LANG": "tr_TR.UTF-8",
+    "HOME": "/nonexistent",
+    "PYTHONHASHSEED": "1",
+}
 _AGAIN = """
 import os, pathlib, sys
 os.umask(0o077)
 from gpunode_release.build import Build
 from gpunode_release.source import source_of
-root, cache, work, into = map(pathlib.Path, sys.argv[1:])
-Build(source_of(root), cache, work, into, lambda text: None).release()
+root, cache, work, into = map(pathlib.Path, sys.argv[2:])
+Build(source_of(root, sys.argv[1]), cache, work, into, lambda text: None).release()
 """
 
 
@@ -50,23 +57,27 @@ def try_out(source: Source, cache: Path, made: Path, work: Path, say: Say) -> No
     _same_again(source, cache, made, work, say)
     _valid_sbom(next(made.glob("*.cdx.json")), say)
     _no_errors("lintian", "--allow-root", "--tag-display-limit", "0", str(_one(made, "*.deb")), work=work, say=say)
-    rules = source.root / "packaging/rpm/gpunode.rpmlintrc"
+    rules = _HERE / "packaging/rpm/gpunode.rpmlintrc"
     _no_errors("rpmlint", "--rpmlintrc", str(rules), str(_one(made, "*.rpm")), work=work, say=say)
     for file in (ZIPAPP, CONTROLLER):
         said = tools.run(source, sys.executable, "-I", str(made / file), "self", "check", cwd=work)
         say(f"{file}: {said.strip()}")
     for kind, layers in _INSTALLS:
-        _installed(source, kind, made, layers, say)
+        _installed(kind, made, layers, say)
 
 
 def _same_again(source: Source, cache: Path, made: Path, work: Path, say: Say) -> None:
+    """Of a clone that has no work tree, so that nothing can come from one."""
     again = work / "another-name"
     (again / "work").mkdir(parents=True)
     (again / "dist").mkdir()
+    root = clone(source, again / "a clone")
+    at = export(source, again / "other tools")
+    places = (root, cache, again / "work", again / "dist")
     told = subprocess.run(
-        (sys.executable, "-c", _AGAIN, str(source.root), str(cache), str(again / "work"), str(again / "dist")),
+        (sys.executable, "-c", _AGAIN, source.commit, *map(str, places)),
         cwd="/",
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(source.root / "packaging"), **_ELSEWHERE},
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": tools.python_of(at)["PYTHONPATH"], **_ELSEWHERE},
         capture_output=True,
         text=True,
         check=False,
@@ -119,15 +130,15 @@ def _findings(text: str, letter: str) -> Iterator[str]:
     return (line for line in text.splitlines() if re.match(rf"(?:\S+: )?{letter}: ", line))
 
 
-def _installed(source: Source, kind: str, made: Path, layers: tuple[str, ...], say: Say) -> None:
+def _installed(kind: str, made: Path, layers: tuple[str, ...], say: Say) -> None:
     lower = [_ROOTS / layer for layer in layers]
     if lacking := [str(layer) for layer in lower if not layer.is_dir()]:
         raise ReleaseError(f"there is no {lacking[0]}: tests/lab/images/build.sh makes it")
-    script = source.root / "packaging/trial.sh"
+    script = _HERE / "packaging/trial.sh"
     told = subprocess.run(
         (
             *("unshare", "--mount", "--pid", "--net", "--fork", "--kill-child", "sh", str(script), kind),
-            *(str(_one(made, f"*.{kind}")), str(source.root / "examples/hosts"), *map(str, lower)),
+            *(str(_one(made, f"*.{kind}")), str(_HERE / "examples/hosts"), *map(str, lower)),
         ),
         capture_output=True,
         text=True,

@@ -18,6 +18,7 @@ from gpunode_release.faults import ReleaseError
 from gpunode_release.provenance import provenance_text
 from gpunode_release.sbom import sbom_text
 from gpunode_release.source import Source
+from gpunode_release.texts import texts_here
 from gpunode_release.tree import add_host_files, write_manifest
 from gpunode_release.wheels import Wheel, fetch, locked, unpack
 from gpunode_release.zipapp import with_manifest
@@ -27,6 +28,7 @@ from gpunode.release.manifest import read_release
 
 ROOT = Path(__file__).parents[2]
 SOURCE = Source(ROOT, "0123456789abcdef0123456789abcdef01234567", 1764000000, ())
+TEXTS = texts_here(ROOT, "1.2.3", SOURCE.committed_at_s)
 METADATA = "Metadata-Version: 2.1\nName: thing\nVersion: 1.0\nClassifier: License :: OSI Approved :: MIT License\n"
 
 
@@ -85,7 +87,7 @@ def _deb(home: Path, umask: int) -> Path:
         (lib / "gpunode").mkdir(parents=True)
         (lib / "gpunode/a.py").write_text("a = 1\n")
         write_manifest(lib, SOURCE, "1.2.3", "deb", whole=True)
-        add_host_files(home / "tree", ROOT, SOURCE, "1.2.3", "deb")
+        add_host_files(home / "tree", ROOT, TEXTS, "deb")
         return build_deb(home / "tree", ROOT, SOURCE, "1.2.3", home, home)
     finally:
         os.umask(before)
