@@ -18,7 +18,7 @@ from gpunode_release.faults import ReleaseError
 from gpunode_release.provenance import provenance_text
 from gpunode_release.sbom import sbom_text
 from gpunode_release.source import Source
-from gpunode_release.texts import texts_here
+from gpunode_release.texts import Texts, texts_by, texts_here
 from gpunode_release.tree import add_host_files, write_manifest
 from gpunode_release.wheels import Wheel, fetch, locked, unpack
 from gpunode_release.zipapp import with_manifest
@@ -91,6 +91,23 @@ def _deb(home: Path, umask: int) -> Path:
         return build_deb(home / "tree", ROOT, SOURCE, "1.2.3", home, home)
     finally:
         os.umask(before)
+
+
+def test_pages_are_made_by_the_code_of_the_commit_and_the_libraries_of_the_release(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    for name in ("a commit/packaging/gpunode_release", "site/gpunode"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "__init__.py").touch()
+    says = """
+import gpunode, json
+def print_texts():
+    print(json.dumps({"pages": {"p.1": gpunode.__file__}, "completions": {}}))
+"""
+    (tmp_path / "a commit/packaging/gpunode_release/texts.py").write_text(says)
+    made = texts_by(tmp_path / "site", tmp_path / "a commit", SOURCE, "1.2.3", tmp_path)
+    assert made == Texts({"p.1": str(tmp_path / "site/gpunode/__init__.py")}, {})
 
 
 @pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="dpkg-deb is not installed")
