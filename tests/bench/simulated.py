@@ -113,7 +113,10 @@ class Setup:
     """A rollout: canary, batches, health gate, and reboots by their limit."""
 
     count: int
+    policy: Policy = POLICY
     worse: frozenset[str] = frozenset()  # hosts that say of themselves afterwards what fails a check: another system
+    reboot: Callable[[str], None] = lambda target: None  # what a host does between going down and coming back
+    waits: Callable[[str, str], None] = lambda target, what: None  # is told which host waits, and for what
     most_rebooting: int = 0
     begun: list[str] = field(default_factory=list)
     _rebooting: set[str] = field(default_factory=set)
@@ -124,11 +127,11 @@ class Setup:
         hosts = {str(host): host for host in fleet(self.count, BARE)}
         share = SharedParts()
         looked = run_fleet(list(hosts.values()), partial(self._look, share), forks=FORKS, on_done=lambda _: None)
-        sizes, stop = limits(POLICY, self.count), threading.Event()
-        gate = Gate(sizes, POLICY.window, interrupted=stop.is_set, now=lambda: datetime.now(timezone.utc))
+        sizes, stop = limits(self.policy, self.count), threading.Event()
+        gate = Gate(sizes, self.policy.window, interrupted=stop.is_set, now=lambda: datetime.now(timezone.utc))
         health = Health(lambda target: self._check(hosts[target]), self._before)
         rollout = Rollout(gate, dict(zip(hosts, wave_numbers(sizes.waves), strict=True)), health, stop=stop)
-        work = rollout.host_work(self._carried_out, lambda host, what: None)
+        work = rollout.host_work(self._carried_out, self.waits)
         plans = {outcome.target: outcome.plan for outcome in looked.hosts}
         del looked  # as apply_plans lets each plan go
 
@@ -163,6 +166,7 @@ class Setup:
         with self._lock:
             self._rebooting.add(target)
             self.most_rebooting = max(self.most_rebooting, len(self._rebooting))
+        self.reboot(target)
         if target in self.worse:
             assert isinstance(host_run.transport, Canned)
             host_run.transport.recording = host_run.transport.recording.replace(b'|ID="', b'|ID="not-')

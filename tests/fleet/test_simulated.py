@@ -2,24 +2,56 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 
 from gpunode.errors import ExitCode
-from gpunode.fleet.rollout.policy import limits
+from gpunode.fleet.rollout.policy import Policy, Share, limits
 from gpunode.model.report import Untouched
 from tests.bench.simulated import POLICY, Setup, check, fleet
 
-HOSTS = 30
+HOSTS = 8
 
 
-def test_all_go_in_waves_and_no_more_reboot_than_may() -> None:
+class HeldReboots:
+    """Nobody comes back before every host reboots, or waits for its turn to: as many as ever could be down are then."""
+
+    def __init__(self, hosts: int) -> None:
+        self._hosts = hosts
+        self._here: set[str] = set()
+        self._lock, self._all_here = threading.Lock(), threading.Event()
+
+    def reboot(self, target: str) -> None:
+        self._arrives(target)
+        assert self._all_here.wait(60), f"only {sorted(self._here)} reboot or wait for it"
+
+    def waits(self, target: str, what: str) -> None:
+        if what.startswith("its turn to reboot"):
+            self._arrives(target)
+
+    def _arrives(self, target: str) -> None:
+        with self._lock:
+            self._here.add(target)
+            if len(self._here) == self._hosts:
+                self._all_here.set()
+
+
+def test_all_go_in_waves_the_canary_first() -> None:
     setup = Setup(HOSTS)
     report = setup.run()
     assert [host.code for host in report.hosts] == [ExitCode.DONE] * HOSTS
     first = limits(POLICY, HOSTS).waves[0]
     assert sorted(setup.begun[:first]) == [host.target for host in report.hosts[:first]]
-    assert 1 <= setup.most_rebooting <= 5
     assert all(host.plan is None and host.facts is None for host in report.hosts)  # it is lean
+
+
+def test_as_many_reboot_at_once_as_may_and_no_more() -> None:
+    held = HeldReboots(HOSTS)
+    policy = Policy(canary=0, batch=Share(HOSTS), max_reboots=Share(3))
+    setup = Setup(HOSTS, policy, reboot=held.reboot, waits=held.waits)
+    report = setup.run()
+    assert [(host.code, host.problem) for host in report.hosts] == [(ExitCode.DONE, "")] * HOSTS
+    assert setup.most_rebooting == 3
 
 
 def test_a_canary_that_is_worse_after_its_setup_stops_all_others() -> None:
