@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
+from functools import lru_cache
 
 from gpunode.masking import MASK as MASK
 from gpunode.masking import form_of
 from gpunode.masking import masked as masked
 
 _AROUND = 3  # lines of context
+_KEPT, _LONGEST_KEPT = 64, 1 << 16  # diffs that are kept, and characters of the two texts of one of them
 MOST_COMPARED = 1_000_000  # old lines times new lines between the first and the last change
 Opcode = tuple[str, int, int, int, int]
 
 
 def unified(path: str, before: str | None, after: str) -> str:
     """A unified diff, masked; "" for equal texts. A file that was absent is compared to /dev/null."""
-    old, new = before or "", after
-    if old == new:
+    if (before or "") == after:
         return ""
+    short = len(before or "") + len(after) <= _LONGEST_KEPT
+    return (_remembered if short else _unified)(path, before, after)
+
+
+def _unified(path: str, before: str | None, after: str) -> str:
+    old, new = before or "", after
     # Masked whole, in the file's own form, and after comparing: a changed secret is still shown as changed.
     shown_old, shown_new = _lines(masked(old, form_of(path))), _lines(masked(new, form_of(path)))
     groups = _grouped(_opcodes(_lines(old), _lines(new)))
@@ -33,6 +40,10 @@ def unified(path: str, before: str | None, after: str) -> str:
             lines += [f"-{line}" for line in shown_old[old_from:old_to]]
             lines += [f"+{line}" for line in shown_new[new_from:new_to]]
     return "\n".join(lines) if len(lines) > 2 else ""
+
+
+# check asks for half a dozen plans of a host, which write the same files, and so do those of the next host.
+_remembered = lru_cache(maxsize=_KEPT)(_unified)
 
 
 def _opcodes(old: list[str], new: list[str]) -> list[Opcode]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from gpunode.editing import diff
 from gpunode.editing.diff import MASK, masked, unified
 
 
@@ -55,3 +56,17 @@ def test_unified_shows_what_changes_and_hides_what_is_secret() -> None:
 
 def test_a_new_file_is_compared_to_nothing() -> None:
     assert unified("/etc/x", None, "a\n").splitlines()[0] == "--- /dev/null"
+
+
+def test_the_same_change_on_the_next_host_is_not_worked_out_again() -> None:
+    made = diff._remembered.cache_info().misses
+    assert unified("/etc/same.toml", "[a]\n", "[b]\n") == unified("/etc/same.toml", "[a]\n", "[b]\n") != ""
+    assert unified("/etc/same.toml", "", "[b]\n") != unified("/etc/same.toml", None, "[b]\n")
+    assert diff._remembered.cache_info().misses == made + 3
+
+
+def test_what_is_long_is_not_held_on_to() -> None:
+    made = diff._remembered.cache_info().misses
+    long = "# comment\n" * 7000
+    assert "+[b]" in unified("/etc/long.toml", long, long + "[b]\n")
+    assert diff._remembered.cache_info().misses == made
