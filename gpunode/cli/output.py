@@ -79,7 +79,8 @@ def verbosity(options: ResultOptions) -> int:
 def deliver(text: str | Iterable[str], options: ResultOptions) -> None:
     """The result to stdout or to --output, cleaned, text masked once more: JSON and its like are whole already.
 
-    What comes in pieces goes on in pieces, and is never in memory as a whole.
+    What comes in pieces goes on in pieces, and is never in memory as a whole. So a fault of ours in a later piece
+    leaves half a document on stdout, the error behind it, and exit code 1; --output has all of it, or the old file.
     """
     if isinstance(text, str):
         text = (text,) if options.json or options.format in _WHOLE else (masked(text, "lines"),)
