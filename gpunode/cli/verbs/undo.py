@@ -124,6 +124,9 @@ def _run(
 
 def _planner(asked: Asked) -> Planner:
     """One host's plan, from facts that no package transaction of a killed gpunode moves any more."""
+    from gpunode.fleet.runs.shared import SharedParts
+
+    share = SharedParts()  # the plans are held until all are agreed to
 
     def planned(host: Host) -> HostOutcome:
         from gpunode.cli.errors import say
@@ -136,6 +139,6 @@ def _planner(asked: Asked) -> Planner:
         with undo_goes_on():
             wait_for_killed(host, say)
             plan = undo_planner(host.transport, asked)(collect(host.transport))
-        return HostOutcome(str(host), ExitCode.DONE, plan=plan)
+        return HostOutcome(str(host), ExitCode.DONE, plan=share.plan(plan))
 
     return planned

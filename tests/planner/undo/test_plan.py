@@ -12,6 +12,7 @@ import pytest
 
 from gpunode.apply.journal.for_undo import of_older
 from gpunode.catalog.load import load_catalog
+from gpunode.fleet.runs.shared import SharedParts
 from gpunode.model.action import PutFile, RemoveFile, Run
 from gpunode.model.facts import HostFacts, ServiceFacts
 from gpunode.model.files import FileFacts
@@ -101,6 +102,13 @@ def test_an_untouched_file_gets_its_bytes_back_and_the_daemon_its_default() -> N
     assert step.undo
     assert made.undo is not None
     assert made.undo.runs == ("r1.1",)
+
+
+def test_hosts_with_equal_plans_share_their_steps() -> None:
+    share, made = SharedParts(), plan(docker_host(), docker_past(docker_file()))
+    one, two = (share.plan(plan(docker_host(), docker_past(docker_file()))) for _ in range(2))
+    assert one == two == made
+    assert one.steps[0] is two.steps[0] is not made.steps[0]
 
 
 def test_crun_stays_crun() -> None:
