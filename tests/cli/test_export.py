@@ -42,6 +42,7 @@ def exit_of(*words: str) -> int:
             "must not hold a user or a password",
         ),
         (("export", "ansible", "--reboot", "if-needed", "--output", "DIR"), "a play reboots its hosts itself"),
+        (("export", "packer-shell", "--reboot", "if-needed", "--output", "DIR"), "a build does not reboot"),
         ((*DAEMONSET, "--output", "DIR"), "which image?"),
         ((*DAEMONSET, "--image", "a b", "--output", "DIR"), "is no name of an image"),
         ((*DAEMONSET, "--image", "a", "--kubectl-image", "-x", "--output", "DIR"), "is no name of an image"),
@@ -134,3 +135,16 @@ def test_a_first_boot_may_reboot_unless_the_spec_says_otherwise(
         if line.strip().startswith("WORDS=")
     )
     assert line.strip() == f"WORDS={policy!r}"
+
+
+def test_an_export_for_packer_names_its_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = tmp_path / "export"
+    words = ("export", "packer-shell", "--driver", "595", "--flavour", "open", "--output", str(place))
+    assert exit_of(*words) == 0
+    assert sorted(os.listdir(place)) == [MANIFEST, "gpunode.hcl", "gpunode.pyz", "provision.sh", "spec.yaml"]
+    assert (place / "spec.yaml").read_text() == 'driver: "595"\nflavour: "open"\n'
+    assert "WORDS=--allow-no-gpu\n" in (place / "provision.sh").read_text()
+    assert "gpunode.hcl into the build block" in capsys.readouterr().err
+    assert exit_of(*words, "--allow-no-gpu") == 0
+    assert 'allow_no_gpu: "true"' in (place / "spec.yaml").read_text()
+    assert "WORDS=''\n" in (place / "provision.sh").read_text()

@@ -8,13 +8,13 @@ import typer
 
 from gpunode.cli.typer_classes import VerbGroup
 
-VERBS = ("export_cloud_init", "export_ansible", "export_daemonset")  # in the order of the help
+VERBS = ("export_cloud_init", "export_ansible", "export_daemonset", "export_packer_shell")  # in the order of the help
 
 
 def register(app: typer.Typer) -> None:
     export = typer.Typer(
         cls=VerbGroup,
-        help="Write what cloud-init, Ansible or Kubernetes needs to run gpunode by the same spec. Changes no host.",
+        help="Have cloud-init, Ansible, Kubernetes or Packer run gpunode by the same spec. Changes no host.",
         rich_markup_mode=None,
         epilog="\b\nExamples:\n  gpunode export cloud-init --spec spec.yaml --gpunode-url URL --output DIR",
     )

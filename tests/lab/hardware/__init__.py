@@ -6,6 +6,7 @@ The kernel here has no NVIDIA module to load. `modprobe nvidia` therefore writes
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,14 +62,7 @@ PLACES = {
 def fit(host: Host) -> None:
     """Put the GPUs into a host that has not booted yet."""
     (host.state / "faults").mkdir(parents=True)
-    machine = MACHINES.get(host.recipe.gpu)
-    if machine is None:
-        raise ValueError(f"gpu {host.recipe.gpu!r} is not one of {', '.join(MACHINES)}")
-    for address, kind in machine:
-        write_device(host.state / "pci" / address, DEVICES[kind])
-    (host.state / "gpus").write_text(
-        "".join(_row(address, MODELS[kind]) for address, kind in machine if kind in MODELS)
-    )
+    plug(host, host.recipe.gpu)
     for name, place in PLACES.items():
         if name == "update-initramfs" and host.exists("/usr/bin/dracut"):
             continue  # the image has dracut, and dracut 112 has an update-initramfs of its own
@@ -76,6 +70,19 @@ def fit(host: Host) -> None:
     for tool in ("modprobe", "modinfo"):
         host.path(f"/usr/local/lib/lab/{tool}").symlink_to("/bin/kmod")
     _enable_at_boot(host)
+
+
+def plug(host: Host, gpu: str) -> None:
+    """The devices of one of MACHINES, from the next boot on."""
+    machine = MACHINES.get(gpu)
+    if machine is None:
+        raise ValueError(f"gpu {gpu!r} is not one of {', '.join(MACHINES)}")
+    shutil.rmtree(host.state / "pci", ignore_errors=True)
+    for address, kind in machine:
+        write_device(host.state / "pci" / address, DEVICES[kind])
+    (host.state / "gpus").write_text(
+        "".join(_row(address, MODELS[kind]) for address, kind in machine if kind in MODELS)
+    )
 
 
 def _row(address: str, model: GpuModel) -> str:

@@ -1,0 +1,39 @@
+"""gpunode export packer-shell: what Packer's provisioners need to set up an image by the spec."""
+
+from __future__ import annotations
+
+import typer
+
+from gpunode.cli.options.export import BringOptions, DirectoryOptions
+from gpunode.cli.options.groups import verb
+from gpunode.cli.options.setup import SpecOptions
+
+
+def register(export: typer.Typer) -> None:
+    verb(
+        export,
+        "packer-shell",
+        help="Files for Packer's file and shell provisioners: an image is built by the spec.",
+        examples=(
+            "gpunode export packer-shell --spec spec.yaml --output gpunode",
+            "gpunode export packer-shell --driver 595 --flavour open --output gpunode",
+        ),
+    )(packer_shell)
+
+
+def packer_shell(wanted: SpecOptions, output: DirectoryOptions) -> int:
+    from gpunode.cli.errors import say
+    from gpunode.cli.verbs.export_files import refuse_reboot, request_of, write_export
+    from gpunode.export.files import ExportedFile, Request
+    from gpunode.export.packer import UPLOADED
+    from gpunode.export.packer import packer_shell as export
+
+    def made() -> tuple[Request, tuple[ExportedFile, ...]]:
+        words = () if wanted.allow_no_gpu else ("--allow-no-gpu",)
+        request = request_of(wanted, BringOptions(gpunode_path=UPLOADED), *words)
+        refuse_reboot(wanted, "a build does not reboot", "leave it out: the image boots later")
+        return request, export(request)
+
+    path = write_export("packer-shell", output, made)
+    say(f"gpunode: copy the provisioners of {path / 'gpunode.hcl'} into the build block of your template")
+    return 0
