@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -361,7 +362,9 @@ def toolkit(text: str) -> object:
 
 
 def diff(change: Callable[[str], str]) -> Work:
-    return lambda text: unified("/x", text, change(text))
+    """Each time under another name: a diff of the same texts is kept."""
+    names = itertools.count()
+    return lambda text: unified(f"/x{next(names)}", text, change(text))
 
 
 REWRITERS: dict[str, tuple[Work, Callable[[int], str]]] = {

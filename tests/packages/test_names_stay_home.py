@@ -20,6 +20,14 @@ TOOLS = ("apt-get", "apt-mark", "dpkg", "dpkg-query", "rpm")
 NAME = re.compile(rf"(?<![\w])({'|'.join((*BACKENDS, *TOOLS))})(?![\w]|-ostree)")
 ROOMS = ("packages/", "catalog/", "shell/packages/", "shell/probe/")
 EXCEPTIONS = {
+    "bundles/contents.py": "a bundle is apt's so far, and says so of a target that is another manager's",
+    "bundles/resolve.py": "apt itself resolves a bundle, in a root of its own: these are its words about it",
+    "cli/verbs/bundle.py": "the path of dpkg's status, which --status takes",
+    "planner/install/bundle.py": "whose packages a bundle has",
+    "shell/bundle/apt_download.sh": "what runs apt for a bundle",
+    "shell/export/bring.sh": "an example of what to type where a host's Python is too old to ask anything of the host",
+    "release/zipapp.py": "the same example",
+    "transport/ssh_library.py": "the form of gpunode's own package that has paramiko",
     "apply/reasons.py": "how an error's line begins in the output of any command, and dpkg's words for why",
     "planner/repos/claims.py": "the kind of a repository's entry, a format of packages/entries.py: deb or rpm",
     "planner/repos/cleanup.py": "the same kinds, paths on NVIDIA's servers, and apt's own message about its own format",
