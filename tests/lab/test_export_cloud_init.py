@@ -29,6 +29,7 @@ ssh_genkeytypes: []
 apt_preserve_sources_list: true
 apt: {preserve_sources_list: true}
 users: []
+locale: false
 """
 ENDED_S = 420.0
 ASKED_S = 20
