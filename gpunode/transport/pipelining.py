@@ -13,7 +13,7 @@ from typing import Any
 
 from gpunode.transport.ssh_library import Asked, Patient, Transport, expected, paramiko
 
-# Of paramiko's own: 3.4 has them all, and so has 5.1.
+# Of paramiko's own, as 5.1 has them; where one is missing, nothing here is used.
 _NAMES: tuple[tuple[type, tuple[str, ...]], ...] = (
     (paramiko.auth_handler.AuthHandler, ("_request_auth", "_parse_service_accept", "wait_for_response")),
     (paramiko.Transport, ("_next_channel", "_sanitize_window_size", "_sanitize_packet_size", "_send_user_message")),
