@@ -57,13 +57,13 @@ def parse_target(text: str, machine: str) -> Target:
 
 
 def parse_archive(text: str, number: int, keyring: str) -> Origin:
-    """ "http://deb.debian.org/debian bookworm main", as behind deb in sources.list. Raises UsageError."""
+    """ "http://mirror.example.org/debian bookworm main", as behind deb in sources.list. Raises UsageError."""
     words = text.split()
     right = len(words) >= 3 and re.fullmatch(r"https?://[^\s/?#@]+(/[^\s?#]*)?|file:///[^\s?#]+", words[0])
     if not right or not all(re.fullmatch(r"[A-Za-z0-9][\w.+~-]{0,60}", word) for word in words[1:]):
         raise UsageError(
             f"--archive {text[:120]!r} is not of the right form",
-            evidence="it is URI SUITE COMPONENT...: 'http://deb.debian.org/debian bookworm main'",
+            evidence="it is URI SUITE COMPONENT...: 'http://mirror.example.org/debian bookworm main'",
         )
     return Origin(
         "archive", f"{words[0].rstrip('/')}/", words[1], tuple(words[2:]), f"{ARCHIVE}/{number}", keyring=keyring

@@ -87,7 +87,7 @@ def test_a_target_of_another_form_is_refused(text: str) -> None:
 def test_an_archive_of_another_form_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="is not of the right form"):
         parse_archive(text, 0, "/k")
-    archive = parse_archive("http://deb.debian.org/debian bookworm main contrib", 1, "/k")
+    archive = parse_archive("http://mirror.example.org/debian bookworm main contrib", 1, "/k")
     assert (archive.url, archive.suite, archive.components, archive.path, archive.keyring) == (
-        "http://deb.debian.org/debian/", "bookworm", ("main", "contrib"), "archive/1", "/k",
+        "http://mirror.example.org/debian/", "bookworm", ("main", "contrib"), "archive/1", "/k",
     )  # fmt: skip
