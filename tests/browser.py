@@ -20,6 +20,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 LIMIT_S = 120.0  # for one answer: a machine that is busy takes its time
 # The child's ends become 3 and 4 in a process of its own, where nothing of ours can be in the way.
@@ -48,6 +50,19 @@ class BrowserError(Exception):
 def chromium() -> str | None:
     """The program; None where there is none."""
     return next((path for name in NAMES if (path := shutil.which(name))), None)
+
+
+@contextmanager
+def for_tests(directory: Path, shows: str) -> Iterator[Browser]:
+    """One whose profile is in `directory`. Where none is installed the test is skipped, or fails if it is required."""
+    program = chromium()
+    if program is None:
+        why = f"no Chromium, which shows {shows}: apt-get install chromium"
+        if os.environ.get("GPUNODE_BROWSER_REQUIRED") == "1":
+            pytest.fail(why)
+        pytest.skip(why)
+    with started(program, directory / "profile") as one:
+        yield one
 
 
 @contextmanager

@@ -12,13 +12,13 @@ import secrets
 import shutil
 import stat
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
 from gpunode.errors import UsageError
 from gpunode.foreign import NotRead, read_json
-from gpunode.offline.output_file import write_all
+from gpunode.offline.output_file import opened_parent, write_all
 
 MOST_FILES = 500  # that are looked at in a directory: an export has a few dozen
 MOST_BYTES = 64 << 20  # of one of them; gpunode itself is a few MiB
@@ -79,21 +79,9 @@ def _exchange(parent: int, name: str, new: str, old: str) -> None:
     os.fsync(parent)
 
 
-@contextmanager
-def _parent(path: Path, flag: str) -> Iterator[tuple[int, str]]:
-    """A descriptor of the directory that holds `path`, and the last part of its name."""
-    text = os.fspath(path)
-    name = os.path.basename(text)
-    if "\0" in text or name in ("", ".", ".."):
-        raise _unwritable(path, flag, "it is no name of a new directory")
-    try:
-        parent = os.open(os.path.dirname(text) or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError as error:
-        raise _unwritable(path, flag, f"its directory: {error.strerror}") from error
-    try:
-        yield parent, name
-    finally:
-        os.close(parent)
+def _parent(path: Path, flag: str) -> AbstractContextManager[tuple[int, str]]:
+    """To be flushed as well: os.fsync takes no O_PATH."""
+    return opened_parent(path, lambda why: _unwritable(path, flag, why), os.O_RDONLY)
 
 
 def _refuse_others(parent: int, name: str, path: Path, flag: str, manifest: str) -> None:

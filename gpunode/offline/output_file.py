@@ -11,7 +11,7 @@ import contextlib
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -108,20 +108,26 @@ def write_stream(path: Path, write: Callable[[IO[bytes]], None], flag: str) -> N
 
 
 @contextmanager
-def _directory(path: Path, flag: str) -> Iterator[tuple[int, str]]:
-    """A descriptor of the directory that holds `path`, and the last part of its name."""
+def opened_parent(
+    path: Path, refused: Callable[[str], UsageError], flags: int = os.O_PATH
+) -> Iterator[tuple[int, str]]:
+    """A descriptor of the directory that holds `path`, and the last part of its name. Raises what `refused` makes."""
     text = os.fspath(path)
     name = os.path.basename(text)
     if "\0" in text or name in ("", ".", ".."):
-        raise _unwritable(path, flag, "it is no name of a file")
+        raise refused("it is no name of its own")
     try:
-        directory = os.open(os.path.dirname(text) or ".", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        directory = os.open(os.path.dirname(text) or ".", flags | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
-        raise _unwritable(path, flag, f"its directory: {error.strerror}") from error
+        raise refused(f"its directory: {error.strerror}") from error
     try:
         yield directory, name
     finally:
         os.close(directory)
+
+
+def _directory(path: Path, flag: str) -> AbstractContextManager[tuple[int, str]]:
+    return opened_parent(path, lambda why: _unwritable(path, flag, why))
 
 
 def _terminal(directory: int, name: str, path: Path, flag: str) -> bool:

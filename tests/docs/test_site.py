@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.browser import Browser, chromium, started
+from tests.browser import Browser, for_tests
 
 from .commands import ROOT
 
@@ -34,13 +34,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    program = chromium()
-    if program is None:
-        why = "no Chromium, which shows the manual: apt-get install chromium"
-        if os.environ.get("GPUNODE_BROWSER_REQUIRED") == "1":
-            pytest.fail(why)
-        pytest.skip(why)
-    with started(program, tmp_path_factory.mktemp("chromium") / "profile") as one:
+    with for_tests(tmp_path_factory.mktemp("chromium"), "the manual") as one:
         yield one
 
 

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
 
-from tests.browser import Browser, chromium, started
+from tests.browser import Browser, for_tests
 from tests.render.matrix.fleets import fleet
 from tests.render.matrix.in_browser import written
 
 
 @pytest.fixture(scope="session")
 def one_browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    program = chromium()
-    if program is None:
-        why = "no Chromium, which shows the fleet's page: apt-get install chromium"
-        if os.environ.get("GPUNODE_BROWSER_REQUIRED") == "1":
-            pytest.fail(why)
-        pytest.skip(why)
-    with started(program, tmp_path_factory.mktemp("chromium") / "profile") as one:
+    with for_tests(tmp_path_factory.mktemp("chromium"), "the fleet's page") as one:
         yield one
 
 
