@@ -27,6 +27,7 @@ from gpunode.model.report import Event, FleetReport, HostOutcome
 from gpunode.remedy import Remedy, RepairAction, gpunode
 from gpunode.render.live import Progress
 from gpunode.render.machine import event_json, host_line
+from gpunode.render.wording import closed_words
 
 if TYPE_CHECKING:
     from gpunode.fleet.rollout.rollout import Rollout
@@ -82,7 +83,7 @@ def apply_plans(
             run = replace(host_run, stop=lambda: host_run.stop() or limit.passed, reboot_turn=turn)
             return limit.said((host_work or set_up)(run, plan))
 
-        one = rollout.host_work(begun, progress.waits) if rollout else begun
+        one = rollout.host_work(begun, progress.waits, record.host_closed) if rollout else begun
 
         def stopping() -> None:
             if rollout:
@@ -114,7 +115,7 @@ def apply_plans(
 
 def _say_closed(rollout: Rollout | None) -> None:
     for target, command in rollout.closed if rollout else ():
-        say(f"gpunode: {target} takes no new work: once it is well, run {command}")
+        say(f"gpunode: {closed_words(target, command)}")
 
 
 def _kept_for_the_end(output: OutputOptions, lines: LinesAsTheyCome) -> Callable[[HostOutcome], HostOutcome]:

@@ -55,6 +55,7 @@ class PastHost:
     state: HostState = HostState.WAITING
     at: str = ""  # when it came to this state; "" for what has not begun
     outcome: HostOutcome | None = None  # what a text says of it; with ENDED only
+    closed: tuple[str, ...] = ()  # what lets work come to it again, to be typed; () where the run left it open
 
     @property
     def done(self) -> bool:
@@ -77,6 +78,11 @@ class PastRun:
     def not_done(self) -> tuple[str, ...]:
         """The hosts that did not end well, or not at all."""
         return tuple(host.target for host in self.hosts if not host.done)
+
+    @property
+    def closed(self) -> tuple[tuple[str, str], ...]:
+        """Hosts to which the run let no work come, and did not open again; each with the command that does."""
+        return tuple((host.target, command) for host in self.hosts for command in host.closed)
 
     def in_state(self, *states: HostState) -> tuple[str, ...]:
         return tuple(host.target for host in self.hosts if host.state in states)

@@ -65,6 +65,7 @@ def _header(header: RunHeader) -> dict[str, Any]:
 
 def _host(host: PastHost) -> dict[str, Any]:
     data: dict[str, Any] = {"target": host.target, "state": host.state.value, "at": host.at or None, "code": None}
+    data["closed"] = list(host.closed)
     if host.outcome is None:
         return data
     found = host_data(host.outcome, line_rows().of)  # a run keeps no checks

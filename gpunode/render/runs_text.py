@@ -13,7 +13,7 @@ from gpunode.render.clean import clean_line
 from gpunode.render.failed_hosts import pasted
 from gpunode.render.run_text import endings
 from gpunode.render.style import PLAIN, Style, hang, paint
-from gpunode.render.wording import code_counts, count, fold_hosts
+from gpunode.render.wording import closed_words, code_counts, count, fold_hosts
 
 VERBS = {"fix": "check --fix"}
 
@@ -62,6 +62,8 @@ def run_shown_text(
         lines += hang(style, f"{label:<10}", fold_hosts(names)) if names else []
     lines += hang(style, "", f"{count(len(merged.hosts), 'host')}: {_counts(merged)}")
     lines += [line for one in _notes(merged) for line in hang(style, "note      ", one)]
+    closed = [closed_words(host.target, command) for host in merged.hosts for command in host.closed]
+    lines += [line for one in closed for line in hang(style, "closed    ", one)]
     failed = [host.target for host in merged.hosts if not host.done]
     return "\n".join(lines + _again(failed, again, style, merged, ssh=ssh and lives is not True))
 

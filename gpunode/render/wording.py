@@ -107,3 +107,8 @@ def without_name(target: str, problem: str) -> str:
 def mask_url(url: str) -> str:
     """http://user:secret@proxy:3128 -> http://***@proxy:3128."""
     return re.sub(r"//[^/@\s]*(?:@[^/@\s]*)*@", "//***@", url)
+
+
+def closed_words(target: str, command: str) -> str:
+    """Of a host that a run closed to its scheduler, and `command`, which opens it again."""
+    return f"{target} was left closed to new work: once it is well, run {command}"

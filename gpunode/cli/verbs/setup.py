@@ -141,7 +141,7 @@ def _again(
                 )
             return attach(again, mine, file_of, hosts, output)
         fleet = rollout_of(again, fleet, [file_of(host) for host in mine])
-        prepared = Preparation.of(fleet, mine, file_of)
+        prepared = replace(Preparation.of(fleet, mine, file_of), left_closed=again.past.closed)
         order = _order(mine, file_of, wanted, fleet, prepared, again.goes_on)
         return _run(mine, file_of, None, hosts, output, prepared, order, ask=not yes)
 

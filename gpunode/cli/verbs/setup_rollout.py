@@ -41,6 +41,7 @@ class Preparation:
     rules: Judgement | None = None  # by which hosts are checked before and after; None: they are not
     nodes: dict[str, NodeIdentity] = field(default_factory=dict)
     before: dict[str, frozenset[Key]] = field(default_factory=dict)
+    left_closed: tuple[tuple[str, str], ...] = ()  # by the run that this one goes on with (PastRun.closed)
 
     @staticmethod
     def of(options: WaveOptions, named: Sequence[Host], file_of: FileOf | None = None) -> Preparation:
@@ -80,6 +81,7 @@ class Preparation:
             self.schedulers,
             self.nodes,
             stop,
+            self.left_closed,
         )
 
     def words(self, report: FleetReport) -> str:

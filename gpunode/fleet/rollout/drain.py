@@ -41,8 +41,12 @@ class Closed:
     """A node to which no new work comes."""
 
     name: str  # by which its scheduler knows it
-    reopen: tuple[str, ...]  # the command that lets work come again; () where it was closed before, and stays so
+    reopen: tuple[str, ...]  # the command that lets work come again
+    before: bool = False  # it was closed already, and nothing was done
     failed: HostBusy | None = None  # closing it failed, maybe after it was done: then it is only reopened
+
+
+Note = Callable[[tuple[str, ...]], None]  # is told the command that lets work come again
 
 
 class Scheduler(Protocol):
@@ -53,8 +57,10 @@ class Scheduler(Protocol):
         """ "Kubernetes"."""
         ...
 
-    def close(self, node: NodeIdentity) -> Closed:
-        """Let no new work come to it. Raises HostBusy, and has changed nothing then: what may have, is in `failed`."""
+    def close(self, node: NodeIdentity, note: Note) -> Closed:
+        """Let no new work come to it; `note` is told beforehand. Raises HostBusy, and has changed nothing then: what
+        may have, is in `failed`.
+        """
         ...
 
     def clear(self, node: NodeIdentity, closed: Closed, stop: Callable[[], bool]) -> None:

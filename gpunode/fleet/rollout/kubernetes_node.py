@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gpunode.facts.node import is_node_name
-from gpunode.fleet.rollout.drain import Closed, NodeIdentity, busy, last_words, run_tool
+from gpunode.fleet.rollout.drain import Closed, NodeIdentity, Note, busy, last_words, run_tool
 
 _ENDS_S = 30.0  # kubectl keeps its own limit; this much later it is ended
 # One line a value: what is absent is an empty line.
@@ -30,14 +30,17 @@ class Kubernetes:
     delete_emptydir: bool = False  # pods that keep data in an emptyDir are evicted too, and lose it
     name: str = "Kubernetes"
 
-    def close(self, node: NodeIdentity) -> Closed:
+    def close(self, node: NodeIdentity, note: Note) -> Closed:
         """See Scheduler.close."""
         found = self._node(node)
-        reopen = () if found.cordoned else self._argv("uncordon", found.name)
-        if reopen and (done := run_tool(self._argv("cordon", found.name))).code != 0:
+        reopen = self._argv("uncordon", found.name)
+        if found.cordoned:
+            return Closed(found.name, reopen, before=True)
+        note(reopen)
+        if (done := run_tool(self._argv("cordon", found.name))).code != 0:
             # The server may have been told, and its answer lost.
             why = busy(node, f"its node {found.name} cannot be cordoned", f"kubectl cordon: {last_words(done)}")
-            return Closed(found.name, reopen, why)
+            return Closed(found.name, reopen, failed=why)
         return Closed(found.name, reopen)
 
     def clear(self, node: NodeIdentity, closed: Closed, stop: Callable[[], bool]) -> None:

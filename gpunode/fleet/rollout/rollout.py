@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import InitVar, dataclass, field, replace
+from functools import partial
+from typing import NamedTuple
 
 from gpunode.advice import typed
 from gpunode.converge import HostRun, RebootTurn
@@ -27,6 +29,9 @@ class Health:
     before: Mapping[str, frozenset[Key]]  # its failures before the run
 
 
+Keep = Callable[[str, tuple[str, ...]], None]  # a host, and the commands that let work come to it again
+
+
 @dataclass
 class Rollout:
     """One run over a fleet. A host that is in no wave has nothing to do, and does it at once."""
@@ -37,10 +42,18 @@ class Rollout:
     schedulers: tuple[Scheduler, ...] = ()
     nodes: Mapping[str, NodeIdentity] = field(default_factory=dict)
     stop: threading.Event = field(default_factory=threading.Event)  # Ctrl-C was pressed
+    left_closed: InitVar[Iterable[tuple[str, str]]] = ()  # as `closed`, by the run that this one goes on with
     _closed: dict[tuple[str, str], None] = field(default_factory=dict)  # host and command, by single operations
+    _keep: Keep = lambda target, commands: None
 
-    def host_work(self, one: HostWork, waits: Callable[[str, str], None]) -> HostWork:
-        """`one`, in its turn. `waits`: is told which host waits, and for what."""
+    def __post_init__(self, left_closed: Iterable[tuple[str, str]]) -> None:
+        self._closed.update(dict.fromkeys(left_closed))
+
+    def host_work(self, one: HostWork, waits: Callable[[str, str], None], keep: Keep | None = None) -> HostWork:
+        """`one`, in its turn. `waits`: is told which host waits, and for what; `keep`: what lets work come to it again,
+        before no more does.
+        """
+        self._keep = keep or self._keep
 
         def work(host_run: HostRun, plan: Plan) -> HostOutcome:
             target = host_run.transport.target
@@ -65,12 +78,26 @@ class Rollout:
 
     def note_closed(self, target: str, command: tuple[str, ...]) -> None:
         self._closed[target, typed(*command)] = None
+        self._keep(target, self._commands(target))
 
     def note_open(self, target: str, command: tuple[str, ...]) -> None:
         self._closed.pop((target, typed(*command)), None)
+        self._keep(target, self._commands(target))
+
+    def closed_by_gpunode(self, target: str, command: tuple[str, ...]) -> bool:
+        """Whether `command` undoes what gpunode did. What a record says is only compared with it, and never run."""
+        return (target, typed(*command)) in self._closed
+
+    def _commands(self, target: str) -> tuple[str, ...]:
+        return tuple(command for host, command in tuple(self._closed) if host == target)
 
 
-Back = list[tuple[Scheduler, tuple[str, ...]]]  # who lets work come to the host again, and by which command
+class _Back(NamedTuple):
+    """Who lets work come to the host again, and by which command."""
+
+    scheduler: Scheduler
+    command: tuple[str, ...]
+    before: bool  # an earlier run closed it, and may have changed the host
 
 
 @dataclass
@@ -99,7 +126,7 @@ class _OneHost:
         return replace(outcome, untouched=None) if self.touched else outcome
 
     def _go(self) -> HostOutcome:
-        back: Back = []
+        back: list[_Back] = []
         well = False
         try:
             if stopped := self._drained(back):
@@ -108,9 +135,9 @@ class _OneHost:
             well = not failed(outcome) and not (outcome.run and outcome.run.reboot)
             return outcome
         finally:
-            self._open_again(back, well=well or not self.touched)
+            self._open_again(back, well=well)
 
-    def _drained(self, back: Back) -> str:
+    def _drained(self, back: list[_Back]) -> str:
         """Drain it where its plan asks for that. Why it does not begin after all: the run stopped meanwhile.
 
         Raises HostBusy.
@@ -126,14 +153,13 @@ class _OneHost:
             raise
         return self.rollout.gate.closed()
 
-    def _drain(self, why: str, back: Back) -> None:
+    def _drain(self, why: str, back: list[_Back]) -> None:
         node = self.rollout.nodes[self.target]
         for scheduler in self.rollout.schedulers:
             self._tell(f"drain by {scheduler.name}, before {why}")
-            closed = scheduler.close(node)
-            if closed.reopen:
-                back.append((scheduler, closed.reopen))
-                self.rollout.note_closed(self.target, closed.reopen)
+            closed = scheduler.close(node, partial(self.rollout.note_closed, self.target))
+            if not closed.before or self.rollout.closed_by_gpunode(self.target, closed.reopen):
+                back.append(_Back(scheduler, closed.reopen, closed.before))
             if closed.failed:
                 raise closed.failed
             scheduler.clear(node, closed, lambda: bool(self.rollout.gate.closed()))
@@ -161,13 +187,14 @@ class _OneHost:
         self.began |= event.kind is EventKind.STEP_BEGIN
         self.host_run.on_event(event)
 
-    def _open_again(self, back: Back, *, well: bool) -> None:
-        """Work comes to a host that is well, and to one that was not touched; to no other. Told when all is done: who
-        cannot be told keeps no node closed.
+    def _open_again(self, back: Sequence[_Back], *, well: bool) -> None:
+        """Work comes to a host that is well, and to one that no run has touched; to no other. Told when all is done:
+        who cannot be told keeps no node closed.
         """
         stays = []
-        for scheduler, command in reversed(back):
-            failed = scheduler.reopen(command) if well else "its run did not end well"
+        for scheduler, command, before in reversed(back):
+            opens = well or not (self.touched or before)
+            failed = scheduler.reopen(command) if opens else "its run did not end well"
             if failed:
                 stays.append(f"stays closed to work ({failed}); once it is well: {typed(*command)}")
             else:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gpunode.fleet.rollout.drain import Closed, NodeIdentity, busy, last_words, run_tool
+from gpunode.fleet.rollout.drain import Closed, NodeIdentity, Note, busy, last_words, run_tool
 
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,62})", re.ASCII)  # of NodeName in slurm.conf, without ranges
 _STATE = re.compile(r"\bState=(\S+)")  # "IDLE+DRAIN", "MIXED", "DOWN*+DRAIN"
@@ -29,16 +29,17 @@ class Slurm:
     clock: Callable[[], float] = time.monotonic
     name: str = "Slurm"
 
-    def close(self, node: NodeIdentity) -> Closed:
+    def close(self, node: NodeIdentity, note: Note) -> Closed:
         """See Scheduler.close."""
         name = node.hostname.partition(".")[0]  # as slurmd names itself (gethostname_short)
-        if self._drained(node, name):
-            return Closed(name, ())
-        done = run_tool((self.scontrol, "update", f"NodeName={name}", "State=DRAIN", f"Reason={REASON}"))
         reopen = (self.scontrol, "update", f"NodeName={name}", "State=RESUME")
+        if self._drained(node, name):
+            return Closed(name, reopen, before=True)
+        note(reopen)
+        done = run_tool((self.scontrol, "update", f"NodeName={name}", "State=DRAIN", f"Reason={REASON}"))
         if done.code != 0:  # slurmctld may have been told, and its answer lost
             why = busy(node, f"Slurm does not drain {name}", f"scontrol update: {last_words(done)}")
-            return Closed(name, reopen, why)
+            return Closed(name, reopen, failed=why)
         return Closed(name, reopen)
 
     def clear(self, node: NodeIdentity, closed: Closed, stop: Callable[[], bool]) -> None:

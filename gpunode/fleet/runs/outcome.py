@@ -3,12 +3,14 @@
 {"schema": "gpunode.run-outcome/1", "at": ..., "target": "gpu07", "state": "at-work"}      before it is changed
 {"schema": ..., "at": ..., "target": "gpu07", "state": "ended", "code": 0, "problem": "", "evidence": "",
  "remedy": {"action": "none", "text": ""}, "check_id": "", "run": {"steps": [...], "kept": [...], ...}}
+{"schema": ..., "at": ..., "target": "gpu07", "closed": ["kubectl uncordon gpu07"]}   before it is; [] once it is open
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gpunode.errors import ExitCode
@@ -27,6 +29,14 @@ MOST = 500  # steps, and things that are kept
 LONGEST_LINE = 4 << 20  # bytes, which is all that is read of one; five hundred steps with the longest texts are more
 
 Data = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ClosedHost:
+    """By which commands, to be typed, work comes to the host again; () where it does."""
+
+    target: str
+    commands: tuple[str, ...]
 
 
 def lean(outcome: HostOutcome) -> HostOutcome:
@@ -49,6 +59,11 @@ def _lean_plan(target: str, kept: tuple[Kept, ...], *, undo: bool) -> Plan:
 
 def begun_line(target: str, at: str) -> str:
     return _line({"schema": SCHEMA, "at": at, "target": masked(target), "state": HostState.BEGUN.value})
+
+
+def closed_line(target: str, commands: Sequence[str], at: str) -> str:
+    kept = [_kept(command) for command in commands[:MOST]]
+    return _line({"schema": SCHEMA, "at": at, "target": masked(target), "closed": kept})
 
 
 def ended_line(outcome: HostOutcome, at: str) -> str:
@@ -117,13 +132,17 @@ def _kept(text: str) -> str:
     return masked(text)[:LONGEST] if text else ""
 
 
-def parse_outcome(line: str) -> PastHost:
-    """Raises ValueError for what is not a whole line of `begun_line` or `ended_line`."""
+def parse_outcome(line: str) -> PastHost | ClosedHost:
+    """Raises ValueError for what is not a whole line of `begun_line`, `closed_line` or `ended_line`."""
     try:
         data = read_json(line, own=True)
-        state, target = HostState(data["state"]), str(data["target"])
-        at = _text(data, "at")
-        if data["schema"] != SCHEMA or state is HostState.WAITING:
+        target, at = str(data["target"]), _text(data, "at")
+        if data["schema"] != SCHEMA:
+            raise ValueError("it is of another form")
+        if "closed" in data:
+            return ClosedHost(target, tuple(str(command)[:LONGEST] for command in data["closed"][:MOST]))
+        state = HostState(data["state"])
+        if state is HostState.WAITING:
             raise ValueError("it is of another form")
         return PastHost(target, state, at, _outcome(target, data) if state is HostState.ENDED else None)
     except (KeyError, TypeError, AttributeError) as error:

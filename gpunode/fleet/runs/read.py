@@ -10,7 +10,7 @@ from gpunode.errors import UsageError
 from gpunode.fleet.runs.controller import lives
 from gpunode.fleet.runs.directory import OUTCOMES, RUN, newest, open_file, opened_run, opened_runs, runs_home
 from gpunode.fleet.runs.header import LARGEST_BYTES, parse_header
-from gpunode.fleet.runs.outcome import LONGEST_LINE, parse_outcome
+from gpunode.fleet.runs.outcome import LONGEST_LINE, ClosedHost, parse_outcome
 from gpunode.model.run_record import HostState, PastHost, PastRun, RunHeader
 from gpunode.remedy import Remedy, RepairAction, gpunode
 
@@ -117,12 +117,16 @@ def _with_outcomes(past: PastRun, directory: int, path: Path, *, trusted: bool) 
             host = _parsed(line)
             if host is None or host.target not in found:
                 torn += 1
-            elif host.state is not HostState.BEGUN or not found[host.target].done:
-                found[host.target] = host
+                continue
+            before = found[host.target]
+            if isinstance(host, ClosedHost):
+                found[host.target] = replace(before, closed=host.commands)
+            elif host.state is not HostState.BEGUN or not before.done:
+                found[host.target] = replace(host, closed=before.closed)
     return replace(past, hosts=tuple(found.values()), torn=torn)
 
 
-def _parsed(line: bytes) -> PastHost | None:
+def _parsed(line: bytes) -> PastHost | ClosedHost | None:
     """None for what is not a whole line: a JSON object without its end is none."""
     try:
         return parse_outcome(line.decode("utf-8"))

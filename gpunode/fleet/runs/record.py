@@ -20,7 +20,7 @@ from gpunode.fleet.run_log import new_run_id, now
 from gpunode.fleet.runs.controller import this_controller
 from gpunode.fleet.runs.directory import OUTCOMES, RUN, make_directory, open_file, opened_run, runs_home
 from gpunode.fleet.runs.header import header_text
-from gpunode.fleet.runs.outcome import begun_line, ended_line
+from gpunode.fleet.runs.outcome import begun_line, closed_line, ended_line
 from gpunode.fleet.runs.read import read_run
 from gpunode.model.report import HostOutcome, Untouched
 from gpunode.model.run_record import PastRun, RunHeader
@@ -77,6 +77,10 @@ class Record:
     def host_begins(self, target: str) -> None:
         """Before anything of it is changed. From any thread."""
         self._append(begun_line(target, now()))
+
+    def host_closed(self, target: str, commands: Sequence[str]) -> None:
+        """Before no work comes to it any more, with what lets it come again; () once it does. From any thread."""
+        self._append(closed_line(target, commands, now()))
 
     def host_ends(self, outcome: HostOutcome) -> None:
         """From any thread. A host that the run did not come to has no line, as it is still to be done; nor has one that

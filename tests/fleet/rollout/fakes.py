@@ -72,8 +72,10 @@ class Fleet:
     health: Health | None = None
     plan: Plan = PLAN
     idle: Iterable[str] = ()  # hosts that have nothing to do
+    left_closed: Iterable[tuple[str, str]] = ()
     events: list[Event] = field(default_factory=list)
     waits: list[tuple[str, str]] = field(default_factory=list)
+    kept: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)  # what is written down of closed hosts
 
     def __post_init__(self) -> None:
         busy = [host for host in self.hosts if host not in set(self.idle)]
@@ -85,10 +87,13 @@ class Fleet:
             self.schedulers,
             {host: NodeIdentity(host, host, host, f"boot-of-{host}") for host in busy},
             stop,
+            self.left_closed,
         )
 
     def run(self, one: HostWork, *, forks: int = 50) -> FleetReport:
-        work = self.rollout.host_work(one, lambda host, what: self.waits.append((host, what)))
+        work = self.rollout.host_work(
+            one, lambda host, what: self.waits.append((host, what)), lambda *closed: self.kept.append(closed)
+        )
 
         def on_one(transport: Named) -> HostOutcome:
             lock = HostLock(transport, Owner("c", 1, "t"), lambda _: True)

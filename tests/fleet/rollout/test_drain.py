@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from gpunode.advice import typed
 from gpunode.converge import HostRun
 from gpunode.errors import Drift, ExitCode, HostBusy, StepFailed
 from gpunode.fleet.rollout.disruption import disruption
@@ -41,10 +42,12 @@ error when evicting pods/"web" -n "default": global timeout reached: 3s
 
 
 def drain(scheduler: Scheduler, node: NodeIdentity = NODE) -> tuple[str, ...]:
-    """Both halves; the command that reopens it."""
-    closed = scheduler.close(node)
+    """Both halves; the command that reopens it, () where it was closed before."""
+    noted: list[tuple[str, ...]] = []
+    closed = scheduler.close(node, noted.append)
+    assert noted == ([] if closed.before else [closed.reopen])
     scheduler.clear(node, closed, lambda: False)
-    return closed.reopen
+    return () if closed.before else closed.reopen
 
 
 @pytest.fixture
@@ -362,3 +365,54 @@ def test_every_node_is_reopened_though_nobody_can_be_told(tools: Tools) -> None:
     fleet.run(lambda run, _: done(run.transport.target))
     assert (tools.cordoned, tools.drained) == (False, True)
     assert len(fleet.rollout.closed) == 1
+
+
+def uncordon(tools: Tools) -> str:
+    return typed(tools.path("kubectl"), "--kubeconfig", "/etc/a b;c", "uncordon", "gpu01")
+
+
+def test_what_opens_a_node_is_written_down_before_it_is_closed(tools: Tools) -> None:
+    fleet = one_host(tools)
+    cordoned: list[bool] = []
+
+    class Watched(list[tuple[str, tuple[str, ...]]]):
+        def append(self, one: tuple[str, tuple[str, ...]]) -> None:
+            cordoned.append(tools.cordoned)
+            super().append(one)
+
+    fleet.kept = Watched()
+    fleet.run(lambda run, _: done(run.transport.target))
+    assert fleet.kept == [("gpu01", (uncordon(tools),)), ("gpu01", ())]
+    assert cordoned == [False, False]
+
+
+@pytest.mark.parametrize("ends_well", [True, False])
+def test_a_node_that_an_earlier_run_left_closed_is_opened_once_it_is_well(tools: Tools, ends_well: bool) -> None:
+    """Not where this run has touched nothing: the earlier one may have."""
+    tools.node("boot-of-gpu01", cordoned=True)
+
+    def one(host_run: HostRun, plan: Plan) -> HostOutcome:
+        if not ends_well:
+            raise Drift("gpu01: it changed since its plan was shown")
+        return done(host_run.transport.target)
+
+    fleet = one_host(tools, left_closed=(("gpu01", uncordon(tools)),))
+    fleet.run(one)
+    assert tools.cordoned is not ends_well
+    assert fleet.rollout.closed == (() if ends_well else (("gpu01", uncordon(tools)),))
+
+
+def test_a_record_that_names_another_command_opens_nothing_and_is_never_run(tools: Tools) -> None:
+    tools.node("boot-of-gpu01", cordoned=True)
+    fleet = one_host(tools, left_closed=(("gpu01", f"touch {tools.directory}/x"),))
+    fleet.run(lambda run, _: done(run.transport.target))
+    assert tools.cordoned
+    assert not (tools.directory / "x").exists()
+    assert fleet.rollout.closed == (("gpu01", f"touch {tools.directory}/x"),), "it is still named"
+
+
+def test_a_host_that_has_nothing_left_to_do_is_named_as_left_closed(tools: Tools) -> None:
+    fleet = one_host(tools, idle=["gpu01"], left_closed=(("gpu01", uncordon(tools)),))
+    fleet.run(lambda run, _: done(run.transport.target, changed=False))
+    assert fleet.rollout.closed == (("gpu01", uncordon(tools)),)
+    assert tools.calls == []

@@ -29,6 +29,7 @@ from gpunode.model.run_record import HostState, PastHost, PastRun
 from gpunode.model.spec import Spec
 from gpunode.remedy import Remedy, RepairAction
 from gpunode.render.run_text import endings
+from gpunode.render.runs_text import run_shown_text
 from gpunode.specfile import parse_spec
 from tests.render.values import PLAN
 
@@ -86,6 +87,7 @@ def kept(*hosts: str, begun: tuple[str, ...] = (), done: tuple[str, ...] = ()) -
 @pytest.mark.parametrize("outcome", ENDINGS, ids=lambda outcome: outcome.code.name)
 def test_a_host_is_shown_later_as_it_was_at_the_end(outcome: HostOutcome) -> None:
     host = parse_outcome(ended_line(outcome, "2026-11-26T00:00:00.000+00:00"))
+    assert isinstance(host, PastHost)
     assert host.outcome is not None
     assert endings([host.outcome], ssh=True) == endings([outcome], ssh=True)
     assert endings([lean(outcome)], ssh=True) == endings([outcome], ssh=True)
@@ -337,6 +339,7 @@ def test_the_longest_ending_is_one_that_is_read_again() -> None:
     line = ended_line(HostOutcome("a", ExitCode.FAILED, run=run, problem=words), "t")
     assert len(line.encode()) <= LONGEST_LINE
     host = parse_outcome(line)
+    assert isinstance(host, PastHost)
     assert host.outcome is not None
     assert host.outcome.run is not None
     assert len(host.outcome.run.steps) == 500
@@ -482,3 +485,25 @@ def test_a_host_that_is_left_out_of_a_run_that_goes_on_has_not_ended_by_that() -
     whole = with_earlier(one, FleetReport(out))
     assert [(host.target, int(host.code), host.left_out) for host in whole.hosts] == [(n, 1, "") for n in "abc"]
     assert whole.hosts[1].problem == "at work when the run was interrupted"
+
+
+def test_a_killed_controller_leaves_the_command_that_opens_what_it_closed() -> None:
+    with kept("gpu01", "gpu02", "gpu03", "gpu04") as record:
+        for name in ("gpu01", "gpu02", "gpu03"):
+            record.host_closed(name, (f"kubectl uncordon {name}", "scontrol resume"))
+        record.host_begins("gpu02")
+        record.host_closed("gpu03", ("scontrol resume",))
+        record.host_closed("gpu03", ())
+        record.host_ends(HostOutcome("gpu03", ExitCode.DONE))
+    past = read_run(record.id)
+    assert past.torn == 0
+    assert past.closed == tuple(
+        (name, command) for name in ("gpu01", "gpu02") for command in (f"kubectl uncordon {name}", "scontrol resume")
+    )
+    assert past.in_state(HostState.WAITING) == ("gpu01", "gpu04"), "a host that is closed has not begun for that"
+    with go_on(past, complain) as again:
+        again.host_ends(HostOutcome("gpu02", ExitCode.FAILED))
+    assert read_run(record.id).hosts[1].closed == past.hosts[1].closed, "how it ended does not open it"
+    shown = run_shown_text(merge([past]))
+    assert "gpu01 was left closed to new work: once it is well, run kubectl uncordon gpu01" in shown
+    assert "gpu03 was left" not in shown
