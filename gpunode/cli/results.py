@@ -229,7 +229,7 @@ TABLE: dict[tuple[str, type], Renderer] = {
     ("prometheus", Checked): _in("verbs.check_formats:prometheus"),
     ("nvsentinel", Checked): _in("verbs.check_formats:nvsentinel"),
     **{(form, RunList): _in(f"verbs.runs:listed_{form}") for form in ("text", "json", "jsonl")},
-    **{(form, RunShown): _in(f"verbs.runs:shown_{form}") for form in ("text", "json", "jsonl")},
+    **{(form, RunShown): _in(f"verbs.runs:shown_{form}") for form in ("text", "json", "jsonl", "ansible")},
     ("text", SelfChecked): _in("verbs.self_check:page"),
     ("json", SelfChecked): _in("verbs.self_check:json_whole"),
     ("jsonl", SelfChecked): _in("verbs.self_check:json_line"),

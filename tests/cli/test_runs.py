@@ -113,6 +113,14 @@ def test_a_run_is_shown_with_what_to_paste(capsys: pytest.CaptureFixture[str]) -
     assert data["hosts"][1]["problem"] == "gpu02: no answer\x1b[31m"
 
 
+def test_a_run_is_written_as_an_inventory_of_ansibles(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kept(About("setup", FAR, "ann"), HostOutcome(FAR[0], ExitCode.DONE), replace(DOWN, target=FAR[1]))
+    path = tmp_path / "left.yml"
+    assert main(["runs", "show", "last", "--format", "ansible", "--output", str(path)]) == 0
+    code, _, err = said(capsys, "check", "--inventory", str(path), "--limit", "gpunode_not_done")
+    assert (code, "127.0.0.1_2" in err, "127.0.0.1_1" in err) == (ExitCode.UNREACHABLE, True, False)
+
+
 def test_hosts_of_an_inventory_are_pasted_with_it(capsys: pytest.CaptureFixture[str]) -> None:
     run_id = a_setup(**IN_FLEET)
     assert "not done  --inventory /srv/fleet.yaml --limit gpu02\n" in said(capsys, "runs", "show", run_id)[1]

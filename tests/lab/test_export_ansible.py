@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from gpunode.cli.app import main
+from gpunode.fleet.runs.as_inventory import NOT_DONE, as_inventory
+from tests.fleet.runs.test_as_inventory import MIXED, run
 
 from .ansible_core import programs
 from .host import Host
@@ -91,6 +96,27 @@ def test_a_host_is_set_up_once_and_then_nothing_changes(lab: Lab, tmp_path: Path
     assert line["failed"] == 1, said
     assert "nothing was run: gpunode" in said
     assert not host.exists("/pwned")
+
+
+@pytest.mark.parametrize("version", ["2.14", "newest"])
+def test_an_inventory_of_a_run_is_read_as_gpunode_means_it(version: str, tmp_path: Path) -> None:
+    """Names with an address, a user and a port are the ones that a parser may take apart."""
+    (tmp_path / "left.yml").write_text(as_inventory(run(*MIXED, user="ann")))
+    argv = (programs(version) / "ansible-inventory", "-i", str(tmp_path / "left.yml"), "--list")
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "LANG": "C.UTF-8"}
+    done = subprocess.run(argv, env=env, text=True, capture_output=True, timeout=120, check=True)
+    found = json.loads(done.stdout)
+    assert done.stderr == ""
+    assert found["gpunode_done"]["hosts"] == ["gpu01"]
+    assert sorted(found[NOT_DONE]["children"]) == [
+        "gpunode_at_work",
+        "gpunode_failed",
+        "gpunode_not_begun",
+        "gpunode_unreachable",
+    ]
+    hosts = found["_meta"]["hostvars"]
+    assert hosts["gpu02"] == {"ansible_host": "gpu02", "ansible_user": "root", "ansible_port": 2222}
+    assert hosts["2001:db8::7"] == {"ansible_host": "2001:db8::7", "ansible_user": "ann", "ansible_port": 22}
 
 
 def test_ansible_lint_finds_nothing(tmp_path: Path) -> None:

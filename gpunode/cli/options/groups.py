@@ -188,7 +188,9 @@ class ResultOptions:
     format: Annotated[
         str | None,
         _output(
-            "--format", metavar="text|json|jsonl|junit|prometheus|nvsentinel|html", help="Of the result (default text)."
+            "--format",
+            metavar="text|json|jsonl|junit|prometheus|nvsentinel|html|ansible",
+            help="Of the result (default text).",
         ),
     ] = None
     json: Annotated[bool, _output("--json", help="The same as --format json.")] = False

@@ -32,7 +32,11 @@ def register(app: typer.Typer) -> None:
         runs,
         "show",
         help="Show how each host of a run ended, equal endings once, and the failed ones as an argument to paste.",
-        examples=("gpunode runs show last", "gpunode runs show 20261121T145501Z-4711 --json"),
+        examples=(
+            "gpunode runs show last",
+            "gpunode runs show 20261121T145501Z-4711 --json",
+            "gpunode runs show last --format ansible --output left.yml",
+        ),
     )(show)
     verb(
         runs,
@@ -165,3 +169,9 @@ def shown_jsonl(result: RunShown, style: Style) -> str:
     from gpunode.render.runs_json import shown_lines
 
     return "".join(shown_lines(result.merged))
+
+
+def shown_ansible(result: RunShown, style: Style) -> str:
+    from gpunode.fleet.runs.as_inventory import as_inventory
+
+    return as_inventory(result.merged)
