@@ -21,12 +21,20 @@ def nothing(outcome: HostOutcome) -> None:
 
 
 def test_outcomes_come_in_the_order_of_the_targets_and_each_is_told_once() -> None:
+    others = threading.Semaphore(0)  # that have been told
+
     def work(target: str) -> HostOutcome:
-        time.sleep(0.05 if target == "a" else 0)
+        if target == "a":
+            assert others.acquire(timeout=60)
+            assert others.acquire(timeout=60)
         return fine(target)
 
+    def tell(outcome: HostOutcome) -> None:
+        told.append(outcome.target)
+        others.release()
+
     told: list[str] = []
-    report = run_fleet(["a", "b", "c"], work, forks=3, on_done=lambda outcome: told.append(outcome.target))
+    report = run_fleet(["a", "b", "c"], work, forks=3, on_done=tell)
     assert [host.target for host in report.hosts] == ["a", "b", "c"]
     assert sorted(told) == ["a", "b", "c"]
     assert told[-1] == "a"
