@@ -57,6 +57,7 @@ class HostRun:
     pause: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
     reboot_turn: RebootTurn = RebootTurn()
+    reboot_wait_s: float | None = None  # until the host is back; None: REBOOT_WAIT_S
 
 
 @dataclass(frozen=True)
@@ -255,8 +256,9 @@ class Convergence:
             return self._reboot_needed(plan, f"not rebooted: {closed or 'no time was left, or the run was stopped'}")
         if on.local:
             return self._reboot_here(number, plan)
-        self._tell(f"reboot: {plan.reboot}; waiting until it is back, {REBOOT_WAIT_S / 60:.0f} minutes at most")
-        reboot_and_wait(on.lock.host, Journal(on.id, on.mirror), REBOOT_WAIT_S, pause=on.pause, clock=on.clock)
+        wait_s = on.reboot_wait_s or REBOOT_WAIT_S
+        self._tell(f"reboot: {plan.reboot}; waiting until it is back, {wait_s / 60:.0f} minutes at most")
+        reboot_and_wait(on.lock.host, Journal(on.id, on.mirror), wait_s, pause=on.pause, clock=on.clock)
         self._tell("is back after the reboot")
         self.rebooted = True
         on.lock.take()  # /run, and the lock in it, went with the reboot

@@ -234,13 +234,17 @@ class Dark(Rebooting):
         return super().run(script, stdin=stdin, timeout_s=timeout_s)
 
 
-def test_a_host_that_does_not_come_back_says_so_and_not_that_its_lock_cannot_be_given_back(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("given_s", "wait_s"), [(None, 900), (1800, 1800)])
+def test_a_host_that_does_not_come_back_says_so_and_not_that_its_lock_cannot_be_given_back(
+    tmp_path: Path, given_s: int | None, wait_s: int
+) -> None:
     minutes = itertools.count(0.0, 60.0)
     going = way(Dark(tmp_path), [plan(OK, reboot="nouveau is loaded")], policy=RebootPolicy.IF_NEEDED)
-    going.host_run = replace(going.host_run, clock=lambda: next(minutes))
-    with pytest.raises(TransportError, match="testhost: did not come back within 900 s after the reboot") as told:
+    going.host_run = replace(going.host_run, clock=lambda: next(minutes), reboot_wait_s=given_s)
+    with pytest.raises(TransportError, match=f"did not come back within {wait_s} s after the reboot") as told:
         going.run()
     assert told.value.evidence == "testhost:22: refuses connections"
+    assert wait_s / 60 <= next(minutes) / 60 < wait_s / 60 + 8
     assert told.value.remedy.action is RepairAction.POWER_CYCLE
 
 

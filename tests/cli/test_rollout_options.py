@@ -41,6 +41,8 @@ HOST = "examples/hosts/ubuntu2404-hgx-h100"
         (["--ssh", "a,b", "--on-host-error", "stop", "--max-failures", "1"], "exclude each other"),
         (["--ssh", "a,b", "--not-before", "soon"], "--not-before 'soon': it is no time"),
         (["--ssh", "a,b", "--max-reboots", "2"], "--max-reboots has no reboot to limit"),
+        (["--ssh", "a,b", "--reboot-timeout", "1800"], "--reboot-timeout has no reboot to limit"),
+        (["--ssh", "a,b", "--reboot", "if-needed", "--reboot-timeout", "0"], "--reboot-timeout '0' is not a whole"),
         (["--ssh", "a,b", "--drain-timeout", "60"], "--drain-timeout has no drain to limit"),
         (["--ssh", "a,b", "--delete-emptydir-data"], "--delete-emptydir-data is for --drain-kubernetes"),
         (["--ssh", "a,b", "--drain-slurm"], "--drain-slurm needs scontrol"),
@@ -88,6 +90,7 @@ def test_who_drains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (WaveOptions(on_host_error="stop"), Policy(max_failures=Share(0))),
         (WaveOptions(on_host_error="continue"), Policy(max_failures=NO_LIMIT)),
         (RolloutOptions(max_failures="0", max_reboots="3"), Policy(max_failures=Share(0), max_reboots=Share(3))),
+        (RolloutOptions(reboot_timeout="1800"), Policy(reboot_wait_s=1800)),
     ],
 )
 def test_the_policy_that_was_typed(options: WaveOptions, wanted: Policy) -> None:

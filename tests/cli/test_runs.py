@@ -332,9 +332,10 @@ def test_a_run_goes_on_as_it_was_to_go_through_its_hosts(
 
 
 def test_without_a_reboot_no_limit_of_them_is_taken(capsys: pytest.CaptureFixture[str]) -> None:
-    run_id = kept(About("setup", FAR, "ann", spec=f"{FAR_SPEC}reboot: if-needed\n", rollout=(("max_reboots", "1"),)))
+    options = (("max_reboots", "1"), ("reboot_timeout", "1800"))
+    run_id = kept(About("setup", FAR, "ann", spec=f"{FAR_SPEC}reboot: if-needed\n", rollout=options))
     code, _, err = said(capsys, "setup", "--yes", "--retry-failed", run_id, "--reboot", "never")
-    assert (code, "--max-reboots" in err) == (ExitCode.UNREACHABLE, False), err
+    assert (code, "--max-reboots" in err, "--reboot-timeout" in err) == (ExitCode.UNREACHABLE, False, False), err
 
 
 @pytest.mark.parametrize(

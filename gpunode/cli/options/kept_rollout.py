@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 
-from gpunode.cli.options.rollout import RolloutOptions
+from gpunode.cli.options.rollout import OF_REBOOTS, RolloutOptions
 from gpunode.errors import UsageError
 from gpunode.fleet.rollout.window import Window
 from gpunode.masking import MASK
@@ -46,7 +46,7 @@ def rolled_as(
         if one.name in kept and getattr(options, one.name) == one.default and not _replaced(options, one.name)
     }
     if not reboots:
-        taken.pop("max_reboots", None)
+        taken = {name: value for name, value in taken.items() if _flag(name) not in OF_REBOOTS}
     words = tuple(_flag(name) if value is True else f"{_flag(name)} {value}" for name, value in taken.items())
     return replace(options, **taken), words  # type: ignore[arg-type]  # each is of its field's type: _value
 

@@ -10,6 +10,7 @@ from typing import Annotated
 from gpunode.cli.options.groups import option
 
 _rollout = partial(option, heading="Rollout")
+OF_REBOOTS = ("--max-reboots", "--reboot-timeout")  # where nothing reboots, these have nothing to limit
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,10 @@ class RolloutOptions(WaveOptions):
         _rollout(
             "--max-reboots", metavar="N|N%", help="Reboot so many at once (default a tenth of a batch, never all)."
         ),
+    ] = None
+    reboot_timeout: Annotated[
+        str | None,
+        _rollout("--reboot-timeout", metavar="SECONDS", help="A host that is not back by then failed (default 900)."),
     ] = None
     drain_kubernetes: Annotated[
         Path | None,

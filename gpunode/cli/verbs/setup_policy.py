@@ -13,7 +13,7 @@ from gpunode.errors import UsageError
 from gpunode.fleet.rollout.drain import DEFAULT_TIMEOUT_S, MOST_TIMEOUT_S, Scheduler
 from gpunode.fleet.rollout.gate import local_now
 from gpunode.fleet.rollout.kubernetes_node import Kubernetes
-from gpunode.fleet.rollout.policy import MOST, NO_LIMIT, Policy, Share
+from gpunode.fleet.rollout.policy import MOST, MOST_REBOOT_S, NO_LIMIT, Policy, Share
 from gpunode.fleet.rollout.slurm_node import Slurm
 from gpunode.fleet.rollout.window import parse_window
 from gpunode.foreign import read_file
@@ -36,7 +36,11 @@ def policy(options: WaveOptions) -> Policy:
         window=parse_window(options.not_before, options.not_after, local_now()),
     )
     if isinstance(options, RolloutOptions):
-        return replace(wanted, max_reboots=_share("--max-reboots", options.max_reboots, 1))
+        return replace(
+            wanted,
+            max_reboots=_share("--max-reboots", options.max_reboots, 1),
+            reboot_wait_s=whole_number("--reboot-timeout", options.reboot_timeout, 1, MOST_REBOOT_S),
+        )
     return wanted
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from gpunode.cli.options.groups import RuleOptions
-from gpunode.cli.options.rollout import RolloutOptions, WaveOptions
+from gpunode.cli.options.groups import RuleOptions, typed
+from gpunode.cli.options.rollout import OF_REBOOTS, RolloutOptions, WaveOptions
 from gpunode.cli.results import over_ssh
 from gpunode.cli.verbs.setup_policy import policy, refuse_elsewhere, schedulers
 from gpunode.errors import UsageError
@@ -51,8 +51,9 @@ class Preparation:
         reboots = file_of is not None and any(file_of(host).spec.reboot is not RebootPolicy.NEVER for host in named)
         if isinstance(options, RolloutOptions):
             drains = schedulers(options)
-            if wanted.max_reboots and named and not reboots:  # of an empty shard nothing is ignored
-                raise UsageError("--max-reboots has no reboot to limit", remedy="add --reboot if-needed")
+            limited = [flag for flag in typed(options) if flag in OF_REBOOTS]
+            if limited and named and not reboots:  # of an empty shard nothing is ignored
+                raise UsageError(f"{limited[0]} has no reboot to limit", remedy="add --reboot if-needed")
         several = len(named) > 1 and file_of is not None
         gated = several and (reboots or wanted.staged or wanted.max_failures is not None)
         return Preparation(wanted, drains, file_of, _judgement(file_of(named[0])) if file_of and gated else None)
@@ -81,6 +82,7 @@ class Preparation:
             self.schedulers,
             self.nodes,
             stop,
+            self.policy.reboot_wait_s,
             self.left_closed,
         )
 

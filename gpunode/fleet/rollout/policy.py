@@ -10,6 +10,7 @@ from gpunode.fleet.rollout.waves import wave_sizes
 from gpunode.fleet.rollout.window import Window
 
 MOST = 100_000  # hosts; an inventory is far below it
+MOST_REBOOT_S = 24 * 3600
 TENTH = 10
 
 
@@ -49,6 +50,7 @@ class Policy:
     batch: Share | None = None  # None: all the others at once
     max_failures: Share | None = None  # None: see `limits`
     max_reboots: Share | None = None  # None: a tenth of a batch
+    reboot_wait_s: int | None = None  # until a host is back; None: as long as one host alone has
     window: Window = field(default_factory=Window)
 
     @property

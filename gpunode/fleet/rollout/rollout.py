@@ -42,6 +42,7 @@ class Rollout:
     schedulers: tuple[Scheduler, ...] = ()
     nodes: Mapping[str, NodeIdentity] = field(default_factory=dict)
     stop: threading.Event = field(default_factory=threading.Event)  # Ctrl-C was pressed
+    reboot_wait_s: float | None = None  # None: as long as one host alone has
     left_closed: InitVar[Iterable[tuple[str, str]]] = ()  # as `closed`, by the run that this one goes on with
     _closed: dict[tuple[str, str], None] = field(default_factory=dict)  # host and command, by single operations
     _keep: Keep = lambda target, commands: None
@@ -166,7 +167,8 @@ class _OneHost:
 
     def _worked(self) -> HostOutcome:
         turn = RebootTurn(self._take_turn, self._give_back, self.rollout.gate.closed)
-        outcome = self.one(replace(self.host_run, on_event=self._event, reboot_turn=turn), self.plan)
+        run = replace(self.host_run, reboot_wait_s=self.rollout.reboot_wait_s)
+        outcome = self.one(replace(run, on_event=self._event, reboot_turn=turn), self.plan)
         health, changed = self.rollout.health, outcome.run is not None and outcome.run.changed
         if health is None or not (changed or self.rebooted):
             return outcome

@@ -87,7 +87,8 @@ class Fleet:
             self.schedulers,
             {host: NodeIdentity(host, host, host, f"boot-of-{host}") for host in busy},
             stop,
-            self.left_closed,
+            self.policy.reboot_wait_s,
+            left_closed=self.left_closed,
         )
 
     def run(self, one: HostWork, *, forks: int = 50) -> FleetReport:

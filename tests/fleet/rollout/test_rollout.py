@@ -136,6 +136,17 @@ def test_a_turn_that_is_given_back_is_the_next_ones_and_a_failure_after_it_stops
     assert [host.code for host in fleet.run(one).hosts] == [ExitCode.FAILED] * 3
 
 
+def test_a_host_has_as_long_for_its_reboot_as_was_asked_for() -> None:
+    def one(host_run: HostRun, plan: Plan) -> HostOutcome:
+        seen.append(host_run.reboot_wait_s)
+        return done(plan.target)
+
+    seen: list[float | None] = []
+    for policy in (Policy(), Policy(reboot_wait_s=1800)):
+        Fleet(names(1), policy).run(one)
+    assert seen == [None, 1800]
+
+
 def test_a_step_that_the_deadline_left_out_after_a_reboot_stops_nobody() -> None:
     def one(host_run: HostRun, plan: Plan) -> HostOutcome:
         assert reboot(host_run) == ""
