@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from gpunode.apply import survey
 from gpunode.apply.commands.detached import OnOutput, nothing_runs, wait_for_running
 from gpunode.apply.commands.reboot import ask_for_reboot, reboot_and_wait
 from gpunode.apply.execute import execute
@@ -26,7 +27,7 @@ from gpunode.planner.kernel.modules import boot_fault
 from gpunode.planner.plan import make_plan
 from gpunode.planner.resume import resume_step
 from gpunode.remedy import AGAIN, NO_REMEDY, Remedy, RepairAction, gpunode
-from gpunode.transport.base import Transport
+from gpunode.transport.base import Completed, Transport
 
 PASSES = 3
 REBOOT_WAIT_S = 900.0  # big servers spend minutes in their firmware
@@ -138,8 +139,8 @@ class Convergence:
             return self._report(plan)
         if not plan.steps and plan.reboot is None:
             return self._by_hand(plan)
-        with self.host_run.lock.held():
-            return self._passes(host, plan)
+        with self.host_run.lock.held((survey.SCRIPT, *survey.words(plan)) if plan.steps else ()) as surveyed:
+            return self._passes(host, plan, surveyed)
 
     def _as_shown(self, shown: Plan, fresh: Plan) -> Plan:
         """`fresh`, where it is what was agreed to: what runs is never read from a file."""
@@ -153,11 +154,12 @@ class Convergence:
                 remedy=Remedy(RepairAction.WAIT, AGAIN, " makes the plan of what is there now, and shows it"),
             ) from error
 
-    def _passes(self, host: HostFacts, plan: Plan) -> RunReport:
+    def _passes(self, host: HostFacts, plan: Plan, surveyed: Completed | None) -> RunReport:
         for number in range(1, PASSES + 1):
-            report = self._pass(number, host, plan)
+            report = self._pass(number, host, plan, surveyed)
             if report:
                 return report
+            surveyed = None
             host, plan = self._look(number + 1)
             if plan.empty:
                 return self._report(plan)
@@ -176,11 +178,12 @@ class Convergence:
             code=ExitCode.FAILED,
         )
 
-    def _pass(self, number: int, host: HostFacts, plan: Plan) -> RunReport | None:
+    def _pass(self, number: int, host: HostFacts, plan: Plan, surveyed: Completed | None) -> RunReport | None:
         """One pass; the final report, or None when fresh facts are to decide."""
         if plan.steps:
             self._tell(f"apply, pass {number}")
-        results = self._execute(plan, f"{self.host_run.id}.{number}", before_values(host, plan), host.packages.manager)
+        before = before_values(host, plan)
+        results = self._execute(plan, f"{self.host_run.id}.{number}", before, host.packages.manager, surveyed)
         if any(result.status is not StepStatus.DONE for result in results):
             return self._stopped(plan, results)
         if plan.replan_after:
@@ -192,7 +195,12 @@ class Convergence:
         return self._console(number, plan) if plan.console else self._reboot(number, plan)
 
     def _execute(
-        self, plan: Plan, run_id: str, before: dict[str, object], manager: str | None = None
+        self,
+        plan: Plan,
+        run_id: str,
+        before: dict[str, object],
+        manager: str | None = None,
+        surveyed: Completed | None = None,
     ) -> tuple[StepResult, ...]:
         if not plan.steps:
             return ()
@@ -206,6 +214,7 @@ class Convergence:
             before=before,
             mirror=self.host_run.mirror,
             manager=manager,
+            surveyed=surveyed,
             pause=self.host_run.pause,
         )
         self.results.extend(results)

@@ -112,6 +112,21 @@ def test_converge(machine: Machine, plans: list[Plan], code: ExitCode, steps: in
     assert not (machine.root / "run" / "lock").exists(), "the lock is given back"
 
 
+def test_a_file_that_is_not_what_its_plan_saw_stops_all_before_the_first_write(machine: Machine) -> None:
+    """It is seen in the round trip that takes the lock, and the lock is given back."""
+    file = machine.root / "daemon.json"
+    file.write_text("somebody's\n")
+    write = PutFile(str(file), "ours\n", expect_sha256="0" * 64)
+    with pytest.raises(Drift, match=r"daemon\.json changed since the plan was made"):
+        way(machine, [replace(plan(OK), steps=(Step("s", "title", "why", (write,)),))]).run()
+    assert file.read_text() == "somebody's\n"
+    assert not (machine.state / "journal.jsonl").exists()
+    assert not (machine.root / "run" / "lock").exists()
+    asked = [script for script in machine.scripts if "echo directories" in script]
+    assert len(asked) == 1, "of the lock and of the files in one"
+    assert 'ln "$mine"' in asked[0]
+
+
 def test_a_plan_knows_what_its_run_has_done_already(machine: Machine) -> None:
     """Else a package of which the repository has no newer one would be upgraded in every pass, and the run fail."""
     known = []

@@ -6,22 +6,22 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from gpunode.apply.files import drift, drifted, sha256
-from gpunode.apply.journal.entries import Journal, Written, open_steps, parse_journal
+from gpunode.apply.journal.entries import Journal
 from gpunode.apply.journal.for_undo import to_entry
 from gpunode.apply.journal.prune import prune
 from gpunode.apply.lock import HostLock
 from gpunode.apply.paths import inventory_path
 from gpunode.apply.script import SHORT_S, Host, advice_on, parse_reply
 from gpunode.apply.step import AFTER_FILES, StepRun, flush
+from gpunode.apply.survey import Open, survey
 from gpunode.errors import Drift, StepFailed
-from gpunode.model.action import PutFile, RemoveFile, Run
+from gpunode.model.action import Run
 from gpunode.model.plan import Plan, Step
 from gpunode.model.report import Event, EventKind, StepResult, StepStatus
 from gpunode.model.spec import PARTS
 from gpunode.packages.registry import backend
 from gpunode.remedy import AGAIN, NO_REMEDY, Remedy, RepairAction
-from gpunode.transport.base import Transport
+from gpunode.transport.base import Completed, Transport
 
 OnEvent = Callable[[Event], None]
 
@@ -40,6 +40,7 @@ def execute(
     before: Mapping[str, object] | None = None,
     mirror: Callable[[str], None] | None = None,
     manager: str | None = None,
+    surveyed: Completed | None = None,
     pause: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> tuple[StepResult, ...]:
@@ -50,19 +51,20 @@ def execute(
     true between two steps. A script that outlives its limit while it writes a file is ended, and its step has failed.
     Where nobody can say that it has ended (state D, run as a user), the host counts as unreachable: the script might
     overwrite what was restored meanwhile. `before` goes to the journal for a later undo; `mirror` gets every journal
-    line; `manager` is the host's package manager, None where gpunode knows none. Raises Drift before the first byte
-    when a file is not as the plan saw it, TransportError when the host is unreachable (the journal shows the open step;
-    the next run picks it up), and HostLocked when the lock was taken over.
+    line; `manager` is the host's package manager, None where gpunode knows none; `surveyed` is what survey.SCRIPT
+    answered when the lock was taken, None where it was not asked. Raises Drift before the first byte when a file is not
+    as the plan saw it, TransportError when the host is unreachable (the journal shows the open step; the next run picks
+    it up), and HostLocked when the lock was taken over.
     """
     host = lock.host if lock else Host(transport)
     journal = Journal(run_id, mirror)
-    left, directories = _survey(host, plan)
-    prune(host, run_id, directories)
-    _sweep(host, left)
+    found = survey(host, plan, surveyed)
+    prune(host, run_id, found.directories)
+    _sweep(host, found.left)
     journal.add("run-begin", schema=1, before=dict(before or {}))
-    _supersede(journal, plan, left)
+    _supersede(journal, plan, found.left)
     _take_inventory(host, plan, run_id, manager)
-    work = _Work(plan, host, journal, on_event, pause, clock, lock, left)
+    work = _Work(plan, host, journal, on_event, pause, clock, lock, found.left)
     results: list[StepResult] = []
     status = "done"
     for step in plan.steps:
@@ -85,9 +87,6 @@ def execute(
         # A full disk stopped the step and now this line: the step's report, with its remedy, must not be lost for it.
         on_event(Event(EventKind.NOTE, plan.target, error.problem))
     return tuple(results)
-
-
-Open = dict[tuple[str, str], tuple[Written, ...]]  # (run, step) -> the files it had announced
 
 
 @dataclass(frozen=True)
@@ -193,42 +192,12 @@ def _by_hand(faults: list[str]) -> str:
     return f"{first}{MANUAL_STEP}, restart what reads them"
 
 
-def _survey(host: Host, plan: Plan) -> tuple[Open, list[str]]:
-    """Compare every file of the plan with its expected hash; what a killed run left open, and all runs' directories.
-
-    Raises Drift.
-    """
-    first: dict[str, PutFile | RemoveFile] = {}
-    for step in plan.steps:
-        for action in step.actions:
-            if isinstance(action, (PutFile, RemoveFile)):
-                first.setdefault(action.path, action)  # a later write of the same file expects the earlier one's text
-    pairs = (word for action in first.values() for word in (action.path, action.owner))
-    done = host.run("files/check_drift", host.token, *pairs)
-    parse_reply(done)
-    head, _, journal = done.stdout.decode("utf-8", "surrogateescape").partition("\njournal\n")
-    lines = head.splitlines()
-    for action, now in zip(first.values(), lines[1:], strict=False):
-        _hold(host.transport.target, action, now)
-    return open_steps(parse_journal(journal)), lines[lines.index("directories") + 1 :]
-
-
 def _sweep(host: Host, left: Open) -> None:
     """A killed write leaves its text next to the file. The same write would replace it; this run may be another."""
     written = dict.fromkeys((file.path, file.run_as) for files in left.values() for file in files)
     if written:
         words = (word for pair in written for word in pair)
         parse_reply(host.run("files/sweep", host.token, *words, timeout_s=SHORT_S))
-
-
-def _hold(target: str, action: PutFile | RemoveFile, now: str) -> None:
-    match action:
-        case PutFile():
-            after, free = sha256(action.text.encode("utf-8", "surrogateescape")), action.any_before
-        case RemoveFile():
-            after, free = "absent", action.expect_sha256 is None
-    if drifted(action.expect_sha256, now, after, free):
-        raise drift(target, action.path, action.expect_sha256, now)
 
 
 def _take_inventory(host: Host, plan: Plan, run_id: str, manager: str | None) -> None:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-from gpunode.apply.script import Host, parse_reply
+from gpunode.apply.script import SHORT_S, Host, in_turn, parse_reply
 from gpunode.errors import HostLocked, TransportError
 from gpunode.foreign import read_json, whole_number
 from gpunode.remedy import AGAIN, Remedy, RepairAction
-from gpunode.transport.base import Transport
+from gpunode.transport.base import Completed, Transport
 
 STALE_S = 60  # every script of a running gpunode beats, the longest silence is a 20 s wait
 
@@ -57,14 +57,28 @@ class HostLock:
         """Read-only. Raises HostLocked when a living gpunode holds it."""
         self._check(*self._ask("peek"))
 
-    def take(self) -> None:
-        """Raises HostLocked, naming the holder; one that died, or whose heartbeat stopped for a minute, is replaced."""
+    def take(self, then: Sequence[str] = ()) -> Completed | None:
+        """Raises HostLocked, naming the holder; one that died, or whose heartbeat stopped for a minute, is replaced.
+
+        `then`: a script, and its arguments behind the token, that runs in the same round trip once the lock is ours;
+        its answer, as it is. None: it did not run, since there was a holder to replace first.
+        """
         text = self._text()
-        word, rest = self._ask("take", text)
+        done = self._take(text, then)
+        word, rest = parse_reply(done)
         if word == "held" and self._check(word, rest) is not None:
             word, rest = self._ask("break", rest.partition(" ")[2], text)
             if word == "held":
                 raise self._locked(rest)
+            return None
+        return replace(done, stdout=done.stdout.partition(b"\n")[2]) if then else None
+
+    def _take(self, text: str, then: Sequence[str]) -> Completed:
+        if not then:
+            return self._outside.run("lock", "take", text)
+        script, *arguments = then
+        both = in_turn(("lock", "take", text), "taken", (script, self._owner.token, *arguments))
+        return self._outside.transport.run(both, timeout_s=SHORT_S)
 
     def keep(self) -> None:
         """A heartbeat while nothing else runs there. Raises HostLocked when it is not ours any more."""
@@ -75,15 +89,15 @@ class HostLock:
         self._ask("release", self._owner.token)
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """Ours from here to the end, however that comes. Raises as `take` does.
+    def held(self, then: Sequence[str] = ()) -> Iterator[Completed | None]:
+        """Ours from here to the end, however that comes. Takes, gives and raises as `take` does.
 
         Of a host that was lost meanwhile what lost it is told, and not that its lock cannot be given back: that one is
         taken over after a minute without a heartbeat, or went with the reboot.
         """
-        self.take()
+        answer = self.take(then)
         try:
-            yield
+            yield answer
         except BaseException:
             with suppress(TransportError):
                 self.release()

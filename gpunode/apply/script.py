@@ -18,10 +18,29 @@ from gpunode.transport.base import Completed, StillRunning, Transport
 SHORT_S = 60.0  # for scripts that only touch files
 
 
+_SHARED = ("as_user", "common")  # what every script here may call
+
+
 def script_text(script: str, *arguments: str, script_id: str = "") -> str:
     """What runs `script` ("files/put") with these arguments."""
-    parts = (resources.script(name) for name in ("as_user", "common", script))
+    parts = (resources.script(name) for name in (*_SHARED, script))
     return f"script_id={script_id}\nset -- {shell_line(arguments)}\n{''.join(parts)}"
+
+
+def in_turn(first: Sequence[str], reply: str, then: Sequence[str]) -> str:
+    """What runs two scripts, each with its arguments: `then` only where all that `first` replied is `reply`.
+
+    The second answer follows the first one's line. In a function: the shells of old do not find the end of a `case` in
+    `$(...)`.
+    """
+    parts = (
+        *map(resources.script, _SHARED),
+        f"gpunode_first() (\nset -- {shell_line(first[1:])}\n{resources.script(first[0])})\n",
+        'gpunode_reply=$(gpunode_first) || exit\nprintf "%s\\n" "$gpunode_reply"\n',
+        f'[ "$gpunode_reply" = {shell_line((reply,))} ] || exit 0\n',
+        f"set -- {shell_line(then[1:])}\n{resources.script(then[0])}",
+    )
+    return "".join(parts)
 
 
 @dataclass(frozen=True)
@@ -39,7 +58,10 @@ class Host:
         `script_id`: the name by which `run_or_end` ends it.
         """
         text = script_text(script, *arguments, script_id=script_id)
-        done = self.transport.run(text, stdin=stdin, timeout_s=timeout_s)
+        return self.ours(self.transport.run(text, stdin=stdin, timeout_s=timeout_s))
+
+    def ours(self, done: Completed) -> Completed:
+        """`done`. Raises HostLocked where that script found the lock to be another gpunode's, or gone."""
         if done.stdout.startswith((b"lock-lost", b"lock-gone")):
             raise self._lost(gone=done.stdout.startswith(b"lock-gone"))
         return done

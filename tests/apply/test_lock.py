@@ -9,10 +9,13 @@ import pytest
 
 from gpunode import resources
 from gpunode.apply.lock import HostLock, Owner, is_stale
-from gpunode.errors import HostLocked
+from gpunode.errors import HostLocked, StepFailed
 from tests.apply.machine import Machine
 
 HERE = Owner("controller", 100, "t-here", "root")
+SHELLS = pytest.mark.parametrize(
+    "shell", [("dash",), ("bash", "--posix"), ("busybox", "sh")], ids=["dash", "bash", "busybox"]
+)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +68,7 @@ def test_a_silent_lock_is_taken_over_and_its_old_owner_stops(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("text", ["", "not ours\n", "\n\n", '{"pid": 1}\nmore\n', "a 'quote' $HOME \\n"], ids=range(5))
-@pytest.mark.parametrize("shell", [("dash",), ("bash", "--posix"), ("busybox", "sh")], ids=["dash", "bash", "busybox"])
+@SHELLS
 def test_a_silent_lock_that_nobody_can_read_is_taken_over(tmp_path: Path, shell: tuple[str, ...], text: str) -> None:
     path = tmp_path / "run" / "lock"
     path.parent.mkdir()
@@ -77,6 +80,50 @@ def test_a_silent_lock_that_nobody_can_read_is_taken_over(tmp_path: Path, shell:
     ours.take()
     assert "t-here" in path.read_text()
     assert os.listdir(path.parent).count("lock") == len([n for n in os.listdir(path.parent) if n.startswith("lock")])
+
+
+def unfinished(root: Path) -> Path:
+    """What check_drift.sh takes away."""
+    copy = root / "state" / "backup" / "r0" / "copy.part"
+    copy.parent.mkdir(parents=True)
+    copy.write_text("half of it")
+    return copy
+
+
+@SHELLS
+def test_what_comes_first_under_the_lock_comes_along_with_it(tmp_path: Path, shell: tuple[str, ...]) -> None:
+    copy, file = unfinished(tmp_path), tmp_path / "a 'file' $HOME"
+    machine = Machine(tmp_path, shell)
+    answer = HostLock(machine, HERE, lambda _: True).take(("files/check_drift", str(file), ""))
+    assert answer is not None
+    assert answer.stdout == b"files\nabsent\ndirectories\nbackup/r0\njournal\n"
+    assert len(machine.scripts) == 1
+    assert "t-here" in (tmp_path / "run" / "lock").read_text()
+    assert not copy.exists()
+
+
+@SHELLS
+@pytest.mark.parametrize("owner", ["taken", "", '{"pid": 1}\ntaken'], ids=["its word", "empty", "its word below"])
+def test_what_comes_first_under_the_lock_does_not_run_without_it(
+    tmp_path: Path, shell: tuple[str, ...], owner: str
+) -> None:
+    copy, path = unfinished(tmp_path), tmp_path / "run" / "lock"
+    path.parent.mkdir()
+    path.write_text(owner + "\n")
+    ours = HostLock(Machine(tmp_path, shell), HERE, lambda _: True)
+    with pytest.raises(HostLocked):
+        ours.take(("files/check_drift",))
+    assert copy.exists()
+    os.utime(path, (time.time() - 90,) * 2)
+    assert ours.take(("files/check_drift",)) is None, "a silent one is replaced; nothing more is done on the way"
+    assert copy.exists()
+    assert "t-here" in path.read_text()
+
+
+def test_a_lock_that_cannot_be_made_is_told_as_before(tmp_path: Path) -> None:
+    (tmp_path / "run").write_text("no directory\n")
+    with pytest.raises(StepFailed, match=r"cannot make .*run"):
+        lock(tmp_path, HERE).take(("files/check_drift",))
 
 
 def test_a_stale_lock_that_another_run_took_meanwhile_stays_its_own(tmp_path: Path) -> None:
@@ -103,7 +150,7 @@ def test_every_script_is_a_heartbeat(tmp_path: Path) -> None:
     assert time.time() - path.stat().st_mtime < 30
 
 
-@pytest.mark.parametrize("shell", [("dash",), ("bash", "--posix"), ("busybox", "sh")], ids=["dash", "bash", "busybox"])
+@SHELLS
 def test_a_beat_while_the_lock_is_given_back_makes_no_new_one(tmp_path: Path, shell: tuple[str, ...]) -> None:
     """A script whose connection was cut reads its own token, and then the controller removes the lock."""
     path = tmp_path / "lock"
