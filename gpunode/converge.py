@@ -13,6 +13,8 @@ from gpunode.apply.execute import execute
 from gpunode.apply.journal.entries import Journal
 from gpunode.apply.journal.snapshot import before_values
 from gpunode.apply.lock import HostLock
+from gpunode.apply.script import Host
+from gpunode.apply.step import flush
 from gpunode.catalog.load import Catalog
 from gpunode.errors import Drift, ExitCode, worst
 from gpunode.facts.collect import collect, collect_unless
@@ -96,12 +98,13 @@ def converge(
     ).run()
 
 
-QuickLook = Callable[[bool], HostFacts | None]
+# Facts in one round trip, after a script of which the host has to say nothing (`nothing_runs`); else None.
+QuickLook = Callable[[str], HostFacts | None]
 
 
 def quick_look(transport: Transport) -> QuickLook:
-    """Facts in one round trip, where nothing of an earlier gpunode runs and (True) nobody holds the lock; else None."""
-    return lambda unlocked: collect_unless(transport, nothing_runs(unlocked=unlocked))
+    """Of a host over this transport."""
+    return lambda first: collect_unless(transport, first)
 
 
 def settled_facts(transport: Transport, *, on_output: OnOutput, lock: HostLock | None = None) -> HostFacts:
@@ -109,7 +112,7 @@ def settled_facts(transport: Transport, *, on_output: OnOutput, lock: HostLock |
 
     Raises HostLocked where it was not killed but is at work, and what `collect` raises.
     """
-    facts = quick_look(transport)(False)
+    facts = quick_look(transport)(nothing_runs())
     if facts is not None:
         return facts
     wait_for_running(transport, on_output=on_output, lock=lock)
@@ -129,6 +132,7 @@ class Convergence:
     quick: QuickLook | None = None  # asked first
     results: list[StepResult] = field(default_factory=list)
     rebooted: bool = False
+    ending: Journal | None = None  # of a pass that is over: its last lines go along with the look after it
 
     def run(self) -> RunReport:
         """Raises as `converge` does; the lock is released in any case, as far as the host can be reached."""
@@ -215,6 +219,7 @@ class Convergence:
             mirror=self.host_run.mirror,
             manager=manager,
             surveyed=surveyed,
+            finish=self._finish if plan.replan_after else flush,
             pause=self.host_run.pause,
         )
         self.results.extend(results)
@@ -222,8 +227,21 @@ class Convergence:
 
     def _look(self, number: int) -> tuple[HostFacts, Plan]:
         self._tell("detect" if number == 1 else "detect again")
-        host = (self.quick and self.quick(number == 1)) or self._slow_look(number)
+        host = self._quick_look(number) or self._slow_look(number)
         return host, self.decide(host, frozenset(r.id for r in self.results if r.status is StepStatus.DONE))
+
+    def _finish(self, host: Host, journal: Journal) -> None:
+        self.ending = journal
+
+    def _quick_look(self, number: int) -> HostFacts | None:
+        """The last pass's lines are in the journal before the host is looked at, whoever brings them there."""
+        ending, self.ending, found = self.ending, None, None
+        if self.quick:
+            lines = {"token": self.host_run.lock.host.token, "lines": ending.pending()} if ending else {}
+            found = self.quick(nothing_runs(unlocked=number == 1, **lines))
+        if found is None and ending:
+            flush(self.host_run.lock.host, ending)  # a line that comes twice says the same
+        return found
 
     def _slow_look(self, number: int) -> HostFacts:
         """Facts taken in the middle of a package transaction would be wrong a minute later."""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -125,6 +126,34 @@ def test_a_file_that_is_not_what_its_plan_saw_stops_all_before_the_first_write(m
     asked = [script for script in machine.scripts if "echo directories" in script]
     assert len(asked) == 1, "of the lock and of the files in one"
     assert 'ln "$mine"' in asked[0]
+
+
+@pytest.mark.parametrize("silent", [True, False], ids=["in one with the look", "in a script of their own"])
+def test_a_pass_is_over_in_the_journal_before_the_next_look(machine: Machine, silent: bool) -> None:
+    going, seen = way(machine, [plan(OK, replan=True), EMPTY]), list[str]()
+
+    def quick(first: str) -> HostFacts | None:
+        if not seen:
+            seen.append("")  # nothing is there yet
+            return HOST
+        if silent:
+            done = machine.run(first, timeout_s=30)
+            assert (done.code, done.stdout) == (0, b"")
+            seen.append(machine.journal)
+        return HOST if silent else None
+
+    def observe() -> HostFacts:
+        seen.append(machine.journal)
+        return HOST
+
+    going.quick, going.observe = quick, observe
+    assert going.run().code is ExitCode.DONE
+    kinds = [json.loads(line)["kind"] for line in seen[1].splitlines()]
+    assert kinds == ["run-begin", "step-begin", "command", "step-end", "run-end"]
+    assert machine.journal == seen[1]
+    ended = [script for script in machine.scripts if '"run-end"' in script]
+    assert len(ended) == 1
+    assert ('$state"/runs/' in ended[0]) is silent, "that script asks what still runs"
 
 
 def test_a_plan_knows_what_its_run_has_done_already(machine: Machine) -> None:
@@ -391,7 +420,7 @@ def test_a_reboot_that_needs_the_console_is_left_to_the_person(machine: Machine)
     assert (report.code, report.remedy.text) == (ExitCode.REBOOT_NEEDED, "press a key in MokManager")
 
 
-def changed_meanwhile(machine: Machine, during: Callable[[], None]) -> Convergence:
+def changed_meanwhile(machine: Machine, during: Callable[[], object]) -> Convergence:
     """Setup of a plan that was shown, on a host where `during` happens while facts are taken."""
     going = way(machine, [plan(BAD)], saved=plan(OK))
 

@@ -41,6 +41,7 @@ def execute(
     mirror: Callable[[str], None] | None = None,
     manager: str | None = None,
     surveyed: Completed | None = None,
+    finish: Callable[[Host, Journal], None] = flush,
     pause: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> tuple[StepResult, ...]:
@@ -52,7 +53,8 @@ def execute(
     Where nobody can say that it has ended (state D, run as a user), the host counts as unreachable: the script might
     overwrite what was restored meanwhile. `before` goes to the journal for a later undo; `mirror` gets every journal
     line; `manager` is the host's package manager, None where gpunode knows none; `surveyed` is what survey.SCRIPT
-    answered when the lock was taken, None where it was not asked. Raises Drift before the first byte when a file is not
+    answered when the lock was taken, None where it was not asked; `finish` brings the journal's last lines there, when
+    all went well. Raises Drift before the first byte when a file is not
     as the plan saw it, TransportError when the host is unreachable (the journal shows the open step; the next run picks
     it up), and HostLocked when the lock was taken over.
     """
@@ -79,11 +81,12 @@ def execute(
     if status == "failed":
         results = work.roll_back(results)
     journal.add("run-end", status=status)
+    if status == "done":
+        finish(host, journal)
+        return tuple(results)
     try:
         flush(host, journal)
     except StepFailed as error:
-        if status == "done":
-            raise
         # A full disk stopped the step and now this line: the step's report, with its remedy, must not be lost for it.
         on_event(Event(EventKind.NOTE, plan.target, error.problem))
     return tuple(results)

@@ -19,8 +19,9 @@ NOT_PROBED = b"@gpunode-not-probed\n"
 def probe_script(first: str = "") -> str:
     """The text for Transport.run: one shell function called on the last line, so a truncated upload runs nothing.
 
-    `first`: a script of ours that runs before, in a shell of its own. Where it prints something the answer is
-    NOT_PROBED. (In a function: the shells of old do not find the end of a `case` in `$(...)`.)
+    `first`: a script of ours that runs before, in a shell of its own. Where it prints something, or dies, the answer is
+    NOT_PROBED. (In a function: the shells of old do not find the end of a `case` in `$(...)`.) It comes last in the
+    text: what all hosts are sent is compressed once (transport/packed.py).
     """
     from gpunode import resources
     from gpunode.packages.probe import probe_part
@@ -29,10 +30,9 @@ def probe_script(first: str = "") -> str:
     if not first:
         return "\n".join((*parts, _CALL))
     ask = f"gpunode_first() (\n{first}\n)"
+    silent = 'gpunode_said=$(gpunode_first </dev/null) && [ -z "$gpunode_said" ]'
     said = NOT_PROBED.decode().rstrip("\n")
-    return "\n".join(
-        (*parts, ask, f'if [ -n "$(gpunode_first </dev/null)" ]; then echo {said}; else {_CALL.rstrip()}; fi\n')
-    )
+    return "\n".join((*parts, ask, f"if {silent}; then {_CALL.rstrip()}; else echo {said}; fi\n"))
 
 
 def usual_probe_script() -> str:

@@ -71,6 +71,47 @@ def _packed(script: str) -> tuple[bytes, str]:
 
 @lru_cache(maxsize=2)  # the probe, which every host is sent
 def _compressed(script: str) -> tuple[bytes, str]:
-    compressor = zlib.compressobj(9, wbits=_GZIP)
-    raw = compressor.compress(script.encode("utf-8", "surrogateescape")) + compressor.flush()
+    raw = _alike.compressed(script)
     return raw, base64.b64encode(raw).decode("ascii")
+
+
+class _Alike:
+    """Compresses; where scripts begin alike, as the probe with a few lines for one host at its end, that part once."""
+
+    def __init__(self) -> None:
+        self._last = self._shared = ""
+        self._head, self._compressor = b"", _compressor()  # what became of the shared part, and how to go on
+
+    def compressed(self, script: str) -> bytes:
+        if not (self._shared and script.startswith(self._shared)):
+            self._shared = self._longest_with(script)
+            self._compressor = _compressor()
+            self._head = self._compressor.compress(_bytes(self._shared))
+        self._last = script
+        compressor = self._compressor.copy()
+        return self._head + compressor.compress(_bytes(script[len(self._shared) :])) + compressor.flush()
+
+    def _longest_with(self, script: str) -> str:
+        """What this script and the last begin with; "" where that is not most of it."""
+        alike = _alike_length(self._last, script)
+        return script[:alike] if 2 * alike > len(script) else ""
+
+
+def _bytes(script: str) -> bytes:
+    return script.encode("utf-8", "surrogateescape")
+
+
+def _compressor() -> zlib._Compress:
+    return zlib.compressobj(9, wbits=_GZIP)
+
+
+def _alike_length(one: str, other: str) -> int:
+    """How long what both begin with is. By halves: comparing whole pieces takes no time."""
+    least, most = 0, min(len(one), len(other))
+    while least < most:
+        middle = (least + most + 1) // 2
+        least, most = (middle, most) if one[:middle] == other[:middle] else (least, middle - 1)
+    return least
+
+
+_alike = _Alike()

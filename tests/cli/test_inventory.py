@@ -30,7 +30,7 @@ from tests.transport.sshd import SSHD, Sshd
 EXAMPLES = Path(__file__).parents[2] / "examples" / "hosts"
 HERE = str(EXAMPLES / "debian12-ready")
 NODES = {"b200": "ubuntu2604-b200", "l4": "debian12-l4", "ready": "debian12-ready", "h100": "ubuntu2404-hgx-h100-ready"}
-PROBES = (probe_script(), probe_script(nothing_runs(unlocked=False)))
+PROBES = (probe_script(), probe_script(nothing_runs()))
 FLEET = "hosts: b200, l4, ready, h100\ngroups:\n  small: {hosts: 'l4,ready'}\n"
 Captured = pytest.CaptureFixture[str]
 

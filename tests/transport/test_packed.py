@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import random
 import shutil
+import time
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -118,3 +120,29 @@ def test_what_sudo_quotes_of_ours_is_not_the_hosts_word() -> None:
     line = deliver_packed(LONG, become=True).argv[-1]
     quoted = f"Sorry, ann may not execute 'sh -c {line}' as root"
     assert without_our_words(quoted) == "Sorry, ann may not execute 'sh -c ...' as root"
+
+
+@pytest.mark.parametrize("ends", [("", "a", "b", "", "ä\n"), ("same",) * 3, ("x" * 9000, "y" * 9000)], ids=range(3))
+def test_scripts_that_begin_alike_are_whole(ends: tuple[str, ...]) -> None:
+    random_words = random.Random(7)
+    shared = "".join(f"echo {random_words.random()} ü\n" for _ in range(900))
+    other = "#" * 2 * WORTH_BYTES
+    for script in (other, *(shared + end for end in ends), other, shared):
+        delivery = deliver_packed(script)
+        raw = base64.b64decode(delivery.argv[-1])
+        assert zlib.decompress(raw, wbits=31).decode() == script
+
+
+def test_what_scripts_have_in_common_is_compressed_once() -> None:
+    shared = "".join(f"echo {number} {number * number}\n" for number in range(9000))
+    for end in ("first", "second"):
+        deliver_packed(shared + end)  # now it is known what is alike
+
+    def cpu(script: str) -> float:
+        begin = time.process_time()
+        deliver_packed(script)
+        return time.process_time() - begin
+
+    alike = min(cpu(f"{shared}{number}") for number in range(9))
+    alone = min(cpu(f"{number}{shared}") for number in range(9))
+    assert 3 * alike < alone

@@ -143,13 +143,14 @@ def wait_for_running(
     return names
 
 
-def nothing_runs(*, unlocked: bool) -> str:
-    """A script that prints nothing where `wait_for_running` would find nothing to wait for; read-only.
+def nothing_runs(*, unlocked: bool = False, token: str = "", lines: str = "") -> str:
+    """A script that prints nothing, and ends with 0, where `wait_for_running` would find nothing to wait for.
 
-    `unlocked`: and nobody holds the host's lock.
+    `unlocked`: and nobody holds the host's lock. `lines`: which the holder of the lock with this token still has for
+    the journal; they are written and flushed by then. Read-only without them.
     """
-    held = '\n[ ! -e "$lock" ] || echo locked' if unlocked else ""
-    return script_text("commands/list_detached") + held
+    held = '[ ! -e "$lock" ] || echo locked\n' if unlocked else ""
+    return script_text("commands/list_detached", token, lines) + held
 
 
 def stdin_of(run: Run) -> bytes:

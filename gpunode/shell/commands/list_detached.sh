@@ -1,4 +1,7 @@
-# The ids of detached commands that an earlier, killed run left running, one a line. Read-only.
+# The ids of detached commands that an earlier, killed run left running, one a line. Read-only, unless it is given a TOKEN
+# and LINES that wait for the journal: they come first.
+keep_lock "${1:-}"
+journal "${2:-}"
 for dir in "$state"/runs/*/; do
     dir=${dir%/}
     [ -e "$dir/pid" ] && [ ! -e "$dir/rc" ] || continue
@@ -9,3 +12,4 @@ for dir in "$state"/runs/*/; do
     set -- ${line##*)}
     [ "${20}" != "$began" ] || echo "${dir##*/}"
 done
+:
