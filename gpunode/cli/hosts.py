@@ -27,7 +27,7 @@ def open_hosts(options: LiveOptions, *, as_root: bool = False) -> Iterator[tuple
     """The hosts that were named; nothing is dialled yet. Raises UsageError.
 
     `as_root`: the verb is root's, so this machine is refused at its first script where the user cannot become root.
-    Over SSH every verb is.
+    Over SSH every verb is; there it says that more than a look is to be expected.
     """
     from gpunode.render.remedy_text import hosts_are_named_by
 
@@ -50,7 +50,7 @@ def _hosts(options: LiveOptions, *, as_root: bool) -> tuple[Host, ...]:
         raise UsageError(f"{flag} and --recorded exclude each other", remedy="name hosts, or one recording")
     one_of("--host-key", options.host_key, ("strict", "accept-new"))
     if options.ssh or options.inventory:
-        return _over_ssh(options)
+        return _over_ssh(options, several=as_root)
     if only_ssh := _first(_typed_for_ssh(options)):
         raise UsageError(f"{only_ssh} is for hosts over SSH", remedy="name them with --ssh or --inventory")
     if recorded:
@@ -89,7 +89,7 @@ def _recorded(path: Path, inject: Sequence[str]) -> Host:
     return Host(Recorded(stream, name), recorded=True)
 
 
-def _over_ssh(options: LiveOptions) -> tuple[Host, ...]:
+def _over_ssh(options: LiveOptions, *, several: bool) -> tuple[Host, ...]:
     from gpunode.cli.errors import say
     from gpunode.cli.options.inventory import named_hosts
     from gpunode.cli.options.passwords import become_password, login_password, unlock_keys
@@ -109,6 +109,7 @@ def _over_ssh(options: LiveOptions) -> tuple[Host, ...]:
         connect_timeout_s=float(timeout) if timeout else None,
         password=login,
         become_password=SudoPassword(become) if become else None,
+        several=several,
     )
     reached: list[tuple[SshTarget, SshOptions]] = []
 

@@ -1,9 +1,9 @@
 """A connection's channels: one a script. From the second script on the next one is asked for with this one's command.
 
 To open a channel and to start a command in it is a round trip each. The first is asked for with the login where that
-fits (pipelining.py). Who sends several scripts waits for the second alone; who sends one opens none in advance. Each
-script has a session of its own all the same. Where sshd grants one channel at a time (MaxSessions 1) it refuses the
-second, and each is opened when the one before it is gone.
+fits (pipelining.py). Who says that several scripts will come waits for no other, who does not for the second alone; who
+sends one opens none in advance. Each script has a session of its own all the same. Where sshd grants one channel at a
+time (MaxSessions 1) it refuses the second, and each is opened when the one before it is gone.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ Refused = (paramiko.SSHException, EOFError, OSError)
 class Sessions:
     """Of one connection whose login is done. Not for two threads at once."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Transport, *, several: bool = False) -> None:
         self._transport = transport
+        self._announced = several
         self._scripts = 0
         self._asked, transport.asked = transport.asked, None
         self._several = True  # False once the host refused one in advance
@@ -41,7 +42,7 @@ class Sessions:
             """What need not wait for the answer to the command, and would cost a flight of its own after it."""
             if not reads:
                 channel.shutdown_write()
-            if self._scripts and self._several:
+            if (self._scripts or self._announced) and self._several:
                 self._asked = ask(self._transport)
 
         channel.event = _Answer(self._transport, limit_s, along)

@@ -192,7 +192,7 @@ class Ssh:
         try:
             self._hop = resolve(self._to, self._options, self._lookup)
             transport = self._reach(self._hop, None, ())
-            self._sessions = Sessions(transport)
+            self._sessions = Sessions(transport, several=self._options.several)
             self._go_on()
             return transport, self._sessions
         except BaseException:

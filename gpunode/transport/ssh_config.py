@@ -76,6 +76,7 @@ class SshOptions:
     password: LoginPassword | None = None  # for hosts that take one; never for jump hosts
     become_password: SudoPassword | None = None
     become: Literal["auto", "always", "never"] = "auto"  # auto: sudo where the login is not root's
+    several: bool = False  # scripts will follow the first, as those of a setup do (sessions.py)
     agent: bool = True
     home: Path | None = None  # whose ~/.ssh; None: the user's
     config: tuple[Path, ...] | None = None  # None: ~/.ssh/config and /etc/ssh/ssh_config

@@ -52,7 +52,12 @@ def one_file(fleet: Fleet, host: str) -> None:
         return Plan(host, Spec(), "", steps=() if steps_done else (step,), replan_after=not steps_done)
 
     options = SshOptions(
-        home=fleet.home, config=(), known_hosts=(fleet.known_hosts,), identities=(fleet.identity,), agent=False
+        home=fleet.home,
+        config=(),
+        known_hosts=(fleet.known_hosts,),
+        identities=(fleet.identity,),
+        agent=False,
+        several=True,
     )
     transport = Ssh(SshTarget(host, "root", 22), options)
     try:

@@ -31,9 +31,22 @@ def test_one_script_opens_one_channel_and_several_wait_for_the_second_alone(sshd
     ssh.close()
 
 
-def test_where_one_channel_is_granted_at_a_time_each_has_its_turn(sshd: Start) -> None:
+def test_where_several_scripts_were_announced_none_waits_for_a_channel(
+    sshd: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, asked = sshd(), list[object]()
+    ssh = Ssh(target(server), options(server, several=True))
+    monkeypatch.setattr(paramiko.Transport, "open_session", lambda *_, **__: asked.append(1))
+    for number in range(4):
+        assert ssh.run(f"echo {number}", timeout_s=120).stdout == b"%d\n" % number
+    assert not asked
+    ssh.close()
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_where_one_channel_is_granted_at_a_time_each_has_its_turn(sshd: Start, several: bool) -> None:
     server = sshd(extra="MaxSessions 1")
-    ssh = Ssh(target(server), options(server))
+    ssh = Ssh(target(server), options(server, several=several))
     for number in range(6):
         assert ssh.run(f"echo {number}", timeout_s=120).stdout == b"%d\n" % number
     ssh.close()
