@@ -59,7 +59,7 @@ from gpunode.model.kernel_log import KernelLog
 from gpunode.model.packages import PackageFacts
 from gpunode.packages.probe import probe_part
 from gpunode.remedy import Remedy, RepairAction
-from gpunode.transport.base import StillRunning, Transport, Way
+from gpunode.transport.base import Question, StillRunning, Transport, Way
 
 # nvidia-smi alone may take 30 s before it is given up; every other tool has a limit of its own before that.
 PROBE_TIMEOUT_S = 75.0
@@ -83,8 +83,10 @@ def probe(transport: Transport) -> bytes:
 
 def _answer(transport: Transport, first: str = "") -> tuple[bytes, Sections, Way | None]:
     """The stream, what it holds, and how it came; no sections where `first` printed something."""
+    script = probe_script(first)
+    only_reads = not first or isinstance(first, Question)
     try:
-        done = transport.run(probe_script(first), timeout_s=PROBE_TIMEOUT_S)
+        done = transport.run(Question(script) if only_reads else script, timeout_s=PROBE_TIMEOUT_S)
     except StillRunning as late:
         problem = f"the probe did not come back in {PROBE_TIMEOUT_S:.0f} s"
         raise StillRunning(problem, evidence=late.evidence, remedy=late.remedy) from late

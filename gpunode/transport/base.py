@@ -59,6 +59,12 @@ class StillRunning(TransportError):
     """A script had not ended within its limit. What it had printed by then is no result, and is not handed on."""
 
 
+class Question(str):
+    """A script that only reads, so that it may be sent twice where nobody knows whether it arrived."""
+
+    __slots__ = ()
+
+
 class Transport(Protocol):
     """A way to reach one host.
 

@@ -1,4 +1,4 @@
-"""A login in one flight: the service, the key and the first session are asked for together, not one after the other.
+"""A login in one flight: service, key and first session are asked for together, and a first command that only reads.
 
 paramiko's public interface waits for each answer before it asks for more: two or three round trips. A client may go on
 at once, for the server answers in order; nothing of this is sent before the host's key is known. It takes names that
@@ -9,6 +9,7 @@ asked for after the other.
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 from gpunode.transport.ssh_library import Asked, Patient, Transport, expected, paramiko
@@ -17,10 +18,12 @@ from gpunode.transport.ssh_library import Asked, Patient, Transport, expected, p
 _NAMES: tuple[tuple[type, tuple[str, ...]], ...] = (
     (paramiko.auth_handler.AuthHandler, ("_request_auth", "_parse_service_accept", "wait_for_response")),
     (paramiko.Transport, ("_next_channel", "_sanitize_window_size", "_sanitize_packet_size", "_send_user_message")),
-    (paramiko.Channel, ("_set_transport", "_set_window")),
+    (paramiko.Channel, ("_set_transport", "_set_window", "_event_pending", "_wait_for_event")),
 )
 _VALUES = ("lock", "_channels", "channel_events", "channels_seen")  # of a connection
-_OPEN = bytes((90,))  # SSH_MSG_CHANNEL_OPEN (RFC 4254)
+_OPEN, _EOF, _REQUEST = (bytes((number,)) for number in (90, 96, 98))  # SSH_MSG_CHANNEL_... (RFC 4254)
+# How OpenSSH calls the first session of a connection: the lowest number that is free (channels.c, channel_new).
+FIRST = 0
 
 
 def possible(transport: paramiko.Transport) -> bool:
@@ -60,9 +63,15 @@ def offer(transport: Transport, user: str, key: paramiko.PKey, *, session: bool)
     except Exception as error:  # the agent's, where paramiko's own thread would have met it
         raise expected(error) from error
     asked = ask(transport) if session else None
+    if asked is not None and transport.first_line:
+        _start(transport, asked, transport.first_line)
     left = ["?"]
     try:
         left = list(handler.wait_for_response(event))
+    except paramiko.AuthenticationException:
+        if asked is None or not asked.line or not handler.is_authenticated():
+            raise
+        left = []  # it let us in; that it has hung up since, over the command, is seen by who wants its answer
     finally:
         if left and asked is not None:
             asked.forget()
@@ -82,6 +91,28 @@ class _OneFlight(paramiko.auth_handler.AuthHandler):
 
     def _parse_service_accept(self, m: paramiko.Message) -> None:
         """The answer to what was taken for granted."""
+
+
+def _start(transport: Transport, asked: Asked, line: str) -> None:
+    """Start `line` in a session that is not granted yet, with nothing on its stdin: it needs the host's number alone.
+
+    Where the session is refused, or has another number, OpenSSH ends the connection and nothing was started.
+    """
+    asked.line, asked.sent = line, (time.time(), time.monotonic())
+    hidden: Any = transport
+    channel: Any = asked.channel
+    channel._event_pending()
+    request, end = paramiko.Message(), paramiko.Message()
+    request.add_byte(_REQUEST)
+    request.add_int(FIRST)
+    request.add_string("exec")
+    request.add_boolean(True)
+    request.add_string(line)
+    end.add_byte(_EOF)
+    end.add_int(FIRST)
+    channel.eof_sent = True
+    for message in (request, end):
+        hidden._send_user_message(message)
 
 
 def ask(transport: paramiko.Transport) -> Asked | None:

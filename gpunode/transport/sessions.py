@@ -13,12 +13,16 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from gpunode.transport.pipelining import ask
+from gpunode.transport.pipelining import FIRST, ask
 from gpunode.transport.ssh_library import Asked, Transport, paramiko
 
 # sshd counts a channel until its shell has ended and the channel is closed, a little after the script's end has come.
 _GONE_AFTER_S = (0.02, 0.1, 0.5)
 Refused = (paramiko.SSHException, EOFError, OSError)
+
+
+class TooEarly(Exception):
+    """A command that was sent with the login did not start. It only reads, and may be sent again, in its turn."""
 
 
 class Sessions:
@@ -35,7 +39,10 @@ class Sessions:
         """A channel of its own in which the login shell runs `line`; `reads`: something will come on its stdin.
 
         Raises SSHException, EOFError or OSError; the connection is closed when the host does not answer in time.
+        TooEarly: that which was sent with the login is to be sent again, over another connection.
         """
+        if self._asked is not None and self._asked.line:
+            return self._early(self._asked, line, limit_s)
         channel = self._opened(limit_s)
 
         def along() -> None:
@@ -51,6 +58,29 @@ class Sessions:
         except BaseException:
             channel.close()
             raise
+        self._scripts += 1
+        return channel
+
+    @property
+    def sent(self) -> tuple[float, float] | None:
+        """When the first command was sent, where that was with the login and nobody has heard of it yet."""
+        return self._asked.sent if self._asked is not None and self._asked.line else None
+
+    def _early(self, asked: Asked, line: str, limit_s: float) -> paramiko.Channel:
+        """The channel in which `line` was started with the login."""
+        self._asked = None
+        try:
+            channel = asked.opened(limit_s)
+            if (asked.line, channel.remote_chanid) != (line, FIRST):
+                raise paramiko.SSHException("another command, or another session, than was meant")
+            if self._announced:
+                self._asked = ask(self._transport)
+            if not channel.event.wait(limit_s):
+                raise paramiko.SSHException(f"no answer to a command in {limit_s:.0f} s")
+            channel._wait_for_event()  # type: ignore[attr-defined]  # it has come: what it says
+        except Refused as error:
+            self._transport.close()
+            raise TooEarly from error
         self._scripts += 1
         return channel
 

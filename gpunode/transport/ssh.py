@@ -16,7 +16,7 @@ from gpunode.errors import TransportError
 from gpunode.remedy import Remedy, RepairAction
 from gpunode.transport import known_hosts, ssh_errors
 from gpunode.transport.answer import result
-from gpunode.transport.base import Completed, NotReached, PasswordRefused, Way
+from gpunode.transport.base import Completed, NotReached, PasswordRefused, Question, Way
 from gpunode.transport.channel import Output, converse
 from gpunode.transport.crowd import crowd_at, pause_s
 from gpunode.transport.feed import StdinScript
@@ -25,7 +25,7 @@ from gpunode.transport.known_hosts import HostKey
 from gpunode.transport.login import log_in
 from gpunode.transport.packed import CANNOT_UNPACK, deliver_packed, worth_packing
 from gpunode.transport.refusals import counted, not_started, unanswered, wants_terminal
-from gpunode.transport.sessions import Refused, Sessions
+from gpunode.transport.sessions import Refused, Sessions, TooEarly
 from gpunode.transport.shell import Delivery, asking_process, deliver
 from gpunode.transport.ssh_config import (
     Hop,
@@ -66,24 +66,34 @@ class Ssh:
         self._closed = False  # nothing is dialled, and no password or script sent, from then on
         self._beginning: Transport | None = None  # a handshake or login under way
         self._pipelining = True  # False once a login in one flight ended without an answer
+        self._early = True  # False once a command that came with the login did not start
+        self._first_line = ""  # such a command
         self._known = Known("", "")  # the key that the host showed last
 
     def run(self, script: str, *, stdin: bytes = b"", timeout_s: float) -> Completed:
         """See Transport.run."""
         begin = time.monotonic()
-        transport, sessions = self._connected()
-        delivery = self._delivery(script, stdin)
-        sent = (time.time(), time.monotonic())
-        output = self._talk(transport, sessions, delivery, timeout_s)
+        try:
+            delivery, sent, output = self._first_talk(script, stdin, timeout_s)
+        except TooEarly:
+            self._early = False
+            delivery, sent, output = self._first_talk(script, stdin, timeout_s)
         while self._may_go_another_way(delivery, output):
             delivery = self._delivery(script, stdin)
             sent = (time.time(), time.monotonic())
-            output = self._talk(transport, sessions, delivery, timeout_s)
+            output = self._talk(*self._connected(), delivery, timeout_s)
         ended = time.monotonic()
         done = result(
             self.target, output.answer, output.code, ended - begin, late=output.late, not_begun=self._not_started
         )
         return replace(done, way=self._way(sent[0], sent[0] + ended - sent[1]))
+
+    def _first_talk(self, script: str, stdin: bytes, timeout_s: float) -> tuple[Delivery, tuple[float, float], Output]:
+        """How the script went, when, and what came of it. Raises TooEarly as `Sessions.started` does."""
+        transport, sessions = self._connected(script if isinstance(script, Question) and not stdin else "")
+        delivery = self._delivery(script, stdin)
+        sent = sessions.sent or (time.time(), time.monotonic())
+        return delivery, sent, self._talk(transport, sessions, delivery, timeout_s)
 
     def reconnect(self) -> None:
         """The next run dials again."""
@@ -185,12 +195,14 @@ class Ssh:
         kind = PasswordRefused if self._has_password and counted(error) else NotReached
         return kind(error.problem, evidence=error.evidence, remedy=error.remedy)
 
-    def _connected(self) -> tuple[Transport, Sessions]:
+    def _connected(self, question: str = "") -> tuple[Transport, Sessions]:
+        """`question`: what will be asked first, which may be sent before the login is through."""
         if self._chain and self._sessions and self._chain[-1].is_active():
             return self._chain[-1], self._sessions
         self._hang_up()
         try:
             self._hop = resolve(self._to, self._options, self._lookup)
+            self._first_line = self._line_of(question)
             transport = self._reach(self._hop, None, ())
             self._sessions = Sessions(transport, several=self._options.several)
             self._go_on()
@@ -198,6 +210,13 @@ class Ssh:
         except BaseException:
             self._hang_up()
             raise
+
+    def _line_of(self, question: str) -> str:
+        """The command that is all of it; "" where something goes on its stdin."""
+        if not (question and self._early):
+            return ""
+        delivery = self._delivery(question, b"")
+        return delivery.line if delivery.in_argument else ""
 
     def _go_on(self) -> None:
         """Raises NotReached where `close` came meanwhile: nobody waits for an answer any more."""
@@ -253,6 +272,7 @@ class Ssh:
             transport.negotiate(_REPLY_S)
             self._check_host_key(transport, hop)
             self._go_on()
+            transport.first_line = self._first_line if final else ""
             log_in(self.target, transport, hop, self._options.password if final else None, session=final)
             transport.set_keepalive(_KEEPALIVE_S)
             return transport

@@ -95,6 +95,7 @@ class Transport(paramiko.Transport):
     pipelining = True  # may be tried (pipelining.py)
     pipelined = False  # was tried
     asked: Asked | None = None  # the first session, where it was asked for with the login
+    first_line = ""  # a command that may be started in it unasked, and twice; "": there is none
     awaited: threading.Event | None = None  # what a Patient waits for
 
     def __init__(self, link: socket.socket | paramiko.Channel) -> None:
@@ -177,14 +178,16 @@ class Asked:
 
     def __init__(self, transport: paramiko.Transport, channel: paramiko.Channel, came: threading.Event) -> None:
         self._transport = transport
-        self._channel = channel  # paramiko itself holds it weakly
+        self.channel = channel  # paramiko itself holds it weakly
         self._came = came
+        self.line = ""  # the command that was sent along with it
+        self.sent = (0.0, 0.0)  # when: by the clock, and by the one that nobody sets
 
     def opened(self, limit_s: float) -> paramiko.Channel:
         """Raises as paramiko.Transport.open_session: ChannelException where the host refuses it."""
         came = self._came.wait(limit_s)
         if came and self._transport.is_active() and self._granted:
-            return self._channel
+            return self.channel
         if not came and self._transport.is_active():
             raise paramiko.SSHException("Timeout opening channel.")
         raise self._transport.get_exception() or paramiko.SSHException("Unable to open channel.")
@@ -192,11 +195,11 @@ class Asked:
     @property
     def _granted(self) -> bool:
         """paramiko forgets one that the host refuses."""
-        return self._transport._channels.get(self._channel.get_id()) is not None  # type: ignore[attr-defined]
+        return self._transport._channels.get(self.channel.get_id()) is not None  # type: ignore[attr-defined]
 
     def forget(self) -> None:
         """Nobody will ask for it."""
-        self._transport._channels.delete(self._channel.get_id())  # type: ignore[attr-defined]
+        self._transport._channels.delete(self.channel.get_id())  # type: ignore[attr-defined]
 
 
 class CertifiedKey(paramiko.PKey):

@@ -11,17 +11,18 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gpunode.errors import TransportError
 from gpunode.transport import pipelining, ssh
-from gpunode.transport.base import NotReached
+from gpunode.transport.base import NotReached, Question
 from gpunode.transport.identities import load, unlock
 from gpunode.transport.login import LoginPassword
 from gpunode.transport.secret import Secret
 from gpunode.transport.ssh import Ssh
-from gpunode.transport.ssh_library import Transport, paramiko
+from gpunode.transport.ssh_library import Asked, Transport, paramiko
 from gpunode.transport.sudo_password import SudoPassword
 from tests.transport.certify import certify, public
 from tests.transport.conftest import can_have_passwords, options, target
@@ -29,16 +30,17 @@ from tests.transport.sshd import Sshd
 from tests.transport.sudo import PASSWORD, stand_in
 
 Start = Callable[..., Sshd]
-Flags = dict[str, object]
+Flags = dict[str, Any]
 
 
-def outcome(server: Sshd, *, pipelined: bool, **flags: object) -> tuple[str, str]:
-    """(what came of two scripts, how the server let us in); flags as of `options`."""
+def outcome(server: Sshd, *, pipelined: bool, asks: bool = False, **flags: Any) -> tuple[str, str]:
+    """(what came of two scripts, how the server let us in); flags as of `options`; `asks`: the first only reads."""
     seen = (server.directory / "log").stat().st_size
-    host = Ssh(target(server), options(server, **flags))  # type: ignore[arg-type]
+    host = Ssh(target(server), options(server, **flags))
     host._pipelining = pipelined
+    first = Question("echo one") if asks else "echo one"
     try:
-        said = "".join(host.run(f"echo {word}", timeout_s=120).stdout.decode() for word in ("one", "two"))
+        said = "".join(host.run(one, timeout_s=120).stdout.decode() for one in (first, "echo two"))
     except TransportError as error:
         said = f"{type(error).__name__}: {error.problem}; {error.evidence}; {error.remedy.text}"
     finally:
@@ -136,8 +138,25 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Transport]:
     return found
 
 
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The commands that were sent with a login."""
+    found: list[str] = []
+    inner = pipelining._start
+
+    def start(transport: Transport, asked: Asked, line: str) -> None:
+        assert not transport.is_authenticated()
+        found.append(line)
+        inner(transport, asked, line)
+
+    monkeypatch.setattr(pipelining, "_start", start)
+    return found
+
+
 @pytest.mark.parametrize("kind", KINDS)
-def test_both_ways_end_alike(need_sshd: None, tmp_path: Path, asked: list[Transport], kind: str) -> None:
+def test_all_ways_end_alike(
+    need_sshd: None, tmp_path: Path, asked: list[Transport], started: list[str], kind: str
+) -> None:
     server = Sshd(tmp_path)
     flags = KINDS[kind](server)
     server.start()
@@ -145,12 +164,73 @@ def test_both_ways_end_alike(need_sshd: None, tmp_path: Path, asked: list[Transp
         waiting = outcome(server, pipelined=False, **flags)
         assert not asked
         assert outcome(server, pipelined=True, **flags) == waiting
+        in_advance = len(asked)
+        if kind == "sudo with another password":  # one that two refused is not tried any more
+            flags["become_password"] = SudoPassword(Secret("another"))
+        with_it = outcome(server, pipelined=True, asks=True, **flags)
     finally:
         server.stop()
+    assert with_it[0] == waiting[0]
+    if kind != "MaxSessions 0":  # there it is tried again without, and the host lets us in twice
+        assert with_it[1] == waiting[1]
     assert ("one\ntwo\n" in waiting[0]) == bool(waiting[1]) or "sudo" in kind or kind == "MaxSessions 0"
     if kind in IN_ONE_FLIGHT:
         assert waiting[0] == "one\ntwo\n"
-        assert len(asked) == 1
+        assert in_advance == 1
+        assert len(started) == (0 if "sudo" in kind else 1), "what goes on stdin waits for its turn"
+
+
+def test_a_command_that_came_with_the_login_runs_once(sshd: Start, tmp_path: Path, started: list[str]) -> None:
+    server, log = sshd(), tmp_path / "ran"
+    for script, early in (
+        (f"echo ran >>{log}; cat; exit 3", False),
+        (Question(f"echo ran >>{log}; cat; exit 3"), True),
+    ):
+        host = Ssh(target(server), options(server, several=True))
+        for code in (3, 3):
+            assert host.run(script, timeout_s=120).code == code
+        host.close()
+        assert log.read_text() == "ran\n" * 2
+        assert bool(started) is early, "what may change something is not sent before it is known that it arrives"
+        log.unlink()
+
+
+@pytest.mark.parametrize("first", [1, 7])
+def test_a_server_that_counts_otherwise_is_asked_again(
+    sshd: Start, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, started: list[str], first: int
+) -> None:
+    """It ends the connection for a command in a session that there is none of, and has run nothing."""
+    server, log = sshd(), tmp_path / "ran"
+    monkeypatch.setattr(pipelining, "FIRST", first)
+    host = Ssh(target(server), options(server))
+    begin = time.monotonic()
+    for word in ("one", "two"):
+        assert host.run(Question(f"echo {word} | tee -a {log}"), timeout_s=120).stdout == f"{word}\n".encode()
+    assert log.read_text() == "one\ntwo\n"
+    assert len(started) == 1
+    assert time.monotonic() - begin < 50, "no answer was waited for in vain"
+    host.reconnect()
+    assert host.run(Question("echo three"), timeout_s=120).stdout == b"three\n"
+    assert len(started) == 1, "it is not tried again"
+    host.close()
+
+
+@pytest.mark.parametrize("script", ["exit 5", "kill -KILL $$", "printf x; exit 0", ":"])
+def test_a_command_that_came_with_the_login_answers_as_any(sshd: Start, started: list[str], script: str) -> None:
+    server = sshd()
+
+    def answer(way: type[str]) -> tuple[object, ...]:
+        host = Ssh(target(server), options(server))
+        try:
+            done = host.run(way(script), timeout_s=120)
+        except TransportError as error:
+            return (error.problem, error.evidence)
+        finally:
+            host.close()
+        return (done.code, done.stdout, done.stderr)
+
+    assert answer(Question) == answer(str)
+    assert len(started) == 1
 
 
 @pytest.mark.parametrize("how", ["PasswordAuthentication yes", "KbdInteractiveAuthentication yes\nUsePAM yes"])

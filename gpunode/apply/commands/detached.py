@@ -16,7 +16,7 @@ from gpunode.errors import StepFailed, TransportError
 from gpunode.foreign import whole_number
 from gpunode.model.action import Run
 from gpunode.remedy import AGAIN, Remedy, RepairAction
-from gpunode.transport.base import FINAL, Completed, Transport
+from gpunode.transport.base import FINAL, Completed, Question, Transport
 
 PATIENCE_S = 20  # one poll; well under the lock's minute
 RUNNING_LIMIT_S = 3600  # how long a transaction of an earlier run is waited for
@@ -147,10 +147,11 @@ def nothing_runs(*, unlocked: bool = False, token: str = "", lines: str = "") ->
     """A script that prints nothing, and ends with 0, where `wait_for_running` would find nothing to wait for.
 
     `unlocked`: and nobody holds the host's lock. `lines`: which the holder of the lock with this token still has for
-    the journal; they are written and flushed by then. Read-only without them.
+    the journal; they are written and flushed by then. A Question without them.
     """
     held = '[ ! -e "$lock" ] || echo locked\n' if unlocked else ""
-    return script_text("commands/list_detached", token, lines) + held
+    script = script_text("commands/list_detached", token, lines) + held
+    return script if lines else Question(script)
 
 
 def stdin_of(run: Run) -> bytes:
