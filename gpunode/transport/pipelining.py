@@ -64,7 +64,7 @@ def offer(transport: Transport, user: str, key: paramiko.PKey, *, session: bool)
         raise expected(error) from error
     asked = ask(transport) if session else None
     if asked is not None and transport.first_line:
-        _start(transport, asked, transport.first_line)
+        start(transport, asked, transport.first_line, FIRST)
     left = ["?"]
     try:
         left = list(handler.wait_for_response(event))
@@ -93,10 +93,11 @@ class _OneFlight(paramiko.auth_handler.AuthHandler):
         """The answer to what was taken for granted."""
 
 
-def _start(transport: Transport, asked: Asked, line: str) -> None:
-    """Start `line` in a session that is not granted yet, with nothing on its stdin: it needs the host's number alone.
+def start(transport: Transport, asked: Asked, line: str, number: int, *, reads: bool = False) -> None:
+    """Start `line` in a session, by the host's number of it, and wait for nothing; `reads`: its stdin stays open.
 
-    Where the session is refused, or has another number, OpenSSH ends the connection and nothing was started.
+    Where the session is not granted yet and is refused then, or has another number, OpenSSH ends the connection and
+    nothing was started.
     """
     asked.line, asked.sent = line, (time.time(), time.monotonic())
     hidden: Any = transport
@@ -104,15 +105,16 @@ def _start(transport: Transport, asked: Asked, line: str) -> None:
     channel._event_pending()
     request, end = paramiko.Message(), paramiko.Message()
     request.add_byte(_REQUEST)
-    request.add_int(FIRST)
+    request.add_int(number)
     request.add_string("exec")
     request.add_boolean(True)
     request.add_string(line)
-    end.add_byte(_EOF)
-    end.add_int(FIRST)
-    channel.eof_sent = True
-    for message in (request, end):
-        hidden._send_user_message(message)
+    hidden._send_user_message(request)
+    if not reads:
+        end.add_byte(_EOF)
+        end.add_int(number)
+        channel.eof_sent = True
+        hidden._send_user_message(end)
 
 
 def ask(transport: paramiko.Transport) -> Asked | None:

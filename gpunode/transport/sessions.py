@@ -4,6 +4,9 @@ To open a channel and to start a command in it is a round trip each. The first i
 fits (pipelining.py). Who says that several scripts will come waits for no other, who does not for the second alone; who
 sends one opens none in advance. Each script has a session of its own all the same. Where sshd grants one channel at a
 time (MaxSessions 1) it refuses the second, and each is opened when the one before it is gone.
+
+What a script reads on its stdin would wait for the answer to the command. So where several will come, the one command
+that all such scripts are started with waits on the host already: it reads what it shall run.
 """
 
 from __future__ import annotations
@@ -13,11 +16,12 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from gpunode.transport.pipelining import FIRST, ask
+from gpunode.transport.pipelining import FIRST, ask, start
 from gpunode.transport.ssh_library import Asked, Transport, paramiko
 
 # sshd counts a channel until its shell has ended and the channel is closed, a little after the script's end has come.
 _GONE_AFTER_S = (0.02, 0.1, 0.5)
+_READER_S = 20.0  # longer a reader does not wait for its script: some shells end a read after a while (TMOUT)
 Refused = (paramiko.SSHException, EOFError, OSError)
 
 
@@ -28,8 +32,11 @@ class TooEarly(Exception):
 class Sessions:
     """Of one connection whose login is done. Not for two threads at once."""
 
-    def __init__(self, transport: Transport, *, several: bool = False) -> None:
+    def __init__(self, transport: Transport, *, several: bool = False, reader: str = "") -> None:
+        """`reader`: the command that runs what comes on its stdin; "": none is started in advance."""
         self._transport = transport
+        self._reader_line = reader if several else ""
+        self._reader: Asked | None = None  # a session for it, in which it is started once that is granted
         self._announced = several
         self._scripts = 0
         self._asked, transport.asked = transport.asked, None
@@ -43,14 +50,18 @@ class Sessions:
         """
         if self._asked is not None and self._asked.line:
             return self._early(self._asked, line, limit_s)
+        if reads and (ready := self._ready(line, limit_s)) is not None:
+            self._scripts += 1
+            self._look_ahead()
+            return ready
         channel = self._opened(limit_s)
 
         def along() -> None:
             """What need not wait for the answer to the command, and would cost a flight of its own after it."""
             if not reads:
                 channel.shutdown_write()
-            if (self._scripts or self._announced) and self._several:
-                self._asked = ask(self._transport)
+            if self._scripts or self._announced:
+                self._look_ahead()
 
         channel.event = _Answer(self._transport, limit_s, along)
         try:
@@ -74,7 +85,7 @@ class Sessions:
             if (asked.line, channel.remote_chanid) != (line, FIRST):
                 raise paramiko.SSHException("another command, or another session, than was meant")
             if self._announced:
-                self._asked = ask(self._transport)
+                self._look_ahead()
             if not channel.event.wait(limit_s):
                 raise paramiko.SSHException(f"no answer to a command in {limit_s:.0f} s")
             channel._wait_for_event()  # type: ignore[attr-defined]  # it has come: what it says
@@ -83,6 +94,32 @@ class Sessions:
             raise TooEarly from error
         self._scripts += 1
         return channel
+
+    def _look_ahead(self) -> None:
+        """Ask for the next script's channel, and get a reader ready: first its session, then what runs in it."""
+        if not self._several:
+            return
+        if self._asked is None:
+            self._asked = ask(self._transport)
+        reader = self._reader
+        if reader is None:
+            self._reader = ask(self._transport) if self._reader_line else None
+        elif not reader.line and reader.granted:
+            start(self._transport, reader, self._reader_line, reader.channel.remote_chanid, reads=True)
+        elif reader.granted is False:
+            self._reader_line, self._reader = "", None
+
+    def _ready(self, line: str, limit_s: float) -> paramiko.Channel | None:
+        """The reader, where it is what `line` starts and still waits; another one may come after it."""
+        reader = self._reader
+        if reader is None or reader.line != line:
+            return None
+        self._reader, channel = None, reader.channel
+        young = time.monotonic() - reader.sent[1] < _READER_S
+        if young and channel.event.wait(limit_s) and channel.event_ready and not channel.closed:
+            return channel
+        channel.close()
+        return None
 
     def _opened(self, limit_s: float) -> paramiko.Channel:
         asked, self._asked = self._asked, None

@@ -176,6 +176,11 @@ def deliver_line(
     return Delivery(argv, payload, asks=password, packed=packed)
 
 
+def reader_line() -> str:
+    """The command that every script is started with of which data follows on stdin, and that needs no sudo."""
+    return deliver("", b"data").line
+
+
 def as_root(*, password: bool = False) -> tuple[str, ...]:
     """The words before a command that shall run as root."""
     return ("sh", "-c", _BECOME_ASKED if password else _BECOME, "gpunode")

@@ -26,7 +26,7 @@ from gpunode.transport.login import log_in
 from gpunode.transport.packed import CANNOT_UNPACK, deliver_packed, worth_packing
 from gpunode.transport.refusals import counted, not_started, unanswered, wants_terminal
 from gpunode.transport.sessions import Refused, Sessions, TooEarly
-from gpunode.transport.shell import Delivery, asking_process, deliver
+from gpunode.transport.shell import Delivery, asking_process, deliver, reader_line
 from gpunode.transport.ssh_config import (
     Hop,
     SshOptions,
@@ -204,7 +204,8 @@ class Ssh:
             self._hop = resolve(self._to, self._options, self._lookup)
             self._first_line = self._line_of(question)
             transport = self._reach(self._hop, None, ())
-            self._sessions = Sessions(transport, several=self._options.several)
+            reader = "" if self._becomes else reader_line()
+            self._sessions = Sessions(transport, several=self._options.several, reader=reader)
             self._go_on()
             return transport, self._sessions
         except BaseException:

@@ -180,20 +180,25 @@ class Asked:
         self._transport = transport
         self.channel = channel  # paramiko itself holds it weakly
         self._came = came
-        self.line = ""  # the command that was sent along with it
+        self.line = ""  # the command that was sent without waiting for it
         self.sent = (0.0, 0.0)  # when: by the clock, and by the one that nobody sets
 
     def opened(self, limit_s: float) -> paramiko.Channel:
         """Raises as paramiko.Transport.open_session: ChannelException where the host refuses it."""
         came = self._came.wait(limit_s)
-        if came and self._transport.is_active() and self._granted:
+        if came and self._transport.is_active() and self._known:
             return self.channel
         if not came and self._transport.is_active():
             raise paramiko.SSHException("Timeout opening channel.")
         raise self._transport.get_exception() or paramiko.SSHException("Unable to open channel.")
 
     @property
-    def _granted(self) -> bool:
+    def granted(self) -> bool | None:
+        """None: there is no answer yet."""
+        return self._known if self._came.is_set() else None
+
+    @property
+    def _known(self) -> bool:
         """paramiko forgets one that the host refuses."""
         return self._transport._channels.get(self.channel.get_id()) is not None  # type: ignore[attr-defined]
 

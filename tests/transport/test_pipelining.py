@@ -142,14 +142,14 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Transport]:
 def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The commands that were sent with a login."""
     found: list[str] = []
-    inner = pipelining._start
+    inner = pipelining.start
 
-    def start(transport: Transport, asked: Asked, line: str) -> None:
+    def start(transport: Transport, asked: Asked, line: str, number: int) -> None:
         assert not transport.is_authenticated()
         found.append(line)
-        inner(transport, asked, line)
+        inner(transport, asked, line, number)
 
-    monkeypatch.setattr(pipelining, "_start", start)
+    monkeypatch.setattr(pipelining, "start", start)
     return found
 
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
-from gpunode.transport.base import NotReached
+from gpunode.transport.base import NotReached, Question
 from gpunode.transport.sessions import Sessions
 from gpunode.transport.ssh import Ssh
-from gpunode.transport.ssh_library import paramiko
+from gpunode.transport.ssh_library import Asked, paramiko
 from tests.transport.conftest import options, target
 from tests.transport.sshd import Sshd
+from tests.transport.sudo import stand_in
 
 Start = Callable[..., Sshd]
 MSG_CHANNEL_SUCCESS = 99  # RFC 4254
@@ -107,4 +113,113 @@ def test_a_refusal_is_said(sshd: Start) -> None:
     ssh = Ssh(target(server), options(server))
     with pytest.raises(NotReached, match="refuses to run a command"):
         ssh.run("true", timeout_s=120)
+    ssh.close()
+
+
+READER = "gpunode-script:"  # in what waits on the host for a script
+
+
+def readers(port: int) -> list[int]:
+    """Processes of connections to this port that wait for a script, or run one that came on stdin."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            words, environ = (path / "cmdline").read_bytes(), (path / "environ").read_bytes()
+            if READER.encode() in words and f" {port}\0".encode() in environ:
+                found.append(int(path.name))
+    return found
+
+
+@pytest.fixture
+def used(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """The channels that were ready for a script with data."""
+    found: list[object] = []
+    inner = Sessions._ready
+
+    def ready(self: Sessions, line: str, limit_s: float) -> paramiko.Channel | None:
+        channel = inner(self, line, limit_s)
+        found.extend([channel] if channel is not None else [])
+        return channel
+
+    monkeypatch.setattr(Sessions, "_ready", ready)
+    return found
+
+
+def talk(ssh: Ssh, log: Path) -> None:
+    """Looks, and scripts with and without data, as in a setup; each runs once."""
+    log.unlink(missing_ok=True)
+    for number, stdin in enumerate((b"", b"", b"some data", b"", b"x" * 200_000, b"more", b"\n", b"", b"", b"last")):
+        script = f"echo {number} >>{log}; wc -c; cat; exit {number}"
+        done = ssh.run(Question(script) if number == 0 else script, stdin=stdin, timeout_s=120)
+        assert (done.code, done.stdout.strip()) == (number, b"%d" % len(stdin))
+    assert log.read_text() == "".join(f"{number}\n" for number in range(10))
+
+
+def test_what_has_data_on_its_stdin_finds_its_reader_ready(sshd: Start, tmp_path: Path, used: list[object]) -> None:
+    server = sshd()
+    ssh = Ssh(target(server), options(server, several=True))
+    talk(ssh, tmp_path / "log")
+    assert len(used) >= 3
+    ssh.run("true", timeout_s=120)
+    left = readers(server.port)
+    ssh.close()
+    until = time.monotonic() + 60
+    while set(readers(server.port)) & set(left) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not set(readers(server.port)) & set(left), "nothing waits on the host any more"
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_a_reader_takes_no_scripts_place(sshd: Start, tmp_path: Path, most: int) -> None:
+    server = sshd(extra=f"MaxSessions {most}")
+    ssh = Ssh(target(server), options(server, several=True))
+    talk(ssh, tmp_path / "log")
+    ssh.close()
+
+
+def reader_of(ssh: Ssh) -> Asked:
+    reader = ssh._sessions and ssh._sessions._reader
+    assert reader
+    return reader
+
+
+def too_old(ssh: Ssh) -> None:
+    reader_of(ssh).sent = (0.0, -1e6)
+
+
+def closed(ssh: Ssh) -> None:
+    if reader_of(ssh).line:  # it was started
+        reader_of(ssh).channel.close()
+
+
+def killed(ssh: Ssh) -> None:
+    for process in readers(int(ssh.target.rpartition(":")[2])):
+        os.kill(process, signal.SIGKILL)
+    time.sleep(0.5)
+
+
+@pytest.mark.parametrize("end", [too_old, closed, killed])
+def test_a_reader_that_is_gone_is_done_without(
+    sshd: Start, tmp_path: Path, used: list[object], end: Callable[[Ssh], None]
+) -> None:
+    server, log = sshd(), tmp_path / "log"
+    ssh = Ssh(target(server), options(server, several=True))
+    for number in range(5):
+        ssh.run("true", timeout_s=120)
+        time.sleep(0.2)
+        end(ssh)
+        assert ssh.run(f"cat >>{log}", stdin=b"%d\n" % number, timeout_s=120).code == 0
+    assert log.read_text() == "0\n1\n2\n3\n4\n"
+    assert not used
+    ssh.close()
+
+
+def test_with_sudo_none_is_started_in_advance(sshd: Start, tmp_path: Path, used: list[object]) -> None:
+    programs = stand_in(tmp_path, "sudo")
+    (tmp_path / "nopasswd").touch()
+    server = sshd(force=f'PATH={programs}:$PATH; exec sh -c "$SSH_ORIGINAL_COMMAND"')
+    ssh = Ssh(target(server), options(server, become="always", several=True))
+    for word in (b"one", b"two", b"three", b"four"):
+        assert ssh.run("cat", stdin=word, timeout_s=120).stdout == word
+    assert not used
     ssh.close()
