@@ -132,7 +132,7 @@ class Convergence:
     quick: QuickLook | None = None  # asked first
     results: list[StepResult] = field(default_factory=list)
     rebooted: bool = False
-    ending: Journal | None = None  # of a pass that is over: its last lines go along with the look after it
+    ending: Journal | None = None  # of a pass that is over: its last lines go along with what comes next
 
     def run(self) -> RunReport:
         """Raises as `converge` does; the lock is released in any case, as far as the host can be reached."""
@@ -144,7 +144,10 @@ class Convergence:
         if not plan.steps and plan.reboot is None:
             return self._by_hand(plan)
         with self.host_run.lock.held((survey.SCRIPT, *survey.words(plan)) if plan.steps else ()) as surveyed:
-            return self._passes(host, plan, surveyed)
+            report = self._passes(host, plan, surveyed)
+            if self.ending:
+                self.host_run.lock.release(self.ending.pending())
+            return report
 
     def _as_shown(self, shown: Plan, fresh: Plan) -> Plan:
         """`fresh`, where it is what was agreed to: what runs is never read from a file."""
@@ -219,7 +222,7 @@ class Convergence:
             mirror=self.host_run.mirror,
             manager=manager,
             surveyed=surveyed,
-            finish=self._finish if plan.replan_after else flush,
+            finish=flush if plan.reboot and not plan.replan_after else self._finish,
             pause=self.host_run.pause,
         )
         self.results.extend(results)

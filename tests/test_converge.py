@@ -12,7 +12,7 @@ import pytest
 from gpunode.apply.journal.snapshot import before_values
 from gpunode.apply.lock import HostLock, Owner
 from gpunode.converge import Convergence, HostRun, RebootTurn
-from gpunode.errors import Drift, ExitCode, HostLocked, TransportError
+from gpunode.errors import Drift, ExitCode, HostLocked, StepFailed, TransportError
 from gpunode.model.action import PutFile, Run
 from gpunode.model.facts import (
     HostFacts,
@@ -154,6 +154,28 @@ def test_a_pass_is_over_in_the_journal_before_the_next_look(machine: Machine, si
     ended = [script for script in machine.scripts if '"run-end"' in script]
     assert len(ended) == 1
     assert ('$state"/runs/' in ended[0]) is silent, "that script asks what still runs"
+
+
+def test_a_setup_of_one_pass_ends_in_the_script_that_gives_the_lock_back(machine: Machine) -> None:
+    assert way(machine, [plan(OK)]).run().code is ExitCode.DONE
+    assert len(machine.scripts[2:]) == 3, "once it was looked at: the lock and the files; the command; the end"
+    assert json.loads(machine.journal.splitlines()[-1])["kind"] == "run-end"
+    assert not (machine.root / "run" / "lock").exists()
+
+
+def test_an_end_that_cannot_be_written_is_told_and_the_lock_given_back(machine: Machine) -> None:
+    journal = machine.state / "journal.jsonl"
+    with pytest.raises(StepFailed, match="cannot write the journal"):
+        way(machine, [plan(Run(("sh", "-c", f"rm {journal}; mkdir {journal}")))]).run()
+    assert not (machine.root / "run" / "lock").exists()
+
+
+def test_an_end_of_a_run_that_lost_its_lock_is_not_written(machine: Machine) -> None:
+    lock = machine.root / "run" / "lock"
+    with pytest.raises(HostLocked, match="took over"):
+        way(machine, [plan(Run(("sh", "-c", f"echo another >{lock}")))]).run()
+    assert lock.read_text() == "another\n"
+    assert "run-end" not in machine.journal
 
 
 def test_a_plan_knows_what_its_run_has_done_already(machine: Machine) -> None:

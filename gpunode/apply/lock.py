@@ -52,6 +52,7 @@ class HostLock:
         self._outside = Host(transport)  # without a token: these scripts run before the lock is ours
         self._owner = owner
         self._alive = alive
+        self._is_ours = False
 
     def peek(self) -> None:
         """Read-only. Raises HostLocked when a living gpunode holds it."""
@@ -66,10 +67,13 @@ class HostLock:
         text = self._text()
         done = self._take(text, then)
         word, rest = parse_reply(done)
-        if word == "held" and self._check(word, rest) is not None:
+        replaced = word == "held" and self._check(word, rest) is not None
+        if replaced:
             word, rest = self._ask("break", rest.partition(" ")[2], text)
             if word == "held":
                 raise self._locked(rest)
+        self._is_ours = True
+        if replaced:
             return None
         return replace(done, stdout=done.stdout.partition(b"\n")[2]) if then else None
 
@@ -84,9 +88,14 @@ class HostLock:
         """A heartbeat while nothing else runs there. Raises HostLocked when it is not ours any more."""
         self.host.run("lock", "keep", self._owner.token)
 
-    def release(self) -> None:
-        """Safe when it was never taken or belongs to someone else by now."""
-        self._ask("release", self._owner.token)
+    def release(self, lines: str = "") -> None:
+        """Safe when it was never taken or belongs to someone else by now.
+
+        `lines`: which its holder still has for the journal; they are written and flushed before. Raises HostLocked
+        where the lock is not ours, and StepFailed where they cannot be written; it is ours still then.
+        """
+        self._ask("release", self._owner.token, lines)
+        self._is_ours = False
 
     @contextmanager
     def held(self, then: Sequence[str] = ()) -> Iterator[Completed | None]:
@@ -102,7 +111,8 @@ class HostLock:
             with suppress(TransportError):
                 self.release()
             raise
-        self.release()
+        if self._is_ours:  # else it was given back within
+            self.release()
 
     def _ask(self, *words: str) -> tuple[str, str]:
         return parse_reply(self._outside.run("lock", *words))

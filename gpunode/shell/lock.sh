@@ -1,5 +1,5 @@
 # The host lock: one file that appears with its content (link(2) is atomic). /run is gone after a reboot, and so is the lock.
-# peek | take OWNER | keep TOKEN | break STALE OWNER | release TOKEN. Replies: free | taken | kept | released | held AGE_S OWNER
+# peek | take OWNER | keep TOKEN | break STALE OWNER | release TOKEN LINES (for the journal, "": none). Replies: free | taken | kept | released | held AGE_S OWNER
 verb=$1
 umask 077
 
@@ -41,6 +41,10 @@ case $verb in
         take "$3"
         ;;
     release)
+        if [ -n "${3:-}" ]; then
+            keep_lock "$2"
+            journal "$3"
+        fi
         ! grep -qsF "\"$2\"" "$lock" || rm -f "$lock" "$(script_file)"
         echo released
         ;;
