@@ -128,8 +128,15 @@ class Sessions:
         for pause_s in _GONE_AFTER_S if self._scripts else ():
             with suppress(paramiko.ChannelException):
                 return self._transport.open_session(timeout=limit_s)
+            self._do_without_reader()
             time.sleep(pause_s)
         return self._transport.open_session(timeout=limit_s)
+
+    def _do_without_reader(self) -> None:
+        """A script that still runs and a reader may be all that the host grants."""
+        reader, self._reader, self._reader_line = self._reader, None, ""
+        if reader is not None and reader.granted:
+            reader.channel.close()
 
     def _spare(self, asked: Asked, limit_s: float) -> paramiko.Channel | None:
         try:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gpunode.transport.base import NotReached, Question
+from gpunode.transport.base import NotReached, Question, StillRunning
 from gpunode.transport.sessions import Sessions
 from gpunode.transport.ssh import Ssh
 from gpunode.transport.ssh_library import Asked, paramiko
@@ -174,6 +174,18 @@ def test_a_reader_takes_no_scripts_place(sshd: Start, tmp_path: Path, most: int)
     server = sshd(extra=f"MaxSessions {most}")
     ssh = Ssh(target(server), options(server, several=True))
     talk(ssh, tmp_path / "log")
+    ssh.close()
+
+
+@pytest.mark.parametrize("most", [2, 3])
+def test_beside_a_script_that_still_runs_there_is_room_for_what_ends_it(sshd: Start, tmp_path: Path, most: int) -> None:
+    server = sshd(extra=f"MaxSessions {most}")
+    ssh = Ssh(target(server), options(server, several=True))
+    for _ in range(3):
+        ssh.run("sleep 0.3", timeout_s=120)
+    with pytest.raises(StillRunning):
+        ssh.run(f"echo $$ >{tmp_path}/pid; sleep 60", timeout_s=1)
+    assert ssh.run(f"kill -KILL $(cat {tmp_path}/pid); echo ended", timeout_s=120).stdout == b"ended\n"
     ssh.close()
 
 
