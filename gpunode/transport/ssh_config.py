@@ -9,6 +9,7 @@ import re
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -63,6 +64,12 @@ def parse_target(text: str) -> SshTarget:
     return SshTarget(found["v6"] or found["host"], found["user"], port)
 
 
+@cache
+def _directory(home: Path | None, users: str | None) -> Path:
+    """`users`: where HOME says that the user's is, which Path.home() goes by. It is asked six times for each host."""
+    return (home or Path.home()) / ".ssh"
+
+
 @dataclass(frozen=True)
 class SshOptions:
     """The SSH flags, the same for every host of a run."""
@@ -84,7 +91,7 @@ class SshOptions:
 
     @property
     def directory(self) -> Path:
-        return (self.home or Path.home()) / ".ssh"
+        return _directory(self.home, os.environ.get("HOME"))
 
     @property
     def config_files(self) -> tuple[Path, ...]:

@@ -122,6 +122,14 @@ class Transport(paramiko.Transport):
         error: Exception | None = super().get_exception()
         return None if error is None else expected(error)
 
+    def _log(self, level: int, msg: object, *args: object) -> None:
+        """Nobody reads it (above): thirty lines for each connection."""
+
+    def _filter_algorithm(self, type_: str) -> tuple[str, ...]:
+        """What is preferred, for none is disabled here: paramiko goes through its lists sixteen times a connection."""
+        preferred: tuple[str, ...] = getattr(self, f"_preferred_{type_}")
+        return preferred
+
     def _parse_debug(self, m: paramiko.Message) -> None:
         """sshd says with each login which line of authorized_keys let us in; paramiko prepares that for its log."""
 
