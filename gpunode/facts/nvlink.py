@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from gpunode.model.gpu_health import LinkErrors, NvLinks
 
@@ -40,19 +41,25 @@ def parse_nvlinks(states: str, errors: str) -> dict[str, NvLinks]:
             down.setdefault(uuid, set())
     counted: dict[str, list[LinkErrors]] = {}
     for uuid, line in _of_gpus(errors):
-        if count := _COUNT.match(line):
-            counted.setdefault(uuid, []).append(LinkErrors(int(count["link"]), count["kind"], int(count["count"])))
+        if found := _counted(line):
+            counted.setdefault(uuid, []).append(found)
     return {
         uuid: NvLinks(len(up.get(uuid, ())), tuple(sorted(down.get(uuid, ()))), tuple(counted.get(uuid, ())))
         for uuid in {**up, **down}
     }
 
 
+@lru_cache(maxsize=4096)  # an HGX node has 432 such lines, most of them with a zero, and so has each of its fleet
+def _counted(line: str) -> LinkErrors | None:
+    count = _COUNT.match(line)
+    return LinkErrors(int(count["link"]), count["kind"], int(count["count"])) if count else None
+
+
 def _of_gpus(text: str) -> Iterator[tuple[str, str]]:
     """(UUID, line below it)."""
     uuid = None
     for line in map(str.strip, text.splitlines()):
-        if gpu := _GPU.match(line):
+        if line.startswith("GPU ") and (gpu := _GPU.match(line)):
             uuid = gpu["uuid"]
         elif uuid is not None:
             yield uuid, line[:200]

@@ -24,7 +24,7 @@ def parse_packages(sections: Sections, services: Mapping[str, str]) -> PackageFa
         manager=name,
         installed=installed,
         residue=backend.residue(sections.text(backend.listing)) if backend else frozenset(),
-        doubled=backend.doubled(sections.text(backend.listing)) if backend else MappingProxyType({}),
+        doubled=MappingProxyType(dict(backend.doubled(sections.text(backend.listing))) if backend else {}),
         held=backend.held(sections.text(backend.listing), sections.files) if backend else frozenset(),
         sources=tuple(sections.files[p] for p in sections.text("sources").splitlines() if p in sections.files),
         lock_holder=parse_lock(sections.text("package_lock")),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
+from functools import cache
 
 # What stands in place of a value, in brackets or not. These say no more than that there is none:
 _ABSENT = (
@@ -53,10 +54,28 @@ def reset_flags(gpu: ElementTree.Element) -> tuple[str, ...]:
 
 def value(element: ElementTree.Element, path: str, but: str = "") -> str | None:
     """The value; None where a word stands that is none, other than `but`."""
-    text = (element.findtext(path) or "").strip()
+    field = element if path == "." else _first(element, _steps(path))
+    text = ((field.text if field is not None else None) or "").strip()
     word = _bare(text)
     absent = not word or word in _FAULTS or (word in _ABSENT and word != but)
     return None if absent else text
+
+
+def _first(element: ElementTree.Element, steps: tuple[str, ...], at: int = 0) -> ElementTree.Element | None:
+    """element.find("a/b"), which takes five times as long for a path as for one name: a GPU has seventy fields."""
+    child = element.find(steps[at])
+    if child is None or at + 1 == len(steps):
+        return child
+    if (found := _first(child, steps, at + 1)) is not None:
+        return found
+    more = (_first(other, steps, at + 1) for other in element.findall(steps[at])[1:])
+    return next((found for found in more if found is not None), None)
+
+
+@cache
+def _steps(path: str) -> tuple[str, ...]:
+    """`path` is gpunode's own."""
+    return tuple(path.split("/"))
 
 
 def _bare(text: str) -> str:

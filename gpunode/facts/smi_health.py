@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import cache
+from types import MappingProxyType
 from typing import TypeVar
 
 from gpunode.facts.smi_fields import value
@@ -28,6 +30,7 @@ _REASONS = (
     ("clocks_throttle_reasons", "clocks_throttle_reason_"),
 )
 _NAME = re.compile("[a-z_]{1,40}")
+_WATTS = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,3})?) W", re.ASCII)
 _LONGEST_NAME = 60
 
 
@@ -98,15 +101,15 @@ def _clocks(gpu: _Element) -> Clocks:
     )
 
 
-def _reasons(gpu: _Element) -> dict[str, bool]:
+def _reasons(gpu: _Element) -> Mapping[str, bool]:
     """{"gpu_idle": True, "sw_power_cap": False}; a third word is no answer."""
     said = {"Active": True, "Not Active": False}
     for group, prefix in _REASONS:
         fields = {f.tag.removeprefix(prefix): said.get((f.text or "").strip()) for f in gpu.findall(f"{group}/*")}
         known = {name: active for name, active in fields.items() if active is not None and _NAME.fullmatch(name)}
         if known:
-            return known
-    return {}
+            return MappingProxyType(known)
+    return MappingProxyType({})
 
 
 def _power(gpu: _Element) -> PowerLimits:
@@ -152,12 +155,19 @@ def _listed(gpu: _Element, group: str, member: str) -> int | None:
 
 def _number(gpu: _Element, path: str, unit: str = "") -> int | None:
     """-2 of "-2 C"; counters have 64 bits at most."""
-    match = re.fullmatch(rf"(-?[0-9]{{1,19}}) ?{unit}", value(gpu, path) or "", re.ASCII)
+    if (text := value(gpu, path)) is None:
+        return None
+    match = _number_of(unit).fullmatch(text)
     return int(match[1]) if match else None
 
 
+@cache
+def _number_of(unit: str) -> re.Pattern[str]:
+    return re.compile(rf"(-?[0-9]{{1,19}}) ?{unit}", re.ASCII)
+
+
 def _watts(gpu: _Element, path: str) -> float | None:
-    match = re.fullmatch(r"([0-9]{1,6}(?:\.[0-9]{1,3})?) W", value(gpu, path) or "", re.ASCII)
+    match = _WATTS.fullmatch(value(gpu, path) or "")
     return float(match[1]) if match else None
 
 

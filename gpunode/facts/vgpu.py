@@ -46,10 +46,8 @@ def _capabilities(space: bytes) -> Iterator[bytes]:
 def with_vgpus(devices: tuple[PciDevice, ...], smi: SmiFacts | None, *, virtual: bool) -> tuple[PciDevice, ...]:
     """The devices; where capabilities say nothing the driver's names tell, and in a `virtual` machine the PCI ids."""
     names = {gpu.pci_address: gpu.name for gpu in smi.gpus} if smi else {}
-    return tuple(
-        replace(d, vgpu=d.vgpu or _by_name(names.get(d.address, "")) or (_by_ids(d) if virtual else None))
-        for d in devices
-    )
+    found = ((d, d.vgpu or _by_name(names.get(d.address, "")) or (_by_ids(d) if virtual else None)) for d in devices)
+    return tuple(device if vgpu == device.vgpu else replace(device, vgpu=vgpu) for device, vgpu in found)
 
 
 def _by_name(name: str) -> str | None:

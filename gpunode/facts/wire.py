@@ -22,8 +22,10 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import NamedTuple
 
 from gpunode.errors import TransportError
+from gpunode.facts.seen_again import SeenAgain
 from gpunode.model.files import FileFacts
 from gpunode.remedy import Remedy, RepairAction, gpunode
 
@@ -38,8 +40,8 @@ SECTION_LIMIT = 20_000  # files and commands; a real host has 60
 HEADER_LIMIT_BYTES = 16 * 1024  # two paths of PATH_MAX, escaped
 _ANY_HEADER = re.compile(rb"^@gpunode-facts \S+\r?$", re.MULTILINE)
 _END = re.compile(rb"^@end$", re.MULTILINE)
-_HEAD = re.compile(rb"^@ .*", re.MULTILINE)
-_FOREIGN = re.compile(rb"^(?!@ )[^|\n].*", re.MULTILINE)
+_MARK = b"\n@ "
+_FOREIGN = re.compile(rb"^[^|\n].*", re.MULTILINE)
 _COMMAND = re.compile(r"@ (?P<name>[^\s/]+) rc=(?P<rc>[0-9]{1,9})")
 _UNREADABLE = re.compile(r"@ (?P<name>file:/.*?|[^\s/]+) unreadable (?P<why>.*)")
 _ABSENT = re.compile(r"@ file:(?P<path>/.*) absent")
@@ -69,6 +71,18 @@ class Sections:
         return section.text if section is not None and section.rc == 0 else ""
 
 
+class _Part(NamedTuple):
+    """One section, by the name of its command or the path of its file."""
+
+    name: str
+    value: Section | FileFacts
+    size_bytes: int = 0  # of a command's payload
+
+
+# Hosts of a fleet have most of their sections alike, to the byte, and a host has them when it is asked again.
+_ALIKE: SeenAgain[bytes, _Part] = SeenAgain(limit_bytes=4 * 1024 * 1024)
+
+
 def decode(stream: bytes) -> Sections:
     """The sections of a probe's answer.
 
@@ -78,11 +92,17 @@ def decode(stream: bytes) -> Sections:
     commands: dict[str, Section] = {}
     files: dict[str, FileFacts] = {}
     in_commands = 0
-    for number, (header, payload) in enumerate(_blocks(stream, *_body(stream)), 1):
-        in_commands += 0 if header.startswith("@ file:") else len(payload)
+    for number, block in enumerate(_blocks(stream, *_body(stream)), 1):
+        if (part := _ALIKE.get(block)) is None:
+            part = _part(block)
+            _ALIKE.put(block, part, len(block))
+        if isinstance(part.value, Section):
+            in_commands += part.size_bytes
+            commands[part.name] = part.value
+        else:
+            files[part.name] = part.value
         if number > SECTION_LIMIT or in_commands > COMMANDS_LIMIT_BYTES:
             raise oversized(f"more than {SECTION_LIMIT} sections, or than {COMMANDS_LIMIT_BYTES >> 20} MiB in commands")
-        _place(header, payload, commands, files)
     return Sections(MappingProxyType(commands), MappingProxyType(files))
 
 
@@ -135,22 +155,25 @@ def _body(stream: bytes) -> tuple[int, int]:
     return start.end(), end.start()
 
 
-def _blocks(stream: bytes, start: int, end: int) -> Iterator[tuple[str, bytes]]:
-    """(header line, payload without its marks); a payload of lines ends in a newline."""
-    if foreign := _FOREIGN.search(stream, start + 1, end):
-        raise _garbled(_shown(foreign[0]))
-    head = _HEAD.search(stream, start, end)
-    if early := stream[start : head.start() if head else end].strip(b"\n"):
+def _blocks(stream: bytes, start: int, end: int) -> Iterator[bytes]:
+    """Each section, from its name to before its last newline: no payload's line begins as a header does."""
+    early, *blocks = stream[start:end].split(_MARK, SECTION_LIMIT + 1)
+    if early := early.strip(b"\n"):
         raise _garbled(_shown(early.partition(b"\n")[0]))
-    while head is not None:
-        after = _HEAD.search(stream, head.end(), end)
-        if head.end() - head.start() > HEADER_LIMIT_BYTES:
-            raise _garbled(_shown(head[0]))
-        yield (
-            head[0].decode("utf-8", "surrogateescape"),
-            _unmarked(stream[head.end() : after.start() if after else end]),
-        )
-        head = after
+    if blocks:
+        blocks[-1] = blocks[-1].removesuffix(b"\n")
+    yield from blocks
+
+
+def _part(block: bytes) -> _Part:
+    """What one section holds. It depends on nothing but these bytes, and cannot be changed: see _ALIKE."""
+    head, newline, rest = block.partition(b"\n")
+    if foreign := _FOREIGN.search(rest):
+        raise _garbled(_shown(foreign[0]))
+    if len(_MARK) - 1 + len(head) > HEADER_LIMIT_BYTES:
+        raise _garbled(_shown(_MARK[1:] + head))
+    payload = _unmarked(newline + rest + b"\n")
+    return _placed("@ " + head.decode("utf-8", "surrogateescape"), payload)
 
 
 def _unmarked(block: bytes) -> bytes:
@@ -159,23 +182,21 @@ def _unmarked(block: bytes) -> bytes:
     return block.replace(b"\n|", b"\n")[1:]
 
 
-def _place(header: str, payload: bytes, commands: dict[str, Section], files: dict[str, FileFacts]) -> None:
+def _placed(header: str, payload: bytes) -> _Part:
     if match := _COMMAND.fullmatch(header):
-        commands[match["name"]] = Section(_text(payload), int(match["rc"]))
-    elif match := _FILE.fullmatch(header):
+        return _Part(match["name"], Section(_text(payload), int(match["rc"])), len(payload))
+    if match := _FILE.fullmatch(header):
         path = _path(match["path"])
-        files[path] = _file(path, match, payload)
-    elif match := _ABSENT.fullmatch(header):
+        return _Part(path, _file(path, match, payload))
+    if match := _ABSENT.fullmatch(header):
         path = _path(match["path"])
-        files[path] = FileFacts(path)
-    elif match := _UNREADABLE.fullmatch(header):
+        return _Part(path, FileFacts(path))
+    if match := _UNREADABLE.fullmatch(header):
         if match["name"].startswith("file:"):
             path = _path(match["name"].removeprefix("file:"))
-            files[path] = FileFacts(path, unread=match["why"])
-        else:
-            commands[match["name"]] = Section(rc=None, unread=match["why"])
-    else:
-        raise _garbled(header)
+            return _Part(path, FileFacts(path, unread=match["why"]))
+        return _Part(match["name"], Section(rc=None, unread=match["why"]), len(payload))
+    raise _garbled(header)
 
 
 def _file(path: str, match: re.Match[str], payload: bytes) -> FileFacts:
