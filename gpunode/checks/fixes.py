@@ -122,11 +122,8 @@ def with_fixes(report: CheckReport, planned: Planned) -> CheckReport:
     found = report.findings
     fixes = {id: _fix(id, finding, answer) for id, finding in found.items()}
     last = {id: _after_its_cause(found, fixes, id) for id in found}
-    results = {
-        id: replace(result, outcome=replace(found[id], fix=last[id])) if id in found else result
-        for id, result in report.results.items()
-    }
-    return replace(report, results=results)
+    changed = {id: replace(report.results[id], outcome=replace(one, fix=last[id])) for id, one in found.items()}
+    return replace(report, results={**report.results, **changed})
 
 
 def _fix(id: str, finding: Finding, answer: Callable[[tuple[str, ...]], Plan | GpunodeError]) -> Fix:

@@ -45,6 +45,8 @@ class Context:
         return chosen_profile(self.profile, "", host, self.catalog)[0].name
 
 
+_MOST_REASONS = 64  # of one check; some have a file's or a host's words in them
+
 CheckFunction = Callable[[HostFacts, Context], CheckOutcome | Passed]
 Need = Callable[[HostFacts], str | None]  # why the check cannot or need not run on this host; None: it can
 Why = Callable[[Need], str | None]
@@ -86,8 +88,22 @@ class Check:
             if reason is not None:
                 break
             reason = why(need) if why else need(host)
-        outcome = self.function(host, context) if reason is None else NotApplicable(reason)
-        return self._passes if outcome is None else ended(self.id, self.doc.severity, outcome)
+        if reason is not None:
+            return self._not_here(reason)
+        outcome = self.function(host, context)
+        return self._passes if outcome is None else ended(self.doc.id, self.doc.severity, outcome)
+
+    def _not_here(self, reason: str) -> CheckResult:
+        """The same for every host that lacks the same: a fleet has few reasons, and a hundred such checks a host."""
+        if (held := self._lacking.get(reason)) is None:
+            if len(self._lacking) >= _MOST_REASONS:
+                self._lacking.clear()
+            held = self._lacking[reason] = ended(self.doc.id, self.doc.severity, NotApplicable(reason))
+        return held
+
+    @cached_property
+    def _lacking(self) -> dict[str, CheckResult]:
+        return {}
 
     @cached_property
     def _passes(self) -> CheckResult:

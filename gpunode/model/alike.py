@@ -53,12 +53,12 @@ class Alike:
 
     def report(self, report: CheckReport) -> CheckReport:
         """An equal report; of the facts that it was made of, only what kind of host that is."""
-        ids = tuple(report.results)
+        ids, held = tuple(report.results), self._held  # what has its id() there is the very same: it is held
         if (places := self._places.get(ids)) is None:
             places = self._places[ids] = {id: place for place, id in enumerate(ids)}
         return replace(
             report,
-            results=Results(places, tuple(map(self._result, report.results.values()))),
+            results=Results(places, tuple([held.get(id(one)) or self._shared(one) for one in report.results.values()])),
             facts=None,
             profile=self.shared(report.profile),
             traits=report.host,
@@ -69,9 +69,7 @@ class Alike:
         found: Part = self._parts.setdefault(part, part)  # type: ignore[assignment]
         return found
 
-    def _result(self, result: CheckResult) -> CheckResult:
-        if self._held.get(id(result)) is result:
-            return result
+    def _shared(self, result: CheckResult) -> CheckResult:
         held, _ = self.shared((result, result.evidence))  # results that differ in their evidence are equal
         self._held[id(held)] = held
         return held

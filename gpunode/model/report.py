@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import cached_property
 
 from gpunode.errors import ExitCode
 from gpunode.model.entities import Entity
@@ -208,7 +209,7 @@ class CheckReport:
     @property
     def causes(self) -> tuple[CheckResult, ...]:
         """The findings that nothing explains: worst first (`weight`), then the lowest layer."""
-        own = (r for r in self._counting() if isinstance(r.outcome, Finding) and r.outcome.cause is None)
+        own = (r for r in self._counting if isinstance(r.outcome, Finding) and r.outcome.cause is None)
         return tuple(sorted(own, key=lambda r: (self.weight(r) is not Severity.ERROR, depth(r.id), r.id)))
 
     def weight(self, cause: CheckResult) -> Severity:
@@ -224,11 +225,12 @@ class CheckReport:
     @property
     def findings(self) -> Mapping[str, Finding]:
         """Every finding that counts, by its check's id."""
-        return {r.id: r.outcome for r in self._counting() if isinstance(r.outcome, Finding)}
+        return {r.id: r.outcome for r in self._counting if isinstance(r.outcome, Finding)}
 
     def _findings(self, severity: Severity) -> tuple[CheckResult, ...]:
-        return tuple(r for r in self._counting() if r.found is severity)
+        return tuple(r for r in self._counting if r.found is severity)
 
+    @cached_property
     def _counting(self) -> tuple[CheckResult, ...]:
         found = (r for r in self.results.values() if isinstance(r.outcome, Finding) and not r.outcome.accepted)
         return tuple(found)
@@ -236,6 +238,8 @@ class CheckReport:
 
 def wanting(report: CheckReport, options: tuple[str, ...]) -> CheckReport:
     """The report whose remedies are typed with `options` of setup and plan."""
+    if not options:
+        return report
 
     def typed(result: CheckResult) -> CheckResult:
         found = result.outcome

@@ -97,12 +97,11 @@ class _Rows:
         self._written: dict[int, tuple[CheckResult, Written]] = {}  # by id(), which is the result's while it is held
 
     def of(self, report: CheckReport) -> Written:
-        rows = [self._row(result) for result in report.results.values()]
+        held = self._written
+        rows = [found[1] if (found := held.get(id(one))) else self._row(one) for one in report.results.values()]
         return Written(f"{self._begin}{self._between.join(rows)}{self._end}" if rows else "[]")
 
     def _row(self, result: CheckResult) -> str:
-        if (held := self._written.get(id(result))) is not None:
-            return held[1]
         text = self._write(_check(result))
         if len(self._written) < self._MOST:
             self._written[id(result)] = result, text

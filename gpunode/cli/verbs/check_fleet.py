@@ -102,4 +102,5 @@ def _no_plan(options: tuple[str, ...]) -> NoReturn:
 def _joined(check: CheckReport, one: CheckReport) -> CheckReport:
     """Acknowledgements that matched nothing before may match now."""
     kept = tuple(text for text in check.idle if not text.startswith(VERSIONS))
-    return replace(check, results={**check.results, **one.results}, idle=kept + one.idle)
+    results = dict(zip(check.results, check.results.values(), strict=True))
+    return replace(check, results={**results, **one.results}, idle=kept + one.idle)
