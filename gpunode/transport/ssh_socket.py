@@ -46,6 +46,8 @@ class Link(socket.socket):
             self._came, self._given = self._received(), 0
         piece = self._came[self._given : self._given + bufsize]
         self._given += len(piece)
+        if self._given == len(self._came):
+            self._came, self._given = b"", 0  # a connection may be idle until the run ends
         return piece
 
     def _received(self) -> bytes:

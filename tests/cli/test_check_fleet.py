@@ -14,6 +14,7 @@ import pytest
 from gpunode.checks.fleet import ALONE, VERSIONS
 from gpunode.cli import hosts as hosts_of_cli
 from gpunode.cli.app import main
+from gpunode.cli.verbs.check_watch import watch
 from gpunode.errors import TransportError
 from gpunode.facts.recordings import load_recording
 from gpunode.fleet.host import Host
@@ -33,6 +34,7 @@ class Faked:
 
     def __init__(self, target: str, stream: bytes = STREAM, ahead_s: float = 0, error: TransportError | None = None):
         self.target, self._stream, self._ahead_s, self._error = target, stream, ahead_s, error
+        self.hung_up = 0
 
     def run(self, script: str, *, stdin: bytes = b"", timeout_s: float) -> Completed:
         if self._error:
@@ -42,7 +44,8 @@ class Faked:
         stream = self._stream.removesuffix(b"@end\n") + clock.encode()
         return Completed(0, stream, b"", 1.0, way=replace(WAY, sent_at=now - 0.1, answered_at=now + 1.1))
 
-    def reconnect(self) -> None: ...
+    def reconnect(self) -> None:
+        self.hung_up += 1
 
     def close(self) -> None: ...
 
@@ -207,3 +210,24 @@ def test_a_recording_was_not_reached_over_ssh(capsys: pytest.CaptureFixture[str]
     for id in ("fleet.clock-skew", "fleet.hostkey", "fleet.ssh-sudo"):
         assert found[id]["outcome"] == "not-applicable"
         assert "this machine, or a recording" in found[id]["reason"]
+
+
+def test_a_host_that_was_looked_at_costs_no_connection_until_the_others_are(check: Check) -> None:
+    hosts = (Faked("h1"), Faked("h2", error=WANTS_PASSWORD), Faked("h3"))
+    check(hosts)
+    assert [one.hung_up for one in hosts] == [1, 1, 1]
+
+
+def test_hosts_that_are_looked_at_again_stay_connected(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
+    rounds: list[float] = []
+
+    def wait(seconds: float) -> None:
+        rounds.append(seconds)
+        if len(rounds) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(watch.__kwdefaults__ or {}, "wait", wait)
+    hosts = three()
+    check(hosts, "--watch", "30")
+    assert rounds == [30, 30]
+    assert [one.hung_up for one in hosts] == [0, 0, 0]

@@ -226,7 +226,7 @@ def _watch(
     refuse_documents(form, output)
     if hosts.recorded:
         raise UsageError("--watch is for hosts, and a recording does not change", remedy="leave it out")
-    with _looking(hosts, wanted, which, output, strict) as look:
+    with _looking(hosts, wanted, which, output, strict, often=True) as look:
         only_changes = form == "text" and not output.output
         return watch(every_s, look, lambda result: _show(result, output), only_changes=only_changes)
 
@@ -240,8 +240,9 @@ def _looking(
     strict: bool,
     more: Observe | None = None,
     single: str = "",
+    often: bool = False,
 ) -> Iterator[Callable[[], Checked]]:
-    """What checks all hosts, as often as it is called, over the same connections.
+    """What checks all hosts, as often as it is called; `often`: over the same connections, which are kept for that.
 
     `more`: it needs root. `single`: the flag that takes one host.
     """
@@ -264,12 +265,19 @@ def _looking(
         def look_one(host: Host) -> HostOutcome:
             return checked(host, wanted_of(host).spec, strict, again, site, rules, more)
 
+        def of_fleet(kept: Kept, host: Host) -> HostOutcome:
+            try:
+                return kept.outcome(look_one(host))
+            finally:
+                if not often:  # a thread, a socket and its buffers: as many as hosts in flight, not as hosts
+                    host.transport.reconnect()
+
         def look() -> Checked:
             if len(named) == 1:
                 report = look_at(named, hosts, output, look_one, each)
                 return Checked("check", report, over_ssh(named), strict, time.time())
             kept = _kept(output)
-            report = look_at(named, hosts, output, lambda host: kept.outcome(look_one(host)), each)
+            report = look_at(named, hosts, output, partial(of_fleet, kept), each)
             if each is None:  # a line that is printed already says nothing of later hosts
                 report = _compared(report, kept, rules, strict, again)
             return Checked("check", report, over_ssh(named), strict, time.time(), kept.sights)
