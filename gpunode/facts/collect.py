@@ -16,6 +16,7 @@ from gpunode.facts.devices import parse_devices, parse_uvm_major
 from gpunode.facts.driver import parse_driver
 from gpunode.facts.initramfs import parse_dracut
 from gpunode.facts.journal import parse_journal
+from gpunode.facts.kept_parts import KeptPart
 from gpunode.facts.kernel import (
     initramfs_tool,
     parse_blacklist,
@@ -155,19 +156,18 @@ def _assembled(sections: Sections, stream: bytes, target: str, way: Way | None) 
 
     identity = _identity(sections)
     no_units: Units = MappingProxyType({})
-    units = part("services", lambda: parse_units(sections.text("services")), no_units)
+    units = part("services", lambda: _UNITS(sections), no_units)
     active = {name: value.get("ActiveState", "inactive") for name, value in units.items()}
-    packages = part("packages", lambda: parse_packages(sections, active), PackageFacts())
-    driver = part("driver", lambda: parse_driver(sections), DriverFacts())
+    states = tuple(active.items())
+    packages = part("packages", lambda: _PACKAGES(sections, states), PackageFacts())
+    driver = part("driver", lambda: _DRIVER(sections), DriverFacts())
     none: tuple[PciDevice, ...] = ()
-    pci = part("pci", lambda: parse_pci(sections.text("pci"), sections.text("lspci")), none)
+    pci = part("pci", lambda: _PCI(sections), none)
     pci = with_vgpus(pci, driver.smi, virtual=identity.virtualization is not None)
     return HostFacts(
         target=target,
         hostname=identity.hostname,
-        os=part(
-            "os", lambda: parse_os(sections.text("os"), identity.machine), OsFacts("", "", machine=identity.machine)
-        ),
+        os=part("os", lambda: _OS(sections, identity.machine), OsFacts("", "", machine=identity.machine)),
         kernel=part("kernel", lambda: _kernel(sections, identity), KernelFacts(identity.kernel, identity.boot_id)),
         root=identity.root,
         virtualization=identity.virtualization,
@@ -180,25 +180,40 @@ def _assembled(sections: Sections, stream: bytes, target: str, way: Way | None) 
         init_scripts=identity.init_scripts,
         pci=pci,
         driver=driver,
-        devices=part("devices", lambda: parse_devices(sections.text("devices"), sections.text("dev_char")), ()),
+        devices=part("devices", lambda: _DEVICES(sections), ()),
         uvm_major=parse_uvm_major(sections.text("proc_devices")),
-        toolkit=part("toolkit", lambda: parse_toolkit(sections), ToolkitFacts()),
+        toolkit=part("toolkit", lambda: _TOOLKIT(sections), ToolkitFacts()),
         runtimes=part("runtimes", lambda: _engines(sections, units, identity), ()),
         packages=packages,
-        security=part("security", lambda: parse_security(sections.text("security")), SecurityFacts()),
+        security=part("security", lambda: _SECURITY(sections), SecurityFacts()),
         services=part("services", lambda: parse_services(units), MappingProxyType({})),
-        kubernetes=part("kubernetes", lambda: kubernetes_of(sections), KubernetesFacts()),
+        kubernetes=part("kubernetes", lambda: _KUBERNETES(sections), KubernetesFacts()),
         journal=part("journal", lambda: parse_journal(sections.text("journal"), active, packages.held), JournalFacts()),
-        log=part("kernel_log", lambda: parse_kernel_log(sections.text("kernel_log")), KernelLog()),
+        log=part("kernel_log", lambda: _LOG(sections), KernelLog()),
         kernel_state=part("kernel_state", lambda: parse_kernel_state(sections.text("kernel_state")), None),
-        system=part("system", lambda: parse_system(sections), None),
-        topology=part("topology", lambda: parse_topology(sections), None),
+        system=part("system", lambda: _SYSTEM(sections), None),
+        topology=part("topology", lambda: _TOPOLOGY(sections), None),
         ignored=part("ignored", lambda: parse_ignored(sections.text("ignored")), ()),
         files=sections.files,
         unread=MappingProxyType(unread),
         connection=_connection(sections, way) if way else None,
         stream_sha256=hashlib.sha256(stream).hexdigest(),
     )
+
+
+# What depends on sections alone, or on few words more: of a fleet's next host most are as the last one's.
+_UNITS = KeptPart(lambda sections: parse_units(sections.text("services")))
+_PACKAGES = KeptPart(lambda sections, states: parse_packages(sections, dict(states)))
+_DRIVER = KeptPart(parse_driver)
+_PCI = KeptPart(lambda sections: parse_pci(sections.text("pci"), sections.text("lspci")))
+_OS = KeptPart(lambda sections, machine: parse_os(sections.text("os"), machine))
+_DEVICES = KeptPart(lambda sections: parse_devices(sections.text("devices"), sections.text("dev_char")))
+_TOOLKIT = KeptPart(parse_toolkit)
+_SECURITY = KeptPart(lambda sections: parse_security(sections.text("security")))
+_KUBERNETES = KeptPart(kubernetes_of)
+_SYSTEM = KeptPart(parse_system)
+_TOPOLOGY = KeptPart(parse_topology)
+_LOG = KeptPart(lambda sections: parse_kernel_log(sections.text("kernel_log")))
 
 
 def _connection(sections: Sections, way: Way) -> Connection:

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import pytest
 
-from gpunode.facts import wire
+from gpunode.facts import kept_parts, wire
 from gpunode.facts.collect import assemble
+from gpunode.facts.kept_parts import KeptPart
 from gpunode.facts.recordings import load_recording
 from gpunode.facts.seen_again import SeenAgain
-from gpunode.facts.wire import HEADER, Section, decode
+from gpunode.facts.wire import HEADER, Section, Sections, decode, file_facts
 from gpunode.model.facts import HostFacts
+from gpunode.model.files import FileFacts
 from gpunode.render.encode import to_data
 
 HOSTS = sorted((Path(__file__).parents[2] / "examples" / "hosts").iterdir())
 HOST_IDS = [path.name for path in HOSTS]
 
 
-class Forgetful(SeenAgain[bytes, wire._Part]):
-    def get(self, key: bytes) -> None:
+class Forgetful(SeenAgain[Any, Any]):
+    def get(self, key: object) -> None:
         """Nothing was ever seen."""
 
 
@@ -38,6 +41,7 @@ def test_facts_are_the_same_whether_their_sections_were_seen_before_or_not(
     stream = load_recording(path)
     sections = decode(stream)
     monkeypatch.setattr(wire, "_ALIKE", Forgetful(limit_bytes=1 << 20))
+    monkeypatch.setattr(kept_parts, "_HELD", Forgetful(limit_bytes=1 << 20))
     assert to_data(of(path)) == to_data(remembered)
     anew = decode(stream)
     assert anew == sections
@@ -111,3 +115,79 @@ def test_what_takes_a_large_part_of_it_is_not_held() -> None:
     for _ in range(3):
         held.put("large", 1, 101)
     assert held.get("large") is None
+
+
+class Counted:
+    """A reader that looks at one section, at a second where the first says so, or at all of them."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.kept = KeptPart(self.read)
+
+    def read(self, sections: Sections, *more: object) -> tuple[object, ...]:
+        self.calls += 1
+        first = sections.text("first").strip()
+        if first == "all":
+            return (tuple(sections.commands), len(sections.files))
+        if first == "file":
+            return (sections.files["/f"].text, sections.files["/f"].written_at)
+        return (first, sections.text("second") if first == "more" else None, *more)
+
+
+def made(files: dict[str, FileFacts] | None = None, **texts: str) -> Sections:
+    return Sections({name: Section(text) for name, text in texts.items()}, files or {})
+
+
+def test_what_was_read_of_the_same_sections_is_not_read_again() -> None:
+    reader = Counted()
+    for number in range(5):
+        assert reader.kept(made(first="one", other=str(number))) == ("one", None)
+    assert reader.calls == 2  # what came once is not held
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "answer"),
+    [
+        (made(first="a"), made(first="b"), ("b", None)),
+        (made(first="more", second="a"), made(first="more", second="b"), ("more", "b")),
+        (made(first="a", second="x"), made(first="more", second="x"), ("more", "x")),
+        (made(first="more"), made(first="more", second="b"), ("more", "b")),
+        (made(first="all"), made(first="all", third=""), (("first", "third"), 0)),
+        (made(first="all"), made({"/f": file_facts("/f", "a")}, first="all"), (("first",), 1)),
+        (
+            made({"/f": replace(file_facts("/f", "a"), written_at=1)}, first="file"),
+            made({"/f": replace(file_facts("/f", "a"), written_at=2)}, first="file"),
+            ("a", 2),
+        ),
+    ],
+    ids=["another text", "second section", "now it asks for more", "one is there now", "a section more", "a file more",
+         "a file of another time"],
+)  # fmt: skip
+def test_whatever_it_looked_at_makes_it_look_again_where_that_differs(
+    before: Sections, now: Sections, answer: tuple[object, ...]
+) -> None:
+    reader = Counted()
+    for _ in range(3):
+        reader.kept(before)
+    assert [reader.kept(now) for _ in range(3)] == [answer] * 3
+
+
+def test_what_it_is_told_besides_counts_as_well() -> None:
+    reader = Counted()
+    assert [reader.kept(made(first="a"), word) for word in "xxyyx"] == [("a", None, word) for word in "xxyyx"]
+
+
+def test_two_readers_of_the_same_sections_have_their_own_answers() -> None:
+    upper, lower = KeptPart(lambda s: s.text("first").upper()), KeptPart(lambda s: s.text("first").lower())
+    for _ in range(3):
+        assert (upper(made(first="Ab")), lower(made(first="Ab"))) == ("AB", "ab")
+
+
+def test_a_fault_is_raised_each_time() -> None:
+    def faulty(sections: Sections) -> str:
+        raise ValueError(sections.text("first"))
+
+    kept = KeptPart(faulty)
+    for _ in range(3):
+        with pytest.raises(ValueError, match="odd"):
+            kept(made(first="odd"))
