@@ -134,10 +134,13 @@ def _architecture(row: Row) -> Architecture:
 
 
 class GpuModels(Mapping[str, GpuModel]):
-    """The listed GPUs by PCI device id. A line is parsed when its GPU is asked for: a run asks for few of them."""
+    """The listed GPUs by PCI device id. A line is parsed when its GPU is first asked for: a run asks for few of them,
+    and for those of a fleet ten times a host.
+    """
 
     def __init__(self, groups: Iterable[Row]) -> None:
         self._lines: dict[str, tuple[Row, str]] = {}
+        self._parsed: dict[str, GpuModel] = {}
         for group in groups:
             for line in group.text("models").splitlines():
                 device = line.partition(" ")[0]
@@ -146,7 +149,9 @@ class GpuModels(Mapping[str, GpuModel]):
                 self._lines[device] = group, line
 
     def __getitem__(self, device_id: str) -> GpuModel:
-        return _model(*self._lines[device_id])
+        if (model := self._parsed.get(device_id)) is None:
+            model = self._parsed[device_id] = _model(*self._lines[device_id])
+        return model
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._lines)

@@ -1,8 +1,10 @@
 """Fleets of hosts that are only their answers: how much memory and CPU a host costs, without a network.
 
 Real are the probe's reading, the checks, the planner, the fleet's threads, gate and health, and the results' renderers.
-Canned are the answers to the probe, and what a plan does on a host. `python -m tests.bench.simulated check|setup HOSTS`
-prints what one process of its own took; `rows` starts one for each size.
+Canned are the answers to the probe, and what a plan does on a host. The hosts of `check` are one recording, byte for
+byte but for the name; those of `differing` are as differing.py makes them, which costs CPU that is taken off again.
+`python -m tests.bench.simulated check|differing|setup HOSTS` prints what one process of its own took; `rows` starts one
+for each size.
 """
 
 from __future__ import annotations
@@ -53,6 +55,7 @@ from gpunode.render.machine import hosts_json
 from gpunode.render.matrix.page import matrix_html
 from gpunode.render.run_text import fleet_run_text
 from gpunode.transport.base import Completed
+from tests.bench.differing import as_host
 from tests.bench.measure import Row
 
 SIZES = (500, 1000, 5000)
@@ -70,11 +73,18 @@ class Canned:
     target: str
     recording: bytes
     error: TransportError | None = None
+    number: int | None = None  # differs from the others (differing.py); None: only in its name
+    made_s: list[float] = field(default_factory=list)  # processor seconds that it took to make it differ
 
     def run(self, script: str, *, stdin: bytes = b"", timeout_s: float) -> Completed:
         if self.error:
             raise self.error
-        identity, line, rest = self.recording.partition(b"|hostname=")
+        recording = self.recording
+        if self.number is not None:
+            begin = time.thread_time()
+            recording = as_host(recording, self.number)
+            self.made_s.append(time.thread_time() - begin)
+        identity, line, rest = recording.partition(b"|hostname=")
         name = self.target.encode()
         return Completed(0, identity + line + name + b"\n" + rest.partition(b"\n")[2], b"", 0.0)
 
@@ -83,20 +93,24 @@ class Canned:
     def close(self) -> None: ...
 
 
-def fleet(count: int, slug: str, *, lost: int = 0) -> list[Host]:
-    """`lost`: every so many-th does not answer; 0: all answer."""
+def fleet(count: int, slug: str, *, lost: int = 0, differing: list[float] | None = None) -> list[Host]:
+    """`lost`: every so many-th does not answer; 0: all answer. `differing`: they do, and what that took goes there."""
     recording, error = load_recording(EXAMPLES / slug), TransportError("no route to host", evidence="e", remedy="r")
-    return [
-        Host(Canned(f"gpu{number:05}", recording, error if lost and number % lost == 0 else None), recorded=True)
-        for number in range(1, count + 1)
-    ]
+
+    def host(number: int) -> Host:
+        canned = Canned(f"gpu{number:05}", recording, error if lost and number % lost == 0 else None)
+        if differing is not None:
+            canned.number, canned.made_s = number, differing
+        return Host(canned, recorded=True)
+
+    return [host(number) for number in range(1, count + 1)]
 
 
-def check(count: int, write: Callable[[str], object]) -> FleetReport:
+def check(count: int, write: Callable[[str], object], *, differing: list[float] | None = None) -> FleetReport:
     """As `check --format json` and `--format html` do it; `write` is given the pieces of both results."""
     kept = Kept(page=True)
     report = run_fleet(
-        fleet(count, READY, lost=100),
+        fleet(count, READY, lost=100, differing=differing),
         lambda host: kept.outcome(checked(host, Spec(), False)),
         forks=FORKS,
         on_done=lambda _: None,
@@ -179,31 +193,33 @@ class Setup:
 def main(verb: str, count: int) -> None:
     """One run in this process, and what it took."""
     written = 0
+    made_s: list[float] = []
 
     def write(piece: str) -> None:
         nonlocal written
         written += len(piece)
 
-    if verb == "check":
-        report = check(count, write)
+    if verb in ("check", "differing"):
+        report = check(count, write, differing=made_s if verb == "differing" else None)
     else:
         report = Setup(count).run()
         write(fleet_run_text(report.hosts, seconds_s=report.seconds))
     used = resource.getrusage(resource.RUSAGE_SELF)
-    spent = {"mb": used.ru_maxrss / 1024, "cpu_s": used.ru_utime + used.ru_stime, "characters": written}
+    cpu_s = used.ru_utime + used.ru_stime - sum(made_s)
+    spent = {"mb": used.ru_maxrss / 1024, "cpu_s": cpu_s, "characters": written}
     print(json.dumps({"hosts": len(report.hosts), **spent}))
 
 
 def rows(rounds: int, sizes: tuple[int, ...] = SIZES) -> list[Row]:
     """Peak memory and CPU of each further host, at each size against the smallest."""
     table: list[Row] = []
-    for verb in ("check", "setup"):
+    for verb in ("check", "differing", "setup"):
         found = {size: [_of_its_own(verb, size) for _ in range(rounds)] for size in (1, *sizes)}
         least = sizes[0]
         for size in sizes[1:]:
             memory = {number: [run["mb"] for run in found[number]] for number in sizes}
             each = {number: _each(found, number) for number in sizes}
-            name = f"{verb} of {size} simulated hosts"
+            name = f"{'check of differing hosts' if verb == 'differing' else verb}, {size} simulated"
             table += [
                 Row(f"{name}: peak memory, MB", memory[size], f"{least} hosts", memory[least], scale=1),
                 Row(f"{name}: CPU of each more, ms", each[size], f"{least} hosts", each[least], 1.1, digits=1),

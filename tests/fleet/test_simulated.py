@@ -6,9 +6,12 @@ import threading
 from collections import Counter
 
 from gpunode.errors import ExitCode
+from gpunode.facts.recordings import load_recording
+from gpunode.facts.wire import decode
 from gpunode.fleet.rollout.policy import Policy, Share, limits
 from gpunode.model.report import Untouched
-from tests.bench.simulated import POLICY, Setup, check, fleet
+from tests.bench.differing import as_host
+from tests.bench.simulated import EXAMPLES, POLICY, READY, Setup, check, fleet
 
 HOSTS = 8
 
@@ -74,3 +77,16 @@ def test_a_check_of_many_hosts_holds_each_result_once_and_no_facts() -> None:
     assert (
         sum(f'"target": "{host}"' in piece for host in map(str, fleet(HOSTS, "el9-a10")) for piece in pieces) == HOSTS
     )
+
+
+def test_hosts_that_differ_do_so_where_hosts_do_and_are_checked_as_the_one_they_are_made_of() -> None:
+    made_s: list[float] = []
+    alike, differ = check(HOSTS, lambda _: None), check(HOSTS, lambda _: None, differing=made_s)
+    assert len(made_s) == HOSTS
+    assert [host.code for host in differ.hosts] == [host.code for host in alike.hosts]
+    recording = load_recording(EXAMPLES / READY)
+    first, second = (decode(as_host(recording, number)).commands for number in (1, 2))
+    same = {name for name, section in first.items() if second.get(name) == section}
+    assert not same & {"identity", "pci", "smi", "services", "processes", "dpkg", "docker:info"}
+    assert same >= {"os", "modinfo", "ldconfig", "toolkit", "ctk_version"}
+    assert as_host(recording, 1) == as_host(recording, 1)
