@@ -35,7 +35,7 @@ from gpunode.transport.ssh_config import (
     read_config,
     resolve,
 )
-from gpunode.transport.ssh_library import Transport, paramiko
+from gpunode.transport.ssh_library import Config, Transport, paramiko
 from gpunode.transport.ssh_socket import Link, Proxy, dial
 
 # Key exchange, login, and the reply to "open" and "exec": a busy host's sshd takes seconds, a starved controller more.
@@ -357,8 +357,8 @@ _config_lock = threading.Lock()
 
 
 @cache
-def _config(files: tuple[Path, ...]) -> paramiko.SSHConfig:
-    return paramiko.SSHConfig.from_text(read_config(files))
+def _config(files: tuple[Path, ...]) -> Config:
+    return Config.from_text(read_config(files))
 
 
 def _end_sudo(sessions: Sessions, stderr: bytes | bytearray) -> None:

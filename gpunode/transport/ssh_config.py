@@ -202,6 +202,8 @@ def _revoked_keys(word: str, options: SshOptions) -> Path | None:
 
 def _expand(word: str, options: SshOptions) -> Path:
     word = word.strip('"')
+    if not word.startswith("~/") and "%d" not in word:
+        return Path(word)
     home = options.directory.parent
     return home / word[2:] if word.startswith("~/") else Path(word.replace("%d", str(home)))
 

@@ -88,6 +88,18 @@ class BoundedPackets(Packetizer):
         return piece
 
 
+class Config(paramiko.SSHConfig):
+    """Asks for this machine's names only where a value has a token: paramiko does for each value of each host, and one
+    of them of the resolver, which may be somebody else's and far away.
+    """
+
+    def _tokenize(self, config: object, target_hostname: str, key: str, value: str) -> str:
+        if "%" not in value and "~" not in value:
+            return value
+        tokenized: str = super()._tokenize(config, target_hostname, key, value)  # type: ignore[misc]
+        return tokenized
+
+
 class Transport(paramiko.Transport):
     """One connection, within those bounds, that can ask for the host's certificate before its plain key."""
 

@@ -1,14 +1,17 @@
-"""What is changed in paramiko is still what it was: a MAC that differs ends the connection."""
+"""What is changed in paramiko is still what it was: a MAC that differs ends the connection, a token is expanded."""
 
 from __future__ import annotations
 
+import os
+import socket
 import threading
 from typing import Any
 
 import pytest
 
 from gpunode.transport.ssh import Ssh
-from gpunode.transport.ssh_library import paramiko
+from gpunode.transport.ssh_library import Config, paramiko
+from gpunode.transport.ssh_socket import Link
 from tests.transport.conftest import options, target
 from tests.transport.test_pipelining import Start
 
@@ -36,3 +39,42 @@ def test_a_packet_with_another_mac_is_not_read(sshd: Start, monkeypatch: pytest.
         transport.open_session(timeout=60)
     assert not transport.is_active()
     host.close()
+
+
+def test_a_value_without_a_token_asks_for_none_of_this_machines_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def name() -> str:
+        asked.append("name")
+        return "here.example.org"
+
+    monkeypatch.setattr(socket, "gethostname", name)
+    plain = "Host *\n  User ann\n  IdentityFile /keys/id\n  UserKnownHostsFile /keys/known\n"
+    assert Config.from_text(plain).lookup("gpu07") | {"hostname": "x"} == {
+        "user": "ann", "identityfile": ["/keys/id"], "userknownhostsfile": "/keys/known", "hostname": "x",
+    }  # fmt: skip
+    assert not asked
+    tokens = "Host *\n  User ann\n  HostName %h.example.org\n  IdentityFile ~/.ssh/%h_%r\n"
+    found = Config.from_text(tokens).lookup("gpu07")
+    assert list(found["identityfile"]) == [os.path.expanduser("~/.ssh/gpu07.example.org_ann")]
+    assert found["hostname"] == "gpu07.example.org"
+    assert asked
+
+
+def test_what_came_at_once_is_handed_out_in_the_pieces_that_are_asked_for() -> None:
+    near, far = socket.socketpair()
+    with Link(near) as link, far:
+        far.sendall(b"one two")
+        far.sendall(b" three")
+        assert (link.recv(3), link.recv(1), link.recv(4), link.recv(100)) == (b"one", b" ", b"two ", b"three")
+        link.settimeout(0.01)
+        with pytest.raises(TimeoutError):
+            link.recv(1)
+        far.sendall(b"x" * 100_000)
+        link.settimeout(60)
+        came = b""
+        while len(came) < 100_000:
+            came += link.recv(7)
+        assert came == b"x" * 100_000
+        far.shutdown(socket.SHUT_WR)
+        assert [link.recv(4), link.recv(4)] == [b"", b""]
