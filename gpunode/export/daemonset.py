@@ -10,7 +10,7 @@ import hashlib
 from dataclasses import dataclass
 
 from gpunode.export.files import ExportedFile, Request, text_file
-from gpunode.export.scripts import host_script, pod_script
+from gpunode.export.scripts import NO_CHOICES, host_script, pod_script
 from gpunode.kubernetes.documents import Object, documents
 from gpunode.kubernetes.readiness import TAINT
 
@@ -74,7 +74,7 @@ def _namespace(name: str) -> Object:
 
 def _scripts(request: Request, namespace: str) -> Object:
     data = {
-        "spec.yaml": request.spec or "# gpunode's own choices\n",
+        "spec.yaml": request.spec or NO_CHOICES,
         "host.sh": host_script(request, STATE, "host", head=MADE),
         "pod.sh": pod_script(MADE, here=HERE, ready=READY),
     }

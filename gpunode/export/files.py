@@ -61,8 +61,8 @@ def text_file(name: str, text: str, mode: int = 0o644) -> ExportedFile:
     return ExportedFile(name, text.encode(), mode)
 
 
-def with_manifest(target: str, request: Request, files: Sequence[ExportedFile]) -> tuple[ExportedFile, ...]:
+def with_manifest(target: str, version: str, files: Sequence[ExportedFile]) -> tuple[ExportedFile, ...]:
     """The files and what they are, by which gpunode knows them again when it writes a newer export over them."""
     listed = {one.name: {"sha256": hashlib.sha256(one.data).hexdigest(), "mode": f"{one.mode:o}"} for one in files}
-    content = {"schema": "gpunode.export/1", "target": target, "gpunode": request.version, "files": listed}
+    content = {"schema": "gpunode.export/1", "target": target, "gpunode": version, "files": listed}
     return (*files, text_file(MANIFEST, json.dumps(content, indent=2) + "\n"))

@@ -6,17 +6,14 @@ Packer uploads as the user of its communicator, to /tmp; the script believes nei
 
 from __future__ import annotations
 
-import hashlib
-
 from gpunode.export.files import ZIPAPP, ExportedFile, Request, text_file
-from gpunode.export.scripts import host_script
+from gpunode.export.scripts import image_script, image_spec
 
 # Stays in the image: its first boot has gpunode and the spec.
 STATE = "/var/lib/gpunode/image"
 UPLOADED = f"/tmp/{ZIPAPP}"
 UPLOADED_SPEC = "/tmp/gpunode-spec.yaml"
 MADE = "Made by `gpunode export packer-shell`."
-NO_CHOICES = "# gpunode's own choices\n"
 HEAD = f"""# {MADE} Provisioners for a build block: copy them into yours.
 # The export is to be the directory gpunode next to your template.
 """
@@ -43,20 +40,9 @@ def packer_shell(request: Request) -> tuple[ExportedFile, ...]:
     """
     if request.carried.path != UPLOADED:
         raise ValueError(f"Packer uploads gpunode to {UPLOADED}")
-    spec = request.spec or NO_CHOICES
-    data = spec.encode()
-    script = host_script(
-        request,
-        STATE,
-        "image",
-        head=MADE,
-        spec=UPLOADED_SPEC,
-        spec_sha256=hashlib.sha256(data).hexdigest(),
-        spec_size=str(len(data)),
-    )
     return (
         ExportedFile(ZIPAPP, request.carried.zipapp, 0o755),
-        text_file("spec.yaml", spec),
-        text_file("provision.sh", script, 0o755),
+        text_file("spec.yaml", image_spec(request)),
+        text_file("provision.sh", image_script(request, STATE, UPLOADED_SPEC, head=MADE), 0o755),
         text_file("gpunode.hcl", HEAD + FILE % (ZIPAPP, UPLOADED) + FILE % ("spec.yaml", UPLOADED_SPEC) + SHELL),
     )

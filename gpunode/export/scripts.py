@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import shlex
 from collections.abc import Mapping
 
 from gpunode import resources
 from gpunode.export.files import Request
+
+NO_CHOICES = "# gpunode's own choices\n"
 
 
 def host_script(request: Request, state: str, *names: str, head: str, **values: str) -> str:
@@ -25,6 +28,18 @@ def host_script(request: Request, state: str, *names: str, head: str, **values: 
         **{name.upper(): value for name, value in values.items()},
     }
     return _joined(head, known, *("bring", *names))
+
+
+def image_spec(request: Request) -> str:
+    """The spec as a file of an image's build, which is there even where nothing was chosen."""
+    return request.spec or NO_CHOICES
+
+
+def image_script(request: Request, state: str, at: str, *, head: str) -> str:
+    """shell/export/image.sh with its values; `at`: where the build has image_spec."""
+    data = image_spec(request).encode()
+    digest, size = hashlib.sha256(data).hexdigest(), str(len(data))
+    return host_script(request, state, "image", head=head, spec=at, spec_sha256=digest, spec_size=size)
 
 
 def pod_script(head: str, **values: str) -> str:

@@ -43,6 +43,7 @@ def exit_of(*words: str) -> int:
         ),
         (("export", "ansible", "--reboot", "if-needed", "--output", "DIR"), "a play reboots its hosts itself"),
         (("export", "packer-shell", "--reboot", "if-needed", "--output", "DIR"), "a build does not reboot"),
+        (("export", "mkosi", "--reboot", "if-needed", "--output", "DIR"), "a build does not reboot"),
         ((*DAEMONSET, "--output", "DIR"), "which image?"),
         ((*DAEMONSET, "--image", "a b", "--output", "DIR"), "is no name of an image"),
         ((*DAEMONSET, "--image", "a", "--kubectl-image", "-x", "--output", "DIR"), "is no name of an image"),
@@ -148,3 +149,11 @@ def test_an_export_for_packer_names_its_files(tmp_path: Path, capsys: pytest.Cap
     assert exit_of(*words, "--allow-no-gpu") == 0
     assert 'allow_no_gpu: "true"' in (place / "spec.yaml").read_text()
     assert "WORDS=''\n" in (place / "provision.sh").read_text()
+
+
+def test_an_export_for_mkosi_is_a_directory_to_include(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = tmp_path / "export"
+    assert exit_of("export", "mkosi", "--driver", "595", "--flavour", "open", "--output", str(place)) == 0
+    assert sorted(os.listdir(place)) == [MANIFEST, "mkosi.conf", "mkosi.extra", "mkosi.postinst.chroot"]
+    assert os.access(place / "mkosi.postinst.chroot", os.X_OK)
+    assert f"Include={place}" in capsys.readouterr().err

@@ -12,6 +12,7 @@ import pytest
 from gpunode.export import packer
 from gpunode.export.files import ZIPAPP
 from gpunode.export.packer import packer_shell
+from gpunode.export.scripts import NO_CHOICES
 
 from .requests import SPEC, request
 
@@ -46,7 +47,7 @@ def test_setup_runs_by_the_spec_and_nothing_uploaded_stays(
     build = Build(tmp_path, monkeypatch, spec=spec)
     done = build.run()
     words = f"ran setup --yes --spec {build.state}/spec.yaml --allow-no-gpu\n"
-    assert (done.returncode, done.stdout, done.stderr) == (0, words + (spec or packer.NO_CHOICES), "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, words + (spec or NO_CHOICES), "")
     assert [path.name for path in tmp_path.iterdir()] == ["state"]
     assert {stat.S_IMODE(path.stat().st_mode) & 0o077 for path in (build.state, *build.state.iterdir())} == {0}
     assert build.run().returncode == 0, "both are kept, for the same script once more"

@@ -97,6 +97,7 @@ class Lab:
         disk: int | None = None,
         tmpfs_root: str | None = None,
         above: tuple[Path, ...] = (),
+        image: tuple[Path, ...] = (),
         name: str | None = None,
         start: bool = True,
         wait: bool = True,
@@ -105,10 +106,11 @@ class Lab:
 
         distribution is a key of images.EVERY, gpu one of hardware.MACHINES, runtime None, "docker", "containerd",
         "podman" or "rootless" (docker, with what a user's own one needs); disk is MiB of a real ext4, tmpfs_root a size
-        such as "40M"; above are further image layers, topmost first; files are written before the first boot.
+        such as "40M"; above are further image layers, topmost first; image are layers in place of the
+        distribution's and its runtime's, with what is enabled in them; files are written before the first boot.
         """
         number = self._next_number()
-        lower = (*above, *images.layers(distribution, runtime))
+        lower = (*above, *(image or images.layers(distribution, runtime)))
         recipe = Recipe(distribution, gpu, runtime, dict(files or {}), lower, disk, tmpfs_root)
         host = Host(name or f"node{number}", number, self.run_directory, self.key, recipe)
         if host.name in self.hosts:

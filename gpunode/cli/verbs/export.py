@@ -8,13 +8,19 @@ import typer
 
 from gpunode.cli.typer_classes import VerbGroup
 
-VERBS = ("export_cloud_init", "export_ansible", "export_daemonset", "export_packer_shell")  # in the order of the help
+VERBS = (  # in the order of the help
+    "export_cloud_init",
+    "export_ansible",
+    "export_daemonset",
+    "export_packer_shell",
+    "export_mkosi",
+)
 
 
 def register(app: typer.Typer) -> None:
     export = typer.Typer(
         cls=VerbGroup,
-        help="Have cloud-init, Ansible, Kubernetes or Packer run gpunode by the same spec. Changes no host.",
+        help="Give a spec to cloud-init, Ansible, Kubernetes, Packer or mkosi. Changes no host.",
         rich_markup_mode=None,
         epilog="\b\nExamples:\n  gpunode export cloud-init --spec spec.yaml --gpunode-url URL --output DIR",
     )

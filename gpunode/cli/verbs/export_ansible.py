@@ -25,14 +25,14 @@ def ansible(wanted: SpecOptions, output: DirectoryOptions) -> int:
     from gpunode.cli.errors import say
     from gpunode.cli.verbs.export_files import refuse_reboot, request_of, write_export
     from gpunode.export.ansible import ansible as export
-    from gpunode.export.files import ExportedFile, Request
+    from gpunode.export.files import ExportedFile
 
-    def made() -> tuple[Request, tuple[ExportedFile, ...]]:
+    def made() -> tuple[ExportedFile, ...]:
         request = request_of(wanted, BringOptions())
         refuse_reboot(
             wanted, "a play reboots its hosts itself", "leave it out, and set gpunode_reboot: true of the role"
         )
-        return request, export(request)
+        return export(request)
 
     path = write_export("ansible", output, made)
     say(

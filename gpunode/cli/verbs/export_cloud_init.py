@@ -26,13 +26,13 @@ def cloud_init(wanted: SpecOptions, bring: BringOptions, output: DirectoryOption
     from gpunode.cli.verbs.export_files import refuse_without_source, request_of, write_export
     from gpunode.export.cloud_init import SMALLEST_LIMIT_BYTES
     from gpunode.export.cloud_init import cloud_init as export
-    from gpunode.export.files import ExportedFile, Request
+    from gpunode.export.files import ExportedFile
 
     refuse_without_source(bring, "user-data takes 16 KB on AWS and 64 KB elsewhere: gpunode has no room in it")
 
-    def made() -> tuple[Request, tuple[ExportedFile, ...]]:
+    def made() -> tuple[ExportedFile, ...]:
         request = request_of(wanted, bring, reboot="if-needed")
-        return request, export(request)
+        return export(request)
 
     path = write_export("cloud-init", output, made)
     size = (path / "user-data").stat().st_size

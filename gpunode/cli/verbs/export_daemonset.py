@@ -52,7 +52,7 @@ def daemonset(
     from gpunode.errors import UsageError
     from gpunode.export.daemonset import SELECTED, Images
     from gpunode.export.daemonset import daemonset as export
-    from gpunode.export.files import ExportedFile, Request
+    from gpunode.export.files import ExportedFile
 
     if image is None:
         raise UsageError(
@@ -68,9 +68,9 @@ def daemonset(
             f"--namespace {namespace[:80]!r} is no name of a namespace", evidence="lower case, digits and -: gpu-nodes"
         )
 
-    def made() -> tuple[Request, tuple[ExportedFile, ...]]:
+    def made() -> tuple[ExportedFile, ...]:
         request = request_of(wanted, bring)
-        return request, export(request, Images(image, kubectl_image), namespace)
+        return export(request, Images(image, kubectl_image), namespace)
 
     path = write_export("daemonset", output, made)
     say(f"gpunode: kubectl apply --server-side -f {path / 'daemonset.yaml'}")

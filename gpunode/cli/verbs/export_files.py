@@ -65,16 +65,21 @@ def refuse_reboot(wanted: SpecOptions, why: str, remedy: str) -> None:
         raise UsageError("--reboot if-needed is not for this export", evidence=why, remedy=remedy)
 
 
-def write_export(
-    target: str, output: DirectoryOptions, make: Callable[[], tuple[Request, Sequence[ExportedFile]]]
-) -> Path:
+def image_request(wanted: SpecOptions, bring: BringOptions) -> Request:
+    """request_of for an image that is built without a GPU and boots later. Raises UsageError."""
+    words = () if wanted.allow_no_gpu else ("--allow-no-gpu",)
+    request = request_of(wanted, bring, *words)
+    refuse_reboot(wanted, "a build does not reboot", "leave it out: the image boots later")
+    return request
+
+
+def write_export(target: str, output: DirectoryOptions, make: Callable[[], Sequence[ExportedFile]]) -> Path:
     """Make the files and write them. What is wrong with --output is said before they are made. Raises UsageError."""
     if output.output is None:
         raise UsageError("where to?", evidence="an export is a directory", remedy="--output DIR")
     path = Path(str(output.output))
     check_directory(path, "--output", MANIFEST)
-    request, files = make()
-    whole = with_manifest(target, request, files)
+    whole = with_manifest(target, __version__, make())
     write_directory(path, whole, "--output", MANIFEST)
     for one in whole:
         say(f"gpunode: {path / one.name}")

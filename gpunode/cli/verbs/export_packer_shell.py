@@ -23,16 +23,14 @@ def register(export: typer.Typer) -> None:
 
 def packer_shell(wanted: SpecOptions, output: DirectoryOptions) -> int:
     from gpunode.cli.errors import say
-    from gpunode.cli.verbs.export_files import refuse_reboot, request_of, write_export
-    from gpunode.export.files import ExportedFile, Request
+    from gpunode.cli.verbs.export_files import image_request, write_export
+    from gpunode.export.files import ExportedFile
     from gpunode.export.packer import UPLOADED
     from gpunode.export.packer import packer_shell as export
 
-    def made() -> tuple[Request, tuple[ExportedFile, ...]]:
-        words = () if wanted.allow_no_gpu else ("--allow-no-gpu",)
-        request = request_of(wanted, BringOptions(gpunode_path=UPLOADED), *words)
-        refuse_reboot(wanted, "a build does not reboot", "leave it out: the image boots later")
-        return request, export(request)
+    def made() -> tuple[ExportedFile, ...]:
+        request = image_request(wanted, BringOptions(gpunode_path=UPLOADED))
+        return export(request)
 
     path = write_export("packer-shell", output, made)
     say(f"gpunode: copy the provisioners of {path / 'gpunode.hcl'} into the build block of your template")

@@ -68,7 +68,7 @@ def fit(host: Host) -> None:
             continue  # the image has dracut, and dracut 112 has an update-initramfs of its own
         host.write(place, (FILES / name).read_text(), 0o755)
     for tool in ("modprobe", "modinfo"):
-        host.path(f"/usr/local/lib/lab/{tool}").symlink_to("/bin/kmod")
+        _link(host.path(f"/usr/local/lib/lab/{tool}"), "/bin/kmod")
     _enable_at_boot(host)
 
 
@@ -96,4 +96,10 @@ def _enable_at_boot(host: Host) -> None:
     host.write(f"/etc/systemd/system/{unit}", (FILES / unit).read_text())
     wants = host.path("/etc/systemd/system/sysinit.target.wants")
     wants.mkdir(exist_ok=True)
-    (wants / unit).symlink_to(f"../{unit}")
+    _link(wants / unit, f"../{unit}")
+
+
+def _link(path: Path, target: str) -> None:
+    """An image that was made from a host has it already."""
+    path.unlink(missing_ok=True)
+    path.symlink_to(target)

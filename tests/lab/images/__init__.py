@@ -22,6 +22,8 @@ FOREIGN = {"el9": "sid", "fedora42": "sid", "sles15": "sid", "arch": "sid"}
 USERLAND_2026 = {"debian13-2026": "trixie", "debian-sid-2026": "sid"}
 # A layer for each of SUITES, to be put above the one with docker: cloud-init.
 CLOUD = {name: cache() / "base" / f"{suite}-cloud" for name, suite in SUITES.items()}
+# The same: mkosi 14, 25.3 and 27.1.
+MKOSI = {name: cache() / "base" / f"{suite}-mkosi" for name, suite in SUITES.items()}
 DOAS = {"debian13-doas": "trixie"}  # doas in sudo's place
 ON_DOCKER = {**USERLAND_2026, **DOAS}  # layers on the one with docker; their names end as their distributions' do
 EVERY = {**SUITES, **FOREIGN, **ON_DOCKER}

@@ -8,6 +8,7 @@
 #   $GPUNODE_LAB/base/SUITE-2026  another on SUITE-docker, for the suites in Y2026: sudo-rs, uutils' coreutils and dracut in use
 #   $GPUNODE_LAB/base/SUITE-doas  another on SUITE-docker, for the suites in DOAS: doas, and no sudo
 #   $GPUNODE_LAB/base/SUITE-cloud  another on SUITE-docker, for every suite: cloud-init
+#   $GPUNODE_LAB/base/SUITE-mkosi  another on SUITE-docker, for every suite: mkosi
 #   $GPUNODE_LAB/base/SUITE-managers  another one, for the suites in MANAGERS: dnf 4, dnf5, zypper, pacman and rpm
 #
 # A directory with a `.done` that holds RECIPE is complete and is left alone. Packages come from the Debian mirror
@@ -141,6 +142,12 @@ install_cloud() {   # without a seed its generator leaves it out of the boot
   end_install "$1"
 }
 
+install_mkosi() {   # without --no-install-recommends it brings qemu and every package manager
+  begin_install "$1"
+  DEBIAN_FRONTEND=noninteractive chroot "$1" apt-get -q -y --no-install-recommends install mkosi
+  end_install "$1"
+}
+
 install_managers() {
   begin_install "$1"
   DEBIAN_FRONTEND=noninteractive chroot "$1" apt-get -q -y --no-install-recommends install \
@@ -171,6 +178,7 @@ for suite in "${@:-bookworm}"; do
   build_base "$suite"
   build_layer "$suite" docker
   build_layer "$suite" cloud docker
+  build_layer "$suite" mkosi docker
   case " $PODMAN " in *" $suite "*) build_layer "$suite" podman ;; esac
   case " $ROOTLESS " in *" $suite "*) build_layer "$suite" rootless docker ;; esac
   case " $Y2026 " in *" $suite "*) build_layer "$suite" 2026 docker ;; esac
