@@ -26,7 +26,9 @@ ALLOWED = {
     "engines": {"model", "errors", "catalog", "editing", "facts.readers", "resources"},
     "facts": {"model", "errors", "packages", "catalog.runtimes", "catalog.vgpu", "resources"},
     "kubernetes": {"model", "errors", "catalog", "resources"},
-    "export": {"errors", "resources", "kubernetes.documents", "kubernetes.readiness"},
+    # A script of a plan says what apply says to a host, and asks apply for it.
+    "export": {"errors", "resources", "model", "apply", "packages", "transport.base"}
+    | {"kubernetes.documents", "kubernetes.readiness"},
     "planner": {"model", "errors", "catalog", "packages", "editing", "engines", "resources"},
     # What setup would edit is read by the engines' own readers: check and setup cannot disagree on a spelling.
     "checks": {"model", "errors", "catalog", "packages", "editing", "engines"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ from gpunode.export.files import MANIFEST
 HERE = ("--gpunode-path", "/opt/gpunode.pyz")
 CLOUD_INIT = ("export", "cloud-init")
 DAEMONSET = ("export", "daemonset")
+EXAMPLES = Path(__file__).parent.parent.parent / "examples" / "hosts"
+SCRIPT = ("export", "script", "--recorded", str(EXAMPLES / "debian12-l4"))
 
 
 @pytest.fixture(autouse=True)
@@ -44,6 +47,9 @@ def exit_of(*words: str) -> int:
         (("export", "ansible", "--reboot", "if-needed", "--output", "DIR"), "a play reboots its hosts itself"),
         (("export", "packer-shell", "--reboot", "if-needed", "--output", "DIR"), "a build does not reboot"),
         (("export", "mkosi", "--reboot", "if-needed", "--output", "DIR"), "a build does not reboot"),
+        ((*SCRIPT, "--bundle", "b.tar", "--output", "DIR"), "--bundle is not for this export"),
+        ((*SCRIPT,), "where to?"),
+        (("export", "script", "--ssh", "a,b", "--output", "DIR"), "a script is for one host"),
         ((*DAEMONSET, "--output", "DIR"), "which image?"),
         ((*DAEMONSET, "--image", "a b", "--output", "DIR"), "is no name of an image"),
         ((*DAEMONSET, "--image", "a", "--kubectl-image", "-x", "--output", "DIR"), "is no name of an image"),
@@ -157,3 +163,25 @@ def test_an_export_for_mkosi_is_a_directory_to_include(tmp_path: Path, capsys: p
     assert sorted(os.listdir(place)) == [MANIFEST, "mkosi.conf", "mkosi.extra", "mkosi.postinst.chroot"]
     assert os.access(place / "mkosi.postinst.chroot", os.X_OK)
     assert f"Include={place}" in capsys.readouterr().err
+
+
+def test_an_export_of_a_plan_is_one_script_that_shows_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = tmp_path / "export"
+    assert exit_of(*SCRIPT, "--output", str(place)) == 0
+    assert sorted(os.listdir(place)) == [MANIFEST, "setup.sh"]
+    text = (place / "setup.sh").read_text()
+    capsys.readouterr()
+    assert exit_of("plan", *SCRIPT[2:]) == 0
+    plan = capsys.readouterr().out.partition("\n\nThis host is a recording")[0]
+    assert plan.strip().splitlines()[1] in text
+    assert subprocess.run(("dash", "-n", place / "setup.sh"), check=False).returncode == 0
+    first = text
+    assert exit_of(*SCRIPT, "--output", str(place)) == 0
+    assert (place / "setup.sh").read_text() == first, "the same plan is the same script"
+
+
+def test_a_host_that_is_set_up_has_no_script(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ready = str(EXAMPLES / "debian12-ready")
+    assert exit_of("export", "script", "--recorded", ready, "--output", str(tmp_path / "export")) == 4
+    assert "there is no script" in " ".join(capsys.readouterr().err.split())
+    assert os.listdir(tmp_path) == []

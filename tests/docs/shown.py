@@ -55,6 +55,7 @@ SHOWN: dict[str, tuple[str, ...]] = {
     "export ansible": ("tests/lab/test_export_ansible.py", "tests/cli/test_export.py"),
     "export daemonset": ("tests/lab/test_export_daemonset.py", "tests/cli/test_export.py"),
     "export mkosi": ("tests/lab/test_export_mkosi.py", "tests/cli/test_export.py"),
+    "export script": ("tests/lab/test_export_script.py", "tests/cli/test_export.py"),
     "export packer-shell": ("tests/lab/test_export_packer.py", "tests/cli/test_export.py"),
     "self check": ("tests/cli/test_self_check.py",),
     "self zipapp": ("tests/lab/test_zipapp.py", "tests/release/test_zipapp.py"),

@@ -14,13 +14,14 @@ VERBS = (  # in the order of the help
     "export_daemonset",
     "export_packer_shell",
     "export_mkosi",
+    "export_script",
 )
 
 
 def register(app: typer.Typer) -> None:
     export = typer.Typer(
         cls=VerbGroup,
-        help="Give a spec to cloud-init, Ansible, Kubernetes, Packer or mkosi. Changes no host.",
+        help="Give a spec to cloud-init, Ansible, Kubernetes, Packer or mkosi; a plan as a script. Changes no host.",
         rich_markup_mode=None,
         epilog="\b\nExamples:\n  gpunode export cloud-init --spec spec.yaml --gpunode-url URL --output DIR",
     )
