@@ -16,6 +16,7 @@ from gpunode.kubernetes.readiness import TAINT
 
 NAME = "gpunode-setup"
 STATE = "/var/lib/gpunode/daemonset"
+UNIT = "gpunode-daemonset"
 HERE = "/gpunode"
 READY = "/ready/done"
 SELECTED = ("gpunode-setup", "true")
@@ -75,7 +76,7 @@ def _namespace(name: str) -> Object:
 def _scripts(request: Request, namespace: str) -> Object:
     data = {
         "spec.yaml": request.spec or NO_CHOICES,
-        "host.sh": host_script(request, STATE, "host", head=MADE),
+        "host.sh": host_script(request, STATE, "host", head=MADE, unit=UNIT),
         "pod.sh": pod_script(MADE, here=HERE, ready=READY),
     }
     mark = hashlib.sha256("".join(data.values()).encode()).hexdigest()[:16]

@@ -44,7 +44,12 @@ def image_script(request: Request, state: str, at: str, *, head: str) -> str:
 
 def pod_script(head: str, **values: str) -> str:
     """shell/export/pod.sh with its values."""
-    return _joined(head, {name.upper(): value for name, value in values.items()}, "pod")
+    return _joined(head, {name.upper(): value for name, value in values.items()}, "on_host", "pod")
+
+
+def nodewright_script(head: str) -> str:
+    """shell/export/nodewright.sh."""
+    return _joined(head, {}, "on_host", "nodewright")
 
 
 def _joined(head: str, values: Mapping[str, str], *names: str) -> str:

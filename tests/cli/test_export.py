@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from gpunode.export.files import MANIFEST
 HERE = ("--gpunode-path", "/opt/gpunode.pyz")
 CLOUD_INIT = ("export", "cloud-init")
 DAEMONSET = ("export", "daemonset")
+NODEWRIGHT = ("export", "nodewright")
 EXAMPLES = Path(__file__).parent.parent.parent / "examples" / "hosts"
 SCRIPT = ("export", "script", "--recorded", str(EXAMPLES / "debian12-l4"))
 
@@ -47,6 +49,11 @@ def exit_of(*words: str) -> int:
         (("export", "ansible", "--reboot", "if-needed", "--output", "DIR"), "a play reboots its hosts itself"),
         (("export", "packer-shell", "--reboot", "if-needed", "--output", "DIR"), "a build does not reboot"),
         (("export", "mkosi", "--reboot", "if-needed", "--output", "DIR"), "a build does not reboot"),
+        ((*NODEWRIGHT, "--output", "DIR"), "which image?"),
+        ((*NODEWRIGHT, "--image", "a:1", "--output", "DIR"), "is no name of an image without a tag"),
+        ((*NODEWRIGHT, "--image", "a", "--kind", "x", "--output", "DIR"), "is no kind of its objects"),
+        ((*NODEWRIGHT, "--image", "a:5000/b", "--kind", "skyhook", "--output", "DIR"), "has a port"),
+        ((*NODEWRIGHT, "--image", "a", "--reboot", "if-needed", "--output", "DIR"), "the operator reboots nodes"),
         ((*SCRIPT, "--bundle", "b.tar", "--output", "DIR"), "--bundle is not for this export"),
         ((*SCRIPT,), "where to?"),
         (("export", "script", "--ssh", "a,b", "--output", "DIR"), "a script is for one host"),
@@ -185,3 +192,11 @@ def test_a_host_that_is_set_up_has_no_script(tmp_path: Path, capsys: pytest.Capt
     assert exit_of("export", "script", "--recorded", ready, "--output", str(tmp_path / "export")) == 4
     assert "there is no script" in " ".join(capsys.readouterr().err.split())
     assert os.listdir(tmp_path) == []
+
+
+def test_an_export_for_nodewright_says_which_image_to_build(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = tmp_path / "export"
+    assert exit_of("export", "nodewright", "--image", "registry.example:5000/gpunode", "--output", str(place)) == 0
+    assert sorted(os.listdir(place)) == ["Dockerfile", MANIFEST, "nodewright.yaml", "skyhook-package"]
+    (tag,) = re.findall(r"--tag registry.example:5000/gpunode:(\S+) ", capsys.readouterr().err)
+    assert f"version: {tag}\n" in (place / "nodewright.yaml").read_text()

@@ -54,6 +54,7 @@ SHOWN: dict[str, tuple[str, ...]] = {
     "export cloud-init": ("tests/lab/test_export_cloud_init.py", "tests/cli/test_export.py"),
     "export ansible": ("tests/lab/test_export_ansible.py", "tests/cli/test_export.py"),
     "export daemonset": ("tests/lab/test_export_daemonset.py", "tests/cli/test_export.py"),
+    "export nodewright": ("tests/lab/test_export_nodewright.py", "tests/cli/test_export.py"),
     "export mkosi": ("tests/lab/test_export_mkosi.py", "tests/cli/test_export.py"),
     "export script": ("tests/lab/test_export_script.py", "tests/cli/test_export.py"),
     "export packer-shell": ("tests/lab/test_export_packer.py", "tests/cli/test_export.py"),

@@ -12,6 +12,7 @@ VERBS = (  # in the order of the help
     "export_cloud_init",
     "export_ansible",
     "export_daemonset",
+    "export_nodewright",
     "export_packer_shell",
     "export_mkosi",
     "export_script",

@@ -1,8 +1,7 @@
 # shellcheck shell=sh disable=SC2154
 # What a pod has its host do, one word at a time; the words of setup follow in WORDS. Sent after bring.sh. gpunode runs in a unit of
-# its own: a pod that is deleted, or an engine that restarts, does not end it.
+# its own, UNIT: a pod that is deleted, or an engine that restarts, does not end it.
 
-UNIT=gpunode-daemonset
 LOG=$STATE/setup.log
 REBOOT_S=900
 
@@ -19,7 +18,7 @@ setup() { # -> gpunode's exit code
   wait_for_resumed
   rm -f "$LOG"
   code=0
-  systemd-run --quiet --collect --wait --unit="$UNIT" --description='gpunode setup, started by its DaemonSet' --setenv=HOME=/root \
+  systemd-run --quiet --collect --wait --unit="$UNIT" --description='gpunode setup, started by a pod' --setenv=HOME=/root \
     --property=StandardOutput="file:$LOG" --property=StandardError="file:$LOG" --property=UMask=0077 \
     -- "$PYTHON" -I "$PYZ" setup --yes --spec "$STATE/spec.yaml" "$@" || code=$?
   tail -c 65536 "$LOG" 2>/dev/null
@@ -35,4 +34,5 @@ case $word in
   bring) bring ;;
   spec) spec ;;
   setup) bring </dev/null; setup "$@" ;;
+  check) bring </dev/null; "$PYTHON" -I "$PYZ" check ;;
 esac

@@ -1,13 +1,7 @@
 # shellcheck shell=sh disable=SC2154
 # What the DaemonSet's pod runs: it hands gpunode and the spec over to its host, has the host run them, and says by READY that it
 # is done. Nothing of gpunode runs in the container itself, which needs sh and nsenter (busybox has both).
-# HERE: where the ConfigMaps are mounted. What stands above gives it.
-set -u
-
-on_host() { # WORDS...: host.sh in the host's namespaces, with nothing of the container's environment. It is no argument, which every
-  # user of the host could read, and standard input is taken; nsenter's short options are busybox's too
-  nsenter -t 1 -m -u -i -n -p -- /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root sh /proc/self/fd/3 "$@" 3<"$HERE/host.sh"
-}
+# HERE: where the ConfigMaps are mounted. What stands above gives it; sent after on_host.sh.
 
 idle() { # until the pod is deleted
   trap 'exit 0' TERM INT
@@ -15,10 +9,7 @@ idle() { # until the pod is deleted
 }
 
 rm -f "$READY"
-if [ "$(readlink /proc/1/ns/mnt)" = "$(readlink /proc/self/ns/mnt)" ]; then
-  echo "gpunode: process 1 is not the host's: the pod needs hostPID" >&2
-  exit 2
-fi
+outside || exit 2
 set -- "$HERE"/part-*
 if [ -e "$1" ]; then
   cat "$@" | on_host bring || exit 1 # the kubelet tries again
