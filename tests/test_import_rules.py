@@ -69,7 +69,7 @@ ONLY_IN = {
     "tomllib": ("foreign.py",),
     "tomli": ("foreign.py",),
 }
-RUNS_TRANSPORTS = ("facts/collect.py", "facts/active.py", "apply/", "converge.py", "bundles/resolve.py")
+RUNS_TRANSPORTS = ("facts/collect.py", "facts/active.py", "apply/", "converge.py", "bundles/")
 
 
 def sources() -> Iterator[tuple[str, ast.Module]]:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-import re
 import stat
 import tarfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import datetime, timezone
-from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import IO
 
+from gpunode.bundles.index_dates import date_of, first_end, iso, newest
 from gpunode.bundles.manifest import LONGEST, MOST_FILES, NAME, manifest_text, parse_manifest
 from gpunode.errors import GpunodeError, UsageError
 from gpunode.model.bundle import Bundle, Manifest
@@ -22,7 +21,6 @@ ROOT = "gpunode-bundle"
 WHOLE_BYTES = 16 << 30  # of one file: CUDA and a driver for several branches stay below
 INDEX_BYTES = 1 << 20  # an InRelease; Debian's is 150 KiB
 _BLOCK, _CHUNK = 512, 1 << 20
-_FIELD = re.compile(r"^(Date|Valid-Until): (.{1,80})$", re.MULTILINE)
 
 
 def write_bundle(manifest: Manifest, directory: Path, out: IO[bytes]) -> None:
@@ -68,25 +66,9 @@ def read_bundle(path: Path, now: datetime | None = None) -> Bundle:
             if rest.strip(b"\0"):
                 raise UsageError(f"{name} is not a bundle", evidence="something stands behind its end")
     _refuse_lie(name, manifest, indexes)
-    ends = [end for text in indexes.values() if (end := date_of(text, "Valid-Until"))]
+    end = first_end(indexes)
     _refuse_old(name, indexes, now or datetime.now(timezone.utc))
-    return Bundle(os.path.abspath(path), seen.sha256.hexdigest(), seen.size, manifest, iso(min(ends)) if ends else None)
-
-
-def date_of(text: str, field: str) -> datetime | None:
-    """ "Date" or "Valid-Until" of a signed index; None where it has none that is one."""
-    found = dict(_FIELD.findall(text))
-    if field not in found:
-        return None
-    try:
-        date = parsedate_to_datetime(found[field].replace("UTC", "+0000"))
-        return (date if date.tzinfo else date.replace(tzinfo=timezone.utc)).astimezone(timezone.utc)
-    except (ValueError, TypeError, OverflowError):  # a year of twenty digits, or a day before the first one
-        return None
-
-
-def iso(date: datetime) -> str:
-    return date.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return Bundle(os.path.abspath(path), seen.sha256.hexdigest(), seen.size, manifest, iso(end[0]) if end else None)
 
 
 class _Hashing:
@@ -211,12 +193,6 @@ def _changed(name: str, path: str, why: str) -> UsageError:
         evidence=why,
         remedy="copy it again from where it was made, and compare the SHA-256 that bundle create printed",
     )
-
-
-def newest(texts: Iterable[str]) -> datetime:
-    """The date of the newest of these signed indexes; 1970 where none has one."""
-    start = datetime.fromtimestamp(0, timezone.utc)
-    return max((date for text in texts if (date := date_of(text, "Date"))), default=start)
 
 
 def _refuse_lie(name: str, manifest: Manifest, indexes: dict[str, str]) -> None:

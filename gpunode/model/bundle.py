@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 HOME = "/var/cache/gpunode/bundle"  # where a host has the bundle it was set up from; root's, and read by apt's own user
+REPODATA = "repodata"  # an rpm repository's "suite": the directory of its index
 VENDOR, ARCHIVE = "vendor", "archive"  # NVIDIA's repositories at the vendor's own paths, and the distribution's
 
 
@@ -29,12 +30,14 @@ class BundledRepository:
 
     kind: Literal["cuda", "toolkit", "archive"]
     path: str  # below the bundle: "vendor/compute/cuda/repos/debian12/x86_64", "archive/0"
-    suite: str  # "/" of a flat repository
-    components: tuple[str, ...]  # () of a flat repository
+    suite: str  # "/" of a flat repository, REPODATA of one for rpm
+    components: tuple[str, ...]  # () of both
 
     @property
     def release(self) -> str:
-        """Its signed index, below the bundle."""
+        """Its index, which is signed or, for rpm, holds hashes of packages that are; below the bundle."""
+        if self.suite == REPODATA:
+            return f"{self.path}/{REPODATA}/repomd.xml"
         return f"{self.path}/InRelease" if self.suite == "/" else f"{self.path}/dists/{self.suite}/InRelease"
 
 

@@ -13,7 +13,7 @@ from gpunode.model.action import Run
 from gpunode.model.files import FileFacts
 from gpunode.model.packages import PackageVersion
 from gpunode.packages import scripts
-from gpunode.packages.base import Backend, Repository, Wanted
+from gpunode.packages.base import Backend, Part, Repository, Wanted
 from gpunode.packages.listings import dpkg_held, dpkg_residue, parse_dpkg
 
 # needrestart (Ubuntu 22.04 and later) asks and restarts daemons by itself otherwise; `l` only lists them.
@@ -69,6 +69,7 @@ class Apt(Backend):
     package_format = "deb"
     vendor_release = "-*"  # "-1", and later "-1ubuntu1": apt takes what begins so
     preferences = "/etc/apt/preferences.d"
+    bundle_file = "/etc/apt/sources.list.d/gpunode-bundle.sources"
     erase_resumes = True
     fails_with_build = True
     not_found = 100  # among others
@@ -125,6 +126,23 @@ class Apt(Backend):
             "repo/apt.sources.j2", title=repository.title, url=repository.url, keyring=repository.keyring
         )
         return f"{self.source_directory}/{repository.id}.sources", text
+
+    def bundle_files(self, sha256: str, parts: Sequence[Part], keyring: str) -> Mapping[str, str]:
+        """One more source, and what prefers it to a network's: apt goes on without the others by itself."""
+        archives = [
+            {
+                "url": part.url.replace("file://", "file:", 1),
+                "suite": part.suite,
+                "components": " ".join(part.components),
+            }
+            for part in parts
+        ]
+        source = resources.render("repo/bundle.sources.j2", sha256=sha256, archives=archives, keyring=keyring)
+        preference = resources.template_text("repo/bundle.pref.j2")
+        return {self.bundle_file: source, f"{self.preferences}/gpunode-bundle.pref": preference}
+
+    def bundle_indexes(self, parts: Sequence[Part]) -> tuple[Repository, ...]:
+        return (Repository("", "", "", "", path=self.bundle_file),) if parts else ()
 
     def refresh(self, repositories: Sequence[Repository]) -> Run:
         # --error-on=any: without it apt-get update exits 0 when a repository is unreachable or signed by another key

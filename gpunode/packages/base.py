@@ -23,6 +23,15 @@ class Repository(NamedTuple):
     priority: int | None = None  # rpm: below 99 it wins over every other repository that has a package of the same name
 
 
+class Part(NamedTuple):
+    """One of the distribution's repositories in a bundle that lies unpacked on the host."""
+
+    name: str  # "gpunode-bundle-0"
+    url: str  # "file:///var/cache/gpunode/bundle/archive/0/"
+    suite: str = ""  # apt
+    components: tuple[str, ...] = ()
+
+
 class Wanted(NamedTuple):
     """A package that should be installed; version None: what the repository's pin gives."""
 
@@ -61,6 +70,7 @@ class Backend(Protocol):
     vendor_release: str = ""  # what follows a driver's version in the versions of NVIDIA's packages: "-*"
     default_flavour: str = "generic"  # of a kernel whose release names none
     signs_indexes: bool = True  # it can be relied on to check the signature of a repository's index
+    bundle_file: str = ""  # what names a bundle's part of the distribution's archive; "": no bundles are made for it
     preferences: str = ""  # directory of files that choose a package's source; "": a repository's priority does
     erase_resumes: bool = False  # an interrupted `erase` knows by itself what it was about to remove
     fails_with_build: bool = False  # an install fails when a package's module does not build
@@ -113,6 +123,30 @@ class Backend(Protocol):
     def source_file(self, repository: Repository) -> tuple[str, str]:
         """(path, text) of the file that adds `repository`; overwrites nothing an admin wrote."""
         ...
+
+    def named(self, name: str, version: str) -> str:
+        """A package at a version, as `install` takes the words."""
+        return f"{name}={version}"
+
+    def alone(self) -> Backend:
+        """The same manager on a host where a bundle is unpacked: what needs a network is not asked."""
+        return self
+
+    def bundle_files(self, sha256: str, parts: Sequence[Part], keyring: str) -> Mapping[str, str]:
+        """Path -> text of what makes the `parts` of the bundle with this hash known; the path `bundle_file` is in it.
+
+        `keyring`: what the host's own source of the same archive names, where it was read; "": the manager's own keys.
+        """
+        return {}
+
+    def bundle_indexes(self, parts: Sequence[Part]) -> tuple[Repository, ...]:
+        """What `refresh` takes for those files, each by itself."""
+        return ()
+
+    def own_keys(self) -> Run | None:
+        """Accept the keys that the host's own repositories name, as their first package would; None where a source
+        names its key."""
+        return None
 
     def refresh(self, repositories: Sequence[Repository]) -> Run:
         """Fetch their indexes; fail when any of them cannot be fetched or is not signed right."""

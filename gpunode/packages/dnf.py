@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpunode import resources
 from gpunode.model.action import Run
 from gpunode.model.files import FileFacts
 from gpunode.model.packages import PackageVersion
 from gpunode.packages import rpm, scripts
-from gpunode.packages.base import Repository, Wanted
+from gpunode.packages.base import Backend, Part, Repository, Wanted
 from gpunode.packages.holds import VERSIONLOCK5, VERSIONLOCKS, versionlocks
 from gpunode.packages.rpm import ENV
 
 VERSIONLOCK = "python3-dnf-plugin-versionlock"
 # An `add` on top of an older lock, such as one that chose the branch, would leave the older one to count as well.
-LOCK = 'dnf -q -y versionlock delete "$@" >/dev/null 2>&1 </dev/null || :\ndnf -y versionlock add "$@"\n'
+LOCK = '$dnf -q -y versionlock delete "$@" >/dev/null 2>&1 </dev/null || :\n$dnf -y versionlock add "$@"\n'
 # A lock outlives its package and would refuse the next version of it; without the plugin there is none to take away.
 REMOVE = (
-    'dnf -q -y versionlock delete "$@" >/dev/null 2>&1 </dev/null || :\n' + rpm.PRESENT + 'exec dnf -y remove "$@"\n'
+    '$dnf -q -y versionlock delete "$@" >/dev/null 2>&1 </dev/null || :\n' + rpm.PRESENT + 'exec $dnf -y remove "$@"\n'
 )
 
 
@@ -35,7 +36,9 @@ class Dnf(rpm.Family):
     # `install name-version` goes down as well as up in dnf 4; allowerasing lets one flavour take the other's place.
     downwards: tuple[str, ...] = ("--allowerasing",)
     hold_tools: tuple[str, ...] = (VERSIONLOCK,)
+    only: tuple[str, ...] = ()
     source_directory = "/etc/yum.repos.d"
+    bundle_file = "/etc/yum.repos.d/gpunode-bundle.repo"
     key_tools: tuple[str, ...] = ("gnupg2", "curl", "ca-certificates")
     family = "dnf"
     tools = ("dnf", "rpm")
@@ -78,6 +81,23 @@ class Dnf(rpm.Family):
     def source_file(self, repository: Repository) -> tuple[str, str]:
         return rpm.repo_file(self.source_directory, repository, "yum")
 
+    def named(self, name: str, version: str) -> str:
+        return rpm.named([Wanted(name, version)])[0]
+
+    def alone(self) -> Backend:
+        """A repository that cannot be reached is an error of every command, whatever it asks for."""
+        return replace(self, only=("--disablerepo=*", "--enablerepo=gpunode-*"))
+
+    def bundle_files(self, sha256: str, parts: Sequence[Part], keyring: str) -> Mapping[str, str]:
+        """Switched off: for whatever else asks dnf its index would name packages that the bundle has not."""
+        return rpm.bundle_files(self, sha256, parts, "yum")
+
+    def bundle_indexes(self, parts: Sequence[Part]) -> tuple[Repository, ...]:
+        return rpm.bundle_indexes(parts)
+
+    def own_keys(self) -> Run | None:
+        return rpm.own_keys()
+
     def refresh(self, repositories: Sequence[Repository]) -> Run:
         # makecache exits 0 ("Ignoring repositories") for one that answers 404, unless skip_if_unavailable is off.
         ids = ",".join(r.id for r in repositories)
@@ -87,7 +107,7 @@ class Dnf(rpm.Family):
 
     def refresh_all(self) -> Run:
         return scripts.refresh_all(
-            ("dnf", "-y", "makecache", *rpm.SILENCE), ENV, ok_codes=(0, 1), sources=self.source_files
+            ("dnf", "-y", "makecache", *self.only, *rpm.SILENCE), ENV, ok_codes=(0, 1), sources=self.source_files
         )
 
     def simulate(self, packages: Sequence[Wanted], mine: Sequence[str], *, downgrade: bool = False) -> Run:
@@ -97,10 +117,11 @@ class Dnf(rpm.Family):
         argv = ("dnf", "-y", "install", "--downloadonly", *rpm.SILENCE, *self._words(packages, downgrade))
         return scripts.fetch(
             argv,
-            " ".join(("dnf -y makecache --refresh", *rpm.SILENCE)),
+            shlex.join(("dnf", "-y", "makecache", "--refresh", *self.only, *rpm.SILENCE)),
             _says("download", packages),
             ENV,
             sources=self.source_files,
+            again=not self.only,
         )
 
     def install(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
@@ -111,30 +132,37 @@ class Dnf(rpm.Family):
     def remove(self, names: Sequence[str]) -> Run:
         description = "dnf remove " + " ".join(names)
         argv = rpm.patient("sh", "-s", "--", *names)
-        return scripts.transaction(argv, REMOVE, names, description, ENV)
+        return scripts.transaction(argv, self._script(REMOVE), names, description, ENV)
 
     def hold(self, names: Sequence[str]) -> Run:
         description = "dnf versionlock add " + " ".join(names)
-        return Run(("sh", "-s", "--", *names), timeout_s=300, env=ENV, stdin=LOCK, description=description)
+        return Run(
+            ("sh", "-s", "--", *names), timeout_s=300, env=ENV, stdin=self._script(LOCK), description=description
+        )
 
     def unhold(self, names: Sequence[str]) -> Run:
         if self.name == "dnf5":
             description, script = "dnf versionlock delete " + " ".join(names), resources.script("packages/dnf5_unlock")
             return Run(("sh", "-s", "--", *names), timeout_s=300, env=ENV, stdin=script, description=description)
-        return Run(("dnf", "-y", "versionlock", "delete", *names), timeout_s=300, env=ENV)
+        return Run(("dnf", "-y", *self.only, "versionlock", "delete", *names), timeout_s=300, env=ENV)
 
     def same_version(self, lead: str, patterns: Sequence[str], *, hold: bool) -> Run:
-        return rpm.same_version(lead, patterns, LOCK if hold else "")
+        return rpm.same_version(lead, patterns, self._script(LOCK) if hold else "")
 
     def stream(self, module: str, stream: str) -> tuple[Run, ...]:
         """Choose a module stream: reset first, since dnf 4 refuses to switch an enabled one."""
         return (
-            Run(("dnf", "-y", "module", "reset", module), timeout_s=300, env=ENV, detach=True),
-            Run(("dnf", "-y", "module", "enable", f"{module}:{stream}"), timeout_s=300, env=ENV, detach=True),
+            Run(("dnf", "-y", *self.only, "module", "reset", module), timeout_s=300, env=ENV, detach=True),
+            Run(
+                ("dnf", "-y", *self.only, "module", "enable", f"{module}:{stream}"), timeout_s=300, env=ENV, detach=True
+            ),
         )
 
     def _words(self, packages: Sequence[Wanted], downgrade: bool) -> tuple[str, ...]:
-        return (*(self.downwards if downgrade else ()), *rpm.named(packages))
+        return (*self.only, *(self.downwards if downgrade else ()), *rpm.named(packages))
+
+    def _script(self, text: str) -> str:
+        return f"dnf={shlex.quote(' '.join(('dnf', *self.only)))}\n{text}"
 
 
 def _says(verb: str, packages: Sequence[Wanted]) -> str:

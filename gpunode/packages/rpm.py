@@ -12,7 +12,7 @@ from gpunode import resources
 from gpunode.model.action import Run
 from gpunode.model.packages import PackageVersion
 from gpunode.packages import scripts
-from gpunode.packages.base import Backend, Repository, Verb, Wanted
+from gpunode.packages.base import Backend, Part, Repository, Verb, Wanted
 from gpunode.packages.listings import parse_rpm, rpm_doubled
 
 ENV = (("LC_ALL", "C.UTF-8"),)
@@ -46,6 +46,7 @@ class Family(Backend):
     key_directory: str = KEYS
     key_suffix: str = ".key"
     names_version: bool = True
+    only: tuple[str, ...] = ()  # options with which it asks gpunode's own repositories alone
 
     def installed(self, listing: str) -> Mapping[str, PackageVersion]:
         return parse_rpm(listing)
@@ -73,8 +74,31 @@ class Family(Backend):
 
     def reinstall(self, packages: Sequence[Wanted]) -> Run:
         tool, touched = self.commands["install"][0], names(packages)
-        argv, description = patient(tool, "-y", "reinstall", *touched), f"{tool} reinstall {' '.join(touched)}"
+        argv, description = (
+            patient(tool, "-y", "reinstall", *self.only, *touched),
+            f"{tool} reinstall {' '.join(touched)}",
+        )
         return scripts.transaction(argv, "", touched, description, ENV)
+
+
+def bundle_files(manager: Backend, sha256: str, parts: Sequence[Part], dialect: str) -> Mapping[str, str]:
+    text = resources.render("repo/bundle.repo.j2", sha256=sha256, parts=parts, dialect=dialect)
+    return {manager.bundle_file: text}
+
+
+def bundle_indexes(parts: Sequence[Part]) -> tuple[Repository, ...]:
+    return tuple(Repository(part.name, "", part.url, "") for part in parts)
+
+
+def own_keys() -> Run:
+    """What an install from the host's own repositories would import; nothing to roll back, since it is theirs."""
+    return Run(
+        ("sh", "-s", "--", LISTS),
+        timeout_s=120,
+        env=ENV,
+        stdin=resources.script("packages/rpm_own_keys"),
+        description="rpm --import the key files that this host's own enabled repositories name",
+    )
 
 
 def commands(tool: str) -> Mapping[Verb, tuple[str, ...]]:

@@ -51,14 +51,15 @@ def fetch(
     ok_codes: Sequence[int] = (0,),
     despite: str = "",
     sources: Sequence[str] = (),
+    again: bool = True,
 ) -> Run:
     """A download that is tried again, after `refresh` (a shell line), while a mirror's packages and index differ.
 
     `lags`: how the manager reports that, as an extended regular expression; `ok_codes`: those that mean it is
     done; `despite`: what it prints of a failure that its exit code says nothing of, another expression; `sources`:
-    patterns of the files that name its mirrors.
+    patterns of the files that name its mirrors; `again` False: no mirror is asked, and a minute changes nothing.
     """
-    words = (lags, "10 30 60", refresh, *command)
+    words = (lags, "10 30 60" if again else "", refresh, *command)
     return Run(
         _AGAIN + words,
         timeout_s=FETCH_S,

@@ -9,6 +9,7 @@ from gpunode.catalog.gpus import GpuModel
 from gpunode.catalog.load import Catalog
 from gpunode.errors import UnsupportedHost, UsageError
 from gpunode.model.action import Run
+from gpunode.model.bundle import HOME, VENDOR
 from gpunode.model.facts import HostFacts, PciDevice, ServiceFacts
 from gpunode.model.spec import Spec
 from gpunode.packages.base import Backend
@@ -26,6 +27,7 @@ class Site:
     gpu_models: tuple[GpuModel, ...]
     switches: tuple[PciDevice, ...]
     done: frozenset[str] = frozenset()  # steps of the same run's earlier passes
+    from_bundle: bool = False  # all packages come from a bundle that is unpacked on the host
 
     @property
     def fabric(self) -> str | None:
@@ -62,7 +64,10 @@ def survey(host: HostFacts, spec: Spec, catalog: Catalog, done: frozenset[str] =
         )
     refuse_proxy_password(spec)
     models = tuple(catalog.gpu_model(gpu.device) for gpu in own_gpus(host))
-    return Site(host, spec, catalog, distro, _manager(distro, host), models, catalog.nvswitches(host), done)
+    manager, from_bundle = _manager(distro, host), spec.mirror == f"file://{HOME}/{VENDOR}"
+    if from_bundle:
+        manager = manager.alone()
+    return Site(host, spec, catalog, distro, manager, models, catalog.nvswitches(host), done, from_bundle)
 
 
 def _derivative(host: HostFacts, catalog: Catalog) -> Distro | None:

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from gpunode.bundles.archive import ROOT, date_of, iso, newest, read_bundle, write_bundle
+from gpunode.bundles.archive import ROOT, read_bundle, write_bundle
 from gpunode.bundles.compare import differences
+from gpunode.bundles.index_dates import date_of, iso, newest
 from gpunode.bundles.manifest import manifest_text, parse_manifest
 from gpunode.errors import GpunodeError, UsageError
 from gpunode.model.bundle import BundledFile, BundledPackage, BundledRepository, Manifest, Target

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 import re
-import shlex
-import shutil
-from dataclasses import replace
 from pathlib import Path
 
-from gpunode.bundles.archive import read_bundle, write_bundle
-from gpunode.model.bundle import HOME, BundledFile
+from gpunode.bundles.archive import read_bundle
+from gpunode.model.bundle import HOME, Manifest
 
-from .host import Host, Result
+from .bundles import alone, altered, another_driver, builder_of, leave_only, made, torn, typed
 from .lab import Lab
-from .product_runs import expect, fingerprint_of_state
-from .site import ROOT, site_path
+from .network import GATEWAY
+from .product_runs import Controller, expect, fingerprint_of_state
+from .repositories import publish
 from .test_driver_change import versions
 
 ARCHIVE = (
@@ -27,61 +23,21 @@ ARCHIVE = (
 )
 
 
-def typed(host: Host, *words: str) -> Result:
-    """On the host itself, behind sshd's back: its link is down."""
-    return host.nsrun(shlex.join(("gpunode", *words)), timeout=600)
-
-
-def made(lab: Lab, builder: Host, target: str, into: Path) -> Path:
-    """A bundle that a host with a network makes, copied from it as on a stick."""
-    name = f"{target.partition('/')[2]}.bundle"
-    kernel = os.uname().release
-    created = typed(
-        builder, "bundle", "create", "--target", target, "--output", f"/root/{name}", "--kernel", kernel, *ARCHIVE,
-        "--package", "linux-headers-amd64", "--status", "/var/lib/dpkg/status", "--trust-key", lab.repo_fingerprint,
-    )  # fmt: skip
-    expect(created, 0)
-    assert f"for      {target} on x86_64" in created.stdout
-    shutil.copyfile(builder.path(f"/root/{name}"), into / name)
-    return into / name
-
-
-def alone(lab: Lab, distribution: str, bundles: list[Path]) -> Host:
-    """A host whose network namespace has no route at all, with gpunode and these files on it."""
-    host = lab.host(distribution, gpu="h100", runtime="docker")
-    host.install_gpunode(ROOT, site_path(ROOT / "pyproject.toml"))
-    for bundle in bundles:
-        shutil.copyfile(bundle, host.path(f"/root/{bundle.name}"))
-    host.nsrun("ip link set host0 down", check=True)
-    routes = host.nsrun("ip route; ip -6 route", check=True).stdout.splitlines()
-    assert [route for route in routes if "docker0" not in route] == [], "docker's own bridge leads nowhere"
-    return host
-
-
-def forged(bundle: Path, into: Path) -> Path:
-    """Another driver in place of the real one, and a manifest that agrees with it."""
-    manifest, scratch = read_bundle(bundle).manifest, into / "forged"
-    shutil.unpack_archive(bundle, scratch, "tar")
-    path = next(one.path for one in manifest.packages if one.name == "nvidia-open")
-    file = scratch / "gpunode-bundle" / path
-    file.write_bytes(file.read_bytes()[:-1] + b"!")
-    new = BundledFile(hashlib.sha256(file.read_bytes()).hexdigest(), manifest.files[path].size_bytes)
-    with (into / "forged.bundle").open("wb") as out:
-        write_bundle(replace(manifest, files={**manifest.files, path: new}), scratch / "gpunode-bundle", out)
-    return into / "forged.bundle"
+def options(lab: Lab) -> tuple[str, ...]:
+    own = ("--package", "linux-headers-amd64", "--status", "/var/lib/dpkg/status")
+    return (*ARCHIVE, *own, "--trust-key", lab.repo_fingerprint)
 
 
 def test_a_host_without_any_route_is_set_up_changed_and_undone_from_files_alone(lab: Lab, tmp_path: Path) -> None:
-    builder = lab.host("debian12")
-    builder.install_gpunode(ROOT, site_path(ROOT / "pyproject.toml"))
-    old, new = (made(lab, builder, f"debian-12/{branch}", tmp_path) for branch in (580, 595))
+    builder = builder_of(lab, "debian12")
+    old, new = (
+        made(builder, f"debian-12/{branch}", f"{branch}.bundle", tmp_path, options(lab)) for branch in (580, 595)
+    )
     difference = typed(builder, "bundle", "diff", "/root/580.bundle", "/root/595.bundle")
     assert "nvidia-open 580.178.04-1 -> 595.91.07-1" in expect(difference, 1).stdout
 
-    torn, wrong = tmp_path / "torn.bundle", forged(new, tmp_path)
-    data = new.read_bytes()
-    torn.write_bytes(data[:-20_000] + bytes([data[-20_000] ^ 1]) + data[-19_999:])
-    host = alone(lab, "debian12", [old, new, torn, wrong])
+    broken, wrong = torn(new, tmp_path), altered(new, "forged", tmp_path, another_driver("nvidia-open"))
+    host = alone(lab, "debian12", "docker", [old, new, broken, wrong])
     setup = ("setup", "--yes", "--trust-key", lab.repo_fingerprint)
 
     refused = expect(typed(host, *setup, "--bundle", "/root/torn.bundle"), 2)
@@ -117,6 +73,52 @@ def test_a_host_without_any_route_is_set_up_changed_and_undone_from_files_alone(
     assert not host.exists(HOME)
     assert not host.nsrun("ls /etc/apt/sources.list.d /etc/apt/preferences.d | grep gpunode").stdout
 
-    other = alone(lab, "debian13", [new])
+    other = alone(lab, "debian13", "docker", [new])
     elsewhere = expect(typed(other, *setup, "--bundle", "/root/595.bundle"), 4)
     assert "the bundle is for debian 12 on x86_64, and this is debian 13" in " ".join(elsewhere.stderr.split())
+
+
+def test_an_index_whose_date_has_passed_is_refused_by_name_and_nothing_is_touched(lab: Lab, tmp_path: Path) -> None:
+    """The repository's own signer wrote the date: all hashes and signatures are right, and only the day is not."""
+    good = made(builder_of(lab, "debian12"), "debian-12/595", "595.bundle", tmp_path, options(lab))
+
+    def a_week_ago(manifest: Manifest, tree: Path) -> None:
+        cuda = next(one for one in manifest.repositories if one.kind == "cuda")
+        publish(tree / cuda.path, lab.trust.vendor, "NVIDIA", valid_days=-7)
+
+    expired = altered(good, "expired", tmp_path, a_week_ago)
+    host = alone(lab, "debian12", "docker", [expired])
+    before = fingerprint_of_state(host)
+    setup = ("setup", "--yes", "--trust-key", lab.repo_fingerprint, "--bundle", "/root/expired.bundle")
+    refused = " ".join(expect(typed(host, *setup), 1).stderr.split())
+    path = "vendor/compute/cuda/repos/debian12/x86_64/InRelease"
+    assert f"expired.bundle is too old: its signed index {path} was valid until" in refused
+    assert fingerprint_of_state(host) == before
+    assert not host.exists(HOME)
+
+    # And where gpunode's own look is left out, apt finds the same.
+    lines = f"deb [signed-by=/root/vendor.asc] file:/root/gpunode-bundle/{path.rpartition('/')[0]}/ /"
+    host.write("/root/vendor.asc", lab.trust.vendor.armored())
+    host.write("/root/expired.list", f"{lines}\n")
+    only = "-o Dir::Etc::sourcelist=/root/expired.list -o Dir::Etc::sourceparts=- -o APT::Sandbox::User=root"
+    told = host.nsrun(f"tar -C /root -xf /root/expired.bundle && apt-get update --error-on=any {only} 2>&1")
+    assert (told.returncode, "is expired" in told.stdout) == (100, True), told.stdout
+
+
+def test_a_bundle_goes_over_ssh_to_a_host_whose_only_route_leads_here(lab: Lab, tmp_path: Path) -> None:
+    bundle = made(builder_of(lab, "debian12"), "debian-12/595", "595.bundle", tmp_path, options(lab))
+    host = lab.host("debian12", gpu="h100", runtime="docker")
+    leave_only(host, GATEWAY)
+    assert host.nsrun(f"curl --silent --max-time 20 http://{GATEWAY}/").returncode == 7, "the archive is out of reach"
+    me = Controller("ssh", tmp_path / "home")
+    setup = ("setup", "--yes", "--trust-key", lab.repo_fingerprint, "--bundle", str(bundle))
+
+    expect(me.gpunode(host, *setup, timeout=900), 0)
+    assert versions(host) == {"595.91.07"}
+    assert host.path(f"{HOME}/SHA256").read_text().strip() == read_bundle(bundle).sha256
+    again = expect(me.gpunode(host, *setup, timeout=900), 0)
+    assert "no changes" in again.stdout
+
+    expect(me.gpunode(host, "undo", "--yes", "--packages", timeout=900), 0)
+    assert versions(host) == set()
+    assert not host.exists(HOME)

@@ -20,11 +20,16 @@ TOOLS = ("apt-get", "apt-mark", "dpkg", "dpkg-query", "rpm")
 NAME = re.compile(rf"(?<![\w])({'|'.join((*BACKENDS, *TOOLS))})(?![\w]|-ostree)")
 ROOMS = ("packages/", "catalog/", "shell/packages/", "shell/probe/")
 EXCEPTIONS = {
-    "bundles/contents.py": "a bundle is apt's so far, and says so of a target that is another manager's",
-    "bundles/resolve.py": "apt itself resolves a bundle, in a root of its own: these are its words about it",
-    "cli/verbs/bundle.py": "the path of dpkg's status, which --status takes",
-    "planner/install/bundle.py": "whose packages a bundle has",
+    "bundles/apt_root.py": "apt itself resolves a bundle, in a root of its own: these are its words about it",
+    "bundles/contents.py": "the format of a vendor's repository, deb or rpm, which differ in their addresses",
+    "bundles/resolve.py": "the same formats: which of the two roots it is",
+    "bundles/rpm_root.py": "dnf and zypper do so for theirs",
+    "planner/install/bundle.py": "the same formats, of a bundle's repositories",
     "shell/bundle/apt_download.sh": "what runs apt for a bundle",
+    "shell/bundle/dnf_download.sh": "what runs dnf for one",
+    "shell/bundle/rpm_index.sh": "which kind of repository was not found",
+    "shell/bundle/rpm_signatures.sh": "what verifies packages with rpm itself",
+    "shell/bundle/zypper_download.sh": "what runs zypper for a bundle",
     "shell/export/bring.sh": "an example of what to type where a host's Python is too old to ask anything of the host",
     "release/zipapp.py": "the same example",
     "transport/ssh_library.py": "the form of gpunode's own package that has paramiko",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gpunode.model.bundle import Bundle
 
 _File = Annotated[Path, typer.Argument(metavar="FILE", help="A bundle.", show_default=False)]
-_STATUS_BYTES = 32 << 20
+_STATUS_BYTES = 512 << 20  # rpm's of a desktop has a fifth of that
 
 
 def register(app: typer.Typer) -> None:
@@ -72,13 +72,13 @@ def create(
     ] = None,
     archive: Annotated[
         list[str] | None,
-        wanted("--archive", metavar="URI SUITE COMPONENT...", help="The distribution's archive. Repeatable."),
+        wanted("--archive", metavar="URI [SUITE COMPONENT...]", help="The distribution's archive. Repeatable."),
     ] = None,
     archive_keyring: Annotated[
         Path | None, wanted("--archive-keyring", metavar="FILE", help="The keys that sign it.")
     ] = None,
     status: Annotated[
-        Path | None, wanted("--status", metavar="FILE", help="/var/lib/dpkg/status of such a host: not fetched again.")
+        Path | None, wanted("--status", metavar="FILE", help="Package database of such a host: not fetched again.")
     ] = None,
     mirror: Annotated[
         str | None, wanted("--mirror", metavar="URL|DIRECTORY", help="A mirror of NVIDIA's repositories.")
@@ -104,12 +104,13 @@ def create(
         flavour or "",
         kernel or [],
         package or [],
-        _archives(archive or [], archive_keyring),
+        archive or [],
+        archive_keyring,
         parse_mirror(mirror) if mirror else None,
         [parse_fingerprint(one) for one in trust_key or []],
     )
     check(output, "--output")
-    installed = _status_text(status) if status else ""
+    installed = _database(status) if status else b""
     say(f"gpunode: fetching {len(contents.names)} packages and what they need, for {contents.target}")
     with TemporaryDirectory(prefix="gpunode-bundle-") as scratch:
         work = Path(scratch)
@@ -179,14 +180,15 @@ def _contents(
     flavour: str,
     kernels: list[str],
     more: list[str],
-    archives: list[Origin],
+    archives: list[str],
+    keyring: Path | None,
     mirror: str | None,
     trusted: list[str],
 ) -> Contents:
     """Raises UsageError for what was typed, or stands in the lock, and is not of the right form."""
     from dataclasses import replace
 
-    from gpunode.bundles.contents import contents_of, parse_target
+    from gpunode.bundles.contents import contents_of, distro_of, parse_target
     from gpunode.catalog.load import load_catalog
     from gpunode.model.expectation import FORMS, parse_expected_flavour
     from gpunode.specfile import load_lock
@@ -200,16 +202,17 @@ def _contents(
     kernels += [expected["kernel"]] if "kernel" in expected and not kernels else []
     for release in kernels:
         FORMS["kernel"](release)
+    catalog = load_catalog()
     return contents_of(
         aim,
-        load_catalog(),
+        catalog,
         flavour=parse_expected_flavour(flavour or setup.get("flavour", "open")),
         toolkit=setup.get("toolkit"),
         kernels=kernels,
         more=[_package(name) for name in more],
         mirror=mirror,
         trusted=trusted,
-        archives=archives,
+        archives=_archives(archives, keyring, distro_of(aim, catalog).manager),
     )
 
 
@@ -233,7 +236,7 @@ def _package(name: str) -> str:
     raise UsageError(f"--package {name[:80]!r} is no name of a package", evidence="its form is NAME or NAME=VERSION")
 
 
-def _status_text(path: Path) -> str:
+def _database(path: Path) -> bytes:
     from gpunode.errors import UsageError
     from gpunode.foreign import read_file
 
@@ -243,12 +246,13 @@ def _status_text(path: Path) -> str:
         raise UsageError(f"--status {path} cannot be read", evidence=str(error.strerror)) from error
     if len(raw) > _STATUS_BYTES:
         raise UsageError(f"--status {path} is over {_STATUS_BYTES >> 20} MiB")
-    return raw.decode("utf-8", "surrogateescape")
+    return raw
 
 
-def _archives(texts: list[str], keyring: Path | None) -> list[Origin]:
+def _archives(texts: list[str], keyring: Path | None, manager: str) -> list[Origin]:
     from gpunode.bundles.contents import parse_archive
     from gpunode.errors import UsageError
+    from gpunode.packages.registry import backend
 
     if bool(texts) != (keyring is not None):
         raise UsageError(
@@ -256,4 +260,5 @@ def _archives(texts: list[str], keyring: Path | None) -> list[Origin]:
             evidence="what an archive sends counts only where a key that was named has signed it",
             remedy="on Debian the keys are in /usr/share/keyrings/debian-archive-keyring.gpg",
         )
-    return [parse_archive(text, number, str(keyring and keyring.absolute())) for number, text in enumerate(texts)]
+    kind, keys = backend(manager).package_format, str(keyring and keyring.absolute())
+    return [parse_archive(text, number, keys, kind) for number, text in enumerate(texts)]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gpunode.model.action import Run
-from gpunode.model.driver import DriverChoice, ModuleFlavour
+from gpunode.model.branch_names import MODULE, stream, version_pattern
+from gpunode.model.driver import DriverChoice
 from gpunode.model.installed import PINNING
 from gpunode.packages.base import Backend, Wanted
 from gpunode.planner.driver.source import names_of
 from gpunode.planner.site import Site
 
-MODULE = "nvidia-driver"
 WHATEVER = tuple(range(256))  # after a failure the rest of the rollback matters more than one command of it
 
 
@@ -24,7 +24,7 @@ def pin(site: Site, choice: DriverChoice) -> list[Run]:
         run = backend.with_config(backend.install([Wanted(f"{PINNING}-{choice.version or choice.branch}")]))
         return [replace(run, remedies=_which(backend, choice)) if choice.version else run]
     if select == "module":
-        return list(backend.stream(MODULE, _stream(choice.branch, choice.flavour)))
+        return list(backend.stream(MODULE, stream(choice.branch, choice.flavour)))
     if select == "versionlock":
         # EL 10 and Fedora have no module streams: a lock on a version pattern chooses the branch (installation guide).
         tools = [Wanted(name) for name in backend.hold_tools]
@@ -49,7 +49,7 @@ def unpin(site: Site, choice: DriverChoice, before: str | None) -> list[Run]:
         runs += [backend.purge([new])] if new not in old else []
     if select == "module" and before is not None:
         flavour = site.host.driver.installed_flavour or "open"
-        runs += backend.stream(MODULE, _stream(int(before[:3]), flavour))
+        runs += backend.stream(MODULE, stream(int(before[:3]), flavour))
     return [replace(run, ok_codes=WHATEVER) for run in runs]
 
 
@@ -62,8 +62,4 @@ def _which(backend: Backend, choice: DriverChoice) -> tuple[tuple[int, str], ...
 
 def pattern(choice: DriverChoice) -> str:
     """What a branch's packages look like to versionlock."""
-    return f"*nvidia*{choice.version or choice.branch}*"
-
-
-def _stream(branch: int, flavour: ModuleFlavour) -> str:
-    return f"{branch}-open" if flavour == "open" else f"{branch}-dkms"
+    return version_pattern(str(choice.version or choice.branch))

@@ -1,4 +1,4 @@
-"""A bundle on a host: unpacked, its archive as one more source of apt's, and preferred to what no network reaches."""
+"""A bundle on a host: unpacked, and its part of the distribution's archive known to the package manager."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ from gpunode import resources
 from gpunode.editing.diff import unified
 from gpunode.errors import UnsupportedHost
 from gpunode.model.action import Action, PutFile, Run
-from gpunode.model.bundle import HOME, Bundle, BundledRepository
+from gpunode.model.bundle import HOME, REPODATA, Bundle, BundledRepository
 from gpunode.model.facts import HostFacts
 from gpunode.model.files import FileFacts
 from gpunode.model.plan import BUNDLE_STEP, BUNDLE_TIDY_STEP, Plan, Step
-from gpunode.packages.base import Repository
-from gpunode.packages.registry import backend
+from gpunode.packages.base import Backend, Part, Repository
+from gpunode.packages.registry import BACKENDS
 from gpunode.planner.repos.repository import OWN_NAMES
 
-_MANAGER = backend("apt")  # whose packages a bundle has
-SOURCE = f"{_MANAGER.source_directory}/gpunode-bundle.sources"
-PREFERENCES = f"{_MANAGER.preferences}/gpunode-bundle.pref"
+SOURCES = frozenset(one.bundle_file for one in BACKENDS.values() if one.bundle_file)  # one of them on such a host
 _UNPACK_S = 1800
+_OTHER = "make one for this host with gpunode bundle create --target"
 REMOVE = 'rm -rf -- "$1" "$1.old" "$1.new" "$1".*.part'  # all that is ever there, also what was sent and given up
 # Where none is kept beside it, the unpacking did not come so far, or it was the same one: it stays as it is.
 BACK = 'rm -rf -- "$1.new" "$1".*.part; [ ! -d "$1.old" ] || { rm -rf -- "$1"; mv -- "$1.old" "$1"; }'
@@ -36,28 +35,43 @@ def with_bundle(plan: Plan, host: HostFacts, bundle: Bundle | None) -> Plan:
     _refuse_another(host, bundle)
     if not any(step.installs or step.changes_repositories for step in plan.steps):
         return plan
-    step = _step(host, bundle)
+    step = _step(host, bundle, _manager(host, bundle))
     if step is None:
         return plan
-    last = (_TIDY,) if SOURCE in _paths(host) else ()
+    last = (_TIDY,) if SOURCES & _paths(host) else ()
     return replace(plan, steps=(step, *plan.steps, *last))
 
 
 def _refuse_another(host: HostFacts, bundle: Bundle) -> None:
     target, os = bundle.manifest.target, host.os
-    if (os.id, os.version_id, os.machine) == (target.distribution, target.version, target.machine):
+    release = os.version_id == target.version or os.version_id.startswith(f"{target.version}.")  # 9 is 9.6 as well
+    if (os.id, os.machine) == (target.distribution, target.machine) and release:
         return
     raise UnsupportedHost(
         f"{host.hostname}: the bundle is for {target.distribution} {target.version} on {target.machine}, and this is "
         f"{os.id} {os.version_id} on {os.machine}".strip(),
         evidence=f"target in the manifest of {bundle.path}; os-release and uname -m of the host",
-        remedy="make one for this host with gpunode bundle create --target",
+        remedy=_OTHER,
     )
 
 
-def _step(host: HostFacts, bundle: Bundle) -> Step | None:
+def _manager(host: HostFacts, bundle: Bundle) -> Backend:
+    """Raises UnsupportedHost where the host's manager reads no packages of such a bundle."""
+    found = BACKENDS.get(host.packages.manager or "")
+    kind = "rpm" if any(one.suite == REPODATA for one in bundle.manifest.repositories) else "deb"
+    if found is not None and found.bundle_file and found.package_format == kind:
+        return found.alone()
+    raise UnsupportedHost(
+        f"{host.hostname}: the bundle has {kind} packages, and its package manager takes none from a bundle",
+        evidence=f"it is {found.name if found else 'none that gpunode knows'}; {bundle.path}",
+        remedy=_OTHER,
+    )
+
+
+def _step(host: HostFacts, bundle: Bundle, manager: Backend) -> Step | None:
     """None where this very bundle is set up already."""
-    files = {SOURCE: _source(host, bundle), PREFERENCES: resources.template_text("repo/bundle.pref.j2")}
+    parts = _parts(bundle)
+    files = manager.bundle_files(bundle.sha256, parts, _keyring(host, bundle))
     before = {path: next((f for f in host.packages.sources if f.path == path), FileFacts(path)) for path in files}
     if all(before[path].text == text for path, text in files.items()):
         return None
@@ -70,16 +84,18 @@ def _step(host: HostFacts, bundle: Bundle) -> Step | None:
     )
     puts: list[Action] = [PutFile(p, text, expect_sha256=before[p].sha256) for p, text in files.items()]
     # A source that is there already, of an earlier bundle, has other packages from now on.
-    stale = [
-        path for name in OWN_NAMES.values() if (path := f"{_MANAGER.source_directory}/{name}.sources") in _paths(host)
+    there = [
+        Repository(name, "", "", "", path=path)
+        for name in OWN_NAMES.values()
+        if (path := manager.source_file(Repository(name, "", "", ""))[0]) in _paths(host)
     ]
-    sources = ([SOURCE] if _archives(bundle) else []) + stale
-    refresh = [_MANAGER.refresh([Repository("", "", "", "", path=path)]) for path in sources]
+    keys = manager.own_keys() if parts else None
+    refresh = [manager.refresh([one]) for one in (*manager.bundle_indexes(parts), *there)]
     return Step(
         BUNDLE_STEP,
         f"unpack the bundle: {manifest.target}, {len(manifest.packages)} packages, indexes of {manifest.as_of[:10]}",
         "the packages come from it alone; the signatures of its indexes are verified here",
-        (unpack, *puts, *refresh),
+        (unpack, *puts, *([keys] if keys else []), *refresh),
         undo=(_back(host),),
         diff="\n".join(unified(path, before[path].text, text) for path, text in files.items()),
         serves=("driver", "cuda", "toolkit"),
@@ -97,7 +113,7 @@ _TIDY = Step(
 
 
 def _back(host: HostFacts) -> Run:
-    if SOURCE in _paths(host):
+    if SOURCES & _paths(host):
         return Run(("sh", "-c", BACK, "sh", HOME), description="bring the bundle back that was there before")
     return Run(("sh", "-c", REMOVE, "sh", HOME), description=f"remove {HOME}")
 
@@ -110,19 +126,18 @@ def _archives(bundle: Bundle) -> list[BundledRepository]:
     return [one for one in bundle.manifest.repositories if one.kind == "archive"]
 
 
-def _source(host: HostFacts, bundle: Bundle) -> str:
-    """The bundle's part of the distribution's archive, by the keys that the host's own sources name for it."""
-    archives = [
-        {"url": f"file:{HOME}/{one.path}/", "suite": one.suite, "components": " ".join(one.components)}
-        for one in _archives(bundle)
-    ]
-    keyring = _keyring(host, bundle)
-    return resources.render("repo/bundle.sources.j2", sha256=bundle.sha256, archives=archives, keyring=keyring)
+def _parts(bundle: Bundle) -> tuple[Part, ...]:
+    return tuple(
+        Part(f"gpunode-bundle-{number}", f"file://{HOME}/{one.path}/", one.suite, one.components)
+        for number, one in enumerate(_archives(bundle))
+    )
 
 
 def _keyring(host: HostFacts, bundle: Bundle) -> str:
-    """What signs `main` of the same release here; "": apt's own trusted keys. A key that the host has for somebody
-    else's repository alone (docker's has a suite "bookworm" as well) counts for nothing more by a bundle.
+    """apt: what signs `main` of the same release here; "": the manager's own trusted keys.
+
+    A key that the host has for somebody else's repository alone (docker's has a suite "bookworm" as well) counts for
+    nothing more by a bundle.
     """
     releases = {one.suite.partition("-")[0] for one in _archives(bundle)}
     mains = [

@@ -62,6 +62,8 @@ def _key(site: Site) -> tuple[list[Run], tuple[Action, ...]]:
 def before_step(site: Site) -> Step | None:
     """Repositories that the driver's packages draw on (EPEL and CRB: dkms lives there)."""
     distro = site.distro
+    if site.from_bundle:  # what the driver draws on is in its archives
+        return None
     if not distro.before or distro.before_package in site.host.packages.installed:
         return None
     fetched = any(word.startswith("https://") for argv in distro.before for word in argv)

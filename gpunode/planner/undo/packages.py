@@ -15,7 +15,7 @@ from gpunode.model.plan import ForUndo, Kept, Step
 from gpunode.packages.base import Backend
 from gpunode.packages.pins import named_by
 from gpunode.packages.registry import BACKENDS, goes_with_packages
-from gpunode.planner.install.bundle import REMOVE, SOURCE
+from gpunode.planner.install.bundle import REMOVE, SOURCES
 from gpunode.planner.undo.files import diffs, only_backs, only_left, rollback
 from gpunode.remedy import gpunode
 
@@ -44,6 +44,8 @@ def needed_packages(host: HostFacts, past: Past, needed: Sequence[str]) -> Kept 
 def package_steps(host: HostFacts, past: Past, toolkit: Sequence[str]) -> tuple[tuple[Step, ...], tuple[Kept, ...]]:
     """Steps, and what is left. `toolkit`: its packages."""
     names, backend = _erasable(host, past), BACKENDS.get(host.packages.manager or "")
+    if backend and any(file.path in SOURCES for file in host.packages.sources):
+        backend = backend.alone()
     steps: list[Step] = []
     if backend is not None:
         steps += [step for step in (_erase_step(names, past, backend), _hold_step(host, past, backend, names)) if step]
@@ -133,7 +135,7 @@ def _repository_step(host: HostFacts, past: Past, backend: Backend | None) -> tu
         *(action for back in backs for action in back.actions()),
         *(RemoveFile(path) for path in keys),
         *(action for back in backs for action in back.tidy()),
-        *(_without_bundle() if SOURCE in paths else ()),
+        *(_without_bundle() if SOURCES & set(paths) else ()),
         *([forget] if forget else []),
     ]
     step = Step(

@@ -1,7 +1,8 @@
 # shellcheck shell=sh disable=SC2154
-# resolve() of simulate.sh: zypper's dry run, in XML.
+# resolve() of simulate.sh: zypper's dry run, in XML. $only: further options.
 code=0
-zypper --non-interactive --no-refresh --xmlout install --dry-run "$@" >"$output" 2>&1 || code=$?
+# shellcheck disable=SC2086  # options, or none
+zypper --non-interactive --no-refresh $only --xmlout install --dry-run "$@" >"$output" 2>&1 || code=$?
 awk 'match($0, /<install-summary download-size="[0-9]+/) { print "download", substr($0, RSTART + 32, RLENGTH - 32) }
   /<to-install>/ { verb = "install" } /<to-upgrade>/ { verb = "upgrade" } /<to-downgrade>/ { verb = "downgrade" }
   /<to-remove>/ { verb = "remove" } /<\/to-/ { verb = "" }

@@ -15,12 +15,15 @@ from gpunode.model.facts import HostFacts, OsFacts
 from gpunode.model.packages import AptArchive
 from gpunode.model.plan import BUNDLE_STEP, BUNDLE_TIDY_STEP
 from gpunode.model.spec import Spec
-from gpunode.planner.install.bundle import BACK, PREFERENCES, REMOVE, SOURCE, with_bundle
+from gpunode.packages.registry import backend
+from gpunode.planner.install.bundle import BACK, REMOVE, with_bundle
 from gpunode.planner.plan import make_plan
 from gpunode.specfile import put_all
 from tests.bundles.test_archive import manifest
 from tests.checks import hosts as h
 
+APT = backend("apt")
+SOURCE, PREFERENCES = APT.bundle_file, f"{APT.preferences}/gpunode-bundle.pref"
 WANTED = put_all(Spec(), {"mirror": f"{HOME}/vendor", "driver_source": "cuda", "driver": "580"})
 ARCHIVE = BundledRepository("archive", "archive/0", "bookworm", ("main", "contrib"))
 BUNDLE = Bundle("/root/gpu.bundle", "a" * 64, 5, manifest(repositories=(ARCHIVE,)), None)

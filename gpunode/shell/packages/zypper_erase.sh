@@ -1,0 +1,47 @@
+# zypper_erase.sh INVENTORY NAME...: removes NAMEs, and what was installed with them and nothing else needs.
+#
+# INVENTORY lists the packages that were there before; "-" when it is gone. zypper sees nothing that is locked as
+# needless, and the whole set is: so what NAMEs need, and was not there before, is unlocked first. Whatever is still there
+# at the end is locked again, where it was. $only: further options.
+set -eu
+inventory=$1
+shift
+export LC_ALL=C.UTF-8
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+names() { rpm -q --qf '%{NAME}\n' "$@" 2>/dev/null </dev/null | grep -v -e ' ' || :; } # not what rpm says of one that is not there
+along() { # PACKAGE...: what these need, by name
+  rpm -q --requires "$@" 2>/dev/null </dev/null | sed 's/ .*//' | sort -u | tr '\n' '\0' |
+    xargs -0 -r rpm -q --qf '%{NAME}\n' --whatprovides 2>/dev/null | grep -v -e ' ' || :
+}
+
+zypper --non-interactive removelock "$@" </dev/null
+names "$@" | sort -u >"$work/going"
+[ -s "$work/going" ] || exit 0
+# shellcheck disable=SC2046  # a list of names
+set -- $(cat "$work/going")
+if [ "$inventory" != - ] && [ -s "$inventory" ]; then
+  cp "$work/going" "$work/set"
+  size=0
+  while [ "$(wc -l <"$work/set")" != "$size" ]; do
+    size=$(wc -l <"$work/set")
+    # shellcheck disable=SC2046  # a list of names
+    { cat "$work/set"; along $(cat "$work/set") | grep -vxF -f "$inventory" || :; } | sort -u >"$work/more"
+    mv "$work/more" "$work/set"
+  done
+  zypper --non-interactive locks </dev/null | sed 's/^[0-9 ]*| *\([^ |]*\).*/\1/' >"$work/locks"
+  grep -xF -f "$work/locks" "$work/set" >"$work/locked" || :
+  # shellcheck disable=SC2046
+  [ ! -s "$work/locked" ] || zypper --non-interactive removelock $(cat "$work/locked") </dev/null
+fi
+code=0
+# shellcheck disable=SC2086,SC2154  # options, or none
+zypper --non-interactive $only remove --clean-deps "$@" </dev/null || code=$?
+if [ -s "$work/locked" ]; then
+  # shellcheck disable=SC2046
+  names $(cat "$work/locked") >"$work/left"
+  # shellcheck disable=SC2046
+  [ ! -s "$work/left" ] || zypper --non-interactive addlock $(cat "$work/left") </dev/null
+fi
+exit "$code"
