@@ -39,6 +39,7 @@ REAL_FILES = (
     "test_module_scripts.py",
     "test_kubelet_verify.py",
     "test_repo_scripts.py",
+    "test_rpm_own_keys.py",
     "test_a_strangers_manager.py",
     "test_retry_leaves_nothing.py",
     "test_silent_mirror.py",

@@ -50,7 +50,7 @@ EL9 = Site(
 )  # fmt: skip
 FEDORA = Site(
     dnf("fedora42"), ("fedora-42/580", "fedora-42/595"), "nvidia-open", ("580.178.04", "595.91.07"), "rpmdb.sqlite",
-    "/etc/yum.repos.d", "packages from local repository have incorrect checksum", "GPG|[Ss]ignature|not signed",
+    "/etc/yum.repos.d", "checksum doesn't match|Cannot download nvidia-open", "GPG|[Ss]ignature|not signed",
 )  # fmt: skip
 # SUSE has one driver at a time: the second bundle is made when a newer one of the branch has come.
 SLES = Site(

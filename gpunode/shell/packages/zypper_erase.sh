@@ -1,8 +1,9 @@
 # zypper_erase.sh INVENTORY NAME...: removes NAMEs, and what was installed with them and nothing else needs.
 #
 # INVENTORY lists the packages that were there before; "-" when it is gone. zypper sees nothing that is locked as
-# needless, and the whole set is: so what NAMEs need, and was not there before, is unlocked first. Whatever is still there
-# at the end is locked again, where it was. $only: further options.
+# needless, and takes what came with an exact version for asked for (1.14.101, of the libraries below a driver). The whole
+# set is locked: so what NAMEs need, is locked and was not there before goes with them, where nothing else needs it.
+# Whatever is still there at the end is locked again. $only: further options.
 set -eu
 inventory=$1
 shift
@@ -32,8 +33,12 @@ if [ "$inventory" != - ] && [ -s "$inventory" ]; then
   done
   zypper --non-interactive locks </dev/null | sed 's/^[0-9 ]*| *\([^ |]*\).*/\1/' >"$work/locks"
   grep -xF -f "$work/locks" "$work/set" >"$work/locked" || :
-  # shellcheck disable=SC2046
-  [ ! -s "$work/locked" ] || zypper --non-interactive removelock $(cat "$work/locked") </dev/null
+  if [ -s "$work/locked" ]; then
+    # shellcheck disable=SC2046
+    zypper --non-interactive removelock $(cat "$work/locked") </dev/null
+    # shellcheck disable=SC2046
+    if rpm -e --test "$@" $(cat "$work/locked") </dev/null >/dev/null 2>&1; then set -- "$@" $(cat "$work/locked"); fi
+  fi
 fi
 code=0
 # shellcheck disable=SC2086,SC2154  # options, or none

@@ -11,7 +11,7 @@ from gpunode.errors import UnsupportedHost
 from gpunode.facts.wire import file_facts
 from gpunode.model.action import PutFile, Run
 from gpunode.model.bundle import HOME, Bundle, BundledRepository, Target
-from gpunode.model.facts import HostFacts, OsFacts
+from gpunode.model.facts import DriverFacts, HostFacts, OsFacts
 from gpunode.model.packages import AptArchive
 from gpunode.model.plan import BUNDLE_STEP, BUNDLE_TIDY_STEP
 from gpunode.model.spec import Spec
@@ -128,3 +128,38 @@ def test_without_a_bundle_the_plan_is_as_it_was() -> None:
 
 def test_a_target_reads_as_it_is_typed() -> None:
     assert str(Target("debian", "12", "x86_64", "595")) == "debian-12/595"
+
+
+RPM_ARCHIVE = BundledRepository("archive", "archive/0", "repodata", ())
+ROCKY = replace(BUNDLE, manifest=manifest(target=Target("rocky", "9", "x86_64", "580"), repositories=(RPM_ARCHIVE,)))
+EL9 = replace(
+    HOST,
+    os=OsFacts("rocky", "9.6", pretty_name="Rocky Linux 9.6"),
+    driver=DriverFacts(),
+    packages=replace(h.READY.packages, manager="dnf", installed={}, sources=(), held=frozenset()),
+)
+
+
+def test_a_host_of_rpms_gets_its_archives_entry_and_asks_nothing_of_a_network() -> None:
+    plan = with_bundle(make_plan(EL9, WANTED, load_catalog()), EL9, ROCKY)
+    put, keys = plan.steps[0].actions[1:3]
+    assert isinstance(put, PutFile)
+    assert put.path == "/etc/yum.repos.d/gpunode-bundle.repo"
+    assert isinstance(keys, Run)
+    assert keys.description.startswith("rpm --import the key files that this host's own")
+    assert "repo.prerequisites" not in [step.id for step in plan.steps], "EPEL is in the bundle"
+    installs = [a for s in plan.steps for a in s.actions if isinstance(a, Run) and "nvidia-open" in a.argv]
+    assert installs
+    assert all("--disablerepo=*" in f"{run.argv} {run.stdin}" for run in installs)
+
+
+@pytest.mark.parametrize("version", ["9", "9.6", "9.10"])
+def test_a_bundle_for_a_major_release_is_for_its_minor_ones(version: str) -> None:
+    host = replace(EL9, os=OsFacts("rocky", version))
+    assert with_bundle(make_plan(host, WANTED, load_catalog()), host, ROCKY).steps[0].id == BUNDLE_STEP
+
+
+def test_packages_of_another_kind_than_the_managers_are_refused() -> None:
+    lying = replace(BUNDLE, manifest=manifest(repositories=(RPM_ARCHIVE,)))
+    with pytest.raises(UnsupportedHost, match="the bundle has rpm packages"):
+        with_bundle(make_plan(HOST, WANTED, load_catalog()), HOST, lying)
