@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from gpunode.apply import survey
 from gpunode.apply.commands.detached import OnOutput, nothing_runs, wait_for_running
@@ -30,6 +30,7 @@ from gpunode.planner.plan import make_plan
 from gpunode.planner.resume import resume_step
 from gpunode.remedy import AGAIN, NO_REMEDY, Remedy, RepairAction, gpunode
 from gpunode.transport.base import Completed, Transport
+from gpunode.values import dataclass
 
 PASSES = 3
 REBOOT_WAIT_S = 900.0  # big servers spend minutes in their firmware

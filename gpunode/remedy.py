@@ -7,10 +7,11 @@ for (--ssh), or with the verb that is running (undo goes on with undo).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 
 from gpunode.advice import named
+from gpunode.values import dataclass
 
 
 class RepairAction(str, Enum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from gpunode.apply.journal.entries import Journal
 from gpunode.apply.journal.for_undo import to_entry
@@ -22,6 +22,7 @@ from gpunode.model.spec import PARTS
 from gpunode.packages.registry import backend
 from gpunode.remedy import AGAIN, NO_REMEDY, Remedy, RepairAction
 from gpunode.transport.base import Completed, Transport
+from gpunode.values import dataclass
 
 OnEvent = Callable[[Event], None]
 

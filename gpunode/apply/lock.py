@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from functools import cache
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from gpunode.errors import HostLocked, TransportError
 from gpunode.foreign import read_json, whole_number
 from gpunode.remedy import AGAIN, Remedy, RepairAction
 from gpunode.transport.base import Completed, Transport
+from gpunode.values import dataclass
 
 STALE_S = 60  # every script of a running gpunode beats, the longest silence is a 20 s wait
 

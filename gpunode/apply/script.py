@@ -6,7 +6,6 @@ import re
 import secrets
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from gpunode import resources
 from gpunode.advice import named
@@ -14,6 +13,7 @@ from gpunode.apply.reasons import error_summary
 from gpunode.errors import HostLocked, StepFailed, TransportError
 from gpunode.remedy import AGAIN, Remedy, RepairAction
 from gpunode.transport.base import Completed, StillRunning, Transport
+from gpunode.values import dataclass
 
 SHORT_S = 60.0  # for scripts that only touch files
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NoReturn
 
 from gpunode.apply.commands.detached import run_detached, stdin_of
@@ -27,6 +27,7 @@ from gpunode.model.plan import Step
 from gpunode.model.report import CommandResult
 from gpunode.remedy import AGAIN, Remedy, RepairAction
 from gpunode.transport.base import StillRunning
+from gpunode.values import dataclass
 
 TIMED_OUT = 124  # what timeout(1) answers for a command that it had to end
 AFTER_FILES = "after the files were restored"

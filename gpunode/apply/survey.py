@@ -5,14 +5,13 @@ It may go along with taking the lock: one round trip, of two scripts that answer
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gpunode.apply.files import drift, drifted, sha256
 from gpunode.apply.journal.entries import Written, open_steps, parse_journal
 from gpunode.apply.script import Host, parse_reply
 from gpunode.model.action import PutFile, RemoveFile
 from gpunode.model.plan import Plan
 from gpunode.transport.base import Completed
+from gpunode.values import dataclass
 
 SCRIPT = "files/check_drift"
 Open = dict[tuple[str, str], tuple[Written, ...]]  # (run, step) -> the files it had announced

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -19,6 +19,7 @@ from gpunode.model.installed import PINNING
 from gpunode.packages.base import Backend
 from gpunode.packages.registry import BACKENDS, backend
 from gpunode.remedy import Remedy, RepairAction, gpunode
+from gpunode.values import dataclass
 
 GPUNODE = "gpunode.pyz"  # where a bundle has gpunode itself (release/zipapp.py)
 DEB_MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}  # dpkg-architecture(1)

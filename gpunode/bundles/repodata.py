@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import mmap
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from gpunode.bundles.manifest import PATH
 from gpunode.errors import GpunodeError
 from gpunode.model.bundle import REPODATA
+from gpunode.values import dataclass
 
 # What no manager asks for when it installs: SQLite copies of the other lists, and the changelogs.
 _LEFT_OUT = re.compile(r".*_db|other|other_zck")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
 from gpunode.catalog.documents import document, names
 from gpunode.catalog.load import Catalog
+from gpunode.values import dataclass
 
 STALE_DAYS = 180  # two to three releases of a driver branch; a production branch lives for a year
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 
 from gpunode.catalog.rows import Row, rows
+from gpunode.values import dataclass
 
 FILE = "dcgm_exporter.yaml"
 REPOSITORY = "nvcr.io/nvidia/k8s/dcgm-exporter"

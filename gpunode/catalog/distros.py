@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gpunode.catalog.rows import Row, rows
 from gpunode.model.driver import Grade, ModuleFlavour
 from gpunode.model.facts import OsFacts
+from gpunode.values import dataclass
 
 # Where DKMS keeps its signing key unless its framework.conf says otherwise (dkms(8), mok_signing_key).
 DKMS_KEY = ("/var/lib/dkms/mok.key", "/var/lib/dkms/mok.pub")

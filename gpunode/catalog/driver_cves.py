@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 
 from gpunode.catalog.distros import Distro
@@ -11,6 +10,7 @@ from gpunode.catalog.load import Catalog
 from gpunode.catalog.rows import Row, rows
 from gpunode.model.driver import ModuleFlavour
 from gpunode.model.versions import driver_numbers
+from gpunode.values import dataclass
 
 
 @dataclass(frozen=True)

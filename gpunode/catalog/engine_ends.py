@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import date
 from functools import cache
 
 from gpunode.catalog.rows import Row, rows
 from gpunode.model.versions import at_least, release
+from gpunode.values import dataclass
 
 
 @dataclass(frozen=True)

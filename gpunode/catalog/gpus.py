@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, get_args
 
 from gpunode.catalog.rows import GRADES, Row, rows
 from gpunode.model.driver import Grade
+from gpunode.values import dataclass
 
 CardFlavour = Literal["proprietary", "either", "open"]  # which kernel modules drive it
 FLAVOURS: tuple[CardFlavour, ...] = get_args(CardFlavour)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 
 from gpunode.catalog.rows import Row, rows
 from gpunode.model.versions import driver_numbers, release
+from gpunode.values import dataclass
 
 
 @dataclass(frozen=True)

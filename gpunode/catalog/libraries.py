@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from gpunode.catalog.documents import document
 from gpunode.catalog.rows import Row, rows
+from gpunode.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Literal, get_args
 
@@ -26,6 +25,7 @@ from gpunode.catalog.rows import Row, rows
 from gpunode.catalog.systems import OwnSystem, read_systems
 from gpunode.model.driver import BranchKind, BranchStatus, Grade, ModuleFlavour
 from gpunode.model.facts import GPU_CLASSES, NVIDIA_VENDOR, HostFacts, OsFacts, PciDevice
+from gpunode.values import dataclass
 
 DefaultKind = Literal["current", "legacy"]
 DEFAULTS: tuple[DefaultKind, ...] = get_args(DefaultKind)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
 from gpunode.catalog.rows import Row, rows
 from gpunode.model.versions import three_numbers
+from gpunode.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Literal, get_args
 
 from gpunode.catalog.rows import Row, rows
+from gpunode.values import dataclass
 
 Kind = Literal["word", "words", "flag", "numbers", "path", "text", "duration"]
 Numbers = tuple[int, ...]

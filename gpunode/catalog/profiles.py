@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 
 from gpunode.catalog.rows import Row, rows
 from gpunode.model.driver import Grade
 from gpunode.model.rules import WEIGHTS, Weight
+from gpunode.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gpunode.catalog.rows import Row, rows
 from gpunode.model.driver import Grade
+from gpunode.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 
 from gpunode.catalog.rows import Row, rows
+from gpunode.values import dataclass
 
 
 @dataclass(frozen=True)

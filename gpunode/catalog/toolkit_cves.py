@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Literal, get_args
 
 from gpunode.catalog.rows import Row, rows
+from gpunode.values import dataclass
 
 Workaround = Literal["cdi", "ldconfig", "compat-hook"]
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 from typing import Literal, get_args
 
 from gpunode.catalog.rows import Row, rows
 from gpunode.remedy import RepairAction
+from gpunode.values import dataclass
 
 # "message": the line in the log says itself how bad it is.
 LogSeverity = Literal["error", "warning", "none", "message"]

@@ -6,7 +6,7 @@ A refusal of the planner is a finding (checks/setup.py), and the cause of those 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 from gpunode.checks.one_command import Answer, Mended, with_one_command
@@ -17,6 +17,7 @@ from gpunode.model.plan import Plan, engine_step
 from gpunode.model.report import CheckReport, CheckResult, Finding, Severity
 from gpunode.model.spec import PARTS
 from gpunode.remedy import Command, Remedy, RepairAction, setup
+from gpunode.values import dataclass
 
 Planned = Callable[[tuple[str, ...]], Plan]  # the plan of setup with these options; raises GpunodeError
 

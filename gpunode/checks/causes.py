@@ -7,13 +7,14 @@ entities is about the host as a whole, and no row that asks for the same GPU, un
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gpunode.model.entities import EntityKind
 from gpunode.model.facts import HostFacts
 from gpunode.model.installed import signs_of_driver
 from gpunode.model.layers import depth
 from gpunode.model.report import CheckReport, CheckResult, Finding
+from gpunode.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ needed as safe (model/plan.py). Nothing is mended in another way than by those s
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 from gpunode.errors import GpunodeError
@@ -26,6 +26,7 @@ from gpunode.model.plan import (
 )
 from gpunode.model.report import CheckReport, Finding
 from gpunode.remedy import Command, RepairAction
+from gpunode.values import dataclass
 
 Planned = Callable[[tuple[str, ...]], Plan]  # the plan of setup with these options; raises GpunodeError
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gpunode.errors import GpunodeError
 from gpunode.model.plan import Plan
 from gpunode.model.report import CheckReport, CheckResult, Finding
 from gpunode.remedy import Command, Remedy, RepairAction, setup
+from gpunode.values import dataclass
 
 Answer = Callable[[tuple[str, ...]], Plan | GpunodeError]  # to the options of a setup
 REBOOT = ("--reboot", "if-needed")

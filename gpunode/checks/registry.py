@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import date
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from gpunode.model.report import CheckOutcome, CheckResult, NotApplicable, Passe
 from gpunode.model.rules import AUTO
 from gpunode.model.spec import KubernetesMode, Spec
 from gpunode.remedy import Remedy
+from gpunode.values import dataclass
 
 if TYPE_CHECKING:
     from gpunode.catalog.load import Catalog

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from gpunode.advice import listing
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Passed
 from gpunode.remedy import Remedy, RepairAction, setup
+from gpunode.values import dataclass
 
 LONGEST = 80  # characters of one version; hosts write them
 BY_SETUP = ("driver", "toolkit")

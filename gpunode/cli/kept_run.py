@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from gpunode.cli.errors import say
 from gpunode.cli.options.connection import typed_connection
@@ -19,6 +19,7 @@ from gpunode.model.report import FleetReport
 from gpunode.model.rules import Rules
 from gpunode.model.run_record import PastRun
 from gpunode.model.spec import Spec
+from gpunode.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,6 +15,7 @@ from gpunode.cli.options.groups import QuietOptions, ResultOptions
 from gpunode.cli.output import chosen_format, deliver, is_terminal, result_style
 from gpunode.errors import GpunodeError, worst
 from gpunode.render.style import Style
+from gpunode.values import dataclass
 
 if TYPE_CHECKING:
     from gpunode.checks import CheckDoc

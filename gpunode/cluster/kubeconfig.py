@@ -11,7 +11,6 @@ import base64
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -19,6 +18,7 @@ from gpunode.advice import listing, meant
 from gpunode.cluster.kubeconfig_fields import EMPTY, FLAG, MOST_BYTES, VISIBLE, Fields, trusted_text
 from gpunode.kubernetes.yaml_nodes import Node, read_nodes
 from gpunode.transport.secret import Secret
+from gpunode.values import dataclass
 
 LONGEST_NAME = 253  # RFC 1035 2.3.4, without the root
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*", re.ASCII)

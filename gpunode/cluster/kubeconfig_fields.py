@@ -10,13 +10,13 @@ import binascii
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from gpunode.errors import UsageError
 from gpunode.foreign import read_file
 from gpunode.kubernetes.yaml_nodes import Node
 from gpunode.site_checks.trust import why_mistrusted
+from gpunode.values import dataclass
 
 FLAG = "--kubeconfig"
 MOST_BYTES = 1 << 20

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from gpunode.cluster.faults import Answered
@@ -18,6 +17,7 @@ from gpunode.errors import Drift, StepFailed, TransportError, UnsupportedHost
 from gpunode.foreign import NotRead, read_json
 from gpunode.kubernetes.label_changes import LabelChanges, is_ours
 from gpunode.model.kubernetes import NodeFacts
+from gpunode.values import dataclass
 
 ANNOTATION = "gpunode/labels"  # {"nvidia.com/gpu.count": "8"}
 TRIES = 5  # against whoever changes the node at the same time: its kubelet does, every ten seconds

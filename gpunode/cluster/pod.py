@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from gpunode.cluster.earlier_pods import LOOK_S, delete_pod, sweep
@@ -20,6 +20,7 @@ from gpunode.errors import TransportError
 from gpunode.kubernetes.chain import UNSEEN
 from gpunode.kubernetes.documents import Object
 from gpunode.model.pod_trial import PodTrial
+from gpunode.values import dataclass
 
 LOG_LINES, LOG_BYTES = 20, 4096
 GONE_S = 40.0  # for a kubelet to end it

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from gpunode.editing import toml_value
 from gpunode.editing.plain import same
 from gpunode.editing.toml_place import added
 from gpunode.editing.toml_scan import Statement, comments, line_end, margin, statements
+from gpunode.values import dataclass
 
 Path = tuple[str, ...]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from gpunode.editing import toml_spell as spell
 from gpunode.editing.plain import same
 from gpunode.editing.toml_scan import STRING, line_end, margin, path_at
+from gpunode.values import dataclass
 
 Span = tuple[int, int]
 _TOKEN = re.compile(

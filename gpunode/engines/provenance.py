@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
@@ -12,6 +11,7 @@ from gpunode.editing import toml_text
 from gpunode.errors import ConfigFileError
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.files import FileFacts
+from gpunode.values import dataclass
 
 Keys = tuple[str, ...]
 BUILT_IN: Literal["built in"] = "built in"

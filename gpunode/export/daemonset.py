@@ -7,12 +7,12 @@ the DaemonSet rolls out by itself, one node at a time: a pod is ready when its n
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 
 from gpunode.export.files import ExportedFile, Request, text_file
 from gpunode.export.scripts import NO_CHOICES, host_script, pod_script
 from gpunode.kubernetes.documents import Object, documents
 from gpunode.kubernetes.readiness import TAINT
+from gpunode.values import dataclass
 
 NAME = "gpunode-setup"
 STATE = "/var/lib/gpunode/daemonset"

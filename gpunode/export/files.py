@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
+
+from gpunode.values import dataclass
 
 MANIFEST = "gpunode-export.json"
 ZIPAPP = "gpunode.pyz"

@@ -10,7 +10,7 @@ import hashlib
 import json
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from gpunode import resources
 from gpunode.apply.files import sha256
@@ -29,6 +29,7 @@ from gpunode.model.plan import Plan, Step
 from gpunode.packages.registry import backend
 from gpunode.remedy import Remedy, RepairAction, setup
 from gpunode.transport.base import Completed
+from gpunode.values import dataclass
 
 NAME = "setup.sh"
 MADE = "Made by `gpunode export script`."

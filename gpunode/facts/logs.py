@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from gpunode.facts.wire import Section, Sections
 from gpunode.model.facts import HostFacts
+from gpunode.values import dataclass
 
 UNITS = (
     "docker.service", "containerd.service", "crio.service", "kubelet.service", "k3s.service", "k3s-agent.service",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from gpunode.facts.release import key_values
 from gpunode.facts.wire import Sections
 from gpunode.foreign import whole_number
+from gpunode.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
 
 from gpunode.model.facts import OsFacts
+from gpunode.values import dataclass
 
 LONGEST = 1024  # characters of one value of os-release
 

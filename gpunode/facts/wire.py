@@ -20,7 +20,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -28,6 +28,7 @@ from gpunode.errors import TransportError
 from gpunode.facts.seen_again import SeenAgain
 from gpunode.model.files import FileFacts
 from gpunode.remedy import Remedy, RepairAction, gpunode
+from gpunode.values import dataclass
 
 VERSION = 1
 HEADER = f"@gpunode-facts {VERSION}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gpunode.catalog.load import Catalog, load_catalog
 from gpunode.converge import Convergence, HostRun, quick_look
@@ -15,6 +15,7 @@ from gpunode.model.plan import Plan, Step
 from gpunode.model.report import HostOutcome, RunReport
 from gpunode.model.spec import PARTS, RebootPolicy, Spec
 from gpunode.planner.plan import make_plan
+from gpunode.values import dataclass
 
 VERB = "check --fix"
 

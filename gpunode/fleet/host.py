@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from gpunode.transport.base import Transport
+from gpunode.values import dataclass
 
 if TYPE_CHECKING:
     from gpunode.fleet.inventory.where import FactFilter

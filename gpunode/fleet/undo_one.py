@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gpunode.apply.containers import read_containers
 from gpunode.apply.journal.past import read_past
@@ -26,6 +26,7 @@ from gpunode.planner.undo.plan import undo_plan
 from gpunode.remedy import Remedy, RepairAction, gpunode
 from gpunode.render.wording import count
 from gpunode.transport.base import Transport
+from gpunode.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ one has found it: the checks know many, and a link knows only that it is missing
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from gpunode.advice import listing
@@ -17,6 +16,7 @@ from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.kubernetes import GPU_DRA_DRIVER, NVIDIA_RESOURCES
 from gpunode.model.pod_trial import PodTrial
 from gpunode.model.report import CheckReport, Finding
+from gpunode.values import dataclass
 
 POD = "pod"
 MIRROR_PODS = "NodeRestriction: mirror pods alone"

@@ -7,13 +7,13 @@ v0.5.0 itself was not read. Its templates/validation.yaml refuses GPUs without g
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from gpunode.catalog import dra
 from gpunode.catalog.load import Catalog
 from gpunode.kubernetes.documents import Object
 from gpunode.model.facts import HostFacts, RuntimeFacts, ServiceFacts
 from gpunode.model.kubelet_program import kubelet_version
+from gpunode.values import dataclass
 
 CHART, VERSION, NAMESPACE = "dra-driver-nvidia-gpu", "0.5.0", "dra-driver-nvidia-gpu"
 REGISTRY = f"oci://registry.k8s.io/dra-driver-nvidia/charts/{CHART}"

@@ -6,12 +6,12 @@ A label that somebody else set stays as it is. What the facts cannot say just no
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from gpunode.catalog.node_labels import node_may_change
 from gpunode.kubernetes.labels import ALPHA_NAME, NodeLabels
 from gpunode.model.versions import Release
+from gpunode.values import dataclass
 
 
 class LabelChange(NamedTuple):

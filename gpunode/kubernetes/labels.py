@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from gpunode.catalog.load import Catalog
 from gpunode.catalog.versions import first_with
@@ -19,6 +18,7 @@ from gpunode.model.facts import HostFacts
 from gpunode.model.kubernetes import PluginConfig
 from gpunode.model.smi import SmiGpu
 from gpunode.model.versions import Release, driver_numbers
+from gpunode.values import dataclass
 
 ALPHA_NAME = "alpha.kubernetes.io/nvidia-gpu-name"
 _MODES = {"0300": "graphics", "0302": "compute"}  # PCI class: a VGA controller, a 3D controller

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal, get_args
 
 from gpunode.kubernetes.label_values import legal_value, product_value
 from gpunode.model.smi import SmiFacts, SmiGpu
+from gpunode.values import dataclass
 
 MigStrategy = Literal["none", "single", "mixed"]
 MIG_STRATEGIES: tuple[MigStrategy, ...] = get_args(MigStrategy)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from gpunode.kubernetes.documents import Object
 from gpunode.kubernetes.plugin_model import Plugin, Settings
 from gpunode.kubernetes.plugin_spelling import arguments, beside_config, environment
+from gpunode.values import dataclass
 
 PLUGINS = "/var/lib/kubelet/device-plugins"
 CONFIG_FILE = "/config/config.yaml"

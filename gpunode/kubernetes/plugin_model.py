@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Literal
 
 from gpunode.catalog.plugin_options import PluginOption
 from gpunode.catalog.plugin_releases import PluginRelease
+from gpunode.values import dataclass
 
 Value = str | bool | tuple[str, ...] | tuple[int, ...]
 Strategy = Literal["timeSlicing", "mps"]

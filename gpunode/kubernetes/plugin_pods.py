@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from gpunode.kubernetes.api_versions import CRITICAL_CLASSES, NEWEST, daemonset_api
 from gpunode.kubernetes.documents import Object
 from gpunode.model.versions import Release
+from gpunode.values import dataclass
 
 NAMESPACE = "kube-system"
 GPU_TAINT = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from gpunode.kubernetes.documents import Object
@@ -12,6 +11,7 @@ from gpunode.kubernetes.label_values import product_value
 from gpunode.kubernetes.labels import ALPHA_NAME
 from gpunode.kubernetes.pod_rules import ALPHA_GPU, GPU
 from gpunode.model.versions import Release
+from gpunode.values import dataclass
 
 NAME = "gpunode-vector-add"
 TEST_PREFIX = "gpunode-verify-"  # of a bound pod's name

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from gpunode.errors import UsageError
 from gpunode.foreign import NotRead, read_yaml
+from gpunode.values import dataclass
 
 TAG = "tag:yaml.org,2002:"
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from gpunode.masking.names import MASK, holds_secrets, is_plain, is_secret, unescaped
 from gpunode.masking.tools import Command
 from gpunode.masking.words import lines_of, mask_words
+from gpunode.values import dataclass
 
 _TOKEN = re.compile(
     r'"""(?:[^"\\]+|\\(?:.|\n)?|"(?!""))*(?:""")?'

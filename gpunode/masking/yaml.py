@@ -8,13 +8,14 @@ parser that could disagree.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from gpunode.masking.flow import Flow
 from gpunode.masking.names import MASK, is_plain, is_secret, unescaped
 from gpunode.masking.shell import mask_tools
 from gpunode.masking.tools import NAMED_FLAG, Command, names_tools
 from gpunode.masking.words import lines_of, mask_words
+from gpunode.values import dataclass
 
 _INDENT = re.compile(r"[ \t]*")
 _MARKS = re.compile(r"(?:[-?:][ \t]+)*(?:[-?:](?=\n|\r|$))?")

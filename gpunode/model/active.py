@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from gpunode.values import dataclass
 
 # image: the engine loads an image that gpunode makes, and takes docker's verbs; rootfs: it is given a directory (ctr).
 Kind = Literal["image", "rootfs"]

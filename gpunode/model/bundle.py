@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from gpunode.values import dataclass
 
 HOME = "/var/cache/gpunode/bundle"  # where a host has the bundle it was set up from; root's, and read by apt's own user
 REPODATA = "repodata"  # an rpm repository's "suite": the directory of its index

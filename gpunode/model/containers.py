@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from gpunode.values import dataclass
 
 # handler: it names the runtime handler, without which it does not start again (a pod: cannot be stopped); cdi: it asks
 # for a CDI device of NVIDIA's; gpus: it was made with --gpus; program: it runs by NVIDIA's program, without which

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from gpunode.values import dataclass
 
 ModuleFlavour = Literal["open", "proprietary"]
 # NVIDIA's CUDA repository, the distribution's archive, the repository at --mirror; "none": no package provides it.

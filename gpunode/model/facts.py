@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Literal
 
@@ -18,6 +18,7 @@ from gpunode.model.packages import PackageFacts
 from gpunode.model.smi import SmiFacts
 from gpunode.model.system import ModprobeHelper, SystemFacts
 from gpunode.model.topology import Topology
+from gpunode.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+from gpunode.values import dataclass
 
 
 class ByHand(str, Enum):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 
 from gpunode.model.files import FileFacts
+from gpunode.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 
 from gpunode.model.files import FileFacts
 from gpunode.model.plan import ForGood, ForUndo
+from gpunode.values import dataclass
 
 ABSENT = "absent"  # stands for the hash of a file that is not there
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from gpunode.errors import ExitCode
@@ -11,6 +11,7 @@ from gpunode.model.driver import DriverChoice
 from gpunode.model.spec import Spec
 from gpunode.model.summary import HostSummary
 from gpunode.remedy import NO_REMEDY, Remedy
+from gpunode.values import dataclass
 
 Product = Literal["driver", "cuda", "toolkit"]  # what is installed from packages
 VendorRepository = Literal["cuda", "toolkit", "local"]  # local: of --driver-source local

@@ -7,9 +7,9 @@ NVIDIA/NVSentinel (264bfab). Both were read on 2026-11-23.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from gpunode.remedy import RepairAction
+from gpunode.values import dataclass
 
 
 @dataclass(frozen=True)

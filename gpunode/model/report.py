@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
 
 from gpunode.errors import ExitCode
@@ -13,6 +13,7 @@ from gpunode.model.fix import Fix
 from gpunode.model.layers import depth
 from gpunode.model.plan import Plan
 from gpunode.remedy import NO_REMEDY, Remedy
+from gpunode.values import dataclass
 
 
 class StepStatus(str, Enum):

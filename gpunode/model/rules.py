@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
 from gpunode.advice import meant
 from gpunode.errors import UsageError
+from gpunode.values import dataclass
 
 Weight = Literal["error", "warning"]
 WEIGHTS: dict[str, Weight] = {"error": "error", "warning": "warning"}

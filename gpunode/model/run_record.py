@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
 from gpunode.errors import ExitCode, worst
 from gpunode.model.report import HostOutcome
+from gpunode.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 
 from gpunode.model.gpu_health import GpuHealth, NvLinks
+from gpunode.values import dataclass
 
 
 @dataclass(frozen=True)

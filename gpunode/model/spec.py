@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Literal, get_args
 
@@ -13,6 +13,7 @@ from gpunode.errors import UsageError
 from gpunode.masking import masked
 from gpunode.model.driver import ModuleFlavour
 from gpunode.remedy import Remedy, RepairAction, gpunode
+from gpunode.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
+
+from gpunode.values import dataclass
 
 UNLIMITED = 1 << 63  # bytes: what "unlimited" of /proc/PID/limits is taken for
 

@@ -10,10 +10,10 @@ import io
 import re
 import tarfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from gpunode.masking import masked
 from gpunode.render.clean import clean, clean_line
+from gpunode.values import dataclass
 
 ROOT = "gpunode-bundle"
 ENTRY_BYTES = 8 << 20  # of one file: the largest is a recording, 4 MiB at most

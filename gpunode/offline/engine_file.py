@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gpunode.catalog import cdi_versions
 from gpunode.engines.base import Alone, Edit, Engine, Rewrite
@@ -17,6 +17,7 @@ from gpunode.model.files import FileFacts
 from gpunode.model.spec import RuntimeSpec
 from gpunode.offline import image, local_file, words
 from gpunode.offline.local_file import Before
+from gpunode.values import dataclass
 
 LEAVE_OUT = "leave it out"
 PROGRAMS = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")  # PATH of systemd's units

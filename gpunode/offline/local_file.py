@@ -9,13 +9,13 @@ import os
 import stat
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from gpunode.errors import ConfigFileError, Drift
 from gpunode.model.files import FileFacts
 from gpunode.offline import image
 from gpunode.offline.attributes import not_permitted
+from gpunode.values import dataclass
 
 LIMIT_BYTES = 4 << 20  # a daemon's configuration is a few pages; a core dump is not read into memory
 REMEDIES = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gpunode import resources
 from gpunode.model.action import Run
@@ -15,6 +15,7 @@ from gpunode.packages import rpm, scripts
 from gpunode.packages.base import Backend, Part, Repository, Wanted
 from gpunode.packages.holds import VERSIONLOCK5, VERSIONLOCKS, versionlocks
 from gpunode.packages.rpm import ENV
+from gpunode.values import dataclass
 
 VERSIONLOCK = "python3-dnf-plugin-versionlock"
 # An `add` on top of an older lock, such as one that chose the branch, would leave the older one to count as well.

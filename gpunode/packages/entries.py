@@ -6,8 +6,9 @@ import configparser
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import islice, product
+
+from gpunode.values import dataclass
 
 _LINE = re.compile(r"\s*(deb(?:-src)?)\s+(?:\[([^\]]*)\]\s*)?([^\s#]+)\s+([^\s#]+)")
 MOST = 1000  # addresses of one entry that are read

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gpunode import resources
 from gpunode.model.action import Run
@@ -11,6 +11,7 @@ from gpunode.model.files import FileFacts
 from gpunode.packages import rpm, scripts
 from gpunode.packages.base import Backend, Part, Repository, Wanted
 from gpunode.packages.holds import ZYPP_LOCKS, zypp_locks
+from gpunode.values import dataclass
 
 # libzypp gives up at once when another process holds its lock, unless this says for how many seconds it waits.
 ENV = (*rpm.ENV, ("ZYPP_LOCK_TIMEOUT", "300"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gpunode.catalog.load import Catalog
 from gpunode.errors import UnsupportedHost
@@ -45,6 +45,7 @@ from gpunode.planner.repos.repository import Source, claims, driver_source, tool
 from gpunode.planner.site import Site, own_gpus, survey
 from gpunode.planner.summary import host_summary, with_diff
 from gpunode.remedy import Remedy, RepairAction, setup
+from gpunode.values import dataclass
 
 Outcome = Step | Kept
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gpunode.catalog.distros import Distro, derivative
 from gpunode.catalog.gpus import GpuModel
@@ -15,6 +15,7 @@ from gpunode.model.spec import Spec
 from gpunode.packages.base import Backend
 from gpunode.packages.registry import BACKENDS, backend
 from gpunode.remedy import Remedy, RepairAction, setup
+from gpunode.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from gpunode.foreign import NotRead, read_json
+from gpunode.values import dataclass
 
 NAME = "RELEASE.json"
 SCHEMA = "gpunode.release/1"

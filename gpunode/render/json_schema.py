@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Mapping
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import field, is_dataclass
 from enum import Enum
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -16,6 +16,7 @@ from gpunode.model.spec import DriverRequest, ToolkitRequest
 from gpunode.remedy import Remedy
 from gpunode.render.encode import KIND_OF, SAID_TOO, keys_of
 from gpunode.render.machine import ERROR_SCHEMA, EVENT_SCHEMA, PLAN_SCHEMA, RESULTS
+from gpunode.values import dataclass
 
 Schema = dict[str, Any]
 

@@ -6,7 +6,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO, cast
 
@@ -17,6 +16,7 @@ from gpunode.render.door import show, show_above
 from gpunode.render.run_text import event_line
 from gpunode.render.style import Style
 from gpunode.render.wording import count, ending_word, fold_hosts, without_name
+from gpunode.values import dataclass
 
 if TYPE_CHECKING:
     from rich.live import Live

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 import textwrap
-from dataclasses import dataclass
 from typing import TextIO
 
 from gpunode.masking import masked
 from gpunode.render.clean import clean
+from gpunode.values import dataclass
 
 # In xterm's palette red and magenta have a contrast above 3 to 1 on black and on white; yellow has 1.1 on white. Green
 # has 2.1 there, and is only for what is fine.

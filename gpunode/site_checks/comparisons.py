@@ -5,8 +5,9 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from gpunode.values import dataclass
 
 LONGEST_GLOB, MOST_STARS = 200, 8
 LONGEST_TEXT = 4096  # characters of a fact that a glob is held against

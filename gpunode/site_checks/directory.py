@@ -6,7 +6,6 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from gpunode.errors import UsageError
@@ -14,6 +13,7 @@ from gpunode.foreign import read_file
 from gpunode.site_checks.facts_path import Schema
 from gpunode.site_checks.trust import why_mistrusted
 from gpunode.site_checks.written import GROUP, NAME, WrittenCheck, parse_check
+from gpunode.values import dataclass
 
 MOST_FILES = 200
 MOST_PROGRAMS = 32

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from gpunode.advice import meant
 from gpunode.errors import UsageError
+from gpunode.values import dataclass
 
 LONGEST = 300  # characters
 MOST_FOUND = 10_000  # values; a host has fewer packages than that

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gpunode.advice import listing, meant
@@ -14,6 +13,7 @@ from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.remedy import Remedy, RepairAction
 from gpunode.site_checks.comparisons import COMPARISONS, LONGEST_GLOB, MOST_STARS, NUMBER, Comparison, version_numbers
 from gpunode.site_checks.facts_path import FactsPath, Found, Schema
+from gpunode.values import dataclass
 
 if TYPE_CHECKING:
     import yaml

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from gpunode.errors import UsageError
 from gpunode.foreign import NotRead, read_file, read_yaml
+from gpunode.values import dataclass
 
 if TYPE_CHECKING:
     import yaml

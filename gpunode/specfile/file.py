@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from gpunode.model.spec import Spec, ToolkitRequest
 from gpunode.specfile.document import Entry, pairs, root_of, text_of
 from gpunode.specfile.keys import KEYS, NESTED, put
 from gpunode.specfile.rules import RULES
+from gpunode.values import dataclass
 
 if TYPE_CHECKING:
     import yaml

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from gpunode.advice import meant
@@ -28,6 +28,7 @@ from gpunode.model.spec import (
 )
 from gpunode.specfile import values
 from gpunode.specfile.rules import RULES
+from gpunode.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from gpunode.errors import UsageError
@@ -15,6 +15,7 @@ from gpunode.specfile.document import root_of, text_of
 from gpunode.specfile.file import spec_of
 from gpunode.specfile.keys import KEYS
 from gpunode.specfile.snapshot import EXPECTED, known_entries, parse_expectation
+from gpunode.values import dataclass
 
 SCHEMA = "gpunode.lock/1"
 # What a lock may ask setup for. Whom a host trusts, where it fetches from and what may be stopped is not among it: a

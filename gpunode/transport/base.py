@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from gpunode.errors import TransportError
+from gpunode.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import base64
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from gpunode.transport.public_key import CERTIFICATE, HostKey, certified_key
 from gpunode.transport.ssh_wire import Fields, strings
+from gpunode.values import dataclass
 
 USER, HOST = 1, 2  # what a certificate is for
 FOREVER = 2**64 - 1

@@ -6,11 +6,12 @@ import select
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from gpunode.transport.answer import STDERR_GRACE_S, Answer
 from gpunode.transport.feed import StdinScript, Writer
+from gpunode.values import dataclass
 
 _POLL_S = 0.5  # an exit status without an end of output wakes no descriptor
 _BUSY_S = 0.01  # nor does a window that opens, while bytes wait for it

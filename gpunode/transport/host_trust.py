@@ -6,13 +6,12 @@ Any other is set aside, as ssh does, and the plain key in it has to be known; wh
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gpunode.transport import known_hosts, ssh_errors
 from gpunode.transport.certificates import Certificate, Malformed, read, refusal, unverified, verify
 from gpunode.transport.known_hosts import HostKey, KnownHosts, KnownKey, Trust, Verdict
 from gpunode.transport.revoked_keys import revoked
 from gpunode.transport.ssh_config import Hop
+from gpunode.values import dataclass
 
 
 @dataclass(frozen=True)

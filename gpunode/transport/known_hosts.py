@@ -15,7 +15,7 @@ import re
 import threading
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -23,6 +23,7 @@ from pathlib import Path
 from gpunode.errors import TransportError
 from gpunode.transport.public_key import HostKey as HostKey
 from gpunode.transport.public_key import plain_key
+from gpunode.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from dataclasses import dataclass
 
 from gpunode.transport.ssh_wire import Fields, packed
+from gpunode.values import dataclass
 
 CERTIFICATE = "-cert-v01@openssh.com"  # how the type of one ends
 # The types that are read here, and how many strings follow the type.

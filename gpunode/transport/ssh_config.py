@@ -8,7 +8,6 @@ import os
 import re
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from gpunode.errors import TransportError, UsageError
 from gpunode.transport.known_hosts import host_name
 from gpunode.transport.sudo_password import SudoPassword
+from gpunode.values import dataclass
 
 if TYPE_CHECKING:
     from gpunode.transport.login import LoginPassword

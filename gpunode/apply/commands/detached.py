@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from gpunode import resources
 from gpunode.advice import named
@@ -17,6 +16,7 @@ from gpunode.foreign import whole_number
 from gpunode.model.action import Run
 from gpunode.remedy import AGAIN, Remedy, RepairAction
 from gpunode.transport.base import FINAL, Completed, Question, Transport
+from gpunode.values import dataclass
 
 PATIENCE_S = 20  # one poll; well under the lock's minute
 RUNNING_LIMIT_S = 3600  # how long a transaction of an earlier run is waited for

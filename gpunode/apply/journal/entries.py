@@ -23,11 +23,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from gpunode.foreign import read_json, whole_number
 from gpunode.masking import masked
+from gpunode.values import dataclass
 
 Entry = dict[str, Any]
 Mirror = Callable[[str], None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from gpunode.apply.journal.entries import Entry, Written
 from gpunode.apply.journal.for_undo import from_entry, of_older
@@ -11,6 +11,7 @@ from gpunode.apply.paths import inventory_path
 from gpunode.errors import UsageError
 from gpunode.model.plan import ForUndo
 from gpunode.packages.registry import goes_with_packages
+from gpunode.values import dataclass
 
 
 @dataclass(frozen=True)

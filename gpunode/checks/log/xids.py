@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from gpunode.advice import listing
 from gpunode.checks import needs
@@ -14,6 +13,7 @@ from gpunode.model.facts import HostFacts
 from gpunode.model.kernel_log import LoggedXid
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.remedy import Remedy, RepairAction
+from gpunode.values import dataclass
 
 NEEDS = (needs.gpu, own_kernel, needs.kernel_log)
 NVLINK5 = range(144, 151)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gpunode.model.entities import place, unit
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.files import FileFacts
 from gpunode.model.report import Finding, NotApplicable
+from gpunode.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ An error that becomes a warning or is left out says who wanted that, and what it
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import date
 from functools import lru_cache
 
@@ -16,6 +16,7 @@ from gpunode.checks.rules.patterns import first_match, matches
 from gpunode.checks.rules.profile import chosen_profile
 from gpunode.model.report import CheckReport, CheckResult, Finding, NotApplicable, Severity, Weighed
 from gpunode.model.rules import Rules
+from gpunode.values import dataclass
 
 # What compares a host with what is expected of it: all that --against asks for.
 TOLD = ("--skip", "profile")  # what they leave out says what it found: it was one check of many that nobody looks at

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
 from gpunode.cli.options.groups import option
+from gpunode.values import dataclass
 
 _again = partial(option, heading="An earlier run")
 

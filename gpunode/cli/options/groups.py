@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_type_hints
@@ -16,6 +16,7 @@ import typer
 
 from gpunode.cli.typer_classes import OWN as OWN
 from gpunode.cli.typer_classes import GroupedCommand
+from gpunode.values import dataclass
 
 
 def option(*names: str, heading: str, help: str, metavar: str | None = None, count: bool = False) -> Any:

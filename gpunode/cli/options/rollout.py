@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 from gpunode.cli.options.groups import option
+from gpunode.values import dataclass
 
 _rollout = partial(option, heading="Rollout")
 OF_REBOOTS = ("--max-reboots", "--reboot-timeout")  # where nothing reboots, these have nothing to limit

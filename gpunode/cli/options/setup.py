@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +15,7 @@ from gpunode.cli.options.groups import (
     ToolkitFlag,
     wanted,
 )
+from gpunode.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -24,6 +23,7 @@ from gpunode.cli.options.groups import (
     verb,
 )
 from gpunode.errors import UsageError
+from gpunode.values import dataclass
 
 if TYPE_CHECKING:
     from gpunode.checks.rules.judged import Judgement

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NoReturn
 
@@ -15,6 +15,7 @@ from gpunode.checks.uniform import Compared, compared
 from gpunode.model.alike import Alike
 from gpunode.model.facts import HostFacts, KernelFacts, OsFacts
 from gpunode.model.report import CheckReport, CheckResult, FleetReport, HostOutcome, wanting
+from gpunode.values import dataclass
 
 if TYPE_CHECKING:
     from datetime import date

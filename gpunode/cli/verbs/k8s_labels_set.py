@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+from gpunode.values import dataclass
 
 if TYPE_CHECKING:
     from gpunode.cli.options.groups import HostOptions, QuietOptions

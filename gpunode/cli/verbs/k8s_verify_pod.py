@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from gpunode.values import dataclass
 
 if TYPE_CHECKING:
     from gpunode.cli.options.groups import HostOptions

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import time
-from dataclasses import dataclass
 
 from gpunode.advice import meant
 from gpunode.cli.errors import say
@@ -24,6 +23,7 @@ from gpunode.offline.local_file import Before
 from gpunode.remedy import Remedy, RepairAction, gpunode
 from gpunode.render.encode import dumps
 from gpunode.render.style import Style
+from gpunode.values import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

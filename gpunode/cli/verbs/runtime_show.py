@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from gpunode.advice import meant
@@ -17,6 +16,7 @@ from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.report import HostOutcome
 from gpunode.render.encode import dumps
 from gpunode.render.style import Style, hang
+from gpunode.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gpunode.advice import listing
@@ -25,6 +25,7 @@ from gpunode.model.run_record import HostState, PastRun, code_of
 from gpunode.model.spec import RebootPolicy, Spec
 from gpunode.remedy import Remedy, RepairAction, gpunode
 from gpunode.specfile import SpecFile, parse_file, parse_spec, spec_text
+from gpunode.values import dataclass
 
 if TYPE_CHECKING:
     from gpunode.cli.options.groups import OutputOptions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from gpunode.cli.options.groups import RuleOptions, typed
@@ -24,6 +24,7 @@ from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckReport, FleetReport, HostOutcome
 from gpunode.model.spec import RebootPolicy
 from gpunode.specfile import SpecFile
+from gpunode.values import dataclass
 
 if TYPE_CHECKING:
     from gpunode.checks.rules.judged import Judgement

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from gpunode.advice import named
@@ -22,6 +22,7 @@ from gpunode.engines.containerd.imports import Files, covers
 from gpunode.engines.containerd.schema import merges
 from gpunode.errors import ConfigFileError, UnsupportedHost, UsageError
 from gpunode.model.spec import RuntimeSpec
+from gpunode.values import dataclass
 
 # Next to the root file. For /etc/containerd it is where nvidia-ctk puts its own, and what containerd 2.2's
 # `config default` imports.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass
 
 from gpunode.fleet.inventory.ansible_vars import keep
 from gpunode.fleet.inventory.tree import UNGROUPED, Said, Tree, lines_of
+from gpunode.values import dataclass
 
 _SECTION = re.compile(r"\[([^:\]\s]+)(?::(\w+))?\]\s*(?:[#;].*)?")
 _KINDS = ("hosts", "children", "vars")

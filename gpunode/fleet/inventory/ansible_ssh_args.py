@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from gpunode.values import dataclass
 
 LONGEST = 4096  # characters
 # Of ssh(1): flags that take a word, and those of the others that do not change who is reached, nor as whom.

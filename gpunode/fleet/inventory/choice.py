@@ -6,7 +6,6 @@ import fnmatch
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from gpunode.advice import listing, meant
 from gpunode.errors import UsageError
@@ -14,6 +13,7 @@ from gpunode.fleet.inventory.ssh_words import MOST_FAULTS, fault_of
 from gpunode.fleet.inventory.tree import ALL, UNGROUPED, Tree
 from gpunode.fleet.inventory.words import expand, split_words
 from gpunode.foreign import whole_number
+from gpunode.values import dataclass
 
 MOST_SHARDS = 10_000
 

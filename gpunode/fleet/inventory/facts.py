@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from gpunode.catalog.load import Catalog, load_catalog
 from gpunode.model.facts import HostFacts
+from gpunode.values import dataclass
 
 NONE = "none"  # the value of a host that has none
 Seen = tuple[str, ...] | None  # what a host has, in lower case; () for none of it, None where that is not known

@@ -7,7 +7,7 @@ above the other have to agree: which of them a person meant, no rule knows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from gpunode.errors import UsageError
@@ -16,6 +16,7 @@ from gpunode.fleet.inventory.ssh_words import fault_of
 from gpunode.fleet.inventory.tree import ALL, Group, Said, Tree
 from gpunode.render.wording import fold_hosts
 from gpunode.transport.ssh_config import SshTarget, parse_target
+from gpunode.values import dataclass
 
 Layer = tuple[tuple[str, str], ...]  # keys of a spec with their texts
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from gpunode.advice import listing
@@ -11,6 +11,7 @@ from gpunode.errors import UsageError
 from gpunode.fleet.inventory.ssh_words import MOST_FAULTS, fault_of
 from gpunode.fleet.inventory.words import MOST_HOSTS, bracketed, expand
 from gpunode.transport.ssh_config import SshTarget, parse_target
+from gpunode.values import dataclass
 
 ALL, UNGROUPED = "all", "ungrouped"  # the group above all groups, and the hosts that no other group has
 MOST_GROUPS = 1000

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from gpunode.advice import listing, meant
 from gpunode.catalog.load import load_catalog
@@ -13,6 +12,7 @@ from gpunode.facts.collect import collect
 from gpunode.fleet.inventory.facts import FACTS, NONE
 from gpunode.model.facts import HostFacts
 from gpunode.transport.kept_answer import KeptAnswer
+from gpunode.values import dataclass
 
 
 @dataclass(frozen=True)

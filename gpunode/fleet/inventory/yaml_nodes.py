@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpunode.errors import UsageError
 from gpunode.foreign import NotRead, read_yaml
+from gpunode.values import dataclass
 
 if TYPE_CHECKING:
     import yaml

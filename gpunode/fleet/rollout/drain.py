@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 from gpunode.errors import HostBusy
 from gpunode.model.facts import HostFacts
 from gpunode.remedy import AGAIN, Remedy, RepairAction
 from gpunode.site_checks.program import Ended, run_program
+from gpunode.values import dataclass
 
 DEFAULT_TIMEOUT_S = 600
 MOST_TIMEOUT_S = 7 * 24 * 3600  # Slurm's jobs may be long

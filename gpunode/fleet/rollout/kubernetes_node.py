@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from gpunode.facts.node import is_node_name
 from gpunode.fleet.rollout.drain import Closed, NodeIdentity, Note, busy, last_words, run_tool
+from gpunode.values import dataclass
 
 _ENDS_S = 30.0  # kubectl keeps its own limit; this much later it is ended
 # One line a value: what is absent is an empty line.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from gpunode.errors import UsageError
 from gpunode.fleet.rollout.waves import wave_sizes
 from gpunode.fleet.rollout.window import Window
+from gpunode.values import dataclass
 
 MOST = 100_000  # hosts; an inventory is far below it
 MOST_REBOOT_S = 24 * 3600

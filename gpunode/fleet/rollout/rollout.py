@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import InitVar, dataclass, field, replace
+from dataclasses import InitVar, field, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ from gpunode.fleet.rollout.health import Key, with_health
 from gpunode.fleet.run import not_begun, outcome_of
 from gpunode.model.plan import Plan
 from gpunode.model.report import CheckReport, Event, EventKind, HostOutcome
+from gpunode.values import dataclass
 
 
 @dataclass(frozen=True)

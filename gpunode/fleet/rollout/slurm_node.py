@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from gpunode.fleet.rollout.drain import Closed, NodeIdentity, Note, busy, last_words, run_tool
+from gpunode.values import dataclass
 
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,62})", re.ASCII)  # of NodeName in slurm.conf, without ranges
 _STATE = re.compile(r"\bState=(\S+)")  # "IDLE+DRAIN", "MIXED", "DOWN*+DRAIN"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from gpunode.errors import ExitCode
@@ -22,6 +22,7 @@ from gpunode.model.run_record import HostState, PastHost
 from gpunode.model.spec import Spec
 from gpunode.remedy import Remedy, RepairAction
 from gpunode.render.clean import clean_json
+from gpunode.values import dataclass
 
 SCHEMA = "gpunode.run-outcome/1"
 LONGEST = 4000  # characters of one text; a daemon's last words may be pages, and are whole in the host's own log

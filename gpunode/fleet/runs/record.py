@@ -11,7 +11,7 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
@@ -26,6 +26,7 @@ from gpunode.model.report import HostOutcome, Untouched
 from gpunode.model.run_record import PastRun, RunHeader
 from gpunode.offline.output_file import write_all, write_whole
 from gpunode.remedy import Remedy, RepairAction, gpunode
+from gpunode.values import dataclass
 
 _MOST_IN_A_SECOND = 1000  # runs of one process; each waits for the disk several times
 

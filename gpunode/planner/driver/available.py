@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from gpunode.catalog.distros import PackageSource
 from gpunode.catalog.load import Catalog
 from gpunode.model.driver import ModuleFlavour
+from gpunode.values import dataclass
 
 BOTH: frozenset[ModuleFlavour] = frozenset({"open", "proprietary"})
 

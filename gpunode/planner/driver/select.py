@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from gpunode.catalog.gpus import UNKNOWN_OLDER, Architecture, GpuModel
 from gpunode.catalog.load import Branch, Catalog
@@ -13,6 +12,7 @@ from gpunode.model.driver import DriverChoice, ModuleFlavour
 from gpunode.model.spec import DriverRequest, Flavour
 from gpunode.planner.driver.available import BOTH, Offer, everything
 from gpunode.remedy import Remedy, RepairAction, setup
+from gpunode.values import dataclass
 
 
 @dataclass(frozen=True)

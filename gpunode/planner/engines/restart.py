@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gpunode.advice import named
 from gpunode.engines.base import Rewrite
 from gpunode.engines.registry import engine
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.spec import Spec
 from gpunode.planner.engines import daemon
+from gpunode.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gpunode.errors import UnsupportedHost
 from gpunode.model.facts import HostFacts
 from gpunode.model.plan import Kept
 from gpunode.model.spec import DriverRequest, Spec
 from gpunode.remedy import Remedy, RepairAction, setup
+from gpunode.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
 from gpunode.packages.entries import Entry
 from gpunode.packages.openpgp import inline_key, primary_fingerprints
+from gpunode.values import dataclass
 
 DEB_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 DEFAULT_PORTS = {"http": 80, "https": 443}

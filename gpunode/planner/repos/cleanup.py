@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gpunode.catalog.distros import Distro
 from gpunode.catalog.repositories import why_dead
@@ -17,6 +17,7 @@ from gpunode.model.plan import Step
 from gpunode.packages.entries import Entry, read_entry
 from gpunode.planner.repos.claims import Claim
 from gpunode.remedy import AGAIN, Remedy, RepairAction
+from gpunode.values import dataclass
 
 MARK = "# disabled by gpunode: "
 CUDA = re.compile(r"://(?:[^/\s@]*@)?developer\.download\.nvidia\.\w+/compute/cuda/repos/([\w.]+)/")

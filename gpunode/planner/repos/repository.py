@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 
 from gpunode import resources
 from gpunode.editing.diff import unified
@@ -17,6 +16,7 @@ from gpunode.planner.repos.claims import Claim
 from gpunode.planner.repos.cleanup import standing
 from gpunode.planner.site import Site, through_proxy
 from gpunode.remedy import Remedy, RepairAction, setup
+from gpunode.values import dataclass
 
 CUDA_HOST = "https://developer.download.nvidia.com"
 TOOLKIT_HOST = "https://nvidia.github.io"

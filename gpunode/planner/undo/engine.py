@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gpunode.engines.base import Edit, Engine, Rewrite
 from gpunode.engines.registry import ENGINES
@@ -16,6 +16,7 @@ from gpunode.planner.engines import daemon
 from gpunode.planner.engines.kubelet.daemon import asked_after
 from gpunode.planner.undo.engine_files import EngineFiles
 from gpunode.planner.undo.files import Back, diffs, only_backs, only_left
+from gpunode.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gpunode.engines.base import Engine, Removal
 from gpunode.errors import ConfigFileError
 from gpunode.model.past import ABSENT, Past, PastFile
 from gpunode.model.plan import Kept
 from gpunode.planner.undo.files import Back, rollback
+from gpunode.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from posixpath import dirname
 
 from gpunode.advice import by_user, named, typed
@@ -13,6 +12,7 @@ from gpunode.errors import ConfigFileError
 from gpunode.model.action import Action, PutFile, RemoveFile, Run
 from gpunode.model.past import ABSENT, PastFile
 from gpunode.model.plan import Kept
+from gpunode.values import dataclass
 
 # The text without gpunode's part, "" when nothing is left. Raises ConfigFileError.
 Without = Callable[[str], str]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from gpunode.advice import typed
 from gpunode.catalog.load import Catalog
@@ -36,6 +36,7 @@ from gpunode.planner.undo.packages import (
     replaced_packages,
 )
 from gpunode.planner.undo.program import still_named
+from gpunode.values import dataclass
 
 SYSTEMD = "/etc/systemd/system/"
 FOR_GOOD: dict[ForGood, str] = {

@@ -6,7 +6,6 @@ Without `--only kubernetes` just what keeps it from its next start is taken out:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from gpunode.advice import listing, named, typed
 from gpunode.catalog.feature_gates import why_refused
@@ -24,6 +23,7 @@ from gpunode.model.versions import release
 from gpunode.planner.engines.kubelet.daemon import Kubelet, kubelet_of, reread, started
 from gpunode.planner.engines.kubelet.needed import DOCKER_ONLY, Text, missing, why_not_docker, with_gates
 from gpunode.planner.engines.kubelet.refused import Taken, Version, freed
+from gpunode.values import dataclass
 
 Outcome = Step | Kept
 CPU_MANAGER, DOCKER = "kubelet.cpu-manager", "kubelet.docker"
