@@ -79,7 +79,7 @@ class Sessions:
 
     def _early(self, asked: Asked, line: str, limit_s: float) -> paramiko.Channel:
         """The channel in which `line` was started with the login."""
-        self._asked = None
+        self._asked, begin = None, time.monotonic()
         try:
             channel = asked.opened(limit_s)
             if (asked.line, channel.remote_chanid) != (line, FIRST):
@@ -91,6 +91,8 @@ class Sessions:
             channel._wait_for_event()  # type: ignore[attr-defined]  # it has come: what it says
         except Refused as error:
             self._transport.close()
+            if time.monotonic() - begin >= limit_s:
+                raise  # it had its time, and would have it again
             raise TooEarly from error
         self._scripts += 1
         return channel

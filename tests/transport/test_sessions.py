@@ -83,6 +83,20 @@ def test_a_host_that_does_not_answer_a_command_ends_the_connection_in_time(
     ssh.close()
 
 
+def test_a_host_that_does_not_answer_what_came_with_the_login_is_not_asked_twice(
+    sshd: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = sshd()
+    monkeypatch.setattr("gpunode.transport.ssh._REPLY_S", 5.0)
+    answers = paramiko.Transport._channel_handler_table  # type: ignore[attr-defined]
+    monkeypatch.setitem(answers, MSG_CHANNEL_SUCCESS, lambda channel, message: None)  # the answer is lost
+    ssh = Ssh(target(server), options(server))
+    with pytest.raises(NotReached, match="connection lost"):
+        ssh.run(Question("sleep 30"), timeout_s=5)
+    assert (server.directory / "log").read_text().count("Accepted publickey") == 1
+    ssh.close()
+
+
 def nonsense(*_: object) -> None:
     raise UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")  # as paramiko does, where it decodes
 
