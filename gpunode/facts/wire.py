@@ -94,6 +94,8 @@ def decode(stream: bytes) -> Sections:
     files: dict[str, FileFacts] = {}
     in_commands = 0
     for number, block in enumerate(_blocks(stream, *_body(stream)), 1):
+        if number > SECTION_LIMIT:
+            raise oversized(f"more than {SECTION_LIMIT} sections")
         if (part := _ALIKE.get(block)) is None:
             part = _part(block)
             _ALIKE.put(block, part, len(block))
@@ -102,8 +104,8 @@ def decode(stream: bytes) -> Sections:
             commands[part.name] = part.value
         else:
             files[part.name] = part.value
-        if number > SECTION_LIMIT or in_commands > COMMANDS_LIMIT_BYTES:
-            raise oversized(f"more than {SECTION_LIMIT} sections, or than {COMMANDS_LIMIT_BYTES >> 20} MiB in commands")
+        if in_commands > COMMANDS_LIMIT_BYTES:
+            raise oversized(f"more than {COMMANDS_LIMIT_BYTES >> 20} MiB in commands")
     return Sections(MappingProxyType(commands), MappingProxyType(files))
 
 
@@ -157,24 +159,25 @@ def _body(stream: bytes) -> tuple[int, int]:
 
 
 def _blocks(stream: bytes, start: int, end: int) -> Iterator[bytes]:
-    """Each section, from its name to before its last newline: no payload's line begins as a header does."""
-    early, *blocks = stream[start:end].split(_MARK, SECTION_LIMIT + 1)
-    if early := early.strip(b"\n"):
+    """Each section, from its name to its last newline, one at a time: no payload's line begins as a header does."""
+    at = stream.find(_MARK, start, end)
+    if early := stream[start : end if at < 0 else at].strip(b"\n"):
         raise _garbled(_shown(early.partition(b"\n")[0]))
-    if blocks:
-        blocks[-1] = blocks[-1].removesuffix(b"\n")
-    yield from blocks
+    while at >= 0:
+        after = stream.find(_MARK, at + 1, end)
+        yield stream[at + len(_MARK) : end if after < 0 else after + 1]
+        at = after
 
 
 def _part(block: bytes) -> _Part:
     """What one section holds. It depends on nothing but these bytes, and cannot be changed: see _ALIKE."""
-    head, newline, rest = block.partition(b"\n")
-    if foreign := _FOREIGN.search(rest):
+    begin = block.index(b"\n")
+    if foreign := _FOREIGN.search(block, begin + 1):
         raise _garbled(_shown(foreign[0]))
-    if len(_MARK) - 1 + len(head) > HEADER_LIMIT_BYTES:
-        raise _garbled(_shown(_MARK[1:] + head))
-    payload = _unmarked(newline + rest + b"\n")
-    return _placed("@ " + head.decode("utf-8", "surrogateescape"), payload)
+    if len(_MARK) - 1 + begin > HEADER_LIMIT_BYTES:
+        raise _garbled(_shown(_MARK[1:] + block))
+    header = "@ " + block[:begin].decode("utf-8", "surrogateescape")
+    return _placed(header, _unmarked(block[begin:]))
 
 
 def _unmarked(block: bytes) -> bytes:
