@@ -6,11 +6,9 @@ from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 import pytest
 
-from gpunode.facts import kept_parts, wire
 from gpunode.facts.collect import assemble
 from gpunode.facts.kept_parts import KeptPart
 from gpunode.facts.recordings import load_recording
@@ -19,14 +17,10 @@ from gpunode.facts.wire import HEADER, Section, Sections, decode, file_facts
 from gpunode.model.facts import HostFacts
 from gpunode.model.files import FileFacts
 from gpunode.render.encode import to_data
+from tests.facts.forgetful import forget
 
 HOSTS = sorted((Path(__file__).parents[2] / "examples" / "hosts").iterdir())
 HOST_IDS = [path.name for path in HOSTS]
-
-
-class Forgetful(SeenAgain[Any, Any]):
-    def get(self, key: object) -> None:
-        """Nothing was ever seen."""
 
 
 def of(path: Path) -> HostFacts:
@@ -40,8 +34,7 @@ def test_facts_are_the_same_whether_their_sections_were_seen_before_or_not(
     remembered = [of(path) for _ in range(3)][-1]  # the third finds all that is held
     stream = load_recording(path)
     sections = decode(stream)
-    monkeypatch.setattr(wire, "_ALIKE", Forgetful(limit_bytes=1 << 20))
-    monkeypatch.setattr(kept_parts, "_HELD", Forgetful(limit_bytes=1 << 20))
+    forget(monkeypatch)
     assert to_data(of(path)) == to_data(remembered)
     anew = decode(stream)
     assert anew == sections
