@@ -88,8 +88,8 @@ class _Values:
 
     def _described(self, kind: type) -> Schema:
         summary = (kind.__doc__ or "").partition("\n")[0]
-        # dataclasses give a class without a docstring its signature.
-        described = {} if summary.startswith(f"{kind.__name__}(") else {"description": summary}
+        # dataclasses give a class that is not frozen, and has no docstring, its signature.
+        described = {} if not summary or summary.startswith(f"{kind.__name__}(") else {"description": summary}
         return described | _object(self.keys(kind))
 
     def keys(self, kind: type) -> Schema:

@@ -172,7 +172,10 @@ def test_an_export_for_mkosi_is_a_directory_to_include(tmp_path: Path, capsys: p
     assert f"Include={place}" in capsys.readouterr().err
 
 
-def test_an_export_of_a_plan_is_one_script_that_shows_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_export_of_a_plan_is_one_script_that_shows_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")  # a script is shown without line breaks
     place = tmp_path / "export"
     assert exit_of(*SCRIPT, "--output", str(place)) == 0
     assert sorted(os.listdir(place)) == [MANIFEST, "setup.sh"]

@@ -48,7 +48,7 @@ set -e
 mkdir -p {BASE} {PLACE}/out {PLACE}/work {PLACE}/upper {PLACE}/overlay
 if [ -n "$copies" ]; then
   mount -t overlay overlay -o lowerdir=/,upperdir={PLACE}/upper,workdir={PLACE}/overlay {BASE}
-  rm -rf {BASE}/dev/*  # mkosi copies what they hold, and /dev/zero has no end
+  rm -rf {BASE}/dev/*  # mkosi copies what they hold, and some have no end
 else
   mount --bind / {BASE}  # an overlay on two others would be one too many
 fi
