@@ -1,6 +1,7 @@
 """pytest's side of the lab. A conftest says `from tests.lab.plugin import *`; a test takes `lab` or `gpunode_site`.
 
-Without a lab such tests are skipped, loudly; GPUNODE_LAB_REQUIRED=1 makes that the run's failure.
+Without a lab such tests are skipped, loudly; GPUNODE_LAB_REQUIRED=1 makes that the run's failure. Cases that are marked
+as wide are left out, which is said, unless GPUNODE_LAB_WIDE=1.
 """
 
 from __future__ import annotations
@@ -29,10 +30,15 @@ def pytest_report_header(config: pytest.Config) -> str | None:
     if not _is_first(config, "header"):
         return None
     reason = why_not()
-    return f"LAB DID NOT RUN: {reason}" if reason else "lab: ready"
+    if reason:
+        return f"LAB DID NOT RUN: {reason}"
+    return "lab: ready" if _wide() else "lab: ready; wide cases are left out (GPUNODE_LAB_WIDE=1 runs them)"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not _wide() and (wide := [item for item in items if item.get_closest_marker("wide")]):
+        config.hook.pytest_deselected(items=wide)
+        items[:] = [item for item in items if item not in wide]
     reason = why_not()
     if reason is None:
         return
@@ -48,6 +54,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     if reason and _is_first(config, "summary"):
         terminalreporter.section("LAB DID NOT RUN", sep="!", red=True)
         terminalreporter.line(reason)
+
+
+def _wide() -> bool:
+    return os.environ.get("GPUNODE_LAB_WIDE") == "1"
 
 
 def _is_first(config: pytest.Config, place: str) -> bool:

@@ -13,6 +13,7 @@ import pytest
 from .host import Host
 from .lab import Lab
 from .product_runs import Controller, expect
+from .wide import cases
 
 CONFIG, NVIDIA = "/etc/docker/daemon.json", "/usr/bin/nvidia-container-runtime"
 TARGET = "/etc/docker/ours/daemon.json"  # CONFIG is a link to it
@@ -107,7 +108,7 @@ FAULTS = (
 )
 
 
-@pytest.mark.parametrize("distribution", ["debian12", "debian13", "debian-sid"])
+@pytest.mark.parametrize("distribution", cases(("debian12", "debian13", "debian-sid")))
 def test_all_is_as_it_was_before(lab: Lab, tmp_path: Path, distribution: str) -> None:
     host = lab.host(distribution, runtime="docker", files={TARGET: THEIRS, NVIDIA: '#!/bin/sh\nexec runc "$@"\n'})
     host.nsrun(f"ln -s {TARGET} {CONFIG}; chown root:adm {TARGET}; chmod 640 {TARGET}; chmod 755 {NVIDIA}", check=True)

@@ -17,6 +17,7 @@ from . import images
 from .host import Host, Result
 from .lab import Lab
 from .product_runs import expect
+from .wide import cases
 
 AT = "/srv/image"
 BASE = "/srv/base"
@@ -86,7 +87,7 @@ class Mkosi:
         return (self.host.files.data / "docker" / "mkosi" / "out" / "image",)
 
 
-@pytest.fixture(params=list(images.MKOSI))
+@pytest.fixture(params=cases(images.MKOSI))
 def mkosi(request: pytest.FixtureRequest, lab: Lab) -> Mkosi:
     distribution = request.param
     if not (images.MKOSI[distribution] / ".done").exists():

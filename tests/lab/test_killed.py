@@ -29,6 +29,7 @@ JOURNAL = "/var/lib/gpunode/journal.jsonl"
 CONFIGS = ("/etc/docker/daemon.json", "/etc/containerd/config.toml")
 RUNS = 60  # more than a setup has acts
 EVERY = (0, 1)
+WIDE = pytest.mark.wide
 MOMENTS_S = (0.0, 0.02, 0.04, 0.06, 0.08, 0.1, 0.15, 0.2)  # after a write was announced
 SESSIONS = "/sys/fs/cgroup/user.slice/user-0.slice/session-*.scope/cgroup.procs"
 
@@ -113,8 +114,8 @@ def digest(host: Host, path: str) -> str:
         pytest.param("debian12", "docker", kill_controller, EVERY, id="controller-debian12-docker"),
         pytest.param("debian13", "containerd", kill_connection, EVERY, id="sshd-debian13-containerd"),
         # Half the boundaries each, for time; together they meet all.
-        pytest.param("debian-sid", "containerd", kill_controller, (0, 2), id="controller-sid-containerd"),
-        pytest.param("debian-sid", "docker", kill_connection, (1, 2), id="sshd-sid-docker"),
+        pytest.param("debian-sid", "containerd", kill_controller, (0, 2), id="controller-sid-containerd", marks=WIDE),
+        pytest.param("debian-sid", "docker", kill_connection, (1, 2), id="sshd-sid-docker", marks=WIDE),
     ],
 )
 def test_killed_at_every_boundary(

@@ -24,6 +24,7 @@ from .product_runs import Controller, expect
 from .resolver_cases import PACMAN, ZYPPER, Case, apt, dnf, packages, remove
 from .shell import sh
 from .stubs import pacman, rpm
+from .wide import cases
 
 APT_TOOLKIT = f"{repositories.TOOLKIT}/stable/deb/amd64"
 DIRECTORIES = {"apt": APT_TOOLKIT, "pacman": EXTRA}  # of the repository that fails; rpm's otherwise
@@ -86,7 +87,9 @@ FAULTS: tuple[tuple[Callable[[Ground], None], str], ...] = (
 
 
 @pytest.mark.parametrize(
-    "case", [apt("debian12"), dnf("el9"), dnf("fedora42"), ZYPPER, PACMAN], ids=lambda c: c.manager
+    "case",
+    cases((apt("debian12"), dnf("el9"), dnf("fedora42"), ZYPPER, PACMAN), (dnf("fedora42"),)),
+    ids=lambda c: c.manager,
 )
 def test_a_repository_that_fails(lab: Lab, tmp_path: Path, case: Case) -> None:
     host = lab.host(case.distribution, gpu="h100", tmpfs_root="300M")

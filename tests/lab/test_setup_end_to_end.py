@@ -18,7 +18,7 @@ ENGINES = ("docker", "containerd")
 CASES = [
     ("debian12", "docker", "ssh"),
     ("debian12", "containerd", "local"),
-    ("debian13", "docker", "local"),
+    pytest.param("debian13", "docker", "local", marks=pytest.mark.wide),
     ("debian13", "containerd", "local"),
     ("debian-sid", "docker", "ssh"),
     ("debian-sid-2026", "docker", "ssh"),  # its sudo, coreutils and initramfs are the same to every engine

@@ -13,6 +13,7 @@ import pytest
 from .host import Host
 from .lab import Lab
 from .product_runs import Controller, expect
+from .wide import cases
 from .workload import MODEST_RUNC
 
 DOCKER = {"debian12": "docker 20.10", "debian13": "docker 26", "debian-sid": "docker 28"}
@@ -93,7 +94,7 @@ def cut_off(host: Host, me: Controller, how: str) -> None:
             assert run.wait(timeout=120) == 3
 
 
-@pytest.mark.parametrize("distribution", DOCKER)
+@pytest.mark.parametrize("distribution", cases(DOCKER))
 def test_docker(lab: Lab, tmp_path: Path, distribution: str) -> None:
     host, me = ready(lab, tmp_path, distribution, "docker")
     assert left(host) == ""
@@ -131,7 +132,7 @@ def test_docker(lab: Lab, tmp_path: Path, distribution: str) -> None:
     assert left(host) == ""
 
 
-@pytest.mark.parametrize("distribution", CONTAINERD)
+@pytest.mark.parametrize("distribution", cases(CONTAINERD))
 def test_containerd(lab: Lab, tmp_path: Path, distribution: str) -> None:
     host, me = ready(lab, tmp_path, distribution, "containerd", {"/etc/containerd/config.toml": SYSTEMD_CGROUP})
     host.write("/usr/local/sbin/runc", MODEST, 0o755)

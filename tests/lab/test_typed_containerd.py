@@ -15,6 +15,7 @@ from .product_runs import Controller, expect
 from .test_undo import PACKAGES, difference, tree
 from .test_undo_containers import rebooted, words
 from .typed import Typed
+from .wide import cases
 from .workload import MODEST_RUNC, PAUSE, SOCKET
 
 ENGINES = {"debian12": "containerd 1.6", "debian13": "containerd 1.7, `setup --cdi`", "debian-sid": "containerd 2.1"}
@@ -62,7 +63,7 @@ def cdi(outcomes: dict[str, str]) -> list[str]:
     return [outcome for row, outcome in outcomes.items() if "CDI" in row]
 
 
-@pytest.mark.parametrize("distribution", ENGINES)
+@pytest.mark.parametrize("distribution", cases(ENGINES))
 def test_what_comes_of_it_is_what_the_page_says(lab: Lab, tmp_path: Path, distribution: str) -> None:
     host, me = lab.host(distribution, gpu="h100", runtime="containerd"), Controller("ssh", tmp_path / "home")
     users, typed = Users(host), Typed(ENGINES[distribution])
