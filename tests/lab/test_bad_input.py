@@ -368,8 +368,9 @@ def test_a_locked_package_manager_is_waited_for(lab: Lab, node: Host, me: Contro
             heard += line
             if "Waiting for cache lock" in line:
                 release_package_lock(node)
+    outputs = node.nsrun("tail -v -n 5 /var/lib/gpunode/runs/*/out").stdout
     assert running.returncode == 0, heard
-    assert re.search(r"Waiting for cache lock: .* held by process \d+ \(python3\)", heard)
+    assert re.search(r"Waiting for cache lock: .* held by process \d+ \(python3\)", heard), heard + outputs
     assert node.nsrun("dpkg-query -W nvidia-container-toolkit").returncode == 0
 
 
