@@ -36,3 +36,10 @@ def test_the_wheel_renders_a_template_from_anywhere(tmp_path: Path) -> None:
         text=True,
     )
     assert "nouveau" in shown.stdout
+
+
+def test_no_file_of_the_package_begins_as_a_program() -> None:
+    """rpmlint refuses a package with one that nobody may execute; what starts gpunode is made beside it."""
+    files = [path for name in ("gpunode", "templates") for path in (ROOT / name).rglob("*") if path.is_file()]
+    assert len(files) > 500
+    assert [str(path) for path in files if path.read_bytes().startswith(b"#!")] == []

@@ -18,12 +18,14 @@ AS_THEY_ARE = (
     "plugins/action/facts.py",
     "plugins/action/setup.py",
     "plugins/module_utils/gpunode.py",
-    "plugins/modules/facts.py",
-    "plugins/modules/setup.py",
     "plugins/plugin_utils/carry.py",
     "roles/gpunode/meta/main.yml",
     "roles/gpunode/tasks/main.yml",
 )
+# Ansible replaces their first line by the Python of the host, and asks for one. They get it here: in a package of
+# gpunode they are no programs, and rpmlint asks of a file with such a line that it is one.
+MODULES = ("plugins/modules/facts.py", "plugins/modules/setup.py")
+INTERPRETER = "#!/usr/bin/python\n"
 
 
 def ansible(request: Request) -> tuple[ExportedFile, ...]:
@@ -34,15 +36,19 @@ def ansible(request: Request) -> tuple[ExportedFile, ...]:
         "plugins/module_utils/carried.py": {"sha256": carried.sha256, "size": len(carried.zipapp)},
         "roles/gpunode/defaults/main.yml": {"spec": _indented(request.spec)},
     }
-    files = [text_file(f"{COLLECTION}/{name}", resources.template_text(f"{TEMPLATES}/{name}")) for name in AS_THEY_ARE]
+    files = [text_file(f"{COLLECTION}/{name}", _template(name)) for name in AS_THEY_ARE]
+    files += [text_file(f"{COLLECTION}/{name}", INTERPRETER + _template(name)) for name in MODULES]
     files += [
         text_file(f"{COLLECTION}/{name}", resources.render(f"{TEMPLATES}/{name}.j2", **values))
         for name, values in filled.items()
     ]
-    lint = resources.template_text(f"{TEMPLATES}/ansible-lint.yml")
-    files.append(text_file(f"{COLLECTION}/.ansible-lint", lint))
+    files.append(text_file(f"{COLLECTION}/.ansible-lint", _template("ansible-lint.yml")))
     files.append(ExportedFile(f"{COLLECTION}/files/{ZIPAPP}", carried.zipapp))
-    return (*files, text_file("playbook.yml", resources.template_text(f"{TEMPLATES}/playbook.yml")))
+    return (*files, text_file("playbook.yml", _template("playbook.yml")))
+
+
+def _template(name: str) -> str:
+    return resources.template_text(f"{TEMPLATES}/{name}")
 
 
 def _indented(spec: str) -> str:

@@ -1,4 +1,3 @@
-#!/usr/bin/python
 # Made by `gpunode export ansible`.
 
 from __future__ import absolute_import, division, print_function
