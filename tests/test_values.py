@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import sys
 import threading
 from dataclasses import field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +108,9 @@ def test_a_class_is_made_by_whoever_uses_it_first_and_not_before() -> None:
     assert callable(derived.__dict__["__init__"])
 
 
-def test_threads_that_use_it_at_once_meet_a_whole_class() -> None:
+def test_threads_that_use_it_at_once_meet_a_whole_class(request: pytest.FixtureRequest) -> None:
+    request.addfinalizer(partial(sys.setswitchinterval, sys.getswitchinterval()))
+    sys.setswitchinterval(1e-6)
     for _ in range(50):
         plain = made(values.dataclass)["Plain"]
         gate, found = threading.Barrier(8), list[object]()

@@ -55,9 +55,9 @@ def execute(
     overwrite what was restored meanwhile. `before` goes to the journal for a later undo; `mirror` gets every journal
     line; `manager` is the host's package manager, None where gpunode knows none; `surveyed` is what survey.SCRIPT
     answered when the lock was taken, None where it was not asked; `finish` brings the journal's last lines there, when
-    all went well. Raises Drift before the first byte when a file is not
-    as the plan saw it, TransportError when the host is unreachable (the journal shows the open step; the next run picks
-    it up), and HostLocked when the lock was taken over.
+    all went well. Raises Drift before the first byte when a file is not as the plan saw it, TransportError when the
+    host is unreachable (the journal shows the open step; the next run picks it up), and HostLocked when the lock was
+    taken over.
     """
     host = lock.host if lock else Host(transport)
     journal = Journal(run_id, mirror)

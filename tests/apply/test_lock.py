@@ -9,6 +9,7 @@ import pytest
 
 from gpunode import resources
 from gpunode.apply.lock import HostLock, Owner, is_stale
+from gpunode.apply.script import in_turn
 from gpunode.errors import HostLocked, StepFailed
 from tests.apply.machine import Machine
 
@@ -118,6 +119,18 @@ def test_what_comes_first_under_the_lock_does_not_run_without_it(
     assert ours.take(("files/check_drift",)) is None, "a silent one is replaced; nothing more is done on the way"
     assert copy.exists()
     assert "t-here" in path.read_text()
+
+
+@SHELLS
+@pytest.mark.parametrize("reply", ["taken", "takes", "taken\nheld"])
+def test_of_two_scripts_the_second_runs_after_one_reply_alone(
+    tmp_path: Path, shell: tuple[str, ...], reply: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the second script would find out by itself."""
+    texts = {"first": f"printf '%s\\n' '{reply}'\n", "second": "echo ran\n"}
+    monkeypatch.setattr("gpunode.apply.script.resources.script", lambda name: texts.get(name, ""))
+    done = Machine(tmp_path, shell).run(in_turn(("first",), "taken", ("second",)), timeout_s=10)
+    assert done.stdout.decode() == f"{reply}\n" + ("ran\n" if reply == "taken" else "")
 
 
 def test_a_lock_that_cannot_be_made_is_told_as_before(tmp_path: Path) -> None:

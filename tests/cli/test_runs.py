@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -20,13 +21,15 @@ from gpunode.cli.options.groups import LiveOptions, OutputOptions
 from gpunode.cli.options.setup import SpecOptions
 from gpunode.cli.verbs.setup_again import chosen, file_of_each
 from gpunode.cli.verbs.setup_again import kept_spec as kept_spec_of
+from gpunode.cli.verbs.setup_rollout import Preparation
 from gpunode.errors import ExitCode
 from gpunode.fleet.host import Host
 from gpunode.fleet.inventory.choice import Shard
+from gpunode.fleet.rollout.drain import Closed, NodeIdentity, Note
 from gpunode.fleet.runs.directory import runs_home
 from gpunode.fleet.runs.header import kept_spec
 from gpunode.fleet.runs.read import find, read_run
-from gpunode.fleet.runs.record import About, begin
+from gpunode.fleet.runs.record import About, begin, go_on
 from gpunode.masking import MASK
 from gpunode.model.plan import Plan
 from gpunode.model.report import FleetReport, HostOutcome
@@ -35,6 +38,7 @@ from gpunode.model.spec import Spec
 from gpunode.remedy import Remedy, RepairAction
 from gpunode.specfile import load_file, parse_file, parse_spec
 from gpunode.transport.recorded import Recorded
+from tests.fleet.rollout.fakes import PLAN, Fleet
 
 DOWN = HostOutcome("gpu02", ExitCode.UNREACHABLE, problem="gpu02: no answer\x1b[31m", evidence="timed out",
                    remedy=Remedy(RepairAction.WAIT, "look at it"))  # fmt: skip
@@ -534,3 +538,52 @@ def test_who_gets_no_plan_when_a_run_goes_on_is_still_to_be_done() -> None:
     )
     assert [host.code for host in report.hosts] == [ExitCode.DONE, ExitCode.UNREACHABLE]
     assert read_run(past.header.id).in_state(HostState.WAITING) == ("gpu02",)
+
+
+class Closing:
+    """A scheduler whose node stays closed: it cannot be opened again."""
+
+    name = "a scheduler"
+
+    def close(self, node: NodeIdentity, note: Note) -> Closed:
+        note(("open", node.target))
+        return Closed(node.target, ("open", node.target))
+
+    def clear(self, node: NodeIdentity, closed: Closed, stop: Callable[[], bool]) -> None:
+        pass
+
+    def reopen(self, command: tuple[str, ...]) -> str:
+        return "it does not answer"
+
+
+def test_what_a_run_leaves_closed_is_in_its_record() -> None:
+    fleet = Fleet(["gpu01"], schedulers=(Closing(),))
+    planned = FleetReport((HostOutcome("gpu01", ExitCode.DONE, plan=PLAN),))
+    ended = HostOutcome("gpu01", ExitCode.DONE)
+    apply_plans(
+        (Host(Recorded(b"", "gpu01")),),
+        planned,
+        LiveOptions(),
+        OutputOptions(),
+        host_work=lambda run, plan: ended,
+        rollout=fleet.rollout,
+    )
+    assert read_run(find("last")).closed == (("gpu01", "open gpu01"),)
+
+
+@pytest.mark.parametrize("flag", ["--resume", "--retry-failed"])
+def test_who_goes_on_with_a_run_knows_what_it_left_closed(flag: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[object] = []
+
+    def run(*words: object, **_: object) -> int:
+        seen.extend(word.left_closed for word in words if isinstance(word, Preparation))
+        return 0
+
+    monkeypatch.setattr("gpunode.cli.verbs.setup._run", run)
+    run_id = kept(About("setup", FAR, "ann", spec=FAR_SPEC), end=False)
+    with go_on(read_run(run_id), print) as record:
+        record.host_closed(FAR[0], ("open it",))
+    past = runs_home() / run_id / "run.json"
+    past.write_text(past.read_text().replace(record.header.controller.boot, "another boot"))
+    assert main(["setup", "--yes", flag, run_id]) == 0
+    assert seen == [((FAR[0], "open it"),)]
