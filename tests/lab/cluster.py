@@ -65,12 +65,12 @@ class Cluster:
         found: dict[str, Any] = json.loads(answer.stdout)["hosts"][0]["facts"]
         return found
 
-    def wait(self, found: Callable[[], Found], what: str) -> Found:
+    def wait(self, found: Callable[[], Found], what: str, limit_s: float = LIMIT_S) -> Found:
         """Until there is something; else the kubelet's log says why not."""
-        deadline = time.monotonic() + LIMIT_S
+        deadline = time.monotonic() + limit_s
         while time.monotonic() < deadline:
             if seen := found():
                 return seen
             time.sleep(0.2)
         log = self.host.nsrun("journalctl -u kubelet --no-pager -o cat | grep '^[FEW][0-9]' | tail -n 30").stdout
-        raise AssertionError(f"no {what} within {LIMIT_S:.0f} s; {log}")
+        raise AssertionError(f"no {what} within {limit_s:.0f} s; {log}")

@@ -17,6 +17,9 @@ from .lab import Lab
 
 FAILS, SLEEPS = "lab.example/fails:1", "lab.example/sleeps:1"
 MINE = "/root/admin.conf"
+# A kubelet of 1.20 takes 2 to 20 s to let go of a pod whose containers had just begun. One that it overlooked then has
+# its next turn after a minute.
+KUBELET_LETS_GO_S = 180.0
 # A host's clock, a quarter of an hour later.
 LATER = """#!/bin/sh
 case $* in +%s) echo $(($(date.real +%s) + 900)) ;; *) exec date.real "$@" ;; esac
@@ -98,7 +101,8 @@ def cut_off(cluster: Cluster) -> None:
     with subprocess.Popen(argv, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
         cluster.wait(lambda: pods(cluster), "pod that sleeps")
         run.kill()
-    cluster.wait(lambda: not pods(cluster), "end of the pod")
+    cluster.wait(lambda: not kept(cluster), "deletion of the pod")
+    cluster.wait(lambda: not pods(cluster), "end of the deleted pod", KUBELET_LETS_GO_S)
     cluster.wait(lambda: not cluster.host.path("/run/gpunode-test").exists(), "end of the test")
 
 
@@ -113,3 +117,9 @@ def verified(cluster: Cluster, *words: str) -> tuple[int, str, str]:
 def pods(cluster: Cluster) -> list[str]:
     """Their names in the namespace default."""
     return [one["metadata"]["name"] for one in cluster.plane.get("pods").get("items", ())]
+
+
+def kept(cluster: Cluster) -> list[str]:
+    """Those that nobody has deleted; a deleted one is there until its kubelet lets go of it."""
+    found = (one["metadata"] for one in cluster.plane.get("pods").get("items", ()))
+    return [one["name"] for one in found if "deletionTimestamp" not in one]
