@@ -6,6 +6,7 @@ import hashlib
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -85,9 +86,10 @@ def probe(transport: Transport) -> bytes:
 def _answer(transport: Transport, first: str = "") -> tuple[bytes, Sections, Way | None]:
     """The stream, what it holds, and how it came; no sections where `first` printed something."""
     script = probe_script(first)
-    only_reads = not first or isinstance(first, Question)
+    if not first or isinstance(first, Question):
+        script = _question(script)
     try:
-        done = transport.run(Question(script) if only_reads else script, timeout_s=PROBE_TIMEOUT_S)
+        done = transport.run(script, timeout_s=PROBE_TIMEOUT_S)
     except StillRunning as late:
         problem = f"the probe did not come back in {PROBE_TIMEOUT_S:.0f} s"
         raise StillRunning(problem, evidence=late.evidence, remedy=late.remedy) from late
@@ -102,6 +104,12 @@ def _answer(transport: Transport, first: str = "") -> tuple[bytes, Sections, Way
             raise
         evidence = f"{fault.evidence}; its error output: {error_output[:300]}"
         raise TransportError(fault.problem, evidence=evidence, remedy=fault.remedy) from fault
+
+
+@lru_cache(maxsize=2)
+def _question(script: str) -> Question:
+    """It is compressed once, and held once, as long as it is the same object."""
+    return Question(script)
 
 
 def logs(transport: Transport, units: Sequence[str]) -> Sections:

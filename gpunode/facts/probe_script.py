@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 # Only the last one does anything; the others define what it calls.
 SCRIPTS = (
     "daemon/query",
@@ -26,7 +28,11 @@ def probe_script(first: str = "") -> str:
     from gpunode import resources
     from gpunode.packages.probe import probe_part
 
-    parts = (probe_part(), *map(resources.script, SCRIPTS))
+    return _joined((probe_part(), *map(resources.script, SCRIPTS)), first)
+
+
+@lru_cache(maxsize=2)  # 120 KB, held once for all hosts of a fleet that are asked at the same moment
+def _joined(parts: tuple[str, ...], first: str) -> str:
     if not first:
         return "\n".join((*parts, _CALL))
     ask = f"gpunode_first() (\n{first}\n)"

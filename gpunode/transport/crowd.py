@@ -11,6 +11,7 @@ import random
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from weakref import WeakValueDictionary
 
 _FEW = 8  # sshd drops nobody below 10 unless it is set lower
 _TRIES = 20  # of one of a crowd: some two minutes of pauses, as long as sshd gives a login (LoginGraceTime)
@@ -73,7 +74,7 @@ def pause_s(number: int) -> float:
 
 
 _lock = threading.Lock()
-_crowds: dict[str, Crowd] = {}
+_crowds: WeakValueDictionary[str, Crowd] = WeakValueDictionary()  # as long as somebody is there
 
 
 def crowd_at(address: str) -> Crowd:

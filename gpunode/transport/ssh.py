@@ -106,6 +106,7 @@ class Ssh:
 
     def _hang_up(self) -> None:
         """Of two threads, whoever comes first closes each."""
+        self._sessions = None  # it holds the connection, and the run may last much longer
         if (beginning := self._beginning) is not None:
             beginning.close()
         with suppress(IndexError):

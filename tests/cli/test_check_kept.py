@@ -94,6 +94,21 @@ def test_a_report_that_is_shared_reads_as_one_that_is_not() -> None:
     assert list(shared.values()) == list(results.values())
 
 
+@pytest.mark.parametrize("different", [0, 1, 16, 17, 40])
+def test_each_host_keeps_its_own_results_however_many_differ(different: int) -> None:
+    def of(host: str) -> CheckReport:
+        own = (host if number < different else "" for number in range(40))
+        return CheckReport(
+            host, {f"a.{n:02}": CheckResult(f"a.{n:02}", Severity.ERROR, None, evidence=e) for n, e in enumerate(own)}
+        )
+
+    alike, reports = Alike(), [of(host) for host in ("h1", "h2", "h3", "h2", "h1")]
+    for report, shared in zip(reports, [alike.report(report) for report in reports], strict=True):
+        theirs = [one.evidence for one in report.results.values()]
+        assert [one.evidence for one in shared.results.values()] == theirs
+        assert [shared.results[id].evidence for id in report.results] == theirs
+
+
 def test_more_results_than_are_remembered_are_written_all_the_same() -> None:
     report = CheckReport("h", {f"a.{n}": CheckResult(f"a.{n}", Severity.ERROR, None) for n in range(5000)})
     line = json.loads(host_line("check", HostOutcome("h", ExitCode.DONE, check=report), line_rows()))

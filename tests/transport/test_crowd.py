@@ -10,7 +10,7 @@ from contextlib import suppress
 import pytest
 
 from gpunode.errors import TransportError
-from gpunode.transport.crowd import Crowd, pause_s
+from gpunode.transport.crowd import Crowd, crowd_at, pause_s
 from gpunode.transport.ssh import Ssh
 from gpunode.transport.ssh_config import SshTarget
 from tests.transport.conftest import options, target
@@ -39,6 +39,16 @@ def test_a_crowd_gets_in_though_sshd_drops_most_of_it(sshd: Start) -> None:
         thread.join()
     assert answers == [b"in\n"] * 30
     assert "MaxStartups" in (server.directory / "log").read_text()  # it did drop some
+
+
+def test_a_crowd_is_one_for_all_who_are_there_and_gone_with_the_last() -> None:
+    first, second = crowd_at("jump:22"), crowd_at("jump:22")
+    assert first is second
+    first.dropped(0)
+    del first
+    assert crowd_at("jump:22")._drops == 1
+    del second
+    assert crowd_at("jump:22")._drops == 0
 
 
 def test_fewer_go_in_after_each_drop_and_many_drops_at_once_are_one() -> None:

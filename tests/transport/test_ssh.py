@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import getpass
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -20,7 +23,7 @@ from gpunode.transport.base import NotReached, PasswordRefused
 from gpunode.transport.secret import Secret
 from gpunode.transport.ssh import Ssh
 from gpunode.transport.ssh_config import SshTarget
-from gpunode.transport.ssh_library import paramiko
+from gpunode.transport.ssh_library import Transport, paramiko
 from gpunode.transport.ssh_socket import Proxy
 from gpunode.transport.sudo_password import SudoPassword
 from tests.transport.conftest import options, target
@@ -213,6 +216,26 @@ def test_a_connection_that_ends_in_the_middle_is_an_error_and_the_next_run_dials
     assert time.monotonic() - begin < 90
     ssh.reconnect()
     assert ssh.run("echo back", timeout_s=120).stdout == b"back\n"
+    ssh.close()
+
+
+def test_nothing_holds_a_connection_that_was_hung_up(sshd: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[weakref.ref[Transport]] = []
+
+    class Watched(Transport):
+        def __init__(self, link: socket.socket | paramiko.Channel) -> None:
+            super().__init__(link)
+            made.append(weakref.ref(self))
+
+    monkeypatch.setattr("gpunode.transport.ssh.Transport", Watched)
+    server = sshd()
+    ssh = Ssh(target(server), options(server))
+    ssh.run("true", timeout_s=120)
+    ssh.reconnect()
+    deadline = time.monotonic() + 60
+    while made[0]() is not None and time.monotonic() < deadline:  # its thread may still be on its way out
+        gc.collect()
+    assert [one() for one in made] == [None]
     ssh.close()
 
 
