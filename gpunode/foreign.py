@@ -16,6 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from gpunode.regex import regex
+
 if TYPE_CHECKING:
     import yaml
 
@@ -24,19 +26,17 @@ LARGEST = 16 << 20  # characters; the probe's own limits for a file are below it
 DEEPEST = 100  # lists and objects in each other; docker's /info has five, containerd's configuration eight
 MOST_DIGITS = 300  # of one number; float64, which Go reads numbers into, ends at 308
 _JSON_STRING = r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)'  # one that never ends goes on to the end: no place is read twice
-_JSON_DEPTH = re.compile(rf"{_JSON_STRING}|(?P<open>[\[{{])|(?P<close>[\]}}])", re.S)
-_JSON_CONSTANT = re.compile(rf"{_JSON_STRING}|(?P<found>NaN|-?Infinity)", re.S)
-_UNDECODABLE = re.compile("[\ud800-\udfff]")
+_JSON_DEPTH = regex(rf"{_JSON_STRING}|(?P<open>[\[{{])|(?P<close>[\]}}])", re.S)
+_JSON_CONSTANT = regex(rf"{_JSON_STRING}|(?P<found>NaN|-?Infinity)", re.S)
+_UNDECODABLE = regex("[\ud800-\udfff]")
 # Every escape is one match, so that the backslash of \\ud800 is not taken for the beginning of one.
-_ESCAPE = re.compile(
-    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<lone>u[dD][89a-fA-F]..)|.)", re.S
-)
+_ESCAPE = regex(r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<lone>u[dD][89a-fA-F]..)|.)", re.S)
 _BARE_OR_QUOTED = r"(?:[A-Za-z0-9_-]+|\"[^\"\n]*\"|'[^'\n]*')"
 # tomllib builds a dotted key part by part in time that grows with the square of their number.
-_LONG_KEY = re.compile(rf"(?<![A-Za-z0-9_-])(?:{_BARE_OR_QUOTED}[ \t]*\.[ \t]*){{{DEEPEST}}}")
+_LONG_KEY = regex(rf"(?<![A-Za-z0-9_-])(?:{_BARE_OR_QUOTED}[ \t]*\.[ \t]*){{{DEEPEST}}}")
 _TOO_LONG = 10**MOST_DIGITS
-_LONG_NUMBER = re.compile(rf"0x[0-9a-fA-F_]{{249}}|[0-9_]{{{MOST_DIGITS}}}")  # 16 ** 249 < 10 ** MOST_DIGITS
-_TOML_PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
+_LONG_NUMBER = regex(rf"0x[0-9a-fA-F_]{{249}}|[0-9_]{{{MOST_DIGITS}}}")  # 16 ** 249 < 10 ** MOST_DIGITS
+_TOML_PLACE = regex(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
 class NotRead(ValueError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import get_args
 
@@ -11,11 +10,12 @@ from gpunode.apply.script import parse_reply, shell_line
 from gpunode.errors import StepFailed
 from gpunode.model.action import Run
 from gpunode.model.containers import Container, Need
+from gpunode.regex import regex
 from gpunode.remedy import AGAIN, Remedy, RepairAction, gpunode
 from gpunode.transport.base import Transport
 
 # What an engine takes for an id or a name, a pod's namespace included; anything else was not written by one.
-_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]{0,399}")
+_WORD = regex(r"[A-Za-z0-9][A-Za-z0-9_./-]{0,399}")
 
 
 def read_containers(transport: Transport, questions: Iterable[tuple[str, Run]]) -> tuple[Container, ...]:

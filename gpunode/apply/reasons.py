@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from gpunode.regex import regex
+
 # How apt and dpkg, dnf, pacman and tools in general begin such a line; then zypper's and dnf5's own.
 _ERRORS = (
     *("E:", "Error:", "error:", "dpkg: error", "fatal:", "FATAL"),
     *("Problem", "Signature verification failed", "System management is locked", "Failed to"),
 )
 # apt says only in a warning why a repository "is not signed": gpgv in the first form, sqv (apt 3) in the second.
-_SIGNATURE = re.compile(r"(W|Warning): (GPG error|(OpenPGP )?[Ss]ignature verification failed)")
+_SIGNATURE = regex(r"(W|Warning): (GPG error|(OpenPGP )?[Ss]ignature verification failed)")
 # What dpkg said of each package stands above this, so that apt's own last word adds nothing.
-_DPKG_FAILED = re.compile(r"(E|Error): Sub-process \S*dpkg returned an error code")
+_DPKG_FAILED = regex(r"(E|Error): Sub-process \S*dpkg returned an error code")
 _DPKG_LIST = "Errors were encountered while processing:"
 _DPKG_PROGRESS = (
     "(",

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from gpunode.apply.script import shell_line
 from gpunode.model.action import Run
 from gpunode.model.plan import Answer, Plan, Step
+from gpunode.regex import regex
 from gpunode.transport.base import StillRunning, Transport
 
-DOWNLOAD = re.compile(r"download ([0-9]{1,15})")
+DOWNLOAD = regex(r"download ([0-9]{1,15})")
 MIXED = "mixed "
 
 

@@ -8,9 +8,11 @@ from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from typing import Literal
 
-_FIELD = re.compile(r"^(Date|Valid-Until): (.{1,80})$", re.MULTILINE)
+from gpunode.regex import regex
+
+_FIELD = regex(r"^(Date|Valid-Until): (.{1,80})$", re.MULTILINE)
 # Seconds since 1970 at which each of its lists was made.
-_TIMESTAMP = re.compile(r"<timestamp>\s*([0-9]{1,11})(?:\.[0-9]*)?\s*</timestamp>")
+_TIMESTAMP = regex(r"<timestamp>\s*([0-9]{1,11})(?:\.[0-9]*)?\s*</timestamp>")
 _REPOMD = "<repomd"
 
 

@@ -11,13 +11,14 @@ from typing import Any
 from gpunode.errors import UsageError
 from gpunode.foreign import NotRead, read_json
 from gpunode.model.bundle import BundledFile, BundledPackage, BundledRepository, Manifest, Target
+from gpunode.regex import regex
 
 SCHEMA = "gpunode.bundle/1"
 NAME = "MANIFEST.json"
 LONGEST = 4 << 20  # bytes: some thousand packages
 MOST_FILES = 8192
 # No part of a path begins with a dot, so none leads out of the bundle, and apt reads each as it stands.
-PATH = re.compile(r"(?=.{1,240}\Z)[A-Za-z0-9_][\w.+~:%^-]*(?:/[A-Za-z0-9_][\w.+~:%^-]*){0,16}", re.ASCII)
+PATH = regex(r"(?=.{1,240}\Z)[A-Za-z0-9_][\w.+~:%^-]*(?:/[A-Za-z0-9_][\w.+~:%^-]*){0,16}", re.ASCII)
 # Where a host finds a repository's files. apt decodes %2e%2e%2f of a file: URL, so none of it is in one.
 _PLACES = {"archive": r"archive/[0-9]{1,2}", "cuda": r"vendor/[^%]+", "toolkit": r"vendor/[^%]+"}
 _OWN = (NAME, "SHA256")  # what a host has at the top besides what a manifest lists (shell/bundle/unpack.sh)

@@ -9,16 +9,17 @@ from pathlib import Path
 from gpunode.bundles.manifest import PATH
 from gpunode.errors import GpunodeError
 from gpunode.model.bundle import REPODATA
+from gpunode.regex import regex
 from gpunode.values import dataclass
 
 # What no manager asks for when it installs: SQLite copies of the other lists, and the changelogs.
-_LEFT_OUT = re.compile(r".*_db|other|other_zck")
-_DATA = re.compile(r'<data type="([a-z0-9_-]{1,40})">(.{1,4000}?)</data>', re.DOTALL | re.IGNORECASE)
-_CHECKSUM = re.compile(r'<checksum type="sha(?:256|512)">\s*([0-9a-f]{64}|[0-9a-f]{128})\s*</checksum>')
-_LOCATION = re.compile(r'<location href="([^"]{1,240})"\s*/>')
-_NAME = re.compile(rb"<name>([^<]{1,200})</name>")
-_VERSION = re.compile(rb'<version epoch="([0-9]{1,9})" ver="([^"]{1,120})" rel="([^"]{1,120})"\s*/>')
-_PLACE = re.compile(rb'<location href="([^"<>]{1,240})"\s*/>')
+_LEFT_OUT = regex(r".*_db|other|other_zck")
+_DATA = regex(r'<data type="([a-z0-9_-]{1,40})">(.{1,4000}?)</data>', re.DOTALL | re.IGNORECASE)
+_CHECKSUM = regex(r'<checksum type="sha(?:256|512)">\s*([0-9a-f]{64}|[0-9a-f]{128})\s*</checksum>')
+_LOCATION = regex(r'<location href="([^"]{1,240})"\s*/>')
+_NAME = regex(rb"<name>([^<]{1,200})</name>")
+_VERSION = regex(rb'<version epoch="([0-9]{1,9})" ver="([^"]{1,120})" rel="([^"]{1,120})"\s*/>')
+_PLACE = regex(rb'<location href="([^"<>]{1,240})"\s*/>')
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,13 @@ import re
 from gpunode.catalog.versions import first_with
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.versions import at_least, release
+from gpunode.regex import regex
 
 # The toolkit's switch: with FLAG in VARIABLE it writes what the older engines read.
 FLAG = "no-additional-gids-for-device-nodes"
 _WITH_ROWS = ("docker", "podman", "crio")
 VARIABLE = "NVIDIA_CTK_CDI_GENERATE_FEATURE_FLAGS"
-_VERSION = re.compile(r"""(?:^|["'{,])[ \t]*cdiVersion["']?[ \t]*:[ \t]*["']?v?([0-9][0-9.]{0,20})""", re.MULTILINE)
+_VERSION = regex(r"""(?:^|["'{,])[ \t]*cdiVersion["']?[ \t]*:[ \t]*["']?v?([0-9][0-9.]{0,20})""", re.MULTILINE)
 
 
 def behind(host: HostFacts, *, cdi: bool = False) -> tuple[RuntimeFacts, ...]:

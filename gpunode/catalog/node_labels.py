@@ -11,11 +11,12 @@ from functools import cache
 
 from gpunode.catalog.rows import rows
 from gpunode.catalog.versions import first_with
+from gpunode.regex import regex
 
 Release = tuple[int, int]
 
-_RESERVED = re.compile(r"([^/]*\.)?(kubernetes|k8s)\.io")
-_ISOLATION = re.compile(r"([^/]*\.)?node-restriction\.kubernetes\.io")
+_RESERVED = regex(r"([^/]*\.)?(kubernetes|k8s)\.io")
+_ISOLATION = regex(r"([^/]*\.)?node-restriction\.kubernetes\.io")
 
 
 def kubelet_may_set(name: str, kubelet: Release | None) -> bool:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
-
 from gpunode.advice import listing
 from gpunode.checks import needs, signing
 from gpunode.checks.registry import Context, check
 from gpunode.model.facts import DracutFacts, HostFacts
 from gpunode.model.plan import NOUVEAU_STEP
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.regex import regex
 from gpunode.remedy import Remedy, RepairAction, setup
 
 RIVALS = ("nouveau", "nova_core")
-BLOCKS = re.compile(
+BLOCKS = regex(
     r"(?:^|\s)((?:module_blacklist|modprobe\.blacklist|rd\.driver\.blacklist)=(?:\S*,)?nvidia(?=[,\s]|$)\S*)"
 )
 

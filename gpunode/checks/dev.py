@@ -14,13 +14,14 @@ from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.model.spec import TOOLKIT_CONFIG
 from gpunode.model.versions import at_least
+from gpunode.regex import regex
 from gpunode.remedy import Remedy, RepairAction, setup
 
 NVIDIA_MAJOR = 195  # fixed for nvidia and nvidiactl (Documentation/admin-guide/devices.txt); nvidia-uvm's is dynamic
-GPU_NODE = re.compile(r"/dev/nvidia\d+")
-CAPABILITY = re.compile(r"/dev/nvidia-caps/nvidia-cap\d+")
+GPU_NODE = regex(r"/dev/nvidia\d+")
+CAPABILITY = regex(r"/dev/nvidia-caps/nvidia-cap\d+")
 # The kernel's own words; audit writes what a user chose in hexadecimal where it has a quote or blank in it.
-DENIED = re.compile(
+DENIED = regex(
     r"\[ *\d{1,9}\.\d{1,9}\] (?:\S{1,64} kernel: )?audit: type=1400 audit\([0-9.:]{1,40}\): avc: {1,2}denied {1,2}"
     r"\{ (?P<what>[a-z_ ]{1,60}) \} .{0,300}? (?:path|name)=\"(?P<about>[\w./-]{0,160}nvidia[\w./-]{0,60})\"",
     re.A,

@@ -11,6 +11,7 @@ from gpunode.checks.words import numbers
 from gpunode.model.entities import place
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Passed, Severity
+from gpunode.regex import regex
 from gpunode.remedy import Remedy, RepairAction, gpunode
 
 NEWER = Remedy(
@@ -21,7 +22,7 @@ NEWER = Remedy(
     "package cuda-compat of the toolkit's version helps",
 )
 # NVIDIA's packages have the version in their names, those of Debian, Ubuntu and Arch as their version.
-_NAMED = re.compile(r"cuda-(?:toolkit|runtime|libraries|cudart)-([0-9]{1,2})-[0-9]{1,2}", re.A)
+_NAMED = regex(r"cuda-(?:toolkit|runtime|libraries|cudart)-([0-9]{1,2})-[0-9]{1,2}", re.A)
 _PLAIN = ("nvidia-cuda-toolkit", "cuda")
 
 

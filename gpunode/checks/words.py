@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from gpunode.advice import listing, typed
 from gpunode.model.facts import HostFacts
 from gpunode.model.versions import DRIVER_VERSION
+from gpunode.regex import regex
 
 if TYPE_CHECKING:
     from gpunode.packages.base import Backend, Verb
 
-_ANYWHERE = re.compile(rf"(?<![0-9])(?<![0-9]\.)({DRIVER_VERSION})")
+_ANYWHERE = regex(rf"(?<![0-9])(?<![0-9]\.)({DRIVER_VERSION})")
 
 
 def backend_of(host: HostFacts) -> Backend | None:

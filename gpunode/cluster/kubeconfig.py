@@ -17,12 +17,13 @@ from urllib.parse import urlsplit
 from gpunode.advice import listing, meant
 from gpunode.cluster.kubeconfig_fields import EMPTY, FLAG, MOST_BYTES, VISIBLE, Fields, trusted_text
 from gpunode.kubernetes.yaml_nodes import Node, read_nodes
+from gpunode.regex import regex
 from gpunode.transport.secret import Secret
 from gpunode.values import dataclass
 
 LONGEST_NAME = 253  # RFC 1035 2.3.4, without the root
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*", re.ASCII)
-_ADDRESS = re.compile(r"[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*", re.ASCII)  # IPv6; those of IPv4 look like names
+_NAME = regex(r"[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*", re.ASCII)
+_ADDRESS = regex(r"[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*", re.ASCII)  # IPv6; those of IPv4 look like names
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 # client-go knows them: another identity than the credentials', or what it has mostly lost in 1.26.
 _REFUSED = ("auth-provider", "as", "as-uid", "as-groups", "as-user-extra")

@@ -15,6 +15,7 @@ from pathlib import Path
 from gpunode.errors import UsageError
 from gpunode.foreign import read_file
 from gpunode.kubernetes.yaml_nodes import Node
+from gpunode.regex import regex
 from gpunode.site_checks.trust import why_mistrusted
 from gpunode.values import dataclass
 
@@ -22,7 +23,7 @@ FLAG = "--kubeconfig"
 MOST_BYTES = 1 << 20
 MOST_WORDS = 64  # of a program's arguments and variables
 LONGEST = 2048  # of an address
-VISIBLE = re.compile(r"[!-~]+", re.ASCII)
+VISIBLE = regex(r"[!-~]+", re.ASCII)
 EMPTY = Node(0, "mapping", "map")
 _FORMS = {"list": "a list", "mapping": "a mapping", "scalar": "text"}
 

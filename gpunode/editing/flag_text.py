@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 from gpunode.advice import named
 from gpunode.errors import ConfigFileError
+from gpunode.regex import regex
 
-_FLAG = re.compile(r"(?<![\w$/.,-])--[a-z][A-Za-z0-9-]*", re.ASCII)
-_VALUE = re.compile(r"=([^\s\"']*)|[ \t]+(?!-)([^\s\"'=$\\-][^\s\"']*)")
-_BLANKS, _BLANK = (" ", "\t"), re.compile(r"[ \t]*")
-_COMMENT = re.compile(r"[ \t]*[#;]")
+_FLAG = regex(r"(?<![\w$/.,-])--[a-z][A-Za-z0-9-]*", re.ASCII)
+_VALUE = regex(r"=([^\s\"']*)|[ \t]+(?!-)([^\s\"'=$\\-][^\s\"']*)")
+_BLANKS, _BLANK = (" ", "\t"), regex(r"[ \t]*")
+_COMMENT = regex(r"[ \t]*[#;]")
 
 
 class Flag(NamedTuple):

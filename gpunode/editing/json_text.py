@@ -12,8 +12,9 @@ from gpunode import foreign
 from gpunode.advice import named
 from gpunode.errors import ConfigFileError
 from gpunode.foreign import BOM, NotRead, StandsTwice
+from gpunode.regex import regex
 
-BLANKS = re.compile(r"[ \t\n\r]*")  # the four that JSON allows (RFC 8259 section 2)
+BLANKS = regex(r"[ \t\n\r]*")  # the four that JSON allows (RFC 8259 section 2)
 UTF16 = ("\udcff\udcfe", "\udcfe\udcff")  # its byte order marks, as surrogateescape represents them
 # Integers become floats here: nothing computes with them, and Python refuses to build an int of over 4300 digits.
 DECODER = json.JSONDecoder(parse_int=float)

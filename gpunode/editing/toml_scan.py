@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from gpunode.foreign import BOM, read_toml
+from gpunode.regex import regex
 
 STRING = (
     r'"""(?:[^\\]|\\.)*?"""(?:"{0,2})'  # up to two quotes may stand before the closing three
@@ -19,9 +20,9 @@ STRING = (
     r'|"(?:[^"\\\n]|\\.)*"'
     r"|'[^'\n]*'"
 )
-_TOKEN = re.compile(rf"(?P<string>{STRING})|(?P<comment>#[^\n]*)|(?P<open>[\[{{])|(?P<close>[\]}}])|(?P<end>\n)", re.S)
-_KEY = re.compile(rf"[ \t]*(?P<key>[A-Za-z0-9_-]+|{STRING})[ \t]*(?P<dot>\.?)", re.S)
-_BLANKS = re.compile(rf"[ \t\r{BOM}]*")
+_TOKEN = regex(rf"(?P<string>{STRING})|(?P<comment>#[^\n]*)|(?P<open>[\[{{])|(?P<close>[\]}}])|(?P<end>\n)", re.S)
+_KEY = regex(rf"[ \t]*(?P<key>[A-Za-z0-9_-]+|{STRING})[ \t]*(?P<dot>\.?)", re.S)
+_BLANKS = regex(rf"[ \t\r{BOM}]*")
 
 Kind = Literal["table", "array", "key", "comment", "blank"]  # an array is one of tables: [[x]]
 

@@ -9,16 +9,17 @@ from typing import Any
 from gpunode.editing import toml_spell as spell
 from gpunode.editing.plain import same
 from gpunode.editing.toml_scan import STRING, line_end, margin, path_at
+from gpunode.regex import regex
 from gpunode.values import dataclass
 
 Span = tuple[int, int]
-_TOKEN = re.compile(
+_TOKEN = regex(
     rf"(?P<string>{STRING})|(?P<comment>#[^\n]*)|(?P<open>[\[{{])|(?P<close>[\]}}])|(?P<comma>,)"
     r"|(?P<bare>[^\s,#\[\]{}\"']+)",
     re.S,
 )
 
-_BLANKS, _LINE_END = re.compile(r"[ \t]*"), re.compile(r"\r?\n")
+_BLANKS, _LINE_END = regex(r"[ \t]*"), regex(r"\r?\n")
 
 
 @dataclass(frozen=True)

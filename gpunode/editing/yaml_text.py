@@ -5,7 +5,6 @@ Every edit is read again: where more would change than was meant, the file is re
 
 from __future__ import annotations
 
-import re
 from functools import cached_property
 from typing import Any
 
@@ -13,10 +12,11 @@ from gpunode import foreign
 from gpunode.advice import named
 from gpunode.errors import ConfigFileError
 from gpunode.foreign import BOM, NotRead
+from gpunode.regex import regex
 from gpunode.values import dataclass
 
-_REST = re.compile(r"[ \t]*,?[ \t]*(#.*)?")  # of a line, behind a value
-_COMMENT = re.compile(r"[ \t]*#")
+_REST = regex(r"[ \t]*,?[ \t]*(#.*)?")  # of a line, behind a value
+_COMMENT = regex(r"[ \t]*#")
 Keys = tuple[str, ...]
 
 

@@ -20,8 +20,9 @@ from gpunode.engines.base import Edit, Rewrite
 from gpunode.errors import ConfigFileError
 from gpunode.model.files import FileFacts
 from gpunode.model.spec import TOOLKIT_SETTINGS, ToolkitConfig
+from gpunode.regex import regex
 
-HEADER = re.compile(r"^\s*\[\s*([\w.-]+)\s*\]\s*(#.*)?$")
+HEADER = regex(r"^\s*\[\s*([\w.-]+)\s*\]\s*(#.*)?$")
 Change = tuple[tuple[str, ...], object, object]  # keys, what the file says, what it should say; None: nothing
 
 

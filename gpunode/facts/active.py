@@ -16,6 +16,7 @@ from gpunode.facts.active_pod import parse_pod
 from gpunode.facts.wire import Section, Sections, decode
 from gpunode.model.active import ActiveFacts, ActiveTests, ContainerTrial, ContainerView, Trial
 from gpunode.model.pod_trial import PodTrial
+from gpunode.regex import regex
 from gpunode.remedy import Remedy, RepairAction
 from gpunode.transport.base import Transport
 
@@ -32,10 +33,10 @@ ROOM_S, TRIAL_S, RELOAD_S, CUDA_S = 180.0, 540.0, 90.0, 190.0
 # Of dcgmi diag, by its level: NVIDIA names seconds, 2 and 15 minutes, and 1 to 2 hours (DCGM user guide, Diagnostics).
 DCGM_S = {1: 300, 2: 900, 3: 3600, 4: 10800}
 MOST_LINES = 64  # of nvidia-smi -L, and of device nodes, that are kept; the largest node has 16 GPUs
-_CLOSED = re.compile(r"closed (/dev/nvidia\w+) (.*)")
-_OPEN = re.compile(r"open (/dev/nvidia\w+)")
-_ID = re.compile("[0-9a-f]{64}")
-_DAEMON = re.compile(r"^(?:docker: |Error: |ctr: )?(?:Error response from daemon: )?")
+_CLOSED = regex(r"closed (/dev/nvidia\w+) (.*)")
+_OPEN = regex(r"open (/dev/nvidia\w+)")
+_ID = regex("[0-9a-f]{64}")
+_DAEMON = regex(r"^(?:docker: |Error: |ctr: )?(?:Error response from daemon: )?")
 
 
 def observe(transport: Transport, asked: ActiveTests, trials: Sequence[Trial]) -> ActiveFacts:

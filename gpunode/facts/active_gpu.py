@@ -10,10 +10,11 @@ from typing import Any
 from gpunode.facts.wire import Section, Sections
 from gpunode.foreign import NotRead, read_json
 from gpunode.model.active import CudaFacts, CudaGpu, DcgmFacts, DcgmResult
+from gpunode.regex import regex
 
 MOST_RESULTS = 200  # of a diagnosis; level 4 of 16 GPUs has fewer
-_ADDRESS = re.compile(r"(?:0000)?([0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7])")
-_FAILED = re.compile(r"(cu\w+) ([0-9]{1,9}) ([A-Z_0-9]+|-)")
+_ADDRESS = regex(r"(?:0000)?([0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7])")
+_FAILED = regex(r"(cu\w+) ([0-9]{1,9}) ([A-Z_0-9]+|-)")
 # The documents of DCGM 4 and of 3 and older.
 _ROOTS = ("DCGM Diagnostic", "DCGM GPU Diagnostic")
 

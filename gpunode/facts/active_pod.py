@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from gpunode.facts.wire import Section, Sections
 from gpunode.model.pod_trial import PodTrial
+from gpunode.regex import regex
 
 MOST_LINES = 20
-_DELETED = re.compile(r'^pod "(gpunode-verify-[0-9a-z]{1,40})" deleted', re.MULTILINE)
+_DELETED = regex(r'^pod "(gpunode-verify-[0-9a-z]{1,40})" deleted', re.MULTILINE)
 
 
 def parse_pod(sections: Sections, name: str) -> PodTrial:

@@ -7,9 +7,10 @@ import re
 from gpunode.facts.release import key_values
 from gpunode.foreign import whole_number
 from gpunode.model.connection import ClockSkew
+from gpunode.regex import regex
 
 _SECOND_S = 1.0  # the probe reads whole ones
-_UPTIME = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,6})?", re.ASCII)
+_UPTIME = regex(r"[0-9]{1,12}(?:\.[0-9]{1,6})?", re.ASCII)
 
 
 def parse_skew(text: str, sent_at: float, answered_at: float) -> ClockSkew | None:

@@ -10,14 +10,15 @@ from gpunode.facts.plugin_configs import parse_configs
 from gpunode.facts.release import key_values
 from gpunode.foreign import NotRead, read_json, whole_number
 from gpunode.model.kubernetes import DevicePlugins, PluginPod
+from gpunode.regex import regex
 
 # Of NVIDIA's plugin, and of those made from it: nvidia-gpu.sock, nvidia-mig-1g.10gb.sock, nvidiaGPU-1.sock.
-_SOCKET = re.compile(r"socket=([01]) (nvidia[\w.-]{0,100})", re.ASCII)
-_POD = re.compile(r"pod=([\w.-]{1,400}) ([\w.-]{1,100}) (-1|[0-9]{1,6})", re.ASCII)
-_REGISTRATION = re.compile(r"registry=([\w.-]{1,100}?)(?:-reg)?\.sock", re.ASCII)
-_IMAGE = re.compile(r"[A-Za-z0-9][\w.:/@-]{0,299}", re.ASCII)
-_UID = re.compile(r"ghost=([0-9A-Za-z-]{1,64})", re.ASCII)
-_WAITS = re.compile(r"waits=([01]) ([\w.-]{1,400})", re.ASCII)
+_SOCKET = regex(r"socket=([01]) (nvidia[\w.-]{0,100})", re.ASCII)
+_POD = regex(r"pod=([\w.-]{1,400}) ([\w.-]{1,100}) (-1|[0-9]{1,6})", re.ASCII)
+_REGISTRATION = regex(r"registry=([\w.-]{1,100}?)(?:-reg)?\.sock", re.ASCII)
+_IMAGE = regex(r"[A-Za-z0-9][\w.:/@-]{0,299}", re.ASCII)
+_UID = regex(r"ghost=([0-9A-Za-z-]{1,64})", re.ASCII)
+_WAITS = regex(r"waits=([01]) ([\w.-]{1,400})", re.ASCII)
 
 
 def parse_device_plugins(text: str) -> DevicePlugins | None:

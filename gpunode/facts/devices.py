@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from gpunode.model.facts import DeviceNode
+from gpunode.regex import regex
 
-_NODE = re.compile(
+_NODE = regex(
     r"c(?P<bits>[rwxsStT-]{9})\S?\s+\d+\s+\d+\s+\d+\s+(?P<major>[0-9]{1,9}),\s*(?P<minor>[0-9]{1,9})\s.*?(?P<path>/dev/.*)"
 )
 

@@ -18,10 +18,9 @@ from gpunode.model.driver import ModuleFlavour
 from gpunode.model.facts import DkmsLine, DriverFacts
 from gpunode.model.smi import SmiFacts
 from gpunode.model.system import ModprobeHelper
+from gpunode.regex import regex
 
-_NVRM = re.compile(
-    r"NVRM version: NVIDIA UNIX (?P<open>Open Kernel Module for )?\S+\s.*?(?P<version>\d{3}\.\d+(\.\d+)?)"
-)
+_NVRM = regex(r"NVRM version: NVIDIA UNIX (?P<open>Open Kernel Module for )?\S+\s.*?(?P<version>\d{3}\.\d+(\.\d+)?)")
 
 
 def parse_driver(sections: Sections) -> DriverFacts:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 
@@ -10,8 +9,9 @@ from gpunode.foreign import read_json
 from gpunode.model.facts import FailedStep, JournalFacts
 from gpunode.model.files import WrittenFile
 from gpunode.packages.pins import named_by
+from gpunode.regex import regex
 
-_SHA256 = re.compile("[0-9a-f]{64}")
+_SHA256 = regex("[0-9a-f]{64}")
 ERROR_LIMIT = 500  # characters of a failed step's message
 
 

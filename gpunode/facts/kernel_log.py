@@ -21,59 +21,56 @@ from gpunode.model.kernel_log import (
     LoggedSxid,
     LoggedXid,
 )
+from gpunode.regex import regex
 
 MOST = 64  # different events of one kind; a host has a few
 LONGEST_LINE = 2048
 # "[ 9120.551201] " by dmesg; journalctl puts the host's name and "kernel: " behind it.
-_STAMP = re.compile(r"\[ *(?P<s>\d{1,9})\.\d{1,9}\] (?:\S{1,64} kernel: )?", re.A)
-_XID = re.compile(
+_STAMP = regex(r"\[ *(?P<s>\d{1,9})\.\d{1,9}\] (?:\S{1,64} kernel: )?", re.A)
+_XID = regex(
     r"NVRM: Xid \((?:PCI:)?(?P<address>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(?:[. ][^)]{0,40})?\): "
     r"(?P<code>\d{1,5}), (?P<rest>.*)",
     re.A,
 )
-_SXID = re.compile(
+_SXID = regex(
     r"nvidia-nvswitch\d{1,3}: SXid \(PCI:(?P<address>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7])\): "
     r"(?P<code>\d{1,5}), (?P<rest>.*)",
     re.A,
 )
 # "pid=1896, name=python3, NETIR_LINK_EVT  Fatal   XC0 i0 Link 09 (0x02...": of Xids 144 to 150.
-_NVLINK5 = re.compile(
+_NVLINK5 = regex(
     r"[A-Z][A-Z0-9_/]{2,40} {1,4}(?P<how>Fatal|Non-?fatal) {1,4}XC\d.{0,12}?Link (?P<link>\d{1,3})\b", re.A
 )
-_RECOVERY = re.compile(
+_RECOVERY = regex(
     r"GPU recovery action changed from 0x[0-9a-f]{1,4} \([^)]{1,40}\) to 0x(?P<number>[0-9a-f]{1,4}) ",
     re.A,
 )
-_SWITCH_FATAL = re.compile(r"(?P<how>Fatal|Non-fatal)(?:, Link (?P<link>\d{1,3})\b)?", re.A)
+_SWITCH_FATAL = regex(r"(?P<how>Fatal|Non-fatal)(?:, Link (?P<link>\d{1,3})\b)?", re.A)
 # nvmlDeviceGpuRecoveryAction_t (nvml.h); the words behind the number differ from driver to driver.
 RECOVERIES = {0: "None", 1: "Reset", 2: "Reboot", 3: "Drain P2P", 4: "Drain and Reset"}
 _LOADING = "NVRM: loading NVIDIA UNIX "
-_MACHINE_CHECK = re.compile(r"(?:mce: |\{\d{1,6}\})?\[Hardware Error\]: |EDAC MC\d{1,3}: \d{1,6} UE ", re.A)
-_HUNG = re.compile(r"INFO: task .{1,80} blocked for more than \d{1,6} seconds", re.A)
-_IN_DRIVER = re.compile(
-    r"(?:\? )?[A-Za-z0-9_.]{1,80}\+0x[0-9a-f]{1,8}/0x[0-9a-f]{1,8} \[nvidia(?:_[a-z]{1,8})?\]", re.A
-)
-_AER = re.compile(
+_MACHINE_CHECK = regex(r"(?:mce: |\{\d{1,6}\})?\[Hardware Error\]: |EDAC MC\d{1,3}: \d{1,6} UE ", re.A)
+_HUNG = regex(r"INFO: task .{1,80} blocked for more than \d{1,6} seconds", re.A)
+_IN_DRIVER = regex(r"(?:\? )?[A-Za-z0-9_.]{1,80}\+0x[0-9a-f]{1,8}/0x[0-9a-f]{1,8} \[nvidia(?:_[a-z]{1,8})?\]", re.A)
+_AER = regex(
     r"nvidia (?P<address>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]): (?:AER: )?PCIe Bus Error: severity="
     r"(?P<how>Corrected|Uncorrect(?:ed|able) \((?:Non-)?Fatal\))",
     re.A,
 )
-_FIRMWARE = re.compile(
-    r"nvidia [0-9a-f:.]{12,16}: Direct firmware load for (?P<file>nvidia/[\w./-]{1,60}) failed", re.A
-)
+_FIRMWARE = regex(r"nvidia [0-9a-f:.]{12,16}: Direct firmware load for (?P<file>nvidia/[\w./-]{1,60}) failed", re.A)
 # kernel_nvlink.c and kernel_nvlink_gh100.c of open-gpu-kernel-modules.
-_NO_LINKS = re.compile(
+_NO_LINKS = regex(
     r"NVRM: (?:GPU\d{1,3} )?knvlink\w{1,60}: "
     r"(?:Failed to update Rx Detect Link mask|Getting peer\d{0,3}(?:'s)? postRxDetLinkMask failed)!",
     re.A,
 )
 # en_main.c and events.c of mlx5; bnxt_en, ice and ionic write "NIC Link is Down" and the like.
-_LINK_LOST = re.compile(
+_LINK_LOST = regex(
     r"(?:mlx5_core|bnxt_en|ice|ionic) (?P<address>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])(?: [\w.@-]{1,15})?: "
     r"(?:(?:NIC )?[Ll]ink (?:is )?[Dd]own|Port module event: module \d{1,3}, Cable unplugged)",
     re.A,
 )
-_CRASH = re.compile(r"^pstore=([\w.-]{1,80})$", re.M | re.A)
+_CRASH = regex(r"^pstore=([\w.-]{1,80})$", re.M | re.A)
 _STACK_S = 2  # a stack is printed right behind the line that says which task hangs
 
 

@@ -13,9 +13,10 @@ from gpunode.facts.processes import Process
 from gpunode.facts.release import key_values
 from gpunode.facts.wire import Sections
 from gpunode.model.kubernetes import Gate, KubeletSettings
+from gpunode.regex import regex
 
-_GATE = re.compile(r"([A-Za-z][A-Za-z0-9]{0,100})[ \t]*[=:][ \t]*(true|false)\b", re.ASCII)
-_FLAG = re.compile(r"--([a-z][a-zA-Z0-9-]{0,100})(?:=|$)", re.ASCII)
+_GATE = regex(r"([A-Za-z][A-Za-z0-9]{0,100})[ \t]*[=:][ \t]*(true|false)\b", re.ASCII)
+_FLAG = regex(r"--([a-z][a-zA-Z0-9-]{0,100})(?:=|$)", re.ASCII)
 MOST_FLAGS = 320  # a kubelet knows two hundred
 _EMBEDDING = ("k3s-server", "k3s-agent", "rke2")
 _MICROK8S = "/var/snap/microk8s/current/args/kubelet"

@@ -9,9 +9,10 @@ from types import MappingProxyType
 from gpunode.facts.device_plugins import is_image
 from gpunode.facts.wire import Sections
 from gpunode.model.kubernetes import NodeFacts
+from gpunode.regex import regex
 
 # metadata.name of a Node: a DNS subdomain
-_NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,251}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,251}[a-z0-9])?){0,126}", re.ASCII)
+_NAME = regex(r"[a-z0-9]([-a-z0-9]{0,251}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,251}[a-z0-9])?){0,126}", re.ASCII)
 
 
 def is_node_name(text: str) -> bool:

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from gpunode.model.gpu_health import LinkErrors, NvLinks
+from gpunode.regex import regex
 
-_GPU = re.compile(r"GPU [0-9]{1,3}: .{1,120} \(UUID: (?P<uuid>GPU-[0-9a-f-]{36})\)", re.A)
-_STATE = re.compile(r"Link (?P<link>[0-9]{1,2}): (?:(?P<down><inactive>)|[0-9.]{1,8} GB/s)", re.A)
-_COUNT = re.compile(r"Link (?P<link>[0-9]{1,2}): (?P<kind>Replay|Recovery|CRC) Errors: (?P<count>[0-9]{1,19})", re.A)
+_GPU = regex(r"GPU [0-9]{1,3}: .{1,120} \(UUID: (?P<uuid>GPU-[0-9a-f-]{36})\)", re.A)
+_STATE = regex(r"Link (?P<link>[0-9]{1,2}): (?:(?P<down><inactive>)|[0-9.]{1,8} GB/s)", re.A)
+_COUNT = regex(r"Link (?P<link>[0-9]{1,2}): (?P<kind>Replay|Recovery|CRC) Errors: (?P<count>[0-9]{1,19})", re.A)
 _MOST_GPUS = 64
-_ROW = re.compile(r"GPU(?P<index>[0-9]{1,2})(?P<words>(?:\s+[A-Z]{1,4}){1,64})", re.A)
+_ROW = regex(r"GPU(?P<index>[0-9]{1,2})(?P<words>(?:\s+[A-Z]{1,4}){1,64})", re.A)
 _ALL_DOWN = "all links are inactive"
 
 

@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterator
 
 from gpunode.model.system import NamedProxy, Outbound
+from gpunode.regex import regex
 
 PATH = r"/[^:\x00-\x1f\x7f]{1,200}"
-_PROXY = re.compile(rf"proxy=({PATH}):([0-9]{{1,6}}):([A-Za-z0-9._:\[\]-]{{1,260}})", re.A)
-_INDIRECT = re.compile(rf"indirect=({PATH}):[0-9]{{1,6}}", re.A)
-_UNSEEN = re.compile(rf"unseen=({PATH})", re.A)
-_RESOLV = re.compile(r"^resolv=(present|absent|dead)$", re.MULTILINE | re.A)
+_PROXY = regex(rf"proxy=({PATH}):([0-9]{{1,6}}):([A-Za-z0-9._:\[\]-]{{1,260}})", re.A)
+_INDIRECT = regex(rf"indirect=({PATH}):[0-9]{{1,6}}", re.A)
+_UNSEEN = regex(rf"unseen=({PATH})", re.A)
+_RESOLV = regex(r"^resolv=(present|absent|dead)$", re.MULTILINE | re.A)
 
 
 def parse_outbound(text: str) -> Outbound | None:

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from gpunode.foreign import NotRead, read_yaml_words, whole_number
 from gpunode.model.kubernetes import PluginConfig, SharedResource
+from gpunode.regex import regex
 
-_FILE = re.compile(r"config-of=([\w.-]{1,100}/[\w.-]{1,253})", re.ASCII)
-_RESOURCE = re.compile(r"[\w./*-]{1,100}", re.ASCII)
+_FILE = regex(r"config-of=([\w.-]{1,100}/[\w.-]{1,253})", re.ASCII)
+_RESOURCE = regex(r"[\w./*-]{1,100}", re.ASCII)
 MOST_RESOURCES = 64
 ODD = "it is not written in lines of `key: value`"
 

@@ -14,13 +14,14 @@ from gpunode.foreign import read_file
 from gpunode.masking import form_of
 from gpunode.masking import masked as secrets_masked
 from gpunode.model.files import FileFacts
+from gpunode.regex import regex
 from gpunode.remedy import Remedy, RepairAction, gpunode
 
-_UUID = re.compile(r"(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
-_MACHINE_ID = re.compile(r"\b[0-9a-f]{32}\b")
-_MAC = re.compile(r"(?i)\b(?:[0-9a-f]{2}:){5}[0-9a-f]{2}\b")
-_DOCKER_ID = re.compile(r"\b(?:[A-Z2-7]{4}:){11}[A-Z2-7]{4}\b")
-_SERIAL = re.compile(r"(<(?:serial|board_serial|board_part_number|chassis_serial_number|host_id)>)[^<]*(?=<)")
+_UUID = regex(r"(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
+_MACHINE_ID = regex(r"\b[0-9a-f]{32}\b")
+_MAC = regex(r"(?i)\b(?:[0-9a-f]{2}:){5}[0-9a-f]{2}\b")
+_DOCKER_ID = regex(r"\b(?:[A-Z2-7]{4}:){11}[A-Z2-7]{4}\b")
+_SERIAL = regex(r"(<(?:serial|board_serial|board_part_number|chassis_serial_number|host_id)>)[^<]*(?=<)")
 # Names that are not names: replacing them would rewrite half the stream.
 _NO_NAMES = ("", "-", "localhost", "host", "debian", "ubuntu", "linux", "nvidia", "docker", "root")
 

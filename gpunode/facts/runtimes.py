@@ -26,8 +26,9 @@ from gpunode.facts.trust import daemons_of_the_host, daemons_of_users
 from gpunode.facts.wire import Sections
 from gpunode.foreign import read_json
 from gpunode.model.facts import RuntimeFacts
+from gpunode.regex import regex
 
-_VERSION = re.compile(r"\bv?(\d+\.\d+\.\d+)")
+_VERSION = regex(r"\bv?(\d+\.\d+\.\d+)")
 
 LONGEST_HEADER = 300  # characters
 

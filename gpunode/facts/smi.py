@@ -11,12 +11,13 @@ from types import MappingProxyType
 from gpunode.facts.smi_fields import fault_of, recovery, reset_flags, value, version
 from gpunode.facts.smi_health import health_of
 from gpunode.model.smi import SmiFacts, SmiGpu
+from gpunode.regex import regex
 
 _UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _END = "</nvidia_smi_log>"
 # Spelt "GPU 0000:02:00.0: ", "GPU0000:02:00.0: " or, by 610, "GPU1: 0000:02:00.0: "; 610 then goes on with the others.
 _ADDRESS = "[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}[.][0-9]"
-_NO_HANDLE = re.compile(
+_NO_HANDLE = regex(
     "Unable to determine the device handle for GPU ?"
     f"(?:(?P<index>[0-9]{{1,3}}): )?(?:(?P<address>{_ADDRESS}): )?(?P<why>.*)"
 )

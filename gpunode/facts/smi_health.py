@@ -21,6 +21,7 @@ from gpunode.model.gpu_health import (
     PowerLimits,
     Temperatures,
 )
+from gpunode.regex import regex
 
 _Element = ElementTree.Element
 _T = TypeVar("_T")
@@ -29,8 +30,8 @@ _REASONS = (
     ("clocks_event_reasons", "clocks_event_reason_"),
     ("clocks_throttle_reasons", "clocks_throttle_reason_"),
 )
-_NAME = re.compile("[a-z_]{1,40}")
-_WATTS = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,3})?) W", re.ASCII)
+_NAME = regex("[a-z_]{1,40}")
+_WATTS = regex(r"([0-9]{1,6}(?:\.[0-9]{1,3})?) W", re.ASCII)
 _LONGEST_NAME = 60
 
 

@@ -9,10 +9,11 @@ from types import MappingProxyType
 from gpunode.facts.wire import Sections
 from gpunode.foreign import whole_number
 from gpunode.model.topology import Place, Topology
+from gpunode.regex import regex
 
 MOST_PLACES, MOST_BRIDGES, MOST_PORTS = 128, 16, 64  # the probe's own limits, and more than any tree's depth
-_ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.A)
-_LINE = re.compile(r"(?P<at>[0-9a-f]{6,8})(?P<words>(?: [0-9a-f]{8}){4})?", re.A)
+_ADDRESS = regex(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.A)
+_LINE = regex(r"(?P<at>[0-9a-f]{6,8})(?P<words>(?: [0-9a-f]{8}){4})?", re.A)
 _ROW_BYTES = 16
 CONFIG_BYTES, PCI_BYTES = 4096, 256  # of a PCI Express function, of others
 ACS, NONE = 0x000D, (0, 0xFFFFFFFF)  # extended capability (PCIe 5.0, 7.7.8); a list's end, a function off the bus

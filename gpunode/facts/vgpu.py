@@ -9,10 +9,11 @@ from dataclasses import replace
 from gpunode.catalog.vgpu import vgpu_guests
 from gpunode.model.facts import PciDevice
 from gpunode.model.smi import SmiFacts
+from gpunode.regex import regex
 
 CAPABILITY_LIST, FIRST_POINTER, VENDOR_SPECIFIC = 0x10, 0x34, 0x09  # bit of the status register; PCI 3.0, 6.7
 # "NVIDIA A10-24Q", "GRID A100-1-5CME", "GRID P4-2B4": the framebuffer in GB and the edition.
-SHARE = re.compile(r".*-[0-9]{1,3}[ABCQ](4|ME)?")
+SHARE = regex(r".*-[0-9]{1,3}[ABCQ](4|ME)?")
 
 
 def capability_evidence(config: str | None) -> str | None:

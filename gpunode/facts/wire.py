@@ -27,6 +27,7 @@ from typing import NamedTuple
 from gpunode.errors import TransportError
 from gpunode.facts.seen_again import SeenAgain
 from gpunode.model.files import FileFacts
+from gpunode.regex import regex
 from gpunode.remedy import Remedy, RepairAction, gpunode
 from gpunode.values import dataclass
 
@@ -39,14 +40,14 @@ COMMANDS_LIMIT_BYTES = 2 * 1024 * 1024
 FILE_LIMIT_BYTES = 1024 * 1024
 SECTION_LIMIT = 20_000  # files and commands; a real host has 60
 HEADER_LIMIT_BYTES = 16 * 1024  # two paths of PATH_MAX, escaped
-_ANY_HEADER = re.compile(rb"^@gpunode-facts \S+\r?$", re.MULTILINE)
-_END = re.compile(rb"^@end$", re.MULTILINE)
+_ANY_HEADER = regex(rb"^@gpunode-facts \S+\r?$", re.MULTILINE)
+_END = regex(rb"^@end$", re.MULTILINE)
 _MARK = b"\n@ "
-_FOREIGN = re.compile(rb"^[^|\n].*", re.MULTILINE)
-_COMMAND = re.compile(r"@ (?P<name>[^\s/]+) rc=(?P<rc>[0-9]{1,9})")
-_UNREADABLE = re.compile(r"@ (?P<name>file:/.*?|[^\s/]+) unreadable (?P<why>.*)")
-_ABSENT = re.compile(r"@ file:(?P<path>/.*) absent")
-_FILE = re.compile(
+_FOREIGN = regex(rb"^[^|\n].*", re.MULTILINE)
+_COMMAND = regex(r"@ (?P<name>[^\s/]+) rc=(?P<rc>[0-9]{1,9})")
+_UNREADABLE = regex(r"@ (?P<name>file:/.*?|[^\s/]+) unreadable (?P<why>.*)")
+_ABSENT = regex(r"@ file:(?P<path>/.*) absent")
+_FILE = regex(
     r"@ file:(?P<path>/.*?) bytes=(?P<bytes>[0-9]{1,15})(?: mode=(?P<mode>[0-7]{1,7}))?"
     r"(?: mtime=(?P<mtime>[0-9]{1,12}))?(?: sha256=(?P<sha256>[0-9a-f]{64}))?(?: symlink=(?P<symlink>.*))?"
 )

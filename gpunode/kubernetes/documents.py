@@ -8,11 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from gpunode.regex import regex
+
 Object = Mapping[str, object]
 
 # What YAML 1.2 and Go's reader (sigs.k8s.io/yaml, which kubectl has) take for something else, and PyYAML, of YAML 1.1,
 # for a text. Go leaves underscores out first, wherever they stand.
-_OTHERWISE = re.compile(
+_OTHERWISE = regex(
     r"[yYnN]"
     r"|[-+]?0[xX][0-9a-fA-F]+"
     r"|[-+]?0[oO][0-7]+"

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from gpunode.errors import UnsupportedHost
 from gpunode.kubernetes.pods import Library
 from gpunode.model.facts import HostFacts
+from gpunode.regex import regex
 
-_SAFE = re.compile(r"/(?!.*(?:^|/)\.\.(?:/|$))[\w./+-]{1,400}", re.ASCII)
+_SAFE = regex(r"/(?!.*(?:^|/)\.\.(?:/|$))[\w./+-]{1,400}", re.ASCII)
 _FOR_32_BITS = ("/lib32/", "/i386-", "/usr/lib/libcuda", "/usr/lib/libnvidia")
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
+from gpunode.regex import regex
+
 LONGEST = 63
 # apimachinery, validation.IsValidLabelValue: "" is legal too.
-_LEGAL = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?", re.ASCII)
-_DROPPED = re.compile(r"[^A-Za-z0-9\-_. ]", re.ASCII)
+_LEGAL = regex(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?", re.ASCII)
+_DROPPED = regex(r"[^A-Za-z0-9\-_. ]", re.ASCII)
 
 
 def is_legal(value: str) -> bool:

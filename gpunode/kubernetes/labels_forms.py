@@ -10,13 +10,14 @@ from gpunode.advice import listing, typed
 from gpunode.catalog.node_labels import kubelet_may_set, node_may_change
 from gpunode.errors import UsageError
 from gpunode.model.versions import Release, written
+from gpunode.regex import regex
 
 LabelForm = Literal["nfd", "node-labels", "patch", "kubectl"]
 LABEL_FORMS: tuple[LabelForm, ...] = get_args(LabelForm)
 FEATURES_D = "/etc/kubernetes/node-feature-discovery/features.d/gpunode"
 
 # metadata.name of a Node: a DNS subdomain
-_NODE = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
+_NODE = regex(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
 
 
 def features_d(labels: Mapping[str, str]) -> str:

@@ -9,12 +9,13 @@ from typing import Literal, get_args
 
 from gpunode.kubernetes.label_values import legal_value, product_value
 from gpunode.model.smi import SmiFacts, SmiGpu
+from gpunode.regex import regex
 from gpunode.values import dataclass
 
 MigStrategy = Literal["none", "single", "mixed"]
 MIG_STRATEGIES: tuple[MigStrategy, ...] = get_args(MigStrategy)
 # "1g.10gb", "1c.3g.40gb", "1g.10gb+me": compute slices where they are fewer, slices of the GPU, memory, attributes
-_PROFILE = re.compile(r"(?:([1-9])c\.)?([1-9])g\.[0-9]{1,4}gb(?:[+.-][a-z.+-]{1,20})?", re.ASCII)
+_PROFILE = regex(r"(?:([1-9])c\.)?([1-9])g\.[0-9]{1,4}gb(?:[+.-][a-z.+-]{1,20})?", re.ASCII)
 _ATTRIBUTES = "its memory, multiprocessors and engines are known to NVML alone"
 
 

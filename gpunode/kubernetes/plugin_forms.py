@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 
 from gpunode.advice import meant
@@ -22,9 +21,10 @@ from gpunode.kubernetes.plugin_spelling import SPELLINGS, config_text, default_s
 from gpunode.kubernetes.plugin_unit import plugin_unit
 from gpunode.kubernetes.release import kubernetes_release
 from gpunode.model.versions import written
+from gpunode.regex import regex
 
 _PART = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
-_NAME = re.compile(rf"(?=.{{1,253}}$){_PART}(?:\.{_PART})*")
+_NAME = regex(rf"(?=.{{1,253}}$){_PART}(?:\.{_PART})*")
 SPELLED = ("manifest", "unit")  # forms that a spelling makes different
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 
 from gpunode.advice import meant
@@ -13,9 +12,10 @@ from gpunode.kubernetes.plugin_file import read_settings
 from gpunode.kubernetes.plugin_model import Plugin, Settings, Value
 from gpunode.kubernetes.plugin_rules import validate
 from gpunode.kubernetes.plugin_values import from_word, spelled
+from gpunode.regex import regex
 
 MOST_GROUPS = 32
-_GROUP = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")  # a label's value, and a key of a ConfigMap
+_GROUP = regex(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")  # a label's value, and a key of a ConfigMap
 # What the pod of every group has alike: it is one DaemonSet, which mounts directories of the host.
 OF_THE_POD = ("driver-root", "driver-root-ctr-path", "mps-root")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 
 from gpunode.advice import meant
@@ -10,12 +9,13 @@ from gpunode.errors import UsageError
 from gpunode.foreign import whole_number
 from gpunode.kubernetes.plugin_model import Shared, Sharing, Strategy
 from gpunode.kubernetes.yaml_nodes import Node
+from gpunode.regex import regex
 
 PREFIX = "nvidia.com/"
 LONGEST = 63  # characters of a resource's name
 MOST = 64
 MOST_REPLICAS = 10_000  # a node has far fewer pods
-_NAME = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
+_NAME = regex(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
 _KEYS = ("renameByDefault", "failRequestsGreaterThanOne", "resources")
 _OF_A_RESOURCE = ("name", "replicas", "rename", "devices")
 IGNORED = "the plugin ignores it, in every release: leave it out"

@@ -10,14 +10,15 @@ from gpunode.catalog.plugin_options import Kind, PluginOption
 from gpunode.errors import UsageError
 from gpunode.foreign import whole_number
 from gpunode.kubernetes.plugin_model import Value
+from gpunode.regex import regex
 
 MOST = 16  # of a list
 # Plain words alone: they stand in a manifest, in a unit and on a command line, and are the same everywhere.
 # A server takes no volume whose path has a part `..`, and no mount at one with a colon.
-_PATH = re.compile(r"(?!.*/\.\.(?:/|$))/[\w./+@-]{0,254}", re.ASCII)
-_PREFIX = re.compile(r"(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?/)?(?:[A-Za-z0-9][\w.-]*)?", re.ASCII)
-_WORD = re.compile(r"[a-z][a-z0-9.-]{0,62}")
-_DURATION = re.compile(r"infinite|(?:[0-9]{1,9}(?:\.[0-9]{1,9})?(?:ns|us|ms|s|m|h)){1,6}")
+_PATH = regex(r"(?!.*/\.\.(?:/|$))/[\w./+@-]{0,254}", re.ASCII)
+_PREFIX = regex(r"(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?/)?(?:[A-Za-z0-9][\w.-]*)?", re.ASCII)
+_WORD = regex(r"[a-z][a-z0-9.-]{0,62}")
+_DURATION = regex(r"infinite|(?:[0-9]{1,9}(?:\.[0-9]{1,9})?(?:ns|us|ms|s|m|h)){1,6}")
 
 
 def from_word(option: PluginOption, text: str) -> Value:

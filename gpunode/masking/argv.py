@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from gpunode.masking.names import MASK
 from gpunode.masking.tools import Command
 from gpunode.masking.words import mask_words
+from gpunode.regex import regex
 
 # systemd before 255 joins words with blanks and does not quote them, so that a value may hold some.
-_EXEC = re.compile(r"(argv\[\]=)([^\n]*?)( ; ignore_errors=|$)", re.MULTILINE)
-_EXEC_LINE = re.compile(r"^([ \t]*Exec[A-Za-z]+[ \t]*=[ \t]*)([^{\n](?:[^\n]*\\\r?\n)*[^\n]*)", re.MULTILINE)
-_ARG_RUNS = re.compile(r"(?:^arg=[^\n]*\n?)+", re.MULTILINE)
+_EXEC = regex(r"(argv\[\]=)([^\n]*?)( ; ignore_errors=|$)", re.MULTILINE)
+_EXEC_LINE = regex(r"^([ \t]*Exec[A-Za-z]+[ \t]*=[ \t]*)([^{\n](?:[^\n]*\\\r?\n)*[^\n]*)", re.MULTILINE)
+_ARG_RUNS = regex(r"(?:^arg=[^\n]*\n?)+", re.MULTILINE)
 
 
 def mask_argv(words: Sequence[str], *, unquoted: bool = False) -> tuple[str, ...]:

@@ -10,17 +10,18 @@ from dataclasses import field
 from gpunode.masking.names import MASK, holds_secrets, is_plain, is_secret, unescaped
 from gpunode.masking.tools import Command
 from gpunode.masking.words import lines_of, mask_words
+from gpunode.regex import regex
 from gpunode.values import dataclass
 
-_TOKEN = re.compile(
+_TOKEN = regex(
     r'"""(?:[^"\\]+|\\(?:.|\n)?|"(?!""))*(?:""")?'
     r"|'''(?:[^']+|'(?!''))*(?:''')?"
     r'|"(?:[^"\\\n]+|\\[^\n]?)*"?|' + r"'[^'\n]*'?"
     r"|[\[\]{},:=]|\s+|(?<![^\s\[\]{},])#[^\n]*|[^\s\[\]{},:=\"']+|.",
     re.DOTALL,
 )
-_HALF_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?$")
-_BEFORE_KEY = re.compile(r"(?:\?\s+)?(?:[&!]\S*\s+)*")
+_HALF_ESCAPE = regex(r"\\(?:u[0-9a-fA-F]{0,3})?$")
+_BEFORE_KEY = regex(r"(?:\?\s+)?(?:[&!]\S*\s+)*")
 _STRING = json.JSONDecoder(strict=False)  # of one string, whose end was found already
 _DEEPEST_TEXT = 3  # a file in a string in a file
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from gpunode.masking.argv import mask_commands
 from gpunode.masking.words import mask_pem, mask_words
+from gpunode.regex import regex
 
 _BY_END = {
     ".json": "json",
@@ -20,14 +21,14 @@ _BY_END = {
     ".yml": "yaml",
 }
 # The head of a table, or a value that goes on over lines.
-_TABLE = re.compile(
+_TABLE = regex(
     r"^[ \t]{0,20}\[\[?[\w\"'][^\n=]{0,200}\]\]?[ \t]{0,20}(?:#[^\n]*)?$"
     r"|^[\w.-]{1,60}[ \t]{0,20}=[ \t]{0,20}(?:\"\"\"|'\'\'|\[[ \t]{0,20}$)",
     re.MULTILINE,
 )
 # A unit of systemd: lines that go on look like keys to TOML.
-_UNIT = re.compile(r"^\[(?:Unit|Service|Socket|Timer|Mount|Install)\][ \t]*\r?$", re.MULTILINE)
-_MAPPING = re.compile(r"(?:#[^\n]*\n|---[ \t]*\n|[ \t]*\n)*[\w.\"'-]+:(?:[ \t][^\n]*)?\n")
+_UNIT = regex(r"^\[(?:Unit|Service|Socket|Timer|Mount|Install)\][ \t]*\r?$", re.MULTILINE)
+_MAPPING = regex(r"(?:#[^\n]*\n|---[ \t]*\n|[ \t]*\n)*[\w.\"'-]+:(?:[ \t][^\n]*)?\n")
 # TOML without saying so in their names.
 _TOML_DIRECTORIES = ("/crio/", "/containers/containers.conf", "/containers/registries.conf", "/containers/storage.conf")
 

@@ -6,6 +6,8 @@ import re
 import sys
 from functools import lru_cache
 
+from gpunode.regex import regex
+
 MASK = "MASKED"
 # Long enough to mean one thing wherever they stand in a name: "identitytoken", "db_password", "X-Amz-Security-Token".
 _ANYWHERE = (
@@ -26,14 +28,12 @@ _ANYWHERE = (
     "sharedkey",
 )
 # Words of their own: "gelf-pass", "auths", "pwd".
-_WORD = re.compile(
-    r"pass|pwd|pw|userpwd|passcode|auths?|oauth|bearer|authorization|cookies?|creds?|psk|sas|sig|jwt|otp"
-)
+_WORD = regex(r"pass|pwd|pw|userpwd|passcode|auths?|oauth|bearer|authorization|cookies?|creds?|psk|sas|sig|jwt|otp")
 # Ends of names whose value is a place or a switch, though a word of secrets stands before it.
-_HARMLESS_END = re.compile(r"files?|path|dir|stdin|plugins?|ttl|timeout|type|mode|enabled")
+_HARMLESS_END = regex(r"files?|path|dir|stdin|plugins?|ttl|timeout|type|mode|enabled")
 # Values that reveal nothing: switches and empty ones.
 PLAIN = frozenset(("", "true", "false", "null", "yes", "no", "on", "off", "none", "~", "{}", "[]"))
-_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|x([0-9A-Fa-f]{2})|U([0-9A-Fa-f]{8})|\r?\n[ \t]*|[^\r\n])")
+_ESCAPE = regex(r"\\(?:u([0-9A-Fa-f]{4})|x([0-9A-Fa-f]{2})|U([0-9A-Fa-f]{8})|\r?\n[ \t]*|[^\r\n])")
 _SPACES = "abefnrtv0N_LP "  # \n, \t, YAML's \_: none of them is a letter of a name
 _LONGEST = 256  # characters of a name; of a longer one only the end is checked
 

@@ -6,30 +6,31 @@ import re
 
 from gpunode.masking.names import MASK
 from gpunode.masking.tools import TOOLS, WORDS, Command, names_tools
+from gpunode.regex import regex
 
 _NAMES = "|".join(sorted(map(re.escape, {*TOOLS, *WORDS}), key=len, reverse=True))
-_MARK = re.compile(
+_MARK = regex(
     rf"(?<![\w.-])(?:(?P<name>{_NAMES})(?![\w-])|(?P<flag>--?[A-Za-z#0-6:]))"
     r"|(?P<goes_on>\\\r?\n)|(?P<line>\n)|(?P<next>(?:;|\|\|?|&&)(?=\s))|(?P<doubt>[\"'\\])"
 )
 # The flag may stand in quotes and lists of its own: "-u", "user:PW"
-_TO_NEXT = re.compile(r"\\?[\"']?,?(?:[ \t]|\\\r?\n)+(\\?[\"']?)")
-_TO_FIRST = re.compile(r"[ \t]*(\\?[\"']?)")
-_NO_VALUE = re.compile(r"--[A-Za-z]|-[A-Za-z](?![^\s\"'])|[;|&]")
-_ONLY_GOES_ON = re.compile(r"[ \t]*\\?\r?\Z")
+_TO_NEXT = regex(r"\\?[\"']?,?(?:[ \t]|\\\r?\n)+(\\?[\"']?)")
+_TO_FIRST = regex(r"[ \t]*(\\?[\"']?)")
+_NO_VALUE = regex(r"--[A-Za-z]|-[A-Za-z](?![^\s\"'])|[;|&]")
+_ONLY_GOES_ON = regex(r"[ \t]*\\?\r?\Z")
 _QUOTES = {
-    '"': re.compile(r"(?:[^\"\\\n]+|\\[^\n]?)*"),
-    "'": re.compile(r"[^'\n]*"),
-    '\\"': re.compile(r"[^\"\n]*"),
-    "\\'": re.compile(r"[^'\n]*"),
+    '"': regex(r"(?:[^\"\\\n]+|\\[^\n]?)*"),
+    "'": regex(r"[^'\n]*"),
+    '\\"': regex(r"[^\"\n]*"),
+    "\\'": regex(r"[^'\n]*"),
 }
 # user:"P W" goes on in its quotes; a quote before a blank or a comma closes what is around the word.
-_BARE = re.compile(
+_BARE = regex(
     r"(?:[^\s\"'`]+|(?<=[:=%$])\"[^\"\n]*\"|(?<=[:=%$])'[^'\n]*'|(?<=[:=%$]\\)\"[^\"\n]*\"|[\"'`](?=[^\s\"'`,;)}\]]))*"
 )
 
 
-_OPENED = re.compile(r"\\?[\"']")
+_OPENED = regex(r"\\?[\"']")
 
 
 def mask_tools(text: str, command: Command | None = None) -> str:

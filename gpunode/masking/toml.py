@@ -3,17 +3,16 @@ keep, whose lines of other sorts (`{{ if }}`) are masked as words."""
 
 from __future__ import annotations
 
-import re
-
 from gpunode.masking.flow import Flow
 from gpunode.masking.names import holds_secrets
 from gpunode.masking.words import mask_words
+from gpunode.regex import regex
 
 # One character a round: with + inside of * a quoted text that is no key would be tried in 2^n ways.
 _PART = r"(?:\"(?:[^\"\\\n]|\\[^\n])*\"|'[^'\n]*'|[\w+-]+)"
-_KEY = re.compile(rf"[ \t]*({_PART}(?:[ \t]*\.[ \t]*{_PART})*)[ \t]*=[ \t]*")
-_TABLE = re.compile(r"[ \t]*\[\[?([^\n]*)")
-_LINE = re.compile(r"[^\n]*\n?")
+_KEY = regex(rf"[ \t]*({_PART}(?:[ \t]*\.[ \t]*{_PART})*)[ \t]*=[ \t]*")
+_TABLE = regex(r"[ \t]*\[\[?([^\n]*)")
+_LINE = regex(r"[^\n]*\n?")
 
 
 def mask_toml(text: str, *, depth: int = 0) -> tuple[str, bool]:

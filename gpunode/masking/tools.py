@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from gpunode.masking.names import MASK, is_secret
+from gpunode.regex import regex
 
 
 class Tool(NamedTuple):
@@ -51,10 +52,10 @@ STEMS = (
     "rke2",
 )
 WORDS = frozenset(word for tool in TOOLS.values() for word in (*tool.verbs, *tool.until)) | {"run", "create"}
-NAMED_FLAG = re.compile(r"--?[A-Za-z][\w.-]*")
-OTHER_FLAG = re.compile(r"--[A-Za-z]|-[A-Za-z]$")
+NAMED_FLAG = regex(r"--?[A-Za-z][\w.-]*")
+OTHER_FLAG = regex(r"--[A-Za-z]|-[A-Za-z]$")
 # 8080:80, 127.0.0.1:8080:80/tcp, 1000:1000
-_PORTS_OR_IDS = re.compile(r"(?:[0-9.]{1,15}:)?[0-9]{1,10}(?:-[0-9]{1,5})?:[0-9]{1,10}(?:-[0-9]{1,5})?(?:/[a-z]{1,4})?")
+_PORTS_OR_IDS = regex(r"(?:[0-9.]{1,15}:)?[0-9]{1,10}(?:-[0-9]{1,5})?:[0-9]{1,10}(?:-[0-9]{1,5})?(?:/[a-z]{1,4})?")
 
 
 def names_tools(text: str) -> bool:

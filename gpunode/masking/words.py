@@ -11,42 +11,41 @@ from collections.abc import Callable
 
 from gpunode.masking.names import MASK, is_plain, is_secret
 from gpunode.masking.tools import Command, names_tools
+from gpunode.regex import regex
 
-_WORD = re.compile(r"[^\s\"'`<>]+")
-_NAME = re.compile(r"(?<![\w.-])([\w.-]+)(\\?[\"']?[ \t]*(?::=|=>|=|:(?![:/]))[ \t]*)")
+_WORD = regex(r"[^\s\"'`<>]+")
+_NAME = regex(r"(?<![\w.-])([\w.-]+)(\\?[\"']?[ \t]*(?::=|=>|=|:(?![:/]))[ \t]*)")
 # A name with escapes, as "to\\u006ben" has it; none begins behind or inside of one.
 _ESCAPE = r"\\(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|U[0-9A-Fa-f]{8})"
-_HAS_ESCAPE = re.compile(_ESCAPE)
-_ESCAPED_NAME = re.compile(
+_HAS_ESCAPE = regex(_ESCAPE)
+_ESCAPED_NAME = regex(
     rf"(?<![\w.-])(?!(?<=\\)(?:u[0-9A-Fa-f]{{4}}|x[0-9A-Fa-f]{{2}}|U[0-9A-Fa-f]{{8}}))"
     rf"((?:[\w.-]+|{_ESCAPE})(?:{_ESCAPE}[\w.-]*)*)(\\?[\"']?[ \t]*(?::=|=>|=|:(?![:/]))[ \t]*)"
 )
-_FLAG = re.compile(r"(?<![\w.-])--?([A-Za-z][\w.-]*)(\\?[\"']?,?(?:[ \t]|\\\r?\n)+\\?[\"']?)")
-_NEXT_FLAG = re.compile(r"--[A-Za-z]|-[A-Za-z]+(?![\w-])|[;|&]")
-_QUOTED = re.compile(r"\"((?:[^\"\\\n]+|\\[^\n]?)*)\"?|'([^'\n]*)'?")
-_BARE = re.compile(r"[^\s\"'`]*(?:[\"'`]+[^\s\"'`,;)}\]]+)*")
-_TO_LINE_END = re.compile(r"[^\n]*")
-_TO_COMMA = re.compile(r"[^\s,}\]]*")
-_TO_QUOTE = re.compile(r"[^\n\"']*")
-_TO = {'"': re.compile(r"[^\n\"]*"), "'": re.compile(r"[^\n']*")}
-_BRACKET = re.compile(r"[\[\]{}]")
-_LEAF = re.compile(r"\"(?:[^\"\\\n]+|\\[^\n]?)*\"?|'[^'\n]*'?|#[^\n]*|[^\s,\[\]{}\"'#]+")
-_UNFINISHED = re.compile(
-    r"(?i)(\b(?:https?|ftp|socks[45]h?|mysql|postgres(?:ql)?|nats|redis|amqps?)://)([^/?#,]*:[^/?#,]*)"
-)
-_AUTHORITY = re.compile(r"[^/?#]*")
+_FLAG = regex(r"(?<![\w.-])--?([A-Za-z][\w.-]*)(\\?[\"']?,?(?:[ \t]|\\\r?\n)+\\?[\"']?)")
+_NEXT_FLAG = regex(r"--[A-Za-z]|-[A-Za-z]+(?![\w-])|[;|&]")
+_QUOTED = regex(r"\"((?:[^\"\\\n]+|\\[^\n]?)*)\"?|'([^'\n]*)'?")
+_BARE = regex(r"[^\s\"'`]*(?:[\"'`]+[^\s\"'`,;)}\]]+)*")
+_TO_LINE_END = regex(r"[^\n]*")
+_TO_COMMA = regex(r"[^\s,}\]]*")
+_TO_QUOTE = regex(r"[^\n\"']*")
+_TO = {'"': regex(r"[^\n\"]*"), "'": regex(r"[^\n']*")}
+_BRACKET = regex(r"[\[\]{}]")
+_LEAF = regex(r"\"(?:[^\"\\\n]+|\\[^\n]?)*\"?|'[^'\n]*'?|#[^\n]*|[^\s,\[\]{}\"'#]+")
+_UNFINISHED = regex(r"(?i)(\b(?:https?|ftp|socks[45]h?|mysql|postgres(?:ql)?|nats|redis|amqps?)://)([^/?#,]*:[^/?#,]*)")
+_AUTHORITY = regex(r"[^/?#]*")
 # Before a name that begins a line: marks of comments, diffs and lists, and what systemd and shells put there.
-_LINE_START = re.compile(r"[ \t]*(?:[#;+|@>-]{1,4}[ \t]*|//[ \t]*)*(?:(?:export|set|env|arg=)[ \t]*)?[\"']?")
-_SCHEME = re.compile(r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]*:/{1,3}")
-_HEADER_SCHEME = re.compile(r"(?i)(?<![\w-])(basic|bearer|splunk|apikey|negotiate)([ \t]+)([\w+/=.~:-]{6,})")
+_LINE_START = regex(r"[ \t]*(?:[#;+|@>-]{1,4}[ \t]*|//[ \t]*)*(?:(?:export|set|env|arg=)[ \t]*)?[\"']?")
+_SCHEME = regex(r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]*:/{1,3}")
+_HEADER_SCHEME = regex(r"(?i)(?<![\w-])(basic|bearer|splunk|apikey|negotiate)([ \t]+)([\w+/=.~:-]{6,})")
 # Join tokens of k3s ("K10<hash>::server:..."), k0s (gzip, base64) and kubeadm, JWTs, keys of AWS, GitHub, GitLab, NGC.
-_BY_SIGHT = re.compile(
+_BY_SIGHT = regex(
     r"(?<![\w.+/=-])(?:K10[0-9a-f]{32,}(?:::[^\s\"']*)?|H4sI[\w+/=]{24,}|eyJ[\w-]{8,}\.[\w.-]+|AKIA[0-9A-Z]{16}"
     r"|gh[pousr]_\w{20,}|glpat-[\w-]{16,}|nvapi-[\w-]{16,}|[a-z0-9]{6}\.(?=[a-z]{0,15}[0-9])[a-z0-9]{16})(?![\w-])"
 )
 _DIGEST = ("sha256:", "sha512:", "sha384:")
-_PEM = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
-_PEM_END = re.compile(r"-----END [A-Z0-9 ]{0,40}-----")
+_PEM = regex(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_PEM_END = regex(r"-----END [A-Z0-9 ]{0,40}-----")
 
 
 def mask_words(text: str, command: Command | None = None) -> str:

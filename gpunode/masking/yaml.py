@@ -15,23 +15,24 @@ from gpunode.masking.names import MASK, is_plain, is_secret, unescaped
 from gpunode.masking.shell import mask_tools
 from gpunode.masking.tools import NAMED_FLAG, Command, names_tools
 from gpunode.masking.words import lines_of, mask_words
+from gpunode.regex import regex
 from gpunode.values import dataclass
 
-_INDENT = re.compile(r"[ \t]*")
-_MARKS = re.compile(r"(?:[-?:][ \t]+)*(?:[-?:](?=\n|\r|$))?")
-_PROPERTIES = re.compile(r"(?:[&!][^\s]*[ \t]+)*")
+_INDENT = regex(r"[ \t]*")
+_MARKS = regex(r"(?:[-?:][ \t]+)*(?:[-?:](?=\n|\r|$))?")
+_PROPERTIES = regex(r"(?:[&!][^\s]*[ \t]+)*")
 # The content of an alias is elsewhere: as a key it may be any.
-_ALIAS = re.compile(r"(\*[^\s]+?)[ \t]*:(?=\s|$)")
-_SIMPLE_KEY = re.compile(r"(?:\"[^\"\\]*\"|'[^']*'|[\w./][\w./ -]*)(?:[ \t]+#.*)?\s*")
+_ALIAS = regex(r"(\*[^\s]+?)[ \t]*:(?=\s|$)")
+_SIMPLE_KEY = regex(r"(?:\"[^\"\\]*\"|'[^']*'|[\w./][\w./ -]*)(?:[ \t]+#.*)?\s*")
 # One character a round: with + inside of * a quoted value that is no key would be tried in 2^n ways.
-_KEY = re.compile(
+_KEY = regex(
     r"(?:\"((?:[^\"\\\n]|\\[^\n])*)\"[ \t]*|'([^'\n]*)'[ \t]*"
     r"|([^\s#&*!|>%@`\"'\[\]{},][^\n:]*(?::[^\s][^\n:]*)*)):(?=\s|$)"
 )
-_TO_VALUE = re.compile(r"[ \t]*(?:[&!][^\s]*[ \t]+)*")
-_BLOCK = re.compile(r"[|>][0-9+-]*[ \t]*(?:#[^\n]*)?\r?$")
-_QUOTES = {'"': re.compile(r'(?:[^"\\]+|\\(?:.|\n)?)*"?'), "'": re.compile(r"(?:[^']+|'')*'?")}
-_LINE_END = re.compile(r"[^\n]*")
+_TO_VALUE = regex(r"[ \t]*(?:[&!][^\s]*[ \t]+)*")
+_BLOCK = regex(r"[|>][0-9+-]*[ \t]*(?:#[^\n]*)?\r?$")
+_QUOTES = {'"': regex(r'(?:[^"\\]+|\\(?:.|\n)?)*"?'), "'": regex(r"(?:[^']+|'')*'?")}
+_LINE_END = regex(r"[^\n]*")
 
 
 @dataclass

@@ -7,9 +7,10 @@ from collections import Counter
 from typing import NamedTuple
 
 from gpunode.model.smi import SmiFacts, SmiGpu
+from gpunode.regex import regex
 
 # nvidia-ctk's names by --device-name-strategy: index (0, MIG 0:1), type-index (gpu0, mig0:1), uuid.
-_INDEX = re.compile(r"(?:gpu|mig)?([0-9]{1,9})(:[0-9]{1,9})?")
+_INDEX = regex(r"(?:gpu|mig)?([0-9]{1,9})(:[0-9]{1,9})?")
 
 
 class Difference(NamedTuple):

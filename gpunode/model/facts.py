@@ -18,6 +18,7 @@ from gpunode.model.packages import PackageFacts
 from gpunode.model.smi import SmiFacts
 from gpunode.model.system import ModprobeHelper, SystemFacts
 from gpunode.model.topology import Topology
+from gpunode.regex import regex
 from gpunode.values import dataclass
 
 
@@ -102,7 +103,7 @@ class PciDevice:
 
 
 # What DKMS calls the driver: NVIDIA's and SUSE's packages, Debian's (current, tesla-535), Ubuntu's (srv, 390).
-_DRIVER_BY_DKMS = re.compile(r"nvidia(?:-(?:open|current|srv|tesla|legacy|grid|vgpu|\d{3})[\w.-]{0,40})?", re.A)
+_DRIVER_BY_DKMS = regex(r"nvidia(?:-(?:open|current|srv|tesla|legacy|grid|vgpu|\d{3})[\w.-]{0,40})?", re.A)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from gpunode.model.driver import DriverOrigin
 from gpunode.model.facts import HostFacts
 from gpunode.model.packages import PackageVersion
 from gpunode.model.versions import DRIVER_VERSION
+from gpunode.regex import regex
 
 # Packages that stand for a whole driver, most telling first: NVIDIA's repository, then the distributions' archives.
 LEADS = (
@@ -28,14 +29,14 @@ LEADS = (
     r"(kmod|akmod)-nvidia(-(open-|latest-)?dkms|-open)?",
 )
 # Of the packages that stand for a driver, what NVIDIA's repository and SUSE's modules for it provide.
-CUDA_LEADS = re.compile(
+CUDA_LEADS = regex(
     r"nvidia-open|cuda-drivers|nvidia-(open-)?driver-G\d\d-.*kmp-\w+|nvidia-driver-(branch-\d+|latest-dkms)|kmod-.*"
 )
 # A package of NVIDIA's repository that pins a branch or one version.
 PINNING = "nvidia-driver-pinning"
 # From 615 on NVIDIA's cuda-drivers is an empty package, which installs nothing of a driver (cupy/cupy#10295).
 _EMPTY_FROM = 615
-_PACKAGED = re.compile(rf"(?:[0-9]+:)?({DRIVER_VERSION})")
+_PACKAGED = regex(rf"(?:[0-9]+:)?({DRIVER_VERSION})")
 
 
 def upstream(version: str) -> str | None:

@@ -12,6 +12,7 @@ from gpunode.advice import meant
 from gpunode.errors import UsageError
 from gpunode.masking import masked
 from gpunode.model.driver import ModuleFlavour
+from gpunode.regex import regex
 from gpunode.remedy import Remedy, RepairAction, gpunode
 from gpunode.values import dataclass
 
@@ -175,7 +176,7 @@ class ToolkitRequest:
         )
 
 
-_PROFILE = re.compile(r"[0-9]g\.[0-9]{1,5}gb(\+me|\+gfx|\+me\.all|-me)?")  # as nvidia-smi mig -lgip names them
+_PROFILE = regex(r"[0-9]g\.[0-9]{1,5}gb(\+me|\+gfx|\+me\.all|-me)?")  # as nvidia-smi mig -lgip names them
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,14 @@ import tarfile
 from collections.abc import Sequence
 
 from gpunode.masking import masked
+from gpunode.regex import regex
 from gpunode.render.clean import clean, clean_line
 from gpunode.values import dataclass
 
 ROOT = "gpunode-bundle"
 ENTRY_BYTES = 8 << 20  # of one file: the largest is a recording, 4 MiB at most
 WHOLE_BYTES = 1 << 30  # of all together, unpacked
-_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*(/[a-z0-9][a-z0-9._-]*)*")
+_NAME = regex(r"[a-z0-9][a-z0-9._-]*(/[a-z0-9][a-z0-9._-]*)*")
 HEAD = """gpunode support bundle, made {at} by gpunode {version}
 
 Secrets are masked where their name or form gives them away. Names of hosts, users, units, images and paths, addresses

@@ -15,6 +15,7 @@ from gpunode.model.packages import PackageVersion
 from gpunode.packages import scripts
 from gpunode.packages.base import Backend, Part, Repository, Wanted
 from gpunode.packages.listings import dpkg_held, dpkg_residue, parse_dpkg
+from gpunode.regex import regex
 
 # needrestart (Ubuntu 22.04 and later) asks and restarts daemons by itself otherwise; `l` only lists them.
 ENV = (("DEBIAN_FRONTEND", "noninteractive"), ("NEEDRESTART_MODE", "l"), ("LC_ALL", "C.UTF-8"))
@@ -31,7 +32,7 @@ PAUSES_S = (5.0, 15.0, 30.0)
 DIRECTORY = "/run/gpunode"
 
 # linux-image-generic, not linux-image-6.8.0-51-generic
-META_IMAGE = re.compile(r"linux-image-(?!\d|unsigned-|extra-)(.+)")
+META_IMAGE = regex(r"linux-image-(?!\d|unsigned-|extra-)(.+)")
 LIST = r"""find_tool dpkg-query || return 127
 row='${Package}\t${Version}\t${Architecture}\t${db:Status-Abbrev}\n'
 "$TOOL" -W -f "$row" || return $?

@@ -8,9 +8,10 @@ from collections import Counter
 from collections.abc import Mapping
 from itertools import islice, product
 
+from gpunode.regex import regex
 from gpunode.values import dataclass
 
-_LINE = re.compile(r"\s*(deb(?:-src)?)\s+(?:\[([^\]]*)\]\s*)?([^\s#]+)\s+([^\s#]+)")
+_LINE = regex(r"\s*(deb(?:-src)?)\s+(?:\[([^\]]*)\]\s*)?([^\s#]+)\s+([^\s#]+)")
 MOST = 1000  # addresses of one entry that are read
 
 

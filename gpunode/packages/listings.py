@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
 from gpunode.model.packages import PackageVersion
+from gpunode.regex import regex
 
 # dpkg knows these names, but nothing of the package is on the disk (dpkg-query(1), "Package status").
 _GONE = ("n", "c")
-_SIDE_BY_SIDE = re.compile(r"kernel|gpg-pubkey|a?kmod-(?!.*dkms)|.*-kmp-")
+_SIDE_BY_SIDE = regex(r"kernel|gpg-pubkey|a?kmod-(?!.*dkms)|.*-kmp-")
 
 
 def parse_dpkg(text: str) -> Mapping[str, PackageVersion]:

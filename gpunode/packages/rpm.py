@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -14,13 +13,14 @@ from gpunode.model.packages import PackageVersion
 from gpunode.packages import scripts
 from gpunode.packages.base import Backend, Part, Repository, Verb, Wanted
 from gpunode.packages.listings import parse_rpm, rpm_doubled
+from gpunode.regex import regex
 
 ENV = (("LC_ALL", "C.UTF-8"),)
 KEYS = "/etc/pki/rpm-gpg"
 IMPORT = "rpm --import "
 # Where dnf, dnf5, yum, tdnf and zypper keep their repositories.
 LISTS = "/etc/yum.repos.d:/etc/distro.repos.d:/usr/share/dnf5/repos.d:/etc/zypp/repos.d"
-_ADDED = re.compile(r"(?m)^added ([0-9a-f]{8,40}-[0-9a-f]{1,16},\d{1,15},[0-9a-f]{40,64},[A-Za-z0-9._:-]+)$")
+_ADDED = regex(r"(?m)^added ([0-9a-f]{8,40}-[0-9a-f]{1,16},\d{1,15},[0-9a-f]{40,64},[A-Za-z0-9._:-]+)$")
 LOCK_S = "300"  # how long another rpm is waited for
 # Of "$@" those that are installed: a roll-back may name what never got in.
 PRESENT = 'set -- $(rpm -q --qf "%{NAME}\\n" "$@" | grep -v " is not installed$")\n[ $# -gt 0 ] || exit 0\n'

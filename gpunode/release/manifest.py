@@ -9,15 +9,16 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from gpunode.foreign import NotRead, read_json
+from gpunode.regex import regex
 from gpunode.values import dataclass
 
 NAME = "RELEASE.json"
 SCHEMA = "gpunode.release/1"
 MOST_FILES = 20_000
 _LARGEST_FILE_BYTES = 64 << 20
-_SHA256 = re.compile(r"[0-9a-f]{64}")
-_COMMIT = re.compile(r"[0-9a-f]{40}")
-_WORD = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+-]{0,63}")
+_SHA256 = regex(r"[0-9a-f]{64}")
+_COMMIT = regex(r"[0-9a-f]{40}")
+_WORD = regex(r"[0-9A-Za-z][0-9A-Za-z.+-]{0,63}")
 
 
 class Content(NamedTuple):

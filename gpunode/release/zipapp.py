@@ -18,13 +18,14 @@ from gpunode import resources
 from gpunode.catalog.documents import document, in_archive, kept_text
 from gpunode.catalog.documents import names as catalog_names
 from gpunode.errors import UnsupportedHost
+from gpunode.regex import regex
 
 SHEBANG = b"#!/usr/bin/env python3\n"
 LEAST_PYTHON = (3, 10)
 # rich loads them for Markdown and coloured source code, neither of which gpunode shows: 1.2 MB of 3.
 LEFT_OUT = ("paramiko", "markdown-it-py", "mdurl", "pygments")
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the first time that a zip can say
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")  # of a requirement: what stands before its extras and versions
+_NAME = regex(r"[A-Za-z0-9][A-Za-z0-9._-]*")  # of a requirement: what stands before its extras and versions
 
 # In the words of any Python, since it runs on whatever python3 a host has.
 _MAIN = """import sys

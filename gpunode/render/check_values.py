@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
-
 from gpunode.masking import masked
 from gpunode.model.report import CheckResult, Finding, HostOutcome, NotApplicable
+from gpunode.regex import regex
 from gpunode.render.clean import clean, clean_line
 
 LINE, LINES = 2000, 20_000  # characters that a line or a text may have: what reads it may be bounded as well
 LOCAL = "localhost"  # transport/local.py
-_NO_XML = re.compile("[\ufffe\uffff]")  # with the C0 and surrogates that `clean` shows, all that XML 1.0 does not take
+_NO_XML = regex("[\ufffe\uffff]")  # with the C0 and surrogates that `clean` shows, all that XML 1.0 does not take
 
 
 def host_name(outcome: HostOutcome) -> str:

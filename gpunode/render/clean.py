@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 
+from gpunode.regex import regex
+
 _OBEYED = "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
-_TEXT = re.compile(f"[{_OBEYED}]")
-_LINE = re.compile(f"[{_OBEYED}\n\t]")
+_TEXT = regex(f"[{_OBEYED}]")
+_LINE = regex(f"[{_OBEYED}\n\t]")
 _SEEN = bytes((*range(0x20, 0x7F), 0x09, 0x0A))
 _SHORT = {"\n": "\\n", "\t": "\\t"}
 

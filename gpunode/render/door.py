@@ -5,17 +5,17 @@ No other file prints; tests/hostile/test_terminal.py reads the syntax trees for 
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, TextIO
 
 from gpunode.masking import masked
+from gpunode.regex import regex
 from gpunode.render.clean import clean
 from gpunode.render.style import CODES, OURS
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-_PAINT = re.compile(f"\x1b\\[({'|'.join([*CODES.values(), '0'])});{OURS}m")
+_PAINT = regex(f"\x1b\\[({'|'.join([*CODES.values(), '0'])});{OURS}m")
 
 
 def show(text: str, stream: TextIO | None, *, end: str = "\n", painted: bool = False) -> None:

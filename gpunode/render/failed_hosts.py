@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 
 from gpunode.errors import ExitCode
 from gpunode.model.report import HostOutcome
+from gpunode.regex import regex
 from gpunode.remedy import Command
 from gpunode.render.remedy_text import hosts_are_in
 from gpunode.render.style import PLAIN, Style, hang
 
 LONGEST = 4000  # characters: more than that nobody pastes, and a terminal cuts a line at 4095 (N_TTY_BUF_SIZE)
 # The last number of the host, which is not in a port; an IPv6 address in brackets has none that is taken.
-_NUMBERED = re.compile(r"((?:[^@]*@)?[^:\[\]]*?)(\d{1,9})([^\d:\[\]]*(?::\d+)?)")
+_NUMBERED = regex(r"((?:[^@]*@)?[^:\[\]]*?)(\d{1,9})([^\d:\[\]]*(?::\d+)?)")
 
 
 def hosts_argument(names: Iterable[str]) -> str:

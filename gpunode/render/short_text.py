@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 
 from gpunode.masking import masked
+from gpunode.regex import regex
 from gpunode.render.clean import clean_line
 
 MORE = " …"
 LONG_WORD = 16  # characters; of a longer one the beginning says more than nothing
 # Between these a sentence of advice can end; not within what is quoted or in parentheses, which may be a command's.
-_BETWEEN = re.compile(
+_BETWEEN = regex(
     r"""(?P<within>`[^`]*`|"[^"]*"|(?<!\w)'[^']*'|\([^()]*\))
     |(?P<end>;[ ]|[.][ ](?=[A-Z])|[ ](?=\()
       |,[ ](?=(?:and|or|then|which|where|so|until|unless|if|after|before)\b))  # a comma between things is none

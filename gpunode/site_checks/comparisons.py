@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import fnmatch
-import re
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
+from gpunode.regex import regex
 from gpunode.values import dataclass
 
 LONGEST_GLOB, MOST_STARS = 200, 8
 LONGEST_TEXT = 4096  # characters of a fact that a glob is held against
-_NUMBERS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9}){0,5}")
+_NUMBERS = regex(r"[0-9]{1,9}(?:\.[0-9]{1,9}){0,5}")
 
 NUMBER = frozenset({"integer", "number"})
 TEXT = frozenset({"string"})

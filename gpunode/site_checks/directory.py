@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 
 from gpunode.errors import UsageError
 from gpunode.foreign import read_file
+from gpunode.regex import regex
 from gpunode.site_checks.facts_path import Schema
 from gpunode.site_checks.trust import why_mistrusted
 from gpunode.site_checks.written import GROUP, NAME, WrittenCheck, parse_check
@@ -18,8 +18,8 @@ from gpunode.values import dataclass
 MOST_FILES = 200
 MOST_PROGRAMS = 32
 LONGEST = 64 * 1024  # bytes of a YAML file
-_PROGRAM = re.compile(rf"(?P<name>{NAME})(?:\.[a-z0-9]+)?")
-_PAGE = re.compile(r"\..*|README.*|.*\.md")  # hidden files and pages for people
+_PROGRAM = regex(rf"(?P<name>{NAME})(?:\.[a-z0-9]+)?")
+_PAGE = regex(r"\..*|README.*|.*\.md")  # hidden files and pages for people
 REMEDY = "correct the directory; no host was asked"
 
 

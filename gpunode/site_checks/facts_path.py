@@ -12,12 +12,13 @@ from typing import Any
 
 from gpunode.advice import meant
 from gpunode.errors import UsageError
+from gpunode.regex import regex
 from gpunode.values import dataclass
 
 LONGEST = 300  # characters
 MOST_FOUND = 10_000  # values; a host has fewer packages than that
 _MOST_STARS = 3
-_STEP = re.compile(
+_STEP = regex(
     r'\.?(?P<name>[A-Za-z_][A-Za-z0-9_]*)|\[(?P<star>\*)\]|\["(?P<key>[^"]{1,200})"\]'
     r"|\[(?P<field>[a-z_][a-z0-9_]*)=(?P<text>[^\]]{1,200})\]"
 )

@@ -10,6 +10,7 @@ from gpunode.advice import listing, meant
 from gpunode.errors import UsageError
 from gpunode.foreign import NotRead, read_yaml, whole_number
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.regex import regex
 from gpunode.remedy import Remedy, RepairAction
 from gpunode.site_checks.comparisons import COMPARISONS, LONGEST_GLOB, MOST_STARS, NUMBER, Comparison, version_numbers
 from gpunode.site_checks.facts_path import FactsPath, Found, Schema
@@ -23,7 +24,7 @@ NAME = r"[a-z0-9][a-z0-9-]{0,62}"
 LONGEST_TEXT = 1000  # characters of one value of the file
 _MOST_VALUES = 100
 _SHOWN, _SHOWN_TEXT = 4, 120  # values in the evidence, and characters of each
-_BRACES = re.compile(r"\{([^{}]*)\}|[{}]")
+_BRACES = regex(r"\{([^{}]*)\}|[{}]")
 _DEFAULT_EVIDENCE = "{values}; wanted: {wanted}"
 PLACEHOLDERS = ("host", "path", "values", "wanted", "count")
 

@@ -11,10 +11,10 @@ A pipe keeps its order, so both marks prove that all between them is there. The 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from gpunode.errors import TransportError
+from gpunode.regex import regex
 from gpunode.remedy import Remedy, RepairAction
 from gpunode.transport.base import Completed, StillRunning
 
@@ -26,9 +26,9 @@ NOISE_LIMIT_BYTES = 1024 * 1024  # what a login may print before the script begi
 STDERR_LIMIT_BYTES = 64 * 1024 * 1024  # read and dropped; whoever prints more does so without end
 STDERR_GRACE_S = 5.0  # once the answer is complete: how long its stderr may take to end as well
 
-_BEGIN = re.compile(rb"\x1egpunode-begin ([0-9a-f-]{32,36})\n")
+_BEGIN = regex(rb"\x1egpunode-begin ([0-9a-f-]{32,36})\n")
 _BEGIN_BYTES = 64  # longer than any begin mark
-_CODE = re.compile(rb"(\d{1,3})\n")
+_CODE = regex(rb"(\d{1,3})\n")
 
 
 class Stream:

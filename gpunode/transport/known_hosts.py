@@ -11,7 +11,6 @@ import binascii
 import fcntl
 import hmac
 import os
-import re
 import threading
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -21,6 +20,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from gpunode.errors import TransportError
+from gpunode.regex import regex
 from gpunode.transport.public_key import HostKey as HostKey
 from gpunode.transport.public_key import plain_key
 from gpunode.values import dataclass
@@ -141,7 +141,7 @@ def parse(files: Iterable[tuple[str, str]]) -> KnownHosts:
     return known
 
 
-_NO_NAMES = re.compile(r"[#@|*?!\s]")
+_NO_NAMES = regex(r"[#@|*?!\s]")
 
 
 def _add(known: KnownHosts, line: Line) -> None:
@@ -167,7 +167,7 @@ def _add(known: KnownHosts, line: Line) -> None:
         known.patterns.append((words[0], entry))
 
 
-_PATTERN = re.compile(r"^\||[*?!]")
+_PATTERN = regex(r"^\||[*?!]")
 
 
 def _add_marked(known: KnownHosts, mark: str, words: Sequence[str], where: str) -> None:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 
 from gpunode.errors import TransportError
+from gpunode.regex import regex
 from gpunode.transport.shell import NO_TERMINAL, NOEXEC, password_owners, without_our_words
 
 _REFUSED = "sudo refused the password"
@@ -98,7 +99,7 @@ _REFUSALS: Sequence[tuple[str, str, str]] = (
     ),
 )
 _READ_CHARACTERS = 4000  # of a host's words, which may have no end, so many are searched
-_NO_TERMINAL = re.compile(rb"must have a tty")
+_NO_TERMINAL = regex(rb"must have a tty")
 
 
 def not_started(target: str, code: int, stdout: bytes | bytearray, stderr: bytes | bytearray) -> TransportError:

@@ -11,6 +11,8 @@ import re
 import shlex
 from functools import lru_cache
 
+from gpunode.regex import regex
+
 ARGUMENT_LIMIT_BYTES = 100_000  # Linux allows 128 KiB an argument (MAX_ARG_STRLEN); the login shell gets the whole line
 
 # Variables by which tools print otherwise than their parsers read, or do otherwise than they are told. /etc/environment
@@ -99,7 +101,7 @@ _TERMINAL = _AT_A_TERMINAL.replace("{run}", "exec sudo -n")
 _TERMINAL_ASKED = _AT_A_TERMINAL.replace(
     "{run}", rf"printf \"[gpunode] process %d\\n\" \$\$ >&5; exec sudo -S -p \"{_PROMPT}\""
 )
-_PROCESS = re.compile(rb"\[gpunode\] process (\d{1,10})\n")
+_PROCESS = regex(rb"\[gpunode\] process (\d{1,10})\n")
 _PLAIN = bytes(range(ord(" "), ord("~") + 1))
 # The backslash first, for the others are written with one. Most of what a script of ours has; the rest takes longer.
 _COMMON = ((b"\\", b"\\0134"), (b"'", b"\\0047"), (b"!", b"\\0041"), (b"\n", b"\\n"), (b"\t", b"\\t"))

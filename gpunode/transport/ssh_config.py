@@ -5,7 +5,6 @@ from __future__ import annotations
 import getpass
 import glob
 import os
-import re
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from gpunode.errors import TransportError, UsageError
+from gpunode.regex import regex
 from gpunode.transport.known_hosts import host_name
 from gpunode.transport.sudo_password import SudoPassword
 from gpunode.values import dataclass
@@ -40,7 +40,7 @@ class SshTarget:
         return f"{self.user + '@' if self.user else ''}{host}{f':{self.port}' if self.port else ''}"
 
 
-_TARGET = re.compile(
+_TARGET = regex(
     r"(?:(?P<user>[^\s,]+)@)?(?:\[(?P<v6>[0-9A-Fa-f:.]+(?:%[\w.-]+)?)\]|(?P<host>[A-Za-z0-9_](?:[A-Za-z0-9_.-]*)))"
     r"(?::(?P<port>\d{1,5}))?"
 )

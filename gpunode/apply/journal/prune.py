@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
@@ -10,11 +9,12 @@ from gpunode.apply.journal.entries import parse_journal
 from gpunode.apply.journal.history import still_needed
 from gpunode.apply.journal.past import read_journal
 from gpunode.apply.script import SHORT_S, Host, parse_reply
+from gpunode.regex import regex
 
 KEPT_RUNS = 50
 KEPT_DAYS = 30
 # A directory's name begins with its run's id, 20261121T145501Z-4711. Other names are not ours to remove.
-_RUN = re.compile(r"(\d{8}T\d{6}Z)-\d+(?=[.-]|$)")
+_RUN = regex(r"(\d{8}T\d{6}Z)-\d+(?=[.-]|$)")
 
 
 def prune(host: Host, run_id: str, directories: Iterable[str]) -> None:

@@ -11,9 +11,10 @@ from gpunode.checks.registry import Context, check
 from gpunode.checks.words import numbers
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.regex import regex
 from gpunode.remedy import Remedy, RepairAction, setup
 
-_GCC = re.compile(r"gcc(?:-[0-9]{1,2}|-toolset-[0-9]{1,2}-gcc)?", re.A)
+_GCC = regex(r"gcc(?:-[0-9]{1,2}|-toolset-[0-9]{1,2}-gcc)?", re.A)
 
 
 @check(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from gpunode.advice import listing
@@ -11,11 +10,12 @@ from gpunode.checks.registry import Context, check
 from gpunode.checks.words import driver_version, numbers, typed_for
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.regex import regex
 from gpunode.remedy import Remedy, RepairAction, setup
 
 # Packages whose version must equal the driver's. Persistenced, settings, modprobe and firmware have versions of their
 # own in the distributions' archives and may differ.
-CORE = re.compile(
+CORE = regex(
     r"(?:lib)?nvidia-(?:open$|driver|kernel-(?!common)|dkms|headless|utils|smi$|compute|ml\d|cfg\d|ptxjit|nvvm|fabric|imex|linux)"
     r"|libcuda1$|kmod-nvidia|cuda-drivers"
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
@@ -15,9 +14,10 @@ from gpunode.model.installed import PINNING
 from gpunode.model.report import NotApplicable
 from gpunode.model.smi import SmiGpu
 from gpunode.model.system import RdmaPort
+from gpunode.regex import regex
 
 # The packages of driver, CUDA, toolkit and engines, by the beginnings of their names in every distribution.
-_COUNTED = re.compile(
+_COUNTED = regex(
     r"(lib)?nvidia|libcuda|libnv|libnccl|cuda|a?kmod-nvidia|linux-modules-nvidia|xserver-xorg-video-nvidia|datacenter-gpu"
     r"|docker|containerd|moby|runc|cri-o|podman"
 )

@@ -12,13 +12,14 @@ from gpunode.model.facts import HostFacts
 from gpunode.model.operator import owned_by_operator
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.model.versions import three_numbers
+from gpunode.regex import regex
 from gpunode.remedy import Remedy, RepairAction
 
 # In the order in which its validator makes them (gpu-operator, validator/main.go).
 READY = ("driver-ready", "toolkit-ready", "cuda-ready", "plugin-ready")
 VALIDATOR = "nvidia-operator-validator"
 # gpu-operator-validator has the operator's own version, and is on every node of it.
-_TAGGED = re.compile(
+_TAGGED = regex(
     r"(?:.*/)?(?P<name>gpu-operator|gpu-operator-validator|container-toolkit):(?P<version>v?[0-9.]+)(?:-(?P<of>[\w.-]+))?",
     re.ASCII,
 )

@@ -14,13 +14,14 @@ from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.kubernetes import GPU_DRA_DRIVER, DevicePlugins
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.model.versions import at_least
+from gpunode.regex import regex
 from gpunode.remedy import Remedy, RepairAction
 
 PLUGIN = (needs.kubelet, needs.joined, needs.running_kubelet, needs.device_plugins, needs.gpu)
 NO_PLUGIN = "no device plugin of NVIDIA's is on this node (k8s.dp-container)"
 LOGS = "kubectl logs of its pod shows why"
 RESTART = "delete its pod, and its DaemonSet makes another"
-_TAG = re.compile(r"/k8s-device-plugin:v?([0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9})(-[\w.]+)?(@|\Z)", re.ASCII)
+_TAG = regex(r"/k8s-device-plugin:v?([0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9})(-[\w.]+)?(@|\Z)", re.ASCII)
 
 
 def _plugins(host: HostFacts) -> DevicePlugins:

@@ -10,10 +10,11 @@ from gpunode.checks.words import time_of_run
 from gpunode.model.facts import HostFacts
 from gpunode.model.installed import signs_of_driver
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.regex import regex
 from gpunode.remedy import Remedy, RepairAction, setup
 
 # apt, dnf, zypper and pacman, of a file that is not the one that the index names.
-_DIFFER = re.compile(
+_DIFFER = regex(
     r"unexpected size|larger than expected|hash sum mismatch|size mismatch|mirror sync in progress|checksum", re.I
 )
 

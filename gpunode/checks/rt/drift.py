@@ -15,12 +15,13 @@ from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.files import FileFacts, WrittenFile
 from gpunode.model.plan import engine_step
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.regex import regex
 from gpunode.remedy import Remedy, RepairAction, setup
 
 SETUP = setup("--only", "runtime")
 OPERATOR = "/usr/local/nvidia/toolkit"
 # What tools that write whole files say at their beginning: Ansible, kubespray, nodeadm, k0s, cloud-init.
-GENERATED = re.compile(
+GENERATED = regex(
     r"(?:managed|generated|written|created|maintained) by|ansible.managed|do not edit|_managed=true", re.IGNORECASE
 )
 HEAD = 10  # lines in which such a word stands

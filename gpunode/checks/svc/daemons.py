@@ -11,12 +11,13 @@ from gpunode.model import entities
 from gpunode.model.facts import HostFacts, ServiceFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.model.smi import SmiGpu
+from gpunode.regex import regex
 from gpunode.remedy import Remedy, RepairAction
 
 PERSISTENCED, DCGM = "nvidia-persistenced.service", "nvidia-dcgm.service"
 RUNS = ("active", "activating", "reloading")
 # Cards for a desk: their driver is kept by the screen, or rests on purpose.
-DESKTOP = re.compile(r"\b(GeForce|Quadro|TITAN|NVS|RTX)\b(?!.*\bServer\b)", re.IGNORECASE)
+DESKTOP = regex(r"\b(GeForce|Quadro|TITAN|NVS|RTX)\b(?!.*\bServer\b)", re.IGNORECASE)
 FLAPS = 3  # restarts: NVSentinel's system-services-monitor has 3 in 600 s; NRestarts has no clock
 # Each has an NVML and profiling counters of its own; a command's name has at most 15 characters.
 MEASURES = ("nv-hostengine", "dcgm-exporter", "nsys", "ncu")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 from gpunode.cli.options.groups import LiveOptions
 from gpunode.errors import TransportError, UsageError
 from gpunode.foreign import read_file
+from gpunode.regex import regex
 from gpunode.transport.secret import Secret
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FILE_BYTES = 65536
 _TRIES = 3  # at a key's passphrase, which nobody counts
-_DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/([0-9]{1,6})")
+_DESCRIPTOR = regex(r"/(?:dev|proc/self)/fd/([0-9]{1,6})")
 
 
 def become_password(options: LiveOptions) -> Secret | None:

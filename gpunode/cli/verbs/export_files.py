@@ -16,13 +16,14 @@ from gpunode.export.files import MANIFEST, Carried, ExportedFile, Request, with_
 from gpunode.masking import masked
 from gpunode.model.spec import RebootPolicy
 from gpunode.offline.output_directory import check_directory, write_directory
+from gpunode.regex import regex
 from gpunode.specfile import spec_text
 
 if TYPE_CHECKING:
     from gpunode.cli.options.setup import SpecOptions
 
 # No user, no password and nothing a shell or a log would split; a query may hold a signature, and is never shown.
-_URL = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]+/[!-~]*")
+_URL = regex(r"https?://[A-Za-z0-9.\-\[\]:]+/[!-~]*")
 
 
 def carried() -> bytes:

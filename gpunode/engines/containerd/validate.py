@@ -7,7 +7,6 @@ with containerd 1.6, 1.7 and 2.1.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,10 +20,11 @@ from gpunode.engines.containerd.schema import merges
 from gpunode.errors import ConfigFileError
 from gpunode.model.spec import RuntimeSpec
 from gpunode.model.versions import at_least
+from gpunode.regex import regex
 
 Keys = tuple[str, ...]
 # Go's time.ParseDuration.
-_DURATION = re.compile(r"[-+]?(0|((\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)")
+_DURATION = regex(r"[-+]?(0|((\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)")
 DURATIONS = ("stream_idle_timeout", "drain_exec_sync_io_timeout", "image_pull_progress_timeout")
 
 

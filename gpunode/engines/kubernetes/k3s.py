@@ -25,19 +25,20 @@ from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.files import FileFacts
 from gpunode.model.spec import RuntimeSpec
 from gpunode.model.versions import at_least
+from gpunode.regex import regex
 from gpunode.resources import render
 
 HANDLER, PROGRAM = "nvidia", "nvidia-container-runtime"
 KEY = "default-runtime"
 DROP_IN = "config.yaml.d/99-gpunode.yaml"
 # A top-level key in block style, as these files are written; the value with its quotes, without a comment.
-_LINE = re.compile(
+_LINE = regex(
     rf"^(?P<head>[\"']?{KEY}[\"']?[ \t]*:[ \t]*)"
     r"(?P<value>\"[^\"\n]*\"|'[^'\n]*'|[^\s#]+(?:[ \t]+[^\s#]+)*|)"
     r"(?P<rest>[ \t]*(?:#[^\n]*)?\r?)$",
     re.MULTILINE,
 )
-_BASE = re.compile(r"\{\{-?\s*template\s+\"base\"")
+_BASE = regex(r"\{\{-?\s*template\s+\"base\"")
 
 
 class K3s(embedded.Distribution):

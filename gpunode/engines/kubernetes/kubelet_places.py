@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 from gpunode.model.facts import HostFacts
 from gpunode.model.files import FileFacts
 from gpunode.model.kubernetes import KubeletSettings
+from gpunode.regex import regex
 
 Form = Literal["flags", "configuration", "kubelet-arg"]
 UNIT_DIRECTORY = "/etc/systemd/system/"
@@ -17,10 +18,8 @@ MICROK8S = "/var/snap/microk8s/current/args/kubelet"
 # Environment files that the probe looks for (shell/probe/kubernetes.sh): one that it does not have is not there.
 READ_BY_PROBE = ("/var/lib/kubelet/kubeadm-flags.env", "/etc/default/kubelet", "/etc/sysconfig/kubelet")
 EXTRA_ARGS = "KUBELET_EXTRA_ARGS"  # the variable that kubeadm's unit leaves to people
-_ENVIRONMENT_FILE = re.compile(r"^[ \t]*EnvironmentFile[ \t]*=[ \t]*-?(/[^\s\"']+)[ \t]*$", re.MULTILINE)
-_UNIT = re.compile(
-    r"(/etc/systemd/system|/usr/lib/systemd/system|/lib/systemd/system)/kubelet\.service(\.d/[^/]+\.conf)?"
-)
+_ENVIRONMENT_FILE = regex(r"^[ \t]*EnvironmentFile[ \t]*=[ \t]*-?(/[^\s\"']+)[ \t]*$", re.MULTILINE)
+_UNIT = regex(r"(/etc/systemd/system|/usr/lib/systemd/system|/lib/systemd/system)/kubelet\.service(\.d/[^/]+\.conf)?")
 
 
 class Place(NamedTuple):

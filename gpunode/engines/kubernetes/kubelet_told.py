@@ -16,6 +16,7 @@ from gpunode.engines.kubernetes.kubelet_places import READ_BY_PROBE, Place, envi
 from gpunode.errors import ConfigFileError
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.kubernetes import KubeletSettings, KubeletTold, Told
+from gpunode.regex import regex
 
 GATES = "feature-gates"
 ENDPOINT = "container-runtime-endpoint"
@@ -25,8 +26,8 @@ MOST_EDITS = 32  # in one file; a kubelet was never given more by a person
 MOST_FLAGS = 10 * MOST_EDITS
 LARGEST_YAML = 32768  # characters; a kubelet's configuration has two thousand
 RUNNING = "the command line of the running kubelet"
-PAIR = re.compile(r"([A-Za-z][A-Za-z0-9]*)=([A-Za-z0-9]*)", re.ASCII)
-_BETWEEN = re.compile(r"[^A-Za-z0-9=]+", re.ASCII)
+PAIR = regex(r"([A-Za-z][A-Za-z0-9]*)=([A-Za-z0-9]*)", re.ASCII)
+_BETWEEN = regex(r"[^A-Za-z0-9=]+", re.ASCII)
 
 
 def told(host: HostFacts) -> KubeletTold:

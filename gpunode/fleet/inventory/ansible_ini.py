@@ -7,12 +7,13 @@ import shlex
 
 from gpunode.fleet.inventory.ansible_vars import keep
 from gpunode.fleet.inventory.tree import UNGROUPED, Said, Tree, lines_of
+from gpunode.regex import regex
 from gpunode.values import dataclass
 
-_SECTION = re.compile(r"\[([^:\]\s]+)(?::(\w+))?\]\s*(?:[#;].*)?")
+_SECTION = regex(r"\[([^:\]\s]+)(?::(\w+))?\]\s*(?:[#;].*)?")
 _KINDS = ("hosts", "children", "vars")
 # A value in [group:vars] is the rest of its line; of a number or a quoted text Ansible drops a comment behind it.
-_VALUE = re.compile(r"""(?:(?P<number>\d+)|"(?P<double>[^"]*)"|'(?P<single>[^']*)')\s*(?:#.*)?""")
+_VALUE = regex(r"""(?:(?P<number>\d+)|"(?P<double>[^"]*)"|'(?P<single>[^']*)')\s*(?:#.*)?""")
 
 
 @dataclass

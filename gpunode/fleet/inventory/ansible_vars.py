@@ -5,11 +5,11 @@ Source: the options of Ansible's connection plugins ssh and paramiko_ssh and of 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from gpunode.fleet.inventory.ansible_ssh_args import read_ssh_args
 from gpunode.fleet.inventory.tree import Said, Tree
+from gpunode.regex import regex
 
 _SETTING = {
     "ansible_host": "address",
@@ -50,7 +50,7 @@ _UNREAD_WHERE_FALSE = {
     "ansible_ssh_host_key_checking": "host keys are always checked",
 }
 _READ = {*_SETTING, *_SSH_ARGS, *_ONLY, *_REFUSED, *_UNREAD, *_UNREAD_WHERE_FALSE}
-_SECRET = re.compile(r"ansible_(?:\w{1,60}_)?(?:pass|password|passphrase|private_key)")
+_SECRET = regex(r"ansible_(?:\w{1,60}_)?(?:pass|password|passphrase|private_key)")
 _FALSE = ("false", "no", "off", "0", "n", "f")
 VAULT = "gpunode asks for no vault's password; keep it in group_vars, of which gpunode reads how hosts are reached"
 

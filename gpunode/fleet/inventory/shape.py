@@ -7,6 +7,7 @@ from contextlib import suppress
 from enum import Enum
 
 from gpunode.foreign import NotRead, read_json
+from gpunode.regex import regex
 
 
 class Shape(Enum):
@@ -19,11 +20,11 @@ class Shape(Enum):
     YAML = "YAML"
 
 
-_TABLE = re.compile(r"NAME[ \t]+STATUS[ \t]+ROLES[ \t]+AGE[ \t]+VERSION\b")
+_TABLE = regex(r"NAME[ \t]+STATUS[ \t]+ROLES[ \t]+AGE[ \t]+VERSION\b")
 # [2001:db8::7] and [01-04] begin lines of lists; a group of Ansible has a name, and a colon before one of two words.
-_SECTION = re.compile(r"\[(?![0-9,-]+\])[^:\]\s\[]+(?::\w+)?\]\s*(?:[#;].*)?")
-_SETTING = re.compile(r"\S+\s+[A-Za-z_]\w*\s*=")
-_MAPPING = re.compile(r"(?:-\s+\S.*|---.*|%YAML.*|(?:\"[^\"]*\"|'[^']*'|[^\s#;=\[{]\S*)\s*:(?:\s.*)?)")
+_SECTION = regex(r"\[(?![0-9,-]+\])[^:\]\s\[]+(?::\w+)?\]\s*(?:[#;].*)?")
+_SETTING = regex(r"\S+\s+[A-Za-z_]\w*\s*=")
+_MAPPING = regex(r"(?:-\s+\S.*|---.*|%YAML.*|(?:\"[^\"]*\"|'[^']*'|[^\s#;=\[{]\S*)\s*:(?:\s.*)?)")
 
 
 def shape_of(text: str) -> Shape:

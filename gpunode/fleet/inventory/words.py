@@ -10,13 +10,14 @@ from contextlib import suppress
 from itertools import pairwise
 
 from gpunode.errors import UsageError
+from gpunode.regex import regex
 
 MOST_HOSTS = 10_000
 LONGEST_WORD = 200_000  # characters: 10,000 numbers of nine digits in one pair of brackets, twice over
 _SLURM, _NUMBERS = r"[0-9,-]+", r"[0-9]{1,9}:[0-9]{1,9}(?::[0-9]{1,9})?"
 _LETTERS = r"[a-z]:[a-z](?::[0-9]{1,9})?|[A-Z]:[A-Z](?::[0-9]{1,9})?"
 # An IPv6 address in brackets has more colons than [01:50:2], or two of them in a row.
-_RANGE = re.compile(rf"\[({_SLURM}|{_NUMBERS}|{_LETTERS})\]")
+_RANGE = regex(rf"\[({_SLURM}|{_NUMBERS}|{_LETTERS})\]")
 
 
 def split_words(value: str) -> list[str]:

@@ -7,11 +7,12 @@ import time
 from collections.abc import Callable
 
 from gpunode.fleet.rollout.drain import Closed, NodeIdentity, Note, busy, last_words, run_tool
+from gpunode.regex import regex
 from gpunode.values import dataclass
 
-_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,62})", re.ASCII)  # of NodeName in slurm.conf, without ranges
-_STATE = re.compile(r"\bState=(\S+)")  # "IDLE+DRAIN", "MIXED", "DOWN*+DRAIN"
-_HOSTNAME = re.compile(r"\bNodeHostName=(\S+)")
+_NAME = regex(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,62})", re.ASCII)  # of NodeName in slurm.conf, without ranges
+_STATE = regex(r"\bState=(\S+)")  # "IDLE+DRAIN", "MIXED", "DOWN*+DRAIN"
+_HOSTNAME = regex(r"\bNodeHostName=(\S+)")
 _BETWEEN_S = 5.0
 # Without --states squeue leaves out suspended jobs, which hold their GPUs' memory.
 _ON_A_NODE = "CONFIGURING,RUNNING,SUSPENDED,COMPLETING"

@@ -6,9 +6,10 @@ import re
 from datetime import datetime, timedelta
 
 from gpunode.errors import UsageError
+from gpunode.regex import regex
 from gpunode.values import dataclass
 
-_CLOCK = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
+_CLOCK = regex(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
 _FARTHEST = timedelta(days=366)
 _FORMS = "22:00 of this machine's clock, or 2026-12-01T22:00:00+01:00"
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from gpunode.errors import ExitCode, UsageError
 from gpunode.model.run_record import HostState, MergedRuns, PastHost, RunHeader
+from gpunode.regex import regex
 from gpunode.transport.ssh_config import SshTarget, parse_target
 
 HEAD = """\
@@ -21,8 +22,8 @@ HEAD = """\
 # inventory is in that one, so name it as well, before this.
 """
 NOT_DONE = "gpunode_not_done"  # all groups but that of the hosts that ended well
-_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:%@-]*")
-_PATH = re.compile(r"/[A-Za-z0-9_./@+=-]*")
+_PLAIN = regex(r"[A-Za-z0-9_][A-Za-z0-9_.:%@-]*")
+_PATH = regex(r"/[A-Za-z0-9_./@+=-]*")
 _LOCAL = {"ansible_connection": "local"}
 
 Vars = dict[str, object]

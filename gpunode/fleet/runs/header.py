@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +13,7 @@ from gpunode.masking import masked
 from gpunode.model.rules import Rules
 from gpunode.model.run_record import Controller, RunHeader
 from gpunode.model.spec import Spec
+from gpunode.regex import regex
 from gpunode.render.clean import clean_json
 from gpunode.specfile import rules_text, spec_text
 
@@ -21,10 +21,10 @@ SCHEMA = "gpunode.run/1"
 LARGEST_BYTES = 8 << 20  # 10,000 hosts of 255 characters are 2.6 MB
 MOST_HOSTS = 100_000  # more than one run takes; of a file that somebody else wrote
 MOST_OPTIONS, LONGEST_OPTION = 40, 4096
-_OPTION = re.compile("[a-z_]{1,40}")
+_OPTION = regex("[a-z_]{1,40}")
 VERBS = ("setup", "undo", "fix")
-ID = re.compile(r"[0-9]{8}T[0-9]{6}Z-[0-9]{1,10}(-[0-9]{1,6})?")
-_HOST = re.compile(r"[^\s,\x00-\x1f\x7f-\x9f]{1,600}")  # what --ssh takes, and "localhost"
+ID = regex(r"[0-9]{8}T[0-9]{6}Z-[0-9]{1,10}(-[0-9]{1,6})?")
+_HOST = regex(r"[^\s,\x00-\x1f\x7f-\x9f]{1,600}")  # what --ssh takes, and "localhost"
 
 
 def kept_spec(spec: Spec | None) -> tuple[str | None, str]:

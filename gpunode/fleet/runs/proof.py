@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import re
 import secrets
 
-FORM = re.compile("[0-9a-f]{32}:[0-9a-f]{64}")
+from gpunode.regex import regex
+
+FORM = regex("[0-9a-f]{32}:[0-9a-f]{64}")
 _ROUNDS = 200_000  # of PBKDF2 (RFC 8018), a tenth of a second: passwords are not to be guessed from what is kept
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from gpunode.advice import listing
@@ -14,10 +13,11 @@ from gpunode.model.installed import installed_source, installed_version, lead_pa
 from gpunode.model.spec import DriverSource, Flavour, Spec
 from gpunode.packages.pins import pinned_by_others
 from gpunode.planner.driver.select import describe, shared_bounds, support
+from gpunode.regex import regex
 
 # A module's package alone is half a driver, such as an rpm transaction that was killed leaves behind.
-_MODULES = re.compile(r"(kmod|akmod)-nvidia.*|nvidia-(open-)?driver-G\d\d-.*kmp-\w+|nvidia-open-dkms")
-_TOOLS = re.compile(r"nvidia-driver(-cuda)?|nvidia-compute-utils-G\d\d|nvidia-utils|xorg-x11-drv-nvidia.*")
+_MODULES = regex(r"(kmod|akmod)-nvidia.*|nvidia-(open-)?driver-G\d\d-.*kmp-\w+|nvidia-open-dkms")
+_TOOLS = regex(r"nvidia-driver(-cuda)?|nvidia-compute-utils-G\d\d|nvidia-utils|xorg-x11-drv-nvidia.*")
 
 
 def lifted_pins(host: HostFacts, held: Sequence[str]) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 
 from gpunode.catalog.cdi_versions import FLAG, VARIABLE
+from gpunode.regex import regex
 
 # EnvironmentFile= of nvidia-cdi-refresh.service, systemd.exec(5): the last line of a name is the one in force.
 PATH = "/etc/nvidia-container-toolkit/nvidia-cdi-refresh.env"
 # A backslash before the end of a line continues it.
-_ASSIGNED = re.compile(rf"^[ \t]*{VARIABLE}[ \t]*=((?:[^\n\\]|\\[\s\S])*)", re.MULTILINE)
+_ASSIGNED = regex(rf"^[ \t]*{VARIABLE}[ \t]*=((?:[^\n\\]|\\[\s\S])*)", re.MULTILINE)
 
 
 def is_flagged(environment: str) -> bool:

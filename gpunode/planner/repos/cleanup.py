@@ -16,12 +16,13 @@ from gpunode.model.files import FileFacts
 from gpunode.model.plan import Step
 from gpunode.packages.entries import Entry, read_entry
 from gpunode.planner.repos.claims import Claim
+from gpunode.regex import regex
 from gpunode.remedy import AGAIN, Remedy, RepairAction
 from gpunode.values import dataclass
 
 MARK = "# disabled by gpunode: "
-CUDA = re.compile(r"://(?:[^/\s@]*@)?developer\.download\.nvidia\.\w+/compute/cuda/repos/([\w.]+)/")
-TOOLKIT = re.compile(r"://(?:[^/\s@]*@)?nvidia\.github\.io/libnvidia-container/\w+/(deb|rpm)/")
+CUDA = regex(r"://(?:[^/\s@]*@)?developer\.download\.nvidia\.\w+/compute/cuda/repos/([\w.]+)/")
+TOOLKIT = regex(r"://(?:[^/\s@]*@)?nvidia\.github\.io/libnvidia-container/\w+/(deb|rpm)/")
 OWN = "/gpunode-"
 
 

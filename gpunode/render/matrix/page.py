@@ -10,13 +10,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import re
 import time
 from collections.abc import Sequence
 from types import MappingProxyType
 
 from gpunode import __version__, resources
 from gpunode.model.report import HostOutcome
+from gpunode.regex import regex
 from gpunode.render.encode import dumps
 from gpunode.render.matrix.table import Sights, table
 from gpunode.render.wording import seconds
@@ -25,9 +25,9 @@ STYLE = "fleet/matrix.css"
 SCRIPT = tuple(f"fleet/{name}.js" for name in ("state", "order", "rows", "host", "controls", "start"))
 # Inside a script element "</script" ends it and "<!--" begins a state of its own (HTML, 13.2.5.15); & is for readers
 # that take the page for XML. JSON reads the escapes as the characters.
-_MARKUP = re.compile("[<>&]")
+_MARKUP = regex("[<>&]")
 # All of the page is ASCII: what stdout's encoding lacks would become question marks, and another script than its hash.
-_BEYOND_ASCII = re.compile("[^\x00-\x7f]")
+_BEYOND_ASCII = regex("[^\x00-\x7f]")
 
 
 def matrix_html(

@@ -15,12 +15,13 @@ from gpunode.model.action import Action, Run
 from gpunode.model.facts import HostFacts, RuntimeFacts, ServiceFacts
 from gpunode.model.kubelet_program import kubelet_version
 from gpunode.model.kubernetes import KUBELET_UNIT
+from gpunode.regex import regex
 
 HEALTHZ_PORT = 10248
 STAYS_S = 12  # it asks its engine every five seconds, and tells the API server every ten what it found
 WAIT_S = 90  # for a plugin that starts anew after the kubelet, and a node that reports every ten seconds
-_PORT = re.compile(r"^[ \t]*healthzPort:[ \t]*([0-9]{1,5})\b|--healthz-port[= ]([0-9]{1,5})\b", re.MULTILINE)
-_BIND = re.compile(r"(?:^[ \t]*healthzBindAddress:[ \t]*|--healthz-bind-address[= ])[\"']?([^\s\"'#]*)", re.MULTILINE)
+_PORT = regex(r"^[ \t]*healthzPort:[ \t]*([0-9]{1,5})\b|--healthz-port[= ]([0-9]{1,5})\b", re.MULTILINE)
+_BIND = regex(r"(?:^[ \t]*healthzBindAddress:[ \t]*|--healthz-bind-address[= ])[\"']?([^\s\"'#]*)", re.MULTILINE)
 _ANSWERING = ("127.0.0.1", "0.0.0.0", "::")  # at 127.0.0.1, where it is asked
 SCRIPTS = ("daemon/query", "trust", "daemon/restart", "daemon/kubelet")
 

@@ -13,11 +13,12 @@ from gpunode.errors import UnsupportedHost
 from gpunode.model.facts import HostFacts
 from gpunode.model.kubernetes import KubeletSettings
 from gpunode.planner.engines.kubelet.refused import Version
+from gpunode.regex import regex
 
 OWN_DROP_IN = f"{UNIT_DIRECTORY}kubelet.service.d/90-gpunode.conf"
 DOCKER_ONLY = "Accelerators"
 # EnvironmentFile=: NAME=words, in quotes or not; Environment=: the whole assignment is in quotes.
-_VARIABLE = re.compile(rf"^[ \t]*(?:Environment=)?[\"']?{EXTRA_ARGS}=[\"']?(?=(.*))", re.MULTILINE)
+_VARIABLE = regex(rf"^[ \t]*(?:Environment=)?[\"']?{EXTRA_ARGS}=[\"']?(?=(.*))", re.MULTILINE)
 _PEOPLE_WRITE = ("/etc/default/kubelet", "/etc/sysconfig/kubelet")
 
 

@@ -22,12 +22,13 @@ from gpunode.engines.kubernetes.kubelet_told import (
     pairs_of,
 )
 from gpunode.model.kubernetes import is_on
+from gpunode.regex import regex
 
 Version = tuple[int, int]
 LABELS = "node-labels"
 NOT_ITS_OWN = "is no label that a kubelet may set"
-_WORD = re.compile(r"[A-Za-z][A-Za-z0-9-]*", re.ASCII)
-_LABEL = re.compile(r"([A-Za-z0-9./_-]{1,317})=([A-Za-z0-9._-]*)", re.ASCII)  # 253 of the domain, 63 of the name
+_WORD = regex(r"[A-Za-z][A-Za-z0-9-]*", re.ASCII)
+_LABEL = regex(r"([A-Za-z0-9./_-]{1,317})=([A-Za-z0-9._-]*)", re.ASCII)  # 253 of the domain, 63 of the name
 
 
 class Taken(NamedTuple):
