@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _UPGRADE = f"{__name__}.upgrade"  # judges a kubelet of a later release, and has no check of a host as it is
 
-__all__ = ["CheckDoc", "all_checks", "check", "explain", "run_all"]
+__all__ = ["CheckDoc", "all_checks", "check", "check_ids", "explain", "run_all"]
 
 
 def run_all(
@@ -40,6 +40,11 @@ def run_all(
 def explain(id: str) -> CheckDoc | None:
     """The documentation of one check; None when no check has this id."""
     return next((doc for doc in all_checks() if doc.id == id), None)
+
+
+def check_ids() -> tuple[str, ...]:
+    """The ids of every check there is, sorted; all groups are loaded then."""
+    return tuple(c.id for c in _checks())
 
 
 def all_checks() -> tuple[CheckDoc, ...]:

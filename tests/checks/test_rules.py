@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date
+from fnmatch import fnmatchcase
 
 import pytest
 
@@ -61,6 +62,14 @@ def causes(told: CheckReport) -> list[str]:
 )  # fmt: skip
 def test_a_pattern_is_an_id_a_group_or_has_stars(pattern: str, id: str, is_one: bool) -> None:
     assert matches(id, pattern) is is_one
+
+
+@pytest.mark.parametrize("end", ["", "*", "?", "**", "*x", ".*", "[a]*"])
+def test_a_pattern_that_is_compared_as_text_matches_what_fnmatch_would(end: str) -> None:
+    for id in IDS:
+        for pattern in {id[:length] + end for length in (0, 1, 3, 5, 8, 99)}:
+            expected = id == pattern or id.split(".")[0] == pattern or fnmatchcase(id, pattern.replace("[", "[[]"))
+            assert matches(id, pattern) is expected, pattern
 
 
 @pytest.mark.parametrize(

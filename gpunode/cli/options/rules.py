@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from gpunode.advice import meant
 from gpunode.catalog.profiles import profiles
-from gpunode.checks import all_checks
+from gpunode.checks import check_ids
 from gpunode.checks.rules.judged import Judgement
 from gpunode.checks.rules.patterns import parse_patterns, refuse_unknown
 from gpunode.cli.options.groups import CheckOptions, RuleOptions, typed
@@ -21,7 +21,7 @@ def judgement(options: RuleOptions, rules: Rules, foreign: Sequence[str] = ()) -
     """Raises UsageError for a check, a group or a profile that does not exist: a typing error leaves nothing out.
     `foreign`: the ids of the site's own checks.
     """
-    ids = (*(doc.id for doc in all_checks()), *foreign)
+    ids = (*check_ids(), *foreign)
     for id, _ in rules.severity:
         refuse_unknown("severity", id, ids)
     for one in rules.acknowledge:

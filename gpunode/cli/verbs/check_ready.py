@@ -25,10 +25,10 @@ def made_ready() -> Thread:
     def load() -> None:
         from gpunode.catalog.documents import read_all
         from gpunode.catalog.load import load_catalog
-        from gpunode.checks import all_checks
+        from gpunode.checks import check_ids
         from gpunode.foreign import read_toml
 
-        all_checks()
+        check_ids()
         for name in _MODULES:
             import_module(f"gpunode.{name}")
         read_toml("")  # its library is loaded with the first text
