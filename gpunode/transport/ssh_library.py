@@ -9,10 +9,12 @@ import sys
 import threading
 import time
 import warnings
+from collections.abc import Callable
 
 from gpunode.errors import UnsupportedHost
 from gpunode.transport.public_key import CERTIFICATE
 from gpunode.transport.ssh_config import MatchExec
+from gpunode.transport.ssh_socket import Link
 
 # paramiko imports invoke, half its own import time, for `Match exec` alone; see MatchExec.
 _block = "invoke" not in sys.modules
@@ -24,6 +26,7 @@ try:
         warnings.simplefilter("ignore")
         import paramiko as paramiko
         import paramiko.config
+        import paramiko.packet
         from paramiko.packet import Packetizer
         from paramiko.pkey import PublicBlob
 except ModuleNotFoundError as error:
@@ -43,6 +46,8 @@ finally:
 paramiko.config.invoke = MatchExec  # type: ignore[attr-defined]
 # Each packet's MAC, in constant time. paramiko's own compares byte after byte in Python: a fifth of its thread's work.
 paramiko.util.constant_time_bytes_eq = hmac.compare_digest  # type: ignore[assignment]
+# And made by one call into OpenSSL, where paramiko's makes an object of four for each.
+paramiko.packet.compute_hmac = hmac.digest  # type: ignore[assignment]
 
 # It logs tracebacks of broken connections to stderr; every one of them becomes a TransportError here.
 logging.getLogger("paramiko").setLevel(logging.CRITICAL + 1)
@@ -62,6 +67,12 @@ class BoundedPackets(Packetizer):
     _banner_bytes = 0
     _handshake_until: float | None = None
     words = b""  # the first of what came before the version
+    _at_hand: Callable[[int], bytes] | None = None
+
+    def __init__(self, link: socket.socket) -> None:
+        super().__init__(link)
+        if isinstance(link, Link):
+            self._at_hand = link.at_hand
 
     def start_handshake(self, timeout: float) -> None:
         """Asks the clock where paramiko starts a thread for each connection."""
@@ -76,7 +87,13 @@ class BoundedPackets(Packetizer):
     def read_all(self, n: int, check_rekey: bool = False) -> bytes:
         if n > PACKET_LIMIT_BYTES:
             raise paramiko.SSHException(f"a packet of {n} bytes was announced; {PACKET_LIMIT_BYTES} are the limit")
-        return super().read_all(n, check_rekey)
+        piece = self._at_hand(n) if self._at_hand is not None and self._nothing_before else b""
+        return piece or super().read_all(n, check_rekey)
+
+    @property
+    def _nothing_before(self) -> bool:
+        """What came behind the version, in the same piece, is read first: paramiko keeps that."""
+        return not getattr(self, "_Packetizer__remainder", True)
 
     def _read_timeout(self, timeout: float) -> bytes:
         """One piece of the lines before the version; nothing else is read this way."""

@@ -41,10 +41,19 @@ class Link(socket.socket):
         self.settimeout(limit_s)
         self._came, self._given = b"", 0  # what came last, and how much of it was handed out
 
+    def at_hand(self, size: int) -> bytes:
+        """`size` bytes of what has come, b"" where it is less: a packet's later pieces come with the first one."""
+        if self._given + size > len(self._came):
+            return b""
+        return self._next(size)
+
     def recv(self, bufsize: int, flags: int = 0) -> bytes:
         if self._given == len(self._came):
             self._came, self._given = self._received(), 0
-        piece = self._came[self._given : self._given + bufsize]
+        return self._next(bufsize)
+
+    def _next(self, most: int) -> bytes:
+        piece = self._came[self._given : self._given + most]
         self._given += len(piece)
         if self._given == len(self._came):
             self._came, self._given = b"", 0  # a connection may be idle until the run ends

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import os
 import socket
 import threading
@@ -78,3 +80,24 @@ def test_what_came_at_once_is_handed_out_in_the_pieces_that_are_asked_for() -> N
         assert came == b"x" * 100_000
         far.shutdown(socket.SHUT_WR)
         assert [link.recv(4), link.recv(4)] == [b"", b""]
+
+
+def test_what_is_at_hand_comes_whole_or_not_at_all() -> None:
+    ours, theirs = socket.socketpair()
+    link = Link(ours)
+    assert link.at_hand(1) == b""
+    theirs.sendall(b"abcdef")
+    assert link.recv(2) == b"ab"
+    assert link.at_hand(3) == b"cde"
+    assert link.at_hand(2) == b""
+    assert link.recv(5) == b"f"
+    assert link.at_hand(1) == b""
+    theirs.close()
+    assert link.recv(1) == b""
+    link.close()
+
+
+@pytest.mark.parametrize("name", ["sha1", "sha256", "sha512"])
+def test_a_mac_is_what_the_standard_library_makes(name: str) -> None:
+    kind = getattr(hashlib, name)
+    assert paramiko.packet.compute_hmac(b"key", b"text", kind) == hmac.new(b"key", b"text", kind).digest()
