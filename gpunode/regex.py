@@ -7,9 +7,10 @@ hundred, and uses half of them. Here the text is only kept.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, AnyStr
 
+TYPE_CHECKING = False  # typing is 3 ms, and a check has not yet begun to look at its host (cli/start/first_look.py)
 if TYPE_CHECKING:
+    from typing import Any, AnyStr
 
     def regex(text: AnyStr, flags: int | re.RegexFlag = 0) -> re.Pattern[AnyStr]:
         """As `re.compile`, later: re.error is raised by whoever uses it first."""
