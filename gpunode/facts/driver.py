@@ -14,8 +14,9 @@ from gpunode.facts.release import key_values
 from gpunode.facts.smi import parse_smi
 from gpunode.facts.wire import Sections
 from gpunode.foreign import whole_number
+from gpunode.model.dkms import DkmsLine
 from gpunode.model.driver import ModuleFlavour
-from gpunode.model.facts import DkmsLine, DriverFacts
+from gpunode.model.facts import DriverFacts
 from gpunode.model.smi import SmiFacts
 from gpunode.model.system import ModprobeHelper
 from gpunode.regex import regex

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import field
 from types import MappingProxyType
@@ -10,6 +9,7 @@ from typing import Literal
 
 from gpunode.model.active import ActiveFacts
 from gpunode.model.connection import Connection
+from gpunode.model.dkms import DkmsLine
 from gpunode.model.driver import ModuleFlavour
 from gpunode.model.files import FileFacts, WrittenFile
 from gpunode.model.kernel_log import KernelLog, KernelState
@@ -18,7 +18,6 @@ from gpunode.model.packages import PackageFacts
 from gpunode.model.smi import SmiFacts
 from gpunode.model.system import ModprobeHelper, SystemFacts
 from gpunode.model.topology import Topology
-from gpunode.regex import regex
 from gpunode.values import dataclass
 
 
@@ -100,25 +99,6 @@ class PciDevice:
     bar1_bytes: int | None = None  # size of the second BAR (VRAM aperture)
     # evidence that it is a share of a GPU, 'its PCI capability 0x09 is signed "VF"'; None: a whole one, or not known
     vgpu: str | None = None
-
-
-# What DKMS calls the driver: NVIDIA's and SUSE's packages, Debian's (current, tesla-535), Ubuntu's (srv, 390).
-_DRIVER_BY_DKMS = regex(r"nvidia(?:-(?:open|current|srv|tesla|legacy|grid|vgpu|\d{3})[\w.-]{0,40})?", re.A)
-
-
-@dataclass(frozen=True)
-class DkmsLine:
-    """One line of `dkms status`."""
-
-    module: str
-    version: str
-    kernel: str | None
-    state: str  # "installed", "built", "added"
-
-    @property
-    def of_driver(self) -> bool:
-        """It builds the driver, and not what goes beside it (nvidia-fs, nvidia-peermem)."""
-        return _DRIVER_BY_DKMS.fullmatch(self.module) is not None
 
 
 @dataclass(frozen=True)

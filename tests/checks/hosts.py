@@ -7,10 +7,10 @@ from datetime import date
 from typing import Any
 
 from gpunode.facts.wire import file_facts
+from gpunode.model.dkms import DkmsLine
 from gpunode.model.facts import (
     CliInfo,
     DeviceNode,
-    DkmsLine,
     DracutFacts,
     DriverFacts,
     HostFacts,

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpunode.model.facts import (
-    DkmsLine,
-    HostFacts,
-    KubernetesFacts,
-    OsFacts,
-    PciDevice,
-    SecurityFacts,
-    ServiceFacts,
-)
+from gpunode.model.dkms import DkmsLine
+from gpunode.model.facts import HostFacts, KubernetesFacts, OsFacts, PciDevice, SecurityFacts, ServiceFacts
 from gpunode.model.kernel_log import KernelLog, LinkLosses
 from gpunode.model.packages import AptArchive, PackageFacts
 from gpunode.model.system import FileSystem, RdmaModule, SetVariable

@@ -13,9 +13,9 @@ import pytest
 from gpunode.catalog.load import load_catalog
 from gpunode.checks import all_checks, explain, run_all
 from gpunode.cli.app import main
+from gpunode.model.dkms import DkmsLine
 from gpunode.model.facts import (
     CliInfo,
-    DkmsLine,
     DracutFacts,
     DriverFacts,
     HostFacts,

@@ -16,15 +16,8 @@ from gpunode.checks import run_all
 from gpunode.checks.agreement import agreed
 from gpunode.checks.causes import folded
 from gpunode.cli.options.spec import texts_of_words
-from gpunode.model.facts import (
-    DkmsLine,
-    FailedStep,
-    HostFacts,
-    JournalFacts,
-    RuntimeFacts,
-    SecurityFacts,
-    ToolkitFacts,
-)
+from gpunode.model.dkms import DkmsLine
+from gpunode.model.facts import FailedStep, HostFacts, JournalFacts, RuntimeFacts, SecurityFacts, ToolkitFacts
 from gpunode.model.files import FileFacts, WrittenFile
 from gpunode.model.plan import Plan
 from gpunode.model.report import CheckReport, CheckResult, Finding, Severity

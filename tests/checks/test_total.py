@@ -12,10 +12,10 @@ from gpunode.catalog.load import load_catalog
 from gpunode.checks import all_checks, run_all
 from gpunode.checks.uniform import Compared, compared
 from gpunode.model.connection import ClockSkew, Connection
+from gpunode.model.dkms import DkmsLine
 from gpunode.model.facts import (
     CliInfo,
     DeviceNode,
-    DkmsLine,
     DriverFacts,
     FailedStep,
     HostFacts,

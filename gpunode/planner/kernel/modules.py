@@ -5,8 +5,9 @@ from __future__ import annotations
 from gpunode import resources
 from gpunode.catalog.kernels import misfit
 from gpunode.model.action import Action, Run
+from gpunode.model.dkms import DkmsLine
 from gpunode.model.driver import DriverChoice
-from gpunode.model.facts import DkmsLine, HostFacts, KernelTree
+from gpunode.model.facts import HostFacts, KernelTree
 from gpunode.model.installed import installed_source
 from gpunode.model.plan import BUILD_STEP, Step
 from gpunode.model.spec import Spec

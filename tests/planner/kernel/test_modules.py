@@ -8,7 +8,8 @@ import pytest
 
 from gpunode.catalog.load import load_catalog
 from gpunode.model.action import Run
-from gpunode.model.facts import DkmsLine, DriverFacts, HostFacts, KernelTree, SecurityFacts
+from gpunode.model.dkms import DkmsLine
+from gpunode.model.facts import DriverFacts, HostFacts, KernelTree, SecurityFacts
 from gpunode.model.spec import DriverRequest, Spec
 from gpunode.planner.install.driver import driver_choice
 from gpunode.planner.kernel.modules import boot_fault, build_step, without_module
