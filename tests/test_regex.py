@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import importlib
 import pkgutil
 import re
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -60,14 +63,31 @@ def test_nothing_is_compiled_before_it_is_asked(monkeypatch: pytest.MonkeyPatch)
     assert compiled == ["a(", "a+"]
 
 
+def _within(value: Any, kind: type) -> Iterator[Any]:
+    """The expressions in it: by name, in tables and their rows, and in classes."""
+    if isinstance(value, kind):
+        yield value
+    elif isinstance(value, Mapping):
+        for one in value.values():
+            if not isinstance(one, ModuleType):
+                yield from _within(one, kind)
+    elif isinstance(value, tuple | list | frozenset):
+        for one in value:
+            yield from _within(one, kind)
+    elif isinstance(value, type) and value.__module__.startswith("gpunode."):
+        yield from (one for one in vars(value).values() if isinstance(one, kind))
+    elif dataclasses.is_dataclass(value) and type(value).__module__.startswith("gpunode."):
+        yield from _within(vars(value), kind)
+
+
 def test_every_expression_of_gpunode_can_be_compiled() -> None:
     kind: Any = regex
     for module in pkgutil.walk_packages(gpunode.__path__, prefix="gpunode."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
-    held = [one for name, module in sys.modules.items() if name.startswith("gpunode.") for one in vars(module).values()]
-    expressions = [one for one in held if isinstance(one, kind)]
-    assert len(expressions) > 200
+    modules = [vars(module) for name, module in sys.modules.items() if name.startswith("gpunode.")]
+    expressions = {id(one): one for names in modules for one in _within(names, kind)}.values()
+    assert len(expressions) > 250
     for one in expressions:
         assert one.pattern, "asking for it compiles it: a mistake raises re.error"
 
