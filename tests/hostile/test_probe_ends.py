@@ -71,6 +71,33 @@ def test_a_signal_leaves_nothing(name: str, tmp_path: Path) -> None:
         assert left(running.pid) == []
 
 
+@pytest.mark.parametrize("name", ["HUP", "INT", "QUIT", "TERM", "PIPE"])
+def test_a_signal_just_when_its_directory_is_made_leaves_nothing(name: str) -> None:
+    """It comes to all of a session: to the shell, and to what makes the directory, once it is made."""
+    program = f"""mkdir() {{ command mkdir "$@"; kill -s {name} $$; sh -c 'kill -s {name} $PPID'; }}"""
+    with subprocess.Popen(
+        (sys.executable, "-c", HEARING, "sh", "-s"), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as one:
+        answer, _ = one.communicate(f"{program}\n{probe_script()}".encode(), timeout=WAIT_S)
+    assert (one.returncode, answer) == (130, b"@gpunode-facts 1\n")
+    assert left(one.pid) == []
+
+
+@pytest.mark.parametrize("name", ["HUP", "INT", "QUIT", "TERM", "PIPE"])
+def test_a_signal_just_when_its_directory_goes_leaves_nothing(name: str, tmp_path: Path) -> None:
+    program = f"""rm() {{ kill -s {name} $$; sh -c 'kill -s {name} $$; exec rm "$@"' rm "$@"; }}"""
+    root = make_root(tmp_path / "root", {})
+    with subprocess.Popen(
+        (sys.executable, "-c", HEARING, "sh", "-s"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "GPUNODE_ROOT": str(root)},
+    ) as one:
+        answer, _ = one.communicate(f"{program}\n{probe_script()}".encode(), timeout=WAIT_S)
+    assert answer.endswith(b"\n@end\n")
+    assert left(one.pid) == []
+
+
 def test_a_reader_that_is_gone_leaves_nothing(tmp_path: Path) -> None:
     with probing(tmp_path) as (running, answer):
         assert running.stdout is not None

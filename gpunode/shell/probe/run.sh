@@ -60,15 +60,24 @@ search() { # GIVEN, the PATH that came -> PATH and BINS: what is trusted of it; 
   done
 }
 
-work_folder() { # -> T, which goes away in every ending
-  T=
-  for path in /run /dev/shm /tmp /var/tmp; do
-    if mkdir "$path/.gpunode-probe.$$" 2>/dev/null; then T=$path/.gpunode-probe.$$; break; fi
+work_folder_goes() {
+  trap '' HUP INT QUIT PIPE TERM
+  for _ in 1 2 3; do # again, when a job that was left behind wrote into it meanwhile
+    rm -rf "$T" 2>/dev/null && return 0
   done
-  [ -n "$T" ] || return 1
-  # Again, when a job that was left behind wrote into it meanwhile.
-  trap 'rm -rf "$T" 2>/dev/null || rm -rf "$T" 2>/dev/null || rm -rf "$T" 2>/dev/null' 0
+}
+
+work_folder() { # -> T, which goes away in every ending
+  T='' ended=''
+  trap 'ended=1' HUP INT QUIT PIPE TERM # heeded once it is known what has to go
+  for path in /run /dev/shm /tmp /var/tmp; do
+    # Deaf while it is made: who is ended halfway has made it and cannot say so.
+    if (trap '' HUP INT QUIT PIPE TERM; mkdir "$path/.gpunode-probe.$$") 2>/dev/null; then T=$path/.gpunode-probe.$$; break; fi
+  done
+  if [ -n "$T" ]; then trap work_folder_goes 0; fi
   trap 'exit 130' HUP INT QUIT PIPE TERM
+  [ -z "$ended" ] || exit 130
+  [ -n "$T" ] || return 1
   # KILL leaves no time to; only root writes /run, and a pid may be another namespace's.
   for path in /run/.gpunode-probe.*; do
     [ -d "$path" ] && [ ! -d "/proc/${path##*.}" ] && [ -n "$(find "$path" -maxdepth 0 -mmin +10 2>/dev/null)" ] && rm -rf "$path" 2>/dev/null
