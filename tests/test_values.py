@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
+import copy
 import dataclasses
+import inspect
 import sys
 import threading
-from dataclasses import field
+from dataclasses import InitVar, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -56,13 +58,62 @@ def made(dataclass: Any) -> dict[str, Any]:
         b: int = 2
 
     @dataclass(frozen=True)
+    class Odd:
+        """All that a field can be besides."""
+
+        of_all: ClassVar[int] = 3
+        a: int = field(hash=False, metadata={"unit": "s"})
+        asked: InitVar[int] = 4
+
+        def __post_init__(self, asked: int) -> None:
+            object.__setattr__(self, "a", self.a + asked)
+
+    @dataclass(frozen=True)
+    class Kinds:
+        shared: ClassVar[int] = 3
+        a: int
+
+    @dataclass(frozen=True)
+    class Fields:
+        a: int
+        n: int = field(default=1, init=False)
+        k: int = field(kw_only=True)
+        l: list[int] = field(default_factory=list, init=False)  # noqa: E741
+        m: int | None = None
+        o: dict[str, int] = field(default_factory=dict, kw_only=True)
+
+    @dataclass(frozen=True)
+    class Compares:
+        a: int
+
+        def __eq__(self, other: object) -> bool:
+            return True
+
+    @dataclass(frozen=True)
+    class Shows:
+        a: int
+
+        def __repr__(self) -> str:
+            return "shown"
+
+    @dataclass(frozen=True)
+    class Hashes:
+        a: int
+
+        def __hash__(self) -> int:
+            return 5
+
+    @dataclass(frozen=True)
     class Empty:
         pass
 
     class Plain(Derived):
         pass
 
-    return {cls.__name__: cls for cls in (Base, Derived, Own, Words, Empty, Plain)}
+    return {
+        cls.__name__: cls
+        for cls in (Odd, Kinds, Fields, Compares, Shows, Hashes, Base, Derived, Own, Words, Empty, Plain)
+    }
 
 
 ASKED = {
@@ -85,6 +136,25 @@ ASKED = {
     "a field too many": lambda c: c["Empty"](1),
     "assigned": lambda c: setattr(c["Base"](1), "a", 2),
     "deleted": lambda c: delattr(c["Plain"](1), "a"),
+    "odd fields": lambda c: (repr(c["Odd"](1)), c["Odd"].of_all, c["Odd"](1, 5) == c["Odd"](2, 4), hash(c["Odd"](1))),
+    "a variable of the class": lambda c: (repr(c["Kinds"](1)), c["Kinds"].shared, c["Kinds"](1) == c["Kinds"](1)),
+    "fields by name": lambda c: (repr(c["Fields"](1, 2, k=3)), repr(c["Fields"](a=1, k=3, o={"x": 1})), c["Fields"].n),
+    "none is shared": lambda c: c["Fields"](1, k=3).l is c["Fields"](1, k=3).l,
+    "a field that has no place": lambda c: c["Fields"](1, 2, 3),
+    "a field that is not given": lambda c: c["Fields"](1, n=2, k=3),
+    "parameters of it": lambda c: [
+        (p.name, p.kind, p.annotation)
+        for name in ("Base", "Words", "Fields", "Odd", "Empty")
+        for p in inspect.signature(c[name]).parameters.values()
+    ],
+    "an __eq__ of its own": lambda c: (c["Compares"](1) == 5, hash(c["Compares"](1)), repr(c["Compares"](1))),
+    "a __repr__ of its own": lambda c: (repr(c["Shows"](1)), c["Shows"](1) == c["Shows"](1), hash(c["Shows"](1))),
+    "a __hash__ of its own": lambda c: (hash(c["Hashes"](1)), c["Hashes"](1) == c["Hashes"](1), repr(c["Hashes"](1))),
+    "of whom a method is": lambda c: [getattr(c["Base"], name).__name__ for name in ("__init__", "__eq__", "__hash__")],
+    "copied": lambda c: (copy.copy(c["Fields"](1, k=3)) == c["Fields"](1, k=3), repr(copy.deepcopy(c["Base"](1)))),
+    "of a set": lambda c: len({c["Kinds"](1), c["Kinds"](1), c["Kinds"](2)}),
+    "no equal of another": lambda c: (c["Kinds"](1) == 1, c["Kinds"](1) != c["Shows"](1)),
+    "parameters": lambda c: [str(c[name].__dataclass_params__) for name in ("Base", "Derived", "Kinds", "Own")],
     "docstring": lambda c: c["Derived"].__doc__,
 }
 
@@ -106,6 +176,9 @@ def test_a_class_is_made_by_whoever_uses_it_first_and_not_before() -> None:
     assert not callable(base.__dict__["__init__"])
     derived(1)
     assert callable(derived.__dict__["__init__"])
+    assert not callable(base.__dict__["__eq__"]), "nobody has compared one"
+    assert base(1) == base(1)
+    assert callable(base.__dict__["__eq__"])
 
 
 def test_threads_that_use_it_at_once_meet_a_whole_class(request: pytest.FixtureRequest) -> None:
