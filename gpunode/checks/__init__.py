@@ -14,9 +14,9 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from gpunode.checks.causes import explained_by, explains
-from gpunode.checks.registry import REGISTRY, Check, CheckDoc, Context, check
+from gpunode.checks.registry import REGISTRY, Check, CheckDoc, Context, SameNeeds, check
 from gpunode.model.facts import HostFacts
-from gpunode.model.report import CheckReport
+from gpunode.model.report import CheckReport, CheckResult
 from gpunode.model.rules import AUTO
 from gpunode.model.spec import Spec
 
@@ -33,8 +33,11 @@ def run_all(
 ) -> CheckReport:
     """Every check's result on `host`, by id. `spec` None: what is wanted of it is not known."""
     context = Context(spec, catalog, today, profile)
-    why = cache(lambda need: need(host))  # two hundred checks have thirty needs
-    return CheckReport(host.target, {c.id: c.run(host, context, why) for c in _checks()}, host)
+    why = cache(lambda need: need(host))  # all checks have thirty between them
+    found: dict[str, CheckResult] = {}
+    for same in _by_needs():
+        found.update(same.run(host, context, why))
+    return CheckReport(host.target, {id: found[id] for id in check_ids()}, host)
 
 
 def explain(id: str) -> CheckDoc | None:
@@ -42,14 +45,15 @@ def explain(id: str) -> CheckDoc | None:
     return next((doc for doc in all_checks() if doc.id == id), None)
 
 
+@cache
 def check_ids() -> tuple[str, ...]:
-    """The ids of every check there is, sorted; all groups are loaded then."""
-    return tuple(c.id for c in _checks())
+    """The ids of every check there is, sorted; all of them are loaded then."""
+    return tuple(c.doc.id for c in _checks())
 
 
 def all_checks() -> tuple[CheckDoc, ...]:
     """Every check there is, ordered by id."""
-    return tuple(replace(c.doc, explains=explains(c.id), explained_by=explained_by(c.id)) for c in _checks())
+    return tuple(replace(c.doc, explains=explains(c.doc.id), explained_by=explained_by(c.doc.id)) for c in _checks())
 
 
 @cache
@@ -58,3 +62,12 @@ def _checks() -> tuple[Check, ...]:
         if not module.name.startswith(_UPGRADE):
             importlib.import_module(module.name)
     return tuple(REGISTRY[id] for id in sorted(REGISTRY))
+
+
+@cache
+def _by_needs() -> tuple[SameNeeds, ...]:
+    """In some order: what one check finds is nothing to another."""
+    alike: dict[tuple[object, ...], list[Check]] = {}
+    for one in _checks():
+        alike.setdefault((one.needs, one.mode), []).append(one)
+    return tuple(map(SameNeeds, alike.values()))

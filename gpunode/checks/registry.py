@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
@@ -45,7 +45,7 @@ class Context:
         return chosen_profile(self.profile, "", host, self.catalog)[0].name
 
 
-_MOST_REASONS = 64  # of one check; some have a file's or a host's words in them
+_MOST_REASONS = 64  # of the same needs; some have a file's or a host's words in them
 
 CheckFunction = Callable[[HostFacts, Context], CheckOutcome | Passed]
 Need = Callable[[HostFacts], str | None]  # why the check cannot or need not run on this host; None: it can
@@ -74,44 +74,48 @@ class Check:
     function: CheckFunction
     mode: KubernetesMode | None = None  # it is about this way of giving GPUs to pods alone
 
-    @property
-    def id(self) -> str:
-        return self.doc.id
-
-    def run(self, host: HostFacts, context: Context, why: Why | None = None) -> CheckResult:
-        """The verdict on this host; not applicable, with the reason, when a fact it needs is missing.
-
-        `why`: answers what a need answers on this host, for checks that share their needs.
-        """
-        reason = self._of_another_mode(context) if self.mode else None
-        for need in self.needs:
-            if reason is not None:
-                break
-            reason = why(need) if why else need(host)
-        if reason is not None:
-            return self._not_here(reason)
+    def judged(self, host: HostFacts, context: Context) -> CheckResult:
+        """The verdict on a host that has what it needs."""
         outcome = self.function(host, context)
         return self._passes if outcome is None else ended(self.doc.id, self.doc.severity, outcome)
-
-    def _not_here(self, reason: str) -> CheckResult:
-        """The same for every host that lacks the same: a fleet has few reasons, and a hundred such checks a host."""
-        if (held := self._lacking.get(reason)) is None:
-            if len(self._lacking) >= _MOST_REASONS:
-                self._lacking.clear()
-            held = self._lacking[reason] = ended(self.doc.id, self.doc.severity, NotApplicable(reason))
-        return held
-
-    @cached_property
-    def _lacking(self) -> dict[str, CheckResult]:
-        return {}
 
     @cached_property
     def _passes(self) -> CheckResult:
         """The same for every host of a fleet that passes."""
-        return CheckResult(self.id, self.doc.severity, None)
+        return CheckResult(self.doc.id, self.doc.severity, None)
+
+
+class SameNeeds:
+    """Checks that need the same: a host that lacks it has one reason for all, and a fleet has few reasons."""
+
+    def __init__(self, checks: Sequence[Check]) -> None:
+        """`checks`: alike in what they need and in their mode; one at least."""
+        self._checks, self._needs, self._mode = checks, checks[0].needs, checks[0].mode
+        self._lacking: dict[str, dict[str, CheckResult]] = {}
+
+    def run(self, host: HostFacts, context: Context, why: Why) -> Mapping[str, CheckResult]:
+        """The verdicts on this host by id; not applicable, with the reason, where a fact that they need is missing.
+
+        `why`: answers what a need answers on this host, for those that share some of their needs.
+        """
+        reason = self._of_another_mode(context) if self._mode else None
+        for need in self._needs:
+            if reason is not None:
+                break
+            reason = why(need)
+        if reason is not None:
+            return self._lacking.get(reason) or self._not_here(reason)
+        return {one.doc.id: one.judged(host, context) for one in self._checks}
+
+    def _not_here(self, reason: str) -> dict[str, CheckResult]:
+        if len(self._lacking) >= _MOST_REASONS:
+            self._lacking.clear()
+        outcome = NotApplicable(reason)
+        held = {one.doc.id: ended(one.doc.id, one.doc.severity, outcome) for one in self._checks}
+        return self._lacking.setdefault(reason, held)
 
     def _of_another_mode(self, context: Context) -> str | None:
-        if self.mode in (None, context.mode) or context.mode is None:
+        if context.mode in (None, self._mode):
             return None
         giver = "NVIDIA's DRA driver" if context.mode == "dra" else "the device plugin"
         return f"kubernetes.mode of the spec is {context.mode}: {giver} gives out the GPUs"

@@ -19,7 +19,7 @@ import pytest
 from gpunode.advice import by_user, named, typed
 from gpunode.apply.script import _advice
 from gpunode.catalog.load import load_catalog
-from gpunode.checks.registry import REGISTRY, Context
+from gpunode.checks.registry import REGISTRY, Context, SameNeeds
 from gpunode.cli.app import main
 from gpunode.editing.unread import refuse_unread
 from gpunode.errors import ConfigFileError, GpunodeError
@@ -112,7 +112,8 @@ def names(value: Any) -> set[str]:
 
 
 def finding_remedy(id: str, host: HostFacts) -> str:
-    outcome = REGISTRY[id].run(host, Context(WANT, load_catalog())).outcome
+    found = SameNeeds([REGISTRY[id]]).run(host, Context(WANT, load_catalog()), lambda need: need(host))
+    outcome = found[id].outcome
     return outcome.remedy.text if isinstance(outcome, Finding) else ""
 
 
