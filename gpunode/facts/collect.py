@@ -127,9 +127,13 @@ def logs_script(units: Sequence[str]) -> str:
     return "\n".join((probe_part(), *map(resources.script, LOG_SCRIPTS), names, "gpunode_logs </dev/null\n"))
 
 
-def collect(transport: Transport) -> HostFacts:
-    """Probe the host and return what is known. Raises TransportError as `probe` does."""
+def collect(transport: Transport, answered: Callable[[], None] = lambda: None) -> HostFacts:
+    """Probe the host and return what is known. Raises TransportError as `probe` does.
+
+    `answered` is called once the answer is there, before it is understood.
+    """
     stream, sections, way = _answer(transport)
+    answered()
     return _assembled(sections, stream, transport.target, way)
 
 

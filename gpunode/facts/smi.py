@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from gpunode.facts.smi_fields import fault_of, recovery, reset_flags, value, version
 from gpunode.facts.smi_health import health_of
 from gpunode.model.smi import SmiFacts, SmiGpu
 from gpunode.regex import regex
+
+if TYPE_CHECKING:
+    from xml.etree import ElementTree
 
 _UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _END = "</nvidia_smi_log>"
@@ -39,9 +42,11 @@ def parse_smi(text: str, code: int, instances: str = "") -> SmiFacts:
     # The DTD line names a file that no parser should fetch; entities are not used.
     if "<!ENTITY" in text:
         return SmiFacts(code, message="nvidia-smi's XML declares entities; it was not read")
+    from xml.etree.ElementTree import ParseError, fromstring  # a host without an answer has no use for it
+
     try:
-        log = ElementTree.fromstring(xml)
-    except ElementTree.ParseError as fault:
+        log = fromstring(xml)
+    except ParseError as fault:
         return SmiFacts(code, message=f"nvidia-smi's XML does not parse: {fault}", gpus=closed)
     kmd, umd = version(log, "kmd_version"), version(log, "cuda_umd_version")
     return SmiFacts(

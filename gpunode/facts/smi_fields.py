@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from xml.etree import ElementTree
 
 # What stands in place of a value, in brackets or not. These say no more than that there is none:
 _ABSENT = (

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable, Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from gpunode.facts.smi_fields import value
 from gpunode.model.gpu_health import (
@@ -23,7 +22,9 @@ from gpunode.model.gpu_health import (
 )
 from gpunode.regex import regex
 
-_Element = ElementTree.Element
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element as _Element
+
 _T = TypeVar("_T")
 # "Clocks Throttle Reasons" were renamed in 535; some branches print both groups.
 _REASONS = (

@@ -13,7 +13,6 @@ from gpunode.errors import ExitCode
 from gpunode.model.report import Event, EventKind, HostOutcome
 from gpunode.render.clean import clean_line
 from gpunode.render.door import show, show_above
-from gpunode.render.run_text import event_line
 from gpunode.render.style import Style
 from gpunode.render.wording import count, ending_word, fold_hosts, without_name
 from gpunode.values import dataclass
@@ -115,6 +114,8 @@ class Progress:
 
     def event(self, event: Event) -> None:
         """Something happened on a host."""
+        from gpunode.render.run_text import event_line  # here, since nothing happens while a host is only looked at
+
         with self._lock:
             self._waits[event.target] = Wait(f"{event.step}  {event.text}".strip(), self._clock())
             if self._live:

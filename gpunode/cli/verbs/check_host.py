@@ -47,9 +47,11 @@ def checked(
     from gpunode.cli.verbs.check_ready import made_ready
     from gpunode.facts.collect import collect
 
-    ready = None if host.recorded else made_ready()
-    facts = collect(host.transport)
-    if ready is not None:
+    if host.recorded:
+        facts = collect(host.transport)
+    else:
+        ready = made_ready()
+        facts = collect(host.transport, answered=ready.hurry if host.local else lambda: None)
         ready.join()  # two threads that load the same at once take longer than one
     return judged(host, more(host, facts, spec) if more else facts, spec, strict, again, site, rules)
 
