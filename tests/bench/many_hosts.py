@@ -1,4 +1,4 @@
-"""Many hosts at once, whole processes: gpunode check against asyncssh and Ansible, which only run the probe."""
+"""Many hosts at once, whole processes: gpunode check against asyncssh, paramiko, Ansible, which only run the probe."""
 
 from __future__ import annotations
 
@@ -35,20 +35,27 @@ def rows(fleet: Fleet, rounds: int, sizes: list[int], environment: Path) -> list
     table: list[Row] = []
     for size in sizes:
         fleet.trust(fleet.addresses(LONG, size))
-        runs = {"gpunode": _gpunode(fleet, size), "asyncssh": _asyncssh(fleet, size, environment)}
+        libraries = {
+            "asyncssh": (str(environment / "bin/python"), str(PEERS / "with_asyncssh.py")),
+            "paramiko": (sys.executable, "-m", "tests.bench.peers.many_with_paramiko"),
+        }
+        runs = {"gpunode": _gpunode(fleet, size)}
+        runs |= {name: _library(fleet, size, one) for name, one in libraries.items()}
         if size <= 200:  # Ansible takes minutes for more
             runs["Ansible"] = _ansible(fleet, size, environment)
-        runs |= {"gpunode 1": _gpunode(fleet, 1), "asyncssh 1": _asyncssh(fleet, 1, environment)}
+        runs |= {"gpunode 1": _gpunode(fleet, 1)}
+        runs |= {f"{name} 1": _library(fleet, 1, one) for name, one in libraries.items()}
         table += _rows(size, interleaved(runs, rounds))
     return table
 
 
 def _rows(size: int, found: dict[str, dict[str, list[float]]]) -> list[Row]:
     ours = found["gpunode"]
-    each = {name: _each(found, name, size) for name in ("gpunode", "asyncssh")}
+    each = {name: _each(found, name, size) for name in ("gpunode", "asyncssh", "paramiko")}
     table = [
         Row(f"{size} hosts: wall, s", ours["wall"], "asyncssh", found["asyncssh"]["wall"], 1.1, False, 1.0, 2),
         Row(f"{size} hosts: CPU of each more, ms", each["gpunode"], "asyncssh", each["asyncssh"], 1.1, digits=1),
+        Row(f"{size} hosts: CPU of each more, ms", each["gpunode"], "stock paramiko", each["paramiko"], digits=1),
         Row(f"{size} hosts: peak memory, MB", ours["mb"], "60 MB + 0.2 MB x in flight", [60 + 0.2 * FORKS], 1, scale=1),
     ]
     if "Ansible" in found:
@@ -81,12 +88,11 @@ def _gpunode(fleet: Fleet, size: int) -> Run:
     return run
 
 
-def _asyncssh(fleet: Fleet, size: int, environment: Path) -> Run:
+def _library(fleet: Fleet, size: int, program: tuple[str, ...]) -> Run:
     script = fleet.home / "probe.sh"
     script.write_text(probe_script())
     hosts = fleet.addresses(LONG, size)
-    program = (str(environment / "bin/python"), str(PEERS / "with_asyncssh.py"), str(script))
-    argv = (*program, str(fleet.identity), str(fleet.known_hosts), str(FORKS), *hosts)
+    argv = (*program, str(script), str(fleet.identity), str(fleet.known_hosts), str(FORKS), *hosts)
     return lambda: spent(argv, fleet.environment())
 
 

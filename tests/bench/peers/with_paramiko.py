@@ -9,7 +9,7 @@ import paramiko
 
 
 class Script:
-    """known_hosts is read once and passed on, which is kinder to paramiko than a script usually is."""
+    """known_hosts is read once, and a client gets its host's lines: kinder to paramiko than a script usually is."""
 
     def __init__(self, known_hosts: Path, identity: Path, probe: str) -> None:
         self._known = paramiko.HostKeys(str(known_hosts))
@@ -43,7 +43,8 @@ class Script:
 
     def _connected(self, host: str) -> paramiko.SSHClient:
         client = paramiko.SSHClient()
-        client.get_host_keys().update(self._known)
+        for kind, key in (self._known.lookup(host) or {}).items():
+            client.get_host_keys().add(host, kind, key)
         client.connect(host, username="root", pkey=self._key, allow_agent=False, look_for_keys=False, timeout=60)
         return client
 
