@@ -55,7 +55,7 @@ def _rows(size: int, found: dict[str, dict[str, list[float]]]) -> list[Row]:
     table = [
         Row(f"{size} hosts: wall, s", ours["wall"], "asyncssh", found["asyncssh"]["wall"], 1.1, False, 1.0, 2),
         Row(f"{size} hosts: CPU of each more, ms", each["gpunode"], "asyncssh", each["asyncssh"], 1.1, digits=1),
-        Row(f"{size} hosts: CPU of each more, ms", each["gpunode"], "stock paramiko", each["paramiko"], digits=1),
+        Row(f"{size} hosts: CPU of each more, ms", each["gpunode"], "plain paramiko", each["paramiko"], digits=1),
         Row(f"{size} hosts: peak memory, MB", ours["mb"], "60 MB + 0.2 MB x in flight", [60 + 0.2 * FORKS], 1, scale=1),
     ]
     if "Ansible" in found:
