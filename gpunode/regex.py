@@ -6,10 +6,9 @@ hundred, and uses half of them. Here the text is only kept.
 
 from __future__ import annotations
 
-import re
-
 TYPE_CHECKING = False  # typing is 3 ms, and a check has not yet begun to look at its host (cli/start/first_look.py)
 if TYPE_CHECKING:
+    import re
     from typing import Any, AnyStr
 
     def regex(text: AnyStr, flags: int | re.RegexFlag = 0) -> re.Pattern[AnyStr]:
@@ -26,6 +25,8 @@ else:
         def __getattr__(self, name: str) -> Any:
             compiled = self.__dict__.get("_compiled")
             if compiled is None:
+                import re  # 3 ms, for the same reason
+
                 compiled = self._compiled = re.compile(self._text, self._flags)
             value = self.__dict__[name] = getattr(compiled, name)
             return value

@@ -9,9 +9,11 @@ from __future__ import annotations
 import os
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # typing is 3 ms, and a check has not yet begun to look at its host (cli/start/first_look.py)
 if TYPE_CHECKING:
+    from typing import Any
+
     from jinja2 import Environment
 
 PACKAGE = os.path.dirname(__file__)  # as the loader knows it: what a zipapp holds has no absolute path of its own

@@ -6,14 +6,13 @@ import errno
 import os
 import select
 import signal
-import subprocess
 import time
-from contextlib import ExitStack, suppress
-from typing import IO, Literal
+from contextlib import ExitStack, nullcontext, suppress
+from typing import IO, TYPE_CHECKING, Literal
 
 from gpunode.errors import TransportError
 from gpunode.remedy import Remedy, RepairAction
-from gpunode.transport.ahead import all_taken, memory_file, started, taken
+from gpunode.transport.ahead import Ahead, all_taken, environment, memory_file, taken
 from gpunode.transport.answer import STDERR_GRACE_S, Answer, result
 from gpunode.transport.base import Completed
 from gpunode.transport.feed import StdinScript, Writer
@@ -22,18 +21,24 @@ from gpunode.transport.secret import Secret
 from gpunode.transport.shell import Delivery, as_root, deliver
 from gpunode.transport.sudo_password import SudoPassword
 
+if TYPE_CHECKING:
+    import subprocess
+
 _SUDO_ANSWERS_S = 30.0
 _ENDS_S = 5.0  # a script that is asked to end may take so long to clean up behind itself
 _POLL_MS = 100
 _BUSY_MS = 5  # while bytes wait for the script to read
 _PIECE_BYTES = 65536
 
+if TYPE_CHECKING:
+    Process = subprocess.Popen[bytes] | Ahead
+
 
 def end_ahead() -> None:
     """Nothing remains of a script that was started ahead and that nobody asked for."""
     for process in all_taken():
-        with process:
-            _end(process, Answer())
+        _end(process, Answer())
+        process.close()
 
 
 class Local:
@@ -88,11 +93,7 @@ def _execute(delivery: Delivery, answer: Answer, timeout_s: float, password: Sec
     """
     with ExitStack() as stack:
         try:
-            process = taken(delivery)
-            if process is None:
-                asks = delivery.asks
-                source = subprocess.PIPE if asks else stack.enter_context(memory_file(delivery.payload))
-                process = started(delivery, source)
+            process: Process = taken(delivery) or _started(delivery)
         except FileNotFoundError:
             answer.err(f"{delivery.argv[0]}: not found".encode())
             return 127
@@ -108,6 +109,21 @@ def _execute(delivery: Delivery, answer: Answer, timeout_s: float, password: Sec
             alone = SudoPassword(password).at_host() if password else None
             writer = Writer(_Pipe(process.stdin), StdinScript(delivery, alone))
         return _listen(process, process.stdout.fileno(), process.stderr.fileno(), answer, timeout_s, writer)
+
+
+def _started(delivery: Delivery) -> subprocess.Popen[bytes]:
+    """In a session of its own: Ctrl-C at the terminal stops gpunode between steps, not the step. Raises OSError."""
+    import subprocess  # a look that was started ahead needs none of it
+
+    with nullcontext(subprocess.PIPE) if delivery.asks else memory_file(delivery.payload) as source:
+        return subprocess.Popen(
+            delivery.argv,
+            stdin=source,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            env=environment(),
+        )
 
 
 def _unstarted(program: str, error: OSError) -> TransportError:
@@ -139,7 +155,7 @@ class _Pipe:
 
 
 def _listen(
-    process: subprocess.Popen[bytes], out: int, err: int, answer: Answer, timeout_s: float, writer: Writer | None
+    process: Process, out: int, err: int, answer: Answer, timeout_s: float, writer: Writer | None
 ) -> int | None:
     deadline = time.monotonic() + timeout_s
     takers = {out: answer.out, err: answer.err}
@@ -148,7 +164,8 @@ def _listen(
         poller.register(descriptor, select.POLLIN)
     try:
         while not answer.flooded and not (answer.complete and answer.stderr.ended):
-            over = process.poll() is not None  # asked before reading: all that it printed is then in the pipes
+            code = process.poll()  # asked before reading: all that it printed is then in the pipes
+            over = code is not None
             busy = not over and writer is not None and _feed(process, writer, answer)
             more = False
             for descriptor, _ in poller.poll(0 if over else _BUSY_MS if busy else _POLL_MS):
@@ -157,8 +174,8 @@ def _listen(
                 more |= bool(piece)
                 if not piece:
                     poller.unregister(descriptor)
-            if over and not more:
-                return max(-1, process.returncode)
+            if code is not None and not more:
+                return max(-1, code)
             if answer.complete:  # only stderr is still waited for
                 deadline = min(deadline, time.monotonic() + STDERR_GRACE_S)
             if time.monotonic() > deadline:
@@ -168,25 +185,23 @@ def _listen(
         _end(process, answer)
 
 
-def _feed(process: subprocess.Popen[bytes], writer: Writer, answer: Answer) -> bool:
+def _feed(process: Process, writer: Writer, answer: Answer) -> bool:
     """True while bytes wait to be read. A sudo that asks again is killed, which its user may as long as it asks."""
     busy = writer.push(answer.began, answer.stderr.noise)
     if writer.refused:
         with suppress(PermissionError):  # an odd one: then its input ends, and it counts that as it likes
-            process.kill()
+            os.kill(process.pid, signal.SIGKILL)
         writer.close()
     return busy
 
 
-def _end(process: subprocess.Popen[bytes], answer: Answer) -> None:
+def _end(process: Process, answer: Answer) -> None:
     """Wait for the script that told its end; ask any other to end, and make it: nothing of its session remains.
 
     What a script with an answer left running is not touched, as on a remote host.
     """
-    if answer.complete:
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(_ENDS_S)
-            return
+    if answer.complete and _ended_within(process, _ENDS_S):
+        return
     for sign, limit_s in ((signal.SIGTERM, _ENDS_S), (signal.SIGKILL, _ENDS_S)):
         for pid in _session(process.pid):
             with suppress(ProcessLookupError, PermissionError):  # gone meanwhile; or sudo's, which ends by itself
@@ -197,6 +212,17 @@ def _end(process: subprocess.Popen[bytes], answer: Answer) -> None:
             time.sleep(0.02)
         if process.poll() is not None and not _session(process.pid):
             return
+
+
+def _ended_within(process: Process, limit_s: float) -> bool:
+    end = time.monotonic() + limit_s
+    pause_s = 0.0005
+    while process.poll() is None:
+        if time.monotonic() > end:
+            return False
+        time.sleep(pause_s)
+        pause_s = min(2 * pause_s, 0.05)
+    return True
 
 
 def _session(leader: int) -> list[int]:

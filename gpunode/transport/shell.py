@@ -7,8 +7,6 @@ script's output say where it begins and ends (transport/answer.py); no begin mar
 
 from __future__ import annotations
 
-import re
-import shlex
 from functools import lru_cache
 
 from gpunode.regex import regex
@@ -102,6 +100,10 @@ _TERMINAL_ASKED = _AT_A_TERMINAL.replace(
     "{run}", rf"printf \"[gpunode] process %d\\n\" \$\$ >&5; exec sudo -S -p \"{_PROMPT}\""
 )
 _PROCESS = regex(rb"\[gpunode\] process (\d{1,10})\n")
+_ASKED = QUESTION.replace("[", r"\[").replace("]", r"\]")
+_OWNERS = regex(_ASKED + r"(\S{1,64}) for (\S{1,64}): ")
+# sudo-rs has a frame around the prompt, with PAM's own: [sudo: PROMPT] Password:
+_OURS = regex(rf"(\[sudo: )?{_ASKED}\S+ for \S+: (\] Password: )?|\[gpunode\] process \d+\n")
 _PLAIN = bytes(range(ord(" "), ord("~") + 1))
 # The backslash first, for the others are written with one. Most of what a script of ours has; the rest takes longer.
 _COMMON = ((b"\\", b"\\0134"), (b"'", b"\\0047"), (b"!", b"\\0041"), (b"\n", b"\\n"), (b"\t", b"\\t"))
@@ -139,6 +141,8 @@ class Delivery:
 
 @lru_cache(maxsize=2)  # the probe, which every host is sent
 def _line(argv: tuple[str, ...]) -> str:
+    import shlex  # what looks at this machine needs no line
+
     return " ".join(f"'{word}'" if shlex.quote(word) != word else word for word in argv)
 
 
@@ -196,7 +200,7 @@ def asking_process(stderr: bytes | bytearray) -> int | None:
 
 def password_owners(stderr: bytes | bytearray) -> list[tuple[str, str]]:
     """(whose password sudo asked for, for whom) of each question. Names with a space in them are not read."""
-    return re.findall(re.escape(QUESTION) + r"(\S{1,64}) for (\S{1,64}): ", stderr.decode("utf-8", "replace"))
+    return _OWNERS.findall(stderr.decode("utf-8", "replace"))
 
 
 def without_our_words(text: str) -> str:
@@ -204,5 +208,4 @@ def without_our_words(text: str) -> str:
     begin, end = _BECAME + PREPARE, _EVALUATE[_EVALUATE.index("); ") :]
     while (at := text.find(begin)) >= 0 and (to := text.find(end, at)) >= 0:
         text = f"{text[:at]}...{text[to + len(end) :]}"
-    # sudo-rs has a frame around the prompt, with PAM's own: [sudo: PROMPT] Password:
-    return re.sub(rf"(\[sudo: )?{re.escape(QUESTION)}\S+ for \S+: (\] Password: )?|\[gpunode\] process \d+\n", "", text)
+    return _OURS.sub("", text)
