@@ -35,7 +35,7 @@ def run_all(
     context = Context(spec, catalog, today, profile)
     why = cache(lambda need: need(host))  # all checks have thirty between them
     found: dict[str, CheckResult] = {}
-    for same in _by_needs():
+    for same in by_needs():
         found.update(same.run(host, context, why))
     return CheckReport(host.target, {id: found[id] for id in check_ids()}, host)
 
@@ -65,8 +65,8 @@ def _checks() -> tuple[Check, ...]:
 
 
 @cache
-def _by_needs() -> tuple[SameNeeds, ...]:
-    """In some order: what one check finds is nothing to another."""
+def by_needs() -> tuple[SameNeeds, ...]:
+    """All checks, loaded, in some order: what one check finds is nothing to another."""
     alike: dict[tuple[object, ...], list[Check]] = {}
     for one in _checks():
         alike.setdefault((one.needs, one.mode), []).append(one)

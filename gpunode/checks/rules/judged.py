@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import field, replace
 from datetime import date
-from functools import lru_cache
+from functools import cached_property
 
 from gpunode.catalog.load import Catalog
 from gpunode.catalog.profiles import Profile
@@ -37,6 +37,11 @@ class Judgement:
         """Whether a verdict of this check was not left out by what was typed."""
         return not _typed_out(id, self)
 
+    @cached_property
+    def ruled_ids(self) -> dict[tuple[str, tuple[str, ...]], tuple[tuple[str, str | None], ...]]:
+        """By profile and checks: the hosts of a run have few kinds of the one, and the same of the other."""
+        return {}
+
 
 def ruled(report: CheckReport, judgement: Judgement, catalog: Catalog, today: date) -> CheckReport:
     """`report` with the rules applied; causes are told afterwards (causes.py), among what is left."""
@@ -54,9 +59,10 @@ def ruled(report: CheckReport, judgement: Judgement, catalog: Catalog, today: da
     return accepted(kept, rules.acknowledge, today)
 
 
-@lru_cache(maxsize=32)  # the hosts of a run have few kinds of profile, and the same checks
 def _ruled_ids(judgement: Judgement, profile: Profile, ids: tuple[str, ...]) -> tuple[tuple[str, str | None], ...]:
     """The checks about which the rules or the profile say something: why they do not want it; None: how it weighs."""
+    if (known := judgement.ruled_ids.get((profile.name, ids))) is not None:
+        return known
     named = {id for id, _ in judgement.rules.severity}
     patterns = () if judgement.drift else tuple(one.check for one in profile.weigh)
     found: list[tuple[str, str | None]] = []
@@ -65,7 +71,7 @@ def _ruled_ids(judgement: Judgement, profile: Profile, ids: tuple[str, ...]) -> 
             found.append((id, why))
         elif id in named or first_match(id, patterns):
             found.append((id, None))
-    return tuple(found)
+    return judgement.ruled_ids.setdefault((profile.name, ids), tuple(found))
 
 
 def _typed_out(id: str, judgement: Judgement) -> str:
