@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from gpunode.cli.start.first_look import at_this_machine, looking_ahead
+from gpunode.cli.start.first_look import LOOKS, at_this_machine, looking_ahead
 from gpunode.cli.start.root_page import root_page
 from gpunode.cli.streams import fill_closed_streams
 
@@ -48,6 +48,10 @@ def _version() -> str:
 
 def _verb(words: list[str]) -> int:
     with looking_ahead(words):
+        if words in LOOKS:
+            from gpunode.cli.options.verb import with_defaults
+
+            return with_defaults(words[0])
         with _rich_out_of_sight():
             from gpunode.cli.commands import run_words
 

@@ -13,6 +13,7 @@ from tests.bench.fleet.fleet import SHORT, Fleet
 from tests.bench.measure import Row, Run, interleaved, spent, timed
 
 _PYTHON = sys.executable
+_GPUNODE = str(Path(_PYTHON).with_name("gpunode"))  # what is typed
 _LINES = 10_000
 
 
@@ -28,9 +29,9 @@ def rows(fleet: Fleet, rounds: int) -> list[Row]:
         runs: dict[str, Run] = {
             "known_hosts read": lambda: _least(lambda: parse([("known_hosts", many_hosts)]).keys(host[0])),
             "known_hosts split": lambda: _least(lambda: [line.split() for line in many_hosts.split("\n")]),
-            "--help": lambda: spent((_PYTHON, "-m", "gpunode", "--help"), environment),
+            "--help": lambda: spent((_GPUNODE, "--help"), environment),
             "import typer": lambda: spent((_PYTHON, "-c", "import typer"), environment),
-            "check here": lambda: spent((_PYTHON, "-m", "gpunode", "check"), environment, ok=(0, 1, 6)),
+            "check here": lambda: spent((_GPUNODE, "check"), environment, ok=(0, 1, 6)),
             "the bare probe": lambda: spent(("sh", str(probe)), environment),
         }
         found = interleaved(runs, rounds)

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
+from functools import wraps
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from gpunode.cli.start.first_look import at_this_machine
+from gpunode.cli.commands import run_words
+from gpunode.cli.options.verb import with_defaults
+from gpunode.cli.start.first_look import LOOKS, at_this_machine
 from gpunode.errors import TransportError
-from gpunode.transport.ahead import start_ahead
+from gpunode.transport.ahead import _running, start_ahead
 from gpunode.transport.local import Local, end_ahead
 
 ROOT = Path(__file__).parents[2]
@@ -96,9 +102,23 @@ def test_no_shell_is_started_for_a_verb_that_asks_nothing(starts: Path, words: l
 
 def test_before_the_look_next_to_nothing_is_loaded() -> None:
     """Each module that is loaded first puts the whole answer off."""
-    looked = "import sys, gpunode.cli.app, gpunode.transport.ahead, gpunode.facts.probe_script; print(*sys.modules)"
+    looked = (
+        "import sys, gpunode.cli.app, gpunode.transport.ahead; from gpunode.facts.probe_script import *; "
+        "gpunode.transport.ahead.deliver(usual_probe_script(), b''); print(*sys.modules)"
+    )
     loaded = subprocess.run([sys.executable, "-S", "-c", looked], capture_output=True, text=True, check=True, cwd=ROOT)
-    late = {"typing", "dataclasses", "pathlib", "json", "gpunode.errors", "gpunode.remedy", "gpunode.packages"}
+    late = {
+        "subprocess",
+        "re",
+        "signal",
+        "typing",
+        "dataclasses",
+        "pathlib",
+        "json",
+        "gpunode.errors",
+        "gpunode.remedy",
+        "gpunode.packages",
+    }
     assert not late & set(loaded.stdout.split())
 
 
@@ -153,3 +173,72 @@ def test_where_no_program_can_be_started_whoever_asks_is_told(tmp_path: Path, mo
     start_ahead("true")
     with pytest.raises(TransportError, match="sh"):
         Local(become="never").run("true", timeout_s=60)
+
+
+def ahead(script: str) -> str:
+    """What it prints, started ahead."""
+    start_ahead(script)
+    assert _running, "it was not started ahead"
+    return Local(become="never").run(script, timeout_s=60).stdout.decode()
+
+
+def test_a_script_that_is_started_ahead_has_nothing_of_ours(tmp_path: Path) -> None:
+    """As subprocess starts one: no descriptor but its three, no signal that Python ignores, a session of its own."""
+    with (tmp_path / "open").open("w") as left_open:
+        os.set_inheritable(left_open.fileno(), True)
+        script = 'readlink /proc/$$/fd/*; grep SigIgn /proc/$$/status; cut -d" " -f6 /proc/$$/stat; echo $$'
+        *open_files, ignored, session, pid = ahead(script).splitlines()
+    assert str(left_open.name) not in open_files
+    assert len([name for name in open_files if "pipe:" in name]) >= 2
+    assert int(ignored.split()[1], 16) & (1 << signal.SIGPIPE - 1 | 1 << signal.SIGXFSZ - 1) == 0
+    assert session == pid
+
+
+def test_one_whose_end_the_kernel_keeps_to_itself_has_an_answer() -> None:
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        assert ahead("echo here") == "here\n"
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+
+
+def test_a_shell_that_cannot_be_started_ahead_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "sh").write_text("#!/no/such/interpreter\n")
+    (tmp_path / "sh").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    start_ahead("true")
+    (process,) = _running.values()
+    with pytest.raises(TransportError):
+        Local(become="never").run("true", timeout_s=60)
+    assert not runs(process.pid)
+    assert all(stream.closed for stream in (process.stdout, process.stderr))
+    with pytest.raises(ChildProcessError):
+        os.waitpid(process.pid, 0)
+
+
+@root_only
+@pytest.mark.parametrize("words", LOOKS, ids=" ".join)
+def test_a_verb_alone_is_run_without_what_parses_options(words: list[str]) -> None:
+    asked = f"import sys; from gpunode.cli.app import main; main({words!r}); print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True, cwd=ROOT)
+    loaded = set(done.stderr.splitlines()[-1].split())
+    assert f"gpunode.cli.verbs.{words[0]}" in loaded
+    assert not {"typer", "click"} & loaded
+
+
+@pytest.mark.parametrize("words", LOOKS, ids=" ".join)
+def test_what_it_is_run_with_is_what_typer_gives_it(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    module = import_module(f"gpunode.cli.verbs.{words[0]}")
+    verb, given = getattr(module, words[0]), list[dict[str, object]]()
+
+    @wraps(verb)
+    def noted(**values: object) -> int:
+        given.append(inspect.signature(verb).bind(**values).arguments)
+        return 7
+
+    monkeypatch.setattr(module, words[0], noted)
+    assert (run_words(list(words)), with_defaults(words[0])) == (7, 7)
+    typers, ours = (inspect.signature(verb).bind(**values) for values in given)
+    typers.apply_defaults()
+    ours.apply_defaults()
+    assert typers.arguments == ours.arguments

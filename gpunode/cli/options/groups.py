@@ -5,22 +5,25 @@ A verb takes the smallest group whose every flag it reads: what it would ignore 
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
-from dataclasses import MISSING, fields, is_dataclass
-from functools import partial, wraps
+from dataclasses import fields
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Annotated, Any
 
-import typer
-
-from gpunode.cli.typer_classes import OWN as OWN
-from gpunode.cli.typer_classes import GroupedCommand
 from gpunode.values import dataclass
 
+OWN = "Options"  # the heading of what no group has
 
-def option(*names: str, heading: str, help: str, metavar: str | None = None, count: bool = False) -> Any:
-    return typer.Option(*names, help=help, metavar=metavar, show_default=False, count=count, rich_help_panel=heading)
+
+class Option:
+    """How a flag is typed and what its help says; cli/options/verb.py makes typer's of it, where typer is asked."""
+
+    def __init__(self, names: tuple[str, ...], heading: str, help: str, metavar: str | None, *, count: bool) -> None:
+        self.names, self.heading, self.help, self.metavar, self.count = names, heading, help, metavar, count
+
+
+def option(*names: str, heading: str = OWN, help: str, metavar: str | None = None, count: bool = False) -> Option:
+    return Option(names, heading, help, metavar, count=count)
 
 
 _host = partial(option, heading="Hosts")
@@ -222,52 +225,3 @@ class OutputOptions(QuietOptions):
 def typed(group: Any) -> list[str]:
     """The flags of a group that were typed: ["--ssh"]."""
     return [f"--{f.name.replace('_', '-')}" for f in fields(group) if getattr(group, f.name) != f.default]
-
-
-def verb(app: typer.Typer, name: str, *, help: str, examples: tuple[str, ...]) -> Callable[[Callable[..., int]], None]:
-    """Register a function as a verb; its parameters that are option groups are spread into their flags."""
-
-    def register(function: Callable[..., int]) -> None:
-        epilog = "\b\nExamples:\n" + "\n".join(f"  {example}" for example in examples)
-        app.command(name, cls=GroupedCommand, help=help, epilog=epilog)(spread(function))
-
-    return register
-
-
-def spread(function: Callable[..., int]) -> Callable[..., int]:
-    """`function` with each option group in its signature replaced by the group's fields."""
-    hints = {name: _with_metadata(hint) for name, hint in get_type_hints(function, include_extras=True).items()}
-    groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
-    own = [p.replace(annotation=hints[p.name]) for p in inspect.signature(function).parameters.values()]
-    parameters = [
-        p.replace(kind=p.KEYWORD_ONLY) for p in own if p.name not in groups and p.kind is not p.POSITIONAL_ONLY
-    ]
-    for kind in groups.values():
-        parameters += _flags(kind)
-
-    @wraps(function)
-    def spread_out(**values: Any) -> int:
-        built = {name: kind(**{f.name: values.pop(f.name) for f in fields(kind)}) for name, kind in groups.items()}
-        return function(**values, **built)
-
-    spread_out.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what typer reads
-    spread_out.__annotations__ = {p.name: p.annotation for p in parameters}
-    return spread_out
-
-
-def _with_metadata(hint: Any) -> Any:
-    """Python 3.10 puts an Optional around what has None as its default, and typer looks no deeper (bpo-46195)."""
-    return next((inner for inner in get_args(hint) if hasattr(inner, "__metadata__")), hint)
-
-
-def _flags(kind: Any) -> list[inspect.Parameter]:
-    hints = get_type_hints(kind, include_extras=True)
-    return [
-        inspect.Parameter(
-            f.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=inspect.Parameter.empty if f.default is MISSING else f.default,
-            annotation=hints[f.name],
-        )
-        for f in fields(kind)
-    ]

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 _VERBS = ("check", "detect", "plan", "lock")
+LOOKS = tuple([verb] for verb in _VERBS)  # alone: no option is to be parsed, and nothing that parses is loaded
 # Of other hosts, of none, of this one later, or as somebody else.
 _OTHERWISE = (
     *("--ssh", "--inventory", "--recorded", "--help", "-h", "--list", "--explain", "--unit", "--fix"),

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpunode.cli.options.groups import verb, wanted
+from gpunode.cli.options.groups import option, wanted
+from gpunode.cli.options.verb import verb
 from gpunode.cli.typer_classes import VerbGroup
 
 if TYPE_CHECKING:
@@ -53,9 +54,9 @@ def register(app: typer.Typer) -> None:
 
 def create(
     target: Annotated[
-        str, typer.Option("--target", metavar="TARGET", help="debian-12/595: release, branch or version of the driver.")
+        str, option("--target", metavar="TARGET", help="debian-12/595: release, branch or version of the driver.")
     ],
-    output: Annotated[Path, typer.Option("--output", metavar="FILE", help="The bundle goes there.")],
+    output: Annotated[Path, option("--output", metavar="FILE", help="The bundle goes there.")],
     lock: Annotated[
         Path | None, wanted("--lock", metavar="FILE", help="Driver, toolkit and kernel as this lock has them.")
     ] = None,

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpunode.cli.options.groups import ResultOptions, verb
+from gpunode.cli.options.groups import ResultOptions, option
+from gpunode.cli.options.verb import verb
 
 if TYPE_CHECKING:
     from gpunode.catalog.age import StaleRow
@@ -43,15 +44,11 @@ def register(app: typer.Typer) -> None:
 def catalog(
     output: ResultOptions,
     table: Annotated[str | None, typer.Argument(metavar="|".join(TABLES), show_default=False)] = None,
-    id: Annotated[
-        str | None, typer.Option("--id", metavar="IDS", help="PCI device ids: 2330,1eb8.", show_default=False)
-    ] = None,
-    stale: Annotated[
-        bool, typer.Option("--stale", help="List rows that are old or unverified, of all tables.", show_default=False)
-    ] = False,
+    id: Annotated[str | None, option("--id", metavar="IDS", help="PCI device ids: 2330,1eb8.")] = None,
+    stale: Annotated[bool, option("--stale", help="List rows that are old or unverified, of all tables.")] = False,
     days: Annotated[
         str | None,
-        typer.Option("--days", metavar="N", help="With --stale: how old (default 180).", show_default=False),
+        option("--days", metavar="N", help="With --stale: how old (default 180)."),
     ] = None,
 ) -> int:
     from gpunode.advice import meant

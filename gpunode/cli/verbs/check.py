@@ -9,8 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from gpunode.cli.options.groups import (
     OWN,
     ActiveOptions,
@@ -20,12 +18,14 @@ from gpunode.cli.options.groups import (
     RuleOptions,
     option,
     typed,
-    verb,
 )
+from gpunode.cli.options.verb import verb
 from gpunode.errors import UsageError
 from gpunode.values import dataclass
 
 if TYPE_CHECKING:
+    import typer
+
     from gpunode.checks.rules.judged import Judgement
     from gpunode.cli.results import Checked
     from gpunode.cli.verbs.check_fleet import Kept
@@ -88,10 +88,8 @@ def check(
     which: RuleOptions,
     output: OutputOptions,
     modes: Modes,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Warnings alone end with exit code 9.", show_default=False)
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="--fix does not ask.", show_default=False)] = False,
+    strict: Annotated[bool, option("--strict", help="Warnings alone end with exit code 9.")] = False,
+    yes: Annotated[bool, option("--yes", "-y", help="--fix does not ask.")] = False,
 ) -> int:
     from gpunode.cli.verbs.check_active import asked_tests
 

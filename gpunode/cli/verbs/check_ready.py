@@ -49,9 +49,9 @@ def made_ready() -> Loading:
 
 def _always() -> Iterator[Callable[[], object]]:
     from gpunode.catalog.load import load_catalog
-    from gpunode.checks import check_ids
+    from gpunode.checks import by_needs
 
-    yield check_ids
+    yield by_needs
     yield from map(_module, _ALWAYS)
     yield lambda: _unless_broken(load_catalog)
 

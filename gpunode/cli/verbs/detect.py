@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from gpunode.cli.options.groups import HostOptions, OutputOptions, verb
+from gpunode.cli.options.groups import HostOptions, OutputOptions, option
+from gpunode.cli.options.verb import verb
 
 if TYPE_CHECKING:
+    import typer
+
     from gpunode.cli.results import Detected
     from gpunode.fleet.host import Host
     from gpunode.model.report import HostOutcome
@@ -30,11 +31,9 @@ def detect(
     output: OutputOptions,
     record: Annotated[
         Path | None,
-        typer.Option("--record", metavar="FILE", help="Save the facts, secrets masked.", show_default=False),
+        option("--record", metavar="FILE", help="Save the facts, secrets masked."),
     ] = None,
-    mask_host: Annotated[
-        bool, typer.Option("--mask-host", help="Mask host names, serials and UUIDs as well.", show_default=False)
-    ] = False,
+    mask_host: Annotated[bool, option("--mask-host", help="Mask host names, serials and UUIDs as well.")] = False,
 ) -> int:
     from gpunode.cli.hosts import look_at, open_hosts
     from gpunode.cli.results import Detected, choose, each_line, finish, over_ssh

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
-
-import typer
+from typing import TYPE_CHECKING, Annotated
 
 from gpunode.cli.options.export import BringOptions, DirectoryOptions
-from gpunode.cli.options.groups import option, verb
+from gpunode.cli.options.groups import option
 from gpunode.cli.options.setup import SpecOptions
+from gpunode.cli.options.verb import verb
+
+if TYPE_CHECKING:
+    import typer
+
 
 HEADING = "The cluster"
 

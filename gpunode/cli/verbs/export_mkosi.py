@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import typer
+from typing import TYPE_CHECKING
 
 from gpunode.cli.options.export import BringOptions, DirectoryOptions
-from gpunode.cli.options.groups import verb
 from gpunode.cli.options.setup import SpecOptions
+from gpunode.cli.options.verb import verb
+
+if TYPE_CHECKING:
+    import typer
 
 
 def register(export: typer.Typer) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import typer
-
 from gpunode.cli.options.export import DirectoryOptions
-from gpunode.cli.options.groups import HostOptions, verb
+from gpunode.cli.options.groups import HostOptions
 from gpunode.cli.options.setup import SpecOptions
+from gpunode.cli.options.verb import verb
 
 if TYPE_CHECKING:
+    import typer
+
     from gpunode.export.files import ExportedFile
     from gpunode.fleet.host import Host
     from gpunode.model.spec import Spec

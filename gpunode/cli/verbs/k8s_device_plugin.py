@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from gpunode.cli.options.groups import FileOptions, HostOptions, typed, verb, wanted
+from gpunode.cli.options.groups import FileOptions, HostOptions, typed, wanted
+from gpunode.cli.options.verb import verb
 
 if TYPE_CHECKING:
+    import typer
+
     from gpunode.kubernetes.plugin_model import Plugin
     from gpunode.kubernetes.plugin_pods import Cluster
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from gpunode.cli.options.groups import FileOptions, HostOptions, typed, verb, wanted
+from gpunode.cli.options.groups import FileOptions, HostOptions, typed, wanted
+from gpunode.cli.options.verb import verb
 
 if TYPE_CHECKING:
+    import typer
+
     from gpunode.kubernetes.dra_values import DraNode
 
 

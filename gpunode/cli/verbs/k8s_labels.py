@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from gpunode.cli.options.groups import HostOptions, QuietOptions, verb, wanted
+from gpunode.cli.options.groups import HostOptions, QuietOptions, wanted
+from gpunode.cli.options.verb import verb
 from gpunode.cli.verbs.k8s_cluster import ContextFlag
 
 if TYPE_CHECKING:
+    import typer
+
     from gpunode.cli.results import Labelled
     from gpunode.kubernetes.labels import NodeLabels
     from gpunode.model.facts import HostFacts

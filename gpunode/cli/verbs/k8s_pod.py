@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from gpunode.cli.options.groups import FileOptions, HostOptions, QuietOptions, typed, verb, wanted
+from gpunode.cli.options.groups import FileOptions, HostOptions, QuietOptions, typed, wanted
+from gpunode.cli.options.verb import verb
 
 if TYPE_CHECKING:
+    import typer
+
     from gpunode.kubernetes.documents import Object
     from gpunode.kubernetes.pod_rules import PodMode
     from gpunode.kubernetes.pods import PodRequest

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from gpunode.cli.options.groups import HostOptions, QuietOptions, verb, wanted
+from gpunode.cli.options.groups import HostOptions, QuietOptions, wanted
+from gpunode.cli.options.verb import verb
 
 if TYPE_CHECKING:
+    import typer
+
     from gpunode.checks.upgrade.values import Effect, Note, Preflight
     from gpunode.cli.results import Preflighted
     from gpunode.errors import ExitCode

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import typer
+from gpunode.cli.options.groups import FileOptions, wanted
+from gpunode.cli.options.verb import verb
 
-from gpunode.cli.options.groups import FileOptions, verb, wanted
+if TYPE_CHECKING:
+    import typer
 
 
 def register(k8s: typer.Typer) -> None:

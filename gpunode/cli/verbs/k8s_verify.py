@@ -6,12 +6,13 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from gpunode.cli.options.groups import HostOptions, QuietOptions, verb, wanted
+from gpunode.cli.options.groups import HostOptions, QuietOptions, wanted
+from gpunode.cli.options.verb import verb
 from gpunode.cli.verbs.k8s_cluster import ContextFlag
 
 if TYPE_CHECKING:
+    import typer
+
     from gpunode.cli.results import Verified
     from gpunode.cli.verbs.k8s_verify_pod import Wanted
     from gpunode.cluster.pod import Trials

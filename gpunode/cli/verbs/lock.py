@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import typer
-
-from gpunode.cli.options.groups import HostOptions, QuietOptions, verb
+from gpunode.cli.options.groups import HostOptions, QuietOptions
+from gpunode.cli.options.verb import verb
 
 if TYPE_CHECKING:
+    import typer
+
     from gpunode.cli.options.setup import SpecOptions
     from gpunode.cli.results import Locked
     from gpunode.fleet.host import Host

@@ -7,12 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from gpunode.cli.options.groups import HostOptions, OutputOptions, verb
+from gpunode.cli.options.groups import HostOptions, OutputOptions, option
 from gpunode.cli.options.setup import SpecOptions
+from gpunode.cli.options.verb import verb
 
 if TYPE_CHECKING:
+    import typer
+
     from gpunode.cli.results import Explained, Planned
     from gpunode.fleet.host import Host
     from gpunode.model.bundle import Bundle
@@ -38,10 +39,10 @@ def plan(
     output: OutputOptions,
     save: Annotated[
         Path | None,
-        typer.Option("--save", metavar="FILE", help="Save the plan for `setup --plan`.", show_default=False),
+        option("--save", metavar="FILE", help="Save the plan for `setup --plan`."),
     ] = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Only why this driver and no other, and when that expires.")
+        bool, option("--explain", help="Only why this driver and no other, and when that expires.")
     ] = False,
 ) -> int:
     from gpunode.cli.hosts import look_at, open_hosts

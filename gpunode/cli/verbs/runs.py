@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpunode.cli.options.groups import ResultOptions, spread, verb
+from gpunode.cli.options.groups import ResultOptions, option
+from gpunode.cli.options.verb import spread, verb
 from gpunode.cli.typer_classes import VerbGroup
 
 if TYPE_CHECKING:
@@ -53,9 +54,7 @@ def register(app: typer.Typer) -> None:
 def listed(
     context: typer.Context,
     output: ResultOptions,
-    last: Annotated[
-        str | None, typer.Option("--last", metavar="N", help="How many (default 20).", show_default=False)
-    ] = None,
+    last: Annotated[str | None, option("--last", metavar="N", help="How many (default 20).")] = None,
 ) -> int:
     from gpunode.cli.errors import say
     from gpunode.cli.hosts import whole_number

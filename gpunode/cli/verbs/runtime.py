@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from gpunode.cli.options.groups import HostOptions, QuietOptions, verb
+from gpunode.cli.options.groups import HostOptions, QuietOptions, option
+from gpunode.cli.options.verb import verb
 from gpunode.cli.typer_classes import VerbGroup
 
 
@@ -36,39 +37,35 @@ def register(app: typer.Typer) -> None:
     app.add_typer(runtime, name="runtime")
 
 
-def _flag(*names: str, help: str, metavar: str | None = None) -> Any:
-    return typer.Option(*names, help=help, metavar=metavar, show_default=False)
-
-
 def configure(
     output: QuietOptions,
     runtime: Annotated[str, typer.Argument(metavar="RUNTIME", show_default=False)],
     config: Annotated[
-        Path | None, _flag("--config", metavar="PATH", help="The file (default: the one the engine reads).")
+        Path | None, option("--config", metavar="PATH", help="The file (default: the one the engine reads).")
     ] = None,
-    root: Annotated[str, _flag("--root", metavar="DIR", help="An image's directory; every path is below it.")] = "",
+    root: Annotated[str, option("--root", metavar="DIR", help="An image's directory; every path is below it.")] = "",
     set_as_default: Annotated[
-        bool, _flag("--set-as-default/--no-set-as-default", help="nvidia becomes the default runtime (default: yes).")
+        bool, option("--set-as-default/--no-set-as-default", help="nvidia becomes the default runtime (default: yes).")
     ] = True,
-    cdi: Annotated[bool, _flag("--cdi", help="Enable CDI as well.")] = False,
-    name: Annotated[str, _flag("--name", metavar="NAME", help="Of the handler (default nvidia).")] = "",
-    path: Annotated[str, _flag("--path", metavar="PATH", help="Of nvidia-container-runtime.")] = "",
+    cdi: Annotated[bool, option("--cdi", help="Enable CDI as well.")] = False,
+    name: Annotated[str, option("--name", metavar="NAME", help="Of the handler (default nvidia).")] = "",
+    path: Annotated[str, option("--path", metavar="PATH", help="Of nvidia-container-runtime.")] = "",
     daemon_version: Annotated[
-        str | None, _flag("--daemon-version", metavar="V", help="The daemon the file is for (default: any).")
+        str | None, option("--daemon-version", metavar="V", help="The daemon the file is for (default: any).")
     ] = None,
     config_schema: Annotated[
-        str | None, _flag("--config-schema", metavar="V", help="Of a new containerd file: 2, 3 or 4.")
+        str | None, option("--config-schema", metavar="V", help="Of a new containerd file: 2, 3 or 4.")
     ] = None,
     drop_in: Annotated[
-        str | None, _flag("--drop-in", metavar="PATH|none", help="containerd: write there, or in the file itself.")
+        str | None, option("--drop-in", metavar="PATH|none", help="containerd: write there, or in the file itself.")
     ] = None,
     ctk_set: Annotated[
         list[str] | None,
-        _flag("--ctk-set", metavar="KEY=VALUE", help="A setting of the toolkit's own config.toml. Repeatable."),
+        option("--ctk-set", metavar="KEY=VALUE", help="A setting of the toolkit's own config.toml. Repeatable."),
     ] = None,
-    backup: Annotated[bool, _flag("--backup", help="Keep the old file next to the new one.")] = False,
-    dry_run: Annotated[bool, _flag("--dry-run", help="Print the new text; write nothing.")] = False,
-    diff: Annotated[bool, _flag("--diff", help="Print the difference, secrets masked.")] = False,
+    backup: Annotated[bool, option("--backup", help="Keep the old file next to the new one.")] = False,
+    dry_run: Annotated[bool, option("--dry-run", help="Print the new text; write nothing.")] = False,
+    diff: Annotated[bool, option("--diff", help="Print the difference, secrets masked.")] = False,
 ) -> int:
     from gpunode.cli.verbs.runtime_configure import Wish, run
 

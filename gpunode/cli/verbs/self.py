@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from gpunode.cli.options.groups import verb
+from gpunode.cli.options.groups import option
+from gpunode.cli.options.verb import verb
 from gpunode.cli.typer_classes import VerbGroup
 from gpunode.cli.verbs.self_check import check as check_itself
 
@@ -37,9 +38,9 @@ def register(app: typer.Typer) -> None:
 
 
 def zipapp(
-    output: Annotated[
-        Path, typer.Option("--output", metavar="FILE", help=f"Where it goes (default {ZIPAPP}).", show_default=False)
-    ] = Path(ZIPAPP),
+    output: Annotated[Path, option("--output", metavar="FILE", help=f"Where it goes (default {ZIPAPP}).")] = Path(
+        ZIPAPP
+    ),
 ) -> int:
     import sys
     from hashlib import sha256

@@ -7,14 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from gpunode.cli.options.again import AgainOptions
-from gpunode.cli.options.groups import HostOptions, OutputOptions, typed, verb
+from gpunode.cli.options.groups import HostOptions, OutputOptions, option, typed
 from gpunode.cli.options.rollout import RolloutOptions
 from gpunode.cli.options.setup import SpecOptions
+from gpunode.cli.options.verb import verb
 
 if TYPE_CHECKING:
+    import typer
+
     from gpunode.cli.kept_run import Order
     from gpunode.cli.results import Ended
     from gpunode.cli.verbs.setup_rollout import Preparation
@@ -45,14 +46,13 @@ def setup(
     earlier: AgainOptions,
     fleet: RolloutOptions,
     output: OutputOptions,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.", show_default=False)] = False,
+    yes: Annotated[bool, option("--yes", "-y", help="Do not ask.")] = False,
     plan: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--plan",
             metavar="FILE",
             help="Apply this saved plan, if today's facts still lead to the same.",
-            show_default=False,
         ),
     ] = None,
 ) -> int:

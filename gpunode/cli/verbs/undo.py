@@ -6,12 +6,13 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from gpunode.cli.options.groups import LiveOptions, OutputOptions, verb
+from gpunode.cli.options.groups import LiveOptions, OutputOptions, option
 from gpunode.cli.options.rollout import WaveOptions
+from gpunode.cli.options.verb import verb
 
 if TYPE_CHECKING:
+    import typer
+
     from gpunode.cli.verbs.setup_rollout import Preparation
     from gpunode.fleet.apply_one import HostWork
     from gpunode.fleet.host import Host
@@ -32,27 +33,22 @@ def undo(
     hosts: LiveOptions,
     fleet: WaveOptions,
     output: OutputOptions,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.", show_default=False)] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show the plan only; write nothing.", show_default=False)
-    ] = False,
+    yes: Annotated[bool, option("--yes", "-y", help="Do not ask.")] = False,
+    dry_run: Annotated[bool, option("--dry-run", help="Show the plan only; write nothing.")] = False,
     packages: Annotated[
         bool,
-        typer.Option(
-            "--packages", help="Also remove the packages, pins and repositories that setup added.", show_default=False
-        ),
+        option("--packages", help="Also remove the packages, pins and repositories that setup added."),
     ] = False,
     allow_container_loss: Annotated[
         bool,
-        typer.Option(
+        option(
             "--allow-container-loss",
             help="Remove also what containers still use: those are named, and do not start again.",
-            show_default=False,
         ),
     ] = False,
     run: Annotated[
         str | None,
-        typer.Option("--run", metavar="ID", help="Only this run and what came after it.", show_default=False),
+        option("--run", metavar="ID", help="Only this run and what came after it."),
     ] = None,
 ) -> int:
     from gpunode.cli.hosts import open_hosts
