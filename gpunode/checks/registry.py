@@ -111,7 +111,7 @@ class SameNeeds:
         if len(self._lacking) >= _MOST_REASONS:
             self._lacking.clear()
         outcome = NotApplicable(reason)
-        held = {one.doc.id: ended(one.doc.id, one.doc.severity, outcome) for one in self._checks}
+        held = {one.doc.id: CheckResult(one.doc.id, one.doc.severity, outcome) for one in self._checks}
         return self._lacking.setdefault(reason, held)
 
     def _of_another_mode(self, context: Context) -> str | None:
