@@ -31,7 +31,8 @@ def ended_by(error: Exception | KeyboardInterrupt, words: Sequence[str]) -> int:
     if isinstance(error, BrokenPipeError):
         # The reader (head, less) has left. Python flushes stdout once more at exit, and that must not fail either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return int(ExitCode.DONE)
+        page = not words or words[0].startswith("-")
+        return int(ExitCode.DONE if page else ExitCode.FAILED)  # a verb that was cut short has said nothing
     why = why_unwritten(error)
     if why is None:
         return say_crash(error, words)

@@ -5,6 +5,8 @@ No other file prints; tests/hostile/test_terminal.py reads the syntax trees for 
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import TYPE_CHECKING, TextIO
 
 from gpunode.masking import masked
@@ -20,9 +22,16 @@ _PAINT = regex(f"\x1b\\[({'|'.join([*CODES.values(), '0'])});{OURS}m")
 
 def show(text: str, stream: TextIO | None, *, end: str = "\n", painted: bool = False) -> None:
     """Print `text`, masked once more and cleaned. `painted`: gpunode's own colours are in it. None: nobody reads."""
-    if stream is not None:
+    if stream is None:
+        return
+    try:
         stream.write(encodable(cleaned(masked(text, "lines"), painted=painted), stream.encoding) + end)
         stream.flush()
+    except BrokenPipeError:
+        if stream is not sys.stderr:
+            raise
+        # Who read the remarks (`2>&1 | head`) has left: what was asked for goes on, and its exit code tells its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def show_above(console: Console, text: str) -> None:

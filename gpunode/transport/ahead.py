@@ -33,7 +33,8 @@ class Ahead:
         with self._fault:
             if not self._fault.read(1):
                 return True
-        os.waitpid(self.pid, 0)
+        with suppress(ChildProcessError):  # see poll
+            os.waitpid(self.pid, 0)
         self.close()
         return False
 
@@ -70,9 +71,11 @@ def taken(delivery: Delivery) -> Ahead | None:
 
 
 def all_taken() -> Iterator[Ahead]:
-    """Each that is left."""
+    """Each that is left, and that began: only then it has a session of its own, by which it can be ended."""
     while _running:
-        yield _running.popitem()[1]
+        process = _running.popitem()[1]
+        if process.begun():
+            yield process
 
 
 def environment() -> dict[str, str]:
@@ -91,9 +94,12 @@ def memory_file(payload: bytes) -> FileIO:
 def _forked(argv: tuple[str, ...], source: int) -> Ahead:
     """Raises OSError. No thread of ours runs yet: a fork copies none, nor lets go of what one holds."""
     with ExitStack() as ours, ExitStack() as theirs:
-        pipes = [os.pipe() for _ in range(3)]
-        readers = [ours.enter_context(FileIO(reader, "rb")) for reader, _ in pipes]
-        *outputs, fault = [theirs.enter_context(FileIO(writer, "wb")).fileno() for _, writer in pipes]
+        readers, writers = list[FileIO](), list[int]()
+        for _ in range(3):
+            reader, writer = os.pipe()
+            readers.append(ours.enter_context(FileIO(reader, "rb")))
+            writers.append(theirs.enter_context(FileIO(writer, "wb")).fileno())
+        *outputs, fault = writers
         for writer in outputs:
             fcntl(writer, F_SETPIPE_SZ, _PIPE_BYTES)
         inherited = _inherited()

@@ -189,7 +189,9 @@ def _feed(process: Process, writer: Writer, answer: Answer) -> bool:
     """True while bytes wait to be read. A sudo that asks again is killed, which its user may as long as it asks."""
     busy = writer.push(answer.began, answer.stderr.noise)
     if writer.refused:
-        with suppress(PermissionError):  # an odd one: then its input ends, and it counts that as it likes
+        with suppress(
+            PermissionError, ProcessLookupError
+        ):  # an odd one: its input ends, and it counts that as it likes
             os.kill(process.pid, signal.SIGKILL)
         writer.close()
     return busy

@@ -216,6 +216,46 @@ def test_a_shell_that_cannot_be_started_ahead_is_waited_for(tmp_path: Path, monk
         os.waitpid(process.pid, 0)
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # subprocess' own, of a child it lost
+def test_there_may_be_no_shell_and_nobody_who_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        start_ahead("true")
+        with pytest.raises(TransportError, match="no sh in its PATH"):
+            Local(become="never").run("true", timeout_s=60)
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+
+
+def test_what_nobody_takes_is_ended_though_it_has_only_just_begun() -> None:
+    for _ in range(10):
+        start_ahead("sleep 600")
+        (process,) = _running.values()
+        end_ahead()
+        assert not runs(process.pid)
+        with pytest.raises(ChildProcessError):
+            os.waitpid(process.pid, os.WNOHANG)
+
+
+FEW_DESCRIPTORS = """
+import os, resource
+from gpunode.transport.ahead import start_ahead
+from gpunode.transport.local import end_ahead
+hard, opened = resource.getrlimit(resource.RLIMIT_NOFILE)[1], os.listdir("/proc/self/fd")
+for most in range(4, 14):
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    start_ahead("true")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    end_ahead()
+    assert os.listdir("/proc/self/fd") == opened, most
+"""
+
+
+def test_where_descriptors_are_few_none_is_lost() -> None:
+    subprocess.run([sys.executable, "-c", FEW_DESCRIPTORS], check=True, cwd=ROOT, stdin=subprocess.DEVNULL)
+
+
 @root_only
 @pytest.mark.parametrize("words", LOOKS, ids=" ".join)
 def test_a_verb_alone_is_run_without_what_parses_options(words: list[str]) -> None:

@@ -61,6 +61,25 @@ def test_an_output_that_takes_nothing_is_told(words: tuple[str, ...], _code: int
     assert not list(tmp_path.rglob("crash-*"))
 
 
+@pytest.mark.parametrize("words", [*(words for words, _ in VERBS.values()), ("plan",), ("lock",)], ids=" ".join)
+def test_who_reads_the_remarks_may_leave(words: tuple[str, ...], tmp_path: Path) -> None:
+    """As in `gpunode ... 2>&1 | head -1`: the exit code is that of what was done, never a success that it was not."""
+    want = gpunode("", words, tmp_path)
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as nobody:
+        argv = (sys.executable, "-c", "from gpunode.cli.app import run; run()", *words)
+        done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=nobody, text=True, check=False)
+    assert (done.returncode, done.stdout == "") == (want.returncode, want.stdout == "")
+    assert not list(tmp_path.rglob("crash-*"))
+
+
+def test_a_pipe_that_breaks_inside_a_verb_is_no_success() -> None:
+    for words, code in (["check"], 1), (["--help"], 0):
+        ended = f"from gpunode.cli.errors import ended_by; raise SystemExit(ended_by(BrokenPipeError(), {words!r}))"
+        assert subprocess.run((sys.executable, "-c", ended), check=False).returncode == code
+
+
 def test_no_file_or_connection_takes_the_place_of_a_closed_stream() -> None:
     """What is printed would go into it: its number is the lowest that is free."""
     code = (
