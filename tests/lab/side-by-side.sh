@@ -20,11 +20,24 @@ jobs=${GPUNODE_LAB_JOBS:-$jobs}
 slow="test_killed test_fleet_rollout test_fleet_cut_off test_chaos test_setup_end_to_end test_typed_containerd test_resolver_faults test_resolvers test_reboot test_kubernetes_kubelet test_kubernetes_node test_kubernetes_pod"
 logs=$(mktemp -d)
 beater=
+# systemd, dockerd and containerd of one host take ten of these, and the kernel gives all that root runs 128 together: three
+# labs with eight hosts and a few more use them up, and a containerd says "too many open files".
+instances=/proc/sys/fs/inotify/max_user_instances enough=1024 before=
 tidy() {
   [ -z "$beater" ] || kill "$beater" 2>/dev/null || :
+  [ -z "$before" ] || echo "$before" >"$instances"
   rm -rf "$logs"
 }
 trap tidy EXIT
+if [ -z "${GPUNODE_LAB_RUN:-}" ] && [ "$(cat "$instances")" -lt "$enough" ]; then
+  was=$(cat "$instances")
+  if { echo "$enough" >"$instances"; } 2>/dev/null; then
+    before=$was
+    echo "lab: fs.inotify.max_user_instances is $enough while it runs, and $was again afterwards"
+  else
+    echo "lab: fs.inotify.max_user_instances is $was here and stays so: some hosts may find too many open files"
+  fi
+fi
 files() {
   for name in $slow; do [ ! -e "$directory/$name.py" ] || echo "$directory/$name.py"; done
   find "$directory" -maxdepth 1 -name 'test_*.py' -size +0 -printf '%s %p\n' | sort -rn | cut -d' ' -f2
