@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import click
 from typer.core import TyperCommand, TyperGroup
 
-from gpunode.cli.options.groups import OWN
 from gpunode.errors import UsageError
 
 if TYPE_CHECKING:
     from gpunode.remedy import Remedy
 
+OWN = "Options"  # the heading of what no group has
 BARE = {"--retry-failed": "last"}  # options whose value may be left out, and what it is then; typer has none of these
 
 

@@ -12,17 +12,20 @@ from typing import Annotated, Any
 
 from gpunode.values import dataclass
 
-OWN = "Options"  # the heading of what no group has
-
 
 class Option:
     """How a flag is typed and what its help says; cli/options/verb.py makes typer's of it, where typer is asked."""
 
-    def __init__(self, names: tuple[str, ...], heading: str, help: str, metavar: str | None, *, count: bool) -> None:
+    def __init__(
+        self, names: tuple[str, ...], heading: str | None, help: str, metavar: str | None, *, count: bool
+    ) -> None:
         self.names, self.heading, self.help, self.metavar, self.count = names, heading, help, metavar, count
 
 
-def option(*names: str, heading: str = OWN, help: str, metavar: str | None = None, count: bool = False) -> Option:
+def option(
+    *names: str, heading: str | None = None, help: str, metavar: str | None = None, count: bool = False
+) -> Option:
+    """`heading`: that of a group; None: the verb's own."""
     return Option(names, heading, help, metavar, count=count)
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from gpunode.cli.options.groups import (
-    OWN,
     ActiveOptions,
     CheckedHostOptions,
     CheckOptions,
@@ -38,27 +37,25 @@ if TYPE_CHECKING:
 
     Observe = Callable[[Host, HostFacts, Spec], HostFacts]
 
-_mode = partial(option, heading=OWN)
-
 
 @dataclass(frozen=True)
 class Modes:
     """What is asked for in place of one check with one result; one of them at a time."""
 
-    list: Annotated[bool, _mode("--list", help="List all checks.")] = False
-    explain: Annotated[str | None, _mode("--explain", metavar="ID", help="Explain one check.")] = None
-    fix: Annotated[bool, _mode("--fix", help="Mend what is safe to mend: shows the plan and asks.")] = False
+    list: Annotated[bool, option("--list", help="List all checks.")] = False
+    explain: Annotated[str | None, option("--explain", metavar="ID", help="Explain one check.")] = None
+    fix: Annotated[bool, option("--fix", help="Mend what is safe to mend: shows the plan and asks.")] = False
     bundle: Annotated[
-        Path | None, _mode("--bundle", metavar="FILE", help="Save what support asks for as a tar.gz, secrets masked.")
+        Path | None, option("--bundle", metavar="FILE", help="Save what support asks for as a tar.gz, secrets masked.")
     ] = None
-    npd: Annotated[bool, _mode("--npd", help="One line and the exit codes of Node Problem Detector.")] = False
-    nhc: Annotated[bool, _mode("--nhc", help="One line, the reason to drain, for Slurm and LBNL NHC.")] = False
+    npd: Annotated[bool, option("--npd", help="One line and the exit codes of Node Problem Detector.")] = False
+    nhc: Annotated[bool, option("--nhc", help="One line, the reason to drain, for Slurm and LBNL NHC.")] = False
     snapshot: Annotated[
-        Path | None, _mode("--snapshot", metavar="FILE", help="Write what this node has, for --against.")
+        Path | None, option("--snapshot", metavar="FILE", help="Write what this node has, for --against.")
     ] = None
-    watch: Annotated[str | None, _mode("--watch", metavar="SECONDS", help="Check again so long after each.")] = None
+    watch: Annotated[str | None, option("--watch", metavar="SECONDS", help="Check again so long after each.")] = None
     unit: Annotated[
-        str | None, _mode("--unit", metavar="service|timer", help="Print the systemd unit that runs this regularly.")
+        str | None, option("--unit", metavar="service|timer", help="Print the systemd unit that runs this regularly.")
     ] = None
 
     def chosen(self) -> str:
