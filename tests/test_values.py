@@ -107,12 +107,17 @@ def made(dataclass: Any) -> dict[str, Any]:
     class Empty:
         pass
 
+    @dataclass(frozen=True)
+    class Again(Base):
+        b: tuple[str, ...]
+        d: str = "again"
+
     class Plain(Derived):
         pass
 
     return {
         cls.__name__: cls
-        for cls in (Odd, Kinds, Fields, Compares, Shows, Hashes, Base, Derived, Own, Words, Empty, Plain)
+        for cls in (Odd, Kinds, Fields, Compares, Shows, Hashes, Base, Derived, Own, Words, Empty, Again, Plain)
     }
 
 
@@ -155,6 +160,7 @@ ASKED = {
     "of a set": lambda c: len({c["Kinds"](1), c["Kinds"](1), c["Kinds"](2)}),
     "no equal of another": lambda c: (c["Kinds"](1) == 1, c["Kinds"](1) != c["Shows"](1)),
     "parameters": lambda c: [str(c[name].__dataclass_params__) for name in ("Base", "Derived", "Kinds", "Own")],
+    "a field said again": lambda c: (repr(c["Again"](1)), [f.name for f in dataclasses.fields(c["Again"])]),
     "docstring": lambda c: c["Derived"].__doc__,
 }
 

@@ -80,7 +80,7 @@ def parse_kernel_log(text: str) -> KernelLog:
     [ 9120.551201] NVRM: Xid (PCI:0000:1a:00): 95, pid=4120, name=python3, Uncontained: FBHUB. RST: Yes
     [  131.453740] nvidia-nvswitch0: SXid (PCI:0000:c3:00.0): 20034, Fatal, Link 30 LTSSM Fault Up
     """
-    if not text:  # as of most hosts
+    if not text:  # the probe keeps only lines that may be one of these: a healthy host has none
         return KernelLog()
     lines = tuple(sorted(map(_timed, text.split("\n")), key=lambda line: -1 if line[0] is None else line[0]))
     hung = [s for s, line in lines if _HUNG.match(line)]

@@ -24,14 +24,13 @@ from gpunode.transport.sudo_password import SudoPassword
 if TYPE_CHECKING:
     import subprocess
 
+    Process = subprocess.Popen[bytes] | Ahead
+
 _SUDO_ANSWERS_S = 30.0
 _ENDS_S = 5.0  # a script that is asked to end may take so long to clean up behind itself
 _POLL_MS = 100
 _BUSY_MS = 5  # while bytes wait for the script to read
 _PIECE_BYTES = 65536
-
-if TYPE_CHECKING:
-    Process = subprocess.Popen[bytes] | Ahead
 
 
 def end_ahead() -> None:
@@ -165,10 +164,9 @@ def _listen(
     try:
         while not answer.flooded and not (answer.complete and answer.stderr.ended):
             code = process.poll()  # asked before reading: all that it printed is then in the pipes
-            over = code is not None
-            busy = not over and writer is not None and _feed(process, writer, answer)
+            busy = code is None and writer is not None and _feed(process, writer, answer)
             more = False
-            for descriptor, _ in poller.poll(0 if over else _BUSY_MS if busy else _POLL_MS):
+            for descriptor, _ in poller.poll(0 if code is not None else _BUSY_MS if busy else _POLL_MS):
                 piece = os.read(descriptor, _PIECE_BYTES)
                 takers[descriptor](piece)
                 more |= bool(piece)
@@ -189,9 +187,8 @@ def _feed(process: Process, writer: Writer, answer: Answer) -> bool:
     """True while bytes wait to be read. A sudo that asks again is killed, which its user may as long as it asks."""
     busy = writer.push(answer.began, answer.stderr.noise)
     if writer.refused:
-        with suppress(
-            PermissionError, ProcessLookupError
-        ):  # an odd one: its input ends, and it counts that as it likes
+        # Not ours to kill, or gone already: then its input ends, and it counts that as it likes.
+        with suppress(PermissionError, ProcessLookupError):
             os.kill(process.pid, signal.SIGKILL)
         writer.close()
     return busy

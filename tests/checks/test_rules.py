@@ -236,3 +236,19 @@ def test_an_acknowledgement_that_accepts_nothing_is_told_with_the_reason(
 ) -> None:
     (said,) = report(host, Rules(acknowledge=(rule,))).idle
     assert said.startswith(f"{rule}: {why}")
+
+
+def test_hosts_of_one_run_are_each_held_to_their_own_profile() -> None:
+    """What a profile leaves out is looked for once for all hosts that have it, by the same rules, and for no other."""
+    judgement, catalog = Judgement(Rules()), load_catalog()
+    node, image = h.host(), replace(h.host(), init="chroot")
+
+    def left_out(host: HostFacts, by: Judgement) -> set[str]:
+        told = ruled(run_all(host, None, catalog, h.TODAY), by, catalog, h.TODAY)
+        return {
+            id for id, one in told.results.items() if isinstance(one.outcome, NotApplicable) and one.outcome.left_out
+        }
+
+    alone = [left_out(host, Judgement(Rules())) for host in (node, image)]
+    assert alone[0] != alone[1]
+    assert [left_out(host, judgement) for host in (node, image, node, image)] == alone * 2

@@ -194,6 +194,17 @@ def test_a_script_that_is_started_ahead_has_nothing_of_ours(tmp_path: Path) -> N
     assert session == pid
 
 
+def test_it_ends_though_nobody_has_read_what_it_printed_yet() -> None:
+    start_ahead("head -c 500000 /dev/zero")
+    (process,) = _running.values()
+    until = time.monotonic() + 60
+    while process.poll() is None:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    done = Local(become="never").run("head -c 500000 /dev/zero", timeout_s=60)
+    assert (done.code, len(done.stdout)) == (0, 500000)
+
+
 def test_one_whose_end_the_kernel_keeps_to_itself_has_an_answer() -> None:
     before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     try:
