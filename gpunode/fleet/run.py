@@ -6,7 +6,7 @@ import gc
 import queue
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
@@ -17,7 +17,10 @@ from gpunode.remedy import Remedy, RepairAction
 DEFAULT_FORKS = 50
 STOPPED = "the run was stopped"
 _STACK_BYTES = 1024 * 1024  # the default of 8 MiB a thread, times hundreds, is address space for nothing
-_GARBAGE_OF = 32  # hosts: a connection leaves a cycle of 25 KB, and Python would look for them after some 400
+# A connection leaves cycles of 25 KB, and Python would look for them after some 400. We do after so many
+# hosts, and where many have ended after a sixteenth of those: to look goes through all that is kept of them.
+_GARBAGE_OF = 32
+_GARBAGE_SHARE = 16
 _M_ARENA_MAX = -8  # malloc.h
 _CHECK_S = 0.2  # a Ctrl-C that the kernel gives to another thread wakes nobody: check for it this often
 
@@ -45,6 +48,7 @@ def run_fleet(
     for numbered in enumerate(targets):
         waiting.put(numbered)
     outcomes: dict[int, HostOutcome] = {}  # place -> outcome; written by the workers
+    ended: list[HostOutcome] = []  # the same, as they ended
     started: set[int] = set()
     news = threading.Event()
 
@@ -55,11 +59,12 @@ def run_fleet(
             except queue.Empty:
                 return
             started.add(place)
-            outcomes[place] = not_begun(target) if stop.is_set() else outcome_of(target, work)
+            outcome = outcomes[place] = not_begun(target) if stop.is_set() else outcome_of(target, work)
+            ended.append(outcome)
             news.set()
 
     threads = _Threads(worker, max(1, min(forks, len(targets))))
-    told = _Told(outcomes, on_done)
+    told = _Told(ended, on_done)
     answered = False  # the first Ctrl-C
     # Ctrl-C may strike at any line here, so nothing is taken out of a queue on the way: it could be lost.
     while len(told) < len(targets):
@@ -150,20 +155,22 @@ def _share_one_heap() -> None:
 
 
 class _Told:
-    """The outcomes of which `on_done` was told, each once. catch_up() can be called again when Ctrl-C cut it short."""
+    """Of whom `on_done` was told, each once. catch_up() can be called again when Ctrl-C cut it short."""
 
-    def __init__(self, outcomes: Mapping[int, HostOutcome], on_done: Callable[[HostOutcome], None]) -> None:
-        self._outcomes, self._on_done = outcomes, on_done
-        self._places: set[int] = set()
+    def __init__(self, ended: Sequence[HostOutcome], on_done: Callable[[HostOutcome], None]) -> None:
+        self._ended, self._on_done = ended, on_done
+        self._told = 0
+        self._clears_at = _GARBAGE_OF
 
     def __len__(self) -> int:
-        return len(self._places)
+        return self._told
 
     def catch_up(self) -> None:
-        for place in sorted(self._outcomes.keys() - self._places):
-            self._places.add(place)
-            self._on_done(self._outcomes[place])
-            if len(self._places) % _GARBAGE_OF == 0:
+        while self._told < len(self._ended):
+            self._told += 1
+            self._on_done(self._ended[self._told - 1])
+            if self._told >= self._clears_at:
+                self._clears_at += max(_GARBAGE_OF, self._told // _GARBAGE_SHARE)
                 gc.collect()
 
 

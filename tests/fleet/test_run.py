@@ -86,6 +86,18 @@ def test_no_more_than_forks_work_at_once(hosts: int, forks: int, most: int) -> N
     assert peak[0] == most
 
 
+@pytest.mark.parametrize(("hosts", "least", "most"), [(31, 0, 0), (320, 9, 10), (6400, 30, 70)])
+def test_garbage_is_looked_for_seldom_in_a_large_fleet(
+    hosts: int, least: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[int] = []
+    monkeypatch.setattr("gpunode.fleet.run.gc.collect", lambda: looked.append(1))
+    told: list[str] = []
+    run_fleet([str(number) for number in range(hosts)], fine, on_done=lambda outcome: told.append(outcome.target))
+    assert sorted(told, key=int) == [str(number) for number in range(hosts)]
+    assert least <= len(looked) <= most
+
+
 def test_no_hosts_is_an_empty_report() -> None:
     assert run_fleet([], fine, forks=5, on_done=nothing).hosts == ()
 
