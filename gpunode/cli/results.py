@@ -5,7 +5,6 @@ A new format is a line in TABLE for each result that has it. A pair that is not 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from importlib import import_module
@@ -326,51 +325,6 @@ def each_line(verb: str, output: ResultOptions) -> Callable[[HostOutcome], None]
 
     rows = line_rows()
     return lambda outcome: deliver(host_line(verb, outcome, rows), output)
-
-
-class LinesAsTheyCome:
-    """`--format jsonl` of a verb that changes hosts: events, and each host as it ends; from any thread.
-
-    Nothing that happens to stdout stops the work on a host: what it did not take is said at the end, by `finish`.
-    """
-
-    def __init__(self, host_line: Callable[[HostOutcome], None] | None, output: ResultOptions) -> None:
-        """`host_line`: as each_line has it; None prints nothing."""
-        self._host_line = host_line
-        self._output = output
-        self._lock = threading.Lock()
-        self._printed: set[str] = set()
-        self._fault: GpunodeError | None = None
-
-    @property
-    def on(self) -> bool:
-        return self._host_line is not None
-
-    def event(self, line: str) -> None:
-        """One event as a JSON line."""
-        if self.on:
-            self._print(lambda: deliver(line, self._output))
-
-    def ended(self, outcome: HostOutcome) -> None:
-        if (host_line := self._host_line) is not None:
-            self._printed.add(outcome.target)
-            self._print(lambda: host_line(outcome))
-
-    def finish(self, report: FleetReport) -> None:
-        """The hosts of which nothing was printed. Raises GpunodeError where stdout took not all of it."""
-        for outcome in report.hosts:
-            if outcome.target not in self._printed:
-                self.ended(outcome)
-        if self._fault is not None:
-            raise self._fault
-
-    def _print(self, deliver_line: Callable[[], None]) -> None:
-        with self._lock:
-            if self._fault is None:
-                try:
-                    deliver_line()
-                except GpunodeError as error:
-                    self._fault = error
 
 
 def over_ssh(hosts: Sequence[Host]) -> bool:

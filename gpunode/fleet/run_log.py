@@ -69,8 +69,8 @@ class RunLog:
 
     def _complain(self, path: Path, error: OSError) -> None:
         if not self._complained:
+            self._complained = True
             self._say(f"gpunode: the run log {path} has gaps: {error.strerror}")
-        self._complained = True
 
 
 def save_crash(error: Exception) -> Path | None:

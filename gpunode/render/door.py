@@ -27,10 +27,11 @@ def show(text: str, stream: TextIO | None, *, end: str = "\n", painted: bool = F
     try:
         stream.write(encodable(cleaned(masked(text, "lines"), painted=painted), stream.encoding) + end)
         stream.flush()
-    except BrokenPipeError:
+    except OSError:
         if stream is not sys.stderr:
             raise
-        # Who read the remarks (`2>&1 | head`) has left: what was asked for goes on, and its exit code tells its end.
+        # Who read the remarks has left (`2>&1 | head`), or the disk that keeps them is full (`2>log`): what was asked
+        # for goes on, and its exit code tells its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 

@@ -1,4 +1,4 @@
-"""--format jsonl of a fleet: each host's line is on stdout as soon as that host has ended."""
+"""--format jsonl of a fleet: each line is on stdout as soon as there is one, and nobody's work waits for its reader."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import pytest
 from gpunode.cli.hosts import look_at
 from gpunode.cli.options.groups import LiveOptions, OutputOptions
 from gpunode.cli.results import Checked, each_line, finish
-from gpunode.errors import ExitCode
+from gpunode.cli.run.lines_as_they_come import LinesAsTheyCome
+from gpunode.errors import ExitCode, UsageError
 from gpunode.fleet.host import Host
-from gpunode.model.report import HostOutcome
+from gpunode.model.report import FleetReport, HostOutcome
 from gpunode.transport.recorded import Recorded
 from tests.render.values import CHECK
 
@@ -52,3 +53,57 @@ def test_the_first_line_is_there_while_the_second_host_is_at_work(capsys: pytest
 )
 def test_any_other_result_is_shown_as_a_whole(output: OutputOptions) -> None:
     assert each_line("check", output) is None
+
+
+class Stdout:
+    """Whoever reads takes nothing until `reads` is set."""
+
+    def __init__(self) -> None:
+        self.reads, self.lines = threading.Event(), list[str]()
+
+    def take(self, line: str) -> None:
+        assert self.reads.wait(60)
+        self.lines.append(line)
+
+
+@pytest.fixture
+def stdout(monkeypatch: pytest.MonkeyPatch) -> Stdout:
+    out = Stdout()
+    monkeypatch.setattr("gpunode.cli.run.lines_as_they_come.deliver", lambda line, _: out.take(line))
+    return out
+
+
+def test_no_host_waits_for_who_reads(
+    stdout: Stdout, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A pager, a terminal that was stopped: events are in the run's log as well, results are nowhere else."""
+    monkeypatch.setattr("gpunode.cli.run.lines_as_they_come.MOST_WAITING", 10)
+    lines = LinesAsTheyCome(lambda outcome: stdout.take(outcome.target), JSONL)
+    for number in range(30):
+        lines.event(f"event {number}")
+    for name in ("gpu01", "gpu02"):
+        lines.ended(HostOutcome(name, ExitCode.DONE))
+    assert stdout.lines == []
+    stdout.reads.set()
+    lines.finish(FleetReport((HostOutcome("gpu02", ExitCode.DONE), HostOutcome("gpu03", ExitCode.FAILED))))
+    assert stdout.lines[-3:] == ["gpu01", "gpu02", "gpu03"]
+    events = stdout.lines[:-3]
+    assert events == [f"event {number}" for number in range(len(events))]
+    assert 10 <= len(events) <= 11
+    assert f"{30 - len(events)} events more than stdout took in time" in capsys.readouterr().err
+
+
+def test_what_stdout_does_not_take_is_said_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[str] = []
+
+    def full(line: str, _: object) -> None:
+        taken.append(line)
+        raise UsageError("stdout is full", evidence="e", remedy="r")
+
+    monkeypatch.setattr("gpunode.cli.run.lines_as_they_come.deliver", full)
+    lines = LinesAsTheyCome(lambda outcome: taken.append(outcome.target), JSONL)
+    lines.event("one")
+    lines.event("two")
+    with pytest.raises(UsageError, match="stdout is full"):
+        lines.finish(FleetReport((HostOutcome("gpu01", ExitCode.DONE),)))
+    assert taken == ["one"]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import pytest
 
 from gpunode.cli.app import main
-from gpunode.cli.apply_plans import apply_plans
 from gpunode.cli.options.groups import LiveOptions, OutputOptions
+from gpunode.cli.run.apply_plans import apply_plans
 from gpunode.errors import ExitCode
 from gpunode.fleet.host import Host
 from gpunode.model.plan import Plan

@@ -6,8 +6,8 @@ from collections.abc import Callable
 import pytest
 
 from gpunode.cli.app import main
-from gpunode.cli.apply_plans import apply_plans
 from gpunode.cli.options.groups import LiveOptions, OutputOptions
+from gpunode.cli.run.apply_plans import apply_plans
 from gpunode.converge import HostRun
 from gpunode.errors import ExitCode, TransportError
 from gpunode.fleet.deadline import Deadline, within

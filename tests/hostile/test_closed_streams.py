@@ -74,6 +74,17 @@ def test_who_reads_the_remarks_may_leave(words: tuple[str, ...], tmp_path: Path)
     assert not list(tmp_path.rglob("crash-*"))
 
 
+@pytest.mark.parametrize("words", [*(words for words, _ in VERBS.values()), ("plan",), ("lock",)], ids=" ".join)
+def test_a_full_disk_may_take_the_remarks(words: tuple[str, ...], tmp_path: Path) -> None:
+    """As in `gpunode ... 2>log`, with nohup or a unit's own log."""
+    want = gpunode("", words, tmp_path)
+    with open("/dev/full", "w") as full:
+        argv = (sys.executable, "-c", "from gpunode.cli.app import run; run()", *words)
+        done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=full, text=True, check=False)
+    assert (done.returncode, done.stdout == "") == (want.returncode, want.stdout == "")
+    assert not list(tmp_path.rglob("crash-*"))
+
+
 def test_a_pipe_that_breaks_inside_a_verb_is_no_success() -> None:
     for words, code in (["check"], 1), (["--help"], 0):
         ended = f"from gpunode.cli.errors import ended_by; raise SystemExit(ended_by(BrokenPipeError(), {words!r}))"

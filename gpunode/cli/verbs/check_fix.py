@@ -6,15 +6,15 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from gpunode.cli.apply_plans import apply_plans, refuse_unasked
 from gpunode.cli.errors import say
 from gpunode.cli.hosts import look_at, open_hosts
-from gpunode.cli.kept_run import Order
 from gpunode.cli.options.groups import CheckedHostOptions, CheckOptions, OutputOptions, RuleOptions
 from gpunode.cli.options.rules import judgement
 from gpunode.cli.options.spec import retyped, texts_of_words, wanted_file, wanted_of_each
 from gpunode.cli.output import progress_style
 from gpunode.cli.results import Fixed, choose, finish, over_ssh, say_problems
+from gpunode.cli.run.apply_plans import apply_plans, refuse_unasked
+from gpunode.cli.run.kept_run import Order
 from gpunode.cli.verbs.check_host import checked, site_checks
 from gpunode.cli.verbs.setup import agreed
 from gpunode.errors import ExitCode, UsageError, worst

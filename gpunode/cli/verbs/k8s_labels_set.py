@@ -40,10 +40,10 @@ class Wanted:
 
 
 def set_labels(want: Wanted, hosts: HostOptions, output: QuietOptions) -> int:
-    from gpunode.cli.apply_plans import refuse_unasked
     from gpunode.cli.errors import say
     from gpunode.cli.hosts import look_at, open_hosts
     from gpunode.cli.results import LabelsSet, choose, over_ssh, say_problems, show_result
+    from gpunode.cli.run.apply_plans import refuse_unasked
     from gpunode.cli.verbs.k8s_cluster import open_cluster
     from gpunode.errors import ExitCode, UsageError, worst
 
@@ -155,7 +155,7 @@ def _show(differences: Mapping[str, Difference], output: QuietOptions) -> None:
 
 
 def _agreed(changed: Mapping[str, Difference]) -> bool:
-    from gpunode.cli.apply_plans import confirmed
+    from gpunode.cli.run.apply_plans import confirmed
     from gpunode.render.wording import count
 
     labels = sum(len(one.changes.changes) for one in changed.values())

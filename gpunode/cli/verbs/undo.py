@@ -86,11 +86,11 @@ def _run(
     ask: bool,
     only: bool,
 ) -> int:
-    from gpunode.cli.apply_plans import apply_plans
     from gpunode.cli.errors import say
     from gpunode.cli.hosts import look_at
-    from gpunode.cli.kept_run import Order, keep_unplanned
     from gpunode.cli.results import Ended, Planned, each_line, finish, over_ssh, say_problems
+    from gpunode.cli.run.apply_plans import apply_plans
+    from gpunode.cli.run.kept_run import Order, keep_unplanned
     from gpunode.cli.verbs.setup import agreed, show_plans, show_rollout
     from gpunode.errors import ExitCode
 

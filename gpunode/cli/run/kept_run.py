@@ -32,6 +32,7 @@ class Order:
     rollout: tuple[tuple[str, object], ...] = ()  # its options that were typed
     rules: Rules = field(default_factory=Rules)  # of all hosts
     past: PastRun | None = None  # the run that goes on, in place of a new one
+    closed: tuple[tuple[str, str], ...] = ()  # as About.closed
 
 
 SETUP = Order("setup")
@@ -47,7 +48,9 @@ def record_of(order: Order, named: tuple[Host, ...], planned: FleetReport, hosts
     spec = (None, proof_of(order.own)) if order.own else kept_spec(order.spec)
     its_hosts = tuple(host.target for host in planned.hosts if not host.left_out)
     rules = kept_rules(order.rules)
-    return begin(About(order.verb, its_hosts, user_name(), ssh, connection, *spec, order.rollout, rules), say)
+    closed = tuple((host, command) for host, command in order.closed if host in its_hosts)
+    about = About(order.verb, its_hosts, user_name(), ssh, connection, *spec, order.rollout, rules, closed)
+    return begin(about, say)
 
 
 def whole(report: FleetReport, record: Record, order: Order) -> FleetReport:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from gpunode.cli.errors import say
 from gpunode.cli.hosts import deadline_s, on_each
-from gpunode.cli.kept_run import SETUP, Order, record_of, whole
 from gpunode.cli.options.groups import LiveOptions, OutputOptions
 from gpunode.cli.output import chosen_format, progress_style
-from gpunode.cli.results import Ended, LinesAsTheyCome, each_line, formats_of
+from gpunode.cli.results import Ended, each_line, formats_of
+from gpunode.cli.run.kept_run import SETUP, Order, record_of, whole
+from gpunode.cli.run.lines_as_they_come import LinesAsTheyCome
 from gpunode.converge import HostRun
 from gpunode.errors import UsageError
 from gpunode.fleet.apply_one import HostWork, host_run, set_up
@@ -67,17 +68,20 @@ def apply_plans(
     stop = rollout.stop if rollout else threading.Event()
     before = dict(zip(named, planned.hosts, strict=True))
     at_work = [str(host) for host, outcome in before.items() if outcome.plan]
+    working = set(at_work)
     lines = LinesAsTheyCome(
         None if order.verb == "fix" else each_line(order.verb, output), output
     )  # a fix is checked afterwards
     keep = _kept_for_the_end(output, lines)
+    health = rollout.health if rollout else None
     record = record_of(order, named, planned, hosts)
     log = RunLog(record.id, complain=say)
     with record, Progress(progress_style(output), sys.stderr, at_work) as progress:
         tell = _teller(log, progress, lines)
 
         def begun(host_run: HostRun, plan: Plan) -> HostOutcome:
-            record.host_begins(host_run.transport.target)
+            target = host_run.transport.target
+            record.host_begins(target, health.before.get(target) if health else None)
             limit, turn = Deadline(deadline_s(hosts)), host_run.reboot_turn  # from its own turn on
             turn = replace(turn, take=limit.uncounted(turn.take))
             run = replace(host_run, stop=lambda: host_run.stop() or limit.passed, reboot_turn=turn)
@@ -102,7 +106,7 @@ def apply_plans(
             return keep(outcome)
 
         def done(outcome: HostOutcome) -> None:
-            if outcome.target in at_work:
+            if outcome.target in working:
                 progress.done(outcome)
 
         report = whole(on_each(named, hosts, work, done, stop, stopping), record, order)
