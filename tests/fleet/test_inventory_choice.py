@@ -91,6 +91,15 @@ def test_shards_are_disjoint_and_complete(count: int) -> None:
     assert sorted(name for part in parts for name in part) == sorted(tree.hosts)
 
 
+def test_two_lists_that_differ_in_users_and_ports_have_the_same_parts() -> None:
+    names = [f"gpu{number:03}" for number in range(1, 101)]
+    plain = of_targets("--ssh", parse_ssh_targets(names))
+    others = of_targets("--ssh", parse_ssh_targets([f"root@{name}:22" for name in names]))
+    for number in (1, 2, 3):
+        part = chosen(plain, [], [], Shard(number, 3))
+        assert tuple(f"root@{name}:22" for name in part) == chosen(others, [], [], Shard(number, 3))
+
+
 def test_a_host_stays_in_its_shard_whoever_else_is_there() -> None:
     whole = of_targets("--ssh", parse_ssh_targets(["gpu[001-500]"]))
     fewer = of_targets("--ssh", parse_ssh_targets(["gpu[100-300],other"]))

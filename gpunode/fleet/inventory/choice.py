@@ -39,7 +39,7 @@ class Shard:
         return cls(first, all_of_them)
 
     def has(self, name: str) -> bool:
-        """By a hash of the name alone: a host stays in its part whatever hosts come, go or are left out."""
+        """By a hash of the host's name alone: it stays in its part whatever hosts come, go or are left out."""
         digest = hashlib.sha256(name.encode()).digest()
         return int.from_bytes(digest[:8], "big") % self.count == self.number - 1
 
@@ -58,7 +58,12 @@ def chosen(tree: Tree, limit: Sequence[str], exclude: Sequence[str], shard: Shar
             evidence=f"of {len(tree.hosts)} hosts, {len(kept)} were chosen and all of these excluded",
             remedy="exclude fewer of them",
         )
-    return tuple(name for name in names if shard is None or shard.has(name))
+    return tuple(name for name in names if shard is None or shard.has(_called(tree, name)))
+
+
+def _called(tree: Tree, name: str) -> str:
+    """The host's name, without the user and the port of a list's word: two lists may differ in those."""
+    return tree.targets[name].host if name in tree.targets else name
 
 
 def _matched(tree: Tree, flag: str, values: Sequence[str]) -> set[str]:
@@ -83,8 +88,7 @@ def _by_host(tree: Tree) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for name in tree.hosts:
         found.setdefault(name, set()).add(name)
-        if name in tree.targets:
-            found.setdefault(tree.targets[name].host, set()).add(name)
+        found.setdefault(_called(tree, name), set()).add(name)
     return found
 
 

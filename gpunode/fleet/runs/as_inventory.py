@@ -23,6 +23,7 @@ HEAD = """\
 """
 NOT_DONE = "gpunode_not_done"  # all groups but that of the hosts that ended well
 _PLAIN = regex(r"[A-Za-z0-9_][A-Za-z0-9_.:%@-]*")
+_PORT = regex(r"[0-9]{1,5}")
 _PATH = regex(r"/[A-Za-z0-9_./@+=-]*")
 _LOCAL = {"ansible_connection": "local"}
 
@@ -85,7 +86,7 @@ def _reached(name: str, target: SshTarget, header: RunHeader | None) -> Vars:
     if user := target.user or typed.get("user"):
         found["ansible_user"] = _plain(user, name)
     if port := target.port or typed.get("port"):
-        found["ansible_port"] = int(_plain(str(port), name))
+        found["ansible_port"] = int(_plain(str(port), name, _PORT))
     if isinstance(keys := typed.get("identity"), list) and keys:
         found["ansible_ssh_private_key_file"] = _plain(keys[0], name, _PATH)
     if jump := typed.get("jump"):

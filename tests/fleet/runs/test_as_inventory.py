@@ -103,3 +103,8 @@ def test_two_ways_to_one_machine_are_two_hosts() -> None:
 def test_what_ansible_would_evaluate_is_refused(target: str, connection: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         as_inventory(run(ended(target), **connection))
+
+
+def test_a_port_that_is_none_is_refused() -> None:
+    with pytest.raises(UsageError, match="cannot hold 'abc'"):
+        as_inventory(run(*MIXED, port="abc"))
