@@ -16,7 +16,7 @@ from gpunode.apply.lock import HostLock
 from gpunode.apply.script import Host
 from gpunode.apply.step import flush
 from gpunode.catalog.load import Catalog
-from gpunode.errors import Drift, ExitCode, worst
+from gpunode.errors import Drift, ExitCode, GpunodeError, worst
 from gpunode.facts.collect import collect, collect_unless
 from gpunode.model.bundle import Bundle
 from gpunode.model.facts import HostFacts
@@ -266,7 +266,11 @@ class Convergence:
         refused = on.reboot_turn.take(on.lock.keep)
         if refused:
             return self._reboot_needed(plan, f"not rebooted: {refused}")
-        fault = boot_fault(self.observe(), plan.spec)
+        try:
+            fault = boot_fault(self.observe(), plan.spec)
+        except GpunodeError:
+            on.reboot_turn.give_back()  # no reboot was sent: nobody waits for this host to come back
+            raise
         if fault:
             on.reboot_turn.give_back()
             return self._report(

@@ -436,6 +436,26 @@ def test_no_reboot_into_a_kernel_without_a_module(machine: Machine) -> None:
     assert report.error == "not rebooted: 6.2.0 boots next and has no nvidia module"
 
 
+def test_a_host_that_is_lost_before_its_reboot_gives_its_turn_back(machine: Machine) -> None:
+    """No reboot was sent, so it is not one that does not come back."""
+    returned: list[str] = []
+    going = way(machine, [plan(OK, reboot="nouveau is loaded")], policy=RebootPolicy.IF_NEEDED)
+    looks = iter([HOST])
+
+    def observe() -> HostFacts:
+        for host in looks:
+            return host
+        raise TransportError("no answer", evidence="timed out", remedy="look at it")
+
+    going.observe = observe
+    going.host_run = replace(
+        going.host_run, reboot_turn=RebootTurn(lambda keep: "", lambda: returned.append("to the others"))
+    )
+    with pytest.raises(TransportError):
+        going.run()
+    assert returned == ["to the others"]
+
+
 def test_a_reboot_that_needs_the_console_is_left_to_the_person(machine: Machine) -> None:
     waiting = replace(plan(OK, reboot="a key waits"), console="press a key in MokManager")
     report = way(machine, [waiting], policy=RebootPolicy.IF_NEEDED).run()

@@ -78,7 +78,8 @@ def limits(policy: Policy, hosts: int) -> Limits:
     batch = max(1, policy.batch.of(hosts)) if policy.batch else hosts
     waves = wave_sizes(hosts, policy.canary, batch)
     failures = policy.max_failures or (Share(TENTH, percent=True) if policy.staged else NO_LIMIT)
-    reboots = policy.max_reboots.of(hosts) if policy.max_reboots else max(waves, default=0) // TENTH
+    batches = waves[1:] if policy.canary else waves
+    reboots = policy.max_reboots.of(hosts) if policy.max_reboots else max(batches, default=0) // TENTH
     return Limits(
         waves,
         canary=policy.canary > 0,

@@ -47,12 +47,22 @@ def test_never_all_hosts_of_a_fleet_reboot_at_once_and_always_one_may() -> None:
         (Policy(), 50, 5),
         (Policy(batch=Share(20)), 500, 2),
         (Policy(batch=Share(5)), 500, 1),
+        (Policy(canary=50, batch=Share(10)), 500, 1),
         (Policy(), 2, 1),
         (Policy(max_reboots=Share(100, percent=True)), 8, 7),
         (Policy(max_reboots=Share(40)), 8, 7),
         (Policy(max_reboots=Share(1, percent=True)), 8, 1),
     ],
-    ids=["a tenth", "of a batch", "at least one", "of two one", "never all", "nor by number", "rounded to one"],
+    ids=[
+        "a tenth",
+        "of a batch",
+        "at least one",
+        "not of the canary",
+        "of two one",
+        "never all",
+        "nor by number",
+        "rounded to one",
+    ],
 )
 def test_how_many_reboot_at_once(policy: Policy, hosts: int, reboots: int) -> None:
     assert limits(policy, hosts).max_reboots == reboots
