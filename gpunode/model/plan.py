@@ -8,7 +8,7 @@ from typing import Literal
 from gpunode.errors import ExitCode
 from gpunode.model.action import Action, Run
 from gpunode.model.driver import DriverChoice
-from gpunode.model.spec import Spec
+from gpunode.model.spec import RebootPolicy, Spec
 from gpunode.model.summary import HostSummary
 from gpunode.remedy import NO_REMEDY, Remedy
 from gpunode.values import dataclass
@@ -127,6 +127,11 @@ class Plan:
     @property
     def empty(self) -> bool:
         return not self.steps and self.reboot is None and not self.by_hand
+
+    @property
+    def acts(self) -> bool:
+        """Whether carrying it out changes the host, or reboots it."""
+        return bool(self.steps) or (self.reboot is not None and self.spec.reboot is RebootPolicy.IF_NEEDED)
 
     @property
     def refused(self) -> tuple[Kept, ...]:

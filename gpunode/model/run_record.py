@@ -10,6 +10,8 @@ from gpunode.errors import ExitCode, worst
 from gpunode.model.report import HostOutcome
 from gpunode.values import dataclass
 
+Key = tuple[str, str]  # of a failure: a check's id, and one thing that its finding is about ("": the host)
+
 
 @dataclass(frozen=True)
 class Controller:
@@ -57,6 +59,8 @@ class PastHost:
     at: str = ""  # when it came to this state; "" for what has not begun
     outcome: HostOutcome | None = None  # what a text says of it; with ENDED only
     closed: tuple[str, ...] = ()  # what lets work come to it again, to be typed; () where the run left it open
+    # Which checks failed before it was changed; None where it was not, ended well since, or was not looked at.
+    failing: frozenset[Key] | None = None
 
     @property
     def done(self) -> bool:
@@ -79,6 +83,11 @@ class PastRun:
     def not_done(self) -> tuple[str, ...]:
         """The hosts that did not end well, or not at all."""
         return tuple(host.target for host in self.hosts if not host.done)
+
+    @property
+    def failing(self) -> dict[str, frozenset[Key]]:
+        """Of hosts that the run changed and that did not end well: which checks failed before that."""
+        return {host.target: host.failing for host in self.hosts if host.failing is not None}
 
     @property
     def closed(self) -> tuple[tuple[str, str], ...]:

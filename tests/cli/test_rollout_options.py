@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, datetime, timezone
 from pathlib import Path
 
@@ -17,9 +18,11 @@ from gpunode.fleet.host import Host
 from gpunode.fleet.rollout.policy import NO_LIMIT, Policy, Share, limits
 from gpunode.fleet.rollout.window import Window
 from gpunode.fleet.rollout.words import rollout_words
+from gpunode.model.plan import Kept
 from gpunode.model.report import FleetReport, HostOutcome
 from gpunode.model.rules import Acknowledgement, Rules
-from gpunode.model.spec import Spec
+from gpunode.model.run_record import Controller, PastHost, PastRun, RunHeader
+from gpunode.model.spec import RebootPolicy, Spec
 from gpunode.specfile import SpecFile
 from gpunode.transport.recorded import Recorded
 from tests.fleet.rollout.fakes import PLAN, names
@@ -149,6 +152,38 @@ def test_the_waves_are_of_the_hosts_that_have_something_to_do() -> None:
     report = FleetReport((HostOutcome("away", ExitCode.UNREACHABLE, problem="no answer"), *outcomes))
     rollout = Preparation(Policy(canary=1)).rollout([], report)
     assert rollout.waves == {"gpu01": 0, "gpu02": 1, "gpu03": 1}
+
+
+@pytest.mark.parametrize(
+    ("left", "wave"),
+    [
+        ({"reboot": "nouveau is loaded"}, None),
+        ({"kept": (Kept("x", "x", by_hand="enrol the key"),)}, None),
+        ({"reboot": "nouveau is loaded", "spec": Spec(reboot=RebootPolicy.IF_NEEDED)}, 0),
+        ({"steps": PLAN.steps}, 0),
+    ],
+    ids=["a reboot that waits", "a manual step", "a reboot of this run", "a step"],
+)
+def test_a_canary_is_a_host_on_which_something_is_done(left: dict[str, object], wave: int | None) -> None:
+    plan = replace(PLAN, **{"steps": (), "reboot": None, "spec": Spec(), **left})  # type: ignore[arg-type]
+    outcomes = (HostOutcome("gpu01", ExitCode.DONE, plan=plan), HostOutcome("gpu02", ExitCode.DONE, plan=PLAN))
+    rollout = Preparation(Policy(canary=1)).rollout([], FleetReport(outcomes))
+    assert rollout.waves.get("gpu01") == wave
+    assert rollout.waves["gpu02"] == (0 if wave is None else 1)
+
+
+def test_one_host_that_is_tried_again_is_held_against_what_it_was() -> None:
+    host = Host(Recorded(Path(HOST, "facts.txt").read_bytes(), "gpu07"))
+    failing = frozenset({("rt.docker-live", "")})
+    about = RunHeader("id", "setup", "", "ann", Controller("c", 1), ("gpu07", "gpu08"))
+    past = PastRun(about, (PastHost("gpu07", closed=("open it",), failing=failing), PastHost("gpu08", failing=failing)))
+    ready = Preparation.of(WaveOptions(), [host], lambda _: SpecFile(Spec(), Rules()), past)
+    ready.seen(host, collect(host.transport))
+    assert ready.before == {"gpu07": failing}
+    assert ready.left_closed == (("gpu07", "open it"),)
+    health = ready.rollout([host], FleetReport()).health
+    assert health is not None
+    assert set(health.owing) == {"gpu07"}
 
 
 def test_an_acknowledgement_of_the_sites_own_check_stops_no_setup() -> None:

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from gpunode.cli.app import main
-from gpunode.cli.apply_plans import apply_plans
-from gpunode.cli.kept_run import SETUP, Order, keep_unplanned
 from gpunode.cli.options.again import AgainOptions
 from gpunode.cli.options.groups import LiveOptions, OutputOptions
 from gpunode.cli.options.setup import SpecOptions
+from gpunode.cli.run.apply_plans import apply_plans
+from gpunode.cli.run.kept_run import SETUP, Order, keep_unplanned
 from gpunode.cli.verbs.setup_again import chosen, file_of_each
 from gpunode.cli.verbs.setup_again import kept_spec as kept_spec_of
 from gpunode.cli.verbs.setup_rollout import Preparation
@@ -276,6 +276,21 @@ def test_hosts_that_the_inventory_has_no_more_are_missed(
     kept(About("setup", hosts, "ann", **in_fleet(tmp_path, "gpu01", "gpu04")), *down)  # type: ignore[arg-type]
     found, _, err = said(capsys, "setup", "--yes", "--retry-failed", *words)
     assert (found, what in err) == (code, True), err
+
+
+@pytest.mark.parametrize("flag", ["--retry-failed", "--resume", "--attach"])
+def test_other_hosts_of_the_inventory_are_none_of_the_runs(
+    flag: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The run had --limit or --shard, or they came since; what is printed at its end is pasted as it is."""
+    fleet = in_fleet(tmp_path, "gpu01", "gpu02", "gpu03")
+    kept(About("setup", ("gpu01", "gpu02"), "ann", **fleet), DOWN, end=flag == "--retry-failed")  # type: ignore[arg-type]
+    yes = () if flag == "--attach" else ("--yes",)
+    code, _, err = said(capsys, "setup", *yes, flag, "last")
+    # --attach has nothing to watch: no host was begun
+    assert (code, "gpu03" in err) == (1 if flag == "--attach" else ExitCode.UNREACHABLE, False), err
+    code, _, err = said(capsys, "setup", *yes, flag, "last", "--limit", "gpu02,gpu03")
+    assert flag == "--attach" or (code, "has no host gpu03" in err) == (2, True), err
 
 
 def test_a_shard_without_a_host_to_retry_has_nothing_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

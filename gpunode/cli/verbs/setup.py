@@ -16,8 +16,8 @@ from gpunode.cli.options.verb import verb
 if TYPE_CHECKING:
     import typer
 
-    from gpunode.cli.kept_run import Order
     from gpunode.cli.results import Ended
+    from gpunode.cli.run.kept_run import Order
     from gpunode.cli.verbs.setup_rollout import Preparation
     from gpunode.fleet.host import Host
     from gpunode.fleet.runs.shared import SharedParts
@@ -56,10 +56,10 @@ def setup(
         ),
     ] = None,
 ) -> int:
-    from gpunode.cli.apply_plans import refuse_unasked
     from gpunode.cli.hosts import open_hosts
     from gpunode.cli.options.spec import bundle_of, wanted_of_each, wanted_spec
     from gpunode.cli.results import Ended, Planned, choose
+    from gpunode.cli.run.apply_plans import refuse_unasked
     from gpunode.cli.verbs.lock import say_left
     from gpunode.cli.verbs.saved_plan import saved_plan
     from gpunode.cli.verbs.setup_rollout import Preparation
@@ -102,9 +102,9 @@ def _again(
     yes: bool,
 ) -> int:
     """The hosts of an earlier run once more."""
-    from gpunode.cli.apply_plans import refuse_unasked
     from gpunode.cli.errors import say
     from gpunode.cli.hosts import open_hosts
+    from gpunode.cli.run.apply_plans import refuse_unasked
     from gpunode.cli.verbs.setup_again import (
         attach,
         chosen,
@@ -141,7 +141,7 @@ def _again(
                 )
             return attach(again, mine, file_of, hosts, output)
         fleet = rollout_of(again, fleet, [file_of(host) for host in mine])
-        prepared = replace(Preparation.of(fleet, mine, file_of), left_closed=again.past.closed)
+        prepared = Preparation.of(fleet, mine, file_of, again.past)
         order = _order(mine, file_of, wanted, fleet, prepared, again.goes_on)
         return _run(mine, file_of, None, hosts, output, prepared, order, ask=not yes)
 
@@ -154,9 +154,9 @@ def _order(
     prepared: Preparation,
     past: PastRun | None = None,
 ) -> Order:
-    from gpunode.cli.kept_run import Order
     from gpunode.cli.options.kept_rollout import typed_rollout
     from gpunode.cli.options.spec import own_specs
+    from gpunode.cli.run.kept_run import Order
     from gpunode.model.rules import Rules
     from gpunode.model.spec import Spec
     from gpunode.specfile import SpecFile
@@ -164,7 +164,7 @@ def _order(
     file = file_of(named[0]) if named else SpecFile(Spec(), Rules())
     rollout = tuple(typed_rollout(fleet, prepared.policy.window).items())
     own = own_specs(named, file_of, wanted)
-    return Order("setup", file.spec if named else None, own, rollout, file.rules, past)
+    return Order("setup", file.spec if named else None, own, rollout, file.rules, past, prepared.left_closed)
 
 
 def _run(
@@ -179,11 +179,11 @@ def _run(
     ask: bool,
     bundle: Bundle | None = None,
 ) -> int:
-    from gpunode.cli.apply_plans import apply_plans
     from gpunode.cli.errors import say
     from gpunode.cli.hosts import look_at
-    from gpunode.cli.kept_run import keep_unplanned
     from gpunode.cli.results import Ended, Planned, each_line, finish, over_ssh, say_problems
+    from gpunode.cli.run.apply_plans import apply_plans
+    from gpunode.cli.run.kept_run import keep_unplanned
     from gpunode.errors import ExitCode
     from gpunode.fleet.apply_one import set_up_from
     from gpunode.fleet.runs.shared import SharedParts
@@ -259,7 +259,7 @@ def show_rollout(words: str, output: OutputOptions) -> None:
 
 
 def agreed(changes: list[HostOutcome]) -> bool:
-    from gpunode.cli.apply_plans import confirmed
+    from gpunode.cli.run.apply_plans import confirmed
     from gpunode.render.wording import count
 
     steps = sum(len(h.plan.steps) for h in changes if h.plan)

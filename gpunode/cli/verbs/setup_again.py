@@ -186,23 +186,25 @@ def _rules_of(again: Again, wanted: SpecOptions) -> Rules:
 
 def only_named(again: Again, named: tuple[Host, ...], options: HostOptions) -> tuple[Host, ...]:
     """Of the hosts that were opened those that it is about: `options`, as typed, may name fewer; () where its --shard
-    has none of them.
+    has none of them. An inventory may have others, which the run left out or which came since.
 
-    Raises UsageError for none, for one that is not of the run, and where nobody left out one that is gone.
+    Raises UsageError for none, for one that is named and not of the run, and where nobody left out one that is gone.
     """
     wanted, known = set(again.names), {host.target for host in again.past.hosts}
+    here = {str(host) for host in named}
     fewer = options.ssh or options.limit or options.exclude or options.shard is not None
-    if not fewer and (gone := [name for name in again.names if name not in {str(host) for host in named}]):
+    if not fewer and (gone := [name for name in again.names if name not in here]):
         raise UsageError(
             f"the inventory has {listing(gone)} no more",
             evidence=f"{again.flag} is about {'it' if len(gone) == 1 else 'them'} too",
             remedy="give the inventory as it was with --inventory, or name the others with --limit",
         )
-    if strange := [masked(str(host)) for host in named if str(host) not in known]:
+    strange = [masked(str(host)) for host in named if str(host) not in known]
+    if strange and (options.ssh or options.limit):
         raise UsageError(
             f"run {again.past.header.id} has no host {listing(strange)}",
             evidence=f"{again.flag} is about {listing(again.names)}",
-            remedy="leave them out of --ssh, or name them as they were named then",
+            remedy="leave them out, or name them as they were named then",
         )
     hosts = tuple(host for host in named if str(host) in wanted)
     if not hosts and options.shard is not None:
@@ -215,7 +217,7 @@ def only_named(again: Again, named: tuple[Host, ...], options: HostOptions) -> t
             evidence=f"of run {again.past.header.id} they would be {listing(again.names)}",
             remedy="leave --ssh out, or name some of them as they were named then",
         )
-    if left_alone := [str(host) for host in named if str(host) not in wanted]:
+    if left_alone := [str(host) for host in named if str(host) in known - wanted]:
         say(f"gpunode: {again.flag} leaves {listing(left_alone)} alone: {_WHY_NOT[again.flag]}")
     return hosts
 

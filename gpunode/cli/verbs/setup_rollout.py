@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
@@ -15,13 +15,14 @@ from gpunode.errors import UsageError
 from gpunode.fleet.host import Host
 from gpunode.fleet.rollout.drain import NodeIdentity, Scheduler
 from gpunode.fleet.rollout.gate import Gate
-from gpunode.fleet.rollout.health import Key, errors_of
+from gpunode.fleet.rollout.health import errors_of
 from gpunode.fleet.rollout.policy import Policy, limits
 from gpunode.fleet.rollout.rollout import Health, Rollout
 from gpunode.fleet.rollout.waves import wave_numbers
 from gpunode.fleet.rollout.words import rollout_words
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckReport, FleetReport, HostOutcome
+from gpunode.model.run_record import Key, PastRun
 from gpunode.model.spec import RebootPolicy
 from gpunode.specfile import SpecFile
 from gpunode.values import dataclass
@@ -43,10 +44,17 @@ class Preparation:
     nodes: dict[str, NodeIdentity] = field(default_factory=dict)
     before: dict[str, frozenset[Key]] = field(default_factory=dict)
     left_closed: tuple[tuple[str, str], ...] = ()  # by the run that this one goes on with (PastRun.closed)
+    # Hosts that it changed and that did not end well, each with what failed before it (PastRun.failing).
+    owing: Mapping[str, frozenset[Key]] = field(default_factory=dict)
 
     @staticmethod
-    def of(options: WaveOptions, named: Sequence[Host], file_of: FileOf | None = None) -> Preparation:
-        """Raises UsageError for what was typed wrongly, or would be ignored."""
+    def of(
+        options: WaveOptions, named: Sequence[Host], file_of: FileOf | None = None, past: PastRun | None = None
+    ) -> Preparation:
+        """`past`: the run that is tried again or gone on with.
+
+        Raises UsageError for what was typed wrongly, or would be ignored.
+        """
         refuse_elsewhere(options, ssh=over_ssh(named))
         wanted, drains = policy(options), tuple[Scheduler, ...]()
         reboots = file_of is not None and any(file_of(host).spec.reboot is not RebootPolicy.NEVER for host in named)
@@ -55,9 +63,12 @@ class Preparation:
             limited = [flag for flag in typed(options) if flag in OF_REBOOTS]
             if limited and named and not reboots:  # of an empty shard nothing is ignored
                 raise UsageError(f"{limited[0]} has no reboot to limit", remedy="add --reboot if-needed")
+        here = {str(host) for host in named}
+        owing = {target: failing for target, failing in past.failing.items() if target in here} if past else {}
         several = len(named) > 1 and file_of is not None
-        gated = several and (reboots or wanted.staged or wanted.max_failures is not None)
-        return Preparation(wanted, drains, file_of, _judgement(file_of(named[0])) if file_of and gated else None)
+        gated = bool(owing) or (several and (reboots or wanted.staged or wanted.max_failures is not None))
+        rules = _judgement(file_of(named[0])) if file_of and gated else None
+        return Preparation(wanted, drains, file_of, rules, left_closed=past.closed if past else (), owing=owing)
 
     @property
     def gated(self) -> bool:
@@ -69,7 +80,8 @@ class Preparation:
         """
         self.nodes[str(host)] = NodeIdentity.of(facts)
         if self.gated:
-            self.before[str(host)] = errors_of(self._check(host, facts))
+            owed = self.owing.get(str(host))
+            self.before[str(host)] = errors_of(self._check(host, facts)) if owed is None else owed
         return replace(facts, driver=replace(facts.driver, busy=())) if self.schedulers else facts
 
     def rollout(self, named: Sequence[Host], report: FleetReport) -> Rollout:
@@ -79,7 +91,9 @@ class Preparation:
         return Rollout(
             Gate(sizes, self.policy.window, interrupted=stop.is_set),
             dict(zip((host.target for host in busy), wave_numbers(sizes.waves), strict=True)),
-            Health(lambda target: self._check_now(hosts[target]), self.before) if self.gated else None,
+            Health(lambda target: self._check_now(hosts[target]), self.before, self.owing.keys())
+            if self.gated
+            else None,
             self.schedulers,
             self.nodes,
             stop,
@@ -118,4 +132,7 @@ def _judgement(file: SpecFile) -> Judgement:
 
 
 def _with_work(report: FleetReport) -> list[HostOutcome]:
-    return [host for host in report.hosts if host.plan and not host.plan.empty]
+    """Hosts on which this run does something: where only a reboot of somebody else's or a manual step is left, nothing
+    is learnt of how it goes.
+    """
+    return [host for host in report.hosts if host.plan and host.plan.acts]

@@ -10,10 +10,9 @@ from gpunode.errors import ExitCode, GpunodeError
 from gpunode.fleet.rollout.gate import WELL
 from gpunode.model.layers import LAYERS, group_of
 from gpunode.model.report import CheckReport, CheckResult, Finding, HostOutcome, RunReport, Severity
+from gpunode.model.run_record import Key
 from gpunode.remedy import RepairAction
 from gpunode.render.wording import count
-
-Key = tuple[str, str]  # a check's id, and one thing that its finding is about ("": the host)
 
 # Daemons that come up after a reboot or a restart are given a minute.
 _AGAIN_AFTER_S = (10.0, 20.0, 30.0)

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import InitVar, field, replace
 from functools import partial
 from typing import NamedTuple
 
 from gpunode.advice import typed
 from gpunode.converge import HostRun, RebootTurn
-from gpunode.errors import HostBusy
+from gpunode.errors import GpunodeError, HostBusy, HostLocked
 from gpunode.fleet.apply_one import HostWork
 from gpunode.fleet.rollout.disruption import disruption
 from gpunode.fleet.rollout.drain import NodeIdentity, Scheduler
 from gpunode.fleet.rollout.gate import Gate, failed
-from gpunode.fleet.rollout.health import Key, with_health
+from gpunode.fleet.rollout.health import with_health
 from gpunode.fleet.run import not_begun, outcome_of
 from gpunode.model.plan import Plan
 from gpunode.model.report import CheckReport, Event, EventKind, HostOutcome
+from gpunode.model.run_record import Key
 from gpunode.values import dataclass
 
 
@@ -28,6 +29,7 @@ class Health:
 
     check: Callable[[str], CheckReport]  # of the host of that name, from fresh facts
     before: Mapping[str, frozenset[Key]]  # its failures before the run
+    owing: Collection[str] = ()  # hosts that an earlier run changed and that did not end well: looked at in any case
 
 
 Keep = Callable[[str, tuple[str, ...]], None]  # a host, and the commands that let work come to it again
@@ -45,11 +47,12 @@ class Rollout:
     stop: threading.Event = field(default_factory=threading.Event)  # Ctrl-C was pressed
     reboot_wait_s: float | None = None  # None: as long as one host alone has
     left_closed: InitVar[Iterable[tuple[str, str]]] = ()  # as `closed`, by the run that this one goes on with
-    _closed: dict[tuple[str, str], None] = field(default_factory=dict)  # host and command, by single operations
+    _closed: dict[str, tuple[str, ...]] = field(default_factory=dict)  # host -> commands; each by its own thread
     _keep: Keep = lambda target, commands: None
 
     def __post_init__(self, left_closed: Iterable[tuple[str, str]]) -> None:
-        self._closed.update(dict.fromkeys(left_closed))
+        for target, command in left_closed:
+            self._closed[target] = (*self._closed.get(target, ()), command)
 
     def host_work(self, one: HostWork, waits: Callable[[str, str], None], keep: Keep | None = None) -> HostWork:
         """`one`, in its turn. `waits`: is told which host waits, and for what; `keep`: what lets work come to it again,
@@ -60,7 +63,7 @@ class Rollout:
         def work(host_run: HostRun, plan: Plan) -> HostOutcome:
             target = host_run.transport.target
             if target not in self.waves:
-                return one(host_run, plan)
+                return self.with_health(host_run, one(host_run, plan))
             wave = self.waves[target]
             why = self.gate.admit(wave, lambda what: waits(target, what))
             if why:
@@ -73,25 +76,33 @@ class Rollout:
 
         return work
 
+    def with_health(self, host_run: HostRun, outcome: HostOutcome, *, touched: bool = False) -> HostOutcome:
+        """`outcome`, as a failure where the host is worse than it was before anybody touched it."""
+        target, health = host_run.transport.target, self.health
+        if health is None or not (touched or target in health.owing):
+            return outcome
+        host_run.on_event(Event(EventKind.PHASE, target, "check, against what it was before"))
+        before = health.before.get(target, frozenset())
+        return with_health(outcome, before, lambda: health.check(target), host_run.pause)
+
     @property
     def closed(self) -> tuple[tuple[str, str], ...]:
         """Hosts to which this run let no work come, and has not opened again; each with the command that does."""
-        return tuple(self._closed)
+        return tuple((target, command) for target, commands in tuple(self._closed.items()) for command in commands)
 
     def note_closed(self, target: str, command: tuple[str, ...]) -> None:
-        self._closed[target, typed(*command)] = None
-        self._keep(target, self._commands(target))
+        self._note(target, tuple(dict.fromkeys((*self._closed.get(target, ()), typed(*command)))))
 
     def note_open(self, target: str, command: tuple[str, ...]) -> None:
-        self._closed.pop((target, typed(*command)), None)
-        self._keep(target, self._commands(target))
+        self._note(target, tuple(one for one in self._closed.get(target, ()) if one != typed(*command)))
 
     def closed_by_gpunode(self, target: str, command: tuple[str, ...]) -> bool:
         """Whether `command` undoes what gpunode did. What a record says is only compared with it, and never run."""
-        return (target, typed(*command)) in self._closed
+        return typed(*command) in self._closed.get(target, ())
 
-    def _commands(self, target: str) -> tuple[str, ...]:
-        return tuple(command for host, command in tuple(self._closed) if host == target)
+    def _note(self, target: str, commands: tuple[str, ...]) -> None:
+        self._closed[target] = commands
+        self._keep(target, commands)
 
 
 class _Back(NamedTuple):
@@ -170,12 +181,8 @@ class _OneHost:
         turn = RebootTurn(self._take_turn, self._give_back, self.rollout.gate.closed)
         run = replace(self.host_run, reboot_wait_s=self.rollout.reboot_wait_s)
         outcome = self.one(replace(run, on_event=self._event, reboot_turn=turn), self.plan)
-        health, changed = self.rollout.health, outcome.run is not None and outcome.run.changed
-        if health is None or not (changed or self.rebooted):
-            return outcome
-        self._tell("check, against what it was before")
-        before = health.before.get(self.target, frozenset())
-        return with_health(outcome, before, lambda: health.check(self.target), self.host_run.pause)
+        changed = outcome.run is not None and outcome.run.changed
+        return self.rollout.with_health(self.host_run, outcome, touched=changed or self.rebooted)
 
     def _take_turn(self, keep: Callable[[], None]) -> str:
         refused = self.rollout.gate.reboot(self.target, self.waits, keep)
@@ -197,13 +204,25 @@ class _OneHost:
         stays = []
         for scheduler, command, before in reversed(back):
             opens = well or not (self.touched or before)
-            failed = scheduler.reopen(command) if opens else "its run did not end well"
+            failed = self._opened(scheduler, command) if opens else "its run did not end well"
             if failed:
                 stays.append(f"stays closed to work ({failed}); once it is well: {typed(*command)}")
             else:
                 self.rollout.note_open(self.target, command)
         for text in stays:
             self._tell(text)
+
+    def _opened(self, scheduler: Scheduler, command: tuple[str, ...]) -> str:
+        """Why work does not come to it again, or "". Its lock was given back before it was checked: another gpunode may
+        be at work by now, which found it closed and counts on that.
+        """
+        try:
+            self.host_run.lock.peek()
+        except HostLocked as error:
+            return error.problem
+        except GpunodeError:
+            pass  # it cannot be asked, and who is not touched takes work all the same
+        return scheduler.reopen(command)
 
     def _tell(self, text: str) -> None:
         self.host_run.on_event(Event(EventKind.PHASE, self.target, text))

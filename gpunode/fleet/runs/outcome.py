@@ -1,15 +1,17 @@
 """How a host ended, as a line of outcomes.jsonl and back: what a text says of it, without plans, facts and output.
 
-{"schema": "gpunode.run-outcome/1", "at": ..., "target": "gpu07", "state": "at-work"}      before it is changed
+{"schema": "gpunode.run-outcome/1", "at": ..., "target": "gpu07", "state": "at-work",      before it is changed
+ "failing": [["rt.docker-live", ""]]}                                                     null: it was not checked
 {"schema": ..., "at": ..., "target": "gpu07", "state": "ended", "code": 0, "problem": "", "evidence": "",
- "remedy": {"action": "none", "text": ""}, "check_id": "", "run": {"steps": [...], "kept": [...], ...}}
+ "remedy": {"action": "none", "text": ""}, "check_id": "", "untouched": false,
+ "run": {"steps": [...], "kept": [...], ...}}
 {"schema": ..., "at": ..., "target": "gpu07", "closed": ["kubectl uncordon gpu07"]}   before it is; [] once it is open
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,8 +19,8 @@ from gpunode.errors import ExitCode
 from gpunode.foreign import read_json
 from gpunode.masking import masked
 from gpunode.model.plan import Kept, Plan, Undoing
-from gpunode.model.report import HostOutcome, RunReport, StepResult, StepStatus
-from gpunode.model.run_record import HostState, PastHost
+from gpunode.model.report import HostOutcome, RunReport, StepResult, StepStatus, Untouched
+from gpunode.model.run_record import HostState, Key, PastHost
 from gpunode.model.spec import Spec
 from gpunode.remedy import Remedy, RepairAction
 from gpunode.render.clean import clean_json
@@ -58,8 +60,11 @@ def _lean_plan(target: str, kept: tuple[Kept, ...], *, undo: bool) -> Plan:
     return Plan(target, Spec(), "", kept=kept, undo=Undoing(()) if undo else None)
 
 
-def begun_line(target: str, at: str) -> str:
-    return _line({"schema": SCHEMA, "at": at, "target": masked(target), "state": HostState.BEGUN.value})
+def begun_line(target: str, at: str, failing: Collection[Key] | None = None) -> str:
+    """`failing`: which checks fail on it now; None: nobody looked."""
+    keys = None if failing is None else [[_kept(word) for word in key] for key in sorted(failing)[:MOST]]
+    state = HostState.BEGUN.value
+    return _line({"schema": SCHEMA, "at": at, "target": masked(target), "state": state, "failing": keys})
 
 
 def closed_line(target: str, commands: Sequence[str], at: str) -> str:
@@ -78,6 +83,7 @@ def ended_line(outcome: HostOutcome, at: str) -> str:
         "code": int(outcome.code),
         **_texts(outcome, "problem", "evidence", "check_id"),
         "remedy": _remedy(outcome.remedy),
+        "untouched": outcome.untouched is not None,
         "run": None if run is None else _run(run),
     }
     line = _line(data)
@@ -145,9 +151,18 @@ def parse_outcome(line: str) -> PastHost | ClosedHost:
         state = HostState(data["state"])
         if state is HostState.WAITING:
             raise ValueError("it is of another form")
-        return PastHost(target, state, at, _outcome(target, data) if state is HostState.ENDED else None)
+        if state is HostState.BEGUN:
+            return PastHost(target, state, at, failing=_failing(data))
+        return PastHost(target, state, at, _outcome(target, data))
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError("it is of another form") from error
+
+
+def _failing(data: Data) -> frozenset[Key] | None:
+    keys = data.get("failing")
+    if keys is None:
+        return None
+    return frozenset((str(check)[:LONGEST], str(about)[:LONGEST]) for check, about in keys[:MOST])
 
 
 def _outcome(target: str, data: Data) -> HostOutcome:
@@ -160,6 +175,7 @@ def _outcome(target: str, data: Data) -> HostOutcome:
         evidence=_text(data, "evidence"),
         remedy=_remedy_of(data),
         check_id=_text(data, "check_id"),
+        untouched=Untouched.SKIPPED if data.get("untouched") is True else None,
     )
 
 

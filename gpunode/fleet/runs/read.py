@@ -11,7 +11,7 @@ from gpunode.fleet.runs.controller import lives
 from gpunode.fleet.runs.directory import OUTCOMES, RUN, newest, open_file, opened_run, opened_runs, runs_home
 from gpunode.fleet.runs.header import LARGEST_BYTES, parse_header
 from gpunode.fleet.runs.outcome import LONGEST_LINE, ClosedHost, parse_outcome
-from gpunode.model.run_record import HostState, PastHost, PastRun, RunHeader
+from gpunode.model.run_record import HostState, Key, PastHost, PastRun, RunHeader
 from gpunode.remedy import Remedy, RepairAction, gpunode
 
 LAST = "last"
@@ -122,8 +122,15 @@ def _with_outcomes(past: PastRun, directory: int, path: Path, *, trusted: bool) 
             if isinstance(host, ClosedHost):
                 found[host.target] = replace(before, closed=host.commands)
             elif host.state is not HostState.BEGUN or not before.done:
-                found[host.target] = replace(host, closed=before.closed)
+                found[host.target] = replace(host, closed=before.closed, failing=_failing(before, host))
     return replace(past, hosts=tuple(found.values()), torn=torn)
+
+
+def _failing(before: PastHost, now: PastHost) -> frozenset[Key] | None:
+    """What the host is held against. One that is begun again is held against what it was at first."""
+    if now.done or (now.outcome is not None and now.outcome.untouched):
+        return None
+    return now.failing if before.failing is None else before.failing
 
 
 def _parsed(line: bytes) -> PastHost | ClosedHost | None:

@@ -10,7 +10,7 @@ import fcntl
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -23,7 +23,7 @@ from gpunode.fleet.runs.header import header_text
 from gpunode.fleet.runs.outcome import begun_line, closed_line, ended_line
 from gpunode.fleet.runs.read import read_run
 from gpunode.model.report import HostOutcome, Untouched
-from gpunode.model.run_record import PastRun, RunHeader
+from gpunode.model.run_record import Key, PastRun, RunHeader
 from gpunode.offline.output_file import write_all, write_whole
 from gpunode.remedy import Remedy, RepairAction, gpunode
 from gpunode.values import dataclass
@@ -44,6 +44,7 @@ class About:
     spec_proof: str = ""
     rollout: tuple[tuple[str, object], ...] = ()
     rules: str = ""
+    closed: tuple[tuple[str, str], ...] = ()  # hosts that an earlier run left closed to work, each with what opens it
 
 
 class Record:
@@ -75,9 +76,9 @@ class Record:
             self._open = False  # a thread that a second Ctrl-C left at work may still come here
             os.close(self._file)
 
-    def host_begins(self, target: str) -> None:
-        """Before anything of it is changed. From any thread."""
-        self._append(begun_line(target, now()))
+    def host_begins(self, target: str, failing: Collection[Key] | None = None) -> None:
+        """Before anything of it is changed; `failing`: which checks do, where somebody looked. From any thread."""
+        self._append(begun_line(target, now(), failing))
 
     def host_closed(self, target: str, commands: Sequence[str]) -> None:
         """Before no work comes to it any more, with what lets it come again; () once it does. From any thread."""
@@ -114,8 +115,8 @@ class Record:
 
     def _complain(self, why: str) -> None:
         if not self._complained:
+            self._complained = True
             self._say(f"gpunode: the record of run {self.id} has gaps: {why}")
-        self._complained = True
 
 
 def begin(about: About, complain: Callable[[str], None]) -> Record:
@@ -142,7 +143,10 @@ def begin(about: About, complain: Callable[[str], None]) -> Record:
     except BaseException:
         os.close(outcomes)
         raise
-    return Record(header, outcomes, complain)
+    record = Record(header, outcomes, complain)
+    for target in dict.fromkeys(host for host, _ in about.closed):
+        record.host_closed(target, [command for host, command in about.closed if host == target])
+    return record
 
 
 def go_on(

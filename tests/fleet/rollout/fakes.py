@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 
 from gpunode.apply.lock import HostLock, Owner
 from gpunode.converge import HostRun
-from gpunode.errors import ExitCode
+from gpunode.errors import ExitCode, HostLocked
 from gpunode.fleet.apply_one import HostWork
 from gpunode.fleet.rollout.drain import NodeIdentity, Scheduler
 from gpunode.fleet.rollout.gate import Gate
@@ -46,6 +46,16 @@ class Named:
         raise AssertionError
 
 
+class Lock(HostLock):
+    """Nobody's, but for `others`: hosts on which another gpunode is at work."""
+
+    others: Collection[str] = ()
+
+    def peek(self) -> None:
+        if self.host.transport.target in self.others:
+            raise HostLocked(f"{self.host.transport.target}: another gpunode is at work")
+
+
 def done(target: str, *, code: ExitCode = ExitCode.DONE, changed: bool = True) -> HostOutcome:
     steps = (StepResult(DRIVER_STEP, StepStatus.DONE),) if changed else ()
     return HostOutcome(target, code, run=RunReport(target, steps, code=code))
@@ -73,6 +83,7 @@ class Fleet:
     plan: Plan = PLAN
     idle: Iterable[str] = ()  # hosts that have nothing to do
     left_closed: Iterable[tuple[str, str]] = ()
+    others: Collection[str] = ()  # hosts on which another gpunode is at work once ours has ended there
     events: list[Event] = field(default_factory=list)
     waits: list[tuple[str, str]] = field(default_factory=list)
     kept: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)  # what is written down of closed hosts
@@ -97,7 +108,8 @@ class Fleet:
         )
 
         def on_one(transport: Named) -> HostOutcome:
-            lock = HostLock(transport, Owner("c", 1, "t"), lambda _: True)
+            lock = Lock(transport, Owner("c", 1, "t"), lambda _: True)
+            lock.others = self.others
             run = HostRun("r", transport, lock, self.events.append, self.rollout.stop.is_set, pause=lambda _: None)
             return work(run, replace(self.plan, target=transport.target))
 

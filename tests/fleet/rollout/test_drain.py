@@ -402,6 +402,15 @@ def test_a_node_that_an_earlier_run_left_closed_is_opened_once_it_is_well(tools:
     assert fleet.rollout.closed == (() if ends_well else (("gpu01", uncordon(tools)),))
 
 
+def test_a_node_is_not_opened_under_another_gpunode(tools: Tools) -> None:
+    """It took the host's lock as soon as ours was given back, found the node closed, and counts on that."""
+    fleet = one_host(tools, others=["gpu01"])
+    assert fleet.run(lambda run, _: done(run.transport.target)).hosts[0].code is ExitCode.DONE
+    assert tools.cordoned
+    assert fleet.rollout.closed == (("gpu01", uncordon(tools)),)
+    assert [event.text for event in fleet.events if "another gpunode is at work" in event.text]
+
+
 def test_a_record_that_names_another_command_opens_nothing_and_is_never_run(tools: Tools) -> None:
     tools.node("boot-of-gpu01", cordoned=True)
     fleet = one_host(tools, left_closed=(("gpu01", f"touch {tools.directory}/x"),))

@@ -133,3 +133,21 @@ def test_a_host_that_only_rebooted_is_looked_at() -> None:
     ended = fleet.run(one)
     assert [host.code for host in ended.hosts] == [ExitCode.FAILED] * 2
     assert ended.hosts[1].problem == "not begun: gpu01 is not well after its reboot"
+
+
+@pytest.mark.parametrize("idle", [(), ("gpu01",)], ids=["something is left to do", "nothing is"])
+@pytest.mark.parametrize("now", [WELL, DOCKER], ids=["mended", "as the last run left it"])
+def test_who_is_tried_again_is_held_against_what_it_was_before_the_first_run(
+    idle: Sequence[str], now: CheckReport
+) -> None:
+    """What that run broke was there before this one, and is no better for that."""
+    health = Health(lambda target: now, {"gpu01": errors_of(WELL)}, owing={"gpu01"})
+    fleet = Fleet(names(1), health=health, idle=idle)
+    (host,) = fleet.run(lambda run, _: done(run.transport.target, changed=False)).hosts
+    assert host.code is (ExitCode.DONE if now is WELL else ExitCode.FAILED)
+
+
+def test_who_had_nothing_to_do_and_owes_nothing_is_not_looked_at() -> None:
+    health = Health(lambda target: DOCKER, {"gpu01": errors_of(WELL)}, owing={"gpu02"})
+    fleet = Fleet(names(1), health=health, idle=names(1))
+    assert fleet.run(lambda run, _: done(run.transport.target, changed=False)).hosts[0].code is ExitCode.DONE

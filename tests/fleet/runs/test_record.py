@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import errno
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,12 +21,12 @@ from gpunode.fleet.runs.controller import lives, this_controller
 from gpunode.fleet.runs.directory import OUTCOMES, RUN
 from gpunode.fleet.runs.header import header_text, kept_spec, parse_header
 from gpunode.fleet.runs.merge import merge, with_earlier
-from gpunode.fleet.runs.outcome import LONGEST_LINE, ended_line, lean, parse_outcome
+from gpunode.fleet.runs.outcome import LONGEST_LINE, begun_line, ended_line, lean, parse_outcome
 from gpunode.fleet.runs.read import find, latest, read_copy, read_run
 from gpunode.fleet.runs.record import About, Record, begin, go_on, refuse_living
 from gpunode.fleet.runs.shared import SharedParts
 from gpunode.model.plan import Kept
-from gpunode.model.report import FleetReport, HostOutcome, RunReport, StepResult, StepStatus
+from gpunode.model.report import FleetReport, HostOutcome, RunReport, StepResult, StepStatus, Untouched
 from gpunode.model.run_record import HostState, PastHost, PastRun
 from gpunode.model.spec import Spec
 from gpunode.remedy import Remedy, RepairAction
@@ -306,6 +308,24 @@ def test_a_full_disk_is_said_once_and_stops_nothing() -> None:
     assert said == [f"gpunode: the record of run {record.id} has gaps: No space left on device"]
 
 
+def test_a_full_disk_stops_nothing_where_the_remarks_go_to_it_too() -> None:
+    """As with `nohup` or `2>log`."""
+
+    def say(text: str) -> None:
+        said.append(text)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    said: list[str] = []
+    with begin(about("a"), say) as record:
+        full = os.open("/dev/full", os.O_WRONLY)
+        os.dup2(full, record._file)
+        os.close(full)
+        with suppress(OSError):
+            record.host_begins("a")
+        record.host_ends(HostOutcome("a", ExitCode.DONE))
+    assert len(said) == 1
+
+
 SHORT = """
 import resource, sys
 from gpunode.errors import ExitCode
@@ -507,3 +527,56 @@ def test_a_killed_controller_leaves_the_command_that_opens_what_it_closed() -> N
     shown = run_shown_text(merge([past]))
     assert "gpu01 was left closed to new work: once it is well, run kubectl uncordon gpu01" in shown
     assert "gpu03 was left" not in shown
+
+
+WRONG = frozenset({("rt.docker-live", ""), ("health.ecc", "pci 0000:41:00.0")})
+
+
+@pytest.mark.parametrize(
+    ("ends", "owed"),
+    [
+        (None, WRONG),
+        (HostOutcome("gpu01", ExitCode.FAILED, problem="apt failed"), WRONG),
+        (HostOutcome("gpu01", ExitCode.REBOOT_NEEDED), WRONG),
+        (HostOutcome("gpu01", ExitCode.DONE), None),
+        (HostOutcome("gpu01", ExitCode.UNSUPPORTED, problem="busy", untouched=Untouched.SKIPPED), None),
+    ],
+    ids=["at work", "failed", "to be rebooted", "well", "skipped"],
+)
+def test_what_failed_on_a_host_before_it_was_changed_is_kept_until_it_is_well(
+    ends: HostOutcome | None, owed: frozenset[tuple[str, str]] | None
+) -> None:
+    with begin(about("gpu01", "gpu02"), complain) as record:
+        record.host_begins("gpu01", WRONG)
+        if ends:
+            record.host_ends(ends)
+        record.host_begins("gpu02")
+    past = read_run(record.id)
+    assert past.failing == ({} if owed is None else {"gpu01": owed})
+
+
+def test_a_host_that_is_begun_again_is_held_against_what_it_was_at_first() -> None:
+    with begin(about("gpu01"), complain) as record:
+        record.host_begins("gpu01", WRONG)
+        record.host_begins("gpu01", WRONG | {("drv.loaded", "")})
+    assert read_run(record.id).failing == {"gpu01": WRONG}
+
+
+def test_a_host_without_a_failure_is_held_against_that() -> None:
+    with begin(about("gpu01"), complain) as record:
+        record.host_begins("gpu01", frozenset())
+    assert read_run(record.id).failing == {"gpu01": frozenset()}
+
+
+@pytest.mark.parametrize("failing", ['"x"', "[1]", '[["a"]]', '[["a", "b", "c"]]', "{}", "7"])
+def test_odd_words_about_what_failed_are_no_whole_line(failing: str) -> None:
+    line = begun_line("gpu01", "t", [("a", "b")]).replace('[["a", "b"]]', failing)
+    with pytest.raises(ValueError, match=r"another form|unpack"):
+        parse_outcome(line)
+
+
+def test_a_run_knows_from_the_start_what_an_earlier_one_left_closed() -> None:
+    closed = (("gpu01", "open it"), ("gpu01", "and this"), ("gpu02", "open that"))
+    with begin(about("gpu01", "gpu02", closed=closed), complain) as record:
+        record.host_closed("gpu02", ())
+    assert read_run(record.id).closed == closed[:2]
