@@ -80,9 +80,19 @@ def _parse(flag: str, text: str, now: datetime) -> datetime | timedelta:
 
 
 def _at(clock: timedelta, day: datetime) -> datetime:
-    """That time of day by the local clock, whose offset may differ from today's (summer time)."""
-    midnight = datetime(day.year, day.month, day.day)
-    return (midnight + clock).astimezone()
+    """That time of day by the local clock, whose offset may differ from today's (summer time).
+
+    A night in which the clock passes over it has the first moment after it instead: by the zones' rules either side
+    would be right (PEP 495), and Pythons differ in which they take.
+    """
+    wanted = datetime(day.year, day.month, day.day) + clock
+    found = wanted.astimezone()
+    if found.replace(tzinfo=None) == wanted:
+        return found
+    early, late = sorted((found, wanted.replace(fold=1).astimezone()))
+    while early.utcoffset() != late.utcoffset():
+        early = (early + timedelta(minutes=1)).astimezone()
+    return early
 
 
 def _next(clock: timedelta, after: datetime) -> datetime:

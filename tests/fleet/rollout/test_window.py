@@ -48,6 +48,24 @@ def test_the_night_of_summer_time_is_an_hour_shorter() -> None:
     assert (window.closes - window.opens).total_seconds() == 7 * 3600
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "opens", "closes"),
+    [
+        ("02:00", "05:00", "03:00+02:00", "05:00+02:00"),
+        ("02:30", "03:15", "03:00+02:00", "03:15+02:00"),
+        ("01:00", "02:30", "01:00+01:00", "03:00+02:00"),
+    ],
+)
+def test_a_time_that_the_night_of_summer_time_has_not_is_when_the_clock_passes_over_it(
+    before: str, after: str, opens: str, closes: str
+) -> None:
+    """Not an hour before: whoever asked for nothing before two o'clock got it at one."""
+    window = parse_window(before, after, at("2026-03-28T20:00"))
+    assert (window.opens, window.closes) == tuple(
+        datetime.fromisoformat(f"2026-03-29T{end}") for end in (opens, closes)
+    )
+
+
 def test_one_end_by_the_clock_is_the_next_such_time() -> None:
     now = at("2026-12-01T12:00")
     assert parse_window("11:00", None, now).opens == at("2026-12-02T11:00")
