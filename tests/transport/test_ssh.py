@@ -175,8 +175,13 @@ def test_keys_of_every_kind_log_in(sshd: Start, kind: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize(
     ("host", "said"),
-    [("127.0.0.1", "refuses connections"), ("no-such-host.invalid", "does not resolve")],
-    ids=["nobody listens", "no such name"],
+    [
+        ("127.0.0.1", "refuses connections"),
+        ("no-such-host.invalid", "does not resolve"),
+        ("gpu01..example.org", "does not resolve"),
+        ("a" * 64, "does not resolve"),
+    ],
+    ids=["nobody listens", "no such name", "a part without a letter", "a part that is too long"],
 )
 def test_unreachable_hosts_are_named_with_their_port(tmp_path: Path, host: str, said: str) -> None:
     server = Sshd(tmp_path, port=1)
