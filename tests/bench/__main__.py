@@ -9,7 +9,7 @@ import sys
 from datetime import datetime, timezone
 from pathlib import Path
 
-from tests.bench import many_hosts, one_host, simulated, start_up
+from tests.bench import gpu_here, many_hosts, one_host, simulated, start_up
 from tests.bench.fleet.fleet import Fleet
 from tests.bench.measure import HEAD, Row
 
@@ -36,6 +36,7 @@ def main(words: list[str]) -> int:
             )
         if "start" in chosen.only:
             table += start_up.rows(fleet, chosen.rounds)
+            table += gpu_here.rows(chosen.rounds, fleet.environment())
         if "simulated" in chosen.only:
             table += simulated.rows(chosen.rounds)
     when = f"{datetime.now(timezone.utc):%Y-%m-%d %H:%M} UTC"
