@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable
 
 from gpunode.apply.journal.entries import Journal, Written
 from gpunode.apply.paths import STATE, backup_path
@@ -32,16 +33,24 @@ def remove_file(host: Host, journal: Journal, step: str, action: RemoveFile) -> 
     return _change(host, journal, step, action, action.expect_sha256 or "any", "absent", 0, b"", None)
 
 
-def restore(host: Host, journal: Journal, step: str, written: Written, *, own: bool) -> str:
+def restore(
+    host: Host,
+    journal: Journal,
+    step: str,
+    written: Written,
+    *,
+    own: bool,
+    tell: Callable[[str], None] = lambda _: None,
+) -> str:
     """Restore one file: "kept" (nothing to do), "restored", or "foreign" (own=False and someone else wrote it since).
 
-    own: this run wrote it, so whatever is there now goes. Raises StepFailed when the old bytes cannot be restored.
+    own: this run wrote it, so whatever is there now goes; where that is not ours, `tell` is told where a copy is.
+    Raises StepFailed when the old bytes cannot be restored.
+    The journal is told afterwards: until then the change stands, so an undo after a power cut restores it.
     """
-    journal.add("restore", step=step, path=written.path)
     done = host.run_or_end(
         "files/restore",
         host.token,
-        journal.pending(),
         "1" if own else "0",
         written.path,
         written.before,
@@ -51,11 +60,14 @@ def restore(host: Host, journal: Journal, step: str, written: Written, *, own: b
         written.backup,
         str(written.directories),
         written.run_as,
+        backup_path(journal.run_id, written.path),
         what=f"restore {written.path}",
         timeout_s=SHORT_S,
     )
-    word, _ = parse_reply(done)
-    journal.delivered()
+    word, copy = parse_reply(done)
+    if copy and word == "restored":
+        tell(f"{written.path}: what something else wrote to it since is kept in {copy}")
+    journal.add("restore", step=step, path=written.path)
     return word
 
 

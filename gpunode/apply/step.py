@@ -14,7 +14,7 @@ from gpunode.apply.journal.past import read_journal
 from gpunode.apply.lock import HostLock
 from gpunode.apply.paths import slug
 from gpunode.apply.reasons import error_summary, tail
-from gpunode.apply.script import SHORT_S, Host, Overdue, advice_on, parse_reply, shell_line
+from gpunode.apply.script import SHORT_S, Host, advice_on, parse_reply, shell_line
 from gpunode.errors import Drift, StepFailed, TransportError
 from gpunode.model.action import (
     Action,
@@ -78,7 +78,8 @@ class StepRun:
             *((w, False) for w in reversed(self.earlier)),
         ]:
             try:
-                changed |= restore(self.host, self.journal, self.step.id, written, own=own) == "restored"
+                word = restore(self.host, self.journal, self.step.id, written, own=own, tell=self.on_output)
+                changed |= word == "restored"
             except (StepFailed, TransportError) as error:
                 kept = f"its old bytes are in {written.backup}" if written.backup else "it was absent before"
                 faults.append(f"{written.path} could not be restored ({error.problem}); {kept}")
@@ -100,8 +101,9 @@ class StepRun:
     def _changed(self, change: Callable[[], Written | None]) -> Written | None:
         try:
             return change()
-        except Overdue:
-            # It gave no reply. What it was about to do is in the host's journal, as of a run that was killed.
+        except (StepFailed, Drift):
+            # Maybe after the rename, or without a reply. What it was about to do is in the host's journal, as of a run
+            # that was killed: what it did of that goes back, and what others wrote meanwhile stays.
             entries = parse_journal(read_journal(self.host.transport) or "")
             announced = open_steps(entries).get((self.journal.run_id, self.step.id), ())
             self.earlier += tuple(w for w in announced if w not in (*self.written, *self.earlier))

@@ -110,14 +110,16 @@ seen() {
     echo "$sum"
 }
 
-# sha PATH: 64 hex digits, or "absent".
+# sha PATH: 64 hex digits, or "absent". Of a regular file alone: a pipe would keep us waiting.
 sha() {
     if [ ! -e "$1" ]; then echo absent; return 0; fi
+    [ -f "$1" ] || return 1
     sum=$(sha256sum <"$1") || return 1
     echo "${sum%% *}"
 }
 
-# journal LINES: append and flush before anything that the lines announce. A line truncated by a power cut is closed first.
+# journal LINES: append and flush before anything that the lines announce. A line truncated by a power cut is closed first,
+# also one that became zeroes, which `$(...)` drops.
 journal() {
     [ -n "$1" ] || return 0
     file=$state/journal.jsonl
@@ -128,7 +130,7 @@ journal() {
         exec 2>&1
         umask 077
         # Through cat, which names the reason: dash's printf says "I/O error" of a full disk.
-        { [ ! -s "$file" ] || [ -z "$(tail -c 1 "$file")" ] || echo; printf '%s\n' "$1"; } | LC_ALL=C cat >>"$file"
+        { [ ! -s "$file" ] || [ -z "$(tail -c 1 "$file" | tr '\000' x)" ] || echo; printf '%s\n' "$1"; } | LC_ALL=C cat >>"$file"
     ) || failed "cannot write the journal $file: ${said##*: }"
     flush "$file"
     [ -z "$fresh" ] || flush "$state"
@@ -142,6 +144,12 @@ locate() {
     [ -n "$directory" ] || directory=/
     candidate=${directory%/}/.${resolved##*/}.gpunode
     ! quiet test -d "$resolved" || failed "$1 is a directory"
+}
+
+# hold_file PATH: refuse what is there and is no file. A link to /dev/null is how people switch a file off: it, and the
+# device itself, are theirs.
+hold_file() {
+    ! quiet test -e "$resolved" || quiet test -f "$resolved" || failed "$1 is no regular file"
 }
 
 # swap: the candidate becomes the file. Both ends are flushed: a rename that was never flushed is lost in a power cut.

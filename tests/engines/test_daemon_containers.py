@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -70,6 +71,48 @@ def test_dockerds_containers_are_known_by_their_files(shell: tuple[str, ...], tm
     docker_container(tmp_path, "other", "nvidia-experimental")
     found = asked(shell, "docker", "nvidia", "-", "-", str(tmp_path))
     assert sorted(found) == sorted([["handler", web, "web"], ["gpus", gpus, "gpus"], ["cdi", cdi, "cdi"]])
+
+
+def test_pods_that_nobody_names_are_not_none(shell: tuple[str, ...], directory: Path) -> None:
+    """An engine that is busy takes the question and does not answer. (One that does not run has no pod to stop.)"""
+    with socket.socket(socket.AF_UNIX) as busy:
+        busy.bind(str(directory / "cri.sock"))
+        busy.listen()
+        first = answer(shell, "cri", "nvidia", str(directory / "cri.sock"), "-", "-")[0]
+        assert first == f"failed the engine at {directory}/cri.sock does not say which pods it has"
+    assert asked(shell, "cri", "nvidia", str(directory / "cri.sock"), "-", "-") == []
+
+
+@pytest.mark.parametrize(
+    ("fails", "first"),
+    [(9, "failed podman container inspect does not answer"), (1, "containers"), (0, "containers")],
+    ids=["always", "once, as where one has just gone", "never"],
+)
+def test_containers_that_podman_cannot_name_are_not_none(
+    shell: tuple[str, ...], tmp_path: Path, fails: int, first: str
+) -> None:
+    storage, podman = tmp_path / "storage" / "libpod", tmp_path / "podman"
+    storage.mkdir(parents=True)
+    podman.write_text(
+        f"#!/bin/sh\n[ $1 = ps ] && echo abc && exit\necho x >>{tmp_path}/asked\n"
+        f"[ $(wc -l <{tmp_path}/asked) -gt {fails} ] || exit 125\nprintf 'nvidia\\tabc\\tweb\\tnull\\tnull\\tnull\\n'\n"
+    )
+    podman.chmod(0o755)
+    script = SCRIPT.replace("/var/lib/containers/storage", str(storage.parent))
+    executable = shutil.which(shell[0])
+    assert executable is not None
+    done = subprocess.run(
+        (executable, *shell[1:], "-s", "--", "podman", "nvidia", "-", "-", "-"),
+        input=script,
+        text=True,
+        capture_output=True,
+        env={"PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        timeout=60,
+        check=False,
+    )
+    said, *found = done.stdout.splitlines()
+    assert said == first
+    assert [line for line in found if line.strip()] == (["containers"] if fails == 9 else ["handler\tabc\tweb"])
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="only root reads as somebody else")

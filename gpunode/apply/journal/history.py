@@ -131,6 +131,8 @@ def _ended(found: History, run: PastRun, entry: Entry) -> None:
     step = str(entry.get("step", ""))
     if entry.get("status") == "failed":
         run.failed.add(step)
+        for stack in found.changes.values():  # nothing of it stands, also of a file that it only announced
+            stack[:] = [change for change in stack if (change.run, change.step) != (run.id, step)]
     if run.is_undo:
         found.cut_off.pop(step, None)
 

@@ -25,6 +25,7 @@ from gpunode.transport.base import Transport
 
 FILE = f"{STATE}/journal.jsonl"
 READ_S = 120.0
+MOST_BYTES = 256 << 20
 
 
 def read_past(transport: Transport, *, run: str | None = None, packages: bool = False) -> Past:
@@ -75,15 +76,29 @@ def read_past(transport: Transport, *, run: str | None = None, packages: bool = 
 
 def read_journal(transport: Transport) -> str | None:
     """The journal's text; None when this host has none. Raises ConfigFileError when it may not be read."""
-    done = Host(transport).run("journal/read", timeout_s=READ_S)
-    word, _ = parse_reply(done)
+    text, size = b"", 1
+    while len(text) < size:
+        word, size, piece = _piece(transport, len(text))
+        if word != "journal":
+            return None
+        if not piece:
+            break  # it was made shorter meanwhile
+        text += piece
+    return text.decode("utf-8", "surrogateescape")
+
+
+def _piece(transport: Transport, start: int) -> tuple[str, int, bytes]:
+    """What there is, the journal's size, and some of its bytes from `start` on: an answer has a limit, and it grows."""
+    done = Host(transport).run("journal/read", str(start), timeout_s=READ_S)
+    word, rest = parse_reply(done)
     if word == "denied":
         raise ConfigFileError(
             f"{transport.target}: gpunode's journal cannot be read: permission denied",
             evidence=f"{FILE} is for root alone",
             remedy="run gpunode as root, or with sudo on the host",
         )
-    return done.stdout.partition(b"\n")[2].decode("utf-8", "surrogateescape") if word == "journal" else None
+    size = min(whole_number(rest) or 0, MOST_BYTES)
+    return word, size, done.stdout.partition(b"\n")[2]
 
 
 def _stacks(found: History, config: set[str], packages: set[str]) -> list[list[Change]]:

@@ -41,7 +41,9 @@ def driver_packages(host: HostFacts) -> tuple[str, ...]:
 def own_files(host: HostFacts) -> tuple[str, ...]:
     """Files about the driver that gpunode alone owns, and the pins that removed packages leave, as far as present."""
     listed = {f.path for f in host.packages.sources}
-    own = tuple(p for p in (LOAD_FILE, *IN_INITRAMFS, *policy_files(), *OWN) if host.file(p).exists or p in listed)
+    ours = (LOAD_FILE, *IN_INITRAMFS, *policy_files(), *OWN)
+    # One that cannot be read as a file is a link to /dev/null: whoever switched it off keeps that.
+    own = tuple(p for p in ours if host.file(p).text is not None or p in listed)
     return own + tuple(f.path for f in old_pins(host, None))
 
 

@@ -55,7 +55,15 @@ gpunode_root_directory() {
 # ListPodSandboxResponse.items is field 1; of a PodSandbox 1 is the id, 2 the metadata (1 name, 3 namespace), 7 the handler.
 # shellcheck disable=SC2154  # query.sh has it
 gpunode_pods_client=$gpunode_cri_call'
-answer = call(sys.argv[1], b"/runtime.v1.RuntimeService/ListPodSandbox", b"") or b""
+try:
+    # containerd before 1.6 has the older one alone, whose fields here are the same
+    answer = call(sys.argv[1], b"/runtime.v1.RuntimeService/ListPodSandbox", b"")
+    if answer is None:
+        answer = call(sys.argv[1], b"/runtime.v1alpha2.RuntimeService/ListPodSandbox", b"")
+except (ConnectionRefusedError, FileNotFoundError):
+    sys.exit(0) # it does not run, and has none to stop
+if answer is None:
+    sys.exit(1)
 for number, item in fields(answer):
     pod = dict(fields(item)) if number == 1 else {}
     if pod.get(7) != sys.argv[2].encode():
@@ -65,12 +73,21 @@ for number, item in fields(answer):
     print("\t".join(word.decode("utf-8", "replace") for word in words))
 '
 
-# gpunode_pods HANDLER SOCKET: pods that name the handler, running or not. One that does not answer has none to stop.
+# gpunode_pods HANDLER SOCKET: pods that name the handler, running or not. One that does not run has none to stop.
 gpunode_pods() {
     [ "$2" != - ] && own_socket "$2" || return 0
-    gpunode_python "$gpunode_pods_client" "$2" "$1"
-    [ $? -eq 127 ] && gpunode_tool crictl || return 0
-    gpunode_bounded "$TOOL" --timeout 5s --runtime-endpoint "unix://$2" pods --output json </dev/null 2>/dev/null |
+    gpunode_pods_found=$(gpunode_python "$gpunode_pods_client" "$2" "$1")
+    case $? in
+    0)
+        [ -z "$gpunode_pods_found" ] || printf '%s\n' "$gpunode_pods_found"
+        return
+        ;;
+    127) gpunode_tool crictl || return 0 ;;
+    *) failed "the engine at $2 does not say which pods it has" ;;
+    esac
+    gpunode_pods_found=$(gpunode_bounded "$TOOL" --timeout 5s --runtime-endpoint "unix://$2" pods --output json </dev/null 2>/dev/null) ||
+        failed "crictl pods does not answer"
+    printf '%s\n' "$gpunode_pods_found" |
         awk -F '"' -v handler="$1" '
             $2 == "id" { id = $4; name = space = "" }
             $2 == "name" && name == "" { name = $4 }
@@ -83,10 +100,14 @@ gpunode_podman_containers() {
     [ -e /var/lib/containers/storage/db.sql ] || [ -e /var/lib/containers/storage/libpod ] || return 0
     gpunode_tool podman || return 0
     gpunode_podman=$TOOL
-    gpunode_ids=$(gpunode_bounded "$gpunode_podman" ps --all --quiet </dev/null) || failed "podman ps does not answer"
-    [ -n "$gpunode_ids" ] || return 0
-    # shellcheck disable=SC2086  # one id a word
-    timeout 40 "$gpunode_podman" container inspect --format "$gpunode_podman_row" $gpunode_ids </dev/null 2>/dev/null |
+    for gpunode_try in 1 2; do # one of them may have gone between the two questions
+        gpunode_ids=$(gpunode_bounded "$gpunode_podman" ps --all --quiet </dev/null) || failed "podman ps does not answer"
+        [ -n "$gpunode_ids" ] || return 0
+        # shellcheck disable=SC2086  # one id a word
+        gpunode_rows=$(timeout 40 "$gpunode_podman" container inspect --format "$gpunode_podman_row" $gpunode_ids </dev/null 2>/dev/null) && break
+        [ "$gpunode_try" = 1 ] || failed "podman container inspect does not answer"
+    done
+    printf '%s\n' "$gpunode_rows" |
         awk -F '\t' -v handler="$1" '
             { typed = $4; own = "," substr($5, 2); most = length(typed) - length(own) }
             most > 0 && substr(typed, most + 1) == own { typed = substr(typed, 1, most) } # what is run in it is its own affair

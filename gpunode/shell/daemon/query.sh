@@ -169,7 +169,7 @@ def call(path, method, message):
         elif stream == 1:
             body += payload if kind == DATA else b""
             if flags & END_STREAM and kind in (DATA, HEADERS):
-                return body[5:]
+                return body[5:] if body else None # an error has headers alone
 
 
 def varint(blob, at):

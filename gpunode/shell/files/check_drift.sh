@@ -9,9 +9,12 @@ for copy in "$state"/backup/*/*.part; do
 done
 echo files
 while [ $# -gt 0 ]; do
-    set_run_as "$2" "$1"
-    locate "$1"
-    seen "$resolved" 2>/dev/null || echo unreadable
+    ( # why it cannot be written says who writes it
+        failed() { echo unreadable; exit; }
+        set_run_as "$2" "$1"
+        locate "$1"
+        seen "$resolved" 2>/dev/null || echo unreadable
+    )
     shift 2
 done
 echo directories
@@ -20,4 +23,4 @@ for directory in "$state"/runs/*/ "$state"/backup/*/; do
     [ ! -d "$directory" ] || echo "${directory#"$state"/}"
 done
 echo journal
-tail -n 5000 "$state/journal.jsonl" 2>/dev/null || :
+tail -n 5000 "$state/journal.jsonl" 2>/dev/null | tail -c 2097152 # of an answer there may be 4 MiB

@@ -20,6 +20,7 @@ keep_lock "$token"
 named "${script_id:-}" "$user"
 set_run_as "$user" "$path"
 locate "$path"
+hold_file "$path"
 check_owner "$resolved"
 before=$(seen "$resolved" 2>/dev/null) || failed "cannot read $resolved"
 if [ "$before" = "$want" ]; then
@@ -30,6 +31,8 @@ fi
 # Writing through it would put a file where nobody asked for one; replacing it would undo somebody's choice.
 ! quiet test -h "$path" || quiet test -e "$path" ||
     failed "$path is a symbolic link to $(as_owner readlink "$path"), which is missing${run_as:+ or is not for user ${run_as%:*} to see}"
+[ "$want" != absent ] || ! quiet test -h "$path" ||
+    failed "$path is a symbolic link to $resolved, which may be for others too: remove it manually"
 case $expect in any | "$before") ;; *) echo "drift $before"; exit 0 ;; esac
 trap 'cleanup; exit 129' HUP INT TERM
 

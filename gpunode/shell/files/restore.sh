@@ -1,8 +1,9 @@
-# Restore one file's bytes, mode and owner from before. Replies: kept | foreign SHA | restored | failed WHY
-# own=1: this run wrote it, whatever is there now goes. own=0: an earlier, killed run did; what others wrote since stays.
-token=$1 pending=$2 own=$3 path=$4 before=$5 after=$6 mode=$7 owner=$8 backup=$9
+# Restore one file's bytes, mode and owner from before. Replies: kept | foreign SHA | restored [COPY] | failed WHY
+# own=1: this run wrote it, whatever is there now goes; of what others wrote since, COPY is kept. own=0: an earlier, killed run did; what others wrote since stays.
+# The journal is told afterwards, by who reads the reply: a full disk below /var keeps no old bytes from a file in /etc.
+token=$1 own=$2 path=$3 before=$4 after=$5 mode=$6 owner=$7 backup=$8 directories=$9
 shift 9
-directories=$1 user=$2
+user=$1 keep=$2
 
 cleanup() { quiet rm -f "$candidate"; }
 # unmake: the directories that were made above a file that was absent before, as far as nobody else uses them.
@@ -15,9 +16,9 @@ unmake() {
 }
 keep_lock "$token"
 named "${script_id:-}" "$user"
-journal "$pending"
 set_run_as "$user" "$path"
 locate "$path"
+hold_file "$path"
 check_owner "$resolved"
 quiet rm -f "$candidate"
 now=$(seen "$resolved") || failed "cannot read $resolved"
@@ -31,11 +32,20 @@ if [ "$own" = 0 ] && [ "$now" != "$after" ]; then
     exit 0
 fi
 trap 'cleanup; exit 129' HUP INT TERM
+copy=
+case $now in
+    absent | "$before" | "$after") ;;
+    *)
+        copy=$keep.$now
+        said=$(exec 2>&1; umask 077; mkdir -p "${keep%/*}" && run_as_user_bytes=4194304 && as_owner cat "$resolved" >"$copy") &&
+            [ "$(sha "$copy")" = "$now" ] || failed "cannot keep what others wrote to $path since: ${said##*: }"
+        ;;
+esac
 
 if [ "$before" = absent ]; then
     said=$(as_owner rm -f "$resolved" 2>&1) || failed "cannot remove $resolved: ${said#rm: }"
     unmake
-    echo restored
+    echo "restored${copy:+ $copy}"
     exit 0
 fi
 
@@ -55,4 +65,4 @@ swap
 [ -z "$gone" ] || relabel "$resolved"
 [ "$(seen "$resolved")" = "$before" ] || failed "$path does not hold its old bytes after the rename"
 [ "$(as_owner stat -c %a "$resolved")" = "$mode" ] || failed "$path does not have its old mode $mode"
-echo restored
+echo "restored${copy:+ $copy}"

@@ -1,4 +1,4 @@
-# The whole journal. Read-only. Replies: none | denied | journal, and then its bytes.
+# The journal from byte $1 on, a piece of it. Read-only. Replies: none | denied | journal SIZE, and then the bytes.
 file=$state/journal.jsonl
 if [ ! -e "$file" ]; then
     # Without permission to look into the directory, "not there" would be a guess.
@@ -6,6 +6,6 @@ if [ ! -e "$file" ]; then
 elif [ ! -r "$file" ]; then
     echo denied
 else
-    echo journal
-    cat "$file"
+    echo "journal $(wc -c <"$file" | tr -d ' ')"
+    tail -c "+$((${1:-0} + 1))" "$file" | head -c 2097152
 fi
