@@ -100,7 +100,8 @@ def _everything(host: HostFacts, past: Past, catalog: Catalog, *, packages: bool
     draft.add((_services_step(host, past), _unmasked_step(host, past)))
     draft.add(*_file_steps(host, past))
     needed = [outcome.still_used for outcome in engines.values() if outcome.still_used]
-    draft.pending = bool(needed)
+    # A file that is broken keeps its daemon down, which then uses no handler: the file is to be restored all the same.
+    draft.pending = bool(needed) or any(outcome.left for outcome in engines.values())
     if not packages:
         draft.kept += kept_packages(host, past)
         return draft

@@ -438,6 +438,17 @@ def test_packages_that_an_engine_still_needs_stay() -> None:
     assert made.undo.pending  # the journal holds these runs for that next undo
 
 
+@pytest.mark.parametrize("active", [True, False])
+def test_a_file_that_cannot_be_read_is_tried_again_also_where_it_keeps_its_daemon_down(active: bool) -> None:
+    past = package_past(
+        files=(docker_file("{broken", expected=None),), engines=("docker",), defaults={"docker": "runc"}
+    )
+    runtimes = tuple(replace(one, active=active) for one in docker_host().runtimes)
+    made = plan(replace(packaged("nvidia-open"), runtimes=runtimes), past)
+    assert made.undo is not None
+    assert (len(made.undo.left), made.undo.pending) == (1, True)
+
+
 @pytest.mark.parametrize(
     ("running", "restarts"),
     [(0, True), (3, False), (None, False)],
