@@ -16,7 +16,7 @@ from gpunode.apply.lock import HostLock
 from gpunode.apply.script import Host
 from gpunode.apply.step import flush
 from gpunode.catalog.load import Catalog
-from gpunode.errors import Drift, ExitCode, GpunodeError, worst
+from gpunode.errors import Drift, ExitCode, HostLocked, worst
 from gpunode.facts.collect import collect, collect_unless
 from gpunode.model.bundle import Bundle
 from gpunode.model.facts import HostFacts
@@ -268,7 +268,7 @@ class Convergence:
             return self._reboot_needed(plan, f"not rebooted: {refused}")
         try:
             fault = boot_fault(self.observe(), plan.spec)
-        except GpunodeError:
+        except Exception:
             on.reboot_turn.give_back()  # no reboot was sent: nobody waits for this host to come back
             raise
         if fault:
@@ -293,7 +293,11 @@ class Convergence:
             return self._reboot_here(number, plan)
         wait_s = on.reboot_wait_s or REBOOT_WAIT_S
         self._tell(f"reboot: {plan.reboot}; waiting until it is back, {wait_s / 60:.0f} minutes at most")
-        reboot_and_wait(on.lock.host, Journal(on.id, on.mirror), wait_s, pause=on.pause, clock=on.clock)
+        try:
+            reboot_and_wait(on.lock.host, Journal(on.id, on.mirror), wait_s, pause=on.pause, clock=on.clock)
+        except HostLocked:
+            on.reboot_turn.give_back()  # nor was it here
+            raise
         self._tell("is back after the reboot")
         self.rebooted = True
         on.lock.take()  # /run, and the lock in it, went with the reboot

@@ -436,7 +436,12 @@ def test_no_reboot_into_a_kernel_without_a_module(machine: Machine) -> None:
     assert report.error == "not rebooted: 6.2.0 boots next and has no nvidia module"
 
 
-def test_a_host_that_is_lost_before_its_reboot_gives_its_turn_back(machine: Machine) -> None:
+@pytest.mark.parametrize(
+    "error",
+    [TransportError("no answer", evidence="timed out", remedy="look at it"), ValueError("a fault of ours")],
+    ids=["no answer", "a fault of ours"],
+)
+def test_a_host_that_is_lost_before_its_reboot_gives_its_turn_back(machine: Machine, error: Exception) -> None:
     """No reboot was sent, so it is not one that does not come back."""
     returned: list[str] = []
     going = way(machine, [plan(OK, reboot="nouveau is loaded")], policy=RebootPolicy.IF_NEEDED)
@@ -445,13 +450,29 @@ def test_a_host_that_is_lost_before_its_reboot_gives_its_turn_back(machine: Mach
     def observe() -> HostFacts:
         for host in looks:
             return host
-        raise TransportError("no answer", evidence="timed out", remedy="look at it")
+        raise error
 
     going.observe = observe
     going.host_run = replace(
         going.host_run, reboot_turn=RebootTurn(lambda keep: "", lambda: returned.append("to the others"))
     )
-    with pytest.raises(TransportError):
+    with pytest.raises(type(error)):
+        going.run()
+    assert returned == ["to the others"]
+
+
+def test_a_host_whose_lock_is_taken_over_before_its_reboot_gives_its_turn_back(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def taken(*words: object, **more: object) -> None:
+        raise HostLocked("testhost: another gpunode took over this host's lock")
+
+    monkeypatch.setattr("gpunode.converge.reboot_and_wait", taken)
+    returned: list[str] = []
+    going = way(machine, [plan(OK, reboot="nouveau is loaded")], policy=RebootPolicy.IF_NEEDED)
+    turn = RebootTurn(lambda keep: "", lambda: returned.append("to the others"))
+    going.host_run = replace(going.host_run, reboot_turn=turn)
+    with pytest.raises(HostLocked):
         going.run()
     assert returned == ["to the others"]
 

@@ -132,7 +132,8 @@ class HostLock:
             if _age_s(age) > STALE_S:
                 return Owner("", 0, "", pids="")
             raise self._locked(rest)
-        if is_stale(holder, _age_s(age), self._owner, self._alive):
+        ours = holder.token == self._owner.token  # it was taken, or given back, and the answer was lost
+        if ours or is_stale(holder, _age_s(age), self._owner, self._alive):
             return holder
         raise self._locked(rest)
 

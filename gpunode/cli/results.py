@@ -319,12 +319,18 @@ def each_line(verb: str, output: ResultOptions) -> Callable[[HostOutcome], None]
 
     A terminal has the progress meanwhile, and a file is written at once.
     """
+    line = line_of_each(verb, output)
+    return None if line is None else lambda outcome: deliver(line(outcome), output)
+
+
+def line_of_each(verb: str, output: ResultOptions) -> Callable[[HostOutcome], str] | None:
+    """That line; None likewise."""
     if output.format != "jsonl" or output.output or is_terminal():
         return None
     from gpunode.render.machine import host_line, line_rows
 
     rows = line_rows()
-    return lambda outcome: deliver(host_line(verb, outcome, rows), output)
+    return lambda outcome: host_line(verb, outcome, rows)
 
 
 def over_ssh(hosts: Sequence[Host]) -> bool:

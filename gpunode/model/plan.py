@@ -130,8 +130,9 @@ class Plan:
 
     @property
     def acts(self) -> bool:
-        """Whether carrying it out changes the host, or reboots it."""
-        return bool(self.steps) or (self.reboot is not None and self.spec.reboot is RebootPolicy.IF_NEEDED)
+        """Whether carrying it out changes the host, or reboots it: not one at whose console somebody has to be."""
+        reboots = self.reboot is not None and not self.console and self.spec.reboot is RebootPolicy.IF_NEEDED
+        return bool(self.steps) or reboots
 
     @property
     def refused(self) -> tuple[Kept, ...]:

@@ -27,8 +27,8 @@ def show(text: str, stream: TextIO | None, *, end: str = "\n", painted: bool = F
     try:
         stream.write(encodable(cleaned(masked(text, "lines"), painted=painted), stream.encoding) + end)
         stream.flush()
-    except OSError:
-        if stream is not sys.stderr:
+    except OSError as error:
+        if stream is not sys.stderr or isinstance(error, BlockingIOError):
             raise
         # Who read the remarks has left (`2>&1 | head`), or the disk that keeps them is full (`2>log`): what was asked
         # for goes on, and its exit code tells its end.

@@ -46,6 +46,16 @@ def lock(tmp_path: Path, owner: Owner, alive: bool = True) -> HostLock:
     return HostLock(Machine(tmp_path), owner, lambda _: alive)
 
 
+def test_our_own_lock_holds_nobody_up_whose_answer_was_lost(tmp_path: Path) -> None:
+    """It was taken, or was not given back, when the connection broke."""
+    lock(tmp_path, HERE).take()
+    again = lock(tmp_path, HERE)
+    again.peek()
+    again.take()
+    again.release()
+    assert not (tmp_path / "run" / "lock").exists()
+
+
 def test_a_second_run_is_refused_and_told_by_whom(tmp_path: Path) -> None:
     lock(tmp_path, HERE).take()
     other = lock(tmp_path, Owner("laptop", 9, "t-other"))

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -78,7 +83,7 @@ def test_no_host_waits_for_who_reads(
 ) -> None:
     """A pager, a terminal that was stopped: events are in the run's log as well, results are nowhere else."""
     monkeypatch.setattr("gpunode.cli.run.lines_as_they_come.MOST_WAITING", 10)
-    lines = LinesAsTheyCome(lambda outcome: stdout.take(outcome.target), JSONL)
+    lines = LinesAsTheyCome(lambda outcome: outcome.target, JSONL)
     for number in range(30):
         lines.event(f"event {number}")
     for name in ("gpu01", "gpu02"):
@@ -93,17 +98,48 @@ def test_no_host_waits_for_who_reads(
     assert f"{30 - len(events)} events more than stdout took in time" in capsys.readouterr().err
 
 
-def test_what_stdout_does_not_take_is_said_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+TOLD = UsageError("stdout is full", evidence="e", remedy="r")
+
+
+@pytest.mark.parametrize("error", [TOLD, ValueError("stdout is full")], ids=["told", "ours"])
+def test_what_stdout_does_not_take_is_said_at_the_end(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     taken: list[str] = []
 
     def full(line: str, _: object) -> None:
         taken.append(line)
-        raise UsageError("stdout is full", evidence="e", remedy="r")
+        raise error
 
     monkeypatch.setattr("gpunode.cli.run.lines_as_they_come.deliver", full)
-    lines = LinesAsTheyCome(lambda outcome: taken.append(outcome.target), JSONL)
+    lines = LinesAsTheyCome(lambda outcome: outcome.target, JSONL)
     lines.event("one")
     lines.event("two")
-    with pytest.raises(UsageError, match="stdout is full"):
+    with pytest.raises(type(error), match="stdout is full"):
         lines.finish(FleetReport((HostOutcome("gpu01", ExitCode.DONE),)))
     assert taken == ["one"]
+
+
+STALLED = """
+import sys
+from gpunode.cli.options.groups import OutputOptions
+from gpunode.cli.run.lines_as_they_come import LinesAsTheyCome
+from gpunode.model.report import FleetReport
+lines = LinesAsTheyCome(lambda outcome: "", OutputOptions(format="jsonl"))
+for _ in range(1000):
+    lines.event("x" * 1000)
+sys.stderr.write("waits\\n")
+sys.stderr.flush()
+lines.finish(FleetReport())
+"""
+
+
+def test_ctrl_c_ends_the_wait_for_who_reads() -> None:
+    """Python's own end would wait for the writer, which waits for the pipe."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    argv = (sys.executable, "-c", STALLED)
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == b"waits\n"
+        time.sleep(1)  # it is in the wait
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 130
+        assert b"not all of the result was read" in process.stderr.read()

@@ -160,9 +160,10 @@ def test_the_waves_are_of_the_hosts_that_have_something_to_do() -> None:
         ({"reboot": "nouveau is loaded"}, None),
         ({"kept": (Kept("x", "x", by_hand="enrol the key"),)}, None),
         ({"reboot": "nouveau is loaded", "spec": Spec(reboot=RebootPolicy.IF_NEEDED)}, 0),
+        ({"reboot": "a key waits", "console": "press it", "spec": Spec(reboot=RebootPolicy.IF_NEEDED)}, None),
         ({"steps": PLAN.steps}, 0),
     ],
-    ids=["a reboot that waits", "a manual step", "a reboot of this run", "a step"],
+    ids=["a reboot that waits", "a manual step", "a reboot of this run", "one at the console", "a step"],
 )
 def test_a_canary_is_a_host_on_which_something_is_done(left: dict[str, object], wave: int | None) -> None:
     plan = replace(PLAN, **{"steps": (), "reboot": None, "spec": Spec(), **left})  # type: ignore[arg-type]
@@ -177,11 +178,18 @@ def test_one_host_that_is_tried_again_is_held_against_what_it_was() -> None:
     failing = frozenset({("rt.docker-live", "")})
     about = RunHeader("id", "setup", "", "ann", Controller("c", 1), ("gpu07", "gpu08"))
     past = PastRun(about, (PastHost("gpu07", closed=("open it",), failing=failing), PastHost("gpu08", failing=failing)))
+    other = SpecFile(Spec(), Rules(acknowledge=(Acknowledgement("rt.docker-live", "known", date(2999, 1, 1)),)))
+    assert not Preparation.of(WaveOptions(), [host], lambda _: other, past).owing, "they were weighed by other rules"
     ready = Preparation.of(WaveOptions(), [host], lambda _: SpecFile(Spec(), Rules()), past)
     ready.seen(host, collect(host.transport))
     assert ready.before == {"gpu07": failing}
     assert ready.left_closed == (("gpu07", "open it"),)
-    health = ready.rollout([host], FleetReport()).health
+    idle = FleetReport(
+        (HostOutcome("gpu07", ExitCode.DONE, plan=replace(PLAN, target="gpu07", steps=(), reboot=None)),)
+    )
+    rollout = ready.rollout([host], idle)
+    assert rollout.waves == {"gpu07": 0}, "what it owes is seen, though nothing is left to do"
+    health = rollout.health
     assert health is not None
     assert set(health.owing) == {"gpu07"}
 

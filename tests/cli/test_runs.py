@@ -26,13 +26,14 @@ from gpunode.errors import ExitCode
 from gpunode.fleet.host import Host
 from gpunode.fleet.inventory.choice import Shard
 from gpunode.fleet.rollout.drain import Closed, NodeIdentity, Note
+from gpunode.fleet.rollout.rollout import Health
 from gpunode.fleet.runs.directory import runs_home
 from gpunode.fleet.runs.header import kept_spec
 from gpunode.fleet.runs.read import find, read_run
 from gpunode.fleet.runs.record import About, begin, go_on
 from gpunode.masking import MASK
 from gpunode.model.plan import Plan
-from gpunode.model.report import FleetReport, HostOutcome
+from gpunode.model.report import CheckReport, CheckResult, Finding, FleetReport, HostOutcome, Severity
 from gpunode.model.run_record import HostState
 from gpunode.model.spec import Spec
 from gpunode.remedy import Remedy, RepairAction
@@ -289,8 +290,12 @@ def test_other_hosts_of_the_inventory_are_none_of_the_runs(
     code, _, err = said(capsys, "setup", *yes, flag, "last")
     # --attach has nothing to watch: no host was begun
     assert (code, "gpu03" in err) == (1 if flag == "--attach" else ExitCode.UNREACHABLE, False), err
+    if flag == "--attach":
+        return
     code, _, err = said(capsys, "setup", *yes, flag, "last", "--limit", "gpu02,gpu03")
-    assert flag == "--attach" or (code, "has no host gpu03" in err) == (2, True), err
+    assert (code, "has no host gpu03" in err) == (2, True), err
+    code, _, err = said(capsys, "setup", *yes, flag, "last", "--limit", "gpu0*")
+    assert (code, "gpu03" in err) == (ExitCode.UNREACHABLE, False), err
 
 
 def test_a_shard_without_a_host_to_retry_has_nothing_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -571,10 +576,11 @@ class Closing:
         return "it does not answer"
 
 
-def test_what_a_run_leaves_closed_is_in_its_record() -> None:
-    fleet = Fleet(["gpu01"], schedulers=(Closing(),))
+def test_what_a_run_leaves_closed_and_owes_is_in_its_record() -> None:
+    health = Health(lambda target: CheckReport(target, {}), {"gpu01": frozenset({("drv.loaded", "")})})
+    fleet = Fleet(["gpu01"], schedulers=(Closing(),), health=health)
     planned = FleetReport((HostOutcome("gpu01", ExitCode.DONE, plan=PLAN),))
-    ended = HostOutcome("gpu01", ExitCode.DONE)
+    ended = HostOutcome("gpu01", ExitCode.FAILED)
     apply_plans(
         (Host(Recorded(b"", "gpu01")),),
         planned,
@@ -583,7 +589,9 @@ def test_what_a_run_leaves_closed_is_in_its_record() -> None:
         host_work=lambda run, plan: ended,
         rollout=fleet.rollout,
     )
-    assert read_run(find("last")).closed == (("gpu01", "open gpu01"),)
+    past = read_run(find("last"))
+    assert past.closed == (("gpu01", "open gpu01"),)
+    assert past.failing == {"gpu01": frozenset({("drv.loaded", "")})}
 
 
 @pytest.mark.parametrize("flag", ["--resume", "--retry-failed"])
@@ -591,14 +599,42 @@ def test_who_goes_on_with_a_run_knows_what_it_left_closed(flag: str, monkeypatch
     seen: list[object] = []
 
     def run(*words: object, **_: object) -> int:
-        seen.extend(word.left_closed for word in words if isinstance(word, Preparation))
+        seen.extend((word.left_closed, word.owing) for word in words if isinstance(word, Preparation))
+        seen.extend((word.closed, word.owing) for word in words if isinstance(word, Order))
         return 0
 
     monkeypatch.setattr("gpunode.cli.verbs.setup._run", run)
     run_id = kept(About("setup", FAR, "ann", spec=FAR_SPEC), end=False)
     with go_on(read_run(run_id), print) as record:
+        record.host_begins(FAR[0], [("rt.docker-live", "")])
         record.host_closed(FAR[0], ("open it",))
     past = runs_home() / run_id / "run.json"
     past.write_text(past.read_text().replace(record.header.controller.boot, "another boot"))
     assert main(["setup", "--yes", flag, run_id]) == 0
-    assert seen == [((FAR[0], "open it"),)]
+    left = (((FAR[0], "open it"),), {FAR[0]: frozenset({("rt.docker-live", "")})})
+    assert seen == [left, left], "and so does its record, for a retry of the retry"
+
+
+@pytest.mark.parametrize("well", [True, False])
+def test_attach_takes_no_host_for_well_that_the_run_left_worse(
+    well: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_id = kept(About("setup", FAR, "ann", spec=FAR_SPEC), end=False)
+    with go_on(read_run(run_id), print) as record:
+        record.host_begins(FAR[0], [])
+        record.host_closed(FAR[0], ("open it",))
+    path = runs_home() / run_id / "run.json"
+    path.write_text(path.read_text().replace(record.header.controller.boot, "another boot"))
+    found = None if well else Finding("docker is down", "seen", DOWN.remedy)
+    broken = CheckResult("rt.docker-live", Severity.ERROR, found)
+    monkeypatch.setattr(Preparation, "check_now", lambda _, host: CheckReport(str(host), {broken.id: broken}))
+    monkeypatch.setattr("gpunode.fleet.rollout.health._AGAIN_AFTER_S", ())
+    monkeypatch.setattr("gpunode.fleet.apply_one.wait_for_killed", lambda host, say: None)
+    nothing = Plan(FAR[0], Spec(), "")
+    monkeypatch.setattr(
+        "gpunode.cli.verbs.plan.planned", lambda host, spec: HostOutcome(str(host), ExitCode.DONE, plan=nothing)
+    )
+    _, out, err = said(capsys, "setup", "--attach", run_id)
+    assert read_run(run_id).failing == ({} if well else {FAR[0]: frozenset()})
+    assert ("rt.docker-live" in out + err) is not well
+    assert "open it" in err, "its node is closed in any case"

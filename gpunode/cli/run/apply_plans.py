@@ -12,7 +12,7 @@ from gpunode.cli.errors import say
 from gpunode.cli.hosts import deadline_s, on_each
 from gpunode.cli.options.groups import LiveOptions, OutputOptions
 from gpunode.cli.output import chosen_format, progress_style
-from gpunode.cli.results import Ended, each_line, formats_of
+from gpunode.cli.results import Ended, formats_of, line_of_each
 from gpunode.cli.run.kept_run import SETUP, Order, record_of, whole
 from gpunode.cli.run.lines_as_they_come import LinesAsTheyCome
 from gpunode.converge import HostRun
@@ -70,7 +70,7 @@ def apply_plans(
     at_work = [str(host) for host, outcome in before.items() if outcome.plan]
     working = set(at_work)
     lines = LinesAsTheyCome(
-        None if order.verb == "fix" else each_line(order.verb, output), output
+        None if order.verb == "fix" else line_of_each(order.verb, output), output
     )  # a fix is checked afterwards
     keep = _kept_for_the_end(output, lines)
     health = rollout.health if rollout else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import field, replace
 
 from gpunode.cli.errors import say
@@ -17,7 +18,7 @@ from gpunode.fleet.runs.proof import proof_of
 from gpunode.fleet.runs.record import About, Record, begin, go_on
 from gpunode.model.report import FleetReport
 from gpunode.model.rules import Rules
-from gpunode.model.run_record import PastRun
+from gpunode.model.run_record import Key, PastRun
 from gpunode.model.spec import Spec
 from gpunode.values import dataclass
 
@@ -33,6 +34,7 @@ class Order:
     rules: Rules = field(default_factory=Rules)  # of all hosts
     past: PastRun | None = None  # the run that goes on, in place of a new one
     closed: tuple[tuple[str, str], ...] = ()  # as About.closed
+    owing: Mapping[str, frozenset[Key]] = field(default_factory=dict)  # as About.owing
 
 
 SETUP = Order("setup")
@@ -48,8 +50,10 @@ def record_of(order: Order, named: tuple[Host, ...], planned: FleetReport, hosts
     spec = (None, proof_of(order.own)) if order.own else kept_spec(order.spec)
     its_hosts = tuple(host.target for host in planned.hosts if not host.left_out)
     rules = kept_rules(order.rules)
-    closed = tuple((host, command) for host, command in order.closed if host in its_hosts)
-    about = About(order.verb, its_hosts, user_name(), ssh, connection, *spec, order.rollout, rules, closed)
+    here = set(its_hosts)
+    closed = tuple((host, command) for host, command in order.closed if host in here)
+    owing = {host: failing for host, failing in order.owing.items() if host in here}
+    about = About(order.verb, its_hosts, user_name(), ssh, connection, *spec, order.rollout, rules, closed, owing)
     return begin(about, say)
 
 

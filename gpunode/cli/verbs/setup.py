@@ -164,7 +164,8 @@ def _order(
     file = file_of(named[0]) if named else SpecFile(Spec(), Rules())
     rollout = tuple(typed_rollout(fleet, prepared.policy.window).items())
     own = own_specs(named, file_of, wanted)
-    return Order("setup", file.spec if named else None, own, rollout, file.rules, past, prepared.left_closed)
+    left, owing = prepared.left_closed, prepared.owing
+    return Order("setup", file.spec if named else None, own, rollout, file.rules, past, left, owing)
 
 
 def _run(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from gpunode.cli.options.rollout import RolloutOptions
 from gpunode.cli.options.setup import SpecOptions
 from gpunode.cli.options.spec import flags_over, typed_text, wanted_file, wanted_of_each, wanted_spec
 from gpunode.errors import ExitCode, UsageError
+from gpunode.fleet.inventory.words import split_words
 from gpunode.fleet.runs.proof import proves
 from gpunode.fleet.runs.read import find, read_run
 from gpunode.fleet.runs.record import go_on, refuse_living
@@ -29,6 +31,7 @@ from gpunode.values import dataclass
 
 if TYPE_CHECKING:
     from gpunode.cli.options.groups import OutputOptions
+    from gpunode.cli.verbs.setup_rollout import Preparation
     from gpunode.fleet.host import Host
     from gpunode.model.report import HostOutcome
 
@@ -199,8 +202,9 @@ def only_named(again: Again, named: tuple[Host, ...], options: HostOptions) -> t
             evidence=f"{again.flag} is about {'it' if len(gone) == 1 else 'them'} too",
             remedy="give the inventory as it was with --inventory, or name the others with --limit",
         )
-    strange = [masked(str(host)) for host in named if str(host) not in known]
-    if strange and (options.ssh or options.limit):
+    words = {word for value in options.limit or () for word in split_words(value)}
+    typed_here = [str(host) for host in named if options.ssh or str(host) in words]
+    if strange := [masked(name) for name in typed_here if name not in known]:
         raise UsageError(
             f"run {again.past.header.id} has no host {listing(strange)}",
             evidence=f"{again.flag} is about {listing(again.names)}",
@@ -248,14 +252,17 @@ def attach(
     """Watch what the killed run left at work to its end, and say what is left to do. Begins nothing on a host."""
     from gpunode.cli.hosts import look_at
     from gpunode.cli.results import Ended, finish, over_ssh
+    from gpunode.cli.verbs.setup_rollout import Preparation
     from gpunode.fleet.runs.merge import with_earlier
     from gpunode.model.report import FleetReport
+    from gpunode.render.wording import closed_words
 
     past, report = again.past, FleetReport()
     left = set(past.in_state(HostState.BEGUN, HostState.WAITING))
+    prepared = Preparation.of(RolloutOptions(), named, file_of, past)
     with go_on(past, say) as record:
         try:
-            report = look_at(named, hosts, output, lambda host: _watched(host, file_of(host).spec, again))
+            report = look_at(named, hosts, output, lambda host: _watched(host, file_of(host).spec, again, prepared))
             for outcome in report.hosts:
                 if outcome.code is ExitCode.DONE and not outcome.left_out:
                     record.host_ends(outcome)
@@ -264,12 +271,16 @@ def attach(
             whole = replace(with_earlier(past, report), run=past.header.id)
             if past.header.ended or not left:  # an end that was there is not taken away
                 record.end(whole.hosts)
-    return finish(Ended("setup", whole, over_ssh(named)), output, errors_shown=len(whole.hosts) > 1)
+    code = finish(Ended("setup", whole, over_ssh(named)), output, errors_shown=len(whole.hosts) > 1)
+    for target, command in past.closed:
+        say(f"gpunode: {closed_words(target, command)}")
+    return code
 
 
-def _watched(host: Host, spec: Spec, again: Again) -> HostOutcome:
+def _watched(host: Host, spec: Spec, again: Again, prepared: Preparation) -> HostOutcome:
     from gpunode.cli.verbs.plan import planned
     from gpunode.fleet.apply_one import wait_for_killed
+    from gpunode.fleet.rollout.health import with_health
     from gpunode.fleet.runs.outcome import lean
     from gpunode.model.report import HostOutcome, RunReport
     from gpunode.render.wording import count
@@ -278,7 +289,9 @@ def _watched(host: Host, spec: Spec, again: Again) -> HostOutcome:
     plan = planned(host, spec).plan
     assert plan is not None
     if plan.empty:
-        return lean(HostOutcome(str(host), plan.code, run=RunReport(str(host), plan=plan, code=plan.code)))
+        ended = lean(HostOutcome(str(host), plan.code, run=RunReport(str(host), plan=plan, code=plan.code)))
+        owed = prepared.owing.get(str(host))
+        return ended if owed is None else with_health(ended, owed, lambda: prepared.check_now(host), time.sleep)
     left = count(len(plan.steps), "step") if plan.steps else "a reboot or a manual step"
     problem = f"what was at work has ended; left to do: {left}"
     remedy = Remedy(RepairAction.NONE, gpunode("setup", "--resume", again.past.header.id, ssh=False), " does the rest")

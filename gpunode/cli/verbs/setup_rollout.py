@@ -20,6 +20,7 @@ from gpunode.fleet.rollout.policy import Policy, limits
 from gpunode.fleet.rollout.rollout import Health, Rollout
 from gpunode.fleet.rollout.waves import wave_numbers
 from gpunode.fleet.rollout.words import rollout_words
+from gpunode.fleet.runs.header import kept_rules
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckReport, FleetReport, HostOutcome
 from gpunode.model.run_record import Key, PastRun
@@ -51,7 +52,8 @@ class Preparation:
     def of(
         options: WaveOptions, named: Sequence[Host], file_of: FileOf | None = None, past: PastRun | None = None
     ) -> Preparation:
-        """`past`: the run that is tried again or gone on with.
+        """`past`: the run that is tried again or gone on with. Where its checks were weighed by other rules, what
+        failed then says nothing of what fails now.
 
         Raises UsageError for what was typed wrongly, or would be ignored.
         """
@@ -64,7 +66,8 @@ class Preparation:
             if limited and named and not reboots:  # of an empty shard nothing is ignored
                 raise UsageError(f"{limited[0]} has no reboot to limit", remedy="add --reboot if-needed")
         here = {str(host) for host in named}
-        owing = {target: failing for target, failing in past.failing.items() if target in here} if past else {}
+        same_rules = past and file_of and named and past.header.rules == kept_rules(file_of(named[0]).rules)
+        owing = {target: keys for target, keys in past.failing.items() if target in here} if past and same_rules else {}
         several = len(named) > 1 and file_of is not None
         gated = bool(owing) or (several and (reboots or wanted.staged or wanted.max_failures is not None))
         rules = _judgement(file_of(named[0])) if file_of and gated else None
@@ -86,12 +89,12 @@ class Preparation:
 
     def rollout(self, named: Sequence[Host], report: FleetReport) -> Rollout:
         """The waves of the hosts that have something to do, in the order in which they were named."""
-        busy, hosts = _with_work(report), {str(host): host for host in named}
+        busy, hosts = self._with_work(report), {str(host): host for host in named}
         sizes, stop = limits(self.policy, len(busy)), threading.Event()
         return Rollout(
             Gate(sizes, self.policy.window, interrupted=stop.is_set),
             dict(zip((host.target for host in busy), wave_numbers(sizes.waves), strict=True)),
-            Health(lambda target: self._check_now(hosts[target]), self.before, self.owing.keys())
+            Health(lambda target: self.check_now(hosts[target]), self.before, self.owing.keys())
             if self.gated
             else None,
             self.schedulers,
@@ -103,12 +106,18 @@ class Preparation:
 
     def words(self, report: FleetReport) -> str:
         """What it will do, in a line; "" for one host that is set up as ever."""
-        hosts = _with_work(report)
+        hosts = self._with_work(report)
         reboots = any(h.plan and h.plan.spec.reboot is not RebootPolicy.NEVER for h in hosts)
         names = [scheduler.name for scheduler in self.schedulers]
         return rollout_words(limits(self.policy, len(hosts)), self.policy.window, names, reboots=reboots)
 
-    def _check_now(self, host: Host) -> CheckReport:
+    def _with_work(self, report: FleetReport) -> list[HostOutcome]:
+        """Hosts on which this run does something, or an earlier one did: where only somebody else's reboot or a manual
+        step is left, nothing is learnt of how it goes.
+        """
+        return [host for host in report.hosts if host.plan and (host.plan.acts or host.target in self.owing)]
+
+    def check_now(self, host: Host) -> CheckReport:
         from gpunode.facts.collect import collect
 
         return self._check(host, collect(host.transport))
@@ -129,10 +138,3 @@ def _judgement(file: SpecFile) -> Judgement:
     from gpunode.cli.verbs.check_host import site_checks
 
     return judgement(RuleOptions(), file.rules, [one.id for one in site_checks(file.spec)])
-
-
-def _with_work(report: FleetReport) -> list[HostOutcome]:
-    """Hosts on which this run does something: where only a reboot of somebody else's or a manual step is left, nothing
-    is learnt of how it goes.
-    """
-    return [host for host in report.hosts if host.plan and host.plan.acts]

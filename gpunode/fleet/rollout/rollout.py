@@ -63,7 +63,7 @@ class Rollout:
         def work(host_run: HostRun, plan: Plan) -> HostOutcome:
             target = host_run.transport.target
             if target not in self.waves:
-                return self.with_health(host_run, one(host_run, plan))
+                return one(host_run, plan)
             wave = self.waves[target]
             why = self.gate.admit(wave, lambda what: waits(target, what))
             if why:
@@ -204,7 +204,7 @@ class _OneHost:
         stays = []
         for scheduler, command, before in reversed(back):
             opens = well or not (self.touched or before)
-            failed = self._opened(scheduler, command) if opens else "its run did not end well"
+            failed = self._opened(scheduler, command, before) if opens else "its run did not end well"
             if failed:
                 stays.append(f"stays closed to work ({failed}); once it is well: {typed(*command)}")
             else:
@@ -212,16 +212,17 @@ class _OneHost:
         for text in stays:
             self._tell(text)
 
-    def _opened(self, scheduler: Scheduler, command: tuple[str, ...]) -> str:
-        """Why work does not come to it again, or "". Its lock was given back before it was checked: another gpunode may
-        be at work by now, which found it closed and counts on that.
+    def _opened(self, scheduler: Scheduler, command: tuple[str, ...], before: bool) -> str:
+        """Why work does not come to it again, or "". Where we worked, the lock was given back before the check: another
+        gpunode may be at work by now, which found the node closed and counts on that.
         """
-        try:
-            self.host_run.lock.peek()
-        except HostLocked as error:
-            return error.problem
-        except GpunodeError:
-            pass  # it cannot be asked, and who is not touched takes work all the same
+        if self.touched or before:
+            try:
+                self.host_run.lock.peek()
+            except HostLocked as error:
+                return error.problem
+            except GpunodeError:
+                pass  # it cannot be asked, and has just been found well
         return scheduler.reopen(command)
 
     def _tell(self, text: str) -> None:

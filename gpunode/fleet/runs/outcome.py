@@ -5,6 +5,7 @@
 {"schema": ..., "at": ..., "target": "gpu07", "state": "ended", "code": 0, "problem": "", "evidence": "",
  "remedy": {"action": "none", "text": ""}, "check_id": "", "untouched": false,
  "run": {"steps": [...], "kept": [...], ...}}
+{"schema": ..., "at": ..., "target": "gpu07", "failing": [...]}      before an earlier run, whose changes stand
 {"schema": ..., "at": ..., "target": "gpu07", "closed": ["kubectl uncordon gpu07"]}   before it is; [] once it is open
 """
 
@@ -42,6 +43,14 @@ class ClosedHost:
     commands: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class OwingHost:
+    """What failed on the host before an earlier run changed it."""
+
+    target: str
+    failing: frozenset[Key]
+
+
 def lean(outcome: HostOutcome) -> HostOutcome:
     """What a text needs of a host that has ended; a plan with its files alone is a quarter of a megabyte."""
     run = outcome.run
@@ -62,9 +71,17 @@ def _lean_plan(target: str, kept: tuple[Kept, ...], *, undo: bool) -> Plan:
 
 def begun_line(target: str, at: str, failing: Collection[Key] | None = None) -> str:
     """`failing`: which checks fail on it now; None: nobody looked."""
-    keys = None if failing is None else [[_kept(word) for word in key] for key in sorted(failing)[:MOST]]
+    keys = None if failing is None else _keys(failing)
     state = HostState.BEGUN.value
     return _line({"schema": SCHEMA, "at": at, "target": masked(target), "state": state, "failing": keys})
+
+
+def owing_line(target: str, failing: Collection[Key], at: str) -> str:
+    return _line({"schema": SCHEMA, "at": at, "target": masked(target), "failing": _keys(failing)})
+
+
+def _keys(failing: Collection[Key]) -> list[list[str]]:
+    return [[_kept(word) for word in key] for key in sorted(failing)[:MOST]]
 
 
 def closed_line(target: str, commands: Sequence[str], at: str) -> str:
@@ -139,8 +156,8 @@ def _kept(text: str) -> str:
     return masked(text)[:LONGEST] if text else ""
 
 
-def parse_outcome(line: str) -> PastHost | ClosedHost:
-    """Raises ValueError for what is not a whole line of `begun_line`, `closed_line` or `ended_line`."""
+def parse_outcome(line: str) -> PastHost | ClosedHost | OwingHost:
+    """Raises ValueError for what is not a whole line of one of those above."""
     try:
         data = read_json(line, own=True)
         target, at = str(data["target"]), _text(data, "at")
@@ -148,6 +165,8 @@ def parse_outcome(line: str) -> PastHost | ClosedHost:
             raise ValueError("it is of another form")
         if "closed" in data:
             return ClosedHost(target, tuple(str(command)[:LONGEST] for command in data["closed"][:MOST]))
+        if "state" not in data:
+            return OwingHost(target, frozenset(_failing(data) or ()))
         state = HostState(data["state"])
         if state is HostState.WAITING:
             raise ValueError("it is of another form")

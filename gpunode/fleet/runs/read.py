@@ -6,15 +6,18 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from gpunode.errors import UsageError
+from gpunode.errors import ExitCode, UsageError
 from gpunode.fleet.runs.controller import lives
 from gpunode.fleet.runs.directory import OUTCOMES, RUN, newest, open_file, opened_run, opened_runs, runs_home
 from gpunode.fleet.runs.header import LARGEST_BYTES, parse_header
-from gpunode.fleet.runs.outcome import LONGEST_LINE, ClosedHost, parse_outcome
+from gpunode.fleet.runs.outcome import LONGEST_LINE, ClosedHost, OwingHost, parse_outcome
+from gpunode.model.report import HostOutcome
 from gpunode.model.run_record import HostState, Key, PastHost, PastRun, RunHeader
 from gpunode.remedy import Remedy, RepairAction, gpunode
 
 LAST = "last"
+# Of a host without a report: another gpunode holds it, it is not as its plan was made for, or it is none to set up.
+_BEFORE_ANY_CHANGE = (ExitCode.LOCKED, ExitCode.DRIFT, ExitCode.UNSUPPORTED, ExitCode.USAGE)
 MOST_LINES = 1_000_000
 
 
@@ -104,6 +107,7 @@ def _odd(path: Path, why: str) -> UsageError:
 def _with_outcomes(past: PastRun, directory: int, path: Path, *, trusted: bool) -> PastRun:
     """The last line of a host counts: a run that is resumed writes on."""
     found = {target: PastHost(target) for target in past.header.hosts}
+    owed: dict[str, frozenset[Key] | None] = {}  # by what was done before the host was begun last
     torn = 0
     try:
         handle = open_file(OUTCOMES, directory, path, trusted=trusted)
@@ -121,19 +125,27 @@ def _with_outcomes(past: PastRun, directory: int, path: Path, *, trusted: bool) 
             before = found[host.target]
             if isinstance(host, ClosedHost):
                 found[host.target] = replace(before, closed=host.commands)
-            elif host.state is not HostState.BEGUN or not before.done:
-                found[host.target] = replace(host, closed=before.closed, failing=_failing(before, host))
+            elif isinstance(host, OwingHost):
+                found[host.target] = replace(before, failing=host.failing)
+            elif host.state is HostState.BEGUN and not before.done:
+                owed[host.target] = before.failing
+                # One that is begun again is held against what it was at first.
+                failing = host.failing if before.failing is None else before.failing
+                found[host.target] = replace(host, closed=before.closed, failing=failing)
+            elif host.outcome is not None:
+                failing = owed.get(host.target) if _untouched(host.outcome) else before.failing
+                found[host.target] = replace(host, closed=before.closed, failing=None if host.done else failing)
     return replace(past, hosts=tuple(found.values()), torn=torn)
 
 
-def _failing(before: PastHost, now: PastHost) -> frozenset[Key] | None:
-    """What the host is held against. One that is begun again is held against what it was at first."""
-    if now.done or (now.outcome is not None and now.outcome.untouched):
-        return None
-    return now.failing if before.failing is None else before.failing
+def _untouched(outcome: HostOutcome) -> bool:
+    """Whether nothing was changed on it since it was begun. One that was lost may have been."""
+    if outcome.run is not None:
+        return not outcome.run.steps
+    return outcome.untouched is not None or outcome.code in _BEFORE_ANY_CHANGE
 
 
-def _parsed(line: bytes) -> PastHost | ClosedHost | None:
+def _parsed(line: bytes) -> PastHost | ClosedHost | OwingHost | None:
     """None for what is not a whole line: a JSON object without its end is none."""
     try:
         return parse_outcome(line.decode("utf-8"))

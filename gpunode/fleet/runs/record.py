@@ -10,8 +10,8 @@ import fcntl
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import field, replace
 from pathlib import Path
 from types import TracebackType
 
@@ -20,7 +20,7 @@ from gpunode.fleet.run_log import new_run_id, now
 from gpunode.fleet.runs.controller import this_controller
 from gpunode.fleet.runs.directory import OUTCOMES, RUN, make_directory, open_file, opened_run, runs_home
 from gpunode.fleet.runs.header import header_text
-from gpunode.fleet.runs.outcome import begun_line, closed_line, ended_line
+from gpunode.fleet.runs.outcome import begun_line, closed_line, ended_line, owing_line
 from gpunode.fleet.runs.read import read_run
 from gpunode.model.report import HostOutcome, Untouched
 from gpunode.model.run_record import Key, PastRun, RunHeader
@@ -45,6 +45,7 @@ class About:
     rollout: tuple[tuple[str, object], ...] = ()
     rules: str = ""
     closed: tuple[tuple[str, str], ...] = ()  # hosts that an earlier run left closed to work, each with what opens it
+    owing: Mapping[str, frozenset[Key]] = field(default_factory=dict)  # as PastRun.failing of that run
 
 
 class Record:
@@ -79,6 +80,10 @@ class Record:
     def host_begins(self, target: str, failing: Collection[Key] | None = None) -> None:
         """Before anything of it is changed; `failing`: which checks do, where somebody looked. From any thread."""
         self._append(begun_line(target, now(), failing))
+
+    def host_owes(self, target: str, failing: Collection[Key]) -> None:
+        """What failed on it before an earlier run changed it. From any thread."""
+        self._append(owing_line(target, failing, now()))
 
     def host_closed(self, target: str, commands: Sequence[str]) -> None:
         """Before no work comes to it any more, with what lets it come again; () once it does. From any thread."""
@@ -144,8 +149,13 @@ def begin(about: About, complain: Callable[[str], None]) -> Record:
         os.close(outcomes)
         raise
     record = Record(header, outcomes, complain)
-    for target in dict.fromkeys(host for host, _ in about.closed):
-        record.host_closed(target, [command for host, command in about.closed if host == target])
+    closed: dict[str, list[str]] = {}
+    for target, command in about.closed:
+        closed.setdefault(target, []).append(command)
+    for target, commands in closed.items():
+        record.host_closed(target, commands)
+    for target, failing in about.owing.items():
+        record.host_owes(target, failing)
     return record
 
 

@@ -163,17 +163,26 @@ record() {
 write_file() {
   "$1" >"$T/in"
   shift
-  ask gpunode_files_put "$TOKEN" "$PENDING" "$@" || return 1
+  ask gpunode_files_put "$TOKEN" "$PENDING" "$@" || { remember_announced "$@"; return 1; }
   case $WORD in
     same) PENDING='' ;;
-    written) PENDING=''; remember "$REST" "$@" ;;
-    invalid) PENDING='' WHY="the new $2 is refused: $(sed 1d "$T/out" | printable | tail -n 5)"; return 1 ;;
-    *) WHY="$2 was changed by somebody else meanwhile"; return 1 ;;
+    written) PENDING=''; remember 1 "$REST" "$@" ;;
+    invalid) PENDING='' WHY="the new $2 is refused: $(sed 1d "$T/out" | printable | tail -n 5)"; remember_announced "$@"; return 1 ;;
+    *) WHY="$2 was changed by somebody else meanwhile"; remember_announced "$@"; return 1 ;;
   esac
 }
 
-# remember REPLY ENTRY PATH EXPECT AFTER MODE BACKUP LIMIT CODES INPUT OWNER ...: for `restore`, a line each
+# remember_announced ENTRY ...: what a write that failed had announced: it may have come as far as the file
+remember_announced() {
+  line=$(tail -n 5 "$state/journal.jsonl" 2>/dev/null | grep -F -- "$1," | tail -n 1)
+  [ -z "$line" ] || remember 0 "$line" "$@"
+}
+
+# remember OWN REPLY ENTRY PATH EXPECT AFTER MODE BACKUP LIMIT CODES INPUT OWNER ...: for `restore`, a line each
+# OWN: as files/restore.sh takes it
 remember() {
+  own=$1
+  shift
   WRITTEN=$((WRITTEN + 1))
   told=${1##*'"before":'}
   before=${told#\"}; before=${before%%\"*}
@@ -185,19 +194,20 @@ remember() {
     file_owner=${uid%%,*}:${gid%%,*}
   fi
   above=${told##*'"directories":'}
-  printf '%s\n' "$2" "$3" "$before" "$5" "$file_mode" "$file_owner" "$kept" "${above%\}*}" "${11}" >"$T/$NUMBER.$WRITTEN"
+  printf '%s\n' "$2" "$3" "$before" "$5" "$file_mode" "$file_owner" "$kept" "${above%\}*}" "${11}" "$7" "$own" >"$T/$NUMBER.$WRITTEN"
 }
 
 # restore FILE: one file that this run wrote, as `remember` noted it
 restore() {
   {
     IFS= read -r entry; IFS= read -r path; IFS= read -r before; IFS= read -r after; IFS= read -r mode
-    IFS= read -r owner; IFS= read -r kept; IFS= read -r above; IFS= read -r user
+    IFS= read -r owner; IFS= read -r kept; IFS= read -r above; IFS= read -r user; IFS= read -r place; IFS= read -r own
   } <"$1"
-  add "{\"kind\": \"restore\"${entry#'{"kind": "file"'}}"
   nothing_in
-  ask gpunode_files_restore "$TOKEN" "$PENDING" 1 "$path" "$before" "$after" "$mode" "$owner" "$kept" "$above" "$user" || return 1
-  PENDING=''
+  ask gpunode_files_restore "$TOKEN" "$own" "$path" "$before" "$after" "$mode" "$owner" "$kept" "$above" "$user" "$place" || return 1
+  # Once it is so: until then an undo takes the change back.
+  add "{\"kind\": \"restore\"${entry#'{"kind": "file"'}}"
+  [ "$WORD" != restored ] || [ -z "$REST" ] || tell "what something else wrote to $path since is kept in $REST"
 }
 
 judge() { # CODES DESCRIPTION RECORD STEP: the command's end, in CODE and $T/said

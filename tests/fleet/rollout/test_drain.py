@@ -13,7 +13,7 @@ import pytest
 
 from gpunode.advice import typed
 from gpunode.converge import HostRun
-from gpunode.errors import Drift, ExitCode, HostBusy, StepFailed
+from gpunode.errors import Drift, ExitCode, HostBusy, HostLocked, StepFailed, TransportError
 from gpunode.fleet.rollout.disruption import disruption
 from gpunode.fleet.rollout.drain import Closed, NodeIdentity, Scheduler
 from gpunode.fleet.rollout.kubernetes_node import Kubernetes
@@ -23,7 +23,7 @@ from gpunode.model.action import Run
 from gpunode.model.plan import MIG_STEP, Plan, Step
 from gpunode.model.report import Event, HostOutcome, Untouched
 from gpunode.model.spec import RebootPolicy, Spec
-from tests.fleet.rollout.fakes import PLAN, Fleet, begins, done, names, reboot
+from tests.fleet.rollout.fakes import PLAN, Fleet, Lock, begins, done, names, reboot
 from tests.fleet.rollout.stubs import Tools
 
 NODE = NodeIdentity("gpu01", "gpu01.example", "gpu01", "boot-of-gpu01")
@@ -404,11 +404,47 @@ def test_a_node_that_an_earlier_run_left_closed_is_opened_once_it_is_well(tools:
 
 def test_a_node_is_not_opened_under_another_gpunode(tools: Tools) -> None:
     """It took the host's lock as soon as ours was given back, found the node closed, and counts on that."""
+
+    def one(host_run: HostRun, plan: Plan) -> HostOutcome:
+        begins(host_run)
+        return done(host_run.transport.target)
+
     fleet = one_host(tools, others=["gpu01"])
-    assert fleet.run(lambda run, _: done(run.transport.target)).hosts[0].code is ExitCode.DONE
+    assert fleet.run(one).hosts[0].code is ExitCode.DONE
     assert tools.cordoned
     assert fleet.rollout.closed == (("gpu01", uncordon(tools)),)
     assert [event.text for event in fleet.events if "another gpunode is at work" in event.text]
+
+
+def test_a_node_whose_host_was_not_touched_is_let_back_whoever_works_there(tools: Tools) -> None:
+    """The other one found the host's lock free and drains nobody: of our cordon it knows nothing."""
+
+    def one(host_run: HostRun, plan: Plan) -> HostOutcome:
+        raise HostLocked("gpu01: another gpunode is at work")
+
+    fleet = one_host(tools, others=["gpu01"])
+    assert fleet.run(one).hosts[0].code is ExitCode.LOCKED
+    assert (tools.cordoned, fleet.rollout.closed) == (False, ())
+
+
+def test_a_lock_that_cannot_be_asked_keeps_no_node_closed(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost(lock: Lock) -> None:
+        raise TransportError("gpu01: the connection is gone", evidence="e", remedy="r")
+
+    def one(host_run: HostRun, plan: Plan) -> HostOutcome:
+        begins(host_run)
+        return done(host_run.transport.target)
+
+    monkeypatch.setattr(Lock, "peek", lost)
+    fleet = one_host(tools)
+    fleet.run(one)
+    assert not tools.cordoned
+
+
+def test_of_a_node_that_two_closed_both_commands_are_known(tools: Tools) -> None:
+    left = (("gpu01", uncordon(tools)), ("gpu01", "scontrol resume"), ("gpu02", "x"))
+    fleet = one_host(tools, idle=["gpu01"], left_closed=left)
+    assert fleet.rollout.closed == left
 
 
 def test_a_record_that_names_another_command_opens_nothing_and_is_never_run(tools: Tools) -> None:

@@ -14,7 +14,7 @@ from gpunode.fleet.rollout.policy import Policy
 from gpunode.fleet.rollout.rollout import Health
 from gpunode.model.entities import pci
 from gpunode.model.plan import Plan
-from gpunode.model.report import CheckReport, CheckResult, Finding, HostOutcome, Severity
+from gpunode.model.report import CheckReport, CheckResult, Finding, HostOutcome, Severity, Untouched
 from gpunode.remedy import Remedy, RepairAction
 from tests.fleet.rollout.fakes import Fleet, done, names, reboot
 
@@ -135,16 +135,15 @@ def test_a_host_that_only_rebooted_is_looked_at() -> None:
     assert ended.hosts[1].problem == "not begun: gpu01 is not well after its reboot"
 
 
-@pytest.mark.parametrize("idle", [(), ("gpu01",)], ids=["something is left to do", "nothing is"])
 @pytest.mark.parametrize("now", [WELL, DOCKER], ids=["mended", "as the last run left it"])
-def test_who_is_tried_again_is_held_against_what_it_was_before_the_first_run(
-    idle: Sequence[str], now: CheckReport
-) -> None:
-    """What that run broke was there before this one, and is no better for that."""
+def test_who_is_tried_again_is_held_against_what_it_was_before_the_first_run(now: CheckReport) -> None:
+    """What that run broke was there before this one, and is no better for that; also where nothing is left to do."""
     health = Health(lambda target: now, {"gpu01": errors_of(WELL)}, owing={"gpu01"})
-    fleet = Fleet(names(1), health=health, idle=idle)
-    (host,) = fleet.run(lambda run, _: done(run.transport.target, changed=False)).hosts
-    assert host.code is (ExitCode.DONE if now is WELL else ExitCode.FAILED)
+    fleet = Fleet(names(2), Policy(canary=1), health=health)
+    hosts = fleet.run(lambda run, _: done(run.transport.target, changed=False)).hosts
+    ends = (ExitCode.DONE, ExitCode.DONE) if now is WELL else (ExitCode.FAILED, ExitCode.FAILED)
+    assert tuple(host.code for host in hosts) == ends
+    assert hosts[1].untouched is (None if now is WELL else Untouched.NOT_BEGUN)
 
 
 def test_who_had_nothing_to_do_and_owes_nothing_is_not_looked_at() -> None:

@@ -529,6 +529,7 @@ def test_a_killed_controller_leaves_the_command_that_opens_what_it_closed() -> N
     assert "gpu03 was left" not in shown
 
 
+STEPS = (StepResult("driver.install", StepStatus.DONE),)
 WRONG = frozenset({("rt.docker-live", ""), ("health.ecc", "pci 0000:41:00.0")})
 
 
@@ -537,7 +538,7 @@ WRONG = frozenset({("rt.docker-live", ""), ("health.ecc", "pci 0000:41:00.0")})
     [
         (None, WRONG),
         (HostOutcome("gpu01", ExitCode.FAILED, problem="apt failed"), WRONG),
-        (HostOutcome("gpu01", ExitCode.REBOOT_NEEDED), WRONG),
+        (HostOutcome("gpu01", ExitCode.REBOOT_NEEDED, run=RunReport("gpu01", STEPS)), WRONG),
         (HostOutcome("gpu01", ExitCode.DONE), None),
         (HostOutcome("gpu01", ExitCode.UNSUPPORTED, problem="busy", untouched=Untouched.SKIPPED), None),
     ],
@@ -580,3 +581,31 @@ def test_a_run_knows_from_the_start_what_an_earlier_one_left_closed() -> None:
     with begin(about("gpu01", "gpu02", closed=closed), complain) as record:
         record.host_closed("gpu02", ())
     assert read_run(record.id).closed == closed[:2]
+
+
+BUSY = HostOutcome("gpu01", ExitCode.UNSUPPORTED, problem="busy", untouched=Untouched.SKIPPED)
+HELD = HostOutcome("gpu01", ExitCode.LOCKED, problem="another gpunode is at work")
+AWAY = HostOutcome("gpu01", ExitCode.UNREACHABLE, problem="no answer")
+
+
+@pytest.mark.parametrize("ends", [BUSY, HELD, AWAY], ids=["busy", "held", "away"])
+def test_what_a_host_owes_outlives_a_run_that_did_not_come_to_it(ends: HostOutcome) -> None:
+    """A retry of a retry: the first one broke it, the second changed nothing."""
+    with begin(about("gpu01", "gpu02", owing={"gpu01": WRONG}), complain) as record:
+        record.host_begins("gpu01", WRONG | {("drv.loaded", "")})
+        record.host_closed("gpu01", ["open it"])
+        record.host_ends(ends)
+        record.host_closed("gpu01", [])
+    assert read_run(record.id).failing == {"gpu01": WRONG}
+    with begin(about("gpu01", owing={"gpu01": WRONG}), complain) as record:
+        record.host_ends(HostOutcome("gpu01", ExitCode.DONE))
+    assert read_run(record.id).failing == {}
+
+
+def test_a_host_that_this_run_alone_did_not_touch_owes_nothing() -> None:
+    """What fails on it later is nothing of this run's."""
+    for ends in (BUSY, HELD, HostOutcome("gpu01", ExitCode.REBOOT_NEEDED, run=RunReport("gpu01"))):
+        with begin(about("gpu01"), complain) as record:
+            record.host_begins("gpu01", WRONG)
+            record.host_ends(ends)
+        assert read_run(record.id).failing == {}
