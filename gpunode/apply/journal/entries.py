@@ -10,7 +10,7 @@ One JSON object a line:
                            "run_as": "1000:1000" where a user's own file was written as that user
     {"kind": "command",    "run": R, "step": S, "argv": [...]}     and packages, holds, files that it touches
     {"kind": "answer",     "run": R, "step": S, "description": ..., "text": ...}     of a command whose output is kept
-    {"kind": "restore",    "run": R, "step": S, "path": P}
+    {"kind": "restore",    "run": R, "step": S, "path": P}       once the old bytes are back, or were never gone
     {"kind": "step-end",   "run": R, "step": S, "status": "done" | "failed" | "rollback-failed" | "superseded"}
     {"kind": "run-end",    "run": R, "status": "done" | "failed" | "stopped"}
 
