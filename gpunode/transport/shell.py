@@ -24,7 +24,7 @@ _MISLEADING = (
     *("SYSTEMD_COLORS", "SYSTEMD_URLIFY", "SYSTEMD_PAGER", "PAGER", "LESS", "CLICOLOR_FORCE"),
     *("DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_API_VERSION", "CONTAINERD_ADDRESS", "CONTAINERD_NAMESPACE"),
     *("CONTAINER_HOST", "CONTAINER_RUNTIME_ENDPOINT"),  # of this host's daemons, none but the one meant is asked
-    *("TMPDIR",),
+    "TMPDIR",  # mktemp's
 )
 
 # The token is the host's own, new for every script, and in no argument list: a local user who could read it there

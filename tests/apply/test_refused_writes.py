@@ -164,6 +164,14 @@ def test_who_switched_a_file_off_with_a_link_keeps_it(action: str, shell: Sequen
     assert device.is_fifo()
 
 
+def test_a_rollback_removes_nothing_through_a_link(machine: Machine, tmp_path: Path, path: Path) -> None:
+    """The file was absent before, and somebody made a link of it meanwhile."""
+    ours = tmp_path / "71-x.rules"
+    result = one(machine, put(ours, "x\n"), Run(("sh", "-c", f"ln -sf {path} {ours}; exit 1")))
+    assert (result.status, "symbolic link" in result.error) == (StepStatus.ROLLBACK_FAILED, True)
+    assert (ours.is_symlink(), path.read_text()) == (True, "old\n")
+
+
 def test_what_a_link_leads_to_is_not_removed(machine: Machine, tmp_path: Path, path: Path) -> None:
     link = tmp_path / "71-x.rules"
     link.symlink_to(path)

@@ -166,7 +166,7 @@ def parse_outcome(line: str) -> PastHost | ClosedHost | OwingHost:
         if "closed" in data:
             return ClosedHost(target, tuple(str(command)[:LONGEST] for command in data["closed"][:MOST]))
         if "state" not in data:
-            return OwingHost(target, frozenset(_failing(data) or ()))
+            return OwingHost(target, _read_keys(data["failing"]))
         state = HostState(data["state"])
         if state is HostState.WAITING:
             raise ValueError("it is of another form")
@@ -179,8 +179,10 @@ def parse_outcome(line: str) -> PastHost | ClosedHost | OwingHost:
 
 def _failing(data: Data) -> frozenset[Key] | None:
     keys = data.get("failing")
-    if keys is None:
-        return None
+    return None if keys is None else _read_keys(keys)
+
+
+def _read_keys(keys: Any) -> frozenset[Key]:
     return frozenset((str(check)[:LONGEST], str(about)[:LONGEST]) for check, about in keys[:MOST])
 
 

@@ -16,8 +16,9 @@ from gpunode.model.run_record import HostState, Key, PastHost, PastRun, RunHeade
 from gpunode.remedy import Remedy, RepairAction, gpunode
 
 LAST = "last"
-# Of a host without a report: another gpunode holds it, it is not as its plan was made for, or it is none to set up.
-_BEFORE_ANY_CHANGE = (ExitCode.LOCKED, ExitCode.DRIFT, ExitCode.UNSUPPORTED, ExitCode.USAGE)
+# Of a host without a report: it is not as its plan was made for, or none to set up. One whose lock another gpunode has
+# (8) may have lost it in the middle.
+_BEFORE_ANY_CHANGE = (ExitCode.DRIFT, ExitCode.UNSUPPORTED, ExitCode.USAGE)
 MOST_LINES = 1_000_000
 
 

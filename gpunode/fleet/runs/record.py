@@ -81,9 +81,10 @@ class Record:
         """Before anything of it is changed; `failing`: which checks do, where somebody looked. From any thread."""
         self._append(begun_line(target, now(), failing))
 
-    def host_owes(self, target: str, failing: Collection[Key]) -> None:
-        """What failed on it before an earlier run changed it. From any thread."""
-        self._append(owing_line(target, failing, now()))
+    def take_over(self, lines: Sequence[str]) -> None:
+        """What an earlier run left, of all hosts at once: each append waits for the disk."""
+        if lines:
+            self._append("".join(lines))
 
     def host_closed(self, target: str, commands: Sequence[str]) -> None:
         """Before no work comes to it any more, with what lets it come again; () once it does. From any thread."""
@@ -152,10 +153,9 @@ def begin(about: About, complain: Callable[[str], None]) -> Record:
     closed: dict[str, list[str]] = {}
     for target, command in about.closed:
         closed.setdefault(target, []).append(command)
-    for target, commands in closed.items():
-        record.host_closed(target, commands)
-    for target, failing in about.owing.items():
-        record.host_owes(target, failing)
+    at = now()
+    lines = [closed_line(target, commands, at) for target, commands in closed.items()]
+    record.take_over([*lines, *(owing_line(target, failing, at) for target, failing in about.owing.items())])
     return record
 
 

@@ -1,5 +1,6 @@
 # Restore one file's bytes, mode and owner from before. Replies: kept | foreign SHA | restored [COPY] | failed WHY
-# own=1: this run wrote it, whatever is there now goes; of what others wrote since, COPY is kept. own=0: an earlier, killed run did; what others wrote since stays.
+# own=1: this run wrote it, whatever is there now goes; of what others wrote since, COPY is kept.
+# own=0: an earlier, killed run did; what others wrote since stays.
 # The journal is told afterwards, by who reads the reply: a full disk below /var keeps no old bytes from a file in /etc.
 token=$1 own=$2 path=$3 before=$4 after=$5 mode=$6 owner=$7 backup=$8 directories=$9
 shift 9
@@ -31,6 +32,8 @@ if [ "$own" = 0 ] && [ "$now" != "$after" ]; then
     echo "foreign $now"
     exit 0
 fi
+[ "$before" != absent ] || ! quiet test -h "$path" ||
+    failed "$path is a symbolic link to $resolved by now, which may be for others too"
 trap 'cleanup; exit 129' HUP INT TERM
 copy=
 case $now in

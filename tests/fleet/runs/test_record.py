@@ -539,10 +539,11 @@ WRONG = frozenset({("rt.docker-live", ""), ("health.ecc", "pci 0000:41:00.0")})
         (None, WRONG),
         (HostOutcome("gpu01", ExitCode.FAILED, problem="apt failed"), WRONG),
         (HostOutcome("gpu01", ExitCode.REBOOT_NEEDED, run=RunReport("gpu01", STEPS)), WRONG),
+        (HostOutcome("gpu01", ExitCode.LOCKED, problem="another gpunode took over this host's lock"), WRONG),
         (HostOutcome("gpu01", ExitCode.DONE), None),
         (HostOutcome("gpu01", ExitCode.UNSUPPORTED, problem="busy", untouched=Untouched.SKIPPED), None),
     ],
-    ids=["at work", "failed", "to be rebooted", "well", "skipped"],
+    ids=["at work", "failed", "to be rebooted", "its lock was lost", "well", "skipped"],
 )
 def test_what_failed_on_a_host_before_it_was_changed_is_kept_until_it_is_well(
     ends: HostOutcome | None, owed: frozenset[tuple[str, str]] | None
@@ -604,8 +605,13 @@ def test_what_a_host_owes_outlives_a_run_that_did_not_come_to_it(ends: HostOutco
 
 def test_a_host_that_this_run_alone_did_not_touch_owes_nothing() -> None:
     """What fails on it later is nothing of this run's."""
-    for ends in (BUSY, HELD, HostOutcome("gpu01", ExitCode.REBOOT_NEEDED, run=RunReport("gpu01"))):
+    for ends in (BUSY, HostOutcome("gpu01", ExitCode.REBOOT_NEEDED, run=RunReport("gpu01"))):
         with begin(about("gpu01"), complain) as record:
             record.host_begins("gpu01", WRONG)
             record.host_ends(ends)
         assert read_run(record.id).failing == {}
+
+
+def test_a_line_that_says_nothing_of_a_host_is_none() -> None:
+    with pytest.raises(ValueError, match="another form"):
+        parse_outcome(json.dumps({"schema": "gpunode.run-outcome/1", "at": "t", "target": "gpu01"}))
