@@ -324,6 +324,23 @@ def test_a_candidate_that_its_daemon_refuses_is_not_put_in_place(machine: Machin
     assert "unknown key" in done.stderr
     assert path.read_text() == "{}"
     assert not restarted.exists(), "a daemon is restarted although nothing was changed"
+    kinds = [entry["kind"] for entry in parse_journal(machine.journal)]
+    assert kinds.index("file") < kinds.index("restore"), "as the engine's journal has it: an undo has nothing to do"
+
+
+def test_a_write_that_fails_after_the_rename_is_rolled_back(machine: Machine, tmp_path: Path) -> None:
+    class Late(Machine):
+        def moved(self, script: str) -> str:
+            text = super().moved(script)
+            looks = '[ "$(seen "$resolved")" = "$want" ] || failed'
+            assert looks in text
+            return text.replace(looks, "false || failed")
+
+    path = tmp_path / "config"
+    path.write_text("old")
+    done = run(Late(machine.root, machine.shell), plan_of(step("a", rewrite(path, "new"))), "--yes")
+    assert (done.returncode, path.read_text()) == (1, "old")
+    assert open_steps(parse_journal(machine.journal)) == {}
 
 
 def interrupted(machine: Machine, plan: Plan, at: Path, *, group: bool) -> tuple[int, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import subprocess
@@ -9,6 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from gpunode.render.door import show
 
 HOST = Path(__file__).parents[2] / "examples/hosts/debian12-l4"
 VERBS = {
@@ -83,6 +86,18 @@ def test_a_full_disk_may_take_the_remarks(words: tuple[str, ...], tmp_path: Path
         done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=full, text=True, check=False)
     assert (done.returncode, done.stdout == "") == (want.returncode, want.stdout == "")
     assert not list(tmp_path.rglob("crash-*"))
+
+
+def test_a_stderr_that_takes_nothing_at_this_moment_is_not_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A question may be what it did not take: nobody is asked then, and no answer is waited for."""
+
+    class Full(io.StringIO):
+        def write(self, text: str) -> int:
+            raise BlockingIOError
+
+    monkeypatch.setattr(sys, "stderr", Full())
+    with pytest.raises(BlockingIOError):
+        show("Apply 3 steps? [y/N]", sys.stderr)
 
 
 def test_a_pipe_that_breaks_inside_a_verb_is_no_success() -> None:

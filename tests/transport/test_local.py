@@ -122,6 +122,7 @@ MISLEADING = {
     "PS_FORMAT": "pid",
     "LC_ALL": "tr_TR.UTF-8",
     "DOCKER_HOST": "tcp://192.0.2.1:2375",
+    "TMPDIR": "/no/such",
 }
 
 

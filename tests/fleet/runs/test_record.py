@@ -582,6 +582,12 @@ def test_a_run_knows_from_the_start_what_an_earlier_one_left_closed() -> None:
     with begin(about("gpu01", "gpu02", closed=closed), complain) as record:
         record.host_closed("gpu02", ())
     assert read_run(record.id).closed == closed[:2]
+    with begin(
+        about("gpu01", "gpu02", closed=closed, owing={"gpu01": WRONG, "gpu02": frozenset()}), complain
+    ) as record:
+        pass
+    assert read_run(record.id).closed == closed
+    assert read_run(record.id).failing == {"gpu01": WRONG, "gpu02": frozenset()}
 
 
 BUSY = HostOutcome("gpu01", ExitCode.UNSUPPORTED, problem="busy", untouched=Untouched.SKIPPED)

@@ -215,6 +215,15 @@ def test_none_removes_the_whole_set_and_gpunodes_own_files_and_keeps_the_reposit
     assert plan.reboot == "driver 595.91.07 is loaded, and leaves the kernel with a reboot"
 
 
+def test_none_removes_no_file_that_somebody_switched_off() -> None:
+    """With a link to /dev/null, which is what a removal would follow."""
+    off = FileFacts(LOAD_FILE, unread="not a regular file")
+    plan = make_plan(
+        driven(files={LOAD_FILE: off, NOUVEAU_FILE: FileFacts(NOUVEAU_FILE, "x", "2" * 64)}), asked("none"), CATALOG
+    )
+    assert [a.path for a in plan.steps[0].actions if isinstance(a, RemoveFile)] == [NOUVEAU_FILE]
+
+
 def test_none_leaves_toolkit_and_engines_alone_unless_they_are_named() -> None:
     there = driven()
     whole = replace(asked("none"), only=PARTS)
