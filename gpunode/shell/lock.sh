@@ -9,6 +9,12 @@ held() {
     printf 'held %s %s\n' "$((now - $(stat -c %Y "$lock" 2>/dev/null || echo "$now")))" "$owner"
     exit 0
 }
+# first_line FILE: into $found; false where it has gone.
+first_line() {
+    found=
+    [ -f "$1" ] || return 1
+    IFS= read -r found <"$1" || :
+}
 take() {
     said=$(mkdir -p "${lock%/*}" 2>&1) || failed "cannot make ${lock%/*}: $said"
     mine=$lock.$$
@@ -19,6 +25,8 @@ take() {
         exit 0
     fi
     rm -f "$mine"
+    # A clock that was ahead, and was set since: such a heartbeat would stay young until that hour comes again.
+    [ "$(stat -c %Y "$lock" 2>/dev/null || echo 0)" -le "$(date +%s)" ] || touch -c "$lock"
     held || failed "cannot make $lock"
 }
 
@@ -30,11 +38,10 @@ case $verb in
         echo kept
         ;;
     break)
-        # Whoever moves the stale file away may take its place; one that another run took meanwhile goes back.
-        # STALE is its first line as it was reported, whatever that is.
-        if mv "$lock" "$lock.stale.$$" 2>/dev/null; then
-            found=
-            IFS= read -r found <"$lock.stale.$$"
+        # Whoever moves the stale file away may take its place; one that another run took meanwhile stays, and goes back
+        # where it came between the look and the move. STALE is its first line as it was reported, whatever that is.
+        if first_line "$lock" && [ "$found" = "$2" ] && mv "$lock" "$lock.stale.$$" 2>/dev/null; then
+            first_line "$lock.stale.$$"
             [ "$found" = "$2" ] || ln "$lock.stale.$$" "$lock" 2>/dev/null
         fi
         rm -f "$lock.stale.$$"

@@ -24,6 +24,10 @@ def restored(run: str, path: str = CONF, step: str = "docker.default") -> Entry:
     return {"kind": "restore", "run": run, "step": step, "path": path}
 
 
+def failed(run: str, step: str = "docker.default") -> Entry:
+    return {"kind": "step-end", "run": run, "step": step, "status": "failed"}
+
+
 def done(run: str, status: str = "done") -> Entry:
     return {"kind": "run-end", "run": run, "status": status}
 
@@ -66,6 +70,15 @@ def standing(found: History, path: str = CONF) -> list[tuple[str, str]]:
         ),
         ([*SETUP, undo("u", "r1", pending=True), wrote("u", "b", "a"), wrote("u", "a", "n"), done("u")], []),
         ([*SETUP, undo("u", "r1", pending=True), wrote("u", "x", "y"), done("u")], [("r1", "a b")]),
+        ([*SETUP, begin("r2"), wrote("r2", "b", "a"), restored("r2")], [("r1", "a b")]),
+        ([*SETUP, begin("r2"), wrote("r2", "b", "a"), failed("r2")], [("r1", "a b")]),
+        ([*SETUP, begin("r2"), wrote("r2", "b", "c"), wrote("r2", "c", "a"), failed("r2")], [("r1", "a b")]),
+        (
+            [*SETUP, begin("r2"), wrote("r2", "b", "c"), wrote("r2", "c", "a"), restored("r2"), restored("r2")],
+            [("r1", "a b")],
+        ),
+        ([*SETUP, begin("r2"), wrote("r2", "b", "a"), restored("r2"), failed("r2")], [("r1", "a b")]),
+        ([*SETUP, begin("r2"), wrote("r2", "b", "a")], []),
     ],
     ids=[
         "a setup's write stands",
@@ -83,6 +96,12 @@ def standing(found: History, path: str = CONF) -> list[tuple[str, str]]:
         "an undo that waits for containers leaves its own text, which is gpunode's",
         "what such an undo restores is restored",
         "what others wrote before such an undo is theirs",
+        "what led back and was refused, restored, leaves the change before it",
+        "likewise where only the step says that it failed",
+        "likewise after two writes in one step",
+        "likewise where both were restored",
+        "likewise where the journal has both words",
+        "what led back and was cut off has led back",
     ],
 )  # fmt: skip
 def test_what_still_stands(entries: list[Entry], expected: list[tuple[str, str]]) -> None:

@@ -78,6 +78,26 @@ def test_a_silent_lock_is_taken_over_and_its_old_owner_stops(tmp_path: Path) -> 
         old.host.run("files/check_drift", old.host.token)
 
 
+@SHELLS
+def test_a_lock_from_a_clock_that_was_ahead_is_taken_over_after_a_minute_of_silence(
+    tmp_path: Path, shell: tuple[str, ...]
+) -> None:
+    """The battery was empty, the clock said 2031, gpunode was killed, and the time came from the network."""
+    lock(tmp_path, HERE).take()
+    path = tmp_path / "run" / "lock"
+    os.utime(path, (time.time() + 10**8,) * 2)
+    other = HostLock(Machine(tmp_path, shell), Owner("laptop", 9, "t-other"), lambda _: True)
+    other.peek()
+    with pytest.raises(HostLocked, match=r"pid 100 on controller .*"):
+        other.take()
+    with pytest.raises(HostLocked):
+        other.peek()
+    os.utime(path, (path.stat().st_mtime - 90,) * 2)
+    other.peek()
+    other.take()
+    assert "t-other" in path.read_text()
+
+
 @pytest.mark.parametrize("text", ["", "not ours\n", "\n\n", '{"pid": 1}\nmore\n', "a 'quote' $HOME \\n"], ids=range(5))
 @SHELLS
 def test_a_silent_lock_that_nobody_can_read_is_taken_over(tmp_path: Path, shell: tuple[str, ...], text: str) -> None:
@@ -152,7 +172,10 @@ def test_a_lock_that_cannot_be_made_is_told_as_before(tmp_path: Path) -> None:
 def test_a_stale_lock_that_another_run_took_meanwhile_stays_its_own(tmp_path: Path) -> None:
     lock(tmp_path, HERE).take()
     late = lock(tmp_path, Owner("laptop", 9, "t-other"))
+    before = (tmp_path / "run" / "lock").stat()
     assert late._ask("break", "what was there before", late._text())[0] == "held"
+    after = (tmp_path / "run" / "lock").stat()
+    assert (after.st_ino, after.st_ctime_ns) == (before.st_ino, before.st_ctime_ns), "moved, if for a moment"
     lock(tmp_path, HERE).keep()
 
 

@@ -13,6 +13,8 @@ from gpunode.model.plan import ForUndo
 from gpunode.packages.registry import goes_with_packages
 from gpunode.values import dataclass
 
+StepOfRun = tuple[str, str]  # names of a run and of its step
+
 
 @dataclass(frozen=True)
 class Change:
@@ -61,6 +63,8 @@ class History:
     changes: dict[str, list[Change]] = field(default_factory=dict)  # path -> what still stands, oldest first
     cut_off: dict[str, ForUndo] = field(default_factory=dict)  # steps of an undo that began and never came to an end
     undoing: dict[str, list[Written]] = field(default_factory=dict)  # path -> what undos without an end wrote
+    # Of a step that has not ended, path -> the changes as they stood before each of its writes.
+    if_it_fails: dict[StepOfRun, dict[str, list[list[Change]]]] = field(default_factory=dict)
 
     def since(self, run: str | None) -> list[PastRun]:
         """Setups of which something may still stand: all, or `run` and what came after it. Raises UsageError."""
@@ -129,10 +133,11 @@ def _mark(before: Entry) -> Entry:
 
 def _ended(found: History, run: PastRun, entry: Entry) -> None:
     step = str(entry.get("step", ""))
+    earlier = found.if_it_fails.pop((run.id, step), {})
     if entry.get("status") == "failed":
         run.failed.add(step)
-        for stack in found.changes.values():  # nothing of it stands, also of a file that it only announced
-            stack[:] = [change for change in stack if (change.run, change.step) != (run.id, step)]
+        for path, stacks in earlier.items():  # nothing of it stands, also of a file that it only announced
+            found.changes[path] = stacks[0] if stacks else found.changes[path]
     if run.is_undo:
         found.cut_off.pop(step, None)
 
@@ -153,6 +158,7 @@ def _file(found: History, entry: Entry, by: PastRun | None) -> None:
     _cut(stack, written.before)
     run, step = str(entry.get("run", "")), str(entry.get("step", ""))
     begun = found.runs[run].steps if run in found.runs else {}
+    found.if_it_fails.setdefault((run, step), {}).setdefault(written.path, []).append(list(stack))
     stack.append(Change(run, step, written, begun[step] if step in begun else of_older(step)))
     _cut(stack, written.after)
 
@@ -165,10 +171,11 @@ def _followed(stack: list[Change], written: Written) -> None:
 
 
 def _restored(found: History, entry: Entry) -> None:
-    """A step that failed restores its files newest first, one entry each."""
-    stack = found.changes.get(str(entry.get("path", "")), [])
-    if stack and stack[-1].step == entry.get("step"):
-        stack.pop()
+    """A step that failed restores its files newest first, one entry each; what a write had ended stands again."""
+    path, step = str(entry.get("path", "")), (str(entry.get("run", "")), str(entry.get("step", "")))
+    stacks = found.if_it_fails.get(step, {}).get(path, [])
+    if stacks:
+        found.changes[path] = stacks.pop()
 
 
 def _cut(stack: list[Change], state: str) -> None:
