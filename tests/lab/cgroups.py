@@ -24,6 +24,16 @@ def cgroup_path(run: str, host: str) -> Path:
     return root / f"{PREFIX}-{run}-{host}"
 
 
+def joining(host: Path) -> list[str]:
+    """In front of a command: it runs in the cgroup of the host's own init, once there is one.
+
+    Where cgroup2 is mounted with nsdelegate, as systemd mounts it, no process of the host's may be moved into a cgroup
+    from one outside of the host's cgroup namespace (cgroups(7)): podman's and docker's containers would not start.
+    """
+    enter = '[ ! -e "$0" ] || echo 0 >"$0"; exec "$@"'
+    return ["sh", "-c", enter, str(host / "payload" / "init.scope" / "cgroup.procs")]
+
+
 def kill_cgroup(path: Path) -> None:
     """SIGKILL to every process in it at once, and wait until they are gone."""
     with contextlib.suppress(FileNotFoundError):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import faults, network
-from .cgroups import cgroup_path
+from .cgroups import cgroup_path, joining
 from .containment import inside
 from .filesystem import Filesystem
 from .machine import Machine
@@ -152,7 +152,7 @@ class Host:
         """
         with self.machine.door() as enter:
             done = subprocess.run(
-                [*enter, "sh", "-c", cmd],
+                [*joining(self.machine.cgroup), *enter, "sh", "-c", cmd],
                 text=True,
                 capture_output=True,
                 input=input,
