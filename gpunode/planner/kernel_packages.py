@@ -26,12 +26,13 @@ def kernel_meta(host: HostFacts) -> str | None:
 def kernel_flavour(host: HostFacts, default: str) -> str:
     """What the name of a package of signed modules ends with, for the running kernel and those that follow it.
 
-    "6.8.0-51-generic" -> "generic" ("generic-hwe-22.04" where that meta-package provides it), "6.8.0-1021-aws" ->
-    "aws", "6.4.0-150700.53.22-default" -> "default"
+    "6.8.0-51-generic" -> "generic" ("generic-hwe-22.04" where that meta-package provides it), "5.15.0-1101-aws" ->
+    "aws" or "aws-lts-22.04", "6.4.0-150700.53.22-default" -> "default". Ubuntu's packages of signed modules share the
+    whole tail: linux-modules-nvidia-595-aws-lts-22.04.
     """
     flavour = "-".join(host.kernel.release.split("-")[2:]) or default
     meta = (kernel_meta(host) or "").replace("virtual", "generic")  # the same kernel with fewer modules
-    return meta if meta.startswith(f"{flavour}-hwe-") else flavour
+    return meta if meta.startswith(f"{flavour}-") else flavour
 
 
 def _is_meta(tail: str) -> bool:

@@ -26,12 +26,14 @@ esac
 """
 
 
-def apply(words: str, tmp_path: Path) -> subprocess.CompletedProcess[str]:
-    tool(tmp_path, "nvidia-smi", SMI)
+def apply(
+    words: str, tmp_path: Path, smi: str = SMI, order: tuple[str, ...] = (LOST, WELL)
+) -> subprocess.CompletedProcess[str]:
+    tool(tmp_path, "nvidia-smi", smi)
     (tmp_path / "mode").write_text("Disabled\n")
     (tmp_path / "instances").write_text("")
     layout = tmp_path / "mig.conf"
-    layout.write_text(f"# layout\n{LOST} 7g.80gb\n{WELL} 7g.80gb\n")
+    layout.write_text("# layout\n" + "".join(f"{gpu} 7g.80gb\n" for gpu in order))
     return subprocess.run(
         ("sh", "-s", "--", str(layout)),
         input=resources.script("mig/apply"),
@@ -58,3 +60,26 @@ def test_a_lost_gpu_is_named_and_the_healthy_one_is_partitioned(words: str, tmp_
 @pytest.mark.parametrize("words", ["", "Failed to initialize NVML: Unknown Error", "NVIDIA-SMI has failed"])
 def test_an_nvidia_smi_that_fails_for_every_gpu_is_no_lost_gpu(words: str, tmp_path: Path) -> None:
     assert apply(words, tmp_path).returncode == 65
+
+
+# Of one the instances are in use, the other waits for a reset.
+MIXED = f"""
+case "$*" in
+  *"{LOST}"*--query-gpu*) echo Enabled ;;
+  *"-L"*"{LOST}"*) echo "  MIG 1g.10gb     Device  0: (UUID: MIG-2)" ;;
+  *"{LOST}"*) exit 1 ;;
+  *"{WELL}"*--query-gpu=mig.mode.pending*) echo Enabled ;;
+  *"{WELL}"*--query-gpu*) echo Disabled ;;
+esac
+"""
+
+
+@pytest.mark.parametrize("order", [(LOST, WELL), (WELL, LOST)], ids=["it comes last", "it comes first"])
+def test_a_gpu_that_waits_for_its_reset_hides_no_failure_of_another(order: tuple[str, ...], tmp_path: Path) -> None:
+    done = apply("", tmp_path, MIXED, order)
+    assert done.returncode == 65, done.stderr
+    assert f"{WELL}: MIG mode is Enabled after a reset" in done.stderr
+
+
+def test_a_gpu_that_waits_for_its_reset_is_told_by_the_exit_status(tmp_path: Path) -> None:
+    assert apply("", tmp_path, MIXED, (WELL,)).returncode == 66

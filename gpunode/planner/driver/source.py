@@ -201,7 +201,7 @@ def policy_text(site: Site, choice: DriverChoice) -> str:
     local = choice.source == "local"
     origin = CUDA_ORIGIN
     if site.spec.mirror and choice.source != "distro":
-        origin = "" if site.spec.mirror.startswith("file:") else site.spec.mirror.split("/")[2]
+        origin = _host_of(site.spec.mirror)
     return resources.render(
         "repo/driver.pref.j2",
         title=source_title(site, choice.source),
@@ -211,6 +211,12 @@ def policy_text(site: Site, choice: DriverChoice) -> str:
         # 990 beats every archive (500) and yields to what an admin pins above it; -1 is never installed.
         priority=-1 if choice.source == "distro" else 990,
     )
+
+
+def _host_of(url: str) -> str:
+    """As `Pin: origin` of apt_preferences(5) knows it: without a port; "" of a directory."""
+    place = url.split("/")[2]
+    return place[1:].partition("]")[0] if place.startswith("[") else place.partition(":")[0]
 
 
 def _packages_of(site: Site, source: DriverOrigin) -> PackageSource | None:

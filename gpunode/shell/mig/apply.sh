@@ -47,7 +47,8 @@ partition() { # ADDRESS PROFILES
 
 while read -r address profiles; do
     case $address in '' | '#'*) continue ;; esac
-    partition "$address" "$profiles" || status=$?
+    # What one GPU lacks is not hidden by another that only waits for its reset.
+    partition "$address" "$profiles" || { code=$?; [ "$status" -ne 0 ] && [ "$code" -eq 66 ] || status=$code; }
 done <"$1"
 # Containers get their devices from the CDI specification, which lists instances by name.
 if [ -d /run/systemd/system ] && systemctl --quiet is-enabled nvidia-cdi-refresh.service 2>/dev/null; then

@@ -40,6 +40,8 @@ def commands(plan: Plan) -> list[str]:
         pytest.param(host(L4), Spec(), "developer.download.nvidia.com", 990, id="NVIDIA's repository wins"),
         pytest.param(host(L4, security=SECURE), Spec(), "developer.download.nvidia.com", -1, id="the archive alone"),
         pytest.param(host(L4), Spec(mirror="https://mirror.example/nv"), "mirror.example", 990, id="its mirror wins"),
+        pytest.param(host(L4), Spec(mirror="https://nexus:8443/nv"), "nexus", 990, id="one on a port"),
+        pytest.param(host(L4), Spec(mirror="https://[fd00::7]:8443/nv"), "fd00::7", 990, id="one without a name"),
         pytest.param(host(L4), LOCAL, "", 990, id="files on the host have no origin"),
     ],
 )

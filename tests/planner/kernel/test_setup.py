@@ -74,9 +74,26 @@ def test_compiler_in_proc_version(text: str, major: int | None) -> None:
             "generic-hwe-22.04",
         ),
         ({"aws": "6.8.0-1021.23"}, "6.8.0-1021-aws", "linux-headers-aws", "aws"),
+        (
+            {"aws-lts-22.04": "5.15.0.1101.103"},
+            "5.15.0-1101-aws",
+            "linux-headers-aws-lts-22.04",
+            "aws-lts-22.04",
+        ),
+        ({"oem-24.04b": "6.11.0-1020.20"}, "6.11.0-1020-oem", "linux-headers-oem-24.04b", "oem-24.04b"),
+        ({"generic-6.8": "6.8.0-51.52"}, "6.8.0-51-generic", "linux-headers-generic-6.8", "generic-6.8"),
         ({"6.8.0-87-generic": "6.8.0-87.88"}, "6.8.0-87-generic", None, "generic"),
     ],
-    ids=["the release's own kernel", "its newer one beside it", "in a virtual machine", "a cloud's", "no meta-package"],
+    ids=[
+        "the release's own kernel",
+        "its newer one beside it",
+        "in a virtual machine",
+        "a cloud's",
+        "a cloud's that stays at its release's kernel",
+        "a maker's",
+        "one that stays at its version",
+        "no meta-package",
+    ],
 )
 def test_headers_and_signed_modules_follow_the_kernel_that_runs(
     images: dict[str, str], release: str, headers: str | None, modules: str
