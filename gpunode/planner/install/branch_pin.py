@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from gpunode.model.action import Run
+from gpunode.model.action import WHATEVER, Run
 from gpunode.model.branch_names import MODULE, stream, version_pattern
 from gpunode.model.driver import DriverChoice
 from gpunode.model.installed import PINNING
 from gpunode.packages.base import Backend, Wanted
 from gpunode.planner.driver.source import names_of
 from gpunode.planner.site import Site
-
-WHATEVER = tuple(range(256))  # after a failure the rest of the rollback matters more than one command of it
 
 
 def pin(site: Site, choice: DriverChoice) -> list[Run]:
@@ -51,6 +50,11 @@ def unpin(site: Site, choice: DriverChoice, before: str | None) -> list[Run]:
         flavour = site.host.driver.installed_flavour or "open"
         runs += backend.stream(MODULE, stream(int(before[:3]), flavour))
     return [replace(run, ok_codes=WHATEVER) for run in runs]
+
+
+def pinned_again(site: Site, held: Sequence[str]) -> tuple[Run, ...]:
+    """The rollback of a step that removes pins first: without them the next upgrade splits the set."""
+    return (replace(site.backend.hold(held), ok_codes=WHATEVER),) if held else ()
 
 
 def _which(backend: Backend, choice: DriverChoice) -> tuple[tuple[int, str], ...]:

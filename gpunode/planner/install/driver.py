@@ -38,7 +38,7 @@ from gpunode.planner.driver.source import (
     why_base,
     why_source,
 )
-from gpunode.planner.install.branch_pin import WHATEVER, pattern, pin, unpin
+from gpunode.planner.install.branch_pin import pattern, pin, pinned_again, unpin
 from gpunode.planner.kernel.dkms import with_module
 from gpunode.planner.kernel.signed_modules import holdable
 from gpunode.planner.repos.repository import Source
@@ -152,8 +152,8 @@ def hold_step(site: Site, choice: DriverChoice) -> Step | None:
         f"pin the driver's packages at {version}",
         "an unattended upgrade would replace the libraries under a loaded module",
         (
-            *([site.backend.install(tools)] if tools else []),
-            hold,
+            *([through_proxy(site.backend.install(tools), site.spec.proxy)] if tools else []),
+            through_proxy(hold, site.spec.proxy),
         ),
         undo=(site.backend.unhold(sorted(peers - site.host.packages.held)),),
         safe=not tools,
@@ -268,8 +268,8 @@ def _undo(site: Site, choice: DriverChoice, before: str | None, held: Sequence[s
 
     A replaced driver is not restored: its packages may be gone by now.
     """
-    back: list[Action] = [*unpin(site, choice, before)]
+    back = [through_proxy(run, site.spec.proxy) for run in unpin(site, choice, before)]
     if before is not None:
-        return (*back, *([replace(site.backend.hold(held), ok_codes=WHATEVER)] if held else []))
+        return (*back, *pinned_again(site, held))
     fresh = [name for name in choice.packages if name not in site.host.packages.installed]
     return (*back, *([site.backend.remove(fresh)] if fresh else []))

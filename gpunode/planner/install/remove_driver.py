@@ -16,7 +16,8 @@ from gpunode.planner.driver.foreign import foreign_origin
 from gpunode.planner.driver.installed import lifted_pins
 from gpunode.planner.driver.services import CDMM_FILE, CHAR_RULE
 from gpunode.planner.driver.source import old_pins, policy_files, source_title
-from gpunode.planner.kernel.initramfs import DRACUT_FILE, rebuild
+from gpunode.planner.install.branch_pin import pinned_again
+from gpunode.planner.kernel.initramfs import DRACUT_FILE, rebuild, rebuild_if_it_can
 from gpunode.planner.kernel.setup import LOAD_FILE, NOUVEAU_FILE
 from gpunode.planner.mig import LAYOUT, SCRIPT, UNIT, UNIT_PATH
 from gpunode.planner.site import Site, through_proxy
@@ -93,7 +94,7 @@ def uninstall_outcomes(site: Site) -> tuple[Outcome, ...]:
             title + lifted_pins(host, held),
             "--driver none",
             tuple(actions),
-            undo=again,
+            undo=(*rebuild_if_it_can(again), *pinned_again(site, held)),
             for_undo=ForUndo(initramfs=bool(again)),
         ),
         Kept(
@@ -127,6 +128,7 @@ def replaced_step(site: Site, choice: DriverChoice) -> Step | None:
             *([site.backend.unhold(held)] if held else []),
             through_proxy(site.backend.remove(names), site.spec.proxy),
         ),
+        undo=pinned_again(site, held),
     )
 
 

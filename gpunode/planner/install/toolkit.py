@@ -7,13 +7,15 @@ from gpunode.editing.diff import unified
 from gpunode.engines import toolkit_config
 from gpunode.errors import UnsupportedHost
 from gpunode.foreign import whole_number
-from gpunode.model.action import Action, PutFile
+from gpunode.model.action import PutFile, Run
 from gpunode.model.facts import HostFacts
 from gpunode.model.plan import Kept, Step
 from gpunode.model.spec import TOOLKIT_CONFIG, Spec, ToolkitConfig
 from gpunode.packages.base import Wanted, installation, missing
 from gpunode.packages.pins import pinned_by_others, unpinning
+from gpunode.planner.driver.installed import lifted_pins
 from gpunode.planner.engines.rootless import wanted_toolkit_config
+from gpunode.planner.install.branch_pin import pinned_again
 from gpunode.planner.repos.repository import toolkit_source
 from gpunode.planner.site import Site, through_proxy
 from gpunode.remedy import Remedy, RepairAction
@@ -59,6 +61,7 @@ def _made_anew(site: Site, there: str, lost: str) -> tuple[Outcome, ...]:
         f"install {names[0]} {there} and its companions again",
         f"{lost} is gone, though the packages are installed",
         tuple(through_proxy(run, site.spec.proxy) for run in runs),
+        undo=pinned_again(site, held),
         installs="toolkit",
         replan_after=True,
     )
@@ -159,13 +162,13 @@ def _cve(site: Site) -> str:
     return f"{site.catalog.toolkit.floor_cve}, fixed in {site.catalog.toolkit.floor}"
 
 
-def _install(site: Site, version: str | None, there: str | None, refresh: tuple[Action, ...]) -> Step:
+def _install(site: Site, version: str | None, there: str | None, refresh: tuple[Run, ...]) -> Step:
     """`version` None: the archive's own."""
     names, backend = toolkit_packages(site), site.backend
     wanted = [Wanted(name, f"{version}{site.catalog.toolkit.package_release}" if version else None) for name in names]
     held = sorted(site.host.packages.held & set(names))
     downgrade = any(name in site.host.packages.installed for name in names)
-    runs = [backend.unhold(held)] if held else []
+    runs = [*refresh, *([backend.unhold(held)] if held else [])]
     runs += installation(backend, wanted, MINE, downgrade=downgrade)
     lock = missing([Wanted(name) for name in backend.hold_tools], site.host.packages) if site.spec.hold else ()
     runs += [backend.install(lock)] if lock else []
@@ -176,10 +179,11 @@ def _install(site: Site, version: str | None, there: str | None, refresh: tuple[
         "toolkit.install",
         f"install {names[0]}{f' {version}' if version else ''} and {companions}"
         + (", and pin them" if site.spec.hold else "")
-        + _below_floor(site, version),
+        + _below_floor(site, version)
+        + lifted_pins(site.host, held),
         _why(site, there),
-        refresh + tuple(through_proxy(run, site.spec.proxy) for run in runs),
-        undo=(backend.remove(fresh),) if fresh else (),
+        tuple(through_proxy(run, site.spec.proxy) for run in runs),
+        undo=(*((backend.remove(fresh),) if fresh else ()), *pinned_again(site, held)),
         installs="toolkit",
         replan_after=True,
     )

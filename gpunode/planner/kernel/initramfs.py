@@ -8,8 +8,11 @@ before the last change of driver would. NVIDIA's, SUSE's and RPM Fusion's packag
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from gpunode import resources
-from gpunode.model.action import PutFile, Run
+from gpunode.model.action import WHATEVER, PutFile, Run
 from gpunode.model.facts import HostFacts
 
 DRACUT_FILE = "/etc/dracut.conf.d/gpunode-nvidia.conf"
@@ -27,6 +30,15 @@ def rebuild(host: HostFacts) -> tuple[Run, ...]:
     """The command that builds every initramfs again; none where no tool for it is known."""
     argv = COMMANDS.get(host.kernel.initramfs_tool or "")
     return (Run(argv, timeout_s=LIMIT_S, detach=True),) if argv else ()
+
+
+def rebuild_if_it_can(runs: Sequence[Run]) -> tuple[Run, ...]:
+    """The rollback of a step that ends with `rebuild`: where that failed, as in a full /boot, it fails once more.
+
+    The step has failed with the tool's words by then, its files are back, and the tools write an image anew before they
+    replace one: nothing is left to be recovered by hand.
+    """
+    return tuple(replace(run, ok_codes=WHATEVER) for run in runs)
 
 
 def dracut_file(host: HostFacts) -> PutFile | None:

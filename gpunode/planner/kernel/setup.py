@@ -20,7 +20,7 @@ from gpunode.model.plan import (
 from gpunode.packages.base import Wanted, download_and_install, missing
 from gpunode.planner.driver.reload import can_swap, stale, will_swap
 from gpunode.planner.driver.services import modules
-from gpunode.planner.kernel.initramfs import DRACUT_FILE, dracut_file, outdated, rebuild
+from gpunode.planner.kernel.initramfs import DRACUT_FILE, dracut_file, outdated, rebuild, rebuild_if_it_can
 from gpunode.planner.kernel.modules import elsewhere, kernels
 from gpunode.planner.kernel.secureboot import needs_enrolment
 from gpunode.planner.kernel_packages import kernel_meta
@@ -91,7 +91,7 @@ def rivals_step(site: Site) -> Step | Kept:
         _title(files, again),
         _why(files) if files else old or "",
         (*files, *again),
-        undo=again,
+        undo=rebuild_if_it_can(again),
         for_undo=ForUndo(initramfs=True),
         safe=True,
     )
