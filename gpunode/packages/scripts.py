@@ -17,7 +17,9 @@ LAGS = (
     "404|[Hh]ash [Ss]um mismatch|[Ss]ize mismatch|unexpected size|Failed to fetch|No more mirrors|Status code"
     "|failed retrieving|not found on medium|[Cc]hecksum"
 )
-# apt's lock on its lists has no time-out option (apt 2.6); a network may come back.
+# apt's lock on its lists has no time-out option (apt 2.6). apt-daily has it for minutes when a fresh image first boots.
+_LOCKED = "^E: (Could not get lock|Unable to lock)"
+# A network may come back, too.
 BUSY = (
     "Could not get lock|Unable to lock|Temporary failure|Could not (connect|resolve)|[Cc]onnection (failed|reset)"
     "|[Tt]imeout|[Tt]imed out|[Hh]ash [Ss]um mismatch|unexpected size|(HTTP/[0-9.]+ |Status code: | )50[0-9]"
@@ -97,13 +99,16 @@ def refresh(
 
 
 def refresh_all(command: Sequence[str], env: Env, *, ok_codes: Sequence[int], sources: Sequence[str] = ()) -> Run:
-    """Every index, once; what cannot be fetched (`ok_codes`) or sends nothing is left to the install that needs it."""
+    """Every index, once; what cannot be fetched (`ok_codes`) or sends nothing is left to the install that needs it.
+
+    Lists that another apt has locked are waited for: without them that install would know of no package.
+    """
     return Run(
-        (*_AGAIN, "", "", ":", *command),
+        (*_AGAIN, _LOCKED, "5 15 30 60 60", ":", *command),
         timeout_s=REFRESH_S,
         ok_codes=tuple(dict.fromkeys((*ok_codes, ENDED))),
         env=env,
-        stdin=_again((0,), sources),
+        stdin=_again((0,), sources, _LOCKED),
         detach=True,
         description=shlex.join(command),
     )

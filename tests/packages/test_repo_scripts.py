@@ -250,6 +250,28 @@ def test_a_signature_is_not_waited_for(tmp_path: Path) -> None:
     assert (tmp_path / "naps").read_text().count("slept") == 3
 
 
+LOCKED = "E: Could not get lock /var/lib/apt/lists/lock. It is held by process 1 (apt-get)"
+
+
+@pytest.mark.parametrize(("free_after", "done"), [(2, True), (99, False)], ids=["apt-daily ends", "it does not"])
+def test_every_index_is_waited_for_while_another_apt_fetches_them(free_after: int, done: bool, tmp_path: Path) -> None:
+    """That a mirror cannot be reached is left to the install that needs it; that nothing was asked is not."""
+    tool(tmp_path, "sleep", '[ "$1" != 1 ] || exec /bin/sleep 1\nexit 0\n')
+    count = f"n=$(cat {tmp_path}/n 2>/dev/null || echo 0); n=$((n + 1)); echo $n >{tmp_path}/n"
+    tool(tmp_path, "apt-get", f'{count}\n[ $n -le {free_after} ] || exit 0\necho "{LOCKED}"\nexit 100\n')
+    run = BACKENDS["apt"].refresh_all()
+    code = perform(run, tmp_path).returncode
+    assert (code in run.ok_codes, (tmp_path / "n").read_text()) == (done, "3\n" if done else "6\n")
+
+
+def test_an_index_that_cannot_be_fetched_is_left_to_the_install(tmp_path: Path) -> None:
+    tool(tmp_path, "sleep", f'[ "$1" != 1 ] || exec /bin/sleep 1\necho slept >>{tmp_path}/naps\n')
+    tool(tmp_path, "apt-get", 'echo "E: Failed to fetch http://m/InRelease  Could not connect"\nexit 100\n')
+    run = BACKENDS["apt"].refresh_all()
+    assert perform(run, tmp_path).returncode in run.ok_codes
+    assert not (tmp_path / "naps").exists()
+
+
 def test_what_never_got_in_is_not_taken_away(tmp_path: Path) -> None:
     """A roll-back names all that the step would have installed."""
     tool(tmp_path, "rpm", 'case $1 in -E) ;; *) echo "package nvidia-open is not installed"; exit 1 ;; esac\n')

@@ -11,6 +11,7 @@ from gpunode.planner.site import Site, through_proxy
 
 PASSWORD_FILE = "/run/gpunode/mok-password"  # gone with the reboot, when nobody needs it any more
 TOOLS = ("mokutil", "openssl")
+HALF_A_KEY = 65  # enrol_key.sh
 
 
 def enrol_step(site: Site, driver: DriverChoice) -> Step | None:
@@ -25,7 +26,10 @@ def enrol_step(site: Site, driver: DriverChoice) -> Step | None:
         actions += [through_proxy(run, site.spec.proxy) for run in runs]
     argv = ("sh", "-s", "--", key, certificate, PASSWORD_FILE)
     description = f"mokutil --import {certificate}"
-    actions.append(Run(argv, timeout_s=60, stdin=resources.script("kernel/enrol_key"), description=description))
+    script = resources.script("kernel/enrol_key")
+    way = f"bring the one that is missing back, or move the other away: then a new key is made, as {key}"
+    half = ((HALF_A_KEY, way),)
+    actions.append(Run(argv, timeout_s=60, stdin=script, description=description, remedies=half))
     return Step(
         ENROL_STEP,
         f"queue {certificate} for enrolment in the firmware's key list",
