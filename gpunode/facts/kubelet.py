@@ -17,6 +17,7 @@ from gpunode.regex import regex
 
 _GATE = regex(r"([A-Za-z][A-Za-z0-9]{0,100})[ \t]*[=:][ \t]*(true|false)\b", re.ASCII)
 _FLAG = regex(r"--([a-z][a-zA-Z0-9-]{0,100})(?:=|$)", re.ASCII)
+_MAPS = ("feature-gates", "node-labels")
 MOST_FLAGS = 320  # a kubelet knows two hundred
 _EMBEDDING = ("k3s-server", "k3s-agent", "rke2")
 _MICROK8S = "/var/snap/microk8s/current/args/kubelet"
@@ -61,8 +62,22 @@ def flags_of_process(daemons: tuple[Process, ...]) -> tuple[str, ...] | None:
 
 
 def passed_on(sections: Sections, daemons: tuple[Process, ...]) -> dict[str, str]:
-    """What a distribution's command line and files tell its kubelet: {"feature-gates": "A=true"}, without quotes."""
-    return {name: value.strip("\"'") for name, value in key_values("\n".join(_words(sections, daemons))).items()}
+    """What a distribution's command line and files tell its kubelet: {"feature-gates": "A=true"}, without quotes.
+
+    Of a flag that comes twice the last counts, and what is a map collects all, as the kubelet's own parser has it
+    (k8s.io/component-base/cli/flag); a command line goes before the files of k3s.
+    """
+    return _last(_in_files(sections)) | _last(_on_command_lines(daemons))
+
+
+def _last(words: Iterator[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        name, value = name.strip(), text.strip().strip("\"'")
+        if equals:
+            found[name] = f"{found[name]},{value}" if name in _MAPS and name in found else value
+    return found
 
 
 def kubelet_version(sections: Sections) -> str | None:
@@ -84,7 +99,7 @@ def _gates(flag: str, lines: list[str], value: dict[str, str]) -> dict[str, Gate
     return found
 
 
-def _words(sections: Sections, daemons: tuple[Process, ...]) -> Iterator[str]:
+def _on_command_lines(daemons: tuple[Process, ...]) -> Iterator[str]:
     """`NAME=VALUE` of each."""
     for daemon in daemons:
         if daemon.comm in _EMBEDDING:
@@ -94,6 +109,10 @@ def _words(sections: Sections, daemons: tuple[Process, ...]) -> Iterator[str]:
                     yield following
                 elif word.startswith("--kubelet-arg="):
                     yield word.partition("=")[2]
+
+
+def _in_files(sections: Sections) -> Iterator[str]:
+    """Likewise."""
     for name in ("k3s", "rke2"):
         for path in sorted(sections.files):
             if path.startswith(f"/etc/rancher/{name}/config.yaml"):

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from gpunode.facts.collect import assemble
+from gpunode.facts.kubelet import passed_on
 from gpunode.facts.kubernetes import kubernetes_of
+from gpunode.facts.processes import Process
 from gpunode.facts.wire import Section, Sections, file_facts
 from gpunode.model.facts import HostFacts
 from gpunode.model.kubernetes import Gate, PluginPod
@@ -301,6 +303,48 @@ def test_what_a_distribution_passes_on_is_the_kubelets(path: str, text: str) -> 
     settings = kubernetes_of(sections).settings
     assert settings
     assert (set(settings.gates), settings.cpu_manager) == ({"A"}, "static")
+
+
+TWICE = (
+    "--cgroup-driver=cgroupfs",
+    "--fail-swap-on=true",
+    "--cpu-manager-policy=none",
+    "--feature-gates=A=true,B=true",
+    "--node-labels=a=b",
+    "--network-plugin=cni",
+    "--cgroup-driver",
+    "systemd",
+    "--fail-swap-on=false",
+    "--cpu-manager-policy=static",
+    "--feature-gates=B=false",
+    "--node-labels=alpha.kubernetes.io/x=y",
+)
+
+
+def test_of_a_flag_that_comes_twice_the_last_counts_and_maps_are_joined(shell: tuple[str, ...], tmp_path: Path) -> None:
+    """kubeadm's unit ends with $KUBELET_EXTRA_ARGS, where people say otherwise."""
+    told = "\0".join(("/usr/bin/kubelet", "--kubeconfig=/etc/kubernetes/kubelet.conf", *TWICE, ""))
+    kubernetes = probed(machine(tmp_path, FILES | {"proc/700/cmdline": told}), shell).kubernetes
+    settings = kubernetes.settings
+    assert settings
+    assert (kubernetes.kubelet_cgroup_driver, kubernetes.starts_with_swap, settings.cpu_manager) == (
+        "systemd",
+        True,
+        "static",
+    )
+    assert {name: settings.gates[name].on for name in ("A", "B")} == {"A": True, "B": False}
+    assert settings.node_labels == ("a", "alpha.kubernetes.io/x")
+
+
+def test_what_k3s_is_told_twice_is_told_its_kubelet_twice() -> None:
+    words = ("feature-gates=A=true", "cpu-manager-policy=none", "feature-gates=B=true", "cpu-manager-policy=static")
+    path, text = "/etc/rancher/k3s/config.yaml", "kubelet-arg:\n" + "".join(f"- {word}\n" for word in words)
+    sections = Sections({"kubernetes": Section("mark=/x\n")}, {path: file_facts(path, text)})
+    settings = kubernetes_of(sections).settings
+    assert settings
+    assert (set(settings.gates), settings.cpu_manager) == ({"A", "B"}, "static")
+    server = Process(pid=7, ppid=1, comm="k3s-server", argv=("k3s", "server", "--kubelet-arg=feature-gates=C=true"))
+    assert passed_on(sections, (server,))["feature-gates"] == "C=true", "the command line's list takes the file's place"
 
 
 def test_device_plugins_are_where_every_kubelet_has_them_whatever_its_root_directory(

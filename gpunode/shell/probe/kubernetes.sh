@@ -66,12 +66,19 @@ would_be_told() { # the flags of a kubelet that does not run, as arg= lines: of 
 }
 
 kubelet_flags() { # FILE of arg= lines: what is asked of them, and config, folder, kubeconfig, state, node
-  awk '/^arg=/ { word = substr($0, 5)
-    if (flag != "" && word !~ /^--/) { print flag "=" word; flag = ""; next }
-    flag = ""
-    if (word !~ /^--[a-z]/) next
-    sub(/^--/, "", word)
-    if (index(word, "=")) print word; else flag = word }' "$1" >"$T/flags"
+  # As the kubelet's own parser has it: the last of a flag counts, and what is a map collects all.
+  awk 'function keep(name, text) {
+      if (!(name in value)) order[++most] = name
+      else if (name ~ /^(feature-gates|node-labels)$/) text = value[name] "," text
+      value[name] = text }
+    /^arg=/ { word = substr($0, 5)
+      if (flag != "" && word !~ /^--/) { keep(flag, word); flag = ""; next }
+      flag = ""
+      if (word !~ /^--[a-z]/) next
+      sub(/^--/, "", word)
+      at = index(word, "=")
+      if (at) keep(substr(word, 1, at - 1), substr(word, at + 1)); else flag = word }
+    END { for (n = 1; n <= most; n++) print order[n] "=" value[order[n]] }' "$1" >"$T/flags"
   while IFS= read -r line <&4; do
     value=${line#*=}
     case $line in
