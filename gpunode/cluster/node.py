@@ -33,6 +33,7 @@ class NodeObject:
     ours: Mapping[str, str]  # labels that gpunode set, with their values
     kubelet: str  # "v1.31.4"
     kernel: str  # "6.8.0-51-generic"
+    boot: str  # the boot id of its machine, as the kubelet wrote it; "": none
     facts: NodeFacts
 
 
@@ -116,6 +117,7 @@ def _node(name: str, found: Mapping[str, Any]) -> NodeObject:
         _ours(_texts(meta.get("annotations")).get(ANNOTATION, "")),
         machine.get("kubeletVersion", ""),
         machine.get("kernelVersion", ""),
+        machine.get("bootID", ""),
         NodeFacts(
             conditions={one["type"]: _condition(one) for one in _entries(status.get("conditions"), "type", "status")},
             capacity=_texts(status.get("capacity")),

@@ -81,8 +81,16 @@ def _not_made(trial: PodTrial) -> str:
             f"--host-kubeconfig, or one of yours with --kubeconfig, that may {RIGHTS}; or pipe gpunode k8s pod into a "
             "kubectl that may"
         )
-    missing = f": it takes the rights to {RIGHTS}" if "orbidden" in trial.says else ""
-    return f"it was not made: {trial.says}{missing}"
+    return f"it was not made: {trial.says}{_why_refused(trial.says)}"
+
+
+def _why_refused(says: str) -> str:
+    """What a 403 asks for: admission says that word too, of quotas, PodSecurity and what a pod names."""
+    if " cannot " in says or "can only " in says:
+        return f": it takes the rights to {RIGHTS}"
+    if "RuntimeClass" in says and "not found" in says:
+        return "; gpunode k8s device-plugin --runtime-class prints the object"
+    return ""
 
 
 def _refuse(host: HostFacts) -> None:

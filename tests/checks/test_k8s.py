@@ -54,6 +54,13 @@ WELL_KUBERNETES = KubernetesFacts(
     device_plugins=WELL_PLUGINS, node=WELL_NODE,
 )  # fmt: skip
 WELL = replace(h.smi(h.seen(uuid=UUID)), kubernetes=WELL_KUBERNETES)
+# A workstation: two of one model and a display card.
+TWO_MODELS = replace(
+    h.smi(
+        *(h.seen(name=name, uuid=UUID) for name in ("NVIDIA H100 80GB HBM3", "NVIDIA H100 80GB HBM3", "NVIDIA T400"))
+    ),
+    kubernetes=WELL_KUBERNETES,
+)
 BARE = HostFacts("bare", "bare", OsFacts("debian", "12"), KernelFacts("6.1.0"), root=False)
 # test_sharing.py, test_dra.py, test_kubelet_flags.py
 ELSEWHERE = ("k8s.sharing-config", "k8s.dra-needs", "k8s.dra-boot", "k8s.kubelet-flags")
@@ -119,6 +126,8 @@ MICROK8S_DOWN = replace(kubernetes(running=False, distribution="microk8s"), runt
 V1 = h.host(cgroup="v1", runtimes=(replace(h.READY.runtimes[1], embedded_in="1.35.4+k0s.0"),))
 
 PASSES: tuple[tuple[str, HostFacts], ...] = (
+    ("k8s.labels", node(TWO_MODELS, labels={"nvidia.com/gpu.count": "2"})),
+    ("k8s.labels", node(TWO_MODELS, labels={"nvidia.com/gpu.count": "1"})),
     *((id, WELL) for id in IDS if id not in ("k8s.dra", "k8s.swap")),
     ("k8s.swap", swapping(False, swap=())),
     ("k8s.swap", swapping(True)),
@@ -198,6 +207,7 @@ FAULTS: tuple[tuple[str, HostFacts, str, Severity | None], ...] = (
      "nvidia.com/gpu 8, allocatable 7", Severity.WARNING),
     ("k8s.capacity", node(capacity={"nvidia.com/gpu": "8"}, allocatable={}), "allocatable 0", Severity.ERROR),
     ("k8s.labels", node(labels={"nvidia.com/gpu.count": "4"}), "nvidia.com/gpu.count is 4, not 1", None),
+    ("k8s.labels", node(TWO_MODELS, labels={"nvidia.com/gpu.count": "3"}), "count is 3, not 1 or 2", None),
     ("k8s.labels", node(labels={"nvidia.com/cuda.driver-version.full": "550.1.1"}), f"550.1.1, not {h.V}", None),
     ("k8s.legacy-resource", node(capacity={OLD_GPUS: "4"}), "gpu 4; kubelet is 1.34", None),
     ("k8s.taints", node(NEVER, taints=("NoSchedule team/gpu",)), "has team/gpu, and no device plugin", None),

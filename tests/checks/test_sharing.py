@@ -50,6 +50,7 @@ def images(*names: str) -> HostFacts:
 TWICE = replace(SLICED, mps=FOUR)
 PASSES: tuple[tuple[str, HostFacts], ...] = (
     ("k8s.sharing-config", configs(SLICED)),
+    ("k8s.sharing-config", configs(replace(SLICED, version=None))),
     ("k8s.sharing-config", configs(MPS, replace(SLICED, name="available-configs/other"))),
     ("k8s.sharing-config", configs(PluginConfig("available-configs/config.yaml", "v1", "mixed"))),
     ("mig.uniform", single(("1g.10gb",) * 7, ("1g.10gb",) * 3)),
@@ -62,7 +63,6 @@ PASSES: tuple[tuple[str, HostFacts], ...] = (
 )
 FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
     ("k8s.sharing-config", configs(replace(SLICED, version="v2")), "config.yaml: version is v2, and the plugin knows"),
-    ("k8s.sharing-config", configs(replace(SLICED, version=None)), "version is not there"),
     ("k8s.sharing-config", configs(TWICE), "timeSlicing and mps are both there, and exclude each other"),
     ("k8s.sharing-config", configs(replace(SLICED, time_slicing=(SharedResource("nvidia.com/gpu", 1),))),
      "replicas of nvidia.com/gpu is 1, at least 2 are wanted"),

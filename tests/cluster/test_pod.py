@@ -107,6 +107,25 @@ def test_one_that_does_not_end_is_deleted_when_its_time_is_over(server: ApiServe
     assert not cluster.there
 
 
+@pytest.mark.parametrize(
+    ("says", "more"),
+    [
+        ('pods "x" is forbidden: User "ci" cannot create resource "pods" in API group ""', ": it takes the rights to"),
+        (
+            'pods "x" is forbidden: pod rejected: RuntimeClass "nvidia" not found',
+            "; gpunode k8s device-plugin --runtime",
+        ),
+        ('pods "x" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true', ""),
+        ('pods "x" is forbidden: exceeded quota: gpus, requested: nvidia.com/gpu=1', ""),
+    ],
+    ids=["rights", "an object that is not there", "admission", "a quota"],
+)
+def test_what_a_refusal_asks_for_is_told(says: str, more: str) -> None:
+    found = pod_link(PodTrial("gpunode-verify-1", says=says)).says
+    assert found.startswith(f"it was not made: {says}{more}")
+    assert bool(more) or found.endswith(says)
+
+
 def test_what_may_not_be_made_names_the_rights_and_deletes_nothing(server: ApiServer, config: Path) -> None:
     server.answers["POST", PODS] = lambda h: h.say(403, status(403, 'pods is forbidden: User "ci" cannot create'))
     link = pod_link(tried(config))

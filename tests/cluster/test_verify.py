@@ -76,6 +76,21 @@ def test_another_machines_node_is_not_taken_for_this_ones(server: ApiServer, con
         with_node(silent(), asked, Wanted())
 
 
+def test_another_machine_of_the_same_image_is_not_taken_for_this_one(server: ApiServer, config: Path) -> None:
+    """Staging and production have a gpu07 each; --context names the wrong one."""
+    info = server.node["status"]["nodeInfo"]
+    here = replace(silent(), kernel=replace(silent().kernel, boot_id="763bc20e-1e78-4731-b993-2f6418be2d8e"))
+    info |= {"kernelVersion": here.kernel.release, "bootID": "ffffffff-0000-4000-8000-000000000000"}
+    server.answers["GET", f"/api/v1/nodes/{SAMPLE.name}"] = lambda h: h.say(200, server.node)
+    stopped = replace(here, kubernetes=replace(here.kubernetes, running=False))
+    with asking(config) as asked:
+        with pytest.raises(UnsupportedHost, match="is not this host, by its boot"):
+            with_node(here, asked, Wanted())
+        assert with_node(stopped, asked, Wanted()).kubernetes.node, "a kubelet that is down since told of no boot"
+        info["bootID"] = here.kernel.boot_id
+        assert with_node(here, asked, Wanted()).kubernetes.node
+
+
 def test_a_nodes_identity_does_not_even_ask_for_a_pod(server: ApiServer, authority: Authority, place: Path) -> None:
     certificate, key = authority.certify("system:node:gpu07", "system:nodes")
     (place / "client.pem").write_text(certificate + key)

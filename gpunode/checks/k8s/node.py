@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 from gpunode.advice import listing
@@ -134,7 +135,11 @@ def labels(host: HostFacts, context: Context) -> CheckOutcome:
     known = dict(_known(host, found))
     if not known:
         return NotApplicable("GPU Feature Discovery has set no label here that can be compared")
-    wrong = [f"{name} is {found[name]}, not {value}" for name, value in known.items() if found[name] != value]
+    wrong = [
+        f"{name} is {found[name]}, not {listing(right, between=' or ')}"
+        for name, right in known.items()
+        if found[name] not in right
+    ]
     if not wrong:
         return None
     return Finding(
@@ -147,13 +152,18 @@ def labels(host: HostFacts, context: Context) -> CheckOutcome:
     )
 
 
-def _known(host: HostFacts, labels: Mapping[str, str]) -> dict[str, str]:
-    """What labels that are there should be; of a node with MIG the count is that of instances."""
-    mig = any(gpu.mig_mode == "Enabled" for gpu in (host.driver.smi.gpus if host.driver.smi else ()))
-    expected = {} if mig else {"nvidia.com/gpu.count": str(len(host.gpus))}
+def _known(host: HostFacts, labels: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """What labels that are there may be. The count is that of a model, of any where there are several; with MIG it is
+    that of instances.
+    """
+    gpus = host.driver.smi.gpus if host.driver.smi and host.driver.smi.answered else ()
+    models = Counter(gpu.name for gpu in gpus)
+    mig = any(gpu.mig_mode == "Enabled" for gpu in gpus)
+    counts = () if mig else tuple(sorted({str(count) for count in models.values()}))
+    expected = {"nvidia.com/gpu.count": counts} if counts else {}
     if host.driver.loaded:
-        expected["nvidia.com/cuda.driver-version.full"] = host.driver.loaded
-    return {name: value for name, value in expected.items() if name in labels}
+        expected["nvidia.com/cuda.driver-version.full"] = (host.driver.loaded,)
+    return {name: right for name, right in expected.items() if name in labels}
 
 
 @check(

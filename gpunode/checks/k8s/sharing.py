@@ -64,8 +64,8 @@ def _faults(config: PluginConfig) -> Iterator[str]:
     """What is wrong for NVIDIA's device plugin (api/config/v1)."""
     if config.unread:
         return
-    if config.version != "v1":
-        yield f"version is {config.version or 'not there'}, and the plugin knows v1 alone"
+    if config.version not in ("v1", None):  # it takes one without for v1
+        yield f"version is {config.version}, and the plugin knows v1 alone"
     if config.time_slicing and config.mps:
         yield "timeSlicing and mps are both there, and exclude each other"
     for one in (*config.time_slicing, *config.mps):

@@ -63,13 +63,27 @@ def node_of(server: Server, host: HostFacts, name: str | None) -> NodeObject:
             remedy="name an administrator's kubeconfig",
         )
     node = read_node(server, asked)
-    if name is None and node.kernel and node.kernel != host.kernel.release:
+    if name is None and (other := _of_another(node, host)):
+        by, evidence = other
         raise UnsupportedHost(
-            f"node {asked} is not this host, by its kernel",
-            evidence=f"the node's object: kernelVersion {node.kernel[:80]}; here {host.kernel.release} runs",
+            f"node {asked} is not this host, by its {by}",
+            evidence=f"the node's object: {evidence}",
             remedy=f"--context names another cluster; --node {asked} says that it is this host all the same",
         )
     return node
+
+
+def _of_another(node: NodeObject, host: HostFacts) -> tuple[str, str] | None:
+    """By what, and how that is known; None where nothing tells. Machines of one image share their kernel, and no boot.
+
+    A kubelet that does not run has not told of the boot since.
+    """
+    here = host.kernel
+    if node.kernel and node.kernel != here.release:
+        return "kernel", f"kernelVersion {node.kernel[:80]}; here {here.release} runs"
+    if node.boot and here.boot_id and node.boot != here.boot_id and host.kubernetes.running:
+        return "boot", f"bootID {node.boot[:80]}; {here.boot_id} is that of this host, whose kubelet runs"
+    return None
 
 
 def node_name_of(host: HostFacts) -> str:
