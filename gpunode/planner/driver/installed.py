@@ -17,6 +17,7 @@ from gpunode.regex import regex
 
 # A module's package alone is half a driver, such as an rpm transaction that was killed leaves behind.
 _MODULES = regex(r"(kmod|akmod)-nvidia.*|nvidia-(open-)?driver-G\d\d-.*kmp-\w+|nvidia-open-dkms")
+_BUILT = regex(r"nvidia-((kernel-)?(open-)?dkms|dkms-)")  # packages whose modules DKMS builds
 _TOOLS = regex(r"nvidia-driver(-cuda)?|nvidia-compute-utils-G\d\d|nvidia-utils|xorg-x11-drv-nvidia.*")
 
 
@@ -61,7 +62,7 @@ def keep_driver(host: HostFacts, spec: Spec, models: Sequence[GpuModel], catalog
         source=source,
         packages=(lead,) if lead else (),
         kept=True,
-        signed=_prebuilt(lead),
+        signed=_prebuilt(host, lead, number),
     )
 
 
@@ -91,6 +92,16 @@ def _flavour_of(lead: str | None) -> ModuleFlavour | None:
     return "open" if "open" in lead else "proprietary"
 
 
-def _prebuilt(lead: str | None) -> bool:
-    """Ubuntu's no-dkms packages and SUSE's signed ones ship modules; all others have DKMS build them."""
-    return lead is not None and ("no-dkms" in lead or "-signed-" in lead)
+def _prebuilt(host: HostFacts, lead: str | None, branch: int) -> bool:
+    """SUSE's signed packages ship modules, and Ubuntu's linux-modules-nvidia; all others have DKMS build them.
+
+    Ubuntu's names of a driver do not say: ubuntu-drivers puts nvidia-driver-580-open next to signed modules, and
+    nvidia-headless-580, which depends on nvidia-headless-no-dkms-580, brings nvidia-dkms-580.
+    """
+    if lead is None:
+        return False
+    there = [name for name, package in host.packages.installed.items() if package.status[:1] in "ih"]
+    if any(_BUILT.match(name) for name in there):
+        return False
+    shipped = any(name.startswith(f"linux-modules-nvidia-{branch}-") for name in there)
+    return shipped or "no-dkms" in lead or "-signed-" in lead

@@ -33,7 +33,13 @@ def holdable(names: Sequence[str]) -> list[str]:
 def modules_step(site: Site, driver: DriverChoice) -> Step | None:
     """The kernel that boots next has no module: the whole set is upgraded to where the archive has one for it."""
     tree, lead = next_tree(site.host), driver.packages[0] if driver.packages else ""
-    if not driver.kept or not lead.startswith(LEAD) or tree is None or tree.nvidia_module is not None:
+    if (
+        not driver.kept
+        or not driver.signed
+        or not lead.startswith(LEAD)
+        or tree is None
+        or tree.nvidia_module is not None
+    ):
         return None
     there = site.host.packages.installed
     peers = {n for n, p in there.items() if is_driver(n) and upstream(p.version) == driver.version}

@@ -59,6 +59,36 @@ def test_the_key_is_queued_once(security: SecurityFacts, queued: bool, console: 
     assert (made.console is not None, made.reboot is not None) == (console, console)
 
 
+UBUNTUS = "580.178.04-0ubuntu0.24.04.1"
+OF_UBUNTU = {"linux-image-generic": "6.8.0-51.52", "linux-headers-generic": "6.8.0-51.52", **KEPT}
+OF_UBUNTU.pop("nvidia-open")
+
+
+@pytest.mark.parametrize(
+    ("names", "enrols"),
+    [
+        (("nvidia-driver-580-open", "linux-modules-nvidia-580-open-generic"), False),
+        (("nvidia-headless-no-dkms-580-server-open", "linux-modules-nvidia-580-server-open-generic"), False),
+        (("nvidia-headless-no-dkms-580-server-open", "nvidia-dkms-580-server-open"), True),
+        (("nvidia-driver-580-open", "nvidia-dkms-580-open", "linux-modules-nvidia-580-open-generic"), True),
+        (("nvidia-driver-580-open", "linux-modules-nvidia-535-open-generic"), True),
+    ],
+    ids=["ubuntu-drivers", "a server's", "a server's with DKMS", "DKMS's goes before it", "another branch's"],
+)  # fmt: skip
+def test_modules_that_ubuntu_signed_need_no_key_of_ours(names: tuple[str, ...], enrols: bool) -> None:
+    facts = host(
+        H100,
+        driver=DriverFacts(None, None, "580.178.04", "open", signer="Canonical Ltd. Kernel Module Signing"),
+        packages=packages(OF_UBUNTU | dict.fromkeys(names, UBUNTUS), held=list(names)),
+        kernel=kernel(blacklisted=frozenset({"nouveau", "nova_core"})),
+        security=replace(ON, mok_enrolled=False),
+    )
+    made = make_plan(facts, Spec(only=("driver",)), CATALOG)
+    assert made.driver
+    assert made.driver.kept
+    assert ("secureboot.enrol" in ids(made), made.console is not None) == (enrols, enrols)
+
+
 def test_a_driver_that_loaded_proves_its_key() -> None:
     assert "secureboot.enrol" not in ids(plan(ON, loaded="595.91.07"))
 
