@@ -22,6 +22,7 @@ from gpunode.values import dataclass
 
 MARK = "# disabled by gpunode: "
 CUDA = regex(r"://(?:[^/\s@]*@)?developer\.download\.nvidia\.\w+/compute/cuda/repos/([\w.]+)/")
+_PLACE = regex(r"/compute/cuda/repos/([\w.]+/\w+)")
 TOOLKIT = regex(r"://(?:[^/\s@]*@)?nvidia\.github\.io/libnvidia-container/\w+/(deb|rpm)/")
 OWN = "/gpunode-"
 
@@ -157,21 +158,38 @@ def _refuse_company(host: HostFacts, claim: Claim, entry: _Entry, read: Entry, f
 
 
 def _doubled(files: tuple[FileFacts, ...], wrong: frozenset[_Entry]) -> frozenset[_Entry]:
-    """Entries of the toolkit's repository but the one that is kept: gpunode's own, else one that names its key."""
-    named = [
+    """Entries of the toolkit's repository but the one that is kept: gpunode's own, else one that names its key.
+
+    Of the CUDA repository those beside gpunode's own: NVIDIA's guide begins with cuda-keyring, which brings another
+    key's file, also on a host that gpunode has set up.
+    """
+    there = [
         entry
         for file in files
         if _is_apt(file.path) and _is_list(file.path)
         for entry in _entries(file)
-        if entry not in wrong
-        if TOOLKIT.search(entry.text) and why_dead(entry.text) is None
+        if entry not in wrong and why_dead(entry.text) is None
     ]
+    toolkit = [entry for entry in there if TOOLKIT.search(entry.text)]
+    found = _all_but_one(toolkit)
+    for place in {_cuda_place(entry) for entry in there if OWN in entry.path} - {None}:
+        found |= _all_but_one([entry for entry in there if _cuda_place(entry) == place])
+    return found
+
+
+def _all_but_one(named: Sequence[_Entry]) -> frozenset[_Entry]:
     if len({entry.path for entry in named}) < 2:
         return frozenset()
     keep = max(
         named, key=lambda e: (OWN in e.path, "signed-by" in e.text.lower(), "nvidia-container-toolkit" in e.path)
     )
     return frozenset(named) - {keep}
+
+
+def _cuda_place(entry: _Entry) -> str | None:
+    """ "ubuntu2404/x86_64" """
+    found = _PLACE.search(entry.text)
+    return found[1] if found else None
 
 
 def _entries(file: FileFacts) -> Iterator[_Entry]:

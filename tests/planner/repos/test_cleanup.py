@@ -112,6 +112,16 @@ def test_of_two_lists_of_one_repository_the_one_that_names_the_vendors_file_stay
     assert sorted(after(named, other, own)) == [other[0], named[0]], "beside gpunode's own, both go"
 
 
+def test_beside_gpunodes_own_entry_of_the_cuda_repository_no_other_key_of_it_stops_apt() -> None:
+    """NVIDIA's guide begins with cuda-keyring, and people follow it after gpunode."""
+    url = f"{CUDA}/ubuntu2404/x86_64/"
+    theirs = (f"{LISTS}/cuda-ubuntu2404-x86_64.list", KEYED)
+    other = (f"{LISTS}/arm.list", KEYED.replace("x86_64", "sbsa"))
+    own = (f"{LISTS}/gpunode-cuda.sources", f"Types: deb\nURIs: {url}\nSuites: /\nSigned-By: /c.asc\n")
+    assert list(after(theirs, other, own)) == [theirs[0]]
+    assert after(theirs, other) == {}
+
+
 def test_lists_are_put_right_first_and_the_backup_is_the_executors() -> None:
     old = FileFacts(f"{LISTS}/cuda.list", f"deb {CUDA}/ubuntu2404/x86_64/ /\n", "1" * 64)
     plan = make_plan(host(T4, packages=packages({}, sources=(old,))), Spec(), CATALOG)
