@@ -123,10 +123,12 @@ class Fields:
         return self.fault(f"{what} is not {_FORMS[wanted]}", evidence=f"line {node.line}")
 
     def pem(self, node: Node, key: str) -> str | None:
-        """`KEY-data`, base64 of it, takes precedence over the file `KEY`."""
+        """`KEY-data`, base64 of it, takes precedence over the file `KEY`. It may be wrapped, as base64(1) does; a
+        bundle's comments may be in any letters.
+        """
         if packed := self.text(node, f"{key}-data"):
             try:
-                return base64.b64decode(packed, validate=True).decode("ascii")
+                return base64.b64decode(re.sub(r"[\r\n]", "", packed), validate=True).decode("utf-8", "replace")
             except (binascii.Error, ValueError):
                 raise self.fault(f"its {key}-data is no base64 of PEM") from None
         path = self.text(node, key)

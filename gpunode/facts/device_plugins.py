@@ -89,7 +89,10 @@ def _ids(devices: object) -> tuple[str, ...]:
 
 
 def _options(lines: list[str]) -> Mapping[str, str]:
-    """By the names of the environment; a flag goes before it: `option=pass-device-specs` is `=true`."""
+    """By the names of the environment; a flag goes before it: `option=pass-device-specs` is `=true`.
+
+    Of another without a value (it stood in a word that is not read here) nothing is known.
+    """
     found: dict[str, str] = {}
     for line in lines:
         kind, _, rest = line.partition("=")
@@ -97,7 +100,11 @@ def _options(lines: list[str]) -> Mapping[str, str]:
         if kind == "env":
             found.setdefault(name, value)
         elif kind == "option":
-            found[name.upper().replace("-", "_")] = value if equals else "true"
+            variable = name.upper().replace("-", "_")
+            if equals or variable == "PASS_DEVICE_SPECS":
+                found[variable] = value if equals else "true"
+            else:
+                found.pop(variable, None)
     return MappingProxyType(found)
 
 

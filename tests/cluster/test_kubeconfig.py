@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import subprocess
@@ -14,7 +15,7 @@ import pytest
 from gpunode.cluster.kubeconfig import read_kubeconfig
 from gpunode.cluster.server import open_server
 from gpunode.errors import UsageError
-from tests.cluster.api_server import TOKEN
+from tests.cluster.api_server import TOKEN, Authority
 
 ROOT = os.geteuid() == 0
 BASE: dict[str, Any] = {
@@ -150,6 +151,16 @@ def test_a_proxy_of_another_kind(place: Path, proxy: str, by: str, monkeypatch: 
     with pytest.raises(UsageError, match="through this proxy") as raised, open_server(access):
         pass
     assert by in raised.value.evidence
+
+
+def test_an_authority_wrapped_as_base64_of_coreutils_wraps_it(place: Path) -> None:
+    """`base64 ca.crt` into a block scalar; the bundle has comments in the letters of its authority's country."""
+    pem = f"# Főtanúsítvány\n{Authority().pem}"
+    for packed in (base64.encodebytes(pem.encode()), base64.b64encode(pem.encode()).replace(b"A", b"A\r\n")):
+        access = read_kubeconfig(written(place, of({"certificate-authority-data": packed.decode()})), None)
+        assert access.authority == pem
+        with open_server(access):
+            pass
 
 
 def test_a_file_of_a_token_wins_over_the_token(place: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
@@ -303,6 +304,25 @@ def test_what_a_distribution_passes_on_is_the_kubelets(path: str, text: str) -> 
     settings = kubernetes_of(sections).settings
     assert settings
     assert (set(settings.gates), settings.cpu_manager) == ({"A"}, "static")
+
+
+@pytest.mark.parametrize(
+    ("words", "options"),
+    [
+        (("--mig-strategy", "single", "--pass-device-specs"), {"PASS_DEVICE_SPECS": "true", "MIG_STRATEGY": "single"}),
+        (("--device-list-strategy", "cdi-cri", "--x", "y"), {"DEVICE_LIST_STRATEGY": "cdi-cri"}),
+        (("--config-file=/config/a.yaml", "--mig-strategy"), {"CONFIG_FILE": "/config/a.yaml"}),
+    ],
+    ids=["and one that needs none", "another follows", "no value: not known"],
+)
+def test_a_flag_of_the_plugin_and_its_value_may_be_two_words(
+    words: tuple[str, ...], options: dict[str, str], shell: tuple[str, ...], tmp_path: Path
+) -> None:
+    made = json.dumps({"process": {"args": ["nvidia-device-plugin", *words], "env": []}}, separators=(",", ":"))
+    path = f"run/containerd/io.containerd.runtime.v2.task/k8s.io/{CONTAINER}/config.json"
+    plugins = probed(machine(tmp_path, FILES | {path: made}), shell).kubernetes.device_plugins
+    assert plugins
+    assert plugins.options == options
 
 
 TWICE = (

@@ -230,8 +230,8 @@ made_with() { # CONTAINER: image and settings of a plugin, from what its engine 
   [ -f "$R$path" ] && [ -r "$R$path" ] && trusted "$path" || return 0
   echo made=1
   head -c 1048576 "$R$path" |
-    grep -oE '"io\.kubernetes\.(cri\.image-name|cri-o\.ImageName)" *: *"[^"\\]*"|"(PASS_DEVICE_SPECS|DEVICE_LIST_STRATEGY|MIG_STRATEGY|CONFIG_FILE)=[^"\\]*"|"--(pass-device-specs|device-list-strategy|mig-strategy|config-file)(=[^"\\]*)?"' |
-    sed -e 's/^"io[^"]*" *: *"\(.*\)"$/image=\1/; s/^"\([A-Z]\)/env=\1/; s/^"--/option=/; s/"$//'
+    grep -oE '"io\.kubernetes\.(cri\.image-name|cri-o\.ImageName)" *: *"[^"\\]*"|"(PASS_DEVICE_SPECS|DEVICE_LIST_STRATEGY|MIG_STRATEGY|CONFIG_FILE)=[^"\\]*"|"--(pass-device-specs|device-list-strategy|mig-strategy|config-file)(=[^"\\]*)?"|"--(device-list-strategy|mig-strategy|config-file)" *, *"[^"\\]*"' |
+    sed -e 's/^"io[^"]*" *: *"\(.*\)"$/image=\1/; s/^"\([A-Z]\)/env=\1/; s/^"--\([a-z-]*\)" *, *"/option=\1=/; s/^"--/option=/; s/"$//'
 }
 
 # ---- the node's object
