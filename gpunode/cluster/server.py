@@ -17,6 +17,7 @@ from gpunode.cluster.faults import Unanswered, fault
 from gpunode.cluster.identity import node_of
 from gpunode.cluster.kubeconfig import Access
 from gpunode.cluster.library import official_client
+from gpunode.cluster.proxy import proxy_of
 from gpunode.errors import UsageError
 from gpunode.foreign import NotRead, read_json
 
@@ -68,8 +69,7 @@ def open_server(access: Access) -> Iterator[Server]:
     settings = client.Configuration()  # some of its releases set the level of urllib3's log
     logging.getLogger("urllib3").setLevel(logging.CRITICAL + 1)  # on stderr: it warns of its pool, and of more
     settings.host = access.server
-    if access.proxy:
-        settings.proxy = access.proxy
+    settings.proxy, settings.no_proxy = proxy_of(access, os.environ)
     if access.server_name:
         settings.tls_server_name = access.server_name
     settings.verify_ssl = not access.insecure

@@ -140,11 +140,15 @@ def test_an_authority_with_letters_in_it_that_no_certificate_has(place: Path) ->
         pass
 
 
+ODD_PROXIES = ("socks5://127.0.0.1:1", "ftp://127.0.0.1", "http://[x", "http://x:99999")
+
+
 @pytest.mark.parametrize(
-    "proxy", ["socks5://127.0.0.1:1", "ftp://127.0.0.1", "127.0.0.1:3128", "xx", "http://[x", "http://x:99999"]
+    ("by", "proxy"),
+    [(by, proxy) for by in ("proxy-url", "HTTPS_PROXY") for proxy in ODD_PROXIES]
+    + [("proxy-url", "127.0.0.1:3128"), ("proxy-url", "xx")],
 )
-@pytest.mark.parametrize("by", ["proxy-url", "HTTPS_PROXY"])
-def test_a_proxy_of_another_kind(place: Path, proxy: str, by: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_of_another_kind(place: Path, by: str, proxy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if by == "HTTPS_PROXY":
         monkeypatch.setenv(by, proxy)
     access = read_kubeconfig(written(place, of({by: proxy})), None)
