@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from gpunode.foreign import NotRead, read_yaml_words, whole_number
-from gpunode.model.kubernetes import PluginConfig, SharedResource
+from gpunode.model.kubernetes import UNNAMED, PluginConfig, SharedResource
 from gpunode.regex import regex
 
 _FILE = regex(r"config-of=([\w.-]{1,100}/[\w.-]{1,253})", re.ASCII)
@@ -62,6 +62,7 @@ def _config(name: str, text: str, odd: bool) -> PluginConfig | None:
             mig_strategy=_word(flags.get("migStrategy")),
             time_slicing=_resources(sharing.get("timeSlicing", "")),
             mps=_resources(sharing.get("mps", "")),
+            bare=tuple(kind for kind in ("timeSlicing", "mps") if _is_bare(sharing.get(kind))),
         )
     except NotRead as fault:
         return PluginConfig(name, unread=fault.what)
@@ -76,6 +77,10 @@ def _children(value: object) -> Mapping[str, object]:
     return value
 
 
+def _is_bare(value: object) -> bool:
+    return isinstance(value, dict) and value.get("resources", "") in ("", "null", "~", [])
+
+
 def _resources(value: object) -> tuple[SharedResource, ...]:
     listed = _children(value).get("resources", [])
     if not isinstance(listed, list):
@@ -85,9 +90,8 @@ def _resources(value: object) -> tuple[SharedResource, ...]:
 
 def _resource(keys: Mapping[str, object]) -> SharedResource:
     name = _word(keys.get("name")) or ""
-    return SharedResource(
-        name if _RESOURCE.fullmatch(name) else "a resource without a name", whole_number(_word(keys.get("replicas")))
-    )
+    named = name if _RESOURCE.fullmatch(name) else UNNAMED
+    return SharedResource(named, whole_number(_word(keys.get("replicas"))))
 
 
 def _word(value: object) -> str | None:

@@ -82,11 +82,14 @@ class PluginPod:
     restarts: int | None  # None: it has no log yet
 
 
+UNNAMED = "a resource without a name"
+
+
 @dataclass(frozen=True)
 class SharedResource:
     """A resource of which several containers get the same device."""
 
-    name: str  # "nvidia.com/gpu"
+    name: str  # "nvidia.com/gpu"; UNNAMED: none, or none that is a resource's
     replicas: int | None  # None: it is no whole number, or not there
 
 
@@ -99,6 +102,7 @@ class PluginConfig:
     mig_strategy: str | None = None  # flags.migStrategy
     time_slicing: tuple[SharedResource, ...] = ()
     mps: tuple[SharedResource, ...] = ()
+    bare: tuple[str, ...] = ()  # "timeSlicing": there, and without a resource
     unread: str | None = None  # why none of it is known
 
     @property

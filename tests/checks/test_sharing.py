@@ -10,7 +10,7 @@ from gpunode.catalog.load import load_catalog
 from gpunode.checks import run_all
 from gpunode.checks.causes import folded
 from gpunode.model.facts import HostFacts, KubernetesFacts
-from gpunode.model.kubernetes import PluginConfig, SharedResource
+from gpunode.model.kubernetes import UNNAMED, PluginConfig, SharedResource
 from gpunode.model.report import Finding, NotApplicable, Severity
 from tests.checks import hosts as h
 from tests.checks.test_k8s import BARE, ENDS, NEVER, PLUGIN, WELL, kubernetes, node, outcome, plugins
@@ -63,6 +63,8 @@ PASSES: tuple[tuple[str, HostFacts], ...] = (
 )
 FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
     ("k8s.sharing-config", configs(replace(SLICED, version="v2")), "config.yaml: version is v2, and the plugin knows"),
+    ("k8s.sharing-config", configs(replace(SLICED, time_slicing=(), bare=("timeSlicing",))), "names no resource"),
+    ("k8s.sharing-config", configs(replace(SLICED, time_slicing=(SharedResource(UNNAMED, 4),))), UNNAMED),
     ("k8s.sharing-config", configs(TWICE), "timeSlicing and mps are both there, and exclude each other"),
     ("k8s.sharing-config", configs(replace(SLICED, time_slicing=(SharedResource("nvidia.com/gpu", 1),))),
      "replicas of nvidia.com/gpu is 1, at least 2 are wanted"),

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from gpunode.facts.kubernetes import kubernetes_of
+from gpunode.facts.plugin_configs import parse_configs
 from gpunode.facts.wire import Section, Sections
 from gpunode.model.kubernetes import DevicePlugins, PluginConfig, SharedResource
 from tests.facts.test_kubernetes import CONTAINER, FILES, KUBECTL, MADE, POD, STATE, TOOLS, UID, machine, probed, shell
@@ -55,6 +56,23 @@ def seen(root: Path, shell: tuple[str, ...] = ("sh",)) -> DevicePlugins:
     plugins = probed(root, shell).kubernetes.device_plugins
     assert plugins
     return plugins
+
+
+@pytest.mark.parametrize(
+    ("sharing", "bare"),
+    [
+        ("timeSlicing: {resources: []}", ("timeSlicing",)),
+        ("timeSlicing: {renameByDefault: true}", ("timeSlicing",)),
+        ("mps: {}", ("mps",)),
+        ("mps: {resources: [{name: nvidia.com/gpu, replicas: 2}]}", ()),
+        ("timeSlicing:", ()),
+    ],
+)
+def test_sharing_without_a_resource_is_what_the_plugin_refuses(sharing: str, bare: tuple[str, ...]) -> None:
+    """ "no resources specified" (api/config/v1/replicas.go)."""
+    lines = ["plugin-configs=read", "config-of=a/config.yaml", "sharing=version: v1", "sharing=sharing:"]
+    (config,) = parse_configs([*lines, f"sharing=  {sharing}"]) or ()
+    assert (config.bare, config.unread) == (bare, None)
 
 
 def test_of_a_config_map_what_it_says_of_sharing_is_taken(shell: tuple[str, ...], tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from gpunode.checks.k8s.plugin import NO_PLUGIN
 from gpunode.checks.mig import shape
 from gpunode.checks.registry import Context, check
 from gpunode.model.facts import HostFacts
-from gpunode.model.kubernetes import DevicePlugins, NodeFacts, PluginConfig
+from gpunode.model.kubernetes import UNNAMED, DevicePlugins, NodeFacts, PluginConfig
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.model.smi import SmiGpu
 from gpunode.remedy import Remedy, RepairAction
@@ -68,7 +68,11 @@ def _faults(config: PluginConfig) -> Iterator[str]:
         yield f"version is {config.version}, and the plugin knows v1 alone"
     if config.time_slicing and config.mps:
         yield "timeSlicing and mps are both there, and exclude each other"
+    for kind in config.bare:
+        yield f"{kind} is there and names no resource"
     for one in (*config.time_slicing, *config.mps):
+        if one.name == UNNAMED:
+            yield f"{one.name} is among those that are shared"
         if one.replicas is None or one.replicas < 2:
             found = "no number" if one.replicas is None else one.replicas
             yield f"replicas of {one.name} is {found}, at least 2 are wanted"
