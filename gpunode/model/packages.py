@@ -35,6 +35,9 @@ class AptArchive:
     suite: str  # "bookworm", "bookworm-updates"
     components: tuple[str, ...]  # () for a flat repository
     signed_by: str | None = None  # its keyring, where the entry names one
+    inline_key: bool = False  # the key itself stands in the entry
+    # What apt wants to be the same in every entry of one address and suite: (("trusted", "yes"),), sorted.
+    options: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from gpunode.facts.archives import parse_archives
@@ -9,6 +11,7 @@ from gpunode.model.packages import AptArchive
 
 KEY = "/usr/share/keyrings/debian-archive-keyring.gpg"
 MAIN = AptArchive("http://mirror.example/debian", "bookworm", ("main", "contrib"), KEY)
+ODD = (("check-valid-until", "no"), ("trusted", "yes"))
 
 
 @pytest.mark.parametrize(
@@ -33,6 +36,17 @@ MAIN = AptArchive("http://mirror.example/debian", "bookworm", ("main", "contrib"
         ),
         pytest.param("Types: deb-src\nURIs: http://x/\nSuites: a\nComponents: main\n", (), id="sources only"),
         pytest.param("# deb http://x/ a main\ndeb-src http://x/ a main\n", (), id="comments and sources"),
+        pytest.param(
+            "deb [trusted=yes arch=amd64 check-valid-until=no] http://mirror.example/debian bookworm main\n",
+            (replace(MAIN, components=("main",), signed_by=None, options=ODD),),
+            id="a line with options",
+        ),
+        pytest.param(
+            "Types: deb\nURIs: http://mirror.example/debian\nSuites: bookworm\nComponents: main\n"
+            "Trusted: yes\nCheck-Valid-Until: no\nSigned-By:\n",
+            (replace(MAIN, components=("main",), signed_by=None, inline_key=True, options=ODD),),
+            id="a stanza with options, and its key in it",
+        ),
         pytest.param(
             "deb https://developer.download.nvidia.com/x/ /\n",
             (AptArchive("https://developer.download.nvidia.com/x/", "/", ()),),

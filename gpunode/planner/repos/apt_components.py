@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from gpunode import resources
+from gpunode.advice import listing
 from gpunode.editing.diff import unified
-from gpunode.model.action import PutFile
+from gpunode.errors import UnsupportedHost
+from gpunode.model.action import PutFile, Run
 from gpunode.model.driver import DriverChoice
 from gpunode.model.packages import AptArchive
 from gpunode.model.plan import Step
 from gpunode.planner.site import Site, through_proxy
+from gpunode.regex import regex
+from gpunode.remedy import AGAIN, Remedy, RepairAction
 
 FILE = "gpunode-components.sources"
 # NVIDIA's packages for Debian need no more than contrib (installation guide, Debian).
 FOR_VENDOR = ("contrib",)
 ALIASES = ("stable", "testing", "unstable")  # suites by role instead of by name
+# apt reads its lists and fetches nothing: 100 where two entries are at odds, which would keep all of apt from working.
+LISTS_ARE_READ = Run(
+    ("apt-get", "indextargets", "--format", "$(SITE)"), description="apt-get indextargets", read_only=True
+)
+_WORD = regex(r"[A-Za-z0-9-]{1,40}", re.ASCII)
 
 
 def components_step(site: Site, choice: DriverChoice) -> Step | None:
@@ -23,6 +35,7 @@ def components_step(site: Site, choice: DriverChoice) -> Step | None:
     lacking = [(archive, names) for archive, names in lacking if names]
     if not lacking:
         return None
+    _refuse_what_is_not_repeated(site, lacking)
     text = resources.render("repo/components.sources.j2", entries=lacking)
     path = f"{site.backend.source_directory}/{FILE}"
     before = site.host.file(path)
@@ -33,6 +46,7 @@ def components_step(site: Site, choice: DriverChoice) -> Step | None:
         "packages that the driver draws on are there",
         (
             PutFile(path, text, expect_sha256=before.sha256, any_before=True),
+            LISTS_ARE_READ,
             through_proxy(site.backend.refresh_all(), site.spec.proxy),
         ),
         diff=unified(path, before.text, text),
@@ -50,6 +64,19 @@ def _mains(site: Site) -> tuple[AptArchive, ...]:
     found = {(a.uri, a.suite): a for a in archives}
     suites = site.distro.codenames or ("",)
     return tuple(a for a in found.values() if a.suite.split("-")[0].split("/")[0] in (*suites, *ALIASES))
+
+
+def _refuse_what_is_not_repeated(site: Site, entries: Sequence[tuple[AptArchive, tuple[str, ...]]]) -> None:
+    """Raises UnsupportedHost: apt stops at an entry that is not as the host's own in all but its components."""
+    for archive, names in entries:
+        odd = [name for name, value in archive.options if not _WORD.fullmatch(value)]
+        if archive.inline_key or odd:
+            parts = " ".join(names)
+            raise UnsupportedHost(
+                f"{parts} of {archive.uri} {archive.suite} cannot be enabled beside the entry that is there",
+                evidence=f"its {'Signed-By is a key in the entry itself' if archive.inline_key else listing(odd)}",
+                remedy=Remedy(RepairAction.CONFIGURE, f"add {parts} to the Components of that entry, then run ", AGAIN),
+            )
 
 
 def _there(site: Site, archive: AptArchive) -> set[str]:

@@ -113,6 +113,6 @@ apt_archives() { # live lines of .list files, then the .sources files with a bla
   awk '{ gsub(/:\/\/[^\/@ \t]*@/, "://***@") }
     FILENAME !~ /\.sources$/ { if (/^[ \t]*deb[ \t]/) print; next }
     FNR == 1 { print "" }
-    tolower($0) ~ /^(types|uris|suites|components|signed-by|enabled):/ || /^[ \t\r]*$/ { print }' "$@" 2>/dev/null
+    tolower($0) ~ /^(types|uris|suites|components|signed-by|enabled|trusted|snapshot|check-(valid-until|date)|valid-until-(min|max)|date-max-future):/ || /^[ \t\r]*$/ { print }' "$@" 2>/dev/null
   return 0
 }

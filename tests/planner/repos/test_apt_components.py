@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from gpunode.catalog.load import load_catalog
-from gpunode.model.action import PutFile
+from gpunode.errors import UnsupportedHost
+from gpunode.model.action import PutFile, Run
 from gpunode.model.packages import AptArchive
 from gpunode.model.plan import Plan
 from gpunode.model.spec import DriverSource, Spec
@@ -34,6 +37,35 @@ def test_what_is_missing_comes_from_the_same_mirror_under_the_same_key() -> None
         "URIs: http://mirror.example/debian\nSuites: bookworm\nComponents: contrib non-free non-free-firmware\n" in text
     )
     assert f"Signed-By: {MAIN.signed_by}\n" in text
+
+
+def test_what_apt_wants_to_be_the_same_is_the_same() -> None:
+    """snapshot.debian.org asks for check-valid-until=no; apt stops at "Conflicting values set for option"."""
+    text = written(Spec(), replace(MAIN, options=(("check-valid-until", "no"), ("trusted", "yes"))))
+    assert f"Signed-By: {MAIN.signed_by}\ncheck-valid-until: no\ntrusted: yes\n" in text
+
+
+@pytest.mark.parametrize(
+    ("entry", "why"),
+    [
+        (replace(MAIN, signed_by=None, inline_key=True), "a key in the entry itself"),
+        (replace(MAIN, options=(("snapshot", "a b\nX: y"),)), "its snapshot"),
+    ],
+    ids=["its key", "a value that is no word"],
+)
+def test_what_cannot_be_repeated_is_left_to_a_person(entry: AptArchive, why: str) -> None:
+    with pytest.raises(UnsupportedHost, match=r"^contrib of http://mirror\.example/debian bookworm cannot") as raised:
+        written(Spec(), entry)
+    assert why in raised.value.evidence
+    assert "add contrib to the Components" in raised.value.remedy.text
+
+
+def test_lists_that_apt_cannot_read_are_a_step_that_failed() -> None:
+    plan = make_plan(host(L4, os="debian-12", packages=packages({}, archives=(MAIN,))), Spec(), CATALOG)
+    (step,) = [step for step in plan.steps if step.id == "repo.components"]
+    told = [(action.argv[:2], action.ok_codes) for action in step.actions if isinstance(action, Run)]
+    assert told[0] == (("apt-get", "indextargets"), (0,))
+    assert told[1][0] == ("sh", "-s"), "what is fetched comes after"
 
 
 def test_nvidias_packages_need_contrib_alone() -> None:
