@@ -157,7 +157,7 @@ def _known(host: HostFacts, labels: Mapping[str, str]) -> dict[str, tuple[str, .
     that of instances.
     """
     gpus = host.driver.smi.gpus if host.driver.smi and host.driver.smi.answered else ()
-    models = Counter(gpu.name for gpu in gpus)
+    models = Counter(gpu.name for gpu in gpus if gpu.name)
     mig = any(gpu.mig_mode == "Enabled" for gpu in gpus)
     counts = () if mig else tuple(sorted({str(count) for count in models.values()}))
     expected = {"nvidia.com/gpu.count": counts} if counts else {}

@@ -17,7 +17,7 @@ from gpunode.regex import regex
 
 # A module's package alone is half a driver, such as an rpm transaction that was killed leaves behind.
 _MODULES = regex(r"(kmod|akmod)-nvidia.*|nvidia-(open-)?driver-G\d\d-.*kmp-\w+|nvidia-open-dkms")
-_BUILT = regex(r"nvidia-((kernel-)?(open-)?dkms|dkms-)")  # packages whose modules DKMS builds
+_BUILT = regex(r"nvidia-(kernel-|open-){0,2}dkms")  # packages whose modules DKMS builds
 _TOOLS = regex(r"nvidia-driver(-cuda)?|nvidia-compute-utils-G\d\d|nvidia-utils|xorg-x11-drv-nvidia.*")
 
 
