@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from gpunode.foreign import NotRead, read_yaml_words, whole_number
-from gpunode.model.kubernetes import UNNAMED, PluginConfig, SharedResource
+from gpunode.model.kubernetes import NVIDIA_RESOURCES, UNNAMED, PluginConfig, SharedResource
 from gpunode.regex import regex
 
 _FILE = regex(r"config-of=([\w.-]{1,100}/[\w.-]{1,253})", re.ASCII)
 _RESOURCE = regex(r"[\w./*-]{1,100}", re.ASCII)
 MOST_RESOURCES = 64
+_TRUE = ("true", "yes", "on", "y")  # as Go's reader of YAML 1.1 has it, in capitals too
 ODD = "it is not written in lines of `key: value`"
 
 
@@ -82,16 +83,19 @@ def _is_bare(value: object) -> bool:
 
 
 def _resources(value: object) -> tuple[SharedResource, ...]:
-    listed = _children(value).get("resources", [])
+    keys = _children(value)
+    listed = keys.get("resources", [])
     if not isinstance(listed, list):
         raise NotRead("resources is no list")
-    return tuple(_resource(_children(one)) for one in listed[:MOST_RESOURCES])
+    renamed = (_word(keys.get("renameByDefault")) or "").lower() in _TRUE
+    return tuple(_resource(_children(one), renamed) for one in listed[:MOST_RESOURCES])
 
 
-def _resource(keys: Mapping[str, object]) -> SharedResource:
+def _resource(keys: Mapping[str, object], renamed: bool) -> SharedResource:
+    """Its name is whole, as the plugin makes it (NewResourceName), which ignores `rename`."""
     name = _word(keys.get("name")) or ""
-    named = name if _RESOURCE.fullmatch(name) else UNNAMED
-    return SharedResource(named, whole_number(_word(keys.get("replicas"))))
+    named = NVIDIA_RESOURCES + name.removeprefix(NVIDIA_RESOURCES) if _RESOURCE.fullmatch(name) else UNNAMED
+    return SharedResource(named, whole_number(_word(keys.get("replicas"))), renamed)
 
 
 def _word(value: object) -> str | None:

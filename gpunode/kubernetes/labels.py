@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from gpunode.catalog.load import Catalog
 from gpunode.catalog.versions import first_with
-from gpunode.kubernetes.label_values import legal_value, product_value
+from gpunode.kubernetes.label_sharing import Share, Unknown, config_in_force, share_of
+from gpunode.kubernetes.label_values import product_value
 from gpunode.kubernetes.mig_labels import MigStrategy, mig_labels
 from gpunode.model.facts import HostFacts
-from gpunode.model.kubernetes import PluginConfig
 from gpunode.model.smi import SmiGpu
 from gpunode.model.versions import Release, driver_numbers
 from gpunode.values import dataclass
@@ -80,7 +80,7 @@ def node_labels(
     _vgpu(host, found)
     _product(host, gpus, found)
     _sharing(host, gpus, found, whole=mig_strategy != "single")
-    for name, value in mig_labels(host.driver.smi, gpus, mig_strategy).items():
+    for name, value in mig_labels(host.driver.smi, gpus, mig_strategy, config_in_force(host)).items():
         found.has(name, value) if isinstance(value, str) else found.lacks(name, value.reason)
     if not gpus or not (host.driver.smi and host.driver.smi.answered):
         _unseen_instances(host, mig_strategy, found)
@@ -208,27 +208,14 @@ def _sharing(host: HostFacts, gpus: tuple[SmiGpu, ...], found: _Found, *, whole:
 
     `whole`: nvidia.com/gpu means whole GPUs, and partitioned ones are then never shared (replicas 0).
     """
-    plugins = host.kubernetes.device_plugins
-    configs = plugins.configs if plugins and plugins.here else None
-    if configs is None or len(configs) > 1 or any(config.unread for config in configs):
-        return found.lacks(_SHARING, "the device plugin's configuration decides, and which is in force is not known")
-    strategy, replicas = _replicas(configs[0]) if configs else ("none", 1)
+    share = share_of(config_in_force(host), "gpu")
+    if isinstance(share, Unknown):
+        return found.lacks(_SHARING, share.reason)
     if whole and gpus and all(gpu.mig_mode == "Enabled" for gpu in gpus):
-        strategy, replicas = "none", 0
-    if replicas is None:
-        return found.lacks(_SHARING, "the device plugin's configuration gives no whole number")
-    found.has("gpu.replicas", str(replicas))
-    found.has("gpu.sharing-strategy", strategy if replicas > 1 else "none")
-    found.has("mps.capable", str(strategy == "mps").lower())
-    if replicas > 1 and gpus:
-        found.has("gpu.product", legal_value(f"{product_value(gpus[0].name)}-SHARED"))
+        share = Share(0)
+    found.has("gpu.replicas", str(share.replicas))
+    found.has("gpu.sharing-strategy", share.strategy)
+    found.has("mps.capable", str(share.strategy == "mps").lower())
+    if gpus:
+        found.has("gpu.product", share.product(product_value(gpus[0].name)))
     return None
-
-
-def _replicas(config: PluginConfig) -> tuple[str, int | None]:
-    return next(_shared(config), ("none", 1))
-
-
-def _shared(config: PluginConfig) -> Iterator[tuple[str, int | None]]:
-    for strategy, resources in (("mps", config.mps), ("time-slicing", config.time_slicing)):
-        yield from ((strategy, one.replicas) for one in resources if one.name == "nvidia.com/gpu")

@@ -9,9 +9,9 @@ from gpunode.errors import UsageError
 from gpunode.foreign import whole_number
 from gpunode.kubernetes.plugin_model import Shared, Sharing, Strategy
 from gpunode.kubernetes.yaml_nodes import Node
+from gpunode.model.kubernetes import NVIDIA_RESOURCES as PREFIX
 from gpunode.regex import regex
 
-PREFIX = "nvidia.com/"
 LONGEST = 63  # characters of a resource's name
 MOST = 64
 MOST_REPLICAS = 10_000  # a node has far fewer pods

@@ -91,6 +91,7 @@ class SharedResource:
 
     name: str  # "nvidia.com/gpu"; UNNAMED: none, or none that is a resource's
     replicas: int | None  # None: it is no whole number, or not there
+    renamed: bool = False  # renameByDefault: pods ask for nvidia.com/gpu.shared
 
 
 @dataclass(frozen=True)

@@ -128,7 +128,7 @@ ENGINES = _of(
     flags=LINES,
 )
 BY_WORD = st.dictionaries(WORDS | st.just("nvidia.com/gpu"), TEXTS, max_size=3)
-SHARED = st.lists(_of(SharedResource, name=WORDS, replicas=NUMBERS), max_size=2).map(tuple)
+SHARED = st.lists(_of(SharedResource, name=WORDS, replicas=NUMBERS, renamed=st.booleans()), max_size=2).map(tuple)
 CONFIGS = _of(
     PluginConfig,
     name=WORDS | st.just("available-configs/a"),

@@ -80,6 +80,17 @@ def test_of_a_config_map_what_it_says_of_sharing_is_taken(shell: tuple[str, ...]
     assert seen(mounted(tmp_path, small=SHARED, entrypoint=script), shell).configs == (READ,)
 
 
+def test_of_what_is_shared_the_name_is_whole_and_may_change(tmp_path: Path) -> None:
+    """The plugin puts its prefix before a name that has none, and knows one new name, of renameByDefault."""
+    text = SHARED.replace("name: nvidia.com/gpu", "name: gpu\n      rename: team-gpu")
+    renamed = text.replace("    resources:\n    -", "    renameByDefault: true\n    resources:\n    -")
+    configs = seen(mounted(tmp_path, a=text, b=renamed)).configs or ()
+    assert [config.time_slicing for config in configs] == [
+        (SharedResource("nvidia.com/gpu", 4),),
+        (SharedResource("nvidia.com/gpu", 4, renamed=True),),
+    ]
+
+
 ODD = "not written in lines"
 
 

@@ -189,7 +189,7 @@ def test_an_odd_cuda_version_is_left_out(cuda: str | None) -> None:
 
 # --- MIG ---
 
-SEVEN = {"mig_mode": "Enabled", "mig_profiles": ("1g.10gb",) * 7}
+SEVEN: dict[str, Any] = {"mig_mode": "Enabled", "mig_profiles": ("1g.10gb",) * 7}
 
 
 @pytest.mark.parametrize(
@@ -242,6 +242,45 @@ def test_what_the_plugins_configuration_decides(configs: tuple[PluginConfig, ...
     found = labels(host(builders.H100, answer=smi(H100), kubernetes=shared(*configs)))
     names = ("gpu.replicas", "gpu.sharing-strategy", "mps.capable", "gpu.product")
     assert tuple(found.get(name) for name in names) == expected
+
+
+SLICED = PluginConfig("c", time_slicing=FOUR)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "config", "expected"),
+    [
+        ("none", PluginConfig("c", time_slicing=(SharedResource("nvidia.com/gpu", 4, renamed=True),)),
+         {"gpu.product": "NVIDIA-H100-80GB-HBM3", "gpu.replicas": "4", "gpu.sharing-strategy": "time-slicing"}),
+        ("single", SLICED,
+         {"gpu.product": "NVIDIA-H100-80GB-HBM3-MIG-1g.10gb-SHARED", "gpu.replicas": "4", "gpu.count": "14",
+          "gpu.sharing-strategy": "time-slicing"}),
+        ("mixed", PluginConfig("c", time_slicing=(SharedResource("nvidia.com/mig-1g.10gb", 4),)),
+         {"mig-1g.10gb.product": "NVIDIA-H100-80GB-HBM3-MIG-1g.10gb-SHARED", "mig-1g.10gb.replicas": "4",
+          "mig-1g.10gb.sharing-strategy": "time-slicing", "gpu.product": "NVIDIA-H100-80GB-HBM3",
+          "gpu.replicas": "0"}),
+        ("mixed", SLICED,
+         {"mig-1g.10gb.product": "NVIDIA-H100-80GB-HBM3-MIG-1g.10gb", "mig-1g.10gb.replicas": "1",
+          "mig-1g.10gb.sharing-strategy": "none", "gpu.replicas": "0"}),
+        ("mixed", PluginConfig("c", unread="odd"),
+         {"mig-1g.10gb.product": "NVIDIA-H100-80GB-HBM3-MIG-1g.10gb", "mig-1g.10gb.replicas": None,
+          "mig-1g.10gb.sharing-strategy": None}),
+    ],
+    ids=["a name of its own", "instances for GPUs", "instances", "GPUs, of which there are none", "not known"],
+)  # fmt: skip
+def test_what_is_shared_is_labelled_so(
+    strategy: MigStrategy, config: PluginConfig, expected: dict[str, str | None]
+) -> None:
+    more = {} if strategy == "none" else SEVEN
+    node = host(builders.H100, builders.H100, answer=smi(H100, H100, **more), kubernetes=shared(config))
+    found = labels(node, mig_strategy=strategy)
+    assert {name: found.get(name) for name in expected} == expected
+
+
+def test_why_nobody_knows_whether_instances_are_shared_is_told() -> None:
+    node = host(builders.H100, answer=smi(H100, **SEVEN), kubernetes=shared(PluginConfig("c", unread="odd")))
+    found = node_labels(node, CATALOG, mig_strategy="mixed")
+    assert "which is in force is not known" in (found.why_unknown("nvidia.com/mig-1g.10gb.replicas") or "")
 
 
 # --- the way to the node ---
