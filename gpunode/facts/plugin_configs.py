@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from gpunode.foreign import NotRead, read_yaml_words, whole_number
-from gpunode.model.kubernetes import NVIDIA_RESOURCES, UNNAMED, PluginConfig, SharedResource
+from gpunode.foreign import NotRead, read_yaml, whole_number
+from gpunode.model.kubernetes import UNNAMED, PluginConfig, SharedResource, resource_name
 from gpunode.regex import regex
 
 _FILE = regex(r"config-of=([\w.-]{1,100}/[\w.-]{1,253})", re.ASCII)
-_RESOURCE = regex(r"[\w./*-]{1,100}", re.ASCII)
+_FLAGS = ("renameByDefault", "failRequestsGreaterThanOne")
 MOST_RESOURCES = 64
 _TRUE = ("true", "yes", "on", "y")  # as Go's reader of YAML 1.1 has it, in capitals too
 ODD = "it is not written in lines of `key: value`"
@@ -55,49 +56,79 @@ def _config(name: str, text: str, odd: bool) -> PluginConfig | None:
     if not text:
         return None
     try:
-        keys = _children(read_yaml_words(text))
-        sharing, flags = _children(keys.get("sharing", "")), _children(keys.get("flags", ""))
+        keys = _children(read_yaml(text))
+        sharing, flags = _children(keys.get("sharing")), _children(keys.get("flags"))
         return PluginConfig(
             name,
             version=_word(keys.get("version")),
             mig_strategy=_word(flags.get("migStrategy")),
-            time_slicing=_resources(sharing.get("timeSlicing", "")),
-            mps=_resources(sharing.get("mps", "")),
-            bare=tuple(kind for kind in ("timeSlicing", "mps") if _is_bare(sharing.get(kind))),
+            time_slicing=_resources(sharing.get("timeSlicing")),
+            mps=_resources(sharing.get("mps")),
+            bare=tuple(way for way, keys in _ways(sharing) if not _listed(keys)),
+            odd_flags=tuple(
+                f"{way}.{key}" for way, keys in _ways(sharing) for key in _FLAGS if not _is_flag(keys.get(key))
+            ),
         )
     except NotRead as fault:
         return PluginConfig(name, unread=fault.what)
 
 
-def _children(value: object) -> Mapping[str, object]:
-    """What a mapping has; an empty value has nothing. Raises NotRead."""
-    if value in ("", "null", "~"):
+def _children(node: Any) -> Mapping[str, Any]:
+    """What a mapping (a yaml.Node) has; an empty value has nothing. Raises NotRead."""
+    if node is None or _is(node, "null") or (node.id == "scalar" and not node.value):
         return {}
-    if not isinstance(value, dict):
+    if node.id != "mapping":
         raise NotRead("a mapping is wanted where there is something else")
-    return value
+    return {key.value: value for key, value in node.value if key.id == "scalar"}
 
 
-def _is_bare(value: object) -> bool:
-    return isinstance(value, dict) and value.get("resources", "") in ("", "null", "~", [])
-
-
-def _resources(value: object) -> tuple[SharedResource, ...]:
-    keys = _children(value)
-    listed = keys.get("resources", [])
-    if not isinstance(listed, list):
-        raise NotRead("resources is no list")
+def _resources(node: Any) -> tuple[SharedResource, ...]:
+    keys = _children(node)
     renamed = (_word(keys.get("renameByDefault")) or "").lower() in _TRUE
-    return tuple(_resource(_children(one), renamed) for one in listed[:MOST_RESOURCES])
+    return tuple(_resource(_children(one), renamed) for one in _listed(keys))
 
 
-def _resource(keys: Mapping[str, object], renamed: bool) -> SharedResource:
-    """Its name is whole, as the plugin makes it (NewResourceName), which ignores `rename`."""
-    name = _word(keys.get("name")) or ""
-    named = NVIDIA_RESOURCES + name.removeprefix(NVIDIA_RESOURCES) if _RESOURCE.fullmatch(name) else UNNAMED
-    return SharedResource(named, whole_number(_word(keys.get("replicas"))), renamed)
+def _listed(keys: Mapping[str, Any]) -> Sequence[Any]:
+    listed = keys.get("resources")
+    if listed is None or _is(listed, "null"):
+        return ()
+    if listed.id != "sequence":
+        raise NotRead("resources is no list")
+    few: Sequence[Any] = listed.value[:MOST_RESOURCES]
+    return few
 
 
-def _word(value: object) -> str | None:
+def _resource(keys: Mapping[str, Any], renamed: bool) -> SharedResource:
+    """The plugin ignores its `rename`."""
+    replicas = keys.get("replicas")
+    number = whole_number(_word(replicas)) if _is(replicas, "int") else None
+    return SharedResource(_name(keys) or UNNAMED, number, renamed)
+
+
+def _name(keys: Mapping[str, Any]) -> str | None:
+    return resource_name(keys["name"].value) if _is(keys.get("name"), "str") else None
+
+
+def _ways(sharing: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """What the plugin reads as a way of sharing. An empty `timeSlicing:` is one too; `mps:` stays nil, as a pointer."""
+    for way in ("timeSlicing", "mps"):
+        if way in sharing and not (way == "mps" and _is(sharing[way], "null")):
+            yield way, _children(sharing[way])
+
+
+def _is_flag(node: Any) -> bool:
+    """True or false to the plugin, or not there. A plain y or n is one to Go's reader, and a word to Python's."""
+    if node is None or _is(node, "bool") or _is(node, "null"):
+        return True
+    return _is(node, "str") and node.value in ("y", "Y", "n", "N") and node.style is None
+
+
+def _is(node: Any, kind: str) -> bool:
+    """Whether YAML takes a scalar for "str", "int", "bool" or "null"."""
+    return node is not None and node.id == "scalar" and node.tag == f"tag:yaml.org,2002:{kind}"
+
+
+def _word(node: Any) -> str | None:
     """A short one that can be shown."""
-    return value if isinstance(value, str) and re.fullmatch(r"[ -~]{1,100}", value) else None
+    text = node.value if node is not None and node.id == "scalar" else ""
+    return text if re.fullmatch(r"[ -~]{1,100}", text) else None

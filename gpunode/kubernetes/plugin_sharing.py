@@ -9,13 +9,10 @@ from gpunode.errors import UsageError
 from gpunode.foreign import whole_number
 from gpunode.kubernetes.plugin_model import Shared, Sharing, Strategy
 from gpunode.kubernetes.yaml_nodes import Node
-from gpunode.model.kubernetes import NVIDIA_RESOURCES as PREFIX
-from gpunode.regex import regex
+from gpunode.model.kubernetes import LONGEST_RESOURCE, NVIDIA_RESOURCES, resource_name
 
-LONGEST = 63  # characters of a resource's name
 MOST = 64
 MOST_REPLICAS = 10_000  # a node has far fewer pods
-_NAME = regex(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
 _KEYS = ("renameByDefault", "failRequestsGreaterThanOne", "resources")
 _OF_A_RESOURCE = ("name", "replicas", "rename", "devices")
 IGNORED = "the plugin ignores it, in every release: leave it out"
@@ -57,10 +54,10 @@ def _shared(node: Node) -> Shared:
 
 
 def _name(node: Node) -> str:
-    short = node.text.removeprefix(PREFIX)
-    if node.tag != "str" or len(PREFIX + short) > LONGEST or not _NAME.fullmatch(short):
-        raise UsageError(f"name is one such as {PREFIX}gpu, of at most {LONGEST} characters")
-    return PREFIX + short
+    name = resource_name(node.text) if node.tag == "str" else None
+    if name is None:
+        raise UsageError(f"name is one such as {NVIDIA_RESOURCES}gpu, of at most {LONGEST_RESOURCE} characters")
+    return name
 
 
 def _mapping(node: Node, known: Iterable[str]) -> Mapping[str, Node]:

@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from dataclasses import field
 from types import MappingProxyType
 
+from gpunode.regex import regex
 from gpunode.values import dataclass
 
 NVIDIA_RESOURCES = "nvidia.com/"
+LONGEST_RESOURCE = 63  # characters of a resource's name
+_RESOURCE = regex(r"nvidia\.com/[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
 GPU_DRA_DRIVER = "gpu.nvidia.com"
 COMPUTE_DOMAIN_DRIVER = "compute-domain.nvidia.com"  # of the same pod: memory of other hosts' GPUs, by nvidia-imex
 KUBELET_UNIT = "kubelet.service"
@@ -85,6 +88,15 @@ class PluginPod:
 UNNAMED = "a resource without a name"
 
 
+def resource_name(name: str) -> str | None:
+    """ "gpu" -> "nvidia.com/gpu", as the device plugin makes it; None for what is no name to it.
+
+    Of api/config/v1/resources.go, NewResourceName: a DNS subdomain after the prefix, at most LONGEST_RESOURCE in all.
+    """
+    whole = NVIDIA_RESOURCES + name.removeprefix(NVIDIA_RESOURCES)
+    return whole if len(whole) <= LONGEST_RESOURCE and _RESOURCE.fullmatch(whole) else None
+
+
 @dataclass(frozen=True)
 class SharedResource:
     """A resource of which several containers get the same device."""
@@ -104,6 +116,7 @@ class PluginConfig:
     time_slicing: tuple[SharedResource, ...] = ()
     mps: tuple[SharedResource, ...] = ()
     bare: tuple[str, ...] = ()  # "timeSlicing": there, and without a resource
+    odd_flags: tuple[str, ...] = ()  # "timeSlicing.renameByDefault": there, and neither true nor false
     unread: str | None = None  # why none of it is known
 
     @property

@@ -65,6 +65,8 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
     ("k8s.sharing-config", configs(replace(SLICED, version="v2")), "config.yaml: version is v2, and the plugin knows"),
     ("k8s.sharing-config", configs(replace(SLICED, time_slicing=(), bare=("timeSlicing",))), "names no resource"),
     ("k8s.sharing-config", configs(replace(SLICED, time_slicing=(SharedResource(UNNAMED, 4),))), UNNAMED),
+    ("k8s.sharing-config", configs(replace(SLICED, odd_flags=("timeSlicing.renameByDefault",))),
+     "config.yaml: timeSlicing.renameByDefault is neither true nor false"),
     ("k8s.sharing-config", configs(TWICE), "timeSlicing and mps are both there, and exclude each other"),
     ("k8s.sharing-config", configs(replace(SLICED, time_slicing=(SharedResource("nvidia.com/gpu", 1),))),
      "replicas of nvidia.com/gpu is 1, at least 2 are wanted"),

@@ -137,6 +137,8 @@ CONFIGS = _of(
     time_slicing=SHARED,
     mps=SHARED,
     unread=st.none() | WORDS,
+    bare=LINES,
+    odd_flags=LINES,
 )
 PLUGINS = _of(
     DevicePlugins,

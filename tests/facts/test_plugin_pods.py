@@ -12,7 +12,7 @@ import pytest
 from gpunode.facts.kubernetes import kubernetes_of
 from gpunode.facts.plugin_configs import parse_configs
 from gpunode.facts.wire import Section, Sections
-from gpunode.model.kubernetes import DevicePlugins, PluginConfig, SharedResource
+from gpunode.model.kubernetes import UNNAMED, DevicePlugins, PluginConfig, SharedResource
 from tests.facts.test_kubernetes import CONTAINER, FILES, KUBECTL, MADE, POD, STATE, TOOLS, UID, machine, probed, shell
 
 __all__ = ["shell"]
@@ -65,7 +65,9 @@ def seen(root: Path, shell: tuple[str, ...] = ("sh",)) -> DevicePlugins:
         ("timeSlicing: {renameByDefault: true}", ("timeSlicing",)),
         ("mps: {}", ("mps",)),
         ("mps: {resources: [{name: nvidia.com/gpu, replicas: 2}]}", ()),
-        ("timeSlicing:", ()),
+        ("timeSlicing: {resources: }", ("timeSlicing",)),
+        ("timeSlicing:", ("timeSlicing",)),
+        ("mps:", ()),
     ],
 )
 def test_sharing_without_a_resource_is_what_the_plugin_refuses(sharing: str, bare: tuple[str, ...]) -> None:
@@ -73,6 +75,36 @@ def test_sharing_without_a_resource_is_what_the_plugin_refuses(sharing: str, bar
     lines = ["plugin-configs=read", "config-of=a/config.yaml", "sharing=version: v1", "sharing=sharing:"]
     (config,) = parse_configs([*lines, f"sharing=  {sharing}"]) or ()
     assert (config.bare, config.unread) == (bare, None)
+
+
+SLICING = "sharing=  timeSlicing: {{{}resources: [{{name: {}, replicas: {}}}]}}"
+
+
+@pytest.mark.parametrize(
+    ("flags", "name", "replicas", "taken", "odd"),
+    [
+        ("", "gpu", "4", SharedResource("nvidia.com/gpu", 4), ()),
+        ("", "gpu", "'4'", SharedResource("nvidia.com/gpu", None), ()),
+        ("", "nvidia.com/GPU", "4", SharedResource(UNNAMED, 4), ()),
+        ("", "5", "4", SharedResource(UNNAMED, 4), ()),
+        ("", "!!str [gpu]", "4", SharedResource(UNNAMED, 4), ()),
+        ("failRequestsGreaterThanOne: maybe, ", "gpu", "4", SharedResource("nvidia.com/gpu", 4),
+         ("timeSlicing.failRequestsGreaterThanOne",)),
+        ("renameByDefault: 'y', failRequestsGreaterThanOne: y, ", "gpu", "4",
+         SharedResource("nvidia.com/gpu", 4, renamed=True), ("timeSlicing.renameByDefault",)),
+        ("renameByDefault: yes, failRequestsGreaterThanOne: , ", "gpu", "4",
+         SharedResource("nvidia.com/gpu", 4, renamed=True), ()),
+    ],
+    ids=["well", "a number in quotes", "capitals", "a number for a name", "a list for a name", "a word for a flag",
+         "a text for a flag, and a flag of Go's", "YAML 1.1"],
+)  # fmt: skip
+def test_of_what_is_shared_the_types_are_those_of_the_plugin(
+    flags: str, name: str, replicas: str, taken: SharedResource, odd: tuple[str, ...]
+) -> None:
+    """Its reader puts no text into a number or a flag (api/config/v1/replicas.go)."""
+    lines = ["plugin-configs=read", "config-of=a/config.yaml", "sharing=version: v1", "sharing=sharing:"]
+    (config,) = parse_configs([*lines, SLICING.format(flags, name, replicas)]) or ()
+    assert (config.time_slicing, config.odd_flags, config.unread) == ((taken,), odd, None)
 
 
 def test_of_a_config_map_what_it_says_of_sharing_is_taken(shell: tuple[str, ...], tmp_path: Path) -> None:

@@ -70,6 +70,8 @@ def _faults(config: PluginConfig) -> Iterator[str]:
         yield "timeSlicing and mps are both there, and exclude each other"
     for kind in config.bare:
         yield f"{kind} is there and names no resource"
+    for flag in config.odd_flags:
+        yield f"{flag} is neither true nor false"
     for one in (*config.time_slicing, *config.mps):
         if one.name == UNNAMED:
             yield f"{one.name} is among those that are shared"
