@@ -113,22 +113,34 @@ def test_the_chart_has_it_as_a_value_or_in_its_config_map(row: Wanted) -> None:
             assert same(at(config, row.config), row.yaml), release.tag
 
 
+def in_operator(row: Wanted, one: Plugin) -> None:
+    if row.flag == "mps-root":
+        with pytest.raises(UsageError, match="cannot say mps-root /run/mps"):
+            printed(one, "gpu-operator", None, HERE)
+        return
+    (values,) = documents_of(printed(one, "gpu-operator", None, HERE))
+    given = values["devicePlugin"]
+    if row.flag == "mig-strategy":
+        assert values["mig"] == {"strategy": row.typed}
+    elif not row.config:
+        assert given["env"] == [{"name": spellings(row, one.release)[1], "value": row.typed}]
+    else:
+        (text,) = given["config"]["data"].values()
+        assert same(at(documents_of(text)[0], row.config), row.yaml)
+
+
+def test_the_operator_has_one_place_for_mps() -> None:
+    """Its chart drops devicePlugin.mps: templates/clusterpolicy.yaml, v26.7.0."""
+    (values,) = documents_of(printed(plugin(set=["mps-root=/run/nvidia/mps"]), "gpu-operator", None, HERE))
+    assert set(values["devicePlugin"]) == {"version"}
+
+
 @pytest.mark.parametrize("row", ROWS, ids=named)
 def test_the_operators_values_the_config_map_and_the_file_have_it(row: Wanted) -> None:
     for release in RELEASES:
         if (one := of(row, release)) is None:
             continue
-        (values,) = documents_of(printed(one, "gpu-operator", None, HERE))
-        given = values["devicePlugin"]
-        if row.flag == "mig-strategy":
-            assert values["mig"] == {"strategy": row.typed}
-        elif row.flag == "mps-root":
-            assert given["mps"] == {"root": row.typed}
-        elif not row.config:
-            assert given["env"] == [{"name": spellings(row, release)[1], "value": row.typed}]
-        else:
-            (text,) = given["config"]["data"].values()
-            assert same(at(documents_of(text)[0], row.config), row.yaml)
+        in_operator(row, one)
         for form in ("config", "configmap"):
             if not row.config:
                 with pytest.raises(UsageError, match="has no place for"):
