@@ -18,6 +18,7 @@ from gpunode.facts.processes import Process
 from gpunode.facts.wire import Section, Sections, file_facts
 from gpunode.model.facts import HostFacts
 from gpunode.model.kubernetes import Gate, PluginPod
+from tests.cluster.api_server import Authority
 from tests.facts.hosts import ROOTS, in_namespaces, make_root, run_probe
 
 UUID = "GPU-5f1c2a90-7d11-4c3e-9a7e-0123456789ab"
@@ -323,6 +324,44 @@ def test_a_flag_of_the_plugin_and_its_value_may_be_two_words(
     plugins = probed(machine(tmp_path, FILES | {path: made}), shell).kubernetes.device_plugins
     assert plugins
     assert plugins.options == options
+
+
+AGENT = "var/lib/rancher/k3s/agent"
+BY_K3S = {
+    **{name: text for name, text in FILES.items() if not name.startswith(("etc/kubernetes", "proc/700"))},
+    "proc/700/comm": "k3s-server\n",
+    "proc/700/status": "Name:\tk3s-server\nPPid:\t1\n" + ROOTS,
+    "proc/700/cgroup": "0::/system.slice/k3s.service\n",
+    "proc/700/cmdline": "/usr/local/bin/k3s server\0",  # it erases its arguments
+    "etc/rancher/k3s/config.yaml": "with-node-id: true\n",
+    f"{AGENT}/kubelet.kubeconfig": "users:\n- name: user\n  user:\n    client-certificate: client-kubelet.crt\n",
+}
+
+
+@pytest.mark.parametrize("name", ["gpu07", "gpu-rack3-07-1f3a0c9d", "n0", "a" * 52])
+def test_a_node_of_k3s_has_the_name_in_its_certificate(name: str, shell: tuple[str, ...], tmp_path: Path) -> None:
+    """--node-name, K3S_NODE_NAME and --with-node-id make it another than the host's."""
+    authority = Authority()
+    certificate, _ = authority.certify(f"system:node:{name}", "system:nodes")
+    files = {**BY_K3S, f"{AGENT}/client-kubelet.crt": certificate + authority.pem}
+    assert probed(machine(tmp_path, files, {"kubectl": KUBECTL}), shell).kubernetes.node_name == name
+
+
+@pytest.mark.parametrize(
+    ("certificate", "why"),
+    [(None, "client-kubelet.crt is not there, and has the node's name"),
+     ("nothing of it\n", "no certificate of a node"), ("system:admin", "no certificate of a node"),
+     ("system:node:gpu 07", "no certificate of a node")],
+    ids=["missing", "no certificate", "a person's", "another name"],
+)  # fmt: skip
+def test_the_name_of_a_node_of_k3s_is_not_guessed(
+    certificate: str | None, why: str, shell: tuple[str, ...], tmp_path: Path
+) -> None:
+    text = Authority().certify(certificate)[0] if certificate and ":" in certificate else certificate
+    files = BY_K3S if text is None else {**BY_K3S, f"{AGENT}/client-kubelet.crt": text}
+    host = probed(machine(tmp_path, files, {"kubectl": KUBECTL}), shell)
+    assert (host.kubernetes.node_name, host.kubernetes.node) == (None, None)
+    assert why in host.unread["node"]
 
 
 TWICE = (

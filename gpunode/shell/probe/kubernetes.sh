@@ -261,11 +261,31 @@ ask_node() { # the kubelet may read its own node: with a kubectl of root's, and 
     return 0
   fi
   if ! find_kubectl; then refuse node "$WHY_NOT to ask the API server with"; return 0; fi
-  if [ -z "$node" ]; then word "$R/proc/sys/kernel/hostname"; node=$WORD; fi
+  case $node:$path in
+    :/var/lib/rancher/*) node_of_rancher "${path%/*}/client-kubelet.crt" || return 0 ;;
+    :*) word "$R/proc/sys/kernel/hostname"; node=$WORD ;;
+  esac
   case $node in *[A-Z]*) node=$(printf '%s' "$node" | tr '[:upper:]' '[:lower:]') ;; esac # as the kubelet does
   echo "node-name=$node"
   # shellcheck disable=SC2086  # one or two words
   job node 6 do_node "$path" "$node" $KUBECTL
+}
+
+node_of_rancher() { # CERTIFICATE of a kubelet inside k3s -> node; k3s erases its arguments, and its environment and files may give it a name too
+  if ! trusted "$1"; then refuse node "$WHY_NOT, and has the node's name"; return 1; fi
+  if [ ! -f "$R$1" ] || [ ! -r "$R$1" ]; then refuse node "$1 cannot be read, and has the node's name"; return 1; fi
+  node=$(node_of_certificate "$R$1")
+  case $node in '' | *[!a-z0-9.-]*) refuse node "$1 is no certificate of a node"; return 1 ;; esac
+}
+
+node_of_certificate() { # FILE -> the NAME of its subject's system:node:NAME: in DER a text has its length in the byte before it
+  head -c 65536 "$1" | awk '/-----END/ { exit } !/-----/' | base64 -d 2>/dev/null | od -An -v -tx1 | tr -d ' \n' | awk '
+    function byte(at) { return 16 * digit(substr($0, at, 1)) + digit(substr($0, at + 1, 1)) }
+    function digit(one) { return index("0123456789abcdef", one) - 1 }
+    { at = index($0, "73797374656d3a6e6f64653a") # system:node:
+      if (at < 3) exit
+      end = at + 2 * byte(at - 2)
+      for (at += 24; at < end; at += 2) printf "%c", byte(at) }'
 }
 
 do_node() { # KUBECONFIG NAME KUBECTL...: its caches and settings go to, and come from, the work folder
