@@ -72,6 +72,10 @@ class Apt(Backend):
     preferences = "/etc/apt/preferences.d"
     bundle_file = "/etc/apt/sources.list.d/gpunode-bundle.sources"
     erase_resumes = True
+    # 100 where two entries are at odds, which would keep all of apt from working.
+    reads_lists = (
+        Run(("apt-get", "indextargets", "--format", "$(SITE)"), description="apt-get indextargets", read_only=True),
+    )
     fails_with_build = True
     not_found = 100  # among others
     tools = ("apt-get", "dpkg-query")

@@ -73,6 +73,7 @@ class Backend(Protocol):
     bundle_file: str = ""  # what names a bundle's part of the distribution's archive; "": no bundles are made for it
     preferences: str = ""  # directory of files that choose a package's source; "": a repository's priority does
     erase_resumes: bool = False  # an interrupted `erase` knows by itself what it was about to remove
+    reads_lists: tuple[Run, ...] = ()  # fails where its lists are at odds with each other; nothing is fetched
     fails_with_build: bool = False  # an install fails when a package's module does not build
     not_found: int | None = None  # exit code of an install whose package or version is in no repository
     tools: tuple[str, ...]  # its programs, which the probe looks for

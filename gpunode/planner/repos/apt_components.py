@@ -9,7 +9,7 @@ from gpunode import resources
 from gpunode.advice import listing
 from gpunode.editing.diff import unified
 from gpunode.errors import UnsupportedHost
-from gpunode.model.action import PutFile, Run
+from gpunode.model.action import PutFile
 from gpunode.model.driver import DriverChoice
 from gpunode.model.packages import AptArchive
 from gpunode.model.plan import Step
@@ -21,10 +21,6 @@ FILE = "gpunode-components.sources"
 # NVIDIA's packages for Debian need no more than contrib (installation guide, Debian).
 FOR_VENDOR = ("contrib",)
 ALIASES = ("stable", "testing", "unstable")  # suites by role instead of by name
-# apt reads its lists and fetches nothing: 100 where two entries are at odds, which would keep all of apt from working.
-LISTS_ARE_READ = Run(
-    ("apt-get", "indextargets", "--format", "$(SITE)"), description="apt-get indextargets", read_only=True
-)
 _WORD = regex(r"[A-Za-z0-9-]{1,40}", re.ASCII)
 
 
@@ -46,7 +42,7 @@ def components_step(site: Site, choice: DriverChoice) -> Step | None:
         "packages that the driver draws on are there",
         (
             PutFile(path, text, expect_sha256=before.sha256, any_before=True),
-            LISTS_ARE_READ,
+            *site.backend.reads_lists,
             through_proxy(site.backend.refresh_all(), site.spec.proxy),
         ),
         diff=unified(path, before.text, text),
