@@ -7,7 +7,7 @@ from gpunode.catalog import cdi_versions
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
 from gpunode.checks.words import setting
-from gpunode.model.cdi_devices import difference
+from gpunode.model.cdi_devices import KIND, difference, kind_of
 from gpunode.model.entities import place
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
@@ -78,7 +78,7 @@ def cdi_devices(host: HostFacts, context: Context) -> CheckOutcome:
     if host.driver.smi.lost:
         return NotApplicable("a GPU is lost (health.gpu-lost)")
     texts = {path: host.file(path).text or "" for path in host.toolkit.cdi_specs}
-    kinds = {path: text for path, text in texts.items() if "nvidia.com/gpu" in text}
+    kinds = {path: text for path, text in texts.items() if kind_of(text) == KIND}
     if not kinds:
         return NotApplicable("no CDI specification names nvidia.com/gpu")
     wrong = {path: other for path, text in kinds.items() if (other := difference(host.driver.smi, text))}
@@ -106,7 +106,7 @@ def cdi_readable(host: HostFacts, context: Context) -> CheckOutcome:
     if not texts:
         return NotApplicable("there is no CDI specification")
     behind = cdi_versions.behind(host, cdi=context.spec is not None and context.spec.runtime.cdi)
-    new = [path for path, text in texts.items() if "nvidia.com/gpu" in text and cdi_versions.is_new(text)]
+    new = [path for path, text in texts.items() if kind_of(text) == KIND and cdi_versions.is_new(text)]
     if not behind or not new:
         return None
     return Finding(
@@ -126,7 +126,7 @@ def cdi_readable(host: HostFacts, context: Context) -> CheckOutcome:
 )
 def cdi_duplicate(host: HostFacts, context: Context) -> CheckOutcome:
     """Two CDI specifications describe the same GPUs; an old one may win."""
-    kinds = [p for p in host.toolkit.cdi_specs if "nvidia.com/gpu" in (host.file(p).text or "")]
+    kinds = [p for p in host.toolkit.cdi_specs if kind_of(host.file(p).text or "") == KIND]
     if not kinds:
         return NotApplicable("no CDI specification names nvidia.com/gpu")
     if len(kinds) == 1:

@@ -9,6 +9,8 @@ from typing import NamedTuple
 from gpunode.model.smi import SmiFacts, SmiGpu
 from gpunode.regex import regex
 
+# The device plugin's (k8s.device-plugin.nvidia.com/gpu) and the GPU Operator's (management.nvidia.com/gpu) are others.
+KIND = "nvidia.com/gpu"
 # nvidia-ctk's names by --device-name-strategy: index (0, MIG 0:1), type-index (gpu0, mig0:1), uuid.
 _INDEX = regex(r"(?:gpu|mig)?([0-9]{1,9})(:[0-9]{1,9})?")
 
@@ -21,6 +23,14 @@ class Difference(NamedTuple):
         gone = f"{', '.join(self.gone[:3])} not here" if self.gone else ""
         missing = f"{', '.join(self.missing[:3])} not in it" if self.missing else ""
         return ", ".join(filter(None, (gone, missing)))
+
+
+def kind_of(text: str) -> str | None:
+    """ "nvidia.com/gpu" of a specification in YAML or JSON; None where it has none."""
+    found = re.search(r"""^[\s{"']*kind["']?\s*:\s*["']?([\w.-]+/[\w.-]+)""", text, re.MULTILINE) or re.search(
+        r'"kind"\s*:\s*"([^"]+)"', text
+    )
+    return found[1] if found else None
 
 
 def names(text: str) -> tuple[str, ...]:

@@ -352,6 +352,17 @@ def test_what_is_no_fault_of_the_machine_passes(id: str, host: HostFacts) -> Non
     assert verdict(id, host).outcome is None
 
 
+def test_specifications_of_other_kinds_are_no_second_one_of_the_gpus() -> None:
+    """The device plugin writes one of its own, the GPU Operator another: no node with CDI would be without."""
+    kinds = {"k8s.device-plugin.nvidia.com-gpu.json": '{"kind":"k8s.device-plugin.nvidia.com/gpu"}',
+             "management.nvidia.com-gpu.yaml": "kind: management.nvidia.com/gpu\n"}  # fmt: skip
+    others = {f"/var/run/cdi/{name}": h._file(f"/var/run/cdi/{name}", text) for name, text in kinds.items()}
+    host = h.toolkit(cdi_specs=(h.CDI, *others))
+    host = replace(host, files={**host.files, **others})
+    for id in ("ctk.cdi-duplicate", "ctk.cdi-devices"):
+        assert verdict(id, host).outcome is None
+
+
 @pytest.mark.parametrize(
     "host", [h.driver(stuck=(HUNG,)), replace(h.log(hung_tasks=2), driver=h.driver(stuck=(HUNG,)).driver)]
 )

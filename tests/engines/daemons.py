@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import socket
 import struct
@@ -27,6 +28,16 @@ def containerd(directory: Path, config: str | None) -> Iterator[str]:
     """A socket that answers CRI Status with `config`; None: it answers as a daemon whose CRI plugin did not load."""
     message = b"" if config is None else _status(config)
     with _listening(directory / "cri.sock", lambda connection: _answer_grpc(connection, message)) as path:
+        yield path
+
+
+@contextlib.contextmanager
+def containerd_before_1_6(directory: Path, config: str) -> Iterator[str]:
+    """Likewise, of one that has no runtime.v1: the first call of each pair has no answer but its status, 12."""
+    message, calls = _status(config), itertools.count()
+    with _listening(
+        directory / "cri.sock", lambda connection: _answer_grpc(connection, message if next(calls) % 2 else b"", b"12")
+    ) as path:
         yield path
 
 
@@ -109,8 +120,11 @@ def _serve_one(connection: socket.socket, answer: Callable[[socket.socket], obje
         answer(connection)
 
 
-def _answer_grpc(connection: socket.socket, message: bytes) -> None:
-    """One unary call: read until the client's END_STREAM, then headers, the message in pieces, and trailers."""
+def _answer_grpc(connection: socket.socket, message: bytes, without: bytes = b"0") -> None:
+    """One unary call: read until the client's END_STREAM, then headers, the message in pieces, and trailers.
+
+    `without`: the status in the trailers where there is no message.
+    """
     _exactly(connection, len(PREFACE))
     connection.sendall(_frame(SETTINGS, 0, 0))
     while True:
@@ -121,12 +135,15 @@ def _answer_grpc(connection: socket.socket, message: bytes) -> None:
             connection.sendall(_frame(SETTINGS, ACK, 0))
         if stream and flags & END_STREAM:
             break
+    status = b"0" if message else without
     # 0x88 is ":status: 200" in HPACK's static table.
     connection.sendall(_frame(HEADERS, END_HEADERS, stream, b"\x88"))
     body = b"\0" + struct.pack(">I", len(message)) + message if message else b""
     for start in range(0, len(body), 16_000):
         connection.sendall(_frame(DATA, 0, stream, body[start : start + 16_000]))
-    connection.sendall(_frame(HEADERS, END_HEADERS | END_STREAM, stream, b"\0\x0bgrpc-status\x01" + b"0"))
+    connection.sendall(
+        _frame(HEADERS, END_HEADERS | END_STREAM, stream, b"\0\x0bgrpc-status" + bytes([len(status)]) + status)
+    )
     connection.recv(4096)
 
 

@@ -109,6 +109,16 @@ def test_on_2_x_the_smallest_set_of_files_changes(files: dict[str, str], changed
     assert not rewrite(IMPORTING, "2.1.9", files=after, imports=tuple(sorted(after))).changed
 
 
+def test_on_1_x_an_import_whose_cri_table_is_empty_is_the_one_that_holds() -> None:
+    """Somebody put all of it behind comments, and left the header: it takes the place of the root's whole table."""
+    drop_in = "/etc/containerd/conf.d/a.toml"
+    root = f'version = 2\nimports = ["/etc/containerd/conf.d/*.toml"]\n[plugins."{V2}"]\nsandbox_image = "pause"\n'
+    files = {drop_in: f'version = 2\n[plugins."{V2}"]\n# sandbox_image = "other"\n'}
+    after = written(rewrite(root, "1.7.24", files=files, imports=(drop_in,)))
+    assert list(after) == [drop_in]
+    assert tomllib.loads(after[drop_in])["plugins"][V2]["containerd"]["default_runtime_name"] == "nvidia"
+
+
 def test_a_drop_in_that_lies_there_and_is_not_imported_is_edited_and_imported() -> None:
     result = rewrite(ROOT, "2.1.9", files={DROP_IN: f"version = 3\n# by hand\n{HANDLER}"})
     assert list(written(result)) == [DROP_IN, PATH]

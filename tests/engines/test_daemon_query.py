@@ -90,6 +90,15 @@ def test_crictl_is_asked_first(shell: tuple[str, ...], directory: Path) -> None:
 
 
 @pytest.mark.parametrize("tool", ["python3", "curl"])
+def test_a_containerd_before_1_6_is_asked_as_it_answers(shell: tuple[str, ...], tool: str, directory: Path) -> None:
+    config = daemons.cri_config("nvidia", "nvidia", "runc")
+    with daemons.containerd_before_1_6(directory, config) as path:
+        answer = run(shell, CRI, path, env=with_tools(directory, tool))
+    assert answer.returncode == 0, answer.stderr
+    assert json.loads(answer.stdout.partition("\n")[2]) == json.loads(config)
+
+
+@pytest.mark.parametrize("tool", ["python3", "curl"])
 def test_a_dead_cri_is_no_answer(shell: tuple[str, ...], tool: str, directory: Path) -> None:
     with daemons.containerd(directory, None) as path:
         answer = run(shell, CRI, path, env=with_tools(directory, tool))

@@ -210,4 +210,6 @@ def _pattern(files: Files, drop_in: str) -> str:
 
 
 def _has_cri(files: Files, path: str) -> bool:
-    return any(section(files.plain(path), "plugins", plugin) for plugin in live.tables(files, path))
+    """Also an empty one: before 2.0 it takes the place of the root's."""
+    plugins = section(files.plain(path), "plugins")
+    return any(plugin in plugins for plugin in live.tables(files, path))

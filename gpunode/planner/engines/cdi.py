@@ -7,7 +7,7 @@ import re
 from gpunode.catalog import cdi_versions
 from gpunode.editing.diff import unified
 from gpunode.model.action import Action, PutFile, RemoveFile, Run
-from gpunode.model.cdi_devices import difference, names
+from gpunode.model.cdi_devices import KIND, difference, kind_of, names
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.files import FileFacts
 from gpunode.model.plan import (
@@ -24,7 +24,6 @@ from gpunode.remedy import Remedy, RepairAction
 
 Outcome = Step | Kept
 Stale = dict[str, str]  # path of a specification -> what is wrong with it: "of another driver"
-KIND = "nvidia.com/gpu"
 # Where the toolkit's documentation puts one that lasts; /var/run/cdi is nvidia-cdi-refresh's, and gone after a reboot.
 LASTING, DIRECTORY = "/etc/cdi/nvidia.yaml", "/etc/cdi"
 UNITS = ("nvidia-cdi-refresh.path", "nvidia-cdi-refresh.service")
@@ -174,14 +173,7 @@ def _units(host: HostFacts) -> tuple[str, ...]:
 
 def _specs(host: HostFacts) -> tuple[FileFacts, ...]:
     files = (host.file(path) for path in host.toolkit.cdi_specs)
-    return tuple(file for file in files if _kind(file.text or "") == KIND)
-
-
-def _kind(text: str) -> str | None:
-    found = re.search(r"""^[\s{"']*kind["']?\s*:\s*["']?([\w.-]+/[\w.-]+)""", text, re.MULTILINE) or re.search(
-        r'"kind"\s*:\s*"([^"]+)"', text
-    )
-    return found[1] if found else None
+    return tuple(file for file in files if kind_of(file.text or "") == KIND)
 
 
 def _stale(host: HostFacts, behind: tuple[RuntimeFacts, ...]) -> Stale:

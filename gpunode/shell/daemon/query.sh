@@ -65,13 +65,16 @@ gpunode_cri_by_python3() {
 gpunode_cri_by_curl() {
     gpunode_tool curl || return 127
     "$TOOL" --version </dev/null | grep -q HTTP2 || return 127
-    gpunode_json=$(printf '\000\000\000\000\002\010\001' |
-        "$TOOL" --silent --max-time 5 --http2-prior-knowledge --unix-socket "$1" --data-binary @- \
-            --header 'content-type: application/grpc' --header 'te: trailers' \
-            http://localhost/runtime.v1.RuntimeService/Status 2>/dev/null |
-        LC_ALL=C tr '\000-\037' "$gpunode_newlines" |
-        LC_ALL=C sed -n '/"defaultRuntimeName"/{s/^[^{]*{*{"/{"/;p;}')
-    [ -n "$gpunode_json" ] && printf '%s\n' "$gpunode_json"
+    for gpunode_version in v1 v1alpha2; do # containerd before 1.6 has v1alpha2 alone
+        gpunode_json=$(printf '\000\000\000\000\002\010\001' |
+            "$TOOL" --silent --max-time 5 --http2-prior-knowledge --unix-socket "$1" --data-binary @- \
+                --header 'content-type: application/grpc' --header 'te: trailers' \
+                "http://localhost/runtime.$gpunode_version.RuntimeService/Status" 2>/dev/null |
+            LC_ALL=C tr '\000-\037' "$gpunode_newlines" |
+            LC_ALL=C sed -n '/"defaultRuntimeName"/{s/^[^{]*{*{"/{"/;p;}')
+        [ -z "$gpunode_json" ] || { printf '%s\n' "$gpunode_json"; return 0; }
+    done
+    return 1
 }
 
 # As many as there are control characters: busybox does not support [\n*].
@@ -198,7 +201,10 @@ def fields(blob):
 '
 gpunode_cri_client=$gpunode_cri_call'
 # StatusRequest{verbose: true}; StatusResponse.info is field 2, a map, so each entry is {1: key, 2: value}.
-answer = call(sys.argv[1], b"/runtime.v1.RuntimeService/Status", b"\x08\x01") or b""
+# containerd before 1.6 has v1alpha2 alone, with the same numbers.
+apis = (b"runtime.v1", b"runtime.v1alpha2")
+asked = (call(sys.argv[1], b"/" + api + b".RuntimeService/Status", b"\x08\x01") for api in apis)
+answer = next(filter(None, asked), b"")
 info = [dict(fields(entry)) for number, entry in fields(answer) if number == 2]
 config = [entry.get(2, b"") for entry in info if entry.get(1) == b"config"]
 if not config:
