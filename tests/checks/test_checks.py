@@ -543,6 +543,12 @@ NOT_APPLICABLE: tuple[tuple[str, HostFacts, Spec | None, str], ...] = (
         WANT,
         "the containerd of k3s",
     ),
+    (
+        "rt.cri-disabled",
+        replace(h.READY, runtimes=(h.CONTAINERD_ENGINE, replace(h.CONTAINERD_ENGINE, name="crio"))),
+        WANT,
+        "another engine's",
+    ),
     ("user.smi-works", replace(h.driver(smi=None), unread={"smi": "a GPU is suspended"}), WANT, "a GPU is suspended"),
     ("drv.rm-init", h.host(unread={"kernel_log": "needs root"}), WANT, "needs root"),
     ("pci.expected-count", h.host(), None, "expect.gpus"),

@@ -63,7 +63,7 @@ class History:
     changes: dict[str, list[Change]] = field(default_factory=dict)  # path -> what still stands, oldest first
     cut_off: dict[str, ForUndo] = field(default_factory=dict)  # steps of an undo that began and never came to an end
     undoing: dict[str, list[Written]] = field(default_factory=dict)  # path -> what undos without an end wrote
-    # Of a step that has not ended, path -> the changes as they stood before each of its writes.
+    # Of each step, path -> the changes as they stood before each of its writes: a later one may take it back with it.
     if_it_fails: dict[StepOfRun, dict[str, list[list[Change]]]] = field(default_factory=dict)
 
     def since(self, run: str | None) -> list[PastRun]:
@@ -133,10 +133,11 @@ def _mark(before: Entry) -> Entry:
 
 def _ended(found: History, run: PastRun, entry: Entry) -> None:
     step = str(entry.get("step", ""))
-    earlier = found.if_it_fails.pop((run.id, step), {})
     if entry.get("status") == "failed":
         run.failed.add(step)
-        for path, stacks in earlier.items():  # nothing of it stands, also of a file that it only announced
+        for path, stacks in found.if_it_fails.pop(
+            (run.id, step), {}
+        ).items():  # nothing of it stands, also of a file that it only announced
             found.changes[path] = stacks[0] if stacks else found.changes[path]
     if run.is_undo:
         found.cut_off.pop(step, None)

@@ -32,9 +32,11 @@ def _containerd(host: HostFacts) -> str | None:
 
 def _serves_pods(host: HostFacts) -> str | None:
     """docker's own containerd has CRI switched off on purpose, and is not configured."""
+    from gpunode.engines.containerd.dockers_own import kubelet_has_another
+
     engine = host.runtime("containerd")
-    if engine is not None and engine.cri_error is not None and not host.kubernetes.kubelet:
-        return "CRI is off and there is no kubelet: this containerd serves docker"
+    if engine is not None and engine.cri_error is not None and kubelet_has_another(host):
+        return "CRI is off and no kubelet asks it: this containerd serves docker"
     return None
 
 
@@ -174,11 +176,15 @@ def containerd_live(host: HostFacts, context: Context) -> CheckOutcome:
 )
 def cri_disabled(host: HostFacts, context: Context) -> CheckOutcome:
     """containerd runs and its CRI does not answer: the kubelet cannot start pods."""
+    from gpunode.engines.containerd.dockers_own import kubelet_has_another
+
     engine = host.runtime("containerd")
     if engine is None or not host.kubernetes.kubelet:
         return NotApplicable("no kubelet on this host")
     if own := next((one for one in host.runtimes if one.embedded_in), None):
         return NotApplicable(f"the kubelet uses the containerd of {own.name}")
+    if kubelet_has_another(host):
+        return NotApplicable("the kubelet's pods are another engine's")
     if not engine.active:
         return NotApplicable("containerd does not run (rt.present)")
     off = _disabled(host, engine)

@@ -7,6 +7,7 @@ from gpunode.editing import toml_text
 from gpunode.engines.base import Alone, Disk, Edit, Removal, Rewrite
 from gpunode.engines.containerd import alone, live, provenance
 from gpunode.engines.containerd.cri_section import Around, around, cri_disabled, refuse_no_cdi, section
+from gpunode.engines.containerd.dockers_own import kubelet_has_another
 from gpunode.engines.containerd.edit import Changes, changes, drop_in_path
 from gpunode.engines.containerd.imports import Files, gathered
 from gpunode.engines.containerd.mixed import in_read_schema
@@ -61,7 +62,7 @@ class Containerd(CriDaemon):
     def idle(self, host: HostFacts, engine: RuntimeFacts) -> str | None:
         """Docker's packages ship containerd with CRI switched off: no kubelet can use it, and docker does not care."""
         file = host.file(engine.config_path)
-        if file.text is None or host.kubernetes.kubelet:
+        if file.text is None or engine.embedded_in or not kubelet_has_another(host):
             return None
         off = cri_disabled(toml_text.read(file.path, file.text))
         if not off:

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from gpunode.apply.journal.snapshot import before_values
+from gpunode.engines.containerd.engine import Containerd
 from gpunode.errors import ConfigFileError, UnsupportedHost, UsageError
 from gpunode.model.action import PutFile, Run
 from gpunode.model.facts import HostFacts, RuntimeFacts, ServiceFacts
-from gpunode.model.kubernetes import NodeFacts
+from gpunode.model.kubernetes import KubeletSettings, NodeFacts
 from gpunode.model.plan import Kept, Plan, Step
 from gpunode.model.spec import RuntimeSpec, Spec
 from gpunode.planner.engines.steps import runtime_steps
@@ -156,6 +157,38 @@ def test_what_is_right_is_kept_with_the_reason(host: HostFacts, spec: Spec, said
 def test_containerd_that_serves_docker_only_is_configured_when_it_is_named() -> None:
     host = host_with(engine_facts("containerd", "1.7.24"), files={PATHS["containerd"]: 'disabled_plugins = ["cri"]\n'})
     assert "CRI switched on" in only_step(host, Spec(runtimes=("containerd",))).title
+
+
+DOCKERS_OWN = engine_facts("containerd", "1.7.27", effective_default=None, handlers=(), cri_error="CRI is off")
+
+
+def pods_of(*others: RuntimeFacts, **kubernetes: Any) -> HostFacts:
+    host = host_with(
+        DOCKERS_OWN, *others, files={PATHS["containerd"]: 'disabled_plugins = ["cri"]\n'}, kubelet="systemd"
+    )
+    return replace(host, kubernetes=replace(host.kubernetes, kubelet=True, **kubernetes))
+
+
+K3S = replace(engine_facts("containerd", "2.1.4", **NVIDIA), name="k3s", embedded_in="1.34.1+k3s1")
+CRIO = replace(engine_facts("containerd", "1.34.0", **NVIDIA), name="crio")
+DOCKERSHIM = {"version": "1.20.15", "settings": KubeletSettings()}
+
+
+@pytest.mark.parametrize(
+    ("host", "left"),
+    [
+        (pods_of(K3S), True),
+        (pods_of(CRIO), True),
+        (pods_of(engine_facts("docker", "20.10.21", **NVIDIA), **DOCKERSHIM), True),
+        (pods_of(replace(CRIO, active=False)), False),
+        (pods_of(), False),
+    ],
+    ids=["k3s", "CRI-O", "dockershim", "a CRI-O that is off", "nothing else could run pods"],
+)
+def test_dockers_own_containerd_is_left_alone_where_pods_are_anothers(host: HostFacts, left: bool) -> None:
+    """Its CRI is off on purpose, and a restart of it is one under every container of docker's."""
+    containerd = next(one for one in host.runtimes if one.name == "containerd")
+    assert (Containerd().idle(host, containerd) is not None) is left
 
 
 def test_no_engine_is_touched_where_none_is_wanted() -> None:

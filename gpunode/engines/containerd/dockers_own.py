@@ -1,0 +1,17 @@
+"""The containerd that Docker's packages ship with CRI switched off: whether a kubelet asks it all the same."""
+
+from __future__ import annotations
+
+from gpunode.model.facts import HostFacts
+
+
+def kubelet_has_another(host: HostFacts) -> bool:
+    """Whether no kubelet asks a containerd whose CRI is off: there is none, or its pods are another engine's.
+
+    k3s and rke2 bring a containerd of their own; next to CRI-O or dockershim docker's is docker's alone.
+    """
+    from gpunode.engines.docker import dockershim
+
+    if not host.kubernetes.kubelet or any(one.embedded_in for one in host.runtimes):
+        return True
+    return dockershim.runs_pods(host) or any(one.name == "crio" and one.active for one in host.runtimes)
