@@ -24,15 +24,14 @@ BY_CLASS = ", or name it in a RuntimeClass and say so with --no-default"
 
 def wanted(host: HostFacts, context: Context) -> tuple[RuntimeFacts, ...]:
     """The running engines that should have the nvidia runtime; a containerd without CRI serves docker and has none."""
-    from gpunode.engines.containerd.dockers_own import kubelet_has_another
+    from gpunode.engines.containerd.dockers_own import is_dockers_own
 
     names = context.spec.runtimes if context.spec else None
     # An engine without a daemon (podman) is served by CDI; it is configured only where the spec names it.
     # A rootless Docker is its user's, and is configured only where the spec names it, too.
     engines = (e for e in host.runtimes if (bool(e.unit) and not e.user if names is None else _named(host, e, names)))
-    idle = "containerd" if kubelet_has_another(host) else None
-    asked = (e for e in engines if e.cri_error is None or (host.kubernetes.kubelet and e.name != idle))
-    return tuple(e for e in asked if e.active)
+    asked = (e for e in engines if e.active and (host.kubernetes.kubelet or e.cri_error is None))
+    return tuple(e for e in asked if not is_dockers_own(host, e))
 
 
 def _named(host: HostFacts, engine: RuntimeFacts, names: tuple[str, ...]) -> bool:

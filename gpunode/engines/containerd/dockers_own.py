@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from gpunode.model.facts import HostFacts
+from gpunode.model.facts import HostFacts, RuntimeFacts
+
+
+def is_dockers_own(host: HostFacts, engine: RuntimeFacts) -> bool:
+    return engine.name == "containerd" and engine.cri_error is not None and kubelet_has_another(host)
 
 
 def kubelet_has_another(host: HostFacts) -> bool:
