@@ -21,7 +21,7 @@ def read(*sections: str) -> Need:
 
 def gpu(host: HostFacts) -> str | None:
     """There is a GPU on the PCI bus."""
-    if "pci" in host.unread:
+    if "pci" in host.unread and not host.gpus:
         return f"pci was not read: {host.unread['pci']}"
     return None if host.gpus else "no NVIDIA GPU on the PCI bus (pci.gpu-present)"
 

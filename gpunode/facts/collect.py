@@ -30,7 +30,7 @@ from gpunode.facts.kernel_log import parse_kernel_log, parse_kernel_state
 from gpunode.facts.kubernetes import kubernetes_of
 from gpunode.facts.packages import parse_packages
 from gpunode.facts.packed import unpacked
-from gpunode.facts.pci import parse_pci
+from gpunode.facts.pci import PciFacts, parse_pci
 from gpunode.facts.probe_script import NOT_PROBED, probe_script
 from gpunode.facts.readers import Units
 from gpunode.facts.recordings import load_recording as load_recording
@@ -46,6 +46,7 @@ from gpunode.facts.vgpu import with_vgpus
 from gpunode.facts.wire import Sections, decode
 from gpunode.model.connection import Connection
 from gpunode.model.facts import (
+    NOT_UNDERSTOOD,
     DriverFacts,
     HostFacts,
     JournalFacts,
@@ -163,7 +164,7 @@ def _assembled(sections: Sections, stream: bytes, target: str, way: Way | None) 
         try:
             return read()
         except (ValueError, IndexError, KeyError) as fault:  # a section in an unforeseen form must not hide the rest
-            unread.setdefault(name, f"not understood: {fault}")
+            unread.setdefault(name, f"{NOT_UNDERSTOOD}{fault}")
             return default
 
     identity = _identity(sections)
@@ -173,9 +174,10 @@ def _assembled(sections: Sections, stream: bytes, target: str, way: Way | None) 
     states = tuple(active.items())
     packages = part("packages", lambda: _PACKAGES(sections, states), PackageFacts())
     driver = part("driver", lambda: _DRIVER(sections), DriverFacts())
-    none: tuple[PciDevice, ...] = ()
-    pci = part("pci", lambda: _PCI(sections), none)
-    pci = with_vgpus(pci, driver.smi, virtual=identity.virtualization is not None)
+    bus = part("pci", lambda: _PCI(sections), PciFacts())
+    for name, why in bus.unread.items():
+        unread.setdefault(name, why)
+    pci = with_vgpus(bus.devices, driver.smi, virtual=identity.virtualization is not None)
     return HostFacts(
         target=target,
         hostname=identity.hostname,

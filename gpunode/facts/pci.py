@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
 
 from gpunode.facts.vgpu import capability_evidence
 from gpunode.foreign import hex_number, whole_number
-from gpunode.model.facts import PciDevice
+from gpunode.model.facts import NOT_UNDERSTOOD, NVIDIA_VENDOR, PciDevice
 
 
-def parse_pci(text: str, lspci: str = "") -> tuple[PciDevice, ...]:
+class PciFacts(NamedTuple):
+    devices: tuple[PciDevice, ...] = ()
+    unread: Mapping[str, str] = MappingProxyType({})  # "pci" -> why; "pci 0000:5e:00.7" for a function that is no GPU's
+
+
+def parse_pci(text: str, lspci: str = "") -> PciFacts:
     """The probe's `pci` section in bus order; `-` is an attribute that sysfs does not have.
+
+    A line that is not understood hides no other. Without an id it is of a function that left the bus while it was read.
 
     address|vendor|class|device|subsystem vendor|subsystem device|width|max width|
         speed|max speed|numa node|power|driver|first four config bytes|BAR1 (on one line)
@@ -21,7 +31,20 @@ def parse_pci(text: str, lspci: str = "") -> tuple[PciDevice, ...]:
     Of a GPU that may be a vGPU all 256 config bytes are there.
     """
     names = parse_lspci(lspci)
-    return tuple(_device(line.split("|"), names) for line in text.splitlines() if line.strip())
+    devices: list[PciDevice] = []
+    unread: dict[str, str] = {}
+    for fields in (line.split("|") for line in text.splitlines() if line.strip()):
+        try:
+            devices.append(_device(fields, names))
+        except ValueError as fault:
+            unread.setdefault(_part_of(fields), f"{NOT_UNDERSTOOD}{fields[0][:20]}: {fault}")
+    return PciFacts(tuple(devices), MappingProxyType(unread))
+
+
+def _part_of(fields: list[str]) -> str:
+    """Without NVIDIA's functions the bus is not known; virtual ones of a network card come and go."""
+    vendor = hex_number(fields[1]) if len(fields) == 15 else None
+    return "pci" if vendor in (None, int(NVIDIA_VENDOR, 16)) else f"pci {fields[0][:20]}"
 
 
 def parse_lspci(text: str) -> dict[str, str]:

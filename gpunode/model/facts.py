@@ -364,6 +364,11 @@ class HostFacts:
         """NVIDIA display (0300) and 3D (0302) controllers; audio, USB and bridges are other functions."""
         return tuple(d for d in self.pci if d.vendor == NVIDIA_VENDOR and d.class_code in GPU_CLASSES)
 
+    @property
+    def misread(self) -> Mapping[str, str]:
+        """section -> why, of `unread`: what came and could not be understood. It says nothing good of the host."""
+        return {name: why for name, why in self.unread.items() if why.startswith(NOT_UNDERSTOOD)}
+
     def file(self, path: str) -> FileFacts:
         """The file at `path` as the probe saw it; absent when the probe did not list it."""
         return self.files.get(path, FileFacts(path))
@@ -377,6 +382,7 @@ class HostFacts:
         return next((r for r in self.runtimes if r.label == label), None)
 
 
+NOT_UNDERSTOOD = "not understood: "
 NVIDIA_VENDOR = "10de"
 # nvidia.ko binds 0300, 0302 and 0680 (open-gpu-kernel-modules, nv-pci-table.c); 0680 is NVSwitch.
 GPU_CLASSES = ("0300", "0302")

@@ -44,7 +44,7 @@ from gpunode.planner.repos.cleanup import lists_step
 from gpunode.planner.repos.repository import Source, claims, driver_source, tools_step
 from gpunode.planner.site import Site, own_gpus, survey
 from gpunode.planner.summary import host_summary, with_diff
-from gpunode.remedy import Remedy, RepairAction, setup
+from gpunode.remedy import Remedy, RepairAction, gpunode, setup
 from gpunode.values import dataclass
 
 Outcome = Step | Kept
@@ -153,7 +153,15 @@ def _settings(host: HostFacts, spec: Spec, only: Sequence[str], before: Sequence
 
 def refuse_no_gpu(host: HostFacts, spec: Spec) -> None:
     """Raises UnsupportedHost on a host without a GPU, unless an image is being built (--allow-no-gpu)."""
-    if own_gpus(host) or spec.allow_no_gpu:
+    if spec.allow_no_gpu:
+        return
+    if "pci" in host.misread:  # a driver must fit every GPU
+        raise UnsupportedHost(
+            f"{host.hostname}: which GPUs are on the PCI bus is not known",
+            evidence=f"pci: {host.misread['pci']}",
+            remedy=Remedy(RepairAction.SUPPORT, "try again; ", gpunode("detect"), " shows what was understood"),
+        )
+    if own_gpus(host):
         return
     if host.gpus:
         raise UnsupportedHost(

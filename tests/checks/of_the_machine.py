@@ -96,6 +96,10 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
     ("os.disk-root", disk("/var/lib/docker", 1 << 20), "/var/lib/docker: 1 MiB of 1 TiB free"),
     ("os.disk-root", disk("/var/lib/docker", 2 << 30), "2 GiB of 1 TiB free"),
     ("os.disk-root", disk("/var/lib/kubelet", 50 << 30), "50 GiB of 1 TiB free"),
+    *(("os.answers-understood", h.host(unread={part: "not understood: list index out of range"}),
+       f"{part}: not understood: list index out of range") for part in ("pci", "driver", "runtimes", "kernel_log")),
+    ("os.answers-understood", h.host(pci=(), unread={"pci": "not understood: x", "driver": "not understood: y"}),
+     "pci: not understood: x; driver: not understood: y"),
     ("os.dmesg-access", h.host(unread={"kernel_log": "Permission denied"}), "Permission denied"),
     ("os.fd-pids", h.system(files_open=900, files_max=1000), "in use: 900 of 1000 open files"),
     ("os.fd-pids", h.system(threads=30000, threads_max=32768), "in use: 30000 of 32768 threads"),
@@ -122,6 +126,8 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
 )  # fmt: skip
 
 PASSES: tuple[tuple[str, str, HostFacts], ...] = (
+    ("os.answers-understood", "what decides nothing", h.host(unread={"pci 0000:5e:00.7": "not understood: x"})),
+    ("os.answers-understood", "what did not answer", h.host(unread={"kernel_log": "Permission denied"})),
     ("ctk.repo-duplicate", "one entry", lists(KEYRING)),
     ("ctk.repo-duplicate", "one repository twice with one key", lists(None, KEYRING, KEYRING)),
     ("ctk.repo-key", "NVIDIA's key of today", lists(KEYRING)),
@@ -233,6 +239,7 @@ NO_VERDICT: tuple[tuple[str, HostFacts, str], ...] = (
     ("os.disk-boot", h.system(disks=(h.ROOT, replace(h.ROOT, path="/boot"))), "no file system of its own"),
     ("os.disk-boot", h.system(disks=(h.ROOT,)), "not there"),
     ("os.disk-root", h.system(disks=()), "were not read"),
+    ("os.dmesg-access", h.host(unread={"kernel_log": "not understood: x"}), "(os.answers-understood)"),
     ("os.dmesg-access", h.host(root=False), "not run as root"),
     ("os.dmesg-access", h.host(root=False, unread={"kernel_log": "Permission denied"}), "Permission denied"),
     ("os.fd-pids", h.system(files_open=None, threads=None), "were counted"),

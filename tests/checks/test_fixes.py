@@ -77,7 +77,7 @@ BY_HAND = {
         pci.nvswitch-present""",
     ByHand.LOG: """
         boot.crash-evidence ctk.cli-info expect.vbios health.ecc-corrected health.inforom health.vbios-uniform
-        os.hung-tasks
+        os.answers-understood os.hung-tasks
         smoke.cuda smoke.dcgm svc.fabric-health svc.restart-flap user.smi-works""",
     ByHand.WAIT: """
         os.pkg-lock""",

@@ -145,6 +145,12 @@ def test_the_vendors_own_source_is_used_and_not_doubled() -> None:
     ("facts", "spec", "says"),
     [
         pytest.param(host(), Spec(), "no NVIDIA GPU", id="no GPU"),
+        pytest.param(
+            replace(host(H100), unread={"pci": "not understood: 0000:42:00.0"}),
+            Spec(),
+            "which GPUs are on the PCI bus is not known",
+            id="a GPU that was not understood",
+        ),
         pytest.param(host(H100, os="gentoo"), Spec(), "not a distribution", id="a distribution without a row"),
         pytest.param(
             host(H100, driver=DriverFacts(container=True)),

@@ -108,6 +108,8 @@ def time_sync(host: HostFacts, context: Context) -> CheckOutcome:
 def dmesg_access(host: HostFacts, context: Context) -> CheckOutcome:
     """The kernel's log cannot be read, even as root: Xid errors and refused modules go unseen."""
     why = host.unread.get("kernel_log")
+    if "kernel_log" in host.misread:
+        return NotApplicable(f"{why} (os.answers-understood)")
     if why is None:
         return None if host.root else NotApplicable("not run as root")
     if not host.root:
