@@ -208,6 +208,34 @@ def test_no_kind_of_line_pushes_another_out_of_the_kernel_log(flood: str, tmp_pa
     assert not any("usb" in line for line in log)
 
 
+# A program's name has at most 15 characters; the file's, in which it ended, has what a user likes.
+FAULTS_OF_PROGRAMS = (
+    "NVRM: Xid[77]: segfault at 0 ip 00007f sp 00007f error 4 in NVRM: Xid (PCI:0000:41:00): 13,[55d0+1000]",
+    "NVRM: Xid (0): [77]: segfault at 0 ip 00007f sp 00007f error 4 in x): 13,[55d0+1000]",
+    "traps: SXid[77] general protection fault ip:7f sp:7f error:0 in GPU has fallen off the bus[55d0+1000]",
+    "ice 0:Link Down[77]: segfault at 0 ip 00007f sp 00007f error 4 in mlx5_core 0000:1a:00.0: Link down[55d0+1000]",
+    "nvidia 0000:00:[77]: segfault at 0 ip 00007f sp 00007f error 4 in PCIe Bus Error: [55d0+1000]",
+    "mce: [Hardware[77]: segfault at 0 ip 00007f sp 00007f error 4 in [Hardware Error][55d0+1000]",
+    "INFO: task x:1 [77]: segfault at 0 ip 00007f sp 00007f error 4 in blocked for more than[55d0+1000]",
+    "x[77]: segfault at 0 ip 00007f sp 00007f error 4 in f+0x1/0x2 [nvidia][55d0+1000]",
+    "NVRM: GPU: x[77]: segfault at 0 ip 00007f sp 00007f error 4 in Loading of x is rejected[55d0+1000]",
+    r"\xff\xff\xff\xff\xff\xff\xff[77]: segfault at 0 ip 00007f error 4 in NVRM: RmInitAdapter failed[55d0+1000]",
+)
+FORMATS = (("dmesg", "[   99.1] "), ("dmesg", ""), ("journalctl", "[   99.1] gpu07 kernel: "))
+
+
+@pytest.mark.parametrize(("tool", "stamp"), FORMATS, ids=["dmesg", "dmesg without times", "journalctl"])
+def test_a_program_pushes_nothing_out_of_the_kernel_log_by_its_name(tool: str, stamp: str, tmp_path: Path) -> None:
+    named = ("[   69.1] NVRM: Xid (PCI:0000:41:00): 94, pid=7, name=x[2]: y, Contained: SM (0x1). RST: No, D-RST: No",)
+    kinds = [stamp + line.partition("] ")[2] for line in (*KINDS, *named)]
+    many = [stamp + line for line in FAULTS_OF_PROGRAMS for _ in range(250)]
+    (tmp_path / "log").write_text("\n".join((f"{stamp}usb 1-1: new device", *kinds, *many, "")))
+    root = make_root(tmp_path / "root", {tool: f"#!/bin/sh\ncat {tmp_path}/log\n"})
+    host = assemble(run_probe(("sh",), root).stdout, "gpu07")
+    assert sorted(host.driver.kernel_log) == sorted(kinds)
+    assert {xid.code for xid in host.log.xids} == {79, 94}
+
+
 def test_an_empty_kernel_log_is_not_a_log_without_faults(tmp_path: Path) -> None:
     host = assemble(run_probe(("sh",), make_root(tmp_path, {"dmesg": "#!/bin/sh\n"})).stdout, "gpu07")
     assert host.unread["kernel_log"] == "it is empty: cleared, or kept from this container"

@@ -76,18 +76,25 @@ do_ldconfig() { # SONAME REAL_PATH in loader order
 }
 
 # Of each kind its newest lines: no kind can push out another, as the errors of a user's programs would those of a GPU.
-LOG_KINDS='refused:20 machine:20 hung:20 aer:20 link:100 stack:40 program:20 xid:100 gpu:200'
+LOG_KINDS='refused:20 machine:20 hung:20 aer:20 link:100 stack:40 program:20 fallen:20 xid:100 gpu:200'
+# What stands before a message: nothing, dmesg's "[ 12.3] ", or journalctl's "[ 12.3] gpu07 kernel: ".
+LOG_STAMP='^(\[ *[0-9]+\.[0-9]+\] ([^ ]+ kernel: )?)?'
 
 do_kernel_log() {
   # Refusals of Secure Boot name no module. Xids of programs are apart from the others: a user can cause many of them.
+  # The kernel begins a line with a program's name, of 15 characters, where that program has a fault ("x[77]: segfault
+  # at 0 ip ... in FILE[...]"): it and FILE are a user's words. What is looked for before those lines go has more than 15.
   { { find_tool dmesg && "$TOOL" 2>"$T/dmesg.err"; } ||
     { find_tool journalctl && "$TOOL" -k -b -o short-monotonic --no-pager -q; } || : >"$T/dmesg.failed"; } |
     sed -n -E -e "1w $T/log.first" \
+      -e "/${LOG_STAMP}NVRM: Xid \\((PCI:)?[0-9a-fA-F]{4,8}:[^)]*\\): (13|31|32|43|45|69),/{" -e "w $T/log.program" -e 'd;}' \
+      -e "/${LOG_STAMP}(NVRM: Xid \\((PCI:)?[0-9a-fA-F]{4,8}:|nvidia-nvswitch[0-9]+: SXid )/{" -e "w $T/log.xid" -e 'd;}' \
+      -e "/${LOG_STAMP}nvidia [0-9a-f:.]{12,16}: .*(PCIe Bus Error|AER): /{" -e "w $T/log.aer" -e 'd;}' \
+      -e "/${LOG_STAMP}(mlx5_core|bnxt_en|ice|ionic) [0-9a-f:.]{12,16}[ :].*([Ll]ink (is )?[Dd]own|Cable unplugged)/{" \
+      -e "w $T/log.link" -e 'd;}' \
+      -e "/${LOG_STAMP}(traps: )?.{1,60}\\[[0-9]+\\]:? /d" \
       -e '/Loading of .* is rejected|module loading is restricted/{' -e "w $T/log.refused" -e 'd;}' \
-      -e '/NVRM: Xid \([^)]*\): (13|31|32|43|45|69),/{' -e "w $T/log.program" -e 'd;}' \
-      -e '/NVRM: Xid|SXid|fallen off the bus/{' -e "w $T/log.xid" -e 'd;}' \
-      -e '/nvidia .*(PCIe Bus Error|AER): /{' -e "w $T/log.aer" -e 'd;}' \
-      -e '/(mlx5_core|bnxt_en|ice|ionic) [0-9a-f:.]+[ :].*([Ll]ink (is )?[Dd]own|Cable unplugged)/{' -e "w $T/log.link" -e 'd;}' \
+      -e '/fallen off the bus/{' -e "w $T/log.fallen" -e 'd;}' \
       -e '/\+0x[0-9a-f]+\/0x[0-9a-f]+ \[nvidia/{' -e "w $T/log.stack" -e 'd;}' \
       -e '/NVRM|nvidia|nouveau|nova_core/{' -e "w $T/log.gpu" -e 'd;}' \
       -e '/\[Hardware Error\]|[Mm]achine check|EDAC .* UE /{' -e "w $T/log.machine" -e 'd;}' \
