@@ -34,6 +34,7 @@ def parse_smi(text: str, code: int, instances: str = "") -> SmiFacts:
 
     Lines about a GPU that it cannot open stand before the XML, or alone; a warning and its exit code may come with it.
     """
+    text = "\n".join(map(_without_name, text.split("\n")))
     xml, others = _parts(text)
     first = next((line.strip() for line in others.splitlines() if line.strip()), "")[:300]
     closed = tuple(_without_handle(others))
@@ -45,7 +46,7 @@ def parse_smi(text: str, code: int, instances: str = "") -> SmiFacts:
     from xml.etree.ElementTree import ParseError, fromstring  # a host without an answer has no use for it
 
     try:
-        log = fromstring(xml)
+        log = fromstring(xml.encode("utf-8", "replace"))  # bytes of the answer that were no UTF-8 are surrogates
     except ParseError as fault:
         return SmiFacts(code, message=f"nvidia-smi's XML does not parse: {fault}", gpus=closed)
     kmd, umd = version(log, "kmd_version"), version(log, "cuda_umd_version")
@@ -82,6 +83,13 @@ def short_address(bus_id: str) -> str:
     """nvidia-smi's "00000000:41:00.0" as sysfs writes it: "0000:41:00.0"."""
     domain, _, rest = bus_id.lower().partition(":")
     return f"{domain[-4:].zfill(4)}:{rest}"
+
+
+def _without_name(line: str) -> str:
+    """A line without the name of a process. nvidia-smi prints it as its user chose it: "&", "<", bytes of any kind."""
+    head, opened, rest = line.partition("<process_name>")
+    _, closed, tail = rest.rpartition("</process_name>")
+    return head + tail if opened and closed else line
 
 
 def _parts(text: str) -> tuple[str, str]:

@@ -110,6 +110,8 @@ def _packages(
         rest = replace(spec, only=tuple(part for part in only if part != "driver"))
         beside = _packages(host, rest, catalog, rest.only, done, removing=False)
         return replace(beside, outcomes=(left, *beside.outcomes))
+    if driver or removing:
+        _refuse_misread(host, spec)
     if host.image_based:
         if driver:
             refuse_no_gpu(host, spec)
@@ -151,17 +153,25 @@ def _settings(host: HostFacts, spec: Spec, only: Sequence[str], before: Sequence
     return found
 
 
+def _refuse_misread(host: HostFacts, spec: Spec) -> None:
+    """Raises UnsupportedHost where what the host says of its driver or GPUs was not understood.
+
+    What is not known is not absent: a driver that works would be replaced. An image that is being built has no GPUs.
+    """
+    unknown = {"driver": "which driver is here", "pci": "which GPUs are on the PCI bus"}
+    section = next((name for name in unknown if name in host.misread), None)
+    if section is None or (section == "pci" and spec.allow_no_gpu):
+        return
+    raise UnsupportedHost(
+        f"{host.hostname}: {unknown[section]} is not known",
+        evidence=f"{section}: {host.misread[section]}",
+        remedy=Remedy(RepairAction.SUPPORT, "try again; ", gpunode("detect"), " shows what was understood"),
+    )
+
+
 def refuse_no_gpu(host: HostFacts, spec: Spec) -> None:
     """Raises UnsupportedHost on a host without a GPU, unless an image is being built (--allow-no-gpu)."""
-    if spec.allow_no_gpu:
-        return
-    if "pci" in host.misread:  # a driver must fit every GPU
-        raise UnsupportedHost(
-            f"{host.hostname}: which GPUs are on the PCI bus is not known",
-            evidence=f"pci: {host.misread['pci']}",
-            remedy=Remedy(RepairAction.SUPPORT, "try again; ", gpunode("detect"), " shows what was understood"),
-        )
-    if own_gpus(host):
+    if own_gpus(host) or spec.allow_no_gpu:
         return
     if host.gpus:
         raise UnsupportedHost(

@@ -114,6 +114,28 @@ def test_a_program_cannot_make_a_gpu_sick_by_its_name(name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "name",
+    ["/x/a&b", "/x/a<b", "a\x01b", "\udcff\udcfe", "<!ENTITY x", "</process_name></process_info></processes></gpu>"],
+    ids=ascii,
+)
+def test_a_program_cannot_hide_the_driver_by_its_name(name: str) -> None:
+    facts = parse_smi(log(gpu(1, process=name), gpu(2)), 0)
+    assert facts == parse_smi(log(gpu(1), gpu(2)), 0)
+    assert (facts.driver_version, [g.uuid for g in facts.gpus]) == ("595.91.07", ["GPU-1", "GPU-2"])
+
+
+def test_xml_that_is_broken_elsewhere_is_said_to_be() -> None:
+    facts = parse_smi(log(gpu(1, product_name="a<b")), 0)
+    assert (facts.gpus, facts.driver_version) == ((), None)
+    assert facts.message.startswith("nvidia-smi's XML does not parse: ")
+
+
+def test_bytes_that_are_no_text_cost_their_own_field_alone() -> None:
+    seen = parse_smi(log(gpu(1, product_name="H\udcff100")), 0).gpus[0]
+    assert (seen.name, seen.uuid) == ("H?100", "GPU-1")
+
+
+@pytest.mark.parametrize(
     ("fields", "recovery", "flags"),
     [
         ({}, "None", ()),

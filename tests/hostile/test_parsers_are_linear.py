@@ -227,6 +227,7 @@ PARSERS: dict[str, tuple[Work, Callable[[int], str]]] = {
     "a key file: blocks": (lambda text: primary_fingerprints(text.encode()), repeated(ARMOUR + ARMOUR_END)),
     "security": (parse_security, repeated("[", "lockdown=")),
     "smi": (lambda text: parse_smi(text, 0), repeated("<gpu id='0'/>", "<nvidia_smi_log>", "</nvidia_smi_log>")),
+    "smi: names": (lambda text: parse_smi(text, 0), repeated("<process_name>", "<nvidia_smi_log>")),
     "smi: depth": (lambda text: parse_smi(text, 0), repeated("<g>", "<nvidia_smi_log>")),
     "smi: instances of one GPU": (mig_instances, repeated("  MIG 1g.10gb   Device  0: (UUID: MIG)\n", "GPU 0: x\n")),
     "CDI: JSON": (cdi_devices, repeated('{"name": "{}"},', '{"kind": "k", "devices": [', "{}]}")),

@@ -151,6 +151,18 @@ def test_the_vendors_own_source_is_used_and_not_doubled() -> None:
             "which GPUs are on the PCI bus is not known",
             id="a GPU that was not understood",
         ),
+        pytest.param(
+            replace(host(H100), unread={"driver": "not understood: surrogates not allowed"}),
+            Spec(),
+            "which driver is here is not known",
+            id="a driver that was not understood",
+        ),
+        pytest.param(
+            replace(host(H100), unread={"driver": "not understood: surrogates not allowed"}),
+            Spec(driver=DriverRequest.parse("none"), only=("driver",)),
+            "which driver is here is not known",
+            id="one that should be removed",
+        ),
         pytest.param(host(H100, os="gentoo"), Spec(), "not a distribution", id="a distribution without a row"),
         pytest.param(
             host(H100, driver=DriverFacts(container=True)),
