@@ -8,7 +8,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Literal
 
-from gpunode.facts.gpu_users import parse_mps, parse_stuck
+from gpunode.facts.gpu_users import parse_mps, parse_stuck, parse_uids
 from gpunode.facts.nvlink import parse_nvlinks, parse_peers
 from gpunode.facts.release import key_values
 from gpunode.facts.smi import parse_smi
@@ -54,6 +54,7 @@ def parse_driver(sections: Sections) -> DriverFacts:
         modprobe=parse_modprobe(marks.get("modprobe")),
         kernel_log=tuple(sections.text("kernel_log").splitlines()),
         busy=tuple(sections.text("busy").splitlines()),
+        busy_uids=parse_uids(sections.text("busy_uids")),
         stuck=parse_stuck(sections),
         mps=parse_mps(sections),
     )

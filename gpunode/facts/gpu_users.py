@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from gpunode.facts.wire import Sections
 from gpunode.foreign import whole_number
 from gpunode.model.facts import MpsProcess, StuckProcess
+
+
+def parse_uids(text: str) -> Mapping[str, int]:
+    """`PID UID` of those that hold GPUs; "-" for one that has ended meanwhile:
+
+    812 0
+    """
+    rows = (line.split() for line in text.splitlines())
+    seen = ((row[0], whole_number(row[1])) for row in rows if len(row) == 2)
+    return MappingProxyType({pid: uid for pid, uid in seen if uid is not None})
 
 
 def parse_stuck(sections: Sections) -> tuple[StuckProcess, ...] | None:

@@ -144,6 +144,7 @@ class DriverFacts:
     kernel_log: tuple[str, ...] = ()
     modprobe: ModprobeHelper | Literal["absent"] | None = None  # None: not known
     busy: tuple[str, ...] = ()  # "pid command" of processes that hold /dev/nvidia*
+    busy_uids: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))  # pid -> its real uid
     stuck: tuple[StuckProcess, ...] | None = None  # None: it was not looked
     mps: tuple[MpsProcess, ...] | None = None  # None: it was not looked
 

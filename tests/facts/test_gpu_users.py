@@ -13,6 +13,7 @@ from gpunode.facts.gpu_users import parse_mps, parse_stuck
 from gpunode.facts.toolkit import parse_toolkit
 from gpunode.facts.wire import Section, Sections
 from gpunode.model.facts import CliInfo, HostFacts, MpsProcess, StuckProcess
+from gpunode.model.gpu_users import gpu_users
 from tests.facts.hosts import SMI_XML, make_root, run_probe
 
 SHELLS = [("dash",), ("bash", "--posix"), ("busybox", "ash")]
@@ -80,6 +81,22 @@ def test_what_waits_or_is_dead_at_both_looks_is_known(shell: tuple[str, ...], tm
         (4242, "train", "D", None), (4243, "train", "Z", 4242), (4250, "left", "Z", None),
     ]  # fmt: skip
     assert all(0 <= one.seconds < 300 for one in seen)
+
+
+def test_no_name_of_a_process_hides_another(shell: tuple[str, ...], tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    ids = "Uid:\t{0}\t0\t0\t0\nGid:\t0\t0\t0\t0"
+    for pid, uid, comm in (
+        (100, 1000, "x\\c"),
+        (101, 1000, "nvidia-smi"),
+        (102, 0, "nv-hostengine"),
+        (103, 111, "nvidia-persiste"),
+    ):
+        process(root, pid, "(x) S 1 7", holds=GPU, comm=comm, status=ids.format(uid))
+    host = looked_at(root, shell)
+    assert host.driver.busy == ("100 x\\c", "101 nvidia-smi", "102 nv-hostengine", "103 nvidia-persiste")
+    assert host.driver.busy_uids == {"100": 1000, "101": 1000, "102": 0, "103": 111}
+    assert gpu_users(host) == ("100 x\\c", "101 nvidia-smi")
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ driver_modules() { # NAME VERSION INITSTATE REFCNT
     word "$path/version"; version=$WORD
     word "$path/initstate"; state=$WORD
     word "$path/refcnt"
-    echo "${path##*/} $version $state $WORD"
+    printf '%s %s %s %s\n' "${path##*/}" "$version" "$state" "$WORD"
   done
 }
 
@@ -71,7 +71,8 @@ do_ldconfig() { # SONAME REAL_PATH in loader order
   find_tool ldconfig || return 127
   "$TOOL" -p | sed -n 's/^[[:space:]]*\(libcuda\.so\.1\|libnvidia-ml\.so\.1\) .*=> \(.*\)$/\1 \2/p' >"$T/ldconfig.found"
   while read -r soname path; do
-    echo "$soname $(readlink -f "$R$path" 2>/dev/null || echo "$path")"
+    real=$(readlink -f "$R$path" 2>/dev/null) || real=$path
+    printf '%s %s\n' "$soname" "$real"
   done <"$T/ldconfig.found"
 }
 

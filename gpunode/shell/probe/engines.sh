@@ -85,11 +85,11 @@ engine_containerd() { # PID CONFIG SOCKET BINARY: its files now, its answers in 
   while IFS= read -r path; do printf '%s\n' "$path"; done <"$T/$key:files" >>"$T/wanted"
   # Where a drop-in would go, and what an import of that directory would activate.
   for path in "$R${2%/*}"/conf.d/*.toml "$R${2%/*}"/conf.d/.*.toml; do
-    [ -f "$path" ] && echo "${path#"$R"}" >>"$T/wanted"
+    [ -f "$path" ] && printf '%s\n' "${path#"$R"}" >>"$T/wanted"
   done
   # what a distribution writes this config from, at every start
   for path in "$R${2%/*}"/*.tmpl "$R${2%/*}/containerd-template.toml"; do
-    if [ -f "$path" ]; then echo "${path#"$R"}" >>"$T/wanted"; fi
+    if [ -f "$path" ]; then printf '%s\n' "${path#"$R"}" >>"$T/wanted"; fi
   done
   echo "$key:files" >>"$T/late"
   if program "$4"; then
@@ -194,8 +194,8 @@ engine_crio() {
   printf 'config=%s\nfolder=%s\nsocket=%s\nbinary=%s\n' "$config" "$directory" "$SOCKET" "$binary" >"$T/crio"
   echo crio >>"$T/late"
   # CRI-O reads the files of its drop-ins' directory and of every directory below.
-  { echo "$R$config"; find -H "$R$directory" ! -type d 2>/dev/null | head -n 1000; } | while IFS= read -r path; do
-    if [ -e "$path" ]; then echo "${path#"$R"}" >>"$T/wanted"; fi
+  { printf '%s\n' "$R$config"; find -H "$R$directory" ! -type d 2>/dev/null | head -n 1000; } | while IFS= read -r path; do
+    if [ -e "$path" ]; then printf '%s\n' "${path#"$R"}" >>"$T/wanted"; fi
   done
   if program "$binary"; then
     job crio:version 5 "$R$binary" --version
@@ -222,11 +222,11 @@ engine_files() { # configuration of other engines that is merged from several fi
     "$R"/var/snap/microk8s/current/args/containerd-template.toml "$R"/var/snap/microk8s/current/args/kubelet "$R"/etc/containers/containers.conf \
     "$R"/etc/containers/containers.conf.d/* "$R"/root/.config/containers/containers.conf \
     "$R"/root/.config/containers/containers.conf.d/*; do
-    [ -e "$path" ] && echo "${path#"$R"}"
+    [ -e "$path" ] && printf '%s\n' "${path#"$R"}"
   done
   # The distribution's own one is a manual of 30 KiB with every line commented out.
   path=/usr/share/containers/containers.conf
-  [ -f "$R$path" ] && [ -r "$R$path" ] && grep -qE '^[[:space:]]*(runtime[[:space:]]*=|nvidia)' "$R$path" && echo "$path"
+  [ -f "$R$path" ] && [ -r "$R$path" ] && grep -qE '^[[:space:]]*(runtime[[:space:]]*=|nvidia)' "$R$path" && printf '%s\n' "$path"
   return 0
 }
 

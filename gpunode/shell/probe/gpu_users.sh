@@ -4,7 +4,8 @@
 
 SUSPECTS_LIMIT=64
 
-do_busy() { # PID COMMAND of processes that hold /dev/nvidia*
+do_busy() { # PID COMMAND of processes that hold /dev/nvidia*; $T/busy_uids: PID UID
+  : >"$T/busy_uids"
   # The fd directories' listings have "PATH -> /dev/nvidia0"; a path line "/proc/PID/fd:" comes before its entries.
   ls -l "$R"/proc/[0-9]*/fd 2>/dev/null | sed -n -e '/^\/.*\/fd:$/{s/\/fd:$//;s/.*\///;h;}' -e '/-> \/dev\/nvidia/{g;p;}' |
     sort -un | while read -r pid; do
@@ -12,7 +13,9 @@ do_busy() { # PID COMMAND of processes that hold /dev/nvidia*
     case $pid in *[!0-9]* | '') continue ;; esac
     ls -l "$R/proc/$pid/fd" 2>/dev/null | grep -q -e '-> /dev/nvidia' || continue
     word "$R/proc/$pid/comm"
-    echo "$pid $WORD"
+    printf '%s %s\n' "$pid" "$WORD" # an echo stops at a "\c" in it
+    namespaces_of "$R/proc/$pid/status" 2>/dev/null
+    echo "$pid $OWNER" >>"$T/busy_uids"
   done
   suspects >"$T/suspects" 2>/dev/null
 }
@@ -71,6 +74,7 @@ look_again() { # the section `stuck`, where it was looked at before
   [ -e "$T/busy.limit" ] || return 0
   RC=
   read -r RC 2>/dev/null <"$T/busy.rc"
+  if [ "$RC" = 0 ]; then show busy_uids; fi
   if [ "$RC" = 0 ] && [ -s "$T/suspects" ]; then
     stuck <"$T/suspects" >"$T/stuck" 2>/dev/null
     show stuck

@@ -107,7 +107,7 @@ identity() {
   word "$R/proc/sys/kernel/arch" # since Linux 6.1
   if [ "$WORD" = - ]; then if find_tool uname; then WORD=$("$TOOL" -m); else WORD=$(uname -m); fi; fi
   echo "machine=$WORD"
-  word "$R/proc/sys/kernel/hostname"; echo "hostname=$WORD"
+  word "$R/proc/sys/kernel/hostname"; printf 'hostname=%s\n' "$WORD"
   word "$R/proc/sys/kernel/random/boot_id"; echo "boot_id=$WORD"
   # in an image whatever /run says: systemctl answers "Running in chroot, ignoring request"
   case $SETTING in
@@ -115,18 +115,18 @@ identity() {
     container)
       starter; image_based; echo platform=container; cgroup_hierarchy
       word "$R/proc/self/uid_map"; echo "uid_map=$WORD" ;;
-    *) starter; image_based; platform; cgroup_hierarchy; word "$R/sys/class/dmi/id/product_name"; echo "product=$WORD" ;;
+    *) starter; image_based; platform; cgroup_hierarchy; word "$R/sys/class/dmi/id/product_name"; printf 'product=%s\n' "$WORD" ;;
   esac
   for path in "$R"/etc/init.d/*; do
     case ${path##*/} in docker | containerd | crio | k3s | k3s-agent | rke2-* | k0s*) [ -x "$path" ] && set -- "$@" "${path##*/}" ;; esac
   done
-  echo "init_scripts=$*"
+  printf 'init_scripts=%s\n' "$*"
   if [ "$SETTING" = container ] || [ -e "$R/.dockerenv" ] || [ -e "$R/run/.containerenv" ] || [ -e "$R/run/systemd/container" ]; then echo container=1; fi
   VIRTUAL=
   if [ "$SETTING" != image ] && tells hypervisor; then
     # shellcheck disable=SC2034  # pci.sh asks
     VIRTUAL=1
-    word "$R/sys/class/dmi/id/sys_vendor"; echo "hypervisor=$WORD"
+    word "$R/sys/class/dmi/id/sys_vendor"; printf 'hypervisor=%s\n' "$WORD"
   fi
 }
 

@@ -28,7 +28,7 @@ initramfs_images() { # RELEASE|PATH|WHAT: what is newer than it: configuration t
       "$tree"/updates/nvidia*.ko* "$tree"/kernel/drivers/video/nvidia*.ko* "$tree"/kernel/nvidia*/nvidia*.ko*; do
       [ -f "$module" ] && [ "$module" -nt "$IMAGE" ] && newer="$newer module" && break
     done
-    echo "${tree##*/}|${IMAGE#"$R"}|${newer# }"
+    printf '%s|%s|%s\n' "${tree##*/}" "${IMAGE#"$R"}" "${newer# }"
   done
 }
 

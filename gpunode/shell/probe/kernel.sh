@@ -13,7 +13,7 @@ kernel_trees() { # RELEASE|BOOTABLE|HEADERS
       case $build in /*) build=$R$build ;; *) build=$tree/$build ;; esac
     fi
     [ -f "$build/Makefile" ] && headers=1
-    echo "$release|$bootable|$headers"
+    printf '%s|%s|%s\n' "$release" "$bootable" "$headers"
   done
 }
 
@@ -25,7 +25,7 @@ do_nvidia_ko() {
 
 next_boot() {
   for path in vmlinuz boot/vmlinuz; do
-    [ -h "$R/$path" ] && echo "vmlinuz=$(readlink "$R/$path")" && break
+    [ -h "$R/$path" ] && printf 'vmlinuz=%s\n' "$(readlink "$R/$path")" && break
   done
   for path in boot/grub2/grubenv boot/grub/grubenv; do
     [ -r "$R/$path" ] && grep -a '^saved_entry=' "$R/$path" && break

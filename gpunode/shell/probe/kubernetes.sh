@@ -36,8 +36,8 @@ kubernetes() {
     inside=${inside:-$rancher}
   fi
   [ -z "$inside" ] || of_rancher
-  echo "config=$config"
-  [ -z "$folder" ] || echo "config-dir=$folder"
+  printf 'config=%s\n' "$config"
+  [ -z "$folder" ] || printf 'config-dir=%s\n' "$folder"
   kubelet_files
   [ -z "$kubelet$told" ] || what_people_write
   if [ -n "$kubelet$told" ] && [ "$SETTING" != image ]; then
@@ -82,10 +82,10 @@ kubelet_flags() { # FILE of arg= lines: what is asked of them, and config, folde
   while IFS= read -r line <&4; do
     value=${line#*=}
     case $line in
-      cgroup-driver=*) echo "flag=$value" ;;
-      fail-cgroupv1=*) echo "failCgroupV1=$value" ;;
-      fail-swap-on=*) echo "failSwapOn=$value" ;;
-      feature-gates=* | node-labels=* | cpu-manager-policy=* | topology-manager-policy=* | container-runtime=*) echo "arg=$line" ;;
+      cgroup-driver=*) printf 'flag=%s\n' "$value" ;;
+      fail-cgroupv1=*) printf 'failCgroupV1=%s\n' "$value" ;;
+      fail-swap-on=*) printf 'failSwapOn=%s\n' "$value" ;;
+      feature-gates=* | node-labels=* | cpu-manager-policy=* | topology-manager-policy=* | container-runtime=*) printf 'arg=%s\n' "$line" ;;
       config=/*) config=$value ;;
       config-dir=/*) folder=$value ;;
       kubeconfig=/*) kubeconfig=$value ;;
@@ -100,7 +100,7 @@ kubelet_files() { # its settings, KEY=VALUE and gate=NAME=VALUE: of config and o
   for path in ${config:+"$config"} ${folder:+"$R$folder"/*.conf}; do
     path=${path#"$R"}
     [ -e "$R$path" ] || continue
-    if trusted "$path" && [ -f "$R$path" ] && [ -r "$R$path" ]; then set -- "$path" "$@"; else echo "unreadable=$path"; fi
+    if trusted "$path" && [ -f "$R$path" ] && [ -r "$R$path" ]; then set -- "$path" "$@"; else printf 'unreadable=%s\n' "$path"; fi
   done
   [ $# = 0 ] && return 0
   echo settings=read
@@ -252,7 +252,7 @@ ask_node() { # the kubelet may read its own node: with a kubectl of root's, and 
     /var/lib/rancher/rke2/agent/kubelet.kubeconfig /var/lib/k0s/kubelet.conf /var/snap/microk8s/current/credentials/kubelet.config; do
     [ -n "$path" ] && [ -f "$R$path" ] && break
   done
-  if [ -f "$R$path" ]; then echo "kubeconfig=$path"; elif [ -z "$told" ]; then return 0; fi # not yet a node
+  if [ -f "$R$path" ]; then printf 'kubeconfig=%s\n' "$path"; elif [ -z "$told" ]; then return 0; fi # not yet a node
   echo node >>"$T/slow"
   if [ ! -r "$R$path" ] || [ ! -f "$R$path" ]; then refuse node 'no kubeconfig of the kubelet can be read'; return 0; fi
   if ! trusted "$path"; then refuse node "$WHY_NOT"; return 0; fi
@@ -266,7 +266,7 @@ ask_node() { # the kubelet may read its own node: with a kubectl of root's, and 
     :*) word "$R/proc/sys/kernel/hostname"; node=$WORD ;;
   esac
   case $node in *[A-Z]*) node=$(printf '%s' "$node" | tr '[:upper:]' '[:lower:]') ;; esac # as the kubelet does
-  echo "node-name=$node"
+  printf 'node-name=%s\n' "$node"
   # shellcheck disable=SC2086  # one or two words
   job node 6 do_node "$path" "$node" $KUBECTL
 }

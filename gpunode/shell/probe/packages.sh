@@ -75,7 +75,7 @@ package_lock() { # PID COMMAND PATH: fcntl locks are named by inode in /proc/loc
     pid=$WORD
     [ -d "$R/proc/$pid" ] || continue
     word "$R/proc/$pid/comm"
-    echo "$pid $WORD $path"
+    printf '%s %s %s\n' "$pid" "$WORD" "$path"
   done
   for path in $LOCK_FILES; do
     [ -e "$R$path" ] && set -- "$@" "$R$path"
@@ -90,7 +90,7 @@ package_lock() { # PID COMMAND PATH: fcntl locks are named by inode in /proc/loc
     # Any user may lock a file of their own that has the same number on another file system.
     grep -qs '^Uid:[[:space:]]*[1-9]' "$R/proc/$pid/status" && continue
     word "$R/proc/$pid/comm"
-    echo "$pid $WORD ${path#"$R"}"
+    printf '%s %s %s\n' "$pid" "$WORD" "${path#"$R"}"
   done <"$T/holders"
 }
 

@@ -195,7 +195,7 @@ gpunode_probe() {
   show keyring_bytes
   # /var/run is /run on every current distribution; the same file twice would look like two specifications.
   for path in "$R"/etc/cdi/* "$R"/var/run/cdi/*; do
-    case $path in *.yaml | *.yml | *.json) [ -e "$path" ] && echo "${path#"$R"}" ;; esac
+    case $path in *.yaml | *.yml | *.json) [ -e "$path" ] && printf '%s\n' "${path#"$R"}" ;; esac
   done >"$T/cdi"
   show cdi
   while read -r path; do set -- "$@" "$path"; done <"$T/sources"

@@ -22,7 +22,7 @@ swaps() { # PATH TYPE SIZE USED PRIORITY below a title
     read -r _
     count=0
     while [ "$count" -lt "$SWAPS_LIMIT" ] && read -r path _; do
-      echo "swap=$path"
+      printf 'swap=%s\n' "$path"
       count=$((count + 1))
     done
   } <"$R/proc/swaps"
@@ -142,7 +142,7 @@ cuda_toolkits() { # DIRECTORY VERSION VERSION_OF_NVCC, of NVIDIA's own packages 
       esac
     done <"$path"
     path=${path%/version.json}
-    echo "cuda=${path#"$R"} $version $nvcc"
+    printf 'cuda=%s %s %s\n' "${path#"$R"}" "$version" "$nvcc"
   done
   echo cudas=read
 }
