@@ -18,6 +18,8 @@ def parse_security(text: str) -> SecurityFacts:
     lockdown=none [integrity] confidentiality
     selinux=1
     selinux_devices=0 0
+    mok_key=/root/keys/mok.key
+    mok_certificate=/root/keys/mok.pub
     mok_enrolled=1
     """
     value = key_values(text)
@@ -29,5 +31,7 @@ def parse_security(text: str) -> SecurityFacts:
         selinux=_SELINUX.get(value.get("selinux", "")),
         containers_may={"0": False, "1": True}.get(value.get("selinux_devices", "")[:1]),
         mok_pending=value.get("mok_pending") == "1",
+        mok_key=value.get("mok_key"),
+        mok_certificate=value.get("mok_certificate"),
         mok_enrolled={"0": False, "1": True}.get(value.get("mok_enrolled", "")),
     )

@@ -250,6 +250,8 @@ class SecurityFacts:
     selinux: str | None = None  # "Enforcing" | "Permissive" | "Disabled"
     containers_may: bool | None = None  # SELinux' boolean container_use_devices; None: there is no such boolean
     mok_pending: bool = False  # a key waits for MokManager
+    mok_key: str | None = None  # as DKMS's framework.conf names it; "?": it is not understood; None: it names none
+    mok_certificate: str | None = None  # likewise
     mok_enrolled: bool | None = None  # the key DKMS signs with is enrolled; None: not known, or no such key
 
 

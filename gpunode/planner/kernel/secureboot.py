@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 from gpunode import resources
+from gpunode.catalog.distros import DKMS_KEY
 from gpunode.model.action import Action, Run
 from gpunode.model.driver import DriverChoice
-from gpunode.model.plan import ENROL_STEP, ForUndo, Step
+from gpunode.model.plan import ENROL_STEP, ForUndo, Kept, Step
 from gpunode.packages.base import Wanted, download_and_install, missing
 from gpunode.planner.site import Site, through_proxy
+from gpunode.remedy import Remedy, RepairAction
 
 PASSWORD_FILE = "/run/gpunode/mok-password"  # gone with the reboot, when nobody needs it any more
 TOOLS = ("mokutil", "openssl")
 HALF_A_KEY = 65  # enrol_key.sh
+_UNKNOWN = "?"
 
 
-def enrol_step(site: Site, driver: DriverChoice) -> Step | None:
+def enrol_step(site: Site, driver: DriverChoice) -> Step | Kept | None:
     """Queue the signing key for MokManager; None where Secure Boot is off or the firmware knows the key already."""
-    if not driver.kept or not needs_enrolment(site, driver) or site.host.security.mok_pending:
+    if not driver.kept or site.host.security.mok_pending or not _may_be_refused(site, driver):
         return None
-    key, certificate = site.distro.mok
+    pair = _signing_key(site)
+    if pair is None:
+        return Kept(
+            ENROL_STEP,
+            "no signing key is queued for enrolment in the firmware's key list: which one DKMS signs with is not known",
+            refused=True,
+            evidence="mok_signing_key and mok_certificate in /etc/dkms/framework.conf and framework.conf.d/*.conf are "
+            "believed as paths in directories that root alone writes",
+            remedy=Remedy(RepairAction.CONFIGURE, "queue its certificate (mokutil --import), or name both so"),
+        )
+    key, certificate = pair
     lacking = missing([Wanted(name) for name in TOOLS], site.host.packages)
     actions: list[Action] = []
     if lacking:
@@ -40,8 +53,24 @@ def enrol_step(site: Site, driver: DriverChoice) -> Step | None:
     )
 
 
+def _signing_key(site: Site) -> tuple[str, str] | None:
+    """The private key and the certificate that DKMS signs with (prepare_mok of dkms 3); None: not known."""
+    named, certificate = site.host.security.mok_key, site.host.security.mok_certificate
+    if _UNKNOWN in (named, certificate):
+        return None
+    if named is None and site.distro.mok != DKMS_KEY:  # Ubuntu's own, whatever certificate stands there alone
+        return site.distro.mok
+    key, usual = DKMS_KEY
+    return named or key, certificate or usual
+
+
 def needs_enrolment(site: Site, driver: DriverChoice) -> bool:
-    """Secure Boot refuses a DKMS module until its key is enrolled; a distribution's prebuilt modules are signed."""
+    """Secure Boot refuses a DKMS module until its key, which is known, is enrolled."""
+    return _may_be_refused(site, driver) and _signing_key(site) is not None
+
+
+def _may_be_refused(site: Site, driver: DriverChoice) -> bool:
+    """A distribution's prebuilt modules are signed by a key that the firmware knows."""
     known = site.host.security.mok_enrolled or bool(site.host.driver.loaded)
     return bool(site.host.security.secure_boot) and not driver.signed and not known
 

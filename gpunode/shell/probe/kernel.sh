@@ -43,9 +43,47 @@ blacklist() { # PATH:LINE
   return 0
 }
 
-mok_enrolled() { # of the certificate that DKMS signs with: Ubuntu's place, then DKMS's own
+framework_key() { # -> MOK_KEY and MOK_CERTIFICATE, as framework.conf(.d) names what DKMS signs with; "" where it does not, "?": it is not understood
+  # DKMS sources these files, the last one wins; here they are data. $kernelver may stand in a path.
+  MOK_KEY='' MOK_CERTIFICATE=''
+  for path in "$R/etc/dkms/framework.conf" "$R"/etc/dkms/framework.conf.d/*.conf; do
+    [ -e "$path" ] || continue
+    if ! trusted "${path#"$R"}" || ! head -c "$FILE_LIMIT" "$path" >"$T/framework" 2>/dev/null; then
+      MOK_KEY='?' MOK_CERTIFICATE='?'
+      continue
+    fi
+    while IFS= read -r line || [ -n "$line" ]; do
+      line=${line#"${line%%[![:blank:]]*}"}
+      case $line in
+        '#'*) ;;
+        mok_signing_key=*) path_of "${line#*=}"; MOK_KEY=$VALUE ;;
+        mok_certificate=*) path_of "${line#*=}"; MOK_CERTIFICATE=$VALUE ;;
+        *mok_signing_key* | *mok_certificate*) MOK_KEY='?' ;;
+      esac
+    done <"$T/framework"
+  done
+}
+
+path_of() { # the right side of an assignment in a shell script -> VALUE: a path in a directory of root's, ""; else "?"
+  VALUE=${1%"${1##*[![:space:]]}"} # with its blanks, and the \r that DKMS takes away
+  case $VALUE in \"*\" | \'*\') VALUE=${VALUE#?} VALUE=${VALUE%?} ;; esac
+  case $VALUE in
+    '') ;;
+    *[!A-Za-z0-9/._+-]*) VALUE='?' ;;
+    /*) trusted "${VALUE%/*}" || VALUE='?' ;;
+    *) VALUE='?' ;;
+  esac
+}
+
+mok_enrolled() { # of the certificate that DKMS signs with: framework.conf's, else Ubuntu's place, then DKMS's own
+  framework_key
+  if [ -n "$MOK_KEY" ]; then printf 'mok_key=%s\n' "$MOK_KEY"; fi
+  if [ -n "$MOK_CERTIFICATE" ]; then printf 'mok_certificate=%s\n' "$MOK_CERTIFICATE"; fi
+  case $MOK_KEY$MOK_CERTIFICATE in *'?'*) return 0 ;; esac
   find_tool mokutil || return 0
-  for certificate in "$R/var/lib/shim-signed/mok/MOK.der" "$R/var/lib/dkms/mok.pub"; do
+  set -- "$R${MOK_CERTIFICATE:-/var/lib/dkms/mok.pub}"
+  if [ -z "$MOK_KEY" ]; then set -- "$R/var/lib/shim-signed/mok/MOK.der" "$@"; fi
+  for certificate in "$@"; do
     [ -r "$certificate" ] || continue
     case $("$TOOL" --test-key "$certificate" 2>/dev/null) in # mokutil(1); its exit codes differ between versions
       *'already enrolled'*) echo mok_enrolled=1 ;;

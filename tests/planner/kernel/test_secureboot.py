@@ -104,6 +104,39 @@ def test_the_certificate_is_where_this_distribution_signs_with(os: str, certific
     assert last.argv[-2:] == (certificate, PASSWORD_FILE)
 
 
+OWN = SecurityFacts(secure_boot=True, uefi=True, mok_key="/root/mok/k.key", mok_certificate="/root/mok/k.der")
+
+
+@pytest.mark.parametrize(
+    ("os", "security", "pair"),
+    [
+        ("ubuntu-24.04", OWN, ("/root/mok/k.key", "/root/mok/k.der")),
+        ("ubuntu-24.04", replace(OWN, mok_certificate=None), ("/root/mok/k.key", "/var/lib/dkms/mok.pub")),
+        (
+            "ubuntu-24.04",
+            replace(OWN, mok_key=None),
+            ("/var/lib/shim-signed/mok/MOK.priv", "/var/lib/shim-signed/mok/MOK.der"),
+        ),
+        ("debian-12", replace(OWN, mok_key=None), ("/var/lib/dkms/mok.key", "/root/mok/k.der")),
+    ],
+    ids=["both", "the key alone", "the certificate alone on Ubuntu", "the certificate alone elsewhere"],
+)
+def test_the_key_that_dkms_was_told_is_the_one_to_enrol(
+    os: str, security: SecurityFacts, pair: tuple[str, str]
+) -> None:
+    step = next(s for s in plan(security, os=os).steps if s.id == "secureboot.enrol")
+    last = step.actions[-1]
+    assert isinstance(last, Run)
+    assert last.argv[-3:-1] == pair
+
+
+def test_no_key_is_enrolled_where_it_is_not_known_which_one_signs() -> None:
+    made = plan(replace(OWN, mok_certificate="?"))
+    assert "secureboot.enrol" not in ids(made)
+    assert ["which one DKMS signs with is not known" in one.text for one in made.refused] == [True]
+    assert (made.console, made.reboot) == (None, None)
+
+
 def test_the_password_is_in_no_word_of_the_plan() -> None:
     made = plan(replace(ON, mok_pending=True))
     assert made.console is not None
