@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 
 from gpunode.errors import TransportError
@@ -32,9 +32,9 @@ from gpunode.transport.ssh_config import (
     SshOptions,
     SshTarget,
     parse_target,
-    read_config,
     resolve,
 )
+from gpunode.transport.ssh_config_text import read_config
 from gpunode.transport.ssh_library import Config, Transport, paramiko
 from gpunode.transport.ssh_socket import Link, Proxy, dial
 
@@ -328,19 +328,19 @@ class Ssh:
         key = HostKey(transport.get_remote_server_key().get_name(), plain)
         self._known = known(self.target, hop, Shown(key, certificate), accept_new=self._options.accept_new)
 
-    def _lookup(self, alias: str) -> Mapping[str, object]:
+    def _lookup(self, typed: SshTarget) -> Mapping[str, object]:
         try:
-            return looked_up(alias, self._options)
+            return looked_up(typed, self._options)
         except TransportError as error:
             raise ssh_errors.config_fault(self.target, error.evidence) from error
 
 
-def looked_up(alias: str, options: SshOptions) -> Mapping[str, object]:
-    """What the config says of a host. Raises TransportError."""
+def looked_up(typed: SshTarget, options: SshOptions) -> Mapping[str, object]:
+    """What the config says of a host, after the user and port that were typed. Raises TransportError."""
     try:
         # lookup() works on shared state, so one thread at a time.
         with _config_lock:
-            return _config(tuple(options.config_files)).lookup(alias)
+            return _config(tuple(options.config_files), typed.user, typed.port).lookup(typed.host)
     except (paramiko.ConfigParseError, paramiko.CouldNotCanonicalize, ValueError) as error:
         raise ssh_errors.config_fault("ssh", error) from error
 
@@ -350,16 +350,23 @@ def same_keys_for_all(options: SshOptions) -> bool:
 
     Raises TransportError.
     """
-    text = read_config(tuple(options.config_files)).lower()
+    text = _config_text(tuple(options.config_files)).lower()
     return not any(word in text for word in ("identit", "certificatefile", "proxyjump"))
 
 
 _config_lock = threading.Lock()
 
 
+@lru_cache(maxsize=64)  # most runs have one user and port for all
+def _config(files: tuple[Path, ...], user: str | None, port: int | None) -> Config:
+    """What comes first counts, so what was typed does: for %r, %p and `Match user` as well."""
+    typed = (f"User {user}\n" if user else "") + (f"Port {port}\n" if port else "")
+    return Config.from_text(f"Host *\n{typed}{_config_text(files)}")
+
+
 @cache
-def _config(files: tuple[Path, ...]) -> Config:
-    return Config.from_text(read_config(files))
+def _config_text(files: tuple[Path, ...]) -> str:
+    return read_config(files)
 
 
 def _end_sudo(sessions: Sessions, stderr: bytes | bytearray) -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import getpass
-import glob
 import os
-import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -14,14 +12,19 @@ from typing import TYPE_CHECKING, Literal
 from gpunode.errors import TransportError, UsageError
 from gpunode.regex import regex
 from gpunode.transport.known_hosts import host_name
+from gpunode.transport.ssh_config_words import words
 from gpunode.transport.sudo_password import SudoPassword
 from gpunode.values import dataclass
 
 if TYPE_CHECKING:
     from gpunode.transport.login import LoginPassword
 
+_NO_USER = regex(r"""^-|['`";&<>|(){}\x00-\x1f\x7f]|\s-|\\$""")
+_NUMBER = regex(r"[0-9]{1,5}")
+_TIME = regex(r"([0-9]{1,6})([smhdwSMHDW]?)")
+_UNIT_S = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+_VARIABLE = regex(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 DEFAULT_KEYS = ("id_ed25519", "id_ecdsa", "id_rsa")  # in ~/.ssh, the order ssh(1) tries them
-_INCLUDE_DEPTH = 16  # ssh_config(5) stops there too
 
 
 @dataclass(frozen=True)
@@ -125,39 +128,52 @@ class Hop:
         return f"{self.user}@{host}:{self.port}"
 
 
-Lookup = Callable[[str], Mapping[str, object]]  # alias -> settings, keys in lower case, values str or list of str
+# Host, and the user and port that were typed -> settings, keys in lower case, values str or list of str.
+Lookup = Callable[[SshTarget], Mapping[str, object]]
 
 
 def resolve(target: SshTarget, options: SshOptions, lookup: Lookup, *, jump: bool = False) -> Hop:
     """What was typed wins over the flags, they over the config. --user, --port and --jump are not for jump hosts.
 
-    Raises TransportError for a Port or ConnectTimeout in the config that is no number.
+    Raises TransportError for a user that no shell should see, and a Port or ConnectTimeout that is no number.
     """
-    found = lookup(target.host)
     flags = SshOptions() if jump else options
+    typed = SshTarget(target.host, _user(target.user or flags.user), target.port or flags.port)
+    found = lookup(typed)
     identities, listed_only = _identities(found, options)
-    command = found.get("proxycommand")
     host = _word(found, "hostname") or target.host
-    port = target.port or flags.port or int(_number(found, "port", 22))
+    port = typed.port or _port(_word(found, "port"))
+    jumps, command = (flags.jump, "") if flags.jump else _way(found)
     return Hop(
         host=host,
         port=port,
-        user=target.user or flags.user or _word(found, "user") or getpass.getuser(),
+        user=typed.user or _word(found, "user") or getpass.getuser(),
         key_names=_key_names(_word(found, "hostkeyalias"), host, port),
         identities=identities,
         certificates=_certificates(found, options),
         identities_only=listed_only,
         agent=options.agent and _word(found, "identityagent") != "none",
-        jumps=_jumps(flags.jump or _word(found, "proxyjump")),
-        proxy_command=str(command) if command and not flags.jump else None,
+        jumps=_jumps(jumps),
+        proxy_command=command or None,
         user_known_hosts=_known_hosts(found, "userknownhostsfile", options, ("known_hosts", "known_hosts2")),
         system_known_hosts=()
         if options.known_hosts is not None
-        else tuple(Path(w) for w in (_word(found, "globalknownhostsfile") or "/etc/ssh/ssh_known_hosts").split()),
-        connect_timeout_s=options.connect_timeout_s or _number(found, "connecttimeout", 10),
+        else tuple(map(Path, words(_word(found, "globalknownhostsfile") or "/etc/ssh/ssh_known_hosts"))),
+        connect_timeout_s=options.connect_timeout_s or _seconds(_word(found, "connecttimeout")) or 10,
         revoked_keys=_revoked_keys(_word(found, "revokedhostkeys"), options),
         ca_algorithms=_word(found, "casignaturealgorithms"),
     )
+
+
+def _user(name: str | None) -> str | None:
+    """It may come from an inventory that somebody else writes, and stands in ProxyCommand and Match exec as %r."""
+    if name and _NO_USER.search(name):
+        raise TransportError(
+            f"{name[:40]!r} is not taken as the name of a user",
+            evidence="a shell would read it as more than a name; ssh refuses it too (valid_ruser in its ssh.c)",
+            remedy="check the user in --user, --ssh or the inventory; User in ~/.ssh/config may have such a name",
+        )
+    return name
 
 
 def _key_names(alias: str, host: str, port: int) -> tuple[str, ...]:
@@ -170,11 +186,11 @@ def _key_names(alias: str, host: str, port: int) -> tuple[str, ...]:
 def _identities(found: Mapping[str, object], options: SshOptions) -> tuple[tuple[Path, ...], bool]:
     """(key files in the order to try, whether only they may be tried)."""
     value = found.get("identityfile", ())
-    words: Sequence[object] = value if isinstance(value, list) else ()
-    listed = tuple(_expand(str(w), options) for w in words if str(w).lower() != "none")
-    only = _word(found, "identitiesonly").lower() == "yes"
+    named: Sequence[object] = value if isinstance(value, list) else ()
+    listed = tuple(_expand(str(name), options) for name in named if str(name).lower() != "none")
+    only = _word(found, "identitiesonly").lower() in ("yes", "true")
     default = tuple(options.directory / name for name in DEFAULT_KEYS)
-    files = options.identities + (listed if words else () if options.identities else default)
+    files = options.identities + (listed if named else () if options.identities else default)
     return tuple(dict.fromkeys(files)), only  # a key that is refused is refused the second time as well
 
 
@@ -189,9 +205,8 @@ def _known_hosts(
 ) -> tuple[Path, ...]:
     if options.known_hosts is not None:
         return options.known_hosts
-    words = _word(found, key).split()
-    if words:
-        return tuple(_expand(w, options) for w in words if w.lower() != "none")
+    if listed := words(_word(found, key)):
+        return tuple(_expand(word, options) for word in listed if word.lower() != "none")
     return tuple(options.directory / name for name in default)
 
 
@@ -201,11 +216,18 @@ def _revoked_keys(word: str, options: SshOptions) -> Path | None:
 
 
 def _expand(word: str, options: SshOptions) -> Path:
-    word = word.strip('"')
-    if not word.startswith("~/") and "%d" not in word:
-        return Path(word)
-    home = options.directory.parent
-    return home / word[2:] if word.startswith("~/") else Path(word.replace("%d", str(home)))
+    """~, %d and ${NAME} of a file's name. A variable that is not set stays, as a file that is not there."""
+    home = str(options.directory.parent)
+    word = _VARIABLE.sub(lambda found: os.environ.get(found[1], found[0]), word)
+    if word.startswith("~/"):
+        return Path(home, word[2:])
+    return Path(os.path.expanduser(word).replace("%d", home))
+
+
+def _way(found: Mapping[str, object]) -> tuple[str, str]:
+    """(ProxyJump, ProxyCommand): whichever the config says first, though it be none; paramiko keeps that order."""
+    first = next((key for key in found if key in ("proxyjump", "proxycommand")), "")
+    return (_word(found, first), "") if first == "proxyjump" else ("", _word(found, first))
 
 
 def _jumps(value: str) -> tuple[str, ...]:
@@ -217,60 +239,26 @@ def _word(found: Mapping[str, object], key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _number(found: Mapping[str, object], key: str, default: float) -> float:
-    word = _word(found, key)
+def _port(word: str) -> int:
     if not word:
-        return default
-    if word.isdigit() and 0 < int(word) < 65536:
+        return 22
+    if _NUMBER.fullmatch(word) and 0 < int(word) < 65536:
         return int(word)
-    raise TransportError(
-        f"ssh config: {key} {word!r} is not a number between 1 and 65535",
+    raise _no_number("port", word, "a number between 1 and 65535")
+
+
+def _seconds(word: str) -> float:
+    """A time as ssh has it, `30`, `90s`, `1m30s`. 0: none is set."""
+    if word.lower() in ("", "none"):
+        return 0
+    parts = _TIME.findall(word)
+    if parts and "".join(number + unit for number, unit in parts) == word:
+        return float(sum(int(number) * _UNIT_S[unit.lower()] for number, unit in parts))
+    raise _no_number("connecttimeout", word, "a time in seconds, or as 1m30s")
+
+
+def _no_number(keyword: str, word: str, want: str) -> TransportError:
+    return TransportError(
+        f"ssh config: {keyword} {word[:40]!r} is not {want}",
         remedy="correct it in ~/.ssh/config; `ssh -G HOST` shows what ssh itself reads",
     )
-
-
-def read_config(files: Sequence[Path]) -> str:
-    """The config files as one text, Include directives followed (paramiko does not support them).
-
-    Missing files are passed over. Raises TransportError for one that cannot be read.
-    """
-    return "\n".join("Host *\n" + _read(path, path.parent, 0) for path in files if path.is_file())
-
-
-def _read(path: Path, directory: Path, depth: int) -> str:
-    try:
-        text = path.read_bytes().decode("utf-8", "replace")
-    except OSError as error:
-        raise TransportError(
-            f"cannot read {path}", evidence=str(error), remedy="make it readable for you, as ssh needs it too"
-        ) from error
-    lines, block = [], "Host *"
-    for line in text.split("\n"):  # no other end of a line, as for ssh
-        word, _, rest = line.strip().replace("=", " ", 1).partition(" ")
-        if word.lower() in ("host", "match"):
-            block = line
-        if word.lower() == "include" and depth < _INCLUDE_DEPTH:
-            lines += [_read(Path(p), directory, depth + 1) for p in _included(rest.split(), directory)]
-            lines.append(block)  # an included file's own Host lines end with it
-        else:
-            lines.append(line)
-    return "\n".join(lines)
-
-
-def _included(words: Sequence[str], directory: Path) -> list[str]:
-    """Relative names are next to the first file (~/.ssh, /etc/ssh); a pattern may match nothing."""
-    patterns = (os.path.expanduser(word.strip('"')) for word in words)
-    return [p for pattern in patterns for p in sorted(glob.glob(os.path.join(directory, pattern))) if os.path.isfile(p)]
-
-
-class MatchExec:
-    """Stands in for invoke inside paramiko: `Match exec` needs one exit status, and may not read our stdin."""
-
-    def __init__(self, ok: bool) -> None:
-        self.ok = ok
-
-    @classmethod
-    def run(cls, command: str, **_: object) -> MatchExec:
-        null = subprocess.DEVNULL
-        done = subprocess.run(("sh", "-c", command), stdin=null, stdout=null, stderr=null, check=False)
-        return cls(done.returncode == 0)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gpunode.errors import TransportError
-from gpunode.transport.ssh_config import SshOptions, SshTarget, read_config, resolve
+from gpunode.transport.ssh_config import SshOptions, SshTarget, resolve
 
 HOME = Path("/home/ann")
 FOUND = {
@@ -62,14 +62,14 @@ def test_resolve(target: SshTarget, options: SshOptions, want: dict[str, object]
 
 
 def test_without_a_config_the_defaults_are_sshs() -> None:
-    hop = resolve(SshTarget("gpu07", "ann"), flags(), lambda alias: {"hostname": alias})
+    hop = resolve(SshTarget("gpu07", "ann"), flags(), lambda to: {"hostname": to.host})
     assert (hop.host, hop.port, hop.connect_timeout_s) == ("gpu07", 22, 10)
     assert [path.name for path in hop.identities] == ["id_ed25519", "id_ecdsa", "id_rsa"]
     assert hop.user_known_hosts[0] == HOME / ".ssh/known_hosts"
 
 
 def test_flags_of_the_target_are_not_its_jump_hosts() -> None:
-    hop = resolve(SshTarget("a", "ann"), flags(port=2222, jump="b"), lambda alias: {"hostname": alias}, jump=True)
+    hop = resolve(SshTarget("a", "ann"), flags(port=2222, jump="b"), lambda to: {"hostname": to.host}, jump=True)
     assert (hop.port, hop.jumps) == (22, ())
 
 
@@ -78,17 +78,14 @@ def test_a_port_that_is_no_number_is_told() -> None:
         resolve(SshTarget("gpu07", "ann"), flags(), lambda alias: {"port": "ssh"})
 
 
-def test_included_files_are_read_where_they_stand(tmp_path: Path) -> None:
-    (tmp_path / "conf.d").mkdir()
-    (tmp_path / "conf.d" / "b").write_text("Host b\n Port 2")
-    (tmp_path / "conf.d" / "a").write_text("Host a\n Port 1")
-    (tmp_path / "config").write_text("Host x\n Include conf.d/* missing\n User u")
-    text = read_config([tmp_path / "config", tmp_path / "absent"])
-    assert text.split("\n") == [
-        "Host *", "Host x", "Host a", " Port 1", "Host b", " Port 2", "Host x", " User u",
-    ]  # fmt: skip
+def test_a_time_that_is_none_is_told() -> None:
+    with pytest.raises(TransportError, match="connecttimeout '5 minutes' is not a time"):
+        resolve(SshTarget("gpu07", "ann"), flags(), lambda to: {"connecttimeout": "5 minutes"})
 
 
-def test_a_file_that_includes_itself_ends(tmp_path: Path) -> None:
-    (tmp_path / "config").write_text("Include config\nHost x")
-    assert "Host x" in read_config([tmp_path / "config"])
+@pytest.mark.parametrize("name", ["a`id`", "-oProxyCommand=x", "a;b", "a\nProxyCommand x", "a -b", "a\\"])
+def test_a_name_that_a_shell_would_run_is_no_user(name: str) -> None:
+    asked = list[SshTarget]()
+    with pytest.raises(TransportError, match="is not taken as the name of a user"):
+        resolve(SshTarget("gpu07"), flags(user=name), lambda to: asked.append(to) or {})  # type: ignore[func-returns-value]
+    assert asked == []

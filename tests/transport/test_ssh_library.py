@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import os
 import socket
 import threading
 from typing import Any
@@ -61,9 +60,11 @@ def test_a_value_without_a_token_asks_for_none_of_this_machines_names(monkeypatc
     assert not asked
     tokens = "Host *\n  User ann\n  HostName %h.example.org\n  IdentityFile ~/.ssh/%h_%r\n"
     found = Config.from_text(tokens).lookup("gpu07")
-    assert list(found["identityfile"]) == [os.path.expanduser("~/.ssh/gpu07.example.org_ann")]
+    assert list(found["identityfile"]) == ["~/.ssh/gpu07.example.org_ann"]
     assert found["hostname"] == "gpu07.example.org"
-    assert asked
+    assert not asked
+    here = Config.from_text("Host *\n  IdentityFile /keys/%L\n").lookup("gpu07")
+    assert (list(here["identityfile"]), asked) == (["/keys/here"], ["name"])
 
 
 def test_what_came_at_once_is_handed_out_in_the_pieces_that_are_asked_for() -> None:
