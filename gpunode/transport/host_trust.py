@@ -52,6 +52,13 @@ def lines_for(hop: Hop) -> KnownHosts:
     return known_hosts.load((*hop.user_known_hosts, *hop.system_known_hosts))
 
 
+def key_types(hop: Hop) -> set[str]:
+    """Of the keys under which the host is known."""
+    lines = lines_for(hop)
+    named = (lines.keys(name) for name in hop.key_names)
+    return {known.key.type for known in next(filter(None, named), ())}
+
+
 def _certificate(target: str, hop: Hop, shown: Shown) -> Certificate | None:
     """One that is malformed, or that its authority did not sign, ends it, as in ssh: a sane host shows none such."""
     if shown.certificate is None:
@@ -94,6 +101,9 @@ def _may_sign(algorithm: str, words: str) -> bool:
 def _known_by_key(target: str, hop: Hop, key: HostKey, lines: KnownHosts, note: str, *, may_add: bool) -> Known:
     name = hop.key_names[0]
     verdict: Verdict = lines.verdict(name, key)
+    if verdict.trust is Trust.UNKNOWN:  # ssh then looks without the port, for this very key
+        found = (lines.verdict(other, key) for other in hop.key_names[1:])
+        verdict = next((one for one in found if one.trust is Trust.KNOWN), verdict)
     if verdict.trust is Trust.UNKNOWN and may_add and hop.user_known_hosts:
         verdict = known_hosts.accept_new(hop.user_known_hosts[0], name, key)
     if verdict.trust is Trust.REVOKED:

@@ -89,6 +89,9 @@ def _signer(path: Path, agent: dict[bytes, paramiko.PKey], skipped: list[str]) -
         if path.name not in DEFAULT_KEYS:
             skipped.append(f"{path} does not exist")
         return None
+    if public_key_blob(path) is not None:
+        skipped.append(f"{path} is the public half of a key that the agent does not hold")
+        return None
     try:
         return str(path), load(path)
     except TransportError as error:
@@ -97,8 +100,11 @@ def _signer(path: Path, agent: dict[bytes, paramiko.PKey], skipped: list[str]) -
 
 
 def public_blob(path: Path) -> bytes | None:
-    """A private key's public half: out of the .pub file, or of the key itself, where OpenSSH leaves it in the clear."""
-    return public_key_blob(path.with_name(path.name + ".pub")) or _public_half(path)
+    """A private key's public half: out of the .pub file, or of the key itself, where OpenSSH leaves it in the clear.
+
+    `path` may be the .pub file of a key that an agent holds, as for ssh.
+    """
+    return public_key_blob(path.with_name(path.name + ".pub")) or public_key_blob(path) or _public_half(path)
 
 
 def _public_half(path: Path) -> bytes | None:

@@ -111,9 +111,11 @@ def algorithm_type(algorithm: str) -> str:
 def public_key_blob(path: Path) -> bytes | None:
     """The key in a .pub file as it travels on the wire; None where there is no such file or no key in it."""
     try:
-        return binascii.a2b_base64(path.read_text("utf-8", "replace").split()[1])
-    except (OSError, ValueError, IndexError):
+        kind, text = path.read_text("utf-8", "replace").split()[:2]
+        blob = binascii.a2b_base64(text)
+    except (OSError, ValueError):
         return None
+    return blob if blob[4 : 4 + len(kind)] == kind.encode() else None
 
 
 def host_name(host: str, port: int) -> str:
@@ -256,7 +258,19 @@ def accept_new(path: Path, name: str, key: HostKey) -> Verdict:
     """Append `key` for `name`, once, even when several runs do so together. Returns what the file then holds.
 
     A host that another run added meanwhile is compared with what that run wrote: a different key is CHANGED.
+    Raises TransportError where nothing can be added to it; /dev/null, with which no key is kept, takes everything.
     """
+    try:
+        return _added(path, name, key)
+    except OSError as error:
+        raise TransportError(
+            f"the key of {name} cannot be added to {path}",
+            evidence=str(error),
+            remedy="make it a file that you can write, or add the host's key by hand (ssh-keyscan, then compare it)",
+        ) from error
+
+
+def _added(path: Path, name: str, key: HostKey) -> Verdict:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
     try:
@@ -266,7 +280,8 @@ def accept_new(path: Path, name: str, key: HostKey) -> Verdict:
         if verdict.trust is Trust.UNKNOWN:
             line = f"{name} {key.type} {base64.b64encode(key.blob).decode('ascii')}\n"
             os.write(descriptor, ("\n" + line if text and not text.endswith("\n") else line).encode())
-            os.fsync(descriptor)
+            if not path.is_char_device():
+                os.fsync(descriptor)
             verdict = Verdict(Trust.KNOWN)
         return verdict
     finally:

@@ -20,7 +20,7 @@ from gpunode.transport.base import Completed, NotReached, PasswordRefused, Quest
 from gpunode.transport.channel import Output, converse
 from gpunode.transport.crowd import crowd_at, pause_s
 from gpunode.transport.feed import StdinScript
-from gpunode.transport.host_trust import Known, Shown, known, lines_for
+from gpunode.transport.host_trust import Known, Shown, key_types, known, lines_for
 from gpunode.transport.known_hosts import HostKey
 from gpunode.transport.login import log_in
 from gpunode.transport.packed import CANNOT_UNPACK, deliver_packed, worth_packing
@@ -298,7 +298,7 @@ class Ssh:
         transport.clear_to_send_timeout = _REPLY_S  # new keys on the way
         options = transport.get_security_options()
         lines = lines_for(hop)
-        types = {k.key.type for k in lines.keys(hop.key_names[0])}
+        types = key_types(hop)
         # A host has several keys: ask for one that is known here, as ssh does, so that the others raise no alarm.
         options.key_types = sorted(options.key_types, key=lambda name: known_hosts.algorithm_type(name) not in types)
         transport.certificate_first = bool(lines.authorities_for(hop.key_names))

@@ -13,6 +13,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from typing import Any, ClassVar
 
 from gpunode.errors import UnsupportedHost
 from gpunode.transport.public_key import CERTIFICATE
@@ -31,6 +32,7 @@ try:
         import paramiko as paramiko
         import paramiko.config
         import paramiko.packet
+        from paramiko.common import MSG_CHANNEL_DATA, MSG_CHANNEL_EXTENDED_DATA
         from paramiko.packet import Packetizer
         from paramiko.pkey import PublicBlob
 except ModuleNotFoundError as error:
@@ -148,6 +150,12 @@ class Transport(paramiko.Transport):
     first_line = ""  # a command that may be started in it unasked, and twice; "": there is none
     awaited: threading.Event | None = None  # what a Patient waits for
 
+    _channel_handler_table: ClassVar[dict[int, Callable[..., None]]] = {
+        **paramiko.Transport._channel_handler_table,  # type: ignore[attr-defined]
+        MSG_CHANNEL_DATA: lambda channel, message: _fed(channel, channel._feed, message),
+        MSG_CHANNEL_EXTENDED_DATA: lambda channel, message: _fed(channel, channel._feed_extended, message),
+    }
+
     def __init__(self, link: socket.socket | paramiko.Channel) -> None:
         super().__init__(link)
         self.packetizer = BoundedPackets(link)  # type: ignore[arg-type]  # a Channel will do, as for its superclass
@@ -204,6 +212,15 @@ class Transport(paramiko.Transport):
         key = self.get_remote_server_key()
         blob = getattr(key, "public_blob", None)
         return key.asbytes(), None if blob is None or not blob.key_type.endswith(CERTIFICATE) else blob.key_blob
+
+
+def _fed(channel: Any, feed: Callable[[paramiko.Message], None], message: paramiko.Message) -> None:
+    """What nobody has read yet is never more than the window that was granted (RFC 4254, 5.2), which paramiko does not
+    hold a server to: before its answer to a command, say, nobody reads.
+    """
+    feed(message)
+    if len(channel.in_buffer) + len(channel.in_stderr_buffer) > channel.in_window_size:
+        raise paramiko.SSHException(f"more came than the {channel.in_window_size} bytes that were granted")
 
 
 def expected(error: Exception) -> Exception:

@@ -25,6 +25,7 @@ class _Host(paramiko.ServerInterface):
     transport: paramiko.Transport
     act: Act
     login: Login
+    early: Act | None = None
 
     def check_auth_publickey(self, username: str, key: paramiko.PKey) -> int:
         return self.login(self.transport)
@@ -36,6 +37,9 @@ class _Host(paramiko.ServerInterface):
         return OPEN_SUCCEEDED
 
     def check_channel_exec_request(self, channel: paramiko.Channel, command: bytes) -> bool:
+        if self.early is not None:
+            with suppress(OSError, EOFError, paramiko.SSHException):
+                self.early(channel, command)
         threading.Thread(target=self._perform, args=(channel, command), daemon=True).start()
         return True
 
@@ -59,8 +63,11 @@ class FakeSshd:
 
 
 @contextmanager
-def fake_sshd(directory: Path, act: Act, login: Login = _welcome) -> Iterator[FakeSshd]:
-    """One that speaks SSH properly until `login` or `act` has its way; `gone` is set when a client has left."""
+def fake_sshd(directory: Path, act: Act, login: Login = _welcome, early: Act | None = None) -> Iterator[FakeSshd]:
+    """One that speaks SSH properly until `login` or `act` has its way; `gone` is set when a client has left.
+
+    `early` comes before the answer to the command.
+    """
     server = FakeSshd(directory)
     transports: list[paramiko.Transport] = []
 
@@ -69,7 +76,7 @@ def fake_sshd(directory: Path, act: Act, login: Login = _welcome) -> Iterator[Fa
         transports.append(transport)
         transport.add_server_key(server.key)
         with suppress(OSError, EOFError, paramiko.SSHException):
-            transport.start_server(server=_Host(transport, act, login))
+            transport.start_server(server=_Host(transport, act, login, early))
             transport.join()
         server.gone.set()
 

@@ -85,7 +85,6 @@ ENDLESS = {
     "an answer of empty lines": (endless(BEGIN, b"|\n" * 16_000), "printed more than 4 MiB"),
     "an answer without a newline": (endless(BEGIN, b"x" * 32_000), "printed more than 4 MiB"),
     "an answer of false ends": (endless(BEGIN, END.replace(b"0", b"1") * 500), "printed more than 4 MiB"),
-    "an answer faster than allowed": (endless(BEGIN, b"x" * 32_000, window=False), "printed more than 4 MiB"),
     "a banner": (endless(b"", b"Welcome!\n" * 3_000), "the login prints without end"),
     "a banner without a newline": (endless(b"", b"W" * 32_000, window=False), "the login prints without end"),
     "error output": (endless(BEGIN, b"E" * 32_000, stderr=True), "error output is longer than 64 MiB"),
@@ -101,6 +100,17 @@ ENDLESS = {
 def test_what_has_no_end_is_an_error_by_name(act: Callable[..., None], said: str, tmp_path: Path) -> None:
     with fake_sshd(tmp_path, act) as server:
         assert said in talk(server)[0]
+        assert server.gone.wait(60)
+
+
+@pytest.mark.parametrize("stderr", [False, True])
+@pytest.mark.parametrize("early", [False, True], ids=["then", "before the answer to the command"])
+def test_more_than_was_granted_ends_the_connection(stderr: bool, early: bool, tmp_path: Path) -> None:
+    """What waits to be read is bounded, before anybody reads as well. Who reads meanwhile may see 4 MiB first."""
+    flood = endless(BEGIN, b"x" * 32_000, stderr=stderr, window=False)
+    with fake_sshd(tmp_path, flood, early=flood if early else None) as server:
+        said = talk(server)[0]
+        assert "TransportError" in said or "NotReached" in said, said
         assert server.gone.wait(60)
 
 

@@ -148,6 +148,20 @@ def test_the_agent_signs_for_a_certificate_in_a_file(
     assert "CERT" in answered(server, identities=(key,), agent=True)
 
 
+def test_the_public_half_names_a_key_of_the_agent(sshd: Start, agent: Callable[[Path], None]) -> None:
+    server = sshd()
+    key = server.keygen("mine")
+    (server.directory / "id.pub").write_text(public(key))
+    config = server.directory / "config"
+    config.write_text(f"IdentityFile {key}.pub\nIdentitiesOnly yes\n")
+    assert "the public half of a key that the agent does not hold" in answered(
+        server, identities=(), config=(config,), agent=True
+    )
+    agent(key)
+    key.unlink()
+    assert "Accepted publickey" in answered(server, identities=(), config=(config,), agent=True)
+
+
 @pytest.mark.parametrize("kind", [("ed25519",), ("rsa", "-b", "2048"), ("ecdsa",), ("rsa", "-m", "PEM")])
 def test_a_passphrase_opens_a_key_for_all_hosts(sshd: Start, kind: tuple[str, ...]) -> None:
     server = sshd()

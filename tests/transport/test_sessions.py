@@ -14,7 +14,7 @@ import pytest
 from gpunode.transport.base import NotReached, Question, StillRunning
 from gpunode.transport.sessions import Sessions
 from gpunode.transport.ssh import Ssh
-from gpunode.transport.ssh_library import Asked, paramiko
+from gpunode.transport.ssh_library import Asked, Transport, paramiko
 from tests.transport.conftest import options, target
 from tests.transport.sshd import Sshd
 from tests.transport.sudo import stand_in
@@ -75,7 +75,7 @@ def test_a_host_that_does_not_answer_a_command_ends_the_connection_in_time(
     ssh = Ssh(target(server), options(server))
     ssh.run("true", timeout_s=120)
     transport = ssh._chain[-1]
-    answers = paramiko.Transport._channel_handler_table  # type: ignore[attr-defined]
+    answers = Transport._channel_handler_table
     monkeypatch.setitem(answers, MSG_CHANNEL_SUCCESS, lambda channel, message: None)  # the answer is lost
     with pytest.raises(paramiko.SSHException, match="no answer to a command in 1 s"):
         Sessions(transport).started("sleep 5", 1, reads=False)
@@ -88,7 +88,7 @@ def test_a_host_that_does_not_answer_what_came_with_the_login_is_not_asked_twice
 ) -> None:
     server = sshd()
     monkeypatch.setattr("gpunode.transport.ssh._REPLY_S", 5.0)
-    answers = paramiko.Transport._channel_handler_table  # type: ignore[attr-defined]
+    answers = Transport._channel_handler_table
     monkeypatch.setitem(answers, MSG_CHANNEL_SUCCESS, lambda channel, message: None)  # the answer is lost
     ssh = Ssh(target(server), options(server))
     with pytest.raises(NotReached, match="connection lost"):
@@ -107,7 +107,7 @@ def test_an_answer_that_paramiko_cannot_decode_is_a_lost_connection(
     server = sshd()
     ssh = Ssh(target(server), options(server))
     ssh.run("true", timeout_s=120)
-    answers = paramiko.Transport._channel_handler_table  # type: ignore[attr-defined]
+    answers = Transport._channel_handler_table
     monkeypatch.setitem(answers, MSG_CHANNEL_SUCCESS, nonsense)
     with pytest.raises(NotReached, match="connection lost"):
         ssh.run("true", timeout_s=120)

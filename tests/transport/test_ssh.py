@@ -14,12 +14,13 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from gpunode.errors import TransportError
-from gpunode.transport.base import NotReached, PasswordRefused
+from gpunode.transport.base import HostKeyRefused, NotReached, PasswordRefused
 from gpunode.transport.secret import Secret
 from gpunode.transport.ssh import Ssh
 from gpunode.transport.ssh_config import SshTarget
@@ -131,6 +132,30 @@ def test_accept_new_remembers_the_key(sshd: Start) -> None:
     second = Ssh(target(server), options(server, known=text))
     assert second.run("echo in", timeout_s=120).stdout == b"in\n"
     second.close()
+
+
+def test_accept_new_with_nowhere_to_keep_keys(sshd: Start) -> None:
+    server = sshd()
+    flags = replace(options(server, known=""), accept_new=True, known_hosts=(Path("/dev/null"),))
+    ssh = Ssh(target(server), flags)
+    assert ssh.run("echo in", timeout_s=120).stdout == b"in\n"
+    ssh.close()
+    nowhere = Ssh(target(server), replace(flags, known_hosts=(Path("/dev/null/known_hosts"),)))
+    with pytest.raises(TransportError, match="cannot be added to /dev/null/known_hosts"):
+        nowhere.run("echo in", timeout_s=120)
+    nowhere.close()
+
+
+def test_a_key_that_is_known_without_the_port_counts_as_for_ssh(sshd: Start) -> None:
+    server = sshd()
+    ssh = Ssh(target(server), options(server, known=f"127.0.0.1 {server.host_key}\n"))
+    assert ssh.run("echo in", timeout_s=120).stdout == b"in\n"
+    ssh.close()
+    other = " ".join(server.keygen("other").with_suffix(".pub").read_text().split()[:2])
+    ssh = Ssh(target(server), options(server, known=f"127.0.0.1 {other}\n"))
+    with pytest.raises(HostKeyRefused, match="is not known"):
+        ssh.run("echo in", timeout_s=120)
+    ssh.close()
 
 
 def test_a_known_key_of_another_type_is_asked_for_first(sshd: Start) -> None:
