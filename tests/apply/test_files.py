@@ -152,6 +152,18 @@ def test_restore_removes_what_was_absent_and_the_directories_made_for_it(machine
     assert not (tmp_path / "new").exists()
 
 
+def test_owner_and_mode_that_somebody_gave_it_since_a_killed_run_stay(machine: Machine, tmp_path: Path) -> None:
+    path = config(tmp_path)
+    written = put(machine, PutFile(str(path), NEW, expect_sha256=sha256(OLD.encode())))
+    assert written
+    path.chmod(0o600)
+    assert restore(Host(machine), Journal("r2"), "s", written, own=False) == "restored"
+    assert (path.read_text(), path.stat().st_mode & 0o777) == (OLD, 0o600)
+    path.chmod(0o640)
+    assert restore(Host(machine), Journal("r2"), "s", written, own=False) == "kept"
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
 def test_a_removed_file_comes_back_with_its_mode(machine: Machine, tmp_path: Path) -> None:
     path = config(tmp_path)
     path.chmod(0o600)

@@ -1,6 +1,7 @@
 # Restore one file's bytes, mode and owner from before. Replies: kept | foreign SHA | restored [COPY] | failed WHY
 # own=1: this run wrote it, whatever is there now goes; of what others wrote since, COPY is kept.
-# own=0: an earlier, killed run did; what others wrote since stays.
+# own=0: an earlier run did; what others wrote since stays, and the owner and mode that they gave it: put.sh changes
+# neither in a file that was there.
 # The journal is told afterwards, by who reads the reply: a full disk below /var keeps no old bytes from a file in /etc.
 token=$1 own=$2 path=$3 before=$4 after=$5 mode=$6 owner=$7 backup=$8 directories=$9
 shift 9
@@ -23,6 +24,10 @@ hold_file "$path"
 check_owner "$resolved"
 quiet rm -f "$candidate"
 now=$(seen "$resolved") || failed "cannot read $resolved"
+if [ "$own" = 0 ] && [ "$now" != absent ]; then
+    said=$(as_owner stat -c '%a %u:%g' "$resolved") || failed "cannot stat $resolved"
+    mode=${said% *} owner=${said#* }
+fi
 if [ "$now" = "$before" ] && { [ "$now" = absent ] || [ "$(as_owner stat -c %a "$resolved")" = "$mode" ]; }; then
     [ "$now" != absent ] || unmake # an earlier rollback may have been killed right after the file
     echo kept
