@@ -15,7 +15,7 @@ from gpunode.transport.known_hosts import HostKey, public_key_blob
 from gpunode.transport.public_key import CERTIFICATE
 from gpunode.transport.secret import Secret
 from gpunode.transport.ssh_config import DEFAULT_KEYS, Hop
-from gpunode.transport.ssh_library import CertifiedKey, paramiko
+from gpunode.transport.ssh_library import Agent, CertifiedKey, paramiko
 from gpunode.transport.ssh_wire import Fields
 
 _LARGEST_KEY_BYTES = 1024 * 1024
@@ -193,8 +193,9 @@ def _read(path: Path, passphrase: str | None = None) -> paramiko.PKey:
 def _agent_keys(hop: Hop) -> Iterator[dict[bytes, paramiko.PKey]]:
     """What the agent signs for within this block, by its public key or certificate."""
     agent, keys = None, dict[bytes, paramiko.PKey]()
-    with suppress(paramiko.SSHException, OSError):  # a dead SSH_AUTH_SOCK: ssh goes on with the files, too
-        agent = paramiko.Agent() if hop.agent else None
+    # A dead SSH_AUTH_SOCK, or a comment that is no UTF-8: ssh goes on with the files, too.
+    with suppress(paramiko.SSHException, OSError, ValueError):
+        agent = Agent(hop.agent) if hop.agent else None
         keys = {key.blob: _held(key) for key in agent.get_keys()} if agent else {}
     try:
         yield keys

@@ -23,6 +23,7 @@ _NO_USER = regex(r"""^-|['`";&<>|(){}\x00-\x1f\x7f]|\s-|\\$""")
 _NUMBER = regex(r"[0-9]{1,5}")
 _TIME = regex(r"([0-9]{1,6})([smhdwSMHDW]?)")
 _UNIT_S = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+_BARE_VARIABLE = regex(r"\$[A-Za-z_][A-Za-z0-9_]*")
 _VARIABLE = regex(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 DEFAULT_KEYS = ("id_ed25519", "id_ecdsa", "id_rsa")  # in ~/.ssh, the order ssh(1) tries them
 
@@ -114,7 +115,7 @@ class Hop:
     identities: tuple[Path, ...]
     certificates: tuple[Path, ...]  # CertificateFile; none: next to each key
     identities_only: bool  # the agent may sign for these keys and no others
-    agent: bool
+    agent: Path | None  # the socket of the one that is asked
     jumps: tuple[str, ...]  # nearest first
     proxy_command: str | None
     user_known_hosts: tuple[Path, ...]
@@ -152,7 +153,7 @@ def resolve(target: SshTarget, options: SshOptions, lookup: Lookup, *, jump: boo
         identities=identities,
         certificates=_certificates(found, options),
         identities_only=listed_only,
-        agent=options.agent and _word(found, "identityagent") != "none",
+        agent=_agent(_word(found, "identityagent"), options),
         jumps=_jumps(jumps),
         proxy_command=command or None,
         user_known_hosts=_known_hosts(found, "userknownhostsfile", options, ("known_hosts", "known_hosts2")),
@@ -192,6 +193,16 @@ def _identities(found: Mapping[str, object], options: SshOptions) -> tuple[tuple
     default = tuple(options.directory / name for name in DEFAULT_KEYS)
     files = options.identities + (listed if named else () if options.identities else default)
     return tuple(dict.fromkeys(files)), only  # a key that is refused is refused the second time as well
+
+
+def _agent(word: str, options: SshOptions) -> Path | None:
+    """IdentityAgent: a socket, none, or the variable that names it ($NAME, or SSH_AUTH_SOCK as without it)."""
+    if not options.agent or word.lower() == "none":
+        return None
+    if word and word != "SSH_AUTH_SOCK" and not _BARE_VARIABLE.fullmatch(word):
+        return _expand(word, options)
+    named = os.environ.get(word.removeprefix("$") or "SSH_AUTH_SOCK", "")
+    return Path(named) if named else None
 
 
 def _certificates(found: Mapping[str, object], options: SshOptions) -> tuple[Path, ...]:

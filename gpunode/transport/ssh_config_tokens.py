@@ -18,6 +18,7 @@ _KNOWN = {
     "match-exec": "%dhikLlnpru",  # as paramiko calls it
     "identityfile": _FILE,
     "certificatefile": _FILE,
+    "identityagent": _FILE,
     "revokedhostkeys": _FILE,
     "userknownhostsfile": _FILE,
 }

@@ -13,6 +13,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any, ClassVar
 
 from gpunode.errors import UnsupportedHost
@@ -32,6 +33,7 @@ try:
         import paramiko as paramiko
         import paramiko.config
         import paramiko.packet
+        from paramiko.agent import AgentSSH
         from paramiko.common import MSG_CHANNEL_DATA, MSG_CHANNEL_EXTENDED_DATA
         from paramiko.packet import Packetizer
         from paramiko.pkey import PublicBlob
@@ -280,6 +282,23 @@ class Asked:
     def forget(self) -> None:
         """Nobody will ask for it."""
         self._transport._channels.delete(self.channel.get_id())  # type: ignore[attr-defined]
+
+
+class Agent(AgentSSH):
+    """The one at `path`, where paramiko's own is that of SSH_AUTH_SOCK. Raises OSError, SSHException, ValueError."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        link = socket.socket(socket.AF_UNIX)
+        try:
+            link.connect(str(path))
+            self._connect(link)  # type: ignore[attr-defined]  # reads its keys
+        except BaseException:
+            link.close()
+            raise
+
+    def close(self) -> None:
+        self._close()  # type: ignore[attr-defined]
 
 
 class CertifiedKey(paramiko.PKey):

@@ -162,6 +162,24 @@ def test_the_public_half_names_a_key_of_the_agent(sshd: Start, agent: Callable[[
     assert "Accepted publickey" in answered(server, identities=(), config=(config,), agent=True)
 
 
+@pytest.mark.parametrize("word", ["{}", "$OTHER_AGENT", "${{OTHER_AGENT}}"])
+def test_the_config_names_another_agent(
+    sshd: Start, agent: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch, word: str
+) -> None:
+    server = sshd()
+    key = server.keygen("mine")
+    (server.directory / "id.pub").write_text(public(key))
+    agent(key)
+    key.unlink()
+    socket = os.environ["SSH_AUTH_SOCK"]
+    monkeypatch.delenv("SSH_AUTH_SOCK")
+    monkeypatch.setenv("OTHER_AGENT", socket)
+    config = server.directory / "config"
+    config.write_text(f"IdentityAgent {word.format(socket)}\n")
+    assert "Accepted publickey" in answered(server, identities=(), config=(config,), agent=True)
+    assert "tried no key" in answered(server, identities=(), config=(), agent=True)
+
+
 @pytest.mark.parametrize("kind", [("ed25519",), ("rsa", "-b", "2048"), ("ecdsa",), ("rsa", "-m", "PEM")])
 def test_a_passphrase_opens_a_key_for_all_hosts(sshd: Start, kind: tuple[str, ...]) -> None:
     server = sshd()
