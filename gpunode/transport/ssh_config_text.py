@@ -29,6 +29,7 @@ _CANNOT_TELL = ": gpunode cannot tell "  # before the criterion and its place; `
 
 Criterion = tuple[str, str]  # its name, with ! where it is negated; its argument, "" for those of _ALONE
 Block = tuple[Criterion, ...]  # all of them have to hold; (): for every host
+_FINAL: Criterion = ("final", "")  # paramiko before 3.3 does not know it
 
 
 def read_config(files: Sequence[Path]) -> str:
@@ -36,14 +37,17 @@ def read_config(files: Sequence[Path]) -> str:
 
     Raises TransportError for one that cannot be read, or that ssh would not read, with the file and line as evidence.
     """
-    return "\n".join("Host *\n" + "\n".join(_lines(path, path.parent, (), 0)) for path in files if path.is_file())
+    lines = [line for path in files if path.is_file() for line in _lines(path, path.parent, (), 0)]
+    # What is for ssh's last look at the files counts after all else of all of them.
+    return "\n".join(line for late in (False, True) for held, line in lines if held is late)
 
 
-def _lines(path: Path, directory: Path, outer: Block, depth: int) -> Iterator[str]:
-    """`outer`: the block that an Include of this file stands in. Its name's lines end with the file."""
+def _lines(path: Path, directory: Path, outer: Block, depth: int) -> Iterator[tuple[bool, str]]:
+    """(whether it is of a `Match final`, the line). `outer`: the block that an Include of this file stands in."""
     if depth > _INCLUDE_DEPTH:
         raise _fault(f"{path}: files that include each other, more than {_INCLUDE_DEPTH} deep")
     block = outer
+    yield _heading(block)
     for number, line in enumerate(_text(path).split("\n"), 1):  # no other end of a line, as for ssh
         line = line.strip()
         if not line or line.startswith("#"):
@@ -56,11 +60,12 @@ def _lines(path: Path, directory: Path, outer: Block, depth: int) -> Iterator[st
             yield _heading(block)
         elif keyword == "include":
             for name in _included(_words(value, place), directory):
-                yield _heading(block)
                 yield from _lines(Path(name), directory, block, depth + 1)
             yield _heading(block)
+        elif (keyword, value.lower()) == ("proxycommand", "none"):
+            yield _FINAL in block, "proxyjump none"  # the same, and old paramikos do not forget that it was said
         else:
-            yield f"{keyword} {_value(keyword, value, place)}"
+            yield _FINAL in block, f"{keyword} {_value(keyword, value, place)}"
 
 
 def _text(path: Path) -> str:
@@ -113,7 +118,7 @@ def _host(patterns: Sequence[str]) -> Block:
 
 
 def _criteria(arguments: Sequence[str], place: str) -> Block:
-    """`all` holds for all, alone or behind `canonical` and `final`, so it is left out."""
+    """`all` holds for all, alone or behind `canonical` and `final`, so it is left out; so does what is not final."""
     found: list[Criterion] = []
     rest = list(arguments)
     while rest:
@@ -121,7 +126,7 @@ def _criteria(arguments: Sequence[str], place: str) -> Block:
         kind = name.lower().removeprefix("!")
         not_ = "!" if name.startswith("!") else ""
         if kind in _ALONE:
-            found += [(not_ + kind, "")] if kind != "all" else []
+            found += [(not_ + kind, "")] if (not_ + kind) not in ("all", "!final") else []
             continue
         if not equals:
             if not rest:
@@ -135,12 +140,14 @@ def _criteria(arguments: Sequence[str], place: str) -> Block:
     return tuple(found)
 
 
-def _heading(block: Block) -> str:
-    if not block:
-        return "Host *"
-    if len(block) == 1 and block[0][0] == "originalhost":
-        return f"Host {shlex.join(block[0][1].split(','))}"  # which paramiko is quicker with
-    return "Match " + " ".join(f"{name} {shlex.quote(argument)}" if argument else name for name, argument in block)
+def _heading(block: Block) -> tuple[bool, str]:
+    late, asked = _FINAL in block, [criterion for criterion in block if criterion != _FINAL]
+    if not asked:
+        return late, "Host *"
+    if len(asked) == 1 and asked[0][0] == "originalhost":
+        return late, f"Host {shlex.join(asked[0][1].split(','))}"  # which paramiko is quicker with
+    words_of = (f"{name} {shlex.quote(argument)}" if argument else name for name, argument in asked)
+    return late, f"Match {' '.join(words_of)}"
 
 
 def _fault(what: str) -> TransportError:

@@ -38,6 +38,13 @@ CASES: dict[str, tuple[str, str, tuple[str, int, str]]] = {
     "an equals sign": ("Match host=other\n Port 2222\nHost=gpu07\n User=bob", "", ("gpu07", 22, "bob")),
     "not": ("Match !host gpu07\n Port 2222\nMatch !exec false\n User bob", "", ("gpu07", 22, "bob")),
     "final all": ("Match final all\n Port 2222", "", ("gpu07", 2222, "ann")),
+    "final comes last": ("Match final\n Port 2\n User x\nHost gpu*\n Port 3", "", ("gpu07", 3, "ann")),
+    "Include in final": (
+        "Match final\n Include MORE\nHost *\n User bob",
+        "User c\nHost *\n Port 2",
+        ("gpu07", 2, "bob"),
+    ),
+    "not final": ("Match !final host gpu*\n Port 2\nHost *\n Port 3", "", ("gpu07", 2, "ann")),
     "canonical all": ("Match canonical all\n Port 2222", "", ("gpu07", 22, "ann")),
     "all": ("Match all\n Port 2222", "", ("gpu07", 2222, "ann")),
     "the host that was found": ("Host gpu07\n HostName a.x\nMatch host a.x\n Port 2", "", ("a.x", 2, "ann")),
