@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from gpunode.errors import UsageError
 from gpunode.model.spec import DriverRequest, Expectation, RebootPolicy, RuntimeSpec, Spec, ToolkitRequest
@@ -135,8 +136,15 @@ def test_a_missing_file_is_a_usage_error(tmp_path: Path) -> None:
         Spec(driver=DriverRequest("exact", 580, "580.178.04"), hold=False, runtimes=()),
         Spec(runtime=RuntimeSpec(default=False, cdi=True), only=("driver",), expect=Expectation(8)),
         Spec(proxy="http://proxy:3128/", trust_keys=("A" * 40, "B" * 40), toolkit=ToolkitRequest("none")),
+        parse_spec(
+            "toolkit_config: {mode: cdi, log_level: debug, no_cgroups: true}\nexpect: {gpus: 8, kernel: 6.8.0}\n"
+        ),
     ],
-    ids=["gpunode's choice", "no engine", "nested fields", "lists and a proxy"],
+    ids=["gpunode's choice", "no engine", "nested fields", "lists and a proxy", "several keys below one"],
 )
 def test_a_spec_written_out_reads_back_the_same(spec: Spec) -> None:
-    assert parse_spec(spec_text(spec)) == spec
+    text = spec_text(spec)
+    assert parse_spec(text) == spec
+    keys = [line.partition(":")[0] for line in text.splitlines()]
+    assert len(set(keys)) == len(keys), "of a key that is there twice other readers of YAML keep the last"
+    assert list(yaml.safe_load(text) or ()) == keys

@@ -11,6 +11,7 @@ from gpunode.values import dataclass
 
 LONGEST_GLOB, MOST_STARS = 200, 8
 LONGEST_TEXT = 4096  # characters of a fact that a glob is held against
+_EPOCH = regex(r"[0-9]{1,9}:(?=[0-9])")
 _NUMBERS = regex(r"[0-9]{1,9}(?:\.[0-9]{1,9}){0,5}")
 
 NUMBER = frozenset({"integer", "number"})
@@ -35,16 +36,28 @@ class Comparison:
 
 
 def version_numbers(text: str) -> tuple[int, ...] | None:
-    """(610, 57, 4) for "610.57.04", by its first number; None for text without one."""
-    found = _NUMBERS.search(text[:LONGEST_TEXT])
+    """(610, 57, 4) for "610.57.04", by its first number behind the epoch; None for text without one."""
+    text = text[:LONGEST_TEXT]
+    found = _NUMBERS.search(text, _epoch_end(text))
     return tuple(map(int, found[0].split("."))) if found else None
 
 
+def _epoch_end(text: str) -> int:
+    """Where a package's version begins: "5:20.10.24" of Debian's docker-ce has the epoch 5."""
+    found = _EPOCH.match(text)
+    return found.end() if found else 0
+
+
 def _by_version(test: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool | None]:
+    """An epoch counts where one is wanted; people write the versions that programs say, which have none."""
+
     def compare(has: str, wanted: str) -> bool | None:
         numbers, least = version_numbers(has), version_numbers(wanted)
         if numbers is None or least is None:
             return None
+        if epoch := _epoch_end(wanted):
+            mine = has[: max(0, _epoch_end(has) - 1)] or "0"
+            numbers, least = (int(mine), *numbers), (int(wanted[: epoch - 1]), *least)
         length = max(len(numbers), len(least))
         padded = [one + (0,) * (length - len(one)) for one in (numbers, least)]
         return test(*padded)

@@ -108,22 +108,26 @@ def _value(entry: Entry) -> str:
 
 def spec_text(spec: Spec) -> str:
     """A spec as a file that `load_spec` reads back to the same Spec. It may hold a proxy's password: write it 0600."""
-    lines = []
+    found: dict[str, object] = {}
     for key, known in KEYS.items():
         outer, _, inner = known.field.partition(".")
         value = getattr(getattr(spec, outer), inner) if inner else getattr(spec, outer)
         if value != _default(outer, inner):
-            lines.append(f"{_yaml_key(key)}{json.dumps(_text(value))}{'}' if '.' in key else ''}\n")
-    return "".join(lines)
+            parent, dot, child = key.partition(".")
+            under = found.setdefault(parent, {}) if dot else found
+            assert isinstance(under, dict)
+            under[child or parent] = _text(value)
+    return "".join(f"{key}: {_flow(value)}\n" for key, value in found.items())
 
 
 def _default(outer: str, inner: str) -> object:
     return getattr(getattr(Spec(), outer), inner) if inner else getattr(Spec(), outer)
 
 
-def _yaml_key(key: str) -> str:
-    outer, dot, inner = key.partition(".")
-    return f"{outer}: {{{inner}: " if dot else f"{key}: "
+def _flow(value: object) -> str:
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key}: {json.dumps(one)}' for key, one in value.items())}}}"
+    return json.dumps(value)
 
 
 def _text(value: object) -> str:

@@ -27,6 +27,7 @@ GOOD = {
 }
 FACTS: dict[str, Any] = {
     "hostname": "gpu07",
+    "packages": {"installed": {"docker-ce": {"version": "5:20.10.24~3-0~debian-bookworm"}}},
     "kernel": {"modules": ["nvidia", "nvidia_uvm"]},
     "driver": {
         "loaded": "610.57.04",
@@ -47,6 +48,8 @@ FACTS: dict[str, Any] = {
     "unread": {},
 }
 MEMORY, NAME, MIG = (f"driver.smi.gpus[*].{key}" for key in ("memory_total_bytes", "name", "mig_mode"))
+
+DOCKER = 'packages.installed["docker-ce"].version'
 
 
 def text_of(**keys: str | None) -> str:
@@ -81,6 +84,12 @@ PASS, WRONG, UNKNOWN = "pass", "finding", "not-applicable"
         ("driver.loaded", "version-at-least", "595.91.07", PASS),
         ("driver.loaded", "version-at-least", "610.57.5", WRONG),
         ("driver.loaded", "version-at-most", "610.57", WRONG),
+        (DOCKER, "version-at-least", "28.0.4", WRONG),
+        (DOCKER, "version-at-least", "20.10.24", PASS),
+        (DOCKER, "version-at-most", "19.03", WRONG),
+        (DOCKER, "version-at-least", "'5:28.0.4'", WRONG),
+        (DOCKER, "version-at-least", "'4:28.0.4'", PASS),
+        ("driver.loaded", "version-at-least", "'1:1.0'", WRONG),
         ("driver.loaded", "version-at-most", "610", WRONG),
         ("driver.smi.gpus[*].persistence", "equals", "true", PASS),
         ("driver.smi.gpus[*].persistence", "equals", "false", WRONG),

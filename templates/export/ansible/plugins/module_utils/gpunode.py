@@ -69,6 +69,8 @@ class Gpunode(object):
         """Ends the module with what gpunode says: of the host, or of the command line."""
         hosts = said.get("hosts") or [{}]
         fault = said if "problem" in said else hosts[0]
+        if "problem" not in fault and fault.get("run"):
+            fault = dict(fault["run"], problem=fault["run"]["error"])
         words = [fault.get("problem"), fault.get("evidence"), (fault.get("remedy") or {}).get("text")]
         text = "; ".join(word for word in words if word) or "gpunode ended with exit code %d" % code
         self.module.fail_json(msg=text, code=code, result=said)

@@ -11,6 +11,7 @@ short_description: Makes a host with NVIDIA GPUs what a spec of gpunode wants
 description:
   - Runs C(gpunode plan) and, where it has steps, C(gpunode setup) on the host, as root.
   - Never reboots. Where a step needs it, RV(reboot_required) is true; the role C(gpunode.node.gpunode) reboots.
+  - What only a person can do or decide, such as a restart that stops containers, is in RV(manual_steps), with a warning.
 version_added: "0.1.0"
 options:
   spec:
@@ -45,9 +46,14 @@ steps:
   type: list
   elements: dict
 reboot_required:
-  description: Whether a reboot, or another step at the machine, is needed to go on.
+  description: Whether a reboot goes on with it. Not where somebody has to be at the console meanwhile.
   returned: success
   type: bool
+manual_steps:
+  description: What is left to a person; C(gpunode setup) ends with exit code 6 for it.
+  returned: success
+  type: list
+  elements: str
 result:
   description: What gpunode printed with C(--json).
   returned: when it changed the host, or failed
@@ -67,21 +73,34 @@ def main():
     # This machine's reboot is the play's: the connection would go with it.
     words = ("--spec", gpunode.spec(module.params["spec"]), "--reboot", "never")
     code, said = gpunode.ask("plan", *words)
-    if code not in (0, REBOOT_NEEDED) or not said.get("hosts") or "plan" not in said["hosts"][0]:
+    plan = (said.get("hosts") or [{}])[0].get("plan")
+    refused = [one for one in (plan or {}).get("kept", []) if one.get("refused")]
+    if plan is None or (code not in (0, REBOOT_NEEDED) and not refused):
         gpunode.fail(code, said)
-    plan = said["hosts"][0]["plan"]
     steps = [dict((key, one[key]) for key in ("id", "title", "why")) for one in plan["steps"]]
-    needed = bool(plan.get("reboot") or plan.get("console"))
-    answer = dict(changed=bool(steps), steps=steps, reboot_required=needed)
+    by_hand = [one["by_hand"] for one in plan["steps"] + plan["kept"] if one.get("by_hand")]
+    answer = dict(changed=bool(steps), steps=steps, **_left(plan, by_hand))
     if module._diff and steps:
         answer["diff"] = dict(prepared=gpunode.text("plan", *words)[1])
-    if module.check_mode or not (steps or needed):
-        module.exit_json(**answer)
-    code, said = gpunode.ask("setup", "--yes", *words)
-    if code not in (0, REBOOT_NEEDED):
-        gpunode.fail(code, said)
-    answer.update(reboot_required=code == REBOOT_NEEDED, result=said)
+    if steps and not module.check_mode:
+        code, said = gpunode.ask("setup", "--yes", *words)
+        if code not in (0, REBOOT_NEEDED) and not refused:
+            gpunode.fail(code, said)
+        run = said["hosts"][0]["run"]
+        answer.update(_left(dict(run["plan"] or plan, reboot=run["reboot"]), run["by_hand"]), result=said)
+    if refused:
+        words = "; ".join("%s (%s)" % (one["text"], one["evidence"]) for one in refused)
+        gpunode.fail(code, dict(said, problem="; ".join([words] + answer["manual_steps"])))
+    for words in answer["manual_steps"]:
+        module.warn("left to you: " + words)
     module.exit_json(**answer)
+
+
+def _left(plan, by_hand):
+    """A reboot with somebody at the console is that person's: without one, what it is for would only be passed by."""
+    console = plan["console"] if plan["reboot"] else None
+    manual = sorted(set(by_hand)) + ([console] if console else [])
+    return dict(reboot_required=bool(plan["reboot"]) and not console, manual_steps=manual)
 
 
 if __name__ == "__main__":
