@@ -22,7 +22,8 @@ GPU_NODE = regex(r"/dev/nvidia\d+")
 CAPABILITY = regex(r"/dev/nvidia-caps/nvidia-cap\d+")
 # The kernel's own words; audit writes what a user chose in hexadecimal where it has a quote or blank in it.
 DENIED = regex(
-    r"\[ *\d{1,9}\.\d{1,9}\] (?:\S{1,64} kernel: )?audit: type=1400 audit\([0-9.:]{1,40}\): avc: {1,2}denied {1,2}"
+    r"\[ *\d{1,9}\.\d{1,9}\](?: ?\[ *[TC]\d{1,10}\])? (?:\S{1,64} kernel: )?"
+    r"audit: type=1400 audit\([0-9.:]{1,40}\): avc: {1,2}denied {1,2}"
     r"\{ (?P<what>[a-z_ ]{1,60}) \} .{0,300}? (?:path|name)=\"(?P<about>[\w./-]{0,160}nvidia[\w./-]{0,60})\"",
     re.A,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpunode.checks.gpu_node import not_on_pci
-from gpunode.checks.registry import Need
+from gpunode.checks.registry import Need, Witness
 from gpunode.model.facts import HostFacts
 from gpunode.model.installed import installed_version, signs_of_driver
 from gpunode.model.operator import IN_CHARGE, owned_by_operator
@@ -128,8 +128,17 @@ def machine(host: HostFacts) -> str | None:
     return "a container has those of the machine around it" if host.platform == "container" else None
 
 
-def kernel_log(host: HostFacts) -> str | None:
-    return read("kernel_log", "kmsg", "log", "dmesg")(host)
+def log_too_short(host: HostFacts) -> str | None:
+    """Neither the kernel's memory nor the journal goes back to the boot, or as far as an error counts as recent."""
+    from gpunode.catalog.xids import limits
+
+    begins, state = host.log.begins_s, host.kernel_state
+    if begins is None or (state and state.uptime_s and state.uptime_s - begins > limits()["xid-hours"] * 3600):
+        return None
+    return f"the kernel's log begins {begins} s after boot: what came before is gone, from the journal as well"
+
+
+kernel_log = Witness(read("kernel_log", "kmsg", "log", "dmesg"), log_too_short)
 
 
 def engine(host: HostFacts) -> str | None:

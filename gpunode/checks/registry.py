@@ -53,6 +53,17 @@ Why = Callable[[Need], str | None]
 
 
 @dataclass(frozen=True)
+class Witness:
+    """A need that a pass rests on: of a time that it did not see, nobody can say that all was well."""
+
+    need: Need
+    blind: Need  # why finding nothing proves nothing on this host
+
+    def __call__(self, host: HostFacts) -> str | None:
+        return self.need(host)
+
+
+@dataclass(frozen=True)
 class CheckDoc:
     """One check for `gpunode check --list` and `--explain`."""
 
@@ -77,7 +88,14 @@ class Check:
     def judged(self, host: HostFacts, context: Context) -> CheckResult:
         """The verdict on a host that has what it needs."""
         outcome = self.function(host, context)
+        if outcome is None or isinstance(outcome, Passed):
+            blind = next((why for one in self._witnesses if (why := one.blind(host)) is not None), None)
+            outcome = outcome if blind is None else NotApplicable(blind)
         return self._passes if outcome is None else ended(self.doc.id, self.doc.severity, outcome)
+
+    @cached_property
+    def _witnesses(self) -> tuple[Witness, ...]:
+        return tuple(need for need in self.needs if isinstance(need, Witness))
 
     @cached_property
     def _passes(self) -> CheckResult:

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from gpunode.facts.gpu_users import parse_mps, parse_stuck, parse_uids
+from gpunode.facts.kernel_log import logged_lines
 from gpunode.facts.nvlink import parse_nvlinks, parse_peers
 from gpunode.facts.release import key_values
 from gpunode.facts.smi import parse_smi
@@ -52,7 +53,7 @@ def parse_driver(sections: Sections) -> DriverFacts:
         container="container" in marks,
         image=marks.get("image"),
         modprobe=parse_modprobe(marks.get("modprobe")),
-        kernel_log=tuple(sections.text("kernel_log").splitlines()),
+        kernel_log=logged_lines(sections.text("kernel_log")),
         busy=tuple(sections.text("busy").splitlines()),
         busy_uids=parse_uids(sections.text("busy_uids")),
         stuck=parse_stuck(sections),

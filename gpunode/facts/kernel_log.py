@@ -26,7 +26,9 @@ from gpunode.regex import regex
 MOST = 64  # different events of one kind; a host has a few
 LONGEST_LINE = 2048
 # "[ 9120.551201] " by dmesg; journalctl puts the host's name and "kernel: " behind it.
-_STAMP = regex(r"\[ *(?P<s>\d{1,9})\.\d{1,9}\] (?:\S{1,64} kernel: )?", re.A)
+# Where the kernel keeps who wrote a line (CONFIG_PRINTK_CALLER), dmesg puts "[   T1234] " there.
+_STAMP = regex(r"\[ *(?P<s>\d{1,9})\.\d{1,9}\](?: ?\[ *[TC]\d{1,10}\])? (?:\S{1,64} kernel: )?", re.A)
+_BEGINS = regex(r"begins=(\d{1,9})\n", re.A)
 _XID = regex(
     r"NVRM: Xid \((?:PCI:)?(?P<address>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(?:[. ][^)]{0,40})?\): "
     r"(?P<code>\d{1,5}), (?P<rest>.*)",
@@ -37,9 +39,9 @@ _SXID = regex(
     r"(?P<code>\d{1,5}), (?P<rest>.*)",
     re.A,
 )
-# "pid=1896, name=python3, NETIR_LINK_EVT  Fatal   XC0 i0 Link 09 (0x02...": of Xids 144 to 150.
+# "pid=1896, name=python3, NETIR_LINK_EVT  Fatal   XC0 i0 Link 09 (0x02...": of Xids 144 to 150. Link -1: of all.
 _NVLINK5 = regex(
-    r"[A-Z][A-Z0-9_/]{2,40} {1,4}(?P<how>Fatal|Non-?fatal) {1,4}XC\d.{0,12}?Link (?P<link>\d{1,3})\b", re.A
+    r"[A-Z][A-Z0-9_/]{2,40} {1,4}(?P<how>Fatal|Non-?fatal) {1,4}XC\d.{0,12}?Link (?P<link>-1|\d{1,3})\b", re.A
 )
 _RECOVERY = regex(
     r"GPU recovery action changed from 0x[0-9a-f]{1,4} \([^)]{1,40}\) to 0x(?P<number>[0-9a-f]{1,4}) ",
@@ -74,9 +76,15 @@ _CRASH = regex(r"^pstore=([\w.-]{1,80})$", re.M | re.A)
 _STACK_S = 2  # a stack is printed right behind the line that says which task hangs
 
 
+def logged_lines(text: str) -> tuple[str, ...]:
+    """The kernel's own lines in the probe's section."""
+    return tuple(_BEGINS.sub("", text, 1).splitlines()) if text.startswith("begins=") else tuple(text.splitlines())
+
+
 def parse_kernel_log(text: str) -> KernelLog:
     """The probe's `kernel_log` section:
 
+    begins=8630
     [ 9120.551201] NVRM: Xid (PCI:0000:1a:00): 95, pid=4120, name=python3, Uncontained: FBHUB. RST: Yes
     [  131.453740] nvidia-nvswitch0: SXid (PCI:0000:c3:00.0): 20034, Fatal, Link 30 LTSSM Fault Up
     """
@@ -86,7 +94,9 @@ def parse_kernel_log(text: str) -> KernelLog:
     hung = [s for s, line in lines if _HUNG.match(line)]
     since = max((s for s, line in lines if s is not None and line.startswith(_LOADING)), default=None)
     stacks = {s for s, line in lines if s is not None and _IN_DRIVER.match(line.lstrip())}
+    begins = _BEGINS.match(text)
     return KernelLog(
+        begins_s=int(begins[1]) if begins else None,
         xids=_xids(lines),
         sxids=_sxids(lines),
         aer=_aer_errors(lines),
@@ -150,7 +160,8 @@ def _with(xid: LoggedXid, seconds: int | None, rest: str) -> LoggedXid:
     """The same with one more line."""
     xid = replace(xid, count=xid.count + 1, last_s=seconds)
     if 144 <= xid.code <= 150 and (link := _NVLINK5.search(rest)):
-        return replace(xid, fatal=bool(xid.fatal) or link["how"] == "Fatal", link=int(link["link"]))
+        number = int(link["link"])
+        return replace(xid, fatal=bool(xid.fatal) or link["how"] == "Fatal", link=number if number >= 0 else None)
     if xid.code == 154 and (recovery := _RECOVERY.match(rest)):
         return replace(xid, recovery=RECOVERIES.get(int(recovery["number"], 16), "another one"))
     return xid

@@ -71,6 +71,7 @@ class KernelLog:
     hung_in_driver: int = 0  # those of them whose stack has a function of the driver
     links_undetected: int = 0  # times, since the driver was loaded, that it could not tell which NVLinks are connected
     firmware_missing: tuple[str, ...] = ()  # "nvidia/595.91.07/gsp_ga10x.bin"
+    begins_s: int | None = None  # its first line, in seconds since boot; None: of the first minute, or not known
 
 
 @dataclass(frozen=True)

@@ -139,12 +139,36 @@ def test_the_recovery_that_the_driver_names_is_a_finding_of_its_own_only_without
     assert outcome("health.xid-extended", h.log(xids=(replace(told, recovery="None"),))) is None
 
 
-@pytest.mark.parametrize(("fatal", "bad"), [(True, True), (False, False), (None, False)])
-def test_an_nvlink_5_error_counts_where_it_says_that_it_is_fatal(fatal: bool | None, bad: bool) -> None:
-    result = outcome("health.xid-extended", h.log(xids=(replace(xid(149), fatal=fatal, link=9),)))
-    assert isinstance(result, Finding) is bad
-    if isinstance(result, Finding):
-        assert result.summary == "0000:41:00.0 met Xid 149: NVLink 9 failed, which is fatal"
+@pytest.mark.parametrize(
+    ("fatal", "link", "severity", "says"),
+    [
+        (True, 9, None, "0000:41:00.0 met Xid 149: NVLink 9 failed, which is fatal"),
+        (True, None, None, "0000:41:00.0 met Xid 149: NVLink failed, which is fatal"),
+        (None, None, Severity.WARNING, "it says itself how bad it is, in a form that is not known here"),
+    ],
+)
+def test_an_nvlink_5_error_counts_by_what_it_says(
+    fatal: bool | None, link: int | None, severity: Severity | None, says: str
+) -> None:
+    finding = found("health.xid-extended", h.log(xids=(replace(xid(149), fatal=fatal, link=link),)))
+    assert finding.severity is severity
+    assert says in finding.summary
+
+
+def test_an_nvlink_5_error_that_is_not_fatal_is_none() -> None:
+    assert outcome("health.xid-extended", h.log(xids=(replace(xid(149), fatal=False, link=9),))) is None
+
+
+@pytest.mark.parametrize("id", ["health.xid-recent", "health.xid-extended", "health.sxid", "health.mce", "drv.rm-init"])
+def test_finding_nothing_in_a_log_whose_beginning_is_gone_proves_nothing(id: str) -> None:
+    short = outcome(id, h.log(begins_s=NOW - 3600))
+    assert isinstance(short, NotApplicable)
+    assert f"begins {NOW - 3600} s after boot" in short.reason
+    assert outcome(id, h.log(begins_s=600)) is None, "a day of it is there"
+
+
+def test_what_such_a_log_shows_counts() -> None:
+    assert isinstance(outcome("health.xid-recent", h.log(begins_s=NOW - 3600, xids=(xid(95),))), Finding)
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,17 @@ LINES: tuple[tuple[str, str, KernelLog], ...] = (
      "[100.2] NVRM: knvlinkDiscoverPostRxDetLinks_GH100: Getting peer0's postRxDetLinkMask failed!\n"
      "[100.3] NVRM: Xid (PCI:0000:41:00): 13, pid=1, name=Failed to update Rx Detect Link mask!, x\n",
      KernelLog(xids=(LoggedXid(13, "0000:41:00", last_s=100),), driver_since_s=99, links_undetected=2)),
+    ("the kernel keeps who wrote a line, and dmesg shows it",
+     "[80000.1] [   T1234] NVRM: Xid (PCI:0000:41:00): 95, pid=4120, name=python3, Uncontained: FBHUB. RST: Yes\n"
+     "[80001.1][  C12] mce: [Hardware Error]: Machine check events logged\n"
+     "[80002.1] [x] NVRM: Xid (PCI:0000:41:00): 79, GPU has fallen off the bus.\n",
+     KernelLog(xids=(LoggedXid(95, "0000:41:00", last_s=80000),), machine_checks=1)),
+    ("a fault of all links of a GPU",
+     "[ 89.1] NVRM: Xid (PCI:0000:41:00): 149, NETIR Fatal XC0 i0 Link -1 (0x000fe406 0x00000000)\n",
+     KernelLog(xids=(LoggedXid(149, "0000:41:00", last_s=89, fatal=True),))),
+    ("a log whose beginning is gone",
+     "begins=8630\n[ 9000.1] INFO: task kworker/1:2:77 blocked for more than 120 seconds.\n",
+     KernelLog(begins_s=8630, hung_tasks=1, hung_last_s=9000)),
     ("firmware that is not there",
      "nvidia 0000:41:00.0: Direct firmware load for nvidia/595.91.07/gsp_ga10x.bin failed with error -2\n",
      KernelLog(firmware_missing=("nvidia/595.91.07/gsp_ga10x.bin",))),

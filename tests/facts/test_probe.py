@@ -221,10 +221,17 @@ FAULTS_OF_PROGRAMS = (
     "NVRM: GPU: x[77]: segfault at 0 ip 00007f sp 00007f error 4 in Loading of x is rejected[55d0+1000]",
     r"\xff\xff\xff\xff\xff\xff\xff[77]: segfault at 0 ip 00007f error 4 in NVRM: RmInitAdapter failed[55d0+1000]",
 )
-FORMATS = (("dmesg", "[   99.1] "), ("dmesg", ""), ("journalctl", "[   99.1] gpu07 kernel: "))
+FORMATS = (
+    ("dmesg", "[   99.1] "), ("dmesg", ""), ("dmesg", "[   99.1] [   T1234] "), ("dmesg", "[   99.1][   C3] "),
+    ("journalctl", "[   99.1] gpu07 kernel: "),
+)  # fmt: skip
 
 
-@pytest.mark.parametrize(("tool", "stamp"), FORMATS, ids=["dmesg", "dmesg without times", "journalctl"])
+@pytest.mark.parametrize(
+    ("tool", "stamp"),
+    FORMATS,
+    ids=["dmesg", "dmesg without times", "dmesg with callers", "a console with callers", "journalctl"],
+)
 def test_a_program_pushes_nothing_out_of_the_kernel_log_by_its_name(tool: str, stamp: str, tmp_path: Path) -> None:
     named = ("[   69.1] NVRM: Xid (PCI:0000:41:00): 94, pid=7, name=x[2]: y, Contained: SM (0x1). RST: No, D-RST: No",)
     kinds = [stamp + line.partition("] ")[2] for line in (*KINDS, *named)]
@@ -234,6 +241,58 @@ def test_a_program_pushes_nothing_out_of_the_kernel_log_by_its_name(tool: str, s
     host = assemble(run_probe(("sh",), root).stdout, "gpu07")
     assert sorted(host.driver.kernel_log) == sorted(kinds)
     assert {xid.code for xid in host.log.xids} == {79, 94}
+
+
+MILD = (
+    "NVRM: Xid (PCI:0000:61:00): 145, RLW_REMAP Nonfatal XC0 i0 Link 07 (0x1 0x2)",
+    "NVRM: Xid (PCI:0000:61:00): 94, pid=7, name=x, Contained: SM (0x1). RST: No, D-RST: No",
+    "nvidia-nvswitch0: SXid (PCI:0000:c3:00.0): 19084, Non-fatal, Link 30 AN1 Heartbeat Timeout Error",
+    "nvidia-nvswitch0: SXid (PCI:0000:c3:00.0): 19084, Severity 0 Engine instance 30 Sub-engine instance 00",
+    "nvidia-nvswitch0: SXid (PCI:0000:c3:00.0): 19084, Data {0x00000001, 0x00000002}",
+)
+GRAVE = (
+    "[   50.1] NVRM: Xid (PCI:0000:41:00): 95, pid=7, name=x, Uncontained: FBHUB. RST: Yes, D-RST: No",
+    "[   51.1] NVRM: Xid (PCI:0000:41:00): 149, NETIR Fatal XC0 i0 Link -1 (0x1 0x2)",
+    "[   52.1] nvidia-nvswitch0: SXid (PCI:0000:c3:00.0): 20034, Fatal, Link 30 LTSSM Fault Up",
+)
+
+
+@pytest.mark.parametrize("flood", MILD)
+def test_a_burst_that_asks_for_nothing_pushes_out_no_fault(flood: str, tmp_path: Path) -> None:
+    (tmp_path / "log").write_text("\n".join((*GRAVE, *(f"[   99.{n}] {flood}" for n in range(300)), "")))
+    root = make_root(tmp_path / "root", {"dmesg": f"#!/bin/sh\ncat {tmp_path}/log\n"})
+    log = assemble(run_probe(("sh",), root).stdout, "gpu07").driver.kernel_log
+    assert set(GRAVE) <= set(log)
+    assert 0 < sum(flood in line for line in log) <= 100
+
+
+XID95 = "NVRM: Xid (PCI:0000:41:00): 95, pid=7, name=x, Uncontained: FBHUB. RST: Yes, D-RST: No"
+VETH = "[ 8630.1] eth0: renamed from veth1234"
+
+
+@pytest.mark.parametrize(
+    ("dmesg", "journal", "begins", "xids"),
+    [
+        (VETH, f"[    0.0] h kernel: Linux version\n[ 80.1] h kernel: {XID95}", None, 1),
+        (VETH, f"[   70.1] h kernel: usb\n[ 80.1] h kernel: {XID95}", 70, 1),
+        (VETH, "[ 9000.1] h kernel: usb", 8630, 0),
+        (VETH, "", 8630, 0),
+        (VETH, None, 8630, 0),
+        ("[   59.9] usb", f"[ 80.1] h kernel: {XID95}", None, 0),
+        ("usb", f"[ 80.1] h kernel: {XID95}", None, 0),
+    ],
+    ids=["the journal has all", "it has more", "it has less", "it is empty", "there is none", "all", "no times"],
+)
+def test_where_the_kernels_memory_is_full_the_journal_is_asked(
+    dmesg: str, journal: str | None, begins: int | None, xids: int, tmp_path: Path
+) -> None:
+    tools = {"dmesg": f"#!/bin/sh\necho '{dmesg}'\n", "timeout": '#!/bin/sh\nshift\nexec "$@"\n'}
+    if journal is not None:
+        (tmp_path / "journal").write_text(f"{journal}\n" if journal else "")
+        tools["journalctl"] = f"#!/bin/sh\ncat {tmp_path}/journal\n"
+    host = assemble(run_probe(("sh",), make_root(tmp_path / "root", tools)).stdout, "gpu07")
+    assert (host.log.begins_s, len(host.log.xids)) == (begins, xids)
+    assert "kernel_log" not in host.unread
 
 
 def test_an_empty_kernel_log_is_not_a_log_without_faults(tmp_path: Path) -> None:

@@ -109,7 +109,11 @@ def _told(host: HostFacts, xid: LoggedXid) -> Judged | None:
     if xid.code == RECOVERY and xid.recovery in ASKED and not past:
         return Judged(xid, gpu, severity, ASKED[xid.recovery], f"the driver says what it needs: {xid.recovery}")
     if xid.code in NVLINK5 and xid.fatal:
-        return Judged(xid, gpu, severity, RepairAction.RESET_GPU, f"NVLink {xid.link} failed, which is fatal")
+        link = "NVLink" if xid.link is None else f"NVLink {xid.link}"
+        return Judged(xid, gpu, severity, RepairAction.RESET_GPU, f"{link} failed, which is fatal")
+    if xid.code in NVLINK5 and xid.fatal is None and not past:
+        unread = "it says itself how bad it is, in a form that is not known here"
+        return Judged(xid, gpu, Severity.WARNING, RepairAction.SUPPORT, unread)
     return None
 
 

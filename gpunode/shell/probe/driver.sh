@@ -76,38 +76,67 @@ do_ldconfig() { # SONAME REAL_PATH in loader order
   done <"$T/ldconfig.found"
 }
 
-# Of each kind its newest lines: no kind can push out another, as the errors of a user's programs would those of a GPU.
-LOG_KINDS='refused:20 machine:20 hung:20 aer:20 link:100 stack:40 program:20 fallen:20 xid:100 gpu:200'
-# What stands before a message: nothing, dmesg's "[ 12.3] ", or journalctl's "[ 12.3] gpu07 kernel: ".
-LOG_STAMP='^(\[ *[0-9]+\.[0-9]+\] ([^ ]+ kernel: )?)?'
+# Of each kind its newest lines: no kind can push out another, as the errors of a user's programs would those of a GPU,
+# or a burst that asks for nothing the one that does.
+LOG_KINDS='refused:20 machine:20 hung:20 aer:20 link:100 stack:40 program:20 fallen:20 mild:60 xid:100 gpu:200'
+# What stands before a message: nothing, dmesg's "[ 12.3] " and "[ 12.3] [   T77] " of kernels that keep the caller
+# (CONFIG_PRINTK_CALLER), or journalctl's "[ 12.3] gpu07 kernel: ".
+LOG_STAMP='^(\[ *[0-9]+\.[0-9]+\]( ?\[ *[TC][0-9]+\])? ([^ ]+ kernel: )?)?'
+LOG_XID='NVRM: Xid \((PCI:)?[0-9a-fA-F]{4,8}:[^)]*\): '
+LOG_SXID='nvidia-nvswitch[0-9]+: SXid [^ ]+ [0-9]+, '
 
-do_kernel_log() {
+log_lines() { # PREFIX: stdin's lines by their kind, and the first of all
   # Refusals of Secure Boot name no module. Xids of programs are apart from the others: a user can cause many of them.
   # The kernel begins a line with a program's name, of 15 characters, where that program has a fault ("x[77]: segfault
   # at 0 ip ... in FILE[...]"): it and FILE are a user's words. What is looked for before those lines go has more than 15.
+  sed -n -E -e "1w $1.first" \
+    -e "/${LOG_STAMP}$LOG_XID(13|31|32|43|45|69),/{" -e "w $1.program" -e 'd;}' \
+    -e "/${LOG_STAMP}($LOG_XID(63|92|94),|$LOG_XID(14[4-9]|150),.* Non-?fatal |$LOG_SXID(Non-fatal|Severity|Data))/{" \
+    -e "w $1.mild" -e 'd;}' \
+    -e "/${LOG_STAMP}(NVRM: Xid \\((PCI:)?[0-9a-fA-F]{4,8}:|nvidia-nvswitch[0-9]+: SXid )/{" -e "w $1.xid" -e 'd;}' \
+    -e "/${LOG_STAMP}nvidia [0-9a-f:.]{12,16}: .*(PCIe Bus Error|AER): /{" -e "w $1.aer" -e 'd;}' \
+    -e "/${LOG_STAMP}(mlx5_core|bnxt_en|ice|ionic) [0-9a-f:.]{12,16}[ :].*([Ll]ink (is )?[Dd]own|Cable unplugged)/{" \
+    -e "w $1.link" -e 'd;}' \
+    -e "/${LOG_STAMP}(traps: )?.{1,60}\\[[0-9]+\\]:? /d" \
+    -e '/Loading of .* is rejected|module loading is restricted/{' -e "w $1.refused" -e 'd;}' \
+    -e '/fallen off the bus/{' -e "w $1.fallen" -e 'd;}' \
+    -e '/\+0x[0-9a-f]+\/0x[0-9a-f]+ \[nvidia/{' -e "w $1.stack" -e 'd;}' \
+    -e '/NVRM|nvidia|nouveau|nova_core/{' -e "w $1.gpu" -e 'd;}' \
+    -e '/\[Hardware Error\]|[Mm]achine check|EDAC .* UE /{' -e "w $1.machine" -e 'd;}' \
+    -e '/INFO: task .* blocked for more than/{' -e "w $1.hung" -e 'd;}'
+}
+
+log_begins() { # PREFIX -> BEGINS, the second after boot of its first line; 0: it has no stamp, as the first minute has
+  BEGINS=0
+  read -r line 2>/dev/null <"$1.first" || return 0
+  case $line in '['*) line=${line#?} ;; *) return 0 ;; esac
+  line=${line#"${line%%[! ]*}"}
+  line=${line%%.*}
+  case $line in '' | *[!0-9]* | ?????????*) ;; *) [ "$line" -lt 60 ] || BEGINS=$line ;; esac
+}
+
+do_kernel_log() {
+  log=$T/log
   { { find_tool dmesg && "$TOOL" 2>"$T/dmesg.err"; } ||
-    { find_tool journalctl && "$TOOL" -k -b -o short-monotonic --no-pager -q; } || : >"$T/dmesg.failed"; } |
-    sed -n -E -e "1w $T/log.first" \
-      -e "/${LOG_STAMP}NVRM: Xid \\((PCI:)?[0-9a-fA-F]{4,8}:[^)]*\\): (13|31|32|43|45|69),/{" -e "w $T/log.program" -e 'd;}' \
-      -e "/${LOG_STAMP}(NVRM: Xid \\((PCI:)?[0-9a-fA-F]{4,8}:|nvidia-nvswitch[0-9]+: SXid )/{" -e "w $T/log.xid" -e 'd;}' \
-      -e "/${LOG_STAMP}nvidia [0-9a-f:.]{12,16}: .*(PCIe Bus Error|AER): /{" -e "w $T/log.aer" -e 'd;}' \
-      -e "/${LOG_STAMP}(mlx5_core|bnxt_en|ice|ionic) [0-9a-f:.]{12,16}[ :].*([Ll]ink (is )?[Dd]own|Cable unplugged)/{" \
-      -e "w $T/log.link" -e 'd;}' \
-      -e "/${LOG_STAMP}(traps: )?.{1,60}\\[[0-9]+\\]:? /d" \
-      -e '/Loading of .* is rejected|module loading is restricted/{' -e "w $T/log.refused" -e 'd;}' \
-      -e '/fallen off the bus/{' -e "w $T/log.fallen" -e 'd;}' \
-      -e '/\+0x[0-9a-f]+\/0x[0-9a-f]+ \[nvidia/{' -e "w $T/log.stack" -e 'd;}' \
-      -e '/NVRM|nvidia|nouveau|nova_core/{' -e "w $T/log.gpu" -e 'd;}' \
-      -e '/\[Hardware Error\]|[Mm]achine check|EDAC .* UE /{' -e "w $T/log.machine" -e 'd;}' \
-      -e '/INFO: task .* blocked for more than/{' -e "w $T/log.hung" -e 'd;}'
+    { find_tool journalctl && "$TOOL" -k -b -o short-monotonic --no-pager -q; } || : >"$T/dmesg.failed"; } | log_lines "$log"
   if [ -e "$T/dmesg.failed" ]; then
     [ -s "$T/dmesg.err" ] || return 127
     cat "$T/dmesg.err" >&2
     return 1
   fi
-  if [ ! -s "$T/log.first" ]; then echo 'it is empty: cleared, or kept from this container' >&2; return 1; fi
+  if [ ! -s "$log.first" ]; then echo 'it is empty: cleared, or kept from this container' >&2; return 1; fi
+  log_begins "$log"
+  if [ "$BEGINS" != 0 ] && find_tool timeout; then # the kernel's memory is full, and its oldest lines are gone: the journal has them
+    limit=$TOOL since=$BEGINS
+    if find_tool journalctl; then
+      "$limit" 5 "$TOOL" -k -b -o short-monotonic --no-pager -q 2>/dev/null | log_lines "$T/journal"
+      log_begins "$T/journal"
+      if [ -s "$T/journal.first" ] && [ "$BEGINS" -lt "$since" ]; then log=$T/journal; else BEGINS=$since; fi
+    fi
+  fi
+  if [ "$BEGINS" != 0 ]; then echo "begins=$BEGINS"; fi
   for kind in $LOG_KINDS; do
-    [ -s "$T/log.${kind%:*}" ] && tail -n "${kind#*:}" "$T/log.${kind%:*}"
+    [ -s "$log.${kind%:*}" ] && tail -n "${kind#*:}" "$log.${kind%:*}"
   done
   return 0
 }
