@@ -87,6 +87,7 @@ class Engine(Protocol):
     users_unit: str = ""  # the user unit of a rootless one; "": there is none
     embedded: bool = False  # its daemon is the child of a Kubernetes distribution, and is not started by itself
     hangs_up: bool = False  # without systemd, a SIGHUP makes its daemon read its file again
+    only_restarts: bool = False  # its daemon takes a new file by a restart alone
     restart_keeps: str = ""  # what a manual restart means for containers; "": not known
     movable: bool = False  # the user may name another file than `config`
     takes_drop_in: bool = False  # the user may choose the file that is added next to `config`
@@ -123,6 +124,10 @@ class Engine(Protocol):
     def verify(self, engine: RuntimeFacts, want: RuntimeSpec) -> Run:
         """Ask the running daemon; exit 0 when it is healthy and its effective default is the wanted one."""
         ...
+
+    def healthy(self, engine: RuntimeFacts) -> Run | None:
+        """Ask the running daemon; exit 0 when it is healthy, whatever its default is. None without a daemon."""
+        return None
 
     def undo(self, engine: RuntimeFacts, rewrite: Rewrite, *, restart: bool = False) -> tuple[Action, ...]:
         """After the old bytes are restored: make the daemon run them again and prove that it does."""

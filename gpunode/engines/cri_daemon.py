@@ -15,6 +15,7 @@ class CriDaemon(Engine):
     # containerd's: runc is built in, and 1.x knows its legacy tables default_runtime and untrusted_workload_runtime by
     # the other two.
     own_handlers: tuple[str, ...] = ("runc", "default", "untrusted")
+    only_restarts = True
     api: commands.Api = "cri"  # by which its daemon reports what it runs with
 
     def idle(self, host: HostFacts, engine: RuntimeFacts) -> str | None:
@@ -30,6 +31,9 @@ class CriDaemon(Engine):
 
     def verify(self, engine: RuntimeFacts, want: RuntimeSpec) -> Run:
         return commands.verify(engine, want.handler if want.default else f"+{want.handler}", api=self.api)
+
+    def healthy(self, engine: RuntimeFacts) -> Run:
+        return commands.verify(engine, "-", api=self.api)
 
     def undo(self, engine: RuntimeFacts, rewrite: Rewrite, *, restart: bool = False) -> tuple[Action, ...]:
         """After the old bytes are restored: run them, and prove the old default where there was one to ask for."""

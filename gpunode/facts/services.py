@@ -10,6 +10,9 @@ from gpunode.facts.release import key_values
 from gpunode.foreign import whole_number
 from gpunode.model.facts import ServiceFacts
 
+# Of systemd.unit(5), seen from the other end: Requires=, Requisite=, BindsTo= and PartOf=.
+STOPPED_WITH = ("RequiredBy", "RequisiteOf", "BoundBy", "ConsistsOf")
+
 
 def parse_units(text: str) -> Mapping[str, Mapping[str, str]]:
     """unit -> its properties. Blocks are parted by empty lines:
@@ -43,6 +46,7 @@ def _service(value: Mapping[str, str]) -> ServiceFacts:
         enabled=value.get("UnitFileState", ""),
         main_pid=_positive(value.get("MainPID")),
         restarts=_natural(value.get("NRestarts")),
+        dependents=tuple(dict.fromkeys(unit for name in STOPPED_WITH for unit in value.get(name, "").split())),
     )
 
 

@@ -263,6 +263,7 @@ class ServiceFacts:
     enabled: str = ""  # UnitFileState
     main_pid: int | None = None
     restarts: int | None = None  # NRestarts
+    dependents: tuple[str, ...] = ()  # units that systemd stops with it; (): none, or not known
 
 
 @dataclass(frozen=True)

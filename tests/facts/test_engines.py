@@ -137,6 +137,22 @@ def test_every_shell_finds_them_and_changes_nothing(shell: tuple[str, ...], tmp_
     assert "/usr/share/containers/containers.conf" not in host.files
 
 
+BOUND = """#!/bin/sh
+echo Id=containerd.service
+for name in RequiredBy RequisiteOf BoundBy ConsistsOf; do
+  case $4 in *,$name,*) echo $name=with-$name.service docker.service ;; esac
+done
+"""
+
+
+def test_systemd_is_asked_what_goes_down_with_an_engine(tmp_path: Path) -> None:
+    host = probed(("sh",), make_root(tmp_path, {"systemctl": BOUND}))
+    named = ("RequiredBy", "RequisiteOf", "BoundBy", "ConsistsOf")
+    found = host.services["containerd.service"].dependents
+    assert set(found) == {"docker.service", *(f"with-{name}.service" for name in named)}
+    assert len(found) == 5
+
+
 def test_a_podman_that_was_never_used_is_only_asked_for_its_version(tmp_path: Path) -> None:
     (podman,) = [e for e in probed(("sh",), root_with(tmp_path, used=False)).runtimes if e.name == "podman"]
     assert (podman.version, podman.effective_default, podman.active) == ("5.4.2", None, True)

@@ -98,6 +98,9 @@ class Docker(Engine):
     def verify(self, engine: RuntimeFacts, want: RuntimeSpec) -> Run:
         return commands.verify(engine, want.handler if want.default else f"+{want.handler}", api="docker")
 
+    def healthy(self, engine: RuntimeFacts) -> Run:
+        return commands.verify(engine, "-", api="docker")
+
     def undo(self, engine: RuntimeFacts, rewrite: Rewrite, *, restart: bool = False) -> tuple[Action, ...]:
         """A reload with the keys merely gone leaves nvidia as the default (20.10, 26 and 28 alike), so the old
         default is first written out, loaded and seen to be in force; then the old bytes are restored."""

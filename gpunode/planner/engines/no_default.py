@@ -13,9 +13,10 @@ from gpunode.engines.registry import engine
 from gpunode.model.action import Action, PutFile
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.plan import ForUndo, Kept, Step
-from gpunode.model.spec import RuntimeSpec, Spec
+from gpunode.model.spec import Spec
 from gpunode.planner.engines import daemon
 from gpunode.planner.engines.kubelet.daemon import asked_after
+from gpunode.planner.engines.taken_down import all_healthy, left_to_the_user
 
 WHY = "setup made it the default, and --no-default asks for the one from before; containers that name it keep it"
 
@@ -34,7 +35,7 @@ def no_default(host: HostFacts, spec: Spec, facts: RuntimeFacts, before: Step | 
     if previous is None or written is None or written.path is None:
         return (Kept(f"{facts.label}.no-default", _said(facts, handler, written)),)
     edit = _edit(host, kind, written.path, _written(before), Removal(handler, previous, keep_handler=True))
-    return (_step(host, facts, edit, previous, spec.runtime),)
+    return (_step(host, spec, facts, edit, previous),)
 
 
 def _said(facts: RuntimeFacts, handler: str, written: Origin | None) -> str:
@@ -56,8 +57,8 @@ def _edit(host: HostFacts, kind: Engine, path: str, written: Mapping[str, str], 
     return Edit(path, now, kind.without(path, now, removal))
 
 
-def _step(host: HostFacts, facts: RuntimeFacts, edit: Edit, previous: str, want: RuntimeSpec) -> Step:
-    kind = engine(facts.name)
+def _step(host: HostFacts, spec: Spec, facts: RuntimeFacts, edit: Edit, previous: str) -> Step:
+    kind, want = engine(facts.name), spec.runtime
     sha256 = hashlib.sha256((edit.before or "").encode("utf-8", "surrogateescape")).hexdigest()
     put = PutFile(
         edit.path, edit.after, expect_sha256=sha256, validate=kind.validate(facts, edit.path), owner=facts.owner
@@ -65,17 +66,21 @@ def _step(host: HostFacts, facts: RuntimeFacts, edit: Edit, previous: str, want:
     actions: tuple[Action, ...] = (put,)
     undo: tuple[Action, ...] = ()
     how, by_hand = f"written only: {facts.unit or facts.name} is not running", ""
-    if daemon.runs(host, facts):
+    held = left_to_the_user(host, facts)
+    if held and not spec.allow_container_restart:
+        how, by_hand = f"written only: {facts.name} is not restarted", held
+    elif daemon.runs(host, facts):
         how, by_hand = f"written only: nothing here restarts {facts.name}", daemon.by_hand(host, facts)
         if daemon.reachable(host, facts, restart=False):
             how, by_hand = kind.title, ""
+            after = (*all_healthy(host, facts), *asked_after(host, facts))
             # As an undo does it: dockerd keeps a default that only leaves its file.
             back = Rewrite((Edit(edit.path, edit.after, edit.before or ""),), ())
-            actions += (*kind.undo(replace(facts, effective_default=previous), back), *asked_after(host, facts))
+            actions += (*kind.undo(replace(facts, effective_default=previous), back), *after)
             undo = (
                 *kind.apply(facts),
                 kind.verify(facts, replace(want, default=facts.effective_default == want.handler)),
-                *asked_after(host, facts),
+                *after,
             )
     return Step(
         f"{facts.label}.no-default",
@@ -86,4 +91,5 @@ def _step(host: HostFacts, facts: RuntimeFacts, edit: Edit, previous: str, want:
         unified(edit.path, edit.before, edit.after),
         by_hand=by_hand,
         for_undo=ForUndo(engine=facts.label),
+        safe=not (held and spec.allow_container_restart),
     )

@@ -22,6 +22,7 @@ from gpunode.planner.engines.kubelet.daemon import asked_after
 from gpunode.planner.engines.no_default import no_default
 from gpunode.planner.engines.restart import Restart, restart_of
 from gpunode.planner.engines.rootless import named, restart_words
+from gpunode.planner.engines.taken_down import all_healthy
 from gpunode.remedy import Remedy, RepairAction
 
 Outcome = Step | Kept
@@ -132,12 +133,13 @@ def _outcome(host: HostFacts, spec: Spec, facts: RuntimeFacts, *, coming: bool) 
     runs = daemon.runs(host, facts)
     if not rewrite.changed and not runs:
         return Kept(step_id, f"{rewrite.main.path} matches the spec; {_not_running(facts)}")
-    restart = restart_of(host, spec, facts, rewrite, coming=coming)
-    if not rewrite.changed and _default_in_force(facts, want) and not restart.planned:
+    right = not rewrite.changed and _default_in_force(facts, want)
+    restart = restart_of(host, spec, facts, rewrite, coming=coming, right=right)
+    if right and not restart.planned:
         text = _right(facts, want) if _in_force(facts, want) else f"{rewrite.main.path} has CDI on"
         return Kept(step_id, text, restart_words(facts) or restart.by_hand)
-    if not rewrite.changed and not daemon.reachable(host, facts, restart=restart.planned):
-        words = _words(host, facts)
+    if not rewrite.changed and (restart.held or not daemon.reachable(host, facts, restart=restart.planned)):
+        words = restart.by_hand if restart.held else _words(host, facts)
         return Kept(
             step_id, f"{rewrite.main.path} matches the spec, but the running {facts.name} {_runs_with(facts)}", words
         )
@@ -149,7 +151,8 @@ def _step(host: HostFacts, spec: Spec, facts: RuntimeFacts, rewrite: Rewrite, ne
     failed = daemon.has_failed(host, facts)
     runs = daemon.runs(host, facts)
     restart = failed or needed.planned
-    reached = failed or (runs and daemon.reachable(host, facts, restart=restart))
+    reached = failed or (runs and not needed.held and daemon.reachable(host, facts, restart=restart))
+    after = (*all_healthy(host, facts), *asked_after(host, facts))
     edits = [edit for edit in rewrite.edits if edit.changed]
     # A running daemon would give the new runtime to each new container, there or not.
     actions: tuple[Action, ...] = tuple(map(is_there, rewrite.binaries)) if reached and edits else ()
@@ -158,9 +161,10 @@ def _step(host: HostFacts, spec: Spec, facts: RuntimeFacts, rewrite: Rewrite, ne
     if reached:
         actions += (*runtime.apply(facts, restart=restart), runtime.verify(facts, spec.runtime))
         actions += runtime.start_found(facts) if needed.missed and restart else ()
-        actions += asked_after(host, facts)
+        actions += after
         # With its old file back, an engine that was down before is down again.
-        undo = () if failed else (*runtime.undo(facts, rewrite, restart=restart), *asked_after(host, facts))
+        undo = () if failed else (*runtime.undo(facts, rewrite, restart=restart), *after)
+    unreached = runs and not reached and not needed.held
     how = _how(host, facts, runtime, needed, runs=runs or failed, reached=reached)
     what = ", ".join(rewrite.added) or f"matches the spec{_but(facts, spec.runtime)}"
     return Step(
@@ -170,7 +174,7 @@ def _step(host: HostFacts, spec: Spec, facts: RuntimeFacts, rewrite: Rewrite, ne
         actions,
         undo,
         "\n".join(unified(edit.path, edit.before, edit.after) for edit in edits),
-        by_hand=_words(host, facts) if runs and not reached else restart_words(facts) or needed.by_hand,
+        by_hand=_words(host, facts) if unreached else restart_words(facts) or needed.by_hand,
         for_undo=ForUndo(engine=facts.label),
         safe=not (needed.planned and needed.lost),
     )
@@ -183,6 +187,8 @@ def _words(host: HostFacts, facts: RuntimeFacts) -> str:
 def _how(host: HostFacts, facts: RuntimeFacts, runtime: Engine, needed: Restart, *, runs: bool, reached: bool) -> str:
     if not runs:
         return f"written only: {'an image is being built' if host.init == 'chroot' else _not_running(facts)}"
+    if needed.held:
+        return f"written only: a restart of {facts.name} would stop {needed.lost}"
     if not reached:
         return f"written only: nothing here restarts {facts.name}"
     if daemon.has_failed(host, facts):

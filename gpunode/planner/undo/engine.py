@@ -14,6 +14,7 @@ from gpunode.model.plan import ForUndo, Kept, Step
 from gpunode.model.spec import RuntimeSpec
 from gpunode.planner.engines import daemon
 from gpunode.planner.engines.kubelet.daemon import asked_after
+from gpunode.planner.engines.taken_down import all_healthy, left_to_the_user
 from gpunode.planner.undo.engine_files import EngineFiles
 from gpunode.planner.undo.files import Back, diffs, only_backs, only_left
 from gpunode.values import dataclass
@@ -41,7 +42,10 @@ def engine_outcome(host: HostFacts, past: Past, label: str, *, keep_handler: boo
     if not backs and not stale:
         return Outcome(None)
     apply = stale or any(back.changes for back in backs)
-    return Outcome(_step(host, past, label, facts if apply else None, backs))
+    applied = facts if apply else None
+    held = left_to_the_user(host, applied) if applied is not None else ""
+    still_used = f"{label} runs with its old file only after a restart" if held else ""
+    return Outcome(_step(host, past, label, applied, backs, held), still_used=still_used)
 
 
 def is_engine(label: str) -> bool:
@@ -67,7 +71,9 @@ def _expected(past: Past, facts: RuntimeFacts) -> str | None:
     return past.defaults.get(facts.label) if now in (None, past.handler) else now
 
 
-def _step(host: HostFacts, past: Past, label: str, facts: RuntimeFacts | None, backs: tuple[Back, ...]) -> Step:
+def _step(
+    host: HostFacts, past: Past, label: str, facts: RuntimeFacts | None, backs: tuple[Back, ...], held: str
+) -> Step:
     runtime = kind(label)
     # The file that imports is restored before the one that is imported.
     actions: list[Action] = []
@@ -80,10 +86,13 @@ def _step(host: HostFacts, past: Past, label: str, facts: RuntimeFacts | None, b
         restart, default, rewrite = _restarts(facts, backs), _expected(past, facts), _rewrite(host, facts, backs)
         if default and default != facts.effective_default:
             words.append(f"default runtime {facts.effective_default} → {default}")
-        if daemon.reachable(host, facts, restart=restart):
-            actions += runtime.undo(replace(facts, effective_default=default), rewrite, restart=restart)
-            actions += asked_after(host, facts)
-            undo = (*_forward(runtime, facts), *asked_after(host, facts))
+        if held:
+            by_hand = held
+            words.append(f"written only: {facts.name} is not restarted")
+        elif daemon.reachable(host, facts, restart=restart):
+            after = (*all_healthy(host, facts), *asked_after(host, facts))
+            actions += (*runtime.undo(replace(facts, effective_default=default), rewrite, restart=restart), *after)
+            undo = (*_forward(runtime, facts), *after)
             words.append("restart" if restart else runtime.title)
         else:
             by_hand = daemon.by_hand(host, facts)
