@@ -82,7 +82,7 @@ def _docker(sections: Sections, units: Units, process: Process | None) -> Runtim
     value = key_values(sections.text("docker"))
     info = _object(sections.text("docker:info"))
     unit = (unit_of(process, units) if process else None) or "docker.service"
-    argv = process.argv if process else exec_words(units.get(unit, {}))
+    argv = process.argv if process else _unit_words(sections) or exec_words(units.get(unit, {}))
     binary = (process.binary if process else None) or value.get("binary") or None
     handlers = tuple(sorted(_mapping(info.get("Runtimes"))))
     systemd = info.get("CgroupDriver") == "systemd"
@@ -110,6 +110,11 @@ def _docker(sections: Sections, units: Units, process: Process | None) -> Runtim
         snap=_is_snap(binary, unit, sections),
         missing_binaries=missing_binaries(sections),
     )
+
+
+def _unit_words(sections: Sections) -> tuple[str, ...]:
+    """The arg= lines of a stopped dockerd: its unit's ExecStart, with the variables that root decides filled in."""
+    return tuple(re.findall(r"^arg=(.*)$", sections.text("docker"), re.MULTILINE))
 
 
 def _rootless_docker(sections: Sections, process: Process) -> RuntimeFacts:

@@ -310,6 +310,16 @@ def test_features_given_by_flag_are_not_given_in_the_file_as_well(flags: tuple[s
     assert rewritten("{}", "27.5.1", CDI, flags=("--feature=cdi=true",)).main.after.count("cdi") == 0
 
 
+def test_a_variable_that_may_hold_the_same_option_is_looked_at_first() -> None:
+    """A dockerd that runs shows its flags; one that does not would not start again."""
+    flags = ("-H", "fd://", "$DOCKER_OPTS")
+    with pytest.raises(UnsupportedHost, match=r"dockerd would be started with '\$DOCKER_OPTS'"):
+        rewritten("{}", active=False, flags=flags)
+    assert rewritten("{}", active=False, flags=flags[:2]).changed
+    right = rewritten("{}").main.after
+    assert not rewritten(right, active=False, flags=flags).changed
+
+
 def test_validation_uses_the_daemons_own_flags_but_not_its_sockets() -> None:
     flags = ("-H", "fd://", "--containerd=/run/containerd/containerd.sock", "$DOCKER_OPTS", "--config-file=/etc/d.json")
     facts = engine_facts("docker", "26.1.5", binary="/usr/sbin/dockerd", flags=flags)

@@ -117,6 +117,59 @@ def test_an_executable_that_the_file_names_and_the_disk_lacks(shell: tuple[str, 
     assert [docker.missing_binaries for docker in dockers(shell, root)] == [(gone,)]
 
 
+def stopped(root: Path, *environment: str) -> Path:
+    """No dockerd runs; systemd names these lines of its environment."""
+    said = "\n".join(environment)
+    words = "/usr/bin/dockerd -H fd:// $DOCKER_OPTS ${ONE} --x"
+    systemctl = (
+        f"#!/bin/sh\ncase $* in *Environment*) cat <<'END'\n{said}\nEND\n;; *) cat <<'END'\nId=docker.service\n"
+        f"LoadState=loaded\nExecStart={{ path=/usr/bin/dockerd ; argv[]={words} ; ignore_errors=no }}\nEND\n;; esac\n"
+    )
+    make_root(root, {"systemctl": systemctl, "dockerd": "#!/bin/sh\n"})
+    for name in ("comm", "status", "cmdline"):
+        (root / "proc/900" / name).unlink()
+    return root
+
+
+OPTS = "EnvironmentFiles=/etc/default/docker (ignore_errors=yes)"
+
+
+@each_shell
+@pytest.mark.parametrize(
+    ("environment", "text", "words"),
+    [
+        ((OPTS,), "DOCKER_OPTS=x\nDOCKER_OPTS=\"--ip=::1  -D\"\nONE=a b\n", ("--ip=::1", "-D", "a b")),
+        (("Environment=A=b", "EnvironmentFile=/etc/default/docker (ignore_errors=yes)"), "#DOCKER_OPTS=-D\n", ()),
+        ((OPTS,), None, ()),
+        ((OPTS, "EnvironmentFiles=/etc/d (ignore_errors=no)"), "DOCKER_OPTS='-D' \nONE=1", ("-D", "1")),
+        (('Environment="DOCKER_OPTS=-D -l"',), None, ("$DOCKER_OPTS",)),
+        (("Environment=DOCKER_OPTS=-l", OPTS), "DOCKER_OPTS=-D\n", ("-D",)),
+        ((OPTS,), "DOCKER_OPTS=-D \\\n", ("$DOCKER_OPTS",)),
+        ((OPTS,), "DOCKER_OPTS=\"-D --label='a b'\"\n", ("$DOCKER_OPTS",)),
+        (("EnvironmentFiles=/etc/default/d* (ignore_errors=yes)",), "DOCKER_OPTS=-D\n", ("$DOCKER_OPTS", "${ONE}")),
+        ((), None, ()),
+    ],
+    ids=["a file", "none set", "no file", "both files", "inline", "a file wins", "goes on", "quotes", "glob", "none"],
+)  # fmt: skip
+def test_a_stopped_dockerd_has_the_flags_of_its_units_variables(
+    shell: tuple[str, ...], tmp_path: Path, environment: tuple[str, ...], text: str | None, words: tuple[str, ...]
+) -> None:
+    root = stopped(tmp_path, *environment)
+    add(root, "etc/d", "")
+    if text is not None:
+        add(root, "etc/default/docker", text)
+    (engine,) = dockers(shell, root)
+    assert engine.flags == ("-H", "fd://", *words, "--x")
+
+
+def test_a_file_that_others_write_says_nothing_of_its_flags(tmp_path: Path) -> None:
+    root = stopped(tmp_path, OPTS)
+    add(root, "etc/default/docker", "DOCKER_OPTS=-D\n")
+    (root / "etc/default/docker").chmod(0o666)
+    (engine,) = dockers(("sh",), root)
+    assert engine.flags == ("-H", "fd://", "$DOCKER_OPTS", "${ONE}", "--x")
+
+
 # Its 22nd number is when it started, in hundredths of a second since boot; the name may hold anything.
 STAT = "900 (dockerd) x) S 1 900 900 0 -1 4194560 9 8 0 0 3 2 0 0 20 0 14 0 {ticks} 1990 23 18446744073709551615\n"
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from gpunode.advice import typed
+from gpunode.advice import named, typed
 from gpunode.catalog.versions import first_with
 from gpunode.editing import json_text
 from gpunode.editing.unread import refuse_unread
@@ -61,6 +61,8 @@ class Docker(Engine):
         changes = tuple(edit.missing(engine, want, config))
         carried = by_flag.dropped(engine, config, changes)
         changes += carried
+        if changes:
+            _refuse_unknown_flags(engine)
         cdi = any(keys == ("features", "cdi") for keys, _ in changes)
         return Rewrite(
             (Edit(path, file.text, edit.merged(file.text, changes)),),
@@ -205,6 +207,23 @@ def _refuse_snap(engine: RuntimeFacts) -> None:
                 "or --runtime containerd",
             ),
         )
+
+
+def _refuse_unknown_flags(engine: RuntimeFacts) -> None:
+    """Of a dockerd that does not run, where the probe could not tell what a variable of its unit holds."""
+    unknown = next((flag for flag in engine.flags if "$" in flag), None)
+    if engine.active or unknown is None:
+        return
+    raise UnsupportedHost(
+        f"dockerd would be started with {named(unknown)}, which may hold flags that daemon.json must not set as well",
+        evidence=f"{engine.unit} (ExecStart) has it, and dockerd, whose command line would show it, does not run; it "
+        "does not start on an option that is 'specified both as a flag and in the configuration file'",
+        remedy=Remedy(
+            RepairAction.CONFIGURE,
+            f"start it (systemctl start {named(engine.unit.removesuffix('.service'))}) and run gpunode again; or move "
+            "those flags into daemon.json",
+        ),
+    )
 
 
 def _flags_that_matter(engine: RuntimeFacts) -> tuple[str, ...]:

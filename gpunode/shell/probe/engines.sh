@@ -38,6 +38,43 @@ exec_starts() { # of the units that may start an engine: ExecStart as arg= lines
     }' "$T/services.out"
 }
 
+unit_variables() { # NAME: in $T/unit-NAME, words that are a variable become what its environment has; those that root alone does not decide stay
+  grep -q '^arg=.*[$]' "$T/unit-$1" || return 0
+  job "$1:environment" 5 systemctl show --no-pager -p Environment -p EnvironmentFiles "$1.service"
+  finish "$1:environment"
+  [ "$RC" = 0 ] || return 0
+  : >"$T/environment"
+  while IFS= read -r line; do
+    case $line in EnvironmentFile*"="*" (ignore_errors="*) ;; *) continue ;; esac
+    path=${line#*=} path=${path%" (ignore_errors="*}
+    case $path in *[*?[]*) return 0 ;; esac
+    if located "$path" && [ ! -e "$R$path" ]; then continue; fi
+    trusted "$path" && [ -f "$R$path" ] && [ -r "$R$path" ] || return 0
+    { head -c "$FILE_LIMIT" "$R$path"; echo; } >>"$T/environment"
+  done <"$T/$1:environment.out"
+  # systemd.exec(5): a file's word counts, and of two the later one. systemd.service(5): $A alone is parted at blanks, ${A} is not.
+  awk '
+    FILENAME ~ /environment.out$/ { if (sub(/^Environment=/, "")) inline = inline " " $0; next }
+    FILENAME ~ /environment$/ {
+      if (!match($0, /^[ \t]*[A-Za-z_][A-Za-z0-9_]*=/)) next
+      name = substr($0, 1, RLENGTH - 1); value = substr($0, RLENGTH + 1); sub(/^[ \t]*/, "", name)
+      sub(/^[ \t]+/, "", value); sub(/[ \t\r]+$/, "", value)
+      if (value ~ /^"[^"]*"$/ || value ~ /^\047[^\047]*\047$/) value = substr(value, 2, length(value) - 2)
+      has[name] = value; plain[name] = value !~ /["\047\\]/; next
+    }
+    {
+      name = $0; whole = 0
+      if (sub(/^arg=[$][{]/, "", name) && sub(/[}]$/, "", name)) whole = 1
+      else { name = $0; sub(/^arg=[$]/, "", name) }
+      if ($0 !~ /^arg=[$]/ || name !~ /^[A-Za-z_][A-Za-z0-9_]*$/) { print; next }
+      if (!(name in has)) { if (index(inline, name "=")) print; next }
+      if (!plain[name]) { print; next }
+      if (whole) { print "arg=" has[name]; next }
+      count = split(has[name], words, /[ \t]+/)
+      for (i = 1; i <= count; i++) if (words[i] != "") print "arg=" words[i]
+    }' "$T/$1:environment.out" "$T/environment" "$T/unit-$1" >"$T/words" && mv "$T/words" "$T/unit-$1"
+}
+
 binary_of() { # FILE of a process or a unit -> VALUE: its program
   value_of "$1" exe
   [ -n "$VALUE" ] || value_of "$1" arg
@@ -256,7 +293,7 @@ engine_rootless() { # PID: a user's own dockerd
 
 engine_docker() {
   one=$T/unit-docker
-  if [ -n "$docker_pid" ]; then one=$T/process:$docker_pid; fi
+  if [ -n "$docker_pid" ]; then one=$T/process:$docker_pid; else unit_variables docker; fi
   option "$one" config-file ''
   absolute "${docker_pid:-0}" "${VALUE:-/etc/docker/daemon.json}"
   config=$VALUE
@@ -266,6 +303,7 @@ engine_docker() {
   binary=$VALUE
   if [ -z "$binary" ] && find_tool dockerd; then binary=${TOOL#"$R"}; fi
   printf 'config=%s\nsocket=%s\nbinary=%s\n' "$config" "$SOCKET" "$binary" >"$T/docker"
+  [ -n "$docker_pid" ] || cat "$one" >>"$T/docker"
   echo docker >>"$T/late"
   printf '%s\n' "$config" >>"$T/wanted"
   if [ -n "$docker_pid" ]; then
