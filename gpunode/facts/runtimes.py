@@ -63,7 +63,11 @@ def readers() -> tuple[Reader, ...]:
 
 def _dockers(sections: Sections, units: Units, hosts: tuple[Process, ...]) -> tuple[RuntimeFacts, ...]:
     rootless = [_rootless_docker(sections, p) for p in daemons_of_users(parse_processes(sections))]
-    dockers = [_docker(sections, units, p) for p in hosts if p.comm == "dockerd"][:1]
+    rooted = tuple(p for p in hosts if p.comm == "dockerd")
+    pid = key_values(sections.text("docker")).get("pid")  # whose file and socket the section has
+    main = next((p for p in rooted if str(p.pid) == pid), rooted[0] if rooted else None)
+    others = tuple((p.pid, unit_of(p, units) or "") for p in rooted if p is not main)
+    dockers = [replace(_docker(sections, units, main), others=others)] if main else []
     # Docker advises to disable the host's dockerd next to a rootless one; one that is only stopped still counts.
     if not dockers and (not rootless or _starts_by_itself(units, "docker.service")):
         dockers = _stopped_docker(sections, units)

@@ -310,6 +310,14 @@ def test_features_given_by_flag_are_not_given_in_the_file_as_well(flags: tuple[s
     assert rewritten("{}", "27.5.1", CDI, flags=("--feature=cdi=true",)).main.after.count("cdi") == 0
 
 
+def test_one_of_several_dockerds_is_not_configured() -> None:
+    with pytest.raises(UnsupportedHost) as refused:
+        rewritten("{}", pid=900, others=((940, "docker-ci.service"), (950, "")))
+    assert refused.value.problem == (
+        "several dockerds of root run here: pid 900 (docker.service), pid 940 (docker-ci.service), pid 950"
+    )
+
+
 def test_a_variable_that_may_hold_the_same_option_is_looked_at_first() -> None:
     """A dockerd that runs shows its flags; one that does not would not start again."""
     flags = ("-H", "fd://", "$DOCKER_OPTS")

@@ -13,7 +13,7 @@ from gpunode.facts.runtimes import parse_runtimes
 from gpunode.facts.toolkit import parse_toolkit
 from gpunode.facts.wire import decode
 from gpunode.model.facts import RuntimeFacts
-from tests.facts.hosts import make_root, run_probe
+from tests.facts.hosts import ROOTS, in_namespaces, make_root, run_probe
 
 PASSWD = "root:x:0:0:root:/root:/bin/bash\nalice:x:1000:1000:Alice:/srv/home/alice:/bin/bash\n"
 SHELLS = [("dash",), ("bash",), ("busybox", "ash")]
@@ -115,6 +115,35 @@ def test_an_executable_that_the_file_names_and_the_disk_lacks(shell: tuple[str, 
     entries = f'{{"a": {{"path": "{here}"}}, "b": {{"path": "{gone}"}}, "c": {{"path": "nvidia-container-runtime"}}}}'
     add(root, "etc/docker/daemon.json", f'{{"runtimes": {entries}}}'.replace("/nvidia/", "\\/nvidia\\/"))
     assert [docker.missing_binaries for docker in dockers(shell, root)] == [(gone,)]
+
+
+@each_shell
+@pytest.mark.parametrize(
+    ("second", "main"), [(940, 900), (85, 900), (940, 940)], ids=["later", "earlier", "other unit"]
+)
+def test_of_two_dockerds_of_root_all_is_of_one_and_the_other_is_named(
+    shell: tuple[str, ...], tmp_path: Path, second: int, main: int
+) -> None:
+    root = make_root(tmp_path)
+    units = {900: "docker.service", second: "docker-ci.service"}
+    if main != 900:
+        units = {900: "docker-ci.service", second: "docker.service"}
+    words = ("/usr/bin/dockerd", "--config-file=/etc/docker/ci.json", "-H", "unix:///run/ci.sock", "")
+    add(root, f"proc/{second}/cmdline", "\0".join(words))
+    add(root, f"proc/{second}/comm", "dockerd\n")
+    add(root, f"proc/{second}/status", f"Name:\tdockerd\nPPid:\t1\n{ROOTS}")
+    (root / f"proc/{second}/exe").symlink_to("/usr/bin/dockerd")
+    in_namespaces(root, str(second))
+    for pid, unit in units.items():
+        add(root, f"proc/{pid}/cgroup", f"0::/system.slice/{unit}\n")
+    (engine,) = dockers(shell, root)
+    other = second if main == 900 else 900
+    assert (engine.pid, engine.unit, engine.others) == (main, "docker.service", ((other, "docker-ci.service"),))
+    seen = (
+        ("/etc/docker/daemon.json", "/var/run/docker.sock") if main == 900 else ("/etc/docker/ci.json", "/run/ci.sock")
+    )
+    assert (engine.config_path, engine.socket) == seen
+    assert ("--config-file=/etc/docker/ci.json" in engine.flags) is (main != 900)
 
 
 def stopped(root: Path, *environment: str) -> Path:

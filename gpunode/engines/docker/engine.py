@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from gpunode.advice import named, typed
+from gpunode.advice import listing, named, typed
 from gpunode.catalog.versions import first_with
 from gpunode.editing import json_text
 from gpunode.editing.unread import refuse_unread
@@ -23,7 +23,7 @@ from gpunode.model.active import Trial
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.spec import TOOLKIT, RuntimeSpec
 from gpunode.model.versions import at_least
-from gpunode.remedy import Remedy, RepairAction
+from gpunode.remedy import Remedy, RepairAction, gpunode
 
 UNITS = ("docker.service", "docker.socket")
 AS_SNAP = "docker is installed as a snap"
@@ -52,6 +52,7 @@ class Docker(Engine):
     own_handlers_are = "dockerd exits with 'runtime name 'runc' is reserved', and an entry takes the place of a shim"
 
     def rewrite(self, host: HostFacts, engine: RuntimeFacts, want: RuntimeSpec) -> Rewrite:
+        _refuse_several(engine)
         _refuse_snap(engine)
         path = engine.config_path
         file = host.file(path)
@@ -194,6 +195,24 @@ def _notes(engine: RuntimeFacts, want: RuntimeSpec, config: Mapping[str, Any], *
     if not want.default and config.get("default-runtime") == want.handler:
         notes.append(f"default-runtime names {want.handler} in the file already and is not changed")
     return tuple(notes)
+
+
+def _refuse_several(engine: RuntimeFacts) -> None:
+    """Which of them people's commands and containers reach is not known, and each has a file and a socket."""
+    if not engine.others:
+        return
+    found = [f"pid {pid}" + (f" ({named(unit)})" if unit else "") for pid, unit in engine.others]
+    raise UnsupportedHost(
+        f"several dockerds of root run here: {listing([f'pid {engine.pid} ({named(engine.unit)})', *found])}",
+        evidence="processes called dockerd that run as root and in no container; gpunode configures one",
+        remedy=Remedy(
+            RepairAction.CONFIGURE,
+            "stop all but one for good (systemctl disable --now UNIT; snap remove docker) and run gpunode again; or "
+            "for each file: ",
+            gpunode("runtime", "configure", "docker", "--config", "FILE", ssh=False),
+            ", and reload its dockerd",
+        ),
+    )
 
 
 def _refuse_snap(engine: RuntimeFacts) -> None:

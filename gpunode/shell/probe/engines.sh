@@ -164,19 +164,22 @@ engine_option() { # ARGS_FILE CONFIG -> SOCKET
 
 container_engines() {
   : >"$T/wanted"; : >"$T/late"; : >"$T/slow"; : >"$T/sockets"; : >"$T/user_files"
-  docker_pid='' containerd_pid='' rootless_pids=''
+  docker_pid='' docker_pids='' containerd_pid='' rootless_pids=''
   while read -r pid comm <&3; do
     echo "process:$pid" >>"$T/late"
     [ "$comm" = dockerd ] || continue
     value_of "$T/process:$pid" uid
-    if [ -n "$VALUE" ]; then rootless_pids="$rootless_pids $pid"; else docker_pid=$pid; fi
+    if [ -n "$VALUE" ]; then rootless_pids="$rootless_pids $pid"; continue; fi
+    # Of several, the one of docker's own unit, else the first: file, socket and process are those of one.
+    if [ -z "$docker_pid" ] || grep -qE '^cgroup=.*/docker\.service$' "$T/process:$pid"; then docker_pid=$pid; fi
+    docker_pids="$docker_pids $pid"
   done 3<"$T/processes"
   while read -r pid comm <&3; do
     [ "$comm" = containerd ] || continue
     one=$T/process:$pid
     # dockerd's own containerd is dockerd's business
     value_of "$one" ppid
-    case " $docker_pid $rootless_pids " in *" $VALUE "*) continue ;; esac
+    case " $docker_pids $rootless_pids " in *" $VALUE "*) continue ;; esac
     option "$one" config c
     absolute "$pid" "${VALUE:-/etc/containerd/config.toml}"
     config=$VALUE
@@ -303,7 +306,7 @@ engine_docker() {
   binary=$VALUE
   if [ -z "$binary" ] && find_tool dockerd; then binary=${TOOL#"$R"}; fi
   printf 'config=%s\nsocket=%s\nbinary=%s\n' "$config" "$SOCKET" "$binary" >"$T/docker"
-  [ -n "$docker_pid" ] || cat "$one" >>"$T/docker"
+  if [ -n "$docker_pid" ]; then echo "pid=$docker_pid"; else cat "$one"; fi >>"$T/docker"
   echo docker >>"$T/late"
   printf '%s\n' "$config" >>"$T/wanted"
   if [ -n "$docker_pid" ]; then
