@@ -11,7 +11,7 @@ from gpunode.editing.plain import Plain
 from gpunode.editing.unread import refuse_unread
 from gpunode.errors import ConfigFileError
 from gpunode.model.facts import HostFacts
-from gpunode.model.files import FileFacts
+from gpunode.model.files import FileFacts, is_candidate
 
 
 def files_in(host: HostFacts, directory: str, *endings: str, deep: bool = False) -> tuple[FileFacts, ...]:
@@ -20,7 +20,8 @@ def files_in(host: HostFacts, directory: str, *endings: str, deep: bool = False)
     `endings`: only names that end so are read; none: all are. `deep`: those of its directories too, each in its
     directory's place among the names.
     """
-    here = (file for path, file in host.files.items() if is_in(directory, path, deep=deep) and file.exists)
+    below = (file for path, file in host.files.items() if is_in(directory, path, deep=deep))
+    here = (file for file in below if file.exists and not is_candidate(file.path))
     found = tuple(sorted((f for f in here if not endings or f.path.endswith(endings)), key=lambda f: f.path.split("/")))
     for file in found:
         refuse_unread(file.path, file.unread)

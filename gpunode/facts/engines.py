@@ -11,6 +11,7 @@ from gpunode.facts.release import key_values
 from gpunode.facts.services import exec_words
 from gpunode.facts.wire import Sections
 from gpunode.model.facts import RuntimeFacts
+from gpunode.model.files import is_candidate
 
 
 def distribution_of(unit: str, config_path: str) -> str | None:
@@ -133,7 +134,8 @@ def podman(sections: Sections) -> tuple[RuntimeFacts, ...]:
 
 def _below(sections: Sections, directory: str) -> tuple[str, ...]:
     """The files of a directory and of those in it, in the order of their names, as CRI-O reads them."""
-    here = (path for path, file in sections.files.items() if path.startswith(f"{directory}/") and file.exists)
+    below = (path for path, file in sections.files.items() if path.startswith(f"{directory}/") and file.exists)
+    here = (path for path in below if not is_candidate(path))
     return tuple(sorted(here, key=lambda path: path.split("/")))
 
 

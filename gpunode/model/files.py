@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from dataclasses import field
 
+from gpunode.regex import regex
 from gpunode.values import dataclass
+
+# shell/common.sh (locate) and offline/local_file.py name so what is to become a file.
+_CANDIDATE = regex(r"(?:^|/)\.[^/]+\.gpunode(?:-[^/]*)?$")
+
+
+def is_candidate(path: str) -> bool:
+    """Whether it is what a write that was cut off left: nobody's setting, and the next run takes it away."""
+    return _CANDIDATE.search(path) is not None
 
 
 @dataclass(frozen=True)

@@ -136,13 +136,17 @@ journal() {
     [ -z "$fresh" ] || flush "$state"
 }
 
-# locate PATH: where its bytes live (links followed, and kept), and the sibling that becomes it.
+# locate PATH: where its bytes live (links followed, and kept), and the candidate that becomes it: its sibling, or where CRI-O
+# reads its directory a file above that. CRI-O takes all that lies in crio.conf.d and below, under any name: it would
+# start with what a power cut left there, or would not start.
 locate() {
     resolved=$(as_owner readlink -f "$1" 2>/dev/null) || resolved=$1
     case $resolved in /*) ;; *) resolved=$1 ;; esac
     directory=${resolved%/*}
     [ -n "$directory" ] || directory=/
-    candidate=${directory%/}/.${resolved##*/}.gpunode
+    sibling=${directory%/}/.${resolved##*/}.gpunode
+    candidate=$sibling
+    case $directory/ in */crio*.d/*) candidate=${directory%/crio*.d*}/.${resolved##*/}.gpunode ;; esac
     ! quiet test -d "$resolved" || failed "$1 is a directory"
 }
 

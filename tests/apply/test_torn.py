@@ -124,11 +124,11 @@ class Moment:
     again: Callable[[Host], object]
 
 
-def moments(root: Path, shell: tuple[str, ...], act: Act) -> Iterator[Moment]:
+def moments(root: Path, shell: tuple[str, ...], act: Act, name: str = "docker/daemon.json") -> Iterator[Moment]:
     """Every moment at which the act can be killed, each on a host of its own."""
     for number in range(1, MOMENTS):
         machine = Machine(root / str(number), shell)
-        path = machine.root / "etc" / "docker" / "daemon.json"
+        path = machine.root / "etc" / name
         path.parent.parent.mkdir(parents=True)
         if act.first is not None:
             path.parent.mkdir()
@@ -182,6 +182,33 @@ def test_what_a_killed_write_left_is_removed_by_the_next_run_whatever_that_does(
         assert text(moment.path) == before
     assert met
     assert copies
+
+
+@pytest.mark.parametrize("name", ["crio/crio.conf.d/99-nvidia.toml", "crio.d/10-more/x.toml"])
+@pytest.mark.parametrize(
+    "act", ["a file is rewritten", "a removed file is restored", "a file and its directories are made"]
+)
+def test_no_moment_leaves_crio_a_second_file_to_read(tmp_path: Path, act: str, name: str) -> None:
+    """It reads whatever lies in its drop-ins' directory and below, under any name."""
+    other = Plan("testhost", Spec(), "", steps=(Step("kernel.nouveau", "title", "why", (Run(("true",)),)),))
+    met = 0
+    for moment in moments(tmp_path, ("dash",), ACTS[act], name):
+        etc = moment.machine.root / "etc"
+        left = candidates(etc)
+        met += left != []
+        assert not [path for path in left if any(above.name in ("crio.conf.d", "crio.d") for above in path.parents)]
+        execute(other, moment.machine, run_id="next", on_event=lambda _: None, stop=lambda: False)
+        assert candidates(etc) == [], f"after change {moment.number}"
+    assert met
+
+
+def test_what_an_older_release_left_there_goes(tmp_path: Path) -> None:
+    directory = tmp_path / "etc/crio/crio.conf.d"
+    directory.mkdir(parents=True)
+    left, path = directory / ".99-nvidia.toml.gpunode", directory / "99-nvidia.toml"
+    left.write_text('[crio.runtime]\ndefault_runtime = "nvi')
+    putting(Host(Machine(tmp_path)), path)(Host(Machine(tmp_path)))
+    assert list(directory.iterdir()) == [path]
 
 
 def assert_announced(moment: Moment) -> None:

@@ -77,6 +77,17 @@ def test_a_file_that_crio_does_not_take_is_refused_with_its_place(path: str, tex
     assert "CRI-O" in refused.value.evidence
 
 
+@pytest.mark.parametrize("name", [".99-nvidia.toml.gpunode", ".99-nvidia.toml.gpunode-k3_x"])
+def test_what_a_cut_write_left_is_nobodys_fault_and_no_setting(name: str) -> None:
+    cut = {f"{DIRECTORY}/{name}": '[crio.runtime]\ndefault_runtime = "nvi'}
+    assert (
+        rewritten.rewrite(engine_facts("crio", "1.33.1"), cut).main
+        == rewritten.rewrite(engine_facts("crio", "1.33.1"), {}).main
+    )
+    with pytest.raises(ConfigFileError):
+        rewritten.rewrite(engine_facts("crio", "1.33.1"), {f"{DIRECTORY}/.gpunode": "x"})
+
+
 def test_a_directory_named_on_the_command_line_is_the_one() -> None:
     facts = engine_facts("crio", "1.33.1", flags=("--config-dir", "/srv/crio.d/"))
     assert rewritten.rewrite(facts, {}).main.path == "/srv/crio.d/99-nvidia.toml"

@@ -85,6 +85,7 @@ FILES = {
     "proc/700/status": "Name:\tcrio\nPPid:\t1\n" + ROOTS,
     "proc/700/cgroup": "0::/system.slice/crio.service\n",
     "proc/700/cmdline": "/usr/bin/crio\0--config-dir\0/srv/crio.d\0",
+    "srv/crio.d/.99-nvidia.toml.gpunode": "[crio.runt",
     "srv/crio.d/10-crun.conf": '[crio.runtime]\ndefault_runtime = "crun"\n',
     "srv/crio.d/10-crun.d/more/x.conf": "[crio]\n",
     "srv/crio.d/.hidden.conf": "[crio]\n",

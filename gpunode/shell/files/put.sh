@@ -75,7 +75,7 @@ fi
 
 made=$missing
 said=$(umask 022 && as_owner mkdir -p "$directory" 2>&1) || failed "cannot make the directory $directory: ${said#mkdir: }"
-quiet rm -f "$candidate"
+quiet rm -f "$candidate" "$sibling"
 if [ "$before" = absent ]; then
     said=$(exec 2>&1; umask 077; fill "$candidate" </dev/null) || failed "cannot write next to $path: ${said##*"$candidate": }"
     said=$(as_owner chmod "$mode" "$candidate" 2>&1) || failed "cannot set the mode of $candidate: $said"

@@ -22,7 +22,7 @@ set_run_as "$user" "$path"
 locate "$path"
 hold_file "$path"
 check_owner "$resolved"
-quiet rm -f "$candidate"
+quiet rm -f "$candidate" "$sibling"
 now=$(seen "$resolved") || failed "cannot read $resolved"
 if [ "$own" = 0 ] && [ "$now" != absent ]; then
     said=$(as_owner stat -c '%a %u:%g' "$resolved") || failed "cannot stat $resolved"

@@ -10,6 +10,6 @@ while [ $# -gt 0 ]; do
     set_run_as "$user" "$path"
     ! quiet test -d "$path" || continue
     locate "$path"
-    quiet rm -f "$candidate"
+    quiet rm -f "$candidate" "$sibling"
 done
 echo swept
