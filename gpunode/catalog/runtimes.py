@@ -32,6 +32,14 @@ class KubernetesDistribution(NamedTuple):
         return have >= max(self.since) or any(have[:2] == least[:2] and have >= least for least in self.since)
 
 
+def merged_by_rancher(directory: str, path: str) -> bool:
+    """Whether k3s and rke2, whose `directory` it is, read their settings from this file.
+
+    That is config.yaml, and in config.yaml.d all .yaml and .yml in upper or lower case (pkg/configfilearg, dotDFiles).
+    """
+    return re.fullmatch(rf"{re.escape(directory)}/config\.yaml(\.d/[^/]+\.(?i:ya?ml))?", path) is not None
+
+
 @cache
 def kubernetes_distributions() -> tuple[KubernetesDistribution, ...]:
     """Raises UsageError that names row and key of a fault in the file."""

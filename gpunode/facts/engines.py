@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gpunode.catalog.runtimes import kubernetes_distributions
+from gpunode.catalog.runtimes import kubernetes_distributions, merged_by_rancher
 from gpunode.facts.processes import Process, unit_of
 from gpunode.facts.readers import Units
 from gpunode.facts.release import key_values
@@ -32,9 +32,8 @@ def distribution_version(sections: Sections, name: str) -> str | None:
 def own_files(sections: Sections, name: str) -> tuple[str, ...]:
     """k3s and rke2: their files that people write, in the order in which they are read."""
     directory = next(c.reads for c in kubernetes_distributions() if c.name == name)
-    main = f"{directory}/config.yaml"
-    here = main in sections.files and sections.files[main].exists
-    return (*((main,) if here else ()), *_below(sections, f"{main}.d"))
+    here = (path for path, file in sections.files.items() if file.exists and merged_by_rancher(directory, path))
+    return tuple(sorted(here, key=lambda path: path.split("/")))
 
 
 def stopped_distributions(

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from types import MappingProxyType
 
-from gpunode.catalog.runtimes import kubernetes_distributions
+from gpunode.catalog.runtimes import kubernetes_distributions, merged_by_rancher
 from gpunode.facts.engines import distribution_version
 from gpunode.facts.processes import Process
 from gpunode.facts.release import key_values
@@ -115,7 +115,7 @@ def _in_files(sections: Sections) -> Iterator[str]:
     """Likewise."""
     for name in ("k3s", "rke2"):
         for path in sorted(sections.files):
-            if path.startswith(f"/etc/rancher/{name}/config.yaml"):
+            if merged_by_rancher(f"/etc/rancher/{name}", path):
                 yield from _listed(sections.files[path].text or "")
     yield from (line[2:] for line in (_text(sections, _MICROK8S)).splitlines() if line.startswith("--"))
 

@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 
 from gpunode.facts.collect import assemble
+from gpunode.facts.engines import own_files
 from gpunode.facts.recordings import masked
 from gpunode.facts.runtimes import socket_modes
+from gpunode.facts.wire import Sections
 from gpunode.model.facts import HostFacts, RuntimeFacts
+from gpunode.model.files import FileFacts
 from tests.facts.hosts import ROOTS, in_namespaces, make_root, run_probe, snapshot
 from tests.facts.test_probe import shell
 from tests.recorded.construct import stream
@@ -40,6 +43,15 @@ def test_k3s_is_named_by_its_unit_and_its_own_files_are_known() -> None:
     assert (engine.imports, engine.distribution_flags) == (("/etc/rancher/k3s/config.yaml",), ("server",))
     assert (engine.effective_default, engine.cdi, engine.active) == ("runc", True, True)
     assert HOSTS["ubuntu2404-k3s-l4"].kubernetes.distribution == "k3s"
+
+
+def test_of_k3s_files_are_those_that_it_merges() -> None:
+    """`.yaml` and `.yml` in any case, of config.yaml.d itself."""
+    main = "/etc/rancher/k3s/config.yaml"
+    read = [main, f"{main}.d/10-a.yml", f"{main}.d/20-b.YAML"]
+    passed = [f"{main}.d/15.yaml.bak", f"{main}.d/16/c.yaml", f"{main}.bak", "/etc/rancher/rke2/config.yaml"]
+    files = {path: FileFacts(path, "x") for path in (*reversed(read), *passed)}
+    assert own_files(Sections({}, files), "k3s") == tuple(read)
 
 
 def test_rke2_k0s_and_microk8s() -> None:

@@ -30,7 +30,7 @@ class Distribution(CriDaemon):
     def around(self, main: str) -> tuple[str, ...]:
         directory, reads = dirname(main), kubernetes_distribution(self.name).reads
         return (
-            *(f"{reads}/config.yaml", f"{reads}/config.yaml.d/*.yaml", f"{reads}/*.toml"),
+            *(f"{reads}/config.yaml", f"{reads}/config.yaml.d/*.[yY]*", f"{reads}/*.toml"),
             *(f"{directory}/*.tmpl", f"{directory}/*.toml"),
         )
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from posixpath import basename, dirname
 
 from gpunode.advice import named
-from gpunode.catalog.runtimes import kubernetes_distribution
+from gpunode.catalog.runtimes import kubernetes_distribution, merged_by_rancher
 from gpunode.catalog.versions import first_with
 from gpunode.editing.unread import refuse_unread
 from gpunode.engines import drop_ins
@@ -132,12 +132,12 @@ def removed(text: str, handler: str, previous_default: str | None, *, path: str 
 
 
 def _files(host: HostFacts, directory: str) -> tuple[FileFacts, ...]:
-    main = host.file(f"{directory}/config.yaml")
-    refuse_unread(main.path, main.unread)
-    return (
-        *((main,) if main.text is not None else ()),
-        *drop_ins.files_in(host, f"{directory}/config.yaml.d", ".yaml"),
-    )
+    """In the order in which they are read. Raises ConfigFileError for one that cannot be read."""
+    here = (file for path, file in host.files.items() if file.exists and merged_by_rancher(directory, path))
+    found = tuple(sorted(here, key=lambda file: file.path.split("/")))
+    for file in found:
+        refuse_unread(file.path, file.unread)
+    return found
 
 
 def _with_default(file: FileFacts) -> str:

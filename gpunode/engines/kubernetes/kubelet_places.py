@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
+from gpunode.catalog.runtimes import merged_by_rancher
 from gpunode.model.facts import HostFacts
 from gpunode.model.files import FileFacts
 from gpunode.model.kubernetes import KubeletSettings
@@ -58,7 +59,7 @@ def _places(host: HostFacts) -> Iterator[Place]:
     distribution, settings = host.kubernetes.distribution, host.kubernetes.settings or KubeletSettings()
     if distribution in ("k3s", "rke2"):
         for path in sorted(host.files):
-            if re.fullmatch(rf"/etc/rancher/{distribution}/config\.yaml(\.d/[^/]+\.ya?ml)?", path):
+            if merged_by_rancher(f"/etc/rancher/{distribution}", path):
                 yield Place(host.files[path], "kubelet-arg")
         yield from _drop_ins(host, settings)
         return
