@@ -32,6 +32,7 @@ MAY = {
 # Shell that is sent to hosts, likewise; the probe (shell/probe) is where engines are looked for.
 SH_MAY = {
     "active/pod.sh": "where distributions keep an administrator's kubeconfig and their kubectl",
+    "common.sh": "CRI-O's directory, whose files are read under any name: what is being written must lie elsewhere",
     "daemon/containers.sh": "each engine's own list of its containers",
     "daemon/dump.sh": "containerd's own check of a file: its dump of the whole configuration",
     "daemon/podman.sh": "podman's own question for its default runtime",
