@@ -13,6 +13,7 @@ option() { # FILE LONG SHORT -> VALUE of an option among the arg= lines of a pro
       "-$2="* | "--$2="*) VALUE=${line#*=} ;;
       "-$2" | "--$2") option=1 ;;
       "-$3") [ -z "$3" ] || option=1 ;;
+      "-$3="*) VALUE=${line#*=} ;;
     esac
   done <"$1"
 }
@@ -153,11 +154,22 @@ engine_containerd() { # PID CONFIG SOCKET BINARY: its files now, its answers in 
   fi
 }
 
+grpc_address() { # of a config.toml: in its table, which version 4 calls otherwise, or behind grpc at the top
+  awk '
+    /^[ \t]*\[/ { table = $0; sub(/#.*/, "", table); gsub(/[ \t"\047]/, "", table); next }
+    ((table == "[grpc]" || table == "[plugins.io.containerd.server.v1.grpc]") && match($0, /^[ \t]*address[ \t]*=[ \t]*["\047]/)) ||
+    (table == "" && match($0, /^[ \t]*grpc[ \t]*([.][ \t]*|=[ \t]*[{]([^}]*,)?[ \t]*)address[ \t]*=[ \t]*["\047]/)) {
+      quote = substr($0, RSTART + RLENGTH - 1, 1); value = substr($0, RSTART + RLENGTH)
+      if (end = index(value, quote)) print substr(value, 1, end - 1)
+      exit
+    }'
+}
+
 engine_option() { # ARGS_FILE CONFIG -> SOCKET
   option "$1" address a
   SOCKET=$VALUE
   if [ -z "$SOCKET" ] && located "$2" && [ -f "$R$2" ]; then
-    SOCKET=$(sed -n '/^\[grpc\]/,/^\[[^g]/s/^[[:space:]]*address[[:space:]]*=[[:space:]]*"\(.*\)".*/\1/p' "$R$2" 2>/dev/null | sed 1q)
+    SOCKET=$(head -c "$FILE_LIMIT" "$R$2" 2>/dev/null | grpc_address)
   fi
   SOCKET=${SOCKET:-/run/containerd/containerd.sock}
 }
@@ -282,9 +294,9 @@ engine_rootless() { # PID: a user's own dockerd
   absolute "$1" "${config:-${directory:-${home:-/home/$uid}/.config}/docker/daemon.json}"
   config=$VALUE
   value_of "$one" env_XDG_RUNTIME_DIR
-  SOCKET=${VALUE:-/run/user/$uid}/docker.sock
-  option "$one" host H
-  case $VALUE in unix://*) SOCKET=${VALUE#unix://} ;; esac
+  directory=${VALUE:-/run/user/$uid}
+  docker_hosts "$one" >"$T/hosts"
+  listens "$directory/docker.sock" <"$T/hosts"
   printf 'config=%s\nsocket=%s\n' "$config" "$SOCKET" >"$T/docker:$1"
   echo "docker:$1" >>"$T/late"
   # Named by a user: read and asked with the rights of that user.
@@ -294,14 +306,36 @@ engine_rootless() { # PID: a user's own dockerd
   echo "docker:$1:info" >>"$T/slow"
 }
 
+docker_hosts() { # FILE of a process or a unit: what -H and --host name, in each of pflag's spellings
+  [ -r "$1" ] || return 0
+  sed -n 's/^arg=//p' "$1" | awk '
+    value { print; value = 0; next }
+    $0 == "-H" || $0 == "--host" { value = 1; next }
+    sub(/^--host=/, "") || sub(/^-H=?/, "")'
+}
+
+listens() { # DEFAULT, with hosts on stdin -> SOCKET: the first path of them. What systemd listens on (fd://) is the default
+  SOCKET=$1 found=''
+  while IFS= read -r line; do
+    case $line in
+      fd://*) SOCKET=$1 found=1 ;;
+      unix:///*) if [ -z "$found" ]; then SOCKET=${line#unix://} found=1; fi ;;
+    esac
+  done
+}
+
 engine_docker() {
   one=$T/unit-docker
   if [ -n "$docker_pid" ]; then one=$T/process:$docker_pid; else unit_variables docker; fi
   option "$one" config-file ''
   absolute "${docker_pid:-0}" "${VALUE:-/etc/docker/daemon.json}"
   config=$VALUE
-  option "$one" host H
-  case $VALUE in unix://*) SOCKET=${VALUE#unix://} ;; *) SOCKET=/var/run/docker.sock ;; esac
+  docker_hosts "$one" >"$T/hosts"
+  if [ ! -s "$T/hosts" ] && located "$config" && [ -f "$R$config" ]; then # dockerd takes no hosts in both places
+    head -c "$FILE_LIMIT" "$R$config" 2>/dev/null | tr -d '\n' | grep -oE '"hosts"[[:space:]]*:[[:space:]]*\[[^]]*\]' |
+      grep -oE '"(unix|fd):[^"]*"' | sed 's/"//g; s|\\/|/|g' >"$T/hosts"
+  fi
+  listens /var/run/docker.sock <"$T/hosts"
   binary_of "$one"
   binary=$VALUE
   if [ -z "$binary" ] && find_tool dockerd; then binary=${TOOL#"$R"}; fi
