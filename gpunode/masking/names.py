@@ -25,7 +25,10 @@ _ANYWHERE = (
     "licensekey",
     "authkey",
     "accountkey",
+    "storagekey",
     "sharedkey",
+    "certificatekey",  # kubeadm's, which decrypts a cluster's certificates
+    "keydata",  # client-key-data of a kubeconfig
 )
 # Words of their own: "gelf-pass", "auths", "pwd".
 _WORD = regex(r"pass|pwd|pw|userpwd|passcode|auths?|oauth|bearer|authorization|cookies?|creds?|psk|sas|sig|jwt|otp")

@@ -38,10 +38,17 @@ _AUTHORITY = regex(r"[^/?#]*")
 _LINE_START = regex(r"[ \t]*(?:[#;+|@>-]{1,4}[ \t]*|//[ \t]*)*(?:(?:export|set|env|arg=)[ \t]*)?[\"']?")
 _SCHEME = regex(r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]*:/{1,3}")
 _HEADER_SCHEME = regex(r"(?i)(?<![\w-])(basic|bearer|splunk|apikey|negotiate)([ \t]+)([\w+/=.~:-]{6,})")
-# Join tokens of k3s ("K10<hash>::server:..."), k0s (gzip, base64) and kubeadm, JWTs, keys of AWS, GitHub, GitLab, NGC.
+# Join tokens of k3s ("K10<hash>::server:..."), k0s (gzip, base64) and kubeadm, JWTs, keys of AWS; and of GitHub,
+# GitLab, NGC and Hugging Face, which no other word looks like, behind an "=" too.
 _BY_SIGHT = regex(
     r"(?<![\w.+/=-])(?:K10[0-9a-f]{32,}(?:::[^\s\"']*)?|H4sI[\w+/=]{24,}|eyJ[\w-]{8,}\.[\w.-]+|AKIA[0-9A-Z]{16}"
-    r"|gh[pousr]_\w{20,}|glpat-[\w-]{16,}|nvapi-[\w-]{16,}|[a-z0-9]{6}\.(?=[a-z]{0,15}[0-9])[a-z0-9]{16})(?![\w-])"
+    r"|[a-z0-9]{6}\.(?=[a-z]{0,15}[0-9])[a-z0-9]{16})(?![\w-])"
+    r"|(?<![\w-])(?:gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|nvapi-[\w-]{16,}|hf_[A-Za-z0-9]{30,})(?![\w-])"
+)
+# netrc(5), on one line or several: without a login before it "password" is a word of English.
+_NETRC = regex(
+    r"((?<![\w.-])(?:machine\s{1,20}\S{1,255}|default)(?:\s{1,20}(?:login|account)\s{1,20}[^\s,;]{1,255}){1,2}"
+    r"\s{1,20}password\s{1,20})\S+"
 )
 _DIGEST = ("sha256:", "sha512:", "sha384:")
 _PEM = regex(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
@@ -59,6 +66,8 @@ def mask_words(text: str, command: Command | None = None) -> str:
     text = _after(text, _ESCAPED_NAME if _HAS_ESCAPE.search(text) else _NAME, _value)
     text = _after(text, _FLAG, _argument)
     text = _HEADER_SCHEME.sub(_header, text)
+    if "login" in text:
+        text = _NETRC.sub(rf"\1{MASK}", text)
     return _BY_SIGHT.sub(MASK, text)
 
 

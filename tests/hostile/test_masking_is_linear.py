@@ -46,6 +46,7 @@ BRICKS = [
         "token:\n",
     ),
     *("token: |\n a\n", " ", "token=[", '"""', "'''", "-----BEGIN PRIVATE KEY-----", "a.", "::", "a::b", "x:y@z "),
+    *("machine a login b ", "machine ", "default login ", "github_pat_", "hf_aaaaaaaaaa"),
     *("arg=--token\n", "argv[]=--token ", "Exec=--token ", "name: token\nvalue: x\n", '\\"', "[a.", "http://a:b/"),
     *(
         "? token\n: a\n",
