@@ -207,6 +207,14 @@ LISTINGS = {
         ),
         ("pacman", "nvidia-utils", "nvidia-utils 595.91.07-1,nvidia-open-dkms 595.58.03-1", 65, "595.58.03"),
         ("dpkg", "nvidia-open", "nvidia-open 595.91.07,libcuda1 595.91.07", 0, "595.91.07: libcuda1 nvidia-open"),
+        (
+            "dpkg",
+            "nvidia-open",
+            "nvidia-open 595.91.07,nvidia-settings 510.47.03",
+            0,
+            "595.91.07: nvidia-open\nnot at that version, and not pinned: nvidia-settings 510.47.03",
+        ),
+        ("rpm", "nvidia-open", "nvidia-open 595.91.07,nvidia-settings 595.91.07", 0, "nvidia-open nvidia-settings\n"),
     ],
     ids=[
         "one version",
@@ -217,6 +225,8 @@ LISTINGS = {
         "pacman's releases may differ",
         "pacman, a half upgrade",
         "dpkg",
+        "a distribution's nvidia-settings has its own version",
+        "the same repository's is one of the set",
     ],
 )
 def test_the_set_is_one_version(tmp_path: Path, listing: str, lead: str, installed: str, code: int, said: str) -> None:
