@@ -196,9 +196,17 @@ class Backend(Protocol):
         """`install`, bringing back configuration files that were removed; as it is where any install does so."""
         return install
 
-    def stream(self, module: str, stream: str) -> tuple[Run, ...]:
-        """Choose a module stream; () where there are none."""
+    def stream(self, module: str, stream: str | None) -> tuple[Run, ...]:
+        """Choose a module stream, None: none of them; () where there are none."""
         return ()
+
+    def stream_file(self, module: str) -> str:
+        """The file that says which stream of a module is enabled; "" where there are none."""
+        return ""
+
+    def enabled_stream(self, text: str) -> str | None:
+        """The stream that the text of `stream_file` names; None: none is enabled."""
+        return None
 
     def led_by(self, module: str, names: Sequence[str], runs: Sequence[Run]) -> tuple[Run, ...]:
         """`runs`, in which the packages that match `names` come at the version of the package `module`."""

@@ -150,13 +150,20 @@ class Dnf(rpm.Family):
     def same_version(self, lead: str, patterns: Sequence[str], *, hold: bool) -> Run:
         return rpm.same_version(lead, patterns, self._script(LOCK) if hold else "")
 
-    def stream(self, module: str, stream: str) -> tuple[Run, ...]:
-        """Choose a module stream: reset first, since dnf 4 refuses to switch an enabled one."""
-        return (
-            Run(("dnf", "-y", *self.only, "module", "reset", module), timeout_s=300, env=ENV, detach=True),
-            Run(
-                ("dnf", "-y", *self.only, "module", "enable", f"{module}:{stream}"), timeout_s=300, env=ENV, detach=True
-            ),
+    def stream_file(self, module: str) -> str:
+        return f"/etc/dnf/modules.d/{module}.module"
+
+    def enabled_stream(self, text: str) -> str | None:
+        """Of libdnf's own file: `stream=595-open` and `state=enabled`, each on a line."""
+        lines = [line.strip() for line in text.splitlines()]
+        named = (re.fullmatch(r"stream=([A-Za-z0-9._+-]{1,64})", line) for line in lines)
+        return next((found[1] for found in named if found), None) if "state=enabled" in lines else None
+
+    def stream(self, module: str, stream: str | None) -> tuple[Run, ...]:
+        """Choose a module stream, None: none of them. Reset first, since dnf 4 refuses to switch an enabled one."""
+        words = (("reset", module), *([("enable", f"{module}:{stream}")] if stream else []))
+        return tuple(
+            Run(("dnf", "-y", *self.only, "module", *what), timeout_s=300, env=ENV, detach=True) for what in words
         )
 
     def _words(self, packages: Sequence[Wanted], downgrade: bool) -> tuple[str, ...]:

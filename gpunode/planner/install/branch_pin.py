@@ -46,10 +46,20 @@ def unpin(site: Site, choice: DriverChoice, before: str | None) -> list[Run]:
         runs += [backend.with_config(backend.install([Wanted(name) for name in old]))] if old else []
         # With its configuration: that is the pin, and of two pins the higher version wins.
         runs += [backend.purge([new])] if new not in old else []
-    if select == "module" and before is not None:
-        flavour = site.host.driver.installed_flavour or "open"
-        runs += backend.stream(MODULE, stream(int(before[:3]), flavour))
+    if select == "module":
+        runs += backend.stream(MODULE, _stream_before(site, before))
     return [replace(run, ok_codes=WHATEVER) for run in runs]
+
+
+def _stream_before(site: Site, before: str | None) -> str | None:
+    """The stream that was enabled, None: none was; where nobody looked, that of the driver that is installed."""
+    path = site.backend.stream_file(MODULE)
+    file = site.host.file(path)
+    if file.text is not None:
+        return site.backend.enabled_stream(file.text)
+    if before is None or (path in site.host.files and file.unread is None):
+        return None
+    return stream(int(before[:3]), site.host.driver.installed_flavour or "open")
 
 
 def pinned_again(site: Site, held: Sequence[str]) -> tuple[Run, ...]:

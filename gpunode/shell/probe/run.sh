@@ -209,6 +209,7 @@ gpunode_probe() {
   show_files "$@" /etc/nvidia-container-runtime/config.toml /run/reboot-required /run/reboot-required.pkgs \
     $HOLD_FILES \
     /etc/dracut.conf.d/gpunode-nvidia.conf /etc/dkms/framework.conf.d/gpunode-toolset.conf /etc/dkms/gpunode-toolset.env \
+    /etc/dnf/modules.d/nvidia-driver.module \
     /etc/modprobe.d/gpunode-nouveau.conf /etc/modules-load.d/gpunode-nvidia.conf /etc/modprobe.d/gpunode-coherent.conf \
     /etc/udev/rules.d/71-gpunode-dev-char.rules /etc/gpunode/mig.conf /etc/nvidia-container-toolkit/nvidia-cdi-refresh.env \
     /etc/gpunode/mig.sh /etc/systemd/system/gpunode-mig.service /etc/containerd/config.toml /etc/docker/daemon.json

@@ -122,6 +122,35 @@ def test_a_first_driver_that_fails_takes_its_pin_along() -> None:
     assert undo == ["apt-get purge nvidia-driver-pinning-580", "apt-get remove nvidia-open"]
 
 
+STREAM = "/etc/dnf/modules.d/nvidia-driver.module"
+ENABLED = "[nvidia-driver]\nname=nvidia-driver\nstream=590-open\nprofiles=\nstate=enabled\n"
+
+
+@pytest.mark.parametrize(
+    ("installed", "text", "enabled"),
+    [
+        (False, None, None),
+        (False, ENABLED, "590-open"),
+        (False, ENABLED.replace("=enabled", "=disabled"), None),
+        (False, ENABLED.replace("590-open", "590;id"), None),
+        (True, ENABLED, "590-open"),
+        (True, None, None),
+    ],
+    ids=["none", "one", "a disabled one", "no name", "of a driver", "a driver without one"],
+)
+def test_a_driver_that_fails_leaves_the_module_as_it_was(
+    installed: bool, text: str | None, enabled: str | None
+) -> None:
+    facts = driven(os="rocky-9") if installed else host(L4, os="rocky-9", packages=packages({}))
+    facts = replace(facts, files={STREAM: FileFacts(STREAM, text)})
+    step = next(s for s in make_plan(facts, asked("580"), CATALOG).steps if s.id == "driver.install")
+    undo = [" ".join(a.argv) for a in step.undo if isinstance(a, Run) and "module" in a.argv]
+    assert [words.partition(" module ")[2] for words in undo] == [
+        "reset nvidia-driver",
+        *([f"enable nvidia-driver:{enabled}"] if enabled else []),
+    ]
+
+
 def test_a_pin_comes_back_where_its_file_was_removed() -> None:
     """580, then 595, which removes 580's pin, then 580 again: dpkg takes the missing file for the admin's wish."""
     step = next(s for s in make_plan(driven(), asked("580"), CATALOG).steps if s.id == "driver.install")
