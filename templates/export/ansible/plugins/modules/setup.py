@@ -11,7 +11,7 @@ short_description: Makes a host with NVIDIA GPUs what a spec of gpunode wants
 description:
   - Runs C(gpunode plan) and, where it has steps, C(gpunode setup) on the host, as root.
   - Never reboots. Where a step needs it, RV(reboot_required) is true; the role C(gpunode.node.gpunode) reboots.
-  - What only a person can do or decide, such as a restart that stops containers, is in RV(manual_steps), with a warning.
+  - What is left to a person, such as a restart that stops containers, is in RV(manual_steps), with a warning.
 version_added: "0.1.0"
 options:
   spec:
