@@ -46,6 +46,7 @@ def parse_settings(sections: Sections, daemons: tuple[Process, ...]) -> KubeletS
         cpu_manager=arguments.get("cpu-manager-policy") or value.get("cpuManagerPolicy") or "none",
         topology_manager=arguments.get("topology-manager-policy") or value.get("topologyManagerPolicy") or "none",
         container_runtime=arguments.get("container-runtime"),
+        endpoint=arguments.get("container-runtime-endpoint") or value.get("containerRuntimeEndpoint") or None,
         config=value.get("config") or None,
         config_dir=value.get("config-dir"),
         unread=value.get("unreadable"),

@@ -37,6 +37,7 @@ class KubeletSettings:
     cpu_manager: str = "none"  # cpuManagerPolicy
     topology_manager: str = "none"  # topologyManagerPolicy
     container_runtime: str | None = None  # --container-runtime: "remote" for all but the docker of releases before 1.24
+    endpoint: str | None = None  # --container-runtime-endpoint, "unix:///run/cri-dockerd.sock"; None: not known
     config: str | None = None  # its KubeletConfiguration, "/var/lib/kubelet/config.yaml"
     config_dir: str | None = None  # of drop-ins for it (--config-dir)
     unread: str | None = None  # a file of it that was not read: what is not said here is not known

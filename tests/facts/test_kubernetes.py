@@ -193,6 +193,26 @@ def test_of_a_kubelet_that_does_not_run_its_units_files_tell_what_it_would_be_to
     assert (settings.node_labels, settings.topology_manager) == (("a/b",), "restricted")
 
 
+@pytest.mark.parametrize(
+    ("flag", "config", "endpoint"),
+    [
+        ("--container-runtime-endpoint=unix:///run/a.sock\0", "", "unix:///run/a.sock"),
+        ("", "containerRuntimeEndpoint: 'unix:///run/b.sock'\n", "unix:///run/b.sock"),
+        ("--container-runtime-endpoint\0/run/a\0", "containerRuntimeEndpoint: unix:///run/b.sock\n", "/run/a"),
+        ("", "", None),
+        ("", 'containerRuntimeEndpoint: ""\n', None),
+    ],
+    ids=["a flag", "in its configuration", "the flag goes before", "neither", "empty"],
+)  # fmt: skip
+def test_the_socket_that_the_kubelet_asks(
+    shell: tuple[str, ...], tmp_path: Path, flag: str, config: str, endpoint: str | None
+) -> None:
+    told = {"proc/700/cmdline": FILES["proc/700/cmdline"] + flag, f"{STATE}/config.yaml": CONFIG + config}
+    settings = probed(machine(tmp_path, FILES | told), shell).kubernetes.settings
+    assert settings
+    assert settings.endpoint == endpoint
+
+
 def test_the_files_that_decide_how_it_starts_are_in_the_answer_whole(shell: tuple[str, ...], tmp_path: Path) -> None:
     told = {
         f"{STATE}/config.d/10.conf": "featureGates:\n  A: true\n",

@@ -35,7 +35,7 @@ def _serves_pods(host: HostFacts) -> str | None:
     from gpunode.engines.containerd.dockers_own import kubelet_has_another
 
     engine = host.runtime("containerd")
-    if engine is not None and engine.cri_error is not None and kubelet_has_another(host):
+    if engine is not None and engine.cri_error is not None and kubelet_has_another(host, engine):
         return "CRI is off and no kubelet asks it: this containerd serves docker"
     return None
 
@@ -183,7 +183,7 @@ def cri_disabled(host: HostFacts, context: Context) -> CheckOutcome:
         return NotApplicable("no kubelet on this host")
     if own := next((one for one in host.runtimes if one.embedded_in), None):
         return NotApplicable(f"the kubelet uses the containerd of {own.name}")
-    if kubelet_has_another(host):
+    if kubelet_has_another(host, engine):
         return NotApplicable("the kubelet's pods are another engine's")
     if not engine.active:
         return NotApplicable("containerd does not run (rt.present)")

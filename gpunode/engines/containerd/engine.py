@@ -62,7 +62,7 @@ class Containerd(CriDaemon):
     def idle(self, host: HostFacts, engine: RuntimeFacts) -> str | None:
         """Docker's packages ship containerd with CRI switched off: no kubelet can use it, and docker does not care."""
         file = host.file(engine.config_path)
-        if file.text is None or engine.embedded_in or not kubelet_has_another(host):
+        if file.text is None or engine.embedded_in or not kubelet_has_another(host, engine):
             return None
         off = cri_disabled(toml_text.read(file.path, file.text))
         if not off:

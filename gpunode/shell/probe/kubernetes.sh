@@ -85,7 +85,7 @@ kubelet_flags() { # FILE of arg= lines: what is asked of them, and config, folde
       cgroup-driver=*) printf 'flag=%s\n' "$value" ;;
       fail-cgroupv1=*) printf 'failCgroupV1=%s\n' "$value" ;;
       fail-swap-on=*) printf 'failSwapOn=%s\n' "$value" ;;
-      feature-gates=* | node-labels=* | cpu-manager-policy=* | topology-manager-policy=* | container-runtime=*) printf 'arg=%s\n' "$line" ;;
+      feature-gates=* | node-labels=* | cpu-manager-policy=* | topology-manager-policy=* | container-runtime=* | container-runtime-endpoint=*) printf 'arg=%s\n' "$line" ;;
       config=/*) config=$value ;;
       config-dir=/*) folder=$value ;;
       kubeconfig=/*) kubeconfig=$value ;;
@@ -115,7 +115,7 @@ kubelet_files() { # its settings, KEY=VALUE and gate=NAME=VALUE: of config and o
       if (RSTART > base) { if (gates) print "gate=" key "=" value; next }
       gates = key == "featureGates"
       if (gates && value != "") print "gates=" value
-      if (key ~ /^(cgroupDriver|failCgroupV1|failSwapOn|cpuManagerPolicy|topologyManagerPolicy)$/) print key "=" value }'
+      if (key ~ /^(cgroupDriver|failCgroupV1|failSwapOn|cpuManagerPolicy|topologyManagerPolicy|containerRuntimeEndpoint)$/) print key "=" value }'
 }
 
 what_people_write() { # -> $T/kubelet_texts: the files that decide how the kubelet starts, whole, for who is to edit one of them

@@ -171,6 +171,12 @@ def pods_of(*others: RuntimeFacts, **kubernetes: Any) -> HostFacts:
 
 K3S = replace(engine_facts("containerd", "2.1.4", **NVIDIA), name="k3s", embedded_in="1.34.1+k3s1")
 CRIO = replace(engine_facts("containerd", "1.34.0", **NVIDIA), name="crio")
+
+
+def asking(socket: str, *others: RuntimeFacts) -> HostFacts:
+    return pods_of(*others, version="1.34.2", settings=KubeletSettings(endpoint=socket))
+
+
 DOCKERSHIM = {"version": "1.20.15", "settings": KubeletSettings()}
 
 
@@ -182,8 +188,14 @@ DOCKERSHIM = {"version": "1.20.15", "settings": KubeletSettings()}
         (pods_of(engine_facts("docker", "20.10.21", **NVIDIA), **DOCKERSHIM), True),
         (pods_of(replace(CRIO, active=False)), False),
         (pods_of(), False),
+        (asking("unix:///run/cri-dockerd.sock"), True),
+        (asking("unix:///var/run/containerd/containerd.sock"), False),
+        (asking("/run/containerd/containerd.sock", CRIO), False),
     ],
-    ids=["k3s", "CRI-O", "dockershim", "a CRI-O that is off", "nothing else could run pods"],
+    ids=[
+        *("k3s", "CRI-O", "dockershim", "a CRI-O that is off", "nothing else could run pods"),
+        *("cri-dockerd", "the kubelet asks it", "the kubelet asks it, beside CRI-O"),
+    ],
 )
 def test_dockers_own_containerd_is_left_alone_where_pods_are_anothers(host: HostFacts, left: bool) -> None:
     """Its CRI is off on purpose, and a restart of it is one under every container of docker's."""
