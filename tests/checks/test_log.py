@@ -10,6 +10,7 @@ from gpunode.catalog.load import load_catalog
 from gpunode.catalog.xids import sxids, xids
 from gpunode.checks import run_all
 from gpunode.checks.log.seen import remedy_for
+from gpunode.facts.kernel_log import parse_kernel_log
 from gpunode.model.facts import HostFacts
 from gpunode.model.kernel_log import AerCounters, KernelLog, LoggedAer, LoggedSxid, LoggedXid
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
@@ -220,6 +221,30 @@ def test_errors_of_the_hosts_memory(
     host = h.kernel_state(memory_corrected=corrected, memory_uncorrected=lost, taint=taint)
     result = outcome("health.mce", replace(host, log=KernelLog(machine_checks=lines)))
     assert (result.severity if isinstance(result, Finding) else "passes") == severity
+
+
+@pytest.mark.parametrize(
+    ("line", "severity"),
+    [
+        ("{1}[Hardware Error]: event severity: corrected", "passes"),
+        ("{1}[Hardware Error]: event severity: recoverable", Severity.WARNING),
+        ("{1}[Hardware Error]: event severity: fatal", Severity.WARNING),
+        ("mce: [Hardware Error]: CPU 3: Machine Check: 0 Bank 7: 8c00004000010090", "passes"),
+        ("mce: [Hardware Error]: CPU 3: Machine Check Exception: 5 Bank 1: bd80000000100134", Severity.WARNING),
+        ("[Hardware Error]: Corrected error, no action required.", "passes"),
+        ("[Hardware Error]: Uncorrected, software containable error.", Severity.WARNING),
+        ("EDAC MC0: 1 UE memory read error on CPU_SrcID#0_MC#0_Chan#0_DIMM#0", Severity.WARNING),
+    ],
+)
+def test_memory_that_corrected_a_few_errors_excuses_none_that_was_not_corrected(
+    line: str, severity: Severity | str
+) -> None:
+    text = f"[ 81000.100000] {line}"
+    host = h.kernel_state(memory_corrected=4, memory_uncorrected=0)
+    sick = replace(host, log=parse_kernel_log(text), driver=replace(host.driver, kernel_log=(text,)))
+    result = outcome("health.mce", sick)
+    assert (result.severity if isinstance(result, Finding) else "passes") == severity
+    assert not isinstance(result, Finding) or "1 of an error that was not corrected" in result.evidence
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,19 @@ from gpunode.model.entities import pci
 from gpunode.model.facts import HostFacts
 from gpunode.model.kernel_log import AerCounters, LoggedSxid
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.regex import regex
 from gpunode.remedy import Remedy, RepairAction
 
 # Those of an older gpunode have no lines of machine checks and hung tasks either.
 NO_COUNTERS = NotApplicable("the kernel's counters were not read (a recording of an older gpunode has none)")
 RESEAT = "reseat the GPU, check riser, retimer and cables; then replace it"
 MACHINE_CHECK, OOPS, SOFT_LOCKUP = 1 << 4, 1 << 7, 1 << 14  # admin-guide/tainted-kernels: M, D, L
+# cper.c (of firmware), mce/core.c (a machine check that was raised, not polled), mce_amd.c and edac_mc.c of the kernel.
+# No name of a process, which has 15 characters, is long enough to pass for one of these.
+UNCORRECTED = regex(
+    r"\[Hardware Error\]: (?:event severity: (?:recoverable|fatal)|CPU [0-9]{1,5}: Machine Check Exception|Uncorrected|"
+    r"System Fatal error)|(?:^|\] |kernel: )EDAC MC[0-9]{1,3}: [0-9]{1,6} UE "
+)
 
 
 @check(
@@ -117,8 +124,9 @@ def machine_checks(host: HostFacts, context: Context) -> CheckOutcome:
     lost = (state.memory_uncorrected if state else None) or 0
     corrected = state.memory_corrected if state else None
     tainted = bool(state and state.taint and state.taint & MACHINE_CHECK)
+    grave = sum(bool(UNCORRECTED.search(line)) for line in host.driver.kernel_log)
     # Few and all corrected, by the kernel's own count: memory that is well has some.
-    harmless = corrected is not None and 0 < corrected <= limits()["edac-corrected"] and not tainted
+    harmless = corrected is not None and 0 < corrected <= limits()["edac-corrected"] and not tainted and not grave
     many = corrected is not None and corrected > limits()["edac-corrected"]
     if not lost and not tainted and not many and (harmless or not host.log.machine_checks):
         return None
@@ -126,7 +134,11 @@ def machine_checks(host: HostFacts, context: Context) -> CheckOutcome:
         (lost, f"edac/mc/*/ue_count: {lost}"),
         (many, f"edac/mc/*/ce_count: {corrected}"),
         (tainted, "/proc/sys/kernel/tainted has M"),
-        (host.log.machine_checks, f"kernel log: {host.log.machine_checks} lines of [Hardware Error]"),
+        (
+            host.log.machine_checks,
+            f"kernel log: {host.log.machine_checks} lines of [Hardware Error]"
+            + (f", {grave} of an error that was not corrected" if grave else ""),
+        ),
     )
     return Finding(
         "memory of the host lost data" if lost else "the host's hardware reports errors",
