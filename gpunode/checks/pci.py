@@ -9,6 +9,7 @@ from gpunode.checks import needs
 from gpunode.checks.drv.choices import excluded
 from gpunode.checks.expect.words import unsaid
 from gpunode.checks.gpu_node import not_on_pci, signs_of_gpu_node
+from gpunode.checks.log.lines import since_loaded
 from gpunode.checks.net.rdma import infiniband
 from gpunode.checks.registry import Context, check
 from gpunode.model.entities import pci
@@ -126,7 +127,7 @@ def count_vs_driver(host: HostFacts, context: Context) -> CheckOutcome:
 def fallen_off_bus(host: HostFacts, context: Context) -> CheckOutcome:
     """A GPU has fallen off the bus."""
     gone = [d.address for d in host.gpus if d.config_head == OFF_THE_BUS]
-    logged = [line for line in host.driver.kernel_log if FALLEN in line]
+    logged = _said_fallen(host)
     if not gone and not logged:
         if all(d.config_head is None for d in host.gpus):
             return NotApplicable("the config space of no GPU could be read")
@@ -145,8 +146,13 @@ def fallen_off_bus(host: HostFacts, context: Context) -> CheckOutcome:
 
 def fallen(host: HostFacts) -> tuple[str, ...]:
     """GPUs that are off the bus by their config space, or by the kernel's log ("PCI:0000:41:00", "0000:41:00.0")."""
-    logged = in_lines(host, [line for line in host.driver.kernel_log if FALLEN in line])
+    logged = in_lines(host, _said_fallen(host))
     return tuple(d.address for d in host.gpus if d.config_head == OFF_THE_BUS or d.address in logged)
+
+
+def _said_fallen(host: HostFacts) -> list[str]:
+    """A GPU that answered when the driver was loaded again has come back."""
+    return since_loaded(host, (line for line in host.driver.kernel_log if FALLEN in line))
 
 
 def in_lines(host: HostFacts, lines: Sequence[str]) -> tuple[str, ...]:

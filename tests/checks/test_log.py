@@ -114,6 +114,37 @@ def test_an_xid_that_is_part_of_another_finding_is_not_a_second_one(host: HostFa
     assert isinstance(outcome("health.xid-recent", sick), NotApplicable)
 
 
+FAULTS = (
+    ("pci.fallen-off-bus", "NVRM: Xid (PCI:0000:41:00): 79, pid='<unknown>', GPU has fallen off the bus."),
+    ("drv.rm-init", "NVRM: GPU 0000:41:00.0: RmInitAdapter failed! (0x22:0x56:884)"),
+    ("drv.gsp-firmware", "nvidia 0000:41:00.0: Direct firmware load for nvidia/595.91.07/gsp_ga10x.bin failed with -2"),
+)
+LOADED = "[89900.100000] NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  595.91.07  Release Build"
+
+
+def kernel_says(*lines: str) -> HostFacts:
+    host = h.driver(kernel_log=lines)
+    return replace(host, log=parse_kernel_log("\n".join(lines)))
+
+
+@pytest.mark.parametrize(("id", "line"), FAULTS)
+def test_a_fault_from_before_the_driver_was_loaded_again_is_over(id: str, line: str) -> None:
+    assert outcome(id, kernel_says(f"[89006.100000] {line}", LOADED)) is None
+    assert found(id, kernel_says(LOADED, f"[89905.100000] {line}"))
+    assert found(id, kernel_says(f"[89006.100000] {line}"))
+
+
+def test_a_gpu_that_still_does_not_answer_is_off_the_bus_however_often_the_driver_was_loaded() -> None:
+    host = kernel_says(f"[89006.100000] {FAULTS[0][1]}", LOADED)
+    assert found("pci.fallen-off-bus", replace(host, pci=h.gpu(config_head="ffffffff").pci))
+
+
+def test_a_fault_that_is_over_does_not_explain_a_new_one() -> None:
+    new = "[89905.100000] NVRM: Xid (PCI:0000:41:00): 95, pid=4120, name=python3, Uncontained: FBHUB. RST: Yes"
+    finding = found("health.xid-recent", kernel_says(f"[89006.100000] {FAULTS[0][1]}", LOADED, new))
+    assert finding.summary.startswith("0000:41:00.0 met Xid 95")
+
+
 def test_a_driver_in_a_container_has_the_same_gpus_and_no_nvidia_smi_on_the_host() -> None:
     sick = h.log(xids=(xid(95),))
     finding = found("health.xid-recent", replace(sick, driver=replace(sick.driver, container=True)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpunode.advice import listing
 from gpunode.checks import needs
+from gpunode.checks.log.lines import since_loaded
 from gpunode.checks.registry import Context, check
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
@@ -22,7 +23,8 @@ OFF = "0"
 )
 def gsp_firmware(host: HostFacts, context: Context) -> CheckOutcome:
     """The driver did not find the firmware that it loads into the GPU."""
-    missing = [file for file in host.log.firmware_missing if file.rpartition("/")[2].startswith("gsp")]
+    named = [file for file in host.log.firmware_missing if file.rpartition("/")[2].startswith("gsp")]
+    missing = [file for file in named if not _was_found_since(host, file)]
     if not missing:
         return None
     return Finding(
@@ -33,6 +35,12 @@ def gsp_firmware(host: HostFacts, context: Context) -> CheckOutcome:
             "reinstall the packages of the driver, firmware among them, in the version that is loaded; then reboot",
         ),
     )
+
+
+def _was_found_since(host: HostFacts, file: str) -> bool:
+    """The driver was loaded again, and did not miss it then."""
+    lines = [line for line in host.driver.kernel_log if file in line]
+    return bool(lines) and not since_loaded(host, lines)
 
 
 @check(

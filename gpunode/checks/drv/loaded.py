@@ -5,6 +5,7 @@ from __future__ import annotations
 from gpunode.advice import listing
 from gpunode.checks import needs, signing
 from gpunode.checks.drv.packages import CORE
+from gpunode.checks.log.lines import since_loaded
 from gpunode.checks.pci import in_lines
 from gpunode.checks.registry import Context, check
 from gpunode.checks.words import driver_version
@@ -193,7 +194,8 @@ def running_vs_userspace(host: HostFacts, context: Context) -> CheckOutcome:
 )
 def rm_init(host: HostFacts, context: Context) -> CheckOutcome:
     """The driver could not start a GPU."""
-    failed = [x for x in host.driver.kernel_log if "RmInitAdapter failed" in x or "rm_init_adapter failed" in x]
+    lines = [x for x in host.driver.kernel_log if "RmInitAdapter failed" in x or "rm_init_adapter failed" in x]
+    failed = since_loaded(host, lines)
     if not failed:
         return None
     return Finding(

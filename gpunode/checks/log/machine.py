@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from gpunode.advice import listing
 from gpunode.checks import needs
-from gpunode.checks.log.seen import WEIGHT, is_old, is_over, own_kernel, remedy_for, when
+from gpunode.checks.log.lines import is_over
+from gpunode.checks.log.seen import WEIGHT, is_old, own_kernel, remedy_for, when
 from gpunode.checks.registry import Context, check
 from gpunode.model.entities import pci
 from gpunode.model.facts import HostFacts

@@ -44,12 +44,6 @@ def said_elsewhere(host: HostFacts) -> dict[str, str]:
     return waiting | asking | lost | dict.fromkeys(fallen(host), "pci.fallen-off-bus")
 
 
-def is_over(host: HostFacts, last_s: int | None) -> bool:
-    """The driver was loaded again since, which starts its GPUs anew."""
-    since = host.log.driver_since_s
-    return last_s is not None and since is not None and last_s < since
-
-
 def is_old(host: HostFacts, last_s: int | None) -> bool:
     """More than a day ago: what still runs has got over it, or shows it otherwise."""
     from gpunode.catalog.xids import limits

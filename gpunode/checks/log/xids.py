@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from gpunode.advice import listing
 from gpunode.checks import needs
-from gpunode.checks.log.seen import WEIGHT, gpu_at, is_old, is_over, own_kernel, remedy_for, said_elsewhere, when
+from gpunode.checks.log.lines import is_over
+from gpunode.checks.log.seen import WEIGHT, gpu_at, is_old, own_kernel, remedy_for, said_elsewhere, when
 from gpunode.checks.registry import Context, check
 from gpunode.model.entities import pci
 from gpunode.model.facts import HostFacts
