@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpunode.advice import listing
 from gpunode.checks import needs
+from gpunode.checks.drv.choices import excluded
 from gpunode.checks.registry import Context, check
 from gpunode.checks.smoke import asked
 from gpunode.model import entities
@@ -17,6 +18,8 @@ DIAGNOSE = Remedy(RepairAction.REPLACE, "drain the node; NVIDIA's Field Diagnost
 XIDS = "journalctl -k -b | grep Xid shows what the driver says of it"
 # CUresult (cuda.h): what is missing around a GPU that is well.
 NOT_READY, MISMATCH, KERNEL_TOO_OLD = 802, 803, (209, 218, 222)
+# cuDeviceGetCount counts no other than the first (NVIDIA's MIG user guide, "CUDA Device Enumeration").
+ONE_INSTANCE = "with MIG, libcuda offers a process one instance: the others were not tested"
 CONFIG = 5  # DCGM_ERROR_CONFIG of dcgm_errors.h: a setting of the host, and no fault of a GPU
 
 
@@ -40,7 +43,34 @@ def cuda(host: HostFacts, context: Context) -> CheckOutcome:
         return _failed(bad)
     if seen.unknown:
         return NotApplicable(seen.unknown)
-    return None if any(gpu.sums for gpu in seen.gpus) else NotApplicable("libcuda has no device")
+    if not any(gpu.sums for gpu in seen.gpus):
+        return NotApplicable("libcuda has no device")
+    if _divided(host):
+        return NotApplicable(ONE_INSTANCE)
+    return _left_out(host, seen) if _untested(host, seen) else None
+
+
+def _divided(host: HostFacts) -> bool:
+    return any(gpu.mig_mode == "Enabled" for gpu in (host.driver.smi.gpus if host.driver.smi else ()))
+
+
+def _untested(host: HostFacts, seen: CudaFacts) -> list[str]:
+    """GPUs of this driver that libcuda did not offer, without as many as an option of the module keeps from it."""
+    tested = {gpu.address for gpu in seen.gpus}
+    missing = [d.address for d in host.gpus if d.driver == "nvidia" and d.address not in tested]
+    return missing if len(missing) > len(excluded(host)) else []
+
+
+def _left_out(host: HostFacts, seen: CudaFacts) -> CheckOutcome:
+    missing = _untested(host, seen)
+    if not set(missing) & set(host.driver.gpus):
+        return NotApplicable(f"{listing(missing)} was not tested: the driver does not have it (pci.count-vs-driver)")
+    return Finding(
+        f"CUDA does not see {listing(missing)}",
+        evidence=f"bound to nvidia, and not among the {len(seen.gpus)} devices of libcuda: {listing(missing)}",
+        remedy=Remedy(RepairAction.SUPPORT, XIDS),
+        entities=entities.pci(*missing),
+    )
 
 
 def _failed(bad: list[CudaGpu]) -> CheckOutcome:
@@ -94,6 +124,9 @@ def memtest(host: HostFacts, context: Context) -> CheckOutcome:
             entities=entities.pci(*(gpu.address for gpu in bad)),
         )
     untested = [gpu.address or "libcuda" for gpu in seen.gpus if not gpu.memory_bytes]
+    untested += _untested(host, seen) if seen.gpus and not seen.unknown else []
+    if _divided(host) and not untested:
+        return NotApplicable(ONE_INSTANCE)
     if seen.unknown or untested or not seen.gpus:
         return NotApplicable(seen.unknown or f"no memory of {listing(untested) or 'any GPU'} was tested (smoke.cuda)")
     return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from gpunode.catalog.load import load_catalog
@@ -9,6 +11,7 @@ from gpunode.checks import run_all
 from gpunode.model.active import ActiveFacts, ActiveTests, CudaFacts, CudaGpu, DcgmFacts, DcgmResult
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.model.smi import SmiFacts
 from gpunode.model.spec import Spec
 from gpunode.remedy import RepairAction
 from tests.checks import hosts as h
@@ -90,3 +93,51 @@ def test_what_was_not_computed_is_never_a_pass(id: str, host: HostFacts, reason:
     found = outcome(id, host)
     assert isinstance(found, NotApplicable)
     assert reason in found.reason
+
+
+SECOND = "0000:61:00.0"
+
+
+def one_of_two(host: HostFacts) -> HostFacts:
+    """Of its two GPUs libcuda offers the first."""
+    both = (h.GPU, replace(h.GPU, address=SECOND))
+    return replace(host, pci=(*both, *h.SWITCHES), active=cuda(WELL).active)
+
+
+def owned(*addresses: str, mig: str = "Disabled", **params: str) -> HostFacts:
+    """The driver has these GPUs."""
+    gpus = tuple(replace(h.SEEN, index=n, pci_address=a, mig_mode=mig) for n, a in enumerate(addresses))
+    return h.driver(gpus=addresses, smi=SmiFacts(0, gpus=gpus), params=params)
+
+
+def test_a_gpu_that_libcuda_does_not_offer_is_a_finding() -> None:
+    found = outcome("smoke.cuda", one_of_two(owned(AT, SECOND)))
+    assert isinstance(found, Finding)
+    assert found.summary == f"CUDA does not see {SECOND}"
+    assert [entity.name for entity in found.entities] == [SECOND]
+
+
+@pytest.mark.parametrize(
+    ("id", "host", "reason"),
+    [
+        ("smoke.cuda", owned(AT, SECOND, mig="Enabled"), "with MIG, libcuda offers a process one instance"),
+        ("smoke.cuda", owned(AT), "pci.count-vs-driver"),
+        ("health.smoke-memtest", owned(AT, SECOND), f"no memory of {SECOND} was tested"),
+    ],
+)
+def test_a_gpu_that_was_not_tested_is_never_a_pass(id: str, host: HostFacts, reason: str) -> None:
+    found = outcome(id, one_of_two(host))
+    assert isinstance(found, NotApplicable)
+    assert reason in found.reason
+
+
+@pytest.mark.parametrize("id", ["smoke.cuda", "health.smoke-memtest"])
+def test_of_a_gpu_with_mig_only_one_instance_was_tested(id: str) -> None:
+    found = outcome(id, replace(owned(AT, mig="Enabled"), active=cuda(WELL).active))
+    assert isinstance(found, NotApplicable)
+    assert "one instance" in found.reason
+
+
+def test_a_gpu_that_an_option_leaves_out_is_none_for_cuda() -> None:
+    option = {"ExcludedGpus": "GPU-0badc0de-0000-0000-0000-000000000000"}
+    assert outcome("smoke.cuda", one_of_two(owned(AT, **option))) is None
