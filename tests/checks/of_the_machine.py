@@ -96,6 +96,9 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
     ("os.disk-root", disk("/var/lib/docker", 1 << 20), "/var/lib/docker: 1 MiB of 1 TiB free"),
     ("os.disk-root", disk("/var/lib/docker", 2 << 30), "2 GiB of 1 TiB free"),
     ("os.disk-root", disk("/var/lib/kubelet", 50 << 30), "50 GiB of 1 TiB free"),
+    ("os.disk-root", h.system(disks=(
+        FileSystem("/", 40 << 30, 30 << 30, 1000, 900), FileSystem("/var/lib/kubelet", 2 << 40, 60 << 30, 1000, 900))),
+     "/var/lib/kubelet: 60 GiB of 2 TiB free"),
     *(("os.answers-understood", h.host(unread={part: "not understood: list index out of range"}),
        f"{part}: not understood: list index out of range") for part in ("pci", "driver", "runtimes", "kernel_log")),
     ("os.answers-understood", h.host(pci=(), unread={"pci": "not understood: x", "driver": "not understood: y"}),

@@ -33,11 +33,12 @@ def disk_root(host: HostFacts, context: Context) -> CheckOutcome:
     disks = _disks(host)
     if not disks:
         return NotApplicable(UNREAD)
-    worst = min(disks, key=lambda disk: disk.free_bytes)
-    if problem := _full(worst, host):
-        severity, says = problem
-        return _short(worst, says, f"{bytes_of(worst.free_bytes)} of {bytes_of(worst.size_bytes)} free", severity)
-    return None
+    # Each is judged: the kubelet's large disk may be too full with more bytes free than a small one that is well has.
+    judged = [(disk, problem) for disk in disks if (problem := _full(disk, host))]
+    if not judged:
+        return None
+    worst, (severity, says) = min(judged, key=lambda one: (one[1][0] is Severity.WARNING, one[0].free_bytes))
+    return _short(worst, says, f"{bytes_of(worst.free_bytes)} of {bytes_of(worst.size_bytes)} free", severity)
 
 
 def _full(disk: FileSystem, host: HostFacts) -> tuple[Severity, str] | None:
