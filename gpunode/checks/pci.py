@@ -91,7 +91,7 @@ def expected_count(host: HostFacts, context: Context) -> CheckOutcome:
     needs=(needs.gpu, needs.host_driver, needs.loaded),
 )
 def count_vs_driver(host: HostFacts, context: Context) -> CheckOutcome:
-    """A GPU is on the bus and the driver did not claim it."""
+    """A GPU is on the bus and the driver did not claim it. A warning where an option may have left it out."""
     wanted = {d.address for d in host.gpus if d.driver != "vfio-pci"}
     lost = sorted(wanted - set(host.driver.gpus))
     source = "/proc/driver/nvidia/gpus"
@@ -100,8 +100,9 @@ def count_vs_driver(host: HostFacts, context: Context) -> CheckOutcome:
         source = "nvidia-smi -q -x"
     if not lost:
         return None
-    if len(lost) <= len(excluded(host)):
-        return NotApplicable(f"{listing(lost)} is left out by an option of the module (drv.excluded-gpus)")
+    # /proc/driver/nvidia/gpus has the excluded ones too. The option names UUIDs, which may be of a GPU that is gone.
+    if set(lost) <= set(host.driver.gpus) and len(lost) <= len(excluded(host)):
+        return _left_out(lost)
     return Finding(
         f"{len(wanted)} GPUs on the bus, the driver has {len(wanted) - len(lost)}",
         evidence=f"not in {source}: {listing(lost)}",
@@ -109,6 +110,21 @@ def count_vs_driver(host: HostFacts, context: Context) -> CheckOutcome:
             RepairAction.REBOOT,
             f"journalctl -k -b | grep -e NVRM -e {named(lost[0])}; reboot once, inspect the GPU if it is still missing",
         ),
+        entities=pci(*lost),
+    )
+
+
+def _left_out(lost: Sequence[str]) -> Finding:
+    """nv-procfs.c of open-gpu-kernel-modules prints which it is."""
+    which = named(f"/proc/driver/nvidia/gpus/{lost[0]}/information")
+    return Finding(
+        f"{listing(lost)} is left out by an option of the module, or failed",
+        evidence=f"not in nvidia-smi -q -x: {listing(lost)}; ExcludedGpus names as many UUIDs (drv.excluded-gpus)",
+        remedy=Remedy(
+            RepairAction.SUPPORT,
+            f"grep Excluded {which}: No means that it failed; then journalctl -k -b | grep NVRM shows why",
+        ),
+        severity=Severity.WARNING,
         entities=pci(*lost),
     )
 

@@ -491,12 +491,6 @@ NOT_APPLICABLE: tuple[tuple[str, HostFacts, Spec | None, str], ...] = (
         "in auditd's log",
     ),
     ("drv.excluded-gpus", h.driver(params={}), WANT, "does not show ExcludedGpus"),
-    (
-        "pci.count-vs-driver",
-        h.driver(smi=SmiFacts(0, driver_version=h.V), params={"ExcludedGpus": "GPU-1"}),
-        WANT,
-        "0000:41:00.0 is left out by an option of the module (drv.excluded-gpus)",
-    ),
     ("drv.flavour", h.driver(installed_flavour=None), WANT, "is not known"),
     ("drv.vgpu", h.READY, WANT, "no GPU here is a vGPU"),
     ("drv.vgpu", h.licensed(None), WANT, "no licence"),

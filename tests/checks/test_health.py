@@ -119,6 +119,19 @@ def test_a_gpu_that_nvidia_smi_leaves_out_is_missed_whatever_its_exit_code() -> 
 
 
 @pytest.mark.parametrize(
+    ("owned", "severity"),
+    [((WELL.pci_address, OTHER.address), Severity.WARNING), ((WELL.pci_address,), None)],
+    ids=["may be the one that an option leaves out", "an option leaves none out of /proc"],
+)
+def test_an_option_does_not_explain_a_gpu_that_failed(owned: tuple[str, ...], severity: Severity | None) -> None:
+    host = two(SICK)
+    params = {"ExcludedGpus": "GPU-0badc0de-0000-0000-0000-000000000000"}
+    found = findings(replace(host, driver=replace(host.driver, gpus=owned, params=params, smi=h.smi(WELL).driver.smi)))
+    assert found["pci.count-vs-driver"].severity is severity
+    assert [entity.name for entity in found["pci.count-vs-driver"].entities] == [OTHER.address]
+
+
+@pytest.mark.parametrize(
     ("slug", "ids", "shown"),
     [
         (
