@@ -15,6 +15,7 @@ from gpunode.checks.registry import Context, check
 from gpunode.model.entities import pci
 from gpunode.model.facts import HostFacts, PciDevice
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.regex import regex
 from gpunode.remedy import Remedy, RepairAction, setup
 
 SYSFS = "/sys/bus/pci/devices"
@@ -22,6 +23,10 @@ OFF_THE_BUS = "ffffffff"
 FALLEN = "fallen off the bus"
 GPUS_BACK = "cloud: a GPU instance type; VM: pass the GPU through; bare metal: reseat it, Above 4G Decoding on"
 NONE_MEANT = "none is meant to be here: --expect-gpus 0"
+# Longer than a process's name, which a user chooses.
+_OF_GPU = regex(
+    r"NVRM: (?:GPU (?:at )?|Xid \()(?:PCI:)?(?P<slot>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2})(?:\.[0-7])?(?:: |\): )"
+)
 SWITCHES = {2: 6, 3: 4}  # generation -> on one baseboard: HGX A100 has six, HGX H100 and H200 have four
 
 
@@ -161,9 +166,14 @@ def fallen_off_bus(host: HostFacts, context: Context) -> CheckOutcome:
 
 
 def fallen(host: HostFacts) -> tuple[str, ...]:
-    """GPUs that are off the bus by their config space, or by the kernel's log ("PCI:0000:41:00", "0000:41:00.0")."""
+    """GPUs that are off the bus by their config space, or by the kernel's log ("PCI:0000:41:00", "0000:41:00.0").
+
+    Those that the bus has no more come last.
+    """
     logged = in_lines(host, _said_fallen(host))
-    return tuple(d.address for d in host.gpus if d.config_head == OFF_THE_BUS or d.address in logged)
+    there = [d.address for d in host.gpus]
+    silent = {d.address for d in host.gpus if d.config_head == OFF_THE_BUS}
+    return (*(a for a in there if a in silent or a in logged), *(a for a in logged if a not in there))
 
 
 def _said_fallen(host: HostFacts) -> list[str]:
@@ -172,9 +182,15 @@ def _said_fallen(host: HostFacts) -> list[str]:
 
 
 def in_lines(host: HostFacts, lines: Sequence[str]) -> tuple[str, ...]:
-    """The addresses of the GPUs that these lines of the kernel's log name, with a function or without one."""
+    """The addresses of the GPUs that these lines of the kernel's log name, with a function or without one.
+
+    One that is not on the bus any more is among them: who accepts a fault of the others does not accept its.
+    """
     slots = {d.address: d.address.rpartition(".")[0] for d in host.gpus}
-    return tuple(address for address, slot in slots.items() if any(slot in line for line in lines))
+    there = [address for address, slot in slots.items() if any(slot in line for line in lines)]
+    named_by_driver = (found["slot"] for line in lines if (found := _OF_GPU.search(line)))
+    gone = (f"{slot}.0" for slot in named_by_driver if slot not in slots.values())
+    return (*there, *dict.fromkeys(gone))
 
 
 @check(

@@ -10,6 +10,7 @@ from gpunode.catalog.load import load_catalog
 from gpunode.catalog.xids import sxids, xids
 from gpunode.checks import run_all
 from gpunode.checks.log.seen import remedy_for
+from gpunode.checks.pci import fallen
 from gpunode.facts.kernel_log import parse_kernel_log
 from gpunode.model.facts import HostFacts
 from gpunode.model.kernel_log import AerCounters, KernelLog, LoggedAer, LoggedSxid, LoggedXid
@@ -137,6 +138,15 @@ def test_a_fault_from_before_the_driver_was_loaded_again_is_over(id: str, line: 
 def test_a_gpu_that_still_does_not_answer_is_off_the_bus_however_often_the_driver_was_loaded() -> None:
     host = kernel_says(f"[89006.100000] {FAULTS[0][1]}", LOADED)
     assert found("pci.fallen-off-bus", replace(host, pci=h.gpu(config_head="ffffffff").pci))
+
+
+@pytest.mark.parametrize(("id", "line"), FAULTS[:2])
+def test_a_gpu_that_the_bus_has_no_more_is_one_that_the_finding_is_about(id: str, line: str) -> None:
+    away = line.replace("0000:41:00", OTHER)
+    finding = found(id, kernel_says(f"[89006.100000] {line}", f"[89007.100000] {away}"))
+    assert [entity.name for entity in finding.entities] == [h.GPU.address, f"{OTHER}.0"]
+    told = f"[89008.100000] NVRM: Xid (PCI:0000:41:00): 79, name={OTHER}.0, GPU has fallen off the bus."
+    assert fallen(kernel_says(told)) == (h.GPU.address,)
 
 
 def test_a_fault_that_is_over_does_not_explain_a_new_one() -> None:
