@@ -13,12 +13,14 @@ from gpunode.model.facts import HostFacts, ServiceFacts
 from gpunode.model.plan import IMEX_STEP
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.model.smi import SmiGpu
+from gpunode.regex import regex
 from gpunode.remedy import Remedy, RepairAction, setup
 
 UNIT = "nvidia-fabricmanager.service"
 START = f"systemctl enable --now {UNIT}; journalctl -b -u {UNIT} shows why it stops"
 SETUP = setup("--only", "driver")
-PACKAGE = "nvidia-fabricmanager"  # and nvidia-fabricmanager-580
+# nvidia-fabricmanager, nvidia-fabricmanager-580, and nvidia-fabric-manager (catalog/distros.yaml); not the -devel.
+PACKAGE = regex(r"nvidia-fabric-?manager(?:-[0-9]+)?")
 IMEX = "nvidia-imex.service"
 RUNS = ("active", "activating", "reloading")
 # nvidia-smi's words for a GPU whose fabric is as it should be (GPU Fabric health, nvidia-smi --help-query-gpu).
@@ -114,13 +116,14 @@ def fabricmanager_version(host: HostFacts, context: Context) -> CheckOutcome:
     """The fabric manager is not of the driver's version: it stops, and CUDA does not start."""
     if reason := _has_manager(host, context):
         return NotApplicable(reason)
-    there = {n: p for n, p in host.packages.installed.items() if n.startswith(PACKAGE) and p.configured}
+    there = {n: p for n, p in host.packages.installed.items() if PACKAGE.fullmatch(n) and p.configured}
     known = [(name, version) for name, p in sorted(there.items()) if (version := driver_version(p.version))]
     if not known:
         return NotApplicable("no package provides the fabric manager (svc.fabricmanager-active)")
-    name, version = known[-1]
-    if version == host.driver.loaded:
+    wrong = [(name, version) for name, version in known if version != host.driver.loaded]
+    if not wrong:
         return None
+    name, version = wrong[0]
     if version == host.driver.installed:
         return NotApplicable(f"both are {version} after a reboot (drv.running-vs-installed)")
     return Finding(
