@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpunode.advice import listing
 from gpunode.checks import needs
+from gpunode.checks.drv.loaded import ONE_VERSION
 from gpunode.checks.health.board import INFOROM_CORRUPT
 from gpunode.checks.registry import Context, check
 from gpunode.checks.words import driver_version, typed_for
@@ -13,7 +14,7 @@ from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.model.smi import SmiFacts
 from gpunode.remedy import Remedy, RepairAction
 
-NO_DEVICES = 6
+NO_DEVICES, MISMATCH = 6, 18
 # Setup keeps an installed driver as it is, whichever of its packages are there.
 LIBRARY = "ldconfig; if it is still missing, install what it comes in: {}, in the driver's version"
 CUDA, NVML = (f"{name}, libnvidia-compute or nvidia-driver-cuda-libs" for name in ("libcuda1", "libnvidia-ml1"))
@@ -23,7 +24,9 @@ CAUSES = {
     9: Remedy(RepairAction.RELOAD_MODULE, "the nvidia module is not loaded; modprobe nvidia reports why"),
     12: Remedy(RepairAction.UPGRADE, f"libnvidia-ml.so.1 was not found; {LIBRARY.format(NVML)}"),
     15: Remedy(RepairAction.POWER_CYCLE, "a GPU has fallen off the bus; power the node off and on"),
-    18: Remedy(RepairAction.REBOOT, "the libraries are newer than the loaded module; drain the node and reboot it"),
+    MISMATCH: Remedy(
+        RepairAction.REBOOT, "the libraries are newer than the loaded module; drain the node and reboot it"
+    ),
     124: Remedy(RepairAction.REBOOT, "it hangs: journalctl -k -b | grep -e NVRM -e Xid; a reboot frees it"),
     127: Remedy(
         RepairAction.UPGRADE,
@@ -69,9 +72,15 @@ def smi_works(host: HostFacts, context: Context) -> CheckOutcome:
     return Finding(
         SUMMARIES.get(smi.code, f"nvidia-smi ends with code {smi.code}"),
         evidence=f"nvidia-smi -q -x, exit {smi.code}{message}",
-        remedy=CAUSES.get(smi.code, UNKNOWN),
+        remedy=_remedy(host, smi.code),
         entities=pci(*(d.address for d in host.gpus)) if _found_no_device(smi) else (),
     )
+
+
+def _remedy(host: HostFacts, code: int) -> Remedy:
+    if code == MISMATCH and host.driver.installed == host.driver.loaded:
+        return ONE_VERSION
+    return CAUSES.get(code, UNKNOWN)
 
 
 @check(

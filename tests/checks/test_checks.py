@@ -879,6 +879,33 @@ def test_no_cgroups_is_right_where_it_was_asked_for_and_where_every_engine_is_a_
     assert verdict("ctk.config", mixed).outcome is not None
 
 
+@pytest.mark.parametrize(("installed", "action"), [(h.V, RepairAction.UPGRADE), ("595.99.01", RepairAction.REBOOT)])
+def test_a_reboot_is_advised_only_where_it_loads_another_module(installed: str, action: RepairAction) -> None:
+    newer = {so: (f"{h.LIB}/{so[:-2]}.595.99.01",) for so in LIBS}
+    host = h.driver(libraries=newer, installed=installed, smi=SmiFacts(18, "Failed to initialize NVML"))
+    for id in ("drv.running-vs-userspace", "user.smi-works"):
+        found = verdict(id, host).outcome
+        assert isinstance(found, Finding)
+        assert found.remedy.action is action
+
+
+def test_the_libcuda_of_forward_compatibility_is_of_another_version_by_design() -> None:
+    own = LIBS["libcuda.so.1"]
+    before = h.driver(libraries=LIBS | {"libcuda.so.1": ("/usr/local/cuda-13.3/compat/libcuda.so.610.57.04", *own)})
+    assert verdict("drv.running-vs-userspace", before).outcome is None
+
+
+def test_suses_package_of_the_open_module_is_one_of_the_driver() -> None:
+    there = {
+        "nvidia-open-driver-G07-signed-kmp-default": f"{h.V}_k6.4.0_150700.51-1",
+        "nvidia-compute-G07": "595.99.01-1",
+    }
+    packages = PackageFacts("zypper", {name: PackageVersion(version) for name, version in there.items()})
+    found = verdict("drv.package-consistency", h.host(packages=packages)).outcome
+    assert isinstance(found, Finding)
+    assert f"{h.V}: nvidia-open-driver-G07-signed-kmp-default" in found.evidence
+
+
 def test_of_two_versions_in_rpms_database_the_older_is_the_one_to_remove() -> None:
     outcome = verdict(
         "drv.package-consistency", h.host(packages=replace(h.packages(), manager="dnf", doubled=TWICE))

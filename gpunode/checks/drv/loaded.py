@@ -23,6 +23,17 @@ BY_RUNFILE = Remedy(
 )
 
 
+# For libraries of another version than the loaded module: a reboot would load the same module again.
+ONE_VERSION = Remedy(
+    RepairAction.UPGRADE,
+    "the module on disk is the one that is loaded, so no reboot helps; ",
+    setup("--only", "driver"),
+    " installs module and libraries in one version",
+)
+# CUDA's forward compatibility (cuda-compat-13-1) has its own libcuda, of a newer driver, and is meant to.
+COMPAT = "/compat/"
+
+
 @check(
     "drv.module-loaded",
     Severity.ERROR,
@@ -162,9 +173,8 @@ def running_vs_installed(host: HostFacts, context: Context) -> CheckOutcome:
 )
 def running_vs_userspace(host: HostFacts, context: Context) -> CheckOutcome:
     """The libraries were upgraded under a running driver: Driver/library version mismatch."""
-    paths = [
-        host.driver.libraries[so][0] for so in ("libcuda.so.1", "libnvidia-ml.so.1") if host.driver.libraries.get(so)
-    ]
+    found = (host.driver.libraries.get(so, ()) for so in ("libcuda.so.1", "libnvidia-ml.so.1"))
+    paths = [own[0] for of_soname in found if (own := [path for path in of_soname if COMPAT not in path])]
     versioned = [(path, v) for path in paths if (v := driver_version(path.rpartition("/")[2])) is not None]
     if not versioned:
         return NotApplicable("no driver library with a version in its name is on the loader's path")
@@ -175,7 +185,9 @@ def running_vs_userspace(host: HostFacts, context: Context) -> CheckOutcome:
         f"driver {host.driver.loaded} is loaded, the libraries are {wrong[0][1]}",
         evidence=f"/sys/module/nvidia/version holds {host.driver.loaded}; "
         f"the loader finds {listing(p for p, _ in wrong)}",
-        remedy=Remedy(
+        remedy=ONE_VERSION
+        if host.driver.installed == host.driver.loaded
+        else Remedy(
             RepairAction.REBOOT, "drain the node and reboot it; nvidia-smi and every new container fail until then"
         ),
     )

@@ -16,7 +16,7 @@ from gpunode.remedy import Remedy, RepairAction, setup
 # Packages whose version must equal the driver's. Persistenced, settings, modprobe and firmware have versions of their
 # own in the distributions' archives and may differ.
 CORE = regex(
-    r"(?:lib)?nvidia-(?:open$|driver|kernel-(?!common)|dkms|headless|utils|smi$|compute|ml\d|cfg\d|ptxjit|nvvm|fabric|imex|linux)"
+    r"(?:lib)?nvidia-(?:open$|open-driver|driver|kernel-(?!common)|dkms|headless|utils|smi$|compute|ml\d|cfg\d|ptxjit|nvvm|fabric|imex|linux)"
     r"|libcuda1$|kmod-nvidia|cuda-drivers"
 )
 PIN = "pinning"
