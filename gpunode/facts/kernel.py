@@ -54,18 +54,23 @@ def _blacklists(words: list[str]) -> bool:
 def parse_next_boot(text: str, trees: Iterable[KernelTree]) -> str | None:
     """The release that GRUB will start, where it is known; None when not.
 
-    EL keeps it in grubenv as MACHINE_ID-RELEASE; Debian and Ubuntu start the newest when GRUB_DEFAULT is 0 or unset:
+    EL keeps it in grubenv as MACHINE_ID-RELEASE, which is GRUB's default where GRUB_DEFAULT is "saved" (00_header.in of
+    GRUB; GRUB_DEFAULT is unset on hosts whose entries are files of the Boot Loader Specification). Debian and Ubuntu
+    start the newest when it is 0 or unset. What grub-reboot chose for one boot goes first, and the last GRUB_DEFAULT
+    counts:
 
     saved_entry=3f9a...-5.14.0-503.14.1.el9_5.x86_64
+    next_entry=
     GRUB_DEFAULT=0
     """
-    value = key_values(text)
+    value = {key: word.strip("\"'") for key, word in key_values("\n".join(reversed(text.splitlines()))).items()}
     bootable = [tree.release for tree in trees if tree.bootable]
-    saved = value.get("saved_entry", "").strip("\"'")
-    for release in bootable:
-        if saved.endswith(release):
-            return release
-    if not bootable or value.get("GRUB_DEFAULT", "0").strip("\"'") != "0":
+    chosen, default, saved = (value.get(key, "") for key in ("next_entry", "GRUB_DEFAULT", "saved_entry"))
+    is_of_bls = bool(saved) and not set(" >") & set(saved)  # titles of menus have blanks, and ">" between two
+    if chosen or default == "saved" or (not default and is_of_bls):
+        entry = chosen or saved
+        return next((release for release in bootable if entry.endswith(release)), None) if entry else None
+    if not bootable or default not in ("", "0"):
         return None
     return max(bootable, key=version_key)
 

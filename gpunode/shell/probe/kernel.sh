@@ -28,9 +28,9 @@ next_boot() {
     [ -h "$R/$path" ] && printf 'vmlinuz=%s\n' "$(readlink "$R/$path")" && break
   done
   for path in boot/grub2/grubenv boot/grub/grubenv; do
-    [ -r "$R/$path" ] && grep -a '^saved_entry=' "$R/$path" && break
+    [ -r "$R/$path" ] && grep -aE '^(saved|next)_entry=' "$R/$path" && break
   done
-  [ -r "$R/etc/default/grub" ] && grep '^GRUB_DEFAULT=' "$R/etc/default/grub"
+  grep -h '^GRUB_DEFAULT=' "$R/etc/default/grub" "$R"/etc/default/grub.d/*.cfg # the second are sourced after it
   return 0
 }
 
