@@ -1,4 +1,4 @@
-"""Which kernel GRUB starts next, and which module waits for it."""
+"""Which kernel GRUB starts next, and which module is there for it."""
 
 from __future__ import annotations
 
@@ -51,3 +51,24 @@ def test_grubs_settings_are_read_from_its_directory_too(tmp_path: Path) -> None:
     assert assemble(run_probe(("sh",), root).stdout, "gpu07").kernel.next_boot == OLD
     (directory / "50-site.cfg").write_text('GRUB_DEFAULT="1>2"\n')
     assert assemble(run_probe(("sh",), root).stdout, "gpu07").kernel.next_boot is None
+
+
+@pytest.mark.parametrize("shell", [("sh",), ("busybox", "sh")], ids=lambda words: words[0])
+def test_a_link_to_a_module_that_is_gone_is_no_module(shell: tuple[str, ...], tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    modules = root / "lib" / "modules"
+    module = modules / OLD / "extra" / "nvidia.ko.xz"
+    module.parent.mkdir(parents=True, exist_ok=True)
+    (root / "boot").mkdir(exist_ok=True)
+    (root / "boot" / f"vmlinuz-{NEW}").touch()
+    module.touch()
+    (modules / NEW / "weak-updates").mkdir(parents=True)
+    (modules / NEW / "weak-updates" / "nvidia.ko.xz").symlink_to(f"/lib/modules/{OLD}/extra/nvidia.ko.xz")
+
+    def of_new() -> str | None:
+        trees = assemble(run_probe(shell, root).stdout, "gpu07").kernel.trees
+        return next(tree.nvidia_module for tree in trees if tree.release == NEW)
+
+    assert of_new() == f"/lib/modules/{NEW}/weak-updates/nvidia.ko.xz"
+    module.unlink()
+    assert of_new() is None

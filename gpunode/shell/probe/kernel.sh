@@ -20,7 +20,18 @@ kernel_trees() { # RELEASE|BOOTABLE|HEADERS
 do_nvidia_ko() {
   [ -d "$R/lib/modules" ] || return 0
   unrooted find "$R/lib/modules/" \( -name 'nvidia.ko*' -o -name 'nvidia-current.ko*' -o -name 'nvidia-current-open.ko*' \
-    -o -name 'nvidia-tesla*.ko*' \) 2>/dev/null
+    -o -name 'nvidia-tesla*.ko*' \) 2>/dev/null | not_dangling
+}
+
+not_dangling() { # of the paths that are read those that lead to a file: one in weak-updates may outlive the module of its kernel
+  while IFS= read -r path; do
+    if [ -h "$R$path" ]; then
+      leads=$(readlink "$R$path")
+      case $leads in /*) ;; *) leads=${path%/*}/$leads ;; esac
+      [ -e "$R$leads" ] || continue
+    fi
+    printf '%s\n' "$path"
+  done
 }
 
 next_boot() {
