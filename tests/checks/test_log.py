@@ -308,6 +308,14 @@ def test_pcie_errors_of_a_kernel_without_counters_are_taken_from_its_log() -> No
     assert found("pci.aer-errors", host).evidence == "0000:41:00.0 since boot: 2 fatal"
 
 
+def test_of_counters_and_log_the_higher_number_counts_of_each_kind() -> None:
+    logged = tuple(LoggedAer(h.GPU.address, how, count) for how, count in (("fatal", 3), ("nonfatal", 1)))
+    host = replace(h.kernel_state(aer={h.GPU.address: AerCounters(3, 2, 0)}), log=KernelLog(aer=logged))
+    finding = found("pci.aer-errors", host)
+    assert finding.evidence == "0000:41:00.0 since boot: 3 fatal, 2 not fatal, 3 corrected"
+    assert finding.severity is None
+
+
 @pytest.mark.parametrize("taint", [0, 1, 4096, 8192, 12289])
 def test_modules_of_others_are_no_fault(taint: int) -> None:
     assert outcome("drv.taint", h.kernel_state(taint=taint)) is None

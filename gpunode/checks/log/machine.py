@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gpunode.advice import listing
 from gpunode.checks import needs
 from gpunode.checks.log.lines import is_over
@@ -167,7 +169,9 @@ def aer_errors(host: HostFacts, context: Context) -> CheckOutcome:
     state = host.kernel_state
     counted = {a: c for a, c in state.aer.items() if c != AerCounters()} if state else {}
     for one in host.log.aer:
-        counted.setdefault(one.address, AerCounters(**{_FIELDS[one.how]: one.count}))
+        # The counters may know less: they begin again where the device was taken off the bus and found again.
+        seen, field = counted.get(one.address, AerCounters()), _FIELDS[one.how]
+        counted[one.address] = replace(seen, **{field: max(getattr(seen, field) or 0, one.count)})
     if not counted:
         return NO_COUNTERS if state is None else NotApplicable("the kernel counts no PCIe errors of GPUs")
     most = limits()["aer-correctable"]
