@@ -23,6 +23,7 @@ from gpunode.facts.kernel import (
     parse_blacklist,
     parse_compiler,
     parse_next_boot,
+    parse_options,
     parse_trees,
     version_key,
 )
@@ -268,6 +269,7 @@ def _kernel(sections: Sections, identity: Identity) -> KernelFacts:
         trees=tuple(tree for tree in trees if tree.bootable or tree.release == release),
         modules=frozenset(sections.text("modules").split()),
         blacklisted=parse_blacklist(sections.text("blacklist"), cmdline),
+        options=parse_options(sections.text("blacklist")),
         next_boot=next_boot,
         initramfs_tool=initramfs_tool(sections.text("tools")),
         dracut=parse_dracut(sections),

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from gpunode.facts.release import key_values
 from gpunode.foreign import whole_number
-from gpunode.model.facts import KernelTree
+from gpunode.model.facts import KernelTree, ModuleOption
 
 INITRAMFS_TOOLS = ("update-initramfs", "dracut", "mkinitcpio")
 
@@ -42,6 +42,26 @@ def parse_blacklist(text: str, cmdline: str) -> frozenset[str]:
         if key in ("modprobe.blacklist", "module_blacklist", "rd.driver.blacklist"):
             blacklisted.update(names.split(","))
     return frozenset(name.replace("-", "_") for name in blacklisted if name)
+
+
+def parse_options(text: str) -> tuple[ModuleOption, ...]:
+    """NVreg options of the same section's `options nvidia NVreg_DeviceFileMode=0660`, as modprobe takes them.
+
+    Of files with one name that of the first directory is in force (modprobe.d(5)); they are read in the order of their
+    names, and of a key that is set twice the last counts.
+    """
+    lines: dict[str, list[tuple[str, str]]] = {}  # name of a file -> (path, line)
+    for path, _, line in (row.partition(":") for row in text.splitlines()):
+        name = path.rpartition("/")[2]
+        if not lines.get(name) or lines[name][0][0] == path:
+            lines.setdefault(name, []).append((path, line))
+    found: dict[str, ModuleOption] = {}
+    for name in sorted(lines):
+        for path, words in ((path, line.split()) for path, line in lines[name]):
+            if words[:1] == ["options"] and "".join(words[1:2]).startswith("nvidia"):
+                for key, _, value in (w.removeprefix("NVreg_").partition("=") for w in words[2:] if w[:6] == "NVreg_"):
+                    found[key] = ModuleOption(path, key, value.strip('"'))
+    return tuple(found.values())
 
 
 def _blacklists(words: list[str]) -> bool:

@@ -64,6 +64,15 @@ class DracutFacts:
 
 
 @dataclass(frozen=True)
+class ModuleOption:
+    """An option of NVIDIA's module that modprobe.d sets, as it will be at the next load."""
+
+    path: str  # of the file in force that sets it last
+    key: str  # "DeviceFileMode", without NVreg_
+    value: str  # as it is written, without quotes
+
+
+@dataclass(frozen=True)
 class KernelFacts:
     release: str  # uname -r; of an image that is being built the one that boots, "" where it has none
     boot_id: str | None = None
@@ -71,6 +80,7 @@ class KernelFacts:
     trees: tuple[KernelTree, ...] = ()
     modules: frozenset[str] = frozenset()  # loaded: names in /sys/module with an initstate (underscores)
     blacklisted: frozenset[str] = frozenset()  # modules that modprobe.d or the command line blacklist
+    options: tuple[ModuleOption, ...] = ()  # of NVIDIA's module, one for each key
     next_boot: str | None = None  # release that boots next, as far as it is known
     initramfs_tool: str | None = None  # "update-initramfs" | "dracut" | "mkinitcpio"
     dracut: DracutFacts | None = None  # None: dracut is not installed, or the recording does not say

@@ -19,6 +19,7 @@ from gpunode.model.facts import (
     KernelFacts,
     KernelTree,
     KubernetesFacts,
+    ModuleOption,
     OsFacts,
     PciDevice,
     RuntimeFacts,
@@ -132,14 +133,13 @@ def packages(**versions: str) -> PackageFacts:
 
 
 def files(**texts: str | None) -> dict[str, FileFacts]:
-    """The healthy host's files; `docker`, `containerd`, `ctk`, `cdi` and `modprobe` replace one."""
+    """The healthy host's files; `docker`, `containerd`, `ctk` and `cdi` replace one."""
     paths = {
         "docker": ("/etc/docker/daemon.json", DAEMON_JSON),
         "containerd": ("/etc/containerd/config.toml", CONTAINERD),
         "ctk": (CTK, '#no-cgroups = false\nldconfig = "@/sbin/ldconfig"\nmode = "auto"\n'),
         "cdi": (CDI, f"kind: nvidia.com/gpu\nhostPath: {LIB}/libcuda.so.{V}\n"),
         "cdi2": ("/etc/cdi/nvidia.yaml", None),
-        "modprobe": ("/etc/modprobe.d/nvidia.conf", "options nvidia NVreg_DeviceFileMode=0666\n"),
     }
     return {path: _file(path, texts.get(key, text)) for key, (path, text) in paths.items()}
 
@@ -148,6 +148,7 @@ def _file(path: str, text: str | None) -> FileFacts:
     return file_facts(path, text) if text is not None else FileFacts(path)
 
 
+MODE_OPTION = ModuleOption("/etc/modprobe.d/nvidia.conf", "DeviceFileMode", "0666")
 READY = HostFacts(
     target="gpu01",
     hostname="gpu01",
@@ -155,6 +156,7 @@ READY = HostFacts(
     kernel=KernelFacts(
         KERNEL, cmdline="root=/dev/sda1 quiet", compiler=12, trees=(TREE,), next_boot=KERNEL,
         modules=frozenset({"nvidia", "nvidia_uvm", "gdrdrv", "nvidia_fs"}), blacklisted=frozenset({"nouveau"}),
+        options=(MODE_OPTION,),
         dracut=DracutFacts(frozenset({"nouveau", "nvidia"}), frozenset(), images=(InitramfsImage(KERNEL, "/boot/i"),)),
     ),
     root=True,

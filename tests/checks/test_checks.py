@@ -186,7 +186,7 @@ FAULTS: tuple[tuple[str, HostFacts, str], ...] = (
     ("drv.headers-meta", h.host(packages=h.packages(linux__headers__amd64="")), "linux-image-amd64"),
     ("drv.headers-running", h.kernel(trees=(replace(h.TREE, headers=False),)), f"/lib/modules/{h.KERNEL}/build"),
     ("drv.install-method", h.driver(runfile=True), "/usr/bin/nvidia-uninstall"),
-    ("drv.modprobe-options", h.host(files=h.files(modprobe="options nvidia NVreg_DeviceFileMode=0660")), "0660"),
+    ("drv.modprobe-options", h.kernel(options=(replace(h.MODE_OPTION, value="0660"),)), "0660"),
     ("drv.module-loaded", h.driver(loaded=None), "/sys/module/nvidia is absent"),
     ("drv.module-loaded", h.driver(loaded=None, installed=None), "modinfo"),
     ("drv.module-loaded", replace(h.driver(loaded=None, installed=None, dkms=()), packages=PackageFacts("apt", {

@@ -1,4 +1,6 @@
-"""Whose nvidia-modprobe is: its mode and owner, from the one stat that the probe makes of all programs."""
+"""Whose nvidia-modprobe is: its mode and owner, from the one stat that the probe makes of all programs; and the options
+that modprobe.d sets for the module.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ import pytest
 
 from gpunode.facts.collect import assemble
 from gpunode.facts.driver import parse_modprobe
+from gpunode.facts.kernel import parse_options
 from gpunode.model.system import ModprobeHelper
 from tests.facts.hosts import make_root, run_probe
 
@@ -58,3 +61,27 @@ def test_what_is_no_answer_is_not_known(text: str | None) -> None:
 def test_who_may_write_it(mode: int, uid: int, gid: int, setuid: bool, writable: bool) -> None:
     helper = ModprobeHelper(mode, uid, gid)
     assert (helper.setuid, helper.writable) == (setuid, writable)
+
+
+def test_options_of_the_module_are_those_of_the_files_in_force() -> None:
+    text = """/etc/modprobe.d/nvidia.conf:options nvidia NVreg_DeviceFileMode=0660 NVreg_ExcludedGpus="GPU-1"
+/etc/modprobe.d/zz.conf:options nvidia-current NVreg_DeviceFileMode=0666
+/etc/modprobe.d/zz.conf:options nvidia-drm modeset=1
+/run/modprobe.d/aa.conf:blacklist nouveau
+/usr/lib/modprobe.d/nvidia.conf:options nvidia NVreg_EnableGpuFirmware=0
+/usr/lib/modprobe.d/zz.conf:options nvidia NVreg_DeviceFileMode=0600
+"""
+    assert {(one.path, one.key, one.value) for one in parse_options(text)} == {
+        ("/etc/modprobe.d/zz.conf", "DeviceFileMode", "0666"),
+        ("/etc/modprobe.d/nvidia.conf", "ExcludedGpus", "GPU-1"),
+    }
+
+
+def test_the_probe_finds_the_options_of_any_file(tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    (root / "etc/modprobe.d").mkdir(parents=True, exist_ok=True)
+    (root / "etc/modprobe.d/gpus.conf").write_text("# GPUs\noptions nvidia NVreg_DeviceFileMode=0660\n")
+    found = assemble(run_probe(("sh",), root).stdout, "gpu07").kernel.options
+    assert [(one.path, one.key, one.value) for one in found] == [
+        ("/etc/modprobe.d/gpus.conf", "DeviceFileMode", "0660")
+    ]

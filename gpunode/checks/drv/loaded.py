@@ -11,7 +11,6 @@ from gpunode.checks.registry import Context, check
 from gpunode.checks.words import driver_version
 from gpunode.model.entities import pci, place
 from gpunode.model.facts import HostFacts
-from gpunode.model.files import FileFacts
 from gpunode.model.installed import installed_version, lead_package, signs_of_driver
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.remedy import Remedy, RepairAction, setup
@@ -231,35 +230,22 @@ def rm_init(host: HostFacts, context: Context) -> CheckOutcome:
 )
 def modprobe_options(host: HostFacts, context: Context) -> CheckOutcome:
     """An option was written for the module and the running one does not have it."""
-    written = [(f, key, value) for f in host.files.values() for key, value in _options(f)]
-    known = [(f, key, value) for f, key, value in written if key in host.driver.params]
+    known = [one for one in host.kernel.options if one.key in host.driver.params]
     if not known:
         return NotApplicable("no option in modprobe.d is one that /proc/driver/nvidia/params shows")
-    differ = [(f, key, value) for f, key, value in known if _number(value) != _number(host.driver.params[key])]
+    differ = [one for one in known if _number(one.value) != _number(host.driver.params[one.key])]
     if not differ:
         return None
-    file, key, value = differ[0]
+    key, value, path = differ[0].key, differ[0].value, differ[0].path
     return Finding(
         f"option {key} is {value} on disk and {host.driver.params[key]} in the running module",
-        evidence=f"{file.path}: NVreg_{key}={value}; /proc/driver/nvidia/params: {key}: {host.driver.params[key]}",
+        evidence=f"{path}: NVreg_{key}={value}; /proc/driver/nvidia/params: {key}: {host.driver.params[key]}",
         remedy=Remedy(
             RepairAction.REBOOT,
             "drain the node and reboot it; if that does not help, rebuild the initramfs and reboot again",
         ),
-        entities=(place(file.path),),
+        entities=(place(path),),
     )
-
-
-def _options(file: FileFacts) -> list[tuple[str, str]]:
-    """NVreg options of a modprobe.d file: ("DeviceFileMode", "0660") for `options nvidia NVreg_DeviceFileMode=0660`."""
-    if "/modprobe.d/" not in file.path:
-        return []
-    lines = [line.split() for line in (file.text or "").splitlines()]
-    words = [
-        w for line in lines if line[:1] == ["options"] and line[1:2] and line[1].startswith("nvidia") for w in line[2:]
-    ]
-    pairs = [w.removeprefix("NVreg_").partition("=") for w in words if w.startswith("NVreg_")]
-    return [(key, value.strip('"')) for key, _, value in pairs]
 
 
 def _number(text: str) -> int | str:
