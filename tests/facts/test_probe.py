@@ -433,3 +433,18 @@ def test_links_of_several_gpus_are_asked_for(shell: tuple[str, ...], gpus: int, 
     errors = LinkErrors(0, "Replay", 7), LinkErrors(0, "CRC", 0)
     assert [gpu.links for gpu in smi.gpus] == ([NvLinks(1, (1,), errors), NvLinks(0)] if gpus == 2 else [None])
     assert [gpu.peers for gpu in smi.gpus] == ([("X", "OK"), ("CNS", "X")] if gpus == 2 else [()])
+
+
+def test_only_libraries_of_64_bits_count(tmp_path: Path) -> None:
+    said = """1 libs found in cache
+\\tlibcuda.so.1 (libc6) => /usr/lib/i386-linux-gnu/libcuda.so.1
+\\tlibcuda.so.1 (libc6,x86-64, OS ABI: Linux 2.3.99) => /usr/lib/x86_64-linux-gnu/libcuda.so.1
+\\tlibnvidia-ml.so.1 (libc6) => /usr/lib/i386-linux-gnu/libnvidia-ml.so.1
+\\tlibnvidia-ml.so.1 (libc6,AArch64) => /usr/lib/aarch64-linux-gnu/libnvidia-ml.so.1
+\\tlibnvidia-ml.so.1x (libc6,AArch64) => /usr/lib/x
+"""
+    root = make_root(tmp_path, {"ldconfig": f'#!/bin/sh\nprintf "{said}"\n'})
+    assert assemble(run_probe(("sh",), root).stdout, "gpu07").driver.libraries == {
+        "libcuda.so.1": ("/usr/lib/x86_64-linux-gnu/libcuda.so.1",),
+        "libnvidia-ml.so.1": ("/usr/lib/aarch64-linux-gnu/libnvidia-ml.so.1",),
+    }

@@ -67,9 +67,9 @@ do_modinfo() {
   return 1
 }
 
-do_ldconfig() { # SONAME REAL_PATH in loader order
+do_ldconfig() { # SONAME REAL_PATH in loader order; those of 64 bits, which is what the GPUs' programs are
   find_tool ldconfig || return 127
-  "$TOOL" -p | sed -n 's/^[[:space:]]*\(libcuda\.so\.1\|libnvidia-ml\.so\.1\) .*=> \(.*\)$/\1 \2/p' >"$T/ldconfig.found"
+  "$TOOL" -p | sed -n -E 's/^[[:space:]]*(libcuda\.so\.1|libnvidia-ml\.so\.1) \(.*(x86-64|AArch64|64bit).*\) => (.*)$/\1 \3/p' >"$T/ldconfig.found"
   while read -r soname path; do
     real=$(readlink -f "$R$path" 2>/dev/null) || real=$path
     printf '%s %s\n' "$soname" "$real"
