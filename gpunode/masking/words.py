@@ -37,6 +37,11 @@ _AUTHORITY = regex(r"[^/?#]*")
 # Before a name that begins a line: marks of comments, diffs and lists, and what systemd and shells put there.
 _LINE_START = regex(r"[ \t]*(?:[#;+|@>-]{1,4}[ \t]*|//[ \t]*)*(?:(?:export|set|env|arg=)[ \t]*)?[\"']?")
 _SCHEME = regex(r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]*:/{1,3}")
+# Hosts as --ssh and --jump take them: of "root@gpu[01-03]:22,ann@db:2222" no part is a password, what is behind ":" are
+# ports. A word with any other part is none of these.
+_USER, _HOST = r"[\w.+\\$-]+@", r"(?:\[[0-9A-Fa-f:.]+(?:%[\w.-]+)?\]|[\w.-]+(?:\[[\d,-]+\][\w.-]*)*)"
+_TARGET = rf"(?:{_USER})?{_HOST}(?::\d{{1,5}})?"
+_TARGETS = regex(rf"(?:[\w-]+=)?{_TARGET}(?:,{_TARGET})+[.,;)\]}}]*")
 _HEADER_SCHEME = regex(r"(?i)(?<![\w-])(basic|bearer|splunk|apikey|negotiate)([ \t]+)([\w+/=.~:-]{6,})")
 # Join tokens of k3s ("K10<hash>::server:..."), k0s (gzip, base64) and kubeadm, JWTs, keys of AWS; and of GitHub,
 # GitLab, NGC and Hugging Face, which no other word looks like, behind an "=" too.
@@ -198,6 +203,8 @@ def _without_punctuation(text: str, start: int, end: int) -> int:
 def _mask_address(word: str) -> str:
     """scheme://user:PASS@host and user:PASS@host, well-formed or not: the user part goes."""
     last = word.rfind("@")
+    if _TARGETS.fullmatch(word):
+        return word
     if last < 1:
         return _UNFINISHED.sub(_without_user, word)
     out: list[str] = []

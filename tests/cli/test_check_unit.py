@@ -40,10 +40,11 @@ def _as_a_module(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         (["--strict"], ["--strict"]),
         (["--expect-gpus", "8", "-q"], ["--expect-gpus", "8", "--quiet"]),
         (["--spec", "node.yaml"], ["--spec", "{here}/node.yaml"]),
+        (["--ssh", "root@g1:22,root@g2:22"], ["--ssh", "root@g1:22,root@g2:22"]),
         (["--format", "prometheus", "--output", "a b%h$X.prom"], None),
         (["-v", "-v", "--ssh", "h1", "--identity", "key", "--ssh", "h2"], None),
     ],
-    ids=["nothing", "strict", "wanted", "a path", "signs of systemd's own", "repeated"],
+    ids=["nothing", "strict", "wanted", "a path", "hosts with ports", "signs of systemd's own", "repeated"],
 )
 def test_the_service_runs_what_was_typed(
     words: list[str], run: list[str] | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]

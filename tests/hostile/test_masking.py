@@ -231,6 +231,9 @@ def holds(text: str, form: str, parse: Callable[[str], object] | None) -> None:
         ("key=a\nthe default password is what the login asks for; machine a login failed, password expired\n", ""),
         ("hf_transfer=1\nHF_HUB_OFFLINE=1\ngithub_pat_x\n/models/hf_llama\n", ""),
         ("PWD=/root\nauthor: someone\n12:00:01 user@1000.service\n", ""),
+        ("gpunode check --ssh root@gpu01:2222,root@gpu02:2222 --jump=ann@b1:22,bob@b2:22\n", ""),
+        ("try again (gpunode setup --ssh gpu[01-02,07]:22,root@db[1-3],CORP\\ann@[fe80::1%eth0]:22).", ""),
+        ("-o ProxyJump=ann@b1:22,bob@b2:22\n", ""),
         ("0000:41:00.0|0x10de|0x030200|0x2330\nnvidia 610.57.04 live 4\n", ""),
     ],
 )

@@ -92,6 +92,7 @@ BRICKS = [
     ),
     *("- - - curl\n", "- curl\n", "- -u\n", "curl: -u ", "sudo login -p ", "--token \\\n", "k3s -t a "),
     *("aaaaaa.aaaaaaaaaaaaaaaa", "token = 'a\n", "x = [\n", "\t", "a=b,c://", "e@a:", "Cookie: ", "{#a\n"),
+    *("e@a:1,", "a[1,", "e@a[1-2]:1,[::1]:1,", "a,@"),
 ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 import pytest
@@ -29,7 +30,7 @@ from gpunode.remedy import AGAIN, Command, Remedy, RepairAction, gpunode, setup
 from gpunode.render.check_text import check_text, fleet_check_text
 from gpunode.render.clean import clean
 from gpunode.render.detect_text import detect_text
-from gpunode.render.door import cleaned
+from gpunode.render.door import cleaned, show
 from gpunode.render.plan_text import explanation_text, plan_text, plans_text
 from gpunode.render.remedy_text import remedy_text
 from gpunode.render.run_text import event_line, fleet_run_text, run_text
@@ -252,6 +253,12 @@ def stopped(name: str) -> HostOutcome:
     return HostOutcome(
         name, ExitCode.FAILED, run=RunReport(name, error="stopped", remedy=goes_on, code=ExitCode.FAILED)
     )
+
+
+def test_a_remedy_for_hosts_with_users_and_ports_is_printed_as_it_is_typed(capsys: pytest.CaptureFixture[str]) -> None:
+    text = remedy_text(Remedy(RepairAction.NONE, setup("--cdi")), ["root@db:2222", "root@gpu01:2222"])
+    show(text, sys.stdout)
+    assert capsys.readouterr().out == "gpunode setup --ssh root@db:2222,root@gpu01:2222 --cdi\n"
 
 
 def test_a_run_over_ssh_goes_on_with_its_hosts() -> None:
