@@ -21,7 +21,9 @@ class GroupedCommand(TyperCommand):
     """A verb whose options stand below headings, in the order in which they first come; `rich_help_panel` holds it."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, _filled(args))
+        filled = _filled(args)
+        _refuse_twice(self.make_parser(ctx).parse_args(list(filled))[2])
+        return super().parse_args(ctx, filled)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], OWN: []}
@@ -41,6 +43,20 @@ def _filled(args: list[str]) -> list[str]:
     for word, following in zip(args, [*args, "-"][1:], strict=True):
         filled += [word, BARE[word]] if word in BARE and following.startswith("-") else [word]
     return filled
+
+
+def _refuse_twice(typed: list[click.Parameter]) -> None:
+    """Raises UsageError for an option with one value that stands twice among these, in the order in which they were
+    typed: click takes the last value, and what the first one named would not be looked at.
+    """
+    once = [one for one in typed if isinstance(one, click.Option) and not (one.multiple or one.is_flag or one.count)]
+    for place, one in enumerate(once):
+        if one in once[:place]:
+            raise UsageError(
+                f"{max(one.opts, key=len)} is there twice",
+                evidence="it has one value: the other would be ignored",
+                remedy="leave one of them out",
+            )
 
 
 def _heading(parameter: click.Parameter) -> str:

@@ -81,6 +81,14 @@ def test_an_option_that_a_verb_would_ignore_is_none_of_its_own(
         (["detect", "--recorded", HOST, "-q", "-v"], "-q and -v exclude each other"),
         (["detect", "--recorded", HOST, "--json", "-v"], "-v is for text"),
         (["plan", "--recorded", HOST, "--format", "jsonl", "-v"], "-v is for text"),
+        (["check", "--inventory", "a", "--inventory=b"], "--inventory is there twice"),
+        (["check", "--recorded", HOST, "--recorded", HOST], "--recorded is there twice"),
+        (["plan", "--recorded", HOST, "--spec", "a", "--spec", "b"], "--spec is there twice"),
+        (["plan", "--recorded", HOST, "--only", "driver", "--only", "toolkit"], "--only is there twice"),
+        (["plan", "--recorded", HOST, "--runtime", "docker", "--runtime", "crio"], "--runtime is there twice"),
+        (["detect", "--format", "json", "--recorded", HOST, "--format", "text"], "--format is there twice"),
+        (["setup", "--retry-failed", "--retry-failed", "last"], "--retry-failed is there twice"),
+        (["plan", "--recorded", HOST, "--ctk-set", "mode=cdi", "--ctk-set", "mode=legacy"], "sets mode twice"),
     ],
     ids=lambda v: " ".join(v[:1] + [w for w in v if w.startswith("-")]) if isinstance(v, list) else None,
 )
@@ -93,6 +101,14 @@ def test_an_option_that_nothing_would_read_this_time_is_refused(
 def test_setup_says_more_on_stderr_beside_a_result_in_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["setup", "--recorded", HOST, "--json", "-v"]) == 0
     assert capsys.readouterr().out.startswith("{")
+
+
+def test_options_of_many_values_are_typed_as_often_as_wanted(capsys: pytest.CaptureFixture[str]) -> None:
+    several = ("--expect", "driver=580", "--expect", "gpus=99", "-v", "-v")
+    assert main(["check", "--recorded", HOST, *several]) == 1
+    assert "99" in capsys.readouterr().out
+    settings = ("--ctk-set", "mode=cdi", "--ctk-set", "log-level=info")
+    assert main(["plan", "--recorded", HOST, *settings]) == 0
 
 
 def test_check_takes_what_its_checks_read(capsys: pytest.CaptureFixture[str]) -> None:

@@ -192,7 +192,7 @@ def test_the_toolkits_own_file(tmp_path: Path, capsys: pytest.CaptureFixture[str
         (("docker", "--name", "io.containerd.kata.v2"), 2, "docker has by itself"),
         (("containerd", "--name", "runc"), 2, "containerd has by itself"),
         (("containerd", "--name", "default"), 2, "containerd has by itself"),
-        (("crio", "--name", "crun", "--config", "/etc/crio/crio.conf"), 2, "crio has by itself"),
+        (("crio", "--name", "crun"), 2, "crio has by itself"),
         (("docker", "--path", "nvidia"), 2, "absolute path"),
         (("docker", "--ctk-set", "mode=cdi"), 2, "nvidia-container-runtime"),
         (("docker", "--config-schema", "3"), 2, "for containerd"),

@@ -234,12 +234,15 @@ def _only_set_up(options: SpecOptions) -> dict[str, str]:
 
 def ctk_texts(words: tuple[str, ...]) -> dict[str, str]:
     """--ctk-set KEY=VALUE by the key of a spec: {"toolkit_config.mode": "cdi"}. Raises UsageError."""
-    texts = {}
+    texts: dict[str, str] = {}
     for word in words:
         name, equals, value = word.partition("=")
         if not equals:
             raise UsageError(
                 f"--ctk-set {word!r} has no value", evidence="its form is KEY=VALUE", remedy="for example mode=cdi"
             )
-        texts[f"toolkit_config.{toolkit_field(name.strip())}"] = value
+        key = f"toolkit_config.{toolkit_field(name.strip())}"
+        if key in texts:
+            raise UsageError(f"--ctk-set sets {name.strip()} twice", remedy="leave one of them out")
+        texts[key] = value
     return texts
