@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Callable, Mapping
+from itertools import zip_longest
 from typing import Any, Literal
 
 from gpunode.regex import regex
@@ -12,6 +13,7 @@ from gpunode.values import dataclass
 LONGEST_GLOB, MOST_STARS = 200, 8
 LONGEST_TEXT = 4096  # characters of a fact that a glob is held against
 _EPOCH = regex(r"[0-9]{1,9}:(?=[0-9])")
+_CANDIDATE = regex(r"[-~]?rc(?![a-z])")
 _NUMBERS = regex(r"[0-9]{1,9}(?:\.[0-9]{1,9}){0,5}")
 
 NUMBER = frozenset({"integer", "number"})
@@ -35,11 +37,16 @@ class Comparison:
     glob: bool = False
 
 
-def version_numbers(text: str) -> tuple[int, ...] | None:
-    """(610, 57, 4) for "610.57.04", by its first number behind the epoch; None for text without one."""
+def version_numbers(text: str) -> tuple[tuple[int, ...], ...] | None:
+    """((5, 14, 0), (1,), (570, 12, 1), (9,), (6,)) for "5.14.0-570.12.1.el9_6": its runs of numbers behind the epoch,
+    behind the first 1, or 0 for a release candidate ("1.17.8-rc.1"); None for text without a number.
+    """
     text = text[:LONGEST_TEXT]
-    found = _NUMBERS.search(text, _epoch_end(text))
-    return tuple(map(int, found[0].split("."))) if found else None
+    runs = list(_NUMBERS.finditer(text, _epoch_end(text)))
+    if not runs:
+        return None
+    first, *more = (tuple(map(int, run[0].split("."))) for run in runs)
+    return (first, (0 if _CANDIDATE.match(text, runs[0].end()) else 1,), *more)
 
 
 def _epoch_end(text: str) -> int:
@@ -49,20 +56,25 @@ def _epoch_end(text: str) -> int:
 
 
 def _by_version(test: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool | None]:
-    """An epoch counts where one is wanted; people write the versions that programs say, which have none."""
+    """What is wanted says how much is compared: an epoch counts where one is wanted, as programs say theirs without it,
+    and of "6.8.0-51-generic" what is behind "6.8.0" only for "6.8.0-51".
+    """
 
     def compare(has: str, wanted: str) -> bool | None:
         numbers, least = version_numbers(has), version_numbers(wanted)
         if numbers is None or least is None:
             return None
         if epoch := _epoch_end(wanted):
-            mine = has[: max(0, _epoch_end(has) - 1)] or "0"
-            numbers, least = (int(mine), *numbers), (int(wanted[: epoch - 1]), *least)
-        length = max(len(numbers), len(least))
-        padded = [one + (0,) * (length - len(one)) for one in (numbers, least)]
-        return test(*padded)
+            epoch_of_it = has[: max(0, _epoch_end(has) - 1)] or "0"
+            numbers, least = ((int(epoch_of_it),), *numbers), ((int(wanted[: epoch - 1]),), *least)
+        pairs = list(zip_longest(numbers[: len(least)], least, fillvalue=()))
+        return test([_padded(mine, other) for mine, other in pairs], [_padded(other, mine) for mine, other in pairs])
 
     return compare
+
+
+def _padded(run: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
+    return run + (0,) * (len(other) - len(run))
 
 
 def _fits(has: str, pattern: str) -> bool | None:

@@ -28,7 +28,7 @@ GOOD = {
 FACTS: dict[str, Any] = {
     "hostname": "gpu07",
     "packages": {"installed": {"docker-ce": {"version": "5:20.10.24~3-0~debian-bookworm"}}},
-    "kernel": {"modules": ["nvidia", "nvidia_uvm"]},
+    "kernel": {"release": "5.14.0-427.13.1.el9_4.x86_64", "modules": ["nvidia", "nvidia_uvm"]},
     "driver": {
         "loaded": "610.57.04",
         "gpus": ["0000:41:00.0"],
@@ -49,6 +49,7 @@ FACTS: dict[str, Any] = {
 }
 MEMORY, NAME, MIG = (f"driver.smi.gpus[*].{key}" for key in ("memory_total_bytes", "name", "mig_mode"))
 
+KERNEL = "kernel.release"
 DOCKER = 'packages.installed["docker-ce"].version'
 
 
@@ -91,6 +92,11 @@ PASS, WRONG, UNKNOWN = "pass", "finding", "not-applicable"
         (DOCKER, "version-at-least", "'4:28.0.4'", PASS),
         ("driver.loaded", "version-at-least", "'1:1.0'", WRONG),
         ("driver.loaded", "version-at-most", "610", WRONG),
+        (KERNEL, "version-at-least", "5.14.0-570.12.1", WRONG),
+        (KERNEL, "version-at-least", "5.14.0-427.13", PASS),
+        (KERNEL, "version-at-least", "5.14.0-427.13.1.el9_5", WRONG),
+        (KERNEL, "version-at-most", "5.14.0", PASS),
+        (KERNEL, "version-at-most", "5.14.0-362", WRONG),
         ("driver.smi.gpus[*].persistence", "equals", "true", PASS),
         ("driver.smi.gpus[*].persistence", "equals", "false", WRONG),
         ("kernel.modules", "contains", "nvidia_uvm", PASS),
@@ -109,6 +115,23 @@ PASS, WRONG, UNKNOWN = "pass", "finding", "not-applicable"
 def test_the_verdict(path: str, comparison: str, value: str | None, verdict: str) -> None:
     outcome = check(path=f"'{path}'", comparison=comparison, value=value).judge(FACTS)
     assert {type(None): PASS, Finding: WRONG, NotApplicable: UNKNOWN}[type(outcome)] == verdict
+
+
+@pytest.mark.parametrize(
+    ("has", "wanted", "holds"),
+    [
+        ("6.8.0-35-generic", "6.8.0-51", False),
+        ("6.8.0-35-generic", "6.8.0-35-generic", True),
+        ("6.9.0-3", "6.8.0-51", True),
+        ("6.8.0", "6.8.0-51", False),
+        ("1.6.20-2", "1.6.20-2.1", False),
+        ("1.17.8-rc.1", "1.17.8", False),
+        ("1.17.8~rc.2-1", "1.17.8-rc.1", True),
+        ("1.17.8-1", "1.17.8-rc.1", True),
+    ],
+)
+def test_a_version_is_compared_as_far_as_the_wanted_one_goes(has: str, wanted: str, holds: bool) -> None:
+    assert COMPARISONS["version-at-least"].test(has, wanted) is holds
 
 
 def test_every_comparison_is_tried() -> None:
