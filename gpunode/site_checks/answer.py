@@ -11,6 +11,7 @@ from typing import Any
 from gpunode.advice import meant
 from gpunode.foreign import NotRead, read_json
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.regex import regex
 from gpunode.remedy import Remedy, RepairAction
 from gpunode.site_checks.program import Ended
 
@@ -21,6 +22,7 @@ KEYS = {
     "unknown": ("outcome", "reason"),
 }
 _MUST = {"pass": (), "finding": ("severity", "summary"), "unknown": ("reason",)}
+_AN_OBJECT = regex(r"(?m)^[^\S\n]*(?:\[\s*)?\{")  # as a line begins; behind a warning, or in a list
 _SEVERITIES = {1: Severity.WARNING, 2: Severity.ERROR}  # of Nagios' exit codes; 0 is well, 3 is unknown
 
 
@@ -28,9 +30,11 @@ def outcome_of(ended: Ended, path: str) -> CheckOutcome:
     """The verdict of the program at `path`."""
     if ended.why:
         return _unknown(f"the program {ended.why}", ended)
-    text = ended.out.decode("utf-8", "surrogateescape").strip()
+    text = ended.out.decode("utf-8-sig", "surrogateescape").strip()
     if text.startswith("{"):
         return _of_json(text, ended)
+    if ended.code == 0 and _AN_OBJECT.search(text):
+        return NotApplicable("unknown: the program printed JSON among other text: an answer is one object, and no more")
     if ended.code in (0, *_SEVERITIES):
         line = _line(text.partition("|")[0].split("\n")[0])  # what is behind "|" is a plugin's performance data
         return None if ended.code == 0 else _finding(ended.code, line, path)

@@ -21,6 +21,9 @@ from tests.site_checks.places import program
 FACTS = b'{"facts": {}}\n'
 
 
+FOUND = '{"outcome": "finding", "severity": "error", "summary": "2 of 8 links are down"}'
+
+
 def said(checks: Path, body: str, limit_s: float = 10) -> CheckOutcome:
     path = str(program(checks, "x", body))
     return outcome_of(run_program((path,), FACTS, limit_s), path)
@@ -76,6 +79,11 @@ def test_it_finds_something_by_json(checks: Path) -> None:
         ("""echo '{"outcome": "finding", "severity": "error", "summary": "x", "action": []}'""", "action is none of"),
         ("""echo '{"outcome": "unknown", "reason": "no bus"}'""", "unknown: no bus"),
         ("""printf '{"outcome": "unknown", "reason": "\\377"}'""", "not UTF-8"),
+        *(
+            (f"printf '{out % FOUND}'", "printed JSON among other text")
+            for out in ("warning: old\\n%s", "[%s]", "[\\n  %s\\n]")
+        ),
+        (f"printf '{FOUND}\\n%s' done", "not as it should be"),
         ("""printf '{"outcome": %0300d}' 0 | tr 0 '['""", "nested too deeply"),
     ],
 )
@@ -83,6 +91,10 @@ def test_whatever_else_it_does_is_unknown(body: str, why: str, checks: Path) -> 
     found = reason(said(checks, body))
     assert why in found
     assert found.startswith("unknown: ")
+
+
+def test_a_byte_order_mark_hides_no_finding(checks: Path) -> None:
+    assert isinstance(said(checks, f"printf '\\357\\273\\277{FOUND}'"), Finding)
 
 
 def test_what_cannot_be_started_is_unknown(checks: Path) -> None:
