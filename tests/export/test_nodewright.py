@@ -17,6 +17,7 @@ import pytest
 import yaml
 
 from gpunode.export.nodewright import KINDS, nodewright, package_version
+from gpunode.export.scripts import host_script
 
 from .requests import SPEC, STAND_IN, request
 
@@ -119,3 +120,19 @@ def test_the_step_hands_gpunode_and_the_spec_over_and_ends_as_it_does(tmp_path: 
     inside = subprocess.run(alone, capture_output=True, text=True, check=False, env=env)
     assert (inside.returncode, inside.stdout) == (2, "")
     assert "hostPID" in inside.stderr
+
+
+def test_the_host_is_checked_by_the_spec_that_it_was_set_up_by(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    script = host_script(request(), str(state), "host", head="test", unit="test")
+
+    def told(word: str, stdin: bytes = b"") -> tuple[int, str]:
+        done = subprocess.run(
+            ("sh", "-c", script, "sh", word), input=stdin, capture_output=True, check=False, timeout=60
+        )
+        return done.returncode, done.stdout.decode()
+
+    assert told("bring", STAND_IN) == (0, "")
+    assert told("spec", SPEC.encode()) == (0, "")
+    assert told("check") == (0, f"stand-in ran check --spec {state}/spec.yaml\n")
+    assert (state / "spec.yaml").read_text() == SPEC

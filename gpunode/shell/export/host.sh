@@ -34,5 +34,5 @@ case $word in
   bring) bring ;;
   spec) spec ;;
   setup) bring </dev/null; setup "$@" ;;
-  check) bring </dev/null; "$PYTHON" -I "$PYZ" check ;;
+  check) bring </dev/null; "$PYTHON" -I "$PYZ" check --spec "$STATE/spec.yaml" ;;
 esac
