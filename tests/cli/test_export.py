@@ -54,6 +54,17 @@ def exit_of(*words: str) -> int:
         ((*NODEWRIGHT, "--image", "a", "--kind", "x", "--output", "DIR"), "is no kind of its objects"),
         ((*NODEWRIGHT, "--image", "a:5000/b", "--kind", "skyhook", "--output", "DIR"), "has a port"),
         ((*NODEWRIGHT, "--image", "a", "--reboot", "if-needed", "--output", "DIR"), "the operator reboots nodes"),
+        *(
+            ((*export, "--bundle", "b.tar", "--output", "DIR"), "--bundle is not for this export")
+            for export in (
+                (*CLOUD_INIT, *HERE),
+                ("export", "ansible"),
+                (*DAEMONSET, "--image", "a:1"),
+                (*NODEWRIGHT, "--image", "a"),
+                ("export", "packer-shell"),
+                ("export", "mkosi"),
+            )
+        ),
         ((*SCRIPT, "--bundle", "b.tar", "--output", "DIR"), "--bundle is not for this export"),
         ((*SCRIPT,), "where to?"),
         (("export", "script", "--ssh", "a,b", "--output", "DIR"), "a script is for one host"),

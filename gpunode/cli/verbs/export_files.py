@@ -40,6 +40,7 @@ def request_of(wanted: SpecOptions, bring: BringOptions, *words: str, reboot: st
     """The spec that was typed, validated as setup does. `words`: what setup gets beyond it; `reboot`: its policy where
     neither file nor flag has one. Raises UsageError.
     """
+    refuse_bundle(wanted)
     file = wanted_file(wanted)
     if reboot and "reboot" not in file.keys and "reboot" not in flag_texts(wanted):
         words = (*words, "--reboot", reboot)
@@ -48,6 +49,14 @@ def request_of(wanted: SpecOptions, bring: BringOptions, *words: str, reboot: st
         raise UsageError("--gpunode-url and --gpunode-path exclude each other", remedy="choose one")
     _refuse_odd_source(url, path)
     return Request(spec_text(file.spec), words, Carried(carried(), url, path), __version__)
+
+
+def refuse_bundle(wanted: SpecOptions) -> None:
+    """Raises UsageError where packages are to come from a bundle: no export carries one."""
+    if wanted.bundle:
+        raise UsageError(
+            "--bundle is not for this export", evidence="a bundle is sent to a host", remedy="setup --bundle does it"
+        )
 
 
 def refuse_without_source(bring: BringOptions, why: str) -> None:

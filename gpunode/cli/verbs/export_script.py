@@ -33,13 +33,10 @@ def script(hosts: HostOptions, wanted: SpecOptions, output: DirectoryOptions) ->
     from gpunode.cli.errors import say
     from gpunode.cli.hosts import open_hosts
     from gpunode.cli.options.spec import wanted_of_each, wanted_spec
-    from gpunode.cli.verbs.export_files import write_export
+    from gpunode.cli.verbs.export_files import refuse_bundle, write_export
     from gpunode.errors import UsageError
 
-    if wanted.bundle:
-        raise UsageError(
-            "--bundle is not for this export", evidence="a bundle is sent to a host", remedy="setup --bundle does it"
-        )
+    refuse_bundle(wanted)
     wanted_spec(wanted)  # what is wrong with it is said before anything of hosts
     with open_hosts(hosts) as named:
         if len(named) != 1:
