@@ -207,14 +207,24 @@ class MigLayout:
 
 
 def parse_mig(text: str) -> tuple[MigLayout, ...]:
-    """Layouts joined by commas; a word without "=" belongs to the layout before it. Raises UsageError."""
+    """Layouts joined by commas; a word without "=" belongs to the layout before it. Raises UsageError, for two layouts
+    of the same GPUS too: layout_named has one for each.
+    """
     layouts: list[str] = []
     for word in text.split(","):
         if "=" in word or not layouts:
             layouts.append(word)
         else:
             layouts[-1] += f",{word}"
-    return tuple(MigLayout.parse(layout) for layout in layouts)
+    parsed = tuple(MigLayout.parse(layout) for layout in layouts)
+    for place, layout in enumerate(parsed):
+        if any(layout.gpus == other.gpus for other in parsed[:place]):
+            raise UsageError(
+                f"--mig has two layouts for {layout.gpus[:80]!r}",
+                evidence="GPUs have one layout, and the other would be ignored",
+                remedy="leave one of them out, or join their profiles with a comma: all=3g.40gb:1,1g.10gb:1",
+            )
+    return parsed
 
 
 def layout_named(layouts: Iterable[MigLayout], *names: str) -> MigLayout | None:

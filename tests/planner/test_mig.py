@@ -144,6 +144,12 @@ def test_a_layout_reads_back_as_it_was_written(text: str) -> None:
     assert ",".join(map(str, parse_mig(text))) == text
 
 
+@pytest.mark.parametrize("text", ["all=1g.10gb:7,all=off", "2330=off,all=off,2330=1g.10gb:7", "H100=off,h100 =off"])
+def test_two_layouts_for_the_same_gpus_are_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="two layouts"):
+        parse_mig(text)
+
+
 def test_no_layout_leaves_the_gpus_alone() -> None:
     assert outcome(models("Enabled", profiles=("1g.10gb",)), None) is None
 
