@@ -109,6 +109,19 @@ KEYS: dict[str, Key] = {
 NESTED = frozenset(key.partition(".")[0] for key in KEYS if "." in key)
 
 
+# What nothing reads where this is none.
+IDLE: Mapping[str, tuple[str, ...]] = {
+    "driver": ("flavour", "driver_source", "cuda", "mig"),
+    "toolkit": ("toolkit_channel",),
+}
+
+
+def idle_keys(texts: Mapping[str, str]) -> frozenset[str]:
+    """What nothing reads where these texts want no driver, or no toolkit: {"driver": "none"}: IDLE["driver"]."""
+    none = (key for key in IDLE if texts.get(key, "").strip().lower() == "none")
+    return frozenset(idle for key in none for idle in IDLE[key])
+
+
 def put_all(spec: Spec, texts: Mapping[str, str]) -> Spec:
     """`spec` with flags over it: {"driver": "580"}. Raises one UsageError for all that are wrong."""
     faults = []

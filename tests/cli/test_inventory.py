@@ -318,6 +318,34 @@ def test_what_does_not_go_together_names_a_host_and_none_is_asked(run: Run, tmp_
     assert "leaves nothing" not in err, "what is typed outweighs what lies below it"
 
 
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        ("spec: {driver: 580, flavour: open, mig: all=off}\nhosts:\n  l4:\n    spec: {driver: none}\n", False),
+        ("spec: {flavour: open}\ngroups:\n  a:\n    hosts: l4\n    spec: {driver: none}\n", False),
+        ("spec: {driver: none}\nhosts:\n  l4:\n    spec: {driver: 580, flavour: open}\n", False),
+        ("spec: {driver: none}\nhosts:\n  l4:\n    spec: {flavour: open}\n", True),
+        ("hosts:\n  l4:\n    spec: {driver: none, flavour: open}\n", True),
+        (
+            "groups:\n  a:\n    hosts: l4\n    spec: {flavour: open}\n  b:\n    hosts: l4\n    spec: {driver: none}\n",
+            True,
+        ),
+    ],
+    ids=[
+        "a host's",
+        "a group's",
+        "a driver again",
+        "a flavour nearer than none",
+        "one hand",
+        "groups beside each other",
+    ],
+)
+def test_a_nearer_none_leaves_idle_what_lies_farther(run: Run, text: str, refused: bool) -> None:
+    code, _, err = run(["plan"], text)
+    assert (code, "--driver none leaves nothing for --flavour" in err) == ((2, True) if refused else (code, False))
+    assert refused or code != 2, err
+
+
 def test_expectations_of_a_group_and_against_exclude_each_other(run: Run, tmp_path: Path) -> None:
     assert main(["check", "--recorded", HERE, "--snapshot", str(tmp_path / "snap.yaml"), "-q"]) == 0
     code, _, err = run(["check", "--against", str(tmp_path / "snap.yaml")], SPECS)

@@ -15,7 +15,7 @@ from gpunode.errors import UsageError
 from gpunode.model.bundle import HOME, VENDOR, Bundle
 from gpunode.model.rules import Rules
 from gpunode.model.spec import Spec, toolkit_field
-from gpunode.specfile import KEYS, SpecFile, load_file, load_lock, put_all, spec_text
+from gpunode.specfile import IDLE, KEYS, SpecFile, load_file, load_lock, put_all, spec_text
 
 if TYPE_CHECKING:
     from gpunode.cli.options.setup import SpecOptions
@@ -34,8 +34,6 @@ _TEXTS = (
     "mirror",
     "proxy",
 )
-# What nothing reads where this is none.
-_OF = {"driver": ("flavour", "driver_source", "cuda", "mig"), "toolkit": ("toolkit_channel",)}
 _ONLY_CHECKED = ("expect_gpus", "expect", "site_checks")  # setup and plan have none of them
 _SWITCHES = ("cdi", "allow_no_gpu", "allow_container_restart", "allow_gpu_in_use")
 
@@ -133,8 +131,8 @@ def _without_ignored(spec: Spec, typed: Collection[str], in_file: Collection[str
     def hand(key: str) -> int:
         return 2 if key in typed else 1 if key in in_file else 0
 
-    for none in ("driver", "toolkit"):
-        ignored = [key for key in _OF[none] if getattr(spec, key) != getattr(Spec(), key)]
+    for none, idle in IDLE.items():
+        ignored = [key for key in idle if getattr(spec, key) != getattr(Spec(), key)]
         if getattr(spec, none).kind != "none" or not ignored:
             continue
         wrong = [KEYS[key].flag for key in ignored if hand(key) >= hand(none)]

@@ -15,6 +15,7 @@ from gpunode.fleet.inventory.settings import SETTINGS
 from gpunode.fleet.inventory.ssh_words import fault_of
 from gpunode.fleet.inventory.tree import ALL, Group, Said, Tree
 from gpunode.render.wording import fold_hosts
+from gpunode.specfile import IDLE, idle_keys
 from gpunode.transport.ssh_config import SshTarget, parse_target
 from gpunode.values import dataclass
 
@@ -44,7 +45,7 @@ def members(tree: Tree, names: Iterable[str]) -> tuple[Member, ...]:
     for direct, hosts in together.items():
         of_groups = _Of(tree, above, direct, fold_hosts(hosts))
         settings = of_groups.merged(lambda group: group.settings) | of_groups.merged(lambda group: group.beside)
-        spec = of_groups.merged(lambda group: group.spec)
+        spec = of_groups.spec()
         for name in hosts:
             found[name] = _member(tree, name, settings, spec)
     tree.refuse_faults()
@@ -62,16 +63,35 @@ class _Of:
 
     def merged(self, of: Callable[[Group], Mapping[str, object]]) -> dict[str, Said]:
         """What they say together; a contradiction is a fault."""
+        return {key: self._agreed(key, values) for key, values in self._nearest(of).items()}
+
+    def spec(self) -> dict[str, Said]:
+        """What they want together, less what a nearer group's `driver: none` leaves nothing for."""
+        nearest, wanted = self._nearest(lambda group: group.spec), self.merged(lambda group: group.spec)
+        for none in IDLE.keys() & wanted.keys():
+            farther = self._above(nearest[none])
+            for key in idle_keys({none: wanted[none].text}) & wanted.keys():
+                if nearest[key].keys() <= farther:
+                    del wanted[key]
+        return wanted
+
+    def _nearest(self, of: Callable[[Group], Mapping[str, object]]) -> dict[str, dict[str, object]]:
+        """Of each key the groups that say it, none of them above another, with what they say."""
         names = {ALL, *self.direct, *(name for group in self.direct for name in self.above[group])}
         said: dict[str, dict[str, object]] = {}
         for name in sorted(names & self.tree.groups.keys()):
             for key, value in of(self.tree.groups[name]).items():
                 said.setdefault(key, {})[name] = value
-        return {key: self._nearest(key, values) for key, values in said.items()}
+        covered = {key: self._above(values) for key, values in said.items()}
+        return {
+            key: {name: value for name, value in values.items() if name not in covered[key]}
+            for key, values in said.items()
+        }
 
-    def _nearest(self, key: str, values: Mapping[str, object]) -> Said:
-        covered = frozenset().union(*(self.above.get(name, frozenset()) for name in values))
-        nearest = {name: value for name, value in values.items() if name not in covered}
+    def _above(self, names: Iterable[str]) -> frozenset[str]:
+        return frozenset().union(*(self.above.get(name, frozenset()) for name in names))
+
+    def _agreed(self, key: str, nearest: Mapping[str, object]) -> Said:
         texts = {name: value.text if isinstance(value, Said) else str(value) for name, value in nearest.items()}
         (first, text), *others = texts.items()
         for name, other in others:
@@ -95,7 +115,8 @@ def _member(tree: Tree, name: str, settings: Mapping[str, Said], spec: Mapping[s
             values[key] = SETTINGS[key](one.text)
         except UsageError as error:
             tree.fault(one.line, f"{name}: {key}: {fault_of(error)}")
-    wanted = {key: one.text for key, one in spec.items()} | tree.specs.get(name, {})
+    own = tree.specs.get(name, {})
+    wanted = {key: one.text for key, one in spec.items() if key not in idle_keys(own)} | own
     target = replace(parse_target(name), name=name)
     target = replace(target, host=str(values.get("address", target.host)), user=_text(values, "user"))
     port, identity = values.get("port"), values.get("identity")
