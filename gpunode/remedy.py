@@ -51,22 +51,28 @@ class Command:
     on_hosts: bool = True  # it takes --ssh
     ssh: str = ""  # the hosts it is typed for, as one word of --ssh, or of --limit
     inventory: str = ""  # the file that says how these are reached; "": --ssh does
+    reach: tuple[str, ...] = ()  # options that were typed next to them: ("--user", "ann", "--port", "2222")
 
     @property
     def words(self) -> tuple[str, ...]:
         """("gpunode", "setup", "--ssh", "gpu[01-03]", "--only", "driver")."""
-        return ("gpunode", *self.verb.split(), *self._hosts, *self.options)
+        return ("gpunode", *self.verb.split(), *self._hosts, *self._reach, *self.options)
 
     def __str__(self) -> str:
         """As it is typed into a shell."""
         hosts = (*map(named, self._hosts[:-1]), *map(_quoted_hosts, self._hosts[-1:]))
-        return " ".join(filter(None, ("gpunode", self.verb, *hosts, *map(named, self.options))))
+        options = map(named, (*self._reach, *self.options))
+        return " ".join(filter(None, ("gpunode", self.verb, *hosts, *options)))
 
     @property
     def _hosts(self) -> tuple[str, ...]:
         if not self.ssh:
             return ()
         return ("--inventory", self.inventory, "--limit", self.ssh) if self.inventory else ("--ssh", self.ssh)
+
+    @property
+    def _reach(self) -> tuple[str, ...]:
+        return self.reach if self.ssh else ()
 
 
 CHANGES = ("setup", "undo")
@@ -112,12 +118,15 @@ class Remedy:
         """AGAIN becomes this verb."""
         return self._with(lambda one: replace(one, verb=verb) if one.again else one)
 
-    def over_ssh(self, hosts: str, inventory: str = "") -> Remedy:
+    def over_ssh(self, hosts: str, inventory: str = "", reach: tuple[str, ...] = ()) -> Remedy:
         """Its commands as they are typed where gpunode was; `hosts` is the word after --ssh: "gpu[01-03]".
 
         `inventory`: the file of --inventory, where that knows how these hosts are reached; `hosts` are of --limit then.
+        `reach`: what was typed of how to connect to them (`--user ann`): without it another account is meant.
         """
-        return self._with(lambda one: replace(one, ssh=hosts, inventory=inventory) if one.on_hosts else one)
+        return self._with(
+            lambda one: replace(one, ssh=hosts, inventory=inventory, reach=reach) if one.on_hosts else one
+        )
 
     def wanting(self, options: tuple[str, ...]) -> Remedy:
         """Its setup and plan with what says what is wanted (`--spec FILE`): without that they would want something
@@ -155,5 +164,5 @@ def _without(options: tuple[str, ...], own: tuple[str, ...]) -> tuple[str, ...]:
 def _quoted_hosts(word: str) -> str:
     import re  # late: --help has no remedy with hosts
 
-    # A range's brackets need no quotes: no file is called so.
-    return word if re.fullmatch(r"[\w@.:,\[\]%+-]+", word) else named(word)
+    # A range's brackets: zsh ends a command where no file is called so. Quoted, all shells take them.
+    return word if re.fullmatch(r"[\w@.:,%+-]+", word) else named(word)

@@ -8,12 +8,16 @@ from gpunode.remedy import Remedy
 from gpunode.render.wording import fold_hosts
 
 _named_by = [""]  # the inventory of this command line, which has one; "": its hosts are words of --ssh
+_reached_by: list[tuple[str, ...]] = [()]  # options of this command line that its hosts are reached by as well
 HOSTS = 28  # columns for the hosts of one finding; more of them are counted there and named below
 
 
-def hosts_are_named_by(inventory: str) -> None:
-    """From now on remedies name hosts by this file and --limit; "": by --ssh."""
-    _named_by[0] = inventory
+def hosts_are_named_by(inventory: str, reach: tuple[str, ...] = ()) -> None:
+    """From now on remedies name hosts by this file and --limit; "": by --ssh.
+
+    `reach`: the words that say how to connect to them, ("--user", "ann").
+    """
+    _named_by[0], _reached_by[0] = inventory, reach
 
 
 def hosts_are_in() -> str:
@@ -30,4 +34,4 @@ def remedy_text(remedy: Remedy, hosts: Sequence[str] = ()) -> str:
         return remedy.text
     names = fold_hosts(hosts).replace(", ", ",")
     word = names if len(names) <= HOSTS or len(hosts) == 1 else "HOSTS"
-    return remedy.over_ssh(word, _named_by[0]).text
+    return remedy.over_ssh(word, _named_by[0], _reached_by[0]).text

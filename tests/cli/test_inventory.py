@@ -369,6 +369,13 @@ def test_remedies_for_a_list_go_with_ssh(run: Run) -> None:
     assert "--inventory" not in out
 
 
+def test_remedies_have_how_the_hosts_are_reached_as_it_was_typed(run: Run) -> None:
+    _, out, _ = run(["check", "--user", "ann", "--port", "2222", "--jump", "bob@b1:22,bob@b2:22"], "l4\n")
+    assert "--ssh l4 --user ann --port 2222 --jump bob@b1:22,bob@b2:22" in " ".join(out.split())
+    _, out, _ = run(["check"], "l4\n")
+    assert "--user" not in out, "of this command line alone"
+
+
 # ---- shards
 
 

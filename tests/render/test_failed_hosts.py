@@ -71,7 +71,7 @@ def test_the_lines_stand_below_a_fleet_that_did_not_end_well() -> None:
     retry = gpunode("setup", "--retry-failed", "ID", ssh=False)
     mixed = outcomes(ExitCode.DONE, ExitCode.REBOOT_NEEDED, ExitCode.FAILED)
     assert failed_lines(mixed, retry=retry) == [
-        "not done  --ssh gpu[02-03]",
+        "not done  --ssh 'gpu[02-03]'",
         "again     gpunode setup --retry-failed ID",
     ]
     assert failed_lines(outcomes(ExitCode.DONE, ExitCode.DONE), retry=retry) == []
@@ -81,7 +81,7 @@ def test_the_lines_stand_below_a_fleet_that_did_not_end_well() -> None:
 def test_hosts_of_an_inventory_are_named_by_it() -> None:
     hosts_are_named_by("my fleet.yaml")
     lines = failed_lines(outcomes(ExitCode.DONE, ExitCode.FAILED, ExitCode.FAILED))
-    assert lines == ["not done  --inventory 'my fleet.yaml' --limit gpu[02-03]"]
+    assert lines == ["not done  --inventory 'my fleet.yaml' --limit 'gpu[02-03]'"]
 
 
 def test_nobody_pastes_ten_thousand_names_without_a_range() -> None:

@@ -32,7 +32,7 @@ from gpunode.render.clean import clean
 from gpunode.render.detect_text import detect_text
 from gpunode.render.door import cleaned, show
 from gpunode.render.plan_text import explanation_text, plan_text, plans_text
-from gpunode.render.remedy_text import remedy_text
+from gpunode.render.remedy_text import hosts_are_named_by, remedy_text
 from gpunode.render.run_text import event_line, fleet_run_text, run_text
 from gpunode.render.style import Style
 from gpunode.render.wording import fold_hosts, mask_url, seconds
@@ -209,7 +209,7 @@ def test_what_is_equal_on_several_hosts_is_told_once_with_their_range() -> None:
     hosts = [*checked("gpu02", "gpu01", "gpu03"), HostOutcome("db", ExitCode.DONE, check=odd)]
     assert fleet_check_text(hosts, Style(110), seconds_s=3.1, ssh=True).splitlines() == [
         "FAIL  gpu[01-03]   rt.effective-default   containerd still runs with runc as its default",
-        "      → gpunode setup --ssh gpu[01-03]",
+        "      → gpunode setup --ssh 'gpu[01-03]'",
         "WARN  gpu[01-03]   drv.dkms-next          the next boot has no module (6.8.0-52 lacks it)",
         "      → install",
         "WARN  db           drv.dkms-next          the next boot has no module (6.1 lacks it)",
@@ -248,6 +248,19 @@ def test_a_remedy_over_ssh_is_typed_where_gpunode_was(remedy: tuple[str | Comman
     assert remedy_text(Remedy(RepairAction.NONE, *remedy), ["root@gpu01:22"]) == typed
 
 
+def test_a_remedy_says_again_how_its_hosts_are_reached() -> None:
+    hosts_are_named_by("", ("--user", "ann", "--identity", "/root/a key"))
+    remedy = Remedy(RepairAction.NONE, setup("--cdi"), "; ", gpunode("catalog mig", ssh=False))
+    try:
+        told = remedy_text(remedy, ["gpu07", "gpu08"]), remedy_text(remedy)
+    finally:
+        hosts_are_named_by("")
+    assert told == (
+        "gpunode setup --ssh 'gpu[07-08]' --user ann --identity '/root/a key' --cdi; gpunode catalog mig",
+        "gpunode setup --cdi; gpunode catalog mig",
+    )
+
+
 def stopped(name: str) -> HostOutcome:
     goes_on = Remedy(RepairAction.NONE, AGAIN, " goes on from what is there")
     return HostOutcome(
@@ -268,7 +281,7 @@ def test_a_run_over_ssh_goes_on_with_its_hosts() -> None:
     assert run_text(one.run, ssh=True).endswith("remedy    gpunode setup --ssh gpu01 goes on from what is there")
     both = fleet_run_text([one, two], ssh=True)
     assert both.count("remedy") == 1, "the same ending is said once"
-    assert "gpunode setup --ssh gpu[01-02] goes on from what is there" in both
+    assert "gpunode setup --ssh 'gpu[01-02]' goes on from what is there" in both
 
 
 def test_an_error_over_ssh_is_answered_with_its_host() -> None:

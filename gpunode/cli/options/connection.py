@@ -10,6 +10,7 @@ from typing import Any
 
 from gpunode.advice import named
 from gpunode.cli.options.groups import HostOptions, LiveOptions
+from gpunode.cli.options.spec import flag_words
 from gpunode.errors import UsageError
 from gpunode.masking import MASK
 
@@ -18,6 +19,7 @@ _CONNECTION = (
     *("inventory", "identity", "user", "port", "jump", "ask_become_pass", "become_pass_file"),
     *("host_key", "connect_timeout", "forks", "key_pass_file", "ask_pass", "deadline"),
 )
+_WAY = ("user", "port", "jump", "identity")
 _PATHS = ("inventory", "identity", "become_pass_file", "key_pass_file")
 _SWITCHES = ("ask_become_pass", "ask_pass")
 
@@ -31,6 +33,12 @@ def typed_connection(options: LiveOptions) -> dict[str, object]:
             texts = [_kept_path(one) if name in _PATHS else one for one in _list(value)]
             found[name] = texts if isinstance(value, list) else texts[0]
     return found
+
+
+def reaching_words(options: LiveOptions) -> tuple[str, ...]:
+    """("--user", "ann", "--port", "2222"): what was typed of who is logged in as, and by which way."""
+    typed = typed_connection(options)
+    return tuple(word for name in _WAY if name in typed for word in flag_words(name, typed[name]))
 
 
 def _kept_path(path: Path) -> str:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from gpunode.advice import listing
+from gpunode.cli.options.connection import reaching_words
 from gpunode.cli.options.groups import LiveOptions
 from gpunode.errors import UsageError
 from gpunode.fleet.host import Host
@@ -40,7 +41,8 @@ def named_hosts(options: LiveOptions, settings: SshOptions, dial: Dial) -> tuple
     if shard and not names:
         notes.append(f"of {len(tree.hosts)} hosts, none is in shard {options.shard}: nothing to do")
     # What a list has of a host, --ssh can say as well; another inventory is named again.
-    hosts_are_named_by(str(options.inventory) if options.inventory and tree.dialect != "list" else "")
+    inventory = str(options.inventory) if options.inventory and tree.dialect != "list" else ""
+    hosts_are_named_by(inventory, reaching_words(options))
     hosts = (
         replace(filtered(dial(_target(member, options), _settings(member, settings, options))), layer=member.layer)
         for member in found
