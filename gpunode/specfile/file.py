@@ -109,15 +109,23 @@ def _value(entry: Entry) -> str:
 def spec_text(spec: Spec) -> str:
     """A spec as a file that `load_spec` reads back to the same Spec. It may hold a proxy's password: write it 0600."""
     found: dict[str, object] = {}
+    for key, text in key_texts(spec).items():
+        parent, dot, child = key.partition(".")
+        under = found.setdefault(parent, {}) if dot else found
+        assert isinstance(under, dict)
+        under[child or parent] = text
+    return "".join(f"{key}: {_flow(value)}\n" for key, value in found.items())
+
+
+def key_texts(spec: Spec) -> dict[str, str]:
+    """{"driver": "580"}: the keys of which it wants something, with what `put` reads back. A proxy has its password."""
+    found = {}
     for key, known in KEYS.items():
         outer, _, inner = known.field.partition(".")
         value = getattr(getattr(spec, outer), inner) if inner else getattr(spec, outer)
         if value != _default(outer, inner):
-            parent, dot, child = key.partition(".")
-            under = found.setdefault(parent, {}) if dot else found
-            assert isinstance(under, dict)
-            under[child or parent] = _text(value)
-    return "".join(f"{key}: {_flow(value)}\n" for key, value in found.items())
+            found[key] = _text(value)
+    return found
 
 
 def _default(outer: str, inner: str) -> object:

@@ -29,7 +29,7 @@ from gpunode.planner.drift import same_plan
 from gpunode.remedy import setup
 from gpunode.render.plan_text import plan_text
 from gpunode.render.style import PLAIN, Style
-from gpunode.specfile import KEYS
+from gpunode.specfile import KEYS, put_all
 from gpunode.transport.recorded import Recorded
 from tests.apply.machine import Machine
 from tests.test_converge import HOST, plan, way
@@ -287,6 +287,22 @@ def test_the_command_that_plan_shows_applies_what_it_saved(tmp_path: Path, key: 
     consistent(path, list(retyped(options)))
     command = applied_by(path, options, wanted_spec(options))
     assert "--driver" not in command.words, "what needs no trust stands in the file"
+    assert main([*command.words[1:], "--recorded", str(HERE)]) == ExitCode.DONE
+
+
+@pytest.mark.parametrize("beside", ["", "runtime: docker\n"], ids=["alone", "below a spec file"])
+@pytest.mark.parametrize("key", WISHES)
+def test_the_command_that_plan_shows_has_the_trust_that_an_inventory_asks_for(
+    tmp_path: Path, key: str, beside: str
+) -> None:
+    path, file = tmp_path / "plan.json", tmp_path / "spec.yaml"
+    file.write_text(beside)
+    options = SpecOptions(spec=file if beside else None)
+    flag, value = WISHES[key]
+    spec = put_all(wanted_spec(options), {"driver": "580", key: value.rpartition("=")[2]})
+    consistent(path, [*retyped(options), "--driver", "580", flag, value])
+    command = applied_by(path, options, spec)
+    assert not {"--driver", "--spec"} & {*command.words}, "what needs no trust stands in the file"
     assert main([*command.words[1:], "--recorded", str(HERE)]) == ExitCode.DONE
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from gpunode.planner.drift import same_plan
 from gpunode.remedy import Command, Remedy, RepairAction, gpunode, setup
 from gpunode.render.machine import plan_from_json, plan_to_json
 from gpunode.render.wording import mask_url
-from gpunode.specfile import KEYS, parse_spec, put_all, spec_text
+from gpunode.specfile import KEYS, key_texts, parse_spec, put_all, spec_text
 
 LIMIT_BYTES = 16 << 20  # a plan with every file's text and diff is some 100 KB
 
@@ -54,12 +55,25 @@ def hold_against(saved: Plan, fresh: Plan) -> None:
 
 
 def applied_by(path: Path, wanted: SpecOptions, spec: Spec) -> Command:
-    """The command that applies the plan saved there; trust that its file may not ask for is typed again."""
+    """The command that applies the plan saved there; trust that its file may not ask for is typed again, that of the
+    host's inventory too: with --plan nothing of the inventory's spec is read.
+    """
     asks = {key for key in TRUST if _of(spec, key) != _of(Spec(), key)}
-    if asks and not wanted.spec:
+    if asks and wanted_spec(wanted) != spec:
+        wanted = _trusting({key: text for key, text in key_texts(spec).items() if key in asks})
+    elif asks and not wanted.spec:
         words = [word for word in wanted.ctk_set or () if asks & set(ctk_texts((word,)))]
         wanted = SpecOptions(mirror=wanted.mirror, trust_key=wanted.trust_key, proxy=wanted.proxy, ctk_set=words)
     return setup("--plan", str(path), *(retyped(wanted) if asks else ()))
+
+
+def _trusting(texts: Mapping[str, str]) -> SpecOptions:
+    """These keys of TRUST as flags; runtime_path has none, and setup says what it wants."""
+    settings = [
+        f"{KEYS[key].flag.split()[1]}={text}" for key, text in texts.items() if key.startswith("toolkit_config.")
+    ]
+    keys = [texts["trust_keys"]] if "trust_keys" in texts else None
+    return SpecOptions(mirror=texts.get("mirror"), proxy=texts.get("proxy"), trust_key=keys, ctk_set=settings or None)
 
 
 def _text(path: Path) -> str:
