@@ -297,6 +297,12 @@ def _without_left_out(result: Fleet) -> Fleet:
     return replace(result, report=replace(result.report, hosts=hosts))
 
 
+def show_no_host(result: Fleet, output: QuietOptions) -> None:
+    """A result without hosts in JSON, which is one document whatever there was to do; people were told."""
+    if chosen_format(output, formats_of(type(result)), plans=True) == "json":
+        show_result(result, output)
+
+
 def finish(result: Fleet, output: QuietOptions, *, errors_shown: bool = False, printed: bool = False) -> int:
     """Show the result; what went wrong with a host goes to stderr. Answers the worst code.
 

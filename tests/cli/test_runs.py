@@ -435,6 +435,9 @@ def test_where_nothing_failed_nothing_is_done(capsys: pytest.CaptureFixture[str]
     kept(About("setup", ("gpu01",), "ann", spec=""), HostOutcome("gpu01", ExitCode.DONE))
     code, _, err = said(capsys, "setup", "--yes", "--retry-failed")
     assert (code, "ended well; there is nothing to retry" in err) == (0, True)
+    code, out, _ = said(capsys, "setup", "--yes", "--retry-failed", "--json")
+    assert (code, json.loads(out)["hosts"]) == (0, [])
+    assert said(capsys, "setup", "--yes", "--retry-failed", "--format", "jsonl")[1] == ""
 
 
 def test_nothing_left_to_resume_is_no_success_where_a_host_failed(capsys: pytest.CaptureFixture[str]) -> None:

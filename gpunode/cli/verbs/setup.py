@@ -104,6 +104,7 @@ def _again(
     """The hosts of an earlier run once more."""
     from gpunode.cli.errors import say
     from gpunode.cli.hosts import open_hosts
+    from gpunode.cli.results import Ended, show_no_host
     from gpunode.cli.run.apply_plans import refuse_unasked
     from gpunode.cli.verbs.setup_again import (
         attach,
@@ -117,6 +118,7 @@ def _again(
     )
     from gpunode.cli.verbs.setup_rollout import Preparation
     from gpunode.errors import ExitCode, UsageError
+    from gpunode.model.report import FleetReport
 
     again = chosen(earlier)
     assert again is not None
@@ -126,12 +128,15 @@ def _again(
             raise UsageError("--attach asks nothing, so --yes has nothing to answer", remedy="leave it out")
     else:
         refuse_unasked(yes, "setup", "or look at it first with ", "runs", "show", again.past.header.id)
+    nothing = Ended("setup", FleetReport((), 0.0))
     if not again.names:
         say(nothing_left(again))
+        show_no_host(nothing, output)
         return again.code
     with open_hosts(hosts, as_root=True) as named:
         mine = only_named(again, named, as_typed)
         if not mine:
+            show_no_host(nothing, output)
             return int(ExitCode.DONE)
         file_of = file_of_each(again, kept, mine, wanted)
         if again.flag == "--attach":
