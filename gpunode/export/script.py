@@ -115,7 +115,14 @@ def script(plan: Plan, host: HostFacts, shown: str) -> tuple[ExportedFile, ...]:
         "ENDING": _ending(plan),
     }
     lines = [f"{name}={shlex.quote(value)}" for name, value in values.items()]
-    parts = ("#!/bin/sh", f"# {MADE} For {plan.hostname}, and for no other host.", *lines, _engine(), body, 'main "$@"')
+    parts = (
+        "#!/bin/sh",
+        f"# {MADE} For one host, whose name is in HOST_NAME, and for no other.",
+        *lines,
+        _engine(),
+        body,
+        'main "$@"',
+    )
     text = "\n".join(parts) + "\n"
     return (ExportedFile(NAME, text.encode("utf-8", "surrogateescape"), 0o755),)
 

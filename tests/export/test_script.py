@@ -10,6 +10,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -232,8 +233,6 @@ def test_packages_are_as_the_plan_saw_them(machine: Machine, tmp_path: Path) -> 
 
 
 def test_another_host_and_another_kernel_are_refused(machine: Machine, tmp_path: Path) -> None:
-    from dataclasses import replace
-
     plan = plan_of(step("a", PutFile(str(tmp_path / "new"), "new")))
     assert run(machine, replace(plan, hostname="gpu99"), "--yes").returncode == 2
     for other in (
@@ -242,6 +241,21 @@ def test_another_host_and_another_kernel_are_refused(machine: Machine, tmp_path:
     ):
         assert run(machine, plan, "--yes", host=other).returncode == 7
     assert not (tmp_path / "new").exists()
+
+
+def test_nothing_of_the_plan_is_obeyed_by_a_terminal(machine: Machine, tmp_path: Path) -> None:
+    odd = "\x1b]0;x\x07\u202e\x9b31m"
+    plan = plan_of(
+        replace(step("a", PutFile(str(tmp_path / "new"), "new")), title=f"write{odd}"), reboot=f"a driver{odd}"
+    )
+    (file,) = script(replace(plan, hostname=f"gpu99\n{odd}"), this_host(), "")
+    assert "for no other" in file.data.decode().split("\n")[1]
+    assert "gpu99" not in file.data.decode().split("\n")[1]
+    refused = run(machine, replace(plan, hostname=f"gpu99{odd}"), "--yes")
+    done = run(machine, plan, "--yes")
+    assert (refused.returncode, done.returncode) == (2, 6)
+    assert "write]0;x31m" in done.stdout
+    assert (refused.stdout + refused.stderr + done.stdout + done.stderr).replace("\n", "").isprintable()
 
 
 def held(machine: Machine, age_s: int) -> Path:

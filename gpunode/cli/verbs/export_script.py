@@ -54,6 +54,7 @@ def _script(host: Host, spec: Spec) -> tuple[ExportedFile, ...]:
     from gpunode.export.script import script
     from gpunode.facts.collect import collect
     from gpunode.remedy import Remedy, RepairAction, gpunode
+    from gpunode.render.clean import clean
     from gpunode.render.plan_text import plans_text
 
     facts = collect(host.transport)
@@ -65,4 +66,4 @@ def _script(host: Host, spec: Spec) -> tuple[ExportedFile, ...]:
             evidence="its plan has no steps",
             remedy=Remedy(RepairAction.NONE, gpunode("plan"), " says what there is to do"),
         )
-    return script(plan, facts, plans_text((plan,)))
+    return script(plan, facts, clean(plans_text((plan,))))

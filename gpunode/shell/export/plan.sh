@@ -16,7 +16,8 @@ quit() { # CODE WORDS...
   printf 'gpunode: %s\n' "$*" >&2
   exit "$exit_code"
 }
-printable() { LC_ALL=C tr -cd '\012\040-\176' | head -c 2000; }
+visible() { LC_ALL=C tr -cd '\012\040-\176'; } # what a terminal shows, and does not obey
+printable() { visible | head -c 2000; }
 add() { PENDING=$PENDING${PENDING:+$NEWLINE}$1; } # LINE of the journal, which goes along with the next script
 
 # ask FUNCTION WORDS...: one script, with $T/in as its input -> WORD and REST of its reply, CODE; false: it did nothing more, see WHY.
@@ -48,7 +49,7 @@ END
 
 same_host() {
   now=$(cat /proc/sys/kernel/hostname)
-  [ "$now" = "$HOST_NAME" ] || quit 2 "this plan is for $HOST_NAME, and this host is $now; nothing was changed"
+  [ "$now" = "$HOST_NAME" ] || quit 2 "this plan is for $(printf %s "$HOST_NAME" | printable), and this host is $(printf %s "$now" | printable); nothing was changed"
   # shellcheck disable=SC1091
   now=$(. /etc/os-release 2>/dev/null && printf '%s %s' "${ID:-}" "${VERSION_ID:-}")
   [ "$now" = "$SYSTEM" ] || quit 7 "this host has another system than its plan saw: $now, and not $SYSTEM; nothing was changed"
@@ -324,7 +325,7 @@ step() {
     tell "skipped $NUMBER/$STEPS $1"
     return
   fi
-  tell "$NUMBER/$STEPS $1: $3"
+  tell "$NUMBER/$STEPS $1: $(printf %s "$3" | visible)"
   add "$2"
   if "$4"; then
     printf '%s\n' "$RAN" >"$T/$NUMBER.ran"
@@ -394,7 +395,7 @@ work() {
 }
 
 end() { # -> how the plan ends whose steps are all done
-  [ -z "$ENDING" ] || tell "$ENDING"
+  [ -z "$ENDING" ] || tell "$(printf %s "$ENDING" | visible)"
   exit "$ENDS"
 }
 
