@@ -265,7 +265,7 @@ def test_ssh_is_told_quoted() -> None:
 
 def test_the_hosts_of_a_remedy_are_quoted() -> None:
     again = Remedy(RepairAction.NONE, setup(), "; ", gpunode("plan"))
-    assert remedy_text(again, ("gpu01", "gpu02")) == "gpunode setup --ssh gpu[01-02]; gpunode plan --ssh gpu[01-02]"
+    assert remedy_text(again, ("gpu01", "gpu02")) == "gpunode setup --ssh 'gpu[01-02]'; gpunode plan --ssh 'gpu[01-02]'"
     assert remedy_text(again, ("ann@gpu07:2222",)).startswith("gpunode setup --ssh ann@gpu07:2222; ")
     said = remedy_text(again, (f"gpu07{EVIL}",))
     assert_safe(said, "check")
