@@ -150,9 +150,10 @@ def stopped(root: Path, *environment: str) -> Path:
     """No dockerd runs; systemd names these lines of its environment."""
     said = "\n".join(environment)
     words = "/usr/bin/dockerd -H fd:// $DOCKER_OPTS ${ONE} --x"
+    start = f"ExecStart={{ path=/usr/bin/dockerd ; argv[]={words} ; ignore_errors=no }}"
+    block = "\n".join((start, "Id=docker.service", "LoadState=loaded"))  # in systemd's own order
     systemctl = (
-        f"#!/bin/sh\ncase $* in *Environment*) cat <<'END'\n{said}\nEND\n;; *) cat <<'END'\nId=docker.service\n"
-        f"LoadState=loaded\nExecStart={{ path=/usr/bin/dockerd ; argv[]={words} ; ignore_errors=no }}\nEND\n;; esac\n"
+        f"#!/bin/sh\ncase $* in *Environment*) cat <<'END'\n{said}\nEND\n;; *) cat <<'END'\n{block}\nEND\n;; esac\n"
     )
     make_root(root, {"systemctl": systemctl, "dockerd": "#!/bin/sh\n"})
     for name in ("comm", "status", "cmdline"):

@@ -29,14 +29,23 @@ absolute() { # PID PATH -> VALUE: a relative path is relative to where the proce
 exec_starts() { # of the units that may start an engine: ExecStart as arg= lines in $T/unit-NAME (words; good enough for a path)
   for name in containerd docker crio kubelet; do : >"$T/unit-$name"; done
   [ -s "$T/services.out" ] || return 0
+  # systemd prints what is a service's own before what any unit has: Id stands behind ExecStart.
   awk -v folder="$T/unit-" '
-    /^Id=/ { unit = substr($0, 4); if (unit !~ /^(containerd|docker|crio|kubelet)\.service$/) unit = ""; sub(/\.service$/, "", unit) }
-    /^$/ { unit = "" }
-    unit != "" && /^ExecStart=.*argv\[\]=/ {
-      sub(/^ExecStart=.*argv\[\]=/, ""); if (!sub(/ ;.*/, "")) next
-      count = split($0, words, / /)
-      for (i = 1; i <= count; i++) print "arg=" words[i] >(folder unit)
-    }' "$T/services.out"
+    function done_with(  one, i, count, words) {
+      if (unit ~ /^(containerd|docker|crio|kubelet)\.service$/) {
+        sub(/\.service$/, "", unit)
+        for (one = 1; one <= starts; one++) {
+          count = split(start[one], words, / /)
+          for (i = 1; i <= count; i++) print "arg=" words[i] >(folder unit)
+        }
+      }
+      unit = ""; starts = 0
+    }
+    /^Id=/ { unit = substr($0, 4) }
+    /^$/ { done_with() }
+    /^ExecStart=.*argv\[\]=/ { sub(/^ExecStart=.*argv\[\]=/, ""); if (sub(/ ;.*/, "")) start[++starts] = $0 }
+    END { done_with() }
+  ' "$T/services.out"
 }
 
 unit_variables() { # NAME: in $T/unit-NAME, words that are a variable become what its environment has; those that root alone does not decide stay
