@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 from gpunode.facts.release import key_values
 from gpunode.foreign import whole_number
-from gpunode.model.facts import KernelTree, ModuleOption
+from gpunode.model.facts import KernelTree
+from gpunode.model.system import ModuleOption
 
 INITRAMFS_TOOLS = ("update-initramfs", "dracut", "mkinitcpio")
 

@@ -16,7 +16,7 @@ from gpunode.model.kernel_log import KernelLog, KernelState
 from gpunode.model.kubernetes import DevicePlugins, KubeletSettings, NodeFacts
 from gpunode.model.packages import PackageFacts
 from gpunode.model.smi import SmiFacts
-from gpunode.model.system import ModprobeHelper, SystemFacts
+from gpunode.model.system import ModprobeHelper, ModuleOption, SystemFacts
 from gpunode.model.topology import Topology
 from gpunode.values import dataclass
 
@@ -61,15 +61,6 @@ class DracutFacts:
     def kept_out(self) -> frozenset[str]:
         """Modules that an initramfs built now does not load."""
         return self.omitted - self.added | self.blocked
-
-
-@dataclass(frozen=True)
-class ModuleOption:
-    """An option of NVIDIA's module that modprobe.d sets, as it will be at the next load."""
-
-    path: str  # of the file in force that sets it last
-    key: str  # "DeviceFileMode", without NVreg_
-    value: str  # as it is written, without quotes
 
 
 @dataclass(frozen=True)

@@ -68,6 +68,15 @@ class SetVariable:
 
 
 @dataclass(frozen=True)
+class ModuleOption:
+    """An option of NVIDIA's module that modprobe.d sets, as it will be at the next load."""
+
+    path: str  # of the file in force that sets it last
+    key: str  # "DeviceFileMode", without NVreg_
+    value: str  # as it is written, without quotes
+
+
+@dataclass(frozen=True)
 class ModprobeHelper:
     """/usr/bin/nvidia-modprobe, with which programs of ordinary users load modules and make device nodes."""
 

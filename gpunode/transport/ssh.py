@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import itertools
 import socket
-import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache, lru_cache, partial
-from pathlib import Path
+from functools import partial
 
 from gpunode.errors import TransportError
 from gpunode.remedy import Remedy, RepairAction
@@ -34,8 +32,8 @@ from gpunode.transport.ssh_config import (
     parse_target,
     resolve,
 )
-from gpunode.transport.ssh_config_text import read_config
-from gpunode.transport.ssh_library import Config, Transport, paramiko
+from gpunode.transport.ssh_config_lookup import looked_up
+from gpunode.transport.ssh_library import Transport, paramiko
 from gpunode.transport.ssh_socket import Link, Proxy, dial
 
 # Key exchange, login, and the reply to "open" and "exec": a busy host's sshd takes seconds, a starved controller more.
@@ -333,40 +331,6 @@ class Ssh:
             return looked_up(typed, self._options)
         except TransportError as error:
             raise ssh_errors.config_fault(self.target, error.evidence) from error
-
-
-def looked_up(typed: SshTarget, options: SshOptions) -> Mapping[str, object]:
-    """What the config says of a host, after the user and port that were typed. Raises TransportError."""
-    try:
-        # lookup() works on shared state, so one thread at a time.
-        with _config_lock:
-            return _config(tuple(options.config_files), typed.user, typed.port).lookup(typed.host)
-    except (paramiko.ConfigParseError, paramiko.CouldNotCanonicalize, ValueError) as error:
-        raise ssh_errors.config_fault("ssh", error) from error
-
-
-def same_keys_for_all(options: SshOptions) -> bool:
-    """Whether the config names no key, and hides none behind a condition, so that each host is offered the same.
-
-    Raises TransportError.
-    """
-    text = _config_text(tuple(options.config_files)).lower()
-    return not any(word in text for word in ("identit", "certificatefile", "proxyjump"))
-
-
-_config_lock = threading.Lock()
-
-
-@lru_cache(maxsize=64)  # most runs have one user and port for all
-def _config(files: tuple[Path, ...], user: str | None, port: int | None) -> Config:
-    """What comes first counts, so what was typed does: for %r, %p and `Match user` as well."""
-    typed = (f"User {user}\n" if user else "") + (f"Port {port}\n" if port else "")
-    return Config.from_text(f"Host *\n{typed}{_config_text(files)}")
-
-
-@cache
-def _config_text(files: tuple[Path, ...]) -> str:
-    return read_config(files)
 
 
 def _end_sudo(sessions: Sessions, stderr: bytes | bytearray) -> None:

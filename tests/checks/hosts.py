@@ -19,7 +19,6 @@ from gpunode.model.facts import (
     KernelFacts,
     KernelTree,
     KubernetesFacts,
-    ModuleOption,
     OsFacts,
     PciDevice,
     RuntimeFacts,
@@ -44,7 +43,16 @@ from gpunode.model.gpu_health import (
 from gpunode.model.kernel_log import AerCounters, KernelLog, KernelState
 from gpunode.model.packages import PackageFacts, PackageVersion
 from gpunode.model.smi import SmiFacts, SmiGpu
-from gpunode.model.system import UNLIMITED, FileSystem, ModprobeHelper, Outbound, RdmaModule, RdmaPort, SystemFacts
+from gpunode.model.system import (
+    UNLIMITED,
+    FileSystem,
+    ModprobeHelper,
+    ModuleOption,
+    Outbound,
+    RdmaModule,
+    RdmaPort,
+    SystemFacts,
+)
 from gpunode.model.topology import Place, Topology
 
 HEALTH = GpuHealth(

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from gpunode.errors import TransportError
-from gpunode.transport.ssh import looked_up
 from gpunode.transport.ssh_config import Hop, SshOptions, SshTarget, resolve
+from gpunode.transport.ssh_config_lookup import looked_up
 from gpunode.transport.ssh_config_text import read_config
 from gpunode.transport.ssh_config_words import escaped, words
 

@@ -91,8 +91,8 @@ def _locked(reached: Reached, *, every: bool) -> list[Path]:
 
 def _hops(reached: Reached) -> list[tuple[Hop, SshOptions]]:
     """As the hosts will be reached. One stands for all where the config names no key for any."""
-    from gpunode.transport.ssh import looked_up, same_keys_for_all
     from gpunode.transport.ssh_config import parse_target, resolve
+    from gpunode.transport.ssh_config_lookup import looked_up, same_keys_for_all
 
     hops: list[tuple[Hop, SshOptions]] = []
     alike = len({settings for _, settings in reached}) == 1
