@@ -34,7 +34,7 @@ try:
         import paramiko.config
         import paramiko.packet
         from paramiko.agent import AgentSSH
-        from paramiko.common import MSG_CHANNEL_DATA, MSG_CHANNEL_EXTENDED_DATA
+        from paramiko.common import MSG_CHANNEL_DATA, MSG_CHANNEL_EOF, MSG_CHANNEL_EXTENDED_DATA
         from paramiko.packet import Packetizer
         from paramiko.pkey import PublicBlob
 except ModuleNotFoundError as error:
@@ -56,6 +56,8 @@ paramiko.config.invoke = MatchExec  # type: ignore[attr-defined]
 paramiko.util.constant_time_bytes_eq = hmac.compare_digest  # type: ignore[assignment]
 # And made by one call into OpenSSL, where paramiko's makes an object of four for each.
 paramiko.packet.compute_hmac = hmac.digest  # type: ignore[assignment]
+
+_OF_OPEN_CHANNELS = (MSG_CHANNEL_DATA, MSG_CHANNEL_EXTENDED_DATA, MSG_CHANNEL_EOF)
 
 # It logs tracebacks of broken connections to stderr; every one of them becomes a TransportError here.
 logging.getLogger("paramiko").setLevel(logging.CRITICAL + 1)
@@ -161,6 +163,7 @@ class Transport(paramiko.Transport):
     def __init__(self, link: socket.socket | paramiko.Channel) -> None:
         super().__init__(link)
         self.packetizer = BoundedPackets(link)  # type: ignore[arg-type]  # a Channel will do, as for its superclass
+        self._one_by_one = threading.Lock()
 
     @property
     def preferred_keys(self) -> tuple[str, ...]:
@@ -192,6 +195,19 @@ class Transport(paramiko.Transport):
 
     def _parse_debug(self, m: paramiko.Message) -> None:
         """sshd says with each login which line of authorized_keys let us in; paramiko prepares that for its log."""
+
+    def _send_user_message(self, data: paramiko.Message) -> None:
+        """Nothing of a channel follows its end (RFC 4254, 5.3): OpenSSH ends the connection over it. paramiko's own
+        thread may answer the server's end while ours is about to send what was made just before.
+        """
+        head = data.asbytes()[:5]
+        with self._one_by_one:
+            if head[0] not in _OF_OPEN_CHANNELS or self._is_open(int.from_bytes(head[1:], "big")):
+                super()._send_user_message(data)  # type: ignore[misc]
+
+    def _is_open(self, number: int) -> bool:
+        """Whether paramiko still has the channel, by the host's number: it lets go of it before it answers its end."""
+        return any(number == channel.remote_chanid for channel in self._channels.values())  # type: ignore[attr-defined]
 
     def negotiate(self, limit_s: float) -> None:
         """Key exchange, as start_client with a time limit. Raises SSHException, EOFError or OSError."""

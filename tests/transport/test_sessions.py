@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -20,7 +21,7 @@ from tests.transport.sshd import Sshd
 from tests.transport.sudo import stand_in
 
 Start = Callable[..., Sshd]
-MSG_CHANNEL_SUCCESS = 99  # RFC 4254
+MSG_CHANNEL_EOF, MSG_CHANNEL_SUCCESS = 96, 99  # RFC 4254
 
 
 def opened(server: Sshd) -> int:
@@ -94,6 +95,32 @@ def test_a_host_that_does_not_answer_what_came_with_the_login_is_not_asked_twice
     with pytest.raises(NotReached, match="connection lost"):
         ssh.run(Question("sleep 30"), timeout_s=5)
     assert (server.directory / "log").read_text().count("Accepted publickey") == 1
+    ssh.close()
+
+
+def test_an_end_of_input_that_comes_after_the_channels_end_is_not_sent(
+    sshd: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What paramiko's thread answers while ours is about to send: sshd took the late one for an attack."""
+    sent, late = Transport._send_user_message, list[int]()
+
+    def slowly(self: Transport, data: paramiko.Message) -> None:
+        if data.asbytes()[0] == MSG_CHANNEL_EOF and threading.current_thread() is threading.main_thread():
+            late.append(1)
+            until = time.monotonic() + 5
+            while self._channels.values() and time.monotonic() < until:
+                time.sleep(0.01)
+        sent(self, data)
+
+    server = sshd()
+    ssh = Ssh(target(server), options(server))
+    ssh._early = False
+    monkeypatch.setattr(Transport, "_send_user_message", slowly)
+    assert ssh.run("echo done", timeout_s=120).stdout == b"done\n"
+    assert ssh.run("echo again", timeout_s=120).stdout == b"again\n"
+    assert len(late) == 2
+    assert (server.directory / "log").read_text().count("Accepted publickey") == 1
+    assert "nonexistent" not in (server.directory / "log").read_text()
     ssh.close()
 
 
