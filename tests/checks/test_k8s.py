@@ -110,6 +110,7 @@ NEVER = plugins(**GONE)
 # It started before the kubelet's runtime was configured: it waits, and has made no socket.
 BLIND = plugins(sockets={}, registered={}, said="No devices found")
 ENDS = plugins(**{**GONE, "pods": (replace(PLUGIN, restarts=7),), "said": "could not load NVML library"})
+LEFT = plugins(pods=(), processes=())
 MIXED = replace(h.smi(h.seen(uuid=UUID, mig_uuids=("MIG-1", "MIG-2"))), kubernetes=WELL_KUBERNETES)
 DRA = plugins(**GONE, dra=frozenset({"gpu.nvidia.com"}))
 WAITING = "kube-system_nvidia-device-plugin-x7x2k"
@@ -181,6 +182,9 @@ FAULTS: tuple[tuple[str, HostFacts, str, Severity | None], ...] = (
     ("k8s.dp-dir", plugins(kubelet_socket=False), f"{DIRECTORY}/kubelet.sock", None),
     ("k8s.dp-container", NEVER, "has no socket of one", Severity.WARNING),
     ("k8s.dp-container", ENDS, "container nvidia-device-plugin-ctr, started again 7 times", None),
+    ("k8s.dp-container", node(LEFT, allocatable={"nvidia.com/gpu": "0"}),
+     f"nvidia-gpu.sock, nvidia.com/gpu is left in {DIRECTORY}; no process of one is there, and the node gives", None),
+    ("k8s.dp-container", node(LEFT, allocatable={"cpu": "64"}), "the node gives out no GPU", None),
     ("k8s.runtimeclass", replace(BLIND, runtimes=(RUNC,)), 'its log: "No devices found"; the default runtime is runc',
      None),
     ("k8s.dp-socket", plugins(sockets={"nvidia-gpu.sock": False}), "nvidia-gpu.sock is older than kubelet.sock", None),
@@ -255,6 +259,7 @@ UNKNOWN: tuple[tuple[str, HostFacts, str], ...] = (
     ("k8s.kubelet-version", kubernetes(h.containerd(version=None), version="1.34.2"), "no containerd"),
     ("k8s.kubelet-version", kubernetes(h.containerd(embedded_in="1.34.2+k3s1"), version="1.34.2"), "brings the"),
     ("k8s.dp-container", DRA, "a DRA driver"),
+    ("k8s.dp-container", kubernetes(LEFT, node=None), "only nvidia-gpu.sock, nvidia.com/gpu is seen"),
     ("k8s.dp-container", plugins(**{**GONE, "pods": None}), "/var/log/pods was not read"),
     ("k8s.runtimeclass", plugins(sockets={}, registered={}), "log was not read"),
     ("k8s.runtimeclass", BLIND, "something else hides"),

@@ -53,7 +53,9 @@ def test_from_setup_to_a_pod_with_its_gpus(lab: Lab, tmp_path: Path, engine: str
 
     plane.kubectl("delete", "pod", "-n", "kube-system", PLUGIN, "--grace-period=0", "--force")
     cluster.wait(lambda: host.nsrun("pgrep -x nvidia-device-p").returncode == 1, "end of the plugin")
-    # The engine hears of the end after the process is gone.
+    # Its socket stays; its logs go with the kubelet's next sweep, within a minute.
+    host.nsrun(f"rm -rf /var/log/pods/kube-system_{PLUGIN}_*", check=True)
+    assert host.nsrun("ls /var/lib/kubelet/device-plugins/nvidia*.sock").returncode == 0
     cluster.wait(lambda: plugin_outcome(cluster) == "finding", "finding of a plugin that ended")
 
 

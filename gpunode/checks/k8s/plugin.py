@@ -11,7 +11,7 @@ from gpunode.checks.registry import Context, check
 from gpunode.checks.rt.engines import wanted
 from gpunode.model.entities import unit
 from gpunode.model.facts import HostFacts, RuntimeFacts
-from gpunode.model.kubernetes import GPU_DRA_DRIVER, DevicePlugins
+from gpunode.model.kubernetes import GPU_DRA_DRIVER, NVIDIA_RESOURCES, DevicePlugins, NodeFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.model.versions import at_least
 from gpunode.regex import regex
@@ -53,7 +53,7 @@ def dp_dir(host: HostFacts, context: Context) -> CheckOutcome:
     "k8s.dp-container",
     Severity.ERROR,
     title="NVIDIA's device plugin runs on this node",
-    reads="processes; /var/log/pods; /var/lib/kubelet/device-plugins",
+    reads="processes; /var/log/pods; /var/lib/kubelet/device-plugins; the node's object",
     remedy=Remedy(RepairAction.CONFIGURE, "deploy NVIDIA's device plugin, or its GPU Operator"),
     needs=PLUGIN,
     mode="device-plugin",
@@ -65,14 +65,14 @@ def dp_container(host: HostFacts, context: Context) -> CheckOutcome:
         return None
     if plugins.plugin_pods:
         return _ends(plugins)
-    if plugins.here:  # of another maker, whose process has another name
-        return None
     if GPU_DRA_DRIVER in plugins.dra:
         return NotApplicable(f"a DRA driver ({GPU_DRA_DRIVER}) hands out the GPUs")
-    if plugins.pods is None:
-        return NotApplicable("which pods are on this node is not known: /var/log/pods was not read")
     if plugins.waits and not any(plugins.waits.values()):
         return NotApplicable(f"{listing(plugins.waits)} has just come, and has no container yet")
+    if plugins.here:
+        return _without_process(plugins, host.kubernetes.node)
+    if plugins.pods is None:
+        return NotApplicable("which pods are on this node is not known: /var/log/pods was not read")
     pods = f"of {listing(plugins.waits)} no container" if plugins.waits else "no pod"
     return Finding(
         "no device plugin of NVIDIA's is on this node",
@@ -83,6 +83,22 @@ def dp_container(host: HostFacts, context: Context) -> CheckOutcome:
             "taints and node selectors keep it away",
         ),
         severity=Severity.WARNING,  # Kubernetes itself is not set up by gpunode, and maybe not yet by anybody
+    )
+
+
+def _without_process(plugins: DevicePlugins, node: NodeFacts | None) -> CheckOutcome:
+    """A plugin of another maker has a process of another name. Of one that was killed its socket and the kubelet's
+    checkpoint stay, but the kubelet gives out none of its devices any more.
+    """
+    left = listing((*sorted(plugins.sockets), *sorted(plugins.resources)))
+    if node is None:
+        return NotApplicable(f"of a device plugin only {left} is seen, and whether one still runs is not known")
+    if any(quantity != "0" for name, quantity in node.allocatable.items() if name.startswith(NVIDIA_RESOURCES)):
+        return None
+    return Finding(
+        "no device plugin of NVIDIA's runs any more",
+        evidence=f"{left} is left in {plugins.directory}; no process of one is there, and the node gives out no GPU",
+        remedy=Remedy(RepairAction.CONFIGURE, "deploy it again, or see with kubectl why its pod is gone"),
     )
 
 
