@@ -108,7 +108,7 @@ def test_an_end_of_input_that_comes_after_the_channels_end_is_not_sent(
         if data.asbytes()[0] == MSG_CHANNEL_EOF and threading.current_thread() is threading.main_thread():
             late.append(1)
             until = time.monotonic() + 5
-            while self._channels.values() and time.monotonic() < until:
+            while self._channels.values() and time.monotonic() < until:  # type: ignore[attr-defined]
                 time.sleep(0.01)
         sent(self, data)
 
