@@ -8,7 +8,7 @@ import re
 import shlex
 import struct
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
@@ -82,14 +82,14 @@ def test_plain_names_look_as_they_are() -> None:
 
 
 def spoilt(value: Any, name: str, inside: bool = False) -> Any:
-    """`value` with EVIL at the end of every text in its fields of this name."""
+    """`value` with EVIL at the end of every text in its fields of this name; itself where it has none."""
     if isinstance(value, str):
         return value + EVIL if inside else value
-    if isinstance(value, tuple):
-        return tuple(spoilt(v, name, inside) for v in value)
-    if isinstance(value, frozenset):
-        return frozenset(spoilt(v, name, inside) for v in value)
-    if isinstance(value, dict):
+    if not inside and name not in names(value):
+        return value
+    if isinstance(value, (tuple, frozenset)):
+        return type(value)(spoilt(v, name, inside) for v in value)
+    if isinstance(value, Mapping):
         return {spoilt(k, name, inside): spoilt(v, name, inside) for k, v in value.items()}
     if is_dataclass(value) and not isinstance(value, type):
         changed = {f.name: spoilt(getattr(value, f.name), name, inside or f.name == name) for f in fields(value)}
@@ -100,15 +100,25 @@ def spoilt(value: Any, name: str, inside: bool = False) -> Any:
     return value
 
 
-def names(value: Any) -> set[str]:
-    """The names of all fields below `value`."""
+NAMES: dict[int, tuple[Any, frozenset[str]]] = {}  # by the id of a value, which is kept so that no other has it
+
+
+def names(value: Any) -> frozenset[str]:
+    """The names of all fields below `value`, most of which many hosts share."""
+    if id(value) not in NAMES:
+        NAMES[id(value)] = value, frozenset(_names(value))
+    return NAMES[id(value)][1]
+
+
+def _names(value: Any) -> Iterator[str]:
     if isinstance(value, (tuple, frozenset)):
-        return {name for v in value for name in names(v)}
-    if isinstance(value, dict):
-        return {name for v in value.values() for name in names(v)}
-    if is_dataclass(value) and not isinstance(value, type):
-        return {f.name for f in fields(value)} | {n for f in fields(value) for n in names(getattr(value, f.name))}
-    return set()
+        yield from (name for v in value for name in names(v))
+    elif isinstance(value, Mapping):
+        yield from (name for v in value.values() for name in names(v))
+    elif is_dataclass(value) and not isinstance(value, type):
+        for field in fields(value):
+            yield field.name
+            yield from names(getattr(value, field.name))
 
 
 def finding_remedy(id: str, host: HostFacts) -> str:
