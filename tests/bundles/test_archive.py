@@ -305,3 +305,5 @@ def test_two_bundles_differ_by_versions_and_by_bytes() -> None:
     newer = manifest(packages=(BundledPackage("nvidia-open", "600.1-1", name),))
     assert differences(manifest(), newer) == ("nvidia-open 595.91.07-1 -> 600.1-1",)
     assert differences(manifest(), manifest(packages=())) == ("nvidia-open 595.91.07-1 -> absent",)
+    arm = manifest(target=Target("debian", "12", "aarch64", "595"))
+    assert differences(manifest(), arm) == ("target debian-12/595 on x86_64 -> debian-12/595 on aarch64",)

@@ -67,6 +67,16 @@ def test_diff_ends_with_1_where_they_differ(
     assert "nvidia-open 595.91.07-1: other bytes" in said(capsys)
 
 
+def test_a_bundle_that_has_ended_is_compared_all_the_same(
+    gpu_bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "old").mkdir()
+    ended = b"Date: Thu, 26 Nov 2020 10:00:00 UTC\nValid-Until: Thu, 03 Dec 2020 10:00:00 UTC\n"
+    old = bundle(tmp_path / "old", {**FILES, "vendor/a/InRelease": ended})
+    assert main(["bundle", "diff", str(old), str(gpu_bundle)]) == 0
+    assert "both have the same packages" in said(capsys)
+
+
 def test_a_plan_takes_its_driver_from_the_bundle_unless_one_is_typed(
     gpu_bundle: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -122,3 +132,20 @@ def test_a_lock_of_another_branch_is_no_lock_for_the_target(tmp_path: Path, caps
     (tmp_path / "l").write_text("schema: gpunode.lock/1\nsetup: {driver: 580.178.04}\n")
     assert main([*CREATE, str(tmp_path / "b"), "--lock", str(tmp_path / "l")]) == 2
     assert "--target asks for driver 595, and the lock has 580.178.04" in said(capsys)
+
+
+@pytest.mark.parametrize(
+    ("lock", "what"),
+    [
+        ("setup: {driver: 595.91.07, driver_source: distro}", "not from NVIDIA's repository"),
+        ("expect: {os: ubuntu 24.04}", "--target is for debian 12, and the lock is of ubuntu 24.04"),
+        ("expect: {os: debian 1}", "the lock is of debian 1"),
+    ],
+)
+def test_a_lock_of_what_a_bundle_cannot_have_is_no_lock_for_the_target(
+    lock: str, what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "l").write_text(f"schema: gpunode.lock/1\n{lock}\n")
+    assert main([*CREATE, str(tmp_path / "b"), "--lock", str(tmp_path / "l")]) == 2
+    assert what in said(capsys)
+    assert not (tmp_path / "b").exists()

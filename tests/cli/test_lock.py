@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,12 @@ def test_all_of_a_whole_host_is_in_its_lock_and_is_read_back() -> None:
     assert (wanted["driver"], wanted["runtime"], wanted["default"], wanted["cdi"], wanted["hold"]) == (
         h.V, "docker,containerd", "true", "true", "false",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(("held", "hold"), [("nvidia-*", "true"), ("*nvidia*", "true"), ("docker*", "false")])
+def test_a_driver_that_a_pattern_pins_is_pinned(held: str, hold: str) -> None:
+    pinned = replace(h.READY, packages=replace(h.READY.packages, held=frozenset({held})))
+    assert settings(pinned)[0]["hold"] == hold
 
 
 @pytest.mark.parametrize(

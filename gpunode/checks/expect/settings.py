@@ -8,6 +8,7 @@ from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.installed import installed_source, installed_version, lead_package
 from gpunode.model.report import NotApplicable
 from gpunode.model.spec import TOOLKIT_CONFIG
+from gpunode.packages.pins import named_by
 
 _HANDLER = "nvidia"
 _NONE = NotApplicable("there is none")
@@ -53,9 +54,9 @@ def _alike(engines: list[RuntimeFacts], values: list[bool | None]) -> str | NotA
 
 def _held(host: HostFacts) -> str | NotApplicable:
     lead = lead_package(host)
-    return (
-        NotApplicable("no package stands for the driver") if lead is None else str(lead in host.packages.held).lower()
-    )
+    if lead is None:
+        return NotApplicable("no package stands for the driver")
+    return str(bool(named_by(host.packages.held, (lead,)))).lower()
 
 
 def _mig(host: HostFacts) -> str | NotApplicable:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +14,7 @@ from gpunode.cli.typer_classes import VerbGroup
 
 if TYPE_CHECKING:
     from gpunode.bundles.contents import Contents, Origin
-    from gpunode.model.bundle import Bundle
+    from gpunode.model.bundle import Bundle, Target
 
 _File = Annotated[Path, typer.Argument(metavar="FILE", help="A bundle.", show_default=False)]
 _STATUS_BYTES = 512 << 20  # rpm's of a desktop has a fifth of that
@@ -153,7 +154,8 @@ def diff(
     from gpunode.bundles.compare import differences
     from gpunode.render.door import show
 
-    lines = differences(read_bundle(old).manifest, read_bundle(new).manifest)
+    before, after = (read_bundle(one, however_old=True).manifest for one in (old, new))
+    lines = differences(before, after)
     show("\n".join(lines or ("both have the same packages",)), sys.stdout)
     return int(bool(lines))
 
@@ -200,6 +202,7 @@ def _contents(
     if version := setup.get("driver"):
         _refuse_another(version, aim.driver)
         aim = replace(aim, driver=version)
+    _refuse_elsewhere(aim, setup, expected)
     kernels += [expected["kernel"]] if "kernel" in expected and not kernels else []
     for release in kernels:
         FORMS["kernel"](release)
@@ -224,6 +227,25 @@ def _refuse_another(version: str, asked: str) -> None:
         raise UsageError(
             f"--target asks for driver {asked}, and the lock has {version}",
             remedy="name the lock's driver, or its branch, in --target",
+        )
+
+
+def _refuse_elsewhere(aim: Target, setup: Mapping[str, str], expected: Mapping[str, str]) -> None:
+    """The lock of a host of another release, or whose driver is none of those that a bundle has: NVIDIA's own."""
+    from gpunode.errors import UsageError
+
+    os = expected.get("os", f"{aim.distribution} {aim.version}")
+    if not f"{os}.".startswith(f"{aim.distribution} {aim.version}."):
+        raise UsageError(
+            f"--target is for {aim.distribution} {aim.version}, and the lock is of {os}",
+            remedy="name the lock's release in --target, or a lock of a host of that release",
+        )
+    if setup.get("driver_source", "cuda") != "cuda":
+        raise UsageError(
+            "the lock's driver is not from NVIDIA's repository, the only one that a bundle has a driver of",
+            evidence=f"the lock: driver_source: {setup['driver_source']}",
+            remedy="lock a host with NVIDIA's packages, or leave --lock out: a mirror of the distribution's archive "
+            "has the others",
         )
 
 
