@@ -14,6 +14,9 @@ from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.model.spec import TOOLKIT_CONFIG
 from gpunode.remedy import Remedy, RepairAction, setup
 
+# Of another kind, which setup does not make.
+OF_A_POD = "delete the pod that makes it, of NVIDIA's device plugin or of the GPU Operator; its DaemonSet makes another"
+
 
 @check(
     "ctk.cdi-present",
@@ -52,14 +55,16 @@ def cdi_fresh(host: HostFacts, context: Context) -> CheckOutcome:
     mounts = [(path, text) for path, text in texts if "libcuda.so." in text]
     if not mounts:
         return NotApplicable("no CDI specification mounts driver libraries")
-    stale = [path for path, text in mounts if f"libcuda.so.{host.driver.loaded}" not in text]
+    old = {path: text for path, text in mounts if f"libcuda.so.{host.driver.loaded}" not in text}
+    stale = sorted(old, key=lambda path: kind_of(old[path]) != KIND)  # those that setup makes anew come first
     if not stale:
         return None
+    ours = kind_of(old[stale[0]]) == KIND
     return Finding(
         f"{listing(stale)} is for another driver version",
         evidence=f"{stale[0]} does not mount libcuda.so.{host.driver.loaded}, the version that is loaded",
         entities=tuple(map(place, stale)),
-        remedy=Remedy(RepairAction.CONFIGURE, setup("--only", "toolkit")),
+        remedy=Remedy(RepairAction.CONFIGURE, setup("--only", "toolkit") if ours else OF_A_POD),
     )
 
 

@@ -363,6 +363,22 @@ def test_specifications_of_other_kinds_are_no_second_one_of_the_gpus() -> None:
         assert verdict(id, host).outcome is None
 
 
+def test_a_stale_specification_that_setup_does_not_make_is_not_left_to_setup() -> None:
+    """setup names it no step: the plan said that nothing changes, and the remedy was that plan."""
+    path = "/var/run/cdi/k8s.device-plugin.nvidia.com-gpu.json"
+    text = '{"kind":"k8s.device-plugin.nvidia.com/gpu","hostPath":"/usr/lib/libcuda.so.580.1"}'
+    host = replace(h.toolkit(cdi_specs=(h.CDI, path)), files={**h.files(), path: h._file(path, text)})
+    found = verdict("ctk.cdi-fresh", host).outcome
+    assert isinstance(found, Finding)
+    assert found.summary == f"{path} is for another driver version"
+    assert found.remedy.text.startswith("delete the pod that makes it")
+    both = replace(host, files={**host.files, **h.files(cdi="kind: nvidia.com/gpu\nlibcuda.so.580.1")})
+    found = verdict("ctk.cdi-fresh", both).outcome
+    assert isinstance(found, Finding)
+    assert found.summary == f"{h.CDI}, {path} is for another driver version"
+    assert "setup --only toolkit" in found.remedy.text
+
+
 @pytest.mark.parametrize(
     "host", [h.driver(stuck=(HUNG,)), replace(h.log(hung_tasks=2), driver=h.driver(stuck=(HUNG,)).driver)]
 )

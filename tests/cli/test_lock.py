@@ -47,6 +47,17 @@ def test_a_host_is_as_its_own_lock_says(slug: str, tmp_path: Path, capsys: pytes
     assert not [one["id"] for one in checks if one["outcome"] == "finding"]
 
 
+@pytest.mark.parametrize(
+    "slug", ["rocky9-vmware-vgpu", "ubuntu2204-azure-nvadsa10", "ubuntu2204-jetson-orin", "ubuntu2404-lxc-guest"]
+)
+def test_a_lock_asks_for_no_driver_that_comes_with_the_platform(slug: str, tmp_path: Path) -> None:
+    path, host = tmp_path / "lock.yaml", str(HOSTS / slug)
+    assert main(["lock", "--recorded", host, "--output", str(path)]) == 0
+    setup = parse_lock(path.read_text()).setup
+    assert not {"driver", "flavour", "driver_source", "hold"} & setup.keys()
+    assert main(["plan", "--recorded", host, "--lock", str(path)]) == main(["plan", "--recorded", host])
+
+
 def test_all_of_a_whole_host_is_in_its_lock_and_is_read_back() -> None:
     wanted, unsettled = settings(h.READY)
     assert unsettled == {"mig": "no GPU is partitioned"}

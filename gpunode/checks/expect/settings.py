@@ -6,6 +6,7 @@ from gpunode.checks.expect import seen
 from gpunode.checks.words import setting
 from gpunode.model.facts import HostFacts, RuntimeFacts
 from gpunode.model.installed import installed_source, installed_version, lead_package
+from gpunode.model.platforms import platform_origin
 from gpunode.model.report import NotApplicable
 from gpunode.model.spec import TOOLKIT_CONFIG
 from gpunode.packages.pins import named_by
@@ -18,9 +19,7 @@ def settings(host: HostFacts) -> tuple[dict[str, str], dict[str, str]]:
     """Key of a spec -> its text, and key -> why it is not known of this host, or cannot be asked for."""
     engines = [one for one in seen.with_handlers(host) if _HANDLER in one.handlers]
     all_of_it: dict[str, str | NotApplicable] = {
-        "driver": installed_version(host) or _NONE,
-        "flavour": _first(seen.flavour(host)),
-        "driver_source": installed_source(host) or NotApplicable("no package stands for the driver"),
+        **_driver(host),
         "toolkit": _first(seen.toolkit(host)),
         "runtime": ",".join(one.label for one in engines) or NotApplicable("no running engine has the handler nvidia"),
         "default": _alike(
@@ -28,12 +27,23 @@ def settings(host: HostFacts) -> tuple[dict[str, str], dict[str, str]]:
         ),
         "cdi": _alike(engines, [one.cdi for one in engines]),
         "handler": _HANDLER if engines else NotApplicable("no running engine has the handler nvidia"),
-        "hold": _held(host),
         "mig": _mig(host),
         "toolkit_config.mode": _mode(host),
     }
     found = {key: value for key, value in all_of_it.items() if isinstance(value, str)}
     return found, {key: value.reason for key, value in all_of_it.items() if isinstance(value, NotApplicable)}
+
+
+def _driver(host: HostFacts) -> dict[str, str | NotApplicable]:
+    """What comes with the platform (a vGPU's driver, a container's) is nothing that setup can be asked for."""
+    if origin := platform_origin(host):
+        return dict.fromkeys(("driver", "flavour", "driver_source", "hold"), NotApplicable(origin.summary))
+    return {
+        "driver": installed_version(host) or _NONE,
+        "flavour": _first(seen.flavour(host)),
+        "driver_source": installed_source(host) or NotApplicable("no package stands for the driver"),
+        "hold": _held(host),
+    }
 
 
 def _first(values: seen.Seen) -> str | NotApplicable:
