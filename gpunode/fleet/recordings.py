@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 from gpunode.errors import UsageError
@@ -20,8 +21,8 @@ def recorded_fleet(path: Path) -> tuple[Host, ...]:
     """The hosts of the recordings in a directory, by name; () where it is one recorded host, or holds none.
 
     A recording is a directory with facts.txt, as in examples/hosts, or a file NAME.txt, as `detect --record` may have
-    saved it. One that turns out to be broken is that host's fault alone. Raises UsageError for too many, and where
-    not all of it can be looked at.
+    saved it. One that turns out to be broken, or is a link to nothing, is that host's fault alone. Raises UsageError
+    for too many, for two of one name, and where not all of it can be looked at.
     """
     try:
         if not path.is_dir() or (path / STREAM).exists():
@@ -43,17 +44,35 @@ def recorded_fleet(path: Path) -> tuple[Host, ...]:
 
 
 def _found(path: Path) -> dict[str, Path]:
-    """Name -> recording, at most one more than is allowed. Raises OSError."""
+    """Name -> recording, at most one more than is allowed. Raises OSError; UsageError for two of one name."""
     found: dict[str, Path] = {}
     with os.scandir(path) as entries:
         for entry in entries:
-            if (Path(entry.path) / STREAM).is_file():
-                found[entry.name] = Path(entry.path)
-            elif entry.name.endswith(SAVED) and entry.is_file():
-                found[entry.name.removesuffix(SAVED)] = Path(entry.path)
+            recording, name = Path(entry.path), entry.name
+            if not _is_there(recording / STREAM):
+                if not (name.endswith(SAVED) and _is_there(recording)):
+                    continue
+                name = name.removesuffix(SAVED)
+            if name in found:  # one of them would stand for both
+                raise UsageError(
+                    f"--recorded {path} has {name!r} twice",
+                    evidence=f"{name + SAVED!r} and {f'{name}/{STREAM}'!r} are recordings of one name",
+                    remedy="give one of them another name, or take it out",
+                )
+            found[name] = recording
             if len(found) > MOST_HOSTS:
                 break
     return found
+
+
+def _is_there(path: Path) -> bool:
+    """Whether a file is there, or a link to nothing: a host whose recording is lost is one more fault, not one host
+    less. Raises OSError where it cannot be told.
+    """
+    try:
+        return stat.S_ISREG(path.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return path.is_symlink()
 
 
 class _Saved:

@@ -44,6 +44,27 @@ def test_a_broken_recording_is_its_own_hosts_fault(fleet: Path, capsys: pytest.C
     assert hosts[NODE]["code"] == 0
 
 
+@pytest.mark.parametrize("place", ["lost.txt", "lost/facts.txt"])
+def test_a_recording_that_is_a_link_to_nothing_is_a_host_without_a_report(
+    fleet: Path, place: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (fleet / place).parent.mkdir(exist_ok=True)
+    (fleet / place).symlink_to("nowhere")
+    main(["check", "--recorded", str(fleet), "--json"])
+    hosts = {host["target"]: host for host in json.loads(capsys.readouterr().out)["hosts"]}
+    assert len(hosts) == 4
+    assert hosts["lost"]["code"] == ExitCode.USAGE
+    assert "is not a recorded host" in hosts["lost"]["problem"]
+
+
+def test_two_recordings_of_one_name_are_refused(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copy(EXAMPLES / BARE / "facts.txt", fleet / f"{READY}.txt")
+    assert main(["check", "--recorded", str(fleet)]) == ExitCode.USAGE
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"has '{READY}' twice" in said
+    assert f"'{READY}.txt' and '{READY}/facts.txt' are recordings of one name" in said
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
