@@ -173,11 +173,17 @@ class CheckReport:
     profile: ChosenProfile | None = None  # None: none was chosen
     idle: tuple[str, ...] = ()  # acknowledgements of the spec that match no finding here, each with why
     traits: HostTraits | None = None  # where the facts are no longer held
+    local: bool = False  # of this machine; a recording may be called localhost as well
 
     @property
     def host(self) -> HostTraits | None:
         """None: nothing is known of it."""
         return HostTraits(self.facts.hostname, self.facts.virtualization) if self.facts else self.traits
+
+    @property
+    def own_name(self) -> str:
+        """What this machine calls itself: all would be "localhost" in one table. "" for any other host, and unknown."""
+        return self.host.hostname if self.local and self.host else ""
 
     @property
     def failures(self) -> tuple[CheckResult, ...]:

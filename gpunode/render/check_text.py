@@ -14,7 +14,7 @@ from gpunode.model.layers import depth, group_of
 from gpunode.model.report import CheckReport, CheckResult, Finding, HostOutcome, NotApplicable, Severity
 from gpunode.remedy import NO_REMEDY, Remedy
 from gpunode.render.check_rules_text import lowered, profile_lines, rules_lines
-from gpunode.render.check_values import LOCAL, own_words
+from gpunode.render.check_values import own_words
 from gpunode.render.remedy_text import HOSTS, remedy_text
 from gpunode.render.short_text import in_line, shortened, whole_clauses
 from gpunode.render.style import PLAIN, Style, hang, paint
@@ -229,7 +229,7 @@ def _is_shortened(reports: Sequence[CheckReport], style: Style) -> bool:
 
 def _name(report: CheckReport) -> str:
     """As the user named the host; this machine by its own name."""
-    return (report.host.hostname if report.target == LOCAL and report.host else "") or report.target
+    return report.own_name or report.target
 
 
 def _host_count(report: CheckReport, seconds_s: float | None, *, shortened: bool) -> str:

@@ -8,15 +8,12 @@ from gpunode.regex import regex
 from gpunode.render.clean import clean, clean_line
 
 LINE, LINES = 2000, 20_000  # characters that a line or a text may have: what reads it may be bounded as well
-LOCAL = "localhost"  # transport/local.py
 _NO_XML = regex("[\ufffe\uffff]")  # with the C0 and surrogates that `clean` shows, all that XML 1.0 does not take
 
 
 def host_name(outcome: HostOutcome) -> str:
-    """As the user named it. This machine by its own name where it is known: all would be "localhost" in one table."""
-    host = outcome.check.host if outcome.check else None
-    own = host.hostname if host is not None and outcome.target == LOCAL else ""
-    return line(own or outcome.target)
+    """As the user named it; this machine by its own name."""
+    return line((outcome.check.own_name if outcome.check else "") or outcome.target)
 
 
 def standing(result: CheckResult) -> str:

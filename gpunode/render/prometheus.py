@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from gpunode import __version__
+from gpunode.errors import SEVERITY
 from gpunode.model.report import HostOutcome
 from gpunode.render.check_values import host_name, standing
 
@@ -36,9 +37,14 @@ def _once(outcomes: Sequence[HostOutcome]) -> dict[str, HostOutcome]:
     named: dict[str, HostOutcome] = {}
     for outcome in outcomes:
         other = named.get(name := host_name(outcome))
-        if other is None or outcome.check is None:
+        if other is None or _rank(outcome) < _rank(other):
             named[name] = outcome
     return named
+
+
+def _rank(outcome: HostOutcome) -> tuple[bool, int]:
+    """The worst first: of a host that gave no report nothing is known to be well."""
+    return outcome.check is not None, SEVERITY.index(outcome.code)
 
 
 def _metrics(hosts: dict[str, HostOutcome], seconds_s: float, at_s: float) -> Iterator[Metric]:

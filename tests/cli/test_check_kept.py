@@ -35,7 +35,10 @@ AT_S = 1_795_651_200.0
 def outcomes() -> tuple[HostOutcome, ...]:
     """Two hosts that are alike, others, this machine, and one that gave no report."""
     names = {"gpu01": SLUGS[0], "gpu02": SLUGS[0], "gpu03": SLUGS[1], "localhost": SLUGS[2]}
-    hosts = (Host(Recorded(load_recording(EXAMPLES / slug), name), recorded=True) for name, slug in names.items())
+    hosts = (
+        Host(Recorded(load_recording(EXAMPLES / slug), name), recorded=True, local=name == "localhost")
+        for name, slug in names.items()
+    )
     return (*(checked(host, Spec(), False) for host in hosts), HostOutcome("gpu09", ExitCode.UNREACHABLE, problem="x"))
 
 

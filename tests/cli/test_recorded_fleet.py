@@ -57,6 +57,16 @@ def test_a_recording_that_is_a_link_to_nothing_is_a_host_without_a_report(
     assert "is not a recorded host" in hosts["lost"]["problem"]
 
 
+@pytest.mark.parametrize(("form", "named"), [("prometheus", 'host="{}"'), ("junit", 'hostname="{}"')])
+def test_a_recording_that_is_called_localhost_is_not_this_machine(
+    fleet: Path, form: str, named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (fleet / READY).rename(fleet / "localhost")
+    main(["check", "--recorded", str(fleet), "--format", form])
+    out = capsys.readouterr().out
+    assert all(named.format(name) in out for name in ("bare", "localhost", NODE))
+
+
 def test_two_recordings_of_one_name_are_refused(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.copy(EXAMPLES / BARE / "facts.txt", fleet / f"{READY}.txt")
     assert main(["check", "--recorded", str(fleet)]) == ExitCode.USAGE

@@ -51,8 +51,14 @@ def test_the_run_has_its_time() -> None:
 
 def test_this_machine_has_its_own_name() -> None:
     facts = HostFacts("localhost", "gpu07", OsFacts("debian", "12"), KernelFacts("6.1"), True)
-    here = HostOutcome("localhost", ExitCode.DONE, check=CheckReport("localhost", CHECK.results, facts))
+    here = HostOutcome("localhost", ExitCode.DONE, check=CheckReport("localhost", CHECK.results, facts, local=True))
     assert value(metrics(here), "gpunode_check_status", id="drv.loaded", host="gpu07") == 0
+
+
+def test_another_host_that_is_called_localhost_keeps_that_name() -> None:
+    facts = HostFacts("localhost", "gpu07", OsFacts("debian", "12"), KernelFacts("6.1"), True)
+    recorded = HostOutcome("localhost", ExitCode.DONE, check=CheckReport("localhost", CHECK.results, facts))
+    assert value(metrics(recorded), "gpunode_check_status", id="drv.loaded", host="localhost") == 0
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
@@ -70,6 +76,16 @@ def test_two_hosts_that_show_alike_are_one_sample_and_the_worse_one(order: int) 
     alike = (odd_outcome("a\x01b"), lost_outcome("a\\x01b"))[::order]
     samples = metrics(*alike)
     assert value(samples, "gpunode_host_checked", host="a\\x01b") == 0
+
+
+@pytest.mark.parametrize("order", [1, -1], ids=["well last", "well first"])
+@pytest.mark.parametrize("code", [ExitCode.FAILED, ExitCode.WARNINGS])
+def test_of_two_reports_of_hosts_that_show_alike_the_worse_one_counts(code: ExitCode, order: int) -> None:
+    bad = HostOutcome("a\x01b", code, check=CHECK)
+    well = HostOutcome("a\\x01b", ExitCode.DONE, check=CheckReport("a\\x01b"))
+    samples = metrics(*(bad, well)[::order])
+    assert value(samples, "gpunode_check_exit_code", host="a\\x01b") == code
+    assert value(samples, "gpunode_check_status", id="drv.loaded", host="a\\x01b") == 0
 
 
 def test_no_host_at_all_leaves_out_what_would_be_empty() -> None:

@@ -66,6 +66,7 @@ def judged(
     rules: Judgement | None = None,
 ) -> HostOutcome:
     """The checks of facts that are there already."""
+    from dataclasses import replace
     from datetime import date
 
     from gpunode.catalog.load import load_catalog
@@ -82,7 +83,8 @@ def judged(
     if site := tuple(one for one in site if rules.wants(one.id)):  # no program runs whose verdict nobody wants
         report = _with_site(report, site, host, facts)
     report = with_fixes(folded(ruled(report, rules, catalog, today)), plan)
-    return HostOutcome(str(host), check_code(report, strict), check=wanting(report, again))
+    report = replace(wanting(report, again), local=host.local)
+    return HostOutcome(str(host), check_code(report, strict), check=report)
 
 
 def _with_site(report: CheckReport, site: tuple[SiteCheck, ...], host: Host, facts: HostFacts) -> CheckReport:

@@ -10,7 +10,6 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from gpunode.model.report import HostOutcome
-from gpunode.render.check_values import LOCAL
 from gpunode.render.matrix.columns import COLUMNS, GROUPINGS
 from gpunode.render.matrix.findings import Distinct, finding_data, of_host
 from gpunode.render.matrix.majority import UNKNOWN, by_group
@@ -83,8 +82,7 @@ def _seen(outcome: HostOutcome, name: str, sight: Sight | None, eye: Eye, at_s: 
 
 def _name(outcome: HostOutcome) -> str:
     """As the user named it; this machine by its own name."""
-    host = outcome.check.host if outcome.check else None
-    return (host.hostname if host and outcome.target == LOCAL else "") or outcome.target
+    return (outcome.check.own_name if outcome.check else "") or outcome.target
 
 
 def _keys(hosts: Sequence[_Host]) -> list[str]:
