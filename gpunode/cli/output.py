@@ -88,10 +88,18 @@ def deliver(text: str | Iterable[str], options: ResultOptions) -> None:
         mode = 0o644 if options.format in _FOR_ALL else 0o600
         to_file(options.output, (cleaned(piece, painted=False) for piece in _gathered(text)), "--output", mode=mode)
     else:
-        encoding = sys.stdout.encoding or "ascii"
+        encoding = _encoding(options)
         painted = is_terminal() and style_for(sys.stdout).colour
         for piece in output_file.ended(cleaned(piece, painted=painted) for piece in _gathered(text)):
             to_stdout(encodable(piece, encoding).encode(encoding))
+
+
+def _encoding(options: ResultOptions) -> str:
+    """UTF-8 for programs, whatever the locale: their formats are defined so. A terminal has its own: a byte of UTF-8
+    may be a control character there.
+    """
+    for_programs = options.json or options.format not in (None, "text")
+    return "utf-8" if for_programs and not is_terminal() else sys.stdout.encoding or "ascii"
 
 
 _AT_ONCE = 65536  # characters that are written together

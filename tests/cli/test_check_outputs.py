@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import shutil
@@ -46,6 +47,42 @@ def test_a_host_of_the_examples_in_both_formats(host: str, code: ExitCode, capsy
     assert failed == {id for id, value in status.items() if value == 2}
     assert bool(failed) == (code is ExitCode.FAILED)
     assert len(status) == int(root.get("tests", "0"))
+
+
+class _Terminal(io.TextIOWrapper):
+    def isatty(self) -> bool:
+        return True
+
+
+def _printed(form: str, encoding: str, monkeypatch: pytest.MonkeyPatch, kind: type[io.TextIOWrapper]) -> bytes:
+    """What two hosts, whose names no locale but UTF-8 has both, are on such a stdout."""
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", kind(written, encoding=encoding))
+    main(["check", "--recorded", ".", "--format", form])
+    return written.getvalue()
+
+
+@pytest.fixture
+def _two_hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("gpu-é", "gpu-ۛ"):
+        shutil.copytree(READY, name)
+
+
+@pytest.mark.usefixtures("_two_hosts")
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
+@pytest.mark.parametrize("form", ["json", "jsonl", "junit", "prometheus"])
+def test_programs_get_utf_8_whatever_the_locale(form: str, encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = _printed(form, encoding, monkeypatch, io.TextIOWrapper).decode("utf-8")
+    assert all(name in text for name in ("gpu-é", "gpu-ۛ"))
+
+
+@pytest.mark.usefixtures("_two_hosts")
+@pytest.mark.parametrize("form", ["json", "jsonl", "junit", "prometheus"])
+def test_a_terminal_gets_its_own_encoding(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = _printed(form, "latin-1", monkeypatch, _Terminal)
+    assert "gpu-é".encode("latin-1") in printed
+    assert b"\x9b" not in printed, "the second byte of a letter, which begins a command of an 8-bit terminal"
 
 
 def test_strict_makes_failures_of_warnings(capsys: pytest.CaptureFixture[str]) -> None:
