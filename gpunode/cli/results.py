@@ -347,9 +347,9 @@ def over_ssh(hosts: Sequence[Host]) -> bool:
 def say_problems(report: FleetReport, *, ssh: bool) -> None:
     """Each host that gave no report: why, once for each."""
     from gpunode.cli.errors import say_error
+    from gpunode.render.wording import with_name
 
     for host in report.hosts:
         if host.problem:
-            named = host.problem if host.problem.startswith(f"{host.target}:") else f"{host.target}: {host.problem}"
-            error = GpunodeError(named, evidence=host.evidence, remedy=host.remedy)
+            error = GpunodeError(with_name(host.target, host.problem), evidence=host.evidence, remedy=host.remedy)
             say_error(error, (host.target,) if ssh else ())

@@ -11,6 +11,7 @@ from typing import TypeVar
 from gpunode.errors import ExitCode
 from gpunode.model.report import HostOutcome, StepStatus
 from gpunode.remedy import Remedy, RepairAction
+from gpunode.render.wording import with_name
 
 Target = TypeVar("Target")  # str() of it is how the user named the host
 Asked = TypeVar("Asked")
@@ -53,7 +54,7 @@ def _given_up(target: str, limit_s: float) -> HostOutcome:
     return HostOutcome(
         target,
         ExitCode.UNREACHABLE,
-        problem=f"{target}: not done within the {limit_s:g} s of --deadline, and given up",
+        problem=with_name(target, f"not done within the {limit_s:g} s of --deadline, and given up"),
         evidence="what it had answered by then is not used; a script of gpunode's that only looks may still run there",
         remedy=Remedy(
             RepairAction.WAIT,

@@ -18,7 +18,7 @@ from gpunode.render.check_values import own_words
 from gpunode.render.remedy_text import HOSTS, remedy_text
 from gpunode.render.short_text import in_line, shortened, whole_clauses
 from gpunode.render.style import PLAIN, Style, hang, paint
-from gpunode.render.wording import count, fold_hosts, seconds, without_name
+from gpunode.render.wording import count, fold_hosts, seconds, with_name, without_name
 
 DETAIL = 14  # columns before evidence and remedy of -v
 UNDER = "      → "  # before the remedy: it stands under the name of the check
@@ -33,7 +33,7 @@ def check_text(report: CheckReport, style: Style = PLAIN, *, seconds_s: float | 
     if style.verbose > 0:
         lines += _others(report, style)
     number = _host_count(report, seconds_s, shortened=_is_shortened([report], style))
-    lines += hang(style, "", f"{_name(report)}: {number}")
+    lines += hang(style, "", with_name(_name(report), number))
     return "\n".join(lines)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from gpunode.model.report import CheckReport, Finding, HostOutcome
 from gpunode.render.check_text import detail
@@ -10,7 +11,7 @@ from gpunode.render.plan_text import plans_text
 from gpunode.render.remedy_text import remedy_text
 from gpunode.render.run_text import fleet_run_text, run_text
 from gpunode.render.style import PLAIN, Style, hang, paint
-from gpunode.render.wording import count, outcome_counts, seconds
+from gpunode.render.wording import count, outcome_counts, seconds, with_name
 
 
 def before_text(outcomes: Sequence[HostOutcome], style: Style = PLAIN, *, ssh: bool = False) -> str:
@@ -61,12 +62,12 @@ def _left(outcome: HostOutcome, style: Style, *, several: bool, ssh: bool) -> li
         return []
     stays = outcome.before is not None
     found = [(id, one) for id, one in _causes(report) if stays or one.fix is None or not one.fix.safe]
-    head = f"{outcome.target}: " if several else ""
+    said = partial(with_name, outcome.target) if several else str
     if not found:
         nothing = "no finding is left" if stays or outcome.plan is None else ""
-        return hang(style, "", head + nothing) if nothing else []
+        return hang(style, "", said(nothing)) if nothing else []
     word = "stays" if stays else "by hand"
-    lines = hang(style, "", f"{head}not done, since it is a person's to do") if not stays or several else []
+    lines = hang(style, "", said("not done, since it is a person's to do")) if not stays or several else []
     for id, finding in found:
         lead = "  " + paint(style, "warn", word) + f"  {id}   "
         lines += hang(style, lead, finding.summary, lead_width=len(word) + len(id) + 7)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from gpunode.errors import SEVERITY, ExitCode
+from gpunode.masking import masked
 
 if TYPE_CHECKING:
     from gpunode.model.report import HostOutcome
@@ -99,9 +100,18 @@ def _counts(numbers: Mapping[tuple[ExitCode, str], int]) -> str:
     return " · ".join(f"{number} {word} ({int(code)})" for (code, word), number in ordered)
 
 
+def with_name(target: str, text: str) -> str:
+    """ "gpu01: text", its own secrets masked. A name that reads as a secret's would have the text for its value, which
+    whoever masks the line takes away: "[gpu-token] text".
+    """
+    text = masked(without_name(target, text), "lines")
+    line = f"{target}: {text}"
+    return line if masked(line, "lines") == line else f"[{target}] {text}"
+
+
 def without_name(target: str, problem: str) -> str:
     """A problem for a line that begins with the host's name already."""
-    return problem.removeprefix(f"{target}: ")
+    return problem.removeprefix(f"{target}: ").removeprefix(f"[{target}] ")
 
 
 def mask_url(url: str) -> str:

@@ -198,6 +198,13 @@ def test_the_error_of_a_host_names_the_check(check: Check, error: TransportError
     assert "h9" not in out, "a host that cannot be reached from here may be well"
 
 
+@pytest.mark.parametrize("form", ["json", "jsonl", "junit", "text"])
+def test_a_name_that_reads_as_a_secrets_leaves_the_reason_its_words(check: Check, form: str) -> None:
+    lost = TransportError("gpu-token: the host refuses to run a command")
+    _, out = check((*three(), Faked("gpu-token", error=lost)), "--format", form)
+    assert "the host refuses to run a command" in out
+
+
 def test_one_host_alone_is_compared_with_nothing(check: Check) -> None:
     _, out = check((Faked("h1"),), "--json")
     assert rows(json.loads(out)["hosts"][0])[VERSIONS]["reason"] == ALONE

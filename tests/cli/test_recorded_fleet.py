@@ -75,6 +75,19 @@ def test_two_recordings_of_one_name_are_refused(fleet: Path, capsys: pytest.Capt
     assert f"'{READY}.txt' and '{READY}/facts.txt' are recordings of one name" in said
 
 
+@pytest.mark.parametrize("name", ["gpu-token", "gpu01-pass", "db.secret"])
+def test_a_name_that_reads_as_a_secrets_hides_no_result(
+    fleet: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (fleet / READY).rename(fleet / name)
+    assert main(["check", "--recorded", str(fleet / name)]) == ExitCode.DONE
+    assert " checks pass" in capsys.readouterr().out
+    (fleet / name / "facts.txt").write_text("nonsense")
+    assert main(["check", "--recorded", str(fleet), "--json"]) != ExitCode.DONE
+    assert f"gpunode: [{name}] " in (err := " ".join(capsys.readouterr().err.split()))
+    assert "is not a whole recording" in err
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

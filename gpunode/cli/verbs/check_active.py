@@ -100,9 +100,10 @@ def say_unanswered(report: FleetReport, tests: ActiveTests) -> None:
     """A test that was asked for and has no verdict, with the reason: it would be lost among what does not apply."""
     from gpunode.cli.errors import say
     from gpunode.model.report import NotApplicable
+    from gpunode.render.wording import with_name
 
     for host in report.hosts:
         for id, was_asked in ANSWERS.items():
             result = host.check.results.get(id) if host.check else None
             if result is not None and isinstance(result.outcome, NotApplicable) and was_asked(tests):
-                say(f"{host.target}: {id} has no verdict: {result.outcome.reason}")
+                say(with_name(host.target, f"{id} has no verdict: {result.outcome.reason}"))
