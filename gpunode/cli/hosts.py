@@ -78,6 +78,7 @@ def _fleet_of(options: LiveOptions, path: Path) -> tuple[Host, ...]:
 
 def _recorded(path: Path, inject: Sequence[str]) -> Host:
     from gpunode.facts.collect import load_recording
+    from gpunode.fleet.recordings import recorded_name
     from gpunode.transport.recorded import Recorded
 
     name = path.parent.name if path.name == "facts.txt" else path.stem if path.is_file() else path.resolve().name
@@ -86,7 +87,7 @@ def _recorded(path: Path, inject: Sequence[str]) -> Host:
         from gpunode.facts.inject import injected
 
         stream = injected(stream, inject)
-    return Host(Recorded(stream, name), recorded=True)
+    return Host(Recorded(stream, recorded_name(name)), recorded=True)
 
 
 def _over_ssh(options: LiveOptions, *, several: bool) -> tuple[Host, ...]:

@@ -10,6 +10,7 @@ from gpunode.errors import UsageError
 from gpunode.facts.recordings import load_recording
 from gpunode.fleet.host import Host
 from gpunode.fleet.inventory.words import MOST_HOSTS
+from gpunode.render.clean import clean_line
 from gpunode.transport.base import Completed
 from gpunode.transport.recorded import Recorded
 
@@ -43,6 +44,13 @@ def recorded_fleet(path: Path) -> tuple[Host, ...]:
     return tuple(Host(_Saved(found[name], name), recorded=True) for name in sorted(found))
 
 
+def recorded_name(name: str) -> str:
+    """What the host of a recording is called: one line, as every name of --ssh and of an inventory is. A file's name
+    may have several, of which each would look like one of gpunode's.
+    """
+    return clean_line(name)
+
+
 def _found(path: Path) -> dict[str, Path]:
     """Name -> recording, at most one more than is allowed. Raises OSError; UsageError for two of one name."""
     found: dict[str, Path] = {}
@@ -53,10 +61,12 @@ def _found(path: Path) -> dict[str, Path]:
                 if not (name.endswith(SAVED) and _is_there(recording)):
                     continue
                 name = name.removesuffix(SAVED)
+            name = recorded_name(name)
             if name in found:  # one of them would stand for both
+                first, second = sorted((found[name].name, entry.name))
                 raise UsageError(
                     f"--recorded {path} has {name!r} twice",
-                    evidence=f"{name + SAVED!r} and {f'{name}/{STREAM}'!r} are recordings of one name",
+                    evidence=f"{first!r} and {second!r} are recordings of one name",
                     remedy="give one of them another name, or take it out",
                 )
             found[name] = recording

@@ -67,12 +67,39 @@ def test_a_recording_that_is_called_localhost_is_not_this_machine(
     assert all(named.format(name) in out for name in ("bare", "localhost", NODE))
 
 
+FORGED = "x\nOK  gpu01   all checks pass"
+
+
+@pytest.mark.parametrize("form", ["text", "jsonl", "prometheus"])
+@pytest.mark.parametrize("whole", [True, False], ids=["a recording", "none"])
+def test_a_name_of_several_lines_begins_none(
+    fleet: Path, form: str, whole: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (fleet / "bare.txt").rename(forged := fleet / f"{FORGED}.txt")
+    if not whole:
+        forged.write_text("nonsense")
+    for words in (["check", "-v"], ["check", "--fix"]) if form == "text" else (["check"],):
+        main([*words, "--recorded", str(fleet), "--format", form])
+        shown = "".join(capsys.readouterr())
+        assert "all checks pass" in shown
+        assert not [line for line in shown.splitlines() if line.startswith("OK")]
+
+
+@pytest.mark.parametrize("words", [["check"], ["plan"], ["detect"], ["setup"], ["runtime", "show"], ["k8s", "labels"]])
+def test_nor_where_it_is_the_only_host(fleet: Path, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    (fleet / "bare.txt").rename(forged := fleet / f"{FORGED}.txt")
+    main([*words, "--recorded", str(forged)])
+    shown = "".join(capsys.readouterr())
+    assert "all checks pass" in shown
+    assert not [line for line in shown.splitlines() if line.startswith("OK")]
+
+
 def test_two_recordings_of_one_name_are_refused(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.copy(EXAMPLES / BARE / "facts.txt", fleet / f"{READY}.txt")
     assert main(["check", "--recorded", str(fleet)]) == ExitCode.USAGE
     said = " ".join(capsys.readouterr().err.split())
     assert f"has '{READY}' twice" in said
-    assert f"'{READY}.txt' and '{READY}/facts.txt' are recordings of one name" in said
+    assert f"'{READY}' and '{READY}.txt' are recordings of one name" in said
 
 
 @pytest.mark.parametrize("name", ["gpu-token", "gpu01-pass", "db.secret"])
