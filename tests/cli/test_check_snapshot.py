@@ -5,14 +5,20 @@ from __future__ import annotations
 import json
 import os
 import stat
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from gpunode.catalog.load import load_catalog
+from gpunode.checks import check_ids
 from gpunode.checks.expect.snapshot import snapshot
+from gpunode.checks.rules.judged import EXPECTATIONS
+from gpunode.checks.rules.patterns import first_match
 from gpunode.cli.app import main
+from gpunode.cli.options.rules import _compared
 from gpunode.errors import UsageError
+from gpunode.model.spec import Expectation
 from gpunode.specfile import KEYS, LONGEST, expectation_text, parse_expectation
 from tests.checks import expectations
 from tests.checks import hosts as h
@@ -153,6 +159,59 @@ def test_the_specs_own_expectation_is_no_second_opinion(tmp_path: Path, capsys: 
     host = str(HOSTS / "debian12-ready")
     assert main(["check", "--recorded", host, "--spec", str(tmp_path / "spec.yaml"), "--against", "x"]) == 2
     assert "expect of the spec and --against exclude each other" in " ".join(capsys.readouterr().err.split())
+
+
+GOLDEN = "gpunode_expectation: 1\nexpect: {driver: '595', gpus: 1}\n"
+CHECKED = "what is expected is checked by expect.driver, pci.expected-count"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--against", "golden.yaml", "--only", "drv"], f"--only drv leaves nothing to compare evidence {CHECKED}"),
+        (["--against", "golden.yaml", "--only", "expect.kernel"], f"nothing to compare evidence {CHECKED}"),
+        (
+            ["--against", "golden.yaml", "--skip", "expect,pci"],
+            f"--skip expect,pci leaves nothing to compare evidence {CHECKED}",
+        ),
+        (["--only", "expect"], "--only expect leaves nothing to compare evidence nothing is expected"),
+        (["--only", "expect.kernel", "--expect", "driver=595"], "what is expected is checked by expect.driver"),
+        (["--fix", "--only", "expect.*"], "--only expect.* leaves nothing to compare"),
+    ],
+)
+def test_where_nothing_would_be_compared_nothing_is_as_expected(
+    words: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("golden.yaml").write_text(GOLDEN)
+    assert main(["check", "--recorded", str(HOSTS / "debian12-ready"), *words]) == 2
+    assert said in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--against", "golden.yaml", "--only", "pci"],
+        ["--against", "golden.yaml", "--skip", "pci"],
+        ["--only", "expect,drv"],
+        ["--only", "expect.default-runtime", "--expect", "default_runtime=docker=nvidia"],
+    ],
+    ids=" ".join,
+)
+def test_where_something_is_compared_or_asked_besides_it_is_checked(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("golden.yaml").write_text(GOLDEN)
+    main(["check", "--recorded", str(HOSTS / "debian12-ready"), *words, "--json"])
+    checks = json.loads(capsys.readouterr().out)["hosts"][0]["checks"]
+    assert [one for one in checks if one["outcome"] in ("pass", "finding")]
+
+
+def test_each_expectation_has_the_check_that_compares_it() -> None:
+    compared = _compared(expectations.EXPECTED)
+    assert compared == {id for id in check_ids() if first_match(id, EXPECTATIONS)}
+    assert len(compared) == len(fields(Expectation))
 
 
 def test_what_is_not_in_a_snapshot_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

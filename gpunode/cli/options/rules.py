@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import fields, replace
 
-from gpunode.advice import meant
+from gpunode.advice import listing, meant
 from gpunode.catalog.profiles import profiles
 from gpunode.checks import check_ids
-from gpunode.checks.rules.judged import Judgement
-from gpunode.checks.rules.patterns import parse_patterns, refuse_unknown
+from gpunode.checks.rules.judged import EXPECTATIONS, Judgement
+from gpunode.checks.rules.patterns import first_match, parse_patterns, refuse_unknown
 from gpunode.cli.options.groups import CheckOptions, RuleOptions, typed
 from gpunode.errors import UsageError
 from gpunode.model.rules import AUTO, Rules
@@ -51,3 +51,28 @@ def held_against(options: RuleOptions, wanted: CheckOptions, file: SpecFile) -> 
             remedy="leave one of them out",
         )
     return replace(file, spec=replace(file.spec, expect=load_expectation(options.against)))
+
+
+def refuse_idle(rules: Judgement, expected: Iterable[Expectation], foreign: Sequence[str] = ()) -> None:
+    """Raises UsageError where nothing but comparisons is asked for, and of what is `expected` of the hosts none is left
+    to compare: a check without a finding would look as if all were as expected. `foreign`: as of `judgement`.
+    """
+    asked = {id for id in (*check_ids(), *foreign) if rules.wants(id)}
+    if not rules.drift and not (rules.only and asked and all(first_match(id, EXPECTATIONS) for id in asked)):
+        return
+    compared = {id for one in expected for id in _compared(one)}
+    if compared & asked:
+        return
+    typed_words = (("--only", rules.only), ("--skip", rules.skip))
+    flags = " ".join(f"{flag} {','.join(words)[:80]}" for flag, words in typed_words if words)
+    raise UsageError(
+        f"{flags} leaves nothing to compare",
+        evidence=f"what is expected is checked by {listing(sorted(compared))}" if compared else "nothing is expected",
+        remedy="leave it out, or choose among those" if compared else "say what is expected: --expect, or --against",
+    )
+
+
+def _compared(expected: Expectation) -> set[str]:
+    """The checks that compare a host with it."""
+    keys = (one.name for one in fields(expected) if getattr(expected, one.name) is not None)
+    return {"pci.expected-count" if key == "gpus" else f"expect.{key.replace('_', '-')}" for key in keys}

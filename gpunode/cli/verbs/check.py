@@ -242,7 +242,7 @@ def _looking(
     `more`: it needs root. `single`: the flag that takes one host.
     """
     from gpunode.cli.hosts import look_at, open_hosts
-    from gpunode.cli.options.rules import held_against, judgement
+    from gpunode.cli.options.rules import held_against, judgement, refuse_idle
     from gpunode.cli.options.spec import retyped, wanted_file, wanted_of_each
     from gpunode.cli.results import Checked, each_line, over_ssh
     from gpunode.cli.verbs.check_host import checked, site_checks
@@ -256,6 +256,7 @@ def _looking(
             raise UsageError(f"{single} takes one host", remedy="name one host")
 
         wanted_of = wanted_of_each(named, wanted, partial(held_against, which, wanted))
+        refuse_idle(rules, (wanted_of(host).spec.expect for host in named), [one.id for one in site])
 
         def look_one(host: Host) -> HostOutcome:
             return checked(host, wanted_of(host).spec, strict, again, site, rules, more)

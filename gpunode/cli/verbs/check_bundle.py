@@ -13,7 +13,7 @@ from gpunode import __version__
 from gpunode.cli.errors import say
 from gpunode.cli.hosts import look_at, open_hosts
 from gpunode.cli.options.groups import CheckedHostOptions, CheckOptions, OutputOptions, RuleOptions
-from gpunode.cli.options.rules import held_against, judgement
+from gpunode.cli.options.rules import held_against, judgement, refuse_idle
 from gpunode.cli.options.spec import retyped, wanted_file, wanted_of_each
 from gpunode.cli.results import Checked, choose, finish, over_ssh
 from gpunode.cli.verbs.check_host import judged, site_checks
@@ -66,6 +66,7 @@ def save_bundle(
 
     with open_hosts(hosts) as named:
         wanted_of = wanted_of_each(named, wanted, partial(held_against, which, wanted))
+        refuse_idle(rules, (wanted_of(host).spec.expect for host in named), [one.id for one in site])
         report = look_at(named, hosts, output, look)
         at_s = time.time()
         whole = [found.get(host) or _nothing(outcome) for host, outcome in zip(named, report.hosts, strict=True)]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from gpunode.cli.errors import say
 from gpunode.cli.hosts import look_at, open_hosts
 from gpunode.cli.options.groups import CheckedHostOptions, CheckOptions, OutputOptions, RuleOptions
-from gpunode.cli.options.rules import judgement
+from gpunode.cli.options.rules import judgement, refuse_idle
 from gpunode.cli.options.spec import retyped, texts_of_words, wanted_file, wanted_of_each
 from gpunode.cli.output import progress_style
 from gpunode.cli.results import Fixed, choose, finish, over_ssh, say_problems
@@ -51,6 +51,7 @@ def fix(
     rules = judgement(which, file.rules, [one.id for one in site])
     with open_hosts(hosts, as_root=True) as named:
         wanted_of = wanted_of_each(named, wanted)
+        refuse_idle(rules, (wanted_of(host).spec.expect for host in named), [one.id for one in site])
 
         def spec_of(host: Host) -> Spec:
             return wanted_of(host).spec
