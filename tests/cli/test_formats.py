@@ -9,8 +9,10 @@ import pytest
 
 from gpunode.cli import results
 from gpunode.cli.app import main
+from gpunode.cli.commands import command_tree
 from gpunode.cli.options.groups import OutputOptions
 from gpunode.cli.results import TABLE, formats_of
+from gpunode.cli.typer_classes import _flags, _verbs
 from gpunode.errors import ExitCode
 from gpunode.fleet.runs.record import About, begin
 from gpunode.model.report import FleetReport, HostOutcome, RunReport
@@ -56,13 +58,37 @@ def test_every_result_of_the_table_is_tried_here() -> None:
     assert {*ARGV, results.Ended, results.UnitFile, results.LabelsSet, results.SelfChecked} == KINDS
 
 
-def test_help_and_page_name_the_formats_of_the_table(capsys: pytest.CaptureFixture[str]) -> None:
-    formats = sorted({name for name, _ in TABLE})
-    assert main(["check", "--help"]) == 0
+def _of_verbs() -> dict[str, set[type]]:
+    """ "runs show" -> the results that it may end with."""
+    ends: dict[str, set[type]] = {
+        "setup": {results.Ended},
+        "undo": {results.Ended},
+        "self check": {results.SelfChecked},
+    }
+    for kind, rows in ARGV.items():
+        for words in rows:
+            verbs = words[:2] if words[0] in ("k8s", "runtime") or words[1:2] in (["show"], ["merge"]) else words[:1]
+            ends.setdefault(" ".join(verbs), set()).add(kind)
+    return ends
+
+
+@pytest.mark.parametrize(("path", "kinds"), [pytest.param(*pair, id=pair[0]) for pair in _of_verbs().items()])
+def test_help_offers_the_formats_that_its_verb_has_in_the_table(
+    path: str, kinds: set[type], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*path.split(), "--help"]) == 0
     offered = next(line.split()[1] for line in capsys.readouterr().out.splitlines() if "--format" in line)
+    assert sorted(offered.split("|")) == sorted({name for name, kind in TABLE if kind in kinds})
+
+
+def test_every_verb_that_has_formats_is_tried_here() -> None:
+    having = {path.partition(" ")[2] for path, one in _verbs(command_tree()) if "--format" in _flags(one)}
+    assert having == set(_of_verbs())
+
+
+def test_the_page_names_the_formats_of_the_table() -> None:
     page = (Path(__file__).parents[2] / "docs" / "reference" / "cli.md").read_text()
-    assert sorted(offered.split("|")) == formats
-    assert all(f"{name}`" in page for name in formats)
+    assert all(f"{name}`" in page for name, _ in TABLE)
 
 
 @pytest.mark.parametrize(("kind", "words"), LINES)

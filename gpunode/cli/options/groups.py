@@ -188,18 +188,16 @@ class RuleOptions:
     ] = None
 
 
+def _format(*names: str) -> Option:
+    """--format with what its verb has: cli/results.py knows that too late for --help, and refuses what is not there."""
+    return _output("--format", metavar="|".join(names), help="Of the result (default text).")
+
+
 @dataclass(frozen=True)
 class ResultOptions:
     """Where the result goes and in which format."""
 
-    format: Annotated[
-        str | None,
-        _output(
-            "--format",
-            metavar="text|json|jsonl|junit|prometheus|nvsentinel|html|ansible",
-            help="Of the result (default text).",
-        ),
-    ] = None
+    format: Annotated[str | None, _format("text", "json", "jsonl")] = None
     json: Annotated[bool, _output("--json", help="The same as --format json.")] = False
     output: Annotated[Path | None, _output("--output", metavar="FILE", help="The result goes there.")] = None
 
@@ -223,6 +221,27 @@ class OutputOptions(QuietOptions):
     """The same for a verb whose text can have more detail."""
 
     verbose: Annotated[int, _output("-v", "--verbose", count=True, help="More detail.")] = 0
+
+
+@dataclass(frozen=True)
+class CheckResultOptions(OutputOptions):
+    """The same with the formats of a check."""
+
+    format: Annotated[str | None, _format("text", "json", "jsonl", "junit", "prometheus", "nvsentinel", "html")] = None
+
+
+@dataclass(frozen=True)
+class LockResultOptions(QuietOptions):
+    """A lock is one document: it has no lines."""
+
+    format: Annotated[str | None, _format("text", "json")] = None
+
+
+@dataclass(frozen=True)
+class RunResultOptions(ResultOptions):
+    """A run is an inventory as well."""
+
+    format: Annotated[str | None, _format("text", "json", "jsonl", "ansible")] = None
 
 
 def typed(group: Any) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gpunode.cli.options.groups import HostOptions, QuietOptions
+from gpunode.cli.options.groups import HostOptions, LockResultOptions
 from gpunode.cli.options.verb import verb
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def register(app: typer.Typer) -> None:
     )(lock)
 
 
-def lock(hosts: HostOptions, output: QuietOptions) -> int:
+def lock(hosts: HostOptions, output: LockResultOptions) -> int:
     from gpunode.cli.hosts import look_at, open_hosts
     from gpunode.cli.results import Locked, choose, say_problems, show_result
     from gpunode.errors import UsageError

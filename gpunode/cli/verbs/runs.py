@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpunode.cli.options.groups import ResultOptions, option
+from gpunode.cli.options.groups import ResultOptions, RunResultOptions, option
 from gpunode.cli.options.verb import spread, verb
 from gpunode.cli.typer_classes import VerbGroup
 
@@ -93,7 +93,7 @@ def _in_the_list(run_id: str) -> PastRun:
 
 
 def show(
-    output: ResultOptions,
+    output: RunResultOptions,
     run: Annotated[str, typer.Argument(metavar="ID|last", help="As `gpunode runs` lists it.", show_default=False)],
 ) -> int:
     from gpunode.cli.results import RunShown, choose, show_result
@@ -108,7 +108,7 @@ def show(
 
 
 def merge(
-    output: ResultOptions,
+    output: RunResultOptions,
     runs: Annotated[
         list[str],
         typer.Argument(metavar="ID|DIRECTORY...", help="Runs of this controller, or copies of others' directories."),
