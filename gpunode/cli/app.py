@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 
 from gpunode.cli.start.first_look import LOOKS, at_this_machine, looking_ahead
 from gpunode.cli.start.root_page import root_page
+from gpunode.cli.start.verdict_words import NO_VERDICT, asks_for_verdict
 from gpunode.cli.streams import fill_closed_streams
 
 
@@ -34,10 +35,25 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.write(text or "")  # ours alone: nothing of anybody else's is in it, and nothing is loaded for it
         sys.stdout.flush()
     except (Exception, KeyboardInterrupt) as error:
+        return _ended(error, words)
+    return code
+
+
+def _ended(error: Exception | KeyboardInterrupt, words: list[str]) -> int:
+    """Say what ended this command line. What breaks a verdict leaves none, also where not even that can be said: our
+    own code, and Python's, would have a whole cluster drained where memory is short or a log's disk is full.
+    """
+    try:
         from gpunode.cli.errors import ended_by
 
-        return ended_by(error, words)
-    return code
+        code = ended_by(error, words)
+    except Exception as unsaid:
+        if not asks_for_verdict(words):
+            raise
+        sys.excepthook(type(unsaid), unsaid, unsaid.__traceback__)
+        return NO_VERDICT
+    broke = isinstance(error, Exception) and asks_for_verdict(words)  # and was not interrupted
+    return NO_VERDICT if broke else code
 
 
 def _version() -> str:

@@ -21,6 +21,7 @@ CONFIG = {"invoke_interval", "timeout", "max_output_length", "concurrency", "ski
     "enable_message_change_based_condition_update"
 }
 RULE = {"type", "condition", "reason", "path", "args", "timeout", "invoke_interval"}
+SILENT = "gpunode check ended with 1 and said nothing"
 HOSTILE_LINE = 'gpunode: a.b: it\'s "odd" $(touch pwned) `touch pwned`; touch pwned \\ * (and 1 more)'
 
 
@@ -95,6 +96,11 @@ def test_slurms_health_check_drains_for_a_finding_and_for_nothing_else(
     assert ended == (0, ["gpunode check --nhc --strict", *after])
 
 
+def test_slurms_health_check_drains_for_no_python_that_did_not_start(tmp_path: Path) -> None:
+    ended = calls(tmp_path, [str(EXAMPLES / "slurm" / "gpunode-health")], tools(tmp_path, "", 1))
+    assert ended == (0, ["gpunode check --nhc", f"logger {SILENT}"])
+
+
 NHC = """
 die() { echo "die $*" >> calls; }
 log() { echo "log $*" >> calls; }
@@ -106,17 +112,20 @@ check_gpunode "$@"
 
 
 @pytest.mark.parametrize(
-    ("code", "ended", "after"),
+    ("code", "line", "ended", "after"),
     [
-        (0, 0, []),
-        (1, 1, [f"die 1 {HOSTILE_LINE}"]),
-        (2, 0, [f"log {HOSTILE_LINE}"]),
-        (143, 1, ["die 1 gpunode: check ended with 143"]),
+        (0, HOSTILE_LINE, 0, []),
+        (1, HOSTILE_LINE, 1, [f"die 1 {HOSTILE_LINE}"]),
+        (1, "", 0, [f"log {SILENT}"]),
+        (2, HOSTILE_LINE, 0, [f"log {HOSTILE_LINE}"]),
+        (143, HOSTILE_LINE, 1, ["die 1 gpunode: check ended with 143"]),
     ],
-    ids=["fit", "unfit", "no verdict", "timeout"],
+    ids=["fit", "unfit", "Python did not start", "no verdict", "timeout"],
 )
-def test_the_check_of_nhc_dies_with_the_finding(code: int, ended: int, after: list[str], tmp_path: Path) -> None:
-    env = tools(tmp_path, HOSTILE_LINE, code)
+def test_the_check_of_nhc_dies_with_the_finding(
+    code: int, line: str, ended: int, after: list[str], tmp_path: Path
+) -> None:
+    env = tools(tmp_path, line, code)
     script = str(EXAMPLES / "nhc" / "gpunode.nhc")
     assert calls(tmp_path, ["bash", "-c", NHC, "nhc", script, "--expect-gpus", "8"], env) == (
         ended,

@@ -13,9 +13,12 @@ from pathlib import Path
 import pytest
 
 from gpunode.cli.app import main
+from gpunode.cli.errors import INTERRUPTED
+from gpunode.cli.start.verdict_words import NO_VERDICT
 from gpunode.errors import ExitCode
 from gpunode.render.junit import junit_xml
 from gpunode.render.prometheus import prometheus_text
+from gpunode.render.verdict import UNKNOWN
 from tests.render.exposition import read_metrics
 from tests.render.hostile import HOSTILE, lost_outcome, odd_outcome
 from tests.render.junit_rules import read_junit
@@ -122,6 +125,43 @@ def test_a_fault_of_ours_is_no_verdict_and_no_unfit_node(
     monkeypatch.setattr("gpunode.checks.run_all", broken)
     assert main(["check", "--npd", "--recorded", READY]) == 2
     assert capsys.readouterr().out == "no verdict: internal error: ValueError: odd\n"
+
+
+def test_no_thread_to_look_with_is_no_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before any host is asked: what the kernel refuses to gpunode says nothing of the GPUs."""
+
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setattr("gpunode.cli.hosts.look_at", broken)
+    assert main(["check", "--nhc", "--recorded", READY]) == UNKNOWN
+    said = capsys.readouterr()
+    assert said.out == "gpunode: no verdict: internal error: RuntimeError: can't start new thread\n"
+    assert "please report it" in said.err
+
+
+def test_where_not_even_the_failure_can_be_said_it_is_no_verdict(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("gpunode.cli.errors.ended_by", broken)
+    assert main(["check", "--npd", "--bogus"]) == NO_VERDICT == UNKNOWN
+    assert capsys.readouterr().err.endswith("MemoryError\n")
+    with pytest.raises(MemoryError):
+        main(["check", "--bogus"])
+
+
+def test_an_interrupted_verdict_was_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gpunode.cli.hosts.look_at", interrupted)
+    assert main(["check", "--npd", "--recorded", READY]) == INTERRUPTED
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from gpunode.render.door import show
+from gpunode.render.verdict import UNKNOWN
 
 HOST = Path(__file__).parents[2] / "examples/hosts/debian12-l4"
 VERBS = {
@@ -62,6 +63,15 @@ def test_an_output_that_takes_nothing_is_told(words: tuple[str, ...], _code: int
     assert "No space left on device" in done.stderr or words == ("nosuch",)
     assert "internal error" not in done.stderr
     assert not list(tmp_path.rglob("crash-*"))
+
+
+@pytest.mark.parametrize("redirection", [">&-", ">/dev/full"])
+@pytest.mark.parametrize("flag", ["--npd", "--nhc"])
+def test_a_verdict_that_cannot_be_printed_is_none(flag: str, redirection: str, tmp_path: Path) -> None:
+    """1 would be a node that is unfit, and drain it."""
+    done = gpunode(redirection, ("check", flag, "--recorded", str(HOST)), tmp_path)
+    assert done.returncode == UNKNOWN
+    assert "cannot be printed" in done.stderr
 
 
 @pytest.mark.parametrize("words", [*(words for words, _ in VERBS.values()), ("plan",), ("lock",)], ids=" ".join)

@@ -20,6 +20,7 @@ from gpunode.cli.options.groups import (
     typed,
 )
 from gpunode.cli.options.verb import verb
+from gpunode.cli.start.verdict_words import FLAGS as VERDICT_FLAGS
 from gpunode.errors import UsageError
 from gpunode.values import dataclass
 
@@ -105,7 +106,7 @@ def check(
         return save_bundle(modes.bundle, hosts, wanted, which, output, strict=strict)
     if mode in ("--list", "--explain"):
         return _docs(hosts, wanted, which, output, modes, strict)
-    if mode in ("--npd", "--nhc"):
+    if mode in VERDICT_FLAGS:
         return _verdict(mode, hosts, wanted, which, output, strict)
     from gpunode.cli.results import Checked, choose
 

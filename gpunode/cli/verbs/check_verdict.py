@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -24,6 +25,7 @@ PROTOCOLS = {"--npd": Protocol(NPD_BYTES, ""), "--nhc": Protocol(NHC_BYTES, "gpu
 def show_verdict(flag: str, look: Callable[[], FleetReport], output: OutputOptions, *, strict: bool) -> int:
     """`look` checks this one host. Whatever keeps it from that is no verdict, and never a node that is unfit:
     gpunode's own codes would be read so (1), and a whole cluster drained for a spec that does not parse.
+    Where the line cannot be printed, app.py has the same code.
     """
     protocol = PROTOCOLS[flag]
     try:
@@ -36,6 +38,12 @@ def show_verdict(flag: str, look: Callable[[], FleetReport], output: OutputOptio
 
         say_error(error)
         code, text = UNKNOWN, no_verdict(error.problem, protocol.most, protocol.lead)
+    except Exception as error:
+        from gpunode.cli.errors import say_crash
+
+        say_crash(error)
+        problem = "".join(traceback.format_exception_only(error)).strip()  # "MemoryError", "ValueError: odd"
+        code, text = UNKNOWN, no_verdict(f"internal error: {problem}", protocol.most, protocol.lead)
     show_result(Verdict(code, text), output)
     return code
 
