@@ -7,12 +7,14 @@ codes of Node Problem Detector's custom plugins (OK, NonOK, Unknown).
 from __future__ import annotations
 
 from gpunode.advice import and_more
-from gpunode.model.report import CheckReport, CheckResult, Finding, HostOutcome, Severity
+from gpunode.model.layers import LAYERS, group_of
+from gpunode.model.report import CheckReport, CheckResult, Finding, HostOutcome, NotApplicable, Severity
 from gpunode.render.check_values import line, standing
 from gpunode.render.wording import count
 
 FIT, UNFIT, UNKNOWN = 0, 1, 2
 OWN_TABLES = "sec.cve-db-age"  # the one check that is of no host
+ASIDE = ("toolkit", "OS", "fleet")  # layers whose checks pass on hosts that have no GPU, driver or engine as well
 NPD_BYTES = 80  # Node Problem Detector's own default of max_output_length; it would cut inside of a character
 NHC_BYTES = 160  # a reason of Slurm, which `sinfo -R` shows on one line
 
@@ -26,7 +28,7 @@ def verdict(outcome: HostOutcome, *, strict: bool, most: int, lead: str = "") ->
         more = f" ({and_more(len(found) - 1)})" if len(found) > 1 else ""
         return UNFIT, fitted(f"{lead}{_said(found[0])}", most, more)
     if not judged(report):
-        return UNKNOWN, no_verdict("no check applies to this host", most, lead)
+        return UNKNOWN, no_verdict("no check of a GPU, driver or engine applies here", most, lead)
     warned = f", {count(len(report.warnings), 'warning')}" if report.warnings else ""
     passing = f"{count(report.passed, 'check')} {'passes' if report.passed == 1 else 'pass'}"
     return FIT, fitted(f"{lead}{passing}{warned}", most)
@@ -42,9 +44,14 @@ def _reasons(report: CheckReport, strict: bool) -> list[CheckResult]:
 
 
 def judged(report: CheckReport) -> bool:
-    """Whether gpunode itself had a verdict on anything of the host; its own tables are judged everywhere."""
-    own = (r for r in report.results.values() if not r.foreign and r.id != OWN_TABLES)
-    return any(standing(r) != "not-applicable" for r in own)
+    """Whether gpunode itself had a verdict on a GPU, the driver or an engine.
+
+    Where none of their checks was asked for (--only 'os.*'), any verdict will do but that on gpunode's own tables.
+    """
+    own = [r for r in report.results.values() if not r.foreign and r.id != OWN_TABLES]
+    asked = [r for r in own if not (isinstance(r.outcome, NotApplicable) and r.outcome.left_out)]
+    of_gpus = [r for r in asked if LAYERS.get(group_of(r.id)) not in ASIDE]
+    return any(standing(r) != "not-applicable" for r in of_gpus or asked)
 
 
 def _said(result: CheckResult) -> str:

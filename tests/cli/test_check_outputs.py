@@ -97,16 +97,21 @@ def test_strict_makes_failures_of_warnings(capsys: pytest.CaptureFixture[str]) -
     assert failures[0] < failures[1]
 
 
+NO_GPUS = ("debian12-no-gpu", "debian12-docker-build-no-options", "debian12-docker-build-no-kernel")
+UNJUDGED = "no verdict: no check of a GPU, driver or engine applies here"
+
+
 @pytest.mark.parametrize("flag", ["--npd", "--nhc"])
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
         (["--recorded", READY], 0, r"\d+ checks pass"),
         (["--recorded", BARE], 1, r"[a-z]+\.[a-z-]+: [^\n]+( \(and \d+ more\))?"),
+        *((["--recorded", str(HOSTS / host)], 2, UNJUDGED) for host in NO_GPUS),
         (["--recorded", "/nosuch"], 2, "no verdict: /nosuch is not a recorded host"),
         (["--spec", "/nosuch"], 2, "no verdict: the spec /nosuch cannot be read"),
     ],
-    ids=["fit", "unfit", "no host", "no spec"],
+    ids=["fit", "unfit", *NO_GPUS, "no host", "no spec"],
 )
 def test_one_line_and_the_codes_of_the_protocol(
     flag: str, words: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]

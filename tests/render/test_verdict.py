@@ -24,7 +24,14 @@ WARNED = without("rt.effective-default")
 HEALTHY = without("rt.effective-default", "drv.dkms-next")
 NO_GPU = CheckResult("drv.loaded", Severity.ERROR, NotApplicable("no GPU"))
 OWN = CheckResult("sec.cve-db-age", Severity.WARNING, None)
-NOTHING = HostOutcome("h", ExitCode.DONE, check=CheckReport("h", {r.id: r for r in (NO_GPU, OWN)}))
+ANYWHERE = [CheckResult(id, Severity.ERROR, None) for id in ("os.mirror-sync", "ctk.legacy-packages", "fleet.clock")]
+
+
+def ended(*results: CheckResult) -> HostOutcome:
+    return HostOutcome("h", ExitCode.DONE, check=CheckReport("h", {r.id: r for r in results}))
+
+
+NOT_ASKED = replace(NO_GPU, outcome=NotApplicable("--only os", left_out=True))
 
 
 def because_of(cause: str, *consequences: str) -> HostOutcome:
@@ -43,7 +50,10 @@ def because_of(cause: str, *consequences: str) -> HostOutcome:
         (WARNED, True, 1, "drv.dkms-next: the next boot has no module"),
         (FAILING, False, 1, "rt.effective-default: containerd still runs with runc as its default"),
         (FAILING, True, 1, "rt.effective-default: containerd still runs with runc as its def... (and 1 more)"),
-        (NOTHING, False, 2, "no verdict: no check applies to this host"),
+        (ended(NO_GPU, OWN), False, 2, "no verdict: no check of a GPU, driver or engine applies here"),
+        (ended(NO_GPU, OWN, *ANYWHERE), False, 2, "no verdict: no check of a GPU, driver or engine applies here"),
+        (ended(NOT_ASKED, OWN, *ANYWHERE), False, 0, "4 checks pass"),
+        (ended(NOT_ASKED, OWN), False, 2, "no verdict: no check of a GPU, driver or engine applies here"),
         (because_of("pci.gpu-present", "drv.loaded", "rt.default"), False, 1, "pci.gpu-present: pci.gpu-present"),
         (lost_outcome("no route"), True, 2, "no verdict: no route"),
     ],
@@ -54,6 +64,9 @@ def because_of(cause: str, *consequences: str) -> HostOutcome:
         "failing",
         "failing and warned, strict",
         "nothing applies",
+        "what passes on any host",
+        "what passes on any host, and nothing else was asked for",
+        "asked for gpunode's own tables",
         "a cause",
         "not read",
     ],

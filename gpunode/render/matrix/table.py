@@ -20,7 +20,8 @@ from gpunode.render.remedy_text import remedy_text
 from gpunode.render.verdict import judged
 from gpunode.render.wording import CODE_WORDS, without_name
 
-# Worst first: nothing is known of a host that did not answer, nor of one to which no check applies ("unjudged").
+# Worst first: nothing is known of a host that did not answer, nor of one whose GPUs, driver and engines no check
+# looked at ("unjudged").
 STANDINGS = ("lost", "fail", "warn", "unjudged", "pass")
 
 

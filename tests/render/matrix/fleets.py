@@ -75,7 +75,7 @@ def passing(host: HostFacts) -> HostOutcome:
 
 def checked(host: HostFacts, *found: CheckResult) -> HostOutcome:
     others = (
-        CheckResult("ctk.installed", Severity.ERROR, None),
+        CheckResult("drv.module-loaded", Severity.ERROR, None),
         CheckResult("mig.layout", Severity.ERROR, NotApplicable("no GPU has MIG")),
     )
     report = CheckReport(host.target, {one.id: one for one in (*found, *others)}, host)

@@ -179,11 +179,12 @@ def test_a_host_that_lost_a_gpu_is_compared_with_those_that_have_all() -> None:
 
 
 def test_a_host_to_which_no_check_applies_has_no_verdict() -> None:
-    """The site's checks and gpunode's own tables are none either: the rule of check --npd."""
+    """The site's checks, gpunode's own tables and what passes on any host are none either: the rule of check --npd."""
     own = CheckResult("mig.layout", Severity.ERROR, NotApplicable("no GPU has MIG"))
     tables = CheckResult("sec.cve-db-age", Severity.WARNING, None)
     foreign = CheckResult("site.disk", Severity.ERROR, None, foreign="/etc/checks/disk.yaml")
-    report = CheckReport("gpu01", {one.id: one for one in (own, tables, foreign)}, facts())
+    anywhere = CheckResult("os.answers-understood", Severity.ERROR, None)
+    report = CheckReport("gpu01", {one.id: one for one in (own, tables, foreign, anywhere)}, facts())
     data = table([HostOutcome("gpu01", ExitCode.DONE, check=report), passing(facts("gpu02"))], at_s=AT_S, ssh=False)
     assert [STANDINGS[host["standing"]] for host in data["hosts"]] == ["unjudged", "pass"]
 
