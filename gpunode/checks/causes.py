@@ -14,6 +14,7 @@ from gpunode.model.facts import HostFacts
 from gpunode.model.installed import signs_of_driver
 from gpunode.model.layers import depth
 from gpunode.model.report import CheckReport, CheckResult, Finding
+from gpunode.remedy import Remedy
 from gpunode.values import dataclass
 
 
@@ -25,7 +26,7 @@ class Explains:
     consequences: tuple[str, ...]
     same: EntityKind | None = None  # only what is about the same GPUs, units or files, of all causes together
     driver: bool | None = None  # only on a host that has a driver on disk, or only on one that has none
-    together: bool = False  # only what the same command mends: on a host that was never set up
+    together: bool = False  # only what the same remedy mends: a host that was never set up, a disk without room
 
 
 DOCKER = ("rt.docker-file", "rt.docker-live", "rt.docker-gpus")
@@ -148,7 +149,8 @@ TABLE = (
     *(Explains(c, ("rt.present",), same=UNIT) for c in ("k8s.cgroup-v1", "k8s.feature-gates", "k8s.labels-legacy")),
     Explains("k8s.kubelet-flags", ("rt.present",), same=UNIT),
     Explains("rt.present", ("k8s.kubelet-up",), same=UNIT),
-    Explains("os.disk-root", ("k8s.eviction-pressure",)),
+    # DiskPressure alone: no room on a disk takes the memory or the processes.
+    Explains("os.disk-root", ("k8s.eviction-pressure",), together=True),
     Explains("k8s.kubelet-up", ("k8s.node-ready", "k8s.capacity", "k8s.eviction-pressure")),
     Explains("k8s.taints", ("k8s.dp-container",)),
     Explains("k8s.detect", ("k8s.kubelet-up", "k8s.node-ready")),
@@ -308,7 +310,7 @@ def _explained_by(id: str, found: Mapping[str, Finding], rows: tuple[Explains, .
         same = row.same is None or (
             row.same in covered and _names(found[row.cause], row.same) & _names(found[id], row.same)
         )
-        if same and (not row.together or _one_command(found[row.cause], found[id])):
+        if same and (not row.together or _one_remedy(found[row.cause].remedy, found[id].remedy)):
             return row.cause
     return None
 
@@ -323,8 +325,11 @@ def _names(finding: Finding, kind: EntityKind) -> set[str]:
     return {entity.name for entity in finding.entities if entity.kind is kind}
 
 
-def _one_command(cause: Finding, finding: Finding) -> bool:
-    return bool(cause.remedy.command) and cause.remedy.command == finding.remedy.command
+def _one_remedy(one: Remedy, other: Remedy) -> bool:
+    """The same command of gpunode's, or the same words where neither has one."""
+    if one.command or other.command:
+        return one.command == other.command
+    return bool(one) and one == other
 
 
 def _chain(id: str, direct: Mapping[str, str]) -> tuple[str, ...]:

@@ -29,6 +29,9 @@ def typed_for(host: HostFacts, verb: Verb, *names: str) -> str:
     return backend.words(verb, *names) if backend else typed(verb, *names)
 
 
+PRUNE = (
+    "remove what is not needed: images (docker system prune, crictl rmi --prune), logs (journalctl --vacuum-size=1G)"
+)
 CHRONY = "systemctl enable --now chronyd, with chrony installed (on Debian and Ubuntu the unit is chrony)"
 
 

@@ -216,6 +216,7 @@ FAULTS: tuple[tuple[str, HostFacts, str, Severity | None], ...] = (
     ("k8s.legacy-resource", node(capacity={OLD_GPUS: "4"}), "gpu 4; kubelet is 1.34", None),
     ("k8s.taints", node(NEVER, taints=("NoSchedule team/gpu",)), "has team/gpu, and no device plugin", None),
     ("k8s.eviction-pressure", condition("DiskPressure", "True KubeletHasDiskPressure"), "DiskPressure (Kubelet", None),
+    ("k8s.eviction-pressure", condition("PIDPressure", "True KubeletHasInsufficientPID"), "PIDPressure (Kubelet", None),
     ("k8s.operator-managed", plugins(validations=frozenset({"driver-ready"})), "no toolkit-ready, cuda-ready", None),
 )  # fmt: skip
 UNKNOWN: tuple[tuple[str, HostFacts, str], ...] = (
@@ -366,6 +367,34 @@ def test_the_cause_stands_first(host: HostFacts, spec: Spec | None, cause: str, 
     assert next(iter(found)) == cause, found
     if follows is not None:
         assert found[cause] == follows
+
+
+FULL_DISK = replace(h.SYSTEM, disks=(replace(h.ROOT, free_bytes=2 << 30),))
+
+
+@pytest.mark.parametrize(
+    ("pressures", "explained", "says"),
+    [
+        (("DiskPressure",), True, ("crictl rmi --prune",)),
+        (("MemoryPressure",), False, ("--sort=-rss",)),
+        (("PIDPressure",), False, ("podPidsLimit",)),
+        (("DiskPressure", "MemoryPressure"), False, ("crictl rmi --prune", "--sort=-rss")),
+    ],
+    ids=["disk", "memory", "processes", "disk and memory"],
+)
+def test_no_room_on_a_disk_explains_pressure_on_disks_alone(
+    pressures: tuple[str, ...], explained: bool, says: tuple[str, ...]
+) -> None:
+    """Memory and processes have remedies of their own, and no warning of a disk hides their error."""
+    told = dict.fromkeys(pressures, "True It")
+    host = replace(node(conditions={**WELL_NODE.conditions, **told}), system=FULL_DISK)
+    found = causes(host)
+    assert ("k8s.eviction-pressure" in found["os.disk-root"]) is explained
+    assert ("k8s.eviction-pressure" in found) is not explained
+    pressure = outcome("k8s.eviction-pressure", host)
+    assert isinstance(pressure, Finding)
+    every = ("crictl rmi --prune", "--sort=-rss", "podPidsLimit")
+    assert tuple(one for one in every if one in pressure.remedy.text) == says
 
 
 @pytest.mark.parametrize(

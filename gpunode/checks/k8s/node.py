@@ -9,6 +9,7 @@ from gpunode.advice import listing
 from gpunode.catalog.versions import first_with
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
+from gpunode.checks.words import PRUNE
 from gpunode.foreign import whole_number
 from gpunode.model.facts import HostFacts
 from gpunode.model.kubelet_program import kubelet_program
@@ -20,7 +21,14 @@ from gpunode.remedy import Remedy, RepairAction
 NODE = (needs.kubelet, needs.joined, needs.node, needs.gpu)
 READS = "kubectl get node with the kubelet's own kubeconfig"
 LEGACY = "alpha.kubernetes.io/nvidia-gpu"
-PRESSURES = ("DiskPressure", "MemoryPressure", "PIDPressure")
+# What relieves each. The kubelet collects images for DiskPressure alone (kubernetes.io, Node-pressure Eviction:
+# memory.available and pid.available have nothing of the node's to reclaim); for that one as os.disk-root does.
+PRESSURES: Mapping[str, str] = {
+    "DiskPressure": PRUNE,
+    "MemoryPressure": "ps -eo pid,rss,args --sort=-rss | head shows who has the memory: end it, or limit its pod",
+    "PIDPressure": "systemd-cgtop -t shows who has so many processes and threads: end it, or set the kubelet's "
+    "podPidsLimit",
+}
 # Kubernetes' own, which DaemonSets tolerate or which go away by themselves.
 OWN_TAINTS = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/", "nvidia.com/gpu")
 
@@ -195,7 +203,9 @@ def taints(host: HostFacts, context: Context) -> CheckOutcome:
     Severity.ERROR,
     title="the kubelet evicts no pods",
     reads=f"{READS}: DiskPressure, MemoryPressure and PIDPressure",
-    remedy=Remedy(RepairAction.CONFIGURE, "remove images and logs that are not needed (crictl rmi --prune)"),
+    remedy=Remedy(
+        RepairAction.CONFIGURE, "make room on the disk, or end what takes the memory or the processes: as it says"
+    ),
     needs=NODE,
 )
 def eviction_pressure(host: HostFacts, context: Context) -> CheckOutcome:
@@ -204,11 +214,11 @@ def eviction_pressure(host: HostFacts, context: Context) -> CheckOutcome:
     known = {name: conditions[name] for name in PRESSURES if name in conditions}
     if not known:
         return NotApplicable("the node has no conditions of this kind")
-    under = [f"{name} ({status.partition(' ')[2]})" for name, status in known.items() if status.startswith("True")]
+    under = {name: status.partition(" ")[2] for name, status in known.items() if status.startswith("True")}
     if not under:
         return None
     return Finding(
-        f"the kubelet is under {listing(name.partition(' ')[0] for name in under)}",
-        evidence=f"the node's object: {listing(under)}",
-        remedy=Remedy(RepairAction.CONFIGURE, "remove images and logs that are not needed: crictl rmi --prune"),
+        f"the kubelet is under {listing(under)}",
+        evidence="the node's object: " + listing(f"{name} ({reason})" for name, reason in under.items()),
+        remedy=Remedy(RepairAction.CONFIGURE, "; ".join(PRESSURES[name] for name in under)),
     )

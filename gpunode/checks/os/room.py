@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from gpunode.advice import listing
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
-from gpunode.checks.words import bytes_of
+from gpunode.checks.words import PRUNE, bytes_of
 from gpunode.model.facts import HostFacts
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.model.system import FileSystem, SystemFacts
@@ -15,9 +15,6 @@ from gpunode.remedy import Remedy, RepairAction
 
 SYSTEM = (needs.gpu, needs.system)
 UNREAD = "the file systems were not read"
-PRUNE = (
-    "remove what is not needed: images (docker system prune, crictl rmi --prune), logs (journalctl --vacuum-size=1G)"
-)
 
 
 @check(
