@@ -128,7 +128,6 @@ TABLE = (
     Explains("rt.docker-live", ("rt.effective-default", "rt.docker-gpus"), same=UNIT),
     Explains("rt.containerd-live", ("rt.effective-default",), same=UNIT),
     Explains("os.disk-boot", ("boot.default-kernel",)),
-    Explains("os.unattended-upgrades", ("drv.running-vs-userspace",)),
     Explains("os.time-sync", ("fleet.clock-skew",)),
     Explains("rt.effective-default", ("k8s.runtimeclass",), same=UNIT),
     Explains("rt.containerd-file", ("k8s.runtimeclass",), same=UNIT),

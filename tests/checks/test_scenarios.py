@@ -16,11 +16,12 @@ from gpunode.checks import run_all
 from gpunode.checks.agreement import agreed
 from gpunode.checks.causes import folded
 from gpunode.cli.options.spec import texts_of_words
+from gpunode.errors import ExitCode
 from gpunode.model.dkms import DkmsLine
 from gpunode.model.facts import FailedStep, HostFacts, JournalFacts, RuntimeFacts, SecurityFacts, ToolkitFacts
 from gpunode.model.files import FileFacts, WrittenFile
 from gpunode.model.plan import Plan
-from gpunode.model.report import CheckReport, CheckResult, Finding, Severity
+from gpunode.model.report import CheckReport, CheckResult, Finding, HostOutcome, Severity
 from gpunode.model.smi import SmiFacts
 from gpunode.model.spec import Spec
 from gpunode.planner.plan import make_plan
@@ -28,6 +29,7 @@ from gpunode.render.check_text import WORDS, check_text
 from gpunode.render.remedy_text import remedy_text
 from gpunode.render.short_text import whole_clauses
 from gpunode.render.style import Style
+from gpunode.render.verdict import NHC_BYTES, verdict
 from gpunode.specfile import put_all
 from tests.checks import hosts as h
 from tests.checks import of_the_machine as machine
@@ -264,7 +266,7 @@ SCENARIOS: tuple[tuple[str, HostFacts, str], ...] = (
     ("38 GPU has fallen off the bus of a node", on_a_node(OFF_THE_BUS), "pci.fallen-off-bus"),
     ("sick: an automatic upgrade changed the libraries of a node", on_a_node(replace(
         h.driver(libraries=NEW_LIBS, smi=SmiFacts(18, "mismatch")), packages=machine.AUTOMATIC)),
-     "os.unattended-upgrades"),
+     "drv.running-vs-userspace"),
     # Hosts that look healthy: engines, toolkit and nvidia-smi do as they should.
     ("sick: uncorrectable ECC errors", fault("health.ecc-volatile-unc"), "health.ecc-volatile-unc"),
     ("sick: uncorrectable errors, whose row waits to be remapped, and a GPU that asks for a reset", h.smi(h.seen(
@@ -274,7 +276,7 @@ SCENARIOS: tuple[tuple[str, HostFacts, str], ...] = (
         "repairs", replace(h.SEEN, recovery="Drain and Reset"), rows_pending=True)), "health.row-remap-pending"),
     ("sick: an automatic upgrade changed the libraries", replace(
         h.driver(libraries=NEW_LIBS, smi=SmiFacts(18, "mismatch")), packages=machine.AUTOMATIC),
-     "os.unattended-upgrades"),
+     "drv.running-vs-userspace"),
     ("sick: a full /boot has no initramfs of the next kernel", replace(
         h.kernel(next_boot="6.1.0-51-amd64"), system=fault("os.disk-boot").system), "os.disk-boot"),
     ("sick: a row remap is pending", fault("health.row-remap-pending"), "health.row-remap-pending"),
@@ -367,6 +369,19 @@ def by_severity(report: CheckReport) -> list[CheckResult]:
 
 def _words(text: str) -> str:
     return " ".join(text.split())
+
+
+def test_what_an_automatic_upgrade_did_is_mended_as_a_mismatch_and_the_policy_stands_next_to_it() -> None:
+    """To pin the driver's packages, which the warning asks for, mends no mismatch that is there already."""
+    host = next(host for name, host, _ in SCENARIOS if name == "sick: an automatic upgrade changed the libraries")
+    report = report_of(host)
+    mismatch, policy = by_severity(report)
+    assert [mismatch.id, policy.id] == ["drv.running-vs-userspace", "os.unattended-upgrades"]
+    assert "user.smi-works" in [one.id for one in report.consequences(mismatch)]
+    assert report.consequences(policy) == ()
+    assert verdict(HostOutcome("h", ExitCode.FAILED, check=report), strict=False, most=NHC_BYTES)[1].startswith(
+        "drv.running-vs-userspace: "
+    )
 
 
 def test_every_reported_fault_is_decided() -> None:
