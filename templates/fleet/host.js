@@ -54,7 +54,7 @@ function hostPage(host) {
 }
 
 function finding(one) {
-  const rows = [["evidence", one.evidence], ["remedy", one.remedy], ...one.follow.map((text) => ["so", text]), ...one.notes];
+  const rows = [["evidence", one.evidence], ["remedy", one.remedy], ...one.follow.map((each) => ["so", followText(each)]), ...one.notes];
   const list = make("dl", {}, ...rows.filter(([, text]) => text).flatMap(([label, text]) => [make("dt", {}, label), make("dd", {className: label}, text)]));
   return make("article", {className: `finding ${one.severity}`},
     make("h4", {}, make("span", {className: "severity"}, one.severity), make("code", {}, one.id)),

@@ -15,11 +15,17 @@ const columns = [
     place: (host) => fleet.hosts[host].row[number],
     text: (host) => valueText(column, fleet.hosts[host].row[number])})),
 ];
-const idsOf = (host) => new Set(fleet.hosts[host].findings.map((place) => fleet.findings[place].id));
+// A check that only follows from another has failed as well.
+const checksOf = (one) => [one.id, ...one.follow.map(([id]) => id)];
+const idsOf = (host) => new Set(fleet.hosts[host].findings.flatMap((place) => checksOf(fleet.findings[place])));
 const filterable = [
-  {key: "check", title: "Check", values: [...new Set(fleet.findings.map((one) => one.id))].sort(), has: (host, value) => idsOf(host).has(value)},
+  {key: "check", title: "Check", values: [...new Set(fleet.findings.flatMap(checksOf))].sort(), has: (host, value) => idsOf(host).has(value)},
   ...columns.filter((one) => one.values && one.key !== "failing").map((column) => ({...column, has: (host, value) => column.text(host) === value})),
 ];
+
+function followText([id, summary]) {
+  return `${id}: ${summary}`;
+}
 
 function valueText(column, place) {
   return place === UNKNOWN ? "" : column.values[place];
@@ -61,7 +67,7 @@ function regroup() {
 function haystack(host) {
   if (haystacks[host] === undefined) {
     const one = fleet.hosts[host];
-    const found = one.findings.map((place) => fleet.findings[place]).flatMap((each) => [each.id, each.summary, ...each.follow]);
+    const found = one.findings.map((place) => fleet.findings[place]).flatMap((each) => [each.id, each.summary, ...each.follow.map(followText)]);
     haystacks[host] = [one.name, one.own || "", ...columns.map((column) => column.text(host)), ...found, ...(one.why || [])].join("\n").toLowerCase();
   }
   return haystacks[host];

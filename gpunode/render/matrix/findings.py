@@ -17,14 +17,14 @@ class Shown(NamedTuple):
     result: CheckResult
     severity: str  # with all that follows from it; "acknowledged"
     remedy: str
-    follow: tuple[str, ...]  # "rt.docker-live: the running dockerd has no nvidia runtime"
+    follow: tuple[tuple[str, str], ...]  # ("rt.docker-live", "the running dockerd has no nvidia runtime")
 
 
 def of_host(check: CheckReport, names: tuple[str, ...]) -> Iterable[Shown]:
     """Causes, worst first, then what was accepted. `names`: the host, where remedies are typed over SSH."""
     for cause in check.causes:
         follow = tuple(
-            f"{one.id}: {one.outcome.summary}" for one in check.consequences(cause) if isinstance(one.outcome, Finding)
+            (one.id, one.outcome.summary) for one in check.consequences(cause) if isinstance(one.outcome, Finding)
         )
         yield Shown(cause, check.weight(cause).value, _remedy(cause, names), follow)
     for accepted in check.acknowledged:
@@ -45,7 +45,7 @@ def finding_data(shown: Shown, texts: Texts) -> dict[str, Any]:
         "summary": texts.line(finding.summary, SENTENCE),
         "evidence": texts.prose(finding.evidence),
         "remedy": texts.prose(shown.remedy),
-        "follow": [texts.line(one, SENTENCE) for one in shown.follow],
+        "follow": [[texts.line(id, CELL), texts.line(summary, SENTENCE)] for id, summary in shown.follow],
         "notes": [[label, texts.line(text, SENTENCE)] for label, text in notes],
     }
 

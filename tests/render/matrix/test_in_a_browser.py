@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from gpunode.model.report import Finding
 from tests.browser import Browser
-from tests.render.matrix.in_browser import HOST, NAMES, choose, column, texts
+from tests.render.matrix.fleets import checked, error, facts, passing
+from tests.render.matrix.in_browser import HOST, NAMES, choose, column, texts, written
 
 
 def test_it_opens_with_the_worst_hosts_first(browser: Browser, pages: dict[int, str]) -> None:
@@ -103,6 +106,23 @@ def test_filters_widen_within_a_column_and_narrow_across(browser: Browser, pages
     assert len(browser.js(NAMES)) == 100
     browser.open(address)
     assert browser.js(NAMES) == ["gpu44.rack3.example"]
+
+
+def test_a_check_that_only_follows_from_another_is_found_by_the_filter(browser: Browser, tmp_path: Path) -> None:
+    live = error("rt.docker-live", "the running dockerd has no nvidia runtime", "-")
+    cause = error("ctk.installed", "the toolkit is missing", "-")
+    assert isinstance(live.outcome, Finding)
+    assert isinstance(cause.outcome, Finding)
+    cause = replace(cause, outcome=replace(cause.outcome, consequences=(live.id,)))
+    follows = replace(live, outcome=replace(live.outcome, cause=cause.id))
+    hosts = [checked(facts("a"), cause, follows), checked(facts("b"), live), passing(facts("c"))]
+    browser.open(written(hosts, tmp_path / "fleet.html"))
+    choose(browser, "filter-column", "check")
+    assert texts(browser, "#filter-value option")[1:] == ["ctk.installed (1)", "rt.docker-live (2)"]
+    choose(browser, "filter-value", "rt.docker-live")
+    assert browser.js(NAMES) == ["a", "b"]
+    browser.open(f"{(tmp_path / 'fleet.html').as_uri()}#host=a")
+    assert texts(browser, "dialog dd.so") == ["rt.docker-live: the running dockerd has no nvidia runtime"]
 
 
 def test_a_link_opens_a_host_with_evidence_remedy_and_what_most_have(browser: Browser, pages: dict[int, str]) -> None:
