@@ -21,6 +21,7 @@ from gpunode.model.facts import (
     ServiceFacts,
 )
 from gpunode.model.gpu_health import GpuHealth
+from gpunode.model.packages import PackageFacts, PackageVersion
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.model.smi import SmiFacts, SmiGpu
 from tests.checks import hosts as h
@@ -183,6 +184,19 @@ UNKNOWN: tuple[tuple[str, HostFacts, str], ...] = (
     ("svc.restart-flap", replace(WELL, services={"docker.service": replace(RUNS, restarts=None)}), "counts no"),
     ("svc.restart-flap", replace(WELL, services={}, unread={"services": "exit code 1"}), "exit code 1"),
 )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("lead", "remedy"),
+    [("nvidia-open", "gpunode setup --only driver"),
+     ("nvidia-headless-no-dkms-595-server-open", "gpunode setup --only driver --driver-source cuda")],
+    ids=["NVIDIA's repository has it", "the archive has none"],
+)  # fmt: skip
+def test_nvlsm_is_sought_where_it_is(lead: str, remedy: str) -> None:
+    there = PackageFacts("apt", {lead: PackageVersion(f"{h.V}-1")})
+    found = outcome("svc.nvlsm", replace(NVLINK5, packages=there))
+    assert isinstance(found, Finding)
+    assert found.remedy.text == remedy
 
 
 @pytest.mark.parametrize(("id", "host"), PASSES)

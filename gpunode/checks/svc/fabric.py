@@ -10,6 +10,7 @@ from gpunode.checks.registry import Context, check
 from gpunode.checks.words import driver_version
 from gpunode.model import entities
 from gpunode.model.facts import HostFacts, ServiceFacts
+from gpunode.model.installed import installed_source
 from gpunode.model.plan import IMEX_STEP
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
 from gpunode.model.smi import SmiGpu
@@ -231,7 +232,9 @@ def nvlsm(host: HostFacts, context: Context) -> CheckOutcome:
     else:
         return None
     switches = listing(host.driver.switch_management, 4)
-    remedy = Remedy(RepairAction.UPGRADE, SETUP)
+    # No archive has nvlsm (catalog/distros.yaml): a driver of one stays as it is, and would stay without.
+    other = ("--driver-source", "cuda") if installed_source(host) == "distro" else ()
+    remedy = Remedy(RepairAction.UPGRADE, setup("--only", "driver", *other))
     if action is RepairAction.RELOAD_MODULE:
         load = "modprobe ib_umad (of the kernel's extra modules), then systemctl restart nvidia-fabricmanager.service"
         remedy = Remedy(action, load)

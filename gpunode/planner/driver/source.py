@@ -125,17 +125,28 @@ def names_of(site: Site, source: DriverOrigin, branch: int) -> Names:
 
 
 def package_names(site: Site, choice: DriverChoice, source: DriverOrigin) -> tuple[str, ...]:
-    """What is installed, the most telling name first. Raises UnsupportedHost when NVSwitches lack their manager."""
+    """What is installed, the most telling name first. Raises UnsupportedHost where the fabric's own is not among it."""
     names = names_of(site, source, choice.branch)
-    fabric = fabric_names(site, names)
-    if site.fabric in ("nvswitch", "nvlink5") and not fabric:
+    if lacking := _lacking(site, names):
         raise UnsupportedHost(
-            f"{source_title(site, source)} has no fabric manager, which the NVSwitches here need",
+            f"{source_title(site, source)} has {lacking}, which the NVSwitches here need",
             evidence="without it CUDA fails with error 802 (system not yet initialized)",
             remedy="--driver-source cuda takes NVIDIA's repository",
         )
+    fabric = fabric_names(site, names)
     flavour = kernel_flavour(site.host, site.backend.default_flavour)
     return tuple(n.format(branch=choice.branch, flavour=flavour) for n in (*names.of(choice.flavour), *fabric))
+
+
+def _lacking(site: Site, names: Names) -> str | None:
+    """What NVSwitches need and the source has not: a fabric manager, and for those of NVLink 5 nvlsm too.
+
+    nvlsm has versions of its own, so one that was installed from elsewhere does.
+    """
+    if site.fabric in ("nvswitch", "nvlink5") and not names.fabric:
+        return "no fabric manager"
+    there = names.nvlink5 or "nvlsm" in site.host.packages.installed
+    return "no nvlsm" if site.fabric == "nvlink5" and not there else None
 
 
 def fabric_names(site: Site, names: Names) -> tuple[str, ...]:

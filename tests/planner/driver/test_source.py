@@ -16,12 +16,13 @@ from gpunode.model.plan import Plan
 from gpunode.model.spec import DriverRequest, DriverSource, Spec, parse_mirror
 from gpunode.planner.driver.source import policy_files
 from gpunode.planner.plan import make_plan
-from tests.planner.builders import B200, H100, L4, T4, V100, host
+from tests.planner.builders import B200, H100, L4, T4, V100, gpus, host, switches
 
 CATALOG = load_catalog()
 SECURE = SecurityFacts(secure_boot=True)
 LOCAL = Spec(driver_source=DriverSource.LOCAL, mirror="file:///srv/nvidia", trust_keys=("A" * 40,))
 POLICY_FILE = policy_files()[0]
+HGX_B200 = host(*[B200] * 8, driver=DriverFacts(switch_management=("0000:05:00.0",)))
 
 
 def policy(plan: Plan) -> str:
@@ -175,11 +176,37 @@ def test_an_exact_version_on_suse_is_refused_since_the_module_decides() -> None:
     ids=["after the module's version", "always named", "asked for", "pinned by a package"],
 )
 def test_what_manages_nvlink5_is_not_asked_for_at_the_drivers_version(os: str, driver: str) -> None:
-    hgx = host(*[B200] * 8, os=os, driver=DriverFacts(switch_management=("0000:05:00.0",)))
+    hgx = host(*[B200] * 8, os=os, driver=HGX_B200.driver)
     named = commands(make_plan(hgx, Spec(driver=DriverRequest.parse(driver)), CATALOG))
     words = {word for command in named for word in command.split()}
     assert "nvlsm" in words
     assert [w for w in words if re.match(r"(nvlsm|libibumad|infiniband-diags)(=|-\d)", w)] == []
+
+
+@pytest.mark.parametrize(
+    "facts", [HGX_B200, replace(HGX_B200, security=SECURE)], ids=["asked for", "taken for its signed modules"]
+)
+def test_an_archive_without_nvlsm_is_refused_where_nvlink5_switches_are(facts: HostFacts) -> None:
+    wanted = DriverSource.AUTO if facts.security.secure_boot else DriverSource.DISTRO
+    with pytest.raises(UnsupportedHost, match="own archive has no nvlsm, which the NVSwitches here need") as refused:
+        make_plan(facts, Spec(driver_source=wanted), CATALOG)
+    assert "--driver-source cuda" in refused.value.remedy.text
+    taken = make_plan(facts, Spec(driver_source=DriverSource.CUDA), CATALOG)
+    assert taken.driver
+    assert "nvlsm" in taken.driver.packages
+
+
+def test_an_nvlsm_that_is_there_already_serves_a_driver_of_the_archive() -> None:
+    facts = replace(HGX_B200, packages=PackageFacts("apt", {"nvlsm": PackageVersion("2025.10.9-1")}))
+    plan = make_plan(facts, Spec(driver_source=DriverSource.DISTRO), CATALOG)
+    assert plan.driver
+    assert "nvidia-fabricmanager-595" in plan.driver.packages
+
+
+def test_an_archive_without_a_fabric_manager_is_refused_where_nvswitches_are() -> None:
+    hgx = host(H100, os="debian-13", pci=(*gpus(H100), *switches(4)))
+    with pytest.raises(UnsupportedHost, match="own archive has no fabric manager"):
+        make_plan(hgx, Spec(driver_source=DriverSource.DISTRO), CATALOG)
 
 
 def test_azure_linux_is_told_the_exact_version() -> None:
