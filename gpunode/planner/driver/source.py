@@ -128,25 +128,32 @@ def package_names(site: Site, choice: DriverChoice, source: DriverOrigin) -> tup
     """What is installed, the most telling name first. Raises UnsupportedHost where the fabric's own is not among it."""
     names = names_of(site, source, choice.branch)
     if lacking := _lacking(site, names):
+        what, without = lacking
         raise UnsupportedHost(
-            f"{source_title(site, source)} has {lacking}, which the NVSwitches here need",
-            evidence="without it CUDA fails with error 802 (system not yet initialized)",
-            remedy="--driver-source cuda takes NVIDIA's repository",
+            f"{source_title(site, source)} has no {what}",
+            evidence=f"without it {without}",
+            remedy="--driver-source cuda takes NVIDIA's repository"
+            if site.distro.cuda
+            else f"NVIDIA has no repository for {site.distro.name}: use a distribution that it has one for",
         )
     fabric = fabric_names(site, names)
     flavour = kernel_flavour(site.host, site.backend.default_flavour)
     return tuple(n.format(branch=choice.branch, flavour=flavour) for n in (*names.of(choice.flavour), *fabric))
 
 
-def _lacking(site: Site, names: Names) -> str | None:
-    """What NVSwitches need and the source has not: a fabric manager, and for those of NVLink 5 nvlsm too.
+def _lacking(site: Site, names: Names) -> tuple[str, str] | None:
+    """What the fabric needs and the source has not, and how it is without.
 
-    nvlsm has versions of its own, so one that was installed from elsewhere does.
+    nvlsm has versions of its own, so one that was installed from elsewhere does. ComputeDomains bring nvidia-imex.
     """
+    silent = "CUDA fails with error 802 (system not yet initialized)"
     if site.fabric in ("nvswitch", "nvlink5") and not names.fabric:
-        return "no fabric manager"
-    there = names.nvlink5 or "nvlsm" in site.host.packages.installed
-    return "no nvlsm" if site.fabric == "nvlink5" and not there else None
+        return "fabric manager, which the NVSwitches here need", silent
+    if site.fabric == "nvlink5" and not names.nvlink5 and "nvlsm" not in site.host.packages.installed:
+        return "nvlsm, which the NVSwitches here need", silent
+    if site.fabric == "imex" and not names.imex and site.spec.kubernetes.mode != "dra":
+        return "nvidia-imex, which the GPUs of this tray need", "programs cannot use the memory of other trays"
+    return None
 
 
 def fabric_names(site: Site, names: Names) -> tuple[str, ...]:

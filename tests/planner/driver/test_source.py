@@ -13,15 +13,18 @@ from gpunode.model.action import PutFile, Run
 from gpunode.model.facts import DriverFacts, HostFacts, OsFacts, SecurityFacts
 from gpunode.model.packages import PackageFacts, PackageVersion
 from gpunode.model.plan import Plan
-from gpunode.model.spec import DriverRequest, DriverSource, Spec, parse_mirror
+from gpunode.model.spec import DriverRequest, DriverSource, KubernetesSpec, Spec, parse_mirror
 from gpunode.planner.driver.source import policy_files
+from gpunode.planner.install.driver import driver_choice
 from gpunode.planner.plan import make_plan
+from gpunode.planner.site import survey
 from tests.planner.builders import B200, H100, L4, T4, V100, gpus, host, switches
 
 CATALOG = load_catalog()
 SECURE = SecurityFacts(secure_boot=True)
 LOCAL = Spec(driver_source=DriverSource.LOCAL, mirror="file:///srv/nvidia", trust_keys=("A" * 40,))
 POLICY_FILE = policy_files()[0]
+GB200 = "2941"
 HGX_B200 = host(*[B200] * 8, driver=DriverFacts(switch_management=("0000:05:00.0",)))
 
 
@@ -159,7 +162,7 @@ def _branch(number: int) -> Spec:
 
 
 def test_a_tray_on_suse_gets_imex_at_the_modules_version() -> None:
-    plan = make_plan(host(*["2941"] * 4, os="sles-15"), Spec(), CATALOG)
+    plan = make_plan(host(*[GB200] * 4, os="sles-15"), Spec(), CATALOG)
     assert plan.driver
     assert "nvidia-imex" in plan.driver.packages
     assert any("nvidia-imex=@VERSION@" in command for command in commands(plan))
@@ -201,6 +204,21 @@ def test_an_nvlsm_that_is_there_already_serves_a_driver_of_the_archive() -> None
     plan = make_plan(facts, Spec(driver_source=DriverSource.DISTRO), CATALOG)
     assert plan.driver
     assert "nvidia-fabricmanager-595" in plan.driver.packages
+
+
+@pytest.mark.parametrize("os", ["ubuntu-22.04", "ubuntu-24.04", "ubuntu-26.04"])
+def test_the_archives_imex_has_the_branch_in_its_name(os: str) -> None:
+    plan = make_plan(host(*[GB200] * 4, os=os), Spec(driver_source=DriverSource.DISTRO), CATALOG)
+    assert any("nvidia-imex-595" in command.split() for command in commands(plan))
+
+
+def test_an_archive_without_imex_is_refused_on_a_tray_but_where_computedomains_bring_it() -> None:
+    tray = host(*[GB200] * 4, os="ubuntu-20.04")
+    with pytest.raises(UnsupportedHost, match="own archive has no nvidia-imex") as refused:
+        make_plan(tray, Spec(), CATALOG)
+    assert "NVIDIA has no repository for Ubuntu 20.04" in refused.value.remedy.text
+    site = survey(tray, Spec(kubernetes=KubernetesSpec("dra")), CATALOG)
+    assert "nvidia-utils-570-server" in driver_choice(site).packages
 
 
 def test_an_archive_without_a_fabric_manager_is_refused_where_nvswitches_are() -> None:
