@@ -52,8 +52,9 @@ WELL = replace(
 NVLINK5 = replace(
     WELL, pci=(B200,), driver=replace(WELL.driver, switch_management=("0000:05:00.0",)),
     packages=with_packages(nvlsm="2025.10"),
-    kernel=replace(WELL.kernel, modules=frozenset({"nvidia", "ib_umad"})),
+    kernel=replace(WELL.kernel, modules=frozenset({"nvidia", "mlx5_ib", "ib_umad"})),
 )  # fmt: skip
+UNSEEN = replace(NVLINK5, driver=WELL.driver)
 PLAIN = replace(WELL, pci=(replace(h.GPU, device="27b8"),))  # L4
 TRAYS = replace(WELL, pci=(TRAY,), services={IMEX: RUNS}, kubernetes=KubernetesFacts())
 BARE = HostFacts("bare", "bare", OsFacts("debian", "12"), KernelFacts("6.1.0"), root=False)
@@ -133,6 +134,8 @@ FAULTS: tuple[tuple[str, HostFacts, str, Severity | None], ...] = (
     ("svc.nvlsm", replace(NVLINK5, packages=with_packages()), "no package nvlsm; switches are managed",
      None),
     ("svc.nvlsm", replace(NVLINK5, kernel=WELL.kernel), "/sys/module/ib_umad is absent", None),
+    ("svc.nvlsm", replace(NVLINK5, kernel=replace(WELL.kernel, modules=frozenset({"nvidia", "ib_umad"}))),
+     "/sys/class/infiniband has none of their functions; switches are managed through 0000:05:00.0", None),
     ("svc.imex", unit(IMEX, FAILED, TRAYS), "ActiveState failed", None),
     ("svc.imex", unit(IMEX, ServiceFacts(), TRAYS), "is not found", None),
     ("svc.imex", replace(unit(IMEX, FAILED, TRAYS), kubernetes=KubernetesFacts(True)), "ActiveState failed", None),
@@ -154,6 +157,9 @@ FAULTS: tuple[tuple[str, HostFacts, str, Severity | None], ...] = (
 UNKNOWN: tuple[tuple[str, HostFacts, str], ...] = (
     ("svc.fabricmanager-active", replace(WELL, pci=(h.GPU,)), "no NVSwitch"),
     ("svc.fabricmanager-version", replace(WELL, pci=(h.GPU,)), "no NVSwitch"),
+    ("svc.fabricmanager-active", UNSEEN, "0000:41:00.0 may have are not seen: no network function has SW_MNG"),
+    ("svc.fabricmanager-version", UNSEEN, "are not seen"),
+    ("svc.nvlsm", replace(UNSEEN, root=False), "SW_MNG in its VPD, which root alone reads"),
     ("svc.fabricmanager-active", replace(WELL, services={}), "was not read"),
     ("svc.fabricmanager-active", replace(WELL, init="openrc"), "was not read"),
     ("svc.fabricmanager-needless", unit(FM, FAILED), "the board has NVSwitches"),

@@ -41,7 +41,19 @@ def fabric(host: HostFacts, context: Context) -> str | None:
 
 def _has_manager(host: HostFacts, context: Context) -> str | None:
     """Why there is nothing for a fabric manager to do."""
-    return None if fabric(host, context) in ("nvswitch", "nvlink5") else "no NVSwitch on this board"
+    if fabric(host, context) in ("nvswitch", "nvlink5"):
+        return None
+    return _unseen(host, context) or "no NVSwitch on this board"
+
+
+def _unseen(host: HostFacts, context: Context) -> str | None:
+    """What is said of GPUs for boards with NVLink 5 switches where no function manages any: in a virtual machine that
+    is so, on metal the functions may be passed through, or not be read."""
+    made = [gpu.address for gpu in host.gpus if context.catalog.gpu_model(gpu.device).fabric == "nvlink5"]
+    if not made or host.driver.switch_management:
+        return None
+    how = "no network function has SW_MNG in its VPD" + ("" if host.root else ", which root alone reads")
+    return f"the NVSwitches that {listing(made, 1)} may have are not seen: {how}"
 
 
 @check(
@@ -214,21 +226,22 @@ def _named(gpus: Iterable[SmiGpu]) -> str:
     "svc.nvlsm",
     Severity.ERROR,
     title="the subnet manager of NVLink 5 switches can work",
-    reads="the package list; /sys/module/ib_umad; SW_MNG in the VPD of network functions",
+    reads="the package list; /sys/module/ib_umad; /sys/class/infiniband; SW_MNG in the VPD of network functions",
     remedy=Remedy(RepairAction.UPGRADE, SETUP),
     needs=(needs.gpu, needs.host_driver, needs.loaded, needs.packages),
 )
 def nvlsm(host: HostFacts, context: Context) -> CheckOutcome:
     """The NVLink 5 switches have no subnet manager: the GPUs stay "In Progress", and CUDA does not start."""
     if fabric(host, context) != "nvlink5":
-        return NotApplicable("no NVLink 5 switches that this host manages")
+        return NotApplicable(_unseen(host, context) or "no NVLink 5 switches that this host manages")
     package = host.packages.installed.get("nvlsm")
     if package is None or not package.configured:
         summary, evidence = "nvlsm, the subnet manager of the NVLink switches, is not installed", "no package nvlsm"
         action = RepairAction.UPGRADE
-    elif "ib_umad" not in host.kernel.modules:
-        summary = "nvlsm cannot reach the NVLink switches: ib_umad is not loaded"
-        evidence, action = "/sys/module/ib_umad is absent", RepairAction.RELOAD_MODULE
+    elif lacking := _not_loaded(host):
+        names = " and ".join(lacking)
+        summary = f"nvlsm cannot reach the NVLink switches: {names} {'are' if len(lacking) > 1 else 'is'} not loaded"
+        evidence, action = "; ".join(lacking.values()), RepairAction.RELOAD_MODULE
     else:
         return None
     switches = listing(host.driver.switch_management, 4)
@@ -236,14 +249,29 @@ def nvlsm(host: HostFacts, context: Context) -> CheckOutcome:
     other = ("--driver-source", "cuda") if installed_source(host) == "distro" else ()
     remedy = Remedy(RepairAction.UPGRADE, setup("--only", "driver", *other))
     if action is RepairAction.RELOAD_MODULE:
-        load = "modprobe ib_umad (of the kernel's extra modules), then systemctl restart nvidia-fabricmanager.service"
-        remedy = Remedy(action, load)
+        load = " && ".join(f"modprobe {name}" for name in _not_loaded(host))
+        remedy = Remedy(action, f"{load} (of the kernel's extra modules), then systemctl restart {UNIT}")
     return Finding(
         summary,
         evidence=f"{evidence}; switches are managed through {switches}",
         remedy=remedy,
         entities=entities.pci(*host.driver.switch_management),
     )
+
+
+def _not_loaded(host: HostFacts) -> dict[str, str]:
+    """The modules through which nvlsm speaks to the switches, and how each is known to be absent.
+
+    The fabric manager finds the switches below /sys/class/infiniband alone, which mlx5_ib fills (gpu-operator#2781).
+    """
+    switches, modules = host.driver.switch_management, host.kernel.modules
+    found = host.system is None or any(port.address in switches for port in host.system.rdma)
+    lacking = {}
+    if not found and "mlx5_ib" not in modules:
+        lacking["mlx5_ib"] = "/sys/class/infiniband has none of their functions"
+    if "ib_umad" not in modules:
+        lacking["ib_umad"] = "/sys/module/ib_umad is absent"
+    return lacking
 
 
 @check(

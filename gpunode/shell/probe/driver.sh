@@ -40,9 +40,11 @@ modprobe_helper() { # modprobe=MODE OWNER GROUP, as stat's %f %u %g, from the on
 }
 
 running_driver_marks() {
-  for path in "$R"/sys/class/infiniband/*/device/vpd; do # NVLink 5 switches are managed through network functions
-    [ -r "$path" ] && grep -aq SW_MNG "$path" && path=$(readlink -f "${path%/vpd}") && echo "sw_mng=${path##*/}"
-  done
+  # NVLink 5 switches are managed through network functions, which are in /sys/class/infiniband only once mlx5_ib is loaded.
+  while IFS='|' read -r address vendor class _; do
+    case $vendor:$class in 0x15b3:0x02*) path=$R/sys/bus/pci/devices/$address/vpd ;; *) continue ;; esac
+    [ -r "$path" ] && grep -aq SW_MNG "$path" && echo "sw_mng=$address"
+  done <"$T/pci"
   # The GPU Operator makes the directory for its toolkit too; a driver container mounts its root there.
   [ -d "$R/run/nvidia/driver/usr" ] && trusted /run/nvidia/driver && echo container=/run/nvidia/driver
   for path in "$R"/proc/driver/nvidia/gpus/*; do
