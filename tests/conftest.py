@@ -43,6 +43,7 @@ REAL_FILES = (
     "test_a_strangers_manager.py",
     "test_retry_leaves_nothing.py",
     "test_silent_mirror.py",
+    "test_signed_modules.py",
     "test_program.py",
     "test_in_a_browser.py",
     "test_looks_in_a_browser.py",

@@ -33,9 +33,9 @@ class ForUndo:
 
 # What a finding can name as the step that mends it; the planner's steps and what they leave are called so.
 DRIVER_STEP, HEADERS_STEP, NOUVEAU_STEP = "driver.install", "kernel.headers", "kernel.nouveau"
-BUILD_STEP, SWAP_STEP = "driver.build", "driver.swap"
+BUILD_STEP, SWAP_STEP, MODULES_STEP = "driver.build", "driver.swap", "driver.modules"
 REMOVE_STEP, REPLACE_STEP = "driver.remove", "driver.replace"
-ENROL_STEP, HOLD_STEP, MIG_STEP = "secureboot.enrol", "driver.hold", "mig.layout"
+ENROL_STEP, HOLD_STEP, UNHOLD_STEP, MIG_STEP = "secureboot.enrol", "driver.hold", "driver.unhold", "mig.layout"
 LOAD_STEP, SERVICES_STEP, CHAR_LINKS_STEP = "driver.load", "driver.services", "driver.char-links"
 CDI_READABLE_STEP, CDI_REFRESH_STEP, CDI_STALE_STEP = "cdi.readable", "cdi.refresh", "cdi.stale"
 CDI_SPEC_STEP = "cdi.spec"

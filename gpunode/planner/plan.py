@@ -36,7 +36,7 @@ from gpunode.planner.kernel.fit import misfit_kept, refuse_misfit
 from gpunode.planner.kernel.modules import build_step
 from gpunode.planner.kernel.secureboot import console_words, enrol_step
 from gpunode.planner.kernel.setup import headers_step, load_step, reboot_reason, rivals_step
-from gpunode.planner.kernel.signed_modules import modules_step
+from gpunode.planner.kernel.signed_modules import modules_step, unhold_step
 from gpunode.planner.kernel.toolset import toolset_step
 from gpunode.planner.mig import mig_outcome, reset_reason
 from gpunode.planner.repos.apt_components import components_step
@@ -246,6 +246,7 @@ def _driver_outcomes(site: Site, choice: DriverChoice) -> list[Outcome]:
             policy_step(site, choice),
             build_step(site, choice),
             misfit_kept(site, choice),
+            unhold_step(site),
             modules_step(site, choice),
             enrol_step(site, choice),
             fabric_step(site, choice),

@@ -7,11 +7,12 @@ from fnmatch import fnmatchcase
 from gpunode.advice import listing, named
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
-from gpunode.checks.words import duration
+from gpunode.checks.words import backend_of, duration
 from gpunode.model.facts import HostFacts
 from gpunode.model.installed import driver_set
-from gpunode.model.plan import HOLD_STEP
+from gpunode.model.plan import HOLD_STEP, UNHOLD_STEP
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.model.signed_modules import SIGNED_MODULES, pins_against_modules, signed_kind
 from gpunode.remedy import Remedy, RepairAction, setup
 
 PACKAGED = (needs.gpu, needs.own_driver, needs.packages)
@@ -36,6 +37,11 @@ def unattended_upgrades(host: HostFacts, context: Context) -> CheckOutcome:
     names = driver_set(host)
     if not names:
         return NotApplicable(UNOWNED)
+    if kind := signed_kind(host):
+        return NotApplicable(
+            f"its modules ({SIGNED_MODULES}{kind}-*) come with each kernel, for the driver's newest version: with the "
+            "driver pinned, the next kernel would have none"
+        )
     loose = sorted(names - _pinned(host, names))
     if not loose:
         return None
@@ -64,10 +70,13 @@ def _pinned(host: HostFacts, names: frozenset[str]) -> frozenset[str]:
     needs=PACKAGED,
 )
 def held_packages(host: HostFacts, context: Context) -> CheckOutcome:
-    """Only some of the driver's packages are pinned: the next upgrade stops at them, or leaves two versions."""
+    """Only some of the driver's packages are pinned: the next upgrade stops at them, or leaves two versions. Where its
+    modules are Ubuntu's own, any pin keeps them from the next kernel."""
     names = driver_set(host)
     if not names:
         return NotApplicable(UNOWNED)
+    if kind := signed_kind(host):
+        return _keeps_modules_away(host, kind)
     pinned = _pinned(host, names)
     held, loose = sorted(pinned), sorted(names - pinned)
     if not held or not loose:
@@ -78,6 +87,24 @@ def held_packages(host: HostFacts, context: Context) -> CheckOutcome:
         remedy=PIN,
         steps=(HOLD_STEP,),
         otherwise=Remedy(RepairAction.CONFIGURE, "pin all packages of the driver, or none"),
+    )
+
+
+def _keeps_modules_away(host: HostFacts, kind: str) -> CheckOutcome:
+    """Those that gpunode pinned once, its setup releases; with one of somebody else's all are named."""
+    from gpunode.packages.pins import pinned_by_others, unpinning
+
+    pins, backend = pins_against_modules(host), backend_of(host)
+    if not pins or backend is None:
+        return None
+    by_hand = Remedy(RepairAction.CONFIGURE, unpinning(backend, pins))
+    ours = Remedy(RepairAction.CONFIGURE, setup("--only", "driver"), " removes gpunode's pins")
+    return Finding(
+        f"the next kernel comes without a module: {listing(pins)} {'is' if len(pins) == 1 else 'are'} pinned",
+        evidence=f"{SIGNED_MODULES}{kind}-* of a kernel want the version of the driver that they were built with",
+        remedy=by_hand if pinned_by_others(host, pins) else ours,
+        steps=(UNHOLD_STEP,),
+        otherwise=by_hand,
     )
 
 

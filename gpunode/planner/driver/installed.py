@@ -10,6 +10,7 @@ from gpunode.catalog.load import Branch, Catalog
 from gpunode.model.driver import DriverChoice, DriverOrigin, ModuleFlavour
 from gpunode.model.facts import HostFacts
 from gpunode.model.installed import installed_source, installed_version, lead_package
+from gpunode.model.signed_modules import built_by_dkms, signed_kind
 from gpunode.model.spec import DriverSource, Flavour, Spec
 from gpunode.packages.pins import pinned_by_others
 from gpunode.planner.driver.select import describe, shared_bounds, support
@@ -17,7 +18,6 @@ from gpunode.regex import regex
 
 # A module's package alone is half a driver, such as an rpm transaction that was killed leaves behind.
 _MODULES = regex(r"(kmod|akmod)-nvidia.*|nvidia-(open-)?driver-G\d\d-.*kmp-\w+|nvidia-open-dkms")
-_BUILT = regex(r"nvidia-(kernel-|open-){0,2}dkms")  # packages whose modules DKMS builds
 _TOOLS = regex(r"nvidia-driver(-cuda)?|nvidia-compute-utils-G\d\d|nvidia-utils|xorg-x11-drv-nvidia.*")
 
 
@@ -62,7 +62,7 @@ def keep_driver(host: HostFacts, spec: Spec, models: Sequence[GpuModel], catalog
         source=source,
         packages=(lead,) if lead else (),
         kept=True,
-        signed=_prebuilt(host, lead, number),
+        signed=_prebuilt(host, lead),
     )
 
 
@@ -92,16 +92,6 @@ def _flavour_of(lead: str | None) -> ModuleFlavour | None:
     return "open" if "open" in lead else "proprietary"
 
 
-def _prebuilt(host: HostFacts, lead: str | None, branch: int) -> bool:
-    """SUSE's signed packages ship modules, and Ubuntu's linux-modules-nvidia; all others have DKMS build them.
-
-    Ubuntu's names of a driver do not say: ubuntu-drivers puts nvidia-driver-580-open next to signed modules, and
-    nvidia-headless-580, which depends on nvidia-headless-no-dkms-580, brings nvidia-dkms-580.
-    """
-    if lead is None:
-        return False
-    there = [name for name, package in host.packages.installed.items() if package.status[:1] in "ih"]
-    if any(_BUILT.match(name) for name in there):
-        return False
-    shipped = any(name.startswith(f"linux-modules-nvidia-{branch}-") for name in there)
-    return shipped or "no-dkms" in lead or "-signed-" in lead
+def _prebuilt(host: HostFacts, lead: str | None) -> bool:
+    """SUSE's signed packages ship modules, and Ubuntu's linux-modules-nvidia; all others have DKMS build them."""
+    return signed_kind(host) is not None or (lead is not None and "-signed-" in lead and not built_by_dkms(host))

@@ -20,6 +20,7 @@ from gpunode.model.installed import (
     upstream,
 )
 from gpunode.model.plan import DRIVER_STEP, HOLD_STEP, Step
+from gpunode.model.signed_modules import signed_kind
 from gpunode.model.spec import DriverRequest, Flavour
 from gpunode.packages.base import Wanted, installation, missing
 from gpunode.planner.driver.cve import is_upgraded
@@ -40,7 +41,7 @@ from gpunode.planner.driver.source import (
 )
 from gpunode.planner.install.branch_pin import pattern, pin, pinned_again, unpin
 from gpunode.planner.kernel.dkms import with_module
-from gpunode.planner.kernel.signed_modules import holdable
+from gpunode.planner.kernel.signed_modules import brings_signed
 from gpunode.planner.repos.repository import Source
 from gpunode.planner.site import Site, through_proxy
 from gpunode.remedy import Remedy, RepairAction, setup
@@ -115,7 +116,8 @@ def install_step(site: Site, choice: DriverChoice, source: Source | None) -> Ste
         runs.append(site.backend.remove([half]))  # so that its script runs from the start
     runs += _install(site, choice, before is not None and not elsewhere)
     runs += _verify(site, choice)
-    title = f"install {', '.join(choice.packages)} {_words(choice)}" + (", and pin the set" if site.spec.hold else "")
+    pins_set = site.spec.hold and not brings_signed(choice)
+    title = f"install {', '.join(choice.packages)} {_words(choice)}" + (", and pin the set" if pins_set else "")
     return Step(
         DRIVER_STEP,
         title + lifted_pins(site.host, held),
@@ -137,7 +139,7 @@ def _why(before: str | None) -> str:
 def hold_step(site: Site, choice: DriverChoice) -> Step | None:
     """An installed driver that the next upgrade could split into two versions: pin the whole set."""
     lead = lead_package(site.host)
-    if not site.spec.hold or lead is None:
+    if not site.spec.hold or lead is None or signed_kind(site.host):
         return None
     version, peers = upstream(site.host.packages.installed[lead].version), driver_set(site.host)
     # Of a driver with a known CVE that nobody asked for by its version, a pin would keep away what mends it.
@@ -247,7 +249,8 @@ def _verify(site: Site, choice: DriverChoice) -> list[Run]:
     backend, lead = site.backend, choice.packages[0]
     if choice.source == "distro":
         # A distribution's archive versions its helpers (persistenced, settings) on their own.
-        return [*_hold_tools(site), backend.hold(holdable(choice.packages))] if site.spec.hold else []
+        pinned = site.spec.hold and not brings_signed(choice)
+        return [*_hold_tools(site), backend.hold(choice.packages)] if pinned else []
     if names_of(site, choice.source, choice.branch).select == "match":
         # The module's version contains the kernel's next to the driver's, so a library leads.
         held = [backend.hold([lead])] if site.spec.hold else []

@@ -130,31 +130,3 @@ def test_signed_modules_are_loaded_once_it_is_known_that_the_running_kernel_has_
         steps = make_plan(facts, Spec(only=("driver",)), CATALOG).steps
         commands = [" ".join(a.argv) for step in steps for a in step.actions if isinstance(a, Run)]
         assert ("modprobe nvidia" in commands) is loads
-
-
-def test_a_kernel_that_boots_next_without_its_signed_module_gets_one() -> None:
-    following = "6.8.0-87-generic"
-    trees = (KernelTree(RELEASE, True, False, "/lib/modules/x/nvidia.ko"), KernelTree(following, True, False, None))
-    signed = dict.fromkeys(("nvidia-headless-no-dkms-595-server-open", "nvidia-utils-595-server"), "595.91.07-0ubuntu1")
-    facts = host(
-        H100,
-        driver=DriverFacts("595.91.07", "open", "595.91.07", "open"),
-        kernel=kernel("nvidia", "nvidia_uvm", trees=trees, next_boot=following),
-        packages=packages(signed, held=list(signed)),
-        security=SecurityFacts(secure_boot=True),
-    )
-    step = next(s for s in make_plan(facts, Spec(only=("driver",)), CATALOG).steps if s.id == "driver.modules")
-    assert step.replan_after
-    commands = [a.description or " ".join(a.argv) for a in step.actions if isinstance(a, Run)]
-    names = "nvidia-headless-no-dkms-595-server-open nvidia-utils-595-server"
-    assert f"apt-get install {names} linux-modules-nvidia-595-server-open-generic" in commands
-    assert f"apt-mark hold {names}" in commands, "and not the modules, which have to follow the kernel"
-    whole = replace(facts, kernel=replace(facts.kernel, trees=trees[:1], next_boot=RELEASE))
-    assert "driver.modules" not in [s.id for s in make_plan(whole, Spec(only=("driver",)), CATALOG).steps]
-
-
-def test_the_first_install_of_signed_modules_does_not_hold_them() -> None:
-    plan = make_plan(host(H100, security=SecurityFacts(secure_boot=True)), Spec(only=("driver",)), CATALOG)
-    step = next(s for s in plan.steps if s.id == "driver.install")
-    holds = [a.argv[2:] for a in step.actions if isinstance(a, Run) and a.argv[:2] == ("apt-mark", "hold")]
-    assert holds == [("nvidia-headless-no-dkms-595-server-open", "nvidia-utils-595-server")]
