@@ -5,15 +5,16 @@ from __future__ import annotations
 from gpunode.advice import listing, named
 from gpunode.checks import needs
 from gpunode.checks.registry import Context, check
-from gpunode.checks.words import backend_of
+from gpunode.checks.words import backend_of, typed_for
 from gpunode.model.facts import HostFacts, KernelTree
-from gpunode.model.plan import BUILD_STEP, DRIVER_STEP, HEADERS_STEP
+from gpunode.model.plan import BUILD_STEP, DRIVER_STEP, HEADERS_STEP, MODULES_STEP
 from gpunode.model.report import CheckOutcome, Finding, NotApplicable, Severity
+from gpunode.model.signed_modules import modules_of, pins_against_modules, signed_kind
 from gpunode.remedy import Remedy, RepairAction, setup
 
 BUILDS = (needs.gpu, needs.own_driver, needs.driver)
 # What of a setup leads to a module for a kernel; it builds for the one that runs and the one that boots next.
-TO_A_MODULE = (DRIVER_STEP, HEADERS_STEP, BUILD_STEP)
+TO_A_MODULE = (DRIVER_STEP, HEADERS_STEP, BUILD_STEP, MODULES_STEP)
 
 
 @check(
@@ -46,7 +47,7 @@ def dkms_running(host: HostFacts, context: Context) -> CheckOutcome:
             f"autoinstall -k {named(running)})",
         ),
         steps=TO_A_MODULE,
-        otherwise=_by_hand(running),
+        otherwise=Remedy(RepairAction.UPGRADE, _by_hand(_build(running))),
     )
 
 
@@ -68,38 +69,55 @@ def dkms_next(host: HostFacts, context: Context) -> CheckOutcome:
         return None
     following = next((t for t in bootable if t.release == host.kernel.next_boot), None)
     if following is not None and following in without:
-        return _next_boot_is_bare(following, Severity.ERROR)
+        return _next_boot_is_bare(host, following)
     if following is None and len(without) == len(bootable):
-        return _next_boot_is_bare(without[-1], Severity.ERROR)
+        return _next_boot_is_bare(host, without[-1])
+    by_hand = _module_by_hand(host, without[0].release)
+    first = "" if signed_kind(host) else "install its headers and run "
     return Finding(
         f"{listing(t.release for t in without)} could be booted and has no nvidia module",
         evidence=f"/boot/vmlinuz-{without[0].release} is there, /lib/modules/{without[0].release} holds no nvidia.ko",
-        remedy=Remedy(
-            RepairAction.UPGRADE,
-            f"remove that kernel, or install its headers and run dkms autoinstall -k {named(without[0].release)}",
-        ),
+        remedy=Remedy(RepairAction.UPGRADE, f"remove that kernel, or {first}{by_hand}"),
         severity=Severity.WARNING,
     )
 
 
-def _next_boot_is_bare(tree: KernelTree, severity: Severity) -> Finding:
-    cause = "" if tree.headers else f": {tree.release} has no headers"
+def _next_boot_is_bare(host: HostFacts, tree: KernelTree) -> Finding:
+    signed, by_hand = signed_kind(host), _module_by_hand(host, tree.release)
+    cause = "" if tree.headers or signed else f": {tree.release} has no headers"
+    alone = f"{by_hand}; until the archive has it, boot the older kernel" if signed else _by_hand(by_hand)
     return Finding(
         f"the next boot has no nvidia module{cause}",
         evidence=f"/boot/vmlinuz-{tree.release} is there, /lib/modules/{tree.release} holds no nvidia.ko",
         remedy=Remedy(
             RepairAction.UPGRADE,
             setup("--only", "driver"),
-            f" before the next reboot (manually: dkms autoinstall -k {named(tree.release)})",
+            f" before the next reboot (manually: {by_hand})",
         ),
-        severity=severity,
+        severity=Severity.ERROR,
         steps=TO_A_MODULE,
-        otherwise=_by_hand(tree.release),
+        otherwise=Remedy(RepairAction.UPGRADE, alone),
     )
 
 
-def _by_hand(release: str) -> Remedy:
-    return Remedy(RepairAction.UPGRADE, f"dkms autoinstall -k {named(release)}; its make.log says why one fails")
+def _module_by_hand(host: HostFacts, release: str) -> str:
+    """What gives a kernel its module: "dkms autoinstall -k RELEASE", or the package of the one that Ubuntu built."""
+    kind = signed_kind(host)
+    if kind is None:
+        return _build(release)
+    from gpunode.packages.pins import unpinning
+
+    pins, backend = pins_against_modules(host), backend_of(host)
+    first = f"{unpinning(backend, pins)}; then " if pins and backend else ""
+    return first + typed_for(host, "install", modules_of(kind, release))
+
+
+def _build(release: str) -> str:
+    return f"dkms autoinstall -k {named(release)}"
+
+
+def _by_hand(build: str) -> str:
+    return f"{build}; its make.log says why one fails"
 
 
 @check(

@@ -44,14 +44,7 @@ def unhold_step(site: Site) -> Step | None:
 def modules_step(site: Site, driver: DriverChoice) -> Step | None:
     """The kernel that boots next has no module: the whole set is upgraded to where the archive has one for it."""
     tree, kind = next_tree(site.host), signed_kind(site.host)
-    lead = driver.packages[0] if driver.packages else ""
-    if (
-        not driver.kept
-        or kind is None
-        or not lead.startswith("nvidia-headless-no-dkms-")
-        or tree is None
-        or tree.nvidia_module is not None
-    ):
+    if not driver.kept or kind is None or tree is None or tree.nvidia_module is not None:
         return None
     there, theirs = site.host.packages.installed, _theirs(site)
     peers = {n for n, p in there.items() if is_driver(n) and upstream(p.version) == driver.version}

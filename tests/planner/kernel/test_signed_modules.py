@@ -75,7 +75,8 @@ def test_the_driver_of_signed_modules_is_not_pinned(facts: HostFacts) -> None:
 
 def test_a_driver_that_dkms_builds_is_pinned_next_to_signed_modules_as_well() -> None:
     facts = installed()
-    built = facts.packages.installed | packages({"nvidia-dkms-595-server-open": f"{OLD}-0ubuntu0.24.04.1"}).installed
+    dkms = packages({"nvidia-dkms-595-server-open": f"{OLD}-0ubuntu0.24.04.1"}).installed
+    built = {**facts.packages.installed, **dkms}
     assert HOLD_STEP in [
         step.id for step in plan_of(replace(facts, packages=replace(facts.packages, installed=built))).steps
     ]
@@ -95,6 +96,23 @@ def test_a_kernel_that_boots_next_without_its_signed_module_gets_one() -> None:
     assert step.replan_after
     assert f"apt-get install {' '.join(sorted(DRIVER))} {META}" in shown(step)
     assert MODULES_STEP not in [s.id for s in plan_of(installed()).steps]
+
+
+@pytest.mark.parametrize(
+    ("lead", "meta"),
+    [
+        ("nvidia-driver-595-open", "linux-modules-nvidia-595-open-generic"),
+        ("nvidia-driver-595-server", "linux-modules-nvidia-595-server-generic"),
+        ("nvidia-driver-595", "linux-modules-nvidia-595-generic"),
+    ],
+)
+def test_so_does_one_next_to_a_driver_that_ubuntu_drivers_installed(lead: str, meta: str) -> None:
+    facts = installed(next_has_module=False)
+    there = dict.fromkeys((lead, "libnvidia-compute-595"), f"{OLD}-0ubuntu0.24.04.1")
+    others = {meta: "6.8.0-51.52+1", "linux-modules-nvidia-535-generic": "6.8.0-51.52", "linux-image-generic": "6.8.0"}
+    step = step_of(plan_of(replace(facts, packages=packages(there | others))), MODULES_STEP)
+    assert f"apt-get install libnvidia-compute-595 {lead} {meta}" in shown(step)
+    assert f"look for the module of {FOLLOWING}" in shown(step)
 
 
 def test_what_others_pinned_of_it_is_released_for_that_and_named() -> None:
