@@ -12,15 +12,20 @@ from gpunode.model.versions import DRIVER_VERSION
 from gpunode.regex import regex
 
 # Packages that stand for a whole driver, most telling first: NVIDIA's repository, then the distributions' archives.
+# A module's package stands for one whose libraries were chosen by hand: NVIDIA's driver installation guide (595) has
+# compute-only systems take libnvidia-compute and nvidia-dkms-open, on Debian nvidia-driver-cuda and
+# nvidia-kernel-open-dkms; up to 580 Ubuntu's names hold the branch.
 LEADS = (
-    r"nvidia-open",
-    r"cuda-drivers",
+    r"nvidia-open(-\d+)?",
+    r"cuda-drivers(-\d+)?",
     r"nvidia-headless-no-dkms-\d+(-server)?(-open)?",
-    r"nvidia-driver-\d+(-server)?(-open)?",
+    r"nvidia-driver-(\d+(-server)?(-open)?|open)",
+    r"nvidia-dkms(-\d+)?(-server)?(-open)?",
     r"nvidia-open-driver-G\d\d-signed(-cuda)?-kmp-\w+",
     r"nvidia-driver-G\d\d-kmp-\w+",
     r"nvidia-open-dkms",
     r"nvidia-open-kernel-dkms",
+    r"nvidia-kernel-open-dkms",
     r"nvidia-kernel-dkms",
     r"nvidia-tesla-\d+-driver",
     r"nvidia-driver-branch-\d+",
@@ -30,7 +35,8 @@ LEADS = (
 )
 # Of the packages that stand for a driver, what NVIDIA's repository and SUSE's modules for it provide.
 CUDA_LEADS = regex(
-    r"nvidia-open|cuda-drivers|nvidia-(open-)?driver-G\d\d-.*kmp-\w+|nvidia-driver-(branch-\d+|latest-dkms)|kmod-.*"
+    r"nvidia-open(-\d+)?|cuda-drivers(-\d+)?|nvidia-driver-(branch-\d+|latest-dkms|open)|nvidia-kernel-open-dkms"
+    r"|nvidia-(open-)?driver-G\d\d-.*kmp-\w+|kmod-.*"
 )
 # A package of NVIDIA's repository that pins a branch or one version.
 PINNING = "nvidia-driver-pinning"
