@@ -33,10 +33,16 @@ LEADS = (
     r"nvidia-driver",
     r"(kmod|akmod)-nvidia(-(open-|latest-)?dkms|-open)?",
 )
-# Of the packages that stand for a driver, what NVIDIA's repository and SUSE's modules for it provide.
+# Of the packages that stand for a driver, what NVIDIA's repository and SUSE's modules for it provide: "NAME VERSION".
+# Where the archives have packages of the same name their versions tell: Ubuntu's archive has "-0ubuntu0.24.04.1" and
+# "-0ubuntu1", Debian's "-1~deb12u1" and "-2", NVIDIA's repositories "-1ubuntu1", "-1" and "-1.el9" (up to 580.105
+# "-0ubuntu1" as well, where nvidia-open-580 and cuda-drivers-580 alone tell). Without a branch Ubuntu has none of them.
 CUDA_LEADS = regex(
-    r"nvidia-open(-\d+)?|cuda-drivers(-\d+)?|nvidia-driver-(branch-\d+|latest-dkms|open)|nvidia-kernel-open-dkms"
-    r"|nvidia-(open-)?driver-G\d\d-.*kmp-\w+|kmod-.*"
+    r"(nvidia-open(-\d+)?|cuda-drivers(-\d+)?|nvidia-driver-(branch-\d+|latest-dkms|open)|nvidia-kernel-open-dkms"
+    r"|nvidia-(open-)?driver-G\d\d-.*kmp-\w+|kmod-.*) .*"
+    r"|nvidia-(driver|dkms)-\d+(-open)? .*-1ubuntu\d+"
+    r"|nvidia-(driver|dkms|dkms-open) .*-\d+ubuntu\d+"
+    r"|nvidia-(driver|kernel-dkms) .*-1(\.\w+)?"
 )
 # A package of NVIDIA's repository that pins a branch or one version.
 PINNING = "nvidia-driver-pinning"
@@ -63,9 +69,11 @@ def lead_package(host: HostFacts) -> str | None:
 
 
 def installed_source(host: HostFacts) -> DriverOrigin | None:
-    """ "cuda" (NVIDIA's names) or "distro": where the installed driver came from; None without one."""
+    """ "cuda" (NVIDIA's names and revisions) or "distro": where the installed driver came from; None without one."""
     lead = lead_package(host)
-    return None if lead is None else "cuda" if CUDA_LEADS.fullmatch(lead) else "distro"
+    if lead is None:
+        return None
+    return "cuda" if CUDA_LEADS.fullmatch(f"{lead} {host.packages.installed[lead].version}") else "distro"
 
 
 def is_driver(name: str) -> bool:

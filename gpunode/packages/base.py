@@ -67,7 +67,7 @@ class Backend(Protocol):
 
     family: str = ""  # managers of one family replace each other: what the catalog calls "dnf" may be a host's dnf5
     package_format: str = ""  # "deb" | "rpm": which of a vendor's repositories it reads; "": neither
-    vendor_release: str = ""  # what follows a driver's version in the versions of NVIDIA's packages: "-*"
+    vendor_release: str = ""  # what follows a driver's version in the versions of packages: "-*"
     default_flavour: str = "generic"  # of a kernel whose release names none
     signs_indexes: bool = True  # it can be relied on to check the signature of a repository's index
     bundle_file: str = ""  # what names a bundle's part of the distribution's archive; "": no bundles are made for it

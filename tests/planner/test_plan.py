@@ -241,6 +241,17 @@ def test_a_kept_driver_gets_the_fabric_manager_of_its_own_version() -> None:
     assert any(c.endswith("nvidia-fabricmanager=595.91.07-*") for c in commands(plan)), "-1, later -1ubuntu1"
 
 
+def test_the_archives_fabric_manager_is_asked_for_at_the_drivers_version_too() -> None:
+    """The archive may be ahead of the driver here, and a fabric manager of another version does not start."""
+    there = dict.fromkeys(("nvidia-headless-no-dkms-595-server-open", "nvidia-utils-595-server"), f"{V[:-2]}-0ubuntu1")
+    archives = packages({**there, **TOOLKIT}, held=[*there, *TOOLKIT])
+    switched = replace(ready(H100), packages=archives, pci=gpus(H100, driver="nvidia") + switches(4))
+    plan = make_plan(switched, Spec(), CATALOG)
+    step = next(step for step in plan.steps if step.id == "driver.fabric")
+    assert step.title == "install nvidia-fabricmanager-595 595.91.07"
+    assert any(command.endswith("nvidia-fabricmanager-595=595.91.07-*") for command in commands(plan))
+
+
 def test_what_is_versioned_apart_from_the_driver_is_not_asked_for_at_its_version() -> None:
     facts = ready(B200)
     marked = replace(facts, driver=replace(facts.driver, switch_management=("0000:05:00.0",)))

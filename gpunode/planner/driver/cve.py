@@ -10,6 +10,7 @@ from gpunode.model.installed import driver_set, exact_pins
 from gpunode.model.plan import DRIVER_STEP
 from gpunode.model.spec import DriverSource
 from gpunode.packages.pins import pinned_by_others, unpinning
+from gpunode.planner.driver.source import source_title
 from gpunode.planner.site import Site
 
 
@@ -33,7 +34,7 @@ def _against(site: Site, kept: DriverChoice) -> str | None:
     if pins := _pins(site):
         return pins
     if kept.source != "cuda" or site.spec.driver_source is DriverSource.LOCAL:
-        archive = "the local repository" if kept.source == "cuda" else f"{site.distro.name}'s own archive"
+        archive = "the local repository" if kept.source == "cuda" else source_title(site, kept.source)
         own = sorted(site.host.packages.held & driver_set(site.host))
         unpin = f"{unpinning(site.backend, own)}; " if own else ""
         command = site.backend.words("install", *kept.packages)

@@ -113,6 +113,8 @@ def offer(site: Site, source: DriverOrigin) -> Offer:
 def source_title(site: Site, source: DriverOrigin) -> str:
     if source == "local":
         return f"the repository at {site.spec.mirror}"
+    if source == "distro" and site.distro.archive is None:
+        return "another repository than NVIDIA's"  # RPM Fusion's akmod-nvidia, on distributions that have no driver
     whose = site.distro.packaged
     return f"{whose}'s own archive" if source == "distro" else f"NVIDIA's repository for {whose}"
 

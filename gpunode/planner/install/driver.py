@@ -174,7 +174,7 @@ def fabric_step(site: Site, choice: DriverChoice) -> Step | None:
     lacking = [name for name in fabric if name not in there]
     if not lacking or choice.version is None:
         return None
-    version = f"{choice.version}{site.backend.vendor_release}" if choice.source == "cuda" else None
+    version = f"{choice.version}{site.backend.vendor_release}"  # a manager of another version does not start
     apart = [name for name in lacking if names and name in names.nvlink5]  # with versions of their own
     same = [name for name in lacking if name not in apart]
     wanted = [Wanted(name, None if name in apart else version) for name in lacking]

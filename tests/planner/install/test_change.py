@@ -24,6 +24,7 @@ from tests.planner.builders import L4, gpus, host, kernel, packages
 
 CATALOG = load_catalog()
 NAMES = ("nvidia-open", "nvidia-kernel-open-dkms", "libcuda1")
+ARCHIVES = ("535.261.03",)  # Debian's own, whose revisions say so
 POLICY_FILE = policy_files()[0]
 
 
@@ -31,7 +32,7 @@ def driven(
     version: str = "595.91.07", *names: str, flavour: ModuleFlavour = "open", os: str = "debian-12", **more: object
 ) -> HostFacts:
     """A host whose driver is installed, loaded and held."""
-    there = dict.fromkeys(names or NAMES, f"{version}-1")
+    there = dict.fromkeys(names or NAMES, f"{version}-1{'~deb12u1' if version in ARCHIVES else ''}")
     facts = host(
         os=os,
         pci=gpus(L4, driver="nvidia"),
