@@ -178,6 +178,9 @@ class Apt(Backend):
             self.name, resources.script("packages/apt_resolve"), (*_switches(downgrade), *_named(packages)), mine, ENV
         )
 
+    def simulate_removal(self, names: Sequence[str], mine: Sequence[str]) -> Run | None:
+        return scripts.simulate(self.name, resources.script("packages/apt_resolve_removal"), names, mine, ENV)
+
     def fetch(self, packages: Sequence[Wanted], *, downgrade: bool = False) -> Run:
         argv = ("apt-get", "install", "--download-only", *_switches(downgrade), *LOCK, *SILENCE, *_named(packages))
         description = "download " + " ".join(_named(packages))

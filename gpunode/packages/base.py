@@ -212,6 +212,10 @@ class Backend(Protocol):
         """`runs`, in which the packages that match `names` come at the version of the package `module`."""
         return tuple(runs)
 
+    def simulate_removal(self, names: Sequence[str], mine: Sequence[str]) -> Run | None:
+        """The resolver's answer to `remove`, as that of `simulate`; None where it is not asked."""
+        return None
+
     def remove(self, names: Sequence[str]) -> Run:
         """Remove packages, and their pins with them."""
         ...

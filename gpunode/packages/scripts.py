@@ -148,13 +148,14 @@ def transaction(argv: Sequence[str], script: str, names: Sequence[str], descript
     )
 
 
-def simulate(manager: str, resolve: str, install: Sequence[str], mine: Sequence[str], env: Env) -> Run:
-    """Ask the resolver what `install` would do; fails (65) when it would remove a package that matches none of `mine`.
+def simulate(manager: str, resolve: str, asked: Sequence[str], mine: Sequence[str], env: Env) -> Run:
+    """Ask the resolver what an install or a removal would do, `asked`: its words.
 
-    The answer is one line a package: install | upgrade | downgrade | remove, name, version. Changes nothing.
-    `resolve`: sh that gets it from the manager (simulate.sh).
+    Fails (65) when it would remove a package that matches none of `mine`. The answer is one line a package: install |
+    upgrade | downgrade | remove, name, version. Changes nothing. `resolve`: sh that gets it from the manager
+    (simulate.sh).
     """
-    argv = ("sh", "-s", "--", manager, str(len(mine)), *mine, *install)
+    argv = ("sh", "-s", "--", manager, str(len(mine)), *mine, *asked)
     description = f"ask {manager} what it would change"
     script = f"resolve() (\n{resolve})\n" + resources.script("packages/simulate")
     return Run(argv, timeout_s=300, env=env, stdin=script, description=description, record_output=True, read_only=True)

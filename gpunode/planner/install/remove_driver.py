@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from gpunode.advice import listing
 from gpunode.catalog.load import Catalog
 from gpunode.errors import UnsupportedHost
@@ -17,6 +20,7 @@ from gpunode.planner.driver.installed import lifted_pins
 from gpunode.planner.driver.services import CDMM_FILE, CHAR_RULE
 from gpunode.planner.driver.source import old_pins, policy_files, source_title
 from gpunode.planner.install.branch_pin import pinned_again
+from gpunode.planner.install.driver import MINE
 from gpunode.planner.kernel.initramfs import DRACUT_FILE, rebuild, rebuild_if_it_can
 from gpunode.planner.kernel.setup import LOAD_FILE, NOUVEAU_FILE
 from gpunode.planner.mig import LAYOUT, SCRIPT, UNIT, UNIT_PATH
@@ -25,6 +29,9 @@ from gpunode.remedy import AGAIN, Remedy, RepairAction
 
 Outcome = Step | Kept
 IN_INITRAMFS = (NOUVEAU_FILE, DRACUT_FILE)
+# What may go with the driver's packages; both belong to it in Debian's archive, and their names do not say so.
+GO_ALONG = (*MINE, "libnvcuvid1*", "libnvoptix1*")
+FOREIGN = 65  # simulate.sh's
 OWN = (CDMM_FILE, CHAR_RULE, UNIT_PATH, SCRIPT, LAYOUT)
 
 
@@ -79,7 +86,7 @@ def uninstall_outcomes(site: Site) -> tuple[Outcome, ...]:
         return (Kept(REMOVE_STEP, "no driver is installed"), *others)
     _refuse_in_use(site)
     held = sorted(host.packages.held & set(names))
-    actions: list[Action] = [site.backend.unhold(held)] if held else []
+    actions: list[Action] = [*_asked(site, names), *([site.backend.unhold(held)] if held else [])]
     if UNIT_PATH in files and site.systemd:
         actions.append(Run(("systemctl", "disable", UNIT), ok_codes=(0, 1)))
     actions += [through_proxy(site.backend.remove(names), site.spec.proxy)] if names else []
@@ -125,11 +132,22 @@ def replaced_step(site: Site, choice: DriverChoice) -> Step | None:
         f"remove {shown}{lifted_pins(site.host, held)}",
         f"they come from {source_title(site, there)}, and a host has one source",
         (
+            *_asked(site, names),
             *([site.backend.unhold(held)] if held else []),
             through_proxy(site.backend.remove(names), site.spec.proxy),
         ),
         undo=pinned_again(site, held),
     )
+
+
+def _asked(site: Site, names: Sequence[str]) -> tuple[Run, ...]:
+    """The resolver is asked first, as before an install: what others installed does not go with the driver unasked."""
+    ask = site.backend.simulate_removal(names, GO_ALONG) if names else None
+    if ask is None:
+        return ()
+    remove = site.backend.words("remove")
+    ways = f"`{remove}` those packages first if they may go, or keep the driver (--only toolkit,runtime)"
+    return (replace(ask, remedies=((FOREIGN, ways),)),)
 
 
 def reboot_after(host: HostFacts) -> str | None:

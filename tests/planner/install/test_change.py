@@ -174,7 +174,7 @@ def test_another_source_takes_the_first_ones_set_away_before_it_brings_its_own()
     plan = make_plan(driven(), spec, CATALOG)
     ids = [s.id for s in plan.steps]
     assert ids.index("driver.replace") < ids.index("driver.install")
-    assert told(plan, "driver.replace")[0].startswith("apt-mark unhold")
+    assert told(plan, "driver.replace")[1].startswith("apt-mark unhold")
     assert not any("unhold" in c or "--allow-downgrades" in c for c in told(plan, "driver.install"))
     back = make_plan(
         driven("535.261.03", "nvidia-kernel-dkms", "libcuda1", flavour="proprietary"), asked("595"), CATALOG
@@ -234,9 +234,9 @@ def test_none_removes_the_whole_set_and_gpunodes_own_files_and_keeps_the_reposit
     plan = make_plan(facts, asked("none"), CATALOG)
     assert [s.id for s in plan.steps] == ["driver.remove"]
     commands = told(plan, "driver.remove")
-    assert commands[0].startswith("apt-mark unhold libcuda1 nvidia-kernel-open-dkms nvidia-open")
-    assert "nvidia-driver-pinning-595" in commands[1]
-    assert "nvidia-container-toolkit" not in commands[1]
+    assert commands[1].startswith("apt-mark unhold libcuda1 nvidia-kernel-open-dkms nvidia-open")
+    assert "nvidia-driver-pinning-595" in commands[2]
+    assert "nvidia-container-toolkit" not in commands[2]
     removed = [a.path for a in plan.steps[0].actions if isinstance(a, RemoveFile)]
     assert removed == [LOAD_FILE, NOUVEAU_FILE, DRACUT_FILE, POLICY_FILE]
     assert "update-initramfs -u -k all" in commands
