@@ -6,7 +6,7 @@ from gpunode.catalog.load import Catalog
 from gpunode.errors import UnsupportedHost
 from gpunode.model.driver import ForeignDriver
 from gpunode.model.facts import HostFacts
-from gpunode.model.installed import lead_package
+from gpunode.model.installed import lead_package, upstream
 from gpunode.remedy import Remedy, RepairAction, setup
 
 
@@ -26,10 +26,10 @@ def foreign_origin(host: HostFacts, catalog: Catalog) -> ForeignDriver | None:
             f"{driver.image} is there",
             "let the image's own tools update it, or start from a plain image of the same system",
         )
-    if driver.runfile and lead_package(host) is None:
+    if driver.runfile and (lead_package(host) is None or _beside_packages(host)):
         return ForeignDriver(
             "the driver was installed from a .run file, which packages would collide with",
-            "/usr/bin/nvidia-uninstall is there",
+            "/usr/bin/nvidia-uninstall is there" + _beside_packages(host),
             "run nvidia-uninstall, then gpunode setup again",
         )
     if driver.installed and lead_package(host) is None:
@@ -40,6 +40,18 @@ def foreign_origin(host: HostFacts, catalog: Catalog) -> ForeignDriver | None:
             "find who put it there (modinfo -F filename nvidia), remove it and its libraries, run gpunode setup again",
         )
     return None
+
+
+def _beside_packages(host: HostFacts) -> str:
+    """How we know that the module is not that of the packages beside it; "" where it is, or where none is there yet.
+
+    An uninstaller that was left behind says nothing of a module that has the packages' version.
+    """
+    lead, installed = lead_package(host), host.driver.installed
+    packaged = upstream(host.packages.installed[lead].version) if lead else None
+    if installed is None or packaged in (None, installed):
+        return ""
+    return f", and the module is {installed} beside {lead} {packaged}"
 
 
 def refuse_foreign(host: HostFacts, origin: ForeignDriver) -> UnsupportedHost:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 import pytest
 
@@ -284,13 +286,14 @@ def test_none_below_running_work_is_refused() -> None:
         make_plan(busy, asked("none"), CATALOG)
 
 
-def foreign(**facts: object) -> HostFacts:
-    """A driver that no package brought."""
+def foreign(beside: Mapping[str, str] = MappingProxyType({}), **facts: object) -> HostFacts:
+    """A driver that no package brought. `beside`: packages of another one, with their versions."""
     tree = KernelTree("6.8.0-51-generic", True, True, "/lib/modules/6.8.0-51-generic/extra/nvidia.ko")
     loaded = DriverFacts("580.95.05", "open", "580.95.05", "open")
     return host(
         pci=gpus(L4, driver="nvidia"),
         driver=replace(loaded, **facts),  # type: ignore[arg-type]
+        packages=packages(beside),
         kernel=kernel("nvidia", "nvidia_uvm", trees=(tree,)),
     )
 
@@ -299,6 +302,12 @@ def foreign(**facts: object) -> HostFacts:
     ("facts", "says", "proceed"),
     [
         pytest.param(foreign(runfile=True), "a .run file", "run nvidia-uninstall", id="a .run installer"),
+        pytest.param(
+            foreign(runfile=True, beside={"nvidia-open": "595.91.07-1"}),
+            "the module is 580.95.05 beside nvidia-open 595.91.07",
+            "run nvidia-uninstall",
+            id="a .run installer beside packages",
+        ),
         pytest.param(foreign(image="/etc/dgx-release"), "DGX OS", "own tools", id="DGX OS"),
         pytest.param(foreign(image="/opt/azurehpc"), "an Azure HPC image", "own tools", id="a cloud image"),
         pytest.param(foreign(), "is of unknown origin", "modinfo -F filename nvidia", id="nobody knows who"),
@@ -316,6 +325,11 @@ def test_somebody_elses_good_driver_is_left_alone_with_the_words_to_proceed(
     assert proceed in caught.value.remedy.text
     assert "--only toolkit,runtime" in caught.value.remedy.text
     assert make_plan(facts, asked("none"), CATALOG).steps == ()
+
+
+def test_an_uninstaller_left_behind_does_not_make_the_packages_driver_somebody_elses() -> None:
+    facts = foreign(runfile=True, beside={"nvidia-open": "580.95.05-1"})
+    assert "driver.install" in [step.id for step in make_plan(facts, asked("595"), CATALOG).steps]
 
 
 def test_a_driver_container_is_the_operators() -> None:
